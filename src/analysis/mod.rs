@@ -1,0 +1,1 @@
+//! Pure functions from a [`crate::record::Run`] to findings.

@@ -1,0 +1,30 @@
+//! Plimsoll tells how much database load a platform carries before it sinks (its *load line*), and why it stops there.
+//!
+//! # The flow is an hourglass
+//!
+//! ```text
+//! what was asked    what will be done    doing it          what was seen    kept            meaning      told
+//! flags, slob.conf ─▶ config ─▶ plan ─▶ load ─▶ target ─▶ measure ──────▶ record::Run ─▶ analysis ─▶ report
+//! ```
+//!
+//! [`record::Run`] is the neck: live runs produce it, and nothing to the right of it knows how its numbers were made.
+//! Each room below may use only its neighbours; `tests/architecture.rs` holds that map against the code.
+//!
+//! # Words
+//!
+//! A *run* is one recorded experiment; it has *steps* (one load level each); a step has *intervals* (one second).
+//! A *target* is where load lands; a *session* is one private line to it; an *operation* is one unit that a workload
+//! asks for; a *block touch* is one block that it visits. A *logical read* finds a block through the buffer cache, hit
+//! or miss; a *physical read* is a read request sent to storage. A *finding* is something that the analysis has to say.
+
+pub mod analysis;
+pub mod cli;
+pub mod config;
+pub mod load;
+pub mod measure;
+pub mod plan;
+pub mod record;
+pub mod report;
+pub mod target;
+pub mod units;
+pub mod workload;

@@ -1,0 +1,1 @@
+//! Doing it: pacing, sessions, the start barrier, stopping.

@@ -1,0 +1,1 @@
+//! Recorders, interval merge and operating-system counters.

@@ -1,0 +1,18 @@
+//! The [`Run`] document: the neck of the hourglass, and its store on disk.
+//!
+//! Live runs and importers produce it; analysis and reports read nothing else. Names carry their unit (`_ns`, `_bytes`,
+//! `_per_s`), one case throughout. What a source does not tell is absent (`None`), never zero.
+
+mod counters;
+mod environment;
+mod histogram;
+mod run;
+mod step;
+
+pub use counters::Counters;
+pub use environment::{BlockDevice, Environment, FileSystem};
+pub use histogram::{Histogram, HistogramError, POWER_OF_TWO_BOUNDS};
+pub use run::{FORMAT, Outcome, Run, Target, Timestamp, Tool};
+pub use step::{
+    CpuTime, DeviceStats, Ending, Generator, Interval, Load, OperationStats, ProcessIo, Step, WaitStats, Window,
+};

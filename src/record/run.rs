@@ -1,0 +1,102 @@
+//! One recorded experiment.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Environment, Step};
+
+/// Version of the document. Every version that was ever released stays readable.
+pub const FORMAT: u32 = 1;
+
+/// One recorded experiment: what was asked, where it ran, and what was seen at each load level.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Run {
+    /// Version of this document's format.
+    pub format: u32,
+    /// Unique name of the run and of its directory, such as `20260301-101500-slob-7f3a`.
+    pub id: String,
+    /// Name built from the tags and the load, such as `p30x2_d8s_s64_t1_wu64`.
+    pub name: String,
+    /// Which program made it.
+    pub tool: Tool,
+    /// Workload: `slob`, later `io`, `order_entry`, `network`.
+    pub workload: String,
+    /// The command line, secrets removed.
+    pub command: Vec<String>,
+    /// When the run began.
+    pub started_at: Timestamp,
+    /// When it ended; absent while it goes on, or when it was killed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// What the user calls the things that vary: `vm=d8s disk=p30x2`.
+    pub tags: BTreeMap<String, String>,
+    /// Seed of every random choice in the run.
+    pub seed: u64,
+    /// The parameters in force, by their `slob.conf` names, as text. Secrets are not among them.
+    pub parameters: BTreeMap<String, String>,
+    /// Where load landed.
+    pub target: Target,
+    /// The machine.
+    pub environment: Environment,
+    /// What the user should know about how the run was made: fallbacks taken, parameters ignored.
+    pub notes: Vec<String>,
+    /// One element for each load level, in the order in which they ran.
+    pub steps: Vec<Step>,
+}
+
+/// A program and its version.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Tool {
+    /// Name, such as `plimsoll`.
+    pub name: String,
+    /// Version.
+    pub version: String,
+}
+
+/// How a run or a step ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// It goes on, or its process was killed.
+    Unfinished,
+    /// All that was asked was done.
+    Completed,
+    /// The user ended it early; what was measured is kept.
+    Interrupted,
+    /// An error ended it; what was measured is kept.
+    Failed {
+        /// The error, as it was shown.
+        error: String,
+    },
+}
+
+/// Where load landed.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Target {
+    /// `embedded`, `simulated`, later `block`, `postgres`, …
+    pub kind: String,
+    /// Address without secrets, such as `dir:/u01/plimsoll`.
+    pub address: String,
+    /// Block size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub block_bytes: Option<u64>,
+    /// Data that operations can touch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_bytes: Option<u64>,
+    /// Memory given to the buffer cache, its headers included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_bytes: Option<u64>,
+    /// Blocks that the cache holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_blocks: Option<u64>,
+    /// Everything else worth knowing, by name: `io_engine`, `direct_io`, `workers`, `redo_bytes`, …
+    pub facts: BTreeMap<String, String>,
+}
+
+/// An instant, written as RFC 3339 text in UTC.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(transparent)]
+pub struct Timestamp(#[schemars(with = "String")] pub jiff::Timestamp);

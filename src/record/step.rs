@@ -1,0 +1,228 @@
+//! One load level: its window and everything seen in it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Counters, Histogram, Outcome};
+
+/// One load level of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Step {
+    /// Position in the run, from 0.
+    pub index: u32,
+    /// What distinguishes it, such as `s8_t4` or `s8_t4_wu64`.
+    pub label: String,
+    /// How much load was put on.
+    pub load: Load,
+    /// Parameters that differ from the run's, by their `slob.conf` names.
+    pub parameters: BTreeMap<String, String>,
+    /// The measured part.
+    pub window: Window,
+    /// How the step ended.
+    pub outcome: Outcome,
+    /// Engine counts in the window.
+    pub counters: Counters,
+    /// One element per operation type that was asked for.
+    pub operations: Vec<OperationStats>,
+    /// One element per wait event that happened in the window.
+    pub waits: Vec<WaitStats>,
+    /// Processor time of this process in the window, load generator and embedded engine together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_cpu: Option<CpuTime>,
+    /// Processor time of the whole machine in the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_cpu: Option<CpuTime>,
+    /// What the kernel accounts to this process as storage I/O in the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_io: Option<ProcessIo>,
+    /// Largest resident memory of the process so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peak_memory_bytes: Option<u64>,
+    /// `/proc/diskstats` of the devices below the target, in the window.
+    pub devices: Vec<DeviceStats>,
+    /// The load generator's verdict on itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generator: Option<Generator>,
+    /// One element per second, warm-up included and marked. Kept beside the document in `intervals.jsonl`.
+    #[serde(skip)]
+    pub intervals: Vec<Interval>,
+}
+
+/// How much load was put on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Load {
+    /// Sessions that worked at the same time.
+    pub sessions: u32,
+    /// Schemas they worked on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schemas: Option<u32>,
+    /// Sessions for each schema.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads_per_schema: Option<u32>,
+    /// Asked rate of an open loop, in operations per second over all sessions; absent for a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_operations_per_s: Option<f64>,
+    /// Arrival process of an open loop: `poisson` or `fixed`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrival: Option<String>,
+}
+
+/// The measured part of a step. All sessions were loaded during the whole of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Window {
+    /// From the start of the run to the start of the window.
+    pub offset_ns: u64,
+    /// Load before the window, recorded in the intervals and marked there.
+    pub warmup_ns: u64,
+    /// Length of the window.
+    pub duration_ns: u64,
+    /// What ended it.
+    pub ending: Ending,
+}
+
+/// What ended a window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The time asked for was over.
+    Time,
+    /// The first session had done all operations asked for.
+    WorkLoop,
+    /// The user ended it.
+    Interrupt,
+    /// An error ended it.
+    Failure,
+}
+
+/// Operations of one type. Service time runs from the instant an operation was sent, response time from the instant it
+/// was due; in a closed loop both are the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct OperationStats {
+    /// `read`, `update` or `scan`.
+    pub kind: String,
+    /// Operations finished in the window.
+    pub count: u64,
+    /// Of these, how many failed.
+    pub errors: u64,
+    /// Blocks that they touched.
+    pub block_touches: u64,
+    /// From sent to finished.
+    pub service: Histogram,
+    /// From due to finished.
+    pub response: Histogram,
+}
+
+/// One wait event.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct WaitStats {
+    /// Name, such as `db file sequential read`.
+    pub event: String,
+    /// Class, such as `User I/O` or `Commit`.
+    pub class: String,
+    /// Layer that timed it, such as `engine`.
+    pub layer: String,
+    /// Whether sessions waited in it (foreground), or the engine's own writers (background).
+    pub foreground: bool,
+    /// Every wait that ended in the window.
+    pub waits: Histogram,
+}
+
+/// Processor time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct CpuTime {
+    /// In user code.
+    pub user_ns: u64,
+    /// In the kernel, interrupts included where they are accounted apart.
+    pub system_ns: u64,
+    /// Idle with I/O outstanding; machine-wide only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub iowait_ns: Option<u64>,
+    /// Taken by the hypervisor for others; machine-wide only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steal_ns: Option<u64>,
+    /// Idle; machine-wide only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_ns: Option<u64>,
+}
+
+/// `/proc/self/io` in the window.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ProcessIo {
+    /// Bytes that the process caused to be fetched from storage.
+    pub read_bytes: u64,
+    /// Bytes that it caused to be sent to storage.
+    pub write_bytes: u64,
+}
+
+/// One device in `/proc/diskstats`, as a difference over the window. Counts everybody's I/O, not only ours.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct DeviceStats {
+    /// Kernel name.
+    pub name: String,
+    /// Time between the two readings.
+    pub elapsed_ns: u64,
+    /// Read requests completed.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Sum over reads of the time each spent in the queue and the device.
+    pub read_time_ns: u64,
+    /// Write requests completed.
+    pub writes: u64,
+    /// Bytes written.
+    pub write_bytes: u64,
+    /// Sum over writes of the time each spent in the queue and the device.
+    pub write_time_ns: u64,
+    /// Flush requests completed, where the kernel counts them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flushes: Option<u64>,
+    /// Time with at least one request in flight.
+    pub busy_ns: u64,
+    /// Integral of requests in flight over time.
+    pub weighted_ns: u64,
+}
+
+/// How hard the load generator itself worked. In the embedded target its threads run the engine too.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Generator {
+    /// Threads that drove sessions.
+    pub lanes: u32,
+    /// Time that these threads were not waiting for work, summed.
+    pub busy_ns: u64,
+    /// The busiest thread's share of the window, 0 to 1.
+    pub busiest_share: f64,
+    /// Time that sessions had nothing to do although load was asked for (think time is not counted), summed.
+    pub idle_session_ns: u64,
+    /// Open loop: operations that fell due in the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub due_operations: Option<u64>,
+    /// Open loop: operations that were due but not yet sent when the window ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backlog_operations: Option<u64>,
+}
+
+/// What was seen in one second.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct Interval {
+    /// Step it belongs to.
+    pub step: u32,
+    /// From the start of the step's load to the start of the interval.
+    pub offset_ns: u64,
+    /// Length; the last one of a step may be short.
+    pub duration_ns: u64,
+    /// Whether it lies in the warm-up, outside the measured window.
+    pub warmup: bool,
+    /// Engine counts.
+    pub counters: Counters,
+    /// Waits that ended in the interval, by event name.
+    pub waits: BTreeMap<String, Histogram>,
+    /// Response times of all operations together.
+    pub response: Histogram,
+    /// Processor time of this process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_cpu: Option<CpuTime>,
+    /// Devices below the target.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DeviceStats>,
+}

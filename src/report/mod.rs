@@ -1,0 +1,1 @@
+//! Text, tables and CSV from a run and its findings.

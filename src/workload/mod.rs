@@ -1,0 +1,1 @@
+//! What load does, as pure generators from a seed.
