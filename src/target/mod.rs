@@ -1,1 +1,4 @@
 //! Where load lands.
+
+pub mod embedded;
+pub mod io;

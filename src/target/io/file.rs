@@ -1,0 +1,142 @@
+//! A file that holds data or redo, opened past the page cache where the file system allows.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// Whether the kernel's page cache stands between us and storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caching {
+    /// O_DIRECT: every request goes to storage.
+    Direct,
+    /// Through the page cache, because O_DIRECT was refused.
+    PageCache,
+}
+
+/// When a write counts as done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// When the kernel has taken it; durable only after a later [`StorageFile::sync`].
+    OnSync,
+    /// When it is on stable storage (O_DSYNC).
+    EachWrite,
+}
+
+/// An open file of the target.
+#[derive(Debug)]
+pub struct StorageFile {
+    file: File,
+    path: PathBuf,
+    caching: Caching,
+}
+
+impl StorageFile {
+    /// Opens an existing file for reading and writing.
+    ///
+    /// # Errors
+    /// The system's error, unless it only refuses O_DIRECT: then the file is opened through the page cache.
+    pub fn open(path: &Path, durability: Durability) -> io::Result<Self> {
+        Self::open_with(path, durability, false)
+    }
+
+    /// Creates a file that must not exist yet.
+    ///
+    /// # Errors
+    /// The system's error, also when the file exists.
+    pub fn create(path: &Path, durability: Durability) -> io::Result<Self> {
+        Self::open_with(path, durability, true)
+    }
+
+    fn open_with(path: &Path, durability: Durability, create: bool) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).mode(0o640).create_new(create);
+        let sync = match durability {
+            Durability::OnSync => 0,
+            Durability::EachWrite => libc::O_DSYNC,
+        };
+        let opened = |file, caching| Self { file, path: path.to_owned(), caching };
+        match options.custom_flags(libc::O_DIRECT | sync).open(path) {
+            Ok(file) => Ok(opened(file, Caching::Direct)),
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                // Some file systems create the file and refuse only the flag.
+                let file = options.custom_flags(sync).create_new(false).create(create).open(path)?;
+                Ok(opened(file, Caching::PageCache))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Its path, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the page cache is bypassed.
+    pub fn caching(&self) -> Caching {
+        self.caching
+    }
+
+    /// Present length in bytes.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn length(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    /// Whether the file still has a name in some directory.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn is_linked(&self) -> io::Result<bool> {
+        Ok(self.file.metadata()?.nlink() > 0)
+    }
+
+    /// Reserves space on the file system, so that later writes cannot run out of it.
+    ///
+    /// # Errors
+    /// The system's error, such as a full disk. A file system that cannot reserve is not an error.
+    pub fn reserve(&self, bytes: u64) -> io::Result<()> {
+        let bytes = libc::off_t::try_from(bytes).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        // SAFETY: plain system call on a descriptor that we own.
+        match unsafe { libc::fallocate(self.file.as_raw_fd(), 0, 0, bytes) } {
+            0 => Ok(()),
+            _ => match io::Error::last_os_error() {
+                error if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),
+                error => Err(error),
+            },
+        }
+    }
+
+    /// Makes all earlier writes durable.
+    ///
+    /// # Errors
+    /// The system's error; data written since the last success may be lost.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    /// Reads exactly `buffer.len()` bytes at `offset`, blocking. With direct I/O the buffer must be aligned.
+    ///
+    /// # Errors
+    /// The system's error, or `UnexpectedEof` when the file is shorter.
+    pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_exact_at(buffer, offset)
+    }
+
+    /// Writes all of `buffer` at `offset`, blocking. With direct I/O the buffer must be aligned.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn write_all_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
+        self.file.write_all_at(buffer, offset)
+    }
+}
+
+impl AsRawFd for StorageFile {
+    fn as_raw_fd(&self) -> std::os::fd::RawFd {
+        self.file.as_raw_fd()
+    }
+}
