@@ -1,4 +1,96 @@
 //! Where load lands.
+//!
+//! A [`Target`] is opened once for a run. Each thread of the load gets its own [`Lane`], on which it keeps many sessions
+//! busy: it starts an operation for a session, polls, and learns which operations have finished and when. Whether a lane
+//! overlaps its sessions with io_uring, with threads or with a server's connections is its own affair.
 
 pub mod embedded;
+mod error;
 pub mod io;
+
+pub use error::TargetError;
+
+use crate::measure::{Clock, Counter, LaneRecorder, Recorded};
+use crate::record;
+use crate::workload::Operation;
+
+/// The sessions that one lane drives, out of all sessions of a step.
+#[derive(Debug, Clone, Copy)]
+pub struct Seat {
+    /// Number of the lane, from 0.
+    pub lane: u32,
+    /// Number of its first session, from 0.
+    pub first_session: u32,
+    /// How many sessions it drives.
+    pub sessions: u32,
+    /// The clock of the run.
+    pub clock: Clock,
+}
+
+/// An operation that has finished.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Finished {
+    /// Session, counted from the lane's first.
+    pub session: u32,
+    /// When, on the run's clock.
+    pub at_ns: u64,
+}
+
+/// Where load lands: one open database, device or server.
+pub trait Target: Sync {
+    /// What it is, for the record.
+    fn describe(&self) -> record::Target;
+
+    /// What the user should know about how it was opened: fallbacks, repairs.
+    fn notes(&self) -> Vec<String>;
+
+    /// The counters that this target keeps; the others are unknown.
+    fn known_counters(&self) -> &'static [Counter];
+
+    /// Makes a lane. Called on the thread that will drive it.
+    ///
+    /// # Errors
+    /// When the sessions cannot be connected.
+    fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane + '_>, TargetError>;
+
+    /// What the target's own writers recorded since the last call.
+    fn take_background(&self) -> Recorded;
+
+    /// Looks whether the ground is still there: called once a second while load runs.
+    ///
+    /// # Errors
+    /// When files vanished or shrank, or a writer failed.
+    fn check_health(&self) -> Result<(), TargetError>;
+}
+
+/// One thread's private line to a target, shared by its sessions.
+pub trait Lane {
+    /// Begins an operation for an idle session. It may finish at once; that is told by the next poll.
+    ///
+    /// # Errors
+    /// When the target can no longer work.
+    fn start(
+        &mut self,
+        session: u32,
+        operation: &Operation,
+        recorder: &mut LaneRecorder,
+    ) -> Result<(), TargetError>;
+
+    /// Makes progress and appends finished operations to `finished`. Returns at the latest soon after `until_ns`, and as
+    /// soon as anything has finished; `until_ns` in the past means not to sleep.
+    ///
+    /// # Errors
+    /// When the target can no longer work; a bad block is such an error.
+    fn poll(
+        &mut self,
+        until_ns: u64,
+        recorder: &mut LaneRecorder,
+        finished: &mut Vec<Finished>,
+    ) -> Result<(), TargetError>;
+
+    /// Gives up all operations under way. Changes already made stay, unacknowledged.
+    ///
+    /// # Errors
+    /// When requests in flight cannot be awaited.
+    fn abandon(&mut self) -> Result<(), TargetError>;
+}

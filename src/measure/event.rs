@@ -1,0 +1,179 @@
+//! What engines of ours count and wait for, under the names that Oracle gave these waits.
+
+use crate::record::Counters;
+
+/// Wait events of the embedded engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum WaitEvent {
+    /// One block read into the cache.
+    DbFileSequentialRead,
+    /// Many blocks read past the cache.
+    DirectPathRead,
+    /// A session waits for its commit.
+    LogFileSync,
+    /// Another session is reading the block already.
+    ReadByOtherSession,
+    /// Another session is changing the block, or a writer is copying it.
+    BufferBusyWaits,
+    /// No clean buffer is free.
+    FreeBufferWaits,
+    /// No room in the log buffer.
+    LogBufferSpace,
+    /// The next log file is still needed for recovery.
+    LogFileSwitchCheckpoint,
+    /// One batch of a database writer.
+    DbFileParallelWrite,
+    /// One write of the log writer.
+    LogFileParallelWrite,
+}
+
+/// Oracle's wait classes, as far as they are needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WaitClass {
+    /// Sessions' own I/O.
+    UserIo,
+    /// Writers' I/O.
+    SystemIo,
+    /// Commits.
+    Commit,
+    /// Sessions in each other's way.
+    Concurrency,
+    /// Settings too small for the load.
+    Configuration,
+}
+
+impl WaitClass {
+    /// Oracle's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::UserIo => "User I/O",
+            Self::SystemIo => "System I/O",
+            Self::Commit => "Commit",
+            Self::Concurrency => "Concurrency",
+            Self::Configuration => "Configuration",
+        }
+    }
+}
+
+impl WaitEvent {
+    /// Every event, in the order of its number.
+    pub const ALL: [Self; 10] = [
+        Self::DbFileSequentialRead,
+        Self::DirectPathRead,
+        Self::LogFileSync,
+        Self::ReadByOtherSession,
+        Self::BufferBusyWaits,
+        Self::FreeBufferWaits,
+        Self::LogBufferSpace,
+        Self::LogFileSwitchCheckpoint,
+        Self::DbFileParallelWrite,
+        Self::LogFileParallelWrite,
+    ];
+
+    /// Oracle's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::DbFileSequentialRead => "db file sequential read",
+            Self::DirectPathRead => "direct path read",
+            Self::LogFileSync => "log file sync",
+            Self::ReadByOtherSession => "read by other session",
+            Self::BufferBusyWaits => "buffer busy waits",
+            Self::FreeBufferWaits => "free buffer waits",
+            Self::LogBufferSpace => "log buffer space",
+            Self::LogFileSwitchCheckpoint => "log file switch (checkpoint incomplete)",
+            Self::DbFileParallelWrite => "db file parallel write",
+            Self::LogFileParallelWrite => "log file parallel write",
+        }
+    }
+
+    /// Oracle's wait class.
+    pub const fn class(self) -> WaitClass {
+        match self {
+            Self::DbFileSequentialRead | Self::DirectPathRead | Self::ReadByOtherSession => WaitClass::UserIo,
+            Self::LogFileSync => WaitClass::Commit,
+            Self::BufferBusyWaits => WaitClass::Concurrency,
+            Self::FreeBufferWaits | Self::LogBufferSpace | Self::LogFileSwitchCheckpoint => WaitClass::Configuration,
+            Self::DbFileParallelWrite | Self::LogFileParallelWrite => WaitClass::SystemIo,
+        }
+    }
+
+    /// Whether sessions wait in it, rather than the engine's writers.
+    pub const fn is_foreground(self) -> bool {
+        !matches!(self.class(), WaitClass::SystemIo)
+    }
+
+    /// Number, from 0 to `ALL.len() - 1`.
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// Declares the counters of the hot path next to the document's fields, so that the two cannot drift apart.
+macro_rules! counters {
+    ($($(#[$doc:meta])* $variant:ident => $field:ident,)*) => {
+        /// Counters kept while load runs; each has its twin in [`Counters`].
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[repr(u8)]
+        pub enum Counter {
+            $(#[doc = concat!("See [`Counters::", stringify!($field), "`].")] $variant,)*
+        }
+
+        impl Counter {
+            /// Every counter, in the order of its number.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+        }
+
+        /// The document's form of `counts`, which is indexed by [`Counter`]; counters not in `known` stay unknown.
+        pub fn counters_from(counts: &[u64; Counter::ALL.len()], known: &[Counter]) -> Counters {
+            let mut out = Counters::default();
+            for counter in known {
+                let count = Some(counts[*counter as usize]);
+                match counter {
+                    $(Counter::$variant => out.$field = count,)*
+                }
+            }
+            out
+        }
+    };
+}
+
+counters! {
+    Operations => operations,
+    Errors => errors,
+    LogicalReads => logical_reads,
+    CacheHits => cache_hits,
+    PhysicalReads => physical_reads,
+    PhysicalReadBytes => physical_read_bytes,
+    DirectReads => direct_reads,
+    DirectReadBytes => direct_read_bytes,
+    PhysicalWrites => physical_writes,
+    PhysicalWriteBytes => physical_write_bytes,
+    BlockChanges => block_changes,
+    Commits => commits,
+    RedoBytes => redo_bytes,
+    RedoWrites => redo_writes,
+    RedoWriteBytes => redo_write_bytes,
+    LogSwitches => log_switches,
+    Checkpoints => checkpoints,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_numbered_in_their_order() {
+        for (index, event) in WaitEvent::ALL.iter().enumerate() {
+            assert_eq!(event.index(), index, "{}", event.name());
+        }
+    }
+
+    #[test]
+    fn counters_that_a_target_does_not_keep_stay_unknown() {
+        let mut counts = [0; Counter::ALL.len()];
+        counts[Counter::Commits as usize] = 7;
+        let told = counters_from(&counts, &[Counter::Commits, Counter::Operations]);
+        assert_eq!(told, Counters { commits: Some(7), operations: Some(0), ..Counters::default() });
+    }
+}

@@ -1,0 +1,231 @@
+//! Why a target cannot do what was asked.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::embedded::BlockFault;
+use crate::units::Bytes;
+
+/// Why a target could not be set up, opened or driven.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// A system call on a file failed.
+    #[error("cannot {action} `{path}`: {source}", path = .path.display())]
+    File {
+        /// What was tried, such as `open`.
+        action: &'static str,
+        /// The file or directory.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A request for one range of a file failed.
+    #[error("cannot {action} {bytes} bytes at offset {offset} of `{path}`: {source}", path = .path.display())]
+    Request {
+        /// `read` or `write`.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// Where in the file.
+        offset: u64,
+        /// How much.
+        bytes: u32,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The kernel refused something that is not about one file.
+    #[error("cannot {action}: {source}")]
+    Kernel {
+        /// What was tried.
+        action: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// A block is not what was written.
+    #[error("bad block {block} at offset {offset} of `{path}`: {fault}", path = .path.display())]
+    BadBlock {
+        /// The data file.
+        path: PathBuf,
+        /// Number of the block in the data set.
+        block: u64,
+        /// Offset in the file.
+        offset: u64,
+        /// What is wrong with it.
+        fault: BlockFault,
+    },
+    /// A file is shorter than it was made.
+    #[error("`{path}` was truncated: it has {length} bytes where {expected} belong", path = .path.display())]
+    Truncated {
+        /// The file.
+        path: PathBuf,
+        /// Its length now.
+        length: u64,
+        /// Its length when it was made.
+        expected: u64,
+    },
+    /// A file has no name any more.
+    #[error("`{path}` was deleted while it was in use", path = .path.display())]
+    Vanished {
+        /// The path it had.
+        path: PathBuf,
+    },
+    /// Another process works on the directory.
+    #[error("`{path}` is in use by another process{holder}", path = .path.display())]
+    Locked {
+        /// The directory.
+        path: PathBuf,
+        /// Who holds it, as far as it is known, with a leading blank.
+        holder: String,
+    },
+    /// There is no data set.
+    #[error("no SLOB data in `{path}`", path = .path.display())]
+    NotSetUp {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A set-up was begun and never finished.
+    #[error("the set-up of `{path}` was never finished", path = .path.display())]
+    HalfSetUp {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// A data set exists already and differs from the one asked for.
+    #[error("`{path}` already holds other SLOB data: {difference}", path = .path.display())]
+    DifferentData {
+        /// The directory.
+        path: PathBuf,
+        /// What differs.
+        difference: String,
+    },
+    /// The directory holds files that are not ours.
+    #[error("`{path}` is not empty and was not made by Plimsoll: it holds `{file}`", path = .path.display())]
+    NotOurs {
+        /// The directory.
+        path: PathBuf,
+        /// One of the foreign files.
+        file: String,
+    },
+    /// The data set was written by another version.
+    #[error("`{path}` has format version {found}; this program reads version {supported}", path = .path.display())]
+    FormatVersion {
+        /// The descriptor file.
+        path: PathBuf,
+        /// Version found.
+        found: u32,
+        /// Version that this program reads.
+        supported: u32,
+    },
+    /// One of the engine's own files cannot be understood.
+    #[error("`{path}` is damaged: {what}", path = .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        what: String,
+    },
+    /// Redo that was durable cannot be read any more.
+    #[error("redo is damaged in `{path}` at offset {offset}: {what}", path = .path.display())]
+    DamagedRedo {
+        /// The log file.
+        path: PathBuf,
+        /// Where in it.
+        offset: u64,
+        /// What is wrong.
+        what: String,
+    },
+    /// The file system is too small.
+    #[error("`{path}` has {available} free and {needed} are needed", path = .path.display())]
+    NoSpace {
+        /// The directory.
+        path: PathBuf,
+        /// Space needed.
+        needed: Bytes,
+        /// Space left.
+        available: Bytes,
+    },
+    /// The cache cannot hold its own bookkeeping and the buffers that the load pins.
+    #[error("a cache of {cache} is too small for this load: it needs at least {needed}")]
+    CacheTooSmall {
+        /// Cache asked for.
+        cache: Bytes,
+        /// Smallest that works.
+        needed: Bytes,
+    },
+    /// A value cannot be used to make a data set.
+    #[error("{0}")]
+    Shape(String),
+    /// The user ended it.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl TargetError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        let told = match self {
+            Self::File { source, .. } | Self::Request { source, .. } => return io_hint(source),
+            Self::Kernel { source, .. } => return io_hint(source),
+            Self::BadBlock { .. } | Self::Truncated { .. } | Self::Damaged { .. } | Self::DamagedRedo { .. } => {
+                "the storage or another program changed it; find out which before trusting this storage, then \
+                 `plimsoll slob verify` lists all damage and `plimsoll slob setup --replace` makes the data anew"
+            }
+            Self::Vanished { .. } => "find out what removed it, then run `plimsoll slob setup` again",
+            Self::Locked { .. } => "wait until it ends, or use another directory: `--target dir:PATH`",
+            Self::NotSetUp { path } => {
+                return Some(format!(
+                    "make some: `plimsoll slob setup -s 1 SCALE=1G --target dir:{}`",
+                    path.display()
+                ));
+            }
+            Self::HalfSetUp { .. } => "run `plimsoll slob setup` again; it starts over",
+            Self::DifferentData { .. } => {
+                "ask for the same data, use another directory, or replace it: `plimsoll slob setup --replace`"
+            }
+            Self::NotOurs { .. } => "name an empty or a new directory: `--target dir:PATH`",
+            Self::FormatVersion { .. } => {
+                "use the version of Plimsoll that made it, or replace it: `plimsoll slob setup --replace`"
+            }
+            Self::NoSpace { .. } => "lower SCALE or the number of schemas, or use another directory: `--target dir:PATH`",
+            Self::CacheTooSmall { .. } => "give it more with `--cache`, or use fewer sessions",
+            Self::Shape(_) | Self::Interrupted => return None,
+        };
+        Some(told.to_owned())
+    }
+
+    /// Whether it says that stored data are not what was written, as opposed to a request that could not be done.
+    pub fn is_data_fault(&self) -> bool {
+        matches!(
+            self,
+            Self::BadBlock { .. } | Self::Truncated { .. } | Self::DamagedRedo { .. } | Self::Vanished { .. }
+        )
+    }
+}
+
+fn io_hint(source: &io::Error) -> Option<String> {
+    use io::ErrorKind as Kind;
+    let told = match source.kind() {
+        Kind::StorageFull | Kind::QuotaExceeded => "free some space, or use another directory: `--target dir:PATH`",
+        Kind::PermissionDenied => "use a directory that this user may write to: `--target dir:PATH`",
+        Kind::ReadOnlyFilesystem => "the file system is mounted read-only; use another directory: `--target dir:PATH`",
+        Kind::NotFound => "check the path; a mount may be missing",
+        _ => match source.raw_os_error() {
+            Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files: `ulimit -n 65536`",
+            Some(libc::ENOMEM) => "use a smaller `--cache`, or raise the memory limit (`ulimit -l`, the container's limit)",
+            Some(libc::EIO) => "the device failed the request; look at the kernel log: `dmesg`",
+            _ => return None,
+        },
+    };
+    Some(told.to_owned())
+}
+
+/// Adds the file and the action to a system error.
+pub(crate) trait FileContext<T> {
+    /// `action` is the verb, such as `open`.
+    fn of_file(self, action: &'static str, path: &std::path::Path) -> Result<T, TargetError>;
+}
+
+impl<T> FileContext<T> for io::Result<T> {
+    fn of_file(self, action: &'static str, path: &std::path::Path) -> Result<T, TargetError> {
+        self.map_err(|source| TargetError::File { action, path: path.to_owned(), source })
+    }
+}
