@@ -1,1 +1,23 @@
 //! What load does, as pure generators from a seed.
+//!
+//! Nothing here reads a clock, a file or the configuration: the same seed and shape give the same operations, at the
+//! same due instants, on every target. Each choice that a generator makes draws from its own random stream, so that
+//! switching one choice on leaves all the others as they were.
+//!
+//! - [`SlobSession`]: the operations of one session of the SLOB method.
+//! - [`Arrivals`]: when operations are due, for an open loop.
+//! - [`Permutation`]: where logical neighbours lie physically.
+//! - [`Rng`]: the random numbers behind all of them, and the filler of incompressible rows.
+
+mod arrivals;
+mod mix;
+mod operation;
+mod permutation;
+mod rng;
+mod slob;
+
+pub use arrivals::{Arrival, Arrivals};
+pub use operation::{Operation, OperationKind};
+pub use permutation::Permutation;
+pub use rng::{Rng, mix64};
+pub use slob::{Drawn, HotSpot, SlobSession, SlobShape, Think};
