@@ -60,7 +60,8 @@ impl Arrivals {
                 (index as f64 * NS_PER_S / *rate_per_s).round() as u64
             }
             Schedule::Poisson { mean_gap_ns, now_ns, part_ns, rng } => {
-                let gap_ns = *part_ns - *mean_gap_ns * (-rng.unit_f64()).ln_1p();
+                // A draw is a multiple of 2^-53 below 1, so its distance from 1 is exact and never 0.
+                let gap_ns = *part_ns - *mean_gap_ns * (1.0 - rng.unit_f64()).ln();
                 let whole_ns = gap_ns.floor();
                 *part_ns = gap_ns - whole_ns;
                 *now_ns = now_ns.saturating_add(whole_ns as u64);

@@ -60,23 +60,22 @@ impl Rng {
 
     /// Fills `bytes` with incompressible data; equal on every machine for equal generators.
     ///
-    /// Rows are filled at memory speed, which xoshiro's chain of dependent steps cannot reach. So a draw from it only
-    /// starts a counter, and each word is wyrand's folded product (Wang Yi, wyhash) of the counter alone: no word waits
-    /// for another.
+    /// Rows are filled at many GB/s, which xoshiro's chain of dependent steps cannot reach. So a draw from it only starts
+    /// a counter, and each word is wyrand's folded product (Wang Yi, wyhash) of its own count: no word waits for another.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         const STEP: u64 = 0xa076_1d64_78bd_642f;
         const FLIP: u64 = 0xe703_7ed1_a0b4_28db;
-        let mut counter = self.next_u64();
-        let mut word = || {
-            counter = counter.wrapping_add(STEP);
-            let product = u128::from(counter) * u128::from(counter ^ FLIP);
+        let start = self.next_u64();
+        let word = |index: usize| {
+            let count = start.wrapping_add(STEP.wrapping_mul(index as u64));
+            let product = u128::from(count) * u128::from(count ^ FLIP);
             ((product >> 64) as u64 ^ product as u64).to_le_bytes()
         };
         let (words, tail) = bytes.as_chunks_mut::<8>();
-        for place in words {
-            *place = word();
+        for (index, place) in words.iter_mut().enumerate() {
+            *place = word(index);
         }
-        tail.copy_from_slice(&word()[..tail.len()]);
+        tail.copy_from_slice(&word(words.len())[..tail.len()]);
     }
 }
 
