@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use plimsoll::workload::{Arrival, Arrivals, HotSpot, Permutation, Rng, SlobSession, SlobShape, Think};
+use plimsoll::workload::{Arrival, Arrivals, HotSpot, Permutation, RedoStress, Rng, SlobSession, SlobShape, Think};
 
 /// 1 TiB of 8 KiB blocks, less some, so that cycle walking is part of the figure.
 const BLOCKS: u64 = (1 << 27) - 12_345;
@@ -45,6 +45,7 @@ fn operations(criterion: &mut Criterion) {
         work_unit: 64,
         update_pct: 20,
         scan_pct: 0,
+        redo_stress: RedoStress::Lite,
         hot_spot: None,
         hot_schema_frequency: 0,
         think: None,

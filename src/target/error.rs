@@ -154,6 +154,9 @@ pub enum TargetError {
     /// A value cannot be used to make a data set.
     #[error("{0}")]
     Shape(String),
+    /// Another thread of the target has failed; its error tells why.
+    #[error("the target has stopped")]
+    Stopped,
     /// The user ended it.
     #[error("interrupted")]
     Interrupted,
@@ -187,7 +190,7 @@ impl TargetError {
             }
             Self::NoSpace { .. } => "lower SCALE or the number of schemas, or use another directory: `--target dir:PATH`",
             Self::CacheTooSmall { .. } => "give it more with `--cache`, or use fewer sessions",
-            Self::Shape(_) | Self::Interrupted => return None,
+            Self::Shape(_) | Self::Stopped | Self::Interrupted => return None,
         };
         Some(told.to_owned())
     }

@@ -17,7 +17,7 @@ mod rng;
 mod slob;
 
 pub use arrivals::{Arrival, Arrivals};
-pub use operation::{Operation, OperationKind};
+pub use operation::{Operation, OperationKind, RedoStress};
 pub use permutation::Permutation;
 pub use rng::{Rng, mix64};
 pub use slob::{Drawn, HotSpot, SlobSession, SlobShape, Think};

@@ -30,6 +30,15 @@ impl OperationKind {
     }
 }
 
+/// How much of a row an update changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RedoStress {
+    /// Two columns, the first and the last.
+    Lite,
+    /// Every column.
+    Heavy,
+}
+
 /// One unit that a workload asks a target for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
@@ -41,6 +50,8 @@ pub struct Operation {
     pub first_key: u64,
     /// Keys touched from `first_key` on, one block for each; 0 for a scan, which touches its whole table.
     pub keys: u32,
+    /// What an update changes in each row; without meaning for the other kinds.
+    pub redo_stress: RedoStress,
 }
 
 #[cfg(test)]

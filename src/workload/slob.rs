@@ -1,7 +1,7 @@
 //! The operations of one session of the SLOB method.
 
 use super::mix::Mix;
-use super::operation::{Operation, OperationKind};
+use super::operation::{Operation, OperationKind, RedoStress};
 use super::rng::{Choice, Rng};
 
 /// What a SLOB load looks like: the facts that decide its operations.
@@ -22,6 +22,8 @@ pub struct SlobShape {
     pub update_pct: u8,
     /// Scans in each hundred operations; with `update_pct` at most 100, or else updates come first.
     pub scan_pct: u8,
+    /// How much of a row an update changes.
+    pub redo_stress: RedoStress,
     /// A part of each table that is touched more often.
     pub hot_spot: Option<HotSpot>,
     /// One operation in so many goes to schema 0 whatever its session's home; 0 is never.
@@ -70,6 +72,7 @@ pub struct SlobSession {
     home_schema: u32,
     work_unit: u32,
     starts: u64,
+    redo_stress: RedoStress,
     mix: Mix,
     keys: Rng,
     hot_spot: Option<HotKeys>,
@@ -89,6 +92,7 @@ impl SlobSession {
             home_schema: session / shape.threads_per_schema.max(1) % shape.schemas.max(1),
             work_unit,
             starts: last_start + 1,
+            redo_stress: shape.redo_stress,
             mix: Mix::new(shape.update_pct, shape.scan_pct, phase),
             keys: Choice::Key.rng(seed, session),
             hot_spot: shape.hot_spot.and_then(|hot_spot| {
@@ -129,7 +133,7 @@ impl SlobSession {
         };
         let schema = if is_hot_schema { 0 } else { self.home_schema };
         Drawn {
-            operation: Operation { kind, schema, first_key, keys },
+            operation: Operation { kind, schema, first_key, keys, redo_stress: self.redo_stress },
             think_ns: self.think.as_mut().map_or(0, Pauses::draw),
         }
     }

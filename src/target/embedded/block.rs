@@ -254,6 +254,11 @@ pub fn is_row_at(arena: &Arena, at: u64, address: u64, key: u64) -> bool {
     arena.load(at + ADDRESS) == address && arena.load(at + KEY) == key
 }
 
+/// Address that the cached block at `at` claims.
+pub fn cached_address(arena: &Arena, at: u64) -> u64 {
+    arena.load(at + ADDRESS)
+}
+
 /// Change number of the cached block at `at`.
 #[inline]
 pub fn cached_changes(arena: &Arena, at: u64) -> u64 {

@@ -1,1 +1,31 @@
-//! The embedded engine.
+//! The embedded engine: a database's block path in this process.
+//!
+//! It does what a database does with blocks, for real: rows in blocks scattered over data files, a buffer cache with a
+//! replacement policy, redo written before blocks, group commit, database writers, checkpoints, and recovery after a
+//! crash. It has no SQL, no rollback and no row locks.
+
+mod bells;
+pub mod block;
+mod cache;
+mod changes;
+mod control;
+mod dbwriter;
+mod descriptor;
+mod directory;
+mod frame;
+mod lane;
+mod layout;
+mod ledger;
+mod redo;
+mod scan;
+mod shared;
+mod touch;
+mod writers;
+
+pub use block::{BlockFault, BlockShape, Filling};
+pub use descriptor::Descriptor;
+pub use directory::Directory;
+pub use layout::Layout;
+
+/// Sessions that one data set can tell apart: as many as SLOB allows.
+pub const MAX_SESSIONS: u32 = 4096;

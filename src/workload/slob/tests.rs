@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::{Drawn, HotSpot, SlobSession, SlobShape, Think};
-use crate::workload::OperationKind;
+use crate::workload::{OperationKind, RedoStress};
 
 fn plain() -> SlobShape {
     SlobShape {
@@ -11,6 +11,7 @@ fn plain() -> SlobShape {
         work_unit: 16,
         update_pct: 0,
         scan_pct: 0,
+        redo_stress: RedoStress::Lite,
         hot_spot: None,
         hot_schema_frequency: 0,
         think: None,

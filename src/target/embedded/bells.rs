@@ -1,0 +1,59 @@
+//! Waking threads that wait for each other.
+//!
+//! A lane that has sessions waiting says so before it sleeps: it sets the bits of what it waits for, looks once more, and
+//! only then sleeps. Whoever makes such a thing happen rings for its bit. In this order no wake-up can be lost.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::target::io::Waker;
+
+/// Redo became durable, or the log has room again.
+pub(super) const LOG: u32 = 1;
+/// Buffers became clean.
+pub(super) const CLEAN_BUFFERS: u32 = 2;
+/// A block that was being read has arrived, or memory for a scan is free.
+pub(super) const ARRIVAL: u32 = 4;
+/// Something failed.
+pub(super) const FAILURE: u32 = 8;
+
+/// One lane's bell.
+pub(super) struct Bell {
+    waker: Waker,
+    waits_for: AtomicU32,
+}
+
+impl Bell {
+    /// Says what the lane waits for from now on.
+    pub(super) fn listen(&self, bits: u32) {
+        self.waits_for.store(bits, Ordering::SeqCst);
+    }
+}
+
+/// The bells of all lanes.
+#[derive(Default)]
+pub(super) struct Bells(RwLock<Vec<Arc<Bell>>>);
+
+impl Bells {
+    /// Adds a lane.
+    pub(super) fn add(&self, waker: Waker) -> Arc<Bell> {
+        let bell = Arc::new(Bell { waker, waits_for: AtomicU32::new(0) });
+        self.0.write().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&bell));
+        bell
+    }
+
+    /// Removes a lane.
+    pub(super) fn remove(&self, bell: &Arc<Bell>) {
+        self.0.write().unwrap_or_else(PoisonError::into_inner).retain(|other| !Arc::ptr_eq(other, bell));
+    }
+
+    /// Wakes every lane that waits for any of `bits`.
+    pub(super) fn ring(&self, bits: u32) {
+        for bell in self.0.read().unwrap_or_else(PoisonError::into_inner).iter() {
+            if bell.waits_for.load(Ordering::SeqCst) & bits != 0 {
+                bell.waits_for.store(0, Ordering::SeqCst);
+                bell.waker.wake();
+            }
+        }
+    }
+}
