@@ -1,1 +1,4 @@
 //! Recorders, interval merge and operating-system counters.
+
+pub mod environment;
+pub mod os;
