@@ -55,6 +55,33 @@ pub(crate) fn space(path: &Path) -> Option<Space> {
     Some(Space { size_bytes: found.f_blocks.checked_mul(unit)?, available_bytes: found.f_bavail.checked_mul(unit)? })
 }
 
+/// A resource that the kernel limits for each process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Resource {
+    /// Open file descriptors.
+    OpenFiles,
+    /// Bytes locked in memory; buffers registered with io_uring count here.
+    LockedMemory,
+}
+
+/// The limit in force (the soft one); `u64::MAX` stands for none.
+pub(crate) fn limit(resource: Resource) -> Option<u64> {
+    let resource = match resource {
+        Resource::OpenFiles => libc::RLIMIT_NOFILE,
+        Resource::LockedMemory => libc::RLIMIT_MEMLOCK,
+    };
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is writable, of the type that the call fills, and outlives the call.
+    let done = unsafe { libc::getrlimit(resource, &raw mut limit) };
+    (done == 0).then_some(limit.rlim_cur)
+}
+
+/// The user whose rights this process has.
+pub(crate) fn effective_user() -> u32 {
+    // SAFETY: the call takes nothing, touches no memory of ours and cannot fail.
+    unsafe { libc::geteuid() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -74,10 +101,12 @@ mod tests {
     }
 
     #[test]
-    fn every_linux_tells_ticks_and_space() {
+    fn every_linux_tells_ticks_space_and_limits() {
         assert!(ticks_per_second().unwrap() >= 1);
         let space = space(Path::new("/")).unwrap();
         assert!(space.available_bytes <= space.size_bytes);
+        assert!(limit(Resource::OpenFiles).unwrap() > 0);
+        assert!(limit(Resource::LockedMemory).is_some());
     }
 
     #[test]

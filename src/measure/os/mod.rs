@@ -9,7 +9,7 @@ pub(crate) mod block;
 pub(crate) mod mounts;
 pub(crate) mod proc;
 
-pub(crate) use kernel::space;
+pub(crate) use kernel::{Resource, effective_user, limit, space};
 pub use root::Root;
 
 use crate::record::{CpuTime, DeviceStats, ProcessIo};
