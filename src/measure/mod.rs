@@ -1,7 +1,10 @@
 //! Recorders, interval merge and operating-system counters.
 
 mod clock;
+pub mod doctor;
+pub mod environment;
 mod event;
+pub mod os;
 mod recorder;
 mod timeline;
 

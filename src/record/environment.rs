@@ -11,6 +11,8 @@ pub struct Environment {
     pub os: Option<String>,
     /// Kernel release.
     pub kernel: Option<String>,
+    /// Vendor and product as the firmware tells them, such as `Amazon EC2 m7i.large`.
+    pub machine: Option<String>,
     /// CPU architecture.
     pub architecture: Option<String>,
     /// Processor model.
@@ -25,6 +27,12 @@ pub struct Environment {
     pub memory_available_bytes: Option<u64>,
     /// Memory limit of the control group of this process, if one is set.
     pub memory_limit_bytes: Option<u64>,
+    /// When the kernel backs memory with huge pages: `always`, `madvise` or `never`.
+    pub transparent_huge_pages: Option<String>,
+    /// Mean number of tasks running or waiting for storage in the minute before, on the whole machine.
+    pub load_average_1m: Option<f64>,
+    /// Share of the ten seconds before in which some task waited for storage, in percent, on the whole machine.
+    pub io_pressure_percent: Option<f64>,
     /// Kernel clock source (`tsc`, `kvm-clock`, …).
     pub clocksource: Option<String>,
     /// Hypervisor or container runtime, if one was recognised.
@@ -57,6 +65,8 @@ pub struct FileSystem {
 pub struct BlockDevice {
     /// Kernel name, such as `nvme0n1`.
     pub name: String,
+    /// What it is built as, if it is not a plain disk: `partition`, `raid0`, `lvm`, `crypt`, `loop`, …
+    pub layer: Option<String>,
     /// Model, where the device tells one.
     pub model: Option<String>,
     /// Size.
@@ -69,10 +79,14 @@ pub struct BlockDevice {
     pub queue_requests: Option<u32>,
     /// Kernel read-ahead.
     pub read_ahead_bytes: Option<u64>,
+    /// Largest request that the kernel sends; larger reads and writes are split.
+    pub max_request_bytes: Option<u64>,
     /// Smallest unit of I/O.
     pub logical_block_bytes: Option<u32>,
     /// Unit in which the medium prefers I/O.
     pub physical_block_bytes: Option<u32>,
     /// `write back` or `write through`.
     pub write_cache: Option<String>,
+    /// Whether the kernel counts its I/O; if not, `/proc/diskstats` stands still.
+    pub statistics: Option<bool>,
 }

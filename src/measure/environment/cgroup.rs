@@ -1,0 +1,117 @@
+//! The memory limit of the control group that this process is in.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::measure::os::Root;
+use crate::measure::os::mounts::Mount;
+
+/// Version 1 prints the largest page-aligned number for "no limit"; no machine comes near half of it.
+const NO_LIMIT_BYTES: u64 = 1 << 62;
+
+/// The smallest memory limit from the process's own group up to the top of what is mounted; a limit of an outer group
+/// binds the inner ones. Knows version 2, version 1 and both side by side.
+pub(super) fn memory_limit_bytes(root: &Root, mounts: &[Mount]) -> Option<u64> {
+    let groups = root.text("/proc/self/cgroup")?;
+    memory_groups(&groups).filter_map(|(version, group)| smallest(root, mounts, version, Path::new(group))).min()
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+/// The groups in `/proc/self/cgroup` that may limit memory: lines `id:controllers:path`.
+fn memory_groups(text: &str) -> impl Iterator<Item = (Version, &str)> {
+    text.lines().filter_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(':')?;
+        match controllers {
+            "" => Some((Version::Two, path)),
+            _ if controllers.split(',').any(|name| name == "memory") => Some((Version::One, path)),
+            _ => None,
+        }
+    })
+}
+
+fn smallest(root: &Root, mounts: &[Mount], version: Version, group: &Path) -> Option<u64> {
+    let (kind, file) = match version {
+        Version::One => ("cgroup", "memory.limit_in_bytes"),
+        Version::Two => ("cgroup2", "memory.max"),
+    };
+    let has_memory = |mount: &&Mount| version == Version::Two || mount.options.split(',').any(|name| name == "memory");
+    let mount = mounts.iter().filter(|mount| mount.kind == kind).find(has_memory)?;
+    let directory = directory(mount, group);
+    let levels = directory.ancestors().take_while(|level| level.starts_with(&mount.mount_point));
+    levels.filter_map(|level| limit(&root.value(level.join(file))?)).min()
+}
+
+/// Where `group` is seen. A container often sees its own group mounted at the top, under a name that only the host
+/// knows, or a path that climbs out of its namespace: the top is the best guess then.
+fn directory(mount: &Mount, group: &Path) -> PathBuf {
+    let inside = group.strip_prefix(&mount.root).unwrap_or(Path::new(""));
+    let climbs = inside.components().any(|part| !matches!(part, Component::Normal(_)));
+    if climbs { mount.mount_point.clone() } else { mount.mount_point.join(inside) }
+}
+
+fn limit(text: &str) -> Option<u64> {
+    text.parse().ok().filter(|bytes| *bytes < NO_LIMIT_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::measure::os::mounts::parse;
+
+    fn limit_of(groups: &str, mounts: &str, limits: &[(&str, &str)]) -> Option<u64> {
+        let directory = tempfile::tempdir().unwrap();
+        let root = Root::at(directory.path());
+        for (path, text) in limits.iter().chain(&[("/proc/self/cgroup", groups)]) {
+            fs::create_dir_all(root.path(path).parent().unwrap()).unwrap();
+            fs::write(root.path(path), text).unwrap();
+        }
+        memory_limit_bytes(&root, &parse(mounts))
+    }
+
+    const V2: &str = "1 0 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+    const V1: &str = "1 0 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
+                      2 0 0:27 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
+
+    #[test]
+    fn an_outer_group_binds_an_inner_one() {
+        let limits = [
+            ("/sys/fs/cgroup/user.slice/app.scope/memory.max", "8000\n"),
+            ("/sys/fs/cgroup/user.slice/memory.max", "5000\n"),
+            ("/sys/fs/cgroup/other/memory.max", "1\n"),
+        ];
+        assert_eq!(limit_of("0::/user.slice/app.scope\n", V2, &limits), Some(5_000));
+    }
+
+    #[test]
+    fn no_limit_is_unknown_in_both_versions() {
+        assert_eq!(limit_of("0::/a\n", V2, &[("/sys/fs/cgroup/a/memory.max", "max\n")]), None);
+        let limits = [("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "9223372036854771712\n")];
+        assert_eq!(limit_of("4:cpu,memory:/a\n", V1, &limits), None);
+        assert_eq!(limit_of("", V2, &[]), None);
+    }
+
+    #[test]
+    fn version_one_is_read_where_its_memory_controller_is_mounted() {
+        let limits = [
+            ("/sys/fs/cgroup/memory/a/memory.limit_in_bytes", "4096\n"),
+            ("/sys/fs/cgroup/cpu/a/memory.limit_in_bytes", "1\n"),
+        ];
+        assert_eq!(limit_of("5:cpu:/a\n4:memory:/a\n0::/\n", V1, &limits), Some(4_096));
+    }
+
+    #[test]
+    fn a_container_sees_its_own_group_at_the_top() {
+        let mounted_inside = "1 0 0:27 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
+        let limits = [("/sys/fs/cgroup/memory/memory.limit_in_bytes", "4096\n")];
+        assert_eq!(limit_of("4:memory:/docker/abc\n", mounted_inside, &limits), Some(4_096));
+        assert_eq!(limit_of("4:memory:/elsewhere\n", mounted_inside, &limits), Some(4_096));
+        assert_eq!(limit_of("0::/../../x\n", V2, &[("/sys/fs/cgroup/memory.max", "77\n")]), Some(77));
+    }
+}
