@@ -1,0 +1,287 @@
+//! Everything that can be wrong with what the user asked for, in words.
+
+use std::io;
+use std::path::PathBuf;
+
+use crate::units::Bytes;
+
+use super::parameter::{Meant, Role, meant_by};
+use super::slob::MAX_SESSIONS;
+use super::vary::MAX_STEPS;
+use super::{Key, Origin};
+
+/// What is wrong with what the user asked for. The message says what, where and why; [`Self::hint`] what to do next.
+/// Neither ever holds a password.
+#[derive(Debug, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what its fields are")]
+pub enum ConfigError {
+    /// The parameter file cannot be opened or read.
+    #[error("cannot read parameter file `{}`: {reason}", path.display())]
+    Unreadable { path: PathBuf, reason: io::Error },
+
+    /// The parameter file is too large to be one.
+    #[error("`{}` is not a parameter file: it is larger than {limit}", path.display())]
+    TooLarge { path: PathBuf, limit: Bytes },
+
+    /// A line of the parameter file cannot be understood without a shell, or not at all.
+    #[error("{origin}: {problem}")]
+    Syntax { origin: Origin, problem: SyntaxProblem },
+
+    /// No parameter has this name.
+    #[error("{origin}: unknown parameter `{name}`")]
+    UnknownParameter { name: String, origin: Origin },
+
+    /// A value that its parameter does not accept.
+    #[error("{origin}: `{key}={value}` is not {}", key.parameter().accepted)]
+    BadValue { key: Key, value: String, origin: Origin },
+
+    /// A value on the command line that is not one printable line.
+    #[error("the value of `{key}` holds a character that is not printable text")]
+    Unprintable { key: Key },
+
+    /// Updates and scans leave less than nothing for reads.
+    #[error(
+        "`UPDATE_PCT={update_pct}` ({update_origin}) and `SCAN_PCT={scan_pct}` ({scan_origin}) are more than 100 together"
+    )]
+    Percentages { update_pct: u8, update_origin: Origin, scan_pct: u8, scan_origin: Origin },
+
+    /// Scans without a table to scan.
+    #[error("`SCAN_PCT={scan_pct}` ({origin}) asks for scans, but `SCAN_TABLE_SZ` is 0 ({table_origin})")]
+    NothingToScan { scan_pct: u8, origin: Origin, table_origin: Origin },
+
+    /// The shortest think time is longer than the longest.
+    #[error("`THINK_TM_MIN={min}` ({min_origin}) is more than `THINK_TM_MAX={max}` ({max_origin})")]
+    ThinkTime { min: String, min_origin: Origin, max: String, max_origin: Origin },
+
+    /// A hot spot to which no operation goes, or that has no blocks.
+    #[error("`{key}=0` ({origin}) with `DO_HOTSPOT=TRUE` ({switch_origin}) makes no hot spot")]
+    NoHotSpot { key: Key, origin: Origin, switch_origin: Origin },
+
+    /// The hot spot lies partly outside the data.
+    #[error("the hot spot ends at block {end_block}, but `SCALE` has {scale_blocks} blocks for each schema")]
+    HotSpotOutside { end_block: u64, scale_blocks: u64 },
+
+    /// The hot spot cannot hold one operation.
+    #[error("the hot spot has {hot_blocks} blocks, but one operation touches {work_unit} (`WORK_UNIT`)")]
+    HotSpotTooSmall { hot_blocks: u64, work_unit: u32 },
+
+    /// A schema cannot hold one operation.
+    #[error("one operation touches {work_unit} blocks (`WORK_UNIT`), but `SCALE` has {scale_blocks} for each schema")]
+    WorkUnitTooLarge { work_unit: u32, scale_blocks: u64 },
+
+    /// More sessions than there may be.
+    #[error("{schemas} schemas with {threads} threads each are more than {MAX_SESSIONS} sessions")]
+    TooManySessions { schemas: u32, threads: u32 },
+
+    /// A word on the command line that is neither a number nor KEY=VALUE.
+    #[error("`{text}` is neither a number of schemas nor KEY=VALUE")]
+    Argument { text: String },
+
+    /// A number of schemas that is out of range.
+    #[error("`{text}` is not a number of schemas")]
+    Schemas { text: String },
+
+    /// A tag that is not KEY=VALUE.
+    #[error("`{text}` is not a tag")]
+    Tag { text: String },
+
+    /// An arrival process that does not exist.
+    #[error("`{text}` is not a kind of arrival")]
+    Arrival { text: String },
+
+    /// An address that names no target.
+    #[error(transparent)]
+    Target(TargetProblem),
+
+    /// A sweep that cannot be made.
+    #[error(transparent)]
+    Vary(VaryProblem),
+}
+
+/// Why a line of a parameter file cannot be read as text.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what its fields are")]
+pub enum SyntaxProblem {
+    /// The line is nothing that may stand in a parameter file.
+    #[error("the line that begins with `{word}` is neither KEY=VALUE nor a comment")]
+    NotASetting { word: String },
+    /// Blanks beside the equal sign, which a shell takes for a command.
+    #[error("there is a space beside the `=` of `{name}`")]
+    SpaceAroundEquals { name: String },
+    /// The line ends within quotes.
+    #[error("the quotes of `{name}` are not closed on this line")]
+    OpenQuote { name: String },
+    /// The line ends in a backslash.
+    #[error("the value of `{name}` goes on after the end of the line")]
+    Continued { name: String },
+    /// Something that only a shell replaces: a command, a variable, a home directory.
+    #[error("the value of `{name}` holds `{sign}`, which only a shell could replace")]
+    Substitution { name: String, sign: String },
+    /// A character that makes a shell do something else than assign.
+    #[error("the value of `{name}` holds `{operator}` outside quotes, which means something else to a shell")]
+    ShellOperator { name: String, operator: char },
+    /// A second word after the value.
+    #[error("something that is not a comment follows the value of `{name}`")]
+    TextAfterValue { name: String },
+    /// A control character, or bytes that are not UTF-8.
+    #[error("the value of `{name}` holds a character that is not printable text")]
+    Unprintable { name: String },
+}
+
+/// Why a text is not the address of a target.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what its fields are")]
+pub enum TargetProblem {
+    /// The text does not begin with a kind and a colon. The path is absent where the text may hold a password.
+    #[error("{} does not say what kind {}", shown_path(path), if path.is_some() { "of target it is" } else { "it is" })]
+    NoKind { path: Option<String> },
+    /// A kind of target that this version does not have.
+    #[error("this version has no `{kind}` target yet")]
+    NotYet { kind: String },
+    /// A kind of target that nobody knows.
+    #[error("there is no target of kind `{kind}`")]
+    UnknownKind { kind: String },
+    /// A directory without a path.
+    #[error("the target `dir:` names no directory")]
+    NoPath,
+    /// An option of the simulated target that is not KEY=VALUE, or that is there twice.
+    #[error("`{option}` is not an option of a simulated target")]
+    Option { option: String },
+    /// A control character in the address.
+    #[error("the target's address holds a character that is not printable text")]
+    Unprintable,
+}
+
+/// Why a sweep cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "each variant's message says what its fields are")]
+pub enum VaryProblem {
+    /// Not KEY=VALUE,VALUE.
+    #[error("`{text}` is not a parameter with values")]
+    NotAList { text: String },
+    /// A parameter that must stay the same through a sweep.
+    #[error("`{key}` cannot vary within a sweep")]
+    Fixed { key: Key },
+    /// A value that stands twice in its list.
+    #[error("`{value}` is there twice")]
+    Twice { value: String },
+    /// An item of a thread list that is not a number of threads.
+    #[error("`{text}` is not a number of threads")]
+    Threads { text: String },
+    /// A parameter that is given two lists.
+    #[error("`{key}` varies twice")]
+    AxisTwice { key: Key },
+    /// The product of all lists is too large.
+    #[error("the sweep would have more than {MAX_STEPS} steps")]
+    TooManySteps,
+}
+
+fn shown_path(path: &Option<String>) -> String {
+    path.as_ref().map_or_else(|| "the target".to_owned(), |path| format!("`{path}`"))
+}
+
+impl ConfigError {
+    /// What to do next, if there is something to say that the message does not.
+    pub fn hint(&self) -> Option<String> {
+        let plain = |text: &str| Some(text.to_owned());
+        match self {
+            Self::Unreadable { .. } => plain("give the path of a slob.conf, or leave `-c` out to use the defaults"),
+            Self::TooLarge { .. } => plain("give the path of a slob.conf"),
+            Self::Syntax { problem, .. } => Some(problem.hint()),
+            Self::UnknownParameter { name, origin } => Some(hint_for_unknown(name, origin)),
+            Self::BadValue { key, .. } => Some(format!("`{key}`: {}", key.parameter().meaning)),
+            Self::Unprintable { .. } => {
+                plain("type the value again; it may have been pasted with an invisible character")
+            }
+            Self::Percentages { update_pct, scan_pct, .. } => Some(hint_for_percentages(*update_pct, *scan_pct)),
+            Self::NothingToScan { .. } => plain("give `SCAN_TABLE_SZ` a size, or set `SCAN_PCT=0`"),
+            Self::ThinkTime { .. } => plain("exchange the two"),
+            Self::NoHotSpot { .. } => plain("give it a value from 1 on, or set `DO_HOTSPOT=FALSE`"),
+            Self::HotSpotOutside { .. } => plain("lower `HOTSPOT_OFFSET_MB` or `HOTSPOT_MB`"),
+            Self::HotSpotTooSmall { .. } => plain("raise `HOTSPOT_MB` or lower `WORK_UNIT`"),
+            Self::WorkUnitTooLarge { .. } => plain("lower `WORK_UNIT` or raise `SCALE`"),
+            Self::TooManySessions { threads, .. } => {
+                Some(format!("use at most {} schemas, or fewer threads", MAX_SESSIONS / threads.max(&1)))
+            }
+            Self::Argument { .. } => plain("write a number such as `8`, or a parameter such as `UPDATE_PCT=20`"),
+            Self::Schemas { .. } => Some(format!("write a number from 1 to {MAX_SESSIONS}")),
+            Self::Tag { .. } => {
+                plain("write KEY=VALUE such as `vm=d8s`, with a key of letters, digits, `_`, `.` and `-`")
+            }
+            Self::Arrival { .. } => plain("write `poisson` or `fixed`"),
+            Self::Target(problem) => problem.hint(),
+            Self::Vary(problem) => Some(problem.hint()),
+        }
+    }
+}
+
+fn hint_for_unknown(name: &str, origin: &Origin) -> String {
+    match (meant_by(name), origin) {
+        (Some(Meant::OtherCase(key)), _) => format!("did you mean `{key}`? Names are in capitals, as in a shell"),
+        (Some(Meant::Retired(key)), _) => format!("SLOB 2.5 has `{key}` in its place; values may mean something else"),
+        (Some(Meant::Misspelt(key)), _) => format!("did you mean `{key}`?"),
+        (None, Origin::CommandLine) => "`--help` lists the parameters; a tag is given as `--tag KEY=VALUE`".to_owned(),
+        (None, _) => "`--help` lists the parameters; put a `#` before the line if it is not meant for this".to_owned(),
+    }
+}
+
+fn hint_for_percentages(update_pct: u8, scan_pct: u8) -> String {
+    if update_pct > 100 || scan_pct > 100 {
+        return "write percentages from 0 to 100".to_owned();
+    }
+    let share = u32::from(100 - update_pct) * u32::from(scan_pct) / 100;
+    format!(
+        "SLOB counts SCAN_PCT in the operations that are not updates, here it counts in all: for SLOB's load write \
+         `SCAN_PCT={share}`"
+    )
+}
+
+impl SyntaxProblem {
+    fn hint(&self) -> String {
+        match self {
+            Self::NotASetting { .. } => "the file is read as text and never executed: keep settings and comments only",
+            Self::SpaceAroundEquals { .. } => "write KEY=VALUE without spaces",
+            Self::OpenQuote { .. } => "close the quotes, or escape a quote that belongs to the value with `\\`",
+            Self::Continued { .. } => "write the whole value on one line",
+            Self::Substitution { .. } => {
+                "write the value itself, since the file is never executed; if the character is meant, use single quotes"
+            }
+            Self::ShellOperator { .. } => "put the value in single quotes",
+            Self::TextAfterValue { .. } => "put a value with spaces in quotes, and one setting on a line",
+            Self::Unprintable { .. } => "save the file as UTF-8 and type the value again",
+        }
+        .to_owned()
+    }
+}
+
+impl TargetProblem {
+    fn hint(&self) -> Option<String> {
+        Some(match self {
+            Self::NoKind { path } => format!("for a directory write `dir:{}`", path.as_deref().unwrap_or("PATH")),
+            Self::NotYet { .. } => "use the embedded engine: `dir:PATH`".to_owned(),
+            Self::UnknownKind { .. } => "write `dir:PATH`, or `sim:` for a simulated target".to_owned(),
+            Self::NoPath => "write `dir:PATH`".to_owned(),
+            Self::Option { .. } => "write options as `sim:KEY=VALUE,KEY=VALUE`, each key once".to_owned(),
+            Self::Unprintable => return None,
+        })
+    }
+}
+
+impl VaryProblem {
+    fn hint(&self) -> String {
+        match self {
+            Self::NotAList { .. } => "write KEY=VALUE,VALUE such as `WORK_UNIT=4,16,64`".to_owned(),
+            Self::Fixed { key } => match key.parameter().role {
+                Role::Threads => "use `--threads 1,2,4,8`",
+                Role::Length => "steps are compared, so they have the same length",
+                Role::DataSet => "it belongs to the data set: set up another one and run again",
+                Role::Load | Role::Script | Role::Connection => "only what shapes the load can vary",
+            }
+            .to_owned(),
+            Self::Twice { .. } => "give each value once".to_owned(),
+            Self::Threads { .. } => format!("write numbers from 1 to {MAX_SESSIONS} such as `1,2,4,8`"),
+            Self::AxisTwice { .. } => "put all its values into one list".to_owned(),
+            Self::TooManySteps => "vary less at a time".to_owned(),
+        }
+    }
+}

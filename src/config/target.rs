@@ -1,0 +1,136 @@
+//! Where load shall land.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use super::{ConfigError, TargetProblem};
+
+/// Address of a target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TargetAddress {
+    /// `dir:PATH`: the embedded engine, its files in this directory. A relative path stays relative.
+    Directory(PathBuf),
+    /// `sim:KEY=VALUE,…`: the simulated target with these options, in the order in which they were given.
+    Simulated(Vec<(String, String)>),
+}
+
+/// Databases that have an address of their own, though no target yet.
+const NOT_YET: [&str; 7] = ["pg", "postgres", "postgresql", "mysql", "mariadb", "oracle", "ora"];
+
+impl FromStr for TargetAddress {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let fail = |problem| Err(ConfigError::Target(problem));
+        if text.chars().any(char::is_control) {
+            return fail(TargetProblem::Unprintable);
+        }
+        let Some((kind, rest)) = text.split_once(':') else {
+            // What has an `@` may be `user/password@service`, so it is not repeated.
+            let path = (!text.contains('@')).then(|| text.to_owned());
+            return fail(TargetProblem::NoKind { path });
+        };
+        match kind {
+            "dir" if rest.is_empty() => fail(TargetProblem::NoPath),
+            "dir" => Ok(Self::Directory(PathBuf::from(rest))),
+            "sim" => simulated_options(rest).map(Self::Simulated),
+            _ if NOT_YET.contains(&kind) => fail(TargetProblem::NotYet { kind: kind.to_owned() }),
+            _ if kind.contains('/') => fail(TargetProblem::NoKind { path: None }),
+            _ => fail(TargetProblem::UnknownKind { kind: kind.to_owned() }),
+        }
+    }
+}
+
+fn simulated_options(text: &str) -> Result<Vec<(String, String)>, ConfigError> {
+    let mut options: Vec<(String, String)> = Vec::new();
+    for option in text.split(',').map(str::trim).filter(|option| !option.is_empty()) {
+        match option.split_once('=') {
+            Some((key, value)) if !key.is_empty() && options.iter().all(|(known, _)| known != key) => {
+                options.push((key.to_owned(), value.to_owned()));
+            }
+            _ => return Err(ConfigError::Target(TargetProblem::Option { option: option.to_owned() })),
+        }
+    }
+    Ok(options)
+}
+
+/// Prints the address as it is written on the command line. It holds no secret.
+impl fmt::Display for TargetAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Directory(path) => write!(f, "dir:{}", path.display()),
+            Self::Simulated(options) => {
+                f.write_str("sim:")?;
+                for (index, (key, value)) in options.iter().enumerate() {
+                    let comma = if index == 0 { "" } else { "," };
+                    write!(f, "{comma}{key}={value}")?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_directories_and_simulations() {
+        assert_eq!("dir:./data".parse::<TargetAddress>().unwrap(), TargetAddress::Directory("./data".into()));
+        assert_eq!("sim:".parse::<TargetAddress>().unwrap(), TargetAddress::Simulated(Vec::new()));
+        assert_eq!("sim:knee=32, cap=5000".parse::<TargetAddress>().unwrap().to_string(), "sim:knee=32,cap=5000");
+    }
+
+    #[test]
+    fn says_what_to_write_instead() {
+        let cases = [
+            (
+                "/u01/data",
+                "`/u01/data` does not say what kind of target it is",
+                "for a directory write `dir:/u01/data`",
+            ),
+            ("scott/tiger@db", "the target does not say what kind it is", "for a directory write `dir:PATH`"),
+            ("/u01/a:b", "the target does not say what kind it is", "for a directory write `dir:PATH`"),
+            ("postgres://a:b@c/d", "this version has no `postgres` target yet", "use the embedded engine: `dir:PATH`"),
+            ("mysql://a:b@c/d", "this version has no `mysql` target yet", "use the embedded engine: `dir:PATH`"),
+            ("pg:/u01", "this version has no `pg` target yet", "use the embedded engine: `dir:PATH`"),
+            (
+                "disk:/dev/sdb",
+                "there is no target of kind `disk`",
+                "write `dir:PATH`, or `sim:` for a simulated target",
+            ),
+            ("dir:", "the target `dir:` names no directory", "write `dir:PATH`"),
+            (
+                "sim:knee",
+                "`knee` is not an option of a simulated target",
+                "write options as `sim:KEY=VALUE,KEY=VALUE`, each key once",
+            ),
+            (
+                "sim:a=1,a=2",
+                "`a=2` is not an option of a simulated target",
+                "write options as `sim:KEY=VALUE,KEY=VALUE`, each key once",
+            ),
+        ];
+        for (text, message, hint) in cases {
+            let error = text.parse::<TargetAddress>().unwrap_err();
+            assert_eq!((error.to_string().as_str(), error.hint().as_deref()), (message, Some(hint)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_is_read_back(text in "(dir|sim|pg|):?[ -~]{0,30}") {
+            if let Ok(address) = text.parse::<TargetAddress>() {
+                prop_assert_eq!(address.to_string().parse::<TargetAddress>().unwrap(), address);
+            }
+        }
+
+        #[test]
+        fn never_panics_on_any_text(text in ".*") {
+            let _ = text.parse::<TargetAddress>();
+        }
+    }
+}
