@@ -43,12 +43,12 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
         let steps = labels(&|step| step.counters.errors.unwrap_or(0) > 0);
         findings.push(Finding::OperationErrors { steps, errors });
     }
-    findings.extend(worst(run, unsteady).map(|(steps, (range, drift))| Finding::NotSteady { steps, range, drift }));
-    findings.extend(worst(run, stalls).map(|(steps, longest)| Finding::Stalled { steps, longest }));
-    findings.extend(worst(run, idle).map(|(steps, share)| Finding::IdleInWindow { steps, share }));
     findings.extend(worst(run, |step| disagreement(run, step)).map(|(steps, (share, engine_bytes, kernel_bytes))| {
         Finding::ReadsDisagree { steps, share, engine_bytes, kernel_bytes }
     }));
+    findings.extend(worst(run, unsteady).map(|(steps, (range, drift))| Finding::NotSteady { steps, range, drift }));
+    findings.extend(worst(run, stalls).map(|(steps, longest)| Finding::Stalled { steps, longest }));
+    findings.extend(worst(run, idle).map(|(steps, share)| Finding::IdleInWindow { steps, share }));
     findings.extend(worst(run, shared_device).map(|(steps, (times, device))| Finding::DeviceSharedWithOthers {
         steps,
         device,

@@ -10,6 +10,9 @@ pub struct Figures<'a>(
     pub &'a Step,
 );
 
+/// One of the figures, for tables that list them.
+pub type Figure = fn(&Figures<'_>) -> Option<f64>;
+
 /// `count` per second over `duration_ns`.
 pub fn rate(count: Option<u64>, duration_ns: u64) -> Option<f64> {
     let count = count?;

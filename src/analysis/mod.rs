@@ -13,7 +13,7 @@ mod waits;
 
 use crate::record::{Outcome, Run, Step};
 
-pub use figures::{Figures, foreground_waits, mean_us, rate, wait};
+pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, wait};
 pub use finding::{Finding, Severity};
 pub use latency_target::LatencyTarget;
 pub use limits::{Failing, Point};

@@ -2,6 +2,7 @@
 
 mod error;
 mod reader;
+mod recover;
 mod writer;
 
 use std::fs;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use super::{INTERVALS_FILE, RUN_FILE, StoreError};
+use super::{INTERVALS_FILE, RUN_FILE, StoreError, recover};
 use crate::record::{FORMAT, Interval, Outcome, Run, Timestamp};
 
 /// What a list of runs shows, read without decoding any histogram.
@@ -56,7 +56,8 @@ struct OutlineTarget {
 }
 
 /// Reads the run at `path`, a run directory or its `run.json`, with its intervals attached to their steps. What was
-/// wrong with the intervals is added to the run's notes: they are a record made while something may have been killed.
+/// wrong with the intervals is added to the run's notes: they are a record made while something may have been killed. A step
+/// that was never closed gets its counts from its intervals.
 ///
 /// # Errors
 /// If there is no run, it cannot be read, or a later version of the program made it.
@@ -64,6 +65,7 @@ pub fn load(path: &Path) -> Result<Run, StoreError> {
     let directory = directory_of_run(path)?;
     let mut run: Run = read_document(&directory)?;
     attach_intervals(&mut run, &directory)?;
+    recover::unfinished_steps(&mut run);
     Ok(run)
 }
 

@@ -1,7 +1,7 @@
 use std::os::unix::fs::symlink;
 
 use super::*;
-use crate::record::{FORMAT, Outcome, interval_schema, sample, schema};
+use crate::record::{Counters, FORMAT, Outcome, interval_schema, sample, schema};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/runs");
 
@@ -55,6 +55,28 @@ fn a_run_whose_process_was_killed_is_readable_and_unfinished() {
     assert!(read.notes[0].contains("half-written"), "{:?}", read.notes);
     read.notes.clear();
     assert_eq!(read, run);
+}
+
+#[test]
+fn a_step_that_was_never_closed_gets_its_counts_from_its_intervals() {
+    let (_directory, store) = store();
+    let whole = sample::interrupted();
+    let mut run = whole.clone();
+    let step = &mut run.steps[1];
+    step.outcome = Outcome::Unfinished;
+    step.window.duration_ns = 0;
+    step.counters = Counters::default();
+    step.waits.clear();
+    let read = load(&store.save(&run).unwrap()).unwrap();
+    let (recovered, closed) = (&read.steps[1], &whole.steps[1]);
+    assert_eq!(recovered.window.duration_ns, 3_000_000_000);
+    let inside: u64 = closed.intervals.iter().filter(|i| !i.warmup).map(|i| i.counters.operations.unwrap()).sum();
+    assert_eq!(recovered.counters.operations, Some(inside));
+    assert_eq!(recovered.waits.len(), 1);
+    assert_eq!(recovered.waits[0].waits.count(), inside * 63);
+    assert_eq!(recovered.waits[0].class, "User I/O", "known from the step before");
+    assert_eq!(recovered.outcome, Outcome::Unfinished);
+    assert!(read.notes[0].contains("s2_t1"), "{:?}", read.notes);
 }
 
 #[test]

@@ -25,7 +25,11 @@ impl RunWriter {
         let directory = store.directory_of(&run.id)?;
         fs::create_dir_all(store.path()).map_err(|e| StoreError::io(store.path(), "make directory", e))?;
         fs::create_dir(&directory).map_err(|e| StoreError::io(&directory, "make directory", e))?;
-        write_document(&directory, run)?;
+        if let Err(error) = write_document(&directory, run) {
+            // Nothing of the run is kept, so its directory would only be in the way.
+            let _ = fs::remove_dir(&directory);
+            return Err(error);
+        }
         let path = directory.join(INTERVALS_FILE);
         let intervals = OpenOptions::new()
             .append(true)
