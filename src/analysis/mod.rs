@@ -1,1 +1,43 @@
-//! Pure functions from a [`crate::record::Run`] to findings.
+//! Pure functions from a [`Run`] to findings: what the numbers mean, and whether they can be trusted.
+//!
+//! [`Figures`] derives rates and shares from one step, so that every table and every finding computes them alike.
+//! [`analyse`] says what is to be said about a run. Thresholds stand beside the rule that uses them.
+
+mod doubts;
+mod figures;
+mod finding;
+mod latency_target;
+mod limits;
+mod series;
+mod waits;
+
+use crate::record::{Outcome, Run, Step};
+
+pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, wait};
+pub use finding::{Finding, Severity};
+pub use latency_target::LatencyTarget;
+pub use limits::{Failing, Point};
+pub use series::Series;
+
+/// One block read into the buffer cache: the event by which databases judge storage.
+pub const SINGLE_BLOCK_READ: &str = "db file sequential read";
+
+/// Everything worth saying about `run`, most important first: what makes the figures doubtful, then how much load is
+/// carried and what limits it, then the rest.
+pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
+    let mut findings = doubts::find(run);
+    findings.extend(limits::find(run, target));
+    findings.extend(waits::find(run));
+    findings.sort_by_key(|finding| (finding.severity(), finding.rank()));
+    findings
+}
+
+/// Steps with figures: those that ended as asked, or were cut short by the user with something measured.
+fn measured(run: &Run) -> impl Iterator<Item = &Step> {
+    run.steps
+        .iter()
+        .filter(|step| matches!(step.outcome, Outcome::Completed | Outcome::Interrupted) && step.window.duration_ns > 0)
+}
+
+#[cfg(test)]
+mod tests;

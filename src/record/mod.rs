@@ -7,12 +7,17 @@ mod counters;
 mod environment;
 mod histogram;
 mod run;
+#[cfg(test)]
+pub(crate) mod sample;
+mod schema;
 mod step;
+pub mod store;
 
 pub use counters::Counters;
 pub use environment::{BlockDevice, Environment, FileSystem};
 pub use histogram::{Histogram, HistogramError, POWER_OF_TWO_BOUNDS};
 pub use run::{FORMAT, Outcome, Run, Target, Timestamp, Tool};
+pub use schema::{interval_schema, schema};
 pub use step::{
     CpuTime, DeviceStats, Ending, Generator, Interval, Load, OperationStats, ProcessIo, Step, WaitStats, Window,
 };

@@ -1,1 +1,20 @@
 //! Text, tables and CSV from a run and its findings.
+//!
+//! Everything writes plain text to any [`std::io::Write`]; colour is the caller's. Numbers come from
+//! [`crate::analysis::Figures`], so that the same figure reads the same everywhere.
+
+mod buckets;
+pub mod csv;
+mod grid;
+mod live;
+mod sheet;
+mod table;
+mod text;
+mod words;
+
+pub use live::interval_line;
+pub use table::{Format, Style, table};
+pub use text::{Detail, text};
+
+#[cfg(test)]
+mod tests;

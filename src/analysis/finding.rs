@@ -1,0 +1,433 @@
+//! What the analysis has to say, with its words and its advice in one place.
+
+use super::{Failing, LatencyTarget, Point};
+use crate::units::{Bytes, Nanos, group_thousands, percent};
+
+/// How a finding bears on the rest of a report; the first kind comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The figures do not mean what they seem to mean.
+    Doubt,
+    /// How much load is carried, and what limits it.
+    Answer,
+    /// Worth knowing.
+    Note,
+}
+
+/// One thing that the analysis has to say. Shares are 0 to 1; `steps` are labels; `series` is empty where the run has
+/// one series only.
+#[derive(Debug, Clone, PartialEq)]
+#[expect(missing_docs, reason = "each variant's fields are the figures of its sentence, named with their units")]
+pub enum Finding {
+    /// The load generator had no processor time left.
+    ClientSaturated { steps: Vec<String>, share: f64, whole_machine: bool },
+    /// An open loop fell behind its schedule.
+    RateNotReached { step: String, asked_per_s: f64, achieved_per_s: f64, backlog: Option<u64> },
+    /// An error ended the run.
+    Failed { error: String, steps: usize },
+    /// The user ended the run.
+    Interrupted { steps: usize },
+    /// The run goes on, or was killed.
+    Unfinished { steps: usize },
+    /// Operations ended in errors.
+    OperationErrors { steps: Vec<String>, errors: u64 },
+    /// Data files are not read directly.
+    PageCacheInPath,
+    /// Our count of bytes read and the kernel's differ.
+    ReadsDisagree { steps: Vec<String>, share: f64, engine_bytes: u64, kernel_bytes: u64 },
+    /// Throughput changed within the window.
+    NotSteady { steps: Vec<String>, range: f64, drift: f64 },
+    /// No operation finished for a while.
+    Stalled { steps: Vec<String>, longest: Nanos },
+    /// Sessions had nothing to do inside the window.
+    IdleInWindow { steps: Vec<String>, share: f64 },
+    /// Reads were served by the buffer cache.
+    CacheHeld { steps: Vec<String>, hit_ratio: f64, data_fits: bool },
+    /// The largest load that meets the latency target, with a larger one that does not.
+    LoadLine { series: String, target: LatencyTarget, passing: Point, failing: Failing },
+    /// The largest load meets the target although smaller ones do not.
+    TargetMetOnlyAbove { series: String, target: LatencyTarget, passing: Point, below: Vec<String> },
+    /// Even the largest load meets the target.
+    AllStepsMeetTarget { series: String, target: LatencyTarget, most: Point, steps: usize },
+    /// Even the least load does not meet the target.
+    NoStepMeetsTarget { series: String, target: LatencyTarget, least: Point },
+    /// The target's wait event did not happen.
+    TargetNotJudged { series: String, target: LatencyTarget },
+    /// Where latency starts to rise faster than load.
+    Knee {
+        series: String,
+        bound: f64,
+        most_operations_per_s: f64,
+        cycle: Nanos,
+        least_sessions: u32,
+        measured_step: String,
+        measured_sessions: u32,
+    },
+    /// More sessions bring no more reads, only longer ones.
+    ThroughputFlat {
+        series: String,
+        from: String,
+        to: String,
+        reads_per_s: f64,
+        megabytes_per_s: Option<f64>,
+        spread: f64,
+        looks_capped: bool,
+        slower: f64,
+    },
+    /// Sessions waited for the database writers.
+    FreeBufferWaits { steps: Vec<String>, share: f64 },
+    /// Sessions waited for a checkpoint to free a log file.
+    CheckpointIncomplete { steps: Vec<String>, share: f64 },
+    /// Sessions waited for commits more than for anything else.
+    CommitsDominate { steps: Vec<String>, share: f64 },
+    /// Too few waits for the target's quantile.
+    FewWaits { steps: Vec<String>, target: LatencyTarget, wanted: u64 },
+    /// The window is too short to see burst credits end.
+    ShortWindow { steps: Vec<String>, shortest: Nanos },
+    /// Somebody else reads from the device.
+    DeviceSharedWithOthers { steps: Vec<String>, device: String, times: f64 },
+    /// Reads are sent by plain system calls.
+    FallbackEngine { engine: String },
+    /// Where sessions waited most.
+    TopWait { step: String, event: String, share: f64, mean: Nanos },
+}
+
+/// Hit ratio from which a run is about the cache rather than about storage.
+const MOSTLY_CACHED: f64 = 0.9;
+
+impl Finding {
+    /// How the finding bears on the rest of the report.
+    pub fn severity(&self) -> Severity {
+        match self {
+            Self::ClientSaturated { .. }
+            | Self::RateNotReached { .. }
+            | Self::Failed { .. }
+            | Self::Interrupted { .. }
+            | Self::Unfinished { .. }
+            | Self::OperationErrors { .. }
+            | Self::PageCacheInPath
+            | Self::ReadsDisagree { .. }
+            | Self::NotSteady { .. }
+            | Self::Stalled { .. }
+            | Self::IdleInWindow { .. } => Severity::Doubt,
+            Self::CacheHeld { hit_ratio, .. } if *hit_ratio >= MOSTLY_CACHED => Severity::Doubt,
+            Self::LoadLine { .. }
+            | Self::TargetMetOnlyAbove { .. }
+            | Self::AllStepsMeetTarget { .. }
+            | Self::NoStepMeetsTarget { .. }
+            | Self::TargetNotJudged { .. }
+            | Self::Knee { .. }
+            | Self::ThroughputFlat { .. } => Severity::Answer,
+            Self::CacheHeld { .. }
+            | Self::FreeBufferWaits { .. }
+            | Self::CheckpointIncomplete { .. }
+            | Self::CommitsDominate { .. }
+            | Self::FewWaits { .. }
+            | Self::ShortWindow { .. }
+            | Self::DeviceSharedWithOthers { .. }
+            | Self::FallbackEngine { .. }
+            | Self::TopWait { .. } => Severity::Note,
+        }
+    }
+
+    /// Place among findings of the same severity.
+    pub(super) fn rank(&self) -> u8 {
+        match self {
+            Self::ClientSaturated { .. } => 0,
+            Self::RateNotReached { .. } => 1,
+            Self::Failed { .. } | Self::Interrupted { .. } | Self::Unfinished { .. } => 2,
+            Self::OperationErrors { .. } => 3,
+            Self::PageCacheInPath => 4,
+            _ => 5,
+        }
+    }
+
+    /// Whether it says that the latency target is missed at every load.
+    pub fn is_missed_target(&self) -> bool {
+        matches!(self, Self::NoStepMeetsTarget { .. })
+    }
+
+    /// The finding as one or two sentences.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::ClientSaturated { steps, share, whole_machine } => {
+                let who = if *whole_machine { "This process used" } else { "The busiest thread used" };
+                let of = if *whole_machine { "of all processors" } else { "of its processor" };
+                format!(
+                    "{who} {} % {of} in {}: these figures show the limit of the load generator, not of the target.",
+                    percent(*share),
+                    list(steps)
+                )
+            }
+            Self::RateNotReached { step, asked_per_s, achieved_per_s, backlog } => {
+                let queue = backlog.map_or(String::new(), |operations| {
+                    format!(", with {} operations due but not sent at the end", group_thousands(operations as f64))
+                });
+                format!(
+                    "The rate asked for was not reached in {step}: {} of {} operations/s{queue}.",
+                    group_thousands(*achieved_per_s),
+                    group_thousands(*asked_per_s)
+                )
+            }
+            Self::Failed { error, steps } => format!("The run failed with {}: {error}", begun(*steps)),
+            Self::Interrupted { steps } => format!("The run was ended early with {}; the last is partial.", begun(*steps)),
+            Self::Unfinished { steps } => {
+                format!("The run has not finished, or its process was killed, with {}.", begun(*steps))
+            }
+            Self::OperationErrors { steps, errors } => {
+                format!("{} operations ended in errors in {}.", group_thousands(*errors as f64), list(steps))
+            }
+            Self::PageCacheInPath => {
+                "Files are not read directly (direct_io is off): the operating system's page cache may have served reads."
+                    .to_owned()
+            }
+            Self::ReadsDisagree { steps, share, engine_bytes, kernel_bytes } => format!(
+                "Bytes read by our count and by the kernel's differ by {} % in {}: {} against {}.",
+                percent(*share),
+                list(steps),
+                Bytes(*engine_bytes),
+                Bytes(*kernel_bytes)
+            ),
+            Self::NotSteady { steps, range, drift } => format!(
+                "Throughput was not steady in {}: it ranged over {} % of its mean and drifted by {}{} % within the window.",
+                list(steps),
+                percent(*range),
+                if *drift > 0.0 { "+" } else { "" },
+                percent(*drift)
+            ),
+            Self::Stalled { steps, longest } => {
+                format!("No operation finished for {longest} in {}, although load was on.", list(steps))
+            }
+            Self::IdleInWindow { steps, share } => format!(
+                "Sessions had nothing to do for {} % of the window in {}: the load was less than the step says.",
+                percent(*share),
+                list(steps)
+            ),
+            Self::CacheHeld { steps, hit_ratio, data_fits } => {
+                let why = if *data_fits { " The data set fits into the cache." } else { "" };
+                format!(
+                    "{} % of logical reads never reached storage in {}.{why}",
+                    percent(*hit_ratio),
+                    list(steps)
+                )
+            }
+            Self::LoadLine { series, target, passing, failing } => {
+                let below = if failing.below.is_empty() {
+                    String::new()
+                } else {
+                    format!(" The curve is not monotonic: {} below the line missed it.", list(&failing.below))
+                };
+                format!(
+                    "Load line{}: {} ({}), {}; {} is {} there and {} at {}, against a limit of {}.{below}",
+                    of_series(series),
+                    passing.load,
+                    passing.step,
+                    passing.rates(),
+                    target.what(),
+                    passing.value,
+                    failing.above.value,
+                    failing.above.load,
+                    target.limit
+                )
+            }
+            Self::TargetMetOnlyAbove { series, target, passing, below } => format!(
+                "Load line{}: not clear. {} ({}) meets {target} with {}, but {} with less load did not.",
+                of_series(series),
+                passing.load,
+                passing.step,
+                passing.value,
+                list(below)
+            ),
+            Self::AllStepsMeetTarget { series, target, most, steps } => {
+                let which = if *steps == 1 { "The step" } else { "Every step" };
+                format!(
+                    "Load line{}: not reached. {which} meets {target}; at {} ({}) it is {}, {}.",
+                    of_series(series),
+                    most.load,
+                    most.step,
+                    most.value,
+                    most.rates()
+                )
+            }
+            Self::NoStepMeetsTarget { series, target, least } => format!(
+                "Load line{}: below the least load. No step meets {target}; at {} ({}) it is {} already, {}.",
+                of_series(series),
+                least.load,
+                least.step,
+                least.value,
+                least.rates()
+            ),
+            Self::TargetNotJudged { series, target } => format!(
+                "Load line{}: unknown. Nobody waited for `{}`, so {target} says nothing.",
+                of_series(series),
+                target.event
+            ),
+            Self::Knee {
+                series,
+                bound,
+                most_operations_per_s,
+                cycle,
+                least_sessions,
+                measured_step,
+                measured_sessions,
+            } => format!(
+                "Knee{}: about {bound:.1} sessions. That is the operational bound, the highest rate of {} operations/s \
+                 times {cycle} for an operation at {}; throughput over latency was best at {} ({measured_step}).",
+                of_series(series),
+                group_thousands(*most_operations_per_s),
+                sessions(*least_sessions),
+                sessions(*measured_sessions)
+            ),
+            Self::ThroughputFlat {
+                series,
+                from,
+                to,
+                reads_per_s,
+                megabytes_per_s,
+                spread,
+                looks_capped,
+                slower,
+            } => format!(
+                "Throughput{} stays at {} physical reads/s{} from {from} to {to} (within {} %) while reads take {slower:.1} \
+                 times as long: {}.",
+                of_series(series),
+                group_thousands(*reads_per_s),
+                megabytes_per_s.map_or(String::new(), |mb| format!(" ({} MB/s)", group_thousands(mb))),
+                percent(*spread),
+                if *looks_capped { "this looks like a cap" } else { "the device, or a cap above it, has no more to give" }
+            ),
+            Self::FreeBufferWaits { steps, share } => format!(
+                "Sessions waited for a clean buffer for {} % of their waiting time in {}: the database writers were the limit, not reads.",
+                percent(*share),
+                list(steps)
+            ),
+            Self::CheckpointIncomplete { steps, share } => format!(
+                "Sessions waited for a checkpoint to free a log file for {} % of their waiting time in {}: the redo logs are too \
+                 small for this rate of change, or writers too slow.",
+                percent(*share),
+                list(steps)
+            ),
+            Self::CommitsDominate { steps, share } => format!(
+                "Sessions waited for commits more than for anything else in {}: `log file sync` is {} % of their waiting time.",
+                list(steps),
+                percent(*share)
+            ),
+            Self::FewWaits { steps, target, wanted } => format!(
+                "{} has fewer than the {} waits that {} needs to mean something.",
+                list(steps),
+                group_thousands(*wanted as f64),
+                target.quantile_name()
+            ),
+            Self::ShortWindow { steps, shortest } => format!(
+                "Windows of {} last only {shortest}: no limit that sets in later was seen, and burst credits of cloud volumes last longer.",
+                list(steps)
+            ),
+            Self::DeviceSharedWithOthers { steps, device, times } => format!(
+                "The device `{device}` read {times:.1} times as much as this run did in {}: somebody else uses it, or it reads ahead.",
+                list(steps)
+            ),
+            Self::FallbackEngine { engine } => {
+                format!("Reads were sent by `{engine}`, not io_uring: they cost more processor time and fewer can be outstanding.")
+            }
+            Self::TopWait { step, event, share, mean } => format!(
+                "Sessions of {step} waited most for `{event}`: {} % of their waiting time, {mean} each.",
+                percent(*share)
+            ),
+        }
+    }
+
+    /// What the user can do about it.
+    pub fn advice(&self) -> Option<String> {
+        let advice = match self {
+            Self::ClientSaturated { .. } => {
+                "Judge storage by steps with less load, use fewer, larger operations, or give the machine more processors."
+            }
+            Self::RateNotReached { .. } => {
+                "Ask for a lower rate, or more sessions if latency was low; response times include the queue."
+            }
+            Self::Failed { .. } => "Mend what the error names and run again; the steps before it stand.",
+            Self::Interrupted { .. } => "Compare the complete steps only.",
+            Self::Unfinished { .. } => "If it is not running any more, take it as cut short.",
+            Self::OperationErrors { .. } => "Find out what failed before using these figures.",
+            Self::PageCacheInPath => {
+                "Put the target on a file system that takes O_DIRECT, such as xfs or ext4, and allow it."
+            }
+            Self::ReadsDisagree { .. } => {
+                "If the kernel counted less, its page cache served reads; check direct I/O, or network file systems, which it does not count."
+            }
+            Self::NotSteady { .. } => "Run longer, or with more warm-up; look at the intervals for when it changed.",
+            Self::Stalled { .. } => {
+                "Look at the intervals and the kernel log for that time: storage or a noisy neighbour stopped answering."
+            }
+            Self::IdleInWindow { .. } => {
+                "Run longer with fewer sessions, or by time (RUN_TIME) rather than by WORK_LOOP."
+            }
+            Self::CacheHeld { .. } => "To measure storage, use a larger SCALE or a smaller cache.",
+            Self::LoadLine { .. } => "A sweep with steps between the two narrows it down.",
+            Self::TargetMetOnlyAbove { .. } => "Repeat the sweep: something disturbed the smaller loads.",
+            Self::AllStepsMeetTarget { .. } => "Raise the load: more threads, more schemas or a higher rate.",
+            Self::NoStepMeetsTarget { .. } => "Start with less load, or set a target that this storage can meet.",
+            Self::TargetNotJudged { .. } => "Make sure that reads reach storage, or judge another event.",
+            Self::ThroughputFlat { .. } => {
+                "Compare with the limits of the volume and of the machine; repeat with another block size to tell an IOPS cap from a throughput cap."
+            }
+            Self::FreeBufferWaits { .. } => "Lower UPDATE_PCT to judge reads; a larger cache only postpones it.",
+            Self::CheckpointIncomplete { .. } => "Use larger redo logs, as on the database being modelled.",
+            Self::CommitsDominate { .. } => {
+                "Put redo on storage with faster durable writes; judge it by `log file parallel write`."
+            }
+            Self::FewWaits { .. } => "Run longer.",
+            Self::ShortWindow { .. } => "For a verdict on a cloud volume, run 30 minutes or more.",
+            Self::DeviceSharedWithOthers { .. } => "Repeat when the device is quiet.",
+            Self::FallbackEngine { .. } => {
+                "Allow io_uring (kernel.io_uring_disabled, or the container's seccomp profile)."
+            }
+            Self::Knee { .. } | Self::TopWait { .. } => return None,
+        };
+        Some(advice.to_owned())
+    }
+}
+
+impl Point {
+    fn rates(&self) -> String {
+        let reads = self.reads_per_s.map(|rate| format!("{} physical reads/s", group_thousands(rate)));
+        let operations = self.operations_per_s.map(|rate| format!("{} operations/s", group_thousands(rate)));
+        match (reads, operations) {
+            (Some(reads), Some(operations)) => format!("{reads}, {operations}"),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => "rates unknown".to_owned(),
+        }
+    }
+}
+
+impl LatencyTarget {
+    fn what(&self) -> String {
+        format!("{} of `{}`", self.quantile_name(), self.event)
+    }
+}
+
+fn of_series(series: &str) -> String {
+    if series.is_empty() { String::new() } else { format!(" of {series}") }
+}
+
+fn sessions(count: u32) -> String {
+    if count == 1 { "1 session".to_owned() } else { format!("{count} sessions") }
+}
+
+fn begun(steps: usize) -> String {
+    match steps {
+        0 => "no step recorded".to_owned(),
+        1 => "1 step recorded".to_owned(),
+        n => format!("{n} steps recorded"),
+    }
+}
+
+/// Labels in a sentence; many are told by their number.
+fn list(labels: &[String]) -> String {
+    match labels {
+        [] => "no step".to_owned(),
+        [one] => one.clone(),
+        [first @ .., last] if labels.len() <= 4 => format!("{} and {last}", first.join(", ")),
+        [first, .., last] => format!("{} steps ({first} to {last})", labels.len()),
+    }
+}

@@ -1,0 +1,170 @@
+//! How much load is carried, and what the curve of a sweep looks like.
+
+use super::{Figures, Finding, LatencyTarget, SINGLE_BLOCK_READ, Series, doubts, mean_us, wait};
+use crate::record::{Run, Step};
+use crate::units::{Nanos, group_thousands};
+
+/// A knee is told only if the sweep went this far beyond it; else the bound is an artefact of where the sweep ended.
+const BEYOND_KNEE: f64 = 1.3;
+/// Rates this close are the same rate.
+const FLAT: f64 = 0.05;
+/// So close as only something that counts requests holds a rate.
+const CAPPED: f64 = 0.02;
+
+/// One step seen against the latency target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Point {
+    /// Label of the step.
+    pub step: String,
+    /// Its load in words, such as `8 sessions`.
+    pub load: String,
+    /// Value of the target's quantile.
+    pub value: Nanos,
+    /// Physical reads per second.
+    pub reads_per_s: Option<f64>,
+    /// Operations per second.
+    pub operations_per_s: Option<f64>,
+}
+
+/// Steps that do not meet the target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failing {
+    /// The least load above the load line.
+    pub above: Point,
+    /// Labels of steps below the load line that do not meet the target either.
+    pub below: Vec<String>,
+}
+
+pub(super) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for series in Series::of(run) {
+        findings.extend(load_line(&series, target));
+        findings.extend(knee(&series));
+        findings.extend(flat(run, &series));
+    }
+    findings
+}
+
+/// A load in words.
+pub(super) fn load_words(step: &Step) -> String {
+    match (step.load.rate_operations_per_s, step.load.sessions) {
+        (Some(rate), _) => format!("{} operations/s", group_thousands(rate)),
+        (None, 1) => "1 session".to_owned(),
+        (None, sessions) => format!("{} sessions", group_thousands(f64::from(sessions))),
+    }
+}
+
+fn load_line(series: &Series<'_>, target: &LatencyTarget) -> Vec<Finding> {
+    let judged: Vec<(Point, bool)> = series
+        .steps
+        .iter()
+        .filter_map(|step| {
+            let figures = Figures(step);
+            let value = target.value(step)?;
+            let point = Point {
+                step: step.label.clone(),
+                load: load_words(step),
+                value,
+                reads_per_s: figures.physical_reads_per_s(),
+                operations_per_s: figures.operations_per_s(),
+            };
+            Some((point, value <= target.limit))
+        })
+        .collect();
+    let (target, name) = (target.clone(), series.name.clone());
+    let mut findings = Vec::new();
+    let thin = |step: &&Step| target.waits_wanted(step).map(|wanted| (step.label.clone(), wanted));
+    let few: Vec<_> = series.steps.iter().filter_map(thin).collect();
+    if let Some((_, wanted)) = few.first() {
+        let (wanted, steps) = (*wanted, few.iter().map(|(label, _)| label.clone()).collect());
+        findings.push(Finding::FewWaits { steps, target: target.clone(), wanted });
+    }
+    let verdict = match judged.iter().rposition(|(_, met)| *met) {
+        _ if judged.is_empty() => Finding::TargetNotJudged { series: name, target },
+        None => Finding::NoStepMeetsTarget { series: name, target, least: judged[0].0.clone() },
+        Some(last) if last + 1 == judged.len() && judged.iter().all(|(_, met)| *met) => {
+            Finding::AllStepsMeetTarget { series: name, target, most: judged[last].0.clone(), steps: judged.len() }
+        }
+        Some(last) => {
+            let below = judged[..last].iter().filter(|(_, met)| !met).map(|(point, _)| point.step.clone()).collect();
+            let failing = judged.get(last + 1).map(|(point, _)| point.clone());
+            let passing = judged[last].0.clone();
+            match failing {
+                Some(above) => Finding::LoadLine { series: name, target, passing, failing: Failing { above, below } },
+                None => Finding::TargetMetOnlyAbove { series: name, target, passing, below },
+            }
+        }
+    };
+    findings.push(verdict);
+    findings
+}
+
+/// The operational bound of a closed loop, `N* = Xmax x (R0 + Z)`: below it sessions do not stand in each other's way,
+/// above it throughput cannot grow (Denning and Buzen, 1978). `R0 + Z` is what a session takes for one operation at
+/// the least load. The measured knee is where throughput over latency is highest (Kleinrock's power).
+fn knee(series: &Series<'_>) -> Option<Finding> {
+    if !series.is_closed_loop() || series.steps.len() < 3 {
+        return None;
+    }
+    let least = series.steps[0];
+    let cycle_s = Figures(least).cycle_s()?;
+    let mut most_rate = 0.0_f64;
+    let mut best: Option<(f64, &Step)> = None;
+    for step in &series.steps {
+        let rate = Figures(step).operations_per_s()?;
+        most_rate = most_rate.max(rate);
+        let power = rate / Figures(step).cycle_s()?;
+        if best.is_none_or(|(highest, _)| power > highest) {
+            best = Some((power, step));
+        }
+    }
+    let bound = most_rate * cycle_s;
+    let most_sessions = series.steps.last()?.load.sessions;
+    if bound * BEYOND_KNEE > f64::from(most_sessions) {
+        return None;
+    }
+    let measured = best?.1;
+    Some(Finding::Knee {
+        series: series.name.clone(),
+        bound,
+        most_operations_per_s: most_rate,
+        cycle: Nanos((cycle_s * 1e9) as u64),
+        least_sessions: least.load.sessions,
+        measured_step: measured.label.clone(),
+        measured_sessions: measured.load.sessions,
+    })
+}
+
+/// Physical reads that do not grow while sessions at least double and reads take longer in proportion. Where the
+/// client has no processor left, a flat rate says nothing about storage.
+fn flat(run: &Run, series: &Series<'_>) -> Option<Finding> {
+    if !series.is_closed_loop() {
+        return None;
+    }
+    let rates: Vec<f64> = series.steps.iter().map(|step| Figures(step).physical_reads_per_s().unwrap_or(0.0)).collect();
+    let top = *rates.last()?;
+    if top <= 0.0 {
+        return None;
+    }
+    let first = rates.iter().rposition(|rate| (rate - top).abs() > FLAT * top).map_or(0, |below| below + 1);
+    let (from, to) = (series.steps[first], *series.steps.last()?);
+    let more_sessions = f64::from(to.load.sessions) / f64::from(from.load.sessions.max(1));
+    let slower = mean_us(&wait(to, SINGLE_BLOCK_READ)?.waits)? / mean_us(&wait(from, SINGLE_BLOCK_READ)?.waits)?;
+    let in_proportion = slower > 0.7 * more_sessions;
+    if more_sessions < 1.9 || !in_proportion || series.steps[first..].iter().any(|step| doubts::is_saturated(run, step))
+    {
+        return None;
+    }
+    let plateau = &rates[first..];
+    let (low, high) = plateau.iter().fold((f64::MAX, 0.0_f64), |(low, high), rate| (low.min(*rate), high.max(*rate)));
+    Some(Finding::ThroughputFlat {
+        series: series.name.clone(),
+        from: load_words(from),
+        to: load_words(to),
+        reads_per_s: high,
+        megabytes_per_s: Figures(to).read_megabytes_per_s(),
+        spread: (high - low) / high,
+        looks_capped: (high - low) / high <= CAPPED,
+        slower,
+    })
+}

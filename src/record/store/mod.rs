@@ -1,0 +1,191 @@
+//! Runs on disk: a directory of run directories, each with a `run.json` and the interval series beside it.
+
+mod error;
+mod reader;
+mod recover;
+mod writer;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub use error::StoreError;
+pub use reader::{Summary, load};
+pub use writer::RunWriter;
+
+use super::{Run, Timestamp};
+
+/// The document of a run, in its directory.
+pub const RUN_FILE: &str = "run.json";
+/// The intervals of a run, one JSON object a line, in its directory.
+pub const INTERVALS_FILE: &str = "intervals.jsonl";
+const TEMPORARY_FILE: &str = "run.json.tmp";
+
+/// Files that may lie in a run's directory and go with it. Anything else there is somebody's own.
+const KNOWN_FILES: [&str; 9] = [
+    TEMPORARY_FILE,
+    INTERVALS_FILE,
+    "steps.csv",
+    "waits.csv",
+    "histogram.csv",
+    "operations.csv",
+    "intervals.csv",
+    "report.txt",
+    RUN_FILE,
+];
+
+/// A directory of runs. It need not exist until the first run is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Store {
+    path: PathBuf,
+}
+
+impl Store {
+    /// The store at `path`.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Its directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// An id that no run here has: the instant in UTC and the workload, `20261120-103000-slob`, then `-2` and so on.
+    pub fn new_id(&self, timestamp: Timestamp, workload: &str) -> String {
+        let base = format!("{}-{workload}", timestamp.0.strftime("%Y%m%d-%H%M%S"));
+        let mut id = base.clone();
+        let mut attempt = 1;
+        while self.path.join(&id).symlink_metadata().is_ok() {
+            attempt += 1;
+            id = format!("{base}-{attempt}");
+        }
+        id
+    }
+
+    /// Every run here in the order in which they began, and what could not be read. Directories and files that are not
+    /// runs are passed over; a store that does not exist is empty.
+    pub fn list(&self) -> (Vec<Summary>, Vec<StoreError>) {
+        let entries = match fs::read_dir(&self.path) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return (Vec::new(), Vec::new()),
+            Err(error) => return (Vec::new(), vec![StoreError::io(&self.path, "list", error)]),
+        };
+        let mut summaries = Vec::new();
+        let mut problems = Vec::new();
+        for entry in entries {
+            match entry {
+                Ok(entry) if entry.path().join(RUN_FILE).is_file() => match reader::summarise(&entry.path()) {
+                    Ok(summary) => summaries.push(summary),
+                    Err(error) => problems.push(error),
+                },
+                Ok(_) => {}
+                Err(error) => problems.push(StoreError::io(&self.path, "list", error)),
+            }
+        }
+        summaries.sort_by(|a, b| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
+        (summaries, problems)
+    }
+
+    /// The directory of the run that `name` means: an id, a path to a run directory or its `run.json`, `last`, a name
+    /// that only one run has, or the beginning of only one id; tried in this order.
+    ///
+    /// # Errors
+    /// If nothing answers to it, or several do.
+    pub fn find(&self, name: &str) -> Result<PathBuf, StoreError> {
+        if let Ok(directory) = self.directory_of(name)
+            && directory.join(RUN_FILE).is_file()
+        {
+            return Ok(directory);
+        }
+        let path = Path::new(name);
+        match reader::directory_of_run(path) {
+            Ok(directory) => return Ok(directory),
+            Err(error) if name.contains('/') => return Err(error),
+            Err(_) => {}
+        }
+        let not_found = || StoreError::NotFound { name: name.to_owned(), store: self.path.clone() };
+        let (mut runs, _) = self.list();
+        if name == "last" {
+            return runs.pop().map(|run| run.path).ok_or_else(not_found);
+        }
+        let named: Vec<_> = runs.iter().filter(|run| run.name == name).collect();
+        let matching = if named.is_empty() {
+            runs.iter().filter(|run| !name.is_empty() && run.id.starts_with(name)).collect()
+        } else {
+            named
+        };
+        match matching.as_slice() {
+            [] => Err(not_found()),
+            [one] => Ok(one.path.clone()),
+            several => Err(StoreError::Ambiguous {
+                name: name.to_owned(),
+                candidates: several.iter().map(|run| run.id.clone()).collect(),
+            }),
+        }
+    }
+
+    /// Keeps a whole run at once, as an importer has it, and returns its directory.
+    ///
+    /// # Errors
+    /// As [`RunWriter`]'s.
+    pub fn save(&self, run: &Run) -> Result<PathBuf, StoreError> {
+        let mut writer = RunWriter::create(self, run)?;
+        for interval in run.steps.iter().flat_map(|step| &step.intervals) {
+            writer.append(interval)?;
+        }
+        writer.finish(run)
+    }
+
+    fn directory_of(&self, id: &str) -> Result<PathBuf, StoreError> {
+        let plain = id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
+        if id.is_empty() || id.starts_with('.') || !plain {
+            return Err(StoreError::BadId { id: id.to_owned() });
+        }
+        Ok(self.path.join(id))
+    }
+}
+
+/// Removes the run directory at `path`.
+///
+/// # Errors
+/// If it is not a run, is a symbolic link, or holds anything that does not belong to a run; then nothing is removed. If
+/// the file system refuses midway, `run.json` is still there, so that removing can be tried again.
+pub fn remove(path: &Path) -> Result<(), StoreError> {
+    let refuse = |reason: String| Err(StoreError::NotRemoved { path: path.to_owned(), reason });
+    let kind = fs::symlink_metadata(path).map_err(|e| StoreError::io(path, "look at", e))?;
+    if kind.is_symlink() {
+        return refuse("it is a symbolic link".to_owned());
+    }
+    if !kind.is_dir() {
+        return refuse("it is not a directory".to_owned());
+    }
+    if !path.join(RUN_FILE).is_file() {
+        return Err(StoreError::NoRunThere { path: path.to_owned() });
+    }
+    if let Err(error) = reader::check_head(path) {
+        return refuse(format!("its `{RUN_FILE}` is not ours ({error})"));
+    }
+    for entry in fs::read_dir(path).map_err(|e| StoreError::io(path, "list", e))? {
+        let entry = entry.map_err(|e| StoreError::io(path, "list", e))?;
+        let name = entry.file_name();
+        let known = KNOWN_FILES.iter().any(|known| name == *known);
+        let plain = entry.file_type().is_ok_and(|kind| kind.is_file());
+        if !(known && plain) {
+            return refuse(format!("`{}` in it does not belong to a run", name.to_string_lossy()));
+        }
+    }
+    // `run.json` comes last in the list: as long as it is there, the directory is known as ours.
+    for name in KNOWN_FILES {
+        let file = path.join(name);
+        match fs::remove_file(&file) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(StoreError::io(&file, "remove", error)),
+        }
+    }
+    fs::remove_dir(path).map_err(|e| StoreError::io(path, "remove", e))
+}
+
+#[cfg(test)]
+mod tests;

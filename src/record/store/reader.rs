@@ -1,0 +1,165 @@
+//! Reading a run back, whoever wrote it and however its writing ended.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
+
+use super::{INTERVALS_FILE, RUN_FILE, StoreError, recover};
+use crate::record::{FORMAT, Interval, Outcome, Run, Timestamp};
+
+/// What a list of runs shows, read without decoding any histogram.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Summary {
+    /// Id of the run.
+    pub id: String,
+    /// Name built from its tags and load.
+    pub name: String,
+    /// Workload.
+    pub workload: String,
+    /// When it began.
+    pub started_at: Timestamp,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Address of the target.
+    pub target: String,
+    /// Steps recorded.
+    pub steps: usize,
+    /// Its directory.
+    pub path: PathBuf,
+}
+
+/// The part of the document that every format has.
+#[derive(Deserialize)]
+struct Head {
+    format: u32,
+    #[serde(rename = "id")]
+    _id: String,
+}
+
+#[derive(Deserialize)]
+struct Outline {
+    id: String,
+    name: String,
+    workload: String,
+    started_at: Timestamp,
+    outcome: Outcome,
+    target: OutlineTarget,
+    steps: Vec<IgnoredAny>,
+}
+
+#[derive(Deserialize)]
+struct OutlineTarget {
+    address: String,
+}
+
+/// Reads the run at `path`, a run directory or its `run.json`, with its intervals attached to their steps. What was
+/// wrong with the intervals is added to the run's notes: they are a record made while something may have been killed. A step
+/// that was never closed gets its counts from its intervals.
+///
+/// # Errors
+/// If there is no run, it cannot be read, or a later version of the program made it.
+pub fn load(path: &Path) -> Result<Run, StoreError> {
+    let directory = directory_of_run(path)?;
+    let mut run: Run = read_document(&directory)?;
+    attach_intervals(&mut run, &directory)?;
+    recover::unfinished_steps(&mut run);
+    Ok(run)
+}
+
+pub(super) fn summarise(directory: &Path) -> Result<Summary, StoreError> {
+    let outline: Outline = read_document(directory)?;
+    Ok(Summary {
+        id: outline.id,
+        name: outline.name,
+        workload: outline.workload,
+        started_at: outline.started_at,
+        outcome: outline.outcome,
+        target: outline.target.address,
+        steps: outline.steps.len(),
+        path: directory.to_owned(),
+    })
+}
+
+/// Whether the directory's `run.json` is a run of any format that was ever ours.
+pub(super) fn check_head(directory: &Path) -> Result<(), StoreError> {
+    let path = directory.join(RUN_FILE);
+    let text = fs::read(&path).map_err(|e| StoreError::io(&path, "read", e))?;
+    parse::<Head>(&path, &text).map(|_| ())
+}
+
+pub(super) fn directory_of_run(path: &Path) -> Result<PathBuf, StoreError> {
+    if path.join(RUN_FILE).is_file() {
+        return Ok(path.to_owned());
+    }
+    match path.parent() {
+        Some(parent) if path.file_name().is_some_and(|name| name == RUN_FILE) && path.is_file() => {
+            Ok(parent.to_owned())
+        }
+        _ => Err(StoreError::NoRunThere { path: path.to_owned() }),
+    }
+}
+
+/// The version is looked at before anything else, so that a later format gives that answer and not a missing field.
+fn read_document<T: DeserializeOwned>(directory: &Path) -> Result<T, StoreError> {
+    let path = directory.join(RUN_FILE);
+    let text = fs::read(&path).map_err(|e| StoreError::io(&path, "read", e))?;
+    let head: Head = parse(&path, &text)?;
+    if head.format > FORMAT {
+        return Err(StoreError::NewerFormat { path, format: head.format, newest: FORMAT });
+    }
+    parse(&path, &text)
+}
+
+fn parse<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T, StoreError> {
+    serde_json::from_slice(text).map_err(|e| StoreError::json(path, &e))
+}
+
+fn attach_intervals(run: &mut Run, directory: &Path) -> Result<(), StoreError> {
+    let path = directory.join(INTERVALS_FILE);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(StoreError::io(&path, "open", error)),
+    };
+    let mut reader = BufReader::new(file);
+    let mut line = Vec::new();
+    let mut number = 0;
+    let mut orphans = 0_u64;
+    loop {
+        line.clear();
+        let bytes = reader.read_until(b'\n', &mut line).map_err(|e| StoreError::io(&path, "read", e))?;
+        if bytes == 0 {
+            break;
+        }
+        number += 1;
+        let interval: Interval = match serde_json::from_slice(&line) {
+            Ok(interval) => interval,
+            Err(_) if line.last() != Some(&b'\n') => {
+                run.notes.push(format!("the last line of {INTERVALS_FILE} was half-written and is left out"));
+                break;
+            }
+            Err(error) => return Err(at_line(StoreError::json(&path, &error), number)),
+        };
+        match run.steps.iter_mut().find(|step| step.index == interval.step) {
+            Some(step) => step.intervals.push(interval),
+            None => orphans += 1,
+        }
+    }
+    if orphans > 0 {
+        run.notes.push(format!("{orphans} intervals in {INTERVALS_FILE} belong to a step that was never recorded"));
+    }
+    Ok(())
+}
+
+/// Each interval is parsed by itself, so the parser counts from its own line.
+fn at_line(error: StoreError, number: usize) -> StoreError {
+    match error {
+        StoreError::Unreadable { path, column, reason, cut_short, .. } => {
+            StoreError::Unreadable { path, line: number, column, reason, cut_short }
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,115 @@
+//! Writing a run while it goes on, so that a killed one still has its data.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::{INTERVALS_FILE, RUN_FILE, Store, StoreError, TEMPORARY_FILE};
+use crate::record::{Interval, Run};
+
+/// The pen of one run: intervals are appended each second, the document is replaced whole.
+#[derive(Debug)]
+pub struct RunWriter {
+    directory: PathBuf,
+    intervals: File,
+    /// Bytes of whole lines in the interval file.
+    intervals_bytes: u64,
+}
+
+impl RunWriter {
+    /// Makes the directory of `run` and writes its document as it stands.
+    ///
+    /// # Errors
+    /// If the id cannot name a directory, a run of that id is there already, or the file system refuses.
+    pub fn create(store: &Store, run: &Run) -> Result<Self, StoreError> {
+        let directory = store.directory_of(&run.id)?;
+        fs::create_dir_all(store.path()).map_err(|e| StoreError::io(store.path(), "make directory", e))?;
+        fs::create_dir(&directory).map_err(|e| StoreError::io(&directory, "make directory", e))?;
+        if let Err(error) = write_document(&directory, run) {
+            // Nothing of the run is kept, so its directory would only be in the way.
+            let _ = fs::remove_dir(&directory);
+            return Err(error);
+        }
+        let path = directory.join(INTERVALS_FILE);
+        let intervals = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .open(&path)
+            .map_err(|e| StoreError::io(&path, "make", e))?;
+        Ok(Self { directory, intervals, intervals_bytes: 0 })
+    }
+
+    /// Where the run is kept.
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Adds one interval as one line, in one write.
+    ///
+    /// # Errors
+    /// If the file system refuses; lines written before stay whole, and later ones may still be added.
+    pub fn append(&mut self, interval: &Interval) -> Result<(), StoreError> {
+        let mut line = to_json(interval, Layout::Compact);
+        line.push(b'\n');
+        if let Err(error) = self.intervals.write_all(&line) {
+            // A full disk can leave half a line, and the next one would be glued to it. If cutting it off fails too,
+            // the reader still drops it, so only the first error is worth telling.
+            let _ = self.intervals.set_len(self.intervals_bytes);
+            return Err(StoreError::io(&self.directory.join(INTERVALS_FILE), "write to", error));
+        }
+        self.intervals_bytes += line.len() as u64;
+        Ok(())
+    }
+
+    /// Replaces the document. At every instant, a crash included, `run.json` is either the old or the new one, whole.
+    ///
+    /// # Errors
+    /// If the file system refuses; the old document is kept.
+    pub fn update(&mut self, run: &Run) -> Result<(), StoreError> {
+        write_document(&self.directory, run)
+    }
+
+    /// Makes the intervals durable, writes the final document and returns the directory.
+    ///
+    /// # Errors
+    /// If the file system refuses; what was written before is kept.
+    pub fn finish(mut self, run: &Run) -> Result<PathBuf, StoreError> {
+        self.intervals
+            .sync_all()
+            .map_err(|e| StoreError::io(&self.directory.join(INTERVALS_FILE), "make durable", e))?;
+        self.update(run)?;
+        Ok(self.directory)
+    }
+}
+
+enum Layout {
+    Compact,
+    Pretty,
+}
+
+fn to_json(value: &impl serde::Serialize, layout: Layout) -> Vec<u8> {
+    match layout {
+        Layout::Compact => serde_json::to_vec(value),
+        Layout::Pretty => serde_json::to_vec_pretty(value),
+    }
+    .expect("the document has text keys only, and memory takes every write")
+}
+
+fn write_document(directory: &Path, run: &Run) -> Result<(), StoreError> {
+    let temporary = directory.join(TEMPORARY_FILE);
+    let mut text = to_json(run, Layout::Pretty);
+    text.push(b'\n');
+    let written = (|| -> io::Result<()> {
+        let mut file = File::create(&temporary)?;
+        file.write_all(&text)?;
+        file.sync_all()
+    })();
+    if let Err(error) = written {
+        let _ = fs::remove_file(&temporary);
+        return Err(StoreError::io(&temporary, "write", error));
+    }
+    let path = directory.join(RUN_FILE);
+    fs::rename(&temporary, &path).map_err(|e| StoreError::io(&path, "replace", e))?;
+    // The rename is durable only once the directory is.
+    File::open(directory).and_then(|d| d.sync_all()).map_err(|e| StoreError::io(directory, "make durable", e))
+}

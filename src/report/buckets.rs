@@ -1,0 +1,112 @@
+//! The power-of-two wait table: columns `<32us` to `<128ms` and shares in percent, as Oracle's users know it.
+
+use std::ops::RangeInclusive;
+
+use super::words::NONE;
+use crate::record::{Histogram, POWER_OF_TWO_BOUNDS};
+use crate::units::percent;
+
+/// Columns shown even if empty: bounds of 2^5 us to 2^17 us, `<32us` to `<128ms`.
+const USUAL: RangeInclusive<usize> = 5..=17;
+
+/// Columns of one table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Columns(RangeInclusive<usize>);
+
+impl Columns {
+    /// The usual columns, widened so that every count of these histograms has its column.
+    pub(super) fn covering<'a>(histograms: impl IntoIterator<Item = &'a Histogram>) -> Self {
+        let (mut first, mut last) = (*USUAL.start(), *USUAL.end());
+        for histogram in histograms {
+            let counts = histogram.power_of_two_us();
+            if let Some(lowest) = counts.iter().position(|count| *count > 0) {
+                first = first.min(lowest);
+            }
+            if let Some(highest) = counts.iter().rposition(|count| *count > 0) {
+                last = last.max(highest);
+            }
+        }
+        Self(first..=last)
+    }
+
+    pub(super) fn headings(&self) -> Vec<String> {
+        self.0.clone().map(heading).collect()
+    }
+
+    /// Share of all waits in each column, 0 to 1.
+    pub(super) fn shares(&self, histogram: &Histogram) -> Vec<f64> {
+        let counts = histogram.power_of_two_us();
+        let all = histogram.count().max(1) as f64;
+        self.0.clone().map(|column| counts[column] as f64 / all).collect()
+    }
+
+    /// The shares as text: `-` where there was no wait, `0.0` where there were less than 0.05 %.
+    pub(super) fn cells(&self, histogram: &Histogram) -> Vec<String> {
+        self.shares(histogram).into_iter().map(cell).collect()
+    }
+}
+
+/// A share as the table prints it.
+pub(super) fn cell(share: f64) -> String {
+    if share == 0.0 { NONE.to_owned() } else { percent(share) }
+}
+
+/// Name of a column. As in Oracle's tables, `1ms` is 1024 us and `1s` is 1024 ms.
+pub(super) fn heading(column: usize) -> String {
+    let (sign, exponent) = if column < POWER_OF_TWO_BOUNDS { ("<", column) } else { (">=", column - 1) };
+    let (power, unit) = match exponent {
+        0..10 => (exponent, "us"),
+        10..20 => (exponent - 10, "ms"),
+        _ => (exponent - 20, "s"),
+    };
+    format!("{sign}{}{unit}", 1_u32 << power)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(values: &[u64]) -> Histogram {
+        let mut histogram = Histogram::default();
+        values.iter().for_each(|ns| histogram.record(*ns));
+        histogram
+    }
+
+    #[test]
+    fn headings_are_those_of_awr() {
+        let usual = Columns::covering([]).headings();
+        assert_eq!(usual.first().map(String::as_str), Some("<32us"));
+        assert_eq!(usual.join(" "), "<32us <64us <128us <256us <512us <1ms <2ms <4ms <8ms <16ms <32ms <64ms <128ms");
+        assert_eq!([heading(0), heading(20), heading(26), heading(27)].join(" "), "<1us <1s <64s >=64s");
+    }
+
+    #[test]
+    fn columns_widen_to_where_the_counts_are() {
+        let columns = Columns::covering([&of(&[500]), &of(&[70_000_000_000])]);
+        let headings = columns.headings();
+        assert_eq!((headings[0].as_str(), headings.last().unwrap().as_str()), ("<1us", ">=64s"));
+    }
+
+    #[test]
+    fn none_and_almost_none_are_told_apart() {
+        let mut histogram = Histogram::default();
+        histogram.record_n(300_000, 9_999);
+        histogram.record(2_000_000);
+        let columns = Columns::covering([&histogram]);
+        let cells = columns.cells(&histogram);
+        assert_eq!(&cells[3..8], ["-", "100.0", "-", "0.0", "-"]);
+    }
+
+    proptest! {
+        #[test]
+        fn percentages_of_a_row_sum_to_a_hundred(values in prop::collection::vec(0u64..1 << 42, 1..300)) {
+            let histogram = of(&values);
+            let columns = Columns::covering([&histogram]);
+            let cells = columns.cells(&histogram);
+            let sum: f64 = cells.iter().filter(|cell| *cell != NONE).map(|cell| cell.parse::<f64>().unwrap()).sum();
+            let rounding = 0.05 * cells.len() as f64 + 1e-9;
+            prop_assert!((sum - 100.0).abs() <= rounding, "{cells:?}");
+        }
+    }
+}

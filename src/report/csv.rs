@@ -1,0 +1,225 @@
+//! A run as comma-separated files for spreadsheets: numbers unrounded, unknown values empty, durations in microseconds.
+
+use std::io::{self, Write};
+
+use super::buckets::heading;
+use crate::analysis::{Figure, Figures, SINGLE_BLOCK_READ, rate, wait};
+use crate::record::{Histogram, POWER_OF_TWO_BOUNDS, Run};
+
+/// Writes one file of a run.
+pub type Writer = fn(&mut dyn Write, &Run) -> io::Result<()>;
+
+/// Every file, by the name it should have.
+pub const FILES: [(&str, Writer); 5] = [
+    ("steps.csv", steps),
+    ("waits.csv", waits),
+    ("histogram.csv", histogram),
+    ("operations.csv", operations),
+    ("intervals.csv", intervals),
+];
+
+const STEP_COLUMNS: [(&str, Figure); 15] = [
+    ("sessions", |f| Some(f64::from(f.0.load.sessions))),
+    ("window_s", |f| Some(f.seconds())),
+    ("operations_per_s", |f| f.operations_per_s()),
+    ("logical_reads_per_s", |f| f.logical_reads_per_s()),
+    ("physical_reads_per_s", |f| f.physical_reads_per_s()),
+    ("physical_writes_per_s", |f| f.physical_writes_per_s()),
+    ("read_megabytes_per_s", |f| f.read_megabytes_per_s()),
+    ("write_megabytes_per_s", |f| f.write_megabytes_per_s()),
+    ("redo_megabytes_per_s", |f| f.redo_megabytes_per_s()),
+    ("commits_per_s", |f| f.commits_per_s()),
+    ("hit_ratio", |f| f.hit_ratio()),
+    ("user_processors", |f| f.user_processors()),
+    ("system_processors", |f| f.system_processors()),
+    ("io_per_cpu_second", |f| f.io_per_cpu_second()),
+    ("busy_sessions", |f| f.busy_sessions()),
+];
+
+const DURATION_COLUMNS: [&str; 9] =
+    ["count", "total_us", "mean_us", "p50_us", "p90_us", "p99_us", "p99_9_us", "p99_99_us", "max_us"];
+
+/// One row a step: rates, and single-block reads.
+///
+/// # Errors
+/// If `out` fails.
+pub fn steps(out: &mut dyn Write, run: &Run) -> io::Result<()> {
+    let reads = DURATION_COLUMNS.map(|name| format!("read_{name}"));
+    let mut header = vec!["run", "step"];
+    header.extend(STEP_COLUMNS.map(|(name, _)| name));
+    header.extend(reads.iter().map(String::as_str));
+    line(out, header)?;
+    for step in &run.steps {
+        let mut row = vec![field(&run.id), field(&step.label)];
+        row.extend(STEP_COLUMNS.map(|(_, value)| optional(value(&Figures(step)))));
+        match wait(step, SINGLE_BLOCK_READ) {
+            Some(wait) => row.extend(durations(&wait.waits)),
+            None => row.extend(DURATION_COLUMNS.map(|_| String::new())),
+        }
+        line(out, row)?;
+    }
+    Ok(())
+}
+
+/// One row for each wait event of each step.
+///
+/// # Errors
+/// If `out` fails.
+pub fn waits(out: &mut dyn Write, run: &Run) -> io::Result<()> {
+    line(
+        out,
+        ["run", "step", "sessions", "event", "class", "layer", "foreground"].into_iter().chain(DURATION_COLUMNS),
+    )?;
+    for step in &run.steps {
+        for wait in &step.waits {
+            let names = [&run.id, &step.label, &step.load.sessions.to_string(), &wait.event, &wait.class, &wait.layer];
+            let row = names.into_iter().map(|name| field(name)).chain([wait.foreground.to_string()]);
+            line(out, row.chain(durations(&wait.waits)))?;
+        }
+    }
+    Ok(())
+}
+
+/// One row for each wait event of each step: waits in each power-of-two bucket, as counts.
+///
+/// # Errors
+/// If `out` fails.
+pub fn histogram(out: &mut dyn Write, run: &Run) -> io::Result<()> {
+    let headings = (0..=POWER_OF_TWO_BOUNDS).map(heading);
+    line(out, ["run", "step", "sessions", "event"].map(str::to_owned).into_iter().chain(headings))?;
+    for step in &run.steps {
+        for wait in &step.waits {
+            let names = [&run.id, &step.label, &step.load.sessions.to_string(), &wait.event];
+            let counts = wait.waits.power_of_two_us().map(|count| count.to_string());
+            line(out, names.into_iter().map(|name| field(name)).chain(counts))?;
+        }
+    }
+    Ok(())
+}
+
+/// One row for each operation type of each step: service and response time.
+///
+/// # Errors
+/// If `out` fails.
+pub fn operations(out: &mut dyn Write, run: &Run) -> io::Result<()> {
+    line(
+        out,
+        ["run", "step", "sessions", "kind", "errors", "block_touches", "time"].into_iter().chain(DURATION_COLUMNS),
+    )?;
+    for step in &run.steps {
+        for operation in &step.operations {
+            for (time, histogram) in [("service", &operation.service), ("response", &operation.response)] {
+                let row = [
+                    field(&run.id),
+                    field(&step.label),
+                    step.load.sessions.to_string(),
+                    field(&operation.kind),
+                    operation.errors.to_string(),
+                    operation.block_touches.to_string(),
+                    time.to_owned(),
+                ];
+                line(out, row.into_iter().chain(durations(histogram)))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One row a second, warm-up included and marked.
+///
+/// # Errors
+/// If `out` fails.
+pub fn intervals(out: &mut dyn Write, run: &Run) -> io::Result<()> {
+    line(
+        out,
+        [
+            "run",
+            "step",
+            "sessions",
+            "offset_s",
+            "duration_s",
+            "warmup",
+            "operations_per_s",
+            "logical_reads_per_s",
+            "physical_reads_per_s",
+            "physical_writes_per_s",
+            "read_bytes_per_s",
+            "write_bytes_per_s",
+            "redo_bytes_per_s",
+            "commits_per_s",
+            "read_mean_us",
+            "read_p99_us",
+            "read_max_us",
+            "response_p99_us",
+        ],
+    )?;
+    for step in &run.steps {
+        for interval in &step.intervals {
+            let counters = &interval.counters;
+            let mut row = vec![
+                field(&run.id),
+                field(&step.label),
+                step.load.sessions.to_string(),
+                (interval.offset_ns as f64 / 1e9).to_string(),
+                (interval.duration_ns as f64 / 1e9).to_string(),
+                interval.warmup.to_string(),
+            ];
+            let counts = [
+                counters.operations,
+                counters.logical_reads,
+                counters.physical_reads,
+                counters.physical_writes,
+                counters.physical_read_bytes,
+                counters.physical_write_bytes,
+                counters.redo_bytes,
+                counters.commits,
+            ];
+            row.extend(counts.map(|count| optional(rate(count, interval.duration_ns))));
+            let reads = interval.waits.get(SINGLE_BLOCK_READ);
+            row.push(optional(reads.and_then(Histogram::mean_ns).map(|ns| ns / 1e3)));
+            row.push(microseconds(reads.and_then(|reads| reads.quantile_ns(0.99))));
+            row.push(microseconds(reads.and_then(Histogram::max_ns)));
+            row.push(microseconds(interval.response.quantile_ns(0.99)));
+            line(out, row)?;
+        }
+    }
+    Ok(())
+}
+
+fn durations(histogram: &Histogram) -> [String; DURATION_COLUMNS.len()] {
+    let quantile = |q| microseconds(histogram.quantile_ns(q));
+    [
+        histogram.count().to_string(),
+        microseconds(Some(histogram.total_ns())),
+        optional(histogram.mean_ns().map(|ns| ns / 1e3)),
+        quantile(0.5),
+        quantile(0.9),
+        quantile(0.99),
+        quantile(0.999),
+        quantile(0.9999),
+        microseconds(histogram.max_ns()),
+    ]
+}
+
+fn microseconds(ns: Option<u64>) -> String {
+    optional(ns.map(|ns| ns as f64 / 1e3))
+}
+
+fn optional(value: Option<f64>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+/// One field, quoted where RFC 4180 wants it.
+pub(super) fn field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+fn line<T: AsRef<str>>(out: &mut dyn Write, cells: impl IntoIterator<Item = T>) -> io::Result<()> {
+    for (index, cell) in cells.into_iter().enumerate() {
+        if index > 0 {
+            out.write_all(b",")?;
+        }
+        out.write_all(cell.as_ref().as_bytes())?;
+    }
+    writeln!(out)
+}

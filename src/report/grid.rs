@@ -1,0 +1,75 @@
+//! A table in a terminal that folds its columns rather than its lines when there is too little room.
+
+use std::io::{self, Write};
+
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+
+use super::words::plain;
+
+/// Spaces between two columns.
+const GAP: usize = 2;
+
+/// Rows under a header. The first `keys` columns name the row; they are left-aligned and repeated in each fold.
+pub(super) struct Grid {
+    keys: usize,
+    header: Vec<String>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Grid {
+    pub(super) fn new<T: Into<String>>(keys: usize, header: impl IntoIterator<Item = T>) -> Self {
+        Self { keys, header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
+    }
+
+    pub(super) fn push(&mut self, row: Vec<String>) {
+        debug_assert_eq!(row.len(), self.header.len());
+        self.rows.push(row.iter().map(|cell| plain(cell)).collect());
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Writes the table in as many folds as `width` needs; a fold always has at least one column beside the keys.
+    pub(super) fn write(&self, out: &mut dyn Write, width: usize) -> io::Result<()> {
+        let every: Vec<usize> = (0..self.header.len()).collect();
+        let widths: Vec<usize> =
+            self.render(&every).column_max_content_widths().into_iter().map(|w| usize::from(w) + GAP).collect();
+        let keys_width: usize = widths[..self.keys].iter().sum();
+        let mut folds: Vec<Vec<usize>> = vec![(0..self.keys).collect()];
+        let mut used = keys_width;
+        for (column, column_width) in widths.iter().enumerate().skip(self.keys) {
+            let fold = folds.last_mut().expect("it starts with one fold and only grows");
+            if used + column_width > width + GAP && fold.len() > self.keys {
+                used = keys_width;
+                folds.push((0..self.keys).chain([column]).collect());
+            } else {
+                fold.push(column);
+            }
+            used += column_width;
+        }
+        for (index, fold) in folds.iter().enumerate() {
+            if index > 0 {
+                writeln!(out)?;
+            }
+            writeln!(out, "{}", self.render(fold).trim_fmt())?;
+        }
+        Ok(())
+    }
+
+    fn render(&self, columns: &[usize]) -> Table {
+        let pick = |row: &[String]| columns.iter().map(|column| row[*column].clone()).collect::<Vec<_>>();
+        let mut table = Table::new();
+        table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled).force_no_tty();
+        table.set_header(pick(&self.header));
+        for row in &self.rows {
+            table.add_row(pick(row));
+        }
+        for (position, column) in table.column_iter_mut().enumerate() {
+            let right = if columns[position] < self.keys { CellAlignment::Left } else { CellAlignment::Right };
+            column.set_cell_alignment(right);
+            column.set_padding((0, GAP as u16));
+        }
+        table
+    }
+}

@@ -1,0 +1,148 @@
+//! One row a step over many runs, in the layouts that people already have spreadsheets for.
+
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+use super::buckets::{self, Columns};
+use super::sheet::{Cell, Sheet};
+use crate::analysis::{Figure, Figures, SINGLE_BLOCK_READ, foreground_waits, mean_us, wait};
+use crate::record::{Histogram, Run, Step};
+use crate::units::{percent, short_count};
+
+/// Which columns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Those of SLOB's `awr_info`.
+    AwrInfo,
+    /// Tags, I/O per second and the wait histogram of single-block reads.
+    Matrix,
+}
+
+/// How they are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// What the style's readers expect: bare pipes for [`Style::AwrInfo`], aligned pipes for [`Style::Matrix`].
+    Text,
+    /// A Markdown table.
+    Markdown,
+    /// Comma-separated values, numbers unrounded.
+    Csv,
+    /// A list of objects, numbers unrounded.
+    Json,
+}
+
+/// Writes one row for each step of each run.
+///
+/// # Errors
+/// If `out` fails.
+pub fn table(out: &mut impl Write, runs: &[Run], style: Style, format: Format) -> io::Result<()> {
+    let sheet = match style {
+        Style::AwrInfo => awr_info(runs),
+        Style::Matrix => matrix(runs),
+    };
+    match (format, style) {
+        (Format::Text, Style::AwrInfo) => sheet.write_piped(out),
+        (Format::Text, Style::Matrix) | (Format::Markdown, _) => sheet.write_markdown(out),
+        (Format::Csv, _) => sheet.write_csv(out),
+        (Format::Json, _) => sheet.write_json(out),
+    }
+}
+
+/// Columns after `FILE` and before `TOP WAIT`, with their decimals. As in `awr_info`, figures are per second of the window, `DB CPU` and
+/// `DB Tm` too (seconds per second), and latencies are mean microseconds.
+const AWR_INFO: [(&str, usize, Figure); 16] = [
+    ("SESSIONS", 0, |f| Some(f64::from(f.0.load.sessions))),
+    ("ELAPSED", 0, |f| Some(f.seconds())),
+    ("DB CPU", 1, |f| f.processors_busy()),
+    ("DB Tm", 1, |f| f.busy_sessions()),
+    ("EXECUTES", 0, |f| f.operations_per_s()),
+    ("LIO", 0, |f| f.logical_reads_per_s()),
+    ("PREADS", 0, |f| f.physical_reads_per_s()),
+    ("READ_MBS", 1, |f| f.read_megabytes_per_s()),
+    ("PWRITES", 0, |f| f.physical_writes_per_s()),
+    ("WRITE_MBS", 1, |f| f.write_megabytes_per_s()),
+    ("REDO_MBS", 1, |f| f.redo_megabytes_per_s()),
+    ("DFSR_LAT", 0, |f| latency(f, SINGLE_BLOCK_READ)),
+    ("DPR_LAT", 0, |f| latency(f, "direct path read")),
+    ("DFPR_LAT", 0, |f| latency(f, "db file parallel read")),
+    ("DFPW_LAT", 0, |f| latency(f, "db file parallel write")),
+    ("LFPW_LAT", 0, |f| latency(f, "log file parallel write")),
+];
+
+fn latency(figures: &Figures<'_>, event: &str) -> Option<f64> {
+    mean_us(&wait(figures.0, event)?.waits)
+}
+
+fn awr_info(runs: &[Run]) -> Sheet {
+    let names = AWR_INFO.iter().map(|(name, ..)| (*name).to_owned());
+    let columns = ["FILE".to_owned()].into_iter().chain(names).chain(["TOP WAIT".to_owned()]).collect();
+    let rows = steps(runs).map(|(run, step)| {
+        let figures = Figures(step);
+        let values = AWR_INFO.iter().map(|(_, decimals, value)| Cell::number(value(&figures), *decimals));
+        [Cell::Text(file(run, step))].into_iter().chain(values).chain([top_wait(step)]).collect()
+    });
+    Sheet { columns, rows: rows.collect() }
+}
+
+fn steps(runs: &[Run]) -> impl Iterator<Item = (&Run, &Step)> {
+    runs.iter().flat_map(|run| run.steps.iter().map(move |step| (run, step)))
+}
+
+fn file(run: &Run, step: &Step) -> String {
+    if run.steps.len() == 1 { run.id.clone() } else { format!("{}/{}", run.id, step.label) }
+}
+
+fn top_wait(step: &Step) -> Cell {
+    let waits = foreground_waits(step);
+    let Some(top) = waits.first() else { return Cell::Absent };
+    let share = Figures(step).share_of_waiting(&top.event).unwrap_or(0.0);
+    Cell::Text(format!("{} {}%", top.event, percent(share)))
+}
+
+/// Tags as columns, then what varies, then I/O per second and the share of waits in each bucket.
+fn matrix(runs: &[Run]) -> Sheet {
+    let tags: BTreeSet<&str> = runs.iter().flat_map(|run| run.tags.keys().map(String::as_str)).collect();
+    let varied: BTreeSet<&str> = steps(runs).flat_map(|(_, step)| step.parameters.keys().map(String::as_str)).collect();
+    let sessions: BTreeSet<u32> = steps(runs).map(|(_, step)| step.load.sessions).collect();
+    let buckets = Columns::covering(steps(runs).filter_map(|(_, step)| reads(step)));
+
+    let mut columns: Vec<String> = tags.iter().map(|tag| tag.to_uppercase()).collect();
+    if tags.is_empty() {
+        columns.push("RUN".to_owned());
+    }
+    columns.extend(varied.iter().map(|name| (*name).to_owned()));
+    if sessions.len() > 1 {
+        columns.push("SESSIONS".to_owned());
+    }
+    columns.extend(["IOPS", "DB_S_R_WAIT"].map(str::to_owned));
+    columns.extend(buckets.headings());
+
+    let rows = steps(runs).map(|(run, step)| {
+        let text = |value: Option<&String>| value.map_or(Cell::Absent, |value| Cell::Text(value.clone()));
+        let mut row: Vec<Cell> = tags.iter().map(|tag| text(run.tags.get(*tag))).collect();
+        if tags.is_empty() {
+            row.push(Cell::Text(if run.name.is_empty() { run.id.clone() } else { run.name.clone() }));
+        }
+        row.extend(varied.iter().map(|name| text(step.parameters.get(*name).or_else(|| run.parameters.get(*name)))));
+        if sessions.len() > 1 {
+            row.push(Cell::number(Some(f64::from(step.load.sessions)), 0));
+        }
+        row.push(Cell::shown(Figures(step).physical_io_per_s(), short_count));
+        row.push(Cell::shown(reads(step).map(|waits| waits.count() as f64), short_count));
+        match reads(step) {
+            Some(waits) => row.extend(
+                buckets
+                    .shares(waits)
+                    .into_iter()
+                    .map(|share| Cell::Number { value: share * 100.0, shown: buckets::cell(share) }),
+            ),
+            None => row.extend(buckets.headings().iter().map(|_| Cell::Absent)),
+        }
+        row
+    });
+    Sheet { columns, rows: rows.collect() }
+}
+
+fn reads(step: &Step) -> Option<&Histogram> {
+    wait(step, SINGLE_BLOCK_READ).map(|wait| &wait.waits)
+}

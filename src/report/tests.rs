@@ -1,0 +1,127 @@
+use std::path::Path;
+
+use super::*;
+use crate::analysis::{LatencyTarget, analyse};
+use crate::record::{Run, Target, sample, store};
+
+fn golden(kind: &str) -> Run {
+    let path = format!("{}/tests/data/runs/format-1-{kind}", env!("CARGO_MANIFEST_DIR"));
+    store::load(Path::new(&path)).unwrap()
+}
+
+fn report(run: &Run, detail: Detail, width: usize) -> String {
+    let mut out = Vec::new();
+    text(&mut out, run, &analyse(run, &LatencyTarget::default()), detail, width).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn tabulate(runs: &[Run], style: Style, format: Format) -> String {
+    let mut out = Vec::new();
+    table(&mut out, runs, style, format).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn a_sweep_in_brief() {
+    insta::assert_snapshot!(report(&golden("sweep"), Detail::Brief, 120));
+}
+
+#[test]
+fn a_run_with_updates_in_full() {
+    insta::assert_snapshot!(report(&golden("updates"), Detail::Full, 140));
+}
+
+#[test]
+fn an_interrupted_sweep_in_a_narrow_terminal() {
+    insta::assert_snapshot!(report(&golden("interrupted"), Detail::Full, 80));
+}
+
+#[test]
+fn an_import_with_much_unknown() {
+    insta::assert_snapshot!(report(&golden("imported"), Detail::Full, 120));
+}
+
+#[test]
+fn tables_of_every_golden_run() {
+    let runs = ["sweep", "updates", "interrupted", "imported"].map(golden);
+    insta::assert_snapshot!("awr_info", tabulate(&runs, Style::AwrInfo, Format::Text));
+    insta::assert_snapshot!("matrix", tabulate(&runs, Style::Matrix, Format::Text));
+    insta::assert_snapshot!("awr_info_markdown", tabulate(&runs[1..2], Style::AwrInfo, Format::Markdown));
+    insta::assert_snapshot!("matrix_csv", tabulate(&runs[3..], Style::Matrix, Format::Csv));
+    insta::assert_snapshot!("awr_info_json", tabulate(&runs[3..], Style::AwrInfo, Format::Json));
+}
+
+#[test]
+fn comma_separated_files() {
+    let run = golden("updates");
+    for (name, write) in csv::FILES {
+        let mut out = Vec::new();
+        write(&mut out, &run).unwrap();
+        let out = String::from_utf8(out).unwrap();
+        let columns = out.lines().next().unwrap().split(',').count();
+        assert!(out.lines().all(|line| line.split(',').count() == columns), "{name}: {out}");
+        let head: String = out.lines().take(5).map(|line| format!("{line}\n")).collect();
+        insta::assert_snapshot!(name, head);
+    }
+}
+
+#[test]
+fn no_line_of_a_report_is_wider_than_the_terminal() {
+    for kind in ["sweep", "updates", "interrupted", "imported"] {
+        for width in [80, 100, 132, 200] {
+            for line in report(&golden(kind), Detail::Full, width).lines() {
+                // Titles and words that cannot be broken are whole by choice.
+                assert!(line.len() <= width.max(112), "{kind} at {width}: {line}");
+            }
+        }
+    }
+}
+
+#[test]
+fn reports_are_plain_ascii_without_trailing_blanks_when_the_run_is() {
+    let text = report(&golden("updates"), Detail::Full, 120);
+    assert!(text.is_ascii());
+    assert!(text.lines().all(|line| line == line.trim_end()), "{text}");
+}
+
+#[test]
+fn control_characters_of_tags_do_not_reach_the_terminal() {
+    let mut run = sample::updates(30);
+    run.tags.insert("vm".to_owned(), "\u{1b}[2J\nx|y".to_owned());
+    run.steps[0].label = "\u{1b}[31m".to_owned();
+    let shown = report(&run, Detail::Full, 120) + &tabulate(&[run.clone()], Style::Matrix, Format::Text);
+    assert!(!shown.contains('\u{1b}'));
+    let piped = tabulate(&[run], Style::Matrix, Format::Markdown);
+    assert!(piped.contains("x\\|y"), "{piped}");
+    assert_eq!(piped.lines().count(), 3);
+}
+
+#[test]
+fn the_first_line_says_that_the_client_was_saturated() {
+    let mut run = sample::sweep(60);
+    run.steps[5].generator.as_mut().unwrap().busiest_share = 1.0;
+    let report = report(&run, Detail::Brief, 200);
+    assert!(report.lines().next().unwrap().contains("the limit of the load generator"), "{report}");
+}
+
+#[test]
+fn a_run_of_nothing_is_reported_as_such() {
+    let mut run = sample::updates(30);
+    run.steps.clear();
+    run.tags.clear();
+    run.parameters.clear();
+    run.target = Target::default();
+    let report = report(&run, Detail::Full, 100);
+    assert!(report.starts_with("Run 20261120-104500-slob has no step to judge.\n"), "{report}");
+    assert_eq!(tabulate(&[run], Style::Matrix, Format::Csv).lines().count(), 1);
+}
+
+#[test]
+fn one_second_in_one_line() {
+    let run = golden("updates");
+    let lines: Vec<_> = run.steps[0].intervals[1..4].iter().map(interval_line).collect();
+    insta::assert_snapshot!("interval_lines", lines.join("\n"));
+    assert!(lines.iter().skip(1).all(|line| line.find("LIO/s") == lines[0].find("LIO/s")));
+    let empty = interval_line(&crate::record::Interval::default());
+    assert!(empty.contains("? ops/s") && empty.ends_with("?"), "{empty}");
+}

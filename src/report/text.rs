@@ -1,0 +1,93 @@
+//! A report that stands alone in a terminal.
+
+mod facts;
+mod sections;
+
+use std::io::{self, Write};
+
+use super::words::wrap;
+use crate::analysis::{Finding, Severity};
+use crate::record::Run;
+
+/// How much is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// What was asked, the load curve, the histogram of single-block reads, and what was noticed.
+    Brief,
+    /// Also every wait event, operation type and device.
+    Full,
+}
+
+/// Narrower than this no sentence reads well, so nothing is broken further.
+const NARROWEST: usize = 60;
+
+const LEGEND: &str = "`?`: not known. `-`: none. MB: 1,000,000 bytes. ms in histogram columns: 1024 us; 0.0: less than \
+                      0.05 %. Quantiles are at most 0.8 % too high.";
+
+/// Writes the report for a terminal of `width` columns. The first line is the most important finding.
+///
+/// # Errors
+/// If `out` fails.
+pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detail, width: usize) -> io::Result<()> {
+    let width = width.max(NARROWEST);
+    paragraph(out, &headline(run, findings), "", width)?;
+    writeln!(out)?;
+    facts::write(out, run, width)?;
+    sections::throughput(out, run, width)?;
+    sections::reads_and_processors(out, run, width)?;
+    if detail == Detail::Full {
+        sections::waits(out, run, width)?;
+    }
+    sections::histograms(out, run, detail, width)?;
+    if detail == Detail::Full {
+        sections::operations(out, run, width)?;
+        sections::devices(out, run, width)?;
+    }
+    noticed(out, findings, width)?;
+    writeln!(out)?;
+    paragraph(out, LEGEND, "", width)
+}
+
+fn headline(run: &Run, findings: &[Finding]) -> String {
+    match findings.first() {
+        Some(finding) if finding.severity() != Severity::Note => finding.sentence(),
+        _ => format!("Run {} has no step to judge.", run.id),
+    }
+}
+
+fn noticed(out: &mut dyn Write, findings: &[Finding], width: usize) -> io::Result<()> {
+    if findings.is_empty() {
+        return Ok(());
+    }
+    heading(out, "What was noticed")?;
+    for finding in findings {
+        let word = match finding.severity() {
+            Severity::Doubt => "doubt:  ",
+            Severity::Answer => "answer: ",
+            Severity::Note => "note:   ",
+        };
+        paragraph(out, &finding.sentence(), word, width)?;
+        if let Some(advice) = finding.advice() {
+            paragraph(out, &advice, "     -> ", width)?;
+        }
+    }
+    Ok(())
+}
+
+/// A title, set apart from what stands above it.
+fn heading(out: &mut dyn Write, title: &str) -> io::Result<()> {
+    writeln!(out, "\n{title}\n{}", "-".repeat(title.chars().count()))
+}
+
+/// Text after `label`, wrapped, with later lines indented to where the first began.
+fn paragraph(out: &mut dyn Write, text: &str, label: &str, width: usize) -> io::Result<()> {
+    let indent = label.chars().count();
+    for (index, line) in wrap(&super::words::plain(text), width - indent).iter().enumerate() {
+        if index == 0 {
+            writeln!(out, "{label}{line}")?;
+        } else {
+            writeln!(out, "{:indent$}{line}", "")?;
+        }
+    }
+    Ok(())
+}

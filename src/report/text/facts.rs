@@ -1,0 +1,122 @@
+//! What was run, where and when.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use super::paragraph;
+use crate::record::{BlockDevice, Environment, Outcome, Run};
+use crate::units::{Bytes, Nanos};
+
+pub(super) fn write(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+    let mut fact = |name: &str, text: String| -> io::Result<()> {
+        if text.is_empty() { Ok(()) } else { paragraph(out, &text, &format!("{name:<9}"), width) }
+    };
+    fact("Run", join([Some(run.id.clone()), Some(run.name.clone()).filter(|name| !name.is_empty())]))?;
+    fact("Made", made(run))?;
+    fact("Command", run.command.join(" "))?;
+    fact("Load", load(run))?;
+    fact("Target", target(run))?;
+    fact("Tags", pairs(&run.tags))?;
+    fact("Machine", machine(&run.environment))?;
+    fact("Storage", storage(&run.environment))?;
+    run.notes.iter().try_for_each(|note| fact("Note", note.clone()))
+}
+
+/// The parts that are known, with commas between them.
+fn join(parts: impl IntoIterator<Item = Option<String>>) -> String {
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+fn pairs(map: &BTreeMap<String, String>) -> String {
+    map.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+}
+
+fn made(run: &Run) -> String {
+    let began = run.started_at.0;
+    let took = run.ended_at.map(|ended| Nanos::from(ended.0.duration_since(began).unsigned_abs()));
+    let outcome = match &run.outcome {
+        Outcome::Unfinished => "not finished",
+        Outcome::Completed => "completed",
+        Outcome::Interrupted => "ended early",
+        Outcome::Failed { .. } => "failed",
+    };
+    join([
+        Some(format!("{} UTC by {} {}", began.strftime("%Y-%m-%d %H:%M:%S"), run.tool.name, run.tool.version)),
+        took.map(|took| format!("took {took}")),
+        Some(outcome.to_owned()),
+    ])
+}
+
+fn load(run: &Run) -> String {
+    let sessions = run.steps.iter().map(|step| step.load.sessions);
+    let range = match (sessions.clone().min(), sessions.max()) {
+        (Some(1), Some(1)) => Some("1 session".to_owned()),
+        (Some(least), Some(most)) if least == most => Some(format!("{most} sessions")),
+        (Some(least), Some(most)) => Some(format!("{least} to {most} sessions")),
+        _ => None,
+    };
+    let windows = run.steps.iter().map(|step| Nanos(step.window.duration_ns));
+    let windows = match (windows.clone().min(), windows.max()) {
+        (Some(shortest), Some(longest)) if shortest == longest => Some(format!("windows of {longest}")),
+        (Some(shortest), Some(longest)) => Some(format!("windows of {shortest} to {longest}")),
+        _ => None,
+    };
+    let steps = if run.steps.len() == 1 { "1 step".to_owned() } else { format!("{} steps", run.steps.len()) };
+    let shape = join([Some(run.workload.clone()), Some(steps), range, windows, Some(format!("seed {}", run.seed))]);
+    if run.parameters.is_empty() { shape } else { format!("{shape}: {}", pairs(&run.parameters)) }
+}
+
+fn target(run: &Run) -> String {
+    let target = &run.target;
+    let bytes = |bytes: Option<u64>, what: &str| bytes.map(|bytes| format!("{} {what}", Bytes(bytes)));
+    let known = join([
+        Some(format!("{} at {}", target.kind, target.address)),
+        bytes(target.data_bytes, "of data"),
+        bytes(target.block_bytes, "blocks"),
+        bytes(target.cache_bytes, "of cache"),
+    ]);
+    if target.facts.is_empty() { known } else { format!("{known}; {}", pairs(&target.facts)) }
+}
+
+fn machine(environment: &Environment) -> String {
+    join([
+        environment.hostname.clone(),
+        environment.cpu_model.clone(),
+        environment.cpus.map(|cpus| format!("{cpus} processors")),
+        environment.cpu_governor.as_ref().map(|governor| format!("governor {governor}")),
+        environment.memory_bytes.map(|bytes| format!("{} of memory", Bytes(bytes))),
+        environment.memory_limit_bytes.map(|bytes| format!("limited to {}", Bytes(bytes))),
+        environment.os.clone(),
+        environment.kernel.as_ref().map(|kernel| format!("kernel {kernel}")),
+        environment.architecture.clone(),
+        environment.virtualization.as_ref().map(|kind| format!("on {kind}")),
+        environment.clocksource.as_ref().map(|clock| format!("clock {clock}")),
+    ])
+}
+
+fn storage(environment: &Environment) -> String {
+    let file_system = environment.file_system.as_ref().map(|file_system| {
+        format!(
+            "{} on {} from {} ({})",
+            file_system.kind, file_system.mount_point, file_system.source, file_system.options
+        )
+    });
+    let devices = environment.devices.iter().map(device);
+    file_system.into_iter().chain(devices).collect::<Vec<_>>().join("; ")
+}
+
+fn device(device: &BlockDevice) -> String {
+    let name = match &device.model {
+        Some(model) => format!("{} ({model})", device.name),
+        None => device.name.clone(),
+    };
+    join([
+        Some(name),
+        device.size_bytes.map(|bytes| Bytes(bytes).to_string()),
+        device.rotational.map(|spins| if spins { "rotational" } else { "not rotational" }.to_owned()),
+        device.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}")),
+        device.queue_requests.map(|requests| format!("queue of {requests}")),
+        device.read_ahead_bytes.map(|bytes| format!("read-ahead {}", Bytes(bytes))),
+        device.write_cache.clone(),
+    ])
+}

@@ -1,0 +1,181 @@
+//! The tables of the text report.
+
+use std::io::{self, Write};
+
+use super::{Detail, heading};
+use crate::analysis::{Figures, SINGLE_BLOCK_READ, wait};
+use crate::record::{Histogram, Run, Step, WaitStats};
+use crate::report::buckets::Columns;
+use crate::report::grid::Grid;
+use crate::report::words::{NONE, UNKNOWN, duration, mean, number, quantile, share};
+use crate::units::{group_thousands, short_count};
+
+/// Heading and value of a column of figures.
+type Column = (&'static str, fn(&Figures<'_>) -> String);
+
+const THROUGHPUT: [Column; 10] = [
+    ("sessions", |f| f.0.load.sessions.to_string()),
+    ("SLOBops/s", |f| number(f.operations_per_s())),
+    ("logical reads/s", |f| number(f.logical_reads_per_s())),
+    ("reads/s", |f| number(f.physical_reads_per_s())),
+    ("writes/s", |f| number(f.physical_writes_per_s())),
+    ("read MB/s", |f| number(f.read_megabytes_per_s())),
+    ("write MB/s", |f| number(f.write_megabytes_per_s())),
+    ("redo MB/s", |f| number(f.redo_megabytes_per_s())),
+    ("commits/s", |f| number(f.commits_per_s())),
+    ("hit %", |f| share(f.hit_ratio())),
+];
+
+const READS_AND_PROCESSORS: [Column; 10] = [
+    ("sessions", |f| f.0.load.sessions.to_string()),
+    ("read mean", |f| reads(f, mean)),
+    ("p50", |f| reads(f, |waits| quantile(waits, 0.5))),
+    ("p99", |f| reads(f, |waits| quantile(waits, 0.99))),
+    ("p99.9", |f| reads(f, |waits| quantile(waits, 0.999))),
+    ("max", |f| reads(f, |waits| duration(waits.max_ns()))),
+    ("user %", |f| share(f.user_processors())),
+    ("system %", |f| share(f.system_processors())),
+    ("I/O per CPU s", |f| number(f.io_per_cpu_second())),
+    ("memory MB", |f| number(f.0.peak_memory_bytes.map(|bytes| bytes as f64 / 1e6))),
+];
+
+fn reads(figures: &Figures<'_>, show: fn(&Histogram) -> String) -> String {
+    wait(figures.0, SINGLE_BLOCK_READ).map_or_else(|| NONE.to_owned(), |wait| show(&wait.waits))
+}
+
+pub(super) fn throughput(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+    steps(out, run, "Throughput", &THROUGHPUT, width)
+}
+
+pub(super) fn reads_and_processors(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+    let title =
+        "Single-block reads (db file sequential read), and processor time of this process (100 % = one processor)";
+    steps(out, run, title, &READS_AND_PROCESSORS, width)
+}
+
+fn steps(out: &mut dyn Write, run: &Run, title: &str, columns: &[Column], width: usize) -> io::Result<()> {
+    let mut grid = Grid::new(1, ["step"].into_iter().chain(columns.iter().map(|(name, _)| *name)));
+    for step in &run.steps {
+        let values = columns.iter().map(|(_, value)| value(&Figures(step)));
+        grid.push([step.label.clone()].into_iter().chain(values).collect());
+    }
+    section(out, title, &grid, width)
+}
+
+fn section(out: &mut dyn Write, title: &str, grid: &Grid, width: usize) -> io::Result<()> {
+    if grid.is_empty() {
+        return Ok(());
+    }
+    heading(out, title)?;
+    grid.write(out, width)
+}
+
+pub(super) fn waits(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+    let mut grid = Grid::new(
+        3,
+        ["step", "event", "class", "waits", "total", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max", "% waited"],
+    );
+    for step in &run.steps {
+        for wait in in_order(step) {
+            let mut row = vec![step.label.clone(), wait.event.clone(), wait.class.clone()];
+            row.push(short_count(wait.waits.count() as f64));
+            row.push(duration(Some(wait.waits.total_ns())));
+            row.extend(latencies(&wait.waits));
+            row.push(match Figures(step).share_of_waiting(&wait.event) {
+                Some(value) if wait.foreground => share(Some(value)),
+                _ => NONE.to_owned(),
+            });
+            grid.push(row);
+        }
+    }
+    section(out, "Wait events (% of the time that sessions waited; the engine's own writers have none)", &grid, width)
+}
+
+/// What sessions waited for first, then the engine's writers; the longest total first.
+fn in_order(step: &Step) -> Vec<&WaitStats> {
+    let mut waits: Vec<_> = step.waits.iter().filter(|wait| wait.waits.count() > 0).collect();
+    waits.sort_by_key(|wait| (!wait.foreground, std::cmp::Reverse(wait.waits.total_ns())));
+    waits
+}
+
+fn latencies(histogram: &Histogram) -> Vec<String> {
+    let quantiles = [0.5, 0.9, 0.99, 0.999, 0.9999].map(|q| quantile(histogram, q));
+    [mean(histogram)].into_iter().chain(quantiles).chain([duration(histogram.max_ns())]).collect()
+}
+
+/// One table an event, so that the steps of a sweep stand under each other.
+pub(super) fn histograms(out: &mut dyn Write, run: &Run, detail: Detail, width: usize) -> io::Result<()> {
+    let mut events: Vec<&str> = Vec::new();
+    // The heaviest load decides which event comes first.
+    for wait in run.steps.iter().rev().flat_map(in_order) {
+        if !events.contains(&wait.event.as_str()) {
+            events.push(&wait.event);
+        }
+    }
+    for event in events {
+        let rows: Vec<_> = run.steps.iter().filter_map(|step| Some((step, &wait(step, event)?.waits))).collect();
+        if detail == Detail::Brief && event != SINGLE_BLOCK_READ {
+            continue;
+        }
+        let columns = Columns::covering(rows.iter().map(|(_, waits)| *waits));
+        let names = ["step", "waits"].map(str::to_owned);
+        let mut grid = Grid::new(1, names.into_iter().chain(columns.headings()));
+        for (step, waits) in rows {
+            let count = short_count(waits.count() as f64);
+            grid.push([step.label.clone(), count].into_iter().chain(columns.cells(waits)).collect());
+        }
+        section(out, &format!("{event}: % of waits"), &grid, width)?;
+    }
+    Ok(())
+}
+
+pub(super) fn operations(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+    let names = ["step", "type", "time", "count", "errors", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
+    let mut grid = Grid::new(3, names);
+    for step in &run.steps {
+        for operation in &step.operations {
+            for (time, histogram) in [("service", &operation.service), ("response", &operation.response)] {
+                let names = [&step.label, &operation.kind, time].map(str::to_owned);
+                let counts = [operation.count, operation.errors].map(|count| number(Some(count as f64)));
+                grid.push(names.into_iter().chain(counts).chain(latencies(histogram)).collect());
+            }
+        }
+    }
+    section(out, "Operations (service: from sent to finished; response: from due to finished)", &grid, width)
+}
+
+pub(super) fn devices(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+    let names = [
+        "step",
+        "device",
+        "reads/s",
+        "writes/s",
+        "read MB/s",
+        "write MB/s",
+        "read mean",
+        "write mean",
+        "in flight",
+        "busy %",
+    ];
+    let mut grid = Grid::new(2, names);
+    for step in &run.steps {
+        for device in &step.devices {
+            let per_s = |count: u64| crate::analysis::rate(Some(count), device.elapsed_ns);
+            let each = |total_ns: u64, count: u64| duration(total_ns.checked_div(count));
+            let spent = |ns: u64| per_s(ns).map(|ns| ns / 1e9);
+            grid.push(vec![
+                step.label.clone(),
+                device.name.clone(),
+                number(per_s(device.reads)),
+                number(per_s(device.writes)),
+                number(per_s(device.read_bytes).map(|bytes| bytes / 1e6)),
+                number(per_s(device.write_bytes).map(|bytes| bytes / 1e6)),
+                each(device.read_time_ns, device.reads),
+                each(device.write_time_ns, device.writes),
+                number(spent(device.weighted_ns)),
+                spent(device.busy_ns).map_or_else(|| UNKNOWN.to_owned(), |share| group_thousands(share * 100.0)),
+            ]);
+        }
+    }
+    section(out, "Devices (/proc/diskstats, everybody's I/O)", &grid, width)
+}
