@@ -175,10 +175,7 @@ impl TargetError {
             Self::Vanished { .. } => "find out what removed it, then run `plimsoll slob setup` again",
             Self::Locked { .. } => "wait until it ends, or use another directory: `--target dir:PATH`",
             Self::NotSetUp { path } => {
-                return Some(format!(
-                    "make some: `plimsoll slob setup -s 1 SCALE=1G --target dir:{}`",
-                    path.display()
-                ));
+                return Some(format!("make some: `plimsoll slob setup -s 1 SCALE=1G --target dir:{}`", path.display()));
             }
             Self::HalfSetUp { .. } => "run `plimsoll slob setup` again; it starts over",
             Self::DifferentData { .. } => {
@@ -188,7 +185,9 @@ impl TargetError {
             Self::FormatVersion { .. } => {
                 "use the version of Plimsoll that made it, or replace it: `plimsoll slob setup --replace`"
             }
-            Self::NoSpace { .. } => "lower SCALE or the number of schemas, or use another directory: `--target dir:PATH`",
+            Self::NoSpace { .. } => {
+                "lower SCALE or the number of schemas, or use another directory: `--target dir:PATH`"
+            }
             Self::CacheTooSmall { .. } => "give it more with `--cache`, or use fewer sessions",
             Self::Shape(_) | Self::Stopped | Self::Interrupted => return None,
         };
@@ -213,7 +212,9 @@ fn io_hint(source: &io::Error) -> Option<String> {
         Kind::NotFound => "check the path; a mount may be missing",
         _ => match source.raw_os_error() {
             Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files: `ulimit -n 65536`",
-            Some(libc::ENOMEM) => "use a smaller `--cache`, or raise the memory limit (`ulimit -l`, the container's limit)",
+            Some(libc::ENOMEM) => {
+                "use a smaller `--cache`, or raise the memory limit (`ulimit -l`, the container's limit)"
+            }
             Some(libc::EIO) => "the device failed the request; look at the kernel log: `dmesg`",
             _ => return None,
         },

@@ -69,12 +69,7 @@ pub trait Lane {
     ///
     /// # Errors
     /// When the target can no longer work.
-    fn start(
-        &mut self,
-        session: u32,
-        operation: &Operation,
-        recorder: &mut LaneRecorder,
-    ) -> Result<(), TargetError>;
+    fn start(&mut self, session: u32, operation: &Operation, recorder: &mut LaneRecorder) -> Result<(), TargetError>;
 
     /// Makes progress and appends finished operations to `finished`. Returns at the latest soon after `until_ns`, and as
     /// soon as anything has finished; `until_ns` in the past means not to sleep.

@@ -114,10 +114,9 @@ pub enum BlockFault {
 impl fmt::Display for BlockFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Checksum { stored, computed } => write!(
-                f,
-                "checksum is {computed:016x} where {stored:016x} is stored (a flipped bit or a torn write)"
-            ),
+            Self::Checksum { stored, computed } => {
+                write!(f, "checksum is {computed:016x} where {stored:016x} is stored (a flipped bit or a torn write)")
+            }
             Self::NotABlock => f.write_str("it does not begin as a block does (overwritten or never written)"),
             Self::OtherDatabase => f.write_str("it belongs to another data set"),
             Self::Misplaced { address } => write!(f, "it is block {address} (written or read at the wrong place)"),

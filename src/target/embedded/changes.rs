@@ -113,7 +113,10 @@ mod tests {
         map.set(0, 7);
         map.save(dir.path(), 1).unwrap();
         let back = ChangeMap::load(dir.path(), 1, 3_000_000).unwrap();
-        assert_eq!((back.get(0), back.get(1), back.get(2_999_999), back.get(3_000_000)), (Some(7), Some(0), Some(255), None));
+        assert_eq!(
+            (back.get(0), back.get(1), back.get(2_999_999), back.get(3_000_000)),
+            (Some(7), Some(0), Some(255), None)
+        );
     }
 
     #[test]

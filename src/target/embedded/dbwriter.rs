@@ -81,7 +81,9 @@ impl<'s> DbWriter<'s> {
                 Task::Clean => {
                     self.clean_ahead()?;
                     // Sessions that always want clean buffers must not keep the checkpoint from going on.
-                    if let Some(Task::Sweep { number, start }) = self.shared.writers.sweep_in_progress(self.shared, swept) {
+                    if let Some(Task::Sweep { number, start }) =
+                        self.shared.writers.sweep_in_progress(self.shared, swept)
+                    {
                         self.sweep(start)?;
                         swept = number;
                     }

@@ -60,7 +60,8 @@ impl Descriptor {
     /// When the descriptor's values cannot be those of a data set.
     pub fn layout(&self, path: &Path) -> Result<Layout, TargetError> {
         let damaged = |what: &str| TargetError::Damaged { path: path.join(FILE_NAME), what: what.to_owned() };
-        let shape = BlockShape::new(self.block_bytes as usize).ok_or_else(|| damaged("its block size is impossible"))?;
+        let shape =
+            BlockShape::new(self.block_bytes as usize).ok_or_else(|| damaged("its block size is impossible"))?;
         if self.schemas == 0 || self.scale_blocks == 0 || self.redo_files < 2 || self.redo_sector_bytes < 512 {
             return Err(damaged("it describes no data"));
         }

@@ -78,10 +78,8 @@ impl Directory {
             let holder = if holder.is_empty() { holder } else { format!(" ({})", holder.trim()) };
             return Err(TargetError::Locked { path: path.to_owned(), holder });
         }
-        let named = lock
-            .set_len(0)
-            .and_then(|()| lock.rewind())
-            .and_then(|()| write!(lock, "process {}", std::process::id()));
+        let named =
+            lock.set_len(0).and_then(|()| lock.rewind()).and_then(|()| write!(lock, "process {}", std::process::id()));
         named.of_file("write", &lock_path)?;
         Ok(Self { path: path.to_owned(), _lock: lock })
     }

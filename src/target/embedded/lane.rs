@@ -100,21 +100,10 @@ impl<'s> EngineLane<'s> {
         let queue =
             Queue::new(shared.io_engine, &shared.data_files, Arc::clone(arena), seat.sessions).map_err(kernel)?;
         let bell = shared.bells.add(queue.waker());
-        let nothing = Operation {
-            kind: OperationKind::Read,
-            schema: 0,
-            first_key: 0,
-            keys: 0,
-            redo_stress: RedoStress::Lite,
-        };
-        let session = || Session {
-            operation: nothing,
-            phase: Phase::Idle,
-            since_ns: 0,
-            done: 0,
-            missed: false,
-            look_ahead: 1,
-        };
+        let nothing =
+            Operation { kind: OperationKind::Read, schema: 0, first_key: 0, keys: 0, redo_stress: RedoStress::Lite };
+        let session =
+            || Session { operation: nothing, phase: Phase::Idle, since_ns: 0, done: 0, missed: false, look_ahead: 1 };
         let first = seat.first_session as usize;
         let acknowledged = (first..first + seat.sessions as usize)
             .map(|session| shared.commits[session].load(Ordering::Relaxed))
@@ -215,7 +204,8 @@ impl<'s> EngineLane<'s> {
     /// Acknowledges every commit that has become durable.
     fn acknowledge(&mut self, recorder: &mut LaneRecorder) -> Result<(), TargetError> {
         let durable = self.shared.redo.durable();
-        let is_durable = |session: &Session| matches!(session.phase, Phase::Committing { position } if position <= durable);
+        let is_durable =
+            |session: &Session| matches!(session.phase, Phase::Committing { position } if position <= durable);
         let ready = self.committing.iter().take_while(|index| is_durable(&self.sessions[**index as usize])).count();
         if ready == 0 {
             return Ok(());
@@ -368,7 +358,8 @@ impl<'s> EngineLane<'s> {
         let mut patience = until_ns.saturating_sub(now);
         if !self.parked.is_empty() {
             let latched = |index: &u32| matches!(self.sessions[*index as usize].phase, Phase::Latched { .. });
-            patience = patience.min(if self.parked.iter().any(latched) { LATCH_LOOK_AROUND_NS } else { LOOK_AROUND_NS });
+            patience =
+                patience.min(if self.parked.iter().any(latched) { LATCH_LOOK_AROUND_NS } else { LOOK_AROUND_NS });
         }
         if !self.committing.is_empty() {
             patience = patience.min(LOOK_AROUND_NS);
@@ -395,12 +386,7 @@ impl<'s> EngineLane<'s> {
 }
 
 impl Lane for EngineLane<'_> {
-    fn start(
-        &mut self,
-        session: u32,
-        operation: &Operation,
-        recorder: &mut LaneRecorder,
-    ) -> Result<(), TargetError> {
+    fn start(&mut self, session: u32, operation: &Operation, recorder: &mut LaneRecorder) -> Result<(), TargetError> {
         let slot = &mut self.sessions[session as usize];
         debug_assert_eq!(slot.phase, Phase::Idle, "a session does one operation at a time");
         slot.operation = *operation;

@@ -33,14 +33,7 @@ pub struct Place {
 
 impl Layout {
     /// A data set of `schemas` schemas with `scale_blocks` rows and `scan_blocks` scan blocks each.
-    pub fn new(
-        shape: BlockShape,
-        database: u32,
-        seed: u64,
-        schemas: u32,
-        scale_blocks: u64,
-        scan_blocks: u64,
-    ) -> Self {
+    pub fn new(shape: BlockShape, database: u32, seed: u64, schemas: u32, scale_blocks: u64, scan_blocks: u64) -> Self {
         let permutations = (0..schemas)
             .map(|schema| Permutation::new(scale_blocks, mix64(seed ^ mix64(u64::from(schema) + 1))))
             .collect();

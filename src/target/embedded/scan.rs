@@ -72,9 +72,8 @@ impl EngineLane<'_> {
         }
         for number in 0..blocks {
             // SAFETY: this session took the piece of memory for itself, and the kernel has finished with it.
-            let contents = unsafe {
-                self.shared.cache.arena().bytes(memory + number * block_bytes as u64, block_bytes)
-            };
+            let contents =
+                unsafe { self.shared.cache.arena().bytes(memory + number * block_bytes as u64, block_bytes) };
             block::check(contents, layout.identity(first + number), None)
                 .map_err(|fault| self.shared.bad_block(first + number, fault))?;
         }

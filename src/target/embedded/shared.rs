@@ -126,7 +126,8 @@ impl Shared {
             if !file.is_linked().of_file("inspect", file.path())? {
                 return Err(TargetError::Vanished { path });
             }
-            let (length, expected) = (file.length().of_file("inspect", file.path())?, self.layout.file_bytes(index as u32));
+            let (length, expected) =
+                (file.length().of_file("inspect", file.path())?, self.layout.file_bytes(index as u32));
             if length < expected {
                 return Err(TargetError::Truncated { path, length, expected });
             }

@@ -156,12 +156,7 @@ impl EngineLane<'_> {
 
     /// Checks a block that was read into a frame, in every respect.
     #[inline]
-    pub(super) fn check_arrived(
-        &self,
-        frame: FrameId,
-        block: u64,
-        completion: Completion,
-    ) -> Result<(), TargetError> {
+    pub(super) fn check_arrived(&self, frame: FrameId, block: u64, completion: Completion) -> Result<(), TargetError> {
         let bytes = self.shared.layout.shape().bytes();
         let moved = completion.bytes();
         if !matches!(moved, Ok(moved) if moved as usize == bytes) {

@@ -90,8 +90,7 @@ impl WriteHeader {
     /// Whether the write that begins `bytes` is whole.
     fn is_sound(self, bytes: &[u8]) -> bool {
         let end = HEADER_BYTES + self.payload_bytes as usize;
-        bytes.len() >= end
-            && bytes[..8] == crc_fast::checksum(CrcAlgorithm::Crc64Nvme, &bytes[8..end]).to_le_bytes()
+        bytes.len() >= end && bytes[..8] == crc_fast::checksum(CrcAlgorithm::Crc64Nvme, &bytes[8..end]).to_le_bytes()
     }
 
     /// Bytes of the write in its file.

@@ -99,8 +99,7 @@ fn parse(bytes: &[u8]) -> Result<Option<(Record<'_>, usize)>, NotARecord> {
     match head as u8 {
         CHANGE => {
             let end = CHANGE_HEADER_BYTES + (head >> 32) as usize;
-            let (Some(block), Some(changes), Some(columns)) =
-                (word(8), word(16), bytes.get(CHANGE_HEADER_BYTES..end))
+            let (Some(block), Some(changes), Some(columns)) = (word(8), word(16), bytes.get(CHANGE_HEADER_BYTES..end))
             else {
                 return Ok(None);
             };

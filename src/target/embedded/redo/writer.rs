@@ -84,7 +84,10 @@ impl LogWriter {
         Ok(())
     }
 
-    #[expect(clippy::too_many_arguments, reason = "all of it is the state of one loop, kept out of a struct on purpose")]
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "all of it is the state of one loop, kept out of a struct on purpose"
+    )]
     fn write(
         &self,
         redo: &Redo,
@@ -96,12 +99,8 @@ impl LogWriter {
         payload: &[u8],
     ) -> Result<(), TargetError> {
         let shape = redo.shape();
-        let mut header = WriteHeader {
-            database: shape.database,
-            payload_bytes: payload.len() as u32,
-            log_number: 0,
-            position,
-        };
+        let mut header =
+            WriteHeader { database: shape.database, payload_bytes: payload.len() as u32, log_number: 0, position };
         let bytes = header.write_bytes(shape.sector_bytes);
         let slot = redo.place(bytes, position).expect("records are refused before the log files are full");
         header.log_number = slot.number;
