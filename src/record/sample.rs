@@ -252,6 +252,7 @@ fn environment() -> Environment {
             logical_block_bytes: Some(512),
             physical_block_bytes: Some(4_096),
             write_cache: Some("write through".to_owned()),
+            ..BlockDevice::default()
         }],
         ..Environment::default()
     }

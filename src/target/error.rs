@@ -133,6 +133,18 @@ pub enum TargetError {
         /// What is wrong.
         what: String,
     },
+    /// Commits that sessions were told of are not in the data.
+    #[error("acknowledged commits are missing in `{path}`: session {session} was told of {acknowledged}, {found} are there", path = .path.display())]
+    LostCommits {
+        /// The directory.
+        path: PathBuf,
+        /// First session that lost commits, from 1.
+        session: u32,
+        /// Commits that it was told of.
+        acknowledged: u64,
+        /// Commits that are there.
+        found: u64,
+    },
     /// The file system is too small.
     #[error("`{path}` has {available} free and {needed} are needed", path = .path.display())]
     NoSpace {
@@ -168,7 +180,11 @@ impl TargetError {
         let told = match self {
             Self::File { source, .. } | Self::Request { source, .. } => return io_hint(source),
             Self::Kernel { source, .. } => return io_hint(source),
-            Self::BadBlock { .. } | Self::Truncated { .. } | Self::Damaged { .. } | Self::DamagedRedo { .. } => {
+            Self::BadBlock { .. }
+            | Self::Truncated { .. }
+            | Self::Damaged { .. }
+            | Self::DamagedRedo { .. }
+            | Self::LostCommits { .. } => {
                 "the storage or another program changed it; find out which before trusting this storage, then \
                  `plimsoll slob verify` lists all damage and `plimsoll slob setup --replace` makes the data anew"
             }
@@ -198,7 +214,11 @@ impl TargetError {
     pub fn is_data_fault(&self) -> bool {
         matches!(
             self,
-            Self::BadBlock { .. } | Self::Truncated { .. } | Self::DamagedRedo { .. } | Self::Vanished { .. }
+            Self::BadBlock { .. }
+                | Self::Truncated { .. }
+                | Self::DamagedRedo { .. }
+                | Self::LostCommits { .. }
+                | Self::Vanished { .. }
         )
     }
 }

@@ -282,14 +282,15 @@ pub fn note_change_in(block: &mut [u8], changes: u64, redo: u64, session: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::Rng;
     use proptest::prelude::*;
 
-    const IDENTITY: BlockIdentity =
+    const SAMPLE: BlockIdentity =
         BlockIdentity { database: 7, address: 1234, key: 99, schema: 3, kind: BlockKind::Row };
 
     fn built(bytes: usize, filling: Filling) -> Vec<u8> {
         let mut block = vec![0; bytes];
-        BlockShape::new(bytes).unwrap().build(&mut block, IDENTITY, filling, &mut Rng::new(1, 2));
+        BlockShape::new(bytes).unwrap().build(&mut block, SAMPLE, filling, &mut Rng::new(1, 2));
         block
     }
 
@@ -309,7 +310,7 @@ mod tests {
     #[test]
     fn a_built_block_is_sound_in_both_fillings() {
         for filling in [Filling::Incompressible, Filling::Compressible] {
-            assert_eq!(check(&built(8192, filling), IDENTITY, Some(0)), Ok(()));
+            assert_eq!(check(&built(8192, filling), SAMPLE, Some(0)), Ok(()));
         }
     }
 
@@ -317,17 +318,17 @@ mod tests {
     fn each_wrong_claim_is_named() {
         let block = built(8192, Filling::Incompressible);
         let expect = |identity, fault| assert_eq!(check(&block, identity, Some(0)), Err(fault));
-        expect(BlockIdentity { database: 8, ..IDENTITY }, BlockFault::OtherDatabase);
-        expect(BlockIdentity { address: 5, ..IDENTITY }, BlockFault::Misplaced { address: 1234 });
-        expect(BlockIdentity { key: 5, ..IDENTITY }, BlockFault::WrongRow { key: 99, schema: 3 });
-        expect(BlockIdentity { kind: BlockKind::Scan, ..IDENTITY }, BlockFault::WrongRow { key: 99, schema: 3 });
-        assert_eq!(check(&vec![0; 8192], IDENTITY, None), Err(BlockFault::NotABlock));
+        expect(BlockIdentity { database: 8, ..SAMPLE }, BlockFault::OtherDatabase);
+        expect(BlockIdentity { address: 5, ..SAMPLE }, BlockFault::Misplaced { address: 1234 });
+        expect(BlockIdentity { key: 5, ..SAMPLE }, BlockFault::WrongRow { key: 99, schema: 3 });
+        expect(BlockIdentity { kind: BlockKind::Scan, ..SAMPLE }, BlockFault::WrongRow { key: 99, schema: 3 });
+        assert_eq!(check(&vec![0; 8192], SAMPLE, None), Err(BlockFault::NotABlock));
     }
 
     #[test]
     fn an_older_version_is_stale() {
         let old = built(8192, Filling::Incompressible);
-        let fault = check(&old, IDENTITY, Some(1)).unwrap_err();
+        let fault = check(&old, SAMPLE, Some(1)).unwrap_err();
         assert_eq!(fault, BlockFault::Stale { changes: 0, expected_low: 1 });
     }
 
@@ -346,7 +347,7 @@ mod tests {
         fn any_flipped_bit_is_found(bit in 0usize..8192 * 8) {
             let mut block = built(8192, Filling::Incompressible);
             block[bit / 8] ^= 1 << (bit % 8);
-            prop_assert!(check(&block, IDENTITY, Some(0)).is_err());
+            prop_assert!(check(&block, SAMPLE, Some(0)).is_err());
         }
 
         #[test]
@@ -357,7 +358,7 @@ mod tests {
             newer[HEADER_BYTES..].fill(9);
             seal(&mut newer);
             block[..sectors * 512].copy_from_slice(&newer[..sectors * 512]);
-            prop_assert!(check(&block, IDENTITY, None).is_err());
+            prop_assert!(check(&block, SAMPLE, None).is_err());
         }
     }
 }

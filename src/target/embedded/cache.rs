@@ -228,8 +228,9 @@ impl Cache {
         }
         frame.block.store(block, Ordering::Relaxed);
         frame.next.store(bucket & !BUCKET_LOCK, Ordering::Relaxed);
-        // From CLAIMED to LOADING and pinned in one step; strangers' passing pins are kept.
-        frame.state.fetch_add(LOADING + PIN - CLAIMED, Ordering::AcqRel);
+        // Bits are flipped in place: strangers' passing pins are kept.
+        frame.state.fetch_add(PIN, Ordering::Relaxed);
+        frame.state.fetch_xor(CLAIMED | LOADING, Ordering::AcqRel);
         self.unlock_bucket(block, id + 1);
         Allocation::Frame(id)
     }

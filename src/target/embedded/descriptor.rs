@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::block::{BlockShape, Filling};
 use super::layout::Layout;
+use super::redo::LogShape;
 use crate::target::error::{FileContext, TargetError};
 
 /// Version of everything in the directory: descriptor, control file, blocks, redo.
@@ -66,6 +67,17 @@ impl Descriptor {
             return Err(damaged("it describes no data"));
         }
         Ok(Layout::new(shape, self.database, self.seed, self.schemas, self.scale_blocks, self.scan_blocks))
+    }
+
+    /// Its log files.
+    pub(super) fn log_shape(&self) -> LogShape {
+        let Self { redo_files, redo_file_bytes, redo_sector_bytes, database, .. } = *self;
+        LogShape {
+            files: redo_files,
+            file_bytes: redo_file_bytes,
+            sector_bytes: u64::from(redo_sector_bytes),
+            database,
+        }
     }
 
     /// Reads the descriptor of `directory`.

@@ -12,10 +12,12 @@ mod control;
 mod dbwriter;
 mod descriptor;
 mod directory;
+mod engine;
 mod frame;
 mod lane;
 mod layout;
 mod ledger;
+mod recovery;
 mod redo;
 mod scan;
 mod shared;
@@ -25,7 +27,9 @@ mod writers;
 pub use block::{BlockFault, BlockShape, Filling};
 pub use descriptor::Descriptor;
 pub use directory::Directory;
+pub use engine::{Engine, EngineOptions};
 pub use layout::Layout;
+pub use recovery::{LostCommits, Recovery};
 
 /// Sessions that one data set can tell apart: as many as SLOB allows.
 pub const MAX_SESSIONS: u32 = 4096;

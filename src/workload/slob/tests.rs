@@ -202,7 +202,7 @@ proptest! {
         offset_blocks: u64, blocks: u64, min_ns: u64, max_ns: u64, session: u32,
     ) {
         let shape = SlobShape {
-            schemas, threads_per_schema, scale_blocks, work_unit, update_pct, scan_pct,
+            schemas, threads_per_schema, scale_blocks, work_unit, update_pct, scan_pct, redo_stress: RedoStress::Lite,
             hot_spot: Some(HotSpot { offset_blocks, blocks, frequency: 2 }),
             hot_schema_frequency: 2,
             think: Some(Think { frequency: 2, min_ns, max_ns }),

@@ -9,9 +9,10 @@ mod reader;
 mod record;
 mod writer;
 
-pub(super) use log::{Appended, Redo, Refusal};
-pub(super) use reader::{RedoReader, Tail};
-pub(super) use record::{Change, Record, RecordReader, write_change, write_commit};
+pub(super) use log::{Redo, Refusal};
+pub(super) use reader::RedoReader;
+pub(super) use record::{Change, NotARecord, Record, RecordReader};
+use record::{write_change, write_commit};
 pub(super) use writer::LogWriter;
 
 use std::path::{Path, PathBuf};

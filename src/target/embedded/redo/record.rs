@@ -34,6 +34,16 @@ pub enum Record<'a> {
     },
 }
 
+impl Record<'_> {
+    /// Its length in the stream.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Change(change) => (CHANGE_HEADER_BYTES + change.columns.len()) as u64,
+            Self::Commit { .. } => COMMIT_BYTES as u64,
+        }
+    }
+}
+
 /// Appends a change.
 pub fn write_change(out: &mut Vec<u8>, change: &Change<'_>) {
     let head = u64::from(CHANGE)
