@@ -150,8 +150,10 @@ impl<'s> EngineLane<'s> {
     }
 
     fn finish(&mut self, index: u32) {
-        self.sessions[index as usize].phase = Phase::Idle;
-        self.finished.push(Finished { session: index, at_ns: self.seat.clock.now_ns() });
+        let session = &mut self.sessions[index as usize];
+        session.phase = Phase::Idle;
+        let (at_ns, block_touches) = (self.seat.clock.now_ns(), session.done);
+        self.finished.push(Finished { session: index, at_ns, block_touches });
     }
 
     /// Begins a wait.
