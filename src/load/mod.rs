@@ -1,1 +1,90 @@
 //! Doing it: pacing, sessions, the start barrier, stopping.
+//!
+//! A step's sessions are shared out among threads, the *lanes*. When every lane has connected its sessions, all start at
+//! the same instant. Load then goes on through the warm-up and the whole measured window, and ends only after the window
+//! has closed: no moment of the window is without load.
+
+mod collect;
+mod drive;
+mod step;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub use step::{StepOutcome, run_step};
+
+use crate::record;
+use crate::units::Nanos;
+use crate::workload::{Arrival, SlobShape};
+
+/// One load level to carry out.
+#[derive(Debug, Clone)]
+pub struct StepPlan {
+    /// Position in the run, from 0.
+    pub index: u32,
+    /// What distinguishes it, such as `s8_t4`.
+    pub label: String,
+    /// How much load to put on, for the record. Its sessions are those that work.
+    pub load: record::Load,
+    /// Parameters that differ from the run's, for the record.
+    pub parameters: BTreeMap<String, String>,
+    /// What sessions do.
+    pub shape: SlobShape,
+    /// Seed of every choice.
+    pub seed: u64,
+    /// Operations of each session after the warm-up; `None` for no limit. The window closes with the first session that
+    /// has done them.
+    pub work_loop: Option<u64>,
+    /// Load before the window.
+    pub warmup: Nanos,
+    /// Longest window.
+    pub duration: Nanos,
+    /// When operations are sent.
+    pub pace: Pace,
+    /// Threads that drive the sessions; at least 1, and no more than sessions.
+    pub lanes: u32,
+}
+
+/// When operations are sent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pace {
+    /// Each session sends its next operation when the last one is done (and thought about).
+    Closed,
+    /// Operations fall due at a rate, whether or not earlier ones are done.
+    Open {
+        /// Operations per second over all sessions.
+        rate_per_s: f64,
+        /// How instants are spread.
+        arrival: Arrival,
+    },
+}
+
+/// A wish to end, which may come from any thread at any time.
+#[derive(Debug, Clone, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Nobody wishes to end yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Asks the load to end.
+    pub fn ask(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether somebody has asked.
+    pub fn is_asked(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// The flag behind it, for signal handlers and for functions that only look.
+    pub fn flag(&self) -> &Arc<AtomicBool> {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests;

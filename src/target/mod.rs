@@ -7,6 +7,7 @@
 pub mod embedded;
 mod error;
 pub mod io;
+pub mod simulated;
 
 pub use error::TargetError;
 
@@ -34,6 +35,8 @@ pub struct Finished {
     pub session: u32,
     /// When, on the run's clock.
     pub at_ns: u64,
+    /// Blocks that it touched.
+    pub block_touches: u64,
 }
 
 /// Where load lands: one open database, device or server.

@@ -9,6 +9,7 @@ pub(crate) mod block;
 pub(crate) mod mounts;
 pub(crate) mod proc;
 
+pub use kernel::precise_timers;
 pub(crate) use kernel::{Resource, effective_user, limit, space};
 pub use root::Root;
 

@@ -1,0 +1,123 @@
+//! Putting the lanes' parts together: intervals for the record, and the step's totals.
+
+use std::collections::BTreeMap;
+
+use crate::measure::os::Difference;
+use crate::measure::{Counter, IntervalId, OPERATION_KINDS, Recorded, Timeline, WaitEvent, counters_from};
+use crate::record::{Counters, Histogram, Interval, OperationStats, WaitStats};
+use crate::workload::OperationKind;
+
+/// Sums of the measured window.
+pub(super) struct Totals {
+    counts: [u64; Counter::ALL.len()],
+    waits: Vec<Histogram>,
+    operations: [OperationTotals; OPERATION_KINDS],
+    /// Time each lane had nothing to do, in the window.
+    pub(super) lane_idle_ns: Vec<u64>,
+}
+
+#[derive(Default)]
+struct OperationTotals {
+    count: u64,
+    errors: u64,
+    block_touches: u64,
+    service: Histogram,
+    response: Histogram,
+}
+
+impl Totals {
+    pub(super) fn new(lanes: usize) -> Self {
+        Self {
+            counts: [0; Counter::ALL.len()],
+            waits: WaitEvent::ALL.iter().map(|_| Histogram::default()).collect(),
+            operations: Default::default(),
+            lane_idle_ns: vec![0; lanes],
+        }
+    }
+
+    /// Adds what one thread recorded in an interval of the window.
+    pub(super) fn add(&mut self, recorded: &Recorded) {
+        for (sum, count) in self.counts.iter_mut().zip(recorded.counts) {
+            *sum += count;
+        }
+        for (sum, waits) in self.waits.iter_mut().zip(&recorded.waits) {
+            if let Some(waits) = waits {
+                waits.merge_into(sum);
+            }
+        }
+        for (sum, operations) in self.operations.iter_mut().zip(&recorded.operations) {
+            if let Some(operations) = operations {
+                sum.count += operations.count;
+                sum.errors += operations.errors;
+                sum.block_touches += operations.block_touches;
+                operations.service.merge_into(&mut sum.service);
+                operations.response.merge_into(&mut sum.response);
+            }
+        }
+    }
+
+    /// The document's counters.
+    pub(super) fn counters(&self, known: &[Counter]) -> Counters {
+        counters_from(&self.counts, known)
+    }
+
+    /// Wait events that happened.
+    pub(super) fn waits(&self, layer: &str) -> Vec<WaitStats> {
+        let happened = WaitEvent::ALL.iter().zip(&self.waits).filter(|(_, waits)| waits.count() > 0);
+        happened
+            .map(|(event, waits)| WaitStats {
+                event: event.name().to_owned(),
+                class: event.class().name().to_owned(),
+                layer: layer.to_owned(),
+                foreground: event.is_foreground(),
+                waits: waits.clone(),
+            })
+            .collect()
+    }
+
+    /// Operation types that happened.
+    pub(super) fn operations(self) -> Vec<OperationStats> {
+        OperationKind::ALL
+            .iter()
+            .zip(self.operations)
+            .filter(|(_, totals)| totals.count > 0)
+            .map(|(kind, totals)| {
+                let OperationTotals { count, errors, block_touches, service, response } = totals;
+                OperationStats { kind: kind.name().to_owned(), count, errors, block_touches, service, response }
+            })
+            .collect()
+    }
+}
+
+/// The document's form of one interval.
+pub(super) fn interval(
+    step: u32,
+    id: IntervalId,
+    timeline: &Timeline,
+    parts: &[Recorded],
+    known: &[Counter],
+    system: Difference,
+) -> Interval {
+    let mut totals = Totals::new(0);
+    parts.iter().for_each(|part| totals.add(part));
+    let mut response = Histogram::default();
+    totals.operations.iter().for_each(|operations| response.merge(&operations.response));
+    let waits: BTreeMap<String, Histogram> = WaitEvent::ALL
+        .iter()
+        .zip(&totals.waits)
+        .filter(|(_, waits)| waits.count() > 0)
+        .map(|(event, waits)| (event.name().to_owned(), waits.clone()))
+        .collect();
+    let begin = timeline.begin_ns(id);
+    Interval {
+        step,
+        offset_ns: begin - timeline.start_ns(),
+        duration_ns: timeline.end_ns(id).saturating_sub(begin),
+        warmup: timeline.is_warmup(id),
+        counters: totals.counters(known),
+        waits,
+        response,
+        process_cpu: system.process_cpu,
+        devices: system.devices,
+    }
+}

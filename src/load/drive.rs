@@ -1,0 +1,238 @@
+//! One lane's thread: it keeps its sessions busy until the window has closed.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
+
+use super::{Pace, StepPlan};
+use crate::measure::{Clock, LaneRecorder, Outbox, Timeline};
+use crate::target::{Finished, Lane, TargetError};
+use crate::workload::{Arrivals, Drawn, SlobSession};
+
+/// Operations started before completions are looked at again.
+const BURST: usize = 16;
+
+/// The part of a step that one lane has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Part {
+    pub(super) lane: u32,
+    pub(super) first_session: u32,
+    pub(super) sessions: u32,
+}
+
+/// What a lane tells besides its intervals.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct LaneReport {
+    /// Time in the window that sessions stood ready and were not started, summed.
+    pub(super) idle_session_ns: u64,
+    /// Open loop: operations that fell due in the window.
+    pub(super) due_operations: u64,
+    /// Open loop: of these, how many were not sent before it closed.
+    pub(super) backlog_operations: u64,
+}
+
+struct SessionState {
+    generator: SlobSession,
+    drawn: Option<Drawn>,
+    due_ns: u64,
+    sent_ns: u64,
+    /// Operations left of the work loop.
+    left: u64,
+}
+
+/// Drives one lane. Made when the start is known.
+pub(super) struct Driver<'a> {
+    plan: &'a StepPlan,
+    clock: Clock,
+    timeline: &'a Timeline,
+    recorder: LaneRecorder,
+    sessions: Vec<SessionState>,
+    /// Sessions with nothing to do, and since when.
+    ready: VecDeque<(u32, u64)>,
+    /// Sessions that think, and until when.
+    thinking: BinaryHeap<Reverse<(u64, u32)>>,
+    arrivals: Option<Arrivals>,
+    next_due_ns: u64,
+    report: LaneReport,
+}
+
+impl<'a> Driver<'a> {
+    pub(super) fn new(
+        plan: &'a StepPlan,
+        part: Part,
+        clock: Clock,
+        timeline: &'a Arc<Timeline>,
+        outbox: &Arc<Outbox>,
+    ) -> Self {
+        let sessions = (part.first_session..part.first_session + part.sessions)
+            .map(|session| SessionState {
+                generator: SlobSession::new(&plan.shape, plan.seed, session),
+                drawn: None,
+                due_ns: 0,
+                sent_ns: 0,
+                left: plan.work_loop.unwrap_or(u64::MAX),
+            })
+            .collect();
+        let arrivals = match plan.pace {
+            Pace::Closed => None,
+            Pace::Open { rate_per_s, arrival } => {
+                Some(Arrivals::new(rate_per_s, arrival, part.lane, plan.lanes, plan.seed))
+            }
+        };
+        let mut driver = Self {
+            plan,
+            clock,
+            timeline,
+            recorder: LaneRecorder::new(Arc::clone(timeline), Arc::clone(outbox)),
+            sessions,
+            ready: (0..part.sessions).map(|session| (session, timeline.start_ns())).collect(),
+            thinking: BinaryHeap::new(),
+            arrivals,
+            next_due_ns: u64::MAX,
+            report: LaneReport::default(),
+        };
+        driver.draw_arrival();
+        driver
+    }
+
+    /// Drives the lane until the window has closed, then gives up what is under way.
+    pub(super) fn run(mut self, lane: &mut dyn Lane) -> Result<LaneReport, TargetError> {
+        let result = self.drive(lane);
+        if result.is_err() {
+            self.timeline.close(self.clock.now_ns());
+        }
+        // Whatever happened, what was measured is handed over.
+        self.recorder.advance(self.clock.now_ns().max(self.timeline.closed_at_ns()));
+        self.count_backlog();
+        let abandoned = lane.abandon();
+        result.and(abandoned).map(|()| self.report)
+    }
+
+    fn drive(&mut self, lane: &mut dyn Lane) -> Result<(), TargetError> {
+        let mut finished = Vec::new();
+        loop {
+            let now = self.clock.now_ns();
+            self.recorder.advance(now);
+            if self.recorder.is_closed() {
+                return Ok(());
+            }
+            self.wake_thinkers(now);
+            let more = match self.arrivals {
+                None => self.start_ready(lane)?,
+                Some(_) => self.start_due(lane)?,
+            };
+            let until = if more { 0 } else { self.next_instant() };
+            lane.poll(until, &mut self.recorder, &mut finished)?;
+            for done in finished.drain(..) {
+                self.finish(done);
+            }
+        }
+    }
+
+    /// Until when there is nothing to do unless something finishes.
+    fn next_instant(&self) -> u64 {
+        let mut instant = self.recorder.interval_end_ns();
+        if let Some(Reverse((wakes_ns, _))) = self.thinking.peek() {
+            instant = instant.min(*wakes_ns);
+        }
+        if !self.ready.is_empty() {
+            instant = instant.min(self.next_due_ns);
+        }
+        instant
+    }
+
+    fn wake_thinkers(&mut self, now: u64) {
+        while let Some(Reverse((wakes_ns, session))) =
+            self.thinking.peek().copied().filter(|Reverse((at, _))| *at <= now)
+        {
+            self.thinking.pop();
+            self.ready.push_back((session, wakes_ns));
+        }
+    }
+
+    /// Closed loop: starts what is ready, a burst at most. Returns whether more is ready.
+    fn start_ready(&mut self, lane: &mut dyn Lane) -> Result<bool, TargetError> {
+        for _ in 0..BURST {
+            let Some((session, since_ns)) = self.ready.pop_front() else { return Ok(false) };
+            let now = self.clock.now_ns();
+            if since_ns >= self.timeline.window_start_ns() {
+                self.report.idle_session_ns += now.saturating_sub(since_ns);
+            }
+            // A session that thought was due when it had thought enough, however late it is sent.
+            let thought = self.sessions[session as usize].drawn.is_some_and(|drawn| drawn.think_ns > 0);
+            self.start(lane, session, if thought { since_ns } else { now }, now)?;
+        }
+        Ok(!self.ready.is_empty())
+    }
+
+    /// Open loop: starts what has fallen due, as far as sessions are free, a burst at most. Returns whether more could be
+    /// started.
+    fn start_due(&mut self, lane: &mut dyn Lane) -> Result<bool, TargetError> {
+        for _ in 0..BURST {
+            let now = self.clock.now_ns();
+            if self.next_due_ns > now {
+                return Ok(false);
+            }
+            let Some((session, _)) = self.ready.pop_front() else { return Ok(false) };
+            let due_ns = self.next_due_ns;
+            self.draw_arrival();
+            self.start(lane, session, due_ns, now)?;
+        }
+        Ok(true)
+    }
+
+    fn start(&mut self, lane: &mut dyn Lane, session: u32, due_ns: u64, sent_ns: u64) -> Result<(), TargetError> {
+        let state = &mut self.sessions[session as usize];
+        let drawn = state.generator.draw();
+        state.drawn = Some(drawn);
+        state.due_ns = due_ns;
+        state.sent_ns = sent_ns;
+        lane.start(session, &drawn.operation, &mut self.recorder)
+    }
+
+    fn finish(&mut self, done: Finished) {
+        let Finished { session, at_ns, block_touches } = done;
+        let state = &mut self.sessions[session as usize];
+        let drawn = state.drawn.expect("only started operations finish");
+        self.recorder.advance(at_ns);
+        self.recorder.operation(
+            drawn.operation.kind.index(),
+            block_touches,
+            at_ns.saturating_sub(state.sent_ns),
+            at_ns.saturating_sub(state.due_ns),
+        );
+        if self.plan.work_loop.is_some() && at_ns >= self.timeline.window_start_ns() {
+            state.left -= 1;
+            if state.left == 0 {
+                // From now on not all sessions are at work, so the window ends here.
+                self.timeline.close(at_ns);
+                return;
+            }
+        }
+        if drawn.think_ns > 0 {
+            self.thinking.push(Reverse((at_ns + drawn.think_ns, session)));
+        } else {
+            self.ready.push_back((session, at_ns));
+        }
+    }
+
+    /// Goes on to the next arrival; the one before it counts as due.
+    fn draw_arrival(&mut self) {
+        if (self.timeline.window_start_ns()..self.timeline.closed_at_ns()).contains(&self.next_due_ns) {
+            self.report.due_operations += 1;
+        }
+        if let Some(arrivals) = &mut self.arrivals {
+            self.next_due_ns = self.timeline.start_ns().saturating_add(arrivals.next_ns());
+        }
+    }
+
+    /// Counts what fell due before the window closed and was never sent.
+    fn count_backlog(&mut self) {
+        while self.next_due_ns < self.timeline.closed_at_ns() {
+            if self.next_due_ns >= self.timeline.window_start_ns() {
+                self.report.backlog_operations += 1;
+            }
+            self.draw_arrival();
+        }
+    }
+}

@@ -1,0 +1,283 @@
+//! One step from the first connected session to the last interval.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Barrier, OnceLock};
+use std::thread::ScopedJoinHandle;
+use std::time::Duration;
+
+use super::collect::{Totals, interval};
+use super::drive::{Driver, LaneReport, Part};
+use super::{Pace, StepPlan, Stop};
+use crate::measure::os::{Probe, Snapshot, precise_timers};
+use crate::measure::{Clock, IntervalId, Outbox, Recorded, Timeline};
+use crate::record::{Ending, Generator, Interval, Outcome, Step, Window};
+use crate::target::{Seat, Target, TargetError};
+
+/// Length of an interval.
+const INTERVAL_NS: u64 = 1_000_000_000;
+/// Between the moment when all lanes are ready and the start of the load: long enough for every thread to wake up.
+const START_DELAY_NS: u64 = 5_000_000;
+/// How often the coordinator looks whether it should stop.
+const LOOK_AROUND: Duration = Duration::from_millis(20);
+
+/// What came of a step. What was measured is there however it ended.
+#[derive(Debug)]
+pub struct StepOutcome {
+    /// For the record.
+    pub step: Step,
+    /// What ended it early, if an error did.
+    pub failure: Option<TargetError>,
+}
+
+/// A lane as the coordinator sees it.
+#[derive(Default)]
+struct LaneDesk {
+    outbox: Arc<Outbox>,
+    /// The lane's thread hands nothing over any more.
+    gone: AtomicBool,
+}
+
+/// Carries out one step. `run_started_ns` is when the run began on `clock`; `devices` are those whose kernel counters are
+/// read; `on_interval` hears of every interval as it ends.
+pub fn run_step(
+    target: &dyn Target,
+    plan: &StepPlan,
+    run_started_ns: u64,
+    devices: &[String],
+    clock: Clock,
+    stop: &Stop,
+    on_interval: &mut dyn FnMut(&Interval),
+) -> StepOutcome {
+    let lanes = plan.lanes.clamp(1, plan.load.sessions.max(1));
+    let desks: Vec<LaneDesk> = (0..lanes).map(|_| LaneDesk::default()).collect();
+    let (ready, timeline) = (Barrier::new(lanes as usize + 1), OnceLock::new());
+    // What earlier steps left behind is not this step's.
+    drop(target.take_background());
+
+    std::thread::scope(|scope| {
+        let handles: Vec<_> = parts(plan.load.sessions, lanes)
+            .zip(&desks)
+            .map(|(part, desk)| {
+                let (ready, timeline) = (&ready, &timeline);
+                scope.spawn(move || {
+                    let result = run_lane(target, plan, part, clock, ready, timeline, desk);
+                    desk.gone.store(true, Ordering::Release);
+                    result
+                })
+            })
+            .collect();
+        ready.wait();
+        let begun =
+            Arc::new(Timeline::new(clock.now_ns() + START_DELAY_NS, plan.warmup.0, Some(plan.duration.0), INTERVAL_NS));
+        timeline.get_or_init(|| Arc::clone(&begun));
+        ready.wait();
+        Coordinator { target, plan, devices: Probe::new(devices.to_vec()), clock, stop, timeline: begun, desks: &desks }
+            .run(run_started_ns, handles, on_interval)
+    })
+}
+
+fn parts(sessions: u32, lanes: u32) -> impl Iterator<Item = Part> {
+    (0..lanes).map(move |lane| {
+        let first_session = (u64::from(sessions) * u64::from(lane) / u64::from(lanes)) as u32;
+        let end = (u64::from(sessions) * u64::from(lane + 1) / u64::from(lanes)) as u32;
+        Part { lane, first_session, sessions: end - first_session }
+    })
+}
+
+fn run_lane(
+    target: &dyn Target,
+    plan: &StepPlan,
+    part: Part,
+    clock: Clock,
+    ready: &Barrier,
+    timeline: &OnceLock<Arc<Timeline>>,
+    desk: &LaneDesk,
+) -> Result<LaneReport, TargetError> {
+    precise_timers();
+    let Part { lane, first_session, sessions } = part;
+    let opened = target.open_lane(Seat { lane, first_session, sessions, clock });
+    // All lanes pass both barriers, also one that could not be opened: the others wait for it.
+    ready.wait();
+    ready.wait();
+    let timeline = timeline.get().expect("the coordinator sets it between the barriers");
+    let mut lane = match opened {
+        Ok(lane) => lane,
+        Err(error) => {
+            timeline.close(timeline.start_ns());
+            return Err(error);
+        }
+    };
+    let driver = Driver::new(plan, part, clock, timeline, &desk.outbox);
+    std::thread::sleep(Duration::from_nanos(timeline.start_ns().saturating_sub(clock.now_ns())));
+    driver.run(lane.as_mut())
+}
+
+struct Coordinator<'a> {
+    target: &'a dyn Target,
+    plan: &'a StepPlan,
+    devices: Probe,
+    clock: Clock,
+    stop: &'a Stop,
+    timeline: Arc<Timeline>,
+    desks: &'a [LaneDesk],
+}
+
+impl Coordinator<'_> {
+    fn run(
+        &self,
+        run_started_ns: u64,
+        handles: Vec<ScopedJoinHandle<'_, Result<LaneReport, TargetError>>>,
+        on_interval: &mut dyn FnMut(&Interval),
+    ) -> StepOutcome {
+        let mut failure = None;
+        let mut intervals = Vec::new();
+        let mut totals = Totals::new(self.desks.len());
+        let mut edge = self.snapshot();
+        let mut window_edge = (self.timeline.window_start_ns() == self.timeline.start_ns()).then(|| edge.clone());
+        for id in 0.. {
+            self.wait_until_end(id);
+            let now = self.snapshot();
+            let parts = self.gather(id, &mut totals);
+            let seen =
+                interval(self.plan.index, id, &self.timeline, &parts, self.target.known_counters(), now.since(&edge));
+            if seen.duration_ns > 0 {
+                on_interval(&seen);
+                intervals.push(seen);
+            }
+            edge = now;
+            if self.timeline.is_last(id) {
+                break;
+            }
+            if !self.timeline.is_warmup(id + 1) && window_edge.is_none() {
+                window_edge = Some(edge.clone());
+            }
+            if let Err(error) = self.target.check_health() {
+                failure.get_or_insert(error);
+                self.timeline.close(self.clock.now_ns());
+            }
+        }
+        let system = window_edge.map(|start| edge.since(&start)).unwrap_or_default();
+
+        let mut reports = Vec::new();
+        for handle in handles {
+            match handle.join() {
+                Ok(Ok(report)) => reports.push(report),
+                // One thread's error stops the others: theirs only says so.
+                Ok(Err(TargetError::Stopped)) => {}
+                Ok(Err(error)) => {
+                    failure.get_or_insert(error);
+                }
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        if failure.is_none() {
+            failure = self.target.check_health().err();
+        }
+
+        let window_ns = self.timeline.closed_at_ns().saturating_sub(self.timeline.window_start_ns());
+        let (outcome, ending) = self.outcome(failure.as_ref());
+        let step = Step {
+            index: self.plan.index,
+            label: self.plan.label.clone(),
+            load: self.plan.load.clone(),
+            parameters: self.plan.parameters.clone(),
+            window: Window {
+                offset_ns: self.timeline.window_start_ns().saturating_sub(run_started_ns),
+                warmup_ns: self.plan.warmup.0,
+                duration_ns: window_ns,
+                ending,
+            },
+            outcome,
+            counters: totals.counters(self.target.known_counters()),
+            waits: totals.waits("engine"),
+            generator: Some(self.verdict(&totals, &reports, window_ns)),
+            operations: totals.operations(),
+            process_cpu: system.process_cpu,
+            host_cpu: system.host_cpu,
+            process_io: system.process_io,
+            peak_memory_bytes: system.peak_memory_bytes,
+            devices: system.devices,
+            intervals,
+        };
+        StepOutcome { step, failure }
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        Snapshot::take(&self.devices, self.clock.now_ns())
+    }
+
+    /// Sleeps until interval `id` has ended, and closes the window if that is wished meanwhile.
+    fn wait_until_end(&self, id: IntervalId) {
+        loop {
+            let now = self.clock.now_ns();
+            if self.stop.is_asked() {
+                self.timeline.close(now);
+            }
+            let left = self.timeline.end_ns(id).saturating_sub(now);
+            if left == 0 {
+                return;
+            }
+            std::thread::sleep(LOOK_AROUND.min(Duration::from_nanos(left)));
+        }
+    }
+
+    /// Takes every lane's part of interval `id`, and the target's own, and adds them to the totals if they are in the
+    /// window.
+    fn gather(&self, id: IntervalId, totals: &mut Totals) -> Vec<Recorded> {
+        let in_window = !self.timeline.is_warmup(id);
+        let mut parts = vec![self.target.take_background()];
+        for (lane, desk) in self.desks.iter().enumerate() {
+            let recorded = loop {
+                // Looked at first: what was handed over before the lane went is still there to be taken.
+                let gone = desk.gone.load(Ordering::Acquire);
+                match desk.outbox.take(LOOK_AROUND) {
+                    Some((taken, recorded)) if taken == id => break Some(recorded),
+                    // A lane that handed over less than the others was stopped by an error.
+                    Some(_) => {}
+                    None if gone => break None,
+                    None if self.stop.is_asked() => {
+                        self.timeline.close(self.clock.now_ns());
+                    }
+                    None => {}
+                }
+            };
+            if let Some(recorded) = recorded {
+                if in_window {
+                    totals.lane_idle_ns[lane] += recorded.idle_ns;
+                }
+                parts.push(*recorded);
+            }
+        }
+        if in_window {
+            parts.iter().for_each(|part| totals.add(part));
+        }
+        parts
+    }
+
+    fn outcome(&self, failure: Option<&TargetError>) -> (Outcome, Ending) {
+        match failure {
+            Some(error) => (Outcome::Failed { error: error.to_string() }, Ending::Failure),
+            None if self.stop.is_asked() => (Outcome::Interrupted, Ending::Interrupt),
+            None => {
+                let scheduled = self.timeline.window_start_ns() + self.plan.duration.0;
+                let early = self.timeline.closed_at_ns() < scheduled;
+                (Outcome::Completed, if early { Ending::WorkLoop } else { Ending::Time })
+            }
+        }
+    }
+
+    fn verdict(&self, totals: &Totals, reports: &[LaneReport], window_ns: u64) -> Generator {
+        let busy = |idle: &u64| window_ns.saturating_sub(*idle);
+        let sum = |of: fn(&LaneReport) -> u64| reports.iter().map(of).sum();
+        let is_open = matches!(self.plan.pace, Pace::Open { .. });
+        let most_busy = totals.lane_idle_ns.iter().map(busy).max().unwrap_or(0);
+        Generator {
+            lanes: self.desks.len() as u32,
+            busy_ns: totals.lane_idle_ns.iter().map(busy).sum(),
+            busiest_share: if window_ns > 0 { most_busy as f64 / window_ns as f64 } else { 0.0 },
+            idle_session_ns: sum(|report| report.idle_session_ns),
+            due_operations: is_open.then(|| sum(|report| report.due_operations)),
+            backlog_operations: is_open.then(|| sum(|report| report.backlog_operations)),
+        }
+    }
+}

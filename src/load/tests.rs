@@ -1,0 +1,168 @@
+//! Steps against the simulated target, whose behaviour is known.
+
+use super::*;
+use crate::measure::Clock;
+use crate::record::{Ending, Interval, Outcome, Step};
+use crate::target::simulated::{Simulated, SimulatedOptions};
+use crate::workload::{RedoStress, Think};
+
+fn plan(sessions: u32) -> StepPlan {
+    StepPlan {
+        index: 0,
+        label: "test".to_owned(),
+        load: record::Load { sessions, ..record::Load::default() },
+        parameters: BTreeMap::new(),
+        shape: SlobShape {
+            schemas: 1,
+            threads_per_schema: sessions,
+            scale_blocks: 10_000,
+            work_unit: 2,
+            update_pct: 0,
+            scan_pct: 0,
+            redo_stress: RedoStress::Lite,
+            hot_spot: None,
+            hot_schema_frequency: 0,
+            think: None,
+        },
+        seed: 7,
+        work_loop: None,
+        warmup: Nanos::millis(300),
+        duration: Nanos::millis(1_500),
+        pace: Pace::Closed,
+        lanes: 2,
+    }
+}
+
+fn service(us: u64, servers: u32) -> SimulatedOptions {
+    SimulatedOptions { service: Nanos(us * 1_000), servers, ..SimulatedOptions::default() }
+}
+
+fn run(plan: &StepPlan, options: SimulatedOptions) -> (Step, Vec<Interval>) {
+    let clock = Clock::start();
+    let target = Simulated::open(options, clock);
+    let mut heard = Vec::new();
+    let outcome = run_step(&target, plan, 0, &[], clock, &Stop::new(), &mut |interval| heard.push(interval.clone()));
+    assert!(outcome.failure.is_none());
+    (outcome.step, heard)
+}
+
+fn operations(step: &Step) -> u64 {
+    step.counters.operations.unwrap()
+}
+
+#[test]
+fn a_closed_loop_goes_as_fast_as_its_servers_and_no_faster() {
+    // Four sessions at four servers of 1 ms: 4,000 reads/s, two to an operation, 1.5 s.
+    let (step, _) = run(&plan(4), service(1_000, 4));
+    assert_eq!(step.outcome, Outcome::Completed);
+    assert_eq!(step.window.duration_ns, 1_500_000_000);
+    let expected = 3_000;
+    assert!((expected * 9 / 10..=expected + 4).contains(&operations(&step)), "{} operations", operations(&step));
+    let service = &step.operations[0].service;
+    assert_eq!(step.operations[0].block_touches, 2 * operations(&step));
+    assert!(service.quantile_ns(0.5).unwrap() >= 2_000_000 && service.quantile_ns(0.5).unwrap() < 2_100_000);
+}
+
+#[test]
+fn queueing_shows_as_latency_not_as_throughput() {
+    let (step, _) = run(&plan(16), service(1_000, 4));
+    let p50 = step.operations[0].response.quantile_ns(0.5).unwrap();
+    assert!((7_500_000..9_000_000).contains(&p50), "16 sessions at 4 servers wait four times: p50 is {p50} ns");
+    assert!(operations(&step) <= 3_004);
+}
+
+#[test]
+fn the_window_holds_exactly_the_intervals_after_the_warmup() {
+    let (step, heard) = run(&plan(4), service(1_000, 4));
+    assert_eq!(heard, step.intervals);
+    let shape: Vec<(bool, u64)> = heard.iter().map(|i| (i.warmup, i.duration_ns / 1_000_000)).collect();
+    assert_eq!(shape, [(true, 300), (false, 1_000), (false, 500)]);
+    let in_window: u64 = heard.iter().filter(|i| !i.warmup).map(|i| i.counters.operations.unwrap()).sum();
+    assert_eq!(in_window, operations(&step), "the totals are the sum of the window's intervals");
+    assert!(heard[0].counters.operations.unwrap() > 0, "the warm-up has load");
+}
+
+#[test]
+fn unknown_counters_stay_unknown() {
+    let (step, _) = run(&plan(1), service(1_000, 4));
+    assert_eq!(step.counters.physical_writes, None);
+    assert_eq!(step.counters.commits, None);
+}
+
+#[test]
+fn an_open_loop_keeps_its_rate_and_counts_from_the_due_instant() {
+    let mut plan = plan(64);
+    plan.pace = Pace::Open { rate_per_s: 1_000.0, arrival: Arrival::Poisson };
+    let (step, _) = run(&plan, service(500, 8));
+    let done = operations(&step);
+    assert!((1_300..1_700).contains(&done), "{done} operations where about 1500 were due");
+    let generator = step.generator.unwrap();
+    assert!(generator.due_operations.unwrap().abs_diff(done) < 100);
+    assert_eq!(generator.backlog_operations, Some(0));
+}
+
+#[test]
+fn a_stall_shows_in_every_operation_that_fell_due_in_it() {
+    let mut plan = plan(200);
+    plan.warmup = Nanos(0);
+    plan.duration = Nanos::seconds(2);
+    plan.pace = Pace::Open { rate_per_s: 1_000.0, arrival: Arrival::Fixed };
+    let stall = Some((Nanos::millis(1_000), Nanos::millis(500)));
+    let (step, _) = run(&plan, SimulatedOptions { stall, ..service(100, 64) });
+    // 500 operations fell due while nothing was served; they waited 250 ms on average.
+    let slow: u64 =
+        step.operations[0].response.buckets_ns().filter(|(low, ..)| *low > 10_000_000).map(|(.., n)| n).sum();
+    assert!((450..560).contains(&slow), "{slow} operations were slow");
+    let total_ms = step.operations[0].response.total_ns() / 1_000_000;
+    assert!((110_000..145_000).contains(&total_ms), "they waited {total_ms} ms together");
+}
+
+#[test]
+fn a_rate_that_cannot_be_met_leaves_a_backlog() {
+    let mut plan = plan(4);
+    plan.pace = Pace::Open { rate_per_s: 4_000.0, arrival: Arrival::Fixed };
+    let (step, _) = run(&plan, service(1_000, 4));
+    let generator = step.generator.unwrap();
+    assert_eq!(generator.due_operations, Some(6_000));
+    assert!(generator.backlog_operations.unwrap() > 2_000, "{:?}", generator.backlog_operations);
+    let (service, response) = (&step.operations[0].service, &step.operations[0].response);
+    assert!(response.quantile_ns(0.9).unwrap() > 20 * service.quantile_ns(0.9).unwrap());
+}
+
+#[test]
+fn a_work_loop_closes_the_window_with_the_first_session_that_is_done() {
+    let mut plan = plan(4);
+    plan.work_loop = Some(100);
+    plan.duration = Nanos::seconds(20);
+    let (step, _) = run(&plan, service(1_000, 4));
+    assert_eq!(step.window.ending, Ending::WorkLoop);
+    assert!((390..=400).contains(&operations(&step)), "{} operations", operations(&step));
+    assert!((190_000_000..260_000_000).contains(&step.window.duration_ns), "{} ns", step.window.duration_ns);
+}
+
+#[test]
+fn thinking_sessions_send_less() {
+    let mut plan = plan(4);
+    plan.shape.think = Some(Think { frequency: 1, min_ns: 18_000_000, max_ns: 18_000_000 });
+    let (step, _) = run(&plan, service(1_000, 4));
+    // 2 ms of work, 18 ms of thought: 50 operations/s for each session.
+    assert!((280..=304).contains(&operations(&step)), "{} operations", operations(&step));
+    assert!(step.operations[0].response.quantile_ns(0.5).unwrap() < 3_000_000, "thinking is no response time");
+}
+
+#[test]
+fn a_wish_to_stop_keeps_what_was_measured() {
+    let mut plan = plan(4);
+    plan.duration = Nanos::seconds(60);
+    let (clock, stop) = (Clock::start(), Stop::new());
+    let target = Simulated::open(service(1_000, 4), clock);
+    let asked = stop.clone();
+    std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(800));
+        asked.ask();
+    });
+    let outcome = run_step(&target, &plan, 0, &[], clock, &stop, &mut |_| {});
+    assert_eq!((outcome.step.outcome.clone(), outcome.step.window.ending), (Outcome::Interrupted, Ending::Interrupt));
+    assert!((300_000_000..700_000_000).contains(&outcome.step.window.duration_ns));
+    assert!(operations(&outcome.step) > 300);
+}
