@@ -1,5 +1,7 @@
 //! The map of the house, held against the code: a room uses only the rooms that it names as its neighbours.
 
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,15 +28,13 @@ const UNSAFE_FILES: &[&str] = &[
     "src/target/io/file.rs",
     "src/target/io/pool.rs",
     "src/target/io/uring.rs",
-    "src/target/embedded/cache.rs",
+    "src/target/embedded/crew.rs",
     "src/target/embedded/dbwriter.rs",
     "src/target/embedded/directory.rs",
     "src/target/embedded/recovery.rs",
     "src/target/embedded/redo/writer.rs",
     "src/target/embedded/scan.rs",
-    "src/target/embedded/setup.rs",
     "src/target/embedded/touch.rs",
-    "src/target/embedded/verify.rs",
 ];
 
 const LONGEST_FILE_LINES: usize = 800;

@@ -12,8 +12,8 @@ pub(super) struct Totals {
     counts: [u64; Counter::ALL.len()],
     waits: Vec<Histogram>,
     operations: [OperationTotals; OPERATION_KINDS],
-    /// Time each lane had nothing to do, in the window.
-    pub(super) lane_idle_ns: Vec<u64>,
+    /// Processor time of each lane's thread, in the window.
+    pub(super) lane_cpu_ns: Vec<u64>,
 }
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ impl Totals {
             counts: [0; Counter::ALL.len()],
             waits: WaitEvent::ALL.iter().map(|_| Histogram::default()).collect(),
             operations: Default::default(),
-            lane_idle_ns: vec![0; lanes],
+            lane_cpu_ns: vec![0; lanes],
         }
     }
 

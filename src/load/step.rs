@@ -243,7 +243,7 @@ impl Coordinator<'_> {
             };
             if let Some(recorded) = recorded {
                 if in_window {
-                    totals.lane_idle_ns[lane] += recorded.idle_ns;
+                    totals.lane_cpu_ns[lane] += recorded.cpu_ns;
                 }
                 parts.push(*recorded);
             }
@@ -267,14 +267,13 @@ impl Coordinator<'_> {
     }
 
     fn verdict(&self, totals: &Totals, reports: &[LaneReport], window_ns: u64) -> Generator {
-        let busy = |idle: &u64| window_ns.saturating_sub(*idle);
         let sum = |of: fn(&LaneReport) -> u64| reports.iter().map(of).sum();
         let is_open = matches!(self.plan.pace, Pace::Open { .. });
-        let most_busy = totals.lane_idle_ns.iter().map(busy).max().unwrap_or(0);
+        let busiest = totals.lane_cpu_ns.iter().copied().max().unwrap_or(0);
         Generator {
             lanes: self.desks.len() as u32,
-            busy_ns: totals.lane_idle_ns.iter().map(busy).sum(),
-            busiest_share: if window_ns > 0 { most_busy as f64 / window_ns as f64 } else { 0.0 },
+            busy_ns: totals.lane_cpu_ns.iter().sum(),
+            busiest_share: if window_ns > 0 { busiest as f64 / window_ns as f64 } else { 0.0 },
             idle_session_ns: sum(|report| report.idle_session_ns),
             due_operations: is_open.then(|| sum(|report| report.due_operations)),
             backlog_operations: is_open.then(|| sum(|report| report.backlog_operations)),

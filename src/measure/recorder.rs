@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use super::os::thread_cpu_ns;
 use super::{Counter, IntervalId, Timeline, WaitEvent};
 use crate::record::Histogram;
 
@@ -69,8 +70,8 @@ pub struct Recorded {
     pub waits: [Option<Box<Timings>>; WaitEvent::ALL.len()],
     /// Indexed by the operation type's number; absent when no such operation finished.
     pub operations: [Option<Box<OperationTimings>>; OPERATION_KINDS],
-    /// Time that the thread had nothing to do.
-    pub idle_ns: u64,
+    /// Processor time of the thread.
+    pub cpu_ns: u64,
 }
 
 impl Default for Recorded {
@@ -79,7 +80,7 @@ impl Default for Recorded {
             counts: [0; Counter::ALL.len()],
             waits: [const { None }; WaitEvent::ALL.len()],
             operations: [const { None }; OPERATION_KINDS],
-            idle_ns: 0,
+            cpu_ns: 0,
         }
     }
 }
@@ -131,14 +132,24 @@ pub struct LaneRecorder {
     interval: IntervalId,
     scheduled_end_ns: u64,
     closed: bool,
+    /// Processor time of the thread when the present interval began.
+    cpu_ns: u64,
     now: Box<Recorded>,
 }
 
 impl LaneRecorder {
-    /// A recorder that begins with interval 0.
+    /// A recorder that begins with interval 0. Must be made on the thread that records.
     pub fn new(timeline: Arc<Timeline>, outbox: Arc<Outbox>) -> Self {
         let scheduled_end_ns = timeline.scheduled_end_ns(0);
-        Self { timeline, outbox, interval: 0, scheduled_end_ns, closed: false, now: Box::default() }
+        Self {
+            timeline,
+            outbox,
+            interval: 0,
+            scheduled_end_ns,
+            closed: false,
+            cpu_ns: thread_cpu_ns(),
+            now: Box::default(),
+        }
     }
 
     /// The step's instants.
@@ -167,6 +178,8 @@ impl LaneRecorder {
 
     #[cold]
     fn hand_over(&mut self, now_ns: u64) {
+        let cpu_ns = thread_cpu_ns();
+        self.now.cpu_ns += cpu_ns.saturating_sub(std::mem::replace(&mut self.cpu_ns, cpu_ns));
         while !self.closed && now_ns >= self.interval_end_ns() {
             self.closed = self.timeline.is_last(self.interval);
             self.outbox.put(self.interval, std::mem::take(&mut self.now));
@@ -188,12 +201,6 @@ impl LaneRecorder {
     #[inline]
     pub fn wait(&mut self, event: WaitEvent, ns: u64) {
         self.now.wait(event, ns);
-    }
-
-    /// Records time in which the thread had nothing to do.
-    #[inline]
-    pub fn idle(&mut self, ns: u64) {
-        self.now.idle_ns += ns;
     }
 
     /// Records an operation that ended at the instant last told to [`LaneRecorder::advance`].

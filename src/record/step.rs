@@ -188,9 +188,9 @@ pub struct DeviceStats {
 pub struct Generator {
     /// Threads that drove sessions.
     pub lanes: u32,
-    /// Time that these threads were not waiting for work, summed.
+    /// Processor time of these threads, in user code and in the kernel, summed.
     pub busy_ns: u64,
-    /// The busiest thread's share of the window, 0 to 1.
+    /// Processor time of the busiest of them as a share of the window, 0 to 1.
     pub busiest_share: f64,
     /// Time that sessions had nothing to do although load was asked for (think time is not counted), summed.
     pub idle_session_ns: u64,

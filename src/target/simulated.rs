@@ -194,11 +194,9 @@ impl Lane for SimulatedLane<'_> {
         finished: &mut Vec<Finished>,
     ) -> Result<(), TargetError> {
         let next = self.done_at.peek().map_or(u64::MAX, |Reverse((at, _))| *at);
-        let before = self.clock.now_ns();
-        let sleep = next.min(until_ns).saturating_sub(before);
+        let sleep = next.min(until_ns).saturating_sub(self.clock.now_ns());
         if sleep > 0 {
             std::thread::sleep(Duration::from_nanos(sleep));
-            recorder.idle(self.clock.now_ns() - before);
         }
         let now = self.clock.now_ns();
         while let Some(Reverse((at_ns, session))) = self.done_at.peek().copied().filter(|Reverse((at, _))| *at <= now) {

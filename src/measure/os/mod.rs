@@ -9,8 +9,8 @@ pub(crate) mod block;
 pub(crate) mod mounts;
 pub(crate) mod proc;
 
-pub use kernel::precise_timers;
 pub(crate) use kernel::{Resource, effective_user, limit, space};
+pub use kernel::{precise_timers, thread_cpu_ns};
 pub use root::Root;
 
 use crate::record::{CpuTime, DeviceStats, ProcessIo};

@@ -14,7 +14,7 @@ use super::block::BlockShape;
 use super::changes::ChangeMap;
 use super::frame::{CLAIMED, Candidate, Frame, LOADING, NO_BLOCK, PIN, VALID, WAITED};
 use crate::target::error::TargetError;
-use crate::target::io::Arena;
+use crate::target::io::{Arena, prefetch};
 use crate::units::Bytes;
 use crate::workload::mix64;
 
@@ -348,17 +348,6 @@ impl Cache {
     fn unlock_bucket(&self, block: u64, first: u32) {
         self.bucket(block).store(first & !BUCKET_LOCK, Ordering::Release);
     }
-}
-
-#[inline]
-fn prefetch<T>(line: &T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch does not access memory in the sense of the language.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(std::ptr::from_ref(line).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = line;
 }
 
 #[cfg(test)]

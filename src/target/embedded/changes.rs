@@ -46,6 +46,14 @@ impl ChangeMap {
         self.0.get(block as usize).map(|low| low.load(Ordering::Relaxed))
     }
 
+    /// Brings the byte of `block` near.
+    #[inline]
+    pub fn prefetch(&self, block: u64) {
+        if let Some(low) = self.0.get(block as usize) {
+            crate::target::io::prefetch(low);
+        }
+    }
+
     /// Notes the change number of `block`. The caller holds the block's latch.
     #[inline]
     pub fn set(&self, block: u64, changes: u64) {

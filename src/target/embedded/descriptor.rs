@@ -21,7 +21,7 @@ pub const FILE_NAME: &str = "database.json";
 pub struct Descriptor {
     /// Says whose file this is.
     pub made_by: String,
-    /// See [`FORMAT_VERSION`].
+    /// Version of the files' format.
     pub format_version: u32,
     /// Identity that every block repeats.
     pub database: u32,

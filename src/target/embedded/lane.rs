@@ -322,6 +322,7 @@ impl<'s> EngineLane<'s> {
             if let Some(event) = session.phase.event() {
                 recorder.wait(event, now.saturating_sub(session.since_ns));
             }
+            self.prefetch_for_arrival(index);
         }
         let mut completions = std::mem::take(&mut self.completions);
         for completion in completions.drain(..) {
@@ -387,16 +388,12 @@ impl<'s> EngineLane<'s> {
     }
 
     /// Collects completions, sleeping at most `patience_ns`.
-    fn collect(&mut self, patience_ns: u64, recorder: &mut LaneRecorder) -> Result<(), TargetError> {
-        let kernel = |source| TargetError::Kernel { action: "wait for reads", source };
-        if patience_ns == 0 {
-            return self.queue.wait(Patience::Now, &mut self.completions).map_err(kernel);
-        }
-        let begin = self.seat.clock.now_ns();
-        let patience = Patience::Until(Duration::from_nanos(patience_ns));
-        self.queue.wait(patience, &mut self.completions).map_err(kernel)?;
-        recorder.idle(self.seat.clock.now_ns() - begin);
-        Ok(())
+    fn collect(&mut self, patience_ns: u64) -> Result<(), TargetError> {
+        let patience =
+            if patience_ns == 0 { Patience::Now } else { Patience::Until(Duration::from_nanos(patience_ns)) };
+        self.queue
+            .wait(patience, &mut self.completions)
+            .map_err(|source| TargetError::Kernel { action: "wait for reads", source })
     }
 }
 
@@ -430,7 +427,7 @@ impl Lane for EngineLane<'_> {
                 patience = 0;
             }
         }
-        self.collect(patience, recorder)?;
+        self.collect(patience)?;
         self.bell.listen(0);
         self.take_completions(recorder)?;
         self.acknowledge(recorder)?;
@@ -464,7 +461,7 @@ impl Lane for EngineLane<'_> {
 impl EngineLane<'_> {
     /// A block arrived that nobody waits for any more.
     fn accept_block(&mut self, frame: FrameId, block: u64, completion: Completion) -> Result<(), TargetError> {
-        self.check_arrived(frame, block, completion)?;
+        self.check_arrived(frame, self.shared.layout.identity(block), completion)?;
         if self.shared.cache.finish_loading(frame) {
             self.shared.bells.ring(ARRIVAL);
         }

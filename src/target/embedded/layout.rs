@@ -111,6 +111,12 @@ impl Layout {
         most.min(file_end - block).min(self.blocks() - block)
     }
 
+    /// What the block of a known row must say about itself.
+    #[inline]
+    pub fn row_identity(&self, schema: u32, key: u64, block: u64) -> BlockIdentity {
+        BlockIdentity { database: self.database, address: block, key, schema, kind: BlockKind::Row }
+    }
+
     /// What a block must say about itself.
     #[inline]
     pub fn identity(&self, block: u64) -> BlockIdentity {
@@ -118,7 +124,7 @@ impl Layout {
         if block < rows {
             let schema = (block / self.scale_blocks) as u32;
             let key = self.permutations[schema as usize].invert(block % self.scale_blocks);
-            BlockIdentity { database: self.database, address: block, key, schema, kind: BlockKind::Row }
+            self.row_identity(schema, key, block)
         } else {
             let schema = ((block - rows) / self.scan_blocks) as u32;
             let key = (block - rows) % self.scan_blocks;

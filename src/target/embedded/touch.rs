@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::bells::ARRIVAL;
-use super::block::{self, BlockFault, COLUMNS};
+use super::block::{self, BlockFault, BlockIdentity, COLUMNS};
 use super::cache::{Allocation, FrameId, Lookup};
 use super::frame::DIRTY;
 use super::lane::{EngineLane, Phase, Progress};
@@ -11,7 +11,7 @@ use super::redo::Change;
 use crate::measure::{Counter, LaneRecorder, WaitEvent};
 use crate::target::error::TargetError;
 use crate::target::io::Completion;
-use crate::workload::{OperationKind, RedoStress};
+use crate::workload::{Operation, OperationKind, RedoStress};
 
 /// Touches whose cache misses are overlapped at most.
 const MOST_LOOK_AHEAD: usize = 16;
@@ -124,6 +124,21 @@ impl EngineLane<'_> {
         Ok(waits)
     }
 
+    /// Brings near what a block that has arrived, and the touch after it, are about to need: while its checksum is computed
+    /// the lines arrive.
+    #[inline]
+    pub(super) fn prefetch_for_arrival(&self, index: u32) {
+        let session = &self.sessions[index as usize];
+        if let Phase::Reading { block, .. } = session.phase {
+            self.shared.changes.prefetch(block);
+            let next = session.done + 1;
+            if next < u64::from(session.operation.keys) {
+                let key = session.operation.first_key + next;
+                self.shared.cache.prefetch_bucket(self.shared.layout.row_block(session.operation.schema, key));
+            }
+        }
+    }
+
     /// A session's block has arrived: checks it, lets everybody use it, and touches its row.
     #[inline]
     pub(super) fn arrive_block(
@@ -134,7 +149,9 @@ impl EngineLane<'_> {
         completion: Completion,
         recorder: &mut LaneRecorder,
     ) -> Result<(), TargetError> {
-        self.check_arrived(frame, block, completion)?;
+        let Operation { schema, first_key, .. } = self.sessions[index as usize].operation;
+        let key = first_key + self.sessions[index as usize].done;
+        self.check_arrived(frame, self.shared.layout.row_identity(schema, key, block), completion)?;
         recorder.count(Counter::PhysicalReads, 1);
         recorder.count(Counter::PhysicalReadBytes, self.shared.layout.shape().bytes() as u64);
         if self.shared.cache.finish_loading(frame) {
@@ -142,7 +159,7 @@ impl EngineLane<'_> {
         }
         let session = &mut self.sessions[index as usize];
         session.phase = Phase::Idle;
-        let (kind, key) = (session.operation.kind, session.operation.first_key + session.done);
+        let kind = session.operation.kind;
         match self.visit(index, kind, frame, key, block, recorder)? {
             Visit::Done => {
                 self.shared.cache.frame(frame).unpin_used(0);
@@ -156,7 +173,13 @@ impl EngineLane<'_> {
 
     /// Checks a block that was read into a frame, in every respect.
     #[inline]
-    pub(super) fn check_arrived(&self, frame: FrameId, block: u64, completion: Completion) -> Result<(), TargetError> {
+    pub(super) fn check_arrived(
+        &self,
+        frame: FrameId,
+        identity: BlockIdentity,
+        completion: Completion,
+    ) -> Result<(), TargetError> {
+        let block = identity.address;
         let bytes = self.shared.layout.shape().bytes();
         let moved = completion.bytes();
         if !matches!(moved, Ok(moved) if moved as usize == bytes) {
@@ -166,8 +189,7 @@ impl EngineLane<'_> {
         // and no session writes to it before it is valid.
         let contents = unsafe { self.shared.cache.arena().bytes(self.shared.cache.offset(frame), bytes) };
         let expected = self.shared.changes.get(block);
-        block::check(contents, self.shared.layout.identity(block), expected)
-            .map_err(|fault| self.shared.bad_block(block, fault))
+        block::check(contents, identity, expected).map_err(|fault| self.shared.bad_block(block, fault))
     }
 
     #[inline]

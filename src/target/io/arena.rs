@@ -73,14 +73,7 @@ impl Arena {
     /// Asks the processor to bring the line at `offset` near. No effect on results.
     #[inline]
     pub fn prefetch(&self, offset: u64) {
-        let address = self.address(offset, 1);
-        #[cfg(target_arch = "x86_64")]
-        // SAFETY: a prefetch does not access memory in the sense of the language, and the address is mapped.
-        unsafe {
-            std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = address;
+        prefetch(self.address(offset, 1));
     }
 
     #[inline]
@@ -144,4 +137,16 @@ impl Drop for Arena {
         // holds the arena alive until its requests have finished.
         unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
     }
+}
+
+/// Asks the processor to bring the line at `address` near. No effect on results, whatever the address is.
+#[inline]
+pub fn prefetch<T>(address: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch does not access memory in the sense of the language, and never faults.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
 }

@@ -14,7 +14,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use arena::Arena;
+pub use arena::{Arena, prefetch};
 pub use file::{Caching, Durability, StorageFile};
 
 /// How requests reach the kernel.
