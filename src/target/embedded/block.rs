@@ -151,7 +151,7 @@ impl BlockShape {
     /// The shape of blocks of `bytes` bytes: a power of two from 2 to 32 KiB.
     pub fn new(bytes: usize) -> Option<Self> {
         let valid = bytes.is_power_of_two() && (2 << 10..=32 << 10).contains(&bytes);
-        let column_bytes = FULL_COLUMN_BYTES.min(bytes.saturating_sub(HEADER_BYTES) / COLUMNS & !7);
+        let column_bytes = FULL_COLUMN_BYTES.min((bytes.saturating_sub(HEADER_BYTES) / COLUMNS) & !7);
         valid.then_some(Self { bytes, column_bytes })
     }
 

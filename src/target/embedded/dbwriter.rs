@@ -162,6 +162,7 @@ impl<'s> DbWriter<'s> {
         for copied in &self.batch {
             self.settle(*copied);
         }
+        self.shared.writers.count_batch();
         self.shared.bells.ring(CLEAN_BUFFERS);
         Ok(())
     }

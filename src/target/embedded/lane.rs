@@ -48,6 +48,23 @@ pub(super) enum Phase {
     Scanning { memory: u64, blocks: u64 },
 }
 
+impl Phase {
+    /// The wait event of this reason to wait.
+    fn event(self) -> Option<WaitEvent> {
+        match self {
+            Self::Idle | Self::NoScanMemory => None,
+            Self::Reading { .. } => Some(WaitEvent::DbFileSequentialRead),
+            Self::OtherReads { .. } => Some(WaitEvent::ReadByOtherSession),
+            Self::NoBuffer => Some(WaitEvent::FreeBufferWaits),
+            Self::Latched { .. } => Some(WaitEvent::BufferBusyWaits),
+            Self::NoLog(Refusal::BufferFull) => Some(WaitEvent::LogBufferSpace),
+            Self::NoLog(Refusal::CheckpointIncomplete) => Some(WaitEvent::LogFileSwitchCheckpoint),
+            Self::Committing { .. } => Some(WaitEvent::LogFileSync),
+            Self::Scanning { .. } => Some(WaitEvent::DirectPathRead),
+        }
+    }
+}
+
 /// One session.
 #[derive(Debug)]
 pub(super) struct Session {
@@ -74,6 +91,10 @@ pub(super) struct EngineLane<'s> {
     /// New contents of columns, made before a latch is taken.
     pub(super) columns: Vec<u8>,
     bell: Arc<Bell>,
+    /// Batches that database writers had cleaned when this lane last looked for a clean buffer, and when that was.
+    batches_seen: u64,
+    buffers_tried_ns: u64,
+    buffers_cleaned: bool,
     /// Sessions that wait for other threads, commits apart.
     parked: Vec<u32>,
     /// Sessions whose commits are not durable, oldest first.
@@ -119,6 +140,9 @@ impl<'s> EngineLane<'s> {
             rng: Rng::new(entropy, u64::from(shared.layout.identity(0).database)),
             columns: Vec::with_capacity(block::COLUMNS * shared.layout.shape().column_bytes()),
             bell,
+            batches_seen: 0,
+            buffers_tried_ns: 0,
+            buffers_cleaned: false,
             parked: Vec::new(),
             committing: VecDeque::new(),
             acknowledged,
@@ -159,10 +183,7 @@ impl<'s> EngineLane<'s> {
     /// Begins a wait.
     pub(super) fn wait(&mut self, index: u32, phase: Phase) -> Progress {
         let session = &mut self.sessions[index as usize];
-        // A session that finds the same reason again has been waiting all the time.
-        if std::mem::discriminant(&session.phase) != std::mem::discriminant(&phase) {
-            session.since_ns = self.seat.clock.now_ns();
-        }
+        session.since_ns = self.seat.clock.now_ns();
         session.phase = phase;
         Progress::Waits
     }
@@ -171,17 +192,7 @@ impl<'s> EngineLane<'s> {
     pub(super) fn end_wait(&mut self, index: u32, recorder: &mut LaneRecorder) {
         let now = self.seat.clock.now_ns();
         let session = &mut self.sessions[index as usize];
-        let event = match session.phase {
-            Phase::Idle | Phase::NoScanMemory => None,
-            Phase::Reading { .. } => Some(WaitEvent::DbFileSequentialRead),
-            Phase::OtherReads { .. } => Some(WaitEvent::ReadByOtherSession),
-            Phase::NoBuffer => Some(WaitEvent::FreeBufferWaits),
-            Phase::Latched { .. } => Some(WaitEvent::BufferBusyWaits),
-            Phase::NoLog(Refusal::BufferFull) => Some(WaitEvent::LogBufferSpace),
-            Phase::NoLog(Refusal::CheckpointIncomplete) => Some(WaitEvent::LogFileSwitchCheckpoint),
-            Phase::Committing { .. } => Some(WaitEvent::LogFileSync),
-            Phase::Scanning { .. } => Some(WaitEvent::DirectPathRead),
-        };
+        let event = session.phase.event();
         session.phase = Phase::Idle;
         if let Some(event) = event {
             recorder.advance(now);
@@ -237,7 +248,7 @@ impl<'s> EngineLane<'s> {
         match self.sessions[index as usize].phase {
             Phase::OtherReads { frame, block } => !self.shared.cache.is_loading(frame, block),
             Phase::Latched { frame } => !self.shared.cache.frame(frame).is_latched(),
-            Phase::NoBuffer => self.shared.cache.dirty() < self.shared.cache.len(),
+            Phase::NoBuffer => self.buffers_cleaned,
             Phase::NoLog(_) => !self.shared.redo.refuses(),
             Phase::NoScanMemory => self.shared.has_scan_memory(),
             Phase::Idle | Phase::Reading { .. } | Phase::Committing { .. } | Phase::Scanning { .. } => true,
@@ -248,6 +259,12 @@ impl<'s> EngineLane<'s> {
     fn look_at_parked(&mut self, recorder: &mut LaneRecorder) -> Result<(), TargetError> {
         if self.parked.is_empty() {
             return Ok(());
+        }
+        // Looking for a clean buffer passes over many frames: only when a writer has been at work, or after a while.
+        let (cleaned, now) = (self.shared.writers.batches_cleaned(), self.seat.clock.now_ns());
+        self.buffers_cleaned = cleaned != self.batches_seen || now > self.buffers_tried_ns + LOOK_AROUND_NS;
+        if self.buffers_cleaned {
+            (self.batches_seen, self.buffers_tried_ns) = (cleaned, now);
         }
         let mut parked = std::mem::take(&mut self.parked);
         for index in parked.drain(..) {
@@ -271,25 +288,23 @@ impl<'s> EngineLane<'s> {
         Ok(())
     }
 
-    /// Lets a session try again what it waited for, and records the wait if it succeeded.
+    /// Lets a session try again what it waited for, and records the wait if that got it anywhere.
     fn retry(&mut self, index: u32, recorder: &mut LaneRecorder) -> Result<(), TargetError> {
-        let session = &self.sessions[index as usize];
+        let session = &mut self.sessions[index as usize];
         let (waited, since_ns, touched) = (session.phase, session.since_ns, session.done);
+        session.phase = Phase::Idle;
         self.proceed(index, recorder)?;
-        let session = &self.sessions[index as usize];
-        let same = std::mem::discriminant(&session.phase) == std::mem::discriminant(&waited);
-        if same && session.since_ns == since_ns && session.done == touched {
+        let session = &mut self.sessions[index as usize];
+        if session.phase == waited && session.done == touched {
+            // The same reason again: it has been waiting all the time.
+            session.since_ns = since_ns;
             return Ok(());
         }
-        let now = self.seat.clock.now_ns();
-        let event = match waited {
-            Phase::NoBuffer => WaitEvent::FreeBufferWaits,
-            Phase::NoLog(Refusal::BufferFull) => WaitEvent::LogBufferSpace,
-            Phase::NoLog(Refusal::CheckpointIncomplete) => WaitEvent::LogFileSwitchCheckpoint,
-            _ => return Ok(()),
-        };
-        recorder.advance(now);
-        recorder.wait(event, now.saturating_sub(since_ns));
+        if let Some(event) = waited.event() {
+            let now = self.seat.clock.now_ns();
+            recorder.advance(now);
+            recorder.wait(event, now.saturating_sub(since_ns));
+        }
         Ok(())
     }
 
@@ -304,11 +319,9 @@ impl<'s> EngineLane<'s> {
         for at in 0..self.completions.len() {
             let index = self.completions[at].token as u32;
             let session = &self.sessions[index as usize];
-            let event = match session.phase {
-                Phase::Scanning { .. } => WaitEvent::DirectPathRead,
-                _ => WaitEvent::DbFileSequentialRead,
-            };
-            recorder.wait(event, now.saturating_sub(session.since_ns));
+            if let Some(event) = session.phase.event() {
+                recorder.wait(event, now.saturating_sub(session.since_ns));
+            }
         }
         let mut completions = std::mem::take(&mut self.completions);
         for completion in completions.drain(..) {

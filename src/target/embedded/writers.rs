@@ -6,6 +6,7 @@
 //! have swept, everything before the redo position of the sweep's start is in the data files, and that position becomes
 //! the new start of recovery (a fuzzy checkpoint: sessions go on all the while).
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -47,6 +48,7 @@ pub(super) struct Writers {
     work: Condvar,
     /// Who asked for a checkpoint waits here.
     checkpointed: Condvar,
+    batches_cleaned: AtomicU64,
 }
 
 struct State {
@@ -84,7 +86,13 @@ impl Writers {
             control,
             newest,
         };
-        Self { count, state: Mutex::new(state), work: Condvar::new(), checkpointed: Condvar::new() }
+        Self {
+            count,
+            state: Mutex::new(state),
+            work: Condvar::new(),
+            checkpointed: Condvar::new(),
+            batches_cleaned: AtomicU64::new(0),
+        }
     }
 
     /// How many writers there are.
@@ -94,6 +102,16 @@ impl Writers {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Batches of buffers that were made clean since the engine was opened.
+    pub(super) fn batches_cleaned(&self) -> u64 {
+        self.batches_cleaned.load(Ordering::SeqCst)
+    }
+
+    /// A batch of buffers is clean now.
+    pub(super) fn count_batch(&self) {
+        self.batches_cleaned.fetch_add(1, Ordering::SeqCst);
     }
 
     /// A session found no clean buffer.
@@ -165,7 +183,7 @@ impl Writers {
             file.sync().of_file("sync", file.path())?;
         }
         shared.changes.save(directory, change_map)?;
-        let commits = shared.commits.iter().map(|made| made.load(std::sync::atomic::Ordering::SeqCst)).collect();
+        let commits = shared.commits.iter().map(|made| made.load(Ordering::SeqCst)).collect();
         if !shared.redo.make_durable(shared.redo.position()) {
             return Ok(());
         }

@@ -1,0 +1,58 @@
+# Everything that this project does by command. `make help` lists it.
+
+CARGO ?= cargo
+DATA ?= ./plimsoll-data
+RUNS ?= ./plimsoll-runs
+PLIMSOLL = target/release/plimsoll
+# Debian packages that tests and benchmarks compare with or drive.
+TEST_PACKAGES = fio
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build the release program, target/release/plimsoll
+	$(CARGO) build --release --locked
+
+.PHONY: demo
+demo: build ## Set up 1 GiB in ./plimsoll-data, sweep 1 to 32 sessions, tell what was found
+	$(PLIMSOLL) slob setup -s 1 SCALE=1G --target dir:$(DATA)
+	$(PLIMSOLL) slob sweep -s 1 --threads 1,2,4,8,16,32 --target dir:$(DATA) --runs $(RUNS) \
+		UPDATE_PCT=0 RUN_TIME=15 WORK_UNIT=64 --warmup 3s --cache 64M --tag demo=yes
+
+.PHONY: test
+test: tools ## Format, lints, documentation and the whole test suite
+	$(CARGO) fmt --check
+	$(CARGO) clippy --all-targets --locked -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked --quiet
+	$(CARGO) build --locked
+	$(CARGO) test --locked
+
+# As root on Debian or Ubuntu, installs what is missing and nothing else; otherwise names it.
+.PHONY: tools
+tools:
+	@missing=; for tool in $(TEST_PACKAGES); do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
+	if [ -z "$$missing" ]; then exit 0; fi; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq$$missing >/dev/null; \
+	else echo "note: not installed:$$missing; tests that compare with it say that they were skipped" >&2; fi
+
+.PHONY: bench
+bench: build tools ## Measure the figures of docs/performance.md (about 15 minutes, wants an idle machine)
+	$(CARGO) build --release --locked --examples
+	target/release/examples/figures ./plimsoll-bench
+	$(CARGO) bench --locked
+
+.PHONY: torture
+torture: build ## Kill the engine at random moments for HOURS=1, and corrupt its files; nothing acknowledged may be lost
+	PLIMSOLL_TORTURE_SECONDS=$$(( $${HOURS:-1} * 3600 )) $(CARGO) test --release --locked --test crash -- --nocapture
+
+.PHONY: fuzz
+fuzz: ## Fuzz the slob.conf reader for SECONDS=600 (needs cargo-fuzz and a nightly toolchain)
+	$(CARGO) +nightly fuzz run slob_conf -- -max_total_time=$${SECONDS:-600}
+
+.PHONY: clean
+clean: ## Remove what was built; data and runs stay
+	$(CARGO) clean

@@ -1,0 +1,95 @@
+//! Small data sets and steps for the tests of the embedded engine.
+
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use plimsoll::load::{Pace, StepOutcome, StepPlan, Stop, run_step};
+use plimsoll::measure::Clock;
+use plimsoll::record;
+use plimsoll::target::embedded::setup::{self, Replace, SetupRequest};
+use plimsoll::target::embedded::verify::{VerifyReport, verify};
+use plimsoll::target::embedded::{Engine, EngineOptions, Filling};
+use plimsoll::target::io::IoEngine;
+use plimsoll::units::{Bytes, Nanos};
+use plimsoll::workload::{RedoStress, SlobShape};
+
+/// A directory on the disk that the tests were built on, so that O_DIRECT works.
+pub fn scratch() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// A set-up of two schemas that takes well under a second.
+pub fn small() -> SetupRequest {
+    SetupRequest {
+        schemas: 2,
+        scale_blocks: 2_000,
+        scan_blocks: 300,
+        block_bytes: 8192,
+        filling: Filling::Incompressible,
+        redo_file_bytes: 8 << 20,
+        redo_files: 3,
+        loaders: 2,
+        seed: 11,
+        replace: Replace::Refuse,
+        io_engine: None,
+    }
+}
+
+pub fn set_up(path: &Path, request: &SetupRequest) {
+    let plan = setup::plan(path, request).unwrap();
+    setup::carry_out(plan, &|_| (), &AtomicBool::new(false)).unwrap();
+}
+
+pub fn options(cache: Bytes) -> EngineOptions {
+    EngineOptions { cache, writers: None, most_sessions: 64, io_engine: None }
+}
+
+pub fn open(path: &Path, cache: Bytes) -> (Engine, Clock) {
+    let clock = Clock::start();
+    (Engine::open(path, &options(cache), clock, &|_| ()).unwrap(), clock)
+}
+
+pub fn open_with(path: &Path, cache: Bytes, io: IoEngine) -> (Engine, Clock) {
+    let clock = Clock::start();
+    let options = EngineOptions { io_engine: Some(io), ..options(cache) };
+    (Engine::open(path, &options, clock, &|_| ()).unwrap(), clock)
+}
+
+/// Reads of eight blocks by eight sessions for a second, on all of `request`'s data.
+pub fn step(request: &SetupRequest) -> StepPlan {
+    StepPlan {
+        index: 0,
+        label: "test".to_owned(),
+        load: record::Load { sessions: 8, ..record::Load::default() },
+        parameters: BTreeMap::new(),
+        shape: SlobShape {
+            schemas: request.schemas,
+            threads_per_schema: 8 / request.schemas,
+            scale_blocks: request.scale_blocks,
+            work_unit: 8,
+            update_pct: 0,
+            scan_pct: 0,
+            redo_stress: RedoStress::Lite,
+            hot_spot: None,
+            hot_schema_frequency: 0,
+            think: None,
+        },
+        seed: 3,
+        work_loop: None,
+        warmup: Nanos::millis(200),
+        duration: Nanos::millis(1_000),
+        pace: Pace::Closed,
+        lanes: 2,
+    }
+}
+
+pub fn run(engine: &Engine, clock: Clock, plan: &StepPlan) -> StepOutcome {
+    run_step(engine, plan, 0, &[], clock, &Stop::new(), &mut |_| {})
+}
+
+pub fn verified(path: &Path) -> VerifyReport {
+    verify(path, None, &|_| (), &AtomicBool::new(false)).unwrap()
+}
