@@ -1,6 +1,6 @@
 //! The directory of a data set: who works on it, and which files in it are ours.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
@@ -12,6 +12,15 @@ use crate::target::error::{FileContext, TargetError};
 const LOCK_FILE: &str = "plimsoll.lock";
 /// Present from the first to the last moment of a set-up.
 const SETUP_MARK: &str = "setup.unfinished";
+
+/// What a directory is to us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ground {
+    /// It is not there, or it is empty.
+    Free,
+    /// We made what is in it.
+    Ours,
+}
 
 /// A directory that this process alone works on. The lock goes with the value, or with the process.
 #[derive(Debug)]
@@ -27,20 +36,11 @@ impl Directory {
     /// [`TargetError::Locked`] when another process has it, [`TargetError::NotSetUp`] when it is not one of ours, or the
     /// system's error.
     pub fn lock(path: &Path) -> Result<Self, TargetError> {
-        match fs::metadata(path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-                return Err(TargetError::NotSetUp { path: path.to_owned() });
-            }
-            Err(error) => return Err(error).of_file("open", path),
-            Ok(found) if !found.is_dir() => {
-                return Err(std::io::Error::from_raw_os_error(libc::ENOTDIR)).of_file("open", path);
-            }
-            Ok(_) => {}
+        match Self::look(path) {
+            Ok(Ground::Ours) => Self::take(path),
+            Ok(Ground::Free) | Err(TargetError::NotOurs { .. }) => Err(TargetError::NotSetUp { path: path.to_owned() }),
+            Err(error) => Err(error),
         }
-        if !path.join(LOCK_FILE).exists() {
-            return Err(TargetError::NotSetUp { path: path.to_owned() });
-        }
-        Self::take(path)
     }
 
     /// Makes the directory if needed and takes it for a new data set.
@@ -49,16 +49,53 @@ impl Directory {
     /// [`TargetError::NotOurs`] when it holds anything that we did not make.
     pub fn claim(path: &Path) -> Result<Self, TargetError> {
         fs::create_dir_all(path).of_file("create", path)?;
-        if !path.join(LOCK_FILE).exists()
-            && let Some(entry) = fs::read_dir(path).of_file("list", path)?.next()
-        {
+        Self::look(path)?;
+        Self::take(path)
+    }
+
+    /// Looks whether the directory is ours or may become so, and changes nothing.
+    ///
+    /// # Errors
+    /// [`TargetError::NotOurs`] when it holds anything that we did not make, or the system's error.
+    pub fn look(path: &Path) -> Result<Ground, TargetError> {
+        match fs::metadata(path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Ground::Free),
+            Err(error) => return Err(error).of_file("open", path),
+            Ok(found) if !found.is_dir() => {
+                return Err(std::io::Error::from_raw_os_error(libc::ENOTDIR)).of_file("open", path);
+            }
+            Ok(_) => {}
+        }
+        if path.join(LOCK_FILE).exists() {
+            return Ok(Ground::Ours);
+        }
+        for entry in fs::read_dir(path).of_file("list", path)? {
             let file = entry.of_file("list", path)?.file_name().to_string_lossy().into_owned();
             // A freshly made file system has this directory, and it holds nobody's data.
             if file != "lost+found" {
                 return Err(TargetError::NotOurs { path: path.to_owned(), file });
             }
         }
-        Self::take(path)
+        Ok(Ground::Free)
+    }
+
+    /// Who works on the directory, as the holder of the lock calls itself; none if nobody does.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn holder(path: &Path) -> Result<Option<String>, TargetError> {
+        let lock_path = path.join(LOCK_FILE);
+        let mut lock = File::open(&lock_path).of_file("open", &lock_path)?;
+        // Shared, so that several may look at once, and let go as soon as `lock` is closed.
+        // SAFETY: plain system call on a descriptor that we own.
+        if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) } == 0 {
+            return Ok(None);
+        }
+        let error = std::io::Error::last_os_error();
+        if error.kind() != std::io::ErrorKind::WouldBlock {
+            return Err(error).of_file("lock", &lock_path);
+        }
+        Ok(Some(holder_of(&mut lock)))
     }
 
     fn take(path: &Path) -> Result<Self, TargetError> {
@@ -72,10 +109,8 @@ impl Directory {
             if error.kind() != std::io::ErrorKind::WouldBlock {
                 return Err(error).of_file("lock", &lock_path);
             }
-            let mut holder = String::new();
-            // Only words for the message: without them it is still right.
-            let _ = lock.read_to_string(&mut holder);
-            let holder = if holder.is_empty() { holder } else { format!(" ({})", holder.trim()) };
+            let holder = holder_of(&mut lock);
+            let holder = if holder.is_empty() { holder } else { format!(" ({holder})") };
             return Err(TargetError::Locked { path: path.to_owned(), holder });
         }
         let named =
@@ -111,7 +146,12 @@ impl Directory {
 
     /// Whether a set-up was begun and never finished.
     pub fn is_half_set_up(&self) -> bool {
-        self.path.join(SETUP_MARK).exists()
+        Self::is_half_set_up_at(&self.path)
+    }
+
+    /// The same of a directory that is not locked.
+    pub fn is_half_set_up_at(path: &Path) -> bool {
+        path.join(SETUP_MARK).exists()
     }
 
     /// Files in the directory that we made, the lock last, with their sizes.
@@ -119,14 +159,23 @@ impl Directory {
     /// # Errors
     /// The system's error.
     pub fn our_files(&self) -> Result<Vec<(PathBuf, u64)>, TargetError> {
+        let files = Self::files_at(&self.path)?;
+        Ok(files.into_iter().map(|(path, metadata)| (path, metadata.len())).collect())
+    }
+
+    /// The same of a directory that is not locked, with all that the file system knows of them.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn files_at(path: &Path) -> Result<Vec<(PathBuf, Metadata)>, TargetError> {
         let mut files = Vec::new();
-        for entry in fs::read_dir(&self.path).of_file("list", &self.path)? {
-            let entry = entry.of_file("list", &self.path)?;
+        for entry in fs::read_dir(path).of_file("list", path)? {
+            let entry = entry.of_file("list", path)?;
             if entry.file_name().to_str().is_some_and(is_ours) {
                 // An entry that vanished since it was listed needs no removing.
                 let Ok(metadata) = entry.metadata() else { continue };
                 if metadata.is_file() {
-                    files.push((entry.path(), metadata.len()));
+                    files.push((entry.path(), metadata));
                 }
             }
         }
@@ -149,19 +198,35 @@ impl Directory {
         Ok(())
     }
 
+    /// Removes all our files and leaves the directory.
+    ///
+    /// # Errors
+    /// The system's error; what was removed before stays removed.
+    pub fn vacate(self) -> Result<(), TargetError> {
+        self.clear()?;
+        let lock = self.path.join(LOCK_FILE);
+        fs::remove_file(&lock).of_file("remove", &lock)
+    }
+
     /// Removes all our files, and the directory if nothing else is in it.
     ///
     /// # Errors
     /// The system's error; what was removed before stays removed.
     pub fn remove(self) -> Result<(), TargetError> {
-        self.clear()?;
-        let lock = self.path.join(LOCK_FILE);
-        fs::remove_file(&lock).of_file("remove", &lock)?;
-        match fs::remove_dir(&self.path) {
+        let path = self.path.clone();
+        self.vacate()?;
+        match fs::remove_dir(&path) {
             // Someone else's files, a mount point, or a parent that we may not write to: the directory itself stays.
             Err(_) | Ok(()) => Ok(()),
         }
     }
+}
+
+/// How the holder of a lock calls itself. Only words for messages: without them they are still right.
+fn holder_of(lock: &mut File) -> String {
+    let mut holder = String::new();
+    let _ = lock.read_to_string(&mut holder);
+    holder.trim().to_owned()
 }
 
 fn is_ours(name: &str) -> bool {
@@ -205,6 +270,25 @@ mod tests {
         fs::write(dir.path().join("thesis.tex"), "years of work").unwrap();
         assert!(matches!(Directory::claim(dir.path()), Err(TargetError::NotOurs { file, .. }) if file == "thesis.tex"));
         assert!(matches!(Directory::lock(dir.path()), Err(TargetError::NotSetUp { .. })));
+    }
+
+    #[test]
+    fn a_foreign_file_beside_lost_and_found_is_seen() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir(dir.path().join("lost+found")).unwrap();
+        assert_eq!(Directory::look(dir.path()).unwrap(), Ground::Free);
+        fs::write(dir.path().join("thesis.tex"), "years of work").unwrap();
+        assert!(matches!(Directory::look(dir.path()), Err(TargetError::NotOurs { file, .. }) if file == "thesis.tex"));
+    }
+
+    #[test]
+    fn looking_who_holds_a_directory_takes_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let held = Directory::claim(dir.path()).unwrap();
+        assert_eq!(Directory::holder(dir.path()).unwrap(), Some(format!("process {}", std::process::id())));
+        drop(held);
+        assert_eq!(Directory::holder(dir.path()).unwrap(), None);
+        Directory::lock(dir.path()).unwrap();
     }
 
     #[test]

@@ -278,7 +278,7 @@ fn is_direct(files: &[Arc<StorageFile>]) -> bool {
     files.iter().all(|file| file.caching() == Caching::Direct)
 }
 
-fn choose_io(asked: Option<IoEngine>, data_files: &[Arc<StorageFile>]) -> (IoEngine, Vec<String>) {
+pub(super) fn choose_io(asked: Option<IoEngine>, data_files: &[Arc<StorageFile>]) -> (IoEngine, Vec<String>) {
     let mut notes = Vec::new();
     let engine = asked.unwrap_or_else(|| {
         let (engine, refused) = IoEngine::best_available();

@@ -2,9 +2,12 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use super::Arena;
 
 /// Whether the kernel's page cache stands between us and storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,6 +111,41 @@ impl StorageFile {
                 error => Err(error),
             },
         }
+    }
+
+    /// Smallest unit in which the file can be read and written past the page cache, in bytes: at least 512. Asks the
+    /// kernel, and tries where the kernel does not tell; then the file must be at least 1 KiB long. Through the page
+    /// cache it is a page, since writing less makes the kernel read the rest first.
+    pub fn direct_unit_bytes(&self) -> u32 {
+        const SECTOR: u32 = 512;
+        const PAGE: u32 = 4096;
+        if self.caching == Caching::PageCache {
+            return PAGE;
+        }
+        if let Some(told) = self.told_direct_unit() {
+            return told.max(SECTOR);
+        }
+        let Ok(buffer) = Arena::new(PAGE as usize) else { return PAGE };
+        // SAFETY: nobody else knows this memory.
+        let buffer = unsafe { buffer.bytes_mut(0, SECTOR as usize) };
+        match self.file.read_exact_at(buffer, u64::from(SECTOR)) {
+            Ok(()) => SECTOR,
+            Err(_) => PAGE,
+        }
+    }
+
+    fn told_direct_unit(&self) -> Option<u32> {
+        let mut told = MaybeUninit::<libc::statx>::zeroed();
+        // SAFETY: the path is an empty string that ends with NUL, so the call is about the descriptor, which we own;
+        // `told` is writable and of the type that the call fills.
+        let result = unsafe {
+            let (fd, flags) = (self.file.as_raw_fd(), libc::AT_EMPTY_PATH);
+            libc::statx(fd, c"".as_ptr(), flags, libc::STATX_DIOALIGN, told.as_mut_ptr())
+        };
+        // SAFETY: the structure holds integers only, for which zeroes are valid.
+        let told = unsafe { told.assume_init() };
+        let known = result == 0 && told.stx_mask & libc::STATX_DIOALIGN != 0 && told.stx_dio_offset_align > 0;
+        known.then(|| told.stx_dio_offset_align.max(told.stx_dio_mem_align))
     }
 
     /// Makes all earlier writes durable.

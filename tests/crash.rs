@@ -1,0 +1,160 @@
+//! The process is killed at random moments under update load, and no acknowledged commit is ever missing.
+//!
+//! `make test` kills it [`KILLS`] times; `make torture` goes on for as long as PLIMSOLL_TORTURE_SECONDS says.
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use plimsoll::workload::Rng;
+use serde_json::Value;
+
+const KILLS: u32 = 20;
+
+fn plimsoll() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_plimsoll"))
+}
+
+fn set_up(data: &Path) {
+    let done = plimsoll()
+        .args(["slob", "setup", "-s", "2", "SCALE=3000", "SCAN_TABLE_SZ=100", "--redo-size", "8M", "--redo-files", "3"])
+        .args(["--quiet", "--target", &target(data)])
+        .output()
+        .unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+}
+
+fn target(data: &Path) -> String {
+    format!("dir:{}", data.display())
+}
+
+fn load(data: &Path, runs: &Path, rng: &mut Rng) -> Child {
+    let threads = (1 + rng.below(16)).to_string();
+    let unit = format!("WORK_UNIT={}", 1 + rng.below(64));
+    let stress = if rng.below(3) == 0 { "REDO_STRESS=HEAVY" } else { "REDO_STRESS=LITE" };
+    let cache = ["2M", "8M", "64M"][rng.below(3) as usize];
+    plimsoll()
+        .args(["slob", "run", "-s", "2", "-t", &threads, "RUN_TIME=60", "UPDATE_PCT=80", "SCAN_PCT=2", &unit, stress])
+        .args(["--cache", cache, "--warmup", "0s", "--quiet", "--target", &target(data)])
+        .args(["--runs", &runs.display().to_string()])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn acknowledged(data: &Path) -> u64 {
+    let ledger = std::fs::read(data.join("acknowledged.led")).unwrap();
+    ledger.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).sum()
+}
+
+fn verify(data: &Path) -> (Option<i32>, Value) {
+    let told = plimsoll().args(["slob", "verify", "--json", "--quiet", "--target", &target(data)]).output().unwrap();
+    let report = serde_json::from_slice(&told.stdout).unwrap_or(Value::Null);
+    (told.status.code(), report)
+}
+
+#[test]
+fn no_acknowledged_commit_is_lost_however_often_the_process_is_killed() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let (data, runs) = (dir.path().join("data"), dir.path().join("runs"));
+    set_up(&data);
+    let seconds = std::env::var("PLIMSOLL_TORTURE_SECONDS").ok().map(|text| text.parse().unwrap());
+    let until = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+    let seed = until.map_or(1, |_| u64::from(std::process::id()));
+    let mut rng = Rng::new(seed, 0);
+    let (mut kills, mut recovered, mut commits) = (0, 0, 0);
+    while until.map_or(kills < KILLS, |until| Instant::now() < until) {
+        let mut child = load(&data, &runs, &mut rng);
+        std::thread::sleep(Duration::from_millis(150 + rng.below(900)));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        kills += 1;
+        commits = acknowledged(&data);
+        // Now and then the next load recovers instead, and is killed itself, perhaps while it does.
+        if rng.below(4) == 0 {
+            continue;
+        }
+        let (code, report) = verify(&data);
+        assert_eq!(code, Some(0), "seed {seed}, kill {kills}: {report:#}");
+        assert_eq!(report["bad_block_count"], 0);
+        assert_eq!(report["commits_acknowledged"], commits);
+        assert!(report["commits_found"].as_u64().unwrap() >= commits);
+        recovered += u32::from(!report["recovery"].is_null());
+    }
+    println!("{kills} kills, {recovered} recoveries seen, {commits} commits acknowledged");
+    assert!(recovered >= kills / 3, "only {recovered} of {kills} kills left something to recover");
+    assert!(commits > u64::from(kills), "only {commits} commits were acknowledged");
+}
+
+/// Kills a load after it acknowledged commits.
+fn killed(dir: &Path) -> std::path::PathBuf {
+    let (data, runs) = (dir.join("data"), dir.join("runs"));
+    set_up(&data);
+    let mut child = load(&data, &runs, &mut Rng::new(5, 5));
+    let begin = Instant::now();
+    while acknowledged(&data) < 50 {
+        assert!(begin.elapsed() < Duration::from_secs(20), "no commits");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    data
+}
+
+/// The log files with the offset of each write in them, in the order of their redo positions.
+fn redo_writes(data: &Path) -> Vec<(u64, std::path::PathBuf, u64, usize)> {
+    let mut writes = Vec::new();
+    for file in 1..=3 {
+        let path = data.join(format!("redo-{file:02}.log"));
+        let bytes = std::fs::read(&path).unwrap();
+        for at in (0..bytes.len()).step_by(512).filter(|at| bytes[at + 8..at + 16] == *b"PLIMREDO") {
+            let word = |offset: usize| u64::from_le_bytes(bytes[at + offset..at + offset + 8].try_into().unwrap());
+            writes.push((word(32), path.clone(), at as u64, (word(16) >> 32) as usize));
+        }
+    }
+    writes.sort();
+    writes
+}
+
+fn spoil(path: &Path, offset: u64) {
+    let file = OpenOptions::new().read(true).write(true).open(path).unwrap();
+    let mut byte = [0];
+    file.read_exact_at(&mut byte, offset).unwrap();
+    file.write_all_at(&[!byte[0]], offset).unwrap();
+}
+
+#[test]
+fn a_torn_redo_tail_is_told_and_a_lost_commit_with_it() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let data = killed(dir.path());
+    // Tear so many of the last writes that acknowledged commits must be among them.
+    let writes = redo_writes(&data);
+    for (_, path, offset, bytes) in writes.iter().rev().take(8) {
+        spoil(path, offset + 40 + *bytes as u64 / 2);
+    }
+    let (code, report) = verify(&data);
+    assert_eq!(code, Some(1), "{report:#}");
+    assert!(!report["recovery"]["torn_tail"].is_null(), "the torn write is told: {report:#}");
+    let lost = &report["lost"][0];
+    assert!(lost["acknowledged"].as_u64() > lost["found"].as_u64(), "{report:#}");
+    // The loss is not forgotten: nothing works on such data any more.
+    let run = plimsoll().args(["slob", "run", "--quiet", "--target", &target(&data)]).output().unwrap();
+    assert_eq!(run.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&run.stderr).contains("acknowledged commits are missing"));
+}
+
+#[test]
+fn redo_destroyed_in_the_middle_is_an_error_not_an_end() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let data = killed(dir.path());
+    let writes = redo_writes(&data);
+    let (_, path, offset, _) = &writes[writes.len() - 5];
+    spoil(path, offset + 50);
+    let told = plimsoll().args(["slob", "verify", "--quiet", "--target", &target(&data)]).output().unwrap();
+    assert_eq!(told.status.code(), Some(1));
+    let error = String::from_utf8_lossy(&told.stderr);
+    assert!(error.contains("redo is damaged in") && error.contains("sound redo follows"), "{error}");
+}
