@@ -2,7 +2,8 @@
 
 use super::PlanError;
 use crate::config::{Filler, Key, SlobParameters};
-use crate::target::embedded::{Filling, Replace, SetupRequest};
+use crate::target::embedded::Filling;
+use crate::target::embedded::setup::{Replace, SetupRequest};
 use crate::target::io::IoEngine;
 use crate::units::Bytes;
 
@@ -11,12 +12,12 @@ const USUAL_BLOCK: Bytes = Bytes::kib(8);
 
 /// What was asked for besides the parameters.
 #[derive(Debug, Clone)]
-pub struct DataSetRequest {
+pub struct Request {
     /// Schemas to make.
     pub schemas: u32,
     /// Size of each redo log file.
     pub redo_file: Bytes,
-    /// Redo log files; at least 2.
+    /// Redo log files.
     pub redo_files: u32,
     /// Seed of the placement of rows and of their filling.
     pub seed: u64,
@@ -30,7 +31,7 @@ pub struct DataSetRequest {
 ///
 /// # Errors
 /// [`PlanError::EmptyScale`] if the scale does not hold one block.
-pub fn data_set(parameters: &SlobParameters, request: &DataSetRequest) -> Result<SetupRequest, PlanError> {
+pub fn plan(parameters: &SlobParameters, request: &Request) -> Result<SetupRequest, PlanError> {
     let block = parameters.block_size.unwrap_or(USUAL_BLOCK).0;
     let scale_blocks = parameters.scale.blocks(block);
     if scale_blocks == 0 {
@@ -56,4 +57,45 @@ pub fn data_set(parameters: &SlobParameters, request: &DataSetRequest) -> Result
         replace: request.replace,
         io_engine: request.io_engine,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Key, Setting};
+
+    fn planned(settings: &[(Key, &str)]) -> Result<SetupRequest, PlanError> {
+        let settings: Vec<_> = settings.iter().map(|(key, value)| Setting::from_command_line(*key, *value)).collect();
+        let parameters = SlobParameters::from_settings(&settings).unwrap();
+        let request = Request {
+            schemas: 8,
+            redo_file: Bytes::mib(64),
+            redo_files: 4,
+            seed: 7,
+            replace: Replace::Refuse,
+            io_engine: None,
+        };
+        plan(&parameters, &request)
+    }
+
+    #[test]
+    fn sizes_are_counted_in_the_blocks_of_the_data_set() {
+        let usual = planned(&[(Key::Scale, "1G")]).unwrap();
+        assert_eq!((usual.block_bytes, usual.scale_blocks, usual.scan_blocks), (8_192, 131_072, 128));
+        let large = planned(&[(Key::Scale, "1G"), (Key::BlockSz, "32K"), (Key::ScanTableSz, "0")]).unwrap();
+        assert_eq!((large.block_bytes, large.scale_blocks, large.scan_blocks), (32_768, 32_768, 0));
+        assert_eq!(planned(&[(Key::Scale, "2000")]).unwrap().scale_blocks, 2_000);
+    }
+
+    #[test]
+    fn rows_are_incompressible_unless_asked_otherwise() {
+        assert_eq!(planned(&[]).unwrap().filling, Filling::Incompressible);
+        assert_eq!(planned(&[(Key::ObfuscateColumns, "FALSE")]).unwrap().filling, Filling::Compressible);
+    }
+
+    #[test]
+    fn less_than_one_block_is_refused() {
+        let error = planned(&[(Key::Scale, "16K"), (Key::BlockSz, "32K")]).unwrap_err();
+        assert_eq!(error.to_string(), "`SCALE=16K` (command line) is less than one block of 32768 bytes");
+    }
 }

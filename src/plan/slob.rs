@@ -227,7 +227,7 @@ fn in_force(request: &Request, varied: &[Setting], data: &Facts) -> Result<SlobP
 
 /// A number of blocks as a parameter that reads back to it: `1G` rather than 131072 blocks.
 fn size_text(blocks: u64, block_bytes: u64) -> String {
-    let kib = blocks * block_bytes >> 10;
+    let kib = (blocks * block_bytes) >> 10;
     let unit = [("G", 20), ("M", 10), ("K", 0)].into_iter().find(|(_, shift)| kib.trailing_zeros() >= *shift);
     match unit {
         Some((suffix, shift)) if blocks > 0 => format!("{}{suffix}", kib >> shift),
