@@ -139,8 +139,11 @@ impl RunProgress {
             Place::Nowhere => {}
             Place::Terminal(bar) => bar.set_message(format!("step {number} of {}, {}", self.steps, plan.label)),
             Place::Lines => say::line(format_args!(
-                "step {number} of {}, {}: {} warm-up, {} measured",
-                self.steps, plan.label, plan.warmup, plan.duration
+                "step {number} of {}, {}: {}, {} measured",
+                self.steps,
+                plan.label,
+                warmup_words(plan.warmup),
+                plan.duration
             )),
         }
         self.step = Some((number, plan.label.clone(), length));
@@ -178,6 +181,11 @@ impl RunProgress {
             bar.finish_and_clear();
         }
     }
+}
+
+/// `2.00 s warm-up`, or `no warm-up`.
+pub(super) fn warmup_words(warmup: Nanos) -> String {
+    if warmup == Nanos(0) { "no warm-up".to_owned() } else { format!("{warmup} warm-up") }
 }
 
 fn style(template: &'static str) -> ProgressStyle {

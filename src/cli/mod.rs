@@ -17,7 +17,7 @@ use std::error::Error as _;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 
 use crate::config::ConfigError;
@@ -102,13 +102,23 @@ fn refuse(error: &clap::Error) -> Exit {
     if let Some(error) = source.and_then(|source| source.downcast_ref::<ConfigError>()) {
         say::error(error);
         error.hint().iter().for_each(say::hint);
-    } else if let Some(error) = source.filter(|source| source.is::<UnitError>() || source.is::<RateError>()) {
-        say::error(error);
+    } else if let Some(reason) = source.filter(|source| source.is::<UnitError>() || source.is::<RateError>()) {
+        say::error(format_args!("{}{reason}", flag_of(error)));
     } else {
         // Help goes to standard output; if nobody reads it, nothing is lost.
         let _ = error.print();
     }
     if error.use_stderr() { Exit::CouldNot } else { Exit::Done }
+}
+
+/// The flag whose value is wrong, to stand before the reason.
+fn flag_of(error: &clap::Error) -> String {
+    match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(shown)) => {
+            shown.split_whitespace().next().map_or_else(String::new, |flag| format!("{flag}: "))
+        }
+        _ => String::new(),
+    }
 }
 
 #[cfg(test)]

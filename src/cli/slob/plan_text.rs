@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
+use crate::cli::live::warmup_words;
 use crate::config::slob_conf;
 use crate::plan::slob::RunPlan;
-use crate::units::Nanos;
 
 /// Writes what a run would do, the parameters as a parameter file has them.
 pub(super) fn write(out: &mut impl Write, plan: &RunPlan, target: &str) -> io::Result<()> {
@@ -22,14 +22,14 @@ pub(super) fn write(out: &mut impl Write, plan: &RunPlan, target: &str) -> io::R
     for step in &plan.steps {
         let sessions = if step.load.sessions == 1 { "session" } else { "sessions" };
         let lanes = if step.lanes == 1 { "thread" } else { "threads" };
-        let warmup = if step.warmup == Nanos(0) { "no".to_owned() } else { step.warmup.to_string() };
         write!(
             out,
-            "step {:<3} {}: {} {sessions} on {} {lanes}, {warmup} warm-up, {} measured",
+            "step {:<3} {}: {} {sessions} on {} {lanes}, {}, {} measured",
             step.index + 1,
             step.label,
             step.load.sessions,
             step.lanes,
+            warmup_words(step.warmup),
             step.duration
         )?;
         if let (Some(rate), Some(arrival)) = (step.load.rate_operations_per_s, &step.load.arrival) {
