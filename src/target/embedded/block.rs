@@ -190,9 +190,9 @@ impl BlockShape {
 }
 
 fn fill_with_text(bytes: &mut [u8]) {
-    for chunk in bytes.chunks_mut(8) {
-        chunk.copy_from_slice(&b"PLIMSOLL"[..chunk.len()]);
-    }
+    let (words, tail) = bytes.as_chunks_mut::<8>();
+    words.fill(*b"PLIMSOLL");
+    tail.copy_from_slice(&b"PLIMSOLL"[..tail.len()]);
 }
 
 fn checksum(block: &[u8]) -> u64 {

@@ -136,10 +136,11 @@ fn serve<E: Errand>(
     let arena = Arc::new(arena);
     let mut queue =
         Queue::new(io_engine, files, Arc::clone(&arena), BUFFERS as u32).map_err(kernel("make a request queue"))?;
-    // SAFETY (of every use): a buffer is borrowed only by this thread and only while no request names it: before its
-    // request is queued, or after that request has finished.
-    let borrow =
-        |buffer: usize, bytes: u32| unsafe { arena.bytes_mut((buffer * E::BUFFER_BYTES) as u64, bytes as usize) };
+    let borrow = |buffer: usize, bytes: u32| {
+        // SAFETY: a buffer is borrowed only by this thread and only while no request names it: before its request is
+        // queued, or after that request has finished.
+        unsafe { arena.bytes_mut((buffer * E::BUFFER_BYTES) as u64, bytes as usize) }
+    };
     let mut idle: Vec<usize> = (0..BUFFERS).collect();
     let mut sent: [Option<(u64, Piece)>; BUFFERS] = [None; BUFFERS];
     let mut done: Vec<Completion> = Vec::new();

@@ -1,6 +1,6 @@
 //! Making a data set: decide first, then write.
 //!
-//! [`plan`] looks and decides without writing anything, so it also serves a dry run. [`carry_out`] writes; until the last
+//! [`plan`] looks and decides without writing anything, so it also serves a dry run. [`carry_out()`] writes; until the last
 //! moment a mark in the directory says that the data are unfinished, and whoever is interrupted or fails removes what was
 //! made.
 
@@ -89,7 +89,7 @@ pub enum Existing {
     OtherData,
 }
 
-/// What [`carry_out`] will do.
+/// What [`carry_out()`] will do.
 #[derive(Debug, Clone)]
 pub struct SetupPlan {
     /// Where.
@@ -116,7 +116,7 @@ impl SetupPlan {
     }
 }
 
-/// What [`carry_out`] did.
+/// What [`carry_out()`] did.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SetupReport {
     /// Bytes of blocks and of redo log files written.
