@@ -55,7 +55,7 @@ impl ByteProgress {
     pub(super) fn new(what: &'static str, loudness: Loudness) -> Self {
         let place = Place::new(loudness);
         if let Place::Terminal(bar) = &place {
-            bar.set_style(style("{prefix} {bar:30} {percent:>3} %  {msg}"));
+            bar.set_style(style("{prefix} {wide_bar} {percent:>3} %  {msg}"));
             bar.set_prefix(what);
         }
         let now = Instant::now();
@@ -91,7 +91,7 @@ impl ByteProgress {
     }
 }
 
-/// `410 of 1074 MB, 512 MB/s, 1.30 s left`.
+/// `410 of 1074 MB, 512 MB/s, 2 s left`.
 fn rate_and_rest(done_bytes: u64, total_bytes: u64, elapsed: Duration) -> String {
     let mega = |bytes: f64| bytes / 1e6;
     let amount = format!("{:.0} of {:.0} MB", mega(done_bytes as f64), mega(total_bytes as f64));
@@ -100,7 +100,15 @@ fn rate_and_rest(done_bytes: u64, total_bytes: u64, elapsed: Duration) -> String
         return amount;
     }
     let left_s = total_bytes.saturating_sub(done_bytes) as f64 / bytes_per_s;
-    format!("{amount}, {:.0} MB/s, {} left", mega(bytes_per_s), Nanos::from(Duration::from_secs_f64(left_s)))
+    format!("{amount}, {:.0} MB/s, {}", mega(bytes_per_s), left(Nanos((left_s * 1e9) as u64)))
+}
+
+/// `7 s left`, in whole seconds, the last one begun.
+fn left(time: Nanos) -> String {
+    match time.0.div_ceil(1_000_000_000) {
+        seconds @ 0..60 => format!("{seconds} s left"),
+        seconds => format!("{} left", Nanos::seconds(seconds)),
+    }
 }
 
 /// Progress of a run.
@@ -154,13 +162,11 @@ impl RunProgress {
         match (&self.place, &self.step) {
             (Place::Terminal(bar), Some((number, label, length))) => {
                 let over = interval.offset_ns + interval.duration_ns;
-                let left = Nanos(length.0.saturating_sub(over).saturating_add(self.later.0));
+                let rest = Nanos(length.0.saturating_sub(over).saturating_add(self.later.0));
+                // One line alone need not line up with others, and every column counts.
+                let seen: Vec<_> = interval_line(interval).split_whitespace().map(str::to_owned).collect();
                 bar.tick();
-                bar.set_message(format!(
-                    "{number}/{} {label}, {left} left  {}",
-                    self.steps,
-                    interval_line(interval).trim_start()
-                ));
+                bar.set_message(format!("{number}/{} {label}, {}: {}", self.steps, left(rest), seen.join(" ")));
             }
             (Place::Lines, _) => say::line(interval_line(interval)),
             (Place::Terminal(_) | Place::Nowhere, _) => {}
@@ -198,14 +204,14 @@ mod tests {
 
     #[test]
     fn every_template_can_be_read() {
-        let _ = style("{prefix} {bar:30} {percent:>3} %  {msg}");
+        let _ = style("{prefix} {wide_bar} {percent:>3} %  {msg}");
         let _ = style("{spinner} {wide_msg}");
     }
 
     #[test]
     fn progress_tells_amount_rate_and_rest() {
         let told = rate_and_rest(250_000_000, 1_000_000_000, Duration::from_secs(1));
-        assert_eq!(told, "250 of 1000 MB, 250 MB/s, 3.00 s left");
+        assert_eq!(told, "250 of 1000 MB, 250 MB/s, 3 s left");
         assert_eq!(rate_and_rest(0, 1_000_000, Duration::from_secs(1)), "0 of 1 MB");
         assert_eq!(rate_and_rest(5, 10, Duration::ZERO), "0 of 0 MB");
     }

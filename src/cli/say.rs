@@ -47,5 +47,6 @@ pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
 
 /// Columns of the terminal that data goes to.
 pub(super) fn width() -> usize {
-    comfy_table::Table::new().width().map_or(USUAL_WIDTH, usize::from)
+    // A terminal that has not been given a size says 0.
+    comfy_table::Table::new().width().filter(|width| *width > 0).map_or(USUAL_WIDTH, usize::from)
 }
