@@ -105,6 +105,27 @@ fn ctrl_c_keeps_what_was_measured_and_says_so() {
 }
 
 #[test]
+fn a_second_ctrl_c_does_not_wait_for_anything() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    place.write("slow.sh", "#!/bin/sh\necho heard $1\nexec sleep 30\n");
+    std::fs::set_permissions(place.path("slow.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let words = simulated(&["EXTERNAL_SCRIPT=slow.sh"]);
+    let mut child = place.plimsoll(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = std::time::Instant::now();
+    let mut stderr = wait_for(&mut child, "heard pre");
+    signal(&child, "-INT");
+    let mut line = String::new();
+    while !line.contains("once more to abort at once") {
+        line.clear();
+        assert!(stderr.read_line(&mut line).unwrap() > 0, "the first signal was not answered");
+    }
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "it waited for the script");
+}
+
+#[test]
 fn a_run_that_was_killed_still_has_its_data() {
     let place = Place::new();
     let words = ["slob", "run", "RUN_TIME=60", "--warmup=0s", "--target", "sim:"];

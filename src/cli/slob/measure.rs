@@ -1,6 +1,6 @@
 //! A run from its plan to its report: what `run` and `sweep` have in common.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::load::LoadArgs;
 use super::plan_text;
@@ -119,7 +119,7 @@ struct Recorder<'a> {
 impl Recorder<'_> {
     /// Records the run and returns it with the directory in which it is kept. From here on the target is always closed, so
     /// that nothing has to be recovered.
-    fn record(&mut self, ground: Ground<'_>, opening_notes: Vec<String>) -> Result<(Run, std::path::PathBuf), Failure> {
+    fn record(&mut self, ground: Ground<'_>, opening_notes: Vec<String>) -> Result<(Run, PathBuf), Failure> {
         let begun = self.begin(&ground, opening_notes);
         let (mut run, mut writer) = match begun {
             Ok(begun) => begun,
@@ -302,9 +302,8 @@ fn now() -> Timestamp {
 
 /// The command line, secrets removed, with the program's bare name.
 fn command_line() -> Vec<String> {
-    let mut words = std::env::args();
+    let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
     let program = words.next().unwrap_or_default();
-    let name =
-        Path::new(&program).file_name().map_or_else(|| program.clone(), |name| name.to_string_lossy().into_owned());
-    std::iter::once(name).chain(words.map(|word| without_secrets(&word))).collect()
+    let name = Path::new(&program).file_name().map(|name| name.to_string_lossy().into_owned());
+    name.into_iter().chain(words.map(|word| without_secrets(&word))).collect()
 }
