@@ -202,10 +202,11 @@ impl Recorder<'_> {
             let progress = &self.progress;
             let outcome =
                 run_step(ground.target(), plan, run_started_ns, &devices, self.clock, &stop, &mut |interval| {
-                    progress.interval(interval);
+                    // Kept before it is told: what the user has seen is there even if the next instant kills us.
                     if let Err(error) = writer.append(interval) {
                         unwritten.get_or_insert(error);
                     }
+                    progress.interval(interval);
                 });
             run.steps.pop();
             run.steps.push(outcome.step);
