@@ -1,3 +1,7 @@
 //! The `plimsoll` program: everything it does lives in the library.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    plimsoll::cli::main()
+}

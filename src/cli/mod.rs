@@ -1,1 +1,173 @@
 //! The doors: one file a command; the only place that prints or exits.
+
+mod arguments;
+mod doctor;
+mod exit;
+mod interrupt;
+mod live;
+#[cfg(test)]
+mod reference;
+mod report;
+mod runs;
+mod say;
+mod slob;
+mod table;
+
+use std::error::Error as _;
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Parser, Subcommand};
+
+use crate::config::ConfigError;
+use crate::units::UnitError;
+use arguments::RateError;
+use exit::{Exit, Failure};
+
+const EXAMPLES: &str = "\
+Examples:
+  plimsoll doctor                                       is this machine fit for measuring?
+  plimsoll slob setup -s 8 SCALE=1G                     make data in ./plimsoll-data
+  plimsoll slob sweep -s 8 --threads 1,2,4,8 RUN_TIME=30
+  plimsoll report last --full                           see the last run again
+
+Exit codes: 0 done; 1 done, but a limit was not met or data are not what was written; 2 could not be done; 130 ended
+with Ctrl-C. Data go to standard output, everything else to standard error. NO_COLOR is honoured.";
+
+/// Tells how much database load a platform carries before it sinks, and why it stops there
+#[derive(Debug, Parser)]
+#[command(name = "plimsoll", version, after_long_help = EXAMPLES, after_help = "`--help` shows more, with examples.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Put SLOB's load on a target: many sessions that touch random blocks
+    #[command(subcommand, after_long_help = slob::EXAMPLES)]
+    Slob(slob::Command),
+    /// List, show and remove the runs that are kept
+    #[command(subcommand, after_long_help = runs::EXAMPLES)]
+    Runs(runs::Command),
+    /// Tell what a run found: load line, wait events, histograms, and what was noticed
+    #[command(after_long_help = report::EXAMPLES)]
+    Report(report::Arguments),
+    /// Lay many runs side by side, one row a step
+    #[command(after_long_help = table::EXAMPLES)]
+    Table(table::Arguments),
+    /// Look whether this machine is fit for measuring
+    #[command(after_long_help = doctor::EXAMPLES)]
+    Doctor(doctor::Arguments),
+}
+
+/// The program: reads the command line, carries it out, and says how it ended.
+pub fn main() -> ExitCode {
+    run(std::env::args_os()).into()
+}
+
+fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+    let outcome = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli.command.carry_out(),
+        Err(error) => return refuse(&error),
+    };
+    match outcome {
+        Ok(exit) => exit,
+        Err(Failure::PipeClosed) => Exit::Done,
+        Err(Failure::Told(told)) => {
+            say::error(&told.message);
+            told.hint.iter().for_each(say::hint);
+            told.exit
+        }
+    }
+}
+
+impl Command {
+    fn carry_out(self) -> Result<Exit, Failure> {
+        match self {
+            Self::Slob(command) => command.carry_out(),
+            Self::Runs(command) => command.carry_out(),
+            Self::Report(arguments) => report::carry_out(&arguments),
+            Self::Table(arguments) => table::carry_out(&arguments),
+            Self::Doctor(arguments) => doctor::carry_out(&arguments),
+        }
+    }
+}
+
+/// Tells what is wrong with the command line, or shows the help that was asked for.
+fn refuse(error: &clap::Error) -> Exit {
+    // Our own types say better than clap what is wrong with a value and what to write instead.
+    let source = error.source().filter(|_| error.kind() == ErrorKind::ValueValidation);
+    if let Some(error) = source.and_then(|source| source.downcast_ref::<ConfigError>()) {
+        say::error(error);
+        error.hint().iter().for_each(say::hint);
+    } else if let Some(reason) = source.filter(|source| source.is::<UnitError>() || source.is::<RateError>()) {
+        say::error(format_args!("{}{reason}", flag_of(error)));
+    } else {
+        // Help goes to standard output; if nobody reads it, nothing is lost.
+        let _ = error.print();
+    }
+    if error.use_stderr() { Exit::CouldNot } else { Exit::Done }
+}
+
+/// The flag whose value is wrong, to stand before the reason.
+fn flag_of(error: &clap::Error) -> String {
+    match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(shown)) => {
+            shown.split_whitespace().next().map_or_else(String::new, |flag| format!("{flag}: "))
+        }
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn walk(command: &clap::Command, path: &str, look: &mut impl FnMut(&clap::Command, &str)) {
+        look(command, path);
+        for inner in command.get_subcommands() {
+            walk(inner, &format!("{path} {}", inner.get_name()), look);
+        }
+    }
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_is_described_and_has_examples() {
+        walk(&Cli::command(), "plimsoll", &mut |command, path| {
+            let examples = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+            assert!(command.get_about().is_some(), "{path} is not described");
+            assert!(examples.starts_with("Examples:\n  plimsoll "), "{path} has no examples");
+        });
+    }
+
+    #[test]
+    fn every_argument_is_described() {
+        walk(&Cli::command(), "plimsoll", &mut |command, path| {
+            for argument in command.get_arguments() {
+                assert!(argument.get_help().is_some(), "{path}: {} is not described", argument.get_id());
+            }
+        });
+    }
+
+    #[test]
+    fn every_example_can_be_typed() {
+        walk(&Cli::command(), "plimsoll", &mut |command, path| {
+            let examples = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+            let lines = examples.lines().filter_map(|line| line.strip_prefix("  plimsoll "));
+            for line in lines {
+                let line = line.split("   ").next().unwrap_or(line);
+                let words = std::iter::once("plimsoll").chain(line.split_whitespace());
+                let parsed = Cli::try_parse_from(words);
+                assert!(parsed.is_ok(), "{path}: {line}: {}", parsed.unwrap_err());
+            }
+        });
+    }
+}

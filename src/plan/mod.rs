@@ -1,1 +1,14 @@
 //! What will be done, decided from what was asked and the facts about the target.
+//!
+//! Nothing here touches a file or prints: asked and facts go in, a plan or the reason against it comes out. Whatever can
+//! be found wrong with a run is found here, before anything starts.
+
+pub mod data_set;
+mod error;
+mod names;
+pub mod slob;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+pub use error::PlanError;

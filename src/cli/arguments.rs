@@ -1,0 +1,249 @@
+//! Flags that several commands share, and what they mean together.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+
+use super::exit::Failure;
+use super::live::Loudness;
+use crate::config::{Assignment, ConfigError, Key, MAX_SESSIONS, Setting, SlobParameters, TargetAddress, slob_conf};
+use crate::record::store::Store;
+use crate::target::io::IoEngine;
+
+/// Where load lands.
+#[derive(Debug, Args)]
+pub(super) struct TargetArgs {
+    /// Where the data are: `dir:PATH`
+    #[arg(
+        long,
+        value_name = "ADDRESS",
+        env = "PLIMSOLL_TARGET",
+        hide_env_values = true,
+        default_value = "dir:./plimsoll-data",
+        help_heading = "Target"
+    )]
+    target: TargetAddress,
+}
+
+impl TargetArgs {
+    pub(super) fn address(&self) -> &TargetAddress {
+        &self.target
+    }
+
+    /// The directory, for commands that need data on a disk.
+    pub(super) fn directory(&self) -> Result<&Path, Failure> {
+        match &self.target {
+            TargetAddress::Directory(path) => Ok(path),
+            address @ TargetAddress::Simulated(_) => {
+                let failure = Failure::new(format_args!("`{address}` is simulated and holds no data"));
+                Err(failure.with_hint("name a directory: `--target dir:PATH`".to_owned()))
+            }
+        }
+    }
+}
+
+/// Where runs are kept.
+#[derive(Debug, Args)]
+pub(super) struct RunsArgs {
+    /// Directory in which runs are kept
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "PLIMSOLL_RUNS",
+        hide_env_values = true,
+        default_value = "./plimsoll-runs",
+        help_heading = "Output"
+    )]
+    runs: PathBuf,
+}
+
+impl RunsArgs {
+    pub(super) fn store(&self) -> Store {
+        Store::new(&self.runs)
+    }
+}
+
+/// SLOB's parameters and schemas.
+#[derive(Debug, Args)]
+pub(super) struct ParameterArgs {
+    /// Schemas as a bare number, and parameters as KEY=VALUE; these override the file
+    #[arg(value_name = "N | KEY=VALUE")]
+    words: Vec<Assignment>,
+
+    /// Read parameters from a slob.conf; it is never executed
+    #[arg(short, long, value_name = "FILE", help_heading = "Load")]
+    conf: Option<PathBuf>,
+
+    /// Schemas; the same as a bare number
+    #[arg(
+        short,
+        long,
+        value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_SESSIONS)),
+        help_heading = "Load"
+    )]
+    schemas: Option<u32>,
+}
+
+/// What the parameters came to.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// Settings in rising order of precedence.
+    pub(super) settings: Vec<Setting>,
+    /// Schemas, if a number was given.
+    pub(super) schemas: Option<u32>,
+}
+
+impl ParameterArgs {
+    /// Reads the file, if one is named, and puts the words after it.
+    pub(super) fn read(&self) -> Result<Asked, Failure> {
+        let mut settings = match &self.conf {
+            Some(path) => slob_conf::read(path)?,
+            None => Vec::new(),
+        };
+        let mut schemas = self.schemas.map(|schemas| (schemas, format!("-s {schemas}")));
+        for word in &self.words {
+            match word {
+                Assignment::Set(setting) => settings.push(setting.clone()),
+                Assignment::Schemas(number) => {
+                    if let Some((_, earlier)) = &schemas {
+                        let failure = Failure::new(format_args!(
+                            "the number of schemas is given twice: `{earlier}` and `{number}`"
+                        ));
+                        return Err(failure.with_hint("`-t N` gives threads for each schema".to_owned()));
+                    }
+                    schemas = Some((*number, number.to_string()));
+                }
+            }
+        }
+        Ok(Asked { settings, schemas: schemas.map(|(number, _)| number) })
+    }
+}
+
+impl Asked {
+    /// Adds what a flag of its own says about a parameter.
+    pub(super) fn set(&mut self, key: Key, value: impl fmt::Display) {
+        self.settings.push(Setting::from_command_line(key, value.to_string()));
+    }
+
+    /// All of them, typed and checked.
+    pub(super) fn parameters(&self) -> Result<SlobParameters, ConfigError> {
+        SlobParameters::from_settings(&self.settings)
+    }
+}
+
+/// How progress is shown.
+#[derive(Debug, Args)]
+pub(super) struct ProgressArgs {
+    /// Show no progress
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
+}
+
+impl ProgressArgs {
+    pub(super) fn loudness(&self) -> Loudness {
+        if self.quiet { Loudness::Quiet } else { Loudness::Normal }
+    }
+}
+
+/// How data are told.
+#[derive(Debug, Args)]
+pub(super) struct FormatArgs {
+    /// Write JSON instead of text
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+}
+
+/// Who reads the output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// A person.
+    Person,
+    /// Another program.
+    Program,
+}
+
+impl FormatArgs {
+    pub(super) fn reader(&self) -> Reader {
+        if self.json { Reader::Program } else { Reader::Person }
+    }
+}
+
+/// How requests reach the kernel.
+#[derive(Debug, Args)]
+pub(super) struct IoArgs {
+    /// How requests reach the kernel
+    #[arg(long, value_name = "ENGINE", value_enum, default_value_t, help_heading = "Target")]
+    io_engine: IoChoice,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum IoChoice {
+    /// io_uring where it is allowed, else psync
+    #[default]
+    Auto,
+    /// io_uring
+    IoUring,
+    /// pread and pwrite, one thread for each outstanding request
+    Psync,
+}
+
+impl IoArgs {
+    /// The engine asked for; `None` for the best that works.
+    pub(super) fn engine(&self) -> Option<IoEngine> {
+        match self.io_engine {
+            IoChoice::Auto => None,
+            IoChoice::IoUring => Some(IoEngine::Uring),
+            IoChoice::Psync => Some(IoEngine::Psync),
+        }
+    }
+}
+
+/// Operations per second over all sessions: `5000` or `5000/s`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Rate(pub(super) f64);
+
+impl FromStr for Rate {
+    type Err = RateError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = text.trim().strip_suffix("/s").unwrap_or(text.trim());
+        match number.trim_end().parse::<f64>() {
+            Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(Self(rate)),
+            _ => Err(RateError { text: text.to_owned() }),
+        }
+    }
+}
+
+/// A text that is no rate.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a rate such as `5000` or `2500/s`, more than 0")]
+pub(super) struct RateError {
+    text: String,
+}
+
+/// What follows the flags in the help of a command that takes parameters.
+pub(super) fn with_parameters(examples: &str) -> String {
+    format!(
+        "{examples}\n\nParameters (KEY=VALUE, with their defaults):\n{}\nSizes take K, M, G and T; durations ms, s, m and h. In \
+         a run, a SCALE that is not given is all that was set up. SLOB's connection parameters are accepted and have \
+         no effect here.",
+        crate::config::help_text()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_read_with_and_without_their_unit() {
+        assert_eq!("5000".parse(), Ok(Rate(5_000.0)));
+        assert_eq!("2.5 /s".parse(), Ok(Rate(2.5)));
+        for text in ["", "/s", "0", "-1", "inf", "NaN", "5/m"] {
+            assert!(text.parse::<Rate>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! `plimsoll doctor`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use owo_colors::{OwoColorize, Style};
+use serde_json::json;
+
+use super::arguments::{FormatArgs, Reader, TargetArgs};
+use super::exit::{Exit, Failure};
+use super::say;
+use crate::config::TargetAddress;
+use crate::measure::doctor::{self, Ability, Capabilities, Check, Demand, Status};
+use crate::measure::environment;
+use crate::target::io::{Caching, Durability, IoEngine, StorageFile};
+use crate::units::Bytes;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll doctor
+  plimsoll doctor --target dir:/u01/plimsoll --cache 8G
+  plimsoll doctor --json";
+
+/// Arguments of `plimsoll doctor`.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// Buffer cache that is going to be asked for
+    #[arg(long, value_name = "SIZE", help_heading = "Target")]
+    cache: Option<Bytes>,
+
+    #[command(flatten)]
+    format: FormatArgs,
+}
+
+pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+    let path = match arguments.target.address() {
+        TargetAddress::Directory(path) => Some(path.as_path()),
+        TargetAddress::Simulated(_) => None,
+    };
+    let environment = environment::capture(path);
+    let capabilities = Capabilities {
+        io_uring: match IoEngine::best_available() {
+            (IoEngine::Uring, _) => Ability::Usable,
+            (IoEngine::Psync, reason) => Ability::Refused { reason: reason.unwrap_or_default() },
+        },
+        direct_io: path.map_or(Ability::Untried, try_direct_io),
+        limits: doctor::limits(),
+    };
+    let demand = Demand { cache_bytes: arguments.cache.map(|cache| cache.0), data_bytes: None };
+    let checks = doctor::diagnose(&environment, &capabilities, &demand);
+    match arguments.format.reader() {
+        Reader::Program => say::json(&json!({ "checks": checks, "environment": environment }))?,
+        Reader::Person => write_checks(&checks)?,
+    }
+    let has_problem = checks.iter().any(|check| check.status == Status::Problem);
+    Ok(if has_problem { Exit::NotMet } else { Exit::Done })
+}
+
+fn write_checks(checks: &[Check]) -> Result<(), Failure> {
+    let mut out = anstream::stdout().lock();
+    for Check { topic, status, finding, advice } in checks {
+        let (word, style) = match status {
+            Status::Good => ("good", Style::new().green()),
+            Status::Advice => ("advice", Style::new().yellow()),
+            Status::Problem => ("problem", Style::new().red().bold()),
+        };
+        writeln!(out, "{:<7}  {topic}: {finding}", word.style(style))?;
+        if let Some(advice) = advice {
+            writeln!(out, "{:<7}  -> {advice}", "")?;
+        }
+    }
+    out.flush()?;
+    Ok(())
+}
+
+/// Writes and reads one small file past the page cache, in the directory or its nearest parent that exists.
+fn try_direct_io(path: &Path) -> Ability {
+    let Some(directory) = nearest_directory(path) else { return Ability::Untried };
+    let file = directory.join(format!(".plimsoll-doctor-{}", std::process::id()));
+    let opened = StorageFile::create(&file, Durability::OnSync);
+    let ability = match &opened {
+        Ok(opened) if opened.caching() == Caching::PageCache => {
+            Ability::Refused { reason: "the file system does not know O_DIRECT".to_owned() }
+        }
+        Ok(opened) => match write_and_read(opened) {
+            Ok(()) => Ability::Usable,
+            Err(error) => Ability::Refused { reason: error.to_string() },
+        },
+        // A directory that cannot be written to says nothing about direct I/O.
+        Err(_) => return Ability::Untried,
+    };
+    // Left behind only where removing is refused, and then there is nobody to tell who could do better.
+    let _ = std::fs::remove_file(&file);
+    ability
+}
+
+fn write_and_read(file: &StorageFile) -> std::io::Result<()> {
+    const BLOCK: usize = 4_096;
+    // O_DIRECT wants memory that is aligned as the file is.
+    let mut memory = vec![0; 2 * BLOCK];
+    let begin = memory.as_ptr().align_offset(BLOCK);
+    let block = &mut memory[begin..begin + BLOCK];
+    file.write_all_at(block, 0)?;
+    file.read_exact_at(block, 0)
+}
+
+fn nearest_directory(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    path.ancestors().find(|ancestor| ancestor.is_dir()).map(Path::to_owned)
+}

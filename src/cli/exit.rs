@@ -1,0 +1,124 @@
+//! How a command ends: its exit code, and the words when it could not be done.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+use crate::config::ConfigError;
+use crate::plan::PlanError;
+use crate::record::store::StoreError;
+use crate::target::TargetError;
+
+/// How a command ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Exit {
+    /// All that was asked was done.
+    Done,
+    /// It was done, but a limit was not met, or data are not what was written.
+    NotMet,
+    /// It could not be done.
+    CouldNot,
+    /// A signal of this number ended it; what was measured is kept.
+    Signal(i32),
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(match exit {
+            Exit::Done => 0,
+            Exit::NotMet => 1,
+            Exit::CouldNot => 2,
+            Exit::Signal(number) => exit_code_of_signal(number),
+        })
+    }
+}
+
+/// 128 and the signal's number, as shells count.
+pub(super) fn exit_code_of_signal(number: i32) -> u8 {
+    u8::try_from(128 + number).unwrap_or(u8::MAX)
+}
+
+/// Why a command ended early.
+#[derive(Debug)]
+pub(super) enum Failure {
+    /// To be told to the user.
+    Told(Told),
+    /// Whoever read our output has gone: nobody is left to be told anything.
+    PipeClosed,
+}
+
+/// A message for the user.
+#[derive(Debug)]
+pub(super) struct Told {
+    /// What, where and why.
+    pub(super) message: String,
+    /// What to do next.
+    pub(super) hint: Option<String>,
+    /// What the exit code shall say.
+    pub(super) exit: Exit,
+}
+
+impl Failure {
+    /// Something that could not be done.
+    pub(super) fn new(message: impl fmt::Display) -> Self {
+        Self::Told(Told { message: message.to_string(), hint: None, exit: Exit::CouldNot })
+    }
+
+    /// The same with what to do about it.
+    pub(super) fn with_hint(self, hint: impl Into<Option<String>>) -> Self {
+        match self {
+            Self::Told(told) => Self::Told(Told { hint: hint.into(), ..told }),
+            Self::PipeClosed => self,
+        }
+    }
+
+    /// The same with another exit code.
+    pub(super) fn with_exit(self, exit: Exit) -> Self {
+        match self {
+            Self::Told(told) => Self::Told(Told { exit, ..told }),
+            Self::PipeClosed => self,
+        }
+    }
+}
+
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        Self::new(&error).with_hint(error.hint())
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Self {
+        Self::new(&error).with_hint(error.hint())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::new(&error).with_hint(error.hint())
+    }
+}
+
+impl From<TargetError> for Failure {
+    fn from(error: TargetError) -> Self {
+        let exit = if error.is_data_fault() { Exit::NotMet } else { Exit::CouldNot };
+        Self::new(&error).with_hint(error.hint()).with_exit(exit)
+    }
+}
+
+/// Errors of standard output, the only stream whose errors are looked at.
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::PipeClosed
+        } else {
+            Self::new(format_args!("cannot write to standard output: {error}"))
+        }
+    }
+}
+
+impl From<serde_json::Error> for Failure {
+    fn from(error: serde_json::Error) -> Self {
+        Self::from(io::Error::from(error))
+    }
+}

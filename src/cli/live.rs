@@ -1,0 +1,218 @@
+//! What is shown while something goes on: one status line on a terminal, plain lines elsewhere.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::say;
+use crate::load::StepPlan;
+use crate::record::Interval;
+use crate::report::interval_line;
+use crate::units::{Bytes, Nanos};
+
+/// How often a plain line tells of progress.
+const LINE_EVERY: Duration = Duration::from_secs(2);
+
+/// Whether progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Loudness {
+    /// As fits the stream.
+    Normal,
+    /// Not at all.
+    Quiet,
+}
+
+/// Where progress is shown.
+enum Place {
+    Nowhere,
+    Terminal(ProgressBar),
+    Lines,
+}
+
+impl Place {
+    fn new(loudness: Loudness) -> Self {
+        let bar = ProgressBar::no_length();
+        match loudness {
+            Loudness::Quiet => Self::Nowhere,
+            // The bar knows best what it can be drawn on.
+            Loudness::Normal if bar.is_hidden() => Self::Lines,
+            Loudness::Normal => Self::Terminal(bar),
+        }
+    }
+}
+
+/// Progress of something that is counted in bytes.
+pub(super) struct ByteProgress {
+    what: &'static str,
+    place: Place,
+    begun: Instant,
+    last_line: Mutex<Instant>,
+}
+
+impl ByteProgress {
+    /// `what` is done, in a word or two.
+    pub(super) fn new(what: &'static str, loudness: Loudness) -> Self {
+        let place = Place::new(loudness);
+        if let Place::Terminal(bar) = &place {
+            bar.set_style(style("{prefix} {wide_bar} {percent:>3} %  {msg}"));
+            bar.set_prefix(what);
+        }
+        let now = Instant::now();
+        Self { what, place, begun: now, last_line: Mutex::new(now) }
+    }
+
+    /// Tells how far it is. May be called from any thread.
+    pub(super) fn update(&self, done_bytes: u64, total_bytes: u64) {
+        let told = || rate_and_rest(done_bytes, total_bytes, self.begun.elapsed());
+        match &self.place {
+            Place::Nowhere => {}
+            Place::Terminal(bar) => {
+                bar.set_length(total_bytes);
+                bar.set_position(done_bytes);
+                bar.set_message(told());
+            }
+            Place::Lines => {
+                let mut last_line = self.last_line.lock().unwrap_or_else(PoisonError::into_inner);
+                if last_line.elapsed() >= LINE_EVERY {
+                    *last_line = Instant::now();
+                    let percent = done_bytes as f64 * 100.0 / total_bytes.max(1) as f64;
+                    say::line(format_args!("{} {percent:3.0} %  {}", self.what, told()));
+                }
+            }
+        }
+    }
+
+    /// Leaves nothing behind on the terminal.
+    pub(super) fn end(&self) {
+        if let Place::Terminal(bar) = &self.place {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// `410 of 1074 MB, 512 MB/s, 2 s left`.
+fn rate_and_rest(done_bytes: u64, total_bytes: u64, elapsed: Duration) -> String {
+    let mega = |bytes: f64| bytes / 1e6;
+    let amount = format!("{:.0} of {:.0} MB", mega(done_bytes as f64), mega(total_bytes as f64));
+    let bytes_per_s = done_bytes as f64 / elapsed.as_secs_f64();
+    if done_bytes == 0 || !bytes_per_s.is_finite() {
+        return amount;
+    }
+    let left_s = total_bytes.saturating_sub(done_bytes) as f64 / bytes_per_s;
+    format!("{amount}, {:.0} MB/s, {}", mega(bytes_per_s), left(Nanos((left_s * 1e9) as u64)))
+}
+
+/// `7 s left`, in whole seconds, the last one begun.
+fn left(time: Nanos) -> String {
+    match time.0.div_ceil(1_000_000_000) {
+        seconds @ 0..60 => format!("{seconds} s left"),
+        seconds => format!("{} left", Nanos::seconds(seconds)),
+    }
+}
+
+/// Progress of a run.
+pub(super) struct RunProgress {
+    place: Place,
+    steps: usize,
+    /// Load still to come after the present step.
+    later: Nanos,
+    step: Option<(usize, String, Nanos)>,
+}
+
+impl RunProgress {
+    /// A run of so many steps, and load for `duration` in all.
+    pub(super) fn new(steps: usize, duration: Nanos, loudness: Loudness) -> Self {
+        let place = Place::new(loudness);
+        if let Place::Terminal(bar) = &place {
+            bar.set_style(style("{spinner} {wide_msg}"));
+        }
+        Self { place, steps, later: duration, step: None }
+    }
+
+    /// Redo that was read so far while a killed user's changes are made again.
+    pub(super) fn recovering(&self, redo_bytes: u64) {
+        // Plain lines wait for the note that says what was done: it is there in a moment.
+        if let Place::Terminal(bar) = &self.place {
+            bar.set_message(format!("recovering: {} of redo read", Bytes(redo_bytes)));
+        }
+    }
+
+    /// A step begins.
+    pub(super) fn begin_step(&mut self, plan: &StepPlan) {
+        let length = Nanos(plan.warmup.0.saturating_add(plan.duration.0));
+        self.later = Nanos(self.later.0.saturating_sub(length.0));
+        let number = plan.index as usize + 1;
+        match &self.place {
+            Place::Nowhere => {}
+            Place::Terminal(bar) => bar.set_message(format!("step {number} of {}, {}", self.steps, plan.label)),
+            Place::Lines => say::line(format_args!(
+                "step {number} of {}, {}: {}, {} measured",
+                self.steps,
+                plan.label,
+                warmup_words(plan.warmup),
+                plan.duration
+            )),
+        }
+        self.step = Some((number, plan.label.clone(), length));
+    }
+
+    /// A second of it is over.
+    pub(super) fn interval(&self, interval: &Interval) {
+        match (&self.place, &self.step) {
+            (Place::Terminal(bar), Some((number, label, length))) => {
+                let over = interval.offset_ns + interval.duration_ns;
+                let rest = Nanos(length.0.saturating_sub(over).saturating_add(self.later.0));
+                // One line alone need not line up with others, and every column counts.
+                let seen: Vec<_> = interval_line(interval).split_whitespace().map(str::to_owned).collect();
+                bar.tick();
+                bar.set_message(format!("{number}/{} {label}, {}: {}", self.steps, left(rest), seen.join(" ")));
+            }
+            (Place::Lines, _) => say::line(interval_line(interval)),
+            (Place::Terminal(_) | Place::Nowhere, _) => {}
+        }
+    }
+
+    /// Says something that stays while the status line goes on below it.
+    pub(super) fn note(&self, note: &str) {
+        match &self.place {
+            Place::Terminal(bar) => bar.suspend(|| say::note(note)),
+            Place::Lines | Place::Nowhere => say::note(note),
+        }
+    }
+
+    /// Leaves nothing behind on the terminal.
+    pub(super) fn end(&self) {
+        if let Place::Terminal(bar) = &self.place {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// `2.00 s warm-up`, or `no warm-up`.
+pub(super) fn warmup_words(warmup: Nanos) -> String {
+    if warmup == Nanos(0) { "no warm-up".to_owned() } else { format!("{warmup} warm-up") }
+}
+
+fn style(template: &'static str) -> ProgressStyle {
+    ProgressStyle::with_template(template).expect("the templates here are constant, and a test reads them all")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_template_can_be_read() {
+        let _ = style("{prefix} {wide_bar} {percent:>3} %  {msg}");
+        let _ = style("{spinner} {wide_msg}");
+    }
+
+    #[test]
+    fn progress_tells_amount_rate_and_rest() {
+        let told = rate_and_rest(250_000_000, 1_000_000_000, Duration::from_secs(1));
+        assert_eq!(told, "250 of 1000 MB, 250 MB/s, 3 s left");
+        assert_eq!(rate_and_rest(0, 1_000_000, Duration::from_secs(1)), "0 of 1 MB");
+        assert_eq!(rate_and_rest(5, 10, Duration::ZERO), "0 of 0 MB");
+    }
+}

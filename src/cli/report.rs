@@ -1,0 +1,128 @@
+//! `plimsoll report`.
+
+use std::fs::File;
+use std::io::{BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+
+use super::arguments::{FormatArgs, Reader, RunsArgs};
+use super::exit::{Exit, Failure};
+use super::say;
+use crate::analysis::{self, Finding, LatencyTarget, Severity};
+use crate::record::{Run, store};
+use crate::report::{self, Detail};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll report                                 the last run in brief
+  plimsoll report 20261120-103000-slob --full     every wait event, operation type and device
+  plimsoll report last --limit p99.9=20ms         another latency limit for the load line
+  plimsoll report last --csv ./figures            five files for a spreadsheet
+  plimsoll report last --json                     the run document and the findings";
+
+/// Arguments of `plimsoll report`.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// A run: its id, the beginning of its id, its name, its directory, or `last`
+    #[arg(default_value = "last")]
+    run: String,
+
+    /// Also tell every wait event, operation type and device
+    #[arg(long, help_heading = "Output")]
+    full: bool,
+
+    /// Also write the figures as CSV files into this directory
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    csv: Option<PathBuf>,
+
+    /// Latency that the load line must keep, such as `p99=5ms` or `log file sync:p99.9=20ms`
+    #[arg(long, value_name = "[EVENT:]pQ=TIME", help_heading = "Output")]
+    limit: Option<LatencyTarget>,
+
+    #[command(flatten)]
+    format: FormatArgs,
+
+    #[command(flatten)]
+    runs: RunsArgs,
+}
+
+pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+    let run = store::load(&arguments.runs.store().find(&arguments.run)?)?;
+    let findings = findings(&run, arguments.limit.as_ref());
+    if let Some(directory) = &arguments.csv {
+        write_csv(&run, directory)?;
+    }
+    match arguments.format.reader() {
+        Reader::Program => say::json(&json!({ "run": run, "findings": findings_document(&findings) }))?,
+        Reader::Person => {
+            let detail = if arguments.full { Detail::Full } else { Detail::Brief };
+            write_text(&run, &findings, detail)?;
+        }
+    }
+    Ok(exit_for_limit(&run, arguments.limit.as_ref()))
+}
+
+/// What is to be said about a run, judged by `limit` or else by the usual one.
+pub(super) fn findings(run: &Run, limit: Option<&LatencyTarget>) -> Vec<Finding> {
+    analysis::analyse(run, &limit.cloned().unwrap_or_default())
+}
+
+/// Writes the report to standard output.
+pub(super) fn write_text(run: &Run, findings: &[Finding], detail: Detail) -> Result<(), Failure> {
+    let mut out = say::output();
+    report::text(&mut out, run, findings, detail, say::width())?;
+    out.flush()?;
+    Ok(())
+}
+
+/// A limit that was asked for fails the command if no step meets it. Steps in which its event did not happen decide
+/// nothing.
+pub(super) fn exit_for_limit(run: &Run, limit: Option<&LatencyTarget>) -> Exit {
+    let Some(limit) = limit else { return Exit::Done };
+    let mut judged = run.steps.iter().filter_map(|step| limit.is_met(step)).peekable();
+    if judged.peek().is_some() && !judged.any(|met| met) { Exit::NotMet } else { Exit::Done }
+}
+
+fn findings_document(findings: &[Finding]) -> Vec<serde_json::Value> {
+    let severity = |finding: &Finding| match finding.severity() {
+        Severity::Doubt => "doubt",
+        Severity::Answer => "answer",
+        Severity::Note => "note",
+    };
+    findings
+        .iter()
+        .map(|finding| json!({ "severity": severity(finding), "sentence": finding.sentence(), "advice": finding.advice() }))
+        .collect()
+}
+
+fn write_csv(run: &Run, directory: &Path) -> Result<(), Failure> {
+    let cannot = |doing: &str, path: &Path, error: std::io::Error| {
+        Failure::new(format_args!("cannot {doing} `{}`: {error}", path.display()))
+    };
+    std::fs::create_dir_all(directory).map_err(|error| cannot("make directory", directory, error))?;
+    let files = report::csv::FILES.map(|(name, writer)| (directory.join(name), writer));
+    if let Some((path, _)) = files.iter().find(|(path, _)| is_foreign(path)) {
+        let failure =
+            Failure::new(format_args!("`{}` is not overwritten: this program did not make it", path.display()));
+        return Err(failure.with_hint("name another directory: `--csv DIR`".to_owned()));
+    }
+    for (path, write) in files {
+        let file = File::create(&path).map_err(|error| cannot("make", &path, error))?;
+        let mut out = BufWriter::new(file);
+        write(&mut out, run).and_then(|()| out.flush()).map_err(|error| cannot("write", &path, error))?;
+    }
+    say::line(format_args!("wrote {} files into `{}`", report::csv::FILES.len(), directory.display()));
+    Ok(())
+}
+
+/// Whether something is there that does not begin as all of our files do.
+fn is_foreign(path: &Path) -> bool {
+    const BEGINNING: &[u8] = b"run,step,";
+    let mut found = [0; BEGINNING.len()];
+    match File::open(path).and_then(|mut file| file.read_exact(&mut found)) {
+        Ok(()) => found != *BEGINNING,
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+    }
+}

@@ -1,0 +1,226 @@
+//! `plimsoll runs`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use comfy_table::{ContentArrangement, Table, presets};
+use serde_json::json;
+
+use super::arguments::{FormatArgs, Reader, RunsArgs};
+use super::exit::{Exit, Failure};
+use super::say;
+use crate::record::store::{self, Summary};
+use crate::record::{Outcome, Run, Timestamp};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll runs list
+  plimsoll runs show last
+  plimsoll runs rm 20261120-103000-slob --dry-run";
+
+const LIST_EXAMPLES: &str = "\
+Examples:
+  plimsoll runs list
+  plimsoll runs list --runs /u01/plimsoll-runs
+  plimsoll runs list --json";
+
+const SHOW_EXAMPLES: &str = "\
+Examples:
+  plimsoll runs show last               what was asked, where it ran, how each step ended
+  plimsoll runs show last --json        the run document, as it is kept in run.json";
+
+const REMOVE_EXAMPLES: &str = "\
+Examples:
+  plimsoll runs rm 20261120-103000-slob
+  plimsoll runs rm last --dry-run                      only say what would go";
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// List the runs in the order in which they were made
+    #[command(visible_alias = "ls", after_long_help = LIST_EXAMPLES)]
+    List(ListArguments),
+    /// Show what was asked in a run, where it ran, and how it ended
+    #[command(after_long_help = SHOW_EXAMPLES)]
+    Show(ShowArguments),
+    /// Remove runs; nothing but runs is ever removed
+    #[command(after_long_help = REMOVE_EXAMPLES)]
+    Rm(RemoveArguments),
+}
+
+/// Arguments of `plimsoll runs list`.
+#[derive(Debug, Args)]
+pub(super) struct ListArguments {
+    #[command(flatten)]
+    format: FormatArgs,
+    #[command(flatten)]
+    runs: RunsArgs,
+}
+
+/// Arguments of `plimsoll runs show`.
+#[derive(Debug, Args)]
+pub(super) struct ShowArguments {
+    /// A run: its id, the beginning of its id, its name, its directory, or `last`
+    #[arg(default_value = "last")]
+    run: String,
+    #[command(flatten)]
+    format: FormatArgs,
+    #[command(flatten)]
+    runs: RunsArgs,
+}
+
+/// Arguments of `plimsoll runs rm`.
+#[derive(Debug, Args)]
+pub(super) struct RemoveArguments {
+    /// Runs: id, beginning of an id, name, directory, or `last`
+    #[arg(value_name = "RUN", required = true)]
+    names: Vec<String>,
+    /// Only say what would be removed
+    #[arg(long)]
+    dry_run: bool,
+    #[command(flatten)]
+    runs: RunsArgs,
+}
+
+impl Command {
+    pub(super) fn carry_out(self) -> Result<Exit, Failure> {
+        match self {
+            Self::List(arguments) => list(&arguments),
+            Self::Show(arguments) => show(&arguments),
+            Self::Rm(arguments) => remove(&arguments),
+        }
+    }
+}
+
+fn list(arguments: &ListArguments) -> Result<Exit, Failure> {
+    let store = arguments.runs.store();
+    let (runs, problems) = store.list();
+    match arguments.format.reader() {
+        Reader::Program => say::json(&runs.iter().map(document).collect::<Vec<_>>())?,
+        Reader::Person if runs.is_empty() => say::note(format_args!("no runs in `{}`", store.path().display())),
+        Reader::Person => {
+            let mut table = Table::new();
+            table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+            table.set_header(["id", "name", "made", "outcome", "steps", "target"]);
+            for run in &runs {
+                let (made, steps) = (instant(run.started_at), run.steps.to_string());
+                table.add_row([&run.id, &run.name, &made, outcome_word(&run.outcome), &steps, &run.target]);
+            }
+            table.column_iter_mut().for_each(|column| {
+                column.set_padding((0, 2));
+            });
+            let mut out = say::output();
+            writeln!(out, "{}", table.trim_fmt())?;
+            out.flush()?;
+        }
+    }
+    for problem in &problems {
+        say::note(problem);
+    }
+    Ok(Exit::Done)
+}
+
+fn document(run: &Summary) -> serde_json::Value {
+    json!({
+        "id": run.id,
+        "name": run.name,
+        "workload": run.workload,
+        "started_at": run.started_at,
+        "outcome": run.outcome,
+        "steps": run.steps,
+        "target": run.target,
+        "path": run.path,
+    })
+}
+
+fn show(arguments: &ShowArguments) -> Result<Exit, Failure> {
+    let path = arguments.runs.store().find(&arguments.run)?;
+    let run = store::load(&path)?;
+    match arguments.format.reader() {
+        Reader::Program => say::json(&run)?,
+        Reader::Person => {
+            let mut out = say::output();
+            write_run(&mut out, &run, &path)?;
+            out.flush()?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn write_run(out: &mut impl Write, run: &Run, path: &Path) -> std::io::Result<()> {
+    let ended = run.ended_at.map_or_else(|| "not known".to_owned(), instant);
+    let pairs = |map: &std::collections::BTreeMap<String, String>| {
+        map.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
+    };
+    let facts = [
+        ("id", run.id.clone()),
+        ("name", run.name.clone()),
+        ("kept in", path.display().to_string()),
+        ("made by", format!("{} {}", run.tool.name, run.tool.version)),
+        ("command", run.command.join(" ")),
+        ("began", instant(run.started_at)),
+        ("ended", ended),
+        ("outcome", outcome_sentence(&run.outcome)),
+        ("target", run.target.address.clone()),
+        ("seed", run.seed.to_string()),
+        ("tags", pairs(&run.tags)),
+        ("parameters", pairs(&run.parameters)),
+    ];
+    for (name, value) in facts.iter().filter(|(_, value)| !value.is_empty()) {
+        writeln!(out, "{name:<11} {value}")?;
+    }
+    for note in &run.notes {
+        writeln!(out, "{:<11} {note}", "note")?;
+    }
+    for step in &run.steps {
+        let own = pairs(&step.parameters);
+        let sessions = if step.load.sessions == 1 { "session" } else { "sessions" };
+        writeln!(
+            out,
+            "{:<11} {}: {} {sessions}, {}{}{own}",
+            "step",
+            step.label,
+            step.load.sessions,
+            outcome_sentence(&step.outcome),
+            if own.is_empty() { "" } else { ", " },
+        )?;
+    }
+    Ok(())
+}
+
+fn remove(arguments: &RemoveArguments) -> Result<Exit, Failure> {
+    let store = arguments.runs.store();
+    // All are found before the first goes, so that a misspelt name removes nothing.
+    let mut paths: Vec<PathBuf> = arguments.names.iter().map(|name| store.find(name)).collect::<Result<_, _>>()?;
+    paths.sort();
+    paths.dedup();
+    for path in paths {
+        if arguments.dry_run {
+            say::line(format_args!("would remove `{}`", path.display()));
+        } else {
+            store::remove(&path)?;
+            say::line(format_args!("removed `{}`", path.display()));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn outcome_word(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Unfinished => "unfinished",
+        Outcome::Completed => "completed",
+        Outcome::Interrupted => "interrupted",
+        Outcome::Failed { .. } => "failed",
+    }
+}
+
+fn outcome_sentence(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Failed { error } => format!("failed: {error}"),
+        other => outcome_word(other).to_owned(),
+    }
+}
+
+fn instant(Timestamp(instant): Timestamp) -> String {
+    instant.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+}

@@ -1,0 +1,109 @@
+//! What `run` and `sweep` can be told alike.
+
+use clap::{Args, ValueEnum};
+
+use crate::analysis::LatencyTarget;
+use crate::cli::arguments::{FormatArgs, IoArgs, ParameterArgs, ProgressArgs, Rate, RunsArgs, TargetArgs};
+use crate::cli::exit::Failure;
+use crate::cli::slob::fresh_seed;
+use crate::config::{Axes, Key, Tag};
+use crate::load::Pace;
+use crate::plan::slob::Request;
+use crate::units::{Bytes, Nanos};
+use crate::workload::Arrival;
+
+/// How load is put on, and how it is told.
+#[derive(Debug, Args)]
+pub(super) struct LoadArgs {
+    #[command(flatten)]
+    parameters: ParameterArgs,
+
+    /// Load before each measured window; recorded and marked [default: a fifth of RUN_TIME, 10 s at most]
+    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    warmup: Option<Nanos>,
+
+    /// Start operations at this rate over all sessions, whether or not earlier ones are done (open loop)
+    #[arg(long, value_name = "N[/s]", help_heading = "Load")]
+    rate: Option<Rate>,
+
+    /// How the operations of an open loop arrive
+    #[arg(long, value_enum, default_value_t, requires = "rate", help_heading = "Load")]
+    arrival: ArrivalChoice,
+
+    /// Seed of every random choice; the same seed gives the same operations [default: a fresh one, which is told]
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    seed: Option<u64>,
+
+    /// Threads that drive the sessions [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Load")]
+    lanes: Option<u32>,
+
+    #[command(flatten)]
+    pub(super) target: TargetArgs,
+
+    /// Size of the buffer cache
+    #[arg(long, value_name = "SIZE", default_value = "64M", help_heading = "Target")]
+    cache: Bytes,
+
+    #[command(flatten)]
+    pub(super) io: IoArgs,
+
+    /// What varies between runs, such as `vm=d8s`; may be given many times
+    #[arg(long = "tag", value_name = "KEY=VALUE", help_heading = "Output")]
+    tags: Vec<Tag>,
+
+    /// Latency that the load must keep, such as `p99=5ms` or `log file sync:p99.9=20ms`; exit code 1 if no step does
+    #[arg(long, value_name = "[EVENT:]pQ=TIME", help_heading = "Output")]
+    pub(super) limit: Option<LatencyTarget>,
+
+    #[command(flatten)]
+    pub(super) runs: RunsArgs,
+
+    #[command(flatten)]
+    pub(super) format: FormatArgs,
+
+    #[command(flatten)]
+    pub(super) progress: ProgressArgs,
+
+    /// Only say what would be done
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    pub(super) dry_run: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum ArrivalChoice {
+    /// At random, as the calls of many independent users
+    #[default]
+    Poisson,
+    /// At equal gaps
+    Fixed,
+}
+
+impl LoadArgs {
+    /// What is asked for. `threads` is what a flag of its own says about `THREADS_PER_SCHEMA`.
+    pub(super) fn request(&self, threads: Option<u32>, axes: Axes) -> Result<Request, Failure> {
+        let mut asked = self.parameters.read()?;
+        if let Some(threads) = threads {
+            asked.set(Key::ThreadsPerSchema, threads);
+        }
+        let arrival = match self.arrival {
+            ArrivalChoice::Poisson => Arrival::Poisson,
+            ArrivalChoice::Fixed => Arrival::Fixed,
+        };
+        Ok(Request {
+            settings: asked.settings,
+            schemas: asked.schemas,
+            axes,
+            cache: self.cache,
+            warmup: self.warmup,
+            pace: self.rate.map_or(Pace::Closed, |Rate(rate_per_s)| Pace::Open { rate_per_s, arrival }),
+            lanes: self.lanes,
+            seed: self.seed.unwrap_or_else(fresh_seed),
+            tags: self.tags.clone(),
+            processors: std::thread::available_parallelism()
+                .ok()
+                .and_then(|processors| u32::try_from(processors.get()).ok())
+                .unwrap_or(1),
+        })
+    }
+}

@@ -1,0 +1,67 @@
+//! `plimsoll slob`.
+
+mod drop;
+mod info;
+mod load;
+mod measure;
+mod plan_text;
+mod run;
+mod script;
+mod setup;
+mod sweep;
+mod verify;
+
+use clap::Subcommand;
+
+use super::exit::{Exit, Failure};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll slob setup -s 8 SCALE=1G --target dir:/u01/plimsoll
+  plimsoll slob run -s 8 -t 4 RUN_TIME=60 UPDATE_PCT=20 --target dir:/u01/plimsoll
+  plimsoll slob run -c slob.conf 8
+  plimsoll slob sweep -s 8 --threads 1,2,4,8,16,32
+  plimsoll slob verify
+  plimsoll slob drop --dry-run";
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Make the data that load works on
+    #[command(after_long_help = super::arguments::with_parameters(setup::EXAMPLES))]
+    Setup(setup::Arguments),
+    /// Measure one load
+    #[command(after_long_help = super::arguments::with_parameters(run::EXAMPLES))]
+    Run(run::Arguments),
+    /// Measure one load after the other and find the largest that the target carries
+    #[command(after_long_help = super::arguments::with_parameters(sweep::EXAMPLES))]
+    Sweep(sweep::Arguments),
+    /// Read all data and prove that they are whole and that no commit is missing
+    #[command(after_long_help = verify::EXAMPLES)]
+    Verify(verify::Arguments),
+    /// Tell what data are there
+    #[command(after_long_help = info::EXAMPLES)]
+    Info(info::Arguments),
+    /// Remove the data
+    #[command(after_long_help = drop::EXAMPLES)]
+    Drop(drop::Arguments),
+}
+
+impl Command {
+    pub(super) fn carry_out(self) -> Result<Exit, Failure> {
+        match self {
+            Self::Setup(arguments) => setup::carry_out(&arguments),
+            Self::Run(arguments) => run::carry_out(&arguments),
+            Self::Sweep(arguments) => sweep::carry_out(&arguments),
+            Self::Verify(arguments) => verify::carry_out(&arguments),
+            Self::Info(arguments) => info::carry_out(&arguments),
+            Self::Drop(arguments) => drop::carry_out(&arguments),
+        }
+    }
+}
+
+/// A seed that nobody has used before, as far as chance goes.
+fn fresh_seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    // The standard library seeds each of these from the system's randomness. 53 bits survive every reader of JSON.
+    RandomState::new().hash_one(std::process::id()) >> 11
+}

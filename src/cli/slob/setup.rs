@@ -1,0 +1,195 @@
+//! `plimsoll slob setup`.
+
+use std::io::Write;
+use std::path::Path;
+
+use clap::Args;
+use serde_json::json;
+
+use super::fresh_seed;
+use crate::cli::arguments::{FormatArgs, IoArgs, ParameterArgs, ProgressArgs, Reader, TargetArgs};
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::interrupt::Interrupt;
+use crate::cli::live::ByteProgress;
+use crate::cli::say;
+use crate::config::Key;
+use crate::plan::data_set;
+use crate::target::TargetError;
+use crate::target::embedded::Descriptor;
+use crate::target::embedded::setup::{self, Existing, Replace, SetupPlan, SetupReport, SetupRequest};
+use crate::units::{Bytes, Nanos, group_thousands};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll slob setup -s 8 SCALE=1G --target dir:/u01/plimsoll
+  plimsoll slob setup 4 SCALE=10G SCAN_TABLE_SZ=100M --block-size 16K
+  plimsoll slob setup -c slob.conf -s 16 --dry-run
+  plimsoll slob setup -s 1 SCALE=4G --redo-size 1G --redo-files 3 --replace";
+
+/// Arguments of `plimsoll slob setup`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Arguments {
+    #[command(flatten)]
+    parameters: ParameterArgs,
+
+    #[command(flatten)]
+    target: TargetArgs,
+
+    /// Size of a block, from 2K to 32K; the same as BLOCK_SZ [default: 8K]
+    #[arg(long, value_name = "SIZE", help_heading = "Data")]
+    block_size: Option<String>,
+
+    /// Size of each redo log file
+    #[arg(long, value_name = "SIZE", default_value = "64M", help_heading = "Data")]
+    redo_size: Bytes,
+
+    /// Number of redo log files
+    #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Data")]
+    redo_files: u32,
+
+    /// Seed of the placement of rows and of their filling [default: that of the data that are there, else a fresh one]
+    #[arg(long, value_name = "N", help_heading = "Data")]
+    seed: Option<u64>,
+
+    /// Remove data that are there, and make them anew
+    #[arg(long, help_heading = "Data")]
+    replace: bool,
+
+    #[command(flatten)]
+    io: IoArgs,
+
+    #[command(flatten)]
+    format: FormatArgs,
+
+    #[command(flatten)]
+    progress: ProgressArgs,
+
+    /// Only say what would be done
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    dry_run: bool,
+}
+
+pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+    let path = arguments.target.directory()?;
+    let request = request(arguments, path)?;
+    let plan = setup::plan(path, &request)?;
+    plan.notes.iter().for_each(say::note);
+    if arguments.dry_run {
+        let mut out = say::output();
+        write_plan(&mut out, &plan, &request)?;
+        out.flush()?;
+        return Ok(Exit::Done);
+    }
+    let interrupt = Interrupt::listen()?;
+    let progress = ByteProgress::new("setting up", arguments.progress.loudness());
+    let known: Vec<String> = plan.notes.clone();
+    let tell = |now: setup::Progress| progress.update(now.done_bytes, now.total_bytes);
+    let outcome = setup::carry_out(plan, &tell, interrupt.flag());
+    progress.end();
+    let report = outcome.map_err(|error| match (error, interrupt.exit()) {
+        (TargetError::Interrupted, Some(exit)) => {
+            Failure::new("interrupted; everything that was made has been removed").with_exit(exit)
+        }
+        (error, _) => Failure::from(error),
+    })?;
+    report.notes.iter().filter(|note| !known.contains(note)).for_each(say::note);
+    tell_report(arguments, &request, &report, path)?;
+    Ok(Exit::Done)
+}
+
+fn request(arguments: &Arguments, path: &Path) -> Result<SetupRequest, Failure> {
+    let mut asked = arguments.parameters.read()?;
+    if let Some(size) = &arguments.block_size {
+        asked.set(Key::BlockSz, size);
+    }
+    let replace = if arguments.replace { Replace::Replace } else { Replace::Refuse };
+    // The same command given twice finds its own data: only a seed that was asked for can differ from theirs.
+    let seed_there = || Descriptor::load(path).ok().filter(|_| replace == Replace::Refuse).map(|data| data.seed);
+    let request = data_set::Request {
+        schemas: asked.schemas.unwrap_or(1),
+        redo_file: arguments.redo_size,
+        redo_files: arguments.redo_files,
+        seed: arguments.seed.or_else(seed_there).unwrap_or_else(fresh_seed),
+        replace,
+        io_engine: arguments.io.engine(),
+    };
+    Ok(data_set::plan(&asked.parameters()?, &request)?)
+}
+
+fn write_plan(out: &mut impl Write, plan: &SetupPlan, request: &SetupRequest) -> std::io::Result<()> {
+    let there = match plan.existing {
+        Existing::Nothing => "no data",
+        Existing::SameData => "the data asked for",
+        Existing::Unfinished => "an unfinished set-up, which would be removed",
+        Existing::OtherData => "other data, which would be removed",
+    };
+    writeln!(out, "directory  {}", plan.directory.display())?;
+    writeln!(out, "there now  {there}")?;
+    writeln!(out, "data       {}", data_sentence(request))?;
+    writeln!(out, "seed       {}", request.seed)?;
+    writeln!(out, "written by {}", plan.io_engine)?;
+    if !plan.makes_data() {
+        return writeln!(out, "\nNothing would be written.");
+    }
+    writeln!(out, "space      {}, {} of it data", Bytes(plan.total_bytes), Bytes(plan.data_bytes))?;
+    writeln!(out)?;
+    for (name, bytes) in &plan.files {
+        writeln!(out, "{name:<24} {:>10}", Bytes(*bytes))?;
+    }
+    Ok(())
+}
+
+fn data_sentence(request: &SetupRequest) -> String {
+    let schemas = if request.schemas == 1 { "1 schema".to_owned() } else { format!("{} schemas", request.schemas) };
+    let block = u64::from(request.block_bytes);
+    let mut sentence = format!(
+        "{schemas} of {} ({} blocks of {})",
+        Bytes(request.scale_blocks * block),
+        group_thousands(request.scale_blocks as f64),
+        Bytes(block)
+    );
+    if request.scan_blocks > 0 {
+        sentence.push_str(&format!(", each with a scan table of {}", Bytes(request.scan_blocks * block)));
+    }
+    sentence
+}
+
+fn tell_report(
+    arguments: &Arguments,
+    request: &SetupRequest,
+    report: &SetupReport,
+    path: &Path,
+) -> Result<(), Failure> {
+    if arguments.format.reader() == Reader::Program {
+        return say::json(&json!({
+            "directory": path,
+            "created": report.created,
+            "schemas": request.schemas,
+            "scale_blocks": request.scale_blocks,
+            "scan_blocks": request.scan_blocks,
+            "block_bytes": request.block_bytes,
+            "seed": request.seed,
+            "bytes_written": report.bytes_written,
+            "elapsed_ns": report.elapsed_ns,
+            "notes": report.notes,
+        }));
+    }
+    let mut out = say::output();
+    if report.created {
+        let seconds = report.elapsed_ns as f64 / 1e9;
+        writeln!(
+            out,
+            "Set up {} in `{}`: {} in {}, {:.0} MB/s, seed {}.",
+            data_sentence(request),
+            path.display(),
+            Bytes(report.bytes_written),
+            Nanos(report.elapsed_ns),
+            report.bytes_written as f64 / 1e6 / seconds.max(1e-9),
+            request.seed
+        )?;
+    } else {
+        writeln!(out, "`{}` holds {} already; nothing was written.", path.display(), data_sentence(request))?;
+    }
+    out.flush()?;
+    Ok(())
+}

@@ -1,0 +1,37 @@
+//! `plimsoll slob sweep`.
+
+use clap::Args;
+
+use super::load::LoadArgs;
+use super::measure;
+use crate::cli::exit::{Exit, Failure};
+use crate::config::{Axes, ThreadList, Vary};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll slob sweep -s 8 --threads 1,2,4,8,16,32 RUN_TIME=30
+  plimsoll slob sweep -s 8 --threads 1,4,16 --vary WORK_UNIT=4,16,64
+  plimsoll slob sweep -s 8 --vary UPDATE_PCT=0,20,50,100 --dry-run
+  plimsoll slob sweep --threads 1,2,4 --target sim: --limit p99=2ms";
+
+/// Arguments of `plimsoll slob sweep`.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("axes").args(["threads", "vary"]).required(true).multiple(true))]
+pub(in crate::cli) struct Arguments {
+    /// Sessions for each schema, one step each
+    #[arg(short, long, value_name = "N,N,...", help_heading = "Load")]
+    threads: Option<ThreadList>,
+
+    /// Values of one parameter, one step each; several are multiplied
+    #[arg(long, value_name = "KEY=VALUE,VALUE,...", help_heading = "Load")]
+    vary: Vec<Vary>,
+
+    #[command(flatten)]
+    load: LoadArgs,
+}
+
+pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+    let axes = Axes::new(arguments.threads.clone(), arguments.vary.clone())?;
+    let request = arguments.load.request(None, axes)?;
+    measure::carry_out(&arguments.load, &request)
+}

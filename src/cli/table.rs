@@ -1,0 +1,79 @@
+//! `plimsoll table`.
+
+use std::io::Write;
+
+use clap::{Args, ValueEnum};
+
+use super::arguments::RunsArgs;
+use super::exit::{Exit, Failure};
+use super::say;
+use crate::record::{Run, store};
+use crate::report::{self, Format, Style};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll table last                                      the columns of SLOB's awr_info
+  plimsoll table p30x2 p30x4 --style matrix                tags, IOPS and wait histogram
+  plimsoll table last --style matrix --format markdown     for a document
+  plimsoll table last --format csv                         for a spreadsheet";
+
+/// Arguments of `plimsoll table`.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// Runs: id, beginning of an id, name, directory, or `last`
+    #[arg(value_name = "RUN", required = true)]
+    names: Vec<String>,
+
+    /// Which columns
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    style: Columns,
+
+    /// How they are written
+    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
+    format: Writing,
+
+    #[command(flatten)]
+    runs: RunsArgs,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum Columns {
+    /// Those of SLOB's awr_info
+    #[default]
+    Awr,
+    /// Tags, I/O per second, and the histogram of single-block reads
+    Matrix,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum Writing {
+    /// Pipe-delimited, as the readers of each style expect it
+    #[default]
+    Text,
+    /// A Markdown table
+    Markdown,
+    /// Comma-separated, numbers unrounded
+    Csv,
+    /// A list of objects, numbers unrounded
+    Json,
+}
+
+pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+    let store = arguments.runs.store();
+    let runs: Vec<Run> =
+        arguments.names.iter().map(|name| store::load(&store.find(name)?)).collect::<Result<_, _>>()?;
+    let style = match arguments.style {
+        Columns::Awr => Style::AwrInfo,
+        Columns::Matrix => Style::Matrix,
+    };
+    let format = match arguments.format {
+        Writing::Text => Format::Text,
+        Writing::Markdown => Format::Markdown,
+        Writing::Csv => Format::Csv,
+        Writing::Json => Format::Json,
+    };
+    let mut out = say::output();
+    report::table(&mut out, &runs, style, format)?;
+    out.flush()?;
+    Ok(Exit::Done)
+}

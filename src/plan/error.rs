@@ -1,0 +1,79 @@
+//! Why what was asked cannot be done on this target.
+
+use crate::config::{ConfigError, Origin};
+
+/// Why no plan can be made. Nothing has been started or written.
+#[derive(Debug, thiserror::Error)]
+pub enum PlanError {
+    /// The parameters do not go together, or not with the data set.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Schemas that are not there.
+    #[error("{asked} schemas are asked for, but the data set has {set_up}")]
+    TooManySchemas {
+        /// Schemas asked for.
+        asked: u32,
+        /// Schemas set up.
+        set_up: u32,
+    },
+    /// Keys that are not there.
+    #[error("`SCALE={value}` ({origin}) is {asked} blocks for each schema, but the data set has {set_up}")]
+    ScaleTooLarge {
+        /// The value as it was given.
+        value: String,
+        /// Where it came from.
+        origin: Origin,
+        /// Its meaning in blocks of the data set.
+        asked: u64,
+        /// Blocks of each schema.
+        set_up: u64,
+    },
+    /// A size that does not hold one block.
+    #[error("`SCALE={value}` ({origin}) is less than one block of {block_bytes} bytes")]
+    EmptyScale {
+        /// The value as it was given.
+        value: String,
+        /// Where it came from.
+        origin: Origin,
+        /// Size of a block.
+        block_bytes: u64,
+    },
+    /// Scans of a table that was not set up.
+    #[error("`SCAN_PCT={scan_pct}` ({origin}) asks for scans, but the data set has no scan table")]
+    NoScanTable {
+        /// The percentage asked for.
+        scan_pct: u8,
+        /// Where it came from.
+        origin: Origin,
+    },
+    /// One thing is called two names.
+    #[error("the tag `{key}` is given twice")]
+    TagTwice {
+        /// Key of the tag.
+        key: String,
+    },
+}
+
+impl PlanError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Config(error) => return error.hint(),
+            Self::TooManySchemas { set_up, .. } => format!(
+                "use `-s {set_up}` or fewer, or set up more: `plimsoll slob setup -s N --replace` makes the data anew"
+            ),
+            Self::ScaleTooLarge { set_up, .. } => format!(
+                "leave SCALE out to use all {set_up} blocks, or set up more: `plimsoll slob setup --replace` makes the \
+                 data anew"
+            ),
+            Self::EmptyScale { .. } => "write a number of blocks, or a size such as `80M`".to_owned(),
+            Self::NoScanTable { .. } => {
+                "write `SCAN_PCT=0`, or set up with `SCAN_TABLE_SZ`: `plimsoll slob setup --replace` makes the data \
+                 anew"
+                    .to_owned()
+            }
+            Self::TagTwice { .. } => "give each tag once".to_owned(),
+        };
+        Some(hint)
+    }
+}

@@ -1,0 +1,275 @@
+//! The plan of a run with SLOB's load: every step decided and checked before the first one starts.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use super::PlanError;
+use super::names::{Numbers, run_name, step_label};
+use super::steps;
+use crate::config::{Axes, Key, Origin, Setting, SlobParameters, Tag};
+use crate::load::{Pace, StepPlan};
+use crate::target::embedded::{Descriptor, Filling};
+use crate::units::{Bytes, Nanos};
+
+/// What was asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Parameters in rising order of precedence.
+    pub settings: Vec<Setting>,
+    /// Schemas to load; all that are set up unless told.
+    pub schemas: Option<u32>,
+    /// What varies from step to step.
+    pub axes: Axes,
+    /// Size of the buffer cache.
+    pub cache: Bytes,
+    /// Load before each measured window; see [`Request::default_warmup`].
+    pub warmup: Option<Nanos>,
+    /// How operations follow each other.
+    pub pace: Pace,
+    /// Threads that drive sessions; by default one for each processor, and never more than sessions.
+    pub lanes: Option<u32>,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// What the user calls the things that vary between runs.
+    pub tags: Vec<Tag>,
+    /// Processors that this process may use.
+    pub processors: u32,
+}
+
+/// What will be done.
+#[derive(Debug, Clone)]
+pub struct RunPlan {
+    /// Name built from tags and load.
+    pub name: String,
+    /// Tags by key.
+    pub tags: BTreeMap<String, String>,
+    /// Seed of the run; each step draws from one of its own.
+    pub seed: u64,
+    /// Parameters that all steps have in common, by their `slob.conf` names. Those of the data set are as it was set up.
+    pub parameters: BTreeMap<String, String>,
+    /// The steps in the order in which they run.
+    pub steps: Vec<StepPlan>,
+    /// Size of the buffer cache.
+    pub cache: Bytes,
+    /// Program to call around the run, and where its name came from.
+    pub script: Option<(PathBuf, Origin)>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+/// What is known about the data that operations choose from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Facts {
+    /// Schemas that are there.
+    pub schemas: u32,
+    /// Blocks of each.
+    pub scale_blocks: u64,
+    /// Blocks of each schema's scan table.
+    pub scan_blocks: u64,
+    /// Size of a block.
+    pub block_bytes: u32,
+    /// How rows were filled.
+    pub filling: Filling,
+}
+
+impl From<&Descriptor> for Facts {
+    fn from(data: &Descriptor) -> Self {
+        let &Descriptor { schemas, scale_blocks, scan_blocks, block_bytes, filling, .. } = data;
+        Self { schemas, scale_blocks, scan_blocks, block_bytes, filling }
+    }
+}
+
+impl Facts {
+    /// Facts about a target without data, where everything is as large as it is asked to be.
+    ///
+    /// # Errors
+    /// If the parameters are not in order.
+    pub fn as_asked(request: &Request) -> Result<Self, PlanError> {
+        const BLOCK_BYTES: u32 = 8 << 10;
+        let parameters = SlobParameters::from_settings(&request.settings)?;
+        Ok(Self {
+            schemas: request.schemas.unwrap_or(1),
+            scale_blocks: parameters.scale.blocks(u64::from(BLOCK_BYTES)).max(1),
+            scan_blocks: parameters.scan_table.blocks(u64::from(BLOCK_BYTES)),
+            block_bytes: BLOCK_BYTES,
+            filling: Filling::Incompressible,
+        })
+    }
+}
+
+impl Request {
+    /// A fifth of the measured window, 10 s at most.
+    pub fn default_warmup(window: Nanos) -> Nanos {
+        Nanos(window.0 / 5).min(Nanos::seconds(10))
+    }
+}
+
+impl RunPlan {
+    /// Sessions of the largest step.
+    pub fn most_sessions(&self) -> u32 {
+        self.steps.iter().map(|step| step.load.sessions).max().unwrap_or(0)
+    }
+
+    /// How long load will run, warm-up included, if nothing ends it before.
+    pub fn duration(&self) -> Nanos {
+        Nanos(self.steps.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).fold(0, u64::saturating_add))
+    }
+}
+
+/// Plans a run on the data that `data` describes.
+///
+/// # Errors
+/// The first thing that cannot be done, in whichever step it is.
+pub fn plan(request: &Request, data: &Facts) -> Result<RunPlan, PlanError> {
+    let tags = tags_by_key(&request.tags)?;
+    let schemas = request.schemas.unwrap_or(data.schemas);
+    if schemas > data.schemas {
+        return Err(PlanError::TooManySchemas { asked: schemas, set_up: data.schemas });
+    }
+    let points: Vec<Point> = request
+        .axes
+        .points()
+        .into_iter()
+        .map(|varied| {
+            let parameters = in_force(request, &varied, data)?;
+            Ok(Point { map: parameters.to_map(), parameters, varied })
+        })
+        .collect::<Result<_, PlanError>>()?;
+    let common = in_common(points.iter().map(|point| &point.map));
+    let mut numbers = Vec::with_capacity(points.len());
+    let mut plans = Vec::with_capacity(points.len());
+    let mut notes = Vec::new();
+    for (index, point) in (0..).zip(&points) {
+        let step = Numbers {
+            schemas,
+            threads: point.parameters.threads_per_schema,
+            work_unit: point.parameters.work_unit,
+            rate_per_s: steps::rate_per_s(request.pace),
+        };
+        let mut own = point.map.clone();
+        own.retain(|name, _| !common.contains_key(name));
+        plans.push(StepPlan {
+            label: step_label(&step, &point.varied_in_label()),
+            parameters: own,
+            ..steps::step(request, &point.parameters, schemas, index)?
+        });
+        numbers.push(step);
+        for note in point.parameters.notes() {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+    }
+    notes.extend(notes_on_data(&points, data));
+    let script = points.first().and_then(|point| {
+        let path = point.parameters.external_script.clone()?;
+        Some((path, point.parameters.origin(Key::ExternalScript)))
+    });
+    Ok(RunPlan {
+        name: run_name(&request.tags, &numbers),
+        tags,
+        seed: request.seed,
+        parameters: common,
+        steps: plans,
+        cache: request.cache,
+        script,
+        notes,
+    })
+}
+
+/// One step's parameters.
+struct Point {
+    varied: Vec<Setting>,
+    parameters: SlobParameters,
+    map: BTreeMap<String, String>,
+}
+
+impl Point {
+    /// Threads have a place of their own in every label.
+    fn varied_in_label(&self) -> Vec<(Key, &str)> {
+        let shown = self.varied.iter().filter(|setting| setting.key != Key::ThreadsPerSchema);
+        shown.map(|setting| (setting.key, setting.value.as_str())).collect()
+    }
+}
+
+/// The parameters of one step, with those of the data set as it was set up.
+fn in_force(request: &Request, varied: &[Setting], data: &Facts) -> Result<SlobParameters, PlanError> {
+    let mut settings = [request.settings.as_slice(), varied].concat();
+    let asked = SlobParameters::from_settings(&settings)?;
+    let block_bytes = u64::from(data.block_bytes);
+    if asked.scan_pct > 0 && data.scan_blocks == 0 {
+        return Err(PlanError::NoScanTable { scan_pct: asked.scan_pct, origin: asked.origin(Key::ScanPct) });
+    }
+    let scale_blocks = if asked.was_set(Key::Scale) {
+        let (blocks, origin) = (asked.scale.blocks(block_bytes), asked.origin(Key::Scale));
+        let value = || asked.to_map().remove(Key::Scale.name()).unwrap_or_default();
+        if blocks == 0 {
+            return Err(PlanError::EmptyScale { value: value(), origin, block_bytes });
+        }
+        if blocks > data.scale_blocks {
+            return Err(PlanError::ScaleTooLarge { value: value(), origin, asked: blocks, set_up: data.scale_blocks });
+        }
+        blocks
+    } else {
+        data.scale_blocks
+    };
+    let as_set_up = |key, value: String| Setting { key, value, origin: asked.origin(key) };
+    settings.extend([
+        as_set_up(Key::Scale, size_text(scale_blocks, block_bytes)),
+        as_set_up(Key::ScanTableSz, size_text(data.scan_blocks, block_bytes)),
+        as_set_up(Key::BlockSz, size_text(1, block_bytes)),
+        as_set_up(Key::ObfuscateColumns, filling_text(data.filling).to_owned()),
+    ]);
+    let parameters = SlobParameters::from_settings(&settings)?;
+    parameters.check_against(scale_blocks, block_bytes)?;
+    Ok(parameters)
+}
+
+/// A number of blocks as a parameter that reads back to it: `1G` rather than 131072 blocks.
+fn size_text(blocks: u64, block_bytes: u64) -> String {
+    let kib = (blocks * block_bytes) >> 10;
+    let unit = [("G", 20), ("M", 10), ("K", 0)].into_iter().find(|(_, shift)| kib.trailing_zeros() >= *shift);
+    match unit {
+        Some((suffix, shift)) if blocks > 0 => format!("{}{suffix}", kib >> shift),
+        _ => "0".to_owned(),
+    }
+}
+
+/// The value of `OBFUSCATE_COLUMNS` that gives this filling.
+fn filling_text(filling: Filling) -> &'static str {
+    match filling {
+        Filling::Incompressible => "TRUE",
+        Filling::Compressible => "FALSE",
+    }
+}
+
+/// What the user may have meant to change, but the data set has decided.
+fn notes_on_data(points: &[Point], data: &Facts) -> Option<String> {
+    let scale_blocks = points.first()?.parameters.scale.blocks(u64::from(data.block_bytes));
+    (scale_blocks < data.scale_blocks).then(|| {
+        format!(
+            "SCALE is smaller than the data set: operations use the first {scale_blocks} of its {} blocks in each \
+             schema",
+            data.scale_blocks
+        )
+    })
+}
+
+fn tags_by_key(tags: &[Tag]) -> Result<BTreeMap<String, String>, PlanError> {
+    let mut by_key = BTreeMap::new();
+    for tag in tags {
+        if by_key.insert(tag.key.clone(), tag.value.clone()).is_some() {
+            return Err(PlanError::TagTwice { key: tag.key.clone() });
+        }
+    }
+    Ok(by_key)
+}
+
+/// The entries that all maps share.
+fn in_common<'a>(mut maps: impl Iterator<Item = &'a BTreeMap<String, String>>) -> BTreeMap<String, String> {
+    let mut common = maps.next().cloned().unwrap_or_default();
+    for map in maps {
+        common.retain(|name, value| map.get(name) == Some(value));
+    }
+    common
+}

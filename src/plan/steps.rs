@@ -1,0 +1,93 @@
+//! From parameters to one step of load.
+
+use std::collections::BTreeMap;
+
+use super::PlanError;
+use super::slob::Request;
+use crate::config::{self, SlobParameters};
+use crate::load::{Pace, StepPlan};
+use crate::record::Load;
+use crate::workload::{self, SlobShape, mix64};
+
+/// Step number `index`, still without the label and the parameters that only the whole run decides. The scale of
+/// `parameters` must be what operations choose from.
+pub(super) fn step(
+    request: &Request,
+    parameters: &SlobParameters,
+    schemas: u32,
+    index: u32,
+) -> Result<StepPlan, PlanError> {
+    let sessions = parameters.sessions(schemas)?;
+    Ok(StepPlan {
+        index,
+        label: String::new(),
+        load: Load {
+            sessions,
+            schemas: Some(schemas),
+            threads_per_schema: Some(parameters.threads_per_schema),
+            rate_operations_per_s: rate_per_s(request.pace),
+            arrival: arrival_name(request.pace),
+        },
+        parameters: BTreeMap::new(),
+        shape: shape(parameters, schemas),
+        seed: seed_of_step(request.seed, index),
+        work_loop: (parameters.work_loop > 0).then_some(parameters.work_loop),
+        warmup: request.warmup.unwrap_or_else(|| Request::default_warmup(parameters.run_time)),
+        duration: parameters.run_time,
+        pace: request.pace,
+        lanes: request.lanes.unwrap_or(request.processors).clamp(1, sessions.max(1)),
+    })
+}
+
+/// Seed of one step. With the run's own seed in all of them, a step would ask again for the blocks that the step before
+/// has just brought into the cache.
+fn seed_of_step(seed: u64, index: u32) -> u64 {
+    if index == 0 { seed } else { mix64(seed ^ mix64(u64::from(index))) }
+}
+
+pub(super) fn rate_per_s(pace: Pace) -> Option<f64> {
+    match pace {
+        Pace::Closed => None,
+        Pace::Open { rate_per_s, .. } => Some(rate_per_s),
+    }
+}
+
+fn arrival_name(pace: Pace) -> Option<String> {
+    let Pace::Open { arrival, .. } = pace else { return None };
+    let arrival = match arrival {
+        workload::Arrival::Poisson => config::Arrival::Poisson,
+        workload::Arrival::Fixed => config::Arrival::Fixed,
+    };
+    Some(arrival.to_string())
+}
+
+fn shape(parameters: &SlobParameters, schemas: u32) -> SlobShape {
+    // Only sizes depend on it, and those of the hot spot are counted in the data set's own blocks.
+    let block_bytes = parameters.block_size.map_or(1, |size| size.0);
+    SlobShape {
+        schemas,
+        threads_per_schema: parameters.threads_per_schema,
+        scale_blocks: parameters.scale.blocks(block_bytes),
+        work_unit: parameters.work_unit,
+        update_pct: parameters.update_pct,
+        scan_pct: parameters.scan_pct,
+        redo_stress: match parameters.redo_stress {
+            config::RedoStress::Lite => workload::RedoStress::Lite,
+            config::RedoStress::Heavy => workload::RedoStress::Heavy,
+        },
+        hot_spot: parameters.hot_spot.map(|hot_spot| {
+            let blocks = hot_spot.blocks(block_bytes);
+            workload::HotSpot {
+                offset_blocks: blocks.start,
+                blocks: blocks.end - blocks.start,
+                frequency: hot_spot.frequency,
+            }
+        }),
+        hot_schema_frequency: parameters.hot_schema_frequency,
+        think: parameters.think.map(|think| workload::Think {
+            frequency: think.frequency,
+            min_ns: think.min.0,
+            max_ns: think.max.0,
+        }),
+    }
+}

@@ -1,0 +1,185 @@
+//! What plans decide, and what they refuse.
+
+use proptest::prelude::*;
+
+use super::PlanError;
+use super::slob::{Facts, Request, RunPlan, plan};
+use crate::config::{Assignment, Axes, Setting, slob_conf};
+use crate::load::Pace;
+use crate::target::embedded::Filling;
+use crate::units::{Bytes, Nanos};
+use crate::workload::Arrival;
+
+const DATA: Facts =
+    Facts { schemas: 8, scale_blocks: 131_072, scan_blocks: 0, block_bytes: 8_192, filling: Filling::Incompressible };
+
+fn settings(words: &str) -> Vec<Setting> {
+    let settings = words.split_whitespace().map(|word| match word.parse().unwrap() {
+        Assignment::Set(setting) => setting,
+        Assignment::Schemas(_) => panic!("{word} is no setting"),
+    });
+    settings.collect()
+}
+
+fn request(words: &str) -> Request {
+    Request {
+        settings: settings(words),
+        schemas: None,
+        axes: Axes::default(),
+        cache: Bytes::mib(64),
+        warmup: None,
+        pace: Pace::Closed,
+        lanes: None,
+        seed: 42,
+        tags: Vec::new(),
+        processors: 4,
+    }
+}
+
+fn sweep(words: &str, threads: &str, varied: &[&str]) -> RunPlan {
+    let varied = varied.iter().map(|text| text.parse().unwrap()).collect();
+    let axes = Axes::new(Some(threads.parse().unwrap()), varied).unwrap();
+    plan(&Request { axes, ..request(words) }, &DATA).unwrap()
+}
+
+fn refusal(request: &Request) -> (String, Option<String>) {
+    let error: PlanError = plan(request, &DATA).unwrap_err();
+    (error.to_string(), error.hint())
+}
+
+#[test]
+fn without_a_number_all_schemas_are_loaded_with_all_their_blocks() {
+    let plan = plan(&request("RUN_TIME=60"), &DATA).unwrap();
+    let step = &plan.steps[0];
+    assert_eq!((step.load.sessions, step.shape.schemas, step.shape.scale_blocks), (8, 8, 131_072));
+    assert_eq!(plan.parameters["SCALE"], "1G");
+    assert_eq!(plan.parameters["BLOCK_SZ"], "8K");
+    assert_eq!(plan.parameters["SCAN_TABLE_SZ"], "0");
+    assert_eq!(plan.name, "s8_t1_wu64");
+}
+
+#[test]
+fn a_smaller_scale_uses_the_first_blocks_and_says_so() {
+    let plan = plan(&request("SCALE=10000"), &DATA).unwrap();
+    assert_eq!(plan.steps[0].shape.scale_blocks, 10_000);
+    assert!(plan.notes.iter().any(|note| note.contains("first 10000 of its 131072 blocks")), "{:?}", plan.notes);
+}
+
+#[test]
+fn what_the_data_set_does_not_have_is_refused() {
+    let (message, hint) = refusal(&request("SCALE=2G"));
+    assert_eq!(message, "`SCALE=2G` (command line) is 262144 blocks for each schema, but the data set has 131072");
+    assert!(hint.unwrap().contains("leave SCALE out"));
+    let (message, _) = refusal(&Request { schemas: Some(9), ..request("") });
+    assert_eq!(message, "9 schemas are asked for, but the data set has 8");
+    let (message, _) = refusal(&request("SCAN_PCT=10"));
+    assert_eq!(message, "`SCAN_PCT=10` (command line) asks for scans, but the data set has no scan table");
+    let (message, _) = refusal(&request("SCALE=4K"));
+    assert_eq!(message, "`SCALE=4K` (command line) is less than one block of 8192 bytes");
+}
+
+#[test]
+fn an_error_names_the_line_of_the_file_it_came_from() {
+    let settings = slob_conf::parse("UPDATE_PCT=10\nSCALE=2G\n", "slob.conf").unwrap();
+    let (message, _) = refusal(&Request { settings, ..request("") });
+    assert!(message.contains("(slob.conf:2)"), "{message}");
+}
+
+#[test]
+fn there_are_no_more_than_4096_sessions() {
+    let (message, hint) = refusal(&request("THREADS_PER_SCHEMA=513"));
+    assert_eq!(message, "8 schemas with 513 threads each are more than 4096 sessions");
+    assert!(hint.is_some());
+    let most = plan(&request("THREADS_PER_SCHEMA=512"), &DATA).unwrap();
+    assert_eq!(most.most_sessions(), 4_096);
+}
+
+#[test]
+fn a_step_that_cannot_be_done_stops_the_sweep_before_it_starts() {
+    let axes = Axes::new(None, vec!["WORK_UNIT=4,65536".parse().unwrap()]).unwrap();
+    let (message, _) = refusal(&Request { axes, ..request("SCALE=10000") });
+    assert!(message.contains("65536"), "{message}");
+}
+
+#[test]
+fn a_sweep_keeps_apart_what_its_steps_share_and_what_they_do_not() {
+    let sweep = sweep("UPDATE_PCT=0 RUN_TIME=10", "1,4", &["WORK_UNIT=4,64"]);
+    let labels: Vec<_> = sweep.steps.iter().map(|step| step.label.as_str()).collect();
+    assert_eq!(labels, ["s8_t1_wu4", "s8_t4_wu4", "s8_t1_wu64", "s8_t4_wu64"]);
+    assert_eq!(sweep.name, "s8_t1-4_wu4-64");
+    assert_eq!(sweep.parameters["UPDATE_PCT"], "0");
+    assert!(!sweep.parameters.contains_key("WORK_UNIT") && !sweep.parameters.contains_key("THREADS_PER_SCHEMA"));
+    assert_eq!(sweep.steps[3].parameters["WORK_UNIT"], "64");
+    assert_eq!((sweep.steps[3].shape.work_unit, sweep.steps[3].load.sessions), (64, 32));
+    assert_eq!(sweep.duration(), Nanos::seconds(4 * 12));
+}
+
+#[test]
+fn no_step_repeats_the_operations_of_another() {
+    let sweep = sweep("", "1,2,3,4,5,6,7,8", &[]);
+    let seeds: std::collections::BTreeSet<_> = sweep.steps.iter().map(|step| step.seed).collect();
+    assert_eq!(seeds.len(), 8);
+    assert_eq!((sweep.seed, sweep.steps[0].seed), (42, 42), "a run and the first step of a sweep do the same");
+}
+
+#[test]
+fn warmup_is_a_fifth_of_the_window_and_ten_seconds_at_most() {
+    for (run_time, warmup) in [("5", Nanos::seconds(1)), ("60", Nanos::seconds(10)), ("300", Nanos::seconds(10))] {
+        assert_eq!(plan(&request(&format!("RUN_TIME={run_time}")), &DATA).unwrap().steps[0].warmup, warmup);
+    }
+    let none = Request { warmup: Some(Nanos(0)), ..request("") };
+    assert_eq!(plan(&none, &DATA).unwrap().steps[0].warmup, Nanos(0));
+}
+
+#[test]
+fn an_open_loop_is_recorded_with_its_rate_and_arrivals() {
+    let pace = Pace::Open { rate_per_s: 500.0, arrival: Arrival::Fixed };
+    let plan = plan(&Request { pace, ..request("") }, &DATA).unwrap();
+    let load = &plan.steps[0].load;
+    assert_eq!((load.rate_operations_per_s, load.arrival.as_deref()), (Some(500.0), Some("fixed")));
+    assert_eq!((plan.name.as_str(), plan.steps[0].label.as_str()), ("s8_t1_wu64_r500", "s8_t1_r500"));
+}
+
+#[test]
+fn a_tag_given_twice_is_refused() {
+    let tags = vec!["vm=a".parse().unwrap(), "vm=b".parse().unwrap()];
+    assert_eq!(refusal(&Request { tags, ..request("") }).0, "the tag `vm` is given twice");
+}
+
+#[test]
+fn the_hot_spot_is_counted_in_the_blocks_of_the_data_set() {
+    let data = Facts { block_bytes: 32 << 10, ..DATA };
+    let plan = plan(&request("DO_HOTSPOT=TRUE HOTSPOT_MB=8 HOTSPOT_OFFSET_MB=16"), &data).unwrap();
+    let hot_spot = plan.steps[0].shape.hot_spot.unwrap();
+    assert_eq!((hot_spot.offset_blocks, hot_spot.blocks), (512, 256));
+}
+
+#[test]
+fn a_target_without_data_is_as_large_as_asked() {
+    let asked = Request { schemas: Some(300), ..request("SCALE=4G SCAN_PCT=10") };
+    let facts = Facts::as_asked(&asked).unwrap();
+    let step = plan(&asked, &facts).unwrap().steps.remove(0);
+    assert_eq!((step.load.sessions, step.shape.scale_blocks), (300, 524_288));
+}
+
+proptest! {
+    #[test]
+    fn lanes_are_at_least_one_and_never_more_than_sessions(
+        lanes in proptest::option::of(1u32..10_000), processors in 0u32..300, threads in 1u32..64,
+    ) {
+        let request = Request { lanes, processors, ..request(&format!("THREADS_PER_SCHEMA={threads}")) };
+        let plan = plan(&request, &DATA).unwrap();
+        let step = &plan.steps[0];
+        prop_assert!(step.lanes >= 1 && step.lanes <= step.load.sessions);
+        prop_assert!(step.lanes <= lanes.unwrap_or(processors).max(1));
+    }
+
+    #[test]
+    fn the_recorded_scale_reads_back_to_the_same_blocks(blocks in 64u64..200_000, block_kib in 1u32..6) {
+        let data = Facts { scale_blocks: blocks, block_bytes: 1_024 << block_kib, ..DATA };
+        let plan = plan(&request(""), &data).unwrap();
+        let recorded = settings(&format!("SCALE={}", plan.parameters["SCALE"]));
+        let parameters = crate::config::SlobParameters::from_settings(&recorded).unwrap();
+        prop_assert_eq!(parameters.scale.blocks(u64::from(data.block_bytes)), blocks);
+    }
+}

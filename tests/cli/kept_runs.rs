@@ -1,0 +1,112 @@
+//! Runs that were kept: listing, showing, removing, reporting and tabulating them.
+
+use crate::place::Place;
+
+#[test]
+fn runs_are_listed_in_the_order_in_which_they_were_made() {
+    let place = Place::with_kept_runs();
+    insta::assert_snapshot!(place.done(&["runs", "list"]).told());
+    assert_eq!(place.runs().len(), 4);
+}
+
+#[test]
+fn an_empty_store_is_no_error() {
+    let place = Place::new();
+    let answer = place.done(&["runs", "list"]);
+    assert_eq!((answer.stdout.as_str(), answer.stderr.as_str()), ("", "note: no runs in `./plimsoll-runs`\n"));
+    assert_eq!(place.done(&["runs", "list", "--json"]).json(), serde_json::json!([]));
+}
+
+#[test]
+fn a_run_that_cannot_be_read_is_named_and_the_others_are_listed() {
+    let place = Place::with_kept_runs();
+    place.write("plimsoll-runs/format-1-sweep/run.json", "{");
+    let answer = place.done(&["runs", "list"]);
+    assert!(answer.stdout.contains("format-1-updates") && !answer.stdout.contains("format-1-sweep"), "{answer}");
+    assert!(answer.stderr.starts_with("note: cannot read"), "{answer}");
+}
+
+#[test]
+fn a_run_is_shown_with_what_was_asked() {
+    let place = Place::with_kept_runs();
+    insta::assert_snapshot!(place.done(&["runs", "show", "format-1-interrupted"]).told());
+    let document = place.done(&["runs", "show", "format-1-sweep", "--json"]).json();
+    assert_eq!(document["steps"].as_array().unwrap().len(), 6);
+}
+
+#[test]
+fn only_runs_are_removed_and_only_those_that_were_named() {
+    let place = Place::with_kept_runs();
+    let kept = |place: &Place| place.runs().len();
+    place.done(&["runs", "rm", "format-1-sweep", "--dry-run"]);
+    assert_eq!(kept(&place), 4);
+    let misspelt = place.run(&["runs", "rm", "format-1-sweep", "format-1-swep"]);
+    assert_eq!((misspelt.code, kept(&place)), (Some(2), 4), "{misspelt}");
+    place.write("plimsoll-runs/format-1-imported/thesis.tex", "years of work");
+    let foreign = place.run(&["runs", "rm", "format-1-imported"]);
+    assert_eq!((foreign.code, kept(&place)), (Some(2), 4), "{foreign}");
+    place.done(&["runs", "rm", "format-1-sweep", "format-1-updates", "format-1-sweep"]);
+    assert_eq!(kept(&place), 2);
+}
+
+#[test]
+fn a_run_is_reported_in_brief_and_in_full() {
+    let place = Place::with_kept_runs();
+    let brief = place.done(&["report", "format-1-updates"]).stdout;
+    let full = place.done(&["report", "format-1-updates", "--full"]).stdout;
+    assert!(brief.contains("What was noticed") && !brief.contains("log file parallel write"), "{brief}");
+    assert!(full.contains("log file parallel write"), "{full}");
+    let document = place.done(&["report", "format-1-sweep", "--json"]).json();
+    assert_eq!(document["run"]["id"], "format-1-sweep");
+    assert_eq!(document["findings"][0]["severity"], "answer");
+}
+
+#[test]
+fn a_limit_that_no_step_keeps_is_exit_code_one() {
+    let place = Place::with_kept_runs();
+    let exit = |limit| place.run(&["report", "format-1-sweep", "--limit", limit]).code;
+    assert_eq!(exit("p99=5ms"), Some(0));
+    assert_eq!(exit("p99=10us"), Some(1));
+    assert_eq!(exit("no such event:p99=10us"), Some(0), "an event that did not happen decides nothing");
+}
+
+#[test]
+fn figures_are_written_for_a_spreadsheet_but_not_over_other_files() {
+    let place = Place::with_kept_runs();
+    for _ in 0..2 {
+        place.done(&["report", "format-1-sweep", "--csv", "figures"]);
+    }
+    let steps = std::fs::read_to_string(place.path("figures/steps.csv")).unwrap();
+    assert_eq!(steps.lines().count(), 7);
+    place.write("figures/waits.csv", "my own,data\n");
+    let answer = place.run(&["report", "format-1-updates", "--csv", "figures"]);
+    assert_eq!(answer.code, Some(2));
+    assert!(answer.stderr.contains("`figures/waits.csv` is not overwritten"), "{answer}");
+    assert_eq!(std::fs::read_to_string(place.path("figures/steps.csv")).unwrap(), steps);
+}
+
+#[test]
+fn tables_have_the_style_and_the_format_asked_for() {
+    let place = Place::with_kept_runs();
+    let table = |words: &str| {
+        let arguments: Vec<&str> =
+            ["table", "format-1-sweep", "format-1-updates"].into_iter().chain(words.split_whitespace()).collect();
+        place.done(&arguments).stdout
+    };
+    insta::assert_snapshot!("table_awr", table(""));
+    insta::assert_snapshot!("table_matrix", table("--style matrix"));
+    assert!(table("--format markdown").starts_with("| "));
+    assert_eq!(table("--style matrix --format csv").lines().count(), 1 + 6 + 1);
+    let rows: serde_json::Value = serde_json::from_str(&table("--format json")).unwrap();
+    assert_eq!(rows.as_array().unwrap().len(), 7);
+}
+
+#[test]
+fn the_directory_of_runs_is_taken_from_flag_or_environment() {
+    let place = Place::with_kept_runs();
+    std::fs::rename(place.path("plimsoll-runs"), place.path("elsewhere")).unwrap();
+    assert_eq!(place.run(&["report", "format-1-sweep"]).code, Some(2));
+    place.done(&["report", "format-1-sweep", "--runs", "elsewhere"]);
+    let output = place.plimsoll(&["report", "format-1-sweep"]).env("PLIMSOLL_RUNS", "elsewhere").output().unwrap();
+    assert!(output.status.success());
+}

@@ -1,0 +1,8 @@
+//! The program as its user meets it: help, errors, exit codes, and whole runs on small data.
+
+mod end_to_end;
+mod errors;
+mod help;
+mod kept_runs;
+mod manners;
+mod place;

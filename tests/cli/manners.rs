@@ -1,0 +1,206 @@
+//! Streams, colours, pipes, signals and exit codes. Load lands on the simulated target: no disk is needed.
+
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+
+use crate::place::{Answer, Place};
+
+/// A short run on a simulated device.
+const SIMULATED: [&str; 6] = ["slob", "run", "RUN_TIME=1", "--warmup=0s", "--target", "sim:service=200us,servers=4"];
+
+fn simulated<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    SIMULATED.into_iter().chain(more.iter().copied()).collect()
+}
+
+/// Waits for a line on standard error that holds `text`.
+fn wait_for(child: &mut Child, text: &str) -> BufReader<std::process::ChildStderr> {
+    let mut stderr = BufReader::new(child.stderr.take().expect("standard error is piped"));
+    let mut line = String::new();
+    while stderr.read_line(&mut line).expect("standard error can be read") > 0 {
+        if line.contains(text) {
+            return stderr;
+        }
+        line.clear();
+    }
+    panic!("`{text}` never came");
+}
+
+fn signal(child: &Child, name: &str) {
+    let sent = Command::new("kill").args([name, &child.id().to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()), "the signal cannot be sent");
+}
+
+#[test]
+fn data_go_to_standard_output_and_everything_else_to_standard_error() {
+    let place = Place::new();
+    let answer = place.done(&simulated(&["-s", "2", "--json"]));
+    assert_eq!(answer.json()["outcome"], "completed");
+    assert!(answer.stderr.contains("step 1 of 1, s2_t1: no warm-up, 1.00 s measured"), "{answer}");
+    assert!(answer.stderr.contains(" ops/s "), "{answer}");
+    let quiet = place.done(&simulated(&["--json", "--quiet"]));
+    assert!(!quiet.stderr.contains("step 1"), "{quiet}");
+}
+
+#[test]
+fn the_document_that_is_printed_is_the_one_that_is_kept_and_follows_the_schema() {
+    let place = Place::new();
+    let printed = place.done(&simulated(&["--json", "--tag", "vm=d8s", "--seed", "42"])).json();
+    let id = place.runs().remove(0);
+    let path = place.path("plimsoll-runs").join(id).join("run.json");
+    let kept: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    assert_eq!(printed, kept);
+    let schema = serde_json::to_value(plimsoll::record::schema()).unwrap();
+    assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&printed));
+    assert_eq!((&printed["seed"], &printed["name"]), (&42.into(), &"d8s_s1_t1_wu64".into()));
+    assert_eq!(printed["command"][0], "plimsoll");
+}
+
+#[test]
+fn a_limit_that_is_not_kept_is_exit_code_one() {
+    let place = Place::new();
+    let missed = place.run(&simulated(&["--limit", "p99=50us"]));
+    assert_eq!(missed.code, Some(1), "{missed}");
+    assert!(missed.stderr.contains("no step kept the limit: p99 of `db file sequential read` within 50.0 us"));
+    place.done(&simulated(&["--limit", "p99=900ms"]));
+    place.done(&simulated(&[]));
+}
+
+#[test]
+fn a_sweep_finds_the_planted_knee() {
+    let place = Place::new();
+    let words = "slob sweep --threads 1,4,16 RUN_TIME=1 --warmup 0s --target sim:service=2ms,servers=4 --limit p99=4ms";
+    let answer = place.done(&words.split(' ').collect::<Vec<_>>());
+    assert!(answer.stdout.starts_with("Load line: 4 sessions"), "{answer}");
+    assert!(answer.stderr.contains("step 3 of 3, s1_t16"), "{answer}");
+}
+
+#[test]
+fn a_dry_run_says_everything_and_does_nothing() {
+    let place = Place::new();
+    let words = "slob sweep -s 2 --threads 1,8 --vary WORK_UNIT=4,64 UPDATE_PCT=0 SCALE=1G --seed 7 --lanes 2 --target sim: \
+                 --rate 500/s --arrival fixed --tag vm=d8s --dry-run";
+    let answer = place.done(&words.split_whitespace().collect::<Vec<_>>());
+    insta::assert_snapshot!(answer.told());
+    assert!(!place.path("plimsoll-runs").exists());
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured_and_says_so() {
+    for (name, code) in [("-INT", 130), ("-TERM", 143)] {
+        let place = Place::new();
+        let words = ["slob", "run", "RUN_TIME=60", "--warmup=0s", "--target", "sim:"];
+        let mut child = place.plimsoll(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stderr = wait_for(&mut child, " ops/s ");
+        signal(&child, name);
+        let output = child.wait_with_output().unwrap();
+        let mut rest = String::new();
+        stderr.read_to_string(&mut rest).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{rest}");
+        assert!(rest.contains("note: the run was cut short; what was measured is kept"), "{rest}");
+        assert!(String::from_utf8_lossy(&output.stdout).starts_with("The run was ended early"));
+        let run = place.done(&["runs", "show", "last", "--json"]).json();
+        assert_eq!((&run["outcome"], &run["steps"][0]["outcome"]), (&"interrupted".into(), &"interrupted".into()));
+        assert!(run["steps"][0]["counters"]["operations"].as_u64().unwrap() > 0);
+    }
+}
+
+#[test]
+fn a_second_ctrl_c_does_not_wait_for_anything() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    place.write("slow.sh", "#!/bin/sh\necho heard $1\nexec sleep 30\n");
+    std::fs::set_permissions(place.path("slow.sh"), std::fs::Permissions::from_mode(0o755)).unwrap();
+    let words = simulated(&["EXTERNAL_SCRIPT=slow.sh"]);
+    let mut child = place.plimsoll(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = std::time::Instant::now();
+    let mut stderr = wait_for(&mut child, "heard pre");
+    signal(&child, "-INT");
+    let mut line = String::new();
+    while !line.contains("once more to abort at once") {
+        line.clear();
+        assert!(stderr.read_line(&mut line).unwrap() > 0, "the first signal was not answered");
+    }
+    signal(&child, "-INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(begun.elapsed() < std::time::Duration::from_secs(20), "it waited for the script");
+}
+
+#[test]
+fn a_run_that_was_killed_still_has_its_data() {
+    let place = Place::new();
+    let words = ["slob", "run", "RUN_TIME=60", "--warmup=0s", "--target", "sim:"];
+    let mut child = place.plimsoll(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(wait_for(&mut child, " ops/s "));
+    signal(&child, "-KILL");
+    child.wait().unwrap();
+    let report = place.done(&["report"]).stdout;
+    assert!(report.starts_with("The run has not finished, or its process was killed"), "{report}");
+    assert!(report.contains("its figures are the sum of its intervals"), "{report}");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let place = Place::with_kept_runs();
+    for words in ["runs show format-1-sweep --json", "report format-1-sweep --full", "table format-1-sweep", "--help"] {
+        let arguments: Vec<&str> = words.split(' ').collect();
+        let mut child = place.plimsoll(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let answer = Answer::from(child.wait_with_output().unwrap());
+        assert_eq!((answer.code, answer.stderr.as_str()), (Some(0), ""), "{words}\n{answer}");
+    }
+}
+
+#[test]
+fn colours_are_for_terminals_and_for_those_who_force_them() {
+    let place = Place::new();
+    let colours = |set: &[(&str, &str)]| {
+        let output = place.plimsoll(&["report"]).envs(set.iter().copied()).output().unwrap();
+        String::from_utf8(output.stderr).unwrap().contains('\u{1b}')
+    };
+    assert!(!colours(&[]));
+    assert!(colours(&[("CLICOLOR_FORCE", "1")]));
+    assert!(!colours(&[("NO_COLOR", "1")]));
+}
+
+#[test]
+fn the_doctor_answers_in_words_and_in_json() {
+    let place = Place::new();
+    let told = place.run(&["doctor"]);
+    assert!(matches!(told.code, Some(0 | 1)), "{told}");
+    assert!(told.stdout.lines().any(|line| line.starts_with("good ")), "{told}");
+    let document = place.run(&["doctor", "--json"]).json();
+    assert!(!document["checks"].as_array().unwrap().is_empty());
+    assert_eq!(std::fs::read_dir(place.path("")).unwrap().count(), 0, "the doctor left something behind");
+}
+
+#[test]
+fn the_script_is_called_before_after_and_at_the_end() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let script = |text: &str, mode| {
+        place.write("notify.sh", text);
+        std::fs::set_permissions(place.path("notify.sh"), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let words = simulated(&["EXTERNAL_SCRIPT=notify.sh", "--json"]);
+
+    script("#!/bin/sh\necho \"$1\" >> calls\necho \"heard $1\"\n", 0o755);
+    let answer = place.done(&words);
+    assert_eq!(std::fs::read_to_string(place.path("calls")).unwrap(), "pre\npost\nend\n");
+    assert_eq!(answer.json()["outcome"], "completed", "what the script prints is no data");
+    assert!(answer.stderr.contains("heard post"), "{answer}");
+
+    script("#!/bin/sh\n[ \"$1\" = pre ]\n", 0o755);
+    let failed_later = place.done(&words).json();
+    let notes = failed_later["notes"].to_string();
+    assert!(notes.contains("post failed") && notes.contains("end failed"), "{notes}");
+
+    let kept = place.runs().len();
+    script("#!/bin/sh\nexit 3\n", 0o755);
+    let refused = place.run(&words);
+    assert_eq!((refused.code, place.runs().len()), (Some(2), kept), "{refused}");
+    assert!(refused.stderr.contains("pre failed: exit status: 3"), "{refused}");
+
+    script("", 0o644);
+    let refused = place.run(&words);
+    assert!(refused.stderr.contains("(command line) is not executable"), "{refused}");
+}
