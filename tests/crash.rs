@@ -2,6 +2,8 @@
 //!
 //! `make test` kills it [`KILLS`] times; `make torture` goes on for as long as PLIMSOLL_TORTURE_SECONDS says.
 
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::Path;

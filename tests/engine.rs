@@ -1,5 +1,7 @@
 //! The embedded engine as a whole: what it reads, keeps, changes, and says when its files are damaged.
 
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+
 mod common;
 
 use std::fs::OpenOptions;

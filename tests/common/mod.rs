@@ -1,6 +1,7 @@
 //! Small data sets and steps for the tests of the embedded engine.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
+#![allow(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -101,7 +101,7 @@ pub(super) struct EngineLane<'s> {
     committing: VecDeque<u32>,
     /// Last acknowledged commit of each session.
     acknowledged: Vec<u64>,
-    ledger_bytes: Vec<u64>,
+    ledger_bytes: Vec<u8>,
     completions: Vec<Completion>,
     finished: Vec<Finished>,
 }
@@ -231,9 +231,8 @@ impl<'s> EngineLane<'s> {
             highest = highest.max(*index);
         }
         // The ledger is written before any of them is told.
-        self.ledger_bytes.clear();
-        self.ledger_bytes.extend_from_slice(&self.acknowledged[lowest as usize..=highest as usize]);
-        self.shared.ledger.note(self.seat.first_session + lowest, &self.ledger_bytes)?;
+        let told = &self.acknowledged[lowest as usize..=highest as usize];
+        self.shared.ledger.note(self.seat.first_session + lowest, told, &mut self.ledger_bytes)?;
         for _ in 0..ready {
             let index = self.committing.pop_front().expect("counted just above");
             self.end_wait(index, recorder);

@@ -31,7 +31,7 @@ impl Ledger {
         let path = directory.join(FILE_NAME);
         let file = OpenOptions::new().write(true).create_new(true).open(&path).of_file("create", &path)?;
         let ledger = Self { file, path };
-        ledger.note(0, &vec![0; MAX_SESSIONS as usize])?;
+        ledger.note(0, &vec![0; MAX_SESSIONS as usize], &mut Vec::new())?;
         ledger.file.sync_data().of_file("sync", &ledger.path)
     }
 
@@ -45,13 +45,15 @@ impl Ledger {
         Ok(Self { file, path })
     }
 
-    /// Notes the last acknowledged commits of neighbouring sessions, the first of which is `first`.
+    /// Notes the last acknowledged commits of neighbouring sessions, the first of which is `first`. `bytes` is memory for
+    /// their encoding, so that nothing is allocated here.
     ///
     /// # Errors
     /// The system's error.
-    pub fn note(&self, first: u32, commits: &[u64]) -> Result<(), TargetError> {
-        let bytes: Vec<u8> = commits.iter().flat_map(|word| word.to_le_bytes()).collect();
-        self.file.write_all_at(&bytes, u64::from(first) * 8).of_file("write", &self.path)
+    pub fn note(&self, first: u32, commits: &[u64], bytes: &mut Vec<u8>) -> Result<(), TargetError> {
+        bytes.clear();
+        commits.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
+        self.file.write_all_at(bytes, u64::from(first) * 8).of_file("write", &self.path)
     }
 
     /// The last acknowledged commit of every session.
@@ -79,7 +81,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         Ledger::create(dir.path()).unwrap();
         let ledger = Ledger::open(dir.path()).unwrap();
-        ledger.note(3, &[7, 8]).unwrap();
+        ledger.note(3, &[7, 8], &mut Vec::new()).unwrap();
         let read = ledger.read().unwrap();
         assert_eq!(read[..6], [0, 0, 0, 7, 8, 0]);
         assert_eq!(read.len(), MAX_SESSIONS as usize);

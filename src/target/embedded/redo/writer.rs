@@ -8,7 +8,7 @@ use super::log::Batch;
 use super::{HEADER_BYTES, LogShape, MAX_WRITE_BYTES, Redo, WriteHeader};
 use crate::measure::{Clock, Counter, SharedRecorder, WaitEvent};
 use crate::target::error::{FileContext, TargetError};
-use crate::target::io::{Arena, Direction, Durability, IoEngine, Patience, Queue, Request, StorageFile};
+use crate::target::io::{Arena, Completion, Direction, Durability, IoEngine, Patience, Queue, Request, StorageFile};
 
 /// The log writer's files. Runs on a thread of its own.
 pub(in super::super) struct LogWriter {
@@ -67,84 +67,88 @@ impl LogWriter {
     ) -> Result<(), TargetError> {
         let kernel = |action| move |source| TargetError::Kernel { action, source };
         let arena = Arc::new(Arena::new(MAX_WRITE_BYTES).map_err(kernel("map memory for redo writes"))?);
-        let mut queue = Queue::new(engine, &self.files, Arc::clone(&arena), 1)
+        let queue = Queue::new(engine, &self.files, Arc::clone(&arena), 1)
             .map_err(kernel("set up the log writer's requests"))?;
+        let mut desk = Desk { files: &self.files, redo, queue, arena, done: Vec::with_capacity(1), clock, recorder };
         let mut spare = Vec::with_capacity(redo.buffer_bytes());
         while let Some(Batch { start, bytes }) = redo.next_batch(spare) {
             let mut position = start;
             for payload in bytes.chunks(MAX_WRITE_BYTES - HEADER_BYTES) {
-                self.write(redo, &mut queue, &arena, clock, recorder, position, payload)?;
+                desk.write(position, payload)?;
                 position += payload.len() as u64;
                 redo.advance_durable(position);
                 durable_moved();
             }
-            recorder.with(|recorded| recorded.count(Counter::RedoBytes, bytes.len() as u64));
             spare = bytes;
         }
         Ok(())
     }
+}
 
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "all of it is the state of one loop, kept out of a struct on purpose"
-    )]
-    fn write(
-        &self,
-        redo: &Redo,
-        queue: &mut Queue,
-        arena: &Arena,
-        clock: Clock,
-        recorder: &SharedRecorder,
-        position: u64,
-        payload: &[u8],
-    ) -> Result<(), TargetError> {
-        let shape = redo.shape();
+/// What the log writer needs for one write, kept from one to the next.
+struct Desk<'a> {
+    files: &'a [Arc<StorageFile>],
+    redo: &'a Redo,
+    queue: Queue,
+    arena: Arc<Arena>,
+    done: Vec<Completion>,
+    clock: Clock,
+    recorder: &'a SharedRecorder,
+}
+
+impl Desk<'_> {
+    /// Makes `payload`, whose first byte has redo position `position`, durable.
+    fn write(&mut self, position: u64, payload: &[u8]) -> Result<(), TargetError> {
+        let shape = self.redo.shape();
         let mut header =
             WriteHeader { database: shape.database, payload_bytes: payload.len() as u32, log_number: 0, position };
         let bytes = header.write_bytes(shape.sector_bytes);
-        let slot = redo.place(bytes, position).expect("records are refused before the log files are full");
+        let slot = self.redo.place(bytes, position).expect("records are refused before the log files are full");
         header.log_number = slot.number;
         {
             // SAFETY: the arena is this thread's own, and no request is in flight.
-            let write = unsafe { arena.bytes_mut(0, bytes as usize) };
+            let write = unsafe { self.arena.bytes_mut(0, bytes as usize) };
             write[HEADER_BYTES..HEADER_BYTES + payload.len()].copy_from_slice(payload);
             write[HEADER_BYTES + payload.len()..].fill(0);
             header.seal(write);
         }
-        let file = shape.file_of(slot.number);
-        let failed = |source| TargetError::Request {
+        let request = Request {
+            direction: Direction::Write,
+            file: shape.file_of(slot.number),
+            file_offset: slot.offset,
+            arena_offset: 0,
+            bytes: bytes as u32,
+            token: 0,
+        };
+        let begin = self.clock.now_ns();
+        let written = self.carry_out(request).map_err(|source| TargetError::Request {
             action: "write",
-            path: self.files[file as usize].path().to_owned(),
+            path: self.files[request.file as usize].path().to_owned(),
             offset: slot.offset,
             bytes: bytes as u32,
             source,
-        };
-        let begin = clock.now_ns();
-        queue
-            .push(Request {
-                direction: Direction::Write,
-                file,
-                file_offset: slot.offset,
-                arena_offset: 0,
-                bytes: bytes as u32,
-                token: 0,
-            })
-            .map_err(failed)?;
-        let mut done = Vec::with_capacity(1);
-        while done.is_empty() {
-            queue.wait(Patience::Until(Duration::from_secs(1)), &mut done).map_err(failed)?;
-        }
-        let written = done[0].bytes().map_err(failed)?;
-        if u64::from(written) != bytes {
-            return Err(failed(std::io::ErrorKind::WriteZero.into()));
-        }
-        let took = clock.now_ns() - begin;
-        recorder.with(|recorded| {
+        })?;
+        debug_assert_eq!(u64::from(written), bytes);
+        let took = self.clock.now_ns() - begin;
+        self.recorder.with(|recorded| {
             recorded.wait(WaitEvent::LogFileParallelWrite, took);
+            recorded.count(Counter::RedoBytes, payload.len() as u64);
             recorded.count(Counter::RedoWrites, 1);
             recorded.count(Counter::RedoWriteBytes, bytes);
             recorded.count(Counter::LogSwitches, u64::from(slot.switched));
         });
         Ok(())
+    }
+
+    fn carry_out(&mut self, request: Request) -> std::io::Result<u32> {
+        self.done.clear();
+        self.queue.push(request)?;
+        while self.done.is_empty() {
+            self.queue.wait(Patience::Until(Duration::from_secs(1)), &mut self.done)?;
+        }
+        match self.done[0].bytes()? {
+            written if written == request.bytes => Ok(written),
+            _ => Err(std::io::ErrorKind::WriteZero.into()),
+        }
     }
 }

@@ -188,7 +188,7 @@ fn recovery_that_cannot_be_done_is_told_and_blocks_are_still_read() {
 #[test]
 fn a_commit_that_was_acknowledged_and_is_not_there_is_lost() {
     let dir = set_up();
-    Ledger::open(dir.path()).unwrap().note(4, &[9]).unwrap();
+    Ledger::open(dir.path()).unwrap().note(4, &[9], &mut Vec::new()).unwrap();
     let report = verified(&dir);
     assert!(!report.is_sound());
     assert_eq!(report.lost, [LostCommits { session: 5, acknowledged: 9, found: 0 }]);
