@@ -37,6 +37,15 @@ struct LaneDesk {
     gone: AtomicBool,
 }
 
+/// Says that a lane's thread has gone, also when it panicked: the coordinator must not wait for it.
+struct Leaving<'a>(&'a AtomicBool);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 /// Carries out one step. `run_started_ns` is when the run began on `clock`; `devices` are those whose kernel counters are
 /// read; `on_interval` hears of every interval as it ends.
 pub fn run_step(
@@ -60,9 +69,8 @@ pub fn run_step(
             .map(|(part, desk)| {
                 let (ready, timeline) = (&ready, &timeline);
                 scope.spawn(move || {
-                    let result = run_lane(target, plan, part, clock, ready, timeline, desk);
-                    desk.gone.store(true, Ordering::Release);
-                    result
+                    let _leaving = Leaving(&desk.gone);
+                    run_lane(target, plan, part, clock, ready, timeline, desk)
                 })
             })
             .collect();

@@ -205,10 +205,14 @@ impl<'s> EngineLane<'s> {
         let session = self.seat.first_session + index;
         let made = &self.shared.commits[session as usize];
         let number = made.load(Ordering::Relaxed) + 1;
+        // The wait begins before the log writer is woken: it may take this very processor.
+        let since_ns = self.seat.clock.now_ns();
         match self.shared.redo.append_commit(session, number) {
             Ok(appended) => {
                 made.store(number, Ordering::SeqCst);
-                self.wait(index, Phase::Committing { position: appended.end })
+                let waits = self.wait(index, Phase::Committing { position: appended.end });
+                self.sessions[index as usize].since_ns = since_ns;
+                waits
             }
             Err(refusal) => self.wait(index, Phase::NoLog(refusal)),
         }
