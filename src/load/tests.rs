@@ -107,7 +107,8 @@ fn an_open_loop_keeps_its_rate_and_counts_from_the_due_instant() {
     assert!((1_300..1_700).contains(&done), "{done} operations where about 1500 were due");
     let generator = step.generator.unwrap();
     assert!(generator.due_operations.unwrap().abs_diff(done) < 100);
-    assert_eq!(generator.backlog_operations, Some(0));
+    // At most what fell due in the last moment, while the lane's thread was not running.
+    assert!(generator.backlog_operations.unwrap() < 20, "{:?}", generator.backlog_operations);
 }
 
 #[test]
