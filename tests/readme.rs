@@ -1,0 +1,142 @@
+//! Holds README.md to the program: what it tells a reader to type must exist, and its picture must show its own figures.
+
+#[path = "cli/place.rs"]
+#[allow(dead_code, reason = "a part of it is used here")]
+mod place;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use place::Place;
+
+const README: &str = include_str!("../README.md");
+const MAKEFILE: &str = include_str!("../Makefile");
+const PICTURE: &str = include_str!("../docs/picture.svg");
+
+/// The lines of all fenced blocks of a language.
+fn fenced(language: &str) -> Vec<&'static str> {
+    let mut lines = Vec::new();
+    let mut within = None;
+    for line in README.lines() {
+        match (line.strip_prefix("```"), within) {
+            (Some(opened), None) => within = Some(opened),
+            (Some(_), Some(_)) => within = None,
+            (None, Some(opened)) if opened == language => lines.push(line),
+            (None, _) => {}
+        }
+    }
+    assert!(within.is_none(), "a fenced block is not closed");
+    lines
+}
+
+/// The arguments of each `plimsoll` line in a shell block.
+fn commands() -> Vec<Vec<&'static str>> {
+    let lines = fenced("sh");
+    assert!(!lines.iter().any(|line| line.ends_with('\\')), "the tests here read commands of one line");
+    let commands = lines.iter().filter_map(|line| line.strip_prefix("plimsoll "));
+    commands.map(|arguments| arguments.split_whitespace().collect()).collect()
+}
+
+/// What follows each occurrence of `before` in the README, as far as `belongs` holds.
+fn after(before: &str, belongs: impl Fn(char) -> bool) -> BTreeSet<&'static str> {
+    let ends = README.match_indices(before).map(|(at, found)| &README[at + found.len()..]);
+    ends.map(|rest| rest.split(|letter| !belongs(letter)).next().unwrap_or("")).collect()
+}
+
+/// The words that name a command: those before the first flag, number, name or setting.
+fn command_words<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
+    let words = if matches!(arguments[0], "slob" | "runs") { 2 } else { 1 };
+    arguments[..words].to_vec()
+}
+
+#[test]
+fn every_flag_and_parameter_of_every_command_is_in_that_commands_help() {
+    let place = Place::new();
+    let commands = commands();
+    assert!(commands.len() > 20, "only {} commands were found", commands.len());
+    for arguments in commands {
+        let help = place.done(&[command_words(&arguments), vec!["--help"]].concat()).stdout;
+        let is_word = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+        let known: BTreeSet<&str> = help.split(|letter| !is_word(letter)).collect();
+        for argument in &arguments {
+            let name = argument.split('=').next().unwrap_or(argument);
+            let is_parameter =
+                argument.contains('=') && name.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_');
+            if argument.starts_with('-') || is_parameter {
+                assert!(known.contains(name), "`{name}` of {arguments:?} is not in the help");
+            }
+        }
+    }
+}
+
+/// On the simulated target, which needs no data, a dry run reads every argument and carries nothing out.
+#[test]
+fn every_load_and_set_up_can_be_planned() {
+    let place = Place::new();
+    place.write("slob.conf", "UPDATE_PCT=10\nRUN_TIME=300\nSCALE=80M\nWORK_UNIT=64\n");
+    for mut arguments in commands() {
+        let address = match arguments[..] {
+            ["slob", "run" | "sweep", ..] => "sim:",
+            ["slob", "setup", ..] => "dir:./data",
+            _ => continue,
+        };
+        if let Some(at) = arguments.iter().position(|argument| *argument == "--target") {
+            arguments.drain(at..at + 2);
+        }
+        if !arguments.contains(&"--dry-run") {
+            arguments.push("--dry-run");
+        }
+        place.done(&[arguments, vec!["--target", address]].concat());
+    }
+}
+
+#[test]
+fn every_file_that_is_linked_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let targets = after("](", |letter| letter != ')' && letter != '#');
+    let files: Vec<&str> = targets.into_iter().filter(|target| !target.is_empty() && !target.contains("://")).collect();
+    assert!(files.contains(&"docs/picture.svg"), "{files:?}");
+    for file in files {
+        assert!(root.join(file).is_file(), "README.md links `{file}`, which is not there");
+    }
+}
+
+#[test]
+fn every_make_target_that_is_named_exists() {
+    let in_text = after("`make ", |letter| letter.is_ascii_lowercase() || letter == '-');
+    let in_blocks = fenced("sh").into_iter().filter_map(|line| line.strip_prefix("make "));
+    let named: BTreeSet<&str> = in_text.into_iter().chain(in_blocks).collect();
+    assert!(named.contains("demo") && named.contains("test"), "{named:?}");
+    for target in named {
+        assert!(MAKEFILE.lines().any(|line| line.starts_with(&format!("{target}:"))), "there is no `make {target}`");
+    }
+}
+
+#[test]
+fn every_variable_that_is_named_is_read_by_a_command() {
+    let help = Place::new().done(&["slob", "run", "--help"]).stdout;
+    for name in after("`PLIMSOLL_", |letter| letter.is_ascii_uppercase() || letter == '_') {
+        assert!(help.contains(&format!("[env: PLIMSOLL_{name}]")), "`PLIMSOLL_{name}` is not in the help");
+    }
+}
+
+/// The cells of the row that the demo's output has for `sessions`, from the table whose heading holds `heading`.
+fn demo_row(heading: &str, sessions: u32) -> Vec<&'static str> {
+    let label = format!("s1_t{sessions}");
+    let mut rows = fenced("text").into_iter().skip_while(|line| !(line.starts_with("step") && line.contains(heading)));
+    let row = rows.find(|line| line.split_whitespace().next() == Some(&label));
+    row.unwrap_or_else(|| panic!("the demo's output has no {label} below `{heading}`")).split_whitespace().collect()
+}
+
+#[test]
+fn the_picture_shows_the_figures_of_the_demo() {
+    for sessions in [1, 2, 4, 8, 16, 32] {
+        let rates = demo_row("SLOBops/s", sessions);
+        // Each duration is a number and its unit: label, sessions, mean, p50, p99.
+        let times = demo_row("read mean", sessions);
+        let plural = if sessions == 1 { "" } else { "s" };
+        let title =
+            format!("<title>{sessions} session{plural}: {} reads/s, p99 {} {}</title>", rates[4], times[6], times[7]);
+        assert!(PICTURE.contains(&title), "docs/picture.svg has no {title}");
+    }
+}
