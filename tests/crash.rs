@@ -155,6 +155,6 @@ fn redo_destroyed_in_the_middle_is_an_error_not_an_end() {
     spoil(path, offset + 50);
     let told = plimsoll().args(["slob", "verify", "--quiet", "--target", &target(&data)]).output().unwrap();
     assert_eq!(told.status.code(), Some(1));
-    let error = String::from_utf8_lossy(&told.stderr);
-    assert!(error.contains("redo is damaged in") && error.contains("sound redo follows"), "{error}");
+    let report = String::from_utf8_lossy(&told.stdout);
+    assert!(report.contains("redo is damaged in") && report.contains("sound redo follows"), "{report}");
 }
