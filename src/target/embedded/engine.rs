@@ -15,7 +15,7 @@ use super::lane::EngineLane;
 use super::ledger::Ledger;
 use super::recovery::{self, Recovery, lost_commits};
 use super::redo::{LogWriter, Redo};
-use super::scan::{SCAN_PIECES, SCAN_READ_BYTES};
+use super::scan::{self, SCAN_READ_BYTES};
 use super::shared::{Shared, open_data_files};
 use super::writers::Writers;
 use crate::measure::{Clock, Counter, Recorded};
@@ -90,9 +90,9 @@ impl Engine {
         let (io_engine, notes) = choose_io(options.io_engine, &data_files);
 
         let buffers = frames * shape.bytes() as u64;
-        let pieces = if layout.scan_blocks() > 0 { SCAN_PIECES } else { 0 };
-        let scan_memory: Vec<u64> = (0..pieces).map(|piece| buffers + piece * SCAN_READ_BYTES).collect();
-        let arena = Arena::new((buffers + pieces * SCAN_READ_BYTES) as usize)
+        let scan_memory = if layout.scan_blocks() > 0 { scan::memory_after(buffers) } else { Vec::new() };
+        let arena_bytes = scan_memory.last().map_or(buffers, |last| last + SCAN_READ_BYTES);
+        let arena = Arena::new(arena_bytes as usize)
             .map_err(|source| TargetError::Kernel { action: "map memory for the buffer cache", source })?;
         let arena = Arc::new(arena);
         let cache = Cache::new(frames, shape, Arc::clone(&arena));
