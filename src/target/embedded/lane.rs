@@ -203,13 +203,8 @@ impl<'s> EngineLane<'s> {
     /// Puts a commit record into the log.
     fn commit(&mut self, index: u32) -> Progress {
         let session = self.seat.first_session + index;
-        let made = &self.shared.commits[session as usize];
-        let number = made.load(Ordering::Relaxed) + 1;
-        match self.shared.redo.append_commit(session, number) {
-            Ok(appended) => {
-                made.store(number, Ordering::SeqCst);
-                self.wait(index, Phase::Committing { position: appended.end })
-            }
+        match self.shared.redo.append_commit(session, &self.shared.commits[session as usize]) {
+            Ok(appended) => self.wait(index, Phase::Committing { position: appended.end }),
             Err(refusal) => self.wait(index, Phase::NoLog(refusal)),
         }
     }
