@@ -135,7 +135,7 @@ impl Frame {
             return Candidate::Empty(state);
         }
         if state & USAGE_MASK != 0 {
-            let less = (state & USAGE_MASK).min(USAGE_MAX) - USAGE | state & !USAGE_MASK;
+            let less = ((state & USAGE_MASK).min(USAGE_MAX) - USAGE) | (state & !USAGE_MASK);
             // Losing this race means that somebody uses the frame: as good as it gets.
             let _ = self.state.compare_exchange(state, less, Ordering::Relaxed, Ordering::Relaxed);
             return Candidate::Busy;
