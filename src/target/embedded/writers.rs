@@ -187,10 +187,11 @@ impl Writers {
         if !shared.redo.make_durable(shared.redo.position()) {
             return Ok(());
         }
+        let log_number = shared.redo.log_number_of(start);
         let checkpoint = Checkpoint {
             database: shared.layout.identity(0).database,
             redo_position: start,
-            log_number: shared.redo.log_number_of(start),
+            log_number,
             change_map,
             clean: false,
             commits,
@@ -202,7 +203,7 @@ impl Writers {
         state.sweep = None;
         drop(state);
         shared.background.with(|recorded| recorded.count(Counter::Checkpoints, 1));
-        if shared.redo.release_before(start) {
+        if shared.redo.release_before(log_number) {
             shared.bells.ring(LOG);
         }
         self.checkpointed.notify_all();

@@ -205,14 +205,11 @@ impl Redo {
         holder.expect("logs that hold needed positions are kept").0
     }
 
-    /// Tells that a checkpoint has made everything before `position` unnecessary. Returns whether sessions that were
-    /// refused may try again.
-    pub(in super::super) fn release_before(&self, position: u64) -> bool {
+    /// Tells that recovery would begin with log `number`, so that those before it may be used again. Returns whether
+    /// sessions that were refused may try again.
+    pub(in super::super) fn release_before(&self, number: u64) -> bool {
         let mut state = self.lock();
-        let files = &mut state.files;
-        while files.needed.get(1).is_some_and(|(_, first)| *first <= position) {
-            files.needed.remove(0);
-        }
+        state.files.needed.retain(|(needed, _)| *needed >= number);
         self.update_full(&state)
     }
 
@@ -377,8 +374,8 @@ mod tests {
         };
         assert!(refused, "the writer ran out of room first");
         assert!(redo.used_share() > 0.8);
-        assert!(!redo.release_before(100), "nothing is free before a whole log is unneeded");
-        assert!(redo.release_before(position), "a checkpoint frees the logs");
+        assert!(!redo.release_before(redo.log_number_of(100)), "nothing is free before a whole log is unneeded");
+        assert!(redo.release_before(redo.log_number_of(position)), "a checkpoint frees the logs");
         redo.append_commit(1, &AtomicU64::new(0)).unwrap();
     }
 
@@ -388,6 +385,20 @@ mod tests {
         redo.place(8 << 20, 0).unwrap();
         redo.place(100, 3000).unwrap();
         assert_eq!((redo.log_number_of(2999), redo.log_number_of(3000)), (5, 6));
+    }
+
+    #[test]
+    fn the_log_that_a_checkpoint_names_is_kept_although_the_next_one_begins_at_its_position() {
+        let redo = Redo::new(SHAPE, 0, 5);
+        redo.place(8 << 20, 0).unwrap();
+        let named = redo.log_number_of(3000);
+        redo.place(100, 3000).unwrap();
+        redo.release_before(named);
+        assert_eq!(redo.log_number_of(0), named);
+        for _ in 0..2 {
+            redo.place(8 << 20, 4000);
+        }
+        assert_eq!(redo.place(8 << 20, 5000), None, "its file must not be used again");
     }
 
     #[test]
