@@ -37,6 +37,23 @@ struct LaneDesk {
     gone: AtomicBool,
 }
 
+/// Tells the coordinator that a lane's thread is gone, also when it panicked: then the step ends, rather than going on
+/// with a part of its load.
+struct Leaving<'a> {
+    desk: &'a LaneDesk,
+    timeline: &'a OnceLock<Arc<Timeline>>,
+    clock: Clock,
+}
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        if let Some(timeline) = self.timeline.get().filter(|_| std::thread::panicking()) {
+            timeline.close(self.clock.now_ns());
+        }
+        self.desk.gone.store(true, Ordering::Release);
+    }
+}
+
 /// Carries out one step. `run_started_ns` is when the run began on `clock`; `devices` are those whose kernel counters are
 /// read; `on_interval` hears of every interval as it ends.
 pub fn run_step(
@@ -60,9 +77,8 @@ pub fn run_step(
             .map(|(part, desk)| {
                 let (ready, timeline) = (&ready, &timeline);
                 scope.spawn(move || {
-                    let result = run_lane(target, plan, part, clock, ready, timeline, desk);
-                    desk.gone.store(true, Ordering::Release);
-                    result
+                    let _leaving = Leaving { desk, timeline, clock };
+                    run_lane(target, plan, part, clock, ready, timeline, desk)
                 })
             })
             .collect();
