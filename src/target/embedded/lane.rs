@@ -285,6 +285,8 @@ impl<'s> EngineLane<'s> {
 
     /// Lets a session try again what it waited for, and records the wait if that got it anywhere.
     fn retry(&mut self, index: u32, recorder: &mut LaneRecorder) -> Result<(), TargetError> {
+        // The wait is over now if this try succeeds, whatever the session does with its success.
+        let now = self.seat.clock.now_ns();
         let session = &mut self.sessions[index as usize];
         let (waited, since_ns, touched) = (session.phase, session.since_ns, session.done);
         session.phase = Phase::Idle;
@@ -296,7 +298,6 @@ impl<'s> EngineLane<'s> {
             return Ok(());
         }
         if let Some(event) = waited.event() {
-            let now = self.seat.clock.now_ns();
             recorder.advance(now);
             recorder.wait(event, now.saturating_sub(since_ns));
         }
