@@ -78,7 +78,6 @@ impl LogWriter {
                 redo.advance_durable(position);
                 durable_moved();
             }
-            recorder.with(|recorded| recorded.count(Counter::RedoBytes, bytes.len() as u64));
             spare = bytes;
         }
         Ok(())
@@ -141,6 +140,7 @@ impl LogWriter {
         let took = clock.now_ns() - begin;
         recorder.with(|recorded| {
             recorded.wait(WaitEvent::LogFileParallelWrite, took);
+            recorded.count(Counter::RedoBytes, payload.len() as u64);
             recorded.count(Counter::RedoWrites, 1);
             recorded.count(Counter::RedoWriteBytes, bytes);
             recorded.count(Counter::LogSwitches, u64::from(slot.switched));
