@@ -138,6 +138,7 @@ impl Engine {
         let kernel = |source| TargetError::Kernel { action: "start a writer thread", source };
         let shared = Arc::clone(&self.shared);
         let log = std::thread::Builder::new().name("log writer".into()).spawn(move || {
+            let _guard = StopOnPanic(&shared);
             let bells = || shared.bells.ring(super::bells::LOG);
             let result = log_writer.run(&shared.redo, shared.io_engine, shared.clock, &shared.background, bells);
             if let Err(error) = result {
@@ -148,6 +149,7 @@ impl Engine {
         for number in 0..self.shared.writers.count() {
             let (shared, path) = (Arc::clone(&self.shared), self.directory.path().to_owned());
             let writer = std::thread::Builder::new().name(format!("db writer {number}")).spawn(move || {
+                let _guard = StopOnPanic(&shared);
                 if let Err(error) = DbWriter::new(&shared, &path, number).and_then(DbWriter::run) {
                     shared.fail(error);
                 }
@@ -189,6 +191,18 @@ impl Engine {
         self.shared.redo.close();
         if let Some(writer) = self.log_writer.take() {
             let _ = writer.join();
+        }
+    }
+}
+
+/// Stops the engine when a writer's thread panics: sessions and other writers would wait for it for ever.
+struct StopOnPanic<'s>(&'s Shared);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.redo.fail();
+            self.0.fail(TargetError::Stopped);
         }
     }
 }

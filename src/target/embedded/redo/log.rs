@@ -278,7 +278,7 @@ impl Redo {
     }
 
     /// Tells that the log writer cannot go on.
-    pub(super) fn fail(&self) {
+    pub(in super::super) fn fail(&self) {
         self.lock().failed = true;
         self.durable_moved.notify_all();
     }
