@@ -37,12 +37,20 @@ struct LaneDesk {
     gone: AtomicBool,
 }
 
-/// Says that a lane's thread has gone, also when it panicked: the coordinator must not wait for it.
-struct Leaving<'a>(&'a AtomicBool);
+/// Tells the coordinator that a lane's thread is gone, also when it panicked: then the step ends, rather than going on
+/// with a part of its load.
+struct Leaving<'a> {
+    desk: &'a LaneDesk,
+    timeline: &'a OnceLock<Arc<Timeline>>,
+    clock: Clock,
+}
 
 impl Drop for Leaving<'_> {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Release);
+        if let Some(timeline) = self.timeline.get().filter(|_| std::thread::panicking()) {
+            timeline.close(self.clock.now_ns());
+        }
+        self.desk.gone.store(true, Ordering::Release);
     }
 }
 
@@ -69,7 +77,7 @@ pub fn run_step(
             .map(|(part, desk)| {
                 let (ready, timeline) = (&ready, &timeline);
                 scope.spawn(move || {
-                    let _leaving = Leaving(&desk.gone);
+                    let _leaving = Leaving { desk, timeline, clock };
                     run_lane(target, plan, part, clock, ready, timeline, desk)
                 })
             })

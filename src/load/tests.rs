@@ -3,10 +3,11 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::*;
-use crate::measure::Clock;
+use crate::measure::{Clock, Counter, LaneRecorder, Recorded};
 use crate::record::{Ending, Interval, Outcome, Step};
 use crate::target::simulated::{Simulated, SimulatedOptions};
-use crate::workload::{RedoStress, Think};
+use crate::target::{Finished, Lane, Seat, Target, TargetError};
+use crate::workload::{Operation, RedoStress, Think};
 
 fn plan(sessions: u32) -> StepPlan {
     StepPlan {
@@ -177,4 +178,64 @@ fn a_wish_to_stop_keeps_what_was_measured() {
     assert_eq!((outcome.step.outcome.clone(), outcome.step.window.ending), (Outcome::Interrupted, Ending::Interrupt));
     assert!((300_000_000..700_000_000).contains(&outcome.step.window.duration_ns));
     assert!(operations(&outcome.step) > 300);
+}
+
+/// A target on which every lane but the first panics when it is first polled.
+struct Broken(Simulated);
+
+struct BrokenLane<'t>(Box<dyn Lane + 't>);
+
+impl Target for Broken {
+    fn describe(&self) -> record::Target {
+        self.0.describe()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn known_counters(&self) -> &'static [Counter] {
+        self.0.known_counters()
+    }
+
+    fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane + '_>, TargetError> {
+        let lane = self.0.open_lane(seat)?;
+        Ok(if seat.lane == 0 { lane } else { Box::new(BrokenLane(lane)) })
+    }
+
+    fn take_background(&self) -> Recorded {
+        self.0.take_background()
+    }
+
+    fn check_health(&self) -> Result<(), TargetError> {
+        Ok(())
+    }
+}
+
+impl Lane for BrokenLane<'_> {
+    fn start(&mut self, session: u32, operation: &Operation, recorder: &mut LaneRecorder) -> Result<(), TargetError> {
+        self.0.start(session, operation, recorder)
+    }
+
+    fn poll(&mut self, _: u64, _: &mut LaneRecorder, _: &mut Vec<Finished>) -> Result<(), TargetError> {
+        panic!("a bug in the target")
+    }
+
+    fn abandon(&mut self) -> Result<(), TargetError> {
+        self.0.abandon()
+    }
+}
+
+#[test]
+fn a_lane_that_panics_ends_the_step_instead_of_hanging_it() {
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let clock = Clock::start();
+        let target = Broken(Simulated::open(service(1_000, 4), clock));
+        let mut plan = plan(4);
+        plan.duration = Nanos::seconds(60);
+        let step = || run_step(&target, &plan, 0, &[], clock, &Stop::new(), &mut |_| {});
+        done.send(std::panic::catch_unwind(std::panic::AssertUnwindSafe(step)).is_err())
+    });
+    assert_eq!(ended.recv_timeout(std::time::Duration::from_secs(20)), Ok(true), "the panic is passed on");
 }

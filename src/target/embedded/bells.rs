@@ -1,9 +1,10 @@
 //! Waking threads that wait for each other.
 //!
 //! A lane that has sessions waiting says so before it sleeps: it sets the bits of what it waits for, looks once more, and
-//! only then sleeps. Whoever makes such a thing happen rings for its bit. In this order no wake-up can be lost.
+//! only then sleeps. Whoever makes such a thing happen rings for its bit. In this order no wake-up can be lost. What is
+//! looked at need not be sequentially consistent itself: the fences on both sides see to it.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::target::io::Waker;
@@ -26,7 +27,10 @@ pub(super) struct Bell {
 impl Bell {
     /// Says what the lane waits for from now on.
     pub(super) fn listen(&self, bits: u32) {
-        self.waits_for.store(bits, Ordering::SeqCst);
+        self.waits_for.store(bits, Ordering::Relaxed);
+        if bits != 0 {
+            fence(Ordering::SeqCst);
+        }
     }
 }
 
@@ -49,9 +53,11 @@ impl Bells {
 
     /// Wakes every lane that waits for any of `bits`.
     pub(super) fn ring(&self, bits: u32) {
+        fence(Ordering::SeqCst);
         for bell in self.0.read().unwrap_or_else(PoisonError::into_inner).iter() {
-            if bell.waits_for.load(Ordering::SeqCst) & bits != 0 {
-                bell.waits_for.store(0, Ordering::SeqCst);
+            if bell.waits_for.load(Ordering::Relaxed) & bits != 0 {
+                // The lane may have begun to listen anew just now: waking it comes last and makes up for that.
+                bell.waits_for.store(0, Ordering::Relaxed);
                 bell.waker.wake();
             }
         }

@@ -15,7 +15,7 @@ use super::lane::EngineLane;
 use super::ledger::Ledger;
 use super::recovery::{self, Recovery, lost_commits};
 use super::redo::{LogWriter, Redo};
-use super::scan::{SCAN_PIECES, SCAN_READ_BYTES};
+use super::scan::{self, SCAN_READ_BYTES};
 use super::shared::{Shared, open_data_files};
 use super::writers::Writers;
 use crate::measure::{Clock, Counter, Recorded};
@@ -90,9 +90,9 @@ impl Engine {
         let (io_engine, notes) = choose_io(options.io_engine, &data_files);
 
         let buffers = frames * shape.bytes() as u64;
-        let pieces = if layout.scan_blocks() > 0 { SCAN_PIECES } else { 0 };
-        let scan_memory: Vec<u64> = (0..pieces).map(|piece| buffers + piece * SCAN_READ_BYTES).collect();
-        let arena = Arena::new((buffers + pieces * SCAN_READ_BYTES) as usize)
+        let scan_memory = if layout.scan_blocks() > 0 { scan::memory_after(buffers) } else { Vec::new() };
+        let arena_bytes = scan_memory.last().map_or(buffers, |last| last + SCAN_READ_BYTES);
+        let arena = Arena::new(arena_bytes as usize)
             .map_err(|source| TargetError::Kernel { action: "map memory for the buffer cache", source })?;
         let arena = Arc::new(arena);
         let cache = Cache::new(frames, shape, Arc::clone(&arena));
@@ -138,6 +138,7 @@ impl Engine {
         let kernel = |source| TargetError::Kernel { action: "start a writer thread", source };
         let shared = Arc::clone(&self.shared);
         let log = std::thread::Builder::new().name("log writer".into()).spawn(move || {
+            let _guard = StopOnPanic(&shared);
             let bells = || shared.bells.ring(super::bells::LOG);
             let result = log_writer.run(&shared.redo, shared.io_engine, shared.clock, &shared.background, bells);
             if let Err(error) = result {
@@ -148,6 +149,7 @@ impl Engine {
         for number in 0..self.shared.writers.count() {
             let (shared, path) = (Arc::clone(&self.shared), self.directory.path().to_owned());
             let writer = std::thread::Builder::new().name(format!("db writer {number}")).spawn(move || {
+                let _guard = StopOnPanic(&shared);
                 if let Err(error) = DbWriter::new(&shared, &path, number).and_then(DbWriter::run) {
                     shared.fail(error);
                 }
@@ -189,6 +191,18 @@ impl Engine {
         self.shared.redo.close();
         if let Some(writer) = self.log_writer.take() {
             let _ = writer.join();
+        }
+    }
+}
+
+/// Stops the engine when a writer's thread panics: sessions and other writers would wait for it for ever.
+struct StopOnPanic<'s>(&'s Shared);
+
+impl Drop for StopOnPanic<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.redo.fail();
+            self.0.fail(TargetError::Stopped);
         }
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //! bits  0..16  pins: sessions that look at the block just now
-//! bits 16..18  usage: how often the clock hand passes before the frame is taken
 //! bit  20      VALID: holds the block named in `block`
 //! bit  21      LOADING: a session is reading that block into it
 //! bit  22      DIRTY: changed since it was last written
 //! bit  23      LATCH: one session is changing it, or a writer is copying it
 //! bit  24      WAITED: sessions wait for the loading to end
 //! bit  25      CLAIMED: taken from the hash table for another block
+//! bits 32..64  usage: how often the clock hand passes before the frame is taken
 //! ```
 //!
 //! A frame with none of VALID, LOADING and CLAIMED is empty. Pins may be counted up and down for a moment by a session
@@ -18,10 +18,11 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 pub(super) const PIN: u64 = 1;
 const PINS: u64 = 0xffff;
-const USAGE: u64 = 1 << 16;
-const USAGE_MASK: u64 = 3 << 16;
+/// The topmost bits: threads that count a use at the same moment may exceed the maximum, which must not carry over.
+const USAGE: u64 = 1 << 32;
+const USAGE_MASK: u64 = !(USAGE - 1);
 /// A frame in steady use survives two passes of the clock hand.
-const USAGE_MAX: u64 = 2 << 16;
+const USAGE_MAX: u64 = 2 * USAGE;
 pub(super) const VALID: u64 = 1 << 20;
 pub(super) const LOADING: u64 = 1 << 21;
 pub(super) const DIRTY: u64 = 1 << 22;
@@ -78,8 +79,8 @@ impl Frame {
     /// Lets go of a pinned frame and counts the use.
     #[inline]
     pub(super) fn unpin_used(&self, seen: u64) {
-        // The usage seen when it was pinned may be out of date: then it counts one too few, or stops one above the
-        // maximum, which its two bits have room for. Neither matters.
+        // The usage seen when it was pinned may be out of date: then it counts one too few, or goes above the maximum,
+        // which the clock hand puts right.
         if seen & USAGE_MASK < USAGE_MAX {
             self.state.fetch_add(USAGE - PIN, Ordering::Release);
         } else {
@@ -134,8 +135,9 @@ impl Frame {
             return Candidate::Empty(state);
         }
         if state & USAGE_MASK != 0 {
+            let less = ((state & USAGE_MASK).min(USAGE_MAX) - USAGE) | (state & !USAGE_MASK);
             // Losing this race means that somebody uses the frame: as good as it gets.
-            let _ = self.state.compare_exchange(state, state - USAGE, Ordering::Relaxed, Ordering::Relaxed);
+            let _ = self.state.compare_exchange(state, less, Ordering::Relaxed, Ordering::Relaxed);
             return Candidate::Busy;
         }
         if state & DIRTY != 0 { Candidate::Dirty } else { Candidate::Evictable(state) }
@@ -159,6 +161,18 @@ mod tests {
             let seen = frame.state.fetch_add(PIN, Ordering::Relaxed);
             frame.unpin_used(seen);
         }
+        assert_eq!(frame.pass_clock_hand(), Candidate::Busy);
+        assert_eq!(frame.pass_clock_hand(), Candidate::Busy);
+        assert_eq!(frame.pass_clock_hand(), Candidate::Evictable(VALID));
+    }
+
+    #[test]
+    fn a_use_counted_by_many_threads_at_once_changes_nothing_else() {
+        let frame = Frame::default();
+        frame.state.store(VALID, Ordering::Relaxed);
+        let all_seen: Vec<u64> = (0..64).map(|_| frame.state.fetch_add(PIN, Ordering::Relaxed)).collect();
+        all_seen.into_iter().for_each(|seen| frame.unpin_used(seen));
+        assert_eq!(frame.state.load(Ordering::Relaxed) & !USAGE_MASK, VALID);
         assert_eq!(frame.pass_clock_hand(), Candidate::Busy);
         assert_eq!(frame.pass_clock_hand(), Candidate::Busy);
         assert_eq!(frame.pass_clock_hand(), Candidate::Evictable(VALID));

@@ -203,13 +203,10 @@ impl<'s> EngineLane<'s> {
     /// Puts a commit record into the log.
     fn commit(&mut self, index: u32) -> Progress {
         let session = self.seat.first_session + index;
-        let made = &self.shared.commits[session as usize];
-        let number = made.load(Ordering::Relaxed) + 1;
         // The wait begins before the log writer is woken: it may take this very processor.
         let since_ns = self.seat.clock.now_ns();
-        match self.shared.redo.append_commit(session, number) {
+        match self.shared.redo.append_commit(session, &self.shared.commits[session as usize]) {
             Ok(appended) => {
-                made.store(number, Ordering::SeqCst);
                 let waits = self.wait(index, Phase::Committing { position: appended.end });
                 self.sessions[index as usize].since_ns = since_ns;
                 waits
@@ -293,6 +290,8 @@ impl<'s> EngineLane<'s> {
 
     /// Lets a session try again what it waited for, and records the wait if that got it anywhere.
     fn retry(&mut self, index: u32, recorder: &mut LaneRecorder) -> Result<(), TargetError> {
+        // The wait is over now if this try succeeds, whatever the session does with its success.
+        let now = self.seat.clock.now_ns();
         let session = &mut self.sessions[index as usize];
         let (waited, since_ns, touched) = (session.phase, session.since_ns, session.done);
         session.phase = Phase::Idle;
@@ -304,7 +303,6 @@ impl<'s> EngineLane<'s> {
             return Ok(());
         }
         if let Some(event) = waited.event() {
-            let now = self.seat.clock.now_ns();
             recorder.advance(now);
             recorder.wait(event, now.saturating_sub(since_ns));
         }

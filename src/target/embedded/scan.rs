@@ -13,7 +13,16 @@ use crate::target::io::Completion;
 /// Size of one read of a scan, as Oracle's direct path reads have it.
 pub(super) const SCAN_READ_BYTES: u64 = 1 << 20;
 /// Pieces of memory for scans, shared by all sessions: so many scan reads are in flight at most.
-pub(super) const SCAN_PIECES: u64 = 16;
+const SCAN_PIECES: u64 = 16;
+
+/// Where the pieces lie in the arena behind `buffers` bytes of buffers. Multiples of their own size, since a request
+/// must not cross the edge between two stretches of memory that the kernel has registered (see [`Queue`]).
+///
+/// [`Queue`]: crate::target::io::Queue
+pub(super) fn memory_after(buffers: u64) -> Vec<u64> {
+    let first = buffers.div_ceil(SCAN_READ_BYTES);
+    (first..first + SCAN_PIECES).map(|piece| piece * SCAN_READ_BYTES).collect()
+}
 
 impl Shared {
     fn take_scan_memory(&self) -> Option<u64> {
@@ -87,5 +96,23 @@ impl EngineLane<'_> {
             recorder.count(counter, bytes);
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_piece_crosses_the_edge_of_registered_memory() {
+        // What caches of 1 GiB of blocks of 8 KiB leave to buffers, bookkeeping taken off, and some sizes around it.
+        for buffers in [0, 8192, (1 << 30) - 9_363_456, (1 << 30) - 8192, (3 << 30) + 8192] {
+            let pieces = memory_after(buffers);
+            assert_eq!(pieces.len() as u64, SCAN_PIECES);
+            assert!(pieces[0] >= buffers);
+            for piece in pieces {
+                assert_eq!(piece >> 30, (piece + SCAN_READ_BYTES - 1) >> 30, "{piece} behind {buffers}");
+            }
+        }
     }
 }

@@ -44,6 +44,8 @@ pub(super) enum Task {
 pub(super) struct Writers {
     count: u32,
     state: Mutex<State>,
+    /// Apart from the state: sessions that ask for clean buffers must not wait until it is written.
+    control: Mutex<Control>,
     /// Writers wait here.
     work: Condvar,
     /// Who asked for a checkpoint waits here.
@@ -61,7 +63,6 @@ struct State {
     sweep: Option<Sweep>,
     sweeps_begun: u64,
     sweeps_done: u64,
-    control: Control,
     newest: Checkpoint,
 }
 
@@ -83,12 +84,12 @@ impl Writers {
             sweep: None,
             sweeps_begun: 0,
             sweeps_done: 0,
-            control,
             newest,
         };
         Self {
             count,
             state: Mutex::new(state),
+            control: Mutex::new(control),
             work: Condvar::new(),
             checkpointed: Condvar::new(),
             batches_cleaned: AtomicU64::new(0),
@@ -102,6 +103,10 @@ impl Writers {
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn save(&self, checkpoint: &Checkpoint) -> Result<(), TargetError> {
+        self.control.lock().unwrap_or_else(PoisonError::into_inner).save(checkpoint)
     }
 
     /// Batches of buffers that were made clean since the engine was opened.
@@ -187,22 +192,23 @@ impl Writers {
         if !shared.redo.make_durable(shared.redo.position()) {
             return Ok(());
         }
+        let log_number = shared.redo.log_number_of(start);
         let checkpoint = Checkpoint {
             database: shared.layout.identity(0).database,
             redo_position: start,
-            log_number: shared.redo.log_number_of(start),
+            log_number,
             change_map,
             clean: false,
             commits,
         };
+        self.save(&checkpoint)?;
         let mut state = self.lock();
-        state.control.save(&checkpoint)?;
         state.newest = checkpoint;
         state.sweeps_done = state.sweeps_begun;
         state.sweep = None;
         drop(state);
         shared.background.with(|recorded| recorded.count(Counter::Checkpoints, 1));
-        if shared.redo.release_before(start) {
+        if shared.redo.release_before(log_number) {
             shared.bells.ring(LOG);
         }
         self.checkpointed.notify_all();
@@ -228,11 +234,8 @@ impl Writers {
     /// # Errors
     /// When the control file cannot be written.
     pub(super) fn mark_clean(&self) -> Result<(), TargetError> {
-        let mut state = self.lock();
-        let clean = Checkpoint { clean: true, ..state.newest.clone() };
-        state.control.save(&clean)?;
-        state.newest = clean;
-        Ok(())
+        let clean = Checkpoint { clean: true, ..self.lock().newest.clone() };
+        self.save(&clean)
     }
 
     /// Lets the writers end.

@@ -68,7 +68,8 @@ pub struct Request {
     pub file: u32,
     /// Offset in the file, in bytes.
     pub file_offset: u64,
-    /// Offset in the arena, in bytes.
+    /// Offset in the arena, in bytes. The range must not cross a multiple of 1 GiB, where the kernel's registered buffers
+    /// end.
     pub arena_offset: u64,
     /// Length in bytes.
     pub bytes: u32,

@@ -125,6 +125,7 @@ impl UringQueue {
         debug_assert_ne!(token, WAKE, "this token is reserved");
         let address = self.arena.address(arena_offset, bytes as usize);
         let buffer = (arena_offset as usize / REGISTERED_CHUNK) as u16;
+        debug_assert_eq!((arena_offset as usize + bytes as usize - 1) / REGISTERED_CHUNK, usize::from(buffer));
         let fixed = self.features.registered_buffers;
         // The four shapes differ only in types, so they are spelled out.
         macro_rules! build {

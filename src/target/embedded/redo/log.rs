@@ -130,12 +130,15 @@ impl Redo {
         Ok(Appended { start, end: state.end() })
     }
 
-    /// Appends a commit and asks the log writer to make it durable.
-    pub(in super::super) fn append_commit(&self, session: u32, number: u64) -> Result<Appended, Refusal> {
+    /// Appends a session's next commit, counts it in `made`, and asks the log writer to make it durable. A commit whose
+    /// record lies before [`Redo::position`] is counted: a checkpoint that begins there need not read it.
+    pub(in super::super) fn append_commit(&self, session: u32, made: &AtomicU64) -> Result<Appended, Refusal> {
         let mut state = self.lock();
         self.admit(&mut state)?;
         let start = state.end();
+        let number = made.load(Ordering::Relaxed) + 1;
         write_commit(&mut state.filling, session, number);
+        made.store(number, Ordering::Relaxed);
         let end = state.end();
         self.want(&mut state, end);
         Ok(Appended { start, end })
@@ -202,14 +205,11 @@ impl Redo {
         holder.expect("logs that hold needed positions are kept").0
     }
 
-    /// Tells that a checkpoint has made everything before `position` unnecessary. Returns whether sessions that were
-    /// refused may try again.
-    pub(in super::super) fn release_before(&self, position: u64) -> bool {
+    /// Tells that recovery would begin with log `number`, so that those before it may be used again. Returns whether
+    /// sessions that were refused may try again.
+    pub(in super::super) fn release_before(&self, number: u64) -> bool {
         let mut state = self.lock();
-        let files = &mut state.files;
-        while files.needed.get(1).is_some_and(|(_, first)| *first <= position) {
-            files.needed.remove(0);
-        }
+        state.files.needed.retain(|(needed, _)| *needed >= number);
         self.update_full(&state)
     }
 
@@ -278,7 +278,7 @@ impl Redo {
     }
 
     /// Tells that the log writer cannot go on.
-    pub(super) fn fail(&self) {
+    pub(in super::super) fn fail(&self) {
         self.lock().failed = true;
         self.durable_moved.notify_all();
     }
@@ -318,12 +318,27 @@ mod tests {
     fn positions_follow_each_other() {
         let redo = Redo::new(SHAPE, 1000, 0);
         let first = redo.append_change(&change(&[0; 100])).unwrap();
-        let second = redo.append_commit(1, 1).unwrap();
+        let second = redo.append_commit(1, &AtomicU64::new(0)).unwrap();
         assert_eq!(first.start, 1000);
         assert_eq!(second.start, first.end);
         assert_eq!(redo.position(), second.end);
         let batch = redo.next_batch(Vec::new()).unwrap();
         assert_eq!((batch.start, batch.bytes.len() as u64), (1000, second.end - 1000));
+    }
+
+    #[test]
+    fn a_commit_is_counted_as_soon_as_its_record_has_a_position() {
+        let (redo, made) = (Redo::new(SHAPE, 0, 0), AtomicU64::new(0));
+        let each = redo.append_commit(1, &AtomicU64::new(0)).unwrap().end;
+        std::thread::scope(|scope| {
+            scope.spawn(|| (0..20_000).for_each(|_| drop(redo.append_commit(1, &made).unwrap())));
+            let mut counted = 0;
+            while counted < 20_000 {
+                let before = redo.position() / each - 1;
+                counted = made.load(Ordering::Relaxed);
+                assert!(counted >= before, "{before} records and only {counted} commits counted");
+            }
+        });
     }
 
     #[test]
@@ -333,11 +348,11 @@ mod tests {
         while redo.append_change(&change(&[0; 1000])).is_ok() {
             taken += 1;
         }
-        assert_eq!(redo.append_commit(1, 1), Err(Refusal::BufferFull));
+        assert_eq!(redo.append_commit(1, &AtomicU64::new(0)), Err(Refusal::BufferFull));
         assert!(taken > 900, "a buffer of 1 MiB took only {taken} records of 1 KiB");
         let batch = redo.next_batch(Vec::new()).unwrap();
         assert!(batch.bytes.len() <= redo.buffer_bytes());
-        redo.append_commit(1, 1).unwrap();
+        redo.append_commit(1, &AtomicU64::new(0)).unwrap();
     }
 
     #[test]
@@ -359,9 +374,9 @@ mod tests {
         };
         assert!(refused, "the writer ran out of room first");
         assert!(redo.used_share() > 0.8);
-        assert!(!redo.release_before(100), "nothing is free before a whole log is unneeded");
-        assert!(redo.release_before(position), "a checkpoint frees the logs");
-        redo.append_commit(1, 1).unwrap();
+        assert!(!redo.release_before(redo.log_number_of(100)), "nothing is free before a whole log is unneeded");
+        assert!(redo.release_before(redo.log_number_of(position)), "a checkpoint frees the logs");
+        redo.append_commit(1, &AtomicU64::new(0)).unwrap();
     }
 
     #[test]
@@ -370,6 +385,20 @@ mod tests {
         redo.place(8 << 20, 0).unwrap();
         redo.place(100, 3000).unwrap();
         assert_eq!((redo.log_number_of(2999), redo.log_number_of(3000)), (5, 6));
+    }
+
+    #[test]
+    fn the_log_that_a_checkpoint_names_is_kept_although_the_next_one_begins_at_its_position() {
+        let redo = Redo::new(SHAPE, 0, 5);
+        redo.place(8 << 20, 0).unwrap();
+        let named = redo.log_number_of(3000);
+        redo.place(100, 3000).unwrap();
+        redo.release_before(named);
+        assert_eq!(redo.log_number_of(0), named);
+        for _ in 0..2 {
+            redo.place(8 << 20, 4000);
+        }
+        assert_eq!(redo.place(8 << 20, 5000), None, "its file must not be used again");
     }
 
     #[test]

@@ -136,7 +136,7 @@ impl RedoReader {
         WriteHeader::parse(bytes).is_some_and(|header| {
             header.database == self.shape.database
                 && header.log_number == number
-                && header.position > end
+                && header.position >= end
                 && header.is_sound(bytes)
         })
     }
@@ -152,5 +152,47 @@ impl RedoReader {
 impl LogFile {
     fn damaged(&self, offset: u64, what: &str) -> TargetError {
         TargetError::DamagedRedo { path: self.path.clone(), offset, what: what.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHAPE: LogShape = LogShape { files: 2, file_bytes: 8 << 10, sector_bytes: 512, database: 1 };
+
+    /// Two log files, 7 and 8, with one write each: redo 10..30 and 30..50.
+    fn two_logs(directory: &Path) {
+        for (log_number, position) in [(7, 10), (8, 30)] {
+            let mut bytes = vec![0; SHAPE.file_bytes as usize];
+            WriteHeader { database: 1, payload_bytes: 20, log_number, position }.seal(&mut bytes);
+            std::fs::write(LogShape::path(directory, SHAPE.file_of(log_number)), &bytes).unwrap();
+        }
+    }
+
+    #[test]
+    fn redo_goes_on_in_the_next_log() {
+        let dir = tempfile::tempdir().unwrap();
+        two_logs(dir.path());
+        let mut told = Vec::new();
+        let reader = RedoReader::open(dir.path(), SHAPE).unwrap();
+        let tail = reader.read(7, 30, |position, payload| {
+            told.push((position, payload.len()));
+            Ok(())
+        });
+        assert_eq!(told, [(10, 20), (30, 20)]);
+        assert_eq!(tail.map(|tail| (tail.position, tail.log_number, tail.torn)).unwrap(), (50, 8, false));
+    }
+
+    #[test]
+    fn redo_behind_a_log_that_cannot_be_read_is_not_forgotten() {
+        let dir = tempfile::tempdir().unwrap();
+        two_logs(dir.path());
+        let path = LogShape::path(dir.path(), SHAPE.file_of(7));
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[45] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        let result = RedoReader::open(dir.path(), SHAPE).unwrap().read(7, 30, |_, _| Ok(()));
+        assert!(matches!(result, Err(TargetError::DamagedRedo { .. })), "{result:?}");
     }
 }
