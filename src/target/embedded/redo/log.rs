@@ -331,7 +331,11 @@ mod tests {
         let (redo, made) = (Redo::new(SHAPE, 0, 0), AtomicU64::new(0));
         let each = redo.append_commit(1, &AtomicU64::new(0)).unwrap().end;
         std::thread::scope(|scope| {
-            scope.spawn(|| (0..20_000).for_each(|_| drop(redo.append_commit(1, &made).unwrap())));
+            scope.spawn(|| {
+                for _ in 0..20_000 {
+                    redo.append_commit(1, &made).unwrap();
+                }
+            });
             let mut counted = 0;
             while counted < 20_000 {
                 let before = redo.position() / each - 1;
