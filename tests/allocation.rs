@@ -34,9 +34,12 @@ fn allocations_do_not_grow_with_operations() {
     let dir = scratch();
     let request = small();
     set_up(dir.path(), &request);
-    for (update_pct, cache) in [(0, Bytes::mib(64)), (0, Bytes::mib(2)), (50, Bytes::mib(16))] {
+    for (update_pct, cache) in [(0, Bytes::mib(64)), (0, Bytes::mib(2)), (50, Bytes::mib(16)), (100, Bytes(1_100_000))]
+    {
         let (engine, clock) = open(dir.path(), cache);
         let mut plan = step(&request);
+        plan.load.sessions = 60;
+        plan.shape.threads_per_schema = 30;
         plan.shape.update_pct = update_pct;
         plan.shape.work_unit = 1;
         plan.duration = Nanos::millis(1_900);

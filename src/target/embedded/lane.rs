@@ -25,6 +25,9 @@ const LOOK_AROUND_NS: u64 = 10_000_000;
 /// A latch is held for less than a microsecond: look again soon.
 const LATCH_LOOK_AROUND_NS: u64 = 50_000;
 
+/// Completions after which new reads are sent, so that a long batch does not add its own time to theirs.
+const FLUSH_AFTER: usize = 8;
+
 /// What a session is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -97,6 +100,8 @@ pub(super) struct EngineLane<'s> {
     buffers_cleaned: bool,
     /// Sessions that wait for other threads, commits apart.
     parked: Vec<u32>,
+    /// Memory of the same kind, empty but while they are looked at.
+    looked_at: Vec<u32>,
     /// Sessions whose commits are not durable, oldest first.
     committing: VecDeque<u32>,
     /// Last acknowledged commit of each session.
@@ -144,6 +149,7 @@ impl<'s> EngineLane<'s> {
             buffers_tried_ns: 0,
             buffers_cleaned: false,
             parked: Vec::new(),
+            looked_at: Vec::new(),
             committing: VecDeque::new(),
             acknowledged,
             ledger_bytes: Vec::new(),
@@ -266,8 +272,9 @@ impl<'s> EngineLane<'s> {
         if self.buffers_cleaned {
             (self.batches_seen, self.buffers_tried_ns) = (cleaned, now);
         }
-        let mut parked = std::mem::take(&mut self.parked);
-        for index in parked.drain(..) {
+        let mut looked_at = std::mem::take(&mut self.looked_at);
+        std::mem::swap(&mut self.parked, &mut looked_at);
+        for index in looked_at.drain(..) {
             if !self.may_go_on(index) {
                 self.parked.push(index);
                 continue;
@@ -281,10 +288,7 @@ impl<'s> EngineLane<'s> {
                 self.proceed(index, recorder)?;
             }
         }
-        if self.parked.is_empty() {
-            // Keeps the memory for the next time.
-            self.parked = parked;
-        }
+        self.looked_at = looked_at;
         Ok(())
     }
 
@@ -326,7 +330,10 @@ impl<'s> EngineLane<'s> {
             self.prefetch_for_arrival(index);
         }
         let mut completions = std::mem::take(&mut self.completions);
-        for completion in completions.drain(..) {
+        for (number, completion) in completions.drain(..).enumerate() {
+            if number % FLUSH_AFTER == FLUSH_AFTER - 1 {
+                self.queue.flush().map_err(|source| TargetError::Kernel { action: "send reads", source })?;
+            }
             let index = completion.token as u32;
             match self.sessions[index as usize].phase {
                 Phase::Scanning { memory, blocks } => self.arrive_scan(index, memory, blocks, completion, recorder)?,

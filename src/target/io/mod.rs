@@ -170,6 +170,18 @@ impl Queue {
         }
     }
 
+    /// Sends everything queued, without looking for what has finished.
+    ///
+    /// # Errors
+    /// When the kernel refuses to take requests.
+    #[inline]
+    pub fn flush(&mut self) -> io::Result<()> {
+        match &mut self.0 {
+            QueueKind::Uring(queue) => queue.flush(),
+            QueueKind::Psync(_) => Ok(()),
+        }
+    }
+
     /// Requests queued or in flight.
     pub fn in_flight(&self) -> u32 {
         match &self.0 {

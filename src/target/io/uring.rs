@@ -171,6 +171,11 @@ impl UringQueue {
     }
 
     #[inline]
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        if self.unsent > 0 { self.submit() } else { Ok(()) }
+    }
+
+    #[inline]
     pub(super) fn wait(&mut self, patience: Patience, done: &mut Vec<Completion>) -> io::Result<()> {
         let before = done.len();
         match patience {
