@@ -3,8 +3,8 @@
 use super::{Failing, LatencyTarget, Point};
 use crate::units::{Bytes, Nanos, group_thousands, percent};
 
-/// How a finding bears on the rest of a report; the first kind comes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// How a finding bears on the rest of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
     /// The figures do not mean what they seem to mean.
     Doubt,
@@ -130,7 +130,21 @@ impl Finding {
         }
     }
 
-    /// Place among findings of the same severity.
+    /// The steps that a doubt is about; `None` if it is about the whole run, or if it is no doubt.
+    pub(super) fn steps(&self) -> Option<&[String]> {
+        match self {
+            Self::ClientSaturated { steps, .. }
+            | Self::OperationErrors { steps, .. }
+            | Self::ReadsDisagree { steps, .. }
+            | Self::NotSteady { steps, .. }
+            | Self::Stalled { steps, .. }
+            | Self::IdleInWindow { steps, .. }
+            | Self::CacheHeld { steps, .. } => Some(steps),
+            _ => None,
+        }
+    }
+
+    /// Place among findings of the same kind.
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::ClientSaturated { .. } => 0,
