@@ -26,7 +26,7 @@ pub enum Finding {
     /// An error ended the run.
     Failed { error: String, steps: usize },
     /// The user ended the run.
-    Interrupted { steps: usize },
+    Interrupted { steps: usize, last_is_partial: bool },
     /// The run goes on, or was killed.
     Unfinished { steps: usize },
     /// Operations ended in errors.
@@ -184,7 +184,12 @@ impl Finding {
                 )
             }
             Self::Failed { error, steps } => format!("The run failed with {}: {error}", begun(*steps)),
-            Self::Interrupted { steps } => format!("The run was ended early with {}; the last is partial.", begun(*steps)),
+            Self::Interrupted { steps: 0, .. } => "The run was ended early, before anything was measured.".to_owned(),
+            Self::Interrupted { steps, last_is_partial } => format!(
+                "The run was ended early with {}{}.",
+                begun(*steps),
+                if *last_is_partial { "; the last is partial" } else { "" }
+            ),
             Self::Unfinished { steps } => {
                 format!("The run has not finished, or its process was killed, with {}.", begun(*steps))
             }
@@ -360,6 +365,7 @@ impl Finding {
                 "Ask for a lower rate, or more sessions if latency was low; response times include the queue."
             }
             Self::Failed { .. } => "Mend what the error names and run again; the steps before it stand.",
+            Self::Interrupted { steps: 0, .. } => return None,
             Self::Interrupted { .. } => "Compare the complete steps only.",
             Self::Unfinished { .. } => "If it is not running any more, take it as cut short.",
             Self::OperationErrors { .. } => "Find out what failed before using these figures.",
