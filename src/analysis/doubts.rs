@@ -82,7 +82,10 @@ fn outcome(run: &Run) -> Option<Finding> {
     match &run.outcome {
         Outcome::Completed => None,
         Outcome::Unfinished => Some(Finding::Unfinished { steps }),
-        Outcome::Interrupted => Some(Finding::Interrupted { steps }),
+        Outcome::Interrupted => Some(Finding::Interrupted {
+            steps: measured(run).count(),
+            last_is_partial: measured(run).last().is_some_and(|step| step.outcome == Outcome::Interrupted),
+        }),
         Outcome::Failed { error } => Some(Finding::Failed { error: error.clone(), steps }),
     }
 }

@@ -3,8 +3,8 @@
 use super::{Failing, LatencyTarget, Point};
 use crate::units::{Bytes, Nanos, group_thousands, percent};
 
-/// How a finding bears on the rest of a report; the first kind comes first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// How a finding bears on the rest of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
     /// The figures do not mean what they seem to mean.
     Doubt,
@@ -26,7 +26,7 @@ pub enum Finding {
     /// An error ended the run.
     Failed { error: String, steps: usize },
     /// The user ended the run.
-    Interrupted { steps: usize },
+    Interrupted { steps: usize, last_is_partial: bool },
     /// The run goes on, or was killed.
     Unfinished { steps: usize },
     /// Operations ended in errors.
@@ -130,7 +130,21 @@ impl Finding {
         }
     }
 
-    /// Place among findings of the same severity.
+    /// The steps that a doubt is about; `None` if it is about the whole run, or if it is no doubt.
+    pub(super) fn steps(&self) -> Option<&[String]> {
+        match self {
+            Self::ClientSaturated { steps, .. }
+            | Self::OperationErrors { steps, .. }
+            | Self::ReadsDisagree { steps, .. }
+            | Self::NotSteady { steps, .. }
+            | Self::Stalled { steps, .. }
+            | Self::IdleInWindow { steps, .. }
+            | Self::CacheHeld { steps, .. } => Some(steps),
+            _ => None,
+        }
+    }
+
+    /// Place among findings of the same kind.
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::ClientSaturated { .. } => 0,
@@ -170,7 +184,12 @@ impl Finding {
                 )
             }
             Self::Failed { error, steps } => format!("The run failed with {}: {error}", begun(*steps)),
-            Self::Interrupted { steps } => format!("The run was ended early with {}; the last is partial.", begun(*steps)),
+            Self::Interrupted { steps: 0, .. } => "The run was ended early, before anything was measured.".to_owned(),
+            Self::Interrupted { steps, last_is_partial } => format!(
+                "The run was ended early with {}{}.",
+                begun(*steps),
+                if *last_is_partial { "; the last is partial" } else { "" }
+            ),
             Self::Unfinished { steps } => {
                 format!("The run has not finished, or its process was killed, with {}.", begun(*steps))
             }
@@ -346,6 +365,7 @@ impl Finding {
                 "Ask for a lower rate, or more sessions if latency was low; response times include the queue."
             }
             Self::Failed { .. } => "Mend what the error names and run again; the steps before it stand.",
+            Self::Interrupted { steps: 0, .. } => return None,
             Self::Interrupted { .. } => "Compare the complete steps only.",
             Self::Unfinished { .. } => "If it is not running any more, take it as cut short.",
             Self::OperationErrors { .. } => "Find out what failed before using these figures.",

@@ -8,6 +8,7 @@ mod figures;
 mod finding;
 mod latency_target;
 mod limits;
+mod order;
 mod series;
 mod waits;
 
@@ -22,13 +23,13 @@ pub use series::Series;
 /// One block read into the buffer cache: the event by which databases judge storage.
 pub const SINGLE_BLOCK_READ: &str = "db file sequential read";
 
-/// Everything worth saying about `run`, most important first: what makes the figures doubtful, then how much load is
-/// carried and what limits it, then the rest.
+/// Everything worth saying about `run`, most important first: what makes the answer doubtful, then the answer (how much
+/// load is carried, and what limits it), then doubts that do not touch it, then the rest.
 pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     let mut findings = doubts::find(run);
     findings.extend(limits::find(run, target));
     findings.extend(waits::find(run));
-    findings.sort_by_key(|finding| (finding.severity(), finding.rank()));
+    order::sort(&mut findings);
     findings
 }
 

@@ -233,6 +233,22 @@ fn every_way_of_ending_early_is_said() {
 }
 
 #[test]
+fn a_run_that_was_ended_before_its_window_says_that_nothing_was_measured() {
+    let mut run = sample::sweep(60);
+    run.outcome = Outcome::Interrupted;
+    run.steps.truncate(2);
+    run.steps[1].outcome = Outcome::Interrupted;
+    let sentence = |run: &Run| findings(run)[0].sentence();
+    assert_eq!(sentence(&run), "The run was ended early with 2 steps recorded; the last is partial.");
+    run.steps[1].window.duration_ns = 0;
+    assert_eq!(sentence(&run), "The run was ended early with 1 step recorded.");
+    run.steps.remove(0);
+    assert_eq!(sentence(&run), "The run was ended early, before anything was measured.");
+    run.steps.clear();
+    assert_eq!(sentence(&run), "The run was ended early, before anything was measured.");
+}
+
+#[test]
 fn a_run_without_steps_is_not_judged_and_does_not_panic() {
     let mut run = plain();
     run.steps.clear();

@@ -201,6 +201,11 @@ impl IoArgs {
     }
 }
 
+/// An operation in a quarter of an hour: no run is that slow.
+const LEAST_RATE: f64 = 0.001;
+/// One operation a nanosecond, the unit of every clock here.
+const MOST_RATE: f64 = 1e9;
+
 /// Operations per second over all sessions: `5000` or `5000/s`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rate(pub(super) f64);
@@ -211,7 +216,7 @@ impl FromStr for Rate {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let number = text.trim().strip_suffix("/s").unwrap_or(text.trim());
         match number.trim_end().parse::<f64>() {
-            Ok(rate) if rate.is_finite() && rate > 0.0 => Ok(Self(rate)),
+            Ok(rate) if (LEAST_RATE..=MOST_RATE).contains(&rate) => Ok(Self(rate)),
             _ => Err(RateError { text: text.to_owned() }),
         }
     }
@@ -219,7 +224,7 @@ impl FromStr for Rate {
 
 /// A text that is no rate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a rate such as `5000` or `2500/s`, more than 0")]
+#[error("`{text}` is not a rate such as `5000` or `2500/s`, from 0.001 to 1000000000")]
 pub(super) struct RateError {
     text: String,
 }
@@ -242,7 +247,7 @@ mod tests {
     fn rates_are_read_with_and_without_their_unit() {
         assert_eq!("5000".parse(), Ok(Rate(5_000.0)));
         assert_eq!("2.5 /s".parse(), Ok(Rate(2.5)));
-        for text in ["", "/s", "0", "-1", "inf", "NaN", "5/m"] {
+        for text in ["", "/s", "0", "-1", "inf", "NaN", "5/m", "1e-300", "1e12"] {
             assert!(text.parse::<Rate>().is_err(), "{text}");
         }
     }

@@ -1,10 +1,10 @@
-//! Ctrl-C and SIGTERM: the first asks the work to end, the second ends the program at once.
+//! Ctrl-C, SIGTERM and a terminal that closes: the first signal asks the work to end, the second ends the program at once.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::exit::{Exit, Failure, exit_code_of_signal};
@@ -22,7 +22,9 @@ impl Interrupt {
     /// Takes over the signals for the rest of the program.
     pub(super) fn listen() -> Result<Self, Failure> {
         let cannot = |error: std::io::Error| Failure::new(format_args!("cannot listen for signals: {error}"));
-        let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(cannot)?;
+        // Under `nohup` a terminal that closes is to be ignored, and it stays so.
+        let hang_up = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+        let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hang_up)).map_err(cannot)?;
         let this = Self { stop: Stop::new(), signal: Arc::new(AtomicI32::new(0)) };
         let told = this.clone();
         let listener = std::thread::Builder::new().name("signals".into());
@@ -36,7 +38,8 @@ impl Interrupt {
         }
         self.stop.ask();
         // The terminal has just echoed `^C` into whatever line was there.
-        let _ = writeln!(std::io::stderr(), "\nstopping; once more to abort at once");
+        let fresh_line = if std::io::stderr().is_terminal() { "\r\u{1b}[2K" } else { "\n" };
+        let _ = writeln!(std::io::stderr(), "{fresh_line}stopping; once more to abort at once");
     }
 
     /// The wish to end, for load.
@@ -56,4 +59,12 @@ impl Interrupt {
             number => Some(Exit::Signal(number)),
         }
     }
+}
+
+/// Whether this process was started with `signal` ignored. The kernel tells in a mask of which bit 0 is signal 1.
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
 }

@@ -8,11 +8,14 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::say;
 use crate::load::StepPlan;
 use crate::record::Interval;
-use crate::report::interval_line;
+use crate::report::{interval_line, interval_words};
 use crate::units::{Bytes, Nanos};
 
 /// How often a plain line tells of progress.
 const LINE_EVERY: Duration = Duration::from_secs(2);
+
+/// Columns of the spinner and the blank after it, and one for the cursor.
+const SPINNER: usize = 3;
 
 /// Whether progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +128,7 @@ impl RunProgress {
     pub(super) fn new(steps: usize, duration: Nanos, loudness: Loudness) -> Self {
         let place = Place::new(loudness);
         if let Place::Terminal(bar) = &place {
-            bar.set_style(style("{spinner} {wide_msg}"));
+            bar.set_style(style("{spinner} {msg}"));
         }
         Self { place, steps, later: duration, step: None }
     }
@@ -163,10 +166,10 @@ impl RunProgress {
             (Place::Terminal(bar), Some((number, label, length))) => {
                 let over = interval.offset_ns + interval.duration_ns;
                 let rest = Nanos(length.0.saturating_sub(over).saturating_add(self.later.0));
-                // One line alone need not line up with others, and every column counts.
-                let seen: Vec<_> = interval_line(interval).split_whitespace().map(str::to_owned).collect();
+                let place = format!("{number}/{} {label}, {}: ", self.steps, left(rest));
+                let room = say::status_width().saturating_sub(SPINNER + place.chars().count());
                 bar.tick();
-                bar.set_message(format!("{number}/{} {label}, {}: {}", self.steps, left(rest), seen.join(" ")));
+                bar.set_message(place + &interval_words(interval, room));
             }
             (Place::Lines, _) => say::line(interval_line(interval)),
             (Place::Terminal(_) | Place::Nowhere, _) => {}
@@ -205,7 +208,7 @@ mod tests {
     #[test]
     fn every_template_can_be_read() {
         let _ = style("{prefix} {wide_bar} {percent:>3} %  {msg}");
-        let _ = style("{spinner} {wide_msg}");
+        let _ = style("{spinner} {msg}");
     }
 
     #[test]

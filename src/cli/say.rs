@@ -15,11 +15,11 @@ use super::exit::Failure;
 const USUAL_WIDTH: usize = 120;
 
 pub(super) fn error(message: impl Display) {
-    let _ = writeln!(anstream::stderr(), "{} {message}", "error:".red().bold());
+    let _ = writeln!(anstream::stderr(), "{} {}", "error:".red().bold(), shortened(&message.to_string()));
 }
 
 pub(super) fn hint(message: impl Display) {
-    let _ = writeln!(anstream::stderr(), "{} {message}", "hint:".cyan().bold());
+    let _ = writeln!(anstream::stderr(), "{} {}", "hint:".cyan().bold(), shortened(&message.to_string()));
 }
 
 pub(super) fn note(message: impl Display) {
@@ -49,4 +49,42 @@ pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
 pub(super) fn width() -> usize {
     // A terminal that has not been given a size says 0.
     comfy_table::Table::new().width().filter(|width| *width > 0).map_or(USUAL_WIDTH, usize::from)
+}
+
+/// Columns of the terminal that the status line is drawn on.
+pub(super) fn status_width() -> usize {
+    let size = terminal_size::terminal_size_of(std::io::stderr());
+    size.map(|(terminal_size::Width(width), _)| usize::from(width)).filter(|width| *width > 0).unwrap_or(USUAL_WIDTH)
+}
+
+/// Columns of one word beyond which its middle is left out: longer than any path.
+const LONGEST_WORD: usize = 4_200;
+const SHOWN_OF_LONGER: usize = 60;
+
+/// A message with the middle of absurdly long words left out, so that what is wrong with them can be seen.
+pub(super) fn shortened(message: &str) -> String {
+    let short = |word: &str| {
+        let count = word.chars().count();
+        if count <= LONGEST_WORD {
+            return word.to_owned();
+        }
+        let begin: String = word.chars().take(SHOWN_OF_LONGER).collect();
+        let end: String = word.chars().skip(count - SHOWN_OF_LONGER).collect();
+        format!("{begin}...({} more)...{end}", count - 2 * SHOWN_OF_LONGER)
+    };
+    message.split(' ').map(short).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_absurdly_long_words_are_shortened() {
+        let path = format!("cannot open `{}`: no", "d/".repeat(2_000));
+        assert_eq!(shortened(&path), path);
+        let told = shortened(&format!("`UPDATE_PCT={}` is not a number", "9".repeat(100_000)));
+        assert!(told.starts_with("`UPDATE_PCT=999") && told.ends_with("999` is not a number"), "{told}");
+        assert!(told.len() < 200, "{told}");
+    }
 }

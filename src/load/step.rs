@@ -1,7 +1,7 @@
 //! One step from the first connected session to the last interval.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Barrier, OnceLock};
+use std::sync::{Arc, OnceLock, mpsc};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
@@ -67,28 +67,43 @@ pub fn run_step(
 ) -> StepOutcome {
     let lanes = plan.lanes.clamp(1, plan.load.sessions.max(1));
     let desks: Vec<LaneDesk> = (0..lanes).map(|_| LaneDesk::default()).collect();
-    let (ready, timeline) = (Barrier::new(lanes as usize + 1), OnceLock::new());
+    let (ready, all_ready) = mpsc::channel();
+    let timeline = OnceLock::new();
     // What earlier steps left behind is not this step's.
     drop(target.take_background());
 
     std::thread::scope(|scope| {
-        let handles: Vec<_> = parts(plan.load.sessions, lanes)
-            .zip(&desks)
-            .map(|(part, desk)| {
-                let (ready, timeline) = (&ready, &timeline);
-                scope.spawn(move || {
-                    let _leaving = Leaving { desk, timeline, clock };
-                    run_lane(target, plan, part, clock, ready, timeline, desk)
-                })
-            })
-            .collect();
-        ready.wait();
+        let mut handles = Vec::with_capacity(desks.len());
+        let mut refused = None;
+        for (part, desk) in parts(plan.load.sessions, lanes).zip(&desks) {
+            let (ready, timeline) = (ready.clone(), &timeline);
+            let lane = std::thread::Builder::new().name(format!("lane {}", part.lane));
+            let spawned = lane.spawn_scoped(scope, move || {
+                let _leaving = Leaving { desk, timeline, clock };
+                run_lane(target, plan, part, clock, ready, timeline, desk)
+            });
+            match spawned {
+                Ok(handle) => handles.push(handle),
+                Err(source) => {
+                    refused = Some(TargetError::Kernel { action: "start a thread for each lane of sessions", source });
+                    break;
+                }
+            }
+        }
+        desks[handles.len()..].iter().for_each(|desk| desk.gone.store(true, Ordering::Release));
+        // Fewer answers come only from a lane that panicked, and its handle tells that.
+        drop(ready);
+        handles.iter().for_each(|_| {
+            let _ = all_ready.recv();
+        });
         let begun =
             Arc::new(Timeline::new(clock.now_ns() + START_DELAY_NS, plan.warmup.0, Some(plan.duration.0), INTERVAL_NS));
+        if refused.is_some() {
+            begun.close(begun.start_ns());
+        }
         timeline.get_or_init(|| Arc::clone(&begun));
-        ready.wait();
         Coordinator { target, plan, devices: Probe::new(devices.to_vec()), clock, stop, timeline: begun, desks: &desks }
-            .run(run_started_ns, handles, on_interval)
+            .run(run_started_ns, handles, refused, on_interval)
     })
 }
 
@@ -105,17 +120,17 @@ fn run_lane(
     plan: &StepPlan,
     part: Part,
     clock: Clock,
-    ready: &Barrier,
+    ready: mpsc::Sender<()>,
     timeline: &OnceLock<Arc<Timeline>>,
     desk: &LaneDesk,
 ) -> Result<LaneReport, TargetError> {
     precise_timers();
     let Part { lane, first_session, sessions } = part;
     let opened = target.open_lane(Seat { lane, first_session, sessions, clock });
-    // All lanes pass both barriers, also one that could not be opened: the others wait for it.
-    ready.wait();
-    ready.wait();
-    let timeline = timeline.get().expect("the coordinator sets it between the barriers");
+    // A lane that could not be opened says so too: the others wait for it. The coordinator never goes before it has heard.
+    let _ = ready.send(());
+    drop(ready);
+    let timeline = timeline.wait();
     let mut lane = match opened {
         Ok(lane) => lane,
         Err(error) => {
@@ -123,6 +138,10 @@ fn run_lane(
             return Err(error);
         }
     };
+    if timeline.closed_at_ns() <= timeline.start_ns() {
+        // Another lane could not be opened: memory may be short, so nothing more is made.
+        return Ok(LaneReport::default());
+    }
     let driver = Driver::new(plan, part, clock, timeline, &desk.outbox);
     std::thread::sleep(Duration::from_nanos(timeline.start_ns().saturating_sub(clock.now_ns())));
     driver.run(lane.as_mut())
@@ -143,9 +162,10 @@ impl Coordinator<'_> {
         &self,
         run_started_ns: u64,
         handles: Vec<ScopedJoinHandle<'_, Result<LaneReport, TargetError>>>,
+        refused: Option<TargetError>,
         on_interval: &mut dyn FnMut(&Interval),
     ) -> StepOutcome {
-        let mut failure = None;
+        let mut failure = refused;
         let mut intervals = Vec::new();
         let mut totals = Totals::new(self.desks.len());
         let mut edge = self.snapshot();

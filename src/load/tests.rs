@@ -142,6 +142,21 @@ fn a_rate_that_cannot_be_met_leaves_a_backlog() {
 }
 
 #[test]
+fn an_absurd_rate_ends_in_time_with_its_backlog() {
+    let mut plan = plan(4);
+    (plan.warmup, plan.duration) = (Nanos(0), Nanos::seconds(1));
+    let rate_per_s = 5e9;
+    plan.pace = Pace::Open { rate_per_s, arrival: Arrival::Fixed };
+    let begun = std::time::Instant::now();
+    let (step, _) = run(&plan, service(1_000, 4));
+    assert!(begun.elapsed().as_secs() < 60, "{:?}", begun.elapsed());
+    let generator = step.generator.unwrap();
+    for counted in [generator.due_operations, generator.backlog_operations] {
+        assert!((counted.unwrap() as f64 / rate_per_s - 1.0).abs() < 0.001, "{counted:?}");
+    }
+}
+
+#[test]
 fn a_work_loop_closes_the_window_with_the_first_session_that_is_done() {
     let mut plan = plan(4);
     plan.work_loop = Some(100);

@@ -1,6 +1,7 @@
 //! Why what was asked cannot be done on this target.
 
 use crate::config::{ConfigError, Origin};
+use crate::units::Bytes;
 
 /// Why no plan can be made. Nothing has been started or written.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +47,20 @@ pub enum PlanError {
         /// Where it came from.
         origin: Origin,
     },
+    /// More memory than there is. The kernel would kill this process, or another one.
+    #[error(
+        "a cache of {cache} and what {sessions} sessions need are {needed}, but only {available} of memory are available"
+    )]
+    CacheTooLarge {
+        /// Cache asked for.
+        cache: Bytes,
+        /// Sessions of the largest step.
+        sessions: u32,
+        /// Memory needed in all.
+        needed: Bytes,
+        /// Memory that can be had.
+        available: Bytes,
+    },
     /// One thing is called two names.
     #[error("the tag `{key}` is given twice")]
     TagTwice {
@@ -70,6 +85,11 @@ impl PlanError {
             Self::NoScanTable { .. } => {
                 "write `SCAN_PCT=0`, or set up with `SCAN_TABLE_SZ`: `plimsoll slob setup --replace` makes the data \
                  anew"
+                    .to_owned()
+            }
+            Self::CacheTooLarge { .. } => {
+                "use a smaller `--cache`, free some memory, or raise the limit of the container; `free -m` and `plimsoll doctor` \
+                 show both"
                     .to_owned()
             }
             Self::TagTwice { .. } => "give each tag once".to_owned(),

@@ -70,16 +70,17 @@ pub struct Facts {
     pub block_bytes: u32,
     /// How rows were filled.
     pub filling: Filling,
-}
-
-impl From<&Descriptor> for Facts {
-    fn from(data: &Descriptor) -> Self {
-        let &Descriptor { schemas, scale_blocks, scan_blocks, block_bytes, filling, .. } = data;
-        Self { schemas, scale_blocks, scan_blocks, block_bytes, filling }
-    }
+    /// Memory that a buffer cache can take; `None` if it is not known, or if the target has no cache.
+    pub available_memory: Option<Bytes>,
 }
 
 impl Facts {
+    /// Facts about the data that `data` describes, on a machine with so much memory left.
+    pub fn of(data: &Descriptor, available_memory: Option<Bytes>) -> Self {
+        let &Descriptor { schemas, scale_blocks, scan_blocks, block_bytes, filling, .. } = data;
+        Self { schemas, scale_blocks, scan_blocks, block_bytes, filling, available_memory }
+    }
+
     /// Facts about a target without data, where everything is as large as it is asked to be.
     ///
     /// # Errors
@@ -93,6 +94,7 @@ impl Facts {
             scan_blocks: parameters.scan_table.blocks(u64::from(BLOCK_BYTES)),
             block_bytes: BLOCK_BYTES,
             filling: Filling::Incompressible,
+            available_memory: None,
         })
     }
 }
@@ -135,6 +137,7 @@ pub fn plan(request: &Request, data: &Facts) -> Result<RunPlan, PlanError> {
             Ok(Point { map: parameters.to_map(), parameters, varied })
         })
         .collect::<Result<_, PlanError>>()?;
+    check_memory(request, &points, schemas, data)?;
     let common = in_common(points.iter().map(|point| &point.map));
     let mut numbers = Vec::with_capacity(points.len());
     let mut plans = Vec::with_capacity(points.len());
@@ -175,6 +178,25 @@ pub fn plan(request: &Request, data: &Facts) -> Result<RunPlan, PlanError> {
         script,
         notes,
     })
+}
+
+/// Memory of the program besides its cache, and for each session: the most that the engine may take.
+const OWN_MEMORY: Bytes = Bytes::mib(64);
+const SESSION_MEMORY: Bytes = Bytes::kib(32);
+
+/// Refuses a cache that the kernel would have to kill somebody for.
+fn check_memory(request: &Request, points: &[Point], schemas: u32, data: &Facts) -> Result<(), PlanError> {
+    let Some(available) = data.available_memory else { return Ok(()) };
+    let mut sessions = 0;
+    for point in points {
+        sessions = sessions.max(point.parameters.sessions(schemas)?);
+    }
+    let own = OWN_MEMORY.0 + SESSION_MEMORY.0 * u64::from(sessions);
+    let needed = Bytes(request.cache.0.saturating_add(own));
+    if needed > available {
+        return Err(PlanError::CacheTooLarge { cache: request.cache, sessions, needed, available });
+    }
+    Ok(())
 }
 
 /// One step's parameters.

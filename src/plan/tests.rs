@@ -10,8 +10,14 @@ use crate::target::embedded::Filling;
 use crate::units::{Bytes, Nanos};
 use crate::workload::Arrival;
 
-const DATA: Facts =
-    Facts { schemas: 8, scale_blocks: 131_072, scan_blocks: 0, block_bytes: 8_192, filling: Filling::Incompressible };
+const DATA: Facts = Facts {
+    schemas: 8,
+    scale_blocks: 131_072,
+    scan_blocks: 0,
+    block_bytes: 8_192,
+    filling: Filling::Incompressible,
+    available_memory: None,
+};
 
 fn settings(words: &str) -> Vec<Setting> {
     let settings = words.split_whitespace().map(|word| match word.parse().unwrap() {
@@ -152,6 +158,21 @@ fn the_hot_spot_is_counted_in_the_blocks_of_the_data_set() {
     let plan = plan(&request("DO_HOTSPOT=TRUE HOTSPOT_MB=8 HOTSPOT_OFFSET_MB=16"), &data).unwrap();
     let hot_spot = plan.steps[0].shape.hot_spot.unwrap();
     assert_eq!((hot_spot.offset_blocks, hot_spot.blocks), (512, 256));
+}
+
+#[test]
+fn a_cache_that_does_not_fit_into_memory_is_refused() {
+    let small = Facts { available_memory: Some(Bytes::gib(2)), ..DATA };
+    let with_cache = |cache| Request { cache, ..request("THREADS_PER_SCHEMA=4") };
+    assert!(plan(&with_cache(Bytes::gib(1)), &small).is_ok());
+    let error = plan(&with_cache(Bytes::gib(2)), &small).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "a cache of 2 GiB and what 32 sessions need are 2.1 GiB, but only 2 GiB of memory are available"
+    );
+    assert!(error.hint().unwrap().contains("--cache"));
+    assert!(plan(&with_cache(Bytes(u64::MAX)), &small).is_err());
+    assert!(plan(&with_cache(Bytes(u64::MAX)), &DATA).is_ok(), "what is not known is not judged");
 }
 
 #[test]

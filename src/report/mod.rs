@@ -12,7 +12,7 @@ mod table;
 mod text;
 mod words;
 
-pub use live::interval_line;
+pub use live::{interval_line, interval_words};
 pub use table::{Format, Style, table};
 pub use text::{Detail, text};
 

@@ -179,7 +179,7 @@ impl TargetError {
     pub fn hint(&self) -> Option<String> {
         let told = match self {
             Self::File { source, .. } | Self::Request { source, .. } => return io_hint(source),
-            Self::Kernel { source, .. } => return io_hint(source),
+            Self::Kernel { source, .. } => return kernel_hint(source),
             Self::BadBlock { .. }
             | Self::Truncated { .. }
             | Self::Damaged { .. }
@@ -223,6 +223,20 @@ impl TargetError {
     }
 }
 
+/// Only io_uring, threads and memory can be refused outside of any file.
+fn kernel_hint(source: &io::Error) -> Option<String> {
+    let told = match source.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => {
+            "allow io_uring (kernel.io_uring_disabled, or the container's seccomp profile), or use `--io-engine psync`"
+        }
+        Some(libc::EAGAIN) => {
+            "use fewer `--lanes`, or raise the limits of threads and memory (`ulimit -u`, `ulimit -v`)"
+        }
+        _ => return io_hint(source),
+    };
+    Some(told.to_owned())
+}
+
 fn io_hint(source: &io::Error) -> Option<String> {
     use io::ErrorKind as Kind;
     let told = match source.kind() {
@@ -230,6 +244,8 @@ fn io_hint(source: &io::Error) -> Option<String> {
         Kind::PermissionDenied => "use a directory that this user may write to: `--target dir:PATH`",
         Kind::ReadOnlyFilesystem => "the file system is mounted read-only; use another directory: `--target dir:PATH`",
         Kind::NotFound => "check the path; a mount may be missing",
+        Kind::NotADirectory => "name a directory, or a path that does not exist yet: `--target dir:PATH`",
+        Kind::InvalidFilename => "use a shorter path: `--target dir:PATH`",
         _ => match source.raw_os_error() {
             Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files: `ulimit -n 65536`",
             Some(libc::ENOMEM) => {

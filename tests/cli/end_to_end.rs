@@ -129,3 +129,31 @@ fn a_bad_block_ends_the_run_and_is_named() {
     assert_eq!(verified.code, Some(1), "{verified}");
     assert!(verified.stdout.contains("and 3,980 more bad blocks"), "{verified}");
 }
+
+#[test]
+fn data_without_their_lock_file_are_still_ours() {
+    let place = Place::new();
+    place.set_up();
+    std::fs::remove_file(place.path("plimsoll-data/plimsoll.lock")).unwrap();
+    assert_eq!(place.done(&["slob", "info", "--json"]).json()["state"]["is"], "closed_cleanly");
+    place.done(&SHORT);
+    std::fs::remove_file(place.path("plimsoll-data/plimsoll.lock")).unwrap();
+    place.done(&["slob", "drop", "--yes"]);
+    assert!(!place.path("plimsoll-data").exists());
+}
+
+#[test]
+fn a_descriptor_with_impossible_values_is_damaged() {
+    let place = Place::new();
+    place.set_up();
+    let path = place.path("plimsoll-data/database.json");
+    let sound = std::fs::read_to_string(&path).unwrap();
+    for (value, why) in [("\"block_bytes\": 0", "block size is impossible"), ("\"schemas\": 0", "describes no data")] {
+        let field = value.split(':').next().unwrap();
+        let line = sound.lines().find(|line| line.contains(field)).unwrap();
+        std::fs::write(&path, sound.replace(line.trim().trim_end_matches(','), value)).unwrap();
+        let answer = place.run(&SHORT);
+        assert_eq!(answer.code, Some(2), "{answer}");
+        assert!(answer.stderr.contains("database.json` is damaged") && answer.stderr.contains(why), "{answer}");
+    }
+}

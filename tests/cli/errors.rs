@@ -51,6 +51,29 @@ fn bad_words_are_refused_with_advice() {
 }
 
 #[test]
+fn a_negative_value_is_a_bad_value_and_no_unknown_flag() {
+    let place = Place::new();
+    for (words, told) in [
+        ("--rate -1", "error: --rate: `-1` is not a rate"),
+        ("--warmup -1s", "error: --warmup: `-1s` is not a duration"),
+        ("--cache -1", "error: --cache: `-1` is not a size"),
+        ("--seed -1", "invalid value '-1' for '--seed <N>'"),
+    ] {
+        let arguments: Vec<&str> = ["slob", "run"].into_iter().chain(words.split(' ')).collect();
+        let answer = refused(&place, &arguments);
+        assert!(answer.contains(told), "{answer}");
+    }
+}
+
+#[test]
+fn an_absurdly_long_value_is_not_repeated_whole() {
+    let place = Place::new();
+    let answer = refused(&place, &["slob", "run", "--target", "sim:", &format!("UPDATE_PCT={}", "9".repeat(100_000))]);
+    let told = answer.lines().nth(1).unwrap();
+    assert!(told.starts_with("error: ") && told.contains("is not a whole number") && told.len() < 300, "{told}");
+}
+
+#[test]
 fn flags_that_do_not_go_together_are_refused() {
     let place = Place::new();
     for words in [

@@ -4,5 +4,6 @@ mod end_to_end;
 mod errors;
 mod help;
 mod kept_runs;
+mod limits;
 mod manners;
 mod place;

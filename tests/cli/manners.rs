@@ -86,7 +86,7 @@ fn a_dry_run_says_everything_and_does_nothing() {
 
 #[test]
 fn ctrl_c_keeps_what_was_measured_and_says_so() {
-    for (name, code) in [("-INT", 130), ("-TERM", 143)] {
+    for (name, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let place = Place::new();
         let words = ["slob", "run", "RUN_TIME=60", "--warmup=0s", "--target", "sim:"];
         let mut child = place.plimsoll(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -102,6 +102,25 @@ fn ctrl_c_keeps_what_was_measured_and_says_so() {
         assert_eq!((&run["outcome"], &run["steps"][0]["outcome"]), (&"interrupted".into(), &"interrupted".into()));
         assert!(run["steps"][0]["counters"]["operations"].as_u64().unwrap() > 0);
     }
+}
+
+#[test]
+fn under_nohup_a_terminal_may_close() {
+    let place = Place::new();
+    let mut child = Command::new("nohup")
+        .arg(env!("CARGO_BIN_EXE_plimsoll"))
+        .args(["slob", "run", "RUN_TIME=2", "--warmup=0s", "--target", "sim:"])
+        .current_dir(place.path(""))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stderr = wait_for(&mut child, " ops/s ");
+    signal(&child, "-HUP");
+    let mut rest = String::new();
+    stderr.read_to_string(&mut rest).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0), "{rest}");
 }
 
 #[test]

@@ -19,11 +19,11 @@ pub(super) struct LoadArgs {
     parameters: ParameterArgs,
 
     /// Load before each measured window; recorded and marked [default: a fifth of RUN_TIME, 10 s at most]
-    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     warmup: Option<Nanos>,
 
     /// Start operations at this rate over all sessions, whether or not earlier ones are done (open loop)
-    #[arg(long, value_name = "N[/s]", help_heading = "Load")]
+    #[arg(long, value_name = "N[/s]", allow_hyphen_values = true, help_heading = "Load")]
     rate: Option<Rate>,
 
     /// How the operations of an open loop arrive
@@ -31,7 +31,7 @@ pub(super) struct LoadArgs {
     arrival: ArrivalChoice,
 
     /// Seed of every random choice; the same seed gives the same operations [default: a fresh one, which is told]
-    #[arg(long, value_name = "N", help_heading = "Load")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
     seed: Option<u64>,
 
     /// Threads that drive the sessions [default: one for each processor]
@@ -42,7 +42,7 @@ pub(super) struct LoadArgs {
     pub(super) target: TargetArgs,
 
     /// Size of the buffer cache
-    #[arg(long, value_name = "SIZE", default_value = "64M", help_heading = "Target")]
+    #[arg(long, value_name = "SIZE", default_value = "64M", allow_hyphen_values = true, help_heading = "Target")]
     cache: Bytes,
 
     #[command(flatten)]

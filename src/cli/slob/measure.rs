@@ -15,17 +15,18 @@ use crate::load::{StepPlan, run_step};
 use crate::measure::{Clock, environment};
 use crate::plan::slob::{Facts, Request, RunPlan, plan};
 use crate::record::store::{self, RunWriter, StoreError};
-use crate::record::{self, Counters, Ending, FORMAT, Outcome, Run, Step, Timestamp, Tool, Window};
+use crate::record::{self, Counters, Ending, Environment, FORMAT, Outcome, Run, Step, Timestamp, Tool, Window};
 use crate::report::Detail;
 use crate::target::embedded::{Descriptor, Engine, EngineOptions};
 use crate::target::simulated::{Simulated, SimulatedOptions};
 use crate::target::{Target, TargetError};
+use crate::units::Bytes;
 
 /// Plans and checks everything, carries it out, keeps it and tells it.
 pub(super) fn carry_out(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failure> {
     let address = arguments.target.address();
     let facts = match address {
-        TargetAddress::Directory(path) => Facts::from(&Descriptor::load(path)?),
+        TargetAddress::Directory(path) => Facts::of(&Descriptor::load(path)?, available_memory()),
         TargetAddress::Simulated(_) => Facts::as_asked(request)?,
     };
     let plan = plan(request, &facts)?;
@@ -44,6 +45,12 @@ pub(super) fn carry_out(arguments: &LoadArgs, request: &Request) -> Result<Exit,
     let mut recorder = Recorder { arguments, plan: &plan, script, interrupt, clock, progress, failure: None };
     let (run, directory) = recorder.record(ground, opening_notes)?;
     recorder.tell(&run, &directory)
+}
+
+/// Memory that can be taken without driving somebody out of it.
+fn available_memory() -> Option<Bytes> {
+    let Environment { memory_available_bytes, memory_limit_bytes, .. } = environment::capture(None);
+    memory_available_bytes.into_iter().chain(memory_limit_bytes).min().map(Bytes)
 }
 
 /// The open target.
@@ -246,11 +253,11 @@ impl Recorder<'_> {
                 report::write_text(run, &findings, Detail::Brief)
             }
         };
-        say::line(format_args!(
-            "\nKept in `{}`. More: `plimsoll report {} --full`",
-            directory.display(),
-            directory.display()
-        ));
+        // Somebody may have removed it meanwhile; the failure to come says so.
+        if directory.exists() {
+            let shown = directory.display();
+            say::line(format_args!("\nKept in `{shown}`. More: `plimsoll report {shown} --full`"));
+        }
         if let Some(failure) = self.failure.take() {
             return Err(failure);
         }

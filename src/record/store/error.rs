@@ -88,6 +88,13 @@ impl StoreError {
                 io::ErrorKind::PermissionDenied => Some("choose a directory that you may write to".to_owned()),
                 io::ErrorKind::StorageFull => Some("free some space; what was written before is intact".to_owned()),
                 io::ErrorKind::ReadOnlyFilesystem => Some("choose a directory on a writable file system".to_owned()),
+                io::ErrorKind::NotFound => Some("something removed it; find out what".to_owned()),
+                io::ErrorKind::NotADirectory => {
+                    Some("choose a directory, or a path that does not exist yet".to_owned())
+                }
+                _ if matches!(source.raw_os_error(), Some(libc::EMFILE | libc::ENFILE)) => {
+                    Some("raise the limit of open files: `ulimit -n 65536`".to_owned())
+                }
                 _ => None,
             },
             Self::Unreadable { cut_short: true, .. } => {

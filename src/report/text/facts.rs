@@ -55,7 +55,8 @@ fn load(run: &Run) -> String {
         (Some(least), Some(most)) => Some(format!("{least} to {most} sessions")),
         _ => None,
     };
-    let windows = run.steps.iter().map(|step| Nanos(step.window.duration_ns));
+    let measured = run.steps.iter().filter(|step| step.window.duration_ns > 0);
+    let windows = measured.map(|step| Nanos(step.window.duration_ns));
     let windows = match (windows.clone().min(), windows.max()) {
         (Some(shortest), Some(longest)) if shortest == longest => Some(format!("windows of {longest}")),
         (Some(shortest), Some(longest)) => Some(format!("windows of {shortest} to {longest}")),

@@ -101,13 +101,20 @@ impl Crew<'_> {
         std::thread::scope(|scope| {
             for _ in 0..self.threads.max(1) {
                 let (shared, sender) = (&shared, sender.clone());
-                scope.spawn(move || {
+                let fail = |error| {
+                    shared.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+                    shared.failed.store(true, Ordering::Relaxed);
+                };
+                let spawned = std::thread::Builder::new().spawn_scoped(scope, move || {
                     if let Err(error) = serve(errand, files, io_engine, shared, stop) {
-                        shared.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                        shared.failed.store(true, Ordering::Relaxed);
+                        fail(error);
                     }
                     drop(sender);
                 });
+                if let Err(source) = spawned {
+                    fail(TargetError::Kernel { action: "start a thread", source });
+                    break;
+                }
             }
             drop(sender);
             while ended.recv_timeout(LOOK_AROUND) == Err(mpsc::RecvTimeoutError::Timeout) {

@@ -108,7 +108,9 @@ impl Descriptor {
             let (found, supported) = (version.format_version, FORMAT_VERSION);
             return Err(TargetError::FormatVersion { path, found, supported });
         }
-        serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))
+        let descriptor: Self = serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        let _ = descriptor.layout(directory)?;
+        Ok(descriptor)
     }
 
     /// Writes the descriptor so that it is there whole or not at all.

@@ -5,7 +5,7 @@ use std::io::{Read, Seek, Write};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 
-use super::{changes, control, descriptor, ledger, redo};
+use super::{Descriptor, changes, control, descriptor, ledger, redo};
 use crate::target::error::{FileContext, TargetError};
 
 /// Held as long as a process works on the directory. Its presence also marks the directory as ours.
@@ -66,7 +66,8 @@ impl Directory {
             }
             Ok(_) => {}
         }
-        if path.join(LOCK_FILE).exists() {
+        // A copy or a clean-up may have left the lock file out; the descriptor says whose data they are.
+        if path.join(LOCK_FILE).exists() || Descriptor::load(path).is_ok() {
             return Ok(Ground::Ours);
         }
         for entry in fs::read_dir(path).of_file("list", path)? {
@@ -85,7 +86,10 @@ impl Directory {
     /// The system's error.
     pub fn holder(path: &Path) -> Result<Option<String>, TargetError> {
         let lock_path = path.join(LOCK_FILE);
-        let mut lock = File::open(&lock_path).of_file("open", &lock_path)?;
+        let mut lock = match File::open(&lock_path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.of_file("open", &lock_path)?,
+        };
         // Shared, so that several may look at once, and let go as soon as `lock` is closed.
         // SAFETY: plain system call on a descriptor that we own.
         if unsafe { libc::flock(lock.as_raw_fd(), libc::LOCK_SH | libc::LOCK_NB) } == 0 {

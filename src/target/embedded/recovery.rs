@@ -199,19 +199,28 @@ impl Gathered {
         let failure = Mutex::new(None);
         std::thread::scope(|scope| {
             for _ in 0..APPLIERS.min(groups.len()) {
-                scope.spawn(|| {
-                    let result = Applier::new(layout, files, &self.columns).and_then(|mut applier| {
+                let fail = |error| {
+                    // The others find nothing more to do.
+                    next.store(usize::MAX / 2, Ordering::Relaxed);
+                    failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+                };
+                let columns = &self.columns;
+                let (next, made, groups) = (&next, &made, &groups);
+                let spawned = std::thread::Builder::new().spawn_scoped(scope, move || {
+                    let result = Applier::new(layout, files, columns).and_then(|mut applier| {
                         while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
                             made.fetch_add(applier.apply(group, map)?, Ordering::Relaxed);
                         }
                         Ok(())
                     });
                     if let Err(error) = result {
-                        // The others find nothing more to do.
-                        next.store(usize::MAX / 2, Ordering::Relaxed);
-                        failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+                        fail(error);
                     }
                 });
+                if let Err(source) = spawned {
+                    fail(TargetError::Kernel { action: "start a thread", source });
+                    break;
+                }
             }
         });
         match failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner) {

@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use io_uring::{IoUring, opcode, squeue, types};
 
@@ -14,6 +15,11 @@ const WAKE: u64 = u64::MAX;
 const REGISTERED_CHUNK: usize = 1 << 30;
 /// Submission entries: more requests than this are sent in several batches.
 const SUBMISSIONS: u32 = 256;
+
+/// Queues that a small run has at once.
+const USUAL_QUEUES: usize = 8;
+/// How long a ring that lacks memory is asked for again: the kernel gives that of closed rings back a moment later.
+const PATIENCE_FOR_MEMORY: Duration = Duration::from_millis(500);
 
 /// An eventfd: a descriptor that becomes readable when somebody notifies it.
 pub(super) struct EventFd(OwnedFd);
@@ -48,7 +54,9 @@ impl EventFd {
 /// # Errors
 /// The kernel's reason for refusing: no support, a container's filter, or `kernel.io_uring_disabled`.
 pub(super) fn probe() -> io::Result<()> {
-    let ring = IoUring::new(2)?;
+    // Rings are locked memory, and a limit that lets one be made may not let a run have all of its own.
+    let rings = (0..USUAL_QUEUES).map(|_| build_ring(0)).collect::<io::Result<Vec<_>>>()?;
+    let ring = &rings[0];
     let mut probe = io_uring::Probe::new();
     ring.submitter().register_probe(&mut probe)?;
     let needed = [opcode::Read::CODE, opcode::Write::CODE, opcode::PollAdd::CODE];
@@ -72,7 +80,15 @@ pub(super) struct UringQueue {
 
 impl UringQueue {
     pub(super) fn new(files: &[Arc<StorageFile>], arena: Arc<Arena>, depth: u32) -> io::Result<Self> {
-        let ring = build_ring(depth)?;
+        let begun = Instant::now();
+        let ring = loop {
+            match build_ring(depth) {
+                Err(error) if is_lack_of_memory(&error) && begun.elapsed() < PATIENCE_FOR_MEMORY => {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                built => break built?,
+            }
+        };
         let fds: Vec<RawFd> = files.iter().map(|file| file.as_raw_fd()).collect();
         let registered_files = !fds.is_empty() && ring.submitter().register_files(&fds).is_ok();
         let registered_buffers = register_arena(&ring, &arena).is_ok();
@@ -251,6 +267,10 @@ fn tolerate(error: io::Error) -> io::Result<()> {
 }
 
 /// Asks for the flags that save interrupts and locking, newest kernel first, and does without what is refused.
+fn is_lack_of_memory(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::ENOMEM)
+}
+
 fn build_ring(depth: u32) -> io::Result<IoUring> {
     let completions = depth.saturating_add(8).next_power_of_two().max(2 * SUBMISSIONS);
     let basic = || {

@@ -1,0 +1,145 @@
+//! The order in which findings are told: the answer first, unless something makes that very answer doubtful.
+
+use std::collections::BTreeSet;
+
+use super::{Finding, Severity};
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// Whoever repeats the answer must hear this first.
+    BeforeAnswer,
+    Answer,
+    /// Doubts about steps that the answer does not rest on.
+    AfterAnswer,
+    Rest,
+}
+
+/// Puts findings in the order in which they are told.
+pub(super) fn sort(findings: &mut [Finding]) {
+    let basis = Basis::of(findings);
+    findings.sort_by_key(|finding| (basis.place(finding), finding.rank()));
+}
+
+/// Steps that the answers of a run rest on.
+struct Basis {
+    /// Steps whose figures are told as the load that is carried.
+    told: BTreeSet<String>,
+    /// These, and the steps that bound the answer from above: if the load generator was the limit there, it is the
+    /// generator's load line.
+    bounding: BTreeSet<String>,
+}
+
+impl Basis {
+    fn of(findings: &[Finding]) -> Self {
+        let (mut told, mut bounding) = (BTreeSet::new(), BTreeSet::new());
+        for finding in findings {
+            match finding {
+                Finding::LoadLine { passing, failing, .. } => {
+                    told.insert(passing.step.clone());
+                    bounding.insert(failing.above.step.clone());
+                }
+                Finding::TargetMetOnlyAbove { passing: point, .. }
+                | Finding::AllStepsMeetTarget { most: point, .. }
+                | Finding::NoStepMeetsTarget { least: point, .. } => {
+                    told.insert(point.step.clone());
+                }
+                _ => {}
+            }
+        }
+        bounding.extend(told.iter().cloned());
+        Self { told, bounding }
+    }
+
+    fn place(&self, finding: &Finding) -> Place {
+        // Without a step to rest on, any doubt may be the reason why there is none.
+        let concerns = |basis: &BTreeSet<String>, steps: &[String]| {
+            basis.is_empty() || steps.iter().any(|step| basis.contains(step))
+        };
+        let leads = match (finding.severity(), finding) {
+            (Severity::Answer, _) => return Place::Answer,
+            (Severity::Note, _) => return Place::Rest,
+            (Severity::Doubt, Finding::ClientSaturated { steps, .. }) => concerns(&self.bounding, steps),
+            (Severity::Doubt, finding) => finding.steps().is_none_or(|steps| concerns(&self.told, steps)),
+        };
+        if leads { Place::BeforeAnswer } else { Place::AfterAnswer }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::analysis::{Finding, LatencyTarget, analyse};
+    use crate::record::sample;
+    use crate::record::{Outcome, Run};
+
+    /// The findings of a sweep of 1 to 32 sessions, of which 16 are the load line, with one step disturbed.
+    fn told(step: usize, disturb: impl Fn(&mut crate::record::Step)) -> Vec<Finding> {
+        let mut run = sample::sweep(60);
+        disturb(&mut run.steps[step]);
+        analyse(&run, &LatencyTarget::default())
+    }
+
+    fn stall(step: &mut crate::record::Step) {
+        for interval in step.intervals.iter_mut().filter(|interval| !interval.warmup).take(3) {
+            interval.counters.operations = Some(0);
+        }
+    }
+
+    fn saturate(step: &mut crate::record::Step) {
+        step.generator.as_mut().unwrap().busiest_share = 0.99;
+    }
+
+    fn position(found: &[Finding], is: impl Fn(&Finding) -> bool) -> usize {
+        found.iter().position(is).unwrap_or_else(|| panic!("not in {found:#?}"))
+    }
+
+    #[test]
+    fn a_doubt_about_another_step_comes_after_the_answer() {
+        for step in [0, 2, 5] {
+            let found = told(step, stall);
+            assert!(matches!(found[0], Finding::LoadLine { .. }), "step {step}: {found:#?}");
+            let doubt = position(&found, |finding| matches!(finding, Finding::Stalled { .. }));
+            let knee = position(&found, |finding| matches!(finding, Finding::Knee { .. }));
+            assert!(doubt > knee, "answers stand together: {found:#?}");
+        }
+    }
+
+    #[test]
+    fn a_doubt_about_the_step_that_the_answer_rests_on_comes_first() {
+        let found = told(4, stall);
+        let doubt = position(&found, |finding| matches!(finding, Finding::Stalled { .. }));
+        let line = position(&found, |finding| matches!(finding, Finding::LoadLine { .. }));
+        assert!(doubt < line, "{found:#?}");
+    }
+
+    #[test]
+    fn the_load_generator_comes_first_where_it_can_have_drawn_the_line() {
+        for (step, leads) in [(0, false), (3, false), (4, true), (5, true)] {
+            let found = told(step, saturate);
+            assert_eq!(matches!(found[0], Finding::ClientSaturated { .. }), leads, "step {step}: {found:#?}");
+        }
+    }
+
+    #[test]
+    fn how_a_run_ended_and_what_is_true_of_all_steps_comes_first() {
+        let first = |change: fn(&mut Run)| {
+            let mut run = sample::sweep(60);
+            change(&mut run);
+            analyse(&run, &LatencyTarget::default()).swap_remove(0)
+        };
+        assert!(matches!(first(|run| run.outcome = Outcome::Interrupted), Finding::Interrupted { .. }));
+        let page_cache = |run: &mut Run| {
+            let _ = run.target.facts.insert("direct_io".to_owned(), "off".to_owned());
+        };
+        assert!(matches!(first(page_cache), Finding::PageCacheInPath));
+    }
+
+    #[test]
+    fn without_an_answer_every_doubt_comes_first() {
+        let mut run = sample::sweep(60);
+        stall(&mut run.steps[1]);
+        let target = LatencyTarget { event: "nothing".to_owned(), ..LatencyTarget::default() };
+        let found = analyse(&run, &target);
+        let doubt = position(&found, |finding| matches!(finding, Finding::Stalled { .. }));
+        assert!(doubt < position(&found, |finding| matches!(finding, Finding::TargetNotJudged { .. })));
+    }
+}
