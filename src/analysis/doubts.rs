@@ -19,7 +19,7 @@ const STEADY_DRIFT: f64 = 0.10;
 const OPERATIONS_PER_ROUND: u64 = 200;
 /// A window shorter than this shows no burst credit; no cloud volume's bucket empties so soon.
 const SHORT_WINDOW: Nanos = Nanos::seconds(30);
-const IDLE: f64 = 0.01;
+const IDLE: f64 = 0.05;
 /// Seconds without a finished operation are stalls only where many are expected.
 const OPERATIONS_PER_INTERVAL: f64 = 20.0;
 const READS_AGREE: f64 = 0.01;
@@ -48,7 +48,7 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
     }));
     findings.extend(worst(run, unsteady).map(|(steps, (range, drift))| Finding::NotSteady { steps, range, drift }));
     findings.extend(worst(run, stalls).map(|(steps, longest)| Finding::Stalled { steps, longest }));
-    findings.extend(worst(run, idle).map(|(steps, share)| Finding::IdleInWindow { steps, share }));
+    findings.extend(worst(run, idle).map(|(steps, share)| Finding::WaitedForProcessor { steps, share }));
     findings.extend(worst(run, shared_device).map(|(steps, (times, device))| Finding::DeviceSharedWithOthers {
         steps,
         device,

@@ -40,7 +40,7 @@ pub enum Finding {
     /// No operation finished for a while.
     Stalled { steps: Vec<String>, longest: Nanos },
     /// Sessions had nothing to do inside the window.
-    IdleInWindow { steps: Vec<String>, share: f64 },
+    WaitedForProcessor { steps: Vec<String>, share: f64 },
     /// Reads were served by the buffer cache.
     CacheHeld { steps: Vec<String>, hit_ratio: f64, data_fits: bool },
     /// The largest load that meets the latency target, with a larger one that does not.
@@ -108,8 +108,7 @@ impl Finding {
             | Self::PageCacheInPath
             | Self::ReadsDisagree { .. }
             | Self::NotSteady { .. }
-            | Self::Stalled { .. }
-            | Self::IdleInWindow { .. } => Severity::Doubt,
+            | Self::Stalled { .. } => Severity::Doubt,
             Self::CacheHeld { hit_ratio, .. } if *hit_ratio >= MOSTLY_CACHED => Severity::Doubt,
             Self::LoadLine { .. }
             | Self::TargetMetOnlyAbove { .. }
@@ -126,6 +125,7 @@ impl Finding {
             | Self::ShortWindow { .. }
             | Self::DeviceSharedWithOthers { .. }
             | Self::FallbackEngine { .. }
+            | Self::WaitedForProcessor { .. }
             | Self::TopWait { .. } => Severity::Note,
         }
     }
@@ -138,7 +138,7 @@ impl Finding {
             | Self::ReadsDisagree { steps, .. }
             | Self::NotSteady { steps, .. }
             | Self::Stalled { steps, .. }
-            | Self::IdleInWindow { steps, .. }
+            | Self::WaitedForProcessor { steps, .. }
             | Self::CacheHeld { steps, .. } => Some(steps),
             _ => None,
         }
@@ -208,7 +208,8 @@ impl Finding {
                 Bytes(*kernel_bytes)
             ),
             Self::NotSteady { steps, range, drift } => format!(
-                "Throughput was not steady in {}: it ranged over {} % of its mean and drifted by {}{} % within the window.",
+                "Throughput was not steady in {}: it ranged over {} % of its mean (20 % is allowed) and drifted by {}{} % within the \
+                 window (10 % is allowed).",
                 list(steps),
                 percent(*range),
                 if *drift > 0.0 { "+" } else { "" },
@@ -217,8 +218,8 @@ impl Finding {
             Self::Stalled { steps, longest } => {
                 format!("No operation finished for {longest} in {}, although load was on.", list(steps))
             }
-            Self::IdleInWindow { steps, share } => format!(
-                "Sessions had nothing to do for {} % of the window in {}: the load was less than the step says.",
+            Self::WaitedForProcessor { steps, share } => format!(
+                "Sessions stood ready for {} % of the window in {} before a thread came to them.",
                 percent(*share),
                 list(steps)
             ),
@@ -379,8 +380,8 @@ impl Finding {
             Self::Stalled { .. } => {
                 "Look at the intervals and the kernel log for that time: storage or a noisy neighbour stopped answering."
             }
-            Self::IdleInWindow { .. } => {
-                "Run longer with fewer sessions, or by time (RUN_TIME) rather than by WORK_LOOP."
+            Self::WaitedForProcessor { .. } => {
+                "They waited for processor time, as sessions of a busy database do. Where processors are idle, more threads (`--lanes`) help."
             }
             Self::CacheHeld { .. } => "To measure storage, use a larger SCALE or a smaller cache.",
             Self::LoadLine { .. } => "A sweep with steps between the two narrows it down.",

@@ -13,7 +13,7 @@ use crate::report::{self, Format, Style};
 pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll table last                                      the columns of SLOB's awr_info
-  plimsoll table p30x2 p30x4 --style matrix                tags, IOPS and wait histogram
+  plimsoll table 20261120-10 20261120-11 --style matrix     tags, IOPS and wait histogram
   plimsoll table last --style matrix --format markdown     for a document
   plimsoll table last --format csv                         for a spreadsheet";
 

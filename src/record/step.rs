@@ -192,7 +192,7 @@ pub struct Generator {
     pub busy_ns: u64,
     /// Processor time of the busiest of them as a share of the window, 0 to 1.
     pub busiest_share: f64,
-    /// Time that sessions had nothing to do although load was asked for (think time is not counted), summed.
+    /// Time that sessions stood ready and no thread had come to them (think time is not counted), summed.
     pub idle_session_ns: u64,
     /// Open loop: operations that fell due in the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
