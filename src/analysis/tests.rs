@@ -204,7 +204,7 @@ fn a_stall_is_found_with_its_length() {
 #[test]
 fn sessions_that_waited_for_a_thread_are_found() {
     let mut run = plain();
-    run.steps[0].generator.as_mut().unwrap().idle_session_ns = 8 * 60_000_000_000 / 20;
+    run.steps[0].generator.as_mut().unwrap().idle_session_ns = 8 * 60_000_000_000 / 10;
     finds!(run, Finding::WaitedForProcessor { .. });
 }
 
