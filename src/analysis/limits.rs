@@ -156,13 +156,16 @@ fn flat(run: &Run, series: &Series<'_>) -> Option<Finding> {
         return None;
     }
     let plateau = &rates[first..];
-    let (low, high) = plateau.iter().fold((f64::MAX, 0.0_f64), |(low, high), rate| (low.min(*rate), high.max(*rate)));
+    let low = plateau.iter().copied().fold(f64::MAX, f64::min);
+    // Rate and throughput are those of one and the same step.
+    let best = (first..rates.len()).max_by(|left, right| rates[*left].total_cmp(&rates[*right]))?;
+    let high = rates[best];
     Some(Finding::ThroughputFlat {
         series: series.name.clone(),
         from: load_words(from),
         to: load_words(to),
         reads_per_s: high,
-        megabytes_per_s: Figures(to).read_megabytes_per_s(),
+        megabytes_per_s: Figures(series.steps[best]).read_megabytes_per_s(),
         spread: (high - low) / high,
         looks_capped: (high - low) / high <= CAPPED,
         slower,

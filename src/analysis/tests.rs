@@ -135,6 +135,20 @@ fn a_cap_is_found_with_its_value() {
 }
 
 #[test]
+fn rate_and_throughput_of_a_plateau_are_those_of_one_step() {
+    let mut run = sample::sweep(60);
+    let counters = &mut run.steps[4].counters;
+    for count in [&mut counters.physical_reads, &mut counters.physical_read_bytes] {
+        *count.as_mut().unwrap() += count.unwrap() / 100;
+    }
+    let found = findings(&run);
+    let flat = found.iter().find(|finding| matches!(finding, Finding::ThroughputFlat { .. })).unwrap();
+    let Finding::ThroughputFlat { reads_per_s, megabytes_per_s, .. } = flat else { panic!("{flat:?}") };
+    assert!(*reads_per_s > 40_320.0, "the highest rate is told");
+    assert!((megabytes_per_s.unwrap() - reads_per_s * 8_192.0 / 1e6).abs() < 0.1, "{flat:?}");
+}
+
+#[test]
 fn a_plateau_of_a_saturated_client_is_not_blamed_on_storage() {
     let mut run = sample::sweep(60);
     run.steps[5].generator.as_mut().unwrap().busiest_share = 0.97;
