@@ -314,19 +314,3 @@ fn the_documentation_names_every_field() {
     let missing: Vec<_> = names.iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();
     assert!(missing.is_empty(), "docs/result-format.md lacks {missing:?}");
 }
-
-/// Golden runs stay as they are for ever; this makes the first ones of a new format.
-#[test]
-#[ignore = "writes the golden runs of the current format"]
-fn write_golden_runs() {
-    let store = Store::new(GOLDEN);
-    for (kind, mut run) in [
-        ("sweep", sample::sweep(10)),
-        ("updates", sample::updates(30)),
-        ("interrupted", sample::interrupted()),
-        ("imported", sample::imported()),
-    ] {
-        run.id = format!("format-{FORMAT}-{kind}");
-        store.save(&run).unwrap();
-    }
-}
