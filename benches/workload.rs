@@ -3,7 +3,9 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use plimsoll::workload::{Arrival, Arrivals, HotSpot, Permutation, RedoStress, Rng, SlobSession, SlobShape, Think};
+use plimsoll::workload::{
+    Arrival, Arrivals, HotSpot, Permutation, RedoStress, Rng, SlobSession, SlobShape, Stream, Think,
+};
 
 /// 1 TiB of 8 KiB blocks, less some, so that cycle walking is part of the figure.
 const BLOCKS: u64 = (1 << 27) - 12_345;

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 const ROOMS: &[(&str, &[&str])] = &[
     ("units", &[]),
     ("workload", &[]),
-    ("config", &["units"]),
+    ("config", &["units", "workload"]),
     ("record", &["units"]),
     ("measure", &["units", "record"]),
     ("target", &["units", "record", "measure", "workload"]),

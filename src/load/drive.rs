@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::{Pace, StepPlan};
 use crate::measure::{Clock, LaneRecorder, Outbox, Timeline};
 use crate::target::{Finished, Lane, TargetError};
-use crate::workload::{Arrivals, Drawn, SlobSession};
+use crate::workload::{Arrivals, Drawn, SlobOperation, SlobSession, Stream};
 
 /// Operations started before completions are looked at again.
 const BURST: usize = 16;
@@ -37,7 +37,7 @@ pub(super) struct LaneReport {
 
 struct SessionState {
     generator: SlobSession,
-    drawn: Option<Drawn>,
+    drawn: Option<Drawn<SlobOperation>>,
     due_ns: u64,
     sent_ns: u64,
     /// Operations left of the work loop.

@@ -7,7 +7,7 @@ use crate::measure::{Clock, Counter, LaneRecorder, Recorded};
 use crate::record::{Ending, Interval, Outcome, Step};
 use crate::target::simulated::{Simulated, SimulatedOptions};
 use crate::target::{Finished, Lane, Seat, Target, TargetError};
-use crate::workload::{Operation, RedoStress, Think};
+use crate::workload::{RedoStress, SlobOperation, Think};
 
 fn plan(sessions: u32) -> StepPlan {
     StepPlan {
@@ -228,7 +228,12 @@ impl Target for Broken {
 }
 
 impl Lane for BrokenLane<'_> {
-    fn start(&mut self, session: u32, operation: &Operation, recorder: &mut LaneRecorder) -> Result<(), TargetError> {
+    fn start(
+        &mut self,
+        session: u32,
+        operation: &SlobOperation,
+        recorder: &mut LaneRecorder,
+    ) -> Result<(), TargetError> {
         self.0.start(session, operation, recorder)
     }
 

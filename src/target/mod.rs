@@ -13,7 +13,7 @@ pub use error::TargetError;
 
 use crate::measure::{Clock, Counter, LaneRecorder, Recorded};
 use crate::record;
-use crate::workload::Operation;
+use crate::workload::SlobOperation;
 
 /// The sessions that one lane drives, out of all sessions of a step.
 #[derive(Debug, Clone, Copy)]
@@ -72,7 +72,12 @@ pub trait Lane {
     ///
     /// # Errors
     /// When the target can no longer work.
-    fn start(&mut self, session: u32, operation: &Operation, recorder: &mut LaneRecorder) -> Result<(), TargetError>;
+    fn start(
+        &mut self,
+        session: u32,
+        operation: &SlobOperation,
+        recorder: &mut LaneRecorder,
+    ) -> Result<(), TargetError>;
 
     /// Makes progress and appends finished operations to `finished`. Returns at the latest soon after `until_ns`, and as
     /// soon as anything has finished; `until_ns` in the past means not to sleep.

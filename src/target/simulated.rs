@@ -13,7 +13,7 @@ use super::{Finished, Lane, Seat, Target, TargetError};
 use crate::measure::{Clock, Counter, LaneRecorder, Recorded, WaitEvent};
 use crate::record;
 use crate::units::Nanos;
-use crate::workload::{Operation, Rng};
+use crate::workload::{Rng, SlobOperation};
 
 /// Touches of a scan, whose table has no size here.
 const SCAN_TOUCHES: u64 = 128;
@@ -179,7 +179,7 @@ struct SimulatedLane<'t> {
 }
 
 impl Lane for SimulatedLane<'_> {
-    fn start(&mut self, session: u32, operation: &Operation, _: &mut LaneRecorder) -> Result<(), TargetError> {
+    fn start(&mut self, session: u32, operation: &SlobOperation, _: &mut LaneRecorder) -> Result<(), TargetError> {
         let touches = if operation.keys == 0 { SCAN_TOUCHES } else { u64::from(operation.keys) };
         let now = self.clock.now_ns();
         self.sessions[session as usize] = (touches, touches, now);

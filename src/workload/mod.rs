@@ -10,14 +10,17 @@
 //! - [`Rng`]: the random numbers behind all of them, and the filler of incompressible rows.
 
 mod arrivals;
+pub mod io;
 mod mix;
 mod operation;
 mod permutation;
 mod rng;
+mod shape;
 mod slob;
 
 pub use arrivals::{Arrival, Arrivals};
-pub use operation::{Operation, OperationKind, RedoStress};
+pub use operation::{OperationKind, RedoStress, SlobOperation};
 pub use permutation::Permutation;
 pub use rng::{Rng, mix64};
-pub use slob::{Drawn, HotSpot, SlobSession, SlobShape, Think};
+pub use shape::{Drawn, Operation, Shape, Stream};
+pub use slob::{HotSpot, SlobSession, SlobShape, Think};

@@ -1,4 +1,6 @@
-//! What a workload asks of a target.
+//! What the SLOB method asks of a target.
+
+use super::Operation;
 
 /// The kinds of operation that the SLOB method knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -39,9 +41,9 @@ pub enum RedoStress {
     Heavy,
 }
 
-/// One unit that a workload asks a target for.
+/// One unit that the SLOB method asks a target for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Operation {
+pub struct SlobOperation {
     /// What is done.
     pub kind: OperationKind,
     /// The schema that it is done to, counted from 0.
@@ -52,6 +54,15 @@ pub struct Operation {
     pub keys: u32,
     /// What an update changes in each row; without meaning for the other kinds.
     pub redo_stress: RedoStress,
+}
+
+impl Operation for SlobOperation {
+    const KINDS: &'static [&'static str] =
+        &[OperationKind::Read.name(), OperationKind::Update.name(), OperationKind::Scan.name()];
+
+    fn kind_index(&self) -> usize {
+        self.kind.index()
+    }
 }
 
 #[cfg(test)]

@@ -1,8 +1,9 @@
 //! The operations of one session of the SLOB method.
 
 use super::mix::Mix;
-use super::operation::{Operation, OperationKind, RedoStress};
+use super::operation::{OperationKind, RedoStress, SlobOperation};
 use super::rng::{Choice, Rng};
+use super::shape::{Drawn, Shape, Stream};
 
 /// What a SLOB load looks like: the facts that decide its operations.
 ///
@@ -52,15 +53,6 @@ pub struct Think {
     pub min_ns: u64,
     /// The longest pause; not shorter than `min_ns`.
     pub max_ns: u64,
-}
-
-/// One operation to do, and the pause after it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Drawn {
-    /// What to do.
-    pub operation: Operation,
-    /// Pause after the operation; 0 is none.
-    pub think_ns: u64,
 }
 
 /// The endless operations of one session.
@@ -119,10 +111,27 @@ impl SlobSession {
     pub fn home_schema(&self) -> u32 {
         self.home_schema
     }
+}
 
-    /// The next operation.
+/// Each session has a stream of its own.
+impl Shape for SlobShape {
+    type Operation = SlobOperation;
+    type Stream = SlobSession;
+
+    fn stream_of(&self, session: u32) -> u32 {
+        session
+    }
+
+    fn stream(&self, seed: u64, stream: u32) -> SlobSession {
+        SlobSession::new(self, seed, stream)
+    }
+}
+
+impl Stream for SlobSession {
+    type Operation = SlobOperation;
+
     #[inline]
-    pub fn draw(&mut self) -> Drawn {
+    fn draw(&mut self) -> Drawn<SlobOperation> {
         let kind = self.mix.draw();
         let cold_key = self.keys.below(self.starts);
         let key = self.hot_spot.as_mut().and_then(HotKeys::draw).unwrap_or(cold_key);
@@ -133,7 +142,7 @@ impl SlobSession {
         };
         let schema = if is_hot_schema { 0 } else { self.home_schema };
         Drawn {
-            operation: Operation { kind, schema, first_key, keys, redo_stress: self.redo_stress },
+            operation: SlobOperation { kind, schema, first_key, keys, redo_stress: self.redo_stress },
             think_ns: self.think.as_mut().map_or(0, Pauses::draw),
         }
     }

@@ -18,7 +18,7 @@ use crate::measure::{Counter, LaneRecorder, WaitEvent};
 use crate::target::error::TargetError;
 use crate::target::io::{Arena, Completion, Direction, Patience, Queue, Request};
 use crate::target::{Finished, Lane, Seat};
-use crate::workload::{Operation, OperationKind, RedoStress, Rng};
+use crate::workload::{OperationKind, RedoStress, Rng, SlobOperation};
 
 /// With sessions waiting for other threads, a lane looks around this often even if nobody rings.
 const LOOK_AROUND_NS: u64 = 10_000_000;
@@ -68,7 +68,7 @@ impl Phase {
 /// One session.
 #[derive(Debug)]
 pub(super) struct Session {
-    pub(super) operation: Operation,
+    pub(super) operation: SlobOperation,
     pub(super) phase: Phase,
     /// When it began to wait.
     pub(super) since_ns: u64,
@@ -123,8 +123,13 @@ impl<'s> EngineLane<'s> {
         let queue =
             Queue::new(shared.io_engine, &shared.data_files, Arc::clone(arena), seat.sessions).map_err(kernel)?;
         let bell = shared.bells.add(queue.waker());
-        let nothing =
-            Operation { kind: OperationKind::Read, schema: 0, first_key: 0, keys: 0, redo_stress: RedoStress::Lite };
+        let nothing = SlobOperation {
+            kind: OperationKind::Read,
+            schema: 0,
+            first_key: 0,
+            keys: 0,
+            redo_stress: RedoStress::Lite,
+        };
         let session =
             || Session { operation: nothing, phase: Phase::Idle, since_ns: 0, done: 0, missed: false, look_ahead: 1 };
         let first = seat.first_session as usize;
@@ -404,7 +409,12 @@ impl<'s> EngineLane<'s> {
 }
 
 impl Lane for EngineLane<'_> {
-    fn start(&mut self, session: u32, operation: &Operation, recorder: &mut LaneRecorder) -> Result<(), TargetError> {
+    fn start(
+        &mut self,
+        session: u32,
+        operation: &SlobOperation,
+        recorder: &mut LaneRecorder,
+    ) -> Result<(), TargetError> {
         let slot = &mut self.sessions[session as usize];
         debug_assert_eq!(slot.phase, Phase::Idle, "a session does one operation at a time");
         slot.operation = *operation;

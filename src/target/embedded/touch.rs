@@ -11,7 +11,7 @@ use super::redo::Change;
 use crate::measure::{Counter, LaneRecorder, WaitEvent};
 use crate::target::error::TargetError;
 use crate::target::io::Completion;
-use crate::workload::{Operation, OperationKind, RedoStress};
+use crate::workload::{OperationKind, RedoStress, SlobOperation};
 
 /// Touches whose cache misses are overlapped at most.
 const MOST_LOOK_AHEAD: usize = 16;
@@ -149,7 +149,7 @@ impl EngineLane<'_> {
         completion: Completion,
         recorder: &mut LaneRecorder,
     ) -> Result<(), TargetError> {
-        let Operation { schema, first_key, .. } = self.sessions[index as usize].operation;
+        let SlobOperation { schema, first_key, .. } = self.sessions[index as usize].operation;
         let key = first_key + self.sessions[index as usize].done;
         self.check_arrived(frame, self.shared.layout.row_identity(schema, key, block), completion)?;
         recorder.count(Counter::PhysicalReads, 1);

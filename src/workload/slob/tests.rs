@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::{Drawn, HotSpot, SlobSession, SlobShape, Think};
-use crate::workload::{OperationKind, RedoStress};
+use crate::workload::{OperationKind, RedoStress, SlobOperation, Stream};
 
 fn plain() -> SlobShape {
     SlobShape {
@@ -18,7 +18,7 @@ fn plain() -> SlobShape {
     }
 }
 
-fn draws(shape: &SlobShape, session: u32, count: usize) -> Vec<Drawn> {
+fn draws(shape: &SlobShape, session: u32, count: usize) -> Vec<Drawn<SlobOperation>> {
     let mut session = SlobSession::new(shape, 42, session);
     (0..count).map(|_| session.draw()).collect()
 }

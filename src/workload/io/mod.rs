@@ -1,0 +1,5 @@
+//! Requests to raw storage.
+
+mod operation;
+
+pub use operation::{IoKind, IoOperation};
