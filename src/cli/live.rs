@@ -142,7 +142,7 @@ impl RunProgress {
     }
 
     /// A step begins.
-    pub(super) fn begin_step(&mut self, plan: &StepPlan) {
+    pub(super) fn begin_step<S>(&mut self, plan: &StepPlan<S>) {
         let length = Nanos(plan.warmup.0.saturating_add(plan.duration.0));
         self.later = Nanos(self.later.0.saturating_sub(length.0));
         let number = plan.index as usize + 1;

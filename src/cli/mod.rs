@@ -5,6 +5,7 @@ mod doctor;
 mod exit;
 mod interrupt;
 mod live;
+mod recording;
 #[cfg(test)]
 mod reference;
 mod report;

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use crate::measure::os::Difference;
 use crate::measure::{Counter, IntervalId, OPERATION_KINDS, Recorded, Timeline, WaitEvent, counters_from};
 use crate::record::{Counters, Histogram, Interval, OperationStats, WaitStats};
-use crate::workload::OperationKind;
 
 /// Sums of the measured window.
 pub(super) struct Totals {
     counts: [u64; Counter::ALL.len()],
     waits: Vec<Histogram>,
     operations: [OperationTotals; OPERATION_KINDS],
+    schedule_lag: Histogram,
     /// Processor time of each lane's thread, in the window.
     pub(super) lane_cpu_ns: Vec<u64>,
 }
@@ -31,6 +31,7 @@ impl Totals {
             counts: [0; Counter::ALL.len()],
             waits: WaitEvent::ALL.iter().map(|_| Histogram::default()).collect(),
             operations: Default::default(),
+            schedule_lag: Histogram::default(),
             lane_cpu_ns: vec![0; lanes],
         }
     }
@@ -50,9 +51,12 @@ impl Totals {
                 sum.count += operations.count;
                 sum.errors += operations.errors;
                 sum.block_touches += operations.block_touches;
-                operations.service.merge_into(&mut sum.service);
-                operations.response.merge_into(&mut sum.response);
+                operations.merge_service_into(&mut sum.service);
+                operations.merge_response_into(&mut sum.response);
             }
+        }
+        if let Some(lag) = &recorded.schedule_lag {
+            lag.merge_into(&mut self.schedule_lag);
         }
     }
 
@@ -75,15 +79,20 @@ impl Totals {
             .collect()
     }
 
-    /// Operation types that happened.
-    pub(super) fn operations(self) -> Vec<OperationStats> {
-        OperationKind::ALL
+    /// From due to sent; absent where nothing had a due instant.
+    pub(super) fn schedule_lag(&self) -> Option<Histogram> {
+        (self.schedule_lag.count() > 0).then(|| self.schedule_lag.clone())
+    }
+
+    /// Operation types that happened, by the words that the workload has for them.
+    pub(super) fn operations(self, kinds: &[&str]) -> Vec<OperationStats> {
+        kinds
             .iter()
             .zip(self.operations)
             .filter(|(_, totals)| totals.count > 0)
             .map(|(kind, totals)| {
                 let OperationTotals { count, errors, block_touches, service, response } = totals;
-                OperationStats { kind: kind.name().to_owned(), count, errors, block_touches, service, response }
+                OperationStats { kind: (*kind).to_owned(), count, errors, block_touches, service, response }
             })
             .collect()
     }

@@ -6,11 +6,17 @@ use std::sync::Arc;
 
 use super::{Pace, StepPlan};
 use crate::measure::{Clock, LaneRecorder, Outbox, Timeline};
-use crate::target::{Finished, Lane, TargetError};
-use crate::workload::{Arrivals, Drawn, SlobOperation, SlobSession, Stream};
+use crate::target::{Finished, Lane, OperationResult, TargetError};
+use crate::workload::{Arrivals, Drawn, Operation, Shape, Stream};
 
 /// Operations started before completions are looked at again.
 const BURST: usize = 16;
+
+/// An arrival that is due so soon is waited for awake: the kernel would wake us later than that.
+const AWAKE_NS: u64 = 10_000;
+
+/// What a lane's first errors may add up to. A device that has gone refuses at once, and would be asked without end.
+const MOST_ERRORS: u64 = 10_000;
 
 /// Arrivals that were never sent are drawn to be counted, up to this many; the rest follows from the rate, and chance has
 /// no say in so many. Nobody waits minutes for the count of what did not happen.
@@ -35,9 +41,10 @@ pub(super) struct LaneReport {
     pub(super) backlog_operations: u64,
 }
 
-struct SessionState {
-    generator: SlobSession,
-    drawn: Option<Drawn<SlobOperation>>,
+struct SessionState<O> {
+    /// Which of the lane's streams it draws from.
+    stream: u32,
+    drawn: Option<Drawn<O>>,
     due_ns: u64,
     sent_ns: u64,
     /// Operations left of the work loop.
@@ -45,32 +52,38 @@ struct SessionState {
 }
 
 /// Drives one lane. Made when the start is known.
-pub(super) struct Driver<'a> {
-    plan: &'a StepPlan,
+pub(super) struct Driver<'a, S: Shape> {
+    plan: &'a StepPlan<S>,
     clock: Clock,
     timeline: &'a Timeline,
     recorder: LaneRecorder,
-    sessions: Vec<SessionState>,
+    streams: Vec<S::Stream>,
+    sessions: Vec<SessionState<S::Operation>>,
     /// Sessions with nothing to do, and since when.
     ready: VecDeque<(u32, u64)>,
     /// Sessions that think, and until when.
     thinking: BinaryHeap<Reverse<(u64, u32)>>,
     arrivals: Option<Arrivals>,
     next_due_ns: u64,
+    errors: u64,
     report: LaneReport,
 }
 
-impl<'a> Driver<'a> {
+impl<'a, S: Shape> Driver<'a, S> {
     pub(super) fn new(
-        plan: &'a StepPlan,
+        plan: &'a StepPlan<S>,
         part: Part,
         clock: Clock,
         timeline: &'a Arc<Timeline>,
         outbox: &Arc<Outbox>,
     ) -> Self {
-        let sessions = (part.first_session..part.first_session + part.sessions)
+        let numbers = part.first_session..part.first_session + part.sessions;
+        let first_stream = plan.shape.stream_of(part.first_session);
+        let last_stream = numbers.clone().last().map_or(first_stream, |last| plan.shape.stream_of(last));
+        let streams = (first_stream..=last_stream).map(|stream| plan.shape.stream(plan.seed, stream)).collect();
+        let sessions = numbers
             .map(|session| SessionState {
-                generator: SlobSession::new(&plan.shape, plan.seed, session),
+                stream: plan.shape.stream_of(session) - first_stream,
                 drawn: None,
                 due_ns: 0,
                 sent_ns: 0,
@@ -88,11 +101,13 @@ impl<'a> Driver<'a> {
             clock,
             timeline,
             recorder: LaneRecorder::new(Arc::clone(timeline), Arc::clone(outbox)),
+            streams,
             sessions,
             ready: (0..part.sessions).map(|session| (session, timeline.start_ns())).collect(),
             thinking: BinaryHeap::new(),
             arrivals,
             next_due_ns: u64::MAX,
+            errors: 0,
             report: LaneReport::default(),
         };
         driver.draw_arrival();
@@ -100,7 +115,7 @@ impl<'a> Driver<'a> {
     }
 
     /// Drives the lane until the window has closed, then gives up what is under way.
-    pub(super) fn run(mut self, lane: &mut dyn Lane) -> Result<LaneReport, TargetError> {
+    pub(super) fn run(mut self, lane: &mut dyn Lane<S::Operation>) -> Result<LaneReport, TargetError> {
         let result = self.drive(lane);
         if result.is_err() {
             self.timeline.close(self.clock.now_ns());
@@ -112,7 +127,7 @@ impl<'a> Driver<'a> {
         result.and(abandoned).map(|()| self.report)
     }
 
-    fn drive(&mut self, lane: &mut dyn Lane) -> Result<(), TargetError> {
+    fn drive(&mut self, lane: &mut dyn Lane<S::Operation>) -> Result<(), TargetError> {
         let mut finished = Vec::new();
         loop {
             let now = self.clock.now_ns();
@@ -125,22 +140,25 @@ impl<'a> Driver<'a> {
                 None => self.start_ready(lane)?,
                 Some(_) => self.start_due(lane)?,
             };
-            let until = if more { 0 } else { self.next_instant() };
+            let until = if more { 0 } else { self.next_instant(now) };
             lane.poll(until, &mut self.recorder, &mut finished)?;
             for done in finished.drain(..) {
-                self.finish(done);
+                self.finish(done)?;
             }
         }
     }
 
     /// Until when there is nothing to do unless something finishes.
-    fn next_instant(&self) -> u64 {
+    fn next_instant(&self, now: u64) -> u64 {
         let mut instant = self.recorder.interval_end_ns();
         if let Some(Reverse((wakes_ns, _))) = self.thinking.peek() {
             instant = instant.min(*wakes_ns);
         }
         if !self.ready.is_empty() {
             instant = instant.min(self.next_due_ns);
+            if self.next_due_ns.saturating_sub(now) < AWAKE_NS && !self.clock.is_simulated() {
+                return 0;
+            }
         }
         instant
     }
@@ -155,10 +173,11 @@ impl<'a> Driver<'a> {
     }
 
     /// Closed loop: starts what is ready, a burst at most. Returns whether more is ready.
-    fn start_ready(&mut self, lane: &mut dyn Lane) -> Result<bool, TargetError> {
+    fn start_ready(&mut self, lane: &mut dyn Lane<S::Operation>) -> Result<bool, TargetError> {
+        // One reading for all of the burst: what is sent last counts from before the first, never from too late.
+        let now = self.clock.now_ns();
         for _ in 0..BURST {
             let Some((session, since_ns)) = self.ready.pop_front() else { return Ok(false) };
-            let now = self.clock.now_ns();
             if since_ns >= self.timeline.window_start_ns() {
                 self.report.idle_session_ns += now.saturating_sub(since_ns);
             }
@@ -171,46 +190,62 @@ impl<'a> Driver<'a> {
 
     /// Open loop: starts what has fallen due, as far as sessions are free, a burst at most. Returns whether more could be
     /// started.
-    fn start_due(&mut self, lane: &mut dyn Lane) -> Result<bool, TargetError> {
+    fn start_due(&mut self, lane: &mut dyn Lane<S::Operation>) -> Result<bool, TargetError> {
+        let now = self.clock.now_ns();
         for _ in 0..BURST {
-            let now = self.clock.now_ns();
             if self.next_due_ns > now {
                 return Ok(false);
             }
             let Some((session, _)) = self.ready.pop_front() else { return Ok(false) };
             let due_ns = self.next_due_ns;
             self.draw_arrival();
+            self.recorder.schedule_lag(now - due_ns);
             self.start(lane, session, due_ns, now)?;
         }
         Ok(true)
     }
 
-    fn start(&mut self, lane: &mut dyn Lane, session: u32, due_ns: u64, sent_ns: u64) -> Result<(), TargetError> {
+    fn start(
+        &mut self,
+        lane: &mut dyn Lane<S::Operation>,
+        session: u32,
+        due_ns: u64,
+        sent_ns: u64,
+    ) -> Result<(), TargetError> {
         let state = &mut self.sessions[session as usize];
-        let drawn = state.generator.draw();
+        let drawn = self.streams[state.stream as usize].draw();
         state.drawn = Some(drawn);
         state.due_ns = due_ns;
         state.sent_ns = sent_ns;
         lane.start(session, &drawn.operation, &mut self.recorder)
     }
 
-    fn finish(&mut self, done: Finished) {
-        let Finished { session, at_ns, block_touches } = done;
+    fn finish(&mut self, done: Finished) -> Result<(), TargetError> {
+        let Finished { session, at_ns, block_touches, result } = done;
         let state = &mut self.sessions[session as usize];
         let drawn = state.drawn.expect("only started operations finish");
         self.recorder.advance(at_ns);
-        self.recorder.operation(
-            drawn.operation.kind.index(),
-            block_touches,
-            at_ns.saturating_sub(state.sent_ns),
-            at_ns.saturating_sub(state.due_ns),
-        );
+        let kind = drawn.operation.kind_index();
+        match result {
+            OperationResult::Done => {
+                let (service_ns, response_ns) =
+                    (at_ns.saturating_sub(state.sent_ns), at_ns.saturating_sub(state.due_ns));
+                self.recorder.operation(kind, block_touches, service_ns, response_ns);
+            }
+            OperationResult::Failed => {
+                self.recorder.failed_operation(kind);
+                self.errors += 1;
+                if self.errors > MOST_ERRORS {
+                    return Err(TargetError::TooManyErrors { errors: self.errors });
+                }
+            }
+        }
         if self.plan.work_loop.is_some() && at_ns >= self.timeline.window_start_ns() {
             state.left -= 1;
             if state.left == 0 {
                 // From now on not all sessions are at work, so the window ends here.
                 self.timeline.close(at_ns);
-                return;
+                return Ok(());
             }
         }
         if drawn.think_ns > 0 {
@@ -218,6 +253,7 @@ impl<'a> Driver<'a> {
         } else {
             self.ready.push_back((session, at_ns));
         }
+        Ok(())
     }
 
     /// Goes on to the next arrival; the one before it counts as due.

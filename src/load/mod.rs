@@ -4,6 +4,7 @@
 //! the same instant. Load then goes on through the warm-up and the whole measured window, and ends only after the window
 //! has closed: no moment of the window is without load.
 
+mod ceiling;
 mod collect;
 mod drive;
 mod step;
@@ -16,11 +17,11 @@ pub use step::{StepOutcome, run_step};
 
 use crate::record;
 use crate::units::Nanos;
-use crate::workload::{Arrival, SlobShape};
+use crate::workload::Arrival;
 
 /// One load level to carry out.
 #[derive(Debug, Clone)]
-pub struct StepPlan {
+pub struct StepPlan<S> {
     /// Position in the run, from 0.
     pub index: u32,
     /// What distinguishes it, such as `s8_t4`.
@@ -30,7 +31,7 @@ pub struct StepPlan {
     /// Parameters that differ from the run's, for the record.
     pub parameters: BTreeMap<String, String>,
     /// What sessions do.
-    pub shape: SlobShape,
+    pub shape: S,
     /// Seed of every choice.
     pub seed: u64,
     /// Operations of each session after the warm-up; `None` for no limit. The window closes with the first session that

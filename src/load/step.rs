@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use super::collect::{Totals, interval};
 use super::drive::{Driver, LaneReport, Part};
-use super::{Pace, StepPlan, Stop};
-use crate::measure::os::{Probe, Snapshot, precise_timers};
+use super::{Pace, StepPlan, Stop, ceiling};
+use crate::measure::os::{Difference, Probe, Snapshot, precise_timers};
 use crate::measure::{Clock, IntervalId, Outbox, Recorded, Timeline};
 use crate::record::{Ending, Generator, Interval, Outcome, Step, Window};
-use crate::target::{Seat, Target, TargetError};
+use crate::target::{Seat, TargetError, TargetFor};
+use crate::workload::{Operation, Shape};
 
 /// Length of an interval.
 const INTERVAL_NS: u64 = 1_000_000_000;
@@ -19,6 +20,8 @@ const INTERVAL_NS: u64 = 1_000_000_000;
 const START_DELAY_NS: u64 = 5_000_000;
 /// How often the coordinator looks whether it should stop.
 const LOOK_AROUND: Duration = Duration::from_millis(20);
+/// The same where time is simulated, and passes faster.
+const LOOK_AROUND_SIMULATED: Duration = Duration::from_micros(200);
 
 /// What came of a step. What was measured is there however it ended.
 #[derive(Debug)]
@@ -56,13 +59,29 @@ impl Drop for Leaving<'_> {
 
 /// Carries out one step. `run_started_ns` is when the run began on `clock`; `devices` are those whose kernel counters are
 /// read; `on_interval` hears of every interval as it ends.
-pub fn run_step(
-    target: &dyn Target,
-    plan: &StepPlan,
+pub fn run_step<S: Shape + Clone>(
+    target: &dyn TargetFor<S::Operation>,
+    plan: &StepPlan<S>,
     run_started_ns: u64,
     devices: &[String],
     clock: Clock,
     stop: &Stop,
+    on_interval: &mut dyn FnMut(&Interval),
+) -> StepOutcome {
+    let ceiling = ceiling::operations_per_s(target, plan, clock, stop);
+    run_load(target, plan, run_started_ns, devices, clock, stop, ceiling, on_interval)
+}
+
+/// The same, knowing what the load generator itself can do.
+#[expect(clippy::too_many_arguments, reason = "one more than its public face has")]
+pub(super) fn run_load<S: Shape>(
+    target: &dyn TargetFor<S::Operation>,
+    plan: &StepPlan<S>,
+    run_started_ns: u64,
+    devices: &[String],
+    clock: Clock,
+    stop: &Stop,
+    ceiling: Option<f64>,
     on_interval: &mut dyn FnMut(&Interval),
 ) -> StepOutcome {
     let lanes = plan.lanes.clamp(1, plan.load.sessions.max(1));
@@ -102,8 +121,13 @@ pub fn run_step(
             begun.close(begun.start_ns());
         }
         timeline.get_or_init(|| Arc::clone(&begun));
-        Coordinator { target, plan, devices: Probe::new(devices.to_vec()), clock, stop, timeline: begun, desks: &desks }
-            .run(run_started_ns, handles, refused, on_interval)
+        let devices = Probe::new(devices.to_vec());
+        Coordinator { target, plan, devices, clock, stop, timeline: begun, desks: &desks, ceiling }.run(
+            run_started_ns,
+            handles,
+            refused,
+            on_interval,
+        )
     })
 }
 
@@ -115,9 +139,9 @@ fn parts(sessions: u32, lanes: u32) -> impl Iterator<Item = Part> {
     })
 }
 
-fn run_lane(
-    target: &dyn Target,
-    plan: &StepPlan,
+fn run_lane<S: Shape>(
+    target: &dyn TargetFor<S::Operation>,
+    plan: &StepPlan<S>,
     part: Part,
     clock: Clock,
     ready: mpsc::Sender<()>,
@@ -143,21 +167,23 @@ fn run_lane(
         return Ok(LaneReport::default());
     }
     let driver = Driver::new(plan, part, clock, timeline, &desk.outbox);
-    std::thread::sleep(Duration::from_nanos(timeline.start_ns().saturating_sub(clock.now_ns())));
+    clock.sleep_until(timeline.start_ns());
     driver.run(lane.as_mut())
 }
 
-struct Coordinator<'a> {
-    target: &'a dyn Target,
-    plan: &'a StepPlan,
+struct Coordinator<'a, S: Shape> {
+    target: &'a dyn TargetFor<S::Operation>,
+    plan: &'a StepPlan<S>,
     devices: Probe,
     clock: Clock,
     stop: &'a Stop,
     timeline: Arc<Timeline>,
     desks: &'a [LaneDesk],
+    /// Operations per second that the load generator reaches with no device.
+    ceiling: Option<f64>,
 }
 
-impl Coordinator<'_> {
+impl<S: Shape> Coordinator<'_, S> {
     fn run(
         &self,
         run_started_ns: u64,
@@ -174,8 +200,14 @@ impl Coordinator<'_> {
             self.wait_until_end(id);
             let now = self.snapshot();
             let parts = self.gather(id, &mut totals);
-            let seen =
-                interval(self.plan.index, id, &self.timeline, &parts, self.target.known_counters(), now.since(&edge));
+            let seen = interval(
+                self.plan.index,
+                id,
+                &self.timeline,
+                &parts,
+                self.target.known_counters(),
+                self.between(&edge, &now),
+            );
             if seen.duration_ns > 0 {
                 on_interval(&seen);
                 intervals.push(seen);
@@ -192,7 +224,7 @@ impl Coordinator<'_> {
                 self.timeline.close(self.clock.now_ns());
             }
         }
-        let system = window_edge.map(|start| edge.since(&start)).unwrap_or_default();
+        let system = window_edge.map(|start| self.between(&start, &edge)).unwrap_or_default();
 
         let mut reports = Vec::new();
         for handle in handles {
@@ -225,9 +257,9 @@ impl Coordinator<'_> {
             },
             outcome,
             counters: totals.counters(self.target.known_counters()),
-            waits: totals.waits("engine"),
+            waits: totals.waits(self.target.layer()),
             generator: Some(self.verdict(&totals, &reports, window_ns)),
-            operations: totals.operations(),
+            operations: totals.operations(S::Operation::KINDS),
             process_cpu: system.process_cpu,
             host_cpu: system.host_cpu,
             process_io: system.process_io,
@@ -242,6 +274,11 @@ impl Coordinator<'_> {
         Snapshot::take(&self.devices, self.clock.now_ns())
     }
 
+    /// What the system counted meanwhile; nothing is known where time is only simulated.
+    fn between(&self, start: &Snapshot, end: &Snapshot) -> Difference {
+        if self.clock.is_simulated() { Difference::default() } else { end.since(start) }
+    }
+
     /// Sleeps until interval `id` has ended, and closes the window if that is wished meanwhile.
     fn wait_until_end(&self, id: IntervalId) {
         loop {
@@ -253,7 +290,8 @@ impl Coordinator<'_> {
             if left == 0 {
                 return;
             }
-            std::thread::sleep(LOOK_AROUND.min(Duration::from_nanos(left)));
+            let look_around = if self.clock.is_simulated() { LOOK_AROUND_SIMULATED } else { LOOK_AROUND };
+            std::thread::sleep(look_around.min(Duration::from_nanos(left)));
         }
     }
 
@@ -313,6 +351,8 @@ impl Coordinator<'_> {
             idle_session_ns: sum(|report| report.idle_session_ns),
             due_operations: is_open.then(|| sum(|report| report.due_operations)),
             backlog_operations: is_open.then(|| sum(|report| report.backlog_operations)),
+            schedule_lag: totals.schedule_lag(),
+            ceiling_operations_per_s: self.ceiling,
         }
     }
 }

@@ -6,10 +6,10 @@ use super::*;
 use crate::measure::{Clock, Counter, LaneRecorder, Recorded};
 use crate::record::{Ending, Interval, Outcome, Step};
 use crate::target::simulated::{Simulated, SimulatedOptions};
-use crate::target::{Finished, Lane, Seat, Target, TargetError};
-use crate::workload::{RedoStress, SlobOperation, Think};
+use crate::target::{Finished, Lane, Seat, Target, TargetError, TargetFor};
+use crate::workload::{RedoStress, SlobOperation, SlobShape, Think};
 
-fn plan(sessions: u32) -> StepPlan {
+fn plan(sessions: u32) -> StepPlan<SlobShape> {
     StepPlan {
         index: 0,
         label: "test".to_owned(),
@@ -46,7 +46,7 @@ fn turn() -> MutexGuard<'static, ()> {
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn run(plan: &StepPlan, options: SimulatedOptions) -> (Step, Vec<Interval>) {
+fn run(plan: &StepPlan<SlobShape>, options: SimulatedOptions) -> (Step, Vec<Interval>) {
     let _turn = turn();
     let clock = Clock::start();
     let target = Simulated::open(options, clock);
@@ -198,7 +198,7 @@ fn a_wish_to_stop_keeps_what_was_measured() {
 /// A target on which every lane but the first panics when it is first polled.
 struct Broken(Simulated);
 
-struct BrokenLane<'t>(Box<dyn Lane + 't>);
+struct BrokenLane<'t>(Box<dyn Lane<SlobOperation> + 't>);
 
 impl Target for Broken {
     fn describe(&self) -> record::Target {
@@ -209,13 +209,12 @@ impl Target for Broken {
         Vec::new()
     }
 
-    fn known_counters(&self) -> &'static [Counter] {
-        self.0.known_counters()
+    fn layer(&self) -> &'static str {
+        self.0.layer()
     }
 
-    fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane + '_>, TargetError> {
-        let lane = self.0.open_lane(seat)?;
-        Ok(if seat.lane == 0 { lane } else { Box::new(BrokenLane(lane)) })
+    fn known_counters(&self) -> &'static [Counter] {
+        self.0.known_counters()
     }
 
     fn take_background(&self) -> Recorded {
@@ -227,7 +226,14 @@ impl Target for Broken {
     }
 }
 
-impl Lane for BrokenLane<'_> {
+impl TargetFor<SlobOperation> for Broken {
+    fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane<SlobOperation> + '_>, TargetError> {
+        let lane = self.0.open_lane(seat)?;
+        Ok(if seat.lane == 0 { lane } else { Box::new(BrokenLane(lane)) })
+    }
+}
+
+impl Lane<SlobOperation> for BrokenLane<'_> {
     fn start(
         &mut self,
         session: u32,

@@ -2,7 +2,7 @@
 
 use crate::record::Counters;
 
-/// Wait events of the embedded engine.
+/// Wait events of Plimsoll's own engines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum WaitEvent {
@@ -10,6 +10,8 @@ pub enum WaitEvent {
     DbFileSequentialRead,
     /// Many blocks read past the cache.
     DirectPathRead,
+    /// Blocks written past the cache by the session itself.
+    DirectPathWrite,
     /// A session waits for its commit.
     LogFileSync,
     /// Another session is reading the block already.
@@ -58,9 +60,10 @@ impl WaitClass {
 
 impl WaitEvent {
     /// Every event, in the order of its number.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::DbFileSequentialRead,
         Self::DirectPathRead,
+        Self::DirectPathWrite,
         Self::LogFileSync,
         Self::ReadByOtherSession,
         Self::BufferBusyWaits,
@@ -76,6 +79,7 @@ impl WaitEvent {
         match self {
             Self::DbFileSequentialRead => "db file sequential read",
             Self::DirectPathRead => "direct path read",
+            Self::DirectPathWrite => "direct path write",
             Self::LogFileSync => "log file sync",
             Self::ReadByOtherSession => "read by other session",
             Self::BufferBusyWaits => "buffer busy waits",
@@ -90,7 +94,9 @@ impl WaitEvent {
     /// Oracle's wait class.
     pub const fn class(self) -> WaitClass {
         match self {
-            Self::DbFileSequentialRead | Self::DirectPathRead | Self::ReadByOtherSession => WaitClass::UserIo,
+            Self::DbFileSequentialRead | Self::DirectPathRead | Self::DirectPathWrite | Self::ReadByOtherSession => {
+                WaitClass::UserIo
+            }
             Self::LogFileSync => WaitClass::Commit,
             Self::BufferBusyWaits => WaitClass::Concurrency,
             Self::FreeBufferWaits | Self::LogBufferSpace | Self::LogFileSwitchCheckpoint => WaitClass::Configuration,

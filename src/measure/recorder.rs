@@ -13,7 +13,7 @@ use super::{Counter, IntervalId, Timeline, WaitEvent};
 use crate::record::Histogram;
 
 /// Operation types that a recorder can tell apart.
-pub const OPERATION_KINDS: usize = 3;
+pub const OPERATION_KINDS: usize = 4;
 
 /// Durations, with 32-bit counts: an interval cannot hold more.
 #[derive(Debug, Clone)]
@@ -55,10 +55,27 @@ pub struct OperationTimings {
     pub errors: u64,
     /// Blocks that they touched.
     pub block_touches: u64,
-    /// From sent to finished.
-    pub service: Timings,
-    /// From due to finished.
-    pub response: Timings,
+    /// From sent to finished, of those that were sent later than due.
+    late_service: Timings,
+    /// From due to finished, of those that were sent later than due; the others' response time is their service time,
+    /// which need not be recorded twice.
+    late_response: Timings,
+    /// From sent to finished, of those that were sent when they were due.
+    prompt: Timings,
+}
+
+impl OperationTimings {
+    /// Adds the times from sent to finished to `histogram`.
+    pub fn merge_service_into(&self, histogram: &mut Histogram) {
+        self.late_service.merge_into(histogram);
+        self.prompt.merge_into(histogram);
+    }
+
+    /// Adds the times from due to finished to `histogram`.
+    pub fn merge_response_into(&self, histogram: &mut Histogram) {
+        self.late_response.merge_into(histogram);
+        self.prompt.merge_into(histogram);
+    }
 }
 
 /// Everything recorded in one interval by one thread.
@@ -70,6 +87,8 @@ pub struct Recorded {
     pub waits: [Option<Box<Timings>>; WaitEvent::ALL.len()],
     /// Indexed by the operation type's number; absent when no such operation finished.
     pub operations: [Option<Box<OperationTimings>>; OPERATION_KINDS],
+    /// From due to sent, of every operation of an open loop.
+    pub schedule_lag: Option<Box<Timings>>,
     /// Processor time of the thread.
     pub cpu_ns: u64,
 }
@@ -80,6 +99,7 @@ impl Default for Recorded {
             counts: [0; Counter::ALL.len()],
             waits: [const { None }; WaitEvent::ALL.len()],
             operations: [const { None }; OPERATION_KINDS],
+            schedule_lag: None,
             cpu_ns: 0,
         }
     }
@@ -210,8 +230,26 @@ impl LaneRecorder {
         let timings = self.now.operations[kind].get_or_insert_default();
         timings.count += 1;
         timings.block_touches += block_touches;
-        timings.service.record(service_ns);
-        timings.response.record(response_ns);
+        if service_ns == response_ns {
+            timings.prompt.record(service_ns);
+        } else {
+            timings.late_service.record(service_ns);
+            timings.late_response.record(response_ns);
+        }
+    }
+
+    /// Counts an operation that failed. It has no latency.
+    pub fn failed_operation(&mut self, kind: usize) {
+        self.now.count(Counter::Errors, 1);
+        let timings = self.now.operations[kind].get_or_insert_default();
+        timings.count += 1;
+        timings.errors += 1;
+    }
+
+    /// Records how long after its due instant an operation of an open loop was sent.
+    #[inline]
+    pub fn schedule_lag(&mut self, ns: u64) {
+        self.now.schedule_lag.get_or_insert_default().record(ns);
     }
 }
 
@@ -283,10 +321,28 @@ mod tests {
     fn operations_keep_service_and_response_apart() {
         let (mut recorder, _, outbox) = recorder(Some(100));
         recorder.operation(1, 64, 10, 30);
+        recorder.operation(1, 64, 5, 5);
         recorder.advance(1100);
         let (_, recorded) = outbox.take(Duration::ZERO).unwrap();
         let timings = recorded.operations[1].as_ref().unwrap();
-        assert_eq!((timings.service.total_ns, timings.response.total_ns, timings.block_touches), (10, 30, 64));
-        assert_eq!(recorded.counts[Counter::Operations as usize], 1);
+        let (mut service, mut response) = (Histogram::default(), Histogram::default());
+        timings.merge_service_into(&mut service);
+        timings.merge_response_into(&mut response);
+        assert_eq!((service.total_ns(), service.count(), response.total_ns(), response.count()), (15, 2, 35, 2));
+        assert_eq!((timings.count, timings.block_touches), (2, 128));
+        assert_eq!(recorded.counts[Counter::Operations as usize], 2);
+    }
+
+    #[test]
+    fn a_failed_operation_is_counted_and_has_no_latency() {
+        let (mut recorder, _, outbox) = recorder(Some(100));
+        recorder.failed_operation(0);
+        recorder.advance(1100);
+        let (_, recorded) = outbox.take(Duration::ZERO).unwrap();
+        let timings = recorded.operations[0].as_ref().unwrap();
+        let mut response = Histogram::default();
+        timings.merge_response_into(&mut response);
+        assert_eq!((timings.count, timings.errors, response.count()), (1, 1, 0));
+        assert_eq!(recorded.counts[Counter::Operations as usize], 0);
     }
 }

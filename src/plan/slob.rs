@@ -10,6 +10,7 @@ use crate::config::{Axes, Key, Origin, Setting, SlobParameters, Tag};
 use crate::load::{Pace, StepPlan};
 use crate::target::embedded::{Descriptor, Filling};
 use crate::units::{Bytes, Nanos};
+use crate::workload::SlobShape;
 
 /// What was asked for.
 #[derive(Debug, Clone)]
@@ -48,7 +49,7 @@ pub struct RunPlan {
     /// Parameters that all steps have in common, by their `slob.conf` names. Those of the data set are as it was set up.
     pub parameters: BTreeMap<String, String>,
     /// The steps in the order in which they run.
-    pub steps: Vec<StepPlan>,
+    pub steps: Vec<StepPlan<SlobShape>>,
     /// Size of the buffer cache.
     pub cache: Bytes,
     /// Program to call around the run, and where its name came from.

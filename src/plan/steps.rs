@@ -16,7 +16,7 @@ pub(super) fn step(
     parameters: &SlobParameters,
     schemas: u32,
     index: u32,
-) -> Result<StepPlan, PlanError> {
+) -> Result<StepPlan<SlobShape>, PlanError> {
     let sessions = parameters.sessions(schemas)?;
     Ok(StepPlan {
         index,

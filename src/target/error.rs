@@ -41,6 +41,12 @@ pub enum TargetError {
         /// The system's reason.
         source: io::Error,
     },
+    /// So many operations failed that going on would measure the failing.
+    #[error("{errors} operations of one thread failed, so the load was ended")]
+    TooManyErrors {
+        /// Operations that failed.
+        errors: u64,
+    },
     /// A block is not what was written.
     #[error("bad block {block} at offset {offset} of `{path}`: {fault}", path = .path.display())]
     BadBlock {
@@ -188,6 +194,7 @@ impl TargetError {
                 "the storage or another program changed it; find out which before trusting this storage, then \
                  `plimsoll slob verify` lists all damage and `plimsoll slob setup --replace` makes the data anew"
             }
+            Self::TooManyErrors { .. } => "the kernel log (`dmesg`) tells what the device reported",
             Self::Vanished { .. } => "find out what removed it, then run `plimsoll slob setup` again",
             Self::Locked { .. } => "wait until it ends, or use another directory: `--target dir:PATH`",
             Self::NotSetUp { path } => {

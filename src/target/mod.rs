@@ -13,7 +13,6 @@ pub use error::TargetError;
 
 use crate::measure::{Clock, Counter, LaneRecorder, Recorded};
 use crate::record;
-use crate::workload::SlobOperation;
 
 /// The sessions that one lane drives, out of all sessions of a step.
 #[derive(Debug, Clone, Copy)]
@@ -37,6 +36,17 @@ pub struct Finished {
     pub at_ns: u64,
     /// Blocks that it touched.
     pub block_touches: u64,
+    /// How it ended.
+    pub result: OperationResult,
+}
+
+/// How an operation ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OperationResult {
+    /// As asked.
+    Done,
+    /// In an error that leaves the target able to go on. Its duration is no latency: it is counted and not timed.
+    Failed,
 }
 
 /// Where load lands: one open database, device or server.
@@ -47,14 +57,11 @@ pub trait Target: Sync {
     /// What the user should know about how it was opened: fallbacks, repairs.
     fn notes(&self) -> Vec<String>;
 
+    /// The layer at which it times waits: `engine`, `os file`, …
+    fn layer(&self) -> &'static str;
+
     /// The counters that this target keeps; the others are unknown.
     fn known_counters(&self) -> &'static [Counter];
-
-    /// Makes a lane. Called on the thread that will drive it.
-    ///
-    /// # Errors
-    /// When the sessions cannot be connected.
-    fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane + '_>, TargetError>;
 
     /// What the target's own writers recorded since the last call.
     fn take_background(&self) -> Recorded;
@@ -66,18 +73,31 @@ pub trait Target: Sync {
     fn check_health(&self) -> Result<(), TargetError>;
 }
 
+/// A target that can be asked for operations of one workload.
+pub trait TargetFor<O>: Target {
+    /// Makes a lane. Called on the thread that will drive it.
+    ///
+    /// # Errors
+    /// When the sessions cannot be connected.
+    fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane<O> + '_>, TargetError>;
+
+    /// Makes a lane that does everything but move data, to learn what the load generator itself can do; `None` where that
+    /// means nothing.
+    ///
+    /// # Errors
+    /// As [`open_lane`](Self::open_lane).
+    fn open_idle_lane(&self, _seat: Seat) -> Result<Option<Box<dyn Lane<O> + '_>>, TargetError> {
+        Ok(None)
+    }
+}
+
 /// One thread's private line to a target, shared by its sessions.
-pub trait Lane {
+pub trait Lane<O> {
     /// Begins an operation for an idle session. It may finish at once; that is told by the next poll.
     ///
     /// # Errors
     /// When the target can no longer work.
-    fn start(
-        &mut self,
-        session: u32,
-        operation: &SlobOperation,
-        recorder: &mut LaneRecorder,
-    ) -> Result<(), TargetError>;
+    fn start(&mut self, session: u32, operation: &O, recorder: &mut LaneRecorder) -> Result<(), TargetError>;
 
     /// Makes progress and appends finished operations to `finished`. Returns at the latest soon after `until_ns`, and as
     /// soon as anything has finished; `until_ns` in the past means not to sleep.

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::{Finished, Lane, Seat, Target, TargetError};
+use super::{Finished, Lane, OperationResult, Seat, Target, TargetError, TargetFor};
 use crate::measure::{Clock, Counter, LaneRecorder, Recorded, WaitEvent};
 use crate::record;
 use crate::units::Nanos;
@@ -148,17 +148,12 @@ impl Target for Simulated {
         vec!["the target is simulated: its figures say nothing about this machine".to_owned()]
     }
 
-    fn known_counters(&self) -> &'static [Counter] {
-        &[Counter::Operations, Counter::LogicalReads, Counter::PhysicalReads]
+    fn layer(&self) -> &'static str {
+        "simulation"
     }
 
-    fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane + '_>, TargetError> {
-        Ok(Box::new(SimulatedLane {
-            target: self,
-            clock: seat.clock,
-            sessions: vec![(0, 0, 0); seat.sessions as usize],
-            done_at: BinaryHeap::new(),
-        }))
+    fn known_counters(&self) -> &'static [Counter] {
+        &[Counter::Operations, Counter::LogicalReads, Counter::PhysicalReads]
     }
 
     fn take_background(&self) -> Recorded {
@@ -170,6 +165,17 @@ impl Target for Simulated {
     }
 }
 
+impl TargetFor<SlobOperation> for Simulated {
+    fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane<SlobOperation> + '_>, TargetError> {
+        Ok(Box::new(SimulatedLane {
+            target: self,
+            clock: seat.clock,
+            sessions: vec![(0, 0, 0); seat.sessions as usize],
+            done_at: BinaryHeap::new(),
+        }))
+    }
+}
+
 struct SimulatedLane<'t> {
     target: &'t Simulated,
     clock: Clock,
@@ -178,7 +184,7 @@ struct SimulatedLane<'t> {
     done_at: BinaryHeap<Reverse<(u64, u32)>>,
 }
 
-impl Lane for SimulatedLane<'_> {
+impl Lane<SlobOperation> for SimulatedLane<'_> {
     fn start(&mut self, session: u32, operation: &SlobOperation, _: &mut LaneRecorder) -> Result<(), TargetError> {
         let touches = if operation.keys == 0 { SCAN_TOUCHES } else { u64::from(operation.keys) };
         let now = self.clock.now_ns();
@@ -209,7 +215,8 @@ impl Lane for SimulatedLane<'_> {
             recorder.count(Counter::PhysicalReads, 1);
             *left -= 1;
             if *left == 0 {
-                finished.push(Finished { session, at_ns, block_touches: *touches });
+                let result = OperationResult::Done;
+                finished.push(Finished { session, at_ns, block_touches: *touches, result });
             } else {
                 *sent_ns = at_ns;
                 self.done_at.push(Reverse((self.target.serve(at_ns), session)));

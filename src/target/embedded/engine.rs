@@ -22,8 +22,9 @@ use crate::measure::{Clock, Counter, Recorded};
 use crate::record;
 use crate::target::error::{FileContext, TargetError};
 use crate::target::io::{Arena, Caching, Features, IoEngine, StorageFile};
-use crate::target::{Lane, Seat, Target};
+use crate::target::{Lane, Seat, Target, TargetFor};
 use crate::units::Bytes;
+use crate::workload::SlobOperation;
 
 /// How to open a data set.
 #[derive(Debug, Clone)]
@@ -260,14 +261,12 @@ impl Target for Engine {
         notes
     }
 
-    fn known_counters(&self) -> &'static [Counter] {
-        Counter::ALL
+    fn layer(&self) -> &'static str {
+        "engine"
     }
 
-    fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane + '_>, TargetError> {
-        let lane = EngineLane::new(&self.shared, &self.arena, seat)?;
-        *self.features.lock().unwrap_or_else(PoisonError::into_inner) = Some(lane.queue.features());
-        Ok(Box::new(lane))
+    fn known_counters(&self) -> &'static [Counter] {
+        Counter::ALL
     }
 
     fn take_background(&self) -> Recorded {
@@ -285,6 +284,14 @@ impl Target for Engine {
             }
         }
         Ok(())
+    }
+}
+
+impl TargetFor<SlobOperation> for Engine {
+    fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane<SlobOperation> + '_>, TargetError> {
+        let lane = EngineLane::new(&self.shared, &self.arena, seat)?;
+        *self.features.lock().unwrap_or_else(PoisonError::into_inner) = Some(lane.queue.features());
+        Ok(Box::new(lane))
     }
 }
 

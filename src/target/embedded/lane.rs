@@ -17,7 +17,7 @@ use super::shared::Shared;
 use crate::measure::{Counter, LaneRecorder, WaitEvent};
 use crate::target::error::TargetError;
 use crate::target::io::{Arena, Completion, Direction, Patience, Queue, Request};
-use crate::target::{Finished, Lane, Seat};
+use crate::target::{Finished, Lane, OperationResult, Seat};
 use crate::workload::{OperationKind, RedoStress, Rng, SlobOperation};
 
 /// With sessions waiting for other threads, a lane looks around this often even if nobody rings.
@@ -185,7 +185,7 @@ impl<'s> EngineLane<'s> {
         let session = &mut self.sessions[index as usize];
         session.phase = Phase::Idle;
         let (at_ns, block_touches) = (self.seat.clock.now_ns(), session.done);
-        self.finished.push(Finished { session: index, at_ns, block_touches });
+        self.finished.push(Finished { session: index, at_ns, block_touches, result: OperationResult::Done });
     }
 
     /// Begins a wait.
@@ -408,7 +408,7 @@ impl<'s> EngineLane<'s> {
     }
 }
 
-impl Lane for EngineLane<'_> {
+impl Lane<SlobOperation> for EngineLane<'_> {
     fn start(
         &mut self,
         session: u32,

@@ -57,6 +57,10 @@ pub enum Direction {
     Read,
     /// From the arena to storage.
     Write,
+    /// Nothing is moved: every write that has finished before is made durable (fdatasync).
+    Sync,
+    /// Nothing is done at all, by the same way as everything else: what the way itself costs.
+    Nothing,
 }
 
 /// One request: `bytes` bytes between `file` at `file_offset` and the queue's arena at `arena_offset`.

@@ -64,6 +64,9 @@ impl Shared {
 
     fn carry_out(&self, request: Request) -> Completion {
         let Request { direction, file, file_offset, arena_offset, bytes, token } = request;
+        if direction == Direction::Nothing {
+            return Completion { token, result: 0 };
+        }
         let fd = self.files[file as usize].as_raw_fd();
         let address = self.arena.address(arena_offset, bytes as usize);
         loop {
@@ -72,6 +75,8 @@ impl Shared {
                 match direction {
                     Direction::Read => libc::pread64(fd, address.cast(), bytes as usize, file_offset as i64),
                     Direction::Write => libc::pwrite64(fd, address.cast(), bytes as usize, file_offset as i64),
+                    Direction::Sync => libc::fdatasync(fd) as isize,
+                    Direction::Nothing => 0,
                 }
             };
             if result >= 0 {

@@ -122,3 +122,19 @@ fn a_request_outside_the_arena_is_a_bug() {
     let mut queue = Queue::new(IoEngine::Psync, &[file], Arc::new(Arena::new(4096).unwrap()), 1).unwrap();
     let _ = queue.push(request(Direction::Read, 0, 1));
 }
+
+#[test]
+fn a_sync_and_nothing_at_all_come_back_like_any_request() {
+    for engine in engines() {
+        let (_dir, file) = file_of(4096, |_| 0);
+        let arena = Arc::new(Arena::new(4096).unwrap());
+        let mut queue = Queue::new(engine, &[file], arena, 4).unwrap();
+        for (direction, token) in [(Direction::Sync, 1), (Direction::Nothing, 2)] {
+            let bytes = 0;
+            queue.push(Request { direction, file: 0, file_offset: 0, arena_offset: 0, bytes, token }).unwrap();
+        }
+        let mut tokens: Vec<_> = all(&mut queue).iter().map(|done| (done.token, done.bytes().unwrap())).collect();
+        tokens.sort_unstable();
+        assert_eq!(tokens, [(1, 0), (2, 0)], "{engine}");
+    }
+}

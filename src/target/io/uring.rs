@@ -59,7 +59,7 @@ pub(super) fn probe() -> io::Result<()> {
     let ring = &rings[0];
     let mut probe = io_uring::Probe::new();
     ring.submitter().register_probe(&mut probe)?;
-    let needed = [opcode::Read::CODE, opcode::Write::CODE, opcode::PollAdd::CODE];
+    let needed = [opcode::Read::CODE, opcode::Write::CODE, opcode::Fsync::CODE, opcode::PollAdd::CODE];
     if !needed.iter().all(|code| probe.is_supported(*code)) || !ring.params().is_feature_ext_arg() {
         return Err(io::Error::new(io::ErrorKind::Unsupported, "this kernel's io_uring lacks needed operations"));
     }
@@ -139,6 +139,11 @@ impl UringQueue {
     fn entry(&self, request: Request) -> squeue::Entry {
         let Request { direction, file, file_offset, arena_offset, bytes, token } = request;
         debug_assert_ne!(token, WAKE, "this token is reserved");
+        match direction {
+            Direction::Read | Direction::Write => {}
+            Direction::Sync => return self.sync_entry(file),
+            Direction::Nothing => return opcode::Nop::new().build(),
+        }
         let address = self.arena.address(arena_offset, bytes as usize);
         let buffer = (arena_offset as usize / REGISTERED_CHUNK) as u16;
         debug_assert_eq!((arena_offset as usize + bytes as usize - 1) / REGISTERED_CHUNK, usize::from(buffer));
@@ -146,15 +151,11 @@ impl UringQueue {
         // The four shapes differ only in types, so they are spelled out.
         macro_rules! build {
             ($fd:expr) => {
-                match (direction, fixed) {
-                    (Direction::Read, true) => {
-                        opcode::ReadFixed::new($fd, address, bytes, buffer).offset(file_offset).build()
-                    }
-                    (Direction::Read, false) => opcode::Read::new($fd, address, bytes).offset(file_offset).build(),
-                    (Direction::Write, true) => {
-                        opcode::WriteFixed::new($fd, address, bytes, buffer).offset(file_offset).build()
-                    }
-                    (Direction::Write, false) => opcode::Write::new($fd, address, bytes).offset(file_offset).build(),
+                match (direction == Direction::Read, fixed) {
+                    (true, true) => opcode::ReadFixed::new($fd, address, bytes, buffer).offset(file_offset).build(),
+                    (true, false) => opcode::Read::new($fd, address, bytes).offset(file_offset).build(),
+                    (false, true) => opcode::WriteFixed::new($fd, address, bytes, buffer).offset(file_offset).build(),
+                    (false, false) => opcode::Write::new($fd, address, bytes).offset(file_offset).build(),
                 }
             };
         }
@@ -162,6 +163,15 @@ impl UringQueue {
             build!(types::Fixed(file))
         } else {
             build!(types::Fd(self.files[file as usize].as_raw_fd()))
+        }
+    }
+
+    fn sync_entry(&self, file: u32) -> squeue::Entry {
+        let flags = types::FsyncFlags::DATASYNC;
+        if self.features.registered_files {
+            opcode::Fsync::new(types::Fixed(file)).flags(flags).build()
+        } else {
+            opcode::Fsync::new(types::Fd(self.files[file as usize].as_raw_fd())).flags(flags).build()
         }
     }
 

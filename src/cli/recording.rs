@@ -1,0 +1,286 @@
+//! A run as it is made: written down from before its first step to its end, whatever ends it, and told.
+
+use std::path::{Path, PathBuf};
+
+use super::arguments::Reader;
+use super::exit::{Exit, Failure};
+use super::interrupt::Interrupt;
+use super::live::RunProgress;
+use super::{report, say};
+use crate::analysis::LatencyTarget;
+use crate::config::without_secrets;
+use crate::load::{StepPlan, Stop, run_step};
+use crate::measure::{Clock, environment};
+use crate::record::store::{self, RunWriter, Store, StoreError};
+use crate::record::{self, Counters, Ending, FORMAT, Outcome, Run, Step, Timestamp, Tool, Window};
+use crate::report::Detail;
+use crate::target::{TargetError, TargetFor};
+use crate::workload::Shape;
+
+/// What is known of a run before its first step.
+pub(super) struct Header<'a> {
+    /// What puts load on: `slob`, `io`, …
+    pub(super) workload: &'static str,
+    /// Name built from tags and load.
+    pub(super) name: String,
+    /// Tags by key.
+    pub(super) tags: std::collections::BTreeMap<String, String>,
+    /// Seed of every random choice.
+    pub(super) seed: u64,
+    /// Parameters that all steps have in common.
+    pub(super) parameters: std::collections::BTreeMap<String, String>,
+    /// Where load lands.
+    pub(super) target: record::Target,
+    /// Files and directories whose devices are watched.
+    pub(super) paths: &'a [PathBuf],
+    /// What the user was told before.
+    pub(super) notes: Vec<String>,
+}
+
+/// A run that is being made.
+pub(super) struct Recording {
+    run: Run,
+    writer: RunWriter,
+    clock: Clock,
+    stop: Stop,
+    progress: RunProgress,
+    devices: Vec<String>,
+    run_started_ns: u64,
+    /// The first error that ended the run, or that keeps it from being kept.
+    failure: Option<Failure>,
+}
+
+/// A run that has ended.
+pub(super) struct Recorded {
+    pub(super) run: Run,
+    pub(super) directory: PathBuf,
+    pub(super) failure: Option<Failure>,
+}
+
+/// Whether the run goes on after a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Onward {
+    /// The next step can begin.
+    Go,
+    /// The user or an error ended the run.
+    Stop,
+}
+
+impl Recording {
+    /// Writes down what is about to be done, before any load.
+    pub(super) fn begin(
+        store: &Store,
+        header: Header<'_>,
+        clock: Clock,
+        interrupt: &Interrupt,
+        progress: RunProgress,
+    ) -> Result<Self, Failure> {
+        let mut devices: Vec<String> = Vec::new();
+        for device in header.paths.iter().flat_map(|path| environment::devices_below(path)) {
+            if !devices.contains(&device) {
+                devices.push(device);
+            }
+        }
+        let run_started_ns = clock.now_ns();
+        let mut run = document(header);
+        run.id = store.new_id(run.started_at, &run.workload);
+        let writer = match RunWriter::create(store, &run) {
+            Ok(writer) => writer,
+            Err(error) => {
+                progress.end();
+                return Err(error.into());
+            }
+        };
+        let stop = interrupt.stop().clone();
+        Ok(Self { run, writer, clock, stop, progress, devices, run_started_ns, failure: None })
+    }
+
+    /// Removes what was written: nothing was measured.
+    pub(super) fn forget(self) {
+        self.progress.end();
+        // Whoever is told why the run did not begin need not hear that an empty directory stays.
+        let _ = store::remove(self.writer.directory());
+    }
+
+    /// Carries out one step, unless the run has been ended.
+    pub(super) fn step<S: Shape + Clone>(
+        &mut self,
+        target: &dyn TargetFor<S::Operation>,
+        plan: &StepPlan<S>,
+    ) -> Onward {
+        if self.stop.is_asked() || self.run.outcome != Outcome::Unfinished {
+            return Onward::Stop;
+        }
+        self.progress.begin_step(plan);
+        // A killed run is read back from its intervals, which need a step to belong to.
+        self.run.steps.push(begun(plan));
+        let mut unwritten = self.writer.update(&self.run).err();
+        let (writer, progress) = (&mut self.writer, &self.progress);
+        let mut on_interval = |interval: &record::Interval| {
+            // Kept before it is told: what the user has seen is there even if the next instant kills us.
+            if let Err(error) = writer.append(interval) {
+                unwritten.get_or_insert(error);
+            }
+            progress.interval(interval);
+        };
+        let outcome =
+            run_step(target, plan, self.run_started_ns, &self.devices, self.clock, &self.stop, &mut on_interval);
+        self.run.steps.pop();
+        self.run.steps.push(outcome.step);
+        if let Err(error) = self.writer.update(&self.run) {
+            unwritten.get_or_insert(error);
+        }
+        if let Some(error) = unwritten {
+            self.failure.get_or_insert(not_kept(error));
+        }
+        if let Some(error) = outcome.failure {
+            self.fail(error);
+        }
+        let cut_short = self.stop.is_asked() || self.run.outcome != Outcome::Unfinished;
+        if cut_short { Onward::Stop } else { Onward::Go }
+    }
+
+    /// The steps so far.
+    pub(super) fn steps(&self) -> &[Step] {
+        &self.run.steps
+    }
+
+    /// The document, for facts that are learned on the way.
+    pub(super) fn run_mut(&mut self) -> &mut Run {
+        &mut self.run
+    }
+
+    /// The progress display.
+    pub(super) fn progress(&self) -> &RunProgress {
+        &self.progress
+    }
+
+    /// Tells the user something and writes it down.
+    pub(super) fn note(&mut self, note: String) {
+        self.progress.note(&note);
+        self.run.notes.push(note);
+    }
+
+    /// Ends the run with an error. Only the first one counts.
+    pub(super) fn fail(&mut self, error: TargetError) {
+        if self.run.outcome == Outcome::Unfinished {
+            self.run.outcome = Outcome::Failed { error: error.to_string() };
+            self.failure = Some(Failure::from(error));
+        }
+    }
+
+    /// Writes down how it ended. `steps_wanted` is how many a whole run has.
+    pub(super) fn end(mut self, steps_wanted: usize) -> Recorded {
+        self.progress.end();
+        let Self { mut run, writer, .. } = self;
+        run.ended_at = Some(now());
+        if run.outcome == Outcome::Unfinished {
+            let cut_short =
+                run.steps.len() < steps_wanted || run.steps.iter().any(|step| step.outcome == Outcome::Interrupted);
+            run.outcome = if cut_short { Outcome::Interrupted } else { Outcome::Completed };
+        }
+        let directory = writer.directory().to_owned();
+        if let Err(error) = writer.finish(&run) {
+            self.failure.get_or_insert(not_kept(error));
+        }
+        Recorded { run, directory, failure: self.failure }
+    }
+}
+
+impl Recorded {
+    /// Tells the run and how it ended.
+    pub(super) fn tell(
+        self,
+        reader: Reader,
+        limit: Option<&LatencyTarget>,
+        interrupt: &Interrupt,
+    ) -> Result<Exit, Failure> {
+        let Self { run, directory, failure } = self;
+        let written = match reader {
+            Reader::Program => say::json(&run),
+            Reader::Person => report::write_text(&run, &report::findings(&run, limit), Detail::Brief),
+        };
+        // Somebody may have removed it meanwhile; the failure to come says so.
+        if directory.exists() {
+            let shown = directory.display();
+            say::line(format_args!("\nKept in `{shown}`. More: `plimsoll report {shown} --full`"));
+        }
+        if let Some(failure) = failure {
+            return Err(failure);
+        }
+        match written {
+            // Nobody reads it, but the run went as it went.
+            Ok(()) | Err(Failure::PipeClosed) => {}
+            Err(failure) => return Err(failure),
+        }
+        if run.outcome == Outcome::Interrupted {
+            say::note("the run was cut short; what was measured is kept");
+            return Ok(interrupt.exit().unwrap_or(Exit::CouldNot));
+        }
+        let exit = report::exit_for_limit(&run, limit);
+        if let (Exit::NotMet, Some(limit)) = (exit, limit) {
+            say::note(format_args!("no step kept the limit: {limit}"));
+        }
+        Ok(exit)
+    }
+}
+
+fn document(header: Header<'_>) -> Run {
+    let Header { workload, name, tags, seed, parameters, target, paths, notes } = header;
+    Run {
+        format: FORMAT,
+        id: String::new(),
+        name,
+        tool: Tool { name: "plimsoll".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+        workload: workload.to_owned(),
+        command: command_line(),
+        started_at: now(),
+        ended_at: None,
+        outcome: Outcome::Unfinished,
+        tags,
+        seed,
+        parameters,
+        target,
+        environment: environment::capture(paths.first().map(PathBuf::as_path)),
+        notes,
+        steps: Vec::new(),
+    }
+}
+
+/// A step whose load is about to start.
+fn begun<S>(plan: &StepPlan<S>) -> Step {
+    Step {
+        index: plan.index,
+        label: plan.label.clone(),
+        load: plan.load.clone(),
+        parameters: plan.parameters.clone(),
+        window: Window { offset_ns: 0, warmup_ns: plan.warmup.0, duration_ns: 0, ending: Ending::Failure },
+        outcome: Outcome::Unfinished,
+        counters: Counters::default(),
+        operations: Vec::new(),
+        waits: Vec::new(),
+        process_cpu: None,
+        host_cpu: None,
+        process_io: None,
+        peak_memory_bytes: None,
+        devices: Vec::new(),
+        generator: None,
+        intervals: Vec::new(),
+    }
+}
+
+fn not_kept(error: StoreError) -> Failure {
+    Failure::new(format_args!("the run could not be kept whole: {error}")).with_hint(error.hint())
+}
+
+fn now() -> Timestamp {
+    Timestamp(jiff::Timestamp::now())
+}
+
+/// The command line, secrets removed, with the program's bare name.
+fn command_line() -> Vec<String> {
+    let mut words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    let program = words.next().unwrap_or_default();
+    let name = Path::new(&program).file_name().map(|name| name.to_string_lossy().into_owned());
+    name.into_iter().chain(words.map(|word| without_secrets(&word))).collect()
+}
