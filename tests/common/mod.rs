@@ -60,7 +60,7 @@ pub fn open_with(path: &Path, cache: Bytes, io: IoEngine) -> (Engine, Clock) {
 }
 
 /// Reads of eight blocks by eight sessions for a second, on all of `request`'s data.
-pub fn step(request: &SetupRequest) -> StepPlan {
+pub fn step(request: &SetupRequest) -> StepPlan<SlobShape> {
     StepPlan {
         index: 0,
         label: "test".to_owned(),
@@ -87,7 +87,7 @@ pub fn step(request: &SetupRequest) -> StepPlan {
     }
 }
 
-pub fn run(engine: &Engine, clock: Clock, plan: &StepPlan) -> StepOutcome {
+pub fn run(engine: &Engine, clock: Clock, plan: &StepPlan<SlobShape>) -> StepOutcome {
     run_step(engine, plan, 0, &[], clock, &Stop::new(), &mut |_| {})
 }
 
