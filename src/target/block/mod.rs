@@ -1,6 +1,7 @@
 //! Raw files and block devices as one volume.
 
 mod error;
+pub mod signature;
 mod volume;
 
 pub use error::BlockError;
