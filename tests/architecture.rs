@@ -25,6 +25,7 @@ const ROOMS: &[(&str, &[&str])] = &[
 const UNSAFE_FILES: &[&str] = &[
     "src/measure/os/kernel.rs",
     "src/target/io/arena.rs",
+    "src/target/io/extents.rs",
     "src/target/io/file.rs",
     "src/target/io/pool.rs",
     "src/target/io/uring.rs",

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use super::block::BlockError;
 use super::embedded::BlockFault;
 use crate::units::Bytes;
 
@@ -172,6 +173,9 @@ pub enum TargetError {
     /// A value cannot be used to make a data set.
     #[error("{0}")]
     Shape(String),
+    /// Files or devices cannot be used as a volume.
+    #[error(transparent)]
+    Block(#[from] BlockError),
     /// Another thread of the target has failed; its error tells why.
     #[error("the target has stopped")]
     Stopped,
@@ -186,6 +190,7 @@ impl TargetError {
         let told = match self {
             Self::File { source, .. } | Self::Request { source, .. } => return io_hint(source),
             Self::Kernel { source, .. } => return kernel_hint(source),
+            Self::Block(error) => return error.hint(),
             Self::BadBlock { .. }
             | Self::Truncated { .. }
             | Self::Damaged { .. }

@@ -4,6 +4,7 @@
 //! busy: it starts an operation for a session, polls, and learns which operations have finished and when. Whether a lane
 //! overlaps its sessions with io_uring, with threads or with a server's connections is its own affair.
 
+pub mod block;
 pub mod embedded;
 mod error;
 pub mod io;

@@ -1,10 +1,10 @@
 //! A file that holds data or redo, opened past the page cache where the file system allows.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Seek, SeekFrom};
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::Arena;
@@ -14,7 +14,7 @@ use super::Arena;
 pub enum Caching {
     /// O_DIRECT: every request goes to storage.
     Direct,
-    /// Through the page cache, because O_DIRECT was refused.
+    /// Through the page cache, because that was asked for or O_DIRECT was refused.
     PageCache,
 }
 
@@ -25,6 +25,50 @@ pub enum Durability {
     OnSync,
     /// When it is on stable storage (O_DSYNC).
     EachWrite,
+}
+
+/// What a file is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Reads only; the file cannot be changed through it.
+    Read,
+    /// Reads and writes.
+    ReadWrite,
+}
+
+/// Whether others may have a block device open for themselves alone at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sharing {
+    /// They may.
+    Shared,
+    /// O_EXCL: opening fails with EBUSY while a file system, swap space, volume manager or other exclusive user has it,
+    /// and theirs fails while we have it. No effect on regular files.
+    Exclusive,
+}
+
+/// How an existing file or device is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opening {
+    /// What for.
+    pub access: Access,
+    /// Past the page cache, as far as the file system lets us, or through it on purpose.
+    pub caching: Caching,
+    /// When a write counts as done.
+    pub durability: Durability,
+    /// Whether a block device is taken for ourselves alone.
+    pub sharing: Sharing,
+}
+
+impl Opening {
+    /// For reads past the page cache, beside others.
+    pub const READ: Self = Self {
+        access: Access::Read,
+        caching: Caching::Direct,
+        durability: Durability::OnSync,
+        sharing: Sharing::Shared,
+    };
+    /// For reads and writes past the page cache, beside others.
+    pub const WRITE: Self = Self { access: Access::ReadWrite, ..Self::READ };
 }
 
 /// An open file of the target.
@@ -41,7 +85,15 @@ impl StorageFile {
     /// # Errors
     /// The system's error, unless it only refuses O_DIRECT: then the file is opened through the page cache.
     pub fn open(path: &Path, durability: Durability) -> io::Result<Self> {
-        Self::open_with(path, durability, false)
+        Self::open_as(path, Opening { durability, ..Opening::WRITE })
+    }
+
+    /// Opens an existing file or block device.
+    ///
+    /// # Errors
+    /// The system's error, unless it only refuses O_DIRECT: then the file is opened through the page cache.
+    pub fn open_as(path: &Path, opening: Opening) -> io::Result<Self> {
+        Self::open_with(path, opening, false)
     }
 
     /// Creates a file that must not exist yet.
@@ -49,22 +101,30 @@ impl StorageFile {
     /// # Errors
     /// The system's error, also when the file exists.
     pub fn create(path: &Path, durability: Durability) -> io::Result<Self> {
-        Self::open_with(path, durability, true)
+        Self::open_with(path, Opening { durability, ..Opening::WRITE }, true)
     }
 
-    fn open_with(path: &Path, durability: Durability, create: bool) -> io::Result<Self> {
+    fn open_with(path: &Path, opening: Opening, create: bool) -> io::Result<Self> {
         let mut options = OpenOptions::new();
-        options.read(true).write(true).mode(0o640).create_new(create);
-        let sync = match durability {
+        options.read(true).write(opening.access == Access::ReadWrite).mode(0o640).create_new(create);
+        let sync = match opening.durability {
             Durability::OnSync => 0,
             Durability::EachWrite => libc::O_DSYNC,
         };
+        let sharing = match opening.sharing {
+            Sharing::Shared => 0,
+            Sharing::Exclusive => libc::O_EXCL,
+        };
+        let flags = sync | sharing;
         let opened = |file, caching| Self { file, path: path.to_owned(), caching };
-        match options.custom_flags(libc::O_DIRECT | sync).open(path) {
+        if opening.caching == Caching::PageCache {
+            return Ok(opened(options.custom_flags(flags).open(path)?, Caching::PageCache));
+        }
+        match options.custom_flags(libc::O_DIRECT | flags).open(path) {
             Ok(file) => Ok(opened(file, Caching::Direct)),
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 // Some file systems create the file and refuse only the flag.
-                let file = options.custom_flags(sync).create_new(false).create(create).open(path)?;
+                let file = options.custom_flags(flags).create_new(false).create(create).open(path)?;
                 Ok(opened(file, Caching::PageCache))
             }
             Err(error) => Err(error),
@@ -81,12 +141,49 @@ impl StorageFile {
         self.caching
     }
 
-    /// Present length in bytes.
+    /// Present length in bytes, of a file or a block device.
     ///
     /// # Errors
     /// The system's error.
     pub fn length(&self) -> io::Result<u64> {
+        if self.is_block_device()? {
+            // Metadata give a device no length. Nothing of ours uses the file's position.
+            return (&self.file).seek(SeekFrom::End(0));
+        }
         Ok(self.file.metadata()?.len())
+    }
+
+    /// Whether it is a block device.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn is_block_device(&self) -> io::Result<bool> {
+        Ok(self.file.metadata()?.file_type().is_block_device())
+    }
+
+    /// Size of a block device's logical sector in bytes: no request may be smaller. Unknown for a regular file.
+    pub fn logical_sector_bytes(&self) -> Option<u32> {
+        let bytes = self.ask_device(libc::BLKSSZGET)?;
+        u32::try_from(bytes).ok().filter(|bytes| *bytes > 0)
+    }
+
+    /// Whether a block device has been set read-only. Unknown for a regular file.
+    pub fn is_read_only_device(&self) -> Option<bool> {
+        // `BLKROGET`, which the C library does not name; architectures differ only in the bits that say "no data".
+        const DIRECTION_BITS: libc::Ioctl = libc::BLKSSZGET & !0xffff;
+        self.ask_device(DIRECTION_BITS | 0x125e).map(|answer| answer != 0)
+    }
+
+    /// A question to which a block device answers with a whole number.
+    fn ask_device(&self, question: libc::Ioctl) -> Option<libc::c_int> {
+        if !self.is_block_device().unwrap_or(false) {
+            return None;
+        }
+        let mut answer: libc::c_int = 0;
+        // SAFETY: the descriptor is ours and that of a block device, whose questions used here are answered by one `int`,
+        // which `answer` is.
+        let asked = unsafe { libc::ioctl(self.file.as_raw_fd(), question, &raw mut answer) };
+        (asked == 0).then_some(answer)
     }
 
     /// Whether the file still has a name in some directory.

@@ -5,6 +5,7 @@
 //! one helper thread for each outstanding request.
 
 mod arena;
+mod extents;
 mod file;
 mod pool;
 mod uring;
@@ -15,7 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use arena::{Arena, prefetch};
-pub use file::{Caching, Durability, StorageFile};
+pub use extents::{Written, written};
+pub use file::{Access, Caching, Durability, Opening, Sharing, StorageFile};
 
 /// How requests reach the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
