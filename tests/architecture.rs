@@ -29,6 +29,7 @@ const UNSAFE_FILES: &[&str] = &[
     "src/target/io/file.rs",
     "src/target/io/pool.rs",
     "src/target/io/uring.rs",
+    "src/target/block/lane.rs",
     "src/target/embedded/crew.rs",
     "src/target/embedded/dbwriter.rs",
     "src/target/embedded/directory.rs",

@@ -231,6 +231,7 @@ impl TargetError {
                 | Self::DamagedRedo { .. }
                 | Self::LostCommits { .. }
                 | Self::Vanished { .. }
+                | Self::Block(BlockError::BadData { .. })
         )
     }
 }

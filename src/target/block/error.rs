@@ -1,5 +1,7 @@
 //! Why files and devices cannot be used as a volume.
 
+use std::path::PathBuf;
+
 use crate::units::Bytes;
 
 /// Why files and devices cannot be used as a volume.
@@ -21,6 +23,14 @@ pub enum BlockError {
         /// The unit asked for.
         unit: Bytes,
     },
+    /// Data are not what was written.
+    #[error("bad data in `{}`: {why}", path.display())]
+    BadData {
+        /// The file or device.
+        path: PathBuf,
+        /// What is wrong, and where.
+        why: String,
+    },
     /// The smallest member does not hold a single unit.
     #[error("the smallest path has {smallest}, and each must hold at least {needed}")]
     TooSmall {
@@ -37,6 +47,9 @@ impl BlockError {
         let told = match self {
             Self::Members { .. } => "name other paths, or choose another layout",
             Self::Unit { .. } => "databases use 1M, which is also what disk groups use",
+            Self::BadData { .. } => {
+                "the storage or another program changed it; find out which before trusting this storage"
+            }
             Self::TooSmall { .. } => "use a larger file or device, or a smaller unit",
         };
         Some(told.to_owned())

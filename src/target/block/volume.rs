@@ -146,6 +146,11 @@ impl Volume {
         self.layout
     }
 
+    /// Copies of each byte.
+    pub fn copies(&self) -> u32 {
+        if matches!(self.map, Map::Round { copies_from: Some(_), .. }) { 2 } else { 1 }
+    }
+
     /// Bytes that requests can touch.
     pub fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes

@@ -1,0 +1,90 @@
+//! Whether what was read is what was written.
+
+use super::generations::{Floor, Generations, Verdict};
+use super::raw::{Block, Checking};
+use super::stamp::{self, FileId, SECTOR_BYTES, StampFault};
+use crate::target::block::BlockError;
+use crate::target::error::TargetError;
+use crate::target::io::Direction;
+use crate::workload::io::IoOperation;
+
+impl Block {
+    /// Number of the block that an operation is about, where data are checked.
+    #[inline]
+    pub(super) fn number(&self, operation: IoOperation) -> usize {
+        (operation.offset_bytes / u64::from(operation.bytes)) as usize
+    }
+
+    /// Claims the first block from `wanted` on that nobody writes to just now.
+    pub(super) fn claim(&self, map: &Generations, wanted: usize) -> (usize, u64) {
+        let mut block = wanted;
+        loop {
+            if let Some(generation) = map.try_begin_write(block) {
+                return (block, generation);
+            }
+            block = if block + 1 == map.blocks() { 0 } else { block + 1 };
+        }
+    }
+
+    /// Checks data that were read at an offset of the volume.
+    ///
+    /// # Errors
+    /// [`BlockError::BadData`] for the first sector that is not what was written.
+    pub(super) fn check(&self, offset_bytes: u64, found: &[u8], floor: Floor) -> Result<(), TargetError> {
+        let (Some(map), Checking::On { block_bytes }) = (self.generations(), self.options().checking) else {
+            return Ok(());
+        };
+        let block = (offset_bytes / u64::from(block_bytes)) as usize;
+        for segment in self.volume().segments(offset_bytes, found.len() as u32, Direction::Read) {
+            let part = &found[segment.at as usize..][..segment.bytes as usize];
+            let id = self.id(segment.member);
+            let seen = examine(part, segment.offset_bytes, id);
+            let bad = |why: String| {
+                let path = self.files()[segment.member as usize].path().to_owned();
+                TargetError::from(BlockError::BadData { path, why })
+            };
+            let seen = seen.map_err(|fault| bad(fault.to_string()))?;
+            let of_this_run = seen.newest > self.options().generation_base;
+            if of_this_run && seen.oldest != seen.newest && !map.was_written_since(block, floor) {
+                return Err(bad(format!(
+                    "the write of {block_bytes} bytes at offset {} is torn: it holds generations {} and {}",
+                    segment.offset_bytes, seen.oldest, seen.newest
+                )));
+            }
+            match map.check(block, seen.newest, floor) {
+                Verdict::Sound => {}
+                Verdict::Lost { found, acknowledged } => {
+                    return Err(bad(format!(
+                        "an acknowledged write at offset {} is lost: generation {found} is there, {acknowledged} was \
+                         acknowledged",
+                        segment.offset_bytes
+                    )));
+                }
+                Verdict::Unknown { found, .. } => {
+                    return Err(bad(format!(
+                        "offset {} holds generation {found}, which this run never wrote: another program writes here",
+                        segment.offset_bytes
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Generations found in a range.
+struct Seen {
+    oldest: u64,
+    newest: u64,
+}
+
+/// Looks at each sector by itself: earlier runs may have written requests of other sizes.
+fn examine(part: &[u8], offset_bytes: u64, id: FileId) -> Result<Seen, StampFault> {
+    let mut seen = Seen { oldest: u64::MAX, newest: 0 };
+    for (index, sector) in part.chunks(SECTOR_BYTES).enumerate() {
+        let generation = stamp::check(sector, offset_bytes + (index * SECTOR_BYTES) as u64, id)?;
+        seen.oldest = seen.oldest.min(generation);
+        seen.newest = seen.newest.max(generation);
+    }
+    Ok(seen)
+}

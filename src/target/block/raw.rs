@@ -1,0 +1,242 @@
+//! Files and block devices as a target.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::generations::Generations;
+use super::lane::{BlockLane, Device};
+use super::stamp::FileId;
+use super::volume::Volume;
+use crate::measure::{Counter, Recorded};
+use crate::record;
+use crate::target::error::{FileContext, TargetError};
+use crate::target::io::{Caching, Features, IoEngine, StorageFile};
+use crate::target::{Lane, Seat, Target, TargetFor};
+use crate::units::Bytes;
+use crate::workload::io::IoOperation;
+
+/// When a write is durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Persistence {
+    /// When the device sees fit.
+    Unasked,
+    /// When it has finished: files are open with O_DSYNC.
+    EachWrite,
+    /// At the latest when this many writes of a lane have finished: the last of them waits for a sync of all members.
+    SyncEvery(u32),
+}
+
+/// The words of the run document: `none`, `dsync` or `fsync:N`.
+impl fmt::Display for Persistence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unasked => f.write_str("none"),
+            Self::EachWrite => f.write_str("dsync"),
+            Self::SyncEvery(writes) => write!(f, "fsync:{writes}"),
+        }
+    }
+}
+
+/// What is done about the content of blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checking {
+    /// Nothing: data are moved and not looked at.
+    Off,
+    /// Every read must bring what was last written there. Writes of a block that is being written already are moved to
+    /// the next one that is not.
+    On {
+        /// Length of a block: every request is one, and begins at a multiple of it.
+        block_bytes: u32,
+    },
+}
+
+/// How a volume is used.
+#[derive(Debug, Clone)]
+pub struct BlockOptions {
+    /// How requests reach the kernel.
+    pub io_engine: IoEngine,
+    /// Usual length of a request, for the record.
+    pub block_bytes: u32,
+    /// Longest request.
+    pub largest_bytes: u32,
+    /// Data that requests can touch, for the record.
+    pub region_bytes: u64,
+    /// Whether any request writes.
+    pub writes: bool,
+    /// When writes are durable.
+    pub persistence: Persistence,
+    /// Whether data are checked.
+    pub checking: Checking,
+    /// Seed of what is written.
+    pub seed: u64,
+    /// Where the generations of this run begin: see [`super::base_at`].
+    pub generation_base: u64,
+}
+
+/// A member of a volume.
+#[derive(Debug)]
+pub struct Member {
+    /// The open file or device.
+    pub file: Arc<StorageFile>,
+    /// The number that its sectors carry.
+    pub id: FileId,
+}
+
+/// One logical volume over open files and devices.
+pub struct Block {
+    volume: Volume,
+    files: Vec<Arc<StorageFile>>,
+    ids: Vec<FileId>,
+    /// Lengths when it was opened.
+    lengths: Vec<u64>,
+    options: BlockOptions,
+    generations: Option<Generations>,
+    features: Mutex<Option<Features>>,
+}
+
+impl Block {
+    /// A volume over `members`, in order.
+    ///
+    /// # Errors
+    /// When a member's length cannot be learnt.
+    pub fn new(volume: Volume, members: Vec<Member>, options: BlockOptions) -> Result<Self, TargetError> {
+        let lengths = members
+            .iter()
+            .map(|member| member.file.length().of_file("measure", member.file.path()))
+            .collect::<Result<_, _>>()?;
+        let generations = match options.checking {
+            Checking::Off => None,
+            Checking::On { block_bytes } => {
+                let blocks = options.region_bytes / u64::from(block_bytes.max(1));
+                let blocks = usize::try_from(blocks).unwrap_or(usize::MAX);
+                Some(Generations::new(blocks, options.generation_base))
+            }
+        };
+        let (files, ids) = members.into_iter().map(|Member { file, id }| (file, id)).unzip();
+        Ok(Self { volume, files, ids, lengths, options, generations, features: Mutex::new(None) })
+    }
+
+    /// How it was opened.
+    pub fn options(&self) -> &BlockOptions {
+        &self.options
+    }
+
+    pub(super) fn volume(&self) -> &Volume {
+        &self.volume
+    }
+
+    pub(super) fn files(&self) -> &[Arc<StorageFile>] {
+        &self.files
+    }
+
+    /// The number that sectors of a member carry.
+    #[inline]
+    pub(super) fn id(&self, member: u32) -> FileId {
+        self.ids[member as usize]
+    }
+
+    /// Which writes were acknowledged, if data are checked.
+    #[inline]
+    pub(super) fn generations(&self) -> Option<&Generations> {
+        self.generations.as_ref()
+    }
+
+    /// Memory that one operation needs: each copy of a mirrored write has stamps of its own.
+    pub(super) fn slot_bytes(&self) -> u64 {
+        let copies = if self.options.writes { self.volume.copies() } else { 1 };
+        u64::from(self.options.largest_bytes) * u64::from(copies)
+    }
+
+    /// Requests that one operation may have in flight.
+    pub(super) fn most_requests(&self) -> u32 {
+        let segments = self.volume.most_segments(self.options.largest_bytes) as u32;
+        segments.max(self.files.len() as u32)
+    }
+
+    pub(super) fn tell_features(&self, features: Features) {
+        *self.features.lock().unwrap_or_else(PoisonError::into_inner) = Some(features);
+    }
+
+    fn direct_io(&self) -> &'static str {
+        let direct = self.files.iter().all(|file| file.caching() == Caching::Direct);
+        if direct { "on" } else { "off" }
+    }
+}
+
+impl Target for Block {
+    fn describe(&self) -> record::Target {
+        let paths: Vec<String> = self.files.iter().map(|file| file.path().display().to_string()).collect();
+        let device = |file: &Arc<StorageFile>| file.is_block_device().unwrap_or(false);
+        let class = match self.files.iter().filter(|file| device(file)).count() {
+            0 => "file",
+            devices if devices == self.files.len() => "block device",
+            _ => "file and block device",
+        };
+        let facts = [
+            ("paths", paths.join(" ")),
+            ("layout", self.volume.layout().to_string()),
+            ("io_engine", self.options.io_engine.to_string()),
+            ("direct_io", self.direct_io().to_owned()),
+            ("durable", self.options.persistence.to_string()),
+            ("device_class", class.to_owned()),
+            ("volume", Bytes(self.volume.capacity_bytes()).to_string()),
+        ];
+        record::Target {
+            kind: "block".to_owned(),
+            address: paths.first().cloned().unwrap_or_default(),
+            block_bytes: Some(u64::from(self.options.block_bytes)),
+            data_bytes: Some(self.options.region_bytes),
+            cache_bytes: None,
+            cache_blocks: None,
+            facts: facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<BTreeMap<_, _>>(),
+        }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn layer(&self) -> &'static str {
+        "os file"
+    }
+
+    fn known_counters(&self) -> &'static [Counter] {
+        &[
+            Counter::Operations,
+            Counter::Errors,
+            Counter::PhysicalReads,
+            Counter::PhysicalReadBytes,
+            Counter::PhysicalWrites,
+            Counter::PhysicalWriteBytes,
+        ]
+    }
+
+    fn take_background(&self) -> Recorded {
+        Recorded::default()
+    }
+
+    fn check_health(&self) -> Result<(), TargetError> {
+        for (file, expected) in self.files.iter().zip(&self.lengths) {
+            let path = || file.path().to_owned();
+            let length = file.length().of_file("measure", file.path())?;
+            if length < *expected {
+                return Err(TargetError::Truncated { path: path(), length, expected: *expected });
+            }
+            if !file.is_block_device().unwrap_or(false) && !file.is_linked().unwrap_or(true) {
+                return Err(TargetError::Vanished { path: path() });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl TargetFor<IoOperation> for Block {
+    fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane<IoOperation> + '_>, TargetError> {
+        Ok(Box::new(BlockLane::open(self, seat, Device::Used)?))
+    }
+
+    fn open_idle_lane(&self, seat: Seat) -> Result<Option<Box<dyn Lane<IoOperation> + '_>>, TargetError> {
+        Ok(Some(Box::new(BlockLane::open(self, seat, Device::Spared)?)))
+    }
+}
