@@ -3,8 +3,9 @@
 use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use plimsoll::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
 use plimsoll::workload::{
-    Arrival, Arrivals, HotSpot, Permutation, RedoStress, Rng, SlobSession, SlobShape, Stream, Think,
+    Arrival, Arrivals, HotSpot, Permutation, RedoStress, Rng, Shape, SlobSession, SlobShape, Stream, Think,
 };
 
 /// 1 TiB of 8 KiB blocks, less some, so that cycle walking is part of the figure.
@@ -74,5 +75,29 @@ fn operations(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, permutation, filler, operations);
+fn requests(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("draw a request");
+    for (name, access) in [
+        ("uniform", Access::Random(Distribution::Uniform)),
+        ("zipf 0.99", Access::Random(Distribution::Zipf { theta: 0.99 })),
+        ("zipf 1.1", Access::Random(Distribution::Zipf { theta: 1.1 })),
+        ("hot", Access::Random(Distribution::Hot { space_pct: 10.0, access_pct: 90.0 })),
+        ("sequential", Access::Sequential),
+    ] {
+        let class = IoClass {
+            size: RequestSize::Small,
+            block_bytes: 8192,
+            region_bytes: BLOCKS * 8192,
+            access,
+            read_pct: 70,
+            streams: 1,
+            slots: 32,
+        };
+        let mut stream = IoShape::of(class).stream(42, 0);
+        group.bench_function(name, |bencher| bencher.iter(|| stream.draw()));
+    }
+    group.finish();
+}
+
+criterion_group!(benches, permutation, filler, operations, requests);
 criterion_main!(benches);

@@ -20,6 +20,7 @@
 mod argument;
 mod arrival;
 mod error;
+pub mod io;
 mod parameter;
 mod secret;
 mod setting;

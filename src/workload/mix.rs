@@ -1,39 +1,38 @@
 //! Which kind of operation comes next.
 
-use super::operation::OperationKind;
-
 /// Operations in which the asked percentages hold exactly.
 const PERIOD: usize = 100;
 
-/// An endless pattern of operation kinds: *every* hundred operations in a row hold exactly the asked numbers of updates
-/// and scans, spread as evenly as whole operations allow.
+/// An endless pattern of operation kinds: *every* hundred operations in a row hold exactly the asked numbers of each
+/// kind, spread as evenly as whole operations allow.
 #[derive(Clone, Debug)]
-pub(super) struct Mix {
-    pattern: [OperationKind; PERIOD],
+pub(super) struct Mix<K> {
+    pattern: [K; PERIOD],
     next: usize,
 }
 
-impl Mix {
-    /// A mix that starts `phase` operations into its pattern, so that sessions do not all update at once. Updates come
-    /// first where the percentages add to more than 100.
-    pub(super) fn new(update_pct: u8, scan_pct: u8, phase: u64) -> Self {
-        let updates = usize::from(update_pct).min(PERIOD);
-        let others = PERIOD - updates;
-        let scans = usize::from(scan_pct).min(others);
-        let mut other = 0;
-        let pattern = std::array::from_fn(|slot| {
-            if is_marked(slot, updates, PERIOD) {
-                return OperationKind::Update;
+impl<K: Copy> Mix<K> {
+    /// A mix of kinds with their percentages, and of `rest` for what they leave of a hundred. Earlier kinds come first
+    /// where the percentages add to more. It starts `phase` operations into its pattern, so that sessions do not all do
+    /// the same at once.
+    pub(super) fn new(shares: &[(K, u8)], rest: K, phase: u64) -> Self {
+        let mut pattern = [None; PERIOD];
+        let mut free = PERIOD;
+        for &(kind, pct) in shares {
+            let marks = usize::from(pct).min(free);
+            for (place, slot) in pattern.iter_mut().filter(|slot| slot.is_none()).enumerate() {
+                if is_marked(place, marks, free) {
+                    *slot = Some(kind);
+                }
             }
-            other += 1;
-            if is_marked(other - 1, scans, others) { OperationKind::Scan } else { OperationKind::Read }
-        });
-        Self { pattern, next: (phase % PERIOD as u64) as usize }
+            free -= marks;
+        }
+        Self { pattern: pattern.map(|slot| slot.unwrap_or(rest)), next: (phase % PERIOD as u64) as usize }
     }
 
     /// The kind of the next operation.
     #[inline]
-    pub(super) fn draw(&mut self) -> OperationKind {
+    pub(super) fn draw(&mut self) -> K {
         let kind = self.pattern[self.next];
         self.next = if self.next + 1 == PERIOD { 0 } else { self.next + 1 };
         kind
@@ -50,7 +49,13 @@ fn is_marked(slot: usize, marks: usize, slots: usize) -> bool {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{Mix, OperationKind};
+    use super::Mix;
+    use crate::workload::OperationKind;
+
+    fn updates_and_scans(update_pct: u8, scan_pct: u8, phase: u64) -> Mix<OperationKind> {
+        let shares = [(OperationKind::Update, update_pct), (OperationKind::Scan, scan_pct)];
+        Mix::new(&shares, OperationKind::Read, phase)
+    }
 
     fn count(window: &[OperationKind], kind: OperationKind) -> usize {
         window.iter().filter(|&&drawn| drawn == kind).count()
@@ -63,7 +68,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_hundred_operations_hold_exactly_the_percentages((update, scan) in percentages(), phase: u64) {
-            let mut mix = Mix::new(update, scan, phase);
+            let mut mix = updates_and_scans(update, scan, phase);
             let drawn: Vec<_> = (0..350).map(|_| mix.draw()).collect();
             for window in drawn.windows(100) {
                 prop_assert_eq!(count(window, OperationKind::Update), usize::from(update));
@@ -75,7 +80,7 @@ mod tests {
         fn a_window_of_any_length_is_as_even_as_whole_operations_allow(
             (update, scan) in percentages(), phase: u64, length in 1..100_usize,
         ) {
-            let mut mix = Mix::new(update, scan, phase);
+            let mut mix = updates_and_scans(update, scan, phase);
             let drawn: Vec<_> = (0..300).map(|_| mix.draw()).collect();
             for window in drawn.windows(length) {
                 let fair = |pct: u8| length as f64 * f64::from(pct) / 100.0;
@@ -89,7 +94,7 @@ mod tests {
 
     #[test]
     fn updates_come_first_where_the_percentages_add_to_more_than_a_hundred() {
-        let mut mix = Mix::new(70, 200, 0);
+        let mut mix = updates_and_scans(70, 200, 0);
         let drawn: Vec<_> = (0..100).map(|_| mix.draw()).collect();
         assert_eq!((count(&drawn, OperationKind::Update), count(&drawn, OperationKind::Scan)), (70, 30));
     }

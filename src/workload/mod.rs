@@ -5,6 +5,7 @@
 //! switching one choice on leaves all the others as they were.
 //!
 //! - [`SlobSession`]: the operations of one session of the SLOB method.
+//! - [`io::IoStream`]: the requests of one stream to raw storage.
 //! - [`Arrivals`]: when operations are due, for an open loop.
 //! - [`Permutation`]: where logical neighbours lie physically.
 //! - [`Rng`]: the random numbers behind all of them, and the filler of incompressible rows.

@@ -88,10 +88,11 @@ pub(super) enum Choice {
     HotSchema,
     Think,
     Arrival,
+    Scatter,
 }
 
 impl Choice {
-    /// The generator of this choice for session or lane `number`.
+    /// The generator of this choice for session, stream, class or lane `number`.
     pub(super) fn rng(self, seed: u64, number: u32) -> Rng {
         Rng::new(seed, (self as u64) << 32 | u64::from(number))
     }

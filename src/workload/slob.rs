@@ -65,7 +65,7 @@ pub struct SlobSession {
     work_unit: u32,
     starts: u64,
     redo_stress: RedoStress,
-    mix: Mix,
+    mix: Mix<OperationKind>,
     keys: Rng,
     hot_spot: Option<HotKeys>,
     hot_schema: Option<Chance>,
@@ -79,13 +79,14 @@ impl SlobSession {
         let scale = shape.scale_blocks.max(1);
         let work_unit = u64::from(shape.work_unit).min(scale) as u32;
         let last_start = scale - u64::from(work_unit);
+        let shares = [(OperationKind::Update, shape.update_pct), (OperationKind::Scan, shape.scan_pct)];
         let phase = Choice::MixPhase.rng(seed, session).next_u64();
         Self {
             home_schema: session / shape.threads_per_schema.max(1) % shape.schemas.max(1),
             work_unit,
             starts: last_start + 1,
             redo_stress: shape.redo_stress,
-            mix: Mix::new(shape.update_pct, shape.scan_pct, phase),
+            mix: Mix::new(&shares, OperationKind::Read, phase),
             keys: Choice::Key.rng(seed, session),
             hot_spot: shape.hot_spot.and_then(|hot_spot| {
                 let first = hot_spot.offset_blocks.min(last_start);

@@ -11,8 +11,9 @@ use crate::units::{Bytes, Nanos};
 
 use super::{ConfigError, Key, Origin, Setting};
 use reading::Given;
-use values::{bytes_text, nanos_text, read_mebibytes, read_switch};
+use values::{nanos_text, read_mebibytes, read_switch};
 
+pub(super) use values::bytes_text;
 pub use values::{Connection, Filler, HotSpot, RedoStress, Scale, StatisticsType, Think};
 
 /// Most sessions of one run; SLOB's own limit.

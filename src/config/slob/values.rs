@@ -148,7 +148,7 @@ pub(super) fn read_mebibytes(text: &str) -> Option<Bytes> {
 }
 
 /// A size as text that [`Scale::read`] and [`read_mebibytes`] read back exactly: `80M`, `1536K`, `1000B`.
-pub(super) fn bytes_text(Bytes(bytes): Bytes) -> String {
+pub(in crate::config) fn bytes_text(Bytes(bytes): Bytes) -> String {
     let unit = [("T", 40), ("G", 30), ("M", 20), ("K", 10)]
         .into_iter()
         .find(|(_, shift)| bytes > 0 && bytes.trailing_zeros() >= *shift);

@@ -1,0 +1,43 @@
+//! What the user asks of raw storage.
+//!
+//! Each option is a type that reads and prints its own text; [`IoAsked`] holds them together and finds what contradicts
+//! each other. What needs the device, such as its sector size, is checked by whoever opens it.
+//!
+//! ```
+//! use plimsoll::config::io::{DepthList, Pattern};
+//! use plimsoll::workload::io::Distribution;
+//!
+//! let depths: DepthList = "1,2,4,…,256".parse()?;
+//! assert_eq!(depths.0.len(), 9);
+//! assert_eq!("hot:10%:90%".parse::<Distribution>()?, Distribution::Hot { space_pct: 10.0, access_pct: 90.0 });
+//! assert!("randrw".parse::<Pattern>()?.is_mixed());
+//! # Ok::<(), plimsoll::config::ConfigError>(())
+//! ```
+
+mod asked;
+mod block_size;
+mod depths;
+mod distribution;
+mod durable;
+mod pattern;
+mod problem;
+mod rates;
+
+pub use asked::{IoAsked, PageCache, Redundancy, Verify};
+pub use block_size::BlockSize;
+pub use depths::{DepthList, MAX_DEPTH};
+pub use durable::Durable;
+pub use pattern::Pattern;
+pub use problem::IoProblem;
+pub use rates::{LEAST_RATE, MOST_RATE, RateRange};
+
+/// Asserts what a text is refused with.
+#[cfg(test)]
+fn assert_refused<T: std::str::FromStr<Err = super::ConfigError> + std::fmt::Debug>(
+    text: &str,
+    message: &str,
+    hint: &str,
+) {
+    let error = text.parse::<T>().unwrap_err();
+    assert_eq!((error.to_string().as_str(), error.hint().as_deref()), (message, Some(hint)), "{text}");
+}

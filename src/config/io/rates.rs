@@ -1,0 +1,136 @@
+//! The rates of an open loop.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::config::ConfigError;
+
+use super::IoProblem;
+use super::depths::one_ellipsis;
+
+/// The lowest rate that may be asked for, in operations a second.
+pub const LEAST_RATE: f64 = 0.001;
+
+/// The highest rate that may be asked for, in operations a second.
+pub const MOST_RATE: f64 = 1e9;
+
+/// Rates to run at, in operations a second, each from [`LEAST_RATE`] to [`MOST_RATE`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum RateRange {
+    /// `1000..60000`: whichever rates between the two show the load line.
+    Between {
+        /// The lowest rate; less than the highest.
+        lowest: f64,
+        /// The highest rate.
+        highest: f64,
+    },
+    /// `1000,2000,5000`: one step each, every rate there once.
+    Each(Vec<f64>),
+}
+
+impl RateRange {
+    /// The rates that the user named.
+    pub fn named(&self) -> Vec<f64> {
+        match self {
+            Self::Between { lowest, highest } => vec![*lowest, *highest],
+            Self::Each(rates) => rates.clone(),
+        }
+    }
+}
+
+impl FromStr for RateRange {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        read(&one_ellipsis(text)).map_err(ConfigError::Io)
+    }
+}
+
+fn read(text: &str) -> Result<RateRange, IoProblem> {
+    if let Some((lowest, highest)) = text.split_once('…') {
+        let (lowest, highest) = (read_rate(lowest)?, read_rate(highest)?);
+        if lowest >= highest {
+            return Err(IoProblem::RateOrder { lowest, highest });
+        }
+        return Ok(RateRange::Between { lowest, highest });
+    }
+    let mut rates = Vec::new();
+    for item in text.split(',') {
+        let rate = read_rate(item)?;
+        if rates.contains(&rate) {
+            return Err(IoProblem::RateTwice { rate });
+        }
+        rates.push(rate);
+    }
+    Ok(RateRange::Each(rates))
+}
+
+fn read_rate(text: &str) -> Result<f64, IoProblem> {
+    let rate = text.strip_suffix("/s").unwrap_or(text).parse().ok();
+    rate.filter(|rate| is_rate(*rate)).ok_or_else(|| IoProblem::Rate { text: text.to_owned() })
+}
+
+/// Whether a load can be asked for at this rate.
+pub(super) fn is_rate(rate: f64) -> bool {
+    (LEAST_RATE..=MOST_RATE).contains(&rate)
+}
+
+impl fmt::Display for RateRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Between { lowest, highest } => f.pad(&format!("{lowest}..{highest}")),
+            Self::Each(rates) => f.pad(&rates.iter().map(f64::to_string).collect::<Vec<_>>().join(",")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::assert_refused;
+    use super::RateRange;
+
+    #[test]
+    fn reads_ranges_and_lists() {
+        let range = RateRange::Between { lowest: 1_000.0, highest: 60_000.0 };
+        for text in ["1000..60000", "1000…60000", "1000 ... 60000", "1000/s..60000/s"] {
+            assert_eq!(text.parse::<RateRange>().unwrap(), range, "{text}");
+        }
+        assert_eq!(range.named(), [1_000.0, 60_000.0]);
+        let list = "1000, 2500.5,5000".parse::<RateRange>().unwrap();
+        assert_eq!(list.named(), [1_000.0, 2_500.5, 5_000.0]);
+        assert_eq!("5000".parse::<RateRange>().unwrap(), RateRange::Each(vec![5_000.0]));
+    }
+
+    #[test]
+    fn refuses_others_and_says_what_to_write() {
+        let hint = "write operations a second from 0.001 to 1000000000, such as `1000..60000` or `1000,2000,5000`";
+        for (text, item) in
+            [("", ""), ("0", "0"), ("-5", "-5"), ("nan", "nan"), ("1e10", "1e10"), ("1,,2", ""), ("9k", "9k")]
+        {
+            assert_refused::<RateRange>(text, &format!("`{item}` is not a rate"), hint);
+        }
+        for (text, item) in [("1..", ""), ("0..5", "0"), ("1..5..9", "5…9"), ("1,2..5", "1,2")] {
+            assert_refused::<RateRange>(text, &format!("`{item}` is not a rate"), hint);
+        }
+        assert_refused::<RateRange>("5,5", "rate 5 is there twice", "give each rate once");
+        let message = "the range from 60000 to 1000 operations a second has nothing in it";
+        assert_refused::<RateRange>("60000..1000", message, "write the lower rate first, such as `1000..60000`");
+        assert!("7..7".parse::<RateRange>().is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_is_read_back(lowest in 0.001..1e4_f64, highest in 1e5..1e9_f64) {
+            for rates in [RateRange::Between { lowest, highest }, RateRange::Each(vec![highest, lowest])] {
+                prop_assert_eq!(rates.to_string().parse::<RateRange>().unwrap(), rates);
+            }
+        }
+
+        #[test]
+        fn never_panics_on_any_text(text in "[0-9.,…/s]*|.*") {
+            let _ = text.parse::<RateRange>();
+        }
+    }
+}

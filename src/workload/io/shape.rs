@@ -1,0 +1,163 @@
+//! What a load on raw storage looks like, and the requests of one of its streams.
+
+use crate::workload::mix::Mix;
+use crate::workload::rng::Choice;
+use crate::workload::{Drawn, Permutation, Shape, Stream};
+
+use super::places::{Place, Places};
+use super::{Access, IoKind, IoOperation};
+
+/// A load on raw storage: classes of requests that run side by side.
+///
+/// A stream is one place from which requests are drawn; a session is one slot for a request outstanding. Both are
+/// numbered class by class, and sessions stream by stream within their class.
+#[derive(Clone, Debug, PartialEq)]
+pub struct IoShape {
+    /// The classes, at least one of which has a slot.
+    pub classes: Vec<IoClass>,
+}
+
+/// Requests of one size, one order and one mix.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct IoClass {
+    /// As what its requests count.
+    pub size: RequestSize,
+    /// The length of each request, and what its offset is a multiple of; at least 1.
+    pub block_bytes: u32,
+    /// The part of the volume that is visited, from its beginning; at least one block, or else all requests go to the
+    /// beginning. A tail that is shorter than a block is never touched.
+    pub region_bytes: u64,
+    /// In which order blocks are visited.
+    pub access: Access,
+    /// Reads in each hundred requests, at most 100; the others are writes.
+    pub read_pct: u8,
+    /// Places from which requests are drawn; at least 1.
+    pub streams: u32,
+    /// Requests outstanding at most, of all streams together. Where they do not divide evenly, the first streams have
+    /// one more than the last.
+    pub slots: u32,
+}
+
+/// Which of two sizes of request a class has; see [`IoKind`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RequestSize {
+    /// The small size, or the only one.
+    Small,
+    /// The large size.
+    Large,
+}
+
+impl IoClass {
+    /// Whole blocks of the region.
+    pub fn blocks(&self) -> u64 {
+        (self.region_bytes / u64::from(self.block_bytes.max(1))).clamp(1, Permutation::MAX_SIZE)
+    }
+
+    /// The stream, counted from 0 in this class, that slot number `slot` of this class belongs to.
+    fn stream_of_slot(&self, slot: u32) -> u32 {
+        let streams = self.streams.max(1);
+        let (even, longer) = (self.slots / streams, self.slots % streams);
+        let slots_of_longer = longer * (even + 1);
+        match slot.checked_sub(slots_of_longer) {
+            None => slot / (even + 1),
+            Some(beyond) => longer + beyond / even.max(1),
+        }
+    }
+
+    fn kinds(&self) -> (IoKind, IoKind) {
+        match self.size {
+            RequestSize::Small => (IoKind::Read, IoKind::Write),
+            RequestSize::Large => (IoKind::LargeRead, IoKind::LargeWrite),
+        }
+    }
+}
+
+impl IoShape {
+    /// A load of one class.
+    pub fn of(class: IoClass) -> Self {
+        Self { classes: vec![class] }
+    }
+
+    /// Requests outstanding at most: the slots of all classes.
+    pub fn sessions(&self) -> u32 {
+        self.classes.iter().map(|class| class.slots).sum()
+    }
+
+    /// The streams of all classes.
+    pub fn streams(&self) -> u32 {
+        self.classes.iter().map(|class| class.streams.max(1)).sum()
+    }
+}
+
+/// Each stream has one or more sessions.
+///
+/// # Panics
+/// Both functions where the shape has no such session or stream.
+impl Shape for IoShape {
+    type Operation = IoOperation;
+    type Stream = IoStream;
+
+    fn stream_of(&self, session: u32) -> u32 {
+        let (mut slot, mut first_stream) = (session, 0);
+        for class in &self.classes {
+            if slot < class.slots {
+                return first_stream + class.stream_of_slot(slot);
+            }
+            slot -= class.slots;
+            first_stream += class.streams.max(1);
+        }
+        panic!("session {session} of a load with {} sessions", self.sessions());
+    }
+
+    fn stream(&self, seed: u64, stream: u32) -> IoStream {
+        let mut stream_of_class = stream;
+        for (number, class) in (0..).zip(&self.classes) {
+            let streams_of_class = class.streams.max(1);
+            if stream_of_class < streams_of_class {
+                return IoStream::new(class, seed, Place { class: number, stream_of_class, streams_of_class, stream });
+            }
+            stream_of_class -= streams_of_class;
+        }
+        panic!("stream {stream} of a load with {} streams", self.streams());
+    }
+}
+
+/// The endless requests of one stream.
+///
+/// Kinds and places are drawn from random streams of their own, so that loads that differ in their mix alone visit the
+/// same blocks.
+#[derive(Clone, Debug)]
+pub struct IoStream {
+    mix: Mix<IoKind>,
+    places: Places,
+    block_bytes: u32,
+}
+
+impl IoStream {
+    fn new(class: &IoClass, seed: u64, place: Place) -> Self {
+        let (read, write) = class.kinds();
+        let phase = Choice::MixPhase.rng(seed, place.stream).next_u64();
+        Self {
+            mix: Mix::new(&[(read, class.read_pct)], write, phase),
+            places: Places::new(class.access, class.blocks(), seed, place),
+            block_bytes: class.block_bytes.max(1),
+        }
+    }
+}
+
+impl Stream for IoStream {
+    type Operation = IoOperation;
+
+    #[inline]
+    fn draw(&mut self) -> Drawn<IoOperation> {
+        let operation = IoOperation {
+            kind: self.mix.draw(),
+            offset_bytes: self.places.draw() * u64::from(self.block_bytes),
+            bytes: self.block_bytes,
+        };
+        Drawn { operation, think_ns: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests;
