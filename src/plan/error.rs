@@ -61,6 +61,34 @@ pub enum PlanError {
         /// Memory that can be had.
         available: Bytes,
     },
+    /// A request that this storage cannot take.
+    #[error("requests of {block} cannot be sent: this storage takes multiples of {unit}")]
+    BlockBelowUnit {
+        /// Length of a request.
+        block: Bytes,
+        /// What it must be a multiple of.
+        unit: Bytes,
+    },
+    /// More of the volume than there is.
+    #[error("{asked} are to be used, but there are only {capacity}")]
+    VolumeTooSmall {
+        /// What requests should touch.
+        asked: Bytes,
+        /// What is there.
+        capacity: Bytes,
+    },
+    /// More memory than there is.
+    #[error("{slots} requests of {block} need {needed} of memory, but only {available} are available")]
+    BuffersTooLarge {
+        /// Requests outstanding at most.
+        slots: u32,
+        /// Length of a request.
+        block: Bytes,
+        /// Memory needed in all.
+        needed: Bytes,
+        /// Memory that can be had.
+        available: Bytes,
+    },
     /// One thing is called two names.
     #[error("the tag `{key}` is given twice")]
     TagTwice {
@@ -92,6 +120,11 @@ impl PlanError {
                  show both"
                     .to_owned()
             }
+            Self::BlockBelowUnit { unit, .. } => format!("use a `--block-size` that is a multiple of {unit}"),
+            Self::VolumeTooSmall { capacity, .. } => {
+                format!("use a `--size` of at most {capacity}, or name more or larger paths")
+            }
+            Self::BuffersTooLarge { .. } => "use a smaller `--depth` or `--block-size`".to_owned(),
             Self::TagTwice { .. } => "give each tag once".to_owned(),
         };
         Some(hint)

@@ -5,6 +5,7 @@
 
 pub mod data_set;
 mod error;
+pub mod io;
 mod names;
 pub mod slob;
 mod steps;

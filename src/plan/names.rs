@@ -56,7 +56,7 @@ pub(super) fn run_name(tags: &[Tag], steps: &[Numbers]) -> String {
 }
 
 /// Text that can be typed as one word.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }).collect()
 }
 

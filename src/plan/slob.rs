@@ -278,7 +278,7 @@ fn notes_on_data(points: &[Point], data: &Facts) -> Option<String> {
     })
 }
 
-fn tags_by_key(tags: &[Tag]) -> Result<BTreeMap<String, String>, PlanError> {
+pub(super) fn tags_by_key(tags: &[Tag]) -> Result<BTreeMap<String, String>, PlanError> {
     let mut by_key = BTreeMap::new();
     for tag in tags {
         if by_key.insert(tag.key.clone(), tag.value.clone()).is_some() {
@@ -289,7 +289,7 @@ fn tags_by_key(tags: &[Tag]) -> Result<BTreeMap<String, String>, PlanError> {
 }
 
 /// The entries that all maps share.
-fn in_common<'a>(mut maps: impl Iterator<Item = &'a BTreeMap<String, String>>) -> BTreeMap<String, String> {
+pub(super) fn in_common<'a>(mut maps: impl Iterator<Item = &'a BTreeMap<String, String>>) -> BTreeMap<String, String> {
     let mut common = maps.next().cloned().unwrap_or_default();
     for map in maps {
         common.retain(|name, value| map.get(name) == Some(value));

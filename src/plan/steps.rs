@@ -41,7 +41,7 @@ pub(super) fn step(
 
 /// Seed of one step. With the run's own seed in all of them, a step would ask again for the blocks that the step before
 /// has just brought into the cache.
-fn seed_of_step(seed: u64, index: u32) -> u64 {
+pub(super) fn seed_of_step(seed: u64, index: u32) -> u64 {
     if index == 0 { seed } else { mix64(seed ^ mix64(u64::from(index))) }
 }
 
@@ -52,7 +52,7 @@ pub(super) fn rate_per_s(pace: Pace) -> Option<f64> {
     }
 }
 
-fn arrival_name(pace: Pace) -> Option<String> {
+pub(super) fn arrival_name(pace: Pace) -> Option<String> {
     let Pace::Open { arrival, .. } = pace else { return None };
     let arrival = match arrival {
         workload::Arrival::Poisson => config::Arrival::Poisson,

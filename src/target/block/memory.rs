@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn no_two_sectors_are_alike() {
         let memory = SlotMemory::new(3, 8192).unwrap();
-        memory.fill(&mut Rng::new(1, 2));
+        memory.fill(&mut crate::workload::Rng::new(1, 2));
         let words: std::collections::BTreeSet<u64> =
             (0..memory.arena().len() as u64).step_by(512).map(|at| memory.arena().load(at)).collect();
         assert_eq!(words.len(), 48);

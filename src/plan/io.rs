@@ -1,0 +1,345 @@
+//! The plan of a run of requests to raw storage.
+
+use std::collections::BTreeMap;
+
+use super::PlanError;
+use super::names::plain;
+use super::slob::{in_common, tags_by_key};
+use super::steps::{arrival_name, rate_per_s, seed_of_step};
+use crate::config::Tag;
+use crate::config::io::{DepthList, Durable, IoAsked, RateRange};
+use crate::load::{Pace, StepPlan};
+use crate::record::Load;
+use crate::units::{Bytes, Nanos};
+use crate::workload::Arrival;
+use crate::workload::io::{Distribution, IoClass, IoShape, RequestSize};
+
+/// Memory of the program besides its requests' buffers.
+const OWN_MEMORY: Bytes = Bytes::mib(64);
+
+/// What was asked for.
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// The load.
+    pub asked: IoAsked,
+    /// Length of each measured window.
+    pub duration: Nanos,
+    /// Load before each window.
+    pub warmup: Nanos,
+    /// How the requests of an open loop arrive.
+    pub arrival: Arrival,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// What the user calls the things that vary between runs.
+    pub tags: Vec<Tag>,
+}
+
+/// What is known about the volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Facts {
+    /// Bytes that requests can touch.
+    pub capacity_bytes: u64,
+    /// What offsets and lengths of requests must be multiples of.
+    pub unit_bytes: u32,
+    /// Memory that can be taken, if it is known.
+    pub available_memory: Option<Bytes>,
+}
+
+/// How much load one step puts on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Level {
+    /// Closed loop: so many requests outstanding.
+    Depth(u32),
+    /// Open loop: so many requests a second, of which so many may be outstanding.
+    Rate {
+        /// Requests per second.
+        per_s: f64,
+        /// Most that may be outstanding.
+        most: u32,
+    },
+}
+
+impl Level {
+    /// Requests outstanding at most.
+    pub fn slots(self) -> u32 {
+        match self {
+            Self::Depth(depth) => depth,
+            Self::Rate { most, .. } => most,
+        }
+    }
+
+    fn label(self) -> String {
+        match self {
+            Self::Depth(depth) => format!("d{depth}"),
+            Self::Rate { per_s, .. } => format!("r{}", rate_text(per_s)),
+        }
+    }
+}
+
+/// A rate without digits that nobody asked for.
+fn rate_text(per_s: f64) -> String {
+    ((per_s * 1e3).round() / 1e3).to_string()
+}
+
+/// What will be done.
+#[derive(Debug, Clone)]
+pub struct IoPlan {
+    /// Name built from tags and load.
+    pub name: String,
+    /// Tags by key.
+    pub tags: BTreeMap<String, String>,
+    /// Seed of the run; each step draws from one of its own.
+    pub seed: u64,
+    /// Parameters that all steps have in common.
+    pub parameters: BTreeMap<String, String>,
+    /// Bytes of the volume that requests touch.
+    pub region_bytes: u64,
+    /// The load levels in the order in which they run; of a search, those it may choose from are its bounds.
+    pub levels: Vec<Level>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+    request: Request,
+}
+
+impl IoPlan {
+    /// Step number `index` at a level.
+    pub fn step(&self, index: u32, level: Level) -> StepPlan<IoShape> {
+        let Request { asked, duration, warmup, arrival, .. } = &self.request;
+        let pace = match level {
+            Level::Depth(_) => Pace::Closed,
+            Level::Rate { per_s, .. } => Pace::Open { rate_per_s: per_s, arrival: *arrival },
+        };
+        let mut parameters = level_parameters(level);
+        parameters.retain(|name, value| self.parameters.get(name) != Some(value));
+        StepPlan {
+            index,
+            label: level.label(),
+            load: Load {
+                sessions: level.slots(),
+                rate_operations_per_s: rate_per_s(pace),
+                arrival: arrival_name(pace),
+                ..Load::default()
+            },
+            parameters,
+            shape: IoShape::of(IoClass {
+                size: RequestSize::Small,
+                block_bytes: asked.block.bytes(),
+                region_bytes: self.region_bytes,
+                access: asked.access(),
+                read_pct: asked.read_pct_in_force(),
+                streams: asked.jobs,
+                slots: level.slots(),
+            }),
+            seed: seed_of_step(self.seed, index),
+            work_loop: None,
+            warmup: *warmup,
+            duration: *duration,
+            pace,
+            lanes: asked.jobs,
+        }
+    }
+
+    /// How long a step lasts, warm-up included.
+    pub fn step_time(&self) -> Nanos {
+        Nanos(self.request.warmup.0.saturating_add(self.request.duration.0))
+    }
+}
+
+/// Most requests of an open loop that are outstanding unless the user says otherwise, and the memory that they may take.
+const OPEN_LOOP_DEPTH: u32 = 1024;
+const OPEN_LOOP_MEMORY: Bytes = Bytes::gib(1);
+
+/// The bound on outstanding requests of an open loop for which none was asked.
+pub fn open_loop_depth(block_bytes: u32) -> u32 {
+    let fits = OPEN_LOOP_MEMORY.0 / u64::from(block_bytes.max(1));
+    OPEN_LOOP_DEPTH.min(u32::try_from(fits).unwrap_or(u32::MAX)).max(1)
+}
+
+/// Plans a run on a volume.
+///
+/// # Errors
+/// The first thing that cannot be done.
+pub fn plan(request: &Request, facts: &Facts) -> Result<IoPlan, PlanError> {
+    let asked = &request.asked;
+    asked.check()?;
+    let block_bytes = asked.block.bytes();
+    if !block_bytes.is_multiple_of(facts.unit_bytes) {
+        return Err(PlanError::BlockBelowUnit { block: asked.block.into(), unit: Bytes(u64::from(facts.unit_bytes)) });
+    }
+    let capacity = Bytes(facts.capacity_bytes);
+    let wanted = asked.size.unwrap_or(capacity);
+    if wanted > capacity {
+        return Err(PlanError::VolumeTooSmall { asked: wanted, capacity });
+    }
+    let region_bytes = wanted.0 - wanted.0 % u64::from(block_bytes);
+    if region_bytes == 0 {
+        return Err(PlanError::VolumeTooSmall { asked: asked.block.into(), capacity });
+    }
+    let levels = levels(asked);
+    check_memory(asked, &levels, facts)?;
+    let mut parameters = shape_parameters(asked);
+    parameters.extend(in_common(levels.iter().map(|level| level_parameters(*level)).collect::<Vec<_>>().iter()));
+    Ok(IoPlan {
+        name: name(request, &levels),
+        tags: tags_by_key(&request.tags)?,
+        seed: request.seed,
+        parameters,
+        region_bytes,
+        levels,
+        notes: Vec::new(),
+        request: request.clone(),
+    })
+}
+
+fn levels(asked: &IoAsked) -> Vec<Level> {
+    let DepthList(depths) = &asked.depths;
+    match &asked.rates {
+        None => depths.iter().map(|depth| Level::Depth(*depth)).collect(),
+        Some(rates) => {
+            let most = depths.first().copied().unwrap_or(1);
+            rates.named().into_iter().map(|per_s| Level::Rate { per_s, most }).collect()
+        }
+    }
+}
+
+/// Refuses buffers that the kernel would have to kill somebody for.
+fn check_memory(asked: &IoAsked, levels: &[Level], facts: &Facts) -> Result<(), PlanError> {
+    let Some(available) = facts.available_memory else { return Ok(()) };
+    let slots = levels.iter().map(|level| level.slots()).max().unwrap_or(1);
+    let copies = if asked.redundancy == crate::config::io::Redundancy::Mirror { 2 } else { 1 };
+    let buffers = u64::from(slots).saturating_mul(u64::from(asked.block.bytes())).saturating_mul(copies);
+    let map = match asked.verify {
+        crate::config::io::Verify::Nothing => 0,
+        crate::config::io::Verify::Blocks => 4 * (facts.capacity_bytes / u64::from(asked.block.bytes())),
+    };
+    let needed = Bytes(buffers.saturating_add(map).saturating_add(OWN_MEMORY.0));
+    if needed > available {
+        return Err(PlanError::BuffersTooLarge { slots, block: asked.block.into(), needed, available });
+    }
+    Ok(())
+}
+
+fn shape_parameters(asked: &IoAsked) -> BTreeMap<String, String> {
+    let mut parameters = BTreeMap::from([
+        ("PATTERN".to_owned(), asked.pattern.to_string()),
+        ("BLOCK_SIZE".to_owned(), asked.block.to_string()),
+        ("READ_PCT".to_owned(), asked.read_pct_in_force().to_string()),
+        ("JOBS".to_owned(), asked.jobs.to_string()),
+    ]);
+    if !asked.pattern.is_sequential() {
+        let distribution: Distribution = asked.distribution.unwrap_or_default();
+        parameters.insert("DISTRIBUTION".to_owned(), distribution.to_string());
+    }
+    if asked.durable != Durable::None {
+        parameters.insert("DURABLE".to_owned(), asked.durable.to_string());
+    }
+    parameters
+}
+
+fn level_parameters(level: Level) -> BTreeMap<String, String> {
+    let mut parameters = BTreeMap::from([("DEPTH".to_owned(), level.slots().to_string())]);
+    if let Level::Rate { per_s, .. } = level {
+        parameters.insert("RATE".to_owned(), rate_text(per_s));
+    }
+    parameters
+}
+
+/// The name of a run, such as `p30_randread_8K_d1-256`.
+fn name(request: &Request, levels: &[Level]) -> String {
+    let asked = &request.asked;
+    let mut parts: Vec<String> = request.tags.iter().map(|tag| plain(&tag.value)).collect();
+    parts.push(asked.pattern.to_string());
+    parts.push(asked.block.to_string());
+    let range = |letter: &str, numbers: Vec<f64>| {
+        let least = numbers.iter().copied().fold(f64::MAX, f64::min);
+        let most = numbers.iter().copied().fold(f64::MIN, f64::max);
+        if least == most { format!("{letter}{least}") } else { format!("{letter}{least}-{most}") }
+    };
+    match &asked.rates {
+        Some(RateRange::Between { lowest, highest }) => parts.push(range("r", vec![*lowest, *highest])),
+        Some(RateRange::Each(rates)) => parts.push(range("r", rates.clone())),
+        None => parts.push(range("d", levels.iter().map(|level| f64::from(level.slots())).collect())),
+    }
+    parts.join("_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::io::{PageCache, Redundancy, Verify};
+
+    fn asked(depths: &str) -> IoAsked {
+        IoAsked {
+            paths: vec!["/dev/x".into()],
+            pattern: "randread".parse().unwrap(),
+            block: "8K".parse().unwrap(),
+            read_pct: None,
+            distribution: None,
+            depths: depths.parse().unwrap(),
+            jobs: 1,
+            rates: None,
+            arrival: None,
+            size: None,
+            durable: Durable::None,
+            page_cache: PageCache::Bypassed,
+            stripe: None,
+            redundancy: Redundancy::None,
+            verify: Verify::Nothing,
+        }
+    }
+
+    fn request(asked: IoAsked) -> Request {
+        let (duration, warmup) = (Nanos::seconds(30), Nanos::seconds(5));
+        let tags = vec!["disk=p30".parse().unwrap()];
+        Request { asked, duration, warmup, arrival: Arrival::Poisson, seed: 7, tags }
+    }
+
+    const FACTS: Facts = Facts { capacity_bytes: (1 << 30) + 5_000, unit_bytes: 512, available_memory: None };
+
+    #[test]
+    fn each_depth_is_a_step_and_the_tail_of_the_volume_is_left_alone() {
+        let plan = plan(&request(asked("1,4,16")), &FACTS).unwrap();
+        assert_eq!(plan.name, "p30_randread_8K_d1-16");
+        assert_eq!(plan.region_bytes, 1 << 30);
+        let steps: Vec<_> = (0..).zip(&plan.levels).map(|(index, level)| plan.step(index, *level)).collect();
+        assert_eq!(steps.iter().map(|step| step.label.as_str()).collect::<Vec<_>>(), ["d1", "d4", "d16"]);
+        assert_eq!(steps[2].shape.sessions(), 16);
+        assert_eq!(steps[1].parameters["DEPTH"], "4");
+        assert!(!plan.parameters.contains_key("DEPTH"), "it differs from step to step");
+        assert_ne!(steps[0].seed, steps[1].seed, "a step that repeats another's places would read a cache");
+    }
+
+    #[test]
+    fn a_rate_has_slots_for_all_that_may_be_outstanding() {
+        let mut open = asked("64");
+        open.rates = Some("5000".parse().unwrap());
+        let plan = plan(&request(open), &FACTS).unwrap();
+        let step = plan.step(0, plan.levels[0]);
+        assert_eq!((step.label.as_str(), step.load.sessions), ("r5000", 64));
+        assert_eq!(step.load.rate_operations_per_s, Some(5_000.0));
+        assert_eq!(plan.parameters["RATE"], "5000");
+    }
+
+    #[test]
+    fn what_the_volume_cannot_hold_is_refused() {
+        let mut large = asked("1");
+        large.size = Some(Bytes::gib(2));
+        let error = plan(&request(large), &FACTS).unwrap_err();
+        assert_eq!(error.to_string(), "2 GiB are to be used, but there are only 1.0 GiB");
+        let sectors = Facts { unit_bytes: 4096, ..FACTS };
+        let mut small = asked("1");
+        small.block = "512".parse().unwrap();
+        let error = plan(&request(small), &sectors).unwrap_err();
+        assert_eq!(error.to_string(), "requests of 512 B cannot be sent: this storage takes multiples of 4 KiB");
+    }
+
+    #[test]
+    fn buffers_that_do_not_fit_into_memory_are_refused() {
+        let mut many = asked("4096");
+        many.block = "16M".parse().unwrap();
+        let facts = Facts { available_memory: Some(Bytes::gib(8)), ..FACTS };
+        let error = plan(&request(many), &facts).unwrap_err();
+        assert!(matches!(error, PlanError::BuffersTooLarge { slots: 4096, .. }), "{error}");
+        assert!(open_loop_depth(16 << 20) == 64 && open_loop_depth(8 << 10) == 1024);
+    }
+}
