@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use crate::units::Bytes;
 
+use super::orion::OrionProblem;
 use super::parameter::{Meant, Role, meant_by};
 use super::slob::MAX_SESSIONS;
 use super::vary::MAX_STEPS;
@@ -96,6 +97,10 @@ pub enum ConfigError {
     /// A sweep that cannot be made.
     #[error(transparent)]
     Vary(VaryProblem),
+
+    /// ORION's command line or its list of devices.
+    #[error(transparent)]
+    Orion(OrionProblem),
 }
 
 /// Why a line of a parameter file cannot be read as text.
@@ -211,6 +216,7 @@ impl ConfigError {
             Self::Arrival { .. } => plain("write `poisson` or `fixed`"),
             Self::Target(problem) => problem.hint(),
             Self::Vary(problem) => Some(problem.hint()),
+            Self::Orion(problem) => Some(problem.hint()),
         }
     }
 }
