@@ -6,6 +6,7 @@
 pub mod data_set;
 mod error;
 mod names;
+pub mod orion;
 pub mod slob;
 mod steps;
 #[cfg(test)]
