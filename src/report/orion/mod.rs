@@ -10,6 +10,7 @@
 //!   later releases (11.1 has milliseconds); the summary says so.
 //! - A histogram's rows are powers of two; the empty ones at either end are one row, which is how the one table at hand
 //!   comes to `0 - 32` and `4096 - 268435456`. The percentage includes all rows above.
+//! - Histograms go to `_hist.csv` as with some of its builds; others name the file `_hist.txt`.
 //! - A point that did not run to its end has an empty cell.
 //! - The instant in the names is that at which the run began, in UTC as in our own names.
 //!
@@ -63,7 +64,7 @@ pub fn paths(run: &Run, directory: &Path) -> Result<[PathBuf; SUFFIXES.len()], O
     Ok(SUFFIXES.map(|suffix| directory.join(format!("{name}_{began}{suffix}"))))
 }
 
-/// Looks whether [`write`] would find a file in its way; for the start of a run, so that it does not end in an error.
+/// Looks whether [`write()`] would find a file in its way; for the start of a run, so that it does not end in an error.
 ///
 /// # Errors
 ///
