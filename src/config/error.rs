@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::units::Bytes;
 
 use super::io::IoProblem;
+use super::orion::OrionProblem;
 use super::parameter::{Meant, Role, meant_by};
 use super::slob::MAX_SESSIONS;
 use super::vary::MAX_STEPS;
@@ -101,6 +102,10 @@ pub enum ConfigError {
     /// A load on raw storage that cannot be made.
     #[error(transparent)]
     Io(IoProblem),
+
+    /// ORION's command line or its list of devices.
+    #[error(transparent)]
+    Orion(OrionProblem),
 }
 
 /// Why a line of a parameter file cannot be read as text.
@@ -217,6 +222,7 @@ impl ConfigError {
             Self::Target(problem) => problem.hint(),
             Self::Vary(problem) => Some(problem.hint()),
             Self::Io(problem) => Some(problem.hint()),
+            Self::Orion(problem) => Some(problem.hint()),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What the user asked for, as plain data.
 //!
-//! Text goes in, typed and checked values come out; the only thing that is opened is the parameter file that the user
-//! names. Nothing here knows a target: what needs facts about the data set is checked by whoever has them, with
+//! Text goes in, typed and checked values come out; the only thing that is opened is the parameter file, or ORION's list
+//! of devices, that the user names. Nothing here knows a target: what needs facts about the data set is checked by whoever has them, with
 //! [`SlobParameters::check_against`].
 //!
 //! ```
@@ -21,6 +21,7 @@ mod argument;
 mod arrival;
 mod error;
 pub mod io;
+pub mod orion;
 mod parameter;
 mod secret;
 mod setting;

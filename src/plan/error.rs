@@ -1,5 +1,7 @@
 //! Why what was asked cannot be done on this target.
 
+use std::path::PathBuf;
+
 use crate::config::{ConfigError, Origin};
 use crate::units::Bytes;
 
@@ -95,6 +97,27 @@ pub enum PlanError {
         /// Key of the tag.
         key: String,
     },
+    /// Nothing to put load on.
+    #[error("there is no device or file to put load on")]
+    NoLuns,
+    /// A device that cannot hold one request.
+    #[error("`{}` has {bytes}, less than one request of {request}", path.display())]
+    LunTooSmall {
+        /// The device or file.
+        path: PathBuf,
+        /// Its size.
+        bytes: Bytes,
+        /// Size of the largest request.
+        request: Bytes,
+    },
+    /// More requests at the same time than there may be sessions.
+    #[error("the walk rises to {asked} requests outstanding, but there can be at most {most}")]
+    TooManyOutstanding {
+        /// Requests of the largest point.
+        asked: u64,
+        /// Requests that there can be.
+        most: u32,
+    },
 }
 
 impl PlanError {
@@ -126,6 +149,12 @@ impl PlanError {
             }
             Self::BuffersTooLarge { .. } => "use a smaller `--depth` or `--block-size`".to_owned(),
             Self::TagTwice { .. } => "give each tag once".to_owned(),
+            Self::NoLuns => "name at least one".to_owned(),
+            Self::LunTooSmall { .. } => "make it larger, take it off the list, or ask for smaller requests".to_owned(),
+            Self::TooManyOutstanding { .. } => {
+                "lower `-num_disks`, or `-num_small`, `-num_large` and `-num_streamIO`: they say how far the load rises"
+                    .to_owned()
+            }
         };
         Some(hint)
     }

@@ -7,6 +7,7 @@ pub mod data_set;
 mod error;
 pub mod io;
 mod names;
+pub mod orion;
 pub mod slob;
 mod steps;
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod buckets;
 pub mod csv;
 mod grid;
 mod live;
+pub mod orion;
 mod sheet;
 mod table;
 mod text;

@@ -1,0 +1,353 @@
+//! ORION's walk: which loads, in which order, for how long.
+//!
+//! A load is a pair of numbers: small random requests outstanding, and large ones. What is known of ORION's walks comes
+//! from its output, and the tests hold it fast:
+//!
+//! - `simple` on one disk: 1 to 5 small, 1 to 2 large, "Total Data Points: 8", "approximately 9 minutes"; on six disks
+//!   44 minutes, which is 30 small and 12 large points. So small load rises to five requests a disk and large load to two.
+//! - `normal` on one disk: 19 minutes, which is every combination of 0 to 5 small with 0 to 2 large.
+//! - `oltp` on one disk: 1 to 20 small, 21 data points; on three 24 minutes; on four the best points are 4 and 68. That is
+//!   every load up to one request a disk, then one request a disk more each time, up to twenty a disk.
+//! - The point without load counts among the data points though nothing runs there, and ORION allows a minute more.
+//!
+//! No output of `dss`, nor of any walk on many disks, was at hand. There the choice is Plimsoll's own: `dss` does for large
+//! requests what `oltp` does for small ones, up to fifteen a disk (they fill a path with fewer outstanding); and from seven
+//! disks on steps are wider, so that no row has more than 31 loads and no column more than 13 (`oltp` and `dss`: no more than
+//! seven up to one request a disk).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use super::PlanError;
+use crate::config::MAX_SESSIONS;
+use crate::config::orion::{ArrayCache, ArrayLayout, LargePattern, Matrix, OrionOptions, RunType};
+use crate::units::{Bytes, Nanos};
+
+#[cfg(test)]
+mod tests;
+
+/// Requests a disk at the top of a walk.
+const SMALL_PER_DISK: u32 = 5;
+const LARGE_PER_DISK: u32 = 2;
+const OLTP_SMALL_PER_DISK: u32 = 20;
+const DSS_LARGE_PER_DISK: u32 = 15;
+
+/// Most steps from the lowest load to the top: those of six disks, the largest walk that is known to take every load.
+const MOST_SMALL_STEPS: u32 = 6 * SMALL_PER_DISK;
+const MOST_LARGE_STEPS: u32 = 6 * LARGE_PER_DISK;
+
+/// What ORION does where no cache size was entered.
+const USUAL_WARMING: Nanos = Nanos::seconds(120);
+
+/// One device or file of ORION's list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Lun {
+    /// Its path.
+    pub path: PathBuf,
+    /// Its size.
+    pub bytes: Bytes,
+}
+
+/// One data point: so much load for the length of a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OrionPoint {
+    /// Small random requests outstanding.
+    pub small: u32,
+    /// Large requests outstanding; with sequential ones, streams. Not 0 if `small` is.
+    pub large: u32,
+    /// What the point is for.
+    pub role: PointRole,
+    /// What goes before it, unmeasured.
+    pub warming: Warming,
+}
+
+/// What a data point is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PointRole {
+    /// Requests per second and their latency.
+    SmallAlone,
+    /// Bytes per second.
+    LargeAlone,
+    /// What each does to the other.
+    Mixed,
+}
+
+/// Random requests of the large size before a point, not measured, with the point's own share of writes: they push out of
+/// the array's cache what the point before has left there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Warming {
+    /// None.
+    None,
+    /// For so long.
+    For(Nanos),
+    /// So many bytes in all.
+    Bytes(Bytes),
+}
+
+/// Everything that will be walked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrionWalk {
+    /// Disks that the loads were scaled by.
+    pub num_disks: u32,
+    /// The points in the order in which they run: small alone, then large alone, then the rest, the large load rising
+    /// slowly and the small one within it.
+    pub points: Vec<OrionPoint>,
+    /// Small loads in rising order: the columns of the matrix.
+    pub small_loads: Vec<u32>,
+    /// Large loads in rising order: its rows.
+    pub large_loads: Vec<u32>,
+    /// Data points as ORION counts them: with the one that has no load, if the walk passes it.
+    pub data_points: u32,
+}
+
+/// How long a walk takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Estimate {
+    /// The points themselves, and warming that has a length.
+    pub time: Nanos,
+    /// Warming that has a size, which takes as long as it takes.
+    pub warming_bytes: Bytes,
+    /// Whole minutes, as ORION would announce them.
+    pub orion_minutes: u64,
+}
+
+/// The walk that `options` ask for on these devices.
+///
+/// # Errors
+///
+/// [`PlanError::NoLuns`], [`PlanError::LunTooSmall`] if a device cannot hold one request, and
+/// [`PlanError::TooManyOutstanding`] if a point would have more requests outstanding than there may be sessions.
+pub fn walk(options: &OrionOptions, luns: &[Lun]) -> Result<OrionWalk, PlanError> {
+    if luns.is_empty() {
+        return Err(PlanError::NoLuns);
+    }
+    let num_disks = options.num_disks.unwrap_or(u32::try_from(luns.len()).unwrap_or(u32::MAX));
+    let part = Part::of(options.run, num_disks);
+    let mut points: Vec<OrionPoint> = part
+        .large_loads
+        .iter()
+        .flat_map(|large| part.small_loads.iter().map(move |small| (*small, *large)))
+        .filter(|load| *load != (0, 0) && (part.combinations == Combinations::All || load.0 == 0 || load.1 == 0))
+        .map(|(small, large)| OrionPoint::new(small, large, options))
+        .collect();
+    points.sort_by_key(|point| (point.role, point.large, point.small));
+    check(options, &points, luns)?;
+    let data_points = points.len() + usize::from(part.no_load == NoLoad::Counted);
+    Ok(OrionWalk {
+        num_disks,
+        points,
+        small_loads: part.small_loads,
+        large_loads: part.large_loads,
+        data_points: u32::try_from(data_points).unwrap_or(u32::MAX),
+    })
+}
+
+fn check(options: &OrionOptions, points: &[OrionPoint], luns: &[Lun]) -> Result<(), PlanError> {
+    let asked = points.iter().map(|point| point.outstanding(options.pattern)).max().unwrap_or(0);
+    if asked > u64::from(MAX_SESSIONS) {
+        return Err(PlanError::TooManyOutstanding { asked, most: MAX_SESSIONS });
+    }
+    let request = match points.iter().any(|point| point.large > 0) {
+        true => options.size_small.max(options.size_large),
+        false => options.size_small,
+    };
+    match luns.iter().find(|lun| lun.bytes < request) {
+        Some(Lun { path, bytes }) => Err(PlanError::LunTooSmall { path: path.clone(), bytes: *bytes, request }),
+        None => Ok(()),
+    }
+}
+
+impl OrionPoint {
+    fn new(small: u32, large: u32, options: &OrionOptions) -> Self {
+        let role = match (small, large) {
+            (_, 0) => PointRole::SmallAlone,
+            (0, _) => PointRole::LargeAlone,
+            _ => PointRole::Mixed,
+        };
+        let warming = match (options.pattern, options.cache) {
+            (LargePattern::Random, _) | (_, ArrayCache::Absent) => Warming::None,
+            _ if large == 0 => Warming::None,
+            (_, ArrayCache::NotEntered) => Warming::For(USUAL_WARMING),
+            (_, ArrayCache::Size(bytes)) => Warming::Bytes(bytes),
+        };
+        Self { small, large, role, warming }
+    }
+
+    /// Requests outstanding in all.
+    pub fn outstanding(&self, pattern: LargePattern) -> u64 {
+        u64::from(self.small) + u64::from(self.large_requests(pattern))
+    }
+
+    /// Large requests outstanding, those of all streams together.
+    pub fn large_requests(&self, pattern: LargePattern) -> u32 {
+        match pattern {
+            LargePattern::Random => self.large,
+            LargePattern::Sequential { requests_per_stream } => self.large.saturating_mul(requests_per_stream),
+        }
+    }
+
+    /// What tells this point from the others in the run document.
+    pub fn parameters(&self) -> BTreeMap<String, String> {
+        [("SMALL", self.small), ("LARGE", self.large)].map(|(key, load)| (key.to_owned(), load.to_string())).into()
+    }
+
+    /// Name of the point's step.
+    pub fn label(&self) -> String {
+        format!("small{}_large{}", self.small, self.large)
+    }
+}
+
+impl OrionWalk {
+    /// How long it takes.
+    pub fn estimate(&self, options: &OrionOptions) -> Estimate {
+        let mut warming_ns = 0_u64;
+        let mut warming_bytes = 0_u64;
+        for point in &self.points {
+            match point.warming {
+                Warming::None => {}
+                Warming::For(time) => warming_ns += time.0,
+                Warming::Bytes(bytes) => warming_bytes = warming_bytes.saturating_add(bytes.0),
+            }
+        }
+        let of_points = |points: u64| points.saturating_mul(options.duration.0).saturating_add(warming_ns);
+        Estimate {
+            time: Nanos(of_points(self.points.len() as u64)),
+            warming_bytes: Bytes(warming_bytes),
+            orion_minutes: of_points(u64::from(self.data_points)).div_ceil(Nanos::seconds(60).0) + 1,
+        }
+    }
+
+    /// What all points have in common, for the run document: ORION's options as they are in force, and the matrix. Its
+    /// report is made from these alone.
+    pub fn parameters(&self, options: &OrionOptions) -> BTreeMap<String, String> {
+        let kilobytes = |bytes: Bytes| format!("{}K", bytes.0 >> 10);
+        let list = |loads: &[u32]| loads.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        let mut parameters = vec![
+            ("RUN", options.run.name().to_owned()),
+            ("MATRIX", matrix_of(options.run).to_owned()),
+            ("TESTNAME", options.testname.clone()),
+            ("NUM_DISKS", self.num_disks.to_string()),
+            ("SMALL_SIZE", kilobytes(options.size_small)),
+            ("LARGE_SIZE", kilobytes(options.size_large)),
+            ("WRITE_PCT", options.write_pct.to_string()),
+            ("DURATION_S", (options.duration.0 / 1_000_000_000).to_string()),
+            ("SMALL_LOADS", list(&self.small_loads)),
+            ("LARGE_LOADS", list(&self.large_loads)),
+            ("DATA_POINTS", self.data_points.to_string()),
+        ];
+        match options.pattern {
+            LargePattern::Random => parameters.push(("TYPE", "rand".to_owned())),
+            LargePattern::Sequential { requests_per_stream } => {
+                parameters.push(("TYPE", "seq".to_owned()));
+                parameters.push(("NUM_STREAMIO", requests_per_stream.to_string()));
+            }
+        }
+        match options.layout {
+            ArrayLayout::Concat => parameters.push(("SIMULATE", "concat".to_owned())),
+            ArrayLayout::Raid0 { stripe } => {
+                parameters.push(("SIMULATE", "raid0".to_owned()));
+                parameters.push(("STRIPE", kilobytes(stripe)));
+            }
+        }
+        match options.cache {
+            ArrayCache::NotEntered => {}
+            ArrayCache::Absent => parameters.push(("CACHE_SIZE", "0M".to_owned())),
+            ArrayCache::Size(bytes) => parameters.push(("CACHE_SIZE", format!("{}M", bytes.0 >> 20))),
+        }
+        parameters.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+    }
+}
+
+/// The devices and their sizes as the fact `luns` of the run's target: a line each, the size in bytes after a blank.
+pub fn luns_fact(luns: &[Lun]) -> String {
+    luns.iter().map(|lun| format!("{} {}", lun.path.display(), lun.bytes.0)).collect::<Vec<_>>().join("\n")
+}
+
+/// The part of the matrix that a run walks.
+struct Part {
+    small_loads: Vec<u32>,
+    large_loads: Vec<u32>,
+    combinations: Combinations,
+    no_load: NoLoad,
+}
+
+#[derive(PartialEq, Eq)]
+enum Combinations {
+    /// Only those with a 0.
+    FirstRowAndColumn,
+    All,
+}
+
+/// Whether the point without load counts among the data points.
+#[derive(PartialEq, Eq)]
+enum NoLoad {
+    Counted,
+    NotPassed,
+}
+
+impl Part {
+    fn of(run: RunType, disks: u32) -> Self {
+        let small_top = disks.saturating_mul(SMALL_PER_DISK);
+        let large_top = disks.saturating_mul(LARGE_PER_DISK);
+        let small = || rising(small_top, MOST_SMALL_STEPS);
+        let large = || rising(large_top, MOST_LARGE_STEPS);
+        let part =
+            |small_loads, large_loads, combinations, no_load| Self { small_loads, large_loads, combinations, no_load };
+        let (all, counted) = (Combinations::All, NoLoad::Counted);
+        match run {
+            RunType::Simple | RunType::Advanced(Matrix::Basic) => {
+                part(from_zero(small()), from_zero(large()), Combinations::FirstRowAndColumn, counted)
+            }
+            RunType::Normal | RunType::Advanced(Matrix::Detailed) => {
+                part(from_zero(small()), from_zero(large()), all, counted)
+            }
+            RunType::Oltp => part(by_disks(disks, OLTP_SMALL_PER_DISK), vec![0], all, counted),
+            RunType::Dss => part(vec![0], by_disks(disks, DSS_LARGE_PER_DISK), all, counted),
+            RunType::Advanced(Matrix::Point { small, large }) => part(vec![small], vec![large], all, NoLoad::NotPassed),
+            RunType::Advanced(Matrix::Col { small: 0 }) => part(vec![0], large(), all, counted),
+            RunType::Advanced(Matrix::Row { large: 0 }) => part(small(), vec![0], all, counted),
+            RunType::Advanced(Matrix::Col { small }) => part(vec![small], from_zero(large()), all, NoLoad::NotPassed),
+            RunType::Advanced(Matrix::Row { large }) => part(from_zero(small()), vec![large], all, NoLoad::NotPassed),
+            RunType::Advanced(Matrix::Max { small, large }) => part(
+                from_zero(rising(small, MOST_SMALL_STEPS)),
+                from_zero(rising(large, MOST_LARGE_STEPS)),
+                all,
+                counted,
+            ),
+        }
+    }
+}
+
+/// The matrix that a run is short for.
+fn matrix_of(run: RunType) -> &'static str {
+    match run {
+        RunType::Simple => Matrix::Basic.name(),
+        RunType::Normal => Matrix::Detailed.name(),
+        RunType::Oltp => Matrix::Row { large: 0 }.name(),
+        RunType::Dss => Matrix::Col { small: 0 }.name(),
+        RunType::Advanced(matrix) => matrix.name(),
+    }
+}
+
+/// 1, then equal steps up to `top`, which is always there: every load if that is at most `most_steps` of them. None for a
+/// top of 0.
+fn rising(top: u32, most_steps: u32) -> Vec<u32> {
+    if top == 0 {
+        return Vec::new();
+    }
+    let step = top.div_ceil(most_steps);
+    let whole = (1..=top / step).map(|count| count * step);
+    [1, top].into_iter().chain(whole).collect::<BTreeSet<u32>>().into_iter().collect()
+}
+
+/// Up to one request a disk, then one more a disk each time.
+fn by_disks(disks: u32, most_per_disk: u32) -> Vec<u32> {
+    let mut loads = rising(disks, 6);
+    loads.extend((2..=most_per_disk).map(|per_disk| disks.saturating_mul(per_disk)));
+    loads
+}
+
+fn from_zero(mut loads: Vec<u32>) -> Vec<u32> {
+    loads.insert(0, 0);
+    loads
+}
