@@ -2,10 +2,16 @@
 
 mod error;
 mod generations;
+pub mod layout;
+mod member;
+pub mod safety;
 pub mod signature;
 pub mod stamp;
+mod usage;
 mod volume;
 
 pub use error::BlockError;
 pub use generations::{Floor, Generations, Verdict, base_at};
+pub use member::Member;
+pub use usage::Usage;
 pub use volume::{Segment, Segments, Volume, VolumeLayout};

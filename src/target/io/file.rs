@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::Arena;
+use super::extents::{Written, written};
 
 /// Whether the kernel's page cache stands between us and storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -194,6 +195,15 @@ impl StorageFile {
         Ok(self.file.metadata()?.nlink() > 0)
     }
 
+    /// Whether `other` is open on the same file or device.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn is_same_as(&self, other: &File) -> io::Result<bool> {
+        let (one, other) = (self.file.metadata()?, other.metadata()?);
+        Ok((one.dev(), one.ino()) == (other.dev(), other.ino()))
+    }
+
     /// Reserves space on the file system, so that later writes cannot run out of it.
     ///
     /// # Errors
@@ -208,6 +218,14 @@ impl StorageFile {
                 error => Err(error),
             },
         }
+    }
+
+    /// How much of the first `bytes` bytes of a regular file is really on storage.
+    ///
+    /// # Errors
+    /// The system's error; a file system that cannot tell is none.
+    pub fn written(&self, bytes: u64) -> io::Result<Written> {
+        written(&self.file, bytes)
     }
 
     /// Smallest unit in which the file can be read and written past the page cache, in bytes: at least 512. Asks the

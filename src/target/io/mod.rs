@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use arena::{Arena, prefetch};
-pub use extents::{Written, written};
+pub use extents::Written;
 pub use file::{Access, Caching, Durability, Opening, Sharing, StorageFile};
 
 /// How requests reach the kernel.
