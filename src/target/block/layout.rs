@@ -12,11 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::BlockError;
+use super::safety::PathKind;
 use super::stamp::{self, FileId, SECTOR_BYTES};
 use crate::measure::os;
 use crate::target::embedded::crew::{Crew, Errand, Piece, Progress};
 use crate::target::error::{FileContext, TargetError};
-use crate::target::io::{self as storage, Direction, Durability, IoEngine, StorageFile};
+use crate::target::io::{Caching, Direction, Durability, IoEngine, Opening, StorageFile};
 use crate::units::Bytes;
 
 /// Generation of data as they are laid out; below all that a run gives out.
@@ -76,19 +77,19 @@ pub enum FileState {
 /// # Errors
 /// When it is neither a file nor a block device, or the system's error.
 pub fn inspect(path: &Path, wanted_bytes: u64) -> Result<FileState, TargetError> {
-    let file = match StorageFile::open_as(
-        path,
-        storage::Opening { caching: storage::Caching::PageCache, ..storage::Opening::READ },
-    ) {
+    // Before it is opened: opening a pipe waits for somebody at its other end.
+    let metadata = match path.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(FileState::Missing),
-        opened => opened.of_file("open", path)?,
+        found => found.of_file("find", path)?,
     };
-    let is_device = file.is_block_device().of_file("look at", path)?;
+    let kind = PathKind::of(path, &metadata)?;
+    let opening = Opening { caching: Caching::PageCache, ..Opening::READ };
+    let file = StorageFile::open_as(path, opening).of_file("open", path)?;
     let length_bytes = file.length().of_file("find the size of", path)?;
     if length_bytes < wanted_bytes || length_bytes == 0 {
         return Ok(FileState::TooShort { length_bytes });
     }
-    if !is_device && wanted_bytes > 0 {
+    if kind == PathKind::File && wanted_bytes > 0 {
         let found = file.written(wanted_bytes).of_file("find the extents of", path)?;
         let written_share = found.data_bytes as f64 / wanted_bytes as f64;
         if found.hole_bytes > 0 {

@@ -134,3 +134,15 @@ fn a_link_stays_a_link() {
     assert!(link.symlink_metadata().unwrap().is_symlink());
     assert_eq!(inspect(&path, MIB).unwrap(), FileState::Laid { id, length_bytes: MIB });
 }
+
+#[test]
+fn a_pipe_is_refused_without_waiting_for_its_other_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    if !made.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: no mkfifo");
+        return;
+    }
+    assert!(inspect(&pipe, 0).unwrap_err().to_string().contains("is a named pipe"));
+}

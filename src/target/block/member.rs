@@ -22,7 +22,7 @@ pub struct Member {
 }
 
 impl Member {
-    /// Opens what has been checked. The claim on a device is that of the check, so `opening` asks for shared use.
+    /// Opens what has been checked. The exclusive claim on a device that is to be written to is that of the check.
     ///
     /// # Errors
     /// [`BlockError::Replaced`] when the path leads elsewhere by now, or the system's error.

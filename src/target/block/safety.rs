@@ -4,7 +4,7 @@
 //! user has typed the name of what is to be destroyed; never where anybody uses it. All paths are judged before any is
 //! written to, and nothing here writes.
 
-use std::fs::{File, FileType, Metadata, TryLockError};
+use std::fs::{File, Metadata, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -45,6 +45,24 @@ pub enum PathKind {
 }
 
 impl PathKind {
+    /// The kind of what these metadata belong to.
+    ///
+    /// # Errors
+    /// [`BlockError::WrongKind`] for everything that load cannot land on.
+    pub(super) fn of(path: &Path, metadata: &Metadata) -> Result<Self, BlockError> {
+        let found = metadata.file_type();
+        let kind = match () {
+            () if found.is_file() => return Ok(Self::File),
+            () if found.is_block_device() => return Ok(Self::BlockDevice),
+            () if found.is_dir() => "a directory",
+            () if found.is_fifo() => "a named pipe",
+            () if found.is_socket() => "a socket",
+            () if found.is_char_device() => "a character device",
+            () => "of a kind that holds no data",
+        };
+        Err(BlockError::WrongKind { path: path.to_owned(), kind })
+    }
+
     /// Name as the record has it.
     pub const fn name(self) -> &'static str {
         match self {
@@ -121,8 +139,7 @@ struct Subject<'a> {
 impl<'a> Subject<'a> {
     fn find(root: &Root, path: &'a Path) -> Result<Self, TargetError> {
         let metadata = path.metadata().of_file("find", path)?;
-        let kind =
-            kind_of(metadata.file_type()).map_err(|kind| BlockError::WrongKind { path: path.to_owned(), kind })?;
+        let kind = PathKind::of(path, &metadata)?;
         let place = Place::nearest(root, path).map(|place| place.path);
         Ok(Self { path, real: place.unwrap_or_else(|| path.to_owned()), kind, metadata })
     }
@@ -264,18 +281,6 @@ impl<'a> Subject<'a> {
 
 fn is_same_file(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
-}
-
-fn kind_of(kind: FileType) -> Result<PathKind, &'static str> {
-    match () {
-        () if kind.is_file() => Ok(PathKind::File),
-        () if kind.is_block_device() => Ok(PathKind::BlockDevice),
-        () if kind.is_dir() => Err("a directory"),
-        () if kind.is_fifo() => Err("a named pipe"),
-        () if kind.is_socket() => Err("a socket"),
-        () if kind.is_char_device() => Err("a character device"),
-        () => Err("of a kind that holds no data"),
-    }
 }
 
 #[cfg(test)]

@@ -3,9 +3,13 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicBool;
 
 use super::*;
+use crate::target::block::Member;
+use crate::target::block::layout::{FileState, inspect, lay_over};
 use crate::target::block::stamp::{fill, write_stamps};
+use crate::target::io::{IoEngine, Opening};
 
 fn refused(paths: &[&Path], purpose: Purpose<'_>) -> (String, Option<String>) {
     let paths: Vec<PathBuf> = paths.iter().map(|path| path.to_path_buf()).collect();
@@ -273,4 +277,23 @@ fn a_device_below_another_and_a_read_only_one_are_never_written_to() {
 
     let Some(fixed) = Loop::new(&["-r"]) else { return };
     assert!(fixed.refused_in_spite_of_all().contains("is read-only"));
+}
+
+#[test]
+fn a_device_that_passed_can_be_laid_out_and_is_known_afterwards() {
+    let Some(device) = Loop::new(&[]) else { return };
+    let permission = naming(device.name());
+    let member = Member::open(passes(&device.device, Purpose::Write(&permission)), Opening::WRITE).unwrap();
+    let bytes = member.length_bytes();
+    assert_eq!((bytes, member.kind(), member.id()), (32 << 20, PathKind::BlockDevice, None));
+    assert!(member.request_unit_bytes().is_power_of_two());
+    let (engine, _) = IoEngine::best_available();
+    let id = lay_over(member.file(), bytes, engine, &|_| {}, &AtomicBool::new(false)).unwrap();
+    member.check_health().unwrap();
+    drop(member);
+    assert_eq!(inspect(&device.device, bytes).unwrap(), FileState::Laid { id, length_bytes: bytes });
+    assert_eq!(inspect(&device.device, bytes + 1).unwrap(), FileState::TooShort { length_bytes: bytes });
+    // Our own data are no trace of others; but a device always needs its name.
+    assert_eq!(passes(&device.device, Purpose::Write(&permission)).id(), Some(id));
+    assert!(refused(&[&device.device], Purpose::Write(&Permission::default())).0.contains("destroys all data"));
 }

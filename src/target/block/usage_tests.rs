@@ -181,3 +181,23 @@ fn a_machine_that_hides_its_devices_is_not_taken_for_an_idle_one() {
     fs::remove_file(machine.directory.path().join("proc/self/mountinfo")).unwrap();
     assert!(find(&machine.root).contains("/proc/self/mountinfo"));
 }
+
+#[test]
+fn a_partition_knows_its_disk_and_a_disk_its_partitions() {
+    let machine = Machine::new();
+    let find = |number: &str| Device::find(&machine.root, number.parse().unwrap(), Path::new("/dev/x")).unwrap();
+    let disk = find("8:16");
+    assert_eq!(find("8:17").disk(&machine.root), Some(disk.clone()));
+    assert_eq!(disk.disk(&machine.root), None);
+    assert_eq!(disk.partitions(&machine.root), [find("8:17"), find("8:18")]);
+}
+
+#[test]
+fn a_mounted_partition_of_an_array_uses_the_disks_of_the_array() {
+    let machine = Machine::new();
+    machine.holder("9:0", "md0", "sdb");
+    machine.device("259:0", "md0/md0p1");
+    machine.file("sys/devices/md0/md0p1/partition", "1\n");
+    machine.mount("22 1 259:0 / /u03 rw - ext4 /dev/md0p1 rw\n");
+    assert_eq!(machine.uses("8:16"), ["`sdb` is part of `md0`", "`md0p1` is mounted at `/u03`"]);
+}

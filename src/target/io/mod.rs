@@ -17,7 +17,7 @@ use std::time::Duration;
 
 pub use arena::{Arena, prefetch};
 pub use extents::Written;
-pub use file::{Access, Caching, Durability, Opening, Sharing, StorageFile};
+pub use file::{Access, Caching, Durability, Opening, StorageFile};
 
 /// How requests reach the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
