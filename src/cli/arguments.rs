@@ -8,9 +8,11 @@ use clap::{Args, ValueEnum};
 
 use super::exit::Failure;
 use super::live::Loudness;
+use crate::config::io::{LEAST_RATE, MOST_RATE};
 use crate::config::{Assignment, ConfigError, Key, MAX_SESSIONS, Setting, SlobParameters, TargetAddress, slob_conf};
 use crate::record::store::Store;
 use crate::target::io::IoEngine;
+use crate::units::{Nanos, UnitError};
 
 /// Where load lands.
 #[derive(Debug, Args)]
@@ -201,11 +203,6 @@ impl IoArgs {
     }
 }
 
-/// An operation in a quarter of an hour: no run is that slow.
-const LEAST_RATE: f64 = 0.001;
-/// One operation a nanosecond, the unit of every clock here.
-const MOST_RATE: f64 = 1e9;
-
 /// Operations per second over all sessions: `5000` or `5000/s`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rate(pub(super) f64);
@@ -229,6 +226,19 @@ pub(super) struct RateError {
     text: String,
 }
 
+/// A duration in seconds, or with a unit: `30`, `2h`, `500ms`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Seconds(pub(super) Nanos);
+
+impl FromStr for Seconds {
+    type Err = UnitError;
+
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let bare = text.trim().chars().all(|c| c.is_ascii_digit() || c == '.');
+        if bare { format!("{}s", text.trim()).parse().map(Self) } else { text.parse().map(Self) }
+    }
+}
+
 /// What follows the flags in the help of a command that takes parameters.
 pub(super) fn with_parameters(examples: &str) -> String {
     format!(
@@ -242,6 +252,16 @@ pub(super) fn with_parameters(examples: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bare_number_is_seconds() {
+        for (text, ns) in [("30", 30_000_000_000), ("0.5", 500_000_000), ("2h", 7_200_000_000_000), ("20 ms", 20_000_000)] {
+            assert_eq!(text.parse(), Ok(Seconds(Nanos(ns))), "{text}");
+        }
+        for text in ["", "-1", "fast", "1.2.3"] {
+            assert!(text.parse::<Seconds>().is_err(), "{text}");
+        }
+    }
 
     #[test]
     fn rates_are_read_with_and_without_their_unit() {

@@ -4,6 +4,7 @@ mod arguments;
 mod doctor;
 mod exit;
 mod interrupt;
+mod io;
 mod live;
 mod recording;
 #[cfg(test)]
@@ -49,6 +50,9 @@ enum Command {
     /// Put SLOB's load on a target: many sessions that touch random blocks
     #[command(subcommand, after_long_help = slob::EXAMPLES)]
     Slob(slob::Command),
+    /// Put load on raw storage: files and block devices
+    #[command(subcommand, after_long_help = io::EXAMPLES)]
+    Io(io::Command),
     /// List, show and remove the runs that are kept
     #[command(subcommand, after_long_help = runs::EXAMPLES)]
     Runs(runs::Command),
@@ -88,6 +92,7 @@ impl Command {
     fn carry_out(self) -> Result<Exit, Failure> {
         match self {
             Self::Slob(command) => command.carry_out(),
+            Self::Io(command) => command.carry_out(),
             Self::Runs(command) => command.carry_out(),
             Self::Report(arguments) => report::carry_out(&arguments),
             Self::Table(arguments) => table::carry_out(&arguments),

@@ -40,12 +40,12 @@ fn parse_line(line: &str) -> Option<Mount> {
     let (mount, file_system) = line.split_once(" - ")?;
     let mut mount = mount.split(' ').skip(2);
     let device = mount.next()?.parse().ok()?;
-    let root = path(mount.next()?);
-    let mount_point = path(mount.next()?);
+    let root = unescaped(mount.next()?);
+    let mount_point = unescaped(mount.next()?);
     let mount_options = mount.next()?;
     let mut file_system = file_system.split(' ');
     let kind = file_system.next()?.to_owned();
-    let source = path(file_system.next()?).to_string_lossy().into_owned();
+    let source = unescaped(file_system.next()?).to_string_lossy().into_owned();
     let super_options = file_system.next().unwrap_or_default();
 
     let mut options: Vec<&str> = Vec::new();
@@ -60,7 +60,7 @@ fn parse_line(line: &str) -> Option<Mount> {
 }
 
 /// Undoes the kernel's escapes: a backslash and three octal digits for space, tab, newline and backslash.
-fn path(field: &str) -> PathBuf {
+pub(crate) fn unescaped(field: &str) -> PathBuf {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field.as_bytes();
     while let Some((&first, after)) = rest.split_first() {
@@ -163,7 +163,7 @@ short line
     #[test]
     fn only_whole_octal_escapes_are_undone() {
         for (field, plain) in [("a\\011b", "a\tb"), ("a\\134040", "a\\040"), ("\\9", "\\9"), ("\\04", "\\04")] {
-            assert_eq!(path(field), Path::new(plain), "{field}");
+            assert_eq!(unescaped(field), Path::new(plain), "{field}");
         }
     }
 
@@ -218,7 +218,7 @@ short line
                     _ => escaped.push(c),
                 }
             }
-            prop_assert_eq!(path(&escaped), PathBuf::from(plain));
+            prop_assert_eq!(unescaped(&escaped), PathBuf::from(plain));
         }
     }
 }

@@ -6,11 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::generations::Generations;
 use super::lane::{BlockLane, Device};
+use super::member::Member;
 use super::stamp::FileId;
 use super::volume::Volume;
 use crate::measure::{Counter, Recorded};
 use crate::record;
-use crate::target::error::{FileContext, TargetError};
+use crate::target::error::TargetError;
 use crate::target::io::{Caching, Features, IoEngine, StorageFile};
 use crate::target::{Lane, Seat, Target, TargetFor};
 use crate::units::Bytes;
@@ -74,22 +75,13 @@ pub struct BlockOptions {
     pub generation_base: u64,
 }
 
-/// A member of a volume.
-#[derive(Debug)]
-pub struct Member {
-    /// The open file or device.
-    pub file: Arc<StorageFile>,
-    /// The number that its sectors carry.
-    pub id: FileId,
-}
-
 /// One logical volume over open files and devices.
 pub struct Block {
     volume: Volume,
+    members: Vec<Member>,
+    /// The members' files, as queues want them.
     files: Vec<Arc<StorageFile>>,
     ids: Vec<FileId>,
-    /// Lengths when it was opened.
-    lengths: Vec<u64>,
     options: BlockOptions,
     generations: Option<Generations>,
     features: Mutex<Option<Features>>,
@@ -97,14 +89,7 @@ pub struct Block {
 
 impl Block {
     /// A volume over `members`, in order.
-    ///
-    /// # Errors
-    /// When a member's length cannot be learnt.
-    pub fn new(volume: Volume, members: Vec<Member>, options: BlockOptions) -> Result<Self, TargetError> {
-        let lengths = members
-            .iter()
-            .map(|member| member.file.length().of_file("measure", member.file.path()))
-            .collect::<Result<_, _>>()?;
+    pub fn new(volume: Volume, members: Vec<Member>, options: BlockOptions) -> Self {
         let generations = match options.checking {
             Checking::Off => None,
             Checking::On { block_bytes } => {
@@ -113,8 +98,10 @@ impl Block {
                 Some(Generations::new(blocks, options.generation_base))
             }
         };
-        let (files, ids) = members.into_iter().map(|Member { file, id }| (file, id)).unzip();
-        Ok(Self { volume, files, ids, lengths, options, generations, features: Mutex::new(None) })
+        let files = members.iter().map(|member| Arc::clone(member.file())).collect();
+        let new_id = |number: usize| FileId::new(options.seed.wrapping_add(number as u64));
+        let ids = members.iter().enumerate().map(|(number, member)| member.id().unwrap_or_else(|| new_id(number)));
+        Self { volume, files, ids: ids.collect(), members, options, generations, features: Mutex::new(None) }
     }
 
     /// How it was opened.
@@ -167,19 +154,16 @@ impl Block {
 impl Target for Block {
     fn describe(&self) -> record::Target {
         let paths: Vec<String> = self.files.iter().map(|file| file.path().display().to_string()).collect();
-        let device = |file: &Arc<StorageFile>| file.is_block_device().unwrap_or(false);
-        let class = match self.files.iter().filter(|file| device(file)).count() {
-            0 => "file",
-            devices if devices == self.files.len() => "block device",
-            _ => "file and block device",
-        };
+        let mut classes: Vec<&str> = self.members.iter().map(|member| member.kind().name()).collect();
+        classes.sort_unstable();
+        classes.dedup();
         let facts = [
             ("paths", paths.join(" ")),
             ("layout", self.volume.layout().to_string()),
             ("io_engine", self.options.io_engine.to_string()),
             ("direct_io", self.direct_io().to_owned()),
             ("durable", self.options.persistence.to_string()),
-            ("device_class", class.to_owned()),
+            ("device_class", classes.join(" and ")),
             ("volume", Bytes(self.volume.capacity_bytes()).to_string()),
         ];
         record::Target {
@@ -217,17 +201,7 @@ impl Target for Block {
     }
 
     fn check_health(&self) -> Result<(), TargetError> {
-        for (file, expected) in self.files.iter().zip(&self.lengths) {
-            let path = || file.path().to_owned();
-            let length = file.length().of_file("measure", file.path())?;
-            if length < *expected {
-                return Err(TargetError::Truncated { path: path(), length, expected: *expected });
-            }
-            if !file.is_block_device().unwrap_or(false) && !file.is_linked().unwrap_or(true) {
-                return Err(TargetError::Vanished { path: path() });
-            }
-        }
-        Ok(())
+        self.members.iter().try_for_each(Member::check_health)
     }
 }
 

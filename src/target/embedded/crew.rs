@@ -27,17 +27,17 @@ pub struct Progress {
 
 /// One request's worth of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Piece {
+pub(in crate::target) struct Piece {
     /// Index into the crew's files.
-    pub(super) file: u32,
+    pub(in crate::target) file: u32,
     /// Offset in the file.
-    pub(super) offset: u64,
+    pub(in crate::target) offset: u64,
     /// Length, at most [`Errand::BUFFER_BYTES`].
-    pub(super) bytes: u32,
+    pub(in crate::target) bytes: u32,
 }
 
 /// What a crew does with each piece.
-pub(super) trait Errand: Sync {
+pub(in crate::target) trait Errand: Sync {
     /// To storage or from it.
     const DIRECTION: Direction;
     /// Longest piece.
@@ -57,19 +57,19 @@ pub(super) trait Errand: Sync {
 }
 
 /// Who does it.
-pub(super) struct Crew<'a> {
+pub(in crate::target) struct Crew<'a> {
     /// Files that pieces name.
-    pub(super) files: &'a [Arc<StorageFile>],
+    pub(in crate::target) files: &'a [Arc<StorageFile>],
     /// How requests reach the kernel.
-    pub(super) io_engine: IoEngine,
+    pub(in crate::target) io_engine: IoEngine,
     /// How many threads.
-    pub(super) threads: u32,
+    pub(in crate::target) threads: u32,
     /// Ends the errand early.
-    pub(super) stop: &'a AtomicBool,
+    pub(in crate::target) stop: &'a AtomicBool,
     /// Told of progress at most ten times a second, on the calling thread.
-    pub(super) progress: &'a dyn Fn(Progress),
+    pub(in crate::target) progress: &'a dyn Fn(Progress),
     /// What the errand comes to, for progress.
-    pub(super) total_bytes: u64,
+    pub(in crate::target) total_bytes: u64,
 }
 
 struct Shared {
@@ -84,7 +84,7 @@ impl Crew<'_> {
     ///
     /// # Errors
     /// The first failure of any thread; [`TargetError::Interrupted`] when it was stopped before its end.
-    pub(super) fn run<E: Errand>(&self, errand: &E) -> Result<(), TargetError> {
+    pub(in crate::target) fn run<E: Errand>(&self, errand: &E) -> Result<(), TargetError> {
         let shared = Shared {
             next: AtomicU64::new(0),
             done_bytes: AtomicU64::new(0),

@@ -9,7 +9,7 @@ pub mod block;
 mod cache;
 mod changes;
 mod control;
-mod crew;
+pub(super) mod crew;
 mod dbwriter;
 mod descriptor;
 mod directory;

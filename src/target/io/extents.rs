@@ -23,7 +23,7 @@ pub struct Written {
 /// # Errors
 /// The system's error. A file system that cannot tell is no error: its files then count as data, as far as it gives
 /// space to them at all.
-pub fn written(file: &File, bytes: u64) -> io::Result<Written> {
+pub(super) fn written(file: &File, bytes: u64) -> io::Result<Written> {
     match mapped(file, bytes) {
         Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOTTY | libc::EINVAL)) => {
             sought(file, bytes)

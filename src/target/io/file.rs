@@ -8,6 +8,7 @@ use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use super::Arena;
+use super::extents::{Written, written};
 
 /// Whether the kernel's page cache stands between us and storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,16 +37,6 @@ pub enum Access {
     ReadWrite,
 }
 
-/// Whether others may have a block device open for themselves alone at the same time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sharing {
-    /// They may.
-    Shared,
-    /// O_EXCL: opening fails with EBUSY while a file system, swap space, volume manager or other exclusive user has it,
-    /// and theirs fails while we have it. No effect on regular files.
-    Exclusive,
-}
-
 /// How an existing file or device is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opening {
@@ -55,19 +46,12 @@ pub struct Opening {
     pub caching: Caching,
     /// When a write counts as done.
     pub durability: Durability,
-    /// Whether a block device is taken for ourselves alone.
-    pub sharing: Sharing,
 }
 
 impl Opening {
-    /// For reads past the page cache, beside others.
-    pub const READ: Self = Self {
-        access: Access::Read,
-        caching: Caching::Direct,
-        durability: Durability::OnSync,
-        sharing: Sharing::Shared,
-    };
-    /// For reads and writes past the page cache, beside others.
+    /// For reads past the page cache.
+    pub const READ: Self = Self { access: Access::Read, caching: Caching::Direct, durability: Durability::OnSync };
+    /// For reads and writes past the page cache.
     pub const WRITE: Self = Self { access: Access::ReadWrite, ..Self::READ };
 }
 
@@ -111,20 +95,15 @@ impl StorageFile {
             Durability::OnSync => 0,
             Durability::EachWrite => libc::O_DSYNC,
         };
-        let sharing = match opening.sharing {
-            Sharing::Shared => 0,
-            Sharing::Exclusive => libc::O_EXCL,
-        };
-        let flags = sync | sharing;
         let opened = |file, caching| Self { file, path: path.to_owned(), caching };
         if opening.caching == Caching::PageCache {
-            return Ok(opened(options.custom_flags(flags).open(path)?, Caching::PageCache));
+            return Ok(opened(options.custom_flags(sync).open(path)?, Caching::PageCache));
         }
-        match options.custom_flags(libc::O_DIRECT | flags).open(path) {
+        match options.custom_flags(libc::O_DIRECT | sync).open(path) {
             Ok(file) => Ok(opened(file, Caching::Direct)),
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
                 // Some file systems create the file and refuse only the flag.
-                let file = options.custom_flags(flags).create_new(false).create(create).open(path)?;
+                let file = options.custom_flags(sync).create_new(false).create(create).open(path)?;
                 Ok(opened(file, Caching::PageCache))
             }
             Err(error) => Err(error),
@@ -163,27 +142,13 @@ impl StorageFile {
 
     /// Size of a block device's logical sector in bytes: no request may be smaller. Unknown for a regular file.
     pub fn logical_sector_bytes(&self) -> Option<u32> {
-        let bytes = self.ask_device(libc::BLKSSZGET)?;
-        u32::try_from(bytes).ok().filter(|bytes| *bytes > 0)
-    }
-
-    /// Whether a block device has been set read-only. Unknown for a regular file.
-    pub fn is_read_only_device(&self) -> Option<bool> {
-        // `BLKROGET`, which the C library does not name; architectures differ only in the bits that say "no data".
-        const DIRECTION_BITS: libc::Ioctl = libc::BLKSSZGET & !0xffff;
-        self.ask_device(DIRECTION_BITS | 0x125e).map(|answer| answer != 0)
-    }
-
-    /// A question to which a block device answers with a whole number.
-    fn ask_device(&self, question: libc::Ioctl) -> Option<libc::c_int> {
-        if !self.is_block_device().unwrap_or(false) {
+        if !self.is_block_device().ok()? {
             return None;
         }
-        let mut answer: libc::c_int = 0;
-        // SAFETY: the descriptor is ours and that of a block device, whose questions used here are answered by one `int`,
-        // which `answer` is.
-        let asked = unsafe { libc::ioctl(self.file.as_raw_fd(), question, &raw mut answer) };
-        (asked == 0).then_some(answer)
+        let mut bytes: libc::c_int = 0;
+        // SAFETY: the descriptor is ours and that of a block device, which answers this question with one `int`.
+        let asked = unsafe { libc::ioctl(self.file.as_raw_fd(), libc::BLKSSZGET, &raw mut bytes) };
+        u32::try_from(bytes).ok().filter(|bytes| asked == 0 && *bytes > 0)
     }
 
     /// Whether the file still has a name in some directory.
@@ -192,6 +157,15 @@ impl StorageFile {
     /// The system's error.
     pub fn is_linked(&self) -> io::Result<bool> {
         Ok(self.file.metadata()?.nlink() > 0)
+    }
+
+    /// Whether `other` is open on the same file or device.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn is_same_as(&self, other: &File) -> io::Result<bool> {
+        let (one, other) = (self.file.metadata()?, other.metadata()?);
+        Ok((one.dev(), one.ino()) == (other.dev(), other.ino()))
     }
 
     /// Reserves space on the file system, so that later writes cannot run out of it.
@@ -208,6 +182,14 @@ impl StorageFile {
                 error => Err(error),
             },
         }
+    }
+
+    /// How much of the first `bytes` bytes of a regular file is really on storage.
+    ///
+    /// # Errors
+    /// The system's error; a file system that cannot tell is none.
+    pub fn written(&self, bytes: u64) -> io::Result<Written> {
+        written(&self.file, bytes)
     }
 
     /// Smallest unit in which the file can be read and written past the page cache, in bytes: at least 512. Asks the

@@ -16,8 +16,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use arena::{Arena, prefetch};
-pub use extents::{Written, written};
-pub use file::{Access, Caching, Durability, Opening, Sharing, StorageFile};
+pub use extents::Written;
+pub use file::{Access, Caching, Durability, Opening, StorageFile};
 
 /// How requests reach the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,250 @@
+//! Flags that the commands for raw storage share.
+
+use std::num::NonZeroU32;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::analysis::LatencyTarget;
+use crate::cli::arguments::{FormatArgs, ProgressArgs, RunsArgs, Seconds};
+use crate::config::io::{BlockSize, DepthList, Durable, IoAsked, PageCache, Pattern, RateRange, Redundancy, Verify};
+use crate::config::{Arrival, Tag, TargetAddress};
+use crate::target::block::Permission;
+use crate::target::io::IoEngine;
+use crate::units::Bytes;
+use crate::workload::io::Distribution;
+
+/// Where requests go.
+#[derive(Debug, Args)]
+pub(super) struct VolumeArgs {
+    /// File or block device; several are one volume, one behind the other unless --stripe or --mirror is given. `sim:` is
+    /// simulated storage
+    #[arg(long = "path", value_name = "PATH", required = true, help_heading = "Storage")]
+    paths: Vec<String>,
+
+    /// How much of the volume is used; files that are missing are laid out so large [default: all of it]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Storage")]
+    pub(super) size: Option<Bytes>,
+
+    /// Lay the volume in units of this size around all paths
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Storage")]
+    stripe: Option<Bytes>,
+
+    /// Write everything to two paths and read it from the first, as a disk group's normal redundancy does
+    #[arg(long, help_heading = "Storage")]
+    mirror: bool,
+
+    /// How requests reach the kernel
+    #[arg(long, value_enum, default_value_t, help_heading = "Storage")]
+    engine: EngineChoice,
+
+    /// Whether requests go past this machine's page cache (O_DIRECT)
+    #[arg(long, value_enum, default_value_t, help_heading = "Storage")]
+    direct: Switch,
+
+    /// Write to this device or file although Plimsoll did not make what it holds; its name, typed out
+    #[arg(long, value_name = "NAME", help_heading = "Storage")]
+    destroy: Vec<String>,
+
+    /// Also write over a file system, a partition table or the like that nobody uses
+    #[arg(long, requires = "destroy", help_heading = "Storage")]
+    destroy_signature: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum EngineChoice {
+    /// io_uring where it is allowed, else psync
+    #[default]
+    Auto,
+    /// io_uring
+    IoUring,
+    /// pread and pwrite, one thread for each outstanding request
+    Psync,
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum Switch {
+    /// Yes
+    #[default]
+    On,
+    /// No
+    Off,
+}
+
+/// What the paths mean together.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Storage {
+    /// Files and devices.
+    Paths(Vec<PathBuf>),
+    /// Nothing real.
+    Simulated(Vec<(String, String)>),
+}
+
+impl VolumeArgs {
+    /// What the paths mean.
+    pub(super) fn storage(&self) -> Result<Storage, crate::cli::exit::Failure> {
+        let simulated = |path: &&String| path.starts_with("sim:");
+        match self.paths.iter().find(simulated) {
+            None => Ok(Storage::Paths(self.paths.iter().map(PathBuf::from).collect())),
+            Some(address) if self.paths.len() == 1 => match address.parse()? {
+                TargetAddress::Simulated(pairs) => Ok(Storage::Simulated(pairs)),
+                TargetAddress::Directory(path) => Ok(Storage::Paths(vec![path])),
+            },
+            Some(address) => {
+                let failure = crate::cli::exit::Failure::new(format_args!("`{address}` cannot be one path of several"));
+                Err(failure.with_hint("simulated storage stands alone".to_owned()))
+            }
+        }
+    }
+
+    /// The engine asked for; `None` for the best that works.
+    pub(super) fn engine(&self) -> Option<IoEngine> {
+        match self.engine {
+            EngineChoice::Auto => None,
+            EngineChoice::IoUring => Some(IoEngine::Uring),
+            EngineChoice::Psync => Some(IoEngine::Psync),
+        }
+    }
+
+    /// What the user has said about data that may be lost.
+    pub(super) fn permission(&self) -> Permission {
+        Permission { destroy: self.destroy.clone(), destroy_signature: self.destroy_signature }
+    }
+
+    /// Whether the page cache is used.
+    pub(super) fn page_cache(&self) -> PageCache {
+        match self.direct {
+            Switch::On => PageCache::Bypassed,
+            Switch::Off => PageCache::Used,
+        }
+    }
+
+    /// How blocks lie on the paths.
+    pub(super) fn redundancy(&self) -> Redundancy {
+        if self.mirror { Redundancy::Mirror } else { Redundancy::None }
+    }
+
+    /// A load of reads at random places of this storage, for others to build on.
+    pub(super) fn asked(&self, storage: &Storage, pattern: Pattern, block: BlockSize, depths: DepthList) -> IoAsked {
+        IoAsked {
+            paths: match storage {
+                Storage::Paths(paths) => paths.clone(),
+                Storage::Simulated(_) => Vec::new(),
+            },
+            pattern,
+            block,
+            read_pct: None,
+            distribution: None,
+            depths,
+            jobs: 1,
+            rates: None,
+            arrival: None,
+            size: self.size,
+            durable: Durable::None,
+            page_cache: self.page_cache(),
+            stripe: self.stripe,
+            redundancy: self.redundancy(),
+            verify: Verify::Nothing,
+        }
+    }
+}
+
+/// What requests look like.
+#[derive(Debug, Args)]
+pub(super) struct ShapeArgs {
+    /// Order and direction: randread, randwrite, randrw, read, write or rw
+    #[arg(long, value_name = "PATTERN", help_heading = "Load")]
+    pub(super) pattern: Pattern,
+
+    /// Length of a request
+    #[arg(long, value_name = "SIZE", default_value = "8K", help_heading = "Load")]
+    pub(super) block_size: BlockSize,
+
+    /// Threads that share the depth; sequential ones begin at different places
+    #[arg(long, value_name = "N", default_value = "1", help_heading = "Load")]
+    pub(super) jobs: NonZeroU32,
+
+    /// Reads in each hundred requests of a mixed pattern [default: 50]
+    #[arg(long, value_name = "PCT", help_heading = "Load")]
+    pub(super) read_pct: Option<u8>,
+
+    /// How often each block is drawn: uniform, zipf:1.1 or hot:10%:90% (10 % of the blocks take 90 % of the requests)
+    /// [default: uniform]
+    #[arg(long, value_name = "HOW", help_heading = "Load")]
+    pub(super) distribution: Option<Distribution>,
+
+    /// How the requests of an open loop arrive: poisson or fixed [default: poisson]
+    #[arg(long, value_name = "HOW", help_heading = "Load")]
+    pub(super) arrival: Option<Arrival>,
+
+    /// When a write counts as durable: none, dsync (each by itself) or fsync:N (after every N of a job)
+    #[arg(long, value_name = "WHEN", default_value = "none", help_heading = "Load")]
+    pub(super) durable: Durable,
+
+    /// Check that every block read holds what was last written there
+    #[arg(long, help_heading = "Load")]
+    pub(super) verify: bool,
+}
+
+impl ShapeArgs {
+    /// The load that is asked for.
+    pub(super) fn asked(
+        &self,
+        volume: &VolumeArgs,
+        storage: &Storage,
+        depths: DepthList,
+        rates: Option<RateRange>,
+    ) -> IoAsked {
+        IoAsked {
+            read_pct: self.read_pct,
+            distribution: self.distribution,
+            jobs: self.jobs.get(),
+            rates,
+            arrival: self.arrival,
+            durable: self.durable,
+            verify: if self.verify { Verify::Blocks } else { Verify::Nothing },
+            ..volume.asked(storage, self.pattern, self.block_size, depths)
+        }
+    }
+}
+
+/// How long, and from which seed.
+#[derive(Debug, Args)]
+pub(super) struct TimeArgs {
+    /// Length of each measured window, in seconds or with a unit
+    #[arg(long, value_name = "TIME", default_value = "30", allow_hyphen_values = true, help_heading = "Load")]
+    pub(super) duration: Seconds,
+
+    /// Load before each measured window; recorded and marked
+    #[arg(long, value_name = "TIME", default_value = "5", allow_hyphen_values = true, help_heading = "Load")]
+    pub(super) warmup: Seconds,
+
+    /// Seed of every random choice; the same seed gives the same requests [default: a fresh one, which is told]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
+    pub(super) seed: Option<u64>,
+}
+
+/// How the run is kept and told.
+#[derive(Debug, Args)]
+pub(super) struct OutputArgs {
+    /// What varies between runs, such as `disk=p30`; may be given many times
+    #[arg(long = "tag", value_name = "KEY=VALUE", help_heading = "Output")]
+    pub(super) tags: Vec<Tag>,
+
+    /// Latency that the load must keep, such as `p99=5ms` (response time of all requests); exit code 1 if no step does
+    #[arg(long, alias = "limit", value_name = "[WHAT:]pQ=TIME", help_heading = "Output")]
+    pub(super) target_latency: Option<LatencyTarget>,
+
+    #[command(flatten)]
+    pub(super) runs: RunsArgs,
+
+    #[command(flatten)]
+    pub(super) format: FormatArgs,
+
+    #[command(flatten)]
+    pub(super) progress: ProgressArgs,
+
+    /// Only say what would be done
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    pub(super) dry_run: bool,
+}

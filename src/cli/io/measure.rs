@@ -1,0 +1,140 @@
+//! A run on raw storage from its plan to its report.
+
+use std::io::{self, Write};
+
+use super::arguments::{OutputArgs, Storage, TimeArgs, VolumeArgs};
+use super::volume::{Ground, Prospect};
+use crate::analysis::LatencyTarget;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::interrupt::Interrupt;
+use crate::cli::live::{RunProgress, warmup_words};
+use crate::cli::recording::{Header, Onward, Recording};
+use crate::cli::{fresh_seed, say};
+use crate::config::Arrival;
+use crate::config::io::{IoAsked, RateRange};
+use crate::measure::Clock;
+use crate::plan::io::{IoPlan, Level, Request, plan};
+use crate::units::Nanos;
+use crate::workload;
+
+/// A run that is asked for.
+pub(super) struct Job<'a> {
+    /// The workload's name in the record.
+    pub(super) workload: &'static str,
+    pub(super) volume: &'a VolumeArgs,
+    pub(super) storage: &'a Storage,
+    pub(super) asked: IoAsked,
+    pub(super) time: &'a TimeArgs,
+    pub(super) output: &'a OutputArgs,
+}
+
+/// Plans and checks everything, carries it out, keeps it and tells it.
+pub(super) fn carry_out(job: &Job<'_>) -> Result<Exit, Failure> {
+    let Job { storage, volume, asked, output, .. } = job;
+    asked.check()?;
+    let prospect = Prospect::look(storage, volume, asked)?;
+    let plan = plan(&request(job), &prospect.facts(asked)?)?;
+    plan.notes.iter().for_each(say::note);
+    if output.dry_run {
+        let mut out = say::output();
+        write_plan(&mut out, &plan, &prospect, asked)?;
+        out.flush()?;
+        return Ok(Exit::Done);
+    }
+    let interrupt = Interrupt::listen()?;
+    let (clock, loudness) = (prospect.clock(), output.progress.loudness());
+    let largest = asked.block.bytes();
+    let ground = prospect.open(asked, plan.region_bytes, largest, plan.seed, clock, &interrupt, loudness)?;
+    let mut recording = begin(job, &plan, &ground, clock, &interrupt)?;
+    let wanted = match &asked.rates {
+        Some(RateRange::Between { lowest, highest }) => {
+            super::search::carry_out(&mut recording, &plan, &ground, (*lowest, *highest), output.target_latency.as_ref())
+        }
+        Some(RateRange::Each(_)) | None => each(&mut recording, &plan, &ground),
+    };
+    if let Ground::Block(block) = &ground {
+        super::read_back::carry_out(&mut recording, block, &interrupt, loudness);
+    }
+    drop(ground);
+    recording.end(wanted).tell(output.format.reader(), output.target_latency.as_ref(), &interrupt)
+}
+
+fn request(job: &Job<'_>) -> Request {
+    let Job { asked, time, output, .. } = job;
+    Request {
+        asked: asked.clone(),
+        duration: time.duration.0,
+        warmup: time.warmup.0,
+        arrival: match asked.arrival.unwrap_or_default() {
+            Arrival::Poisson => workload::Arrival::Poisson,
+            Arrival::Fixed => workload::Arrival::Fixed,
+        },
+        seed: time.seed.unwrap_or_else(fresh_seed),
+        tags: output.tags.clone(),
+    }
+}
+
+fn begin(
+    job: &Job<'_>,
+    plan: &IoPlan,
+    ground: &Ground,
+    clock: Clock,
+    interrupt: &Interrupt,
+) -> Result<Recording, Failure> {
+    let time = Nanos(plan.step_time().0.saturating_mul(plan.levels.len() as u64));
+    let progress = RunProgress::new(plan.levels.len(), time, job.output.progress.loudness());
+    let notes = ground.target().notes();
+    notes.iter().for_each(|note| progress.note(note));
+    let header = Header {
+        workload: job.workload,
+        name: plan.name.clone(),
+        tags: plan.tags.clone(),
+        seed: plan.seed,
+        parameters: plan.parameters.clone(),
+        target: ground.describe(),
+        paths: &job.asked.paths,
+        notes: plan.notes.iter().cloned().chain(notes).collect(),
+    };
+    Recording::begin(&job.output.runs.store(), header, clock, interrupt, progress)
+}
+
+/// Every level in turn. Returns how many steps a whole run has.
+fn each(recording: &mut Recording, plan: &IoPlan, ground: &Ground) -> usize {
+    for (index, level) in (0..).zip(&plan.levels) {
+        if recording.step(ground.target(), &plan.step(index, *level)) == Onward::Stop {
+            break;
+        }
+    }
+    plan.levels.len()
+}
+
+fn write_plan(out: &mut impl Write, plan: &IoPlan, prospect: &Prospect, asked: &IoAsked) -> io::Result<()> {
+    writeln!(out, "name       {}", plan.name)?;
+    for path in &asked.paths {
+        writeln!(out, "path       {}", path.display())?;
+    }
+    for (path, bytes) in prospect.fills() {
+        writeln!(out, "lay out    {} with {bytes}", path.display())?;
+    }
+    writeln!(out, "touch      {}", crate::units::Bytes(plan.region_bytes))?;
+    writeln!(out, "seed       {}", plan.seed)?;
+    for (key, value) in plan.tags.iter().chain(&plan.parameters) {
+        writeln!(out, "{key}={value}")?;
+    }
+    writeln!(out)?;
+    for (index, level) in (0..).zip(&plan.levels) {
+        let step = plan.step(index, *level);
+        let what = match level {
+            Level::Depth(depth) => format!("{depth} outstanding"),
+            Level::Rate { per_s, most } => format!("{per_s} requests/s, at most {most} outstanding"),
+        };
+        let (warmup, duration) = (warmup_words(step.warmup), step.duration);
+        writeln!(out, "step {:<3} {}: {what}, {warmup}, {duration} measured", index + 1, step.label)?;
+    }
+    Ok(())
+}
+
+/// What a search needs to judge steps by.
+pub(super) fn target_or_usual(target: Option<&LatencyTarget>) -> LatencyTarget {
+    target.cloned().unwrap_or_default()
+}

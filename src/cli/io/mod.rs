@@ -1,0 +1,37 @@
+//! `plimsoll io`.
+
+mod arguments;
+mod measure;
+mod run;
+mod sweep;
+mod volume;
+
+use clap::Subcommand;
+
+use super::exit::{Exit, Failure};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll io run --path /u01/test.dat --size 16G --pattern randread --block-size 8k --depth 32
+  plimsoll io run --path /dev/sdb --pattern randread --rate 5000
+  plimsoll io sweep --path /u01/test.dat --pattern randread --depth 1,2,4,…,256
+  plimsoll io sweep --path /u01/test.dat --pattern randread --rate 1000..60000 --target-latency p99=5ms";
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// Measure one load on files or block devices
+    #[command(after_long_help = run::EXAMPLES)]
+    Run(run::Arguments),
+    /// Measure one load after the other and find the largest that the storage carries
+    #[command(after_long_help = sweep::EXAMPLES)]
+    Sweep(sweep::Arguments),
+}
+
+impl Command {
+    pub(super) fn carry_out(self) -> Result<Exit, Failure> {
+        match self {
+            Self::Run(arguments) => run::carry_out(&arguments),
+            Self::Sweep(arguments) => sweep::carry_out(&arguments),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! `plimsoll io run`.
+
+use clap::Args;
+
+use super::arguments::{OutputArgs, ShapeArgs, TimeArgs, VolumeArgs};
+use super::measure::{self, Job};
+use crate::cli::arguments::Rate;
+use crate::cli::exit::{Exit, Failure};
+use crate::config::io::{DepthList, RateRange};
+use crate::plan::io::open_loop_depth;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll io run --path /u01/test.dat --size 16G --pattern randread --depth 32
+  plimsoll io run --path /u01/test.dat --pattern randrw --read-pct 70 --depth 64 --jobs 4 --duration 60
+  plimsoll io run --path /u01/test.dat --pattern write --block-size 1M --depth 4 --durable dsync
+  plimsoll io run --path /u01/test.dat --pattern randread --rate 5000 --target-latency p99=5ms
+  plimsoll io run --path /dev/sdb --path /dev/sdc --stripe 1M --pattern randread --depth 64
+  plimsoll io run --path /dev/sdb --pattern randwrite --depth 16 --destroy sdb --verify
+  plimsoll io run --path sim:service=200us,servers=8 --pattern randread --depth 16 --duration 5";
+
+/// Requests outstanding in a closed loop unless the user says otherwise.
+const USUAL_DEPTH: u32 = 32;
+
+/// Arguments of `plimsoll io run`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Arguments {
+    #[command(flatten)]
+    volume: VolumeArgs,
+
+    #[command(flatten)]
+    shape: ShapeArgs,
+
+    /// Requests outstanding, of all jobs together; with --rate, the most that may be [default: 32; with --rate, 1024 or what
+    /// fits into 1 GiB]
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    depth: Option<u32>,
+
+    /// Send requests at this rate, whether or not earlier ones have come back (open loop)
+    #[arg(long, value_name = "N[/s]", allow_hyphen_values = true, help_heading = "Load")]
+    rate: Option<Rate>,
+
+    #[command(flatten)]
+    time: TimeArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+    let Arguments { volume, shape, depth, rate, time, output } = arguments;
+    let storage = volume.storage()?;
+    let usual = if rate.is_some() { open_loop_depth(shape.block_size.bytes()) } else { USUAL_DEPTH.max(shape.jobs.get()) };
+    let depths = DepthList(vec![depth.unwrap_or(usual)]);
+    let rates = rate.map(|Rate(per_s)| RateRange::Each(vec![per_s]));
+    let asked = shape.asked(volume, &storage, depths, rates);
+    measure::carry_out(&Job { workload: "io", volume, storage: &storage, asked, time, output })
+}

@@ -1,0 +1,50 @@
+//! `plimsoll io sweep`.
+
+use clap::Args;
+
+use super::arguments::{OutputArgs, ShapeArgs, TimeArgs, VolumeArgs};
+use super::measure::{self, Job};
+use crate::cli::exit::{Exit, Failure};
+use crate::config::io::{DepthList, RateRange};
+use crate::plan::io::open_loop_depth;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll io sweep --path /u01/test.dat --pattern randread --depth 1,2,4,…,256
+  plimsoll io sweep --path /u01/test.dat --pattern read --block-size 1M --depth 1..16 --duration 20
+  plimsoll io sweep --path /u01/test.dat --pattern randread --rate 1000..60000 --target-latency p99=5ms
+  plimsoll io sweep --path sim:service=200us,servers=8 --pattern randread --depth 1..64 --duration 3 --warmup 1";
+
+/// Arguments of `plimsoll io sweep`.
+#[derive(Debug, Args)]
+#[command(group = clap::ArgGroup::new("axis").args(["depth", "rate"]).required(true).multiple(true))]
+pub(in crate::cli) struct Arguments {
+    #[command(flatten)]
+    volume: VolumeArgs,
+
+    #[command(flatten)]
+    shape: ShapeArgs,
+
+    /// Requests outstanding of all jobs together, one step each: 1,2,4 or 1,2,4,…,256 or 1..256; with --rate, the most
+    /// that may be
+    #[arg(long, value_name = "N,N,...", help_heading = "Load")]
+    depth: Option<DepthList>,
+
+    /// Rates of an open loop: 1000,2000,5000 is one step each, 1000..60000 finds the load line between the two
+    #[arg(long, value_name = "N,N,...", help_heading = "Load")]
+    rate: Option<RateRange>,
+
+    #[command(flatten)]
+    time: TimeArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+    let Arguments { volume, shape, depth, rate, time, output } = arguments;
+    let storage = volume.storage()?;
+    let depths = depth.clone().unwrap_or_else(|| DepthList(vec![open_loop_depth(shape.block_size.bytes())]));
+    let asked = shape.asked(volume, &storage, depths, rate.clone());
+    measure::carry_out(&Job { workload: "io", volume, storage: &storage, asked, time, output })
+}

@@ -1,0 +1,213 @@
+//! Storage as it is opened for a run.
+
+use std::path::PathBuf;
+
+use super::arguments::{Storage, VolumeArgs};
+use crate::cli::exit::Failure;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::live::{ByteProgress, Loudness};
+use crate::cli::say;
+use crate::config::io::{Durable, IoAsked, PageCache, Redundancy, Verify};
+use crate::measure::{Clock, environment};
+use crate::plan::io::Facts;
+use crate::record::Environment;
+use crate::target::block::{
+    Block, BlockOptions, Checking, Member, Persistence, Preparation, Volume, VolumeLayout, Wanted, base_at,
+};
+use crate::target::io::{Caching, Durability, IoEngine};
+use crate::target::simulated::{Simulated, SimulatedOptions};
+use crate::target::{Target, TargetError, TargetFor};
+use crate::units::Bytes;
+use crate::workload::io::IoOperation;
+
+/// Unit of a mirror unless the user says otherwise, as disk groups have it.
+const USUAL_UNIT: Bytes = Bytes::mib(1);
+/// Simulated storage is as large as it is asked to be, or this.
+const SIMULATED_SIZE: Bytes = Bytes::gib(64);
+
+/// Storage that has been looked at and not yet touched.
+pub(super) enum Prospect {
+    Paths { preparation: Box<Preparation>, io_engine: IoEngine },
+    Simulated { options: SimulatedOptions, size: Bytes },
+}
+
+/// Open storage.
+pub(super) enum Ground {
+    Block(Box<Block>),
+    Simulated(Simulated),
+}
+
+impl Prospect {
+    /// Looks at what the user named. Nothing is written.
+    pub(super) fn look(storage: &Storage, volume: &VolumeArgs, asked: &IoAsked) -> Result<Self, Failure> {
+        match storage {
+            Storage::Simulated(pairs) => {
+                let options = SimulatedOptions::from_pairs(pairs)?;
+                Ok(Self::Simulated { options, size: asked.size.unwrap_or(SIMULATED_SIZE) })
+            }
+            Storage::Paths(paths) => {
+                let io_engine = engine(volume.engine());
+                let wanted = wanted(paths.clone(), volume, asked, io_engine);
+                let preparation = Preparation::look(wanted)?;
+                preparation.notes.iter().for_each(say::note);
+                Ok(Self::Paths { preparation: Box::new(preparation), io_engine })
+            }
+        }
+    }
+
+    /// What a plan needs to know.
+    pub(super) fn facts(&self, asked: &IoAsked) -> Result<Facts, TargetError> {
+        let (capacity_bytes, unit_bytes) = match self {
+            // The unit is only known of what is open; what it is for files and devices that are not is told then.
+            Self::Paths { preparation, .. } => (preparation.volume()?.capacity_bytes(), 512),
+            Self::Simulated { size, .. } => (size.0.max(u64::from(asked.block.bytes())), 512),
+        };
+        Ok(Facts { capacity_bytes, unit_bytes, available_memory: available_memory() })
+    }
+
+    /// Files that will be laid out before the load, and their sizes.
+    pub(super) fn fills(&self) -> Vec<(PathBuf, Bytes)> {
+        match self {
+            Self::Paths { preparation, .. } => {
+                preparation.fills().map(|(path, bytes)| (path.to_owned(), bytes)).collect()
+            }
+            Self::Simulated { .. } => Vec::new(),
+        }
+    }
+
+    /// The clock on which load will run.
+    pub(super) fn clock(&self) -> Clock {
+        Clock::start()
+    }
+
+    /// Lays out what is missing, and opens everything. `largest_bytes` is the longest request.
+    pub(super) fn open(
+        self,
+        asked: &IoAsked,
+        region_bytes: u64,
+        largest_bytes: u32,
+        seed: u64,
+        clock: Clock,
+        interrupt: &Interrupt,
+        loudness: Loudness,
+    ) -> Result<Ground, Failure> {
+        match self {
+            Self::Simulated { options, .. } => Ok(Ground::Simulated(Simulated::open(options, clock))),
+            Self::Paths { preparation, io_engine } => {
+                let (volume, members) = prepare(*preparation, interrupt, loudness)?;
+                check_unit(asked, &members)?;
+                let options = BlockOptions {
+                    io_engine,
+                    block_bytes: asked.block.bytes(),
+                    largest_bytes,
+                    region_bytes,
+                    writes: asked.writes(),
+                    persistence: persistence(asked.durable),
+                    checking: match asked.verify {
+                        Verify::Nothing => Checking::Off,
+                        Verify::Blocks => Checking::On { block_bytes: asked.block.bytes() },
+                    },
+                    seed,
+                    generation_base: base_at(u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0)),
+                };
+                Ok(Ground::Block(Box::new(Block::new(volume, members, options))))
+            }
+        }
+    }
+}
+
+impl Ground {
+    pub(super) fn target(&self) -> &dyn TargetFor<IoOperation> {
+        match self {
+            Self::Block(block) => block.as_ref(),
+            Self::Simulated(simulated) => simulated,
+        }
+    }
+
+    /// What it is, for the record.
+    pub(super) fn describe(&self) -> crate::record::Target {
+        match self {
+            Self::Block(block) => block.describe(),
+            Self::Simulated(simulated) => simulated.describe(),
+        }
+    }
+}
+
+fn engine(asked: Option<IoEngine>) -> IoEngine {
+    asked.unwrap_or_else(|| {
+        let (engine, refused) = IoEngine::best_available();
+        if let Some(why) = refused {
+            say::note(format_args!("io_uring is refused ({why}); requests are sent by psync"));
+        }
+        engine
+    })
+}
+
+fn wanted(paths: Vec<PathBuf>, volume: &VolumeArgs, asked: &IoAsked, io_engine: IoEngine) -> Wanted {
+    let unit_bytes = asked.stripe.unwrap_or(USUAL_UNIT).0;
+    let layout = match (paths.len(), asked.redundancy, asked.stripe) {
+        (_, Redundancy::Mirror, _) => VolumeLayout::Mirror { unit_bytes },
+        (_, Redundancy::None, Some(_)) => VolumeLayout::Stripe { unit_bytes },
+        (1, Redundancy::None, None) => VolumeLayout::Single,
+        (_, Redundancy::None, None) => VolumeLayout::Concat,
+    };
+    Wanted {
+        paths,
+        layout,
+        size: asked.size,
+        reads: asked.read_pct_in_force() > 0,
+        permission: (asked.writes() || volume.prefill()).then(|| volume.permission()),
+        checked: asked.verify == Verify::Blocks,
+        prefill: volume.prefill(),
+        caching: match asked.page_cache {
+            PageCache::Bypassed => Caching::Direct,
+            PageCache::Used => Caching::PageCache,
+        },
+        durability: match asked.durable {
+            Durable::Dsync => Durability::EachWrite,
+            Durable::None | Durable::Fsync { .. } => Durability::OnSync,
+        },
+        io_engine,
+    }
+}
+
+fn persistence(durable: Durable) -> Persistence {
+    match durable {
+        Durable::None => Persistence::Unasked,
+        Durable::Dsync => Persistence::EachWrite,
+        Durable::Fsync { every } => Persistence::SyncEvery(every.get()),
+    }
+}
+
+fn prepare(
+    preparation: Preparation,
+    interrupt: &Interrupt,
+    loudness: Loudness,
+) -> Result<(Volume, Vec<Member>), Failure> {
+    let progress = ByteProgress::new("laying out", loudness);
+    let tell = |now: crate::target::Progress| progress.update(now.done_bytes, now.total_bytes);
+    let prepared = preparation.carry_out(&tell, interrupt.flag());
+    progress.end();
+    prepared.map_err(|error| match (error, interrupt.exit()) {
+        (TargetError::Interrupted, Some(exit)) => {
+            Failure::new("interrupted while laying out; files that were not complete have been removed").with_exit(exit)
+        }
+        (error, _) => Failure::from(error),
+    })
+}
+
+/// Refuses requests that the kernel could only send by reading or writing more.
+fn check_unit(asked: &IoAsked, members: &[Member]) -> Result<(), Failure> {
+    let unit = members.iter().map(Member::request_unit_bytes).max().unwrap_or(512);
+    if asked.page_cache == PageCache::Bypassed && !asked.block.bytes().is_multiple_of(unit) {
+        let (block, unit) = (asked.block.into(), Bytes(u64::from(unit)));
+        return Err(crate::plan::PlanError::BlockBelowUnit { block, unit }.into());
+    }
+    Ok(())
+}
+
+/// Memory that can be taken without driving somebody out of it.
+fn available_memory() -> Option<Bytes> {
+    let Environment { memory_available_bytes, memory_limit_bytes, .. } = environment::capture(None);
+    memory_available_bytes.into_iter().chain(memory_limit_bytes).min().map(Bytes)
+}

@@ -1,0 +1,281 @@
+//! From paths to an open volume: what must be laid out first, what must not be touched, and what cannot be measured.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use super::BlockError;
+use super::layout::{self, Existing, FileState};
+use super::member::Member;
+use super::safety::{self, Checked, PathKind, Permission, Purpose};
+use super::volume::{Volume, VolumeLayout};
+use crate::target::error::{FileContext, TargetError};
+use crate::target::io::{Access, Caching, Durability, IoEngine, Opening, Sharing};
+use crate::target::Progress;
+use crate::units::Bytes;
+
+/// What the members of a volume start and end on.
+const GRAIN_BYTES: u64 = 4096;
+
+/// What is wanted of the paths.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    /// Files and block devices.
+    pub paths: Vec<PathBuf>,
+    /// How the volume lies on them.
+    pub layout: VolumeLayout,
+    /// How large it should be at least; as large as it is where nobody says.
+    pub size: Option<Bytes>,
+    /// Whether anything is read.
+    pub reads: bool,
+    /// What the user has said about data that may be lost; absent if nothing is written.
+    pub permission: Option<Permission>,
+    /// Whether what is read is checked, so that every block must carry our stamps.
+    pub checked: bool,
+    /// Whether everything is written once before the load.
+    pub prefill: bool,
+    /// Past the page cache, or through it.
+    pub caching: Caching,
+    /// When a write counts as done.
+    pub durability: Durability,
+    /// How requests reach the kernel.
+    pub io_engine: IoEngine,
+}
+
+/// What has to be done before load.
+#[derive(Debug)]
+pub struct Preparation {
+    wanted: Wanted,
+    /// Bytes to write to each path; none where nothing is to be written.
+    fills: Vec<Option<Fill>>,
+    /// Length of each member once that is done.
+    lengths: Vec<u64>,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Fill {
+    /// Makes the file.
+    Make(u64),
+    /// Writes over what is there.
+    Over(u64),
+}
+
+impl Fill {
+    const fn bytes(self) -> u64 {
+        match self {
+            Self::Make(bytes) | Self::Over(bytes) => bytes,
+        }
+    }
+}
+
+impl Preparation {
+    /// Looks at all paths. Nothing is written.
+    ///
+    /// # Errors
+    /// The first reason against it.
+    pub fn look(wanted: Wanted) -> Result<Self, TargetError> {
+        let there: Vec<PathBuf> = wanted.paths.iter().filter(|path| path.symlink_metadata().is_ok()).cloned().collect();
+        let mut checked = check(&there, wanted.permission.as_ref())?.into_iter();
+        let each = wanted.size.map(|size| share(size, wanted.layout, wanted.paths.len()));
+        let mut this = Self { fills: Vec::new(), lengths: Vec::new(), notes: Vec::new(), wanted };
+        for number in 0..this.wanted.paths.len() {
+            let path = this.wanted.paths[number].clone();
+            let found = there.contains(&path).then(|| checked.next()).flatten();
+            let (fill, length) = match &found {
+                None => {
+                    let bytes = each.ok_or_else(|| BlockError::Missing { path: path.clone() })?;
+                    (Some(Fill::Make(bytes)), bytes)
+                }
+                Some(found) => this.existing(found, each)?,
+            };
+            this.fills.push(fill);
+            this.lengths.push(length);
+        }
+        // Errors of the layout are told before anything is written.
+        this.volume()?;
+        Ok(this)
+    }
+
+    fn existing(&mut self, found: &Checked, each: Option<u64>) -> Result<(Option<Fill>, u64), TargetError> {
+        let Wanted { permission, checked, prefill, .. } = &self.wanted;
+        let (path, writes) = (found.path(), permission.is_some());
+        let length = length(path)?;
+        let used = each.map_or(length, |each| each.min(length)) / GRAIN_BYTES * GRAIN_BYTES;
+        if found.kind() == PathKind::BlockDevice {
+            let unstamped = *checked && found.id().is_none();
+            if (unstamped || *prefill) && writes {
+                return Ok((Some(Fill::Over(used)), length));
+            }
+            if unstamped {
+                return Err(BlockError::NotLaidOut { path: path.to_owned() }.into());
+            }
+            if self.wanted.reads && found.id().is_none() {
+                self.notes.push(format!(
+                    "whether `{}` was ever written cannot be seen: a new or thin volume answers reads of blocks that were \
+                     never written without touching a medium; `--prefill` writes everything first",
+                    path.display()
+                ));
+            }
+            return Ok((None, length));
+        }
+        // Ours, or one that the user has named.
+        let may_replace = found.id().is_some() || writes;
+        if let Some(each) = each.filter(|each| *each > length && may_replace) {
+            return Ok((Some(Fill::Make(each)), each));
+        }
+        if *prefill && writes {
+            return Ok((Some(Fill::Over(used)), length));
+        }
+        match layout::inspect(path, used)? {
+            FileState::Sparse { written_share } | FileState::NeverWritten { written_share } if self.wanted.reads => {
+                Err(BlockError::NothingPhysical { path: path.to_owned(), written_share }.into())
+            }
+            FileState::Laid { .. } => Ok((None, length)),
+            _ if *checked => Err(BlockError::NotLaidOut { path: path.to_owned() }.into()),
+            _ => Ok((None, length)),
+        }
+    }
+
+    /// Each path that will be written to before the load, and how much of it.
+    pub fn fills(&self) -> impl Iterator<Item = (&Path, Bytes)> + '_ {
+        let paths = self.wanted.paths.iter().zip(&self.fills);
+        paths.filter_map(|(path, fill)| Some((path.as_path(), Bytes(fill.as_ref()?.bytes()))))
+    }
+
+    /// The volume as it will be.
+    ///
+    /// # Errors
+    /// When the paths do not fit the layout.
+    pub fn volume(&self) -> Result<Volume, TargetError> {
+        Ok(Volume::new(self.wanted.layout, &self.lengths)?)
+    }
+
+    /// Writes what has to be written, and opens the volume's members.
+    ///
+    /// # Errors
+    /// [`TargetError::Interrupted`], or the first thing that failed.
+    pub fn carry_out(self, progress: &dyn Fn(Progress), stop: &AtomicBool) -> Result<(Volume, Vec<Member>), TargetError> {
+        let Self { wanted, fills, .. } = &self;
+        let total_bytes: u64 = self.fills().map(|(_, bytes)| bytes.0).sum();
+        let mut before = 0;
+        for (path, fill) in wanted.paths.iter().zip(fills) {
+            let Some(fill) = fill else { continue };
+            let tell = |now: Progress| {
+                progress(Progress { done_bytes: before + now.done_bytes, total_bytes });
+            };
+            match fill {
+                Fill::Make(bytes) => {
+                    layout::lay_out(path, *bytes, Existing::Replace, wanted.io_engine, &tell, stop)?;
+                }
+                Fill::Over(bytes) => {
+                    let checked = check(std::slice::from_ref(path), wanted.permission.as_ref())?.remove(0);
+                    let member = Member::open(checked, Opening::WRITE)?;
+                    layout::lay_over(member.file(), *bytes, wanted.io_engine, &tell, stop)?;
+                }
+            }
+            before += fill.bytes();
+        }
+        let opening = Opening {
+            access: if wanted.permission.is_some() { Access::ReadWrite } else { Access::Read },
+            caching: wanted.caching,
+            durability: wanted.durability,
+            sharing: Sharing::Shared,
+        };
+        let checked = check(&wanted.paths, wanted.permission.as_ref())?;
+        let members = checked.into_iter().map(|one| Member::open(one, opening)).collect::<Result<Vec<_>, _>>()?;
+        let lengths: Vec<u64> = members.iter().map(Member::length_bytes).collect();
+        Ok((Volume::new(wanted.layout, &lengths)?, members))
+    }
+}
+
+fn check(paths: &[PathBuf], permission: Option<&Permission>) -> Result<Vec<Checked>, TargetError> {
+    safety::check(paths, permission.map_or(Purpose::Read, Purpose::Write))
+}
+
+/// What each of so many members must hold for a volume of `size`.
+fn share(size: Bytes, layout: VolumeLayout, members: usize) -> u64 {
+    let (unit, copies) = match layout {
+        VolumeLayout::Single | VolumeLayout::Concat => (GRAIN_BYTES, 1),
+        VolumeLayout::Stripe { unit_bytes } => (unit_bytes, 1),
+        VolumeLayout::Mirror { unit_bytes } => (2 * unit_bytes, 2),
+    };
+    size.0.saturating_mul(copies).div_ceil(members.max(1) as u64).next_multiple_of(unit.max(GRAIN_BYTES))
+}
+
+fn length(path: &Path) -> Result<u64, TargetError> {
+    let opening = Opening { caching: Caching::PageCache, ..Opening::READ };
+    let file = crate::target::io::StorageFile::open_as(path, opening).of_file("open", path)?;
+    file.length().of_file("find the size of", path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(paths: &[&Path]) -> Wanted {
+        Wanted {
+            paths: paths.iter().map(|path| path.to_path_buf()).collect(),
+            layout: if paths.len() == 1 { VolumeLayout::Single } else { VolumeLayout::Stripe { unit_bytes: 1 << 20 } },
+            size: Some(Bytes::mib(4)),
+            reads: true,
+            permission: None,
+            checked: false,
+            prefill: false,
+            caching: Caching::Direct,
+            durability: Durability::OnSync,
+            io_engine: IoEngine::best_available().0,
+        }
+    }
+
+    fn prepare(wanted: Wanted) -> Result<(Volume, Vec<Member>), TargetError> {
+        Preparation::look(wanted)?.carry_out(&|_| {}, &AtomicBool::new(false))
+    }
+
+    #[test]
+    fn missing_files_are_laid_out_and_found_again() {
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let (first, second) = (folder.path().join("a"), folder.path().join("b"));
+        let wanted = wanted(&[&first, &second]);
+        let look = Preparation::look(wanted.clone()).unwrap();
+        assert_eq!(look.fills().map(|(_, bytes)| bytes).collect::<Vec<_>>(), [Bytes::mib(2), Bytes::mib(2)]);
+        let (volume, members) = prepare(wanted.clone()).unwrap();
+        assert_eq!((volume.capacity_bytes(), members.len()), (4 << 20, 2));
+        drop(members);
+        assert_eq!(Preparation::look(wanted).unwrap().fills().count(), 0, "what is there is not written again");
+    }
+
+    #[test]
+    fn a_file_without_data_is_refused_for_reads() {
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = folder.path().join("hole");
+        std::fs::File::create(&path).unwrap().set_len(8 << 20).unwrap();
+        let said = Preparation::look(wanted(&[&path])).unwrap_err().to_string();
+        assert!(said.contains("hole") && said.contains("0 %"), "{said}");
+    }
+
+    #[test]
+    fn somebody_elses_file_is_read_but_never_replaced() {
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = folder.path().join("theirs");
+        std::fs::write(&path, vec![7; 1 << 20]).unwrap();
+        std::fs::File::open(&path).unwrap().sync_all().unwrap();
+        let (volume, members) = prepare(wanted(&[&path])).unwrap();
+        assert_eq!(volume.capacity_bytes(), 1 << 20, "too small for what is wanted, and left as it is");
+        drop(members);
+        let write = Wanted { permission: Some(Permission::default()), ..wanted(&[&path]) };
+        assert!(matches!(Preparation::look(write), Err(TargetError::Block(BlockError::NotAllowed { .. }))));
+        let checked = Wanted { checked: true, ..wanted(&[&path]) };
+        assert!(matches!(Preparation::look(checked), Err(TargetError::Block(BlockError::NotLaidOut { .. }))));
+        assert!(std::fs::read(&path).unwrap().iter().all(|byte| *byte == 7));
+    }
+
+    #[test]
+    fn a_file_that_is_missing_needs_a_size() {
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = folder.path().join("none");
+        let error = Preparation::look(Wanted { size: None, ..wanted(&[&path]) }).unwrap_err();
+        assert!(error.hint().unwrap().contains("--size"), "{error}");
+        assert!(!path.exists());
+    }
+}
