@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
-use super::{Pace, StepPlan};
+use super::{Pace, StepPlan, Stop};
 use crate::measure::{Clock, LaneRecorder, Outbox, Timeline};
 use crate::target::{Finished, Lane, OperationResult, TargetError};
 use crate::workload::{Arrivals, Drawn, Operation, Shape, Stream};
@@ -26,6 +26,8 @@ const COUNTED_ARRIVALS: u32 = 10_000_000;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Part {
     pub(super) lane: u32,
+    /// Lanes of the step.
+    pub(super) lanes: u32,
     pub(super) first_session: u32,
     pub(super) sessions: u32,
 }
@@ -54,6 +56,7 @@ struct SessionState<O> {
 /// Drives one lane. Made when the start is known.
 pub(super) struct Driver<'a, S: Shape> {
     plan: &'a StepPlan<S>,
+    lanes: u32,
     clock: Clock,
     timeline: &'a Timeline,
     recorder: LaneRecorder,
@@ -93,11 +96,12 @@ impl<'a, S: Shape> Driver<'a, S> {
         let arrivals = match plan.pace {
             Pace::Closed => None,
             Pace::Open { rate_per_s, arrival } => {
-                Some(Arrivals::new(rate_per_s, arrival, part.lane, plan.lanes, plan.seed))
+                Some(Arrivals::new(rate_per_s, arrival, part.lane, part.lanes, plan.seed))
             }
         };
         let mut driver = Self {
             plan,
+            lanes: part.lanes,
             clock,
             timeline,
             recorder: LaneRecorder::new(Arc::clone(timeline), Arc::clone(outbox)),
@@ -115,8 +119,8 @@ impl<'a, S: Shape> Driver<'a, S> {
     }
 
     /// Drives the lane until the window has closed, then gives up what is under way.
-    pub(super) fn run(mut self, lane: &mut dyn Lane<S::Operation>) -> Result<LaneReport, TargetError> {
-        let result = self.drive(lane);
+    pub(super) fn run(mut self, lane: &mut dyn Lane<S::Operation>, stop: &Stop) -> Result<LaneReport, TargetError> {
+        let result = self.drive(lane, stop);
         if result.is_err() {
             self.timeline.close(self.clock.now_ns());
         }
@@ -127,10 +131,14 @@ impl<'a, S: Shape> Driver<'a, S> {
         result.and(abandoned).map(|()| self.report)
     }
 
-    fn drive(&mut self, lane: &mut dyn Lane<S::Operation>) -> Result<(), TargetError> {
+    fn drive(&mut self, lane: &mut dyn Lane<S::Operation>, stop: &Stop) -> Result<(), TargetError> {
         let mut finished = Vec::new();
         loop {
             let now = self.clock.now_ns();
+            // No other thread can tell when in simulated time it is.
+            if self.clock.is_simulated() && stop.is_asked() {
+                self.timeline.close(now);
+            }
             self.recorder.advance(now);
             if self.recorder.is_closed() {
                 return Ok(());
@@ -280,7 +288,7 @@ impl<'a, S: Shape> Driver<'a, S> {
         if let Pace::Open { rate_per_s, .. } = self.plan.pace {
             let from_ns = self.next_due_ns.max(self.timeline.window_start_ns());
             let rest_s = self.timeline.closed_at_ns().saturating_sub(from_ns) as f64 / 1e9;
-            let rest = (rest_s * rate_per_s / f64::from(self.plan.lanes.max(1))).round() as u64;
+            let rest = (rest_s * rate_per_s / f64::from(self.lanes)).round() as u64;
             self.report.due_operations += rest;
             self.report.backlog_operations += rest;
         }

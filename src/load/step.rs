@@ -20,8 +20,6 @@ const INTERVAL_NS: u64 = 1_000_000_000;
 const START_DELAY_NS: u64 = 5_000_000;
 /// How often the coordinator looks whether it should stop.
 const LOOK_AROUND: Duration = Duration::from_millis(20);
-/// The same where time is simulated, and passes faster.
-const LOOK_AROUND_SIMULATED: Duration = Duration::from_micros(200);
 
 /// What came of a step. What was measured is there however it ended.
 #[derive(Debug)]
@@ -84,7 +82,9 @@ pub(super) fn run_load<S: Shape>(
     ceiling: Option<f64>,
     on_interval: &mut dyn FnMut(&Interval),
 ) -> StepOutcome {
-    let lanes = plan.lanes.clamp(1, plan.load.sessions.max(1));
+    // Simulated time passes when its one thread sleeps.
+    let most_lanes = if clock.is_simulated() { 1 } else { plan.load.sessions.max(1) };
+    let lanes = plan.lanes.clamp(1, most_lanes);
     let desks: Vec<LaneDesk> = (0..lanes).map(|_| LaneDesk::default()).collect();
     let (ready, all_ready) = mpsc::channel();
     let timeline = OnceLock::new();
@@ -99,7 +99,7 @@ pub(super) fn run_load<S: Shape>(
             let lane = std::thread::Builder::new().name(format!("lane {}", part.lane));
             let spawned = lane.spawn_scoped(scope, move || {
                 let _leaving = Leaving { desk, timeline, clock };
-                run_lane(target, plan, part, clock, ready, timeline, desk)
+                run_lane(target, plan, part, clock, stop, ready, timeline, desk)
             });
             match spawned {
                 Ok(handle) => handles.push(handle),
@@ -135,21 +135,23 @@ fn parts(sessions: u32, lanes: u32) -> impl Iterator<Item = Part> {
     (0..lanes).map(move |lane| {
         let first_session = (u64::from(sessions) * u64::from(lane) / u64::from(lanes)) as u32;
         let end = (u64::from(sessions) * u64::from(lane + 1) / u64::from(lanes)) as u32;
-        Part { lane, first_session, sessions: end - first_session }
+        Part { lane, lanes, first_session, sessions: end - first_session }
     })
 }
 
+#[expect(clippy::too_many_arguments, reason = "what a lane's thread is given, once for each step")]
 fn run_lane<S: Shape>(
     target: &dyn TargetFor<S::Operation>,
     plan: &StepPlan<S>,
     part: Part,
     clock: Clock,
+    stop: &Stop,
     ready: mpsc::Sender<()>,
     timeline: &OnceLock<Arc<Timeline>>,
     desk: &LaneDesk,
 ) -> Result<LaneReport, TargetError> {
     precise_timers();
-    let Part { lane, first_session, sessions } = part;
+    let Part { lane, first_session, sessions, .. } = part;
     let opened = target.open_lane(Seat { lane, first_session, sessions, clock });
     // A lane that could not be opened says so too: the others wait for it. The coordinator never goes before it has heard.
     let _ = ready.send(());
@@ -168,7 +170,7 @@ fn run_lane<S: Shape>(
     }
     let driver = Driver::new(plan, part, clock, timeline, &desk.outbox);
     clock.sleep_until(timeline.start_ns());
-    driver.run(lane.as_mut())
+    driver.run(lane.as_mut(), stop)
 }
 
 struct Coordinator<'a, S: Shape> {
@@ -280,8 +282,11 @@ impl<S: Shape> Coordinator<'_, S> {
     }
 
     /// Sleeps until interval `id` has ended, and closes the window if that is wished meanwhile.
+    ///
+    /// Simulated time is not waited for: it passes faster than it could be looked at, so the lane itself sees the wish,
+    /// and the interval has ended when the lane hands it over.
     fn wait_until_end(&self, id: IntervalId) {
-        loop {
+        while !self.clock.is_simulated() {
             let now = self.clock.now_ns();
             if self.stop.is_asked() {
                 self.timeline.close(now);
@@ -290,17 +295,16 @@ impl<S: Shape> Coordinator<'_, S> {
             if left == 0 {
                 return;
             }
-            let look_around = if self.clock.is_simulated() { LOOK_AROUND_SIMULATED } else { LOOK_AROUND };
-            std::thread::sleep(look_around.min(Duration::from_nanos(left)));
+            std::thread::sleep(LOOK_AROUND.min(Duration::from_nanos(left)));
         }
     }
 
     /// Takes every lane's part of interval `id`, and the target's own, and adds them to the totals if they are in the
     /// window.
     fn gather(&self, id: IntervalId, totals: &mut Totals) -> Vec<Recorded> {
-        let in_window = !self.timeline.is_warmup(id);
         let mut parts = vec![self.target.take_background()];
-        for (lane, desk) in self.desks.iter().enumerate() {
+        let mut lane_cpu_ns = vec![0; self.desks.len()];
+        for (desk, cpu_ns) in self.desks.iter().zip(&mut lane_cpu_ns) {
             let recorded = loop {
                 // Looked at first: what was handed over before the lane went is still there to be taken.
                 let gone = desk.gone.load(Ordering::Acquire);
@@ -309,21 +313,25 @@ impl<S: Shape> Coordinator<'_, S> {
                     // A lane that handed over less than the others was stopped by an error.
                     Some(_) => {}
                     None if gone => break None,
-                    None if self.stop.is_asked() => {
+                    None if self.stop.is_asked() && !self.clock.is_simulated() => {
                         self.timeline.close(self.clock.now_ns());
                     }
                     None => {}
                 }
             };
             if let Some(recorded) = recorded {
-                if in_window {
-                    totals.lane_cpu_ns[lane] += recorded.cpu_ns;
-                }
+                *cpu_ns = recorded.cpu_ns;
                 parts.push(*recorded);
             }
         }
+        // Looked at last: a window that was closed at an interval's edge has nothing of the interval after it.
+        let in_window = !self.timeline.is_warmup(id) && self.timeline.end_ns(id) > self.timeline.begin_ns(id);
         if in_window {
             parts.iter().for_each(|part| totals.add(part));
+            // Processor time says nothing beside time that is only simulated.
+            if !self.clock.is_simulated() {
+                totals.lane_cpu_ns.iter_mut().zip(lane_cpu_ns).for_each(|(sum, cpu_ns)| *sum += cpu_ns);
+            }
         }
         parts
     }

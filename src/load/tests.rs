@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::*;
 use crate::measure::{Clock, Counter, LaneRecorder, Recorded};
 use crate::record::{Ending, Interval, Outcome, Step};
-use crate::target::simulated::{Simulated, SimulatedOptions};
+use crate::target::simulated::{Simulated, SimulatedOptions, Stall};
 use crate::target::{Finished, Lane, Seat, Target, TargetError, TargetFor};
 use crate::workload::{RedoStress, SlobOperation, SlobShape, Think};
 
@@ -118,8 +118,8 @@ fn a_stall_shows_in_every_operation_that_fell_due_in_it() {
     plan.warmup = Nanos(0);
     plan.duration = Nanos::seconds(2);
     plan.pace = Pace::Open { rate_per_s: 1_000.0, arrival: Arrival::Fixed };
-    let stall = Some((Nanos::millis(1_000), Nanos::millis(500)));
-    let (step, _) = run(&plan, SimulatedOptions { stall, ..service(100, 64) });
+    let stalls = vec![Stall { at: Nanos::millis(1_000), length: Nanos::millis(500) }];
+    let (step, _) = run(&plan, SimulatedOptions { stalls, ..service(100, 64) });
     // 500 operations fell due while nothing was served; they waited 250 ms on average.
     let slow: u64 =
         step.operations[0].response.buckets_ns().filter(|(low, ..)| *low > 10_000_000).map(|(.., n)| n).sum();
@@ -195,8 +195,15 @@ fn a_wish_to_stop_keeps_what_was_measured() {
     assert!(operations(&outcome.step) > 300);
 }
 
-/// A target on which every lane but the first panics when it is first polled.
-struct Broken(Simulated);
+/// A target on which every lane but the first breaks.
+struct Broken(Simulated, Fault);
+
+enum Fault {
+    /// It panics when it is first polled.
+    Panics,
+    /// It cannot be opened, and nor can the first.
+    Refuses,
+}
 
 struct BrokenLane<'t>(Box<dyn Lane<SlobOperation> + 't>);
 
@@ -229,7 +236,11 @@ impl Target for Broken {
 impl TargetFor<SlobOperation> for Broken {
     fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane<SlobOperation> + '_>, TargetError> {
         let lane = self.0.open_lane(seat)?;
-        Ok(if seat.lane == 0 { lane } else { Box::new(BrokenLane(lane)) })
+        match self.1 {
+            Fault::Refuses => Err(TargetError::Shape("no lane today".to_owned())),
+            Fault::Panics if seat.lane == 0 => Ok(lane),
+            Fault::Panics => Ok(Box::new(BrokenLane(lane))),
+        }
     }
 }
 
@@ -257,11 +268,83 @@ fn a_lane_that_panics_ends_the_step_instead_of_hanging_it() {
     let (done, ended) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let clock = Clock::start();
-        let target = Broken(Simulated::open(service(1_000, 4), clock));
+        let target = Broken(Simulated::open(service(1_000, 4), clock), Fault::Panics);
         let mut plan = plan(4);
         plan.duration = Nanos::seconds(60);
         let step = || run_step(&target, &plan, 0, &[], clock, &Stop::new(), &mut |_| {});
         done.send(std::panic::catch_unwind(std::panic::AssertUnwindSafe(step)).is_err())
     });
     assert_eq!(ended.recv_timeout(std::time::Duration::from_secs(20)), Ok(true), "the panic is passed on");
+}
+
+#[test]
+fn a_lane_that_cannot_be_opened_ends_the_step_in_real_and_in_simulated_time() {
+    let (done, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for clock in [Clock::start(), Clock::simulated()] {
+            let target = Broken(Simulated::open(service(1_000, 4), clock), Fault::Refuses);
+            let outcome = run_step(&target, &plan(4), 0, &[], clock, &Stop::new(), &mut |_| {});
+            let told = outcome.failure.map(|failure| failure.to_string());
+            done.send((told, outcome.step.intervals.len())).unwrap();
+        }
+    });
+    for _ in 0..2 {
+        let told = ended.recv_timeout(std::time::Duration::from_secs(20));
+        assert_eq!(told, Ok((Some("no lane today".to_owned()), 0)));
+    }
+}
+
+/// Simulated time needs no turn: nothing else can slow it.
+fn simulate(plan: &StepPlan<SlobShape>, options: SimulatedOptions, stop: &Stop) -> Step {
+    let clock = Clock::simulated();
+    let target = Simulated::open(options, clock);
+    let outcome = run_step(&target, plan, 0, &[], clock, stop, &mut |_| {});
+    assert!(outcome.failure.is_none());
+    outcome.step
+}
+
+#[test]
+fn a_step_of_simulated_time_is_exact_whatever_its_pace_and_lanes() {
+    let all = |mut plan: StepPlan<SlobShape>, pace| {
+        plan.pace = pace;
+        let step = simulate(&plan, service(1_000, 4), &Stop::new());
+        let done: Vec<u64> = step.intervals.iter().map(|interval| interval.counters.operations.unwrap()).collect();
+        let generator = step.generator.clone().unwrap();
+        assert_eq!((step.window.duration_ns, generator.busy_ns, generator.lanes), (1_500_000_000, 0, 1));
+        assert_eq!(operations(&step), done[1..].iter().sum::<u64>());
+        (done, generator.due_operations, generator.backlog_operations)
+    };
+    // Two reads of 1 ms one after the other, four at a time. What ends at an edge belongs after it.
+    assert_eq!(all(plan(4), Pace::Closed), (vec![596, 2_000, 1_000], None, None));
+    let pace = Pace::Open { rate_per_s: 1_000.0, arrival: Arrival::Fixed };
+    assert_eq!(all(plan(64), pace), (vec![298, 1_000, 500], Some(1_500), Some(0)));
+}
+
+#[test]
+fn a_work_loop_that_ends_at_an_intervals_edge_ends_there_each_time() {
+    let mut plan = plan(4);
+    (plan.warmup, plan.work_loop, plan.duration) = (Nanos(0), Some(1_000), Nanos::seconds(20));
+    for _ in 0..20 {
+        let step = simulate(&plan, service(1_000, 4), &Stop::new());
+        assert_eq!((step.window.ending, step.window.duration_ns), (Ending::WorkLoop, 2_000_000_000));
+        let done: Vec<u64> = step.intervals.iter().map(|interval| interval.counters.operations.unwrap()).collect();
+        assert_eq!((operations(&step), done), (3_996, vec![1_996, 2_000]));
+    }
+}
+
+#[test]
+fn a_wish_to_stop_ends_simulated_time_within_the_interval_in_which_it_is_seen() {
+    let stop = Stop::new();
+    let asked = stop.clone();
+    std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        asked.ask();
+    });
+    let mut plan = plan(4);
+    plan.duration = Nanos::seconds(1_000_000_000);
+    let step = simulate(&plan, service(1_000, 4), &stop);
+    assert_eq!((step.outcome.clone(), step.window.ending), (Outcome::Interrupted, Ending::Interrupt));
+    assert_eq!(step.intervals.iter().skip(1).map(|i| i.duration_ns).sum::<u64>(), step.window.duration_ns);
+    let expected = step.window.duration_ns / 500_000;
+    assert!(operations(&step).abs_diff(expected) <= 4, "{} operations, not {expected}", operations(&step));
 }

@@ -42,7 +42,7 @@ pub struct Finished {
 }
 
 /// How an operation ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OperationResult {
     /// As asked.
     Done,

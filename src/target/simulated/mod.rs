@@ -1,0 +1,124 @@
+//! A target with planted behaviour: service times, servers, caps, bursts, tiers, a cache, stalls, drift and errors.
+//!
+//! [`Model`] tells when a request would be done; [`Simulated`] makes a target of it, on which time passes as on the wall
+//! or only in the simulation. Every block touch of an operation of the SLOB method is one read; a request to raw storage
+//! is one request. Nothing is read or written anywhere.
+
+mod cache;
+mod keys;
+mod lane;
+mod model;
+mod options;
+mod pacer;
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+pub use keys::{KEYS, Key};
+pub use model::{Asked, Model, Served};
+pub use options::{Burst, Cache, Cap, SimulatedOptions, Spread, Stall, Tier, Time};
+
+use self::lane::{IoLane, Line, SlobLane};
+use super::{Lane, Seat, Target, TargetError, TargetFor};
+use crate::measure::{Clock, Counter, Recorded};
+use crate::record;
+use crate::workload::SlobOperation;
+use crate::workload::io::IoOperation;
+
+/// The simulated target.
+#[derive(Debug)]
+pub struct Simulated {
+    posing_as: PosingAs,
+    opened_ns: u64,
+    model: Mutex<Box<Model>>,
+}
+
+/// What a simulated target stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PosingAs {
+    Database,
+    Volume,
+}
+
+impl Simulated {
+    /// A database that behaves as `options` say, from now on `clock`, which [`SimulatedOptions::clock`] made.
+    pub fn open(options: SimulatedOptions, clock: Clock) -> Self {
+        Self::posing_as(PosingAs::Database, options, clock)
+    }
+
+    /// The same for raw storage: it counts requests and bytes rather than logical reads.
+    pub fn open_volume(options: SimulatedOptions, clock: Clock) -> Self {
+        Self::posing_as(PosingAs::Volume, options, clock)
+    }
+
+    fn posing_as(posing_as: PosingAs, options: SimulatedOptions, clock: Clock) -> Self {
+        Self { posing_as, opened_ns: clock.now_ns(), model: Mutex::new(Box::new(Model::new(options))) }
+    }
+
+    fn model(&self) -> MutexGuard<'_, Box<Model>> {
+        self.model.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Serves a request that is sent at `at_ns` on the run's clock, and tells on that clock when it is done.
+    fn serve(&self, at_ns: u64, request: Asked) -> Served {
+        let served = self.model().serve(at_ns.saturating_sub(self.opened_ns), request);
+        Served { done_at_ns: served.done_at_ns.saturating_add(self.opened_ns), ..served }
+    }
+}
+
+impl Target for Simulated {
+    fn describe(&self) -> record::Target {
+        let planted: Vec<(&str, String)> = keys::written(self.model().options()).collect();
+        let pairs: Vec<String> = planted.iter().map(|(key, value)| format!("{key}={value}")).collect();
+        let address = format!("sim:{}", pairs.join(","));
+        let facts: BTreeMap<String, String> = planted.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
+        record::Target { kind: "simulated".to_owned(), address, facts, ..record::Target::default() }
+    }
+
+    fn notes(&self) -> Vec<String> {
+        vec!["the target is simulated: its figures say nothing about this machine".to_owned()]
+    }
+
+    fn layer(&self) -> &'static str {
+        "simulation"
+    }
+
+    fn known_counters(&self) -> &'static [Counter] {
+        match self.posing_as {
+            PosingAs::Database => {
+                &[Counter::Operations, Counter::Errors, Counter::LogicalReads, Counter::PhysicalReads]
+            }
+            PosingAs::Volume => &[
+                Counter::Operations,
+                Counter::Errors,
+                Counter::PhysicalReads,
+                Counter::PhysicalReadBytes,
+                Counter::PhysicalWrites,
+                Counter::PhysicalWriteBytes,
+            ],
+        }
+    }
+
+    fn take_background(&self) -> Recorded {
+        Recorded::default()
+    }
+
+    fn check_health(&self) -> Result<(), TargetError> {
+        Ok(())
+    }
+}
+
+impl TargetFor<SlobOperation> for Simulated {
+    fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane<SlobOperation> + '_>, TargetError> {
+        Ok(Box::new(SlobLane::new(Line::new(self, seat), seat.sessions)))
+    }
+}
+
+impl TargetFor<IoOperation> for Simulated {
+    fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane<IoOperation> + '_>, TargetError> {
+        Ok(Box::new(IoLane::new(Line::new(self, seat), seat.sessions)))
+    }
+}
+
+#[cfg(test)]
+mod tests;
