@@ -1,6 +1,6 @@
 //! What the analysis has to say, with its words and its advice in one place.
 
-use super::{Failing, LatencyTarget, Point};
+use super::{Failing, LatencyTarget, Point, Subject};
 use crate::units::{Bytes, Nanos, group_thousands, percent};
 
 /// How a finding bears on the rest of a report.
@@ -51,7 +51,7 @@ pub enum Finding {
     AllStepsMeetTarget { series: String, target: LatencyTarget, most: Point, steps: usize },
     /// Even the least load does not meet the target.
     NoStepMeetsTarget { series: String, target: LatencyTarget, least: Point },
-    /// The target's wait event did not happen.
+    /// Nothing of what the target judges happened.
     TargetNotJudged { series: String, target: LatencyTarget },
     /// Where latency starts to rise faster than load.
     Knee {
@@ -277,11 +277,13 @@ impl Finding {
                 least.value,
                 least.rates()
             ),
-            Self::TargetNotJudged { series, target } => format!(
-                "Load line{}: unknown. Nobody waited for `{}`, so {target} says nothing.",
-                of_series(series),
-                target.event
-            ),
+            Self::TargetNotJudged { series, target } => {
+                let why = match &target.subject {
+                    Some(Subject::Event(event)) => format!("Nobody waited for `{event}`"),
+                    _ => "No such operation finished".to_owned(),
+                };
+                format!("Load line{}: unknown. {why}, so {target} says nothing.", of_series(series))
+            }
             Self::Knee {
                 series,
                 bound,
@@ -333,9 +335,10 @@ impl Finding {
                 percent(*share)
             ),
             Self::FewWaits { steps, target, wanted } => format!(
-                "{} has fewer than the {} waits that {} needs to mean something.",
+                "{} has fewer than the {} {} that {} needs to mean something.",
                 list(steps),
                 group_thousands(*wanted as f64),
+                target.subject.as_ref().map_or("waits", Subject::things),
                 target.quantile_name()
             ),
             Self::ShortWindow { steps, shortest } => format!(
@@ -388,7 +391,9 @@ impl Finding {
             Self::TargetMetOnlyAbove { .. } => "Repeat the sweep: something disturbed the smaller loads.",
             Self::AllStepsMeetTarget { .. } => "Raise the load: more threads, more schemas or a higher rate.",
             Self::NoStepMeetsTarget { .. } => "Start with less load, or set a target that this storage can meet.",
-            Self::TargetNotJudged { .. } => "Make sure that reads reach storage, or judge another event.",
+            Self::TargetNotJudged { .. } => {
+                "Make sure that reads reach storage, or judge something else, such as `response:p99=5ms`."
+            }
             Self::ThroughputFlat { .. } => {
                 "Compare with the limits of the volume and of the machine; repeat with another block size to tell an IOPS cap from a throughput cap."
             }
@@ -421,13 +426,7 @@ impl Point {
     }
 }
 
-impl LatencyTarget {
-    fn what(&self) -> String {
-        format!("{} of `{}`", self.quantile_name(), self.event)
-    }
-}
-
-fn of_series(series: &str) -> String {
+pub(super) fn of_series(series: &str) -> String {
     if series.is_empty() { String::new() } else { format!(" of {series}") }
 }
 
@@ -444,7 +443,7 @@ fn begun(steps: usize) -> String {
 }
 
 /// Labels in a sentence; many are told by their number.
-fn list(labels: &[String]) -> String {
+pub(super) fn list(labels: &[String]) -> String {
     match labels {
         [] => "no step".to_owned(),
         [one] => one.clone(),

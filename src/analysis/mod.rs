@@ -10,15 +10,17 @@ mod latency_target;
 mod limits;
 mod order;
 mod series;
+mod told;
 mod waits;
 
 use crate::record::{Outcome, Run, Step};
 
 pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, wait};
 pub use finding::{Finding, Severity};
-pub use latency_target::LatencyTarget;
+pub use latency_target::{LatencyTarget, Subject};
 pub use limits::{Failing, Point};
 pub use series::Series;
+pub use told::Told;
 
 /// One block read into the buffer cache: the event by which databases judge storage.
 pub const SINGLE_BLOCK_READ: &str = "db file sequential read";
