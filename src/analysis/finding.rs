@@ -1,6 +1,6 @@
 //! What the analysis has to say, with its words and its advice in one place.
 
-use super::{Failing, LatencyTarget, Point, Subject};
+use super::{Failing, LatencyTarget, OpenLoadLine, Point, Reached, SteadyState, Subject, Told};
 use crate::units::{Bytes, Nanos, group_thousands, percent};
 
 /// How a finding bears on the rest of a report.
@@ -90,6 +90,10 @@ pub enum Finding {
     FallbackEngine { engine: String },
     /// Where sessions waited most.
     TopWait { step: String, event: String, share: f64, mean: Nanos },
+    /// Between which rates the load line of open loops lies.
+    OpenLoadLine(OpenLoadLine),
+    /// Whether a long load settled.
+    Steady(SteadyState),
 }
 
 /// Hit ratio from which a run is about the cache rather than about storage.
@@ -115,6 +119,7 @@ impl Finding {
             | Self::AllStepsMeetTarget { .. }
             | Self::NoStepMeetsTarget { .. }
             | Self::TargetNotJudged { .. }
+            | Self::OpenLoadLine(_)
             | Self::Knee { .. }
             | Self::ThroughputFlat { .. } => Severity::Answer,
             Self::CacheHeld { .. }
@@ -127,6 +132,8 @@ impl Finding {
             | Self::FallbackEngine { .. }
             | Self::WaitedForProcessor { .. }
             | Self::TopWait { .. } => Severity::Note,
+            Self::Steady(state) if matches!(state.reached, Reached::From { .. }) => Severity::Answer,
+            Self::Steady(_) => Severity::Doubt,
         }
     }
 
@@ -140,6 +147,7 @@ impl Finding {
             | Self::Stalled { steps, .. }
             | Self::WaitedForProcessor { steps, .. }
             | Self::CacheHeld { steps, .. } => Some(steps),
+            Self::Steady(state) => state.steps(),
             _ => None,
         }
     }
@@ -158,7 +166,11 @@ impl Finding {
 
     /// Whether it says that the latency target is missed at every load.
     pub fn is_missed_target(&self) -> bool {
-        matches!(self, Self::NoStepMeetsTarget { .. })
+        match self {
+            Self::NoStepMeetsTarget { .. } => true,
+            Self::OpenLoadLine(line) => line.is_missed(),
+            _ => false,
+        }
     }
 
     /// The finding as one or two sentences.
@@ -356,6 +368,8 @@ impl Finding {
                 "Sessions of {step} waited most for `{event}`: {} % of their waiting time, {mean} each.",
                 percent(*share)
             ),
+            Self::OpenLoadLine(line) => line.sentence(),
+            Self::Steady(state) => state.sentence(),
         }
     }
 
@@ -408,6 +422,8 @@ impl Finding {
             Self::FallbackEngine { .. } => {
                 "Allow io_uring (kernel.io_uring_disabled, or the container's seccomp profile)."
             }
+            Self::OpenLoadLine(line) => return line.advice(),
+            Self::Steady(state) => return state.advice(),
             Self::Knee { .. } | Self::TopWait { .. } => return None,
         };
         Some(advice.to_owned())

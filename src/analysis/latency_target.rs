@@ -140,8 +140,13 @@ impl LatencyTarget {
 
     /// How many durations the step should have for the quantile to mean anything, if it has fewer.
     pub fn waits_wanted(&self, workload: &str, step: &Step) -> Option<u64> {
-        let wanted = (WAITS_BEYOND / (1.0 - self.quantile)).round() as u64;
+        let wanted = self.durations_wanted();
         (self.times(workload, step)?.count() < wanted).then_some(wanted)
+    }
+
+    /// How many durations the quantile needs to mean anything.
+    pub(super) fn durations_wanted(&self) -> u64 {
+        (WAITS_BEYOND / (1.0 - self.quantile)).round() as u64
     }
 
     /// The judged quantile in words: `p99 of response time`.

@@ -1,6 +1,6 @@
 //! How much load is carried, and what the curve of a sweep looks like.
 
-use super::{Figures, Finding, LatencyTarget, SINGLE_BLOCK_READ, Series, doubts, mean_us, wait};
+use super::{Figures, Finding, LatencyTarget, SINGLE_BLOCK_READ, Series, doubts, mean_us, open_line, wait};
 use crate::record::{Run, Step};
 use crate::units::{Nanos, group_thousands};
 
@@ -79,6 +79,10 @@ fn load_line(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Vec
     if let Some((_, wanted)) = few.first() {
         let (wanted, steps) = (*wanted, few.iter().map(|(label, _)| label.clone()).collect());
         findings.push(Finding::FewWaits { steps, target: target.clone(), wanted });
+    }
+    if series.is_open_loop() {
+        findings.push(open_line::find(series, &target, judged.last().map(|(point, _)| point)));
+        return findings;
     }
     let verdict = match judged.iter().rposition(|(_, met)| *met) {
         _ if judged.is_empty() => Finding::TargetNotJudged { series: name, target },

@@ -3,23 +3,34 @@
 //! [`Figures`] derives rates and shares from one step, so that every table and every finding computes them alike.
 //! [`analyse`] says what is to be said about a run. Thresholds stand beside the rule that uses them.
 
+mod chance;
+mod compare;
 mod doubts;
 mod figures;
 mod finding;
+mod judge;
 mod latency_target;
 mod limits;
+mod open_line;
 mod order;
+mod search;
 mod series;
+mod steadiness;
 mod told;
 mod waits;
 
 use crate::record::{Outcome, Run, Step};
 
+pub use compare::{Comparison, Difference};
 pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, wait};
 pub use finding::{Finding, Severity};
+pub use judge::judge;
 pub use latency_target::{LatencyTarget, Subject};
 pub use limits::{Failing, Point};
+pub use open_line::{OpenLoadLine, RatePoint, Why};
+pub use search::{Ended, LoadLine, Search, SearchPlan, Verdict, VerdictOutcome};
 pub use series::Series;
+pub use steadiness::{Excursion, Reached, SteadyState};
 pub use told::Told;
 
 /// One block read into the buffer cache: the event by which databases judge storage.
@@ -31,6 +42,7 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     let mut findings = doubts::find(run);
     findings.extend(limits::find(run, target));
     findings.extend(waits::find(run));
+    findings.extend(steadiness::find(run));
     order::sort(&mut findings);
     findings
 }

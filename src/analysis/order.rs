@@ -43,6 +43,10 @@ impl Basis {
                 | Finding::NoStepMeetsTarget { least: point, .. } => {
                     told.insert(point.step.clone());
                 }
+                Finding::OpenLoadLine(line) => {
+                    told.extend(line.passing.iter().map(|point| point.step.clone()));
+                    bounding.extend(line.ceiling().map(|point| point.step.clone()));
+                }
                 _ => {}
             }
         }

@@ -200,6 +200,9 @@ pub struct Generator {
     /// Open loop: operations that were due but not yet sent when the window ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog_operations: Option<u64>,
+    /// Open loop: how late operations were sent, from due to sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule_lag: Option<Histogram>,
 }
 
 /// What was seen in one second.
