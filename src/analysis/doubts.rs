@@ -132,13 +132,21 @@ fn rate_not_reached(run: &Run) -> Vec<Finding> {
         .collect()
 }
 
+fn fact(run: &Run, name: &str) -> Option<String> {
+    run.target.facts.get(name).map(|value| value.trim().to_ascii_lowercase())
+}
+
+/// Whether files are known not to be read directly.
+pub(super) fn has_page_cache(run: &Run) -> bool {
+    matches!(fact(run, "direct_io").as_deref(), Some("off" | "no" | "false" | "refused"))
+}
+
 fn fallbacks(run: &Run) -> Vec<Finding> {
-    let fact = |name: &str| run.target.facts.get(name).map(|value| value.trim().to_ascii_lowercase());
     let mut findings = Vec::new();
-    if matches!(fact("direct_io").as_deref(), Some("off" | "no" | "false" | "refused")) {
+    if has_page_cache(run) {
         findings.push(Finding::PageCacheInPath);
     }
-    if let Some(engine) = fact("io_engine").filter(|engine| engine.contains("psync") || engine.contains("pread")) {
+    if let Some(engine) = fact(run, "io_engine").filter(|engine| engine.contains("psync") || engine.contains("pread")) {
         findings.push(Finding::FallbackEngine { engine });
     }
     findings

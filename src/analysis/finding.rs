@@ -1,6 +1,6 @@
 //! What the analysis has to say, with its words and its advice in one place.
 
-use super::{Failing, LatencyTarget, OpenLoadLine, Point, Reached, SteadyState, Subject, Told};
+use super::{CacheTrap, Failing, LatencyTarget, OpenLoadLine, Point, Reached, SteadyState, Subject, Tiers, Told};
 use crate::units::{Bytes, Nanos, group_thousands, percent};
 
 /// How a finding bears on the rest of a report.
@@ -94,6 +94,10 @@ pub enum Finding {
     OpenLoadLine(OpenLoadLine),
     /// Whether a long load settled.
     Steady(SteadyState),
+    /// Reads of one block fall into groups by their time.
+    Tiers(Tiers),
+    /// The data set is so small that a cache can answer for the storage.
+    CacheTrap(CacheTrap),
 }
 
 /// Hit ratio from which a run is about the cache rather than about storage.
@@ -134,6 +138,8 @@ impl Finding {
             | Self::TopWait { .. } => Severity::Note,
             Self::Steady(state) if matches!(state.reached, Reached::From { .. }) => Severity::Answer,
             Self::Steady(_) => Severity::Doubt,
+            Self::CacheTrap(trap) if trap.is_doubt() => Severity::Doubt,
+            Self::Tiers(_) | Self::CacheTrap(_) => Severity::Note,
         }
     }
 
@@ -148,6 +154,7 @@ impl Finding {
             | Self::WaitedForProcessor { steps, .. }
             | Self::CacheHeld { steps, .. } => Some(steps),
             Self::Steady(state) => state.steps(),
+            Self::CacheTrap(trap) => trap.steps(),
             _ => None,
         }
     }
@@ -370,6 +377,8 @@ impl Finding {
             ),
             Self::OpenLoadLine(line) => line.sentence(),
             Self::Steady(state) => state.sentence(),
+            Self::Tiers(tiers) => tiers.sentence(),
+            Self::CacheTrap(trap) => trap.sentence(),
         }
     }
 
@@ -424,6 +433,8 @@ impl Finding {
             }
             Self::OpenLoadLine(line) => return line.advice(),
             Self::Steady(state) => return state.advice(),
+            Self::Tiers(tiers) => return tiers.advice(),
+            Self::CacheTrap(trap) => return trap.advice(),
             Self::Knee { .. } | Self::TopWait { .. } => return None,
         };
         Some(advice.to_owned())

@@ -3,6 +3,7 @@
 //! [`Figures`] derives rates and shares from one step, so that every table and every finding computes them alike.
 //! [`analyse`] says what is to be said about a run. Thresholds stand beside the rule that uses them.
 
+mod cache_trap;
 mod chance;
 mod compare;
 mod doubts;
@@ -11,26 +12,31 @@ mod finding;
 mod judge;
 mod latency_target;
 mod limits;
+mod modes;
 mod open_line;
 mod order;
 mod search;
 mod series;
 mod steadiness;
+mod tiers;
 mod told;
 mod waits;
 
 use crate::record::{Outcome, Run, Step};
 
+pub use cache_trap::{CacheTrap, Trap};
 pub use compare::{Comparison, Difference};
 pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, wait};
 pub use finding::{Finding, Severity};
 pub use judge::judge;
 pub use latency_target::{LatencyTarget, Subject};
 pub use limits::{Failing, Point};
+pub use modes::{Mode, modes};
 pub use open_line::{OpenLoadLine, RatePoint, Why};
 pub use search::{Ended, LoadLine, Search, SearchPlan, Verdict, VerdictOutcome};
 pub use series::Series;
 pub use steadiness::{Excursion, Reached, SteadyState};
+pub use tiers::{Cause, Place, Tiers};
 pub use told::Told;
 
 /// One block read into the buffer cache: the event by which databases judge storage.
@@ -43,6 +49,8 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     findings.extend(limits::find(run, target));
     findings.extend(waits::find(run));
     findings.extend(steadiness::find(run));
+    findings.extend(tiers::find(run));
+    findings.extend(cache_trap::find(run));
     order::sort(&mut findings);
     findings
 }
