@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::SINGLE_BLOCK_READ;
-use crate::record::{Histogram, Interval, OperationStats, Step};
+use crate::record::{Histogram, Interval, OperationStats, Run, Step};
 use crate::units::{Nanos, UnitError};
 
 /// A limit on one quantile of what it judges, its subject. Parsed from
@@ -125,6 +125,11 @@ impl LatencyTarget {
     pub fn of_step(&self, workload: &str, step: &Step) -> Self {
         let subject = self.subject.clone().unwrap_or_else(|| Subject::usual(workload, step));
         Self { subject: Some(subject), ..self.clone() }
+    }
+
+    /// The same target with its subject said, as the first step of a run is judged; unchanged for a run without steps.
+    pub fn of_run(&self, run: &Run) -> Self {
+        run.steps.first().map_or_else(|| self.clone(), |step| self.of_step(&run.workload, step))
     }
 
     /// The quantile of a step of `workload`; absent if nothing of what is judged happened.

@@ -15,11 +15,13 @@ mod limits;
 mod modes;
 mod open_line;
 mod order;
+mod resample;
 mod search;
 mod series;
 mod steadiness;
 mod tiers;
 mod told;
+mod verdicts;
 mod waits;
 
 use crate::record::{Outcome, Run, Step};
@@ -33,11 +35,12 @@ pub use latency_target::{LatencyTarget, Subject};
 pub use limits::{Failing, Point};
 pub use modes::{Mode, modes};
 pub use open_line::{OpenLoadLine, RatePoint, Why};
-pub use search::{Ended, LoadLine, Search, SearchPlan, Verdict, VerdictOutcome};
+pub use search::{Search, SearchPlan};
 pub use series::Series;
 pub use steadiness::{Excursion, Reached, SteadyState};
 pub use tiers::{Cause, Place, Tiers};
 pub use told::Told;
+pub use verdicts::{Ended, LoadLine, Verdict, VerdictOutcome};
 
 /// One block read into the buffer cache: the event by which databases judge storage.
 pub const SINGLE_BLOCK_READ: &str = "db file sequential read";

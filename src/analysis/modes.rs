@@ -99,10 +99,10 @@ impl Density {
             // Buckets of short durations are wider than bins, so a bucket's count is spread over what it covers.
             let place = |ns: f64| (ns.max(1.0).log2() - first_octave) * BINS_PER_OCTAVE;
             let (from, to) = (place(lowest as f64), place(highest as f64 + 1.0));
-            let last = (to as usize).min(counts.len() - 1);
-            for bin in (from.max(0.0) as usize)..=last {
+            let first = from.max(0.0) as usize;
+            for (bin, bin_count) in counts.iter_mut().enumerate().take(to as usize + 1).skip(first) {
                 let part = (to.min(bin as f64 + 1.0) - from.max(bin as f64)).max(0.0) / (to - from).max(f64::EPSILON);
-                counts[bin] += part * count as f64;
+                *bin_count += part * count as f64;
             }
         }
         let smooth = smoothed(&counts);

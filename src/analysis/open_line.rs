@@ -1,7 +1,7 @@
 //! The load line of open loops, as the interval that it lies in.
 
 use super::finding::{list, of_series};
-use super::search::Verdicts;
+use super::verdicts::Verdicts;
 use super::{Ended, Figures, Finding, LatencyTarget, Point, Series, Told, Verdict, VerdictOutcome, doubts, judge};
 use crate::record::Step;
 use crate::units::{Nanos, group_thousands};

@@ -1,17 +1,15 @@
 //! Finding the load line by trying rates: which to try next, and what the verdicts so far say. Does no I/O.
 
+use super::verdicts::{Ended, LoadLine, MOST_VERDICTS, Verdict, Verdicts, ceiling_of};
+
 /// Growth from one coarse point to the next, unless the range is so wide that it would take too many.
 const COARSE_GROWTH: f64 = 2.0;
 const MOST_COARSE_POINTS: f64 = 6.0;
-/// Verdicts on one rate after which it is decided: noise that three do not settle is not settled by more.
-const MOST_VERDICTS: usize = 3;
 /// Finer than this, neighbours are the same rate.
 const FINEST_RESOLUTION: f64 = 1e-4;
 /// One operation in eleven days, and more than any storage does: the range of rates that make sense.
 const LEAST_RATE: f64 = 1e-6;
 const MOST_RATE: f64 = 1e12;
-/// Rates this close, relatively, are one.
-const SAME_RATE: f64 = 1e-9;
 
 /// What to search for, and how thoroughly.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,182 +30,6 @@ pub struct SearchPlan {
 impl Default for SearchPlan {
     fn default() -> Self {
         Self { low: 1.0, high: 1e9, resolution: 0.02, most_points: 20, repeats: 2 }
-    }
-}
-
-/// What came of one rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum VerdictOutcome {
-    /// It was carried, within the latency target.
-    Passed,
-    /// It was not carried, or only with a latency beyond the target.
-    Failed,
-    /// It changed too much while it was measured to say which.
-    Unsteady,
-    /// The load generator could not send it in time, so it says nothing about the target.
-    GeneratorBound,
-}
-
-/// One measurement of one rate.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Verdict {
-    /// The rate that was asked for, in operations per second.
-    pub rate: f64,
-    /// What came of it.
-    pub outcome: VerdictOutcome,
-}
-
-/// Why no further rate is tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
-    /// It goes on.
-    Searching,
-    /// The interval is as narrow as asked for.
-    Found,
-    /// Even the least rate does not pass.
-    LowestFails,
-    /// Even the largest rate passes.
-    HighestPasses,
-    /// All points were used.
-    OutOfPoints,
-}
-
-/// What is known of the load line. `highest_passing < lowest_failing` wherever both are known.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LoadLine {
-    /// The largest rate that passed below every one that did not.
-    pub highest_passing: Option<f64>,
-    /// The least rate that failed.
-    pub lowest_failing: Option<f64>,
-    /// The least rate that the load generator could not send; above it nothing is known of the target.
-    pub generator_bound: Option<f64>,
-    /// Rates that count as failing because they were not steady in any measurement that was to decide.
-    pub unsteady: Vec<f64>,
-    /// Rates that passed although a lower one did not, even when repeated.
-    pub passing_above: Vec<f64>,
-    /// Measurements that it rests on.
-    pub points: usize,
-    /// Why the search ended.
-    pub ended: Ended,
-}
-
-/// The verdicts on one rate.
-#[derive(Debug, Clone)]
-struct Tried {
-    rate: f64,
-    outcomes: Vec<VerdictOutcome>,
-}
-
-/// What the verdicts on one rate come to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Standing {
-    Passes,
-    Fails,
-    /// Counts as failing.
-    NotSteady,
-    GeneratorBound,
-    /// To be measured again.
-    Open,
-}
-
-impl Tried {
-    fn count(&self, outcome: VerdictOutcome) -> usize {
-        self.outcomes.iter().filter(|known| **known == outcome).count()
-    }
-
-    /// Verdicts for and against. What was not steady decides nothing at first, and speaks against it when it is not
-    /// steady again.
-    fn votes(&self) -> (usize, usize) {
-        let unsteady = self.count(VerdictOutcome::Unsteady);
-        let against = self.count(VerdictOutcome::Failed) + self.count(VerdictOutcome::GeneratorBound);
-        (self.count(VerdictOutcome::Passed), against + if unsteady > 1 { unsteady } else { 0 })
-    }
-
-    /// The majority, if there is one or has been time for one.
-    fn standing(&self) -> Standing {
-        let (passed, against) = self.votes();
-        if passed == against && self.outcomes.len() < MOST_VERDICTS { Standing::Open } else { self.final_standing() }
-    }
-
-    /// The majority; without one, it does not pass.
-    fn final_standing(&self) -> Standing {
-        let (passed, against) = self.votes();
-        let (failed, bound) = (self.count(VerdictOutcome::Failed), self.count(VerdictOutcome::GeneratorBound));
-        if passed > against {
-            Standing::Passes
-        } else if failed == 0 && bound == 0 {
-            Standing::NotSteady
-        } else if bound > failed {
-            Standing::GeneratorBound
-        } else {
-            Standing::Fails
-        }
-    }
-}
-
-/// Rates tried so far, in rising order.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Verdicts {
-    tried: Vec<Tried>,
-}
-
-impl Verdicts {
-    pub(super) fn add(&mut self, verdict: Verdict) {
-        let Verdict { rate, outcome } = verdict;
-        if !(rate > 0.0 && rate.is_finite()) {
-            return;
-        }
-        let same = |known: &Tried| (known.rate - rate).abs() <= SAME_RATE * rate;
-        if let Some(known) = self.tried.iter_mut().find(|known| same(known)) {
-            known.outcomes.push(outcome);
-            return;
-        }
-        let at = self.tried.partition_point(|known| known.rate < rate);
-        self.tried.insert(at, Tried { rate, outcomes: vec![outcome] });
-    }
-
-    fn points(&self) -> usize {
-        self.tried.iter().map(|tried| tried.outcomes.len()).sum()
-    }
-
-    fn at(&self, rate: f64) -> Option<&Tried> {
-        self.tried.iter().find(|tried| tried.rate == rate)
-    }
-
-    /// The least rate that needs another verdict.
-    fn open(&self) -> Option<f64> {
-        self.tried.iter().find(|tried| tried.standing() == Standing::Open).map(|tried| tried.rate)
-    }
-
-    /// The interval as it stands while rates are still tried.
-    fn line(&self) -> LoadLine {
-        self.line_by(Tried::standing, Ended::Searching)
-    }
-
-    /// The interval when no further verdict is to come.
-    pub(super) fn final_line(&self, ended: Ended) -> LoadLine {
-        self.line_by(Tried::final_standing, ended)
-    }
-
-    fn line_by(&self, standing: impl Fn(&Tried) -> Standing, ended: Ended) -> LoadLine {
-        let stands = |wanted: &[Standing]| -> Vec<f64> {
-            let chosen = self.tried.iter().filter(|tried| wanted.contains(&standing(tried)));
-            chosen.map(|tried| tried.rate).collect()
-        };
-        let failing = stands(&[Standing::Fails, Standing::NotSteady]);
-        let bound = stands(&[Standing::GeneratorBound]);
-        let ceiling = failing.first().into_iter().chain(bound.first()).copied().fold(f64::INFINITY, f64::min);
-        let (below, above): (Vec<f64>, Vec<f64>) =
-            stands(&[Standing::Passes]).into_iter().partition(|rate| *rate < ceiling);
-        LoadLine {
-            highest_passing: below.last().copied(),
-            lowest_failing: failing.first().copied(),
-            generator_bound: bound.first().copied(),
-            unsteady: stands(&[Standing::NotSteady]),
-            passing_above: above,
-            points: self.points(),
-            ended,
-        }
     }
 }
 
@@ -300,8 +122,7 @@ impl Search {
 
     /// The rate itself, if it has fewer than `wanted` verdicts.
     fn unsure(&self, rate: f64, wanted: usize) -> Option<f64> {
-        let tried = self.verdicts.at(rate)?;
-        (tried.outcomes.len() < wanted).then_some(rate)
+        (self.verdicts.count_at(rate) < wanted).then_some(rate)
     }
 
     fn coarser(&self, passing: f64) -> f64 {
@@ -323,11 +144,6 @@ impl Search {
     }
 }
 
-/// The least rate that does not pass, for whatever reason.
-fn ceiling_of(line: &LoadLine) -> Option<f64> {
-    line.lowest_failing.into_iter().chain(line.generator_bound).reduce(f64::min)
-}
-
 /// A rate in four digits, for people will read it.
 fn readable(rate: f64) -> f64 {
     let unit = 10_f64.powi(rate.log10().floor() as i32 - 3);
@@ -345,8 +161,8 @@ fn between(low: f64, high: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::VerdictOutcome::{Failed, GeneratorBound, Passed, Unsteady};
     use super::*;
+    use crate::analysis::VerdictOutcome::{self, Failed, GeneratorBound, Passed, Unsteady};
     use crate::analysis::chance::Chance;
     use proptest::prelude::*;
 

@@ -272,7 +272,7 @@ impl Recorder<'_> {
         }
         let exit = report::exit_for_limit(run, self.arguments.limit.as_ref());
         if let (Exit::NotMet, Some(limit)) = (exit, &self.arguments.limit) {
-            say::note(format_args!("no step kept the limit: {limit}"));
+            say::note(format_args!("no step kept the limit: {}", limit.of_run(run)));
         }
         Ok(exit)
     }
