@@ -1,22 +1,16 @@
 //! What makes the figures of a run less than they seem.
 
+use super::steadiness::{self, Excursion};
 use super::{Figures, Finding, measured};
-use crate::record::{Interval, Outcome, Run, Step};
+use crate::record::{Outcome, Run, Step};
 use crate::units::Nanos;
 
 /// A thread or a machine busier than this had no time left to send load when it was due.
-const SATURATED: f64 = 0.9;
+pub(super) const SATURATED: f64 = 0.9;
 /// Share of the asked rate that counts as reached; Poisson arrivals of a short window stray by less.
 const RATE_REACHED: f64 = 0.97;
 /// A backlog above this share of what was due is a queue that grows.
 const BACKLOG: f64 = 0.01;
-/// Rounds that a window is cut into, and the limits on them, of the steady-state rule of SNIA's Solid State Storage
-/// Performance Test Specification: range within 20 % of the mean, straight-line drift within 10 %.
-const ROUNDS: usize = 5;
-const STEADY_RANGE: f64 = 0.20;
-const STEADY_DRIFT: f64 = 0.10;
-/// Below so many operations a round, chance alone moves its rate.
-const OPERATIONS_PER_ROUND: u64 = 200;
 /// A window shorter than this shows no burst credit; no cloud volume's bucket empties so soon.
 const SHORT_WINDOW: Nanos = Nanos::seconds(30);
 const IDLE: f64 = 0.05;
@@ -113,93 +107,65 @@ fn saturated(run: &Run) -> Option<Finding> {
     Some(Finding::ClientSaturated { steps, share: share.min(1.0), whole_machine })
 }
 
+/// Asked rate, achieved rate and backlog of an open loop that fell behind its schedule.
+pub(super) fn behind(step: &Step) -> Option<(f64, f64, Option<u64>)> {
+    let asked = step.load.rate_operations_per_s?;
+    let achieved = Figures(step).operations_per_s()?;
+    let generator = step.generator.as_ref();
+    let due = generator.and_then(|generator| generator.due_operations);
+    let backlog = generator.and_then(|generator| generator.backlog_operations);
+    // Arrivals drawn at random may be fewer than asked; that is no fault of the target.
+    let wanted = super::rate(due, step.window.duration_ns).map_or(asked, |due| due.min(asked));
+    let queue_grows = match (due, backlog) {
+        (Some(due), Some(backlog)) => backlog as f64 > (BACKLOG * due as f64).max(f64::from(step.load.sessions)),
+        _ => false,
+    };
+    (achieved < RATE_REACHED * wanted || queue_grows).then_some((asked, achieved, backlog))
+}
+
 fn rate_not_reached(run: &Run) -> Vec<Finding> {
     measured(run)
         .filter_map(|step| {
-            let asked = step.load.rate_operations_per_s?;
-            let achieved = Figures(step).operations_per_s()?;
-            let generator = step.generator.as_ref();
-            let due = generator.and_then(|generator| generator.due_operations);
-            let backlog = generator.and_then(|generator| generator.backlog_operations);
-            // Arrivals drawn at random may be fewer than asked; that is no fault of the target.
-            let wanted = super::rate(due, step.window.duration_ns).map_or(asked, |due| due.min(asked));
-            let queue_grows = match (due, backlog) {
-                (Some(due), Some(backlog)) => {
-                    backlog as f64 > (BACKLOG * due as f64).max(f64::from(step.load.sessions))
-                }
-                _ => false,
-            };
-            (achieved < RATE_REACHED * wanted || queue_grows).then(|| Finding::RateNotReached {
-                step: step.label.clone(),
-                asked_per_s: asked,
-                achieved_per_s: achieved,
-                backlog,
-            })
+            let (asked_per_s, achieved_per_s, backlog) = behind(step)?;
+            Some(Finding::RateNotReached { step: step.label.clone(), asked_per_s, achieved_per_s, backlog })
         })
         .collect()
 }
 
+fn fact(run: &Run, name: &str) -> Option<String> {
+    run.target.facts.get(name).map(|value| value.trim().to_ascii_lowercase())
+}
+
+/// Whether files are known not to be read directly.
+pub(super) fn has_page_cache(run: &Run) -> bool {
+    matches!(fact(run, "direct_io").as_deref(), Some("off" | "no" | "false" | "refused"))
+}
+
 fn fallbacks(run: &Run) -> Vec<Finding> {
-    let fact = |name: &str| run.target.facts.get(name).map(|value| value.trim().to_ascii_lowercase());
     let mut findings = Vec::new();
-    if matches!(fact("direct_io").as_deref(), Some("off" | "no" | "false" | "refused")) {
+    if has_page_cache(run) {
         findings.push(Finding::PageCacheInPath);
     }
-    if let Some(engine) = fact("io_engine").filter(|engine| engine.contains("psync") || engine.contains("pread")) {
+    if let Some(engine) = fact(run, "io_engine").filter(|engine| engine.contains("psync") || engine.contains("pread")) {
         findings.push(Finding::FallbackEngine { engine });
     }
     findings
 }
 
-/// Completed operations and length of each whole second inside the window.
-fn inside(step: &Step) -> Vec<(u64, u64)> {
-    let longest = step.intervals.iter().map(|interval| interval.duration_ns).max().unwrap_or(0);
-    let whole = |interval: &&Interval| !interval.warmup && interval.duration_ns > longest / 2;
-    let count = |interval: &Interval| Some((interval.counters.operations?, interval.duration_ns));
-    step.intervals.iter().filter(whole).filter_map(count).collect()
-}
-
-/// Range and drift of the operation rate as shares of its mean, if they are beyond the limits.
+/// How far the rate strays in the window, if it is beyond the limits.
 fn unsteady(step: &Step) -> Option<(f64, f64)> {
-    let intervals = inside(step);
-    if intervals.len() < 2 * ROUNDS {
-        return None;
-    }
-    let mut rates = [0.0; ROUNDS];
-    for (round, rate) in rates.iter_mut().enumerate() {
-        let part = &intervals[round * intervals.len() / ROUNDS..(round + 1) * intervals.len() / ROUNDS];
-        let (operations, ns) = part.iter().fold((0, 0), |(n, ns), (more, longer)| (n + more, ns + longer));
-        *rate = super::rate(Some(operations), ns)?;
-    }
-    let total: u64 = intervals.iter().map(|(operations, _)| operations).sum();
-    if total < OPERATIONS_PER_ROUND * ROUNDS as u64 {
-        return None;
-    }
-    let mean = rates.iter().sum::<f64>() / ROUNDS as f64;
-    let (low, high) = rates.iter().fold((f64::MAX, f64::MIN), |(low, high), y| (low.min(*y), high.max(*y)));
-    let middle = (ROUNDS - 1) as f64 / 2.0;
-    let (products, squares) = rates.iter().enumerate().fold((0.0, 0.0), |(products, squares), (x, y)| {
-        let x = x as f64 - middle;
-        (products + x * (y - mean), squares + x * x)
-    });
-    let range = (high - low) / mean;
-    let drift = products / squares * (ROUNDS - 1) as f64 / mean;
-    (range > STEADY_RANGE || drift.abs() > STEADY_DRIFT).then_some((range, drift))
+    let Excursion { range, drift } = steadiness::excursion(step).filter(|excursion| !excursion.is_steady())?;
+    Some((range, drift))
 }
 
 /// The longest stretch of whole seconds in which no operation finished.
 fn stalls(step: &Step) -> Option<Nanos> {
-    let intervals = inside(step);
-    let operations: u64 = intervals.iter().map(|(operations, _)| operations).sum();
-    if (operations as f64) < OPERATIONS_PER_INTERVAL * intervals.len() as f64 {
+    let seconds = steadiness::operations_of(&steadiness::seconds_inside(step));
+    let operations: u64 = seconds.iter().map(|(operations, _)| operations).sum();
+    if (operations as f64) < OPERATIONS_PER_INTERVAL * seconds.len() as f64 {
         return None;
     }
-    let (mut longest, mut stretch) = (0, 0);
-    for (operations, ns) in intervals {
-        stretch = if operations == 0 { stretch + ns } else { 0 };
-        longest = longest.max(stretch);
-    }
-    (longest > 0).then_some(Nanos(longest))
+    steadiness::longest_pause(&seconds)
 }
 
 fn idle(step: &Step) -> Option<f64> {

@@ -1,6 +1,6 @@
 //! What the analysis has to say, with its words and its advice in one place.
 
-use super::{Failing, LatencyTarget, Point};
+use super::{CacheTrap, Failing, LatencyTarget, OpenLoadLine, Point, Reached, SteadyState, Subject, Tiers, Told};
 use crate::units::{Bytes, Nanos, group_thousands, percent};
 
 /// How a finding bears on the rest of a report.
@@ -51,7 +51,7 @@ pub enum Finding {
     AllStepsMeetTarget { series: String, target: LatencyTarget, most: Point, steps: usize },
     /// Even the least load does not meet the target.
     NoStepMeetsTarget { series: String, target: LatencyTarget, least: Point },
-    /// The target's wait event did not happen.
+    /// Nothing of what the target judges happened.
     TargetNotJudged { series: String, target: LatencyTarget },
     /// Where latency starts to rise faster than load.
     Knee {
@@ -90,6 +90,14 @@ pub enum Finding {
     FallbackEngine { engine: String },
     /// Where sessions waited most.
     TopWait { step: String, event: String, share: f64, mean: Nanos },
+    /// Between which rates the load line of open loops lies.
+    OpenLoadLine(OpenLoadLine),
+    /// Whether a long load settled.
+    Steady(SteadyState),
+    /// Reads of one block fall into groups by their time.
+    Tiers(Tiers),
+    /// The data set is so small that a cache can answer for the storage.
+    CacheTrap(CacheTrap),
 }
 
 /// Hit ratio from which a run is about the cache rather than about storage.
@@ -115,6 +123,7 @@ impl Finding {
             | Self::AllStepsMeetTarget { .. }
             | Self::NoStepMeetsTarget { .. }
             | Self::TargetNotJudged { .. }
+            | Self::OpenLoadLine(_)
             | Self::Knee { .. }
             | Self::ThroughputFlat { .. } => Severity::Answer,
             Self::CacheHeld { .. }
@@ -127,6 +136,10 @@ impl Finding {
             | Self::FallbackEngine { .. }
             | Self::WaitedForProcessor { .. }
             | Self::TopWait { .. } => Severity::Note,
+            Self::Steady(state) if matches!(state.reached, Reached::From { .. }) => Severity::Answer,
+            Self::Steady(_) => Severity::Doubt,
+            Self::CacheTrap(trap) if trap.is_doubt() => Severity::Doubt,
+            Self::Tiers(_) | Self::CacheTrap(_) => Severity::Note,
         }
     }
 
@@ -140,6 +153,8 @@ impl Finding {
             | Self::Stalled { steps, .. }
             | Self::WaitedForProcessor { steps, .. }
             | Self::CacheHeld { steps, .. } => Some(steps),
+            Self::Steady(state) => state.steps(),
+            Self::CacheTrap(trap) => trap.steps(),
             _ => None,
         }
     }
@@ -158,7 +173,11 @@ impl Finding {
 
     /// Whether it says that the latency target is missed at every load.
     pub fn is_missed_target(&self) -> bool {
-        matches!(self, Self::NoStepMeetsTarget { .. })
+        match self {
+            Self::NoStepMeetsTarget { .. } => true,
+            Self::OpenLoadLine(line) => line.is_missed(),
+            _ => false,
+        }
     }
 
     /// The finding as one or two sentences.
@@ -277,11 +296,13 @@ impl Finding {
                 least.value,
                 least.rates()
             ),
-            Self::TargetNotJudged { series, target } => format!(
-                "Load line{}: unknown. Nobody waited for `{}`, so {target} says nothing.",
-                of_series(series),
-                target.event
-            ),
+            Self::TargetNotJudged { series, target } => {
+                let why = match &target.subject {
+                    Some(Subject::Event(event)) => format!("Nobody waited for `{event}`"),
+                    _ => "No such operation finished".to_owned(),
+                };
+                format!("Load line{}: unknown. {why}, so {target} says nothing.", of_series(series))
+            }
             Self::Knee {
                 series,
                 bound,
@@ -333,9 +354,10 @@ impl Finding {
                 percent(*share)
             ),
             Self::FewWaits { steps, target, wanted } => format!(
-                "{} has fewer than the {} waits that {} needs to mean something.",
+                "{} has fewer than the {} {} that {} needs to mean something.",
                 list(steps),
                 group_thousands(*wanted as f64),
+                target.subject.as_ref().map_or("waits", Subject::things),
                 target.quantile_name()
             ),
             Self::ShortWindow { steps, shortest } => format!(
@@ -353,6 +375,10 @@ impl Finding {
                 "Sessions of {step} waited most for `{event}`: {} % of their waiting time, {mean} each.",
                 percent(*share)
             ),
+            Self::OpenLoadLine(line) => line.sentence(),
+            Self::Steady(state) => state.sentence(),
+            Self::Tiers(tiers) => tiers.sentence(),
+            Self::CacheTrap(trap) => trap.sentence(),
         }
     }
 
@@ -388,7 +414,9 @@ impl Finding {
             Self::TargetMetOnlyAbove { .. } => "Repeat the sweep: something disturbed the smaller loads.",
             Self::AllStepsMeetTarget { .. } => "Raise the load: more threads, more schemas or a higher rate.",
             Self::NoStepMeetsTarget { .. } => "Start with less load, or set a target that this storage can meet.",
-            Self::TargetNotJudged { .. } => "Make sure that reads reach storage, or judge another event.",
+            Self::TargetNotJudged { .. } => {
+                "Make sure that reads reach storage, or judge something else, such as `response:p99=5ms`."
+            }
             Self::ThroughputFlat { .. } => {
                 "Compare with the limits of the volume and of the machine; repeat with another block size to tell an IOPS cap from a throughput cap."
             }
@@ -403,6 +431,10 @@ impl Finding {
             Self::FallbackEngine { .. } => {
                 "Allow io_uring (kernel.io_uring_disabled, or the container's seccomp profile)."
             }
+            Self::OpenLoadLine(line) => return line.advice(),
+            Self::Steady(state) => return state.advice(),
+            Self::Tiers(tiers) => return tiers.advice(),
+            Self::CacheTrap(trap) => return trap.advice(),
             Self::Knee { .. } | Self::TopWait { .. } => return None,
         };
         Some(advice.to_owned())
@@ -421,13 +453,7 @@ impl Point {
     }
 }
 
-impl LatencyTarget {
-    fn what(&self) -> String {
-        format!("{} of `{}`", self.quantile_name(), self.event)
-    }
-}
-
-fn of_series(series: &str) -> String {
+pub(super) fn of_series(series: &str) -> String {
     if series.is_empty() { String::new() } else { format!(" of {series}") }
 }
 
@@ -444,7 +470,7 @@ fn begun(steps: usize) -> String {
 }
 
 /// Labels in a sentence; many are told by their number.
-fn list(labels: &[String]) -> String {
+pub(super) fn list(labels: &[String]) -> String {
     match labels {
         [] => "no step".to_owned(),
         [one] => one.clone(),

@@ -1,25 +1,117 @@
 //! The latency that a load must not exceed.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use super::SINGLE_BLOCK_READ;
-use crate::record::{Histogram, Step};
+use crate::record::{Histogram, Interval, OperationStats, Run, Step};
 use crate::units::{Nanos, UnitError};
 
-/// A limit on one quantile of one wait event. Parsed from `p99=5ms`, or `log file sync:p99.9=20ms` for another event.
+/// A limit on one quantile of what it judges, its subject. Parsed from
+///
+/// - `p99=5ms`: what the workload is usually judged by, see [`LatencyTarget::of_step`];
+/// - `response:p99=5ms` or `service:p99=5ms`: the time of operations, all kinds together;
+/// - `read response:p99=5ms`, `large read service:p99=20ms`: the time of operations of one kind;
+/// - `log file sync:p99.9=20ms`: a wait event by its name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatencyTarget {
-    /// Wait event.
-    pub event: String,
+    /// What is judged; absent means what the workload is usually judged by.
+    pub subject: Option<Subject>,
     /// 0 to 1, both excluded.
     pub quantile: f64,
     /// Longest duration that still meets the target.
     pub limit: Nanos,
 }
 
+/// What a latency target judges.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subject {
+    /// The waits of one event.
+    Event(String),
+    /// Operations from due to finished: of one kind, or of all.
+    Response(Option<String>),
+    /// Operations from sent to finished: of one kind, or of all.
+    Service(Option<String>),
+}
+
 /// Waits that should lie beyond a quantile before it means anything.
 const WAITS_BEYOND: f64 = 10.0;
+/// The workload whose operations are many single-block reads, so that a database's usual limits fit the reads only.
+const JUDGED_BY_READS: &str = "slob";
+
+impl Subject {
+    /// What steps of a workload are judged by where nothing else is asked for: in a SLOB closed loop the single-block
+    /// read, else the response time of all operations, which contains the wait behind the schedule.
+    fn usual(workload: &str, step: &Step) -> Self {
+        if workload == JUDGED_BY_READS && step.load.rate_operations_per_s.is_none() {
+            Self::Event(SINGLE_BLOCK_READ.to_owned())
+        } else {
+            Self::Response(None)
+        }
+    }
+
+    /// The durations judged in a step; absent if there are none.
+    pub(super) fn times<'a>(&self, step: &'a Step) -> Option<Cow<'a, Histogram>> {
+        let (kind, time): (_, fn(&OperationStats) -> &Histogram) = match self {
+            Self::Event(event) => return super::wait(step, event).map(|wait| Cow::Borrowed(&wait.waits)),
+            Self::Response(kind) => (kind, |operation| &operation.response),
+            Self::Service(kind) => (kind, |operation| &operation.service),
+        };
+        let asked = |operation: &&OperationStats| kind.as_ref().is_none_or(|kind| *kind == operation.kind);
+        let mut parts = step.operations.iter().filter(asked).map(time).filter(|times| times.count() > 0);
+        let first = parts.next()?;
+        Some(parts.fold(Cow::Borrowed(first), |mut all, more| {
+            all.to_mut().merge(more);
+            all
+        }))
+    }
+
+    /// What one second of a step tells of it; absent where seconds are not kept that finely.
+    pub(super) fn times_of_interval<'a>(&self, interval: &'a Interval) -> Option<&'a Histogram> {
+        match self {
+            Self::Event(event) => interval.waits.get(event),
+            Self::Response(None) => Some(&interval.response),
+            Self::Response(Some(_)) | Self::Service(_) => None,
+        }
+    }
+
+    /// What the durations are called.
+    pub(super) fn things(&self) -> &'static str {
+        match self {
+            Self::Event(_) => "waits",
+            Self::Response(_) | Self::Service(_) => "operations",
+        }
+    }
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Event(event) => write!(f, "`{event}`"),
+            Self::Response(None) => f.write_str("response time"),
+            Self::Service(None) => f.write_str("service time"),
+            Self::Response(Some(kind)) => write!(f, "{kind} response time"),
+            Self::Service(Some(kind)) => write!(f, "{kind} service time"),
+        }
+    }
+}
+
+/// From the words before the colon of a latency target. Every text names an event, unless it ends in one of the two
+/// times.
+impl From<&str> for Subject {
+    fn from(words: &str) -> Self {
+        let (kind, last) = match words.rsplit_once(char::is_whitespace) {
+            Some((kind, last)) => (Some(kind.trim_end().to_owned()), last),
+            None => (None, words),
+        };
+        match last.to_ascii_lowercase().as_str() {
+            "response" => Self::Response(kind),
+            "service" => Self::Service(kind),
+            _ => Self::Event(words.to_owned()),
+        }
+    }
+}
 
 impl LatencyTarget {
     /// The quantile as users write it: `p99`, `p99.9`.
@@ -28,37 +120,66 @@ impl LatencyTarget {
         format!("p{}", (self.quantile * 1e6).round() / 1e4)
     }
 
-    /// The step's value of the quantile; absent if the event did not happen.
-    pub fn value(&self, step: &Step) -> Option<Nanos> {
-        self.waits(step).and_then(|waits| waits.quantile_ns(self.quantile)).map(Nanos)
+    /// The same target with its subject said. Without one it judges single-block reads in closed loops of `slob`, and
+    /// the response time of all operations in every other workload and in every open loop.
+    pub fn of_step(&self, workload: &str, step: &Step) -> Self {
+        let subject = self.subject.clone().unwrap_or_else(|| Subject::usual(workload, step));
+        Self { subject: Some(subject), ..self.clone() }
     }
 
-    /// Whether the step meets the target; absent if the event did not happen.
-    pub fn is_met(&self, step: &Step) -> Option<bool> {
-        self.value(step).map(|value| value <= self.limit)
+    /// The same target with its subject said, as the first step of a run is judged; unchanged for a run without steps.
+    pub fn of_run(&self, run: &Run) -> Self {
+        run.steps.first().map_or_else(|| self.clone(), |step| self.of_step(&run.workload, step))
     }
 
-    /// Waits that the step should have for the quantile to mean anything, if it has fewer.
-    pub fn waits_wanted(&self, step: &Step) -> Option<u64> {
-        let wanted = (WAITS_BEYOND / (1.0 - self.quantile)).round() as u64;
-        (self.waits(step)?.count() < wanted).then_some(wanted)
+    /// The quantile of a step of `workload`; absent if nothing of what is judged happened.
+    pub fn value(&self, workload: &str, step: &Step) -> Option<Nanos> {
+        let times = self.times(workload, step)?;
+        times.quantile_ns(self.quantile).map(Nanos)
     }
 
-    fn waits<'a>(&self, step: &'a Step) -> Option<&'a Histogram> {
-        super::wait(step, &self.event).map(|wait| &wait.waits)
+    /// Whether a step of `workload` meets the target; absent if nothing of what is judged happened.
+    pub fn is_met(&self, workload: &str, step: &Step) -> Option<bool> {
+        self.value(workload, step).map(|value| value <= self.limit)
+    }
+
+    /// How many durations the step should have for the quantile to mean anything, if it has fewer.
+    pub fn waits_wanted(&self, workload: &str, step: &Step) -> Option<u64> {
+        let wanted = self.durations_wanted();
+        (self.times(workload, step)?.count() < wanted).then_some(wanted)
+    }
+
+    /// How many durations the quantile needs to mean anything.
+    pub(super) fn durations_wanted(&self) -> u64 {
+        (WAITS_BEYOND / (1.0 - self.quantile)).round() as u64
+    }
+
+    /// The judged quantile in words: `p99 of response time`.
+    pub fn what(&self) -> String {
+        match &self.subject {
+            Some(subject) => format!("{} of {subject}", self.quantile_name()),
+            None => self.quantile_name(),
+        }
+    }
+
+    fn times<'a>(&self, workload: &str, step: &'a Step) -> Option<Cow<'a, Histogram>> {
+        match &self.subject {
+            Some(subject) => subject.times(step),
+            None => Subject::usual(workload, step).times(step),
+        }
     }
 }
 
-/// 99 of 100 single-block reads within 5 ms.
+/// 99 of 100 within 5 ms.
 impl Default for LatencyTarget {
     fn default() -> Self {
-        Self { event: SINGLE_BLOCK_READ.to_owned(), quantile: 0.99, limit: Nanos::millis(5) }
+        Self { subject: None, quantile: 0.99, limit: Nanos::millis(5) }
     }
 }
 
 impl fmt::Display for LatencyTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} of `{}` within {}", self.quantile_name(), self.event, self.limit)
+        write!(f, "{} within {}", self.what(), self.limit)
     }
 }
 
@@ -71,12 +192,12 @@ impl FromStr for LatencyTarget {
             wanted: "a latency target such as `p99=5ms` or `log file sync:p99.9=20ms`",
             reason,
         };
-        let (event, rest) = match input.rsplit_once(':') {
-            Some((event, rest)) => (event.trim(), rest),
-            None => (SINGLE_BLOCK_READ, input),
+        let (subject, rest) = match input.rsplit_once(':') {
+            Some((subject, rest)) => (Some(subject.trim()), rest),
+            None => (None, input),
         };
-        if event.is_empty() {
-            return Err(fail("the event before `:` is missing"));
+        if subject.is_some_and(str::is_empty) {
+            return Err(fail("what is judged is missing before `:`"));
         }
         let (quantile, limit) = rest.split_once('=').ok_or_else(|| fail("there is no `=`"))?;
         let percentile: f64 = quantile
@@ -91,22 +212,80 @@ impl FromStr for LatencyTarget {
         if limit == Nanos(0) {
             return Err(fail("no wait is shorter than zero"));
         }
-        Ok(Self { event: event.to_owned(), quantile: percentile / 100.0, limit })
+        Ok(Self { subject: subject.map(Subject::from), quantile: percentile / 100.0, limit })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::sample;
     use proptest::prelude::*;
 
     #[test]
     fn reads_what_users_write() {
         assert_eq!("p99=5ms".parse(), Ok(LatencyTarget::default()));
         let commit: LatencyTarget = "log file sync : p99.9 = 20ms".parse().unwrap();
-        assert_eq!((commit.event.as_str(), commit.limit), ("log file sync", Nanos::millis(20)));
+        assert_eq!((commit.subject.clone(), commit.limit), (Some("log file sync".into()), Nanos::millis(20)));
         assert_eq!(commit.to_string(), "p99.9 of `log file sync` within 20.0 ms");
         assert_eq!("p99.99=1s".parse::<LatencyTarget>().unwrap().quantile_name(), "p99.99");
+    }
+
+    #[test]
+    fn the_time_of_operations_is_told_from_an_event() {
+        for (text, subject, told) in [
+            ("response:p99=5ms", Subject::Response(None), "p99 of response time within 5.00 ms"),
+            ("Service : p99=5ms", Subject::Service(None), "p99 of service time within 5.00 ms"),
+            (
+                "read response:p99=5ms",
+                Subject::Response(Some("read".into())),
+                "p99 of read response time within 5.00 ms",
+            ),
+            (
+                "large read service:p50=20ms",
+                Subject::Service(Some("large read".into())),
+                "p50 of large read service time within 20.0 ms",
+            ),
+            ("responses:p99=5ms", Subject::Event("responses".into()), "p99 of `responses` within 5.00 ms"),
+        ] {
+            let target: LatencyTarget = text.parse().unwrap();
+            assert_eq!(target.subject, Some(subject), "{text}");
+            assert_eq!(target.to_string(), told);
+        }
+    }
+
+    #[test]
+    fn without_a_subject_the_workload_and_the_loop_decide() {
+        let target = LatencyTarget::default();
+        let mut step = sample::sweep(60).steps.swap_remove(3);
+        let told = |workload, step: &Step| target.of_step(workload, step).what();
+        assert_eq!(told("slob", &step), "p99 of `db file sequential read`");
+        assert_eq!(told("io", &step), "p99 of response time");
+        step.load.rate_operations_per_s = Some(560.0);
+        assert_eq!(told("slob", &step), "p99 of response time");
+    }
+
+    #[test]
+    fn kinds_are_judged_alone_or_together() {
+        let mut step = sample::updates(60).steps.swap_remove(0);
+        for (operation, (response, service)) in step.operations.iter_mut().zip([(1, 1), (20, 7)]) {
+            operation.response.clear();
+            operation.response.record_n(response * 1_000_000, 1_000);
+            operation.service.clear();
+            operation.service.record_n(service * 1_000_000, 1_000);
+        }
+        for (text, wanted) in [
+            ("response:p99=5ms", Some(20)),
+            ("response:p40=5ms", Some(1)),
+            ("read response:p99=5ms", Some(1)),
+            ("update service:p99=5ms", Some(7)),
+            ("scan service:p99=5ms", None),
+        ] {
+            let target: LatencyTarget = text.parse().unwrap();
+            let value = target.value("slob", &step).map(|value| value.0 / 1_000_000);
+            assert_eq!(value, wanted, "{text}");
+            assert_eq!(target.is_met("slob", &step), wanted.map(|ms| ms <= 5), "{text}");
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How much load is carried, and what the curve of a sweep looks like.
 
-use super::{Figures, Finding, LatencyTarget, SINGLE_BLOCK_READ, Series, doubts, mean_us, wait};
+use super::{Figures, Finding, LatencyTarget, SINGLE_BLOCK_READ, Series, doubts, mean_us, open_line, wait};
 use crate::record::{Run, Step};
 use crate::units::{Nanos, group_thousands};
 
@@ -38,7 +38,7 @@ pub struct Failing {
 pub(super) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     let mut findings = Vec::new();
     for series in Series::of(run) {
-        findings.extend(load_line(&series, target));
+        findings.extend(load_line(&run.workload, &series, target));
         findings.extend(knee(&series));
         findings.extend(flat(run, &series));
     }
@@ -54,13 +54,14 @@ pub(super) fn load_words(step: &Step) -> String {
     }
 }
 
-fn load_line(series: &Series<'_>, target: &LatencyTarget) -> Vec<Finding> {
+fn load_line(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Vec<Finding> {
+    let target = series.steps.first().map_or_else(|| target.clone(), |step| target.of_step(workload, step));
     let judged: Vec<(Point, bool)> = series
         .steps
         .iter()
         .filter_map(|step| {
             let figures = Figures(step);
-            let value = target.value(step)?;
+            let value = target.value(workload, step)?;
             let point = Point {
                 step: step.label.clone(),
                 load: load_words(step),
@@ -71,13 +72,17 @@ fn load_line(series: &Series<'_>, target: &LatencyTarget) -> Vec<Finding> {
             Some((point, value <= target.limit))
         })
         .collect();
-    let (target, name) = (target.clone(), series.name.clone());
+    let name = series.name.clone();
     let mut findings = Vec::new();
-    let thin = |step: &&Step| target.waits_wanted(step).map(|wanted| (step.label.clone(), wanted));
+    let thin = |step: &&Step| target.waits_wanted(workload, step).map(|wanted| (step.label.clone(), wanted));
     let few: Vec<_> = series.steps.iter().filter_map(thin).collect();
     if let Some((_, wanted)) = few.first() {
         let (wanted, steps) = (*wanted, few.iter().map(|(label, _)| label.clone()).collect());
         findings.push(Finding::FewWaits { steps, target: target.clone(), wanted });
+    }
+    if series.is_open_loop() {
+        findings.push(open_line::find(series, &target, judged.last().map(|(point, _)| point)));
+        return findings;
     }
     let verdict = match judged.iter().rposition(|(_, met)| *met) {
         _ if judged.is_empty() => Finding::TargetNotJudged { series: name, target },

@@ -3,22 +3,44 @@
 //! [`Figures`] derives rates and shares from one step, so that every table and every finding computes them alike.
 //! [`analyse`] says what is to be said about a run. Thresholds stand beside the rule that uses them.
 
+mod cache_trap;
+mod chance;
+mod compare;
 mod doubts;
 mod figures;
 mod finding;
+mod judge;
 mod latency_target;
 mod limits;
+mod modes;
+mod open_line;
 mod order;
+mod resample;
+mod search;
 mod series;
+mod steadiness;
+mod tiers;
+mod told;
+mod verdicts;
 mod waits;
 
 use crate::record::{Outcome, Run, Step};
 
+pub use cache_trap::{CacheTrap, Trap};
+pub use compare::{Comparison, Difference};
 pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, wait};
 pub use finding::{Finding, Severity};
-pub use latency_target::LatencyTarget;
+pub use judge::judge;
+pub use latency_target::{LatencyTarget, Subject};
 pub use limits::{Failing, Point};
+pub use modes::{Mode, modes};
+pub use open_line::{OpenLoadLine, RatePoint, Why};
+pub use search::{Search, SearchPlan};
 pub use series::Series;
+pub use steadiness::{Excursion, Reached, SteadyState};
+pub use tiers::{Cause, Place, Tiers};
+pub use told::Told;
+pub use verdicts::{Ended, LoadLine, Verdict, VerdictOutcome};
 
 /// One block read into the buffer cache: the event by which databases judge storage.
 pub const SINGLE_BLOCK_READ: &str = "db file sequential read";
@@ -29,6 +51,9 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     let mut findings = doubts::find(run);
     findings.extend(limits::find(run, target));
     findings.extend(waits::find(run));
+    findings.extend(steadiness::find(run));
+    findings.extend(tiers::find(run));
+    findings.extend(cache_trap::find(run));
     order::sort(&mut findings);
     findings
 }

@@ -43,6 +43,10 @@ impl Basis {
                 | Finding::NoStepMeetsTarget { least: point, .. } => {
                     told.insert(point.step.clone());
                 }
+                Finding::OpenLoadLine(line) => {
+                    told.extend(line.passing.iter().map(|point| point.step.clone()));
+                    bounding.extend(line.ceiling().map(|point| point.step.clone()));
+                }
                 _ => {}
             }
         }
@@ -137,7 +141,7 @@ mod tests {
     fn without_an_answer_every_doubt_comes_first() {
         let mut run = sample::sweep(60);
         stall(&mut run.steps[1]);
-        let target = LatencyTarget { event: "nothing".to_owned(), ..LatencyTarget::default() };
+        let target = LatencyTarget { subject: Some("nothing".into()), ..LatencyTarget::default() };
         let found = analyse(&run, &target);
         let doubt = position(&found, |finding| matches!(finding, Finding::Stalled { .. }));
         assert!(doubt < position(&found, |finding| matches!(finding, Finding::TargetNotJudged { .. })));

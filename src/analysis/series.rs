@@ -47,6 +47,11 @@ impl<'a> Series<'a> {
             .collect()
     }
 
+    /// Whether every step is an open loop, where the rate is the load.
+    pub fn is_open_loop(&self) -> bool {
+        self.steps.iter().all(|step| step.load.rate_operations_per_s.is_some())
+    }
+
     /// Whether every step is a closed loop, where sessions are the load.
     pub fn is_closed_loop(&self) -> bool {
         self.steps.iter().all(|step| step.load.rate_operations_per_s.is_none())

@@ -79,7 +79,7 @@ fn a_target_that_all_or_none_meet_is_said_to_be_so() {
 
 #[test]
 fn a_target_on_an_event_that_did_not_happen_is_not_judged() {
-    let target = LatencyTarget { event: "log file sync".to_owned(), ..LatencyTarget::default() };
+    let target = LatencyTarget { subject: Some("log file sync".into()), ..LatencyTarget::default() };
     assert!(matches!(&analyse(&plain(), &target)[0], Finding::TargetNotJudged { .. }));
 }
 

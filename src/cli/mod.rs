@@ -101,6 +101,13 @@ impl Command {
     }
 }
 
+/// A seed that nobody has used before, as far as chance goes.
+fn fresh_seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    // The standard library seeds each of these from the system's randomness. 53 bits survive every reader of JSON.
+    RandomState::new().hash_one(std::process::id()) >> 11
+}
+
 /// Tells what is wrong with the command line, or shows the help that was asked for.
 fn refuse(error: &clap::Error) -> Exit {
     // Our own types say better than clap what is wrong with a value and what to write instead.

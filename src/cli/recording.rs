@@ -140,6 +140,11 @@ impl Recording {
         if cut_short { Onward::Stop } else { Onward::Go }
     }
 
+    /// Whether nothing has ended the run.
+    pub(super) fn is_going_well(&self) -> bool {
+        self.run.outcome == Outcome::Unfinished
+    }
+
     /// The steps so far.
     pub(super) fn steps(&self) -> &[Step] {
         &self.run.steps
@@ -219,7 +224,7 @@ impl Recorded {
         }
         let exit = report::exit_for_limit(&run, limit);
         if let (Exit::NotMet, Some(limit)) = (exit, limit) {
-            say::note(format_args!("no step kept the limit: {limit}"));
+            say::note(format_args!("no step kept the limit: {}", limit.of_run(&run)));
         }
         Ok(exit)
     }

@@ -77,11 +77,11 @@ pub(super) fn write_text(run: &Run, findings: &[Finding], detail: Detail) -> Res
     Ok(())
 }
 
-/// A limit that was asked for fails the command if no step meets it. Steps in which its event did not happen decide
-/// nothing.
+/// A limit that was asked for fails the command if no step meets it. Steps in which nothing that it judges happened
+/// decide nothing.
 pub(super) fn exit_for_limit(run: &Run, limit: Option<&LatencyTarget>) -> Exit {
     let Some(limit) = limit else { return Exit::Done };
-    let mut judged = run.steps.iter().filter_map(|step| limit.is_met(step)).peekable();
+    let mut judged = run.steps.iter().filter_map(|step| limit.is_met(&run.workload, step)).peekable();
     if judged.peek().is_some() && !judged.any(|met| met) { Exit::NotMet } else { Exit::Done }
 }
 

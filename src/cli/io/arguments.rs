@@ -9,7 +9,7 @@ use crate::analysis::LatencyTarget;
 use crate::cli::arguments::{FormatArgs, ProgressArgs, RunsArgs, Seconds};
 use crate::config::io::{BlockSize, DepthList, Durable, IoAsked, PageCache, Pattern, RateRange, Redundancy, Verify};
 use crate::config::{Arrival, Tag, TargetAddress};
-use crate::target::block::Permission;
+use crate::target::block::safety::Permission;
 use crate::target::io::IoEngine;
 use crate::units::Bytes;
 use crate::workload::io::Distribution;
@@ -41,6 +41,10 @@ pub(super) struct VolumeArgs {
     /// Whether requests go past this machine's page cache (O_DIRECT)
     #[arg(long, value_enum, default_value_t, help_heading = "Storage")]
     direct: Switch,
+
+    /// Write everything once before the load, so that no read finds a block that was never written; --size or all of it
+    #[arg(long, help_heading = "Storage")]
+    prefill: bool,
 
     /// Write to this device or file although Plimsoll did not make what it holds; its name, typed out
     #[arg(long, value_name = "NAME", help_heading = "Storage")]
@@ -104,6 +108,11 @@ impl VolumeArgs {
             EngineChoice::IoUring => Some(IoEngine::Uring),
             EngineChoice::Psync => Some(IoEngine::Psync),
         }
+    }
+
+    /// Whether everything is written once before the load.
+    pub(super) fn prefill(&self) -> bool {
+        self.prefill
     }
 
     /// What the user has said about data that may be lost.

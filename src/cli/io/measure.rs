@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use super::arguments::{OutputArgs, Storage, TimeArgs, VolumeArgs};
 use super::volume::{Ground, Prospect};
-use crate::analysis::LatencyTarget;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, warmup_words};
@@ -91,7 +90,7 @@ fn begin(
         tags: plan.tags.clone(),
         seed: plan.seed,
         parameters: plan.parameters.clone(),
-        target: ground.describe(),
+        target: ground.target().describe(),
         paths: &job.asked.paths,
         notes: plan.notes.iter().cloned().chain(notes).collect(),
     };
@@ -132,9 +131,4 @@ fn write_plan(out: &mut impl Write, plan: &IoPlan, prospect: &Prospect, asked: &
         writeln!(out, "step {:<3} {}: {what}, {warmup}, {duration} measured", index + 1, step.label)?;
     }
     Ok(())
-}
-
-/// What a search needs to judge steps by.
-pub(super) fn target_or_usual(target: Option<&LatencyTarget>) -> LatencyTarget {
-    target.cloned().unwrap_or_default()
 }

@@ -2,7 +2,9 @@
 
 mod arguments;
 mod measure;
+mod read_back;
 mod run;
+mod search;
 mod sweep;
 mod volume;
 

@@ -16,7 +16,8 @@ use crate::target::block::{
 };
 use crate::target::io::{Caching, Durability, IoEngine};
 use crate::target::simulated::{Simulated, SimulatedOptions};
-use crate::target::{Target, TargetError, TargetFor};
+use crate::target::embedded::setup::Progress;
+use crate::target::{TargetError, TargetFor};
 use crate::units::Bytes;
 use crate::workload::io::IoOperation;
 
@@ -92,7 +93,7 @@ impl Prospect {
         loudness: Loudness,
     ) -> Result<Ground, Failure> {
         match self {
-            Self::Simulated { options, .. } => Ok(Ground::Simulated(Simulated::open(options, clock))),
+            Self::Simulated { options, .. } => Ok(Ground::Simulated(Simulated::open_volume(options, clock))),
             Self::Paths { preparation, io_engine } => {
                 let (volume, members) = prepare(*preparation, interrupt, loudness)?;
                 check_unit(asked, &members)?;
@@ -124,13 +125,6 @@ impl Ground {
         }
     }
 
-    /// What it is, for the record.
-    pub(super) fn describe(&self) -> crate::record::Target {
-        match self {
-            Self::Block(block) => block.describe(),
-            Self::Simulated(simulated) => simulated.describe(),
-        }
-    }
 }
 
 fn engine(asked: Option<IoEngine>) -> IoEngine {
@@ -185,7 +179,7 @@ fn prepare(
     loudness: Loudness,
 ) -> Result<(Volume, Vec<Member>), Failure> {
     let progress = ByteProgress::new("laying out", loudness);
-    let tell = |now: crate::target::Progress| progress.update(now.done_bytes, now.total_bytes);
+    let tell = |now: Progress| progress.update(now.done_bytes, now.total_bytes);
     let prepared = preparation.carry_out(&tell, interrupt.flag());
     progress.end();
     prepared.map_err(|error| match (error, interrupt.exit()) {

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use crate::analysis::LatencyTarget;
 use crate::cli::arguments::{FormatArgs, IoArgs, ParameterArgs, ProgressArgs, Rate, RunsArgs, TargetArgs};
 use crate::cli::exit::Failure;
-use crate::cli::slob::fresh_seed;
+use crate::cli::fresh_seed;
 use crate::config::{Axes, Key, Tag};
 use crate::load::Pace;
 use crate::plan::slob::Request;

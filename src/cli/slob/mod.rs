@@ -58,10 +58,3 @@ impl Command {
         }
     }
 }
-
-/// A seed that nobody has used before, as far as chance goes.
-fn fresh_seed() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    // The standard library seeds each of these from the system's randomness. 53 bits survive every reader of JSON.
-    RandomState::new().hash_one(std::process::id()) >> 11
-}

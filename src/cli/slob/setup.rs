@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::json;
 
-use super::fresh_seed;
+use crate::cli::fresh_seed;
 use crate::cli::arguments::{FormatArgs, IoArgs, ParameterArgs, ProgressArgs, Reader, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;

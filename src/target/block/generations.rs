@@ -79,6 +79,11 @@ impl Generations {
         Floor(self.blocks[block].load(Ordering::Acquire))
     }
 
+    /// Whether any write of the block was acknowledged.
+    pub fn was_acknowledged(&self, block: usize) -> bool {
+        self.blocks[block].load(Ordering::Acquire) & COUNT > 0
+    }
+
     /// Whether a write of the block was in flight at some time since `floor` was noted. Such a read may find the old
     /// data, the new, or sectors of both, and none of these is a fault.
     #[inline]

@@ -7,6 +7,7 @@ mod lane;
 mod memory;
 mod prepare;
 mod raw;
+mod read_back;
 pub mod layout;
 mod member;
 pub mod safety;

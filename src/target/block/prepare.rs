@@ -9,8 +9,8 @@ use super::member::Member;
 use super::safety::{self, Checked, PathKind, Permission, Purpose};
 use super::volume::{Volume, VolumeLayout};
 use crate::target::error::{FileContext, TargetError};
-use crate::target::io::{Access, Caching, Durability, IoEngine, Opening, Sharing};
-use crate::target::Progress;
+use crate::target::io::{Access, Caching, Durability, IoEngine, Opening};
+use crate::target::embedded::setup::Progress;
 use crate::units::Bytes;
 
 /// What the members of a volume start and end on.
@@ -180,7 +180,6 @@ impl Preparation {
             access: if wanted.permission.is_some() { Access::ReadWrite } else { Access::Read },
             caching: wanted.caching,
             durability: wanted.durability,
-            sharing: Sharing::Shared,
         };
         let checked = check(&wanted.paths, wanted.permission.as_ref())?;
         let members = checked.into_iter().map(|one| Member::open(one, opening)).collect::<Result<Vec<_>, _>>()?;

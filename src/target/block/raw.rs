@@ -109,6 +109,11 @@ impl Block {
         &self.options
     }
 
+    /// Whether data are checked.
+    pub fn is_checked(&self) -> bool {
+        self.generations.is_some()
+    }
+
     pub(super) fn volume(&self) -> &Volume {
         &self.volume
     }

@@ -1,0 +1,215 @@
+//! The verdict on one open-loop step: whether its rate was carried within the latency target.
+
+use super::doubts::{self, SATURATED};
+use super::steadiness::{self, Excursion, ROUNDS};
+use super::{Figures, LatencyTarget, Subject, VerdictOutcome};
+use crate::record::{Histogram, Interval, Step};
+use crate::units::Nanos;
+
+/// Lateness of the load generator that is small against the limit does not decide over it.
+const LAG_OF_LIMIT: f64 = 0.1;
+const LAG_QUANTILE: f64 = 0.99;
+/// Below this share of its slots in use, an operation that was sent late waited for the generator and not for a slot.
+const SLOTS_IN_USE: f64 = 0.5;
+/// A queue grows if the mean response time is longer in each round than in the one before, and in the last one at least
+/// this many times as long as in the first.
+const QUEUE_GROWTH: f64 = 2.0;
+
+/// The verdict on a step of an open loop; absent for a closed loop and where nothing was measured. Without a subject the
+/// target judges the response time of all operations.
+///
+/// A rate that was not reached, or behind which a queue grew, has failed however short its latency still was. A rate
+/// that passes does so also when the generator was busy or late, for response times contain the lateness; one that does
+/// not pass is then no verdict on the target.
+pub fn judge(step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
+    step.load.rate_operations_per_s?;
+    let subject = target.subject.clone().unwrap_or(Subject::Response(None));
+    let value = subject.times(step).and_then(|times| times.quantile_ns(target.quantile)).map(Nanos);
+    let outcome = if doubts::behind(step).is_some() || queue_grows(step) {
+        VerdictOutcome::Failed
+    } else if is_unsteady(step, &subject, target) {
+        VerdictOutcome::Unsteady
+    } else if value? <= target.limit {
+        VerdictOutcome::Passed
+    } else {
+        VerdictOutcome::Failed
+    };
+    let excused = outcome != VerdictOutcome::Passed && is_generator_bound(step, target);
+    Some(if excused { VerdictOutcome::GeneratorBound } else { outcome })
+}
+
+/// Whether the load generator had no time to send what was due, though it had slots to send it with.
+fn is_generator_bound(step: &Step, target: &LatencyTarget) -> bool {
+    let Some(generator) = &step.generator else { return false };
+    let lag = generator.schedule_lag.as_ref().and_then(|lag| lag.quantile_ns(LAG_QUANTILE));
+    let late = lag.is_some_and(|ns| ns as f64 > LAG_OF_LIMIT * target.limit.0 as f64);
+    let slots_free =
+        Figures(step).busy_sessions().is_some_and(|busy| busy < SLOTS_IN_USE * f64::from(step.load.sessions));
+    generator.busiest_share > SATURATED || (late && slots_free)
+}
+
+/// One figure for each of five rounds of the window; absent where a round has none.
+fn rounds(step: &Step, figure: impl Fn(&[&Interval]) -> Option<f64>) -> Option<[f64; ROUNDS]> {
+    let seconds = steadiness::seconds_inside(step);
+    let mut figures = [0.0; ROUNDS];
+    for (value, round) in figures.iter_mut().zip(steadiness::in_rounds(&seconds)?) {
+        *value = figure(round)?;
+    }
+    Some(figures)
+}
+
+fn queue_grows(step: &Step) -> bool {
+    let means = rounds(step, |round| {
+        let mut all = Histogram::default();
+        round.iter().for_each(|second| all.merge(&second.response));
+        all.mean_ns()
+    });
+    means.is_some_and(|means| {
+        means.windows(2).all(|pair| pair[1] > pair[0]) && means[ROUNDS - 1] >= QUEUE_GROWTH * means[0]
+    })
+}
+
+/// Whether the rate was not steady, or the latency in a way that decides: some rounds keep the limit and others do not.
+fn is_unsteady(step: &Step, subject: &Subject, target: &LatencyTarget) -> bool {
+    let strays = |excursion: Option<Excursion>| excursion.is_some_and(|excursion| !excursion.is_steady());
+    if strays(steadiness::excursion(step)) {
+        return true;
+    }
+    let latencies = rounds(step, |round| {
+        let mut all = Histogram::default();
+        round.iter().filter_map(|second| subject.times_of_interval(second)).for_each(|times| all.merge(times));
+        let enough = all.count() >= target.durations_wanted();
+        enough.then(|| all.quantile_ns(target.quantile)).flatten().map(|ns| ns as f64)
+    });
+    let Some(latencies) = latencies else { return false };
+    let kept = latencies.iter().filter(|ns| **ns <= target.limit.0 as f64).count();
+    (1..ROUNDS).contains(&kept) && strays(Excursion::of(&latencies))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::record::sample::{self, Level};
+
+    /// A minute of an open loop that carries `rate` with a median response of `us` microseconds (p99 is 2.4 times that).
+    pub(in crate::analysis) fn open(rate: u64, us: u64) -> Step {
+        let level = Level { sessions: 64, operations_per_s: rate, read_ns: us * 1_000, seconds: 60, update_pct: 0 };
+        let mut step = sample::run(&[level]).steps.swap_remove(0);
+        step.label = format!("r{rate}");
+        step.load.rate_operations_per_s = Some(rate as f64);
+        step.operations[0].response = sample::latencies(rate * 60, us * 1_000);
+        step.operations[0].service = step.operations[0].response.clone();
+        for interval in &mut step.intervals {
+            interval.response = sample::latencies(rate, us * 1_000);
+        }
+        let generator = step.generator.as_mut().unwrap();
+        generator.due_operations = Some(rate * 60);
+        generator.backlog_operations = Some(0);
+        step
+    }
+
+    fn verdict(step: &Step) -> Option<VerdictOutcome> {
+        judge(step, &LatencyTarget::default())
+    }
+
+    fn set_round(step: &mut Step, round: usize, us: u64) {
+        let inside = step.intervals.iter_mut().filter(|interval| !interval.warmup);
+        for interval in inside.skip(round * 12).take(12) {
+            interval.response = sample::latencies(1_000, us * 1_000);
+        }
+    }
+
+    #[test]
+    fn a_rate_passes_or_fails_by_its_response_time() {
+        assert_eq!(verdict(&open(1_000, 500)), Some(VerdictOutcome::Passed));
+        assert_eq!(verdict(&open(1_000, 5_000)), Some(VerdictOutcome::Failed));
+        let service: LatencyTarget = "service:p99=5ms".parse().unwrap();
+        let mut queued = open(1_000, 5_000);
+        queued.operations[0].service = sample::latencies(60_000, 200_000);
+        assert_eq!(judge(&queued, &service), Some(VerdictOutcome::Passed));
+    }
+
+    #[test]
+    fn a_closed_loop_and_an_empty_step_are_not_judged() {
+        let mut step = open(1_000, 500);
+        step.operations.clear();
+        assert_eq!(verdict(&step), None);
+        let mut closed = open(1_000, 500);
+        closed.load.rate_operations_per_s = None;
+        assert_eq!(verdict(&closed), None);
+    }
+
+    #[test]
+    fn a_rate_that_is_not_reached_fails_however_short_its_latency() {
+        let mut step = open(1_000, 500);
+        step.load.rate_operations_per_s = Some(1_200.0);
+        step.generator.as_mut().unwrap().due_operations = Some(72_000);
+        assert_eq!(verdict(&step), Some(VerdictOutcome::Failed));
+    }
+
+    #[test]
+    fn a_queue_that_grows_fails_and_is_not_called_unsteady() {
+        let mut step = open(1_000, 500);
+        for round in 0..5 {
+            set_round(&mut step, round, 300 + 200 * round as u64);
+        }
+        assert_eq!(verdict(&step), Some(VerdictOutcome::Failed));
+    }
+
+    #[test]
+    fn rounds_on_both_sides_of_the_limit_are_unsteady_unless_they_are_alike() {
+        let mut step = open(1_000, 500);
+        for (round, us) in [(1, 9_000), (3, 6_000)] {
+            set_round(&mut step, round, us);
+        }
+        assert_eq!(verdict(&step), Some(VerdictOutcome::Unsteady));
+        let mut alike = open(1_000, 2_000);
+        for (round, us) in [(0, 2_050), (1, 2_100), (3, 2_120)] {
+            set_round(&mut alike, round, us);
+        }
+        assert_eq!(verdict(&alike), Some(VerdictOutcome::Passed));
+    }
+
+    #[test]
+    fn latency_that_moves_on_one_side_of_the_limit_decides_nothing() {
+        let mut step = open(1_000, 500);
+        set_round(&mut step, 2, 1_500);
+        assert_eq!(verdict(&step), Some(VerdictOutcome::Passed));
+    }
+
+    #[test]
+    fn a_rate_that_stalls_and_catches_up_is_unsteady() {
+        let mut step = open(1_000, 500);
+        let inside = step.intervals.iter_mut().filter(|interval| !interval.warmup);
+        for (interval, second) in inside.zip(0..) {
+            match second {
+                24..30 => interval.counters.operations = Some(0),
+                30..36 => interval.counters.operations = Some(1_400),
+                _ => {}
+            }
+        }
+        assert_eq!(verdict(&step), Some(VerdictOutcome::Unsteady));
+    }
+
+    #[test]
+    fn the_generators_own_limit_is_no_failure_of_the_target() {
+        let mut busy = open(1_000, 5_000);
+        busy.generator.as_mut().unwrap().busiest_share = 0.97;
+        assert_eq!(verdict(&busy), Some(VerdictOutcome::GeneratorBound));
+        let mut busy_but_in_time = open(1_000, 500);
+        busy_but_in_time.generator.as_mut().unwrap().busiest_share = 0.97;
+        assert_eq!(verdict(&busy_but_in_time), Some(VerdictOutcome::Passed));
+    }
+
+    #[test]
+    fn lateness_is_the_generators_fault_only_while_it_has_free_slots() {
+        let mut late = open(1_000, 5_000);
+        late.generator.as_mut().unwrap().schedule_lag = Some(sample::latencies(60_000, 4_000_000));
+        assert_eq!(verdict(&late), Some(VerdictOutcome::GeneratorBound));
+        late.load.sessions = 6;
+        assert_eq!(verdict(&late), Some(VerdictOutcome::Failed), "5 of its 6 slots were waiting for the target");
+        late.load.sessions = 64;
+        late.generator.as_mut().unwrap().schedule_lag = Some(sample::latencies(60_000, 100_000));
+        assert_eq!(verdict(&late), Some(VerdictOutcome::Failed), "0.24 of 5 ms does not matter");
+    }
+}

@@ -1,0 +1,33 @@
+//! `--verify`: after the load, every block that it wrote is read back.
+
+use crate::cli::interrupt::Interrupt;
+use crate::cli::live::{ByteProgress, Loudness};
+use crate::cli::recording::Recording;
+use crate::target::TargetError;
+use crate::target::block::Block;
+use crate::units::group_thousands;
+
+/// Reads back what was written, and says so in the record. A bad block fails the run.
+pub(super) fn carry_out(recording: &mut Recording, block: &Block, interrupt: &Interrupt, loudness: Loudness) {
+    if !block.is_checked() || !recording.is_going_well() || interrupt.stop().is_asked() {
+        return;
+    }
+    recording.progress().end();
+    let progress = ByteProgress::new("reading back", loudness);
+    let result = block.read_back(&|now| progress.update(now.done_bytes, now.total_bytes), interrupt.flag());
+    progress.end();
+    match result {
+        Ok(0) => recording.note("every block that was read held what was written there".to_owned()),
+        Ok(blocks) => {
+            let blocks = group_thousands(blocks as f64);
+            recording.note(format!(
+                "every block that was read held what was written there; the {blocks} blocks written were read back and are \
+                 sound"
+            ));
+        }
+        Err(TargetError::Interrupted) => {
+            recording.note("reading back was cut short: not every block that was written was checked".to_owned());
+        }
+        Err(error) => recording.fail(error),
+    }
+}

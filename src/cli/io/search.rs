@@ -1,0 +1,32 @@
+//! `--rate LOW..HIGH`: which rates are tried, and when it is enough.
+
+use super::volume::Ground;
+use crate::analysis::{LatencyTarget, Search, SearchPlan, Verdict, judge};
+use crate::cli::recording::{Onward, Recording};
+use crate::plan::io::{IoPlan, Level};
+
+/// Tries rates until the load line is known well enough. Returns how many steps a whole run has: those that were needed.
+pub(super) fn carry_out(
+    recording: &mut Recording,
+    plan: &IoPlan,
+    ground: &Ground,
+    (low, high): (f64, f64),
+    target: Option<&LatencyTarget>,
+) -> usize {
+    let target = target.cloned().unwrap_or_default();
+    let most = plan.levels.first().map_or(1, |level| level.slots());
+    let mut search = Search::new(SearchPlan { low, high, ..SearchPlan::default() });
+    let mut steps = 0;
+    while let Some(per_s) = search.next() {
+        // Rates are printed and recorded as they are asked for, so they have no more digits than a person reads.
+        let per_s = if per_s >= 100.0 { per_s.round() } else { per_s };
+        let onward = recording.step(ground.target(), &plan.step(steps, Level::Rate { per_s, most }));
+        steps += 1;
+        let Some(outcome) = recording.steps().last().and_then(|step| judge(step, &target)) else { break };
+        if onward == Onward::Stop {
+            break;
+        }
+        search.tell(Verdict { rate: per_s, outcome });
+    }
+    steps as usize
+}
