@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::BlockError;
-use super::safety::PathKind;
+use super::safety::{PathKind, patiently};
 use super::stamp::{self, FileId, SECTOR_BYTES};
 use crate::measure::os;
 use crate::target::embedded::crew::{Crew, Errand, Piece, Progress};
@@ -190,7 +190,8 @@ impl Unfinished {
         name.push(".plimsoll-unfinished");
         let path = folder.join(name);
         let locked = || BlockError::Locked { path: real.to_owned() };
-        let is_at_work = |file: &File| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
+        let is_locked = |error: &fs::TryLockError| matches!(error, fs::TryLockError::WouldBlock);
+        let is_at_work = |file: &File| patiently(|| file.try_lock(), is_locked).is_err_and(|error| is_locked(&error));
         if let Ok(left) = File::open(&path) {
             if is_at_work(&left) {
                 return Err(locked().into());

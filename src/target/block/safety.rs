@@ -8,6 +8,7 @@ use std::fs::{File, Metadata, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use super::BlockError;
 use super::signature::{self, Witness};
@@ -179,11 +180,11 @@ impl<'a> Subject<'a> {
     }
 
     fn lock(&self, guard: &File, purpose: Purpose<'_>) -> Result<(), BlockError> {
-        let locked = match purpose {
+        let attempt = || match purpose {
             Purpose::Read => guard.try_lock_shared(),
             Purpose::Write(_) => guard.try_lock(),
         };
-        match locked {
+        match patiently(attempt, |error| matches!(error, TryLockError::WouldBlock)) {
             Err(TryLockError::WouldBlock) => Err(BlockError::Locked { path: self.path.to_owned() }),
             // Some file systems have no locks; then nobody can be kept away.
             Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
@@ -243,8 +244,9 @@ impl<'a> Subject<'a> {
 
     /// Opens a device so that nobody else can have it exclusively; for reading, so that asking changes nothing.
     fn claim(&self, node: &Path, device: &str) -> Result<File, TargetError> {
-        match File::options().read(true).custom_flags(libc::O_EXCL).open(node) {
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+        let is_busy = |error: &io::Error| error.raw_os_error() == Some(libc::EBUSY);
+        match patiently(|| File::options().read(true).custom_flags(libc::O_EXCL).open(node), is_busy) {
+            Err(error) if is_busy(&error) => {
                 Err(BlockError::Claimed { path: self.path.to_owned(), device: device.to_owned() }.into())
             }
             opened => opened.of_file("open", node),
@@ -276,6 +278,24 @@ impl<'a> Subject<'a> {
             found = said;
         }
         Ok(found)
+    }
+}
+
+/// Tries again for a moment while somebody is in the way. Programs that watch for new devices look at each of them
+/// shortly, and a process that is just being started has our own descriptors until its program runs.
+pub(super) fn patiently<T, E>(
+    mut attempt: impl FnMut() -> Result<T, E>,
+    is_in_the_way: impl Fn(&E) -> bool,
+) -> Result<T, E> {
+    const PATIENCE: Duration = Duration::from_millis(300);
+    let begun = Instant::now();
+    loop {
+        match attempt() {
+            Err(error) if is_in_the_way(&error) && begun.elapsed() < PATIENCE => {
+                std::thread::sleep(PATIENCE / 30);
+            }
+            ended => return ended,
+        }
     }
 }
 
