@@ -78,7 +78,10 @@ impl Prospect {
 
     /// The clock on which load will run.
     pub(super) fn clock(&self) -> Clock {
-        Clock::start()
+        match self {
+            Self::Paths { .. } => Clock::start(),
+            Self::Simulated { options, .. } => options.clock(),
+        }
     }
 
     /// Lays out what is missing, and opens everything. `largest_bytes` is the longest request.
