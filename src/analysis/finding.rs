@@ -1,6 +1,6 @@
 //! What the analysis has to say, with its words and its advice in one place.
 
-use super::{Failing, LatencyTarget, Point};
+use super::{BurstFound, CreditNotSeen, Failing, LatencyTarget, Point, RateRose, Told};
 use crate::units::{Bytes, Nanos, group_thousands, percent};
 
 /// How a finding bears on the rest of a report.
@@ -82,8 +82,12 @@ pub enum Finding {
     CommitsDominate { steps: Vec<String>, share: f64 },
     /// Too few waits for the target's quantile.
     FewWaits { steps: Vec<String>, target: LatencyTarget, wanted: u64 },
-    /// The window is too short to see burst credits end.
-    ShortWindow { steps: Vec<String>, shortest: Nanos },
+    /// The load ran on two levels, the second one lower.
+    Burst(BurstFound),
+    /// The load ran on two levels, the second one higher.
+    Rose(RateRose),
+    /// The windows are too short to see burst credits end.
+    CreditNotSeen(CreditNotSeen),
     /// Somebody else reads from the device.
     DeviceSharedWithOthers { steps: Vec<String>, device: String, times: f64 },
     /// Reads are sent by plain system calls.
@@ -108,7 +112,9 @@ impl Finding {
             | Self::PageCacheInPath
             | Self::ReadsDisagree { .. }
             | Self::NotSteady { .. }
-            | Self::Stalled { .. } => Severity::Doubt,
+            | Self::Stalled { .. }
+            | Self::Burst(_)
+            | Self::Rose(_) => Severity::Doubt,
             Self::CacheHeld { hit_ratio, .. } if *hit_ratio >= MOSTLY_CACHED => Severity::Doubt,
             Self::LoadLine { .. }
             | Self::TargetMetOnlyAbove { .. }
@@ -122,7 +128,7 @@ impl Finding {
             | Self::CheckpointIncomplete { .. }
             | Self::CommitsDominate { .. }
             | Self::FewWaits { .. }
-            | Self::ShortWindow { .. }
+            | Self::CreditNotSeen(_)
             | Self::DeviceSharedWithOthers { .. }
             | Self::FallbackEngine { .. }
             | Self::WaitedForProcessor { .. }
@@ -140,6 +146,8 @@ impl Finding {
             | Self::Stalled { steps, .. }
             | Self::WaitedForProcessor { steps, .. }
             | Self::CacheHeld { steps, .. } => Some(steps),
+            Self::Burst(told) => told.steps(),
+            Self::Rose(told) => told.steps(),
             _ => None,
         }
     }
@@ -338,10 +346,9 @@ impl Finding {
                 group_thousands(*wanted as f64),
                 target.quantile_name()
             ),
-            Self::ShortWindow { steps, shortest } => format!(
-                "Windows of {} last only {shortest}: no limit that sets in later was seen, and burst credits of cloud volumes last longer.",
-                list(steps)
-            ),
+            Self::Burst(told) => told.sentence(),
+            Self::Rose(told) => told.sentence(),
+            Self::CreditNotSeen(told) => told.sentence(),
             Self::DeviceSharedWithOthers { steps, device, times } => format!(
                 "The device `{device}` read {times:.1} times as much as this run did in {}: somebody else uses it, or it reads ahead.",
                 list(steps)
@@ -398,7 +405,9 @@ impl Finding {
                 "Put redo on storage with faster durable writes; judge it by `log file parallel write`."
             }
             Self::FewWaits { .. } => "Run longer.",
-            Self::ShortWindow { .. } => "For a verdict on a cloud volume, run 30 minutes or more.",
+            Self::Burst(told) => return told.advice(),
+            Self::Rose(told) => return told.advice(),
+            Self::CreditNotSeen(told) => return told.advice(),
             Self::DeviceSharedWithOthers { .. } => "Repeat when the device is quiet.",
             Self::FallbackEngine { .. } => {
                 "Allow io_uring (kernel.io_uring_disabled, or the container's seccomp profile)."
@@ -444,7 +453,7 @@ fn begun(steps: usize) -> String {
 }
 
 /// Labels in a sentence; many are told by their number.
-fn list(labels: &[String]) -> String {
+pub(super) fn list(labels: &[String]) -> String {
     match labels {
         [] => "no step".to_owned(),
         [one] => one.clone(),

@@ -3,22 +3,31 @@
 //! [`Figures`] derives rates and shares from one step, so that every table and every finding computes them alike.
 //! [`analyse`] says what is to be said about a run. Thresholds stand beside the rule that uses them.
 
+mod burst;
 mod doubts;
 mod figures;
 mod finding;
+mod known_credits;
 mod latency_target;
+mod levels;
 mod limits;
 mod order;
 mod series;
+mod told;
+mod traffic;
 mod waits;
 
 use crate::record::{Outcome, Run, Step};
 
+pub use burst::{BurstFound, CreditNotSeen, Outlasted, RateRose};
 pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, wait};
 pub use finding::{Finding, Severity};
 pub use latency_target::LatencyTarget;
+pub use levels::{TwoLevels, two_levels};
 pub use limits::{Failing, Point};
 pub use series::Series;
+pub use told::Told;
+pub use traffic::Counted;
 
 /// One block read into the buffer cache: the event by which databases judge storage.
 pub const SINGLE_BLOCK_READ: &str = "db file sequential read";
@@ -40,5 +49,7 @@ fn measured(run: &Run) -> impl Iterator<Item = &Step> {
         .filter(|step| matches!(step.outcome, Outcome::Completed | Outcome::Interrupted) && step.window.duration_ns > 0)
 }
 
+#[cfg(test)]
+mod sampling;
 #[cfg(test)]
 mod tests;

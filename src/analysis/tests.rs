@@ -271,7 +271,7 @@ fn a_run_without_steps_is_not_judged_and_does_not_panic() {
 
 #[test]
 fn short_windows_are_noted() {
-    finds!(sample::sweep(10), Finding::ShortWindow { shortest: Nanos(10_000_000_000), .. });
+    finds!(sample::sweep(10), Finding::CreditNotSeen(CreditNotSeen { shortest: Nanos(10_000_000_000), .. }));
 }
 
 #[test]

@@ -313,6 +313,8 @@ impl Coordinator<'_> {
             idle_session_ns: sum(|report| report.idle_session_ns),
             due_operations: is_open.then(|| sum(|report| report.due_operations)),
             backlog_operations: is_open.then(|| sum(|report| report.backlog_operations)),
+            schedule_lag: None,
+            ceiling_operations_per_s: None,
         }
     }
 }

@@ -200,6 +200,12 @@ pub struct Generator {
     /// Open loop: operations that were due but not yet sent when the window ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog_operations: Option<u64>,
+    /// Open loop: from due to sent, of every operation sent in the window.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schedule_lag: Option<Histogram>,
+    /// Operations per second that the same threads reached with no device at all, just before the step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling_operations_per_s: Option<f64>,
 }
 
 /// What was seen in one second.
