@@ -1,6 +1,6 @@
 //! What the analysis has to say, with its words and its advice in one place.
 
-use super::{BurstFound, CreditNotSeen, Failing, LatencyTarget, Point, RateRose, Told};
+use super::{BurstFound, Ceiling, CreditNotSeen, Failing, LatencyTarget, Point, RateRose, SizeLimits, Told};
 use crate::units::{Bytes, Nanos, group_thousands, percent};
 
 /// How a finding bears on the rest of a report.
@@ -63,17 +63,10 @@ pub enum Finding {
         measured_step: String,
         measured_sessions: u32,
     },
-    /// More sessions bring no more reads, only longer ones.
-    ThroughputFlat {
-        series: String,
-        from: String,
-        to: String,
-        reads_per_s: f64,
-        megabytes_per_s: Option<f64>,
-        spread: f64,
-        looks_capped: bool,
-        slower: f64,
-    },
+    /// Which limit stopped the load, or that none did.
+    Ceiling(Ceiling),
+    /// Caps told by steps of several request sizes.
+    SizeLimits(SizeLimits),
     /// Sessions waited for the database writers.
     FreeBufferWaits { steps: Vec<String>, share: f64 },
     /// Sessions waited for a checkpoint to free a log file.
@@ -122,7 +115,8 @@ impl Finding {
             | Self::NoStepMeetsTarget { .. }
             | Self::TargetNotJudged { .. }
             | Self::Knee { .. }
-            | Self::ThroughputFlat { .. } => Severity::Answer,
+            | Self::Ceiling(_)
+            | Self::SizeLimits(_) => Severity::Answer,
             Self::CacheHeld { .. }
             | Self::FreeBufferWaits { .. }
             | Self::CheckpointIncomplete { .. }
@@ -306,24 +300,8 @@ impl Finding {
                 sessions(*least_sessions),
                 sessions(*measured_sessions)
             ),
-            Self::ThroughputFlat {
-                series,
-                from,
-                to,
-                reads_per_s,
-                megabytes_per_s,
-                spread,
-                looks_capped,
-                slower,
-            } => format!(
-                "Throughput{} stays at {} physical reads/s{} from {from} to {to} (within {} %) while reads take {slower:.1} \
-                 times as long: {}.",
-                of_series(series),
-                group_thousands(*reads_per_s),
-                megabytes_per_s.map_or(String::new(), |mb| format!(" ({} MB/s)", group_thousands(mb))),
-                percent(*spread),
-                if *looks_capped { "this looks like a cap" } else { "the device, or a cap above it, has no more to give" }
-            ),
+            Self::Ceiling(told) => told.sentence(),
+            Self::SizeLimits(told) => told.sentence(),
             Self::FreeBufferWaits { steps, share } => format!(
                 "Sessions waited for a clean buffer for {} % of their waiting time in {}: the database writers were the limit, not reads.",
                 percent(*share),
@@ -396,9 +374,8 @@ impl Finding {
             Self::AllStepsMeetTarget { .. } => "Raise the load: more threads, more schemas or a higher rate.",
             Self::NoStepMeetsTarget { .. } => "Start with less load, or set a target that this storage can meet.",
             Self::TargetNotJudged { .. } => "Make sure that reads reach storage, or judge another event.",
-            Self::ThroughputFlat { .. } => {
-                "Compare with the limits of the volume and of the machine; repeat with another block size to tell an IOPS cap from a throughput cap."
-            }
+            Self::Ceiling(told) => return told.advice(),
+            Self::SizeLimits(told) => return told.advice(),
             Self::FreeBufferWaits { .. } => "Lower UPDATE_PCT to judge reads; a larger cache only postpones it.",
             Self::CheckpointIncomplete { .. } => "Use larger redo logs, as on the database being modelled.",
             Self::CommitsDominate { .. } => {
@@ -436,7 +413,7 @@ impl LatencyTarget {
     }
 }
 
-fn of_series(series: &str) -> String {
+pub(super) fn of_series(series: &str) -> String {
     if series.is_empty() { String::new() } else { format!(" of {series}") }
 }
 

@@ -1,15 +1,11 @@
 //! How much load is carried, and what the curve of a sweep looks like.
 
-use super::{Figures, Finding, LatencyTarget, SINGLE_BLOCK_READ, Series, doubts, mean_us, wait};
+use super::{Ceiling, Figures, Finding, LatencyTarget, Series, ceiling, sizes};
 use crate::record::{Run, Step};
 use crate::units::{Nanos, group_thousands};
 
 /// A knee is told only if the sweep went this far beyond it; else the bound is an artefact of where the sweep ended.
 const BEYOND_KNEE: f64 = 1.3;
-/// Rates this close are the same rate.
-const FLAT: f64 = 0.05;
-/// So close as only something that counts requests holds a rate.
-const CAPPED: f64 = 0.02;
 
 /// One step seen against the latency target.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,11 +33,18 @@ pub struct Failing {
 
 pub(super) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let sizes = sizes::find(run);
+    // Caps told over request sizes are not told again for each size.
+    let explained = |found: &Ceiling| {
+        let told = |label: &String| sizes.iter().any(|limits| limits.steps.contains(label));
+        found.is_cap() && found.steps.iter().any(told)
+    };
     for series in Series::of(run) {
         findings.extend(load_line(&series, target));
         findings.extend(knee(&series));
-        findings.extend(flat(run, &series));
+        findings.extend(ceiling::find(run, &series).filter(|found| !explained(found)).map(Finding::Ceiling));
     }
+    findings.extend(sizes.into_iter().map(Finding::SizeLimits));
     findings
 }
 
@@ -132,42 +135,5 @@ fn knee(series: &Series<'_>) -> Option<Finding> {
         least_sessions: least.load.sessions,
         measured_step: measured.label.clone(),
         measured_sessions: measured.load.sessions,
-    })
-}
-
-/// Physical reads that do not grow while sessions at least double and reads take longer in proportion. Where the
-/// client has no processor left, a flat rate says nothing about storage.
-fn flat(run: &Run, series: &Series<'_>) -> Option<Finding> {
-    if !series.is_closed_loop() {
-        return None;
-    }
-    let rates: Vec<f64> = series.steps.iter().map(|step| Figures(step).physical_reads_per_s().unwrap_or(0.0)).collect();
-    let top = *rates.last()?;
-    if top <= 0.0 {
-        return None;
-    }
-    let first = rates.iter().rposition(|rate| (rate - top).abs() > FLAT * top).map_or(0, |below| below + 1);
-    let (from, to) = (series.steps[first], *series.steps.last()?);
-    let more_sessions = f64::from(to.load.sessions) / f64::from(from.load.sessions.max(1));
-    let slower = mean_us(&wait(to, SINGLE_BLOCK_READ)?.waits)? / mean_us(&wait(from, SINGLE_BLOCK_READ)?.waits)?;
-    let in_proportion = slower > 0.7 * more_sessions;
-    if more_sessions < 1.9 || !in_proportion || series.steps[first..].iter().any(|step| doubts::is_saturated(run, step))
-    {
-        return None;
-    }
-    let plateau = &rates[first..];
-    let low = plateau.iter().copied().fold(f64::MAX, f64::min);
-    // Rate and throughput are those of one and the same step.
-    let best = (first..rates.len()).max_by(|left, right| rates[*left].total_cmp(&rates[*right]))?;
-    let high = rates[best];
-    Some(Finding::ThroughputFlat {
-        series: series.name.clone(),
-        from: load_words(from),
-        to: load_words(to),
-        reads_per_s: high,
-        megabytes_per_s: Figures(series.steps[best]).read_megabytes_per_s(),
-        spread: (high - low) / high,
-        looks_capped: (high - low) / high <= CAPPED,
-        slower,
     })
 }

@@ -4,6 +4,7 @@
 //! [`analyse`] says what is to be said about a run. Thresholds stand beside the rule that uses them.
 
 mod burst;
+mod ceiling;
 mod doubts;
 mod figures;
 mod finding;
@@ -12,7 +13,9 @@ mod latency_target;
 mod levels;
 mod limits;
 mod order;
+mod published;
 mod series;
+mod sizes;
 mod told;
 mod traffic;
 mod waits;
@@ -20,12 +23,14 @@ mod waits;
 use crate::record::{Outcome, Run, Step};
 
 pub use burst::{BurstFound, CreditNotSeen, Outlasted, RateRose};
+pub use ceiling::{Ceiling, Limit};
 pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, wait};
 pub use finding::{Finding, Severity};
 pub use latency_target::LatencyTarget;
 pub use levels::{TwoLevels, two_levels};
 pub use limits::{Failing, Point};
 pub use series::Series;
+pub use sizes::SizeLimits;
 pub use told::Told;
 pub use traffic::Counted;
 

@@ -5,6 +5,7 @@ use crate::record::sample::{self, Level};
 use crate::record::{Counters, Histogram, Interval, Load, OperationStats, Step};
 
 mod bursts;
+mod ceilings;
 
 const SEEDS: u64 = 200;
 const SECOND: u64 = 1_000_000_000;
@@ -107,7 +108,10 @@ pub(super) fn io_step(index: u32, sessions: u32, block_bytes: u64, counts: &[f64
 }
 
 pub(super) fn operation(count: u64, mean_ns: u64) -> OperationStats {
-    let times: Histogram = sample::latencies(count, mean_ns);
+    let mut times = Histogram::default();
+    for (share, factor) in [(0.05, 0.7), (0.8, 1.0), (0.15, 1.1)] {
+        times.record_n((mean_ns as f64 * factor) as u64, (count as f64 * share) as u64);
+    }
     OperationStats {
         kind: "read".to_owned(),
         count,

@@ -1,7 +1,7 @@
 //! What a step sent to storage, and how evenly.
 
 use super::Figures;
-use crate::record::{Counters, Interval, Step};
+use crate::record::{Counters, Histogram, Interval, Run, Step};
 use crate::units::{Nanos, group_thousands};
 
 /// What a limit or a credit is counted in.
@@ -53,10 +53,45 @@ fn sum(reads: Option<u64>, writes: Option<u64>) -> Option<u64> {
     }
 }
 
+/// Whether an operation of this run is one request to storage, as in raw I/O, rather than many through a cache.
+pub(super) fn operations_are_requests(run: &Run) -> bool {
+    matches!(run.workload.as_str(), "io" | "orion" | "calibrate" | "soak")
+}
+
+/// Mean size of a request.
+pub(super) fn request_bytes(step: &Step) -> Option<f64> {
+    let requests = requests(&step.counters).filter(|requests| *requests > 0)?;
+    Some(bytes(&step.counters)? as f64 / requests as f64)
+}
+
 /// Whole intervals inside the window.
 pub(super) fn inside(step: &Step) -> impl Iterator<Item = &Interval> {
     let longest = step.intervals.iter().map(|interval| interval.duration_ns).max().unwrap_or(0);
     step.intervals.iter().filter(move |interval| !interval.warmup && interval.duration_ns > longest / 2)
+}
+
+/// Coefficient of variation of the rate from second to second, and the mean count in a second; absent with fewer than
+/// five seconds.
+pub(super) fn variation(step: &Step) -> Option<(f64, f64)> {
+    let rates: Vec<f64> =
+        inside(step).filter_map(|interval| super::rate(requests(&interval.counters), interval.duration_ns)).collect();
+    let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
+    if rates.len() < 5 || mean <= 0.0 {
+        return None;
+    }
+    let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+    Some(((squares / (rates.len() - 1) as f64).sqrt() / mean, mean))
+}
+
+/// Service times of all operations together; absent if none is recorded.
+pub(super) fn service(step: &Step) -> Option<Histogram> {
+    merged(step.operations.iter().map(|operation| &operation.service))
+}
+
+fn merged<'a>(parts: impl Iterator<Item = &'a Histogram>) -> Option<Histogram> {
+    let mut all = Histogram::default();
+    parts.for_each(|part| all.merge(part));
+    (all.count() > 0).then_some(all)
 }
 
 /// Rate of requests of a step, reads and writes together.
