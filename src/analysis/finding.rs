@@ -1,6 +1,9 @@
 //! What the analysis has to say, with its words and its advice in one place.
 
-use super::{BurstFound, Ceiling, CreditNotSeen, Failing, LatencyTarget, Point, RateRose, SizeLimits, Told};
+use super::{
+    BurstFound, Ceiling, CreditNotSeen, Failing, LatencyTarget, Point, RateKnee, RateRose, Responds, Scales,
+    SizeLimits, Told,
+};
 use crate::units::{Bytes, Nanos, group_thousands, percent};
 
 /// How a finding bears on the rest of a report.
@@ -67,6 +70,12 @@ pub enum Finding {
     Ceiling(Ceiling),
     /// Caps told by steps of several request sizes.
     SizeLimits(SizeLimits),
+    /// The rate of an open loop at which requests wait as long as they are served.
+    RateKnee(RateKnee),
+    /// How a closed loop's rate grows with sessions.
+    Scales(Scales),
+    /// How an open loop's response grows with the rate.
+    Responds(Responds),
     /// Sessions waited for the database writers.
     FreeBufferWaits { steps: Vec<String>, share: f64 },
     /// Sessions waited for a checkpoint to free a log file.
@@ -116,13 +125,16 @@ impl Finding {
             | Self::TargetNotJudged { .. }
             | Self::Knee { .. }
             | Self::Ceiling(_)
-            | Self::SizeLimits(_) => Severity::Answer,
+            | Self::SizeLimits(_)
+            | Self::RateKnee(_) => Severity::Answer,
             Self::CacheHeld { .. }
             | Self::FreeBufferWaits { .. }
             | Self::CheckpointIncomplete { .. }
             | Self::CommitsDominate { .. }
             | Self::FewWaits { .. }
             | Self::CreditNotSeen(_)
+            | Self::Scales(_)
+            | Self::Responds(_)
             | Self::DeviceSharedWithOthers { .. }
             | Self::FallbackEngine { .. }
             | Self::WaitedForProcessor { .. }
@@ -302,6 +314,9 @@ impl Finding {
             ),
             Self::Ceiling(told) => told.sentence(),
             Self::SizeLimits(told) => told.sentence(),
+            Self::RateKnee(told) => told.sentence(),
+            Self::Scales(told) => told.sentence(),
+            Self::Responds(told) => told.sentence(),
             Self::FreeBufferWaits { steps, share } => format!(
                 "Sessions waited for a clean buffer for {} % of their waiting time in {}: the database writers were the limit, not reads.",
                 percent(*share),
@@ -376,6 +391,9 @@ impl Finding {
             Self::TargetNotJudged { .. } => "Make sure that reads reach storage, or judge another event.",
             Self::Ceiling(told) => return told.advice(),
             Self::SizeLimits(told) => return told.advice(),
+            Self::RateKnee(told) => return told.advice(),
+            Self::Scales(told) => return told.advice(),
+            Self::Responds(told) => return told.advice(),
             Self::FreeBufferWaits { .. } => "Lower UPDATE_PCT to judge reads; a larger cache only postpones it.",
             Self::CheckpointIncomplete { .. } => "Use larger redo logs, as on the database being modelled.",
             Self::CommitsDominate { .. } => {

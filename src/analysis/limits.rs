@@ -1,11 +1,8 @@
 //! How much load is carried, and what the curve of a sweep looks like.
 
-use super::{Ceiling, Figures, Finding, LatencyTarget, Series, ceiling, sizes};
+use super::{Ceiling, Figures, Finding, LatencyTarget, Series, ceiling, knee, sizes};
 use crate::record::{Run, Step};
 use crate::units::{Nanos, group_thousands};
-
-/// A knee is told only if the sweep went this far beyond it; else the bound is an artefact of where the sweep ended.
-const BEYOND_KNEE: f64 = 1.3;
 
 /// One step seen against the latency target.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +38,7 @@ pub(super) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     };
     for series in Series::of(run) {
         findings.extend(load_line(&series, target));
-        findings.extend(knee(&series));
+        findings.extend(knee::find(&series));
         findings.extend(ceiling::find(run, &series).filter(|found| !explained(found)).map(Finding::Ceiling));
     }
     findings.extend(sizes.into_iter().map(Finding::SizeLimits));
@@ -100,40 +97,4 @@ fn load_line(series: &Series<'_>, target: &LatencyTarget) -> Vec<Finding> {
     };
     findings.push(verdict);
     findings
-}
-
-/// The operational bound of a closed loop, `N* = Xmax x (R0 + Z)`: below it sessions do not stand in each other's way,
-/// above it throughput cannot grow (Denning and Buzen, 1978). `R0 + Z` is what a session takes for one operation at
-/// the least load. The measured knee is where throughput over latency is highest (Kleinrock's power).
-fn knee(series: &Series<'_>) -> Option<Finding> {
-    if !series.is_closed_loop() || series.steps.len() < 3 {
-        return None;
-    }
-    let least = series.steps[0];
-    let cycle_s = Figures(least).cycle_s()?;
-    let mut most_rate = 0.0_f64;
-    let mut best: Option<(f64, &Step)> = None;
-    for step in &series.steps {
-        let rate = Figures(step).operations_per_s()?;
-        most_rate = most_rate.max(rate);
-        let power = rate / Figures(step).cycle_s()?;
-        if best.is_none_or(|(highest, _)| power > highest) {
-            best = Some((power, step));
-        }
-    }
-    let bound = most_rate * cycle_s;
-    let most_sessions = series.steps.last()?.load.sessions;
-    if bound * BEYOND_KNEE > f64::from(most_sessions) {
-        return None;
-    }
-    let measured = best?.1;
-    Some(Finding::Knee {
-        series: series.name.clone(),
-        bound,
-        most_operations_per_s: most_rate,
-        cycle: Nanos((cycle_s * 1e9) as u64),
-        least_sessions: least.load.sessions,
-        measured_step: measured.label.clone(),
-        measured_sessions: measured.load.sessions,
-    })
 }

@@ -6,6 +6,7 @@ use crate::record::{Counters, Histogram, Interval, Load, OperationStats, Step};
 
 mod bursts;
 mod ceilings;
+mod knees;
 
 const SEEDS: u64 = 200;
 const SECOND: u64 = 1_000_000_000;

@@ -88,6 +88,11 @@ pub(super) fn service(step: &Step) -> Option<Histogram> {
     merged(step.operations.iter().map(|operation| &operation.service))
 }
 
+/// Response times of all operations together; absent if none is recorded.
+pub(super) fn response(step: &Step) -> Option<Histogram> {
+    merged(step.operations.iter().map(|operation| &operation.response))
+}
+
 fn merged<'a>(parts: impl Iterator<Item = &'a Histogram>) -> Option<Histogram> {
     let mut all = Histogram::default();
     parts.for_each(|part| all.merge(part));
