@@ -11,6 +11,8 @@ use crate::units::{Nanos, group_thousands, percent};
 const SHORT_WINDOW: Nanos = Nanos::seconds(30);
 /// Share of the fall of requests that operations must fall by too; else a cache has warmed, and fewer were needed.
 const OPERATIONS_FELL: f64 = 0.5;
+/// Intervals around the joint of two steps.
+const JOINT: usize = 2;
 /// Share of writes from which a write cache can be what filled.
 const WRITES: f64 = 0.3;
 
@@ -107,6 +109,16 @@ impl<'a> Stretch<'a> {
         self.0.iter().flat_map(|step| inside(step)).collect()
     }
 
+    /// Whether one step gives way to the next near interval `at`. What happened between steps is not known, so a change
+    /// there is none within one load.
+    fn is_joint(&self, at: usize) -> bool {
+        let mut joint = 0;
+        self.0[..self.0.len() - 1].iter().any(|step| {
+            joint += inside(step).count();
+            joint.abs_diff(at) <= JOINT
+        })
+    }
+
     /// Large requests are limited by their bytes, small ones by their number.
     fn counted(&self) -> Counted {
         let mut all = Counters::default();
@@ -154,7 +166,7 @@ fn burst(stretch: &Stretch<'_>) -> Option<BurstFound> {
     let intervals = stretch.intervals();
     let counted = stretch.counted();
     let per_s = rates(&intervals, |counters| amount(counted, counters))?;
-    let levels = two_levels(&per_s).filter(|levels| levels.after < levels.before)?;
+    let levels = two_levels(&per_s).filter(|levels| levels.after < levels.before && !stretch.is_joint(levels.at))?;
     if let Some(operations) = rates(&intervals, |counters| counters.operations) {
         let middle = super::levels::robust_mean;
         let fell = |before: f64, after: f64| 1.0 - after / before;
@@ -191,7 +203,7 @@ fn burst(stretch: &Stretch<'_>) -> Option<BurstFound> {
 fn rise(stretch: &Stretch<'_>) -> Option<RateRose> {
     let intervals = stretch.intervals();
     let per_s = rates(&intervals, |counters| counters.operations)?;
-    let levels = two_levels(&per_s).filter(|levels| levels.after > levels.before)?;
+    let levels = two_levels(&per_s).filter(|levels| levels.after > levels.before && !stretch.is_joint(levels.at))?;
     Some(RateRose {
         steps: stretch.labels(),
         before_per_s: levels.before,
@@ -308,12 +320,10 @@ impl Told for CreditNotSeen {
 
     fn advice(&self) -> Option<String> {
         Some(match &self.outlasted {
-            Some(outlasted) => {
-                format!(
-                    "Do not call this rate sustained before a run of {} or more has shown it.",
-                    about(outlasted.last.1)
-                )
-            }
+            Some(outlasted) => format!(
+                "Do not call this rate sustained: the shortest run that could show a credit end is {}.",
+                about(outlasted.first.1)
+            ),
             None => "For a verdict on a cloud volume, run 30 minutes or more.".to_owned(),
         })
     }

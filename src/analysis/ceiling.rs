@@ -3,7 +3,8 @@
 use super::finding::of_series;
 use super::limits::load_words;
 use super::traffic::{
-    Counted, LARGE_REQUEST_BYTES, bytes, operations_are_requests, request_bytes, requests_per_s, service, variation,
+    Counted, LARGE_REQUEST_BYTES, bytes, operations_are_requests, request_bytes, requests, requests_per_s, service,
+    variation,
 };
 use super::{Figures, SINGLE_BLOCK_READ, Series, Told, doubts, published, wait};
 use crate::record::{Histogram, Run, Step};
@@ -89,6 +90,11 @@ fn rate(run: &Run, step: &Step) -> Option<f64> {
     if operations_are_requests(run) { requests_per_s(step) } else { Figures(step).physical_reads_per_s() }
 }
 
+/// The same from second to second.
+fn deviation(run: &Run, step: &Step) -> Option<(f64, f64)> {
+    if operations_are_requests(run) { variation(step, requests) } else { variation(step, |count| count.physical_reads) }
+}
+
 fn megabytes(run: &Run, step: &Step) -> Option<f64> {
     if operations_are_requests(run) {
         super::rate(bytes(&step.counters), step.window.duration_ns).map(|bytes| bytes / 1e6)
@@ -162,15 +168,16 @@ fn at_generator(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     told(run, series, &[fastest], Limit::Generator { ceiling_per_s })
 }
 
-/// Whether the rate of a step is held as evenly as only a counter does; counts of a few are even within one.
-pub(super) fn is_even(step: &Step, limit: f64) -> Option<bool> {
-    variation(step).map(|(deviation, mean)| deviation <= limit.max(1.5 / mean))
+/// Whether a rate with this deviation and mean is held as evenly as only a counter does; counts of a few are even
+/// within one.
+pub(super) fn is_even((deviation, mean): (f64, f64), limit: f64) -> bool {
+    deviation <= limit.max(1.5 / mean)
 }
 
 /// What limits the plateau that begins at step `first`, its rate being that of something that counts or not.
 fn cap_or_device(run: &Run, series: &Series<'_>, first: usize, is_held: bool) -> Limit {
     let plateau = &series.steps[first..];
-    let even = is_held && plateau.iter().all(|step| is_even(step, CAPPED).unwrap_or(true));
+    let even = is_held && plateau.iter().filter_map(|step| deviation(run, step)).all(|rate| is_even(rate, CAPPED));
     let tails = || series.steps[first.saturating_sub(1)..].iter().filter_map(|step| tail(run, step));
     let widened = tail(run, series.steps[0]).is_some_and(|least| tails().any(|tail| tail > WIDENED * least));
     match plateau.last().and_then(|step| request_bytes(step)) {
@@ -223,12 +230,16 @@ fn open_plateau(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     told(run, series, plateau, cap_or_device(run, series, first, rough.spread <= CAPPED))
 }
 
-/// One step that sits at a published number, evenly, with requests that queue for it. A loop limited by latency at
-/// little depth can be as even, but seldom at such a number with such a queue.
+/// One load that sits at a published number, evenly, with requests that queue for it. A loop limited by latency at
+/// little depth can be as even, but seldom at such a number with such a queue; a sweep shows which it is.
 fn alone(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     let of = |step: &&&Step| rate(run, step).unwrap_or(0.0);
     let step = *series.steps.iter().max_by(|left, right| of(left).total_cmp(&of(right)))?;
-    let (deviation, _) = variation(step)?;
+    let is_sweep = series.steps.iter().any(|other| other.load.sessions != step.load.sessions);
+    if series.is_closed_loop() && is_sweep {
+        return None;
+    }
+    let (deviation, _) = deviation(run, step)?;
     let times = latency(run, step)?;
     let queues = match step.load.rate_operations_per_s {
         Some(asked) => Figures(step).operations_per_s()? < RATE_REACHED * asked,

@@ -22,7 +22,7 @@ const QUEUE_MISS: f64 = 0.12;
 pub struct Scalability {
     /// Rate of one session, `g`.
     pub one_per_s: f64,
-    /// Share of the work in which sessions stand in line, `a`, 0 or more.
+    /// Share of the work in which sessions stand in line, `a`; 0 unless the data show clearly that there is one.
     pub contention: f64,
     /// Cost of each pair of sessions keeping each other informed, `b`; 0 unless the data show clearly that the rate falls
     /// again.
@@ -43,13 +43,17 @@ impl Scalability {
         if sessions.len() < 4 || points.iter().any(|(sessions, rate)| *sessions < 1.0 || *rate <= 0.0) {
             return None;
         }
-        let without = best(points, &[&[0], &[0, 1]])?;
-        let with = best(points, &[&[0], &[0, 1], &[0, 2], &[0, 1, 2]])?;
+        let models: [&[&[usize]]; 3] = [&[&[0]], &[&[0], &[0, 1]], &[&[0], &[0, 1], &[0, 2], &[0, 1, 2]]];
+        let [linear, lined, full] = models.map(|choices| best(points, choices));
+        let (linear, lined, full) = (linear?, lined?, full?);
         let (n, freedom) = (points.len() as f64, points.len().saturating_sub(3).max(1));
-        let left = with.0.max(n * NOISE * NOISE);
+        let left = full.0.max(n * NOISE * NOISE) / freedom as f64;
         let critical = F_99[(freedom - 1).min(F_99.len() - 1)];
-        let falls = (without.0 - with.0) / (left / freedom as f64) > critical;
-        let [one, contention, coherence] = if falls { with.1 } else { without.1 };
+        let [one, contention, coherence] = match (lined.0 - full.0, linear.0 - lined.0) {
+            (falls, _) if falls / left > critical => full.1,
+            (_, slows) if slows / left > critical => lined.1,
+            _ => linear.1,
+        };
         let law = Self {
             one_per_s: 1.0 / one,
             contention: contention / one,

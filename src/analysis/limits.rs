@@ -1,6 +1,6 @@
 //! How much load is carried, and what the curve of a sweep looks like.
 
-use super::{Ceiling, Figures, Finding, LatencyTarget, Series, ceiling, knee, sizes};
+use super::{Ceiling, Figures, Finding, LatencyTarget, Series, burst, ceiling, knee, sizes};
 use crate::record::{Run, Step};
 use crate::units::{Nanos, group_thousands};
 
@@ -30,11 +30,12 @@ pub struct Failing {
 
 pub(super) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let sizes = sizes::find(run);
-    // Caps told over request sizes are not told again for each size.
+    let (sizes, bursts) = (sizes::find(run), burst::bursts(run));
+    // Caps told over request sizes are not told again for each size, and a mean of two levels is no limit.
     let explained = |found: &Ceiling| {
         let told = |label: &String| sizes.iter().any(|limits| limits.steps.contains(label));
-        found.is_cap() && found.steps.iter().any(told)
+        let mixed = |label: &String| bursts.iter().any(|burst| burst.steps.contains(label));
+        (found.is_cap() && found.steps.iter().any(told)) || found.steps.iter().any(mixed)
     };
     for series in Series::of(run) {
         findings.extend(load_line(&series, target));

@@ -127,3 +127,13 @@ pub(super) fn operation(count: u64, mean_ns: u64) -> OperationStats {
 pub(super) fn share(finds: impl Fn(&mut Noise) -> bool) -> f64 {
     (0..SEEDS).filter(|seed| finds(&mut Noise::new(*seed))).count() as f64 / SEEDS as f64
 }
+
+#[test]
+fn what_is_told_reads_as_sentences() {
+    let runs = bursts::told().into_iter().chain(ceilings::told()).chain(knees::told());
+    for finding in runs.flat_map(|run| analyse(&run, &LatencyTarget::default())) {
+        for text in [Some(finding.sentence()), finding.advice()].into_iter().flatten() {
+            assert!(text.ends_with('.') && !text.contains('\n') && !text.contains("  "), "{text}");
+        }
+    }
+}

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::ceiling::is_even;
 use super::series::LOAD_PARAMETERS;
-use super::traffic::{operations_are_requests, request_bytes, requests_per_s};
+use super::traffic::{operations_are_requests, request_bytes, requests, requests_per_s, variation};
 use super::{Told, measured};
 use crate::record::{Run, Step};
 use crate::units::{Bytes, group_thousands};
@@ -64,7 +64,9 @@ fn of_group(steps: &[&Step]) -> Option<SizeLimits> {
             *best = (step, rate);
         }
     }
-    let queued = |step: &Step| step.load.sessions >= LEAST_QUEUE && is_even(step, EVEN) == Some(true);
+    let queued = |step: &Step| {
+        step.load.sessions >= LEAST_QUEUE && variation(step, requests).is_some_and(|rate| is_even(rate, EVEN))
+    };
     if !fastest.values().all(|(step, _)| queued(step)) {
         return None;
     }

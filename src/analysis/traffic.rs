@@ -70,11 +70,11 @@ pub(super) fn inside(step: &Step) -> impl Iterator<Item = &Interval> {
     step.intervals.iter().filter(move |interval| !interval.warmup && interval.duration_ns > longest / 2)
 }
 
-/// Coefficient of variation of the rate from second to second, and the mean count in a second; absent with fewer than
-/// five seconds.
-pub(super) fn variation(step: &Step) -> Option<(f64, f64)> {
+/// Coefficient of variation of the rate of what `count` counts from second to second, and its mean; absent with fewer
+/// than five seconds.
+pub(super) fn variation(step: &Step, count: impl Fn(&Counters) -> Option<u64>) -> Option<(f64, f64)> {
     let rates: Vec<f64> =
-        inside(step).filter_map(|interval| super::rate(requests(&interval.counters), interval.duration_ns)).collect();
+        inside(step).filter_map(|interval| super::rate(count(&interval.counters), interval.duration_ns)).collect();
     let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
     if rates.len() < 5 || mean <= 0.0 {
         return None;

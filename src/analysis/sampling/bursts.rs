@@ -15,6 +15,17 @@ fn one_step(counts: &[f64]) -> Run {
     io_run(vec![io_step(0, 16, 8_192, counts, 0)])
 }
 
+/// Runs with something to say.
+pub(super) fn told() -> Vec<Run> {
+    let of = |change, levels| one_step(&two(&mut Noise::new(1), change, 120, levels, 0.01));
+    let mut writes = of(60, (3_500.0, 500.0));
+    for counters in writes.steps[0].intervals.iter_mut().map(|interval| &mut interval.counters) {
+        (counters.physical_writes, counters.physical_reads) = (counters.physical_reads, None);
+        (counters.physical_write_bytes, counters.physical_read_bytes) = (counters.physical_read_bytes, None);
+    }
+    vec![of(60, (3_000.0, 300.0)), of(60, (300.0, 3_000.0)), of(120, (3_000.0, 0.0)), writes]
+}
+
 #[test]
 fn a_planted_burst_is_found_with_its_rates_its_moment_and_its_credit() {
     for seed in 0..SEEDS {
@@ -57,6 +68,54 @@ fn a_burst_is_found_over_the_steps_of_a_long_run_and_with_its_warmup() {
     assert!((found.credit / (2_700.0 * 910.0) - 1.0).abs() < 0.02, "ten seconds of warm-up used credit too: {found:?}");
     assert_eq!(found.steps.len(), 2);
     assert_eq!(found.like.as_deref(), Some("AWS gp2 of about 100 GiB"));
+}
+
+#[test]
+fn a_burst_is_found_in_spite_of_stalls() {
+    for seed in 0..SEEDS {
+        let noise = &mut Noise::new(seed);
+        let mut counts = two(noise, 100, 200, (3_000.0, 300.0), 0.03);
+        for low in [10.0, 110.0] {
+            let (at, length) = (noise.between(low, low + 70.0) as usize, noise.between(1.0, 4.0) as usize);
+            counts[at..at + length].fill(0.0);
+        }
+        let found = bursts(&one_step(&counts));
+        let [found] = found.as_slice() else { panic!("seed {seed}: {found:?}") };
+        assert!((found.after.as_seconds() - 100.0).abs() <= 2.0, "seed {seed}: {found:?}");
+        assert!((found.burst_per_s / 3_000.0 - 1.0).abs() < 0.02, "seed {seed}: {found:?}");
+    }
+}
+
+#[test]
+fn two_steps_that_differ_are_not_one_load_with_a_burst() {
+    let counts = |seed, rate| two(&mut Noise::new(seed), 0, 60, (0.0, rate), 0.02);
+    let steps = vec![io_step(0, 16, 8_192, &counts(1, 3_000.0), 0), io_step(1, 16, 8_192, &counts(2, 1_000.0), 0)];
+    assert!(bursts(&io_run(steps)).is_empty());
+}
+
+#[test]
+fn the_answers_of_a_run_with_a_burst_begin_with_it_and_say_no_more_of_steadiness() {
+    let run = one_step(&two(&mut Noise::new(1), 40, 100, (3_000.0, 300.0), 0.01));
+    let found = analyse(&run, &LatencyTarget::default());
+    assert!(matches!(found[0], Finding::Burst(_)), "{found:#?}");
+    let again = |finding: &Finding| {
+        matches!(finding, Finding::NotSteady { .. } | Finding::Ceiling(_) | Finding::CreditNotSeen(_))
+    };
+    assert!(!found.iter().any(again), "{found:#?}");
+    assert!(found[0].sentence().contains("then 300 requests/s"), "{}", found[0].sentence());
+}
+
+#[test]
+fn a_minute_is_not_called_sustained_where_a_credit_could_last_longer() {
+    let run = one_step(&two(&mut Noise::new(1), 60, 60, (3_000.0, 0.0), 0.01));
+    let found = analyse(&run, &LatencyTarget::default());
+    let sentences: Vec<_> = found.iter().map(Finding::sentence).collect();
+    assert!(
+        sentences.iter().any(|sentence| sentence.contains("AWS gp2 of 33 GiB would last for 32 minutes")),
+        "{sentences:#?}"
+    );
+    let fast = one_step(&two(&mut Noise::new(1), 60, 60, (90_000.0, 0.0), 0.01));
+    assert_eq!(crate::analysis::burst::not_seen(&fast), None, "no known volume bursts so fast");
 }
 
 #[test]

@@ -36,6 +36,28 @@ fn ceiling(run: &Run) -> Option<Ceiling> {
     })
 }
 
+/// Runs with something to say.
+pub(super) fn told() -> Vec<Run> {
+    let of = |rate: fn(f64) -> f64, block_bytes, tail: fn(f64) -> f64| {
+        sweep(&mut Noise::new(1), block_bytes, 0.003, rate, tail)
+    };
+    let mut generated = of(|depth| f64::min(depth * 2_000.0, 9_500.0), 8_192, |_| 1.0);
+    for step in &mut generated.steps {
+        let ceiling_operations_per_s = Some(10_000.0);
+        step.generator = Some(crate::record::Generator { ceiling_operations_per_s, ..Default::default() });
+    }
+    let counts = even(&mut Noise::new(1), 3_000.0, 0.003);
+    vec![
+        of(|depth| f64::min(depth * 1_000.0, 5_000.0), 8_192, |_| 1.0),
+        of(|depth| f64::min(depth * 40.0, 250.0), 1 << 20, |_| 1.0),
+        of(|depth| depth * 1_000.0, 8_192, |_| 1.0),
+        of(|depth| 9_000.0 * depth / (depth + 2.0), 8_192, f64::sqrt),
+        generated,
+        io_run(vec![io_step(0, 32, 8_192, &counts, 0)]),
+        over_sizes(&mut Noise::new(3)),
+    ]
+}
+
 #[test]
 fn a_planted_cap_is_found_with_its_value() {
     for seed in 0..SEEDS {
@@ -75,6 +97,9 @@ fn a_device_that_slows_gradually_is_never_capped() {
 
 #[test]
 fn a_loop_limited_by_latency_is_never_capped() {
+    let linear = |rate: f64| sweep(&mut Noise::new(1), 8_192, 0.003, |depth| depth * rate, |_| 1.0);
+    let found = ceiling(&linear(1_000.0)).unwrap();
+    assert!(matches!(found.limit, Limit::NotReached { .. }), "it ends at 64,000, which is published: {found:?}");
     let capped = share(|noise| {
         let (response_s, deviation) = (noise.between(50e-6, 5e-3), noise.between(0.0, 0.1));
         let run = sweep(noise, 8_192, deviation, |depth| depth / response_s, |_| 1.0);
@@ -121,15 +146,7 @@ fn an_open_loop_that_asks_for_more_and_gets_no_more_is_capped() {
 
 #[test]
 fn request_sizes_tell_both_caps_and_take_the_place_of_single_ones() {
-    let noise = &mut Noise::new(3);
-    let sizes = [4_u64, 8, 16, 32, 64, 128, 256, 1_024];
-    let steps = sizes.iter().zip(0..).map(|(kib, index)| {
-        let rate = f64::min(3_000.0, 131_072_000.0 / (*kib as f64 * 1_024.0));
-        let mut step = io_step(index, 32, kib * 1_024, &even(noise, rate, 0.003), 0);
-        step.parameters.insert("BLOCK_SIZE".to_owned(), format!("{kib}K"));
-        step
-    });
-    let run = io_run(steps.collect());
+    let run = over_sizes(&mut Noise::new(3));
     let found = analyse(&run, &LatencyTarget::default());
     let caps: Vec<_> = found
         .iter()
@@ -141,6 +158,18 @@ fn request_sizes_tell_both_caps_and_take_the_place_of_single_ones() {
     let [limits] = caps.as_slice() else { panic!("{found:#?}") };
     assert!((limits.break_bytes().unwrap() / (42.7 * 1_024.0) - 1.0).abs() < 0.02, "{limits:?}");
     assert!(!found.iter().any(|finding| matches!(finding, Finding::Ceiling(_))), "{found:#?}");
+}
+
+/// Storage with a cap on requests and another on throughput, seen with many request sizes.
+fn over_sizes(noise: &mut Noise) -> Run {
+    let sizes = [4_u64, 8, 16, 32, 64, 128, 256, 1_024];
+    let steps = sizes.iter().zip(0..).map(|(kib, index)| {
+        let rate = f64::min(3_000.0, 131_072_000.0 / (*kib as f64 * 1_024.0));
+        let mut step = io_step(index, 32, kib * 1_024, &even(noise, rate, 0.003), 0);
+        step.parameters.insert("BLOCK_SIZE".to_owned(), format!("{kib}K"));
+        step
+    });
+    io_run(steps.collect())
 }
 
 #[test]

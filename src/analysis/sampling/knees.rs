@@ -57,6 +57,18 @@ fn law(run: &Run) -> Option<Scalability> {
     })
 }
 
+/// Runs with something to say.
+pub(super) fn told() -> Vec<Run> {
+    let depths = [1, 2, 4, 8, 16, 32, 64];
+    let law = |b: f64| move |n: f64| 5_000.0 * n / (1.0 + 0.05 * (n - 1.0) + b * n * (n - 1.0));
+    let rates: Vec<f64> = (1..=6).map(|k| 1_000.0 * f64::from(k)).collect();
+    vec![
+        closed(&mut Noise::new(1), &depths, law(0.0), 0.005),
+        closed(&mut Noise::new(1), &depths, law(0.004), 0.005),
+        open(&rates, 1e-3, |rate| 1e-3 / (1.0 - rate / 7_000.0)),
+    ]
+}
+
 #[test]
 fn the_bound_of_a_capped_loop_is_where_it_was_planted() {
     for seed in 0..SEEDS {
