@@ -1,7 +1,7 @@
 //! What makes the figures of a run less than they seem.
 
 use super::steadiness::{self, Excursion};
-use super::{Figures, Finding, measured};
+use super::{Figures, Finding, burst, measured};
 use crate::record::{Outcome, Run, Step};
 use crate::units::Nanos;
 
@@ -11,8 +11,6 @@ pub(super) const SATURATED: f64 = 0.9;
 const RATE_REACHED: f64 = 0.97;
 /// A backlog above this share of what was due is a queue that grows.
 const BACKLOG: f64 = 0.01;
-/// A window shorter than this shows no burst credit; no cloud volume's bucket empties so soon.
-const SHORT_WINDOW: Nanos = Nanos::seconds(30);
 const IDLE: f64 = 0.05;
 /// Seconds without a finished operation are stalls only where many are expected.
 const OPERATIONS_PER_INTERVAL: f64 = 20.0;
@@ -40,6 +38,13 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
     findings.extend(worst(run, |step| disagreement(run, step)).map(|(steps, (share, engine_bytes, kernel_bytes))| {
         Finding::ReadsDisagree { steps, share, engine_bytes, kernel_bytes }
     }));
+    let (bursts, rises) = (burst::bursts(run), burst::rises(run));
+    // Two flat levels say why the rate was not steady.
+    let explained = |step: &Step| {
+        let labels = bursts.iter().flat_map(|burst| &burst.steps).chain(rises.iter().flat_map(|rise| &rise.steps));
+        labels.into_iter().any(|label| *label == step.label)
+    };
+    let unsteady = |step: &Step| unsteady(step).filter(|_| !explained(step));
     findings.extend(worst(run, unsteady).map(|(steps, (range, drift))| Finding::NotSteady { steps, range, drift }));
     findings.extend(worst(run, stalls).map(|(steps, longest)| Finding::Stalled { steps, longest }));
     findings.extend(worst(run, idle).map(|(steps, share)| Finding::WaitedForProcessor { steps, share }));
@@ -49,10 +54,11 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
         times,
     }));
     findings.extend(cache_held(run));
-    let short = labels(&|step| step.window.duration_ns < SHORT_WINDOW.0);
-    if let Some(shortest) = measured(run).map(|step| step.window.duration_ns).min().filter(|_| !short.is_empty()) {
-        findings.push(Finding::ShortWindow { steps: short, shortest: Nanos(shortest) });
+    if bursts.is_empty() {
+        findings.extend(burst::not_seen(run).map(Finding::CreditNotSeen));
     }
+    findings.extend(bursts.into_iter().map(Finding::Burst));
+    findings.extend(rises.into_iter().map(Finding::Rose));
     findings
 }
 

@@ -1,6 +1,9 @@
 //! What the analysis has to say, with its words and its advice in one place.
 
-use super::{CacheTrap, Failing, LatencyTarget, OpenLoadLine, Point, Reached, SteadyState, Subject, Tiers, Told};
+use super::{
+    BurstFound, CacheTrap, Ceiling, CreditNotSeen, Failing, LatencyTarget, OpenLoadLine, Point, RateKnee, RateRose,
+    Reached, Responds, Scales, SizeLimits, SteadyState, Subject, Tiers, Told,
+};
 use crate::units::{Bytes, Nanos, group_thousands, percent};
 
 /// How a finding bears on the rest of a report.
@@ -63,17 +66,16 @@ pub enum Finding {
         measured_step: String,
         measured_sessions: u32,
     },
-    /// More sessions bring no more reads, only longer ones.
-    ThroughputFlat {
-        series: String,
-        from: String,
-        to: String,
-        reads_per_s: f64,
-        megabytes_per_s: Option<f64>,
-        spread: f64,
-        looks_capped: bool,
-        slower: f64,
-    },
+    /// Which limit stopped the load, or that none did.
+    Ceiling(Ceiling),
+    /// Caps told by steps of several request sizes.
+    SizeLimits(SizeLimits),
+    /// The rate of an open loop at which requests wait as long as they are served.
+    RateKnee(RateKnee),
+    /// How a closed loop's rate grows with sessions.
+    Scales(Scales),
+    /// How an open loop's response grows with the rate.
+    Responds(Responds),
     /// Sessions waited for the database writers.
     FreeBufferWaits { steps: Vec<String>, share: f64 },
     /// Sessions waited for a checkpoint to free a log file.
@@ -82,8 +84,12 @@ pub enum Finding {
     CommitsDominate { steps: Vec<String>, share: f64 },
     /// Too few waits for the target's quantile.
     FewWaits { steps: Vec<String>, target: LatencyTarget, wanted: u64 },
-    /// The window is too short to see burst credits end.
-    ShortWindow { steps: Vec<String>, shortest: Nanos },
+    /// The load ran on two levels, the second one lower.
+    Burst(BurstFound),
+    /// The load ran on two levels, the second one higher.
+    Rose(RateRose),
+    /// The windows are too short to see burst credits end.
+    CreditNotSeen(CreditNotSeen),
     /// Somebody else reads from the device.
     DeviceSharedWithOthers { steps: Vec<String>, device: String, times: f64 },
     /// Reads are sent by plain system calls.
@@ -116,7 +122,9 @@ impl Finding {
             | Self::PageCacheInPath
             | Self::ReadsDisagree { .. }
             | Self::NotSteady { .. }
-            | Self::Stalled { .. } => Severity::Doubt,
+            | Self::Stalled { .. }
+            | Self::Burst(_)
+            | Self::Rose(_) => Severity::Doubt,
             Self::CacheHeld { hit_ratio, .. } if *hit_ratio >= MOSTLY_CACHED => Severity::Doubt,
             Self::LoadLine { .. }
             | Self::TargetMetOnlyAbove { .. }
@@ -125,13 +133,17 @@ impl Finding {
             | Self::TargetNotJudged { .. }
             | Self::OpenLoadLine(_)
             | Self::Knee { .. }
-            | Self::ThroughputFlat { .. } => Severity::Answer,
+            | Self::Ceiling(_)
+            | Self::SizeLimits(_)
+            | Self::RateKnee(_) => Severity::Answer,
             Self::CacheHeld { .. }
             | Self::FreeBufferWaits { .. }
             | Self::CheckpointIncomplete { .. }
             | Self::CommitsDominate { .. }
             | Self::FewWaits { .. }
-            | Self::ShortWindow { .. }
+            | Self::CreditNotSeen(_)
+            | Self::Scales(_)
+            | Self::Responds(_)
             | Self::DeviceSharedWithOthers { .. }
             | Self::FallbackEngine { .. }
             | Self::WaitedForProcessor { .. }
@@ -155,6 +167,8 @@ impl Finding {
             | Self::CacheHeld { steps, .. } => Some(steps),
             Self::Steady(state) => state.steps(),
             Self::CacheTrap(trap) => trap.steps(),
+            Self::Burst(told) => told.steps(),
+            Self::Rose(told) => told.steps(),
             _ => None,
         }
     }
@@ -319,24 +333,11 @@ impl Finding {
                 sessions(*least_sessions),
                 sessions(*measured_sessions)
             ),
-            Self::ThroughputFlat {
-                series,
-                from,
-                to,
-                reads_per_s,
-                megabytes_per_s,
-                spread,
-                looks_capped,
-                slower,
-            } => format!(
-                "Throughput{} stays at {} physical reads/s{} from {from} to {to} (within {} %) while reads take {slower:.1} \
-                 times as long: {}.",
-                of_series(series),
-                group_thousands(*reads_per_s),
-                megabytes_per_s.map_or(String::new(), |mb| format!(" ({} MB/s)", group_thousands(mb))),
-                percent(*spread),
-                if *looks_capped { "this looks like a cap" } else { "the device, or a cap above it, has no more to give" }
-            ),
+            Self::Ceiling(told) => told.sentence(),
+            Self::SizeLimits(told) => told.sentence(),
+            Self::RateKnee(told) => told.sentence(),
+            Self::Scales(told) => told.sentence(),
+            Self::Responds(told) => told.sentence(),
             Self::FreeBufferWaits { steps, share } => format!(
                 "Sessions waited for a clean buffer for {} % of their waiting time in {}: the database writers were the limit, not reads.",
                 percent(*share),
@@ -360,10 +361,9 @@ impl Finding {
                 target.subject.as_ref().map_or("waits", Subject::things),
                 target.quantile_name()
             ),
-            Self::ShortWindow { steps, shortest } => format!(
-                "Windows of {} last only {shortest}: no limit that sets in later was seen, and burst credits of cloud volumes last longer.",
-                list(steps)
-            ),
+            Self::Burst(told) => told.sentence(),
+            Self::Rose(told) => told.sentence(),
+            Self::CreditNotSeen(told) => told.sentence(),
             Self::DeviceSharedWithOthers { steps, device, times } => format!(
                 "The device `{device}` read {times:.1} times as much as this run did in {}: somebody else uses it, or it reads ahead.",
                 list(steps)
@@ -417,16 +417,20 @@ impl Finding {
             Self::TargetNotJudged { .. } => {
                 "Make sure that reads reach storage, or judge something else, such as `response:p99=5ms`."
             }
-            Self::ThroughputFlat { .. } => {
-                "Compare with the limits of the volume and of the machine; repeat with another block size to tell an IOPS cap from a throughput cap."
-            }
+            Self::Ceiling(told) => return told.advice(),
+            Self::SizeLimits(told) => return told.advice(),
+            Self::RateKnee(told) => return told.advice(),
+            Self::Scales(told) => return told.advice(),
+            Self::Responds(told) => return told.advice(),
             Self::FreeBufferWaits { .. } => "Lower UPDATE_PCT to judge reads; a larger cache only postpones it.",
             Self::CheckpointIncomplete { .. } => "Use larger redo logs, as on the database being modelled.",
             Self::CommitsDominate { .. } => {
                 "Put redo on storage with faster durable writes; judge it by `log file parallel write`."
             }
             Self::FewWaits { .. } => "Run longer.",
-            Self::ShortWindow { .. } => "For a verdict on a cloud volume, run 30 minutes or more.",
+            Self::Burst(told) => return told.advice(),
+            Self::Rose(told) => return told.advice(),
+            Self::CreditNotSeen(told) => return told.advice(),
             Self::DeviceSharedWithOthers { .. } => "Repeat when the device is quiet.",
             Self::FallbackEngine { .. } => {
                 "Allow io_uring (kernel.io_uring_disabled, or the container's seccomp profile)."

@@ -1,15 +1,8 @@
 //! How much load is carried, and what the curve of a sweep looks like.
 
-use super::{Figures, Finding, LatencyTarget, SINGLE_BLOCK_READ, Series, doubts, mean_us, open_line, wait};
+use super::{Ceiling, Figures, Finding, LatencyTarget, Series, burst, ceiling, knee, open_line, sizes};
 use crate::record::{Run, Step};
 use crate::units::{Nanos, group_thousands};
-
-/// A knee is told only if the sweep went this far beyond it; else the bound is an artefact of where the sweep ended.
-const BEYOND_KNEE: f64 = 1.3;
-/// Rates this close are the same rate.
-const FLAT: f64 = 0.05;
-/// So close as only something that counts requests holds a rate.
-const CAPPED: f64 = 0.02;
 
 /// One step seen against the latency target.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,11 +30,19 @@ pub struct Failing {
 
 pub(super) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     let mut findings = Vec::new();
+    let (sizes, bursts) = (sizes::find(run), burst::bursts(run));
+    // Caps told over request sizes are not told again for each size, and a mean of two levels is no limit.
+    let explained = |found: &Ceiling| {
+        let told = |label: &String| sizes.iter().any(|limits| limits.steps.contains(label));
+        let mixed = |label: &String| bursts.iter().any(|burst| burst.steps.contains(label));
+        (found.is_cap() && found.steps.iter().any(told)) || found.steps.iter().any(mixed)
+    };
     for series in Series::of(run) {
         findings.extend(load_line(&run.workload, &series, target));
-        findings.extend(knee(&series));
-        findings.extend(flat(run, &series));
+        findings.extend(knee::find(&series));
+        findings.extend(ceiling::find(run, &series).filter(|found| !explained(found)).map(Finding::Ceiling));
     }
+    findings.extend(sizes.into_iter().map(Finding::SizeLimits));
     findings
 }
 
@@ -102,77 +103,4 @@ fn load_line(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Vec
     };
     findings.push(verdict);
     findings
-}
-
-/// The operational bound of a closed loop, `N* = Xmax x (R0 + Z)`: below it sessions do not stand in each other's way,
-/// above it throughput cannot grow (Denning and Buzen, 1978). `R0 + Z` is what a session takes for one operation at
-/// the least load. The measured knee is where throughput over latency is highest (Kleinrock's power).
-fn knee(series: &Series<'_>) -> Option<Finding> {
-    if !series.is_closed_loop() || series.steps.len() < 3 {
-        return None;
-    }
-    let least = series.steps[0];
-    let cycle_s = Figures(least).cycle_s()?;
-    let mut most_rate = 0.0_f64;
-    let mut best: Option<(f64, &Step)> = None;
-    for step in &series.steps {
-        let rate = Figures(step).operations_per_s()?;
-        most_rate = most_rate.max(rate);
-        let power = rate / Figures(step).cycle_s()?;
-        if best.is_none_or(|(highest, _)| power > highest) {
-            best = Some((power, step));
-        }
-    }
-    let bound = most_rate * cycle_s;
-    let most_sessions = series.steps.last()?.load.sessions;
-    if bound * BEYOND_KNEE > f64::from(most_sessions) {
-        return None;
-    }
-    let measured = best?.1;
-    Some(Finding::Knee {
-        series: series.name.clone(),
-        bound,
-        most_operations_per_s: most_rate,
-        cycle: Nanos((cycle_s * 1e9) as u64),
-        least_sessions: least.load.sessions,
-        measured_step: measured.label.clone(),
-        measured_sessions: measured.load.sessions,
-    })
-}
-
-/// Physical reads that do not grow while sessions at least double and reads take longer in proportion. Where the
-/// client has no processor left, a flat rate says nothing about storage.
-fn flat(run: &Run, series: &Series<'_>) -> Option<Finding> {
-    if !series.is_closed_loop() {
-        return None;
-    }
-    let rates: Vec<f64> = series.steps.iter().map(|step| Figures(step).physical_reads_per_s().unwrap_or(0.0)).collect();
-    let top = *rates.last()?;
-    if top <= 0.0 {
-        return None;
-    }
-    let first = rates.iter().rposition(|rate| (rate - top).abs() > FLAT * top).map_or(0, |below| below + 1);
-    let (from, to) = (series.steps[first], *series.steps.last()?);
-    let more_sessions = f64::from(to.load.sessions) / f64::from(from.load.sessions.max(1));
-    let slower = mean_us(&wait(to, SINGLE_BLOCK_READ)?.waits)? / mean_us(&wait(from, SINGLE_BLOCK_READ)?.waits)?;
-    let in_proportion = slower > 0.7 * more_sessions;
-    if more_sessions < 1.9 || !in_proportion || series.steps[first..].iter().any(|step| doubts::is_saturated(run, step))
-    {
-        return None;
-    }
-    let plateau = &rates[first..];
-    let low = plateau.iter().copied().fold(f64::MAX, f64::min);
-    // Rate and throughput are those of one and the same step.
-    let best = (first..rates.len()).max_by(|left, right| rates[*left].total_cmp(&rates[*right]))?;
-    let high = rates[best];
-    Some(Finding::ThroughputFlat {
-        series: series.name.clone(),
-        from: load_words(from),
-        to: load_words(to),
-        reads_per_s: high,
-        megabytes_per_s: Figures(series.steps[best]).read_megabytes_per_s(),
-        spread: (high - low) / high,
-        looks_capped: (high - low) / high <= CAPPED,
-        slower,
-    })
 }

@@ -3,43 +3,59 @@
 //! [`Figures`] derives rates and shares from one step, so that every table and every finding computes them alike.
 //! [`analyse`] says what is to be said about a run. Thresholds stand beside the rule that uses them.
 
+mod burst;
 mod cache_trap;
+mod ceiling;
 mod chance;
 mod compare;
 mod doubts;
 mod figures;
 mod finding;
+mod fit;
 mod judge;
+mod knee;
+mod known_credits;
 mod latency_target;
+mod levels;
 mod limits;
 mod modes;
 mod open_line;
 mod order;
+mod published;
 mod resample;
 mod search;
 mod series;
+mod sizes;
 mod steadiness;
 mod tiers;
 mod told;
+mod traffic;
 mod verdicts;
 mod waits;
 
 use crate::record::{Outcome, Run, Step};
 
+pub use burst::{BurstFound, CreditNotSeen, Outlasted, RateRose};
 pub use cache_trap::{CacheTrap, Trap};
+pub use ceiling::{Ceiling, Limit};
 pub use compare::{Comparison, Difference};
 pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, wait};
 pub use finding::{Finding, Severity};
+pub use fit::{Queue, ResponseShape, Scalability};
 pub use judge::judge;
+pub use knee::{RateKnee, Responds, Scales};
 pub use latency_target::{LatencyTarget, Subject};
+pub use levels::{TwoLevels, two_levels};
 pub use limits::{Failing, Point};
 pub use modes::{Mode, modes};
 pub use open_line::{OpenLoadLine, RatePoint, Why};
 pub use search::{Search, SearchPlan};
 pub use series::Series;
+pub use sizes::SizeLimits;
 pub use steadiness::{Excursion, Reached, SteadyState};
 pub use tiers::{Cause, Place, Tiers};
 pub use told::Told;
+pub use traffic::Counted;
 pub use verdicts::{Ended, LoadLine, Verdict, VerdictOutcome};
 
 /// One block read into the buffer cache: the event by which databases judge storage.
@@ -65,5 +81,7 @@ fn measured(run: &Run) -> impl Iterator<Item = &Step> {
         .filter(|step| matches!(step.outcome, Outcome::Completed | Outcome::Interrupted) && step.window.duration_ns > 0)
 }
 
+#[cfg(test)]
+mod sampling;
 #[cfg(test)]
 mod tests;

@@ -6,7 +6,7 @@ use super::measured;
 use crate::record::{Run, Step};
 
 /// Parameters that say how much load is put on, rather than what it consists of.
-const LOAD_PARAMETERS: [&str; 4] = ["SCHEMAS", "THREADS_PER_SCHEMA", "SESSIONS", "RATE"];
+pub(super) const LOAD_PARAMETERS: [&str; 6] = ["SCHEMAS", "THREADS_PER_SCHEMA", "SESSIONS", "RATE", "DEPTH", "JOBS"];
 
 /// Measured steps with equal parameters, least load first.
 #[derive(Debug, Clone)]

@@ -123,15 +123,18 @@ fn the_knee_is_where_the_cap_was_planted() {
 fn no_knee_is_told_where_throughput_still_grows() {
     let mut run = sample::sweep(60);
     run.steps.truncate(3);
-    assert!(!has(&run, |finding| matches!(finding, Finding::Knee { .. } | Finding::ThroughputFlat { .. })));
+    assert!(!has(&run, |finding| matches!(finding, Finding::Knee { .. })));
+    finds!(run, Finding::Ceiling(Ceiling { limit: Limit::NotReached { .. }, .. }));
 }
 
 #[test]
 fn a_cap_is_found_with_its_value() {
     let found = findings(&sample::sweep(60));
-    let flat = found.iter().find(|finding| matches!(finding, Finding::ThroughputFlat { .. })).unwrap();
-    let Finding::ThroughputFlat { reads_per_s, looks_capped: true, from, to, .. } = flat else { panic!("{flat:?}") };
-    assert_eq!((*reads_per_s, from.as_str(), to.as_str()), (40_320.0, "16 sessions", "32 sessions"));
+    let Some(Finding::Ceiling(cap)) = found.iter().find(|finding| matches!(finding, Finding::Ceiling(_))) else {
+        panic!("{found:#?}")
+    };
+    assert_eq!((cap.per_s, cap.limit), (40_320.0, Limit::RequestsOrThroughput));
+    assert_eq!((cap.loads.0.as_str(), cap.loads.1.as_str()), ("16 sessions", "32 sessions"));
 }
 
 #[test]
@@ -142,17 +145,18 @@ fn rate_and_throughput_of_a_plateau_are_those_of_one_step() {
         *count.as_mut().unwrap() += count.unwrap() / 100;
     }
     let found = findings(&run);
-    let flat = found.iter().find(|finding| matches!(finding, Finding::ThroughputFlat { .. })).unwrap();
-    let Finding::ThroughputFlat { reads_per_s, megabytes_per_s, .. } = flat else { panic!("{flat:?}") };
-    assert!(*reads_per_s > 40_320.0, "the highest rate is told");
-    assert!((megabytes_per_s.unwrap() - reads_per_s * 8_192.0 / 1e6).abs() < 0.1, "{flat:?}");
+    let Some(Finding::Ceiling(cap)) = found.iter().find(|finding| matches!(finding, Finding::Ceiling(_))) else {
+        panic!("{found:#?}")
+    };
+    assert!(cap.per_s > 40_320.0, "the highest rate is told");
+    assert!((cap.megabytes_per_s.unwrap() - cap.per_s * 8_192.0 / 1e6).abs() < 0.1, "{cap:?}");
 }
 
 #[test]
 fn a_plateau_of_a_saturated_client_is_not_blamed_on_storage() {
     let mut run = sample::sweep(60);
     run.steps[5].generator.as_mut().unwrap().busiest_share = 0.97;
-    assert!(!has(&run, |finding| matches!(finding, Finding::ThroughputFlat { .. })));
+    assert!(!has(&run, |finding| matches!(finding, Finding::Ceiling(_))));
     assert!(
         matches!(&findings(&run)[0], Finding::ClientSaturated { steps, whole_machine: false, .. } if steps == &["s32_t1"])
     );
@@ -162,7 +166,7 @@ fn a_plateau_of_a_saturated_client_is_not_blamed_on_storage() {
 fn a_plateau_without_longer_reads_is_not_a_cap() {
     let mut run = sample::sweep(60);
     run.steps[5].waits[0].waits = run.steps[4].waits[0].waits.clone();
-    assert!(!has(&run, |finding| matches!(finding, Finding::ThroughputFlat { .. })));
+    assert!(!has(&run, |finding| matches!(finding, Finding::Ceiling(_))));
 }
 
 #[test]
@@ -271,7 +275,7 @@ fn a_run_without_steps_is_not_judged_and_does_not_panic() {
 
 #[test]
 fn short_windows_are_noted() {
-    finds!(sample::sweep(10), Finding::ShortWindow { shortest: Nanos(10_000_000_000), .. });
+    finds!(sample::sweep(10), Finding::CreditNotSeen(CreditNotSeen { shortest: Nanos(10_000_000_000), .. }));
 }
 
 #[test]

@@ -255,7 +255,9 @@ mod tests {
 
     #[test]
     fn a_bare_number_is_seconds() {
-        for (text, ns) in [("30", 30_000_000_000), ("0.5", 500_000_000), ("2h", 7_200_000_000_000), ("20 ms", 20_000_000)] {
+        for (text, ns) in
+            [("30", 30_000_000_000), ("0.5", 500_000_000), ("2h", 7_200_000_000_000), ("20 ms", 20_000_000)]
+        {
             assert_eq!(text.parse(), Ok(Seconds(Nanos(ns))), "{text}");
         }
         for text in ["", "-1", "fast", "1.2.3"] {

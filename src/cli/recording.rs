@@ -150,11 +150,6 @@ impl Recording {
         &self.run.steps
     }
 
-    /// The document, for facts that are learned on the way.
-    pub(super) fn run_mut(&mut self) -> &mut Run {
-        &mut self.run
-    }
-
     /// The progress display.
     pub(super) fn progress(&self) -> &RunProgress {
         &self.progress

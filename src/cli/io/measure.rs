@@ -46,9 +46,13 @@ pub(super) fn carry_out(job: &Job<'_>) -> Result<Exit, Failure> {
     let ground = prospect.open(asked, plan.region_bytes, largest, plan.seed, clock, &interrupt, loudness)?;
     let mut recording = begin(job, &plan, &ground, clock, &interrupt)?;
     let wanted = match &asked.rates {
-        Some(RateRange::Between { lowest, highest }) => {
-            super::search::carry_out(&mut recording, &plan, &ground, (*lowest, *highest), output.target_latency.as_ref())
-        }
+        Some(RateRange::Between { lowest, highest }) => super::search::carry_out(
+            &mut recording,
+            &plan,
+            &ground,
+            (*lowest, *highest),
+            output.target_latency.as_ref(),
+        ),
         Some(RateRange::Each(_)) | None => each(&mut recording, &plan, &ground),
     };
     if let Ground::Block(block) = &ground {

@@ -50,7 +50,8 @@ pub(in crate::cli) struct Arguments {
 pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     let Arguments { volume, shape, depth, rate, time, output } = arguments;
     let storage = volume.storage()?;
-    let usual = if rate.is_some() { open_loop_depth(shape.block_size.bytes()) } else { USUAL_DEPTH.max(shape.jobs.get()) };
+    let usual =
+        if rate.is_some() { open_loop_depth(shape.block_size.bytes()) } else { USUAL_DEPTH.max(shape.jobs.get()) };
     let depths = DepthList(vec![depth.unwrap_or(usual)]);
     let rates = rate.map(|Rate(per_s)| RateRange::Each(vec![per_s]));
     let asked = shape.asked(volume, &storage, depths, rates);

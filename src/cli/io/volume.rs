@@ -14,9 +14,9 @@ use crate::record::Environment;
 use crate::target::block::{
     Block, BlockOptions, Checking, Member, Persistence, Preparation, Volume, VolumeLayout, Wanted, base_at,
 };
+use crate::target::embedded::setup::Progress;
 use crate::target::io::{Caching, Durability, IoEngine};
 use crate::target::simulated::{Simulated, SimulatedOptions};
-use crate::target::embedded::setup::Progress;
 use crate::target::{TargetError, TargetFor};
 use crate::units::Bytes;
 use crate::workload::io::IoOperation;
@@ -127,7 +127,6 @@ impl Ground {
             Self::Simulated(simulated) => simulated,
         }
     }
-
 }
 
 fn engine(asked: Option<IoEngine>) -> IoEngine {

@@ -6,9 +6,9 @@ use std::path::Path;
 use clap::Args;
 use serde_json::json;
 
-use crate::cli::fresh_seed;
 use crate::cli::arguments::{FormatArgs, IoArgs, ParameterArgs, ProgressArgs, Reader, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::fresh_seed;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::ByteProgress;
 use crate::cli::say;

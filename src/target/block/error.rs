@@ -170,8 +170,12 @@ impl BlockError {
             Self::Members { .. } => "name other paths, or choose another layout",
             Self::Unit { .. } => "databases use 1M, which is also what disk groups use",
             Self::Missing { .. } => "check the path, or lay the file out: `--size 16G`",
-            Self::NothingPhysical { .. } => "remove it and let it be laid out: `--size 16G`; its holes come from no device",
-            Self::NotLaidOut { .. } => "name a new file with `--size`, or a device with `--destroy NAME` and a pattern that writes",
+            Self::NothingPhysical { .. } => {
+                "remove it and let it be laid out: `--size 16G`; its holes come from no device"
+            }
+            Self::NotLaidOut { .. } => {
+                "name a new file with `--size`, or a device with `--destroy NAME` and a pattern that writes"
+            }
             Self::BadData { .. } => {
                 "the storage or another program changed it; find out which before trusting this storage"
             }

@@ -160,9 +160,7 @@ impl<'t> BlockLane<'t> {
             let at = wanted;
             // SAFETY: the slot has no request in flight that could touch this piece of its memory, and its memory is
             // only used by this thread.
-            let piece = unsafe {
-                self.memory.arena().bytes_mut(self.memory.offset(slot) + at, segment.bytes as usize)
-            };
+            let piece = unsafe { self.memory.arena().bytes_mut(self.memory.offset(slot) + at, segment.bytes as usize) };
             stamp::write_stamps(piece, segment.offset_bytes, generation, block.id(segment.member));
             self.push(slot, segment, at, Direction::Write)?;
             left += 1;

@@ -8,9 +8,9 @@ use super::layout::{self, Existing, FileState};
 use super::member::Member;
 use super::safety::{self, Checked, PathKind, Permission, Purpose};
 use super::volume::{Volume, VolumeLayout};
+use crate::target::embedded::setup::Progress;
 use crate::target::error::{FileContext, TargetError};
 use crate::target::io::{Access, Caching, Durability, IoEngine, Opening};
-use crate::target::embedded::setup::Progress;
 use crate::units::Bytes;
 
 /// What the members of a volume start and end on.
@@ -155,7 +155,11 @@ impl Preparation {
     ///
     /// # Errors
     /// [`TargetError::Interrupted`], or the first thing that failed.
-    pub fn carry_out(self, progress: &dyn Fn(Progress), stop: &AtomicBool) -> Result<(Volume, Vec<Member>), TargetError> {
+    pub fn carry_out(
+        self,
+        progress: &dyn Fn(Progress),
+        stop: &AtomicBool,
+    ) -> Result<(Volume, Vec<Member>), TargetError> {
         let Self { wanted, fills, .. } = &self;
         let total_bytes: u64 = self.fills().map(|(_, bytes)| bytes.0).sum();
         let mut before = 0;

@@ -24,7 +24,8 @@ impl Block {
             return Ok(0);
         };
         let kernel = |action| move |source| TargetError::Kernel { action, source };
-        let memory = SlotMemory::new(DEPTH, u64::from(block_bytes)).map_err(kernel("get memory to read blocks back"))?;
+        let memory =
+            SlotMemory::new(DEPTH, u64::from(block_bytes)).map_err(kernel("get memory to read blocks back"))?;
         let arena = Arc::clone(memory.arena());
         let depth = DEPTH.saturating_mul(self.most_requests());
         let mut queue = Queue::new(self.options().io_engine, self.files(), Arc::clone(&arena), depth)
@@ -37,8 +38,10 @@ impl Block {
             // One round: as many blocks as there are slots, then all of them are awaited.
             let round: Vec<usize> = numbers.by_ref().take(DEPTH as usize).collect();
             let Some(last) = round.last() else { return Ok(checked) };
-            let (done_bytes, floors) =
-                (*last as u64 * u64::from(block_bytes), round.iter().map(|block| map.floor(*block)).collect::<Vec<_>>());
+            let (done_bytes, floors) = (
+                *last as u64 * u64::from(block_bytes),
+                round.iter().map(|block| map.floor(*block)).collect::<Vec<_>>(),
+            );
             for (slot, block) in (0..).zip(&round) {
                 let offset = *block as u64 * u64::from(block_bytes);
                 for segment in self.volume().segments(offset, block_bytes, Direction::Read) {

@@ -1,0 +1,352 @@
+//! Which limit stopped a series of steps: a cap, the device, the load generator, or none yet.
+
+use super::finding::of_series;
+use super::limits::load_words;
+use super::traffic::{
+    Counted, LARGE_REQUEST_BYTES, bytes, operations_are_requests, request_bytes, requests, requests_per_s, service,
+    variation,
+};
+use super::{Figures, SINGLE_BLOCK_READ, Series, Told, doubts, published, wait};
+use crate::record::{Histogram, Run, Step};
+use crate::units::{group_thousands, percent};
+
+/// Rates this close are the same rate.
+const FLAT: f64 = 0.05;
+/// So close as only something that counts requests holds a rate, over steps and from second to second.
+const CAPPED: f64 = 0.02;
+/// From second to second, for a step that is judged alone.
+const CAPPED_ALONE: f64 = 0.01;
+/// Least growth of load over a plateau, and the share of it by which latency must grow too.
+const MORE_LOAD: f64 = 1.9;
+const IN_PROPORTION: f64 = 0.7;
+/// A cap lets requests queue in order, so that p99 over p50 stays; where it grows by this, a device is saturating.
+const WIDENED: f64 = 1.5;
+/// An open loop above the limit reaches less than this of its rate, and more load is this much more.
+const RATE_REACHED: f64 = 0.97;
+const MORE_RATE: f64 = 1.2;
+/// The load generator's own ceiling is reached within this.
+const AT_GENERATOR: f64 = 0.9;
+/// Powers of the load: above the first, throughput still grows with it.
+const STILL_GROWS: f64 = 0.1;
+/// A step alone at a cap: this near a published number, this many requests queueing for this long, none much longer.
+const AT_PUBLISHED: f64 = 0.005;
+const LEAST_QUEUE: u32 = 4;
+const LEAST_WAIT_NS: f64 = 1e6;
+const NARROW: f64 = 2.0;
+/// A plateau is like a published number within this.
+const LIKE_PUBLISHED: f64 = 0.01;
+
+/// What stopped the rate from growing.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Limit {
+    /// Something that counts requests.
+    Requests,
+    /// Something that counts bytes.
+    Throughput,
+    /// Something that counts; one request size does not tell what.
+    RequestsOrThroughput,
+    /// A device, or a queue in front of it, that has no more to give.
+    Device,
+    /// The load generator, which reaches this many operations per second with no device at all.
+    Generator {
+        /// That rate.
+        ceiling_per_s: f64,
+    },
+    /// Nothing yet: from the last step but one to the last, the rate grew by this share.
+    NotReached {
+        /// That share.
+        growth: f64,
+    },
+}
+
+/// The limit of a series.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ceiling {
+    /// Name of the series.
+    pub series: String,
+    /// Labels of the steps that show it, least load first.
+    pub steps: Vec<String>,
+    /// Least and most load among them, in words.
+    pub loads: (String, String),
+    /// What is counted: `physical reads` of an engine, or `requests` of raw I/O.
+    pub what: &'static str,
+    /// The highest rate among these steps, in requests per second.
+    pub per_s: f64,
+    /// Megabytes (10^6) per second of the same step.
+    pub megabytes_per_s: Option<f64>,
+    /// Range of the rate over these steps, or for one step its standard deviation from second to second, as a share.
+    pub spread: f64,
+    /// How many times as long requests take at the most load; only where load grows without the rate.
+    pub slower: Option<f64>,
+    /// What stopped it.
+    pub limit: Limit,
+    /// Whose published cap this rate is like.
+    pub like: Option<&'static str>,
+}
+
+/// Engines answer many requests for an operation, and their writers write when they like: there, reads are judged. Raw
+/// I/O is judged by all its requests.
+fn rate(run: &Run, step: &Step) -> Option<f64> {
+    if operations_are_requests(run) { requests_per_s(step) } else { Figures(step).physical_reads_per_s() }
+}
+
+/// The same from second to second.
+fn deviation(run: &Run, step: &Step) -> Option<(f64, f64)> {
+    if operations_are_requests(run) { variation(step, requests) } else { variation(step, |count| count.physical_reads) }
+}
+
+fn megabytes(run: &Run, step: &Step) -> Option<f64> {
+    if operations_are_requests(run) {
+        super::rate(bytes(&step.counters), step.window.duration_ns).map(|bytes| bytes / 1e6)
+    } else {
+        Figures(step).read_megabytes_per_s()
+    }
+}
+
+fn latency(run: &Run, step: &Step) -> Option<Histogram> {
+    if operations_are_requests(run) {
+        service(step)
+    } else {
+        wait(step, SINGLE_BLOCK_READ).map(|wait| wait.waits.clone())
+    }
+}
+
+fn tail(run: &Run, step: &Step) -> Option<f64> {
+    let times = latency(run, step)?;
+    Some(times.quantile_ns(0.99)? as f64 / times.quantile_ns(0.5)?.max(1) as f64)
+}
+
+/// The limit of a series, if its steps show one or show that there is none. Where the client has no processor left, the
+/// rate says nothing about storage, and that is told elsewhere.
+pub(super) fn find(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
+    let last = *series.steps.last()?;
+    if let Some(found) = at_generator(run, series) {
+        return Some(found);
+    }
+    if doubts::is_saturated(run, last) {
+        return None;
+    }
+    let plateau = if series.is_closed_loop() { closed_plateau(run, series) } else { open_plateau(run, series) };
+    plateau.or_else(|| alone(run, series)).or_else(|| not_reached(run, series))
+}
+
+fn told(run: &Run, series: &Series<'_>, steps: &[&Step], limit: Limit) -> Option<Ceiling> {
+    let rates: Vec<f64> = steps.iter().map(|step| rate(run, step)).collect::<Option<_>>()?;
+    let low = rates.iter().copied().fold(f64::MAX, f64::min);
+    // Rate and throughput are those of one and the same step.
+    let best = (0..rates.len()).max_by(|left, right| rates[*left].total_cmp(&rates[*right]))?;
+    let megabytes_per_s = megabytes(run, steps[best]);
+    let like = match limit {
+        Limit::Requests | Limit::RequestsOrThroughput => {
+            published::like(Counted::Requests, rates[best], LIKE_PUBLISHED)
+        }
+        Limit::Throughput => published::like(Counted::Bytes, megabytes_per_s? * 1e6, LIKE_PUBLISHED),
+        _ => None,
+    };
+    Some(Ceiling {
+        series: series.name.clone(),
+        steps: steps.iter().map(|step| step.label.clone()).collect(),
+        loads: (load_words(steps[0]), load_words(steps[steps.len() - 1])),
+        what: if operations_are_requests(run) { "requests" } else { "physical reads" },
+        per_s: rates[best],
+        megabytes_per_s,
+        spread: (rates[best] - low) / rates[best],
+        slower: None,
+        limit,
+        like,
+    })
+}
+
+/// The fastest step came within a tenth of what its threads reach without a device.
+fn at_generator(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
+    let of = |step: &&&Step| Figures(step).operations_per_s().unwrap_or(0.0);
+    let fastest = series.steps.iter().max_by(|left, right| of(left).total_cmp(&of(right)))?;
+    let ceiling_per_s = fastest.generator.as_ref()?.ceiling_operations_per_s?;
+    if doubts::is_saturated(run, fastest) || of(&fastest) < AT_GENERATOR * ceiling_per_s {
+        return None;
+    }
+    told(run, series, &[fastest], Limit::Generator { ceiling_per_s })
+}
+
+/// Whether a rate with this deviation and mean is held as evenly as only a counter does; counts of a few are even
+/// within one.
+pub(super) fn is_even((deviation, mean): (f64, f64), limit: f64) -> bool {
+    deviation <= limit.max(1.5 / mean)
+}
+
+/// What limits the plateau that begins at step `first`, its rate being that of something that counts or not.
+fn cap_or_device(run: &Run, series: &Series<'_>, first: usize, is_held: bool) -> Limit {
+    let plateau = &series.steps[first..];
+    let even = is_held && plateau.iter().filter_map(|step| deviation(run, step)).all(|rate| is_even(rate, CAPPED));
+    let tails = || series.steps[first.saturating_sub(1)..].iter().filter_map(|step| tail(run, step));
+    let widened = tail(run, series.steps[0]).is_some_and(|least| tails().any(|tail| tail > WIDENED * least));
+    match plateau.last().and_then(|step| request_bytes(step)) {
+        // In an open loop above its limit the queue stands before the target, so nothing widens.
+        _ if !even || (widened && series.is_closed_loop()) => Limit::Device,
+        Some(size) if size >= LARGE_REQUEST_BYTES => Limit::Throughput,
+        _ => Limit::RequestsOrThroughput,
+    }
+}
+
+/// A rate that does not grow while sessions at least double and requests take longer in proportion. Within a few
+/// percent that is a plateau. It is held, as by a counter, if it is flatter than that from twice the sessions on that
+/// would reach it if none stood in another's way: a device comes near its end over a much wider range.
+fn closed_plateau(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
+    let steps = &series.steps;
+    let rates: Vec<f64> = steps.iter().map(|step| rate(run, step).unwrap_or(0.0)).collect();
+    let top = rates.last().copied().filter(|top| *top > 0.0)?;
+    let flat_from = |range: f64| {
+        let first = rates.iter().rposition(|rate| (rate - top).abs() > range * top).map_or(0, |below| below + 1);
+        let (from, to) = (steps[first], *steps.last()?);
+        let more = f64::from(to.load.sessions) / f64::from(from.load.sessions.max(1));
+        let slower = latency(run, to)?.mean_ns()? / latency(run, from)?.mean_ns()?;
+        let saturated = steps[first..].iter().any(|step| doubts::is_saturated(run, step));
+        (more >= MORE_LOAD && slower > IN_PROPORTION * more && !saturated).then_some((first, slower))
+    };
+    let bound = top * f64::from(steps[0].load.sessions) / rates[0];
+    let is_held = |first: usize| steps[..first].iter().all(|step| f64::from(step.load.sessions) < 2.0 * bound);
+    let of = |(first, slower): (usize, f64), is_held: bool| {
+        let limit = cap_or_device(run, series, first, is_held);
+        Some(Ceiling { slower: Some(slower), ..told(run, series, &steps[first..], limit)? })
+    };
+    flat_from(CAPPED)
+        .filter(|(first, _)| is_held(*first))
+        .and_then(|plateau| of(plateau, true))
+        .filter(Ceiling::is_cap)
+        .or_else(|| of(flat_from(FLAT)?, false))
+}
+
+/// A rate that does not grow while more is asked for, and less than that is reached.
+fn open_plateau(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
+    let asked = |step: &Step| step.load.rate_operations_per_s;
+    let reached = |step: &Step| Some(Figures(step).operations_per_s()? >= RATE_REACHED * asked(step)?);
+    let first = series.steps.iter().rposition(|step| reached(step).unwrap_or(true)).map_or(0, |below| below + 1);
+    let plateau = &series.steps[first..];
+    let (from, to) = (plateau.first()?, plateau.last()?);
+    let rough = told(run, series, plateau, Limit::Device)?;
+    if asked(to)? < MORE_RATE * asked(from)? || rough.spread > FLAT {
+        return None;
+    }
+    told(run, series, plateau, cap_or_device(run, series, first, rough.spread <= CAPPED))
+}
+
+/// One load that sits at a published number, evenly, with requests that queue for it. A loop limited by latency at
+/// little depth can be as even, but seldom at such a number with such a queue; a sweep shows which it is.
+fn alone(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
+    let of = |step: &&&Step| rate(run, step).unwrap_or(0.0);
+    let step = *series.steps.iter().max_by(|left, right| of(left).total_cmp(&of(right)))?;
+    let is_sweep = series.steps.iter().any(|other| other.load.sessions != step.load.sessions);
+    if series.is_closed_loop() && is_sweep {
+        return None;
+    }
+    let (deviation, _) = deviation(run, step)?;
+    let times = latency(run, step)?;
+    let queues = match step.load.rate_operations_per_s {
+        Some(asked) => Figures(step).operations_per_s()? < RATE_REACHED * asked,
+        None => step.load.sessions >= LEAST_QUEUE && times.mean_ns()? >= LEAST_WAIT_NS && tail(run, step)? <= NARROW,
+    };
+    if !queues || deviation > CAPPED_ALONE || doubts::is_saturated(run, step) {
+        return None;
+    }
+    let (limit, counted, per_s) = match request_bytes(step)? {
+        size if size >= LARGE_REQUEST_BYTES => (Limit::Throughput, Counted::Bytes, megabytes(run, step)? * 1e6),
+        _ => (Limit::Requests, Counted::Requests, requests_per_s(step)?),
+    };
+    let like = Some(published::like(counted, per_s, AT_PUBLISHED)?);
+    Some(Ceiling { like, spread: deviation, ..told(run, series, &[step], limit)? })
+}
+
+fn not_reached(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
+    let [.., before, last] = series.steps.as_slice() else { return None };
+    if !series.is_closed_loop() || series.steps.len() < 3 || last.load.sessions <= before.load.sessions {
+        return None;
+    }
+    let growth = rate(run, last)? / rate(run, before).filter(|rate| *rate > 0.0)?;
+    let load = f64::from(last.load.sessions) / f64::from(before.load.sessions.max(1));
+    if growth.ln() < STILL_GROWS * load.ln() {
+        return None;
+    }
+    told(run, series, &[before, last], Limit::NotReached { growth: growth - 1.0 })
+}
+
+impl Ceiling {
+    /// Whether it is a cap, rather than a device or a generator at its end.
+    pub(super) fn is_cap(&self) -> bool {
+        matches!(self.limit, Limit::Requests | Limit::Throughput | Limit::RequestsOrThroughput)
+    }
+
+    fn rates(&self) -> String {
+        let megabytes = self.megabytes_per_s.map_or(String::new(), |mb| format!(" ({} MB/s)", group_thousands(mb)));
+        format!("{} {}/s{megabytes}", group_thousands(self.per_s), self.what)
+    }
+
+    fn verdict(&self) -> String {
+        let verdict = match self.limit {
+            Limit::Requests => "this looks like a cap on requests",
+            Limit::Throughput => "this looks like a cap on throughput",
+            Limit::RequestsOrThroughput => "this looks like a cap",
+            _ => "the device, or its queue, has no more to give",
+        };
+        match self.like {
+            Some(like) => format!("{verdict}, as published for {like}"),
+            None => verdict.to_owned(),
+        }
+    }
+}
+
+impl Told for Ceiling {
+    fn sentence(&self) -> String {
+        let (from, to) = &self.loads;
+        let series = of_series(&self.series);
+        let spread = percent(self.spread);
+        match self.limit {
+            Limit::Generator { ceiling_per_s } => format!(
+                "Throughput{series} reached {} at {to}; the load generator alone reaches {} operations/s: this is its limit, not that of storage.",
+                self.rates(),
+                group_thousands(ceiling_per_s)
+            ),
+            Limit::NotReached { growth } => format!(
+                "No limit was reached{series}: throughput still grew by {} % from {from} to {to}, to {}.",
+                percent(growth),
+                self.rates()
+            ),
+            _ if self.steps.len() == 1 => format!(
+                "Throughput{series} sits at {} at {to} (within {spread} % from second to second): {}.",
+                self.rates(),
+                self.verdict()
+            ),
+            _ => {
+                let slower = self.slower.map_or(String::new(), |slower| {
+                    let what = if self.what == "requests" { "requests" } else { "reads" };
+                    format!(" while {what} take {slower:.1} times as long")
+                });
+                format!(
+                    "Throughput{series} stays at {} from {from} to {to} (within {spread} %){slower}: {}.",
+                    self.rates(),
+                    self.verdict()
+                )
+            }
+        }
+    }
+
+    fn advice(&self) -> Option<String> {
+        let advice = match self.limit {
+            Limit::RequestsOrThroughput => {
+                "Compare with the limits of the volume and of the machine; repeat with another block size to tell an IOPS cap from a throughput cap."
+            }
+            Limit::Requests | Limit::Throughput => {
+                "Compare with the limits of the volume and of the machine; a larger or faster volume moves the first only."
+            }
+            Limit::Device => {
+                "Compare with another device; if both stop here, look at what lies between them and the machine."
+            }
+            Limit::Generator { .. } => "Give the load generator more threads (`--lanes`) or processors.",
+            Limit::NotReached { .. } => "Raise the load until throughput stops growing.",
+        };
+        Some(advice.to_owned())
+    }
+
+    fn steps(&self) -> Option<&[String]> {
+        Some(&self.steps)
+    }
+}

@@ -1,0 +1,230 @@
+//! Where latency starts to rise faster than load, by rules that do not depend on how far a sweep went.
+
+use super::finding::of_series;
+use super::fit::{ResponseShape, Scalability};
+use super::traffic::{response, service};
+use super::{Figures, Finding, Series, Told};
+use crate::record::Step;
+use crate::units::{Nanos, group_thousands};
+
+/// A knee is told only if the sweep went this far beyond it; else the bound is an artefact of where the sweep ended.
+const BEYOND_KNEE: f64 = 1.3;
+/// An open loop's knee: where the mean response is this many times the least mean service time.
+const RISEN: f64 = 2.0;
+/// An open loop that reached this share of its rate kept up.
+const KEPT_UP: f64 = 0.97;
+
+/// The rate of an open loop at which requests have come to wait as long as they are served.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RateKnee {
+    /// Name of the series.
+    pub series: String,
+    /// The rate, in operations per second, interpolated between two steps.
+    pub per_s: f64,
+    /// Label of the last step below it.
+    pub below: String,
+    /// Label of the first step above it.
+    pub above: String,
+    /// Least mean service time of any step.
+    pub least_service: Nanos,
+}
+
+/// What the universal scalability law says about a closed loop that it describes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scales {
+    /// Name of the series.
+    pub series: String,
+    /// The law.
+    pub law: Scalability,
+    /// The most sessions of any step.
+    pub most_sessions: u32,
+}
+
+/// How the response of an open loop grows with the rate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Responds {
+    /// Name of the series.
+    pub series: String,
+    /// The shape that fits; `None` if neither of them does.
+    pub shape: Option<ResponseShape>,
+}
+
+pub(super) fn find(series: &Series<'_>) -> Vec<Finding> {
+    if series.is_closed_loop() {
+        closed(series).into_iter().chain(scales(series).map(Finding::Scales)).collect()
+    } else {
+        rate_knee(series).map(Finding::RateKnee).into_iter().chain(responds(series).map(Finding::Responds)).collect()
+    }
+}
+
+/// The operational bound of a closed loop, `N* = Xmax x (R0 + Z)`: below it sessions do not stand in each other's way,
+/// above it throughput cannot grow (Denning and Buzen, 1978). `R0 + Z` is what a session takes for one operation at
+/// the least load. The measured knee is where throughput over latency is highest (Kleinrock's power).
+fn closed(series: &Series<'_>) -> Option<Finding> {
+    if series.steps.len() < 3 {
+        return None;
+    }
+    let least = series.steps[0];
+    let cycle_s = Figures(least).cycle_s()?;
+    let mut most_rate = 0.0_f64;
+    let mut best: Option<(f64, &Step)> = None;
+    for step in &series.steps {
+        let rate = Figures(step).operations_per_s()?;
+        most_rate = most_rate.max(rate);
+        let power = rate / Figures(step).cycle_s()?;
+        if best.is_none_or(|(highest, _)| power > highest) {
+            best = Some((power, step));
+        }
+    }
+    let bound = most_rate * cycle_s;
+    let most_sessions = series.steps.last()?.load.sessions;
+    if bound * BEYOND_KNEE > f64::from(most_sessions) {
+        return None;
+    }
+    let measured = best?.1;
+    Some(Finding::Knee {
+        series: series.name.clone(),
+        bound,
+        most_operations_per_s: most_rate,
+        cycle: Nanos((cycle_s * 1e9) as u64),
+        least_sessions: least.load.sessions,
+        measured_step: measured.label.clone(),
+        measured_sessions: measured.load.sessions,
+    })
+}
+
+/// Whether an open loop kept up with what was asked.
+fn kept_up(step: &Step) -> Option<bool> {
+    Some(Figures(step).operations_per_s()? >= KEPT_UP * step.load.rate_operations_per_s?)
+}
+
+fn mean_s(times: Option<crate::record::Histogram>) -> Option<f64> {
+    Some(times?.mean_ns()? / 1e9)
+}
+
+/// The lowest rate at which the mean response, from due to finished, exceeds twice the least mean service time of any
+/// step; on a straight line between the last step below and the first above. Steps at higher rates cannot move it, as
+/// they are not served faster.
+fn rate_knee(series: &Series<'_>) -> Option<RateKnee> {
+    let points: Vec<(&Step, f64, f64)> = series
+        .steps
+        .iter()
+        .map(|step| Some((*step, step.load.rate_operations_per_s?, mean_s(response(step))?)))
+        .collect::<Option<_>>()?;
+    let least = series.steps.iter().filter_map(|step| mean_s(service(step))).reduce(f64::min)?;
+    let limit = RISEN * least;
+    let above = points.iter().position(|(_, _, response)| *response > limit)?;
+    let ((below, low, short), (above, high, long)) = (points.get(above.checked_sub(1)?)?, points.get(above)?);
+    Some(RateKnee {
+        series: series.name.clone(),
+        per_s: low + (high - low) * (limit - short) / (long - short),
+        below: below.label.clone(),
+        above: above.label.clone(),
+        least_service: Nanos((least * 1e9) as u64),
+    })
+}
+
+fn responds(series: &Series<'_>) -> Option<Responds> {
+    let open: Vec<&Step> =
+        series.steps.iter().copied().filter(|step| step.load.rate_operations_per_s.is_some()).collect();
+    let carried: Vec<(f64, f64)> = open
+        .iter()
+        .take_while(|step| kept_up(step) == Some(true))
+        .filter_map(|step| Some((Figures(step).operations_per_s()?, mean_s(response(step))?)))
+        .collect();
+    let not_carried = open.get(carried.len()).and_then(|step| step.load.rate_operations_per_s);
+    let shape = ResponseShape::of(&carried, not_carried);
+    // Without a limit in sight, no shape is expected.
+    (carried.len() >= 3 && (shape.is_some() || not_carried.is_some()))
+        .then(|| Responds { series: series.name.clone(), shape })
+}
+
+fn scales(series: &Series<'_>) -> Option<Scales> {
+    let points: Vec<(f64, f64)> = series
+        .steps
+        .iter()
+        .map(|step| Some((f64::from(step.load.sessions), Figures(step).operations_per_s()?)))
+        .collect::<Option<_>>()?;
+    let most_sessions = series.steps.last()?.load.sessions;
+    let law = Scalability::fit(&points).filter(Scalability::explains)?;
+    Some(Scales { series: series.name.clone(), law, most_sessions })
+}
+
+impl Scales {
+    /// Sessions at the peak; one that lies beyond the sweep would be a guess.
+    fn peak_within_sweep(&self) -> Option<f64> {
+        self.law.peak_sessions().filter(|peak| *peak <= f64::from(self.most_sessions))
+    }
+}
+
+impl Told for RateKnee {
+    fn sentence(&self) -> String {
+        format!(
+            "Knee{}: about {} operations/s, between {} and {}. There the mean response from due to finished is twice {}, \
+             the least mean time of service.",
+            of_series(&self.series),
+            group_thousands(self.per_s),
+            self.below,
+            self.above,
+            self.least_service
+        )
+    }
+
+    fn advice(&self) -> Option<String> {
+        Some("Plan for less than this rate; near it, small bursts make long queues.".to_owned())
+    }
+}
+
+impl Told for Scales {
+    fn sentence(&self) -> String {
+        let Scalability { one_per_s, contention, r_squared, .. } = self.law;
+        let limit = match (self.law.peak_sessions(), self.law.asymptote_per_s()) {
+            (Some(peak), _) if self.peak_within_sweep().is_some() => {
+                format!("a peak at about {} sessions and less beyond it", group_thousands(peak))
+            }
+            (Some(_), _) => "a slowing that grows with sessions, whose peak lies beyond this sweep".to_owned(),
+            (None, Some(most)) => {
+                format!("no retrograde behaviour: no peak, and never more than {} operations/s", group_thousands(most))
+            }
+            (None, None) => "no slowing: every session adds as much as the first".to_owned(),
+        };
+        format!(
+            "Scaling{} follows the universal scalability law (R2 {r_squared:.3}): {} operations/s for one session, {:.1} % of the work in \
+             line, {limit}.",
+            of_series(&self.series),
+            group_thousands(one_per_s),
+            contention * 100.0
+        )
+    }
+
+    fn advice(&self) -> Option<String> {
+        let peak = self.peak_within_sweep()?;
+        Some(format!("Do not run more than {} sessions.", group_thousands(peak)))
+    }
+}
+
+impl Told for Responds {
+    fn sentence(&self) -> String {
+        let series = of_series(&self.series);
+        match self.shape {
+            Some(ResponseShape::Queue(queue)) => format!(
+                "Responses{series} grow with the rate as those of a queue (M/M/1) of {} operations/s that serves in {}.",
+                group_thousands(queue.capacity_per_s),
+                Nanos((queue.service_s * 1e9) as u64)
+            ),
+            Some(ResponseShape::Step { response_s, carried_per_s, not_carried_per_s }) => format!(
+                "Responses{series} stay at {} up to {} operations/s, and {} operations/s are not carried: a step (D/D/1), as behind a cap.",
+                Nanos((response_s * 1e9) as u64),
+                group_thousands(carried_per_s),
+                group_thousands(not_carried_per_s)
+            ),
+            None => format!(
+                "Responses{series} grow with the rate neither as those of a queue (M/M/1) nor in one step (D/D/1)."
+            ),
+        }
+    }
+
+    fn advice(&self) -> Option<String> {
+        None
+    }
+}

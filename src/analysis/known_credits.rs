@@ -1,0 +1,197 @@
+//! Burst credits of cloud volumes, as their vendors published them, and how long a run must last to see one end.
+//!
+//! A volume with credit gives its burst rate until the credit is spent, then its base rate. Credit drains by what is used
+//! beyond the base rate, so a full one lasts `credit / (rate - base)` seconds. The figures are the vendors' of 2025; they
+//! serve to plan and to recognise, not to prove.
+
+use super::traffic::Counted;
+use crate::record::Environment;
+
+/// A rate this close to a published one is that one.
+const SAME_RATE: f64 = 0.03;
+/// A credit may be found smaller than published, because earlier load spent some, but not larger than this.
+const SAME_CREDIT: f64 = 1.1;
+const MIB: f64 = 1_048_576.0;
+
+/// Who sells a volume.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Vendor {
+    Aws,
+    Azure,
+}
+
+/// A kind of volume that bursts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct KnownCredit {
+    /// As its users call it.
+    pub name: &'static str,
+    vendor: Vendor,
+    counted: Counted,
+    base_per_s: f64,
+    burst_per_s: f64,
+    credit: f64,
+}
+
+/// AWS gp2: 3 I/Os a second for each GiB, at least 100; below 1 TiB bursts to 3,000 from a bucket of 5.4 million I/Os.
+const fn gp2(name: &'static str, base_per_s: f64) -> KnownCredit {
+    let (counted, burst_per_s, credit) = (Counted::Requests, 3_000.0, 5.4e6);
+    KnownCredit { name, vendor: Vendor::Aws, counted, base_per_s, burst_per_s, credit }
+}
+
+/// AWS st1: 40 MiB/s for each TiB, bursts of 250 MiB/s for each TiB up to 500, from a bucket of 1 TiB for each TiB.
+const fn st1(name: &'static str, tib: f64) -> KnownCredit {
+    KnownCredit {
+        name,
+        vendor: Vendor::Aws,
+        counted: Counted::Bytes,
+        base_per_s: 40.0 * tib * MIB,
+        burst_per_s: if tib < 2.0 { 250.0 * tib * MIB } else { 500.0 * MIB },
+        credit: tib * MIB * MIB,
+    }
+}
+
+/// Azure Premium SSD up to P20: 3,500 I/Os a second for 30 minutes.
+const fn azure(name: &'static str, base_per_s: f64) -> KnownCredit {
+    let credit = 1_800.0 * (3_500.0 - base_per_s);
+    KnownCredit { name, vendor: Vendor::Azure, counted: Counted::Requests, base_per_s, burst_per_s: 3_500.0, credit }
+}
+
+/// The same volumes' second, independent credit: 170 MB/s for 30 minutes.
+const fn azure_bytes(name: &'static str, megabytes_per_s: f64) -> KnownCredit {
+    let (base_per_s, burst_per_s) = (megabytes_per_s * 1e6, 170e6);
+    let credit = 1_800.0 * (burst_per_s - base_per_s);
+    KnownCredit { name, vendor: Vendor::Azure, counted: Counted::Bytes, base_per_s, burst_per_s, credit }
+}
+
+const KNOWN: &[KnownCredit] = &[
+    gp2("AWS gp2 of 33 GiB", 100.0),
+    gp2("AWS gp2 of 100 GiB", 300.0),
+    gp2("AWS gp2 of 334 GiB", 1_002.0),
+    gp2("AWS gp2 of 500 GiB", 1_500.0),
+    gp2("AWS gp2 of 750 GiB", 2_250.0),
+    st1("AWS st1 of 500 GiB", 0.488_281_25),
+    st1("AWS st1 of 1 TiB", 1.0),
+    st1("AWS st1 of 2 TiB", 2.0),
+    st1("AWS st1 of 4 TiB", 4.0),
+    azure("Azure P4", 120.0),
+    azure("Azure P6", 240.0),
+    azure("Azure P10", 500.0),
+    azure("Azure P15", 1_100.0),
+    azure("Azure P20", 2_300.0),
+    azure_bytes("Azure P4", 25.0),
+    azure_bytes("Azure P6", 50.0),
+    azure_bytes("Azure P10", 100.0),
+    azure_bytes("Azure P15", 125.0),
+    azure_bytes("Azure P20", 150.0),
+];
+
+impl KnownCredit {
+    /// Seconds that a full credit lasts at `per_s`; `None` where such a volume cannot give that rate, or needs no credit
+    /// for it.
+    pub fn lasts_s(&self, per_s: f64) -> Option<f64> {
+        let possible = per_s > self.base_per_s * (1.0 + SAME_RATE) && per_s <= self.burst_per_s * (1.0 + SAME_RATE);
+        possible.then(|| self.credit / (per_s - self.base_per_s))
+    }
+}
+
+/// Kinds that the machine can have: those of its vendor if it tells one, else all.
+fn possible(environment: &Environment) -> impl Iterator<Item = &'static KnownCredit> {
+    let says = |word: &str| {
+        let told = [&environment.machine, &environment.virtualization];
+        told.into_iter().flatten().any(|text| text.to_ascii_lowercase().contains(word))
+    };
+    let vendor = match (says("amazon"), says("microsoft")) {
+        (true, false) => Some(Vendor::Aws),
+        (false, true) => Some(Vendor::Azure),
+        _ => None,
+    };
+    KNOWN.iter().filter(move |kind| vendor.is_none_or(|vendor| vendor == kind.vendor))
+}
+
+/// The kinds that could have given `per_s` from credit and would outlast `seconds`: the one that ends first, and the one
+/// that lasts longest, each with its seconds.
+pub(super) fn unseen(
+    environment: &Environment,
+    counted: Counted,
+    per_s: f64,
+    seconds: f64,
+) -> Option<[(&'static str, f64); 2]> {
+    let mut lasting: Vec<(&str, f64)> = possible(environment)
+        .filter(|kind| kind.counted == counted)
+        .filter_map(|kind| Some((kind.name, kind.lasts_s(per_s)?)))
+        .filter(|(_, lasts)| *lasts > seconds)
+        .collect();
+    lasting.sort_by(|left, right| left.1.total_cmp(&right.1));
+    Some([*lasting.first()?, *lasting.last()?])
+}
+
+/// The kind whose published rates and credit are these.
+pub(super) fn recognise(counted: Counted, burst_per_s: f64, base_per_s: f64, credit: f64) -> Option<String> {
+    let same = |seen: f64, published: f64| (seen / published - 1.0).abs() <= SAME_RATE;
+    // gp2 comes in every size, so its base tells the size.
+    if counted == Counted::Requests && same(burst_per_s, 3_000.0) && credit <= SAME_CREDIT * 5.4e6 && base_per_s > 97.0
+    {
+        return Some(if base_per_s < 103.0 {
+            "AWS gp2 of up to 33 GiB".to_owned()
+        } else {
+            format!("AWS gp2 of about {:.0} GiB", base_per_s / 3.0)
+        });
+    }
+    KNOWN
+        .iter()
+        .find(|kind| {
+            kind.counted == counted
+                && same(burst_per_s, kind.burst_per_s)
+                && same(base_per_s, kind.base_per_s)
+                && credit <= SAME_CREDIT * kind.credit
+        })
+        .map(|kind| kind.name.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bursts_last_as_long_as_their_vendors_say() {
+        let lasts = |name: &str, per_s: f64| {
+            KNOWN.iter().filter(|kind| kind.name == name).find_map(|kind| kind.lasts_s(per_s)).unwrap()
+        };
+        assert!((lasts("AWS gp2 of 33 GiB", 3_000.0) - 1_862.0).abs() < 1.0);
+        assert!((lasts("AWS gp2 of 100 GiB", 3_000.0) - 2_000.0).abs() < 1.0);
+        assert!((lasts("AWS gp2 of 750 GiB", 3_000.0) - 7_200.0).abs() < 1.0);
+        assert!((lasts("Azure P10", 3_500.0) - 1_800.0).abs() < 1.0);
+        assert!((lasts("Azure P10", 170e6) - 1_800.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn only_kinds_that_can_give_the_rate_are_considered() {
+        let any = Environment::default();
+        let unseen = |per_s, seconds| unseen(&any, Counted::Requests, per_s, seconds);
+        assert_eq!(unseen(80_000.0, 60.0), None, "faster than any burst");
+        assert_eq!(unseen(50.0, 60.0), None, "slower than any base rate");
+        let [first, last] = unseen(3_000.0, 60.0).unwrap();
+        assert_eq!((first.0, last.0), ("AWS gp2 of 33 GiB", "AWS gp2 of 750 GiB"));
+        assert_eq!(unseen(3_000.0, 8_000.0), None, "all of them would have ended");
+    }
+
+    #[test]
+    fn a_machine_that_tells_its_vendor_has_that_vendors_volumes() {
+        let azure = Environment { virtualization: Some("microsoft".to_owned()), ..Environment::default() };
+        let [first, last] = unseen(&azure, Counted::Requests, 3_000.0, 60.0).unwrap();
+        assert_eq!((first.0, last.0), ("Azure P4", "Azure P20"));
+        let aws = Environment { machine: Some("Amazon EC2 m7i.large".to_owned()), ..Environment::default() };
+        assert!(
+            unseen(&aws, Counted::Requests, 3_000.0, 60.0).unwrap().iter().all(|(name, _)| name.starts_with("AWS"))
+        );
+    }
+
+    #[test]
+    fn a_found_credit_is_recognised_by_its_rates() {
+        let kind = |burst, base, credit| recognise(Counted::Requests, burst, base, credit);
+        assert_eq!(kind(2_990.0, 301.0, 5.3e6).as_deref(), Some("AWS gp2 of about 100 GiB"));
+        assert_eq!(kind(3_510.0, 498.0, 5.0e6).as_deref(), Some("Azure P10"));
+        assert_eq!(kind(3_510.0, 498.0, 9.0e6), None, "more than a P10 can have");
+        assert_eq!(kind(9_000.0, 300.0, 1.0e5), None);
+    }
+}
