@@ -13,6 +13,9 @@ const LEAST_VALUES: usize = 8;
 const LONGER_BLOCKS: f64 = 2.0;
 /// The part of the scatter that blocks are at most trusted to have lost.
 const MOST_LOST: f64 = 0.5;
+/// The autocorrelation is known only from the series itself, and comes out too small. Without this factor, 8 of 100 pairs of
+/// equal series of 120 values (first-order autoregressive, memory of 0.5) were called different instead of 5.
+const CAUTION: f64 = 1.1;
 /// Half the width of the interval that holds 95 %, in standard deviations of the normal distribution.
 const NORMAL_QUANTILE: f64 = 1.959_964;
 
@@ -106,7 +109,7 @@ pub(super) fn stretch(sides: &[Side; 2]) -> f64 {
     let t = z
         + (z.powi(3) + z) / (4.0 * freedom)
         + (5.0 * z.powi(5) + 16.0 * z.powi(3) + 3.0 * z) / (96.0 * freedom.powi(2));
-    t / z / least_kept.sqrt()
+    CAUTION * t / z / least_kept.sqrt()
 }
 
 impl Blocks {
