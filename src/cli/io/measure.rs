@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::arguments::{OutputArgs, Storage, TimeArgs, VolumeArgs};
-use super::volume::{Ground, Prospect};
+use super::volume::{Ground, Intended, Prospect};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, warmup_words};
@@ -13,6 +13,7 @@ use crate::config::Arrival;
 use crate::config::io::{IoAsked, RateRange};
 use crate::measure::Clock;
 use crate::plan::io::{IoPlan, Level, Request, plan};
+use crate::record;
 use crate::units::Nanos;
 use crate::workload;
 
@@ -42,8 +43,8 @@ pub(super) fn carry_out(job: &Job<'_>) -> Result<Exit, Failure> {
     }
     let interrupt = Interrupt::listen()?;
     let (clock, loudness) = (prospect.clock(), output.progress.loudness());
-    let largest = asked.block.bytes();
-    let ground = prospect.open(asked, plan.region_bytes, largest, plan.seed, clock, &interrupt, loudness)?;
+    let intended = Intended { region_bytes: plan.region_bytes, largest_bytes: asked.block.bytes(), seed: plan.seed };
+    let ground = prospect.open(asked, intended, clock, &interrupt, loudness)?;
     let mut recording = begin(job, &plan, &ground, clock, &interrupt)?;
     let wanted = match &asked.rates {
         Some(RateRange::Between { lowest, highest }) => super::search::carry_out(
@@ -94,7 +95,11 @@ fn begin(
         tags: plan.tags.clone(),
         seed: plan.seed,
         parameters: plan.parameters.clone(),
-        target: ground.target().describe(),
+        target: record::Target {
+            block_bytes: Some(u64::from(job.asked.block.bytes())),
+            data_bytes: Some(plan.region_bytes),
+            ..ground.target().describe()
+        },
         paths: &job.asked.paths,
         notes: plan.notes.iter().cloned().chain(notes).collect(),
     };

@@ -29,7 +29,18 @@ const SIMULATED_SIZE: Bytes = Bytes::gib(64);
 /// Storage that has been looked at and not yet touched.
 pub(super) enum Prospect {
     Paths { preparation: Box<Preparation>, io_engine: IoEngine },
-    Simulated { options: SimulatedOptions, size: Bytes },
+    Simulated { options: Box<SimulatedOptions>, size: Bytes },
+}
+
+/// What load will do with the storage.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Intended {
+    /// Bytes that requests touch.
+    pub(super) region_bytes: u64,
+    /// The longest request.
+    pub(super) largest_bytes: u32,
+    /// Seed of what is written.
+    pub(super) seed: u64,
 }
 
 /// Open storage.
@@ -43,7 +54,7 @@ impl Prospect {
     pub(super) fn look(storage: &Storage, volume: &VolumeArgs, asked: &IoAsked) -> Result<Self, Failure> {
         match storage {
             Storage::Simulated(pairs) => {
-                let options = SimulatedOptions::from_pairs(pairs)?;
+                let options = Box::new(SimulatedOptions::from_pairs(pairs)?);
                 Ok(Self::Simulated { options, size: asked.size.unwrap_or(SIMULATED_SIZE) })
             }
             Storage::Paths(paths) => {
@@ -84,34 +95,32 @@ impl Prospect {
         }
     }
 
-    /// Lays out what is missing, and opens everything. `largest_bytes` is the longest request.
+    /// Lays out what is missing, and opens everything.
     pub(super) fn open(
         self,
         asked: &IoAsked,
-        region_bytes: u64,
-        largest_bytes: u32,
-        seed: u64,
+        intended: Intended,
         clock: Clock,
         interrupt: &Interrupt,
         loudness: Loudness,
     ) -> Result<Ground, Failure> {
         match self {
-            Self::Simulated { options, .. } => Ok(Ground::Simulated(Simulated::open_volume(options, clock))),
+            Self::Simulated { options, .. } => Ok(Ground::Simulated(Simulated::open_volume(*options, clock))),
             Self::Paths { preparation, io_engine } => {
                 let (volume, members) = prepare(*preparation, interrupt, loudness)?;
                 check_unit(asked, &members)?;
                 let options = BlockOptions {
                     io_engine,
                     block_bytes: asked.block.bytes(),
-                    largest_bytes,
-                    region_bytes,
+                    largest_bytes: intended.largest_bytes,
+                    region_bytes: intended.region_bytes,
                     writes: asked.writes(),
                     persistence: persistence(asked.durable),
                     checking: match asked.verify {
                         Verify::Nothing => Checking::Off,
                         Verify::Blocks => Checking::On { block_bytes: asked.block.bytes() },
                     },
-                    seed,
+                    seed: intended.seed,
                     generation_base: base_at(u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0)),
                 };
                 Ok(Ground::Block(Box::new(Block::new(volume, members, options))))

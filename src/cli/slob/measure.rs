@@ -37,9 +37,8 @@ pub(super) fn carry_out(arguments: &LoadArgs, request: &Request) -> Result<Exit,
         return Ok(Exit::Done);
     }
     let interrupt = Interrupt::listen()?;
-    let clock = Clock::start();
     let progress = RunProgress::new(plan.steps.len(), plan.duration(), arguments.progress.loudness());
-    let ground = Ground::open(address, arguments, &plan, clock, &progress)?;
+    let (ground, clock) = Ground::open(address, arguments, &plan, &progress)?;
     let recorded = record(arguments, &plan, ground, script.as_ref(), clock, &interrupt, progress)?;
     recorded.tell(arguments.format.reader(), arguments.limit.as_ref(), &interrupt)
 }
@@ -57,16 +56,18 @@ enum Ground<'a> {
 }
 
 impl<'a> Ground<'a> {
+    /// Opens the target, and the clock on which load will run.
     fn open(
         address: &'a TargetAddress,
         arguments: &LoadArgs,
         plan: &RunPlan,
-        clock: Clock,
         progress: &RunProgress,
-    ) -> Result<Self, Failure> {
+    ) -> Result<(Self, Clock), Failure> {
         match address {
             TargetAddress::Simulated(pairs) => {
-                Ok(Self::Simulated(Simulated::open(SimulatedOptions::from_pairs(pairs)?, clock)))
+                let options = SimulatedOptions::from_pairs(pairs)?;
+                let clock = options.clock();
+                Ok((Self::Simulated(Simulated::open(options, clock)), clock))
             }
             TargetAddress::Directory(path) => {
                 let options = EngineOptions {
@@ -75,9 +76,10 @@ impl<'a> Ground<'a> {
                     most_sessions: plan.most_sessions(),
                     io_engine: arguments.io.engine(),
                 };
+                let clock = Clock::start();
                 let opened = Engine::open(path, &options, clock, &|redo_bytes| progress.recovering(redo_bytes));
                 let engine = opened.inspect_err(|_| progress.end())?;
-                Ok(Self::Embedded { engine: Box::new(engine), path })
+                Ok((Self::Embedded { engine: Box::new(engine), path }, clock))
             }
         }
     }
