@@ -30,7 +30,7 @@ const UNSAFE_FILES: &[&str] = &[
     "src/target/io/pool.rs",
     "src/target/io/uring.rs",
     "src/target/block/lane.rs",
-    "src/target/embedded/crew.rs",
+    "src/target/crew.rs",
     "src/target/embedded/dbwriter.rs",
     "src/target/embedded/directory.rs",
     "src/target/embedded/recovery.rs",

@@ -5,11 +5,13 @@
 //! overlaps its sessions with io_uring, with threads or with a server's connections is its own affair.
 
 pub mod block;
+mod crew;
 pub mod embedded;
 mod error;
 pub mod io;
 pub mod simulated;
 
+pub use crew::Progress;
 pub use error::TargetError;
 
 use crate::measure::{Clock, Counter, LaneRecorder, Recorded};

@@ -11,10 +11,10 @@ use crate::config::io::{Durable, IoAsked, PageCache, Redundancy, Verify};
 use crate::measure::{Clock, environment};
 use crate::plan::io::Facts;
 use crate::record::Environment;
+use crate::target::Progress;
 use crate::target::block::{
     Block, BlockOptions, Checking, Member, Persistence, Preparation, Volume, VolumeLayout, Wanted, base_at,
 };
-use crate::target::embedded::setup::Progress;
 use crate::target::io::{Caching, Durability, IoEngine};
 use crate::target::simulated::{Simulated, SimulatedOptions};
 use crate::target::{TargetError, TargetFor};

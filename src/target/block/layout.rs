@@ -15,7 +15,7 @@ use super::BlockError;
 use super::safety::{PathKind, patiently};
 use super::stamp::{self, FileId, SECTOR_BYTES};
 use crate::measure::os;
-use crate::target::embedded::crew::{Crew, Errand, Piece, Progress};
+use crate::target::crew::{Crew, Errand, Piece, Progress};
 use crate::target::error::{FileContext, TargetError};
 use crate::target::io::{Caching, Direction, Durability, IoEngine, Opening, StorageFile};
 use crate::units::Bytes;

@@ -8,7 +8,7 @@ use super::layout::{self, Existing, FileState};
 use super::member::Member;
 use super::safety::{self, Checked, PathKind, Permission, Purpose};
 use super::volume::{Volume, VolumeLayout};
-use crate::target::embedded::setup::Progress;
+use crate::target::Progress;
 use crate::target::error::{FileContext, TargetError};
 use crate::target::io::{Access, Caching, Durability, IoEngine, Opening};
 use crate::units::Bytes;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::memory::SlotMemory;
 use super::raw::{Block, Checking};
-use crate::target::embedded::setup::Progress;
+use crate::target::Progress;
 use crate::target::error::TargetError;
 use crate::target::io::{Direction, Patience, Queue, Request};
 

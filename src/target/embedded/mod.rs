@@ -9,7 +9,6 @@ pub mod block;
 mod cache;
 mod changes;
 mod control;
-pub(super) mod crew;
 mod dbwriter;
 mod descriptor;
 mod directory;

@@ -9,9 +9,9 @@ use std::time::Instant;
 
 use super::loader::Loading;
 use super::{Progress, REDO_FILE_UNIT_BYTES, SetupPlan, SetupReport, SetupRequest, find_existing, makes_data};
+use crate::target::crew::Crew;
 use crate::target::embedded::changes::ChangeMap;
 use crate::target::embedded::control::{Checkpoint, Control};
-use crate::target::embedded::crew::Crew;
 use crate::target::embedded::directory::Directory;
 use crate::target::embedded::engine::choose_io;
 use crate::target::embedded::layout::Layout;

@@ -4,8 +4,8 @@ use std::io;
 use std::sync::Arc;
 
 use super::SetupRequest;
+use crate::target::crew::{Errand, Piece};
 use crate::target::embedded::block::Filling;
-use crate::target::embedded::crew::{Errand, Piece};
 use crate::target::embedded::layout::Layout;
 use crate::target::error::TargetError;
 use crate::target::io::{Direction, StorageFile};

@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 use super::block::{BlockShape, Filling};
 use super::changes::{self, ChangeMap};
-use super::crew;
 use super::descriptor::{Descriptor, FORMAT_VERSION};
 use super::directory::{Directory, Ground};
 use super::engine::choose_io;
 use super::layout::Layout;
 use super::redo;
 use crate::measure::os;
+use crate::target::crew;
 use crate::target::error::{FileContext, TargetError};
 use crate::target::io::IoEngine;
 use crate::units::Bytes;

@@ -10,15 +10,15 @@ use serde::Serialize;
 
 use super::changes::ChangeMap;
 use super::control::Control;
-use super::crew::Crew;
 use super::descriptor::Descriptor;
 use super::directory::Directory;
 use super::ledger::Ledger;
 use super::recovery::{LostCommits, Recovery, lost_commits, recover};
+use crate::target::crew::Crew;
 use crate::target::error::TargetError;
 use crate::target::io::IoEngine;
 
-pub use super::crew::Progress;
+pub use crate::target::crew::Progress;
 
 use reading::{Ground, Reading};
 

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{BadBlock, LISTED_BAD_BLOCKS, is_loss};
+use crate::target::crew::{Errand, Piece};
 use crate::target::embedded::block;
 use crate::target::embedded::changes::ChangeMap;
-use crate::target::embedded::crew::{Errand, Piece};
 use crate::target::embedded::layout::Layout;
 use crate::target::error::{FileContext, TargetError};
 use crate::target::io::{Direction, Durability, StorageFile};

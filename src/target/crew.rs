@@ -1,6 +1,6 @@
 //! Threads that carry a long row of large pieces to or from files, in order and with several requests in flight each.
 //!
-//! Set-up writes with it and `verify` reads with it. Pieces are handed out by one counter, so the files are walked from
+//! Data sets and files are laid out with it, and `verify` reads with it. Pieces are handed out by one counter, so the files are walked from
 //! their beginning to their end however many threads there are.
 
 use std::io;
@@ -27,17 +27,17 @@ pub struct Progress {
 
 /// One request's worth of work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::target) struct Piece {
+pub(super) struct Piece {
     /// Index into the crew's files.
-    pub(in crate::target) file: u32,
+    pub(super) file: u32,
     /// Offset in the file.
-    pub(in crate::target) offset: u64,
+    pub(super) offset: u64,
     /// Length, at most [`Errand::BUFFER_BYTES`].
-    pub(in crate::target) bytes: u32,
+    pub(super) bytes: u32,
 }
 
 /// What a crew does with each piece.
-pub(in crate::target) trait Errand: Sync {
+pub(super) trait Errand: Sync {
     /// To storage or from it.
     const DIRECTION: Direction;
     /// Longest piece.
@@ -57,19 +57,19 @@ pub(in crate::target) trait Errand: Sync {
 }
 
 /// Who does it.
-pub(in crate::target) struct Crew<'a> {
+pub(super) struct Crew<'a> {
     /// Files that pieces name.
-    pub(in crate::target) files: &'a [Arc<StorageFile>],
+    pub(super) files: &'a [Arc<StorageFile>],
     /// How requests reach the kernel.
-    pub(in crate::target) io_engine: IoEngine,
+    pub(super) io_engine: IoEngine,
     /// How many threads.
-    pub(in crate::target) threads: u32,
+    pub(super) threads: u32,
     /// Ends the errand early.
-    pub(in crate::target) stop: &'a AtomicBool,
+    pub(super) stop: &'a AtomicBool,
     /// Told of progress at most ten times a second, on the calling thread.
-    pub(in crate::target) progress: &'a dyn Fn(Progress),
+    pub(super) progress: &'a dyn Fn(Progress),
     /// What the errand comes to, for progress.
-    pub(in crate::target) total_bytes: u64,
+    pub(super) total_bytes: u64,
 }
 
 struct Shared {
@@ -84,7 +84,7 @@ impl Crew<'_> {
     ///
     /// # Errors
     /// The first failure of any thread; [`TargetError::Interrupted`] when it was stopped before its end.
-    pub(in crate::target) fn run<E: Errand>(&self, errand: &E) -> Result<(), TargetError> {
+    pub(super) fn run<E: Errand>(&self, errand: &E) -> Result<(), TargetError> {
         let shared = Shared {
             next: AtomicU64::new(0),
             done_bytes: AtomicU64::new(0),
