@@ -32,7 +32,6 @@ const UNSAFE_FILES: &[&str] = &[
     "src/target/io/uring.rs",
     "src/target/block/lane.rs",
     "src/target/block/read_back.rs",
-
     "src/target/embedded/dbwriter.rs",
     "src/target/embedded/directory.rs",
     "src/target/embedded/recovery.rs",

@@ -10,7 +10,7 @@ use crate::target::{Finished, Lane, OperationResult, TargetError};
 use crate::workload::{Arrivals, Drawn, Operation, Shape, Stream};
 
 /// Operations started before completions are looked at again.
-const BURST: usize = 16;
+const BURST: usize = 8;
 
 /// An arrival that is due so soon is waited for awake: the kernel would wake us later than that.
 const AWAKE_NS: u64 = 10_000;

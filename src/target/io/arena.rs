@@ -8,10 +8,15 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+/// Size of a huge page where the processor has one of this size; elsewhere only an alignment.
+const HUGE_PAGE: usize = 2 << 20;
+
 /// Zeroed, page-aligned memory with transparent huge pages asked for. Freed on drop.
 pub struct Arena {
     base: NonNull<u8>,
     bytes: usize,
+    mapping: NonNull<u8>,
+    mapped: usize,
 }
 
 // SAFETY: the arena owns its mapping; all safe access goes through atomics, and the unsafe accessors state what their
@@ -28,11 +33,15 @@ impl Arena {
     pub fn new(bytes: usize) -> io::Result<Self> {
         const PAGE: usize = 4096;
         let bytes = bytes.max(1).checked_next_multiple_of(PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
+        // Mapped with room to begin where a huge page can begin: a piece of one has a single physical address, so that the
+        // kernel sends it as one segment.
+        let whole = bytes.checked_next_multiple_of(HUGE_PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
+        let mapped = whole.checked_add(HUGE_PAGE).ok_or(io::ErrorKind::OutOfMemory)?;
         // SAFETY: an anonymous private mapping at an address of the kernel's choice touches no existing memory.
         let base = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
-                bytes,
+                mapped,
                 libc::PROT_READ | libc::PROT_WRITE,
                 libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
                 -1,
@@ -43,9 +52,12 @@ impl Arena {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: the range was mapped just above. Advice only: a kernel without huge pages ignores it.
-        unsafe { libc::madvise(base, bytes, libc::MADV_HUGEPAGE) };
-        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
-        Ok(Self { base, bytes })
+        unsafe { libc::madvise(base, mapped, libc::MADV_HUGEPAGE) };
+        let mapping = NonNull::new(base.cast::<u8>()).ok_or(io::ErrorKind::OutOfMemory)?;
+        let skipped = mapping.as_ptr().align_offset(HUGE_PAGE);
+        // SAFETY: less than a huge page is skipped, and the mapping is longer than the arena by one.
+        let base = unsafe { mapping.add(skipped) };
+        Ok(Self { base, bytes, mapping, mapped })
     }
 
     /// Size in bytes.
@@ -135,7 +147,7 @@ impl Drop for Arena {
     fn drop(&mut self) {
         // SAFETY: the mapping was made in `new` with this length, and every queue that could let the kernel write to it
         // holds the arena alive until its requests have finished.
-        unsafe { libc::munmap(self.base.as_ptr().cast(), self.bytes) };
+        unsafe { libc::munmap(self.mapping.as_ptr().cast(), self.mapped) };
     }
 }
 
