@@ -1,5 +1,6 @@
 //! What is shown while something goes on: one status line on a terminal, plain lines elsewhere.
 
+use std::fmt;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -114,23 +115,45 @@ fn left(time: Nanos) -> String {
     }
 }
 
+/// How many steps a run has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Steps {
+    /// So many, and load for so long in all.
+    Known(usize, Nanos),
+    /// As many as it takes, at most so many.
+    UpTo(usize),
+}
+
+impl fmt::Display for Steps {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(steps, _) => write!(f, "{steps}"),
+            Self::UpTo(steps) => write!(f, "at most {steps}"),
+        }
+    }
+}
+
 /// Progress of a run.
 pub(super) struct RunProgress {
     place: Place,
-    steps: usize,
-    /// Load still to come after the present step.
-    later: Nanos,
+    steps: Steps,
+    /// Load still to come after the present step, if that is known.
+    later: Option<Nanos>,
     step: Option<(usize, String, Nanos)>,
 }
 
 impl RunProgress {
-    /// A run of so many steps, and load for `duration` in all.
-    pub(super) fn new(steps: usize, duration: Nanos, loudness: Loudness) -> Self {
+    /// A run of so many steps.
+    pub(super) fn new(steps: Steps, loudness: Loudness) -> Self {
         let place = Place::new(loudness);
         if let Place::Terminal(bar) = &place {
             bar.set_style(style("{spinner} {msg}"));
         }
-        Self { place, steps, later: duration, step: None }
+        let later = match steps {
+            Steps::Known(_, duration) => Some(duration),
+            Steps::UpTo(_) => None,
+        };
+        Self { place, steps, later, step: None }
     }
 
     /// Redo that was read so far while a killed user's changes are made again.
@@ -144,7 +167,7 @@ impl RunProgress {
     /// A step begins.
     pub(super) fn begin_step<S>(&mut self, plan: &StepPlan<S>) {
         let length = Nanos(plan.warmup.0.saturating_add(plan.duration.0));
-        self.later = Nanos(self.later.0.saturating_sub(length.0));
+        self.later = self.later.map(|later| Nanos(later.0.saturating_sub(length.0)));
         let number = plan.index as usize + 1;
         match &self.place {
             Place::Nowhere => {}
@@ -165,8 +188,13 @@ impl RunProgress {
         match (&self.place, &self.step) {
             (Place::Terminal(bar), Some((number, label, length))) => {
                 let over = interval.offset_ns + interval.duration_ns;
-                let rest = Nanos(length.0.saturating_sub(over).saturating_add(self.later.0));
-                let place = format!("{number}/{} {label}, {}: ", self.steps, left(rest));
+                let of_step = length.0.saturating_sub(over);
+                let place = match (self.later, self.steps) {
+                    (Some(later), Steps::Known(steps, _)) => {
+                        format!("{number}/{steps} {label}, {}: ", left(Nanos(of_step.saturating_add(later.0))))
+                    }
+                    _ => format!("step {number} {label}, {} of it: ", left(Nanos(of_step))),
+                };
                 let room = say::status_width().saturating_sub(SPINNER + place.chars().count());
                 bar.tick();
                 bar.set_message(place + &interval_words(interval, room));

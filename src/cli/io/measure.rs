@@ -4,9 +4,10 @@ use std::io::{self, Write};
 
 use super::arguments::{OutputArgs, Storage, TimeArgs, VolumeArgs};
 use super::volume::{Ground, Intended, Prospect};
+use crate::analysis::SearchPlan;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
-use crate::cli::live::{RunProgress, warmup_words};
+use crate::cli::live::{RunProgress, Steps, warmup_words};
 use crate::cli::recording::{Header, Onward, Recording};
 use crate::cli::{fresh_seed, say};
 use crate::config::Arrival;
@@ -86,7 +87,11 @@ fn begin(
     interrupt: &Interrupt,
 ) -> Result<Recording, Failure> {
     let time = Nanos(plan.step_time().0.saturating_mul(plan.levels.len() as u64));
-    let progress = RunProgress::new(plan.levels.len(), time, job.output.progress.loudness());
+    let steps = match job.asked.rates {
+        Some(RateRange::Between { .. }) => Steps::UpTo(SearchPlan::default().most_points),
+        Some(RateRange::Each(_)) | None => Steps::Known(plan.levels.len(), time),
+    };
+    let progress = RunProgress::new(steps, job.output.progress.loudness());
     let notes = ground.target().notes();
     notes.iter().for_each(|note| progress.note(note));
     let header = Header {
@@ -130,6 +135,10 @@ fn write_plan(out: &mut impl Write, plan: &IoPlan, prospect: &Prospect, asked: &
         writeln!(out, "{key}={value}")?;
     }
     writeln!(out)?;
+    if let Some(RateRange::Between { lowest, highest }) = asked.rates {
+        let (most, each) = (SearchPlan::default().most_points, plan.step_time());
+        return writeln!(out, "search from {lowest} to {highest} requests/s in at most {most} steps of {each} each");
+    }
     for (index, level) in (0..).zip(&plan.levels) {
         let step = plan.step(index, *level);
         let what = match level {

@@ -7,7 +7,7 @@ use super::plan_text;
 use super::script::{Moment, Script};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
-use crate::cli::live::RunProgress;
+use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::{Header, Onward, Recorded, Recording};
 use crate::cli::say;
 use crate::config::TargetAddress;
@@ -37,7 +37,7 @@ pub(super) fn carry_out(arguments: &LoadArgs, request: &Request) -> Result<Exit,
         return Ok(Exit::Done);
     }
     let interrupt = Interrupt::listen()?;
-    let progress = RunProgress::new(plan.steps.len(), plan.duration(), arguments.progress.loudness());
+    let progress = RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), arguments.progress.loudness());
     let (ground, clock) = Ground::open(address, arguments, &plan, &progress)?;
     let recorded = record(arguments, &plan, ground, script.as_ref(), clock, &interrupt, progress)?;
     recorded.tell(arguments.format.reader(), arguments.limit.as_ref(), &interrupt)
