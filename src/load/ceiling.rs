@@ -14,7 +14,7 @@ const DURATION: Nanos = Nanos::millis(150);
 
 /// Operations per second that the load of `plan` reaches when nothing is moved; `None` where the target cannot do without
 /// moving anything, where time is only simulated, or where it cannot be found out.
-pub(super) fn operations_per_s<S: Shape + Clone>(
+pub fn generator_ceiling<S: Shape + Clone>(
     target: &dyn TargetFor<S::Operation>,
     plan: &StepPlan<S>,
     clock: Clock,

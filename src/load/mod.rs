@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub use ceiling::generator_ceiling;
 pub use step::{StepOutcome, run_step};
 
 use crate::record;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::collect::{Totals, interval};
 use super::drive::{Driver, LaneReport, Part};
-use super::{Pace, StepPlan, Stop, ceiling};
+use super::{Pace, StepPlan, Stop, generator_ceiling};
 use crate::measure::os::{Difference, Probe, Snapshot, precise_timers};
 use crate::measure::{Clock, IntervalId, Outbox, Recorded, Timeline};
 use crate::record::{Ending, Generator, Interval, Outcome, Step, Window};
@@ -66,7 +66,7 @@ pub fn run_step<S: Shape + Clone>(
     stop: &Stop,
     on_interval: &mut dyn FnMut(&Interval),
 ) -> StepOutcome {
-    let ceiling = ceiling::operations_per_s(target, plan, clock, stop);
+    let ceiling = generator_ceiling(target, plan, clock, stop);
     run_load(target, plan, run_started_ns, devices, clock, stop, ceiling, on_interval)
 }
 

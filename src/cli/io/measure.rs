@@ -12,10 +12,11 @@ use crate::cli::recording::{Header, Onward, Recording};
 use crate::cli::{fresh_seed, say};
 use crate::config::Arrival;
 use crate::config::io::{IoAsked, RateRange};
+use crate::load::{Stop, generator_ceiling};
 use crate::measure::Clock;
 use crate::plan::io::{IoPlan, Level, Request, plan};
 use crate::record;
-use crate::units::Nanos;
+use crate::units::{Nanos, group_thousands};
 use crate::workload;
 
 /// A run that is asked for.
@@ -46,6 +47,7 @@ pub(super) fn carry_out(job: &Job<'_>) -> Result<Exit, Failure> {
     let (clock, loudness) = (prospect.clock(), output.progress.loudness());
     let intended = Intended { region_bytes: plan.region_bytes, largest_bytes: asked.block.bytes(), seed: plan.seed };
     let ground = prospect.open(asked, intended, clock, &interrupt, loudness)?;
+    check_rates(asked, &plan, &ground, clock, interrupt.stop())?;
     let mut recording = begin(job, &plan, &ground, clock, &interrupt)?;
     let wanted = match &asked.rates {
         Some(RateRange::Between { lowest, highest }) => super::search::carry_out(
@@ -62,6 +64,27 @@ pub(super) fn carry_out(job: &Job<'_>) -> Result<Exit, Failure> {
     }
     drop(ground);
     recording.end(wanted).tell(output.format.reader(), output.target_latency.as_ref(), &interrupt)
+}
+
+/// Refuses a rate that this machine could not even send to no device at all.
+fn check_rates(asked: &IoAsked, plan: &IoPlan, ground: &Ground, clock: Clock, stop: &Stop) -> Result<(), Failure> {
+    let Some(RateRange::Each(rates)) = &asked.rates else { return Ok(()) };
+    let Some((index, per_s)) = (0..).zip(rates.iter().copied()).max_by(|a, b| a.1.total_cmp(&b.1)) else {
+        return Ok(());
+    };
+    let step = plan.step(index, plan.levels[index as usize]);
+    let Some(ceiling) = generator_ceiling(ground.target(), &step, clock, stop) else { return Ok(()) };
+    if per_s <= ceiling {
+        return Ok(());
+    }
+    let threads =
+        if asked.jobs == 1 { "one thread reaches".to_owned() } else { format!("{} threads reach", asked.jobs) };
+    let ceiling = group_thousands(ceiling);
+    let failure = Failure::new(format_args!(
+        "a rate of {} requests/s cannot be met: with no device at all, {threads} {ceiling}/s here",
+        group_thousands(per_s)
+    ));
+    Err(failure.with_hint("ask for a lower rate, or for more threads with `--jobs`".to_owned()))
 }
 
 fn request(job: &Job<'_>) -> Request {
