@@ -1,10 +1,9 @@
 //! Which limit stopped a series of steps: a cap, the device, the load generator, or none yet.
 
 use super::finding::of_series;
-use super::limits::load_words;
 use super::traffic::{
-    Counted, LARGE_REQUEST_BYTES, bytes, operations_are_requests, request_bytes, requests, requests_per_s, service,
-    variation,
+    Counted, LARGE_REQUEST_BYTES, megabytes_per_s, operations_are_requests, request_bytes, requests, requests_per_s,
+    service, variation,
 };
 use super::{Figures, SINGLE_BLOCK_READ, Series, Told, doubts, published, wait};
 use crate::record::{Histogram, Run, Step};
@@ -96,11 +95,7 @@ fn deviation(run: &Run, step: &Step) -> Option<(f64, f64)> {
 }
 
 fn megabytes(run: &Run, step: &Step) -> Option<f64> {
-    if operations_are_requests(run) {
-        super::rate(bytes(&step.counters), step.window.duration_ns).map(|bytes| bytes / 1e6)
-    } else {
-        Figures(step).read_megabytes_per_s()
-    }
+    if operations_are_requests(run) { megabytes_per_s(step) } else { Figures(step).read_megabytes_per_s() }
 }
 
 fn latency(run: &Run, step: &Step) -> Option<Histogram> {
@@ -146,7 +141,7 @@ fn told(run: &Run, series: &Series<'_>, steps: &[&Step], limit: Limit) -> Option
     Some(Ceiling {
         series: series.name.clone(),
         steps: steps.iter().map(|step| step.label.clone()).collect(),
-        loads: (load_words(steps[0]), load_words(steps[steps.len() - 1])),
+        loads: (series.words.load(steps[0]), series.words.load(steps[steps.len() - 1])),
         what: if operations_are_requests(run) { "requests" } else { "physical reads" },
         per_s: rates[best],
         megabytes_per_s,
@@ -301,9 +296,10 @@ impl Told for Ceiling {
         let spread = percent(self.spread);
         match self.limit {
             Limit::Generator { ceiling_per_s } => format!(
-                "Throughput{series} reached {} at {to}; the load generator alone reaches {} operations/s: this is its limit, not that of storage.",
+                "Throughput{series} reached {} at {to}; the load generator alone reaches {} {}/s: this is its limit, not that of storage.",
                 self.rates(),
-                group_thousands(ceiling_per_s)
+                group_thousands(ceiling_per_s),
+                if self.what == "requests" { self.what } else { "operations" }
             ),
             Limit::NotReached { growth } => format!(
                 "No limit was reached{series}: throughput still grew by {} % from {from} to {to}, to {}.",
@@ -339,6 +335,9 @@ impl Told for Ceiling {
             }
             Limit::Device => {
                 "Compare with another device; if both stop here, look at what lies between them and the machine."
+            }
+            Limit::Generator { .. } if self.what == "requests" => {
+                "Give the load generator more threads (`--jobs`) or processors."
             }
             Limit::Generator { .. } => "Give the load generator more threads (`--lanes`) or processors.",
             Limit::NotReached { .. } => "Raise the load until throughput stops growing.",

@@ -1,7 +1,7 @@
 //! What makes the figures of a run less than they seem.
 
 use super::steadiness::{self, Excursion};
-use super::{Figures, Finding, burst, measured};
+use super::{Figures, Finding, Vocabulary, burst, measured};
 use crate::record::{Outcome, Run, Step};
 use crate::units::Nanos;
 
@@ -47,7 +47,8 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
     let unsteady = |step: &Step| unsteady(step).filter(|_| !explained(step));
     findings.extend(worst(run, unsteady).map(|(steps, (range, drift))| Finding::NotSteady { steps, range, drift }));
     findings.extend(worst(run, stalls).map(|(steps, longest)| Finding::Stalled { steps, longest }));
-    findings.extend(worst(run, idle).map(|(steps, share)| Finding::WaitedForProcessor { steps, share }));
+    let words = Vocabulary::of(run);
+    findings.extend(worst(run, idle).map(|(steps, share)| Finding::WaitedForProcessor { steps, share, words }));
     findings.extend(worst(run, shared_device).map(|(steps, (times, device))| Finding::DeviceSharedWithOthers {
         steps,
         device,
@@ -133,7 +134,13 @@ fn rate_not_reached(run: &Run) -> Vec<Finding> {
     measured(run)
         .filter_map(|step| {
             let (asked_per_s, achieved_per_s, backlog) = behind(step)?;
-            Some(Finding::RateNotReached { step: step.label.clone(), asked_per_s, achieved_per_s, backlog })
+            Some(Finding::RateNotReached {
+                step: step.label.clone(),
+                asked_per_s,
+                achieved_per_s,
+                backlog,
+                words: Vocabulary::of(run),
+            })
         })
         .collect()
 }

@@ -2,7 +2,7 @@
 
 use super::{
     BurstFound, CacheTrap, Ceiling, CreditNotSeen, Failing, LatencyTarget, OpenLoadLine, Point, RateKnee, RateRose,
-    Reached, Responds, Scales, SizeLimits, SteadyState, Subject, Tiers, Told,
+    Reached, Responds, Scales, SizeLimits, SteadyState, Subject, Tiers, Told, Vocabulary,
 };
 use crate::units::{Bytes, Nanos, group_thousands, percent};
 
@@ -25,7 +25,7 @@ pub enum Finding {
     /// The load generator had no processor time left.
     ClientSaturated { steps: Vec<String>, share: f64, whole_machine: bool },
     /// An open loop fell behind its schedule.
-    RateNotReached { step: String, asked_per_s: f64, achieved_per_s: f64, backlog: Option<u64> },
+    RateNotReached { step: String, asked_per_s: f64, achieved_per_s: f64, backlog: Option<u64>, words: Vocabulary },
     /// An error ended the run.
     Failed { error: String, steps: usize },
     /// The user ended the run.
@@ -43,7 +43,7 @@ pub enum Finding {
     /// No operation finished for a while.
     Stalled { steps: Vec<String>, longest: Nanos },
     /// Sessions had nothing to do inside the window.
-    WaitedForProcessor { steps: Vec<String>, share: f64 },
+    WaitedForProcessor { steps: Vec<String>, share: f64, words: Vocabulary },
     /// Reads were served by the buffer cache.
     CacheHeld { steps: Vec<String>, hit_ratio: f64, data_fits: bool },
     /// The largest load that meets the latency target, with a larger one that does not.
@@ -65,6 +65,7 @@ pub enum Finding {
         least_sessions: u32,
         measured_step: String,
         measured_sessions: u32,
+        words: Vocabulary,
     },
     /// Which limit stopped the load, or that none did.
     Ceiling(Ceiling),
@@ -206,14 +207,14 @@ impl Finding {
                     list(steps)
                 )
             }
-            Self::RateNotReached { step, asked_per_s, achieved_per_s, backlog } => {
+            Self::RateNotReached { step, asked_per_s, achieved_per_s, backlog, words } => {
                 let queue = backlog.map_or(String::new(), |operations| {
-                    format!(", with {} operations due but not sent at the end", group_thousands(operations as f64))
+                    format!(", with {} {} due but not sent at the end", group_thousands(operations as f64), words.work())
                 });
                 format!(
-                    "The rate asked for was not reached in {step}: {} of {} operations/s{queue}.",
+                    "The rate asked for was not reached in {step}: {} of {}{queue}.",
                     group_thousands(*achieved_per_s),
-                    group_thousands(*asked_per_s)
+                    words.rate(*asked_per_s)
                 )
             }
             Self::Failed { error, steps } => format!("The run failed with {}: {error}", begun(*steps)),
@@ -251,8 +252,12 @@ impl Finding {
             Self::Stalled { steps, longest } => {
                 format!("No operation finished for {longest} in {}, although load was on.", list(steps))
             }
-            Self::WaitedForProcessor { steps, share } => format!(
-                "Sessions stood ready for {} % of the window in {} before a thread came to them.",
+            Self::WaitedForProcessor { steps, share, words } => format!(
+                "{} for {} % of the window in {} before a thread came to them.",
+                match words {
+                    Vocabulary::Sessions => "Sessions stood ready",
+                    Vocabulary::Requests => "Request slots stood empty in the load generator",
+                },
                 percent(*share),
                 list(steps)
             ),
@@ -325,13 +330,19 @@ impl Finding {
                 least_sessions,
                 measured_step,
                 measured_sessions,
+                words,
             } => format!(
-                "Knee{}: about {bound:.1} sessions. That is the operational bound, the highest rate of {} operations/s \
-                 times {cycle} for an operation at {}; throughput over latency was best at {} ({measured_step}).",
+                "Knee{}: about {bound:.1} {}. That is the operational bound, the highest rate of {} times {cycle} for {} at {}; \
+                 throughput over latency was best at {} ({measured_step}).",
                 of_series(series),
-                group_thousands(*most_operations_per_s),
-                sessions(*least_sessions),
-                sessions(*measured_sessions)
+                words.slots(),
+                words.rate(*most_operations_per_s),
+                match words {
+                    Vocabulary::Sessions => "an operation",
+                    Vocabulary::Requests => "a request",
+                },
+                words.closed_load(*least_sessions),
+                words.closed_load(*measured_sessions)
             ),
             Self::Ceiling(told) => told.sentence(),
             Self::SizeLimits(told) => told.sentence(),
@@ -388,8 +399,11 @@ impl Finding {
             Self::ClientSaturated { .. } => {
                 "Judge storage by steps with less load, use fewer, larger operations, or give the machine more processors."
             }
-            Self::RateNotReached { .. } => {
+            Self::RateNotReached { words: Vocabulary::Sessions, .. } => {
                 "Ask for a lower rate, or more sessions if latency was low; response times include the queue."
+            }
+            Self::RateNotReached { words: Vocabulary::Requests, .. } => {
+                "Ask for a lower rate, or a larger --depth if service times were short; response times include the queue."
             }
             Self::Failed { .. } => "Mend what the error names and run again; the steps before it stand.",
             Self::Interrupted { steps: 0, .. } => return None,
@@ -406,12 +420,18 @@ impl Finding {
             Self::Stalled { .. } => {
                 "Look at the intervals and the kernel log for that time: storage or a noisy neighbour stopped answering."
             }
+            Self::WaitedForProcessor { words: Vocabulary::Requests, .. } => {
+                "Storage saw fewer requests at once than asked for. Where processors are idle, more threads (`--jobs`) help."
+            }
             Self::WaitedForProcessor { .. } => {
                 "They waited for processor time, as sessions of a busy database do. Where processors are idle, more threads (`--lanes`) help."
             }
             Self::CacheHeld { .. } => "To measure storage, use a larger SCALE or a smaller cache.",
             Self::LoadLine { .. } => "A sweep with steps between the two narrows it down.",
             Self::TargetMetOnlyAbove { .. } => "Repeat the sweep: something disturbed the smaller loads.",
+            Self::AllStepsMeetTarget { most, .. } if most.words == Vocabulary::Requests => {
+                "Raise the load: more requests outstanding or a higher rate."
+            }
             Self::AllStepsMeetTarget { .. } => "Raise the load: more threads, more schemas or a higher rate.",
             Self::NoStepMeetsTarget { .. } => "Start with less load, or set a target that this storage can meet.",
             Self::TargetNotJudged { .. } => {
@@ -447,6 +467,11 @@ impl Finding {
 
 impl Point {
     fn rates(&self) -> String {
+        if self.words == Vocabulary::Requests {
+            let requests = self.operations_per_s.map_or("rate unknown".to_owned(), |rate| self.words.rate(rate));
+            let bytes = self.megabytes_per_s.map_or(String::new(), |rate| format!(" ({} MB/s)", group_thousands(rate)));
+            return requests + &bytes;
+        }
         let reads = self.reads_per_s.map(|rate| format!("{} physical reads/s", group_thousands(rate)));
         let operations = self.operations_per_s.map(|rate| format!("{} operations/s", group_thousands(rate)));
         match (reads, operations) {
@@ -459,10 +484,6 @@ impl Point {
 
 pub(super) fn of_series(series: &str) -> String {
     if series.is_empty() { String::new() } else { format!(" of {series}") }
-}
-
-fn sessions(count: u32) -> String {
-    if count == 1 { "1 session".to_owned() } else { format!("{count} sessions") }
 }
 
 fn begun(steps: usize) -> String {

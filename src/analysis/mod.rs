@@ -31,6 +31,7 @@ mod tiers;
 mod told;
 mod traffic;
 mod verdicts;
+mod vocabulary;
 mod waits;
 
 use crate::record::{Outcome, Run, Step};
@@ -57,6 +58,7 @@ pub use tiers::{Cause, Place, Tiers};
 pub use told::Told;
 pub use traffic::Counted;
 pub use verdicts::{Ended, LoadLine, Verdict, VerdictOutcome};
+pub use vocabulary::Vocabulary;
 
 /// One block read into the buffer cache: the event by which databases judge storage.
 pub const SINGLE_BLOCK_READ: &str = "db file sequential read";

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::measured;
+use super::{Vocabulary, measured};
 use crate::record::{Run, Step};
 
 /// Parameters that say how much load is put on, rather than what it consists of.
@@ -16,6 +16,8 @@ pub struct Series<'a> {
     pub name: String,
     /// The steps, by rate in an open loop, else by sessions; equal loads in the order in which they ran.
     pub steps: Vec<&'a Step>,
+    /// What their load and work are called.
+    pub words: Vocabulary,
 }
 
 impl<'a> Series<'a> {
@@ -42,7 +44,7 @@ impl<'a> Series<'a> {
                     rate(a).total_cmp(&rate(b)).then(a.load.sessions.cmp(&b.load.sessions)).then(a.index.cmp(&b.index))
                 });
                 let name = key.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
-                Self { name, steps }
+                Self { name, steps, words: Vocabulary::of(run) }
             })
             .collect()
     }

@@ -54,7 +54,7 @@ fn sum(reads: Option<u64>, writes: Option<u64>) -> Option<u64> {
 }
 
 /// Whether an operation of this run is one request to storage, as in raw I/O, rather than many through a cache.
-pub(super) fn operations_are_requests(run: &Run) -> bool {
+pub fn operations_are_requests(run: &Run) -> bool {
     matches!(run.workload.as_str(), "io" | "orion" | "calibrate" | "soak")
 }
 
@@ -62,6 +62,11 @@ pub(super) fn operations_are_requests(run: &Run) -> bool {
 pub(super) fn request_bytes(step: &Step) -> Option<f64> {
     let requests = requests(&step.counters).filter(|requests| *requests > 0)?;
     Some(bytes(&step.counters)? as f64 / requests as f64)
+}
+
+/// Megabytes (10^6) of a step read and written per second.
+pub(super) fn megabytes_per_s(step: &Step) -> Option<f64> {
+    super::rate(bytes(&step.counters), step.window.duration_ns).map(|bytes| bytes / 1e6)
 }
 
 /// Whole intervals inside the window.
