@@ -2,8 +2,7 @@
 
 use super::finding::of_series;
 use super::traffic::{
-    Counted, LARGE_REQUEST_BYTES, megabytes_per_s, operations_are_requests, request_bytes, requests, requests_per_s,
-    service, variation,
+    Counted, LARGE_REQUEST_BYTES, operations_are_requests, request_bytes, requests, requests_per_s, service, variation,
 };
 use super::{Figures, SINGLE_BLOCK_READ, Series, Told, doubts, published, wait};
 use crate::record::{Histogram, Run, Step};
@@ -95,7 +94,7 @@ fn deviation(run: &Run, step: &Step) -> Option<(f64, f64)> {
 }
 
 fn megabytes(run: &Run, step: &Step) -> Option<f64> {
-    if operations_are_requests(run) { megabytes_per_s(step) } else { Figures(step).read_megabytes_per_s() }
+    if operations_are_requests(run) { Figures(step).megabytes_per_s() } else { Figures(step).read_megabytes_per_s() }
 }
 
 fn latency(run: &Run, step: &Step) -> Option<Histogram> {

@@ -1,8 +1,9 @@
 //! What the analysis has to say, with its words and its advice in one place.
 
 use super::{
-    BurstFound, CacheTrap, Ceiling, CreditNotSeen, Failing, LatencyTarget, OpenLoadLine, Point, RateKnee, RateRose,
-    Reached, Responds, Scales, SizeLimits, SteadyState, Subject, Tiers, Told, Vocabulary,
+    BurstFound, CacheTrap, Ceiling, CreditNotSeen, DurableWrites, Failing, LatencyTarget, Limit, OpenLoadLine,
+    PageCacheUse, Point, RateKnee, RateRose, Reached, Responds, Scales, SentLate, SizeLimits, SteadyState, Subject,
+    Tiers, Told, Vocabulary, WritesDisagree,
 };
 use crate::units::{Bytes, Nanos, group_thousands, percent};
 
@@ -36,6 +37,14 @@ pub enum Finding {
     OperationErrors { steps: Vec<String>, errors: u64 },
     /// Data files are not read directly.
     PageCacheInPath,
+    /// The page cache is in the path because it was asked for.
+    PageCacheUsed(PageCacheUse),
+    /// Requests were sent later than they were due.
+    SentLate(SentLate),
+    /// Our count of bytes written and the kernel's differ.
+    WritesDisagree(WritesDisagree),
+    /// Whether durable writes could be seen to be durable.
+    DurableWrites(DurableWrites),
     /// Our count of bytes read and the kernel's differ.
     ReadsDisagree { steps: Vec<String>, share: f64, engine_bytes: u64, kernel_bytes: u64 },
     /// Throughput changed within the window.
@@ -121,12 +130,17 @@ impl Finding {
             | Self::Unfinished { .. }
             | Self::OperationErrors { .. }
             | Self::PageCacheInPath
+            | Self::PageCacheUsed(_)
+            | Self::WritesDisagree(_)
             | Self::ReadsDisagree { .. }
             | Self::NotSteady { .. }
             | Self::Stalled { .. }
             | Self::Burst(_)
             | Self::Rose(_) => Severity::Doubt,
             Self::CacheHeld { hit_ratio, .. } if *hit_ratio >= MOSTLY_CACHED => Severity::Doubt,
+            Self::SentLate(late) if late.is_doubt() => Severity::Doubt,
+            Self::DurableWrites(writes) if writes.is_doubt() => Severity::Doubt,
+            Self::Ceiling(Ceiling { limit: Limit::Generator { .. }, .. }) => Severity::Doubt,
             Self::LoadLine { .. }
             | Self::TargetMetOnlyAbove { .. }
             | Self::AllStepsMeetTarget { .. }
@@ -138,6 +152,8 @@ impl Finding {
             | Self::SizeLimits(_)
             | Self::RateKnee(_) => Severity::Answer,
             Self::CacheHeld { .. }
+            | Self::SentLate(_)
+            | Self::DurableWrites(_)
             | Self::FreeBufferWaits { .. }
             | Self::CheckpointIncomplete { .. }
             | Self::CommitsDominate { .. }
@@ -167,6 +183,9 @@ impl Finding {
             | Self::WaitedForProcessor { steps, .. }
             | Self::CacheHeld { steps, .. } => Some(steps),
             Self::Steady(state) => state.steps(),
+            Self::SentLate(told) => told.steps(),
+            Self::WritesDisagree(told) => told.steps(),
+            Self::DurableWrites(told) => told.steps(),
             Self::CacheTrap(trap) => trap.steps(),
             Self::Burst(told) => told.steps(),
             Self::Rose(told) => told.steps(),
@@ -178,10 +197,11 @@ impl Finding {
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::ClientSaturated { .. } => 0,
-            Self::RateNotReached { .. } => 1,
+            Self::Ceiling(Ceiling { limit: Limit::Generator { .. }, .. }) => 0,
+            Self::RateNotReached { .. } | Self::SentLate(_) => 1,
             Self::Failed { .. } | Self::Interrupted { .. } | Self::Unfinished { .. } => 2,
             Self::OperationErrors { .. } => 3,
-            Self::PageCacheInPath => 4,
+            Self::PageCacheInPath | Self::PageCacheUsed(_) => 4,
             _ => 5,
         }
     }
@@ -234,6 +254,10 @@ impl Finding {
                 "Files are not read directly (direct_io is off): the operating system's page cache may have served reads."
                     .to_owned()
             }
+            Self::PageCacheUsed(told) => told.sentence(),
+            Self::SentLate(told) => told.sentence(),
+            Self::WritesDisagree(told) => told.sentence(),
+            Self::DurableWrites(told) => told.sentence(),
             Self::ReadsDisagree { steps, share, engine_bytes, kernel_bytes } => format!(
                 "Bytes read by our count and by the kernel's differ by {} % in {}: {} against {}.",
                 percent(*share),
@@ -413,6 +437,10 @@ impl Finding {
             Self::PageCacheInPath => {
                 "Put the target on a file system that takes O_DIRECT, such as xfs or ext4, and allow it."
             }
+            Self::PageCacheUsed(told) => return told.advice(),
+            Self::SentLate(told) => return told.advice(),
+            Self::WritesDisagree(told) => return told.advice(),
+            Self::DurableWrites(told) => return told.advice(),
             Self::ReadsDisagree { .. } => {
                 "If the kernel counted less, its page cache served reads; check direct I/O, or network file systems, which it does not count."
             }

@@ -1,8 +1,6 @@
 //! How much load is carried, and what the curve of a sweep looks like.
 
-use super::{
-    Ceiling, Figures, Finding, LatencyTarget, Series, Vocabulary, burst, ceiling, knee, open_line, sizes, traffic,
-};
+use super::{Ceiling, Figures, Finding, LatencyTarget, Series, Vocabulary, burst, ceiling, knee, open_line, sizes};
 use crate::record::{Run, Step};
 use crate::units::Nanos;
 
@@ -66,7 +64,7 @@ fn load_line(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Vec
                 value,
                 reads_per_s: figures.physical_reads_per_s(),
                 operations_per_s: figures.operations_per_s(),
-                megabytes_per_s: traffic::megabytes_per_s(step),
+                megabytes_per_s: figures.megabytes_per_s(),
                 words: series.words,
             };
             Some((point, value <= target.limit))

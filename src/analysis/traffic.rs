@@ -64,11 +64,6 @@ pub(super) fn request_bytes(step: &Step) -> Option<f64> {
     Some(bytes(&step.counters)? as f64 / requests as f64)
 }
 
-/// Megabytes (10^6) of a step read and written per second.
-pub(super) fn megabytes_per_s(step: &Step) -> Option<f64> {
-    super::rate(bytes(&step.counters), step.window.duration_ns).map(|bytes| bytes / 1e6)
-}
-
 /// Whole intervals inside the window.
 pub(super) fn inside(step: &Step) -> impl Iterator<Item = &Interval> {
     let longest = step.intervals.iter().map(|interval| interval.duration_ns).max().unwrap_or(0);
