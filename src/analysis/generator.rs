@@ -2,20 +2,22 @@
 
 use serde::Serialize;
 
-use super::doubts::SATURATED;
+use super::doubts::{self, SATURATED};
 use super::finding::list;
 use super::{Figures, LatencyTarget, Told, measured, operations_are_requests};
 use crate::record::{Histogram, Run, Step};
-use crate::units::{Nanos, percent};
+use crate::units::Nanos;
 
 /// A rate above this share of what the loop reaches without a device may be the loop's own.
-pub(super) const AT_CEILING: f64 = 0.9;
+const AT_CEILING: f64 = 0.9;
 /// Slots that sit in the generator for more than this share of their time make a smaller load than was asked for.
 const MOSTLY_OURS: f64 = 0.5;
 /// Lateness above this share of the mean response, or of the latency that is judged, is part of the answer.
 pub(super) const LATE: f64 = 0.1;
 /// Below this share of its slots in use, an operation that was sent late waited for the generator and not for a slot.
-pub(super) const SLOTS_IN_USE: f64 = 0.5;
+const SLOTS_IN_USE: f64 = 0.5;
+/// A device that has requests for more than this share of the time has no room for idleness that a sender made.
+const NEVER_IDLE: f64 = 0.95;
 const LAG_QUANTILE: f64 = 0.99;
 
 /// Whose limit the figures of a step show.
@@ -100,7 +102,7 @@ impl GeneratorVerdict {
         };
         verdict.limited_by = if verdict.is_generators_limit() {
             LimitedBy::Generator
-        } else if verdict.is_late_against(mean_response_ns(step)) && has_free_slots(step) {
+        } else if verdict.is_late_against(mean_response_ns(step)) && is_own_lateness(step) {
             LimitedBy::Schedule
         } else {
             LimitedBy::Device
@@ -128,9 +130,15 @@ fn mean_response_ns(step: &Step) -> Option<f64> {
     super::traffic::response(step)?.mean_ns()
 }
 
-/// Whether an operation that was sent late did not wait for a slot: slots in use are the target's doing.
-pub(super) fn has_free_slots(step: &Step) -> bool {
-    Figures(step).busy_sessions().is_some_and(|busy| busy < SLOTS_IN_USE * f64::from(step.load.sessions))
+/// Whether operations that were sent late waited for the generator. They did not while the target held the slots, nor
+/// while a device that was never idle fell behind: then its queue is full, and the kernel keeps the sender until there is
+/// room in it.
+pub(super) fn is_own_lateness(step: &Step) -> bool {
+    let slots_free =
+        Figures(step).busy_sessions().is_some_and(|busy| busy < SLOTS_IN_USE * f64::from(step.load.sessions));
+    let never_idle =
+        step.devices.iter().any(|device| device.busy_ns as f64 >= NEVER_IDLE * device.elapsed_ns.max(1) as f64);
+    slots_free && !(never_idle && doubts::behind(step).is_some())
 }
 
 /// Requests were sent later than they were due, and not because the target held all slots.
@@ -166,7 +174,7 @@ pub(super) fn sent_late(run: &Run, target: &LatencyTarget) -> Vec<SentLate> {
         return Vec::new();
     }
     let (mut deciding, mut seen) = (Vec::new(), Vec::new());
-    for step in measured(run).filter(|step| has_free_slots(step)) {
+    for step in measured(run).filter(|step| is_own_lateness(step)) {
         let Some(lag) = GeneratorVerdict::of(step).and_then(|verdict| verdict.lag_p99_ns) else { continue };
         let Some(mean) = mean_response_ns(step) else { continue };
         if lag as f64 > LATE * target.limit.0 as f64 {
@@ -192,9 +200,8 @@ impl Told for SentLate {
         let lag = self.lag_p99;
         match self.against {
             LateAgainst::Limit(limit) => format!(
-                "The load generator sent requests late in {steps}: p99 from due to sent is {lag}, {} % of the limit of {limit}, although \
-                 it had slots free.",
-                percent(lag.0 as f64 / limit.0.max(1) as f64)
+                "The load generator sent requests late in {steps}: p99 from due to sent is {lag}, against a limit of {limit}, although \
+                 it had slots free."
             ),
             LateAgainst::MeanResponse(mean) => format!(
                 "One request in 100 was sent {lag} late or more in {steps}, where the mean response is {mean}: response times contain it, \
@@ -277,6 +284,14 @@ mod tests {
         assert_eq!(late(64, 10).limited_by, LimitedBy::Device);
         assert_eq!(late(64, 100).limited_by, LimitedBy::Schedule);
         assert_eq!(late(1, 100).limited_by, LimitedBy::Device, "its slot was in use");
+        let mut full = open(1_000, 500);
+        full.load.rate_operations_per_s = Some(2_000.0);
+        generator(&mut full).due_operations = Some(120_000);
+        generator(&mut full).schedule_lag = Some(sample::latencies(60_000, 100_000_000));
+        let limit = |step: &Step| GeneratorVerdict::of(step).unwrap().limited_by;
+        assert_eq!(limit(&full), LimitedBy::Device, "its queue was full, and the kernel held the sender");
+        full.devices[0].busy_ns /= 2;
+        assert_eq!(limit(&full), LimitedBy::Schedule, "the device could have taken more");
         assert_eq!(late(64, 100).slots_in_generator, None, "an open loop's free slots wait for nothing");
     }
 

@@ -1,7 +1,7 @@
 //! The verdict on one open-loop step: whether its rate was carried within the latency target.
 
 use super::doubts::{self, SATURATED};
-use super::generator::{LATE, has_free_slots};
+use super::generator::{LATE, is_own_lateness};
 use super::steadiness::{self, Excursion, ROUNDS};
 use super::{GeneratorVerdict, LatencyTarget, Subject, VerdictOutcome};
 use crate::record::{Histogram, Interval, Step};
@@ -39,7 +39,7 @@ fn is_generator_bound(step: &Step, target: &LatencyTarget) -> bool {
     let Some(verdict) = GeneratorVerdict::of(step) else { return false };
     // Lateness that is small against the limit does not decide over it.
     let late = verdict.lag_p99_ns.is_some_and(|ns| ns as f64 > LATE * target.limit.0 as f64);
-    verdict.busiest_share > SATURATED || verdict.is_at_ceiling() || (late && has_free_slots(step))
+    verdict.busiest_share > SATURATED || verdict.is_at_ceiling() || (late && is_own_lateness(step))
 }
 
 /// One figure for each of five rounds of the window; absent where a round has none.
@@ -196,7 +196,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn lateness_is_the_generators_fault_only_while_it_has_free_slots() {
+    fn lateness_is_the_generators_fault_only_while_it_is_own_lateness() {
         let mut late = open(1_000, 5_000);
         late.generator.as_mut().unwrap().schedule_lag = Some(sample::latencies(60_000, 4_000_000));
         assert_eq!(verdict(&late), Some(VerdictOutcome::GeneratorBound));
