@@ -183,8 +183,8 @@ pub(super) fn sent_late(run: &Run, target: &LatencyTarget) -> Vec<SentLate> {
             seen.push((step.label.clone(), lag, Nanos(mean as u64)));
         }
     }
-    let kinds: [(_, fn(Nanos) -> LateAgainst); 2] = [(deciding, LateAgainst::Limit), (seen, LateAgainst::MeanResponse)];
-    kinds.into_iter().filter_map(|(steps, against)| latest(&steps, against)).collect()
+    let (deciding, seen) = (latest(&deciding, LateAgainst::Limit), latest(&seen, LateAgainst::MeanResponse));
+    deciding.into_iter().chain(seen).collect()
 }
 
 fn latest(steps: &[(String, u64, Nanos)], against: fn(Nanos) -> LateAgainst) -> Option<SentLate> {

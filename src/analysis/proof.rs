@@ -311,3 +311,88 @@ impl Told for DurableWrites {
         Some(&self.steps)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample::requests;
+
+    fn flushes(change: impl Fn(&mut Run)) -> Option<SeenFlushes> {
+        let mut run = requests::mixed();
+        change(&mut run);
+        durable_writes(&run).map(|writes| writes.seen)
+    }
+
+    fn no_flush(run: &mut Run) {
+        run.steps[0].devices[0].flushes = Some(0);
+    }
+
+    #[test]
+    fn flushes_of_the_device_show_durable_writes() {
+        let device = || "nvme0n1".to_owned();
+        assert_eq!(flushes(|_| {}), Some(SeenFlushes::Flushes { device: device(), flushes: 29_000 }));
+        assert_eq!(flushes(no_flush), Some(SeenFlushes::None { device: device() }));
+        let unasked = |run: &mut Run| drop(run.target.facts.insert("durable".to_owned(), "none".to_owned()));
+        assert_eq!(flushes(unasked), None);
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_not_claimed() {
+        let unknown = |change: fn(&mut Run)| {
+            let seen = flushes(|run| {
+                no_flush(run);
+                change(run);
+            });
+            assert!(matches!(seen, Some(SeenFlushes::Unknown { .. })), "{seen:?}");
+        };
+        unknown(|run| run.environment.devices[0].forced_unit_access = Some(true));
+        unknown(|run| run.environment.devices[0].forced_unit_access = None);
+        unknown(|run| run.environment.devices[0].write_cache = Some("write through".to_owned()));
+        unknown(|run| run.environment.devices.clear());
+        unknown(|run| run.environment.devices[0].statistics = Some(false));
+        unknown(|run| run.steps[0].devices[0].flushes = None);
+    }
+
+    #[test]
+    fn a_sync_makes_flushes_even_where_single_writes_could_do_without() {
+        let seen = |every: &'static str| {
+            flushes(move |run| {
+                no_flush(run);
+                run.environment.devices[0].forced_unit_access = Some(true);
+                run.target.facts.insert("durable".to_owned(), every.to_owned());
+            })
+        };
+        assert!(matches!(seen("fsync:8"), Some(SeenFlushes::None { .. })));
+        assert_eq!(seen("fsync:20000"), None, "one sync or two may have fallen outside the window");
+    }
+
+    #[test]
+    fn writes_that_stay_in_memory_are_told_and_both_copies_of_a_mirror_counted() {
+        let disagree = |layout: &'static str, kernel_times: u64| {
+            let mut run = requests::mixed();
+            run.target.facts.insert("layout".to_owned(), layout.to_owned());
+            run.steps[0].process_io.as_mut().unwrap().write_bytes *= kernel_times;
+            find(&run).iter().any(|finding| matches!(finding, Finding::WritesDisagree(_)))
+        };
+        assert!(!disagree("single", 1) && !disagree("mirror 1 mib", 2) && !disagree("stripe 1 MiB", 1));
+        assert!(disagree("single", 0) && disagree("mirror 1 MiB", 1));
+    }
+
+    #[test]
+    fn devices_of_several_paths_are_added_only_where_none_is_below_another() {
+        let shared = |names: &[&str], paths: &str| {
+            let mut run = requests::sweep();
+            run.target.facts.insert("paths".to_owned(), paths.to_owned());
+            let step = &mut run.steps[0];
+            let mut device = step.devices[0].clone();
+            device.read_bytes *= 3;
+            step.devices =
+                names.iter().map(|name| DeviceStats { name: (*name).to_owned(), ..device.clone() }).collect();
+            shared_device(&run, &run.steps[0]).map(|(times, _)| times.round())
+        };
+        assert_eq!(shared(&["sda"], "/a"), Some(3.0));
+        assert_eq!(shared(&["sda", "sdb"], "/a /b"), Some(6.0));
+        assert_eq!(shared(&["sda", "sda1"], "/a /b"), None, "a partition and its disk see the same reads");
+        assert_eq!(shared(&["dm-0", "sda", "sdb"], "/a /b"), None, "which is below which is not known");
+    }
+}

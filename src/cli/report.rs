@@ -145,3 +145,21 @@ fn is_foreign(path: &Path) -> bool {
         Err(error) => error.kind() != std::io::ErrorKind::NotFound,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample::requests;
+
+    #[test]
+    fn a_rate_that_is_not_carried_keeps_no_limit_however_long() {
+        let mut run = requests::open_loop();
+        let met = |run: &Run, limit: &str| exit_for_limit(run, Some(&limit.parse().unwrap()));
+        assert_eq!(met(&run, "p99=5ms"), Exit::Done);
+        // The last rate answers within a minute, and falls behind.
+        run.steps.drain(..2);
+        assert_eq!(met(&run, "p99=1m"), Exit::NotMet);
+        run.steps[0].load.rate_operations_per_s = None;
+        assert_eq!(met(&run, "p99=1m"), Exit::Done, "a closed loop has nothing to fall behind");
+    }
+}
