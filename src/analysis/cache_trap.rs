@@ -48,7 +48,7 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
 }
 
 fn fits_memory(run: &Run, data: Bytes) -> Option<Trap> {
-    if !super::doubts::has_page_cache(run) {
+    if !super::proof::is_through_page_cache(run) {
         return None;
     }
     let limits = [run.environment.memory_bytes, run.environment.memory_limit_bytes];

@@ -1,12 +1,10 @@
 //! Which limit stopped a series of steps: a cap, the device, the load generator, or none yet.
 
 use super::finding::of_series;
-use super::limits::load_words;
 use super::traffic::{
-    Counted, LARGE_REQUEST_BYTES, bytes, operations_are_requests, request_bytes, requests, requests_per_s, service,
-    variation,
+    Counted, LARGE_REQUEST_BYTES, operations_are_requests, request_bytes, requests, requests_per_s, service, variation,
 };
-use super::{Figures, SINGLE_BLOCK_READ, Series, Told, doubts, published, wait};
+use super::{Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Series, Told, doubts, published, wait};
 use crate::record::{Histogram, Run, Step};
 use crate::units::{group_thousands, percent};
 
@@ -24,8 +22,6 @@ const WIDENED: f64 = 1.5;
 /// An open loop above the limit reaches less than this of its rate, and more load is this much more.
 const RATE_REACHED: f64 = 0.97;
 const MORE_RATE: f64 = 1.2;
-/// The load generator's own ceiling is reached within this.
-const AT_GENERATOR: f64 = 0.9;
 /// Powers of the load: above the first, throughput still grows with it.
 const STILL_GROWS: f64 = 0.1;
 /// A step alone at a cap: this near a published number, this many requests queueing for this long, none much longer.
@@ -96,11 +92,7 @@ fn deviation(run: &Run, step: &Step) -> Option<(f64, f64)> {
 }
 
 fn megabytes(run: &Run, step: &Step) -> Option<f64> {
-    if operations_are_requests(run) {
-        super::rate(bytes(&step.counters), step.window.duration_ns).map(|bytes| bytes / 1e6)
-    } else {
-        Figures(step).read_megabytes_per_s()
-    }
+    if operations_are_requests(run) { Figures(step).megabytes_per_s() } else { Figures(step).read_megabytes_per_s() }
 }
 
 fn latency(run: &Run, step: &Step) -> Option<Histogram> {
@@ -146,7 +138,7 @@ fn told(run: &Run, series: &Series<'_>, steps: &[&Step], limit: Limit) -> Option
     Some(Ceiling {
         series: series.name.clone(),
         steps: steps.iter().map(|step| step.label.clone()).collect(),
-        loads: (load_words(steps[0]), load_words(steps[steps.len() - 1])),
+        loads: (series.words.load(steps[0]), series.words.load(steps[steps.len() - 1])),
         what: if operations_are_requests(run) { "requests" } else { "physical reads" },
         per_s: rates[best],
         megabytes_per_s,
@@ -159,13 +151,14 @@ fn told(run: &Run, series: &Series<'_>, steps: &[&Step], limit: Limit) -> Option
 
 /// The fastest step came within a tenth of what its threads reach without a device.
 fn at_generator(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
-    let of = |step: &&&Step| Figures(step).operations_per_s().unwrap_or(0.0);
-    let fastest = series.steps.iter().max_by(|left, right| of(left).total_cmp(&of(right)))?;
-    let ceiling_per_s = fastest.generator.as_ref()?.ceiling_operations_per_s?;
-    if doubts::is_saturated(run, fastest) || of(&fastest) < AT_GENERATOR * ceiling_per_s {
-        return None;
-    }
-    told(run, series, &[fastest], Limit::Generator { ceiling_per_s })
+    let is_bound = |step: &&Step| {
+        let verdict = GeneratorVerdict::of(step);
+        verdict.is_some_and(|verdict| verdict.is_at_ceiling()) && !doubts::is_saturated(run, step)
+    };
+    let bound: Vec<&Step> = series.steps.iter().copied().filter(is_bound).collect();
+    // The ceiling is measured before each step; the last of them is the one with the most load.
+    let ceiling_per_s = bound.last()?.generator.as_ref()?.ceiling_operations_per_s?;
+    told(run, series, &bound, Limit::Generator { ceiling_per_s })
 }
 
 /// Whether a rate with this deviation and mean is held as evenly as only a counter does; counts of a few are even
@@ -301,9 +294,10 @@ impl Told for Ceiling {
         let spread = percent(self.spread);
         match self.limit {
             Limit::Generator { ceiling_per_s } => format!(
-                "Throughput{series} reached {} at {to}; the load generator alone reaches {} operations/s: this is its limit, not that of storage.",
+                "Throughput{series} reached {} at {to}; the load generator alone reaches {} {}/s: this is its limit, not that of storage.",
                 self.rates(),
-                group_thousands(ceiling_per_s)
+                group_thousands(ceiling_per_s),
+                if self.what == "requests" { self.what } else { "operations" }
             ),
             Limit::NotReached { growth } => format!(
                 "No limit was reached{series}: throughput still grew by {} % from {from} to {to}, to {}.",
@@ -339,6 +333,9 @@ impl Told for Ceiling {
             }
             Limit::Device => {
                 "Compare with another device; if both stop here, look at what lies between them and the machine."
+            }
+            Limit::Generator { .. } if self.what == "requests" => {
+                "Give the load generator more threads (`--jobs`) or processors."
             }
             Limit::Generator { .. } => "Give the load generator more threads (`--lanes`) or processors.",
             Limit::NotReached { .. } => "Raise the load until throughput stops growing.",

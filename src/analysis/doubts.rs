@@ -1,7 +1,7 @@
 //! What makes the figures of a run less than they seem.
 
 use super::steadiness::{self, Excursion};
-use super::{Figures, Finding, burst, measured};
+use super::{Figures, Finding, Vocabulary, burst, measured, proof};
 use crate::record::{Outcome, Run, Step};
 use crate::units::Nanos;
 
@@ -14,11 +14,6 @@ const BACKLOG: f64 = 0.01;
 const IDLE: f64 = 0.05;
 /// Seconds without a finished operation are stalls only where many are expected.
 const OPERATIONS_PER_INTERVAL: f64 = 20.0;
-const READS_AGREE: f64 = 0.01;
-/// The device's reads above ours that are told: file system metadata and rounding stay below.
-const OTHERS: f64 = 1.1;
-/// Byte counts below this are not compared.
-const ENOUGH_BYTES: u64 = 16 << 20;
 const CACHE_HELD: f64 = 0.5;
 
 pub(super) fn find(run: &Run) -> Vec<Finding> {
@@ -35,9 +30,6 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
         let steps = labels(&|step| step.counters.errors.unwrap_or(0) > 0);
         findings.push(Finding::OperationErrors { steps, errors });
     }
-    findings.extend(worst(run, |step| disagreement(run, step)).map(|(steps, (share, engine_bytes, kernel_bytes))| {
-        Finding::ReadsDisagree { steps, share, engine_bytes, kernel_bytes }
-    }));
     let (bursts, rises) = (burst::bursts(run), burst::rises(run));
     // Two flat levels say why the rate was not steady.
     let explained = |step: &Step| {
@@ -47,12 +39,8 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
     let unsteady = |step: &Step| unsteady(step).filter(|_| !explained(step));
     findings.extend(worst(run, unsteady).map(|(steps, (range, drift))| Finding::NotSteady { steps, range, drift }));
     findings.extend(worst(run, stalls).map(|(steps, longest)| Finding::Stalled { steps, longest }));
-    findings.extend(worst(run, idle).map(|(steps, share)| Finding::WaitedForProcessor { steps, share }));
-    findings.extend(worst(run, shared_device).map(|(steps, (times, device))| Finding::DeviceSharedWithOthers {
-        steps,
-        device,
-        times,
-    }));
+    let words = Vocabulary::of(run);
+    findings.extend(worst(run, idle).map(|(steps, share)| Finding::WaitedForProcessor { steps, share, words }));
     findings.extend(cache_held(run));
     if bursts.is_empty() {
         findings.extend(burst::not_seen(run).map(Finding::CreditNotSeen));
@@ -63,7 +51,7 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
 }
 
 /// Labels of the steps for which `rule` answers, and the largest answer.
-fn worst<T: PartialOrd>(run: &Run, rule: impl Fn(&Step) -> Option<T>) -> Option<(Vec<String>, T)> {
+pub(super) fn worst<T: PartialOrd>(run: &Run, rule: impl Fn(&Step) -> Option<T>) -> Option<(Vec<String>, T)> {
     let mut labels = Vec::new();
     let mut largest = None;
     for step in measured(run) {
@@ -133,26 +121,22 @@ fn rate_not_reached(run: &Run) -> Vec<Finding> {
     measured(run)
         .filter_map(|step| {
             let (asked_per_s, achieved_per_s, backlog) = behind(step)?;
-            Some(Finding::RateNotReached { step: step.label.clone(), asked_per_s, achieved_per_s, backlog })
+            Some(Finding::RateNotReached {
+                step: step.label.clone(),
+                asked_per_s,
+                achieved_per_s,
+                backlog,
+                words: Vocabulary::of(run),
+            })
         })
         .collect()
 }
 
-fn fact(run: &Run, name: &str) -> Option<String> {
-    run.target.facts.get(name).map(|value| value.trim().to_ascii_lowercase())
-}
-
-/// Whether files are known not to be read directly.
-pub(super) fn has_page_cache(run: &Run) -> bool {
-    matches!(fact(run, "direct_io").as_deref(), Some("off" | "no" | "false" | "refused"))
-}
-
 fn fallbacks(run: &Run) -> Vec<Finding> {
     let mut findings = Vec::new();
-    if has_page_cache(run) {
-        findings.push(Finding::PageCacheInPath);
-    }
-    if let Some(engine) = fact(run, "io_engine").filter(|engine| engine.contains("psync") || engine.contains("pread")) {
+    if let Some(engine) =
+        proof::fact(run, "io_engine").filter(|engine| engine.contains("psync") || engine.contains("pread"))
+    {
         findings.push(Finding::FallbackEngine { engine });
     }
     findings
@@ -178,27 +162,6 @@ fn idle(step: &Step) -> Option<f64> {
     let available = step.window.duration_ns as f64 * f64::from(step.load.sessions);
     let share = step.generator.as_ref()?.idle_session_ns as f64 / available;
     (share > IDLE).then_some(share)
-}
-
-/// Our count of bytes read against the kernel's, where this process does the reading itself.
-fn disagreement(run: &Run, step: &Step) -> Option<(f64, u64, u64)> {
-    if !matches!(run.target.kind.as_str(), "embedded" | "block") {
-        return None;
-    }
-    let engine = step.counters.physical_read_bytes?;
-    let kernel = step.process_io?.read_bytes;
-    let more = engine.max(kernel);
-    let share = engine.abs_diff(kernel) as f64 / more.max(1) as f64;
-    (more >= ENOUGH_BYTES && share > READS_AGREE).then_some((share, engine, kernel))
-}
-
-/// How many times our reads the device has read. The first device is what the file system is mounted from; those below
-/// it see the same requests again.
-fn shared_device(step: &Step) -> Option<(f64, String)> {
-    let device = step.devices.first()?;
-    let ours = Figures(step).read_megabytes_per_s()?;
-    let all = super::rate(Some(device.read_bytes), device.elapsed_ns)? / 1e6;
-    (device.read_bytes >= ENOUGH_BYTES && all > OTHERS * ours).then(|| (all / ours.max(1e-3), device.name.clone()))
 }
 
 fn cache_held(run: &Run) -> Option<Finding> {

@@ -1,5 +1,6 @@
 //! Rates and shares of one step.
 
+use super::traffic;
 use crate::record::{Histogram, Step, WaitStats};
 
 /// Rates and shares over the measured window of a step. Each is absent where the step does not tell what it needs, or
@@ -102,6 +103,38 @@ impl Figures<'_> {
     pub fn hit_ratio(&self) -> Option<f64> {
         let logical = self.0.counters.logical_reads.filter(|reads| *reads > 0)?;
         Some(self.0.counters.cache_hits? as f64 / logical as f64)
+    }
+
+    /// Megabytes (10^6) read and written per second; where only one of them is known, that one.
+    pub fn megabytes_per_s(&self) -> Option<f64> {
+        match (self.read_megabytes_per_s(), self.write_megabytes_per_s()) {
+            (None, None) => None,
+            (reads, writes) => Some(reads.unwrap_or(0.0) + writes.unwrap_or(0.0)),
+        }
+    }
+
+    /// Whether storage was both read and written.
+    pub fn reads_and_writes(&self) -> bool {
+        let happened = |count: Option<u64>| count.is_some_and(|count| count > 0);
+        happened(self.0.counters.physical_reads) && happened(self.0.counters.physical_writes)
+    }
+
+    /// Time of all operations together from sent to finished; absent if none finished.
+    pub fn service(&self) -> Option<Histogram> {
+        traffic::service(self.0)
+    }
+
+    /// Time of all operations together from due to finished; absent if none finished.
+    pub fn response(&self) -> Option<Histogram> {
+        traffic::response(self.0)
+    }
+
+    /// Open loop: share of the response time that operations spent between due and sent, 0 to 1.
+    pub fn queued_share(&self) -> Option<f64> {
+        self.0.load.rate_operations_per_s?;
+        let total = |times: Option<Histogram>| times.map(|times| times.total_ns() as f64).filter(|ns| *ns > 0.0);
+        let response = total(self.response())?;
+        Some(((response - total(self.service())?) / response).max(0.0))
     }
 
     fn processors(&self, ns: Option<u64>) -> Option<f64> {

@@ -1,8 +1,9 @@
 //! What the analysis has to say, with its words and its advice in one place.
 
 use super::{
-    BurstFound, CacheTrap, Ceiling, CreditNotSeen, Failing, LatencyTarget, OpenLoadLine, Point, RateKnee, RateRose,
-    Reached, Responds, Scales, SizeLimits, SteadyState, Subject, Tiers, Told,
+    BurstFound, CacheTrap, Ceiling, CreditNotSeen, DurableWrites, Failing, LatencyTarget, Limit, OpenLoadLine,
+    PageCacheUse, Point, RateKnee, RateRose, Reached, Responds, Scales, SentLate, SizeLimits, SteadyState, Subject,
+    Tiers, Told, Vocabulary, WritesDisagree,
 };
 use crate::units::{Bytes, Nanos, group_thousands, percent};
 
@@ -25,7 +26,7 @@ pub enum Finding {
     /// The load generator had no processor time left.
     ClientSaturated { steps: Vec<String>, share: f64, whole_machine: bool },
     /// An open loop fell behind its schedule.
-    RateNotReached { step: String, asked_per_s: f64, achieved_per_s: f64, backlog: Option<u64> },
+    RateNotReached { step: String, asked_per_s: f64, achieved_per_s: f64, backlog: Option<u64>, words: Vocabulary },
     /// An error ended the run.
     Failed { error: String, steps: usize },
     /// The user ended the run.
@@ -36,6 +37,14 @@ pub enum Finding {
     OperationErrors { steps: Vec<String>, errors: u64 },
     /// Data files are not read directly.
     PageCacheInPath,
+    /// The page cache is in the path because it was asked for.
+    PageCacheUsed(PageCacheUse),
+    /// Requests were sent later than they were due.
+    SentLate(SentLate),
+    /// Our count of bytes written and the kernel's differ.
+    WritesDisagree(WritesDisagree),
+    /// Whether durable writes could be seen to be durable.
+    DurableWrites(DurableWrites),
     /// Our count of bytes read and the kernel's differ.
     ReadsDisagree { steps: Vec<String>, share: f64, engine_bytes: u64, kernel_bytes: u64 },
     /// Throughput changed within the window.
@@ -43,7 +52,7 @@ pub enum Finding {
     /// No operation finished for a while.
     Stalled { steps: Vec<String>, longest: Nanos },
     /// Sessions had nothing to do inside the window.
-    WaitedForProcessor { steps: Vec<String>, share: f64 },
+    WaitedForProcessor { steps: Vec<String>, share: f64, words: Vocabulary },
     /// Reads were served by the buffer cache.
     CacheHeld { steps: Vec<String>, hit_ratio: f64, data_fits: bool },
     /// The largest load that meets the latency target, with a larger one that does not.
@@ -65,6 +74,7 @@ pub enum Finding {
         least_sessions: u32,
         measured_step: String,
         measured_sessions: u32,
+        words: Vocabulary,
     },
     /// Which limit stopped the load, or that none did.
     Ceiling(Ceiling),
@@ -120,12 +130,17 @@ impl Finding {
             | Self::Unfinished { .. }
             | Self::OperationErrors { .. }
             | Self::PageCacheInPath
+            | Self::PageCacheUsed(_)
+            | Self::WritesDisagree(_)
             | Self::ReadsDisagree { .. }
             | Self::NotSteady { .. }
             | Self::Stalled { .. }
             | Self::Burst(_)
             | Self::Rose(_) => Severity::Doubt,
             Self::CacheHeld { hit_ratio, .. } if *hit_ratio >= MOSTLY_CACHED => Severity::Doubt,
+            Self::SentLate(late) if late.is_doubt() => Severity::Doubt,
+            Self::DurableWrites(writes) if writes.is_doubt() => Severity::Doubt,
+            Self::Ceiling(Ceiling { limit: Limit::Generator { .. }, .. }) => Severity::Doubt,
             Self::LoadLine { .. }
             | Self::TargetMetOnlyAbove { .. }
             | Self::AllStepsMeetTarget { .. }
@@ -137,6 +152,8 @@ impl Finding {
             | Self::SizeLimits(_)
             | Self::RateKnee(_) => Severity::Answer,
             Self::CacheHeld { .. }
+            | Self::SentLate(_)
+            | Self::DurableWrites(_)
             | Self::FreeBufferWaits { .. }
             | Self::CheckpointIncomplete { .. }
             | Self::CommitsDominate { .. }
@@ -166,6 +183,9 @@ impl Finding {
             | Self::WaitedForProcessor { steps, .. }
             | Self::CacheHeld { steps, .. } => Some(steps),
             Self::Steady(state) => state.steps(),
+            Self::SentLate(told) => told.steps(),
+            Self::WritesDisagree(told) => told.steps(),
+            Self::DurableWrites(told) => told.steps(),
             Self::CacheTrap(trap) => trap.steps(),
             Self::Burst(told) => told.steps(),
             Self::Rose(told) => told.steps(),
@@ -177,10 +197,11 @@ impl Finding {
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::ClientSaturated { .. } => 0,
-            Self::RateNotReached { .. } => 1,
+            Self::Ceiling(Ceiling { limit: Limit::Generator { .. }, .. }) => 0,
+            Self::RateNotReached { .. } | Self::SentLate(_) => 1,
             Self::Failed { .. } | Self::Interrupted { .. } | Self::Unfinished { .. } => 2,
             Self::OperationErrors { .. } => 3,
-            Self::PageCacheInPath => 4,
+            Self::PageCacheInPath | Self::PageCacheUsed(_) => 4,
             _ => 5,
         }
     }
@@ -206,14 +227,14 @@ impl Finding {
                     list(steps)
                 )
             }
-            Self::RateNotReached { step, asked_per_s, achieved_per_s, backlog } => {
+            Self::RateNotReached { step, asked_per_s, achieved_per_s, backlog, words } => {
                 let queue = backlog.map_or(String::new(), |operations| {
-                    format!(", with {} operations due but not sent at the end", group_thousands(operations as f64))
+                    format!(", with {} {} due but not sent at the end", group_thousands(operations as f64), words.work())
                 });
                 format!(
-                    "The rate asked for was not reached in {step}: {} of {} operations/s{queue}.",
+                    "The rate asked for was not reached in {step}: {} of {}{queue}.",
                     group_thousands(*achieved_per_s),
-                    group_thousands(*asked_per_s)
+                    words.rate(*asked_per_s)
                 )
             }
             Self::Failed { error, steps } => format!("The run failed with {}: {error}", begun(*steps)),
@@ -233,6 +254,10 @@ impl Finding {
                 "Files are not read directly (direct_io is off): the operating system's page cache may have served reads."
                     .to_owned()
             }
+            Self::PageCacheUsed(told) => told.sentence(),
+            Self::SentLate(told) => told.sentence(),
+            Self::WritesDisagree(told) => told.sentence(),
+            Self::DurableWrites(told) => told.sentence(),
             Self::ReadsDisagree { steps, share, engine_bytes, kernel_bytes } => format!(
                 "Bytes read by our count and by the kernel's differ by {} % in {}: {} against {}.",
                 percent(*share),
@@ -251,8 +276,12 @@ impl Finding {
             Self::Stalled { steps, longest } => {
                 format!("No operation finished for {longest} in {}, although load was on.", list(steps))
             }
-            Self::WaitedForProcessor { steps, share } => format!(
-                "Sessions stood ready for {} % of the window in {} before a thread came to them.",
+            Self::WaitedForProcessor { steps, share, words } => format!(
+                "{} for {} % of the window in {} before a thread came to them.",
+                match words {
+                    Vocabulary::Sessions => "Sessions stood ready",
+                    Vocabulary::Requests => "Request slots stood empty in the load generator",
+                },
                 percent(*share),
                 list(steps)
             ),
@@ -325,13 +354,19 @@ impl Finding {
                 least_sessions,
                 measured_step,
                 measured_sessions,
+                words,
             } => format!(
-                "Knee{}: about {bound:.1} sessions. That is the operational bound, the highest rate of {} operations/s \
-                 times {cycle} for an operation at {}; throughput over latency was best at {} ({measured_step}).",
+                "Knee{}: about {bound:.1} {}. That is the operational bound, the highest rate of {} times {cycle} for {} at {}; \
+                 throughput over latency was best at {} ({measured_step}).",
                 of_series(series),
-                group_thousands(*most_operations_per_s),
-                sessions(*least_sessions),
-                sessions(*measured_sessions)
+                words.slots(),
+                words.rate(*most_operations_per_s),
+                match words {
+                    Vocabulary::Sessions => "an operation",
+                    Vocabulary::Requests => "a request",
+                },
+                words.closed_load(*least_sessions),
+                words.closed_load(*measured_sessions)
             ),
             Self::Ceiling(told) => told.sentence(),
             Self::SizeLimits(told) => told.sentence(),
@@ -388,8 +423,11 @@ impl Finding {
             Self::ClientSaturated { .. } => {
                 "Judge storage by steps with less load, use fewer, larger operations, or give the machine more processors."
             }
-            Self::RateNotReached { .. } => {
+            Self::RateNotReached { words: Vocabulary::Sessions, .. } => {
                 "Ask for a lower rate, or more sessions if latency was low; response times include the queue."
+            }
+            Self::RateNotReached { words: Vocabulary::Requests, .. } => {
+                "Ask for a lower rate, or a larger --depth if service times were short; response times include the queue."
             }
             Self::Failed { .. } => "Mend what the error names and run again; the steps before it stand.",
             Self::Interrupted { steps: 0, .. } => return None,
@@ -399,6 +437,10 @@ impl Finding {
             Self::PageCacheInPath => {
                 "Put the target on a file system that takes O_DIRECT, such as xfs or ext4, and allow it."
             }
+            Self::PageCacheUsed(told) => return told.advice(),
+            Self::SentLate(told) => return told.advice(),
+            Self::WritesDisagree(told) => return told.advice(),
+            Self::DurableWrites(told) => return told.advice(),
             Self::ReadsDisagree { .. } => {
                 "If the kernel counted less, its page cache served reads; check direct I/O, or network file systems, which it does not count."
             }
@@ -406,12 +448,18 @@ impl Finding {
             Self::Stalled { .. } => {
                 "Look at the intervals and the kernel log for that time: storage or a noisy neighbour stopped answering."
             }
+            Self::WaitedForProcessor { words: Vocabulary::Requests, .. } => {
+                "Storage saw fewer requests at once than asked for. Where processors are idle, more threads (`--jobs`) help."
+            }
             Self::WaitedForProcessor { .. } => {
                 "They waited for processor time, as sessions of a busy database do. Where processors are idle, more threads (`--lanes`) help."
             }
             Self::CacheHeld { .. } => "To measure storage, use a larger SCALE or a smaller cache.",
             Self::LoadLine { .. } => "A sweep with steps between the two narrows it down.",
             Self::TargetMetOnlyAbove { .. } => "Repeat the sweep: something disturbed the smaller loads.",
+            Self::AllStepsMeetTarget { most, .. } if most.words == Vocabulary::Requests => {
+                "Raise the load: more requests outstanding or a higher rate."
+            }
             Self::AllStepsMeetTarget { .. } => "Raise the load: more threads, more schemas or a higher rate.",
             Self::NoStepMeetsTarget { .. } => "Start with less load, or set a target that this storage can meet.",
             Self::TargetNotJudged { .. } => {
@@ -447,6 +495,11 @@ impl Finding {
 
 impl Point {
     fn rates(&self) -> String {
+        if self.words == Vocabulary::Requests {
+            let requests = self.operations_per_s.map_or("rate unknown".to_owned(), |rate| self.words.rate(rate));
+            let bytes = self.megabytes_per_s.map_or(String::new(), |rate| format!(" ({} MB/s)", group_thousands(rate)));
+            return requests + &bytes;
+        }
         let reads = self.reads_per_s.map(|rate| format!("{} physical reads/s", group_thousands(rate)));
         let operations = self.operations_per_s.map(|rate| format!("{} operations/s", group_thousands(rate)));
         match (reads, operations) {
@@ -459,10 +512,6 @@ impl Point {
 
 pub(super) fn of_series(series: &str) -> String {
     if series.is_empty() { String::new() } else { format!(" of {series}") }
-}
-
-fn sessions(count: u32) -> String {
-    if count == 1 { "1 session".to_owned() } else { format!("{count} sessions") }
 }
 
 fn begun(steps: usize) -> String {

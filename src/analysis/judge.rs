@@ -1,16 +1,12 @@
 //! The verdict on one open-loop step: whether its rate was carried within the latency target.
 
 use super::doubts::{self, SATURATED};
+use super::generator::{LATE, is_own_lateness};
 use super::steadiness::{self, Excursion, ROUNDS};
-use super::{Figures, LatencyTarget, Subject, VerdictOutcome};
+use super::{GeneratorVerdict, LatencyTarget, Subject, VerdictOutcome};
 use crate::record::{Histogram, Interval, Step};
 use crate::units::Nanos;
 
-/// Lateness of the load generator that is small against the limit does not decide over it.
-const LAG_OF_LIMIT: f64 = 0.1;
-const LAG_QUANTILE: f64 = 0.99;
-/// Below this share of its slots in use, an operation that was sent late waited for the generator and not for a slot.
-const SLOTS_IN_USE: f64 = 0.5;
 /// A queue grows if the mean response time is longer in each round than in the one before, and in the last one at least
 /// this many times as long as in the first.
 const QUEUE_GROWTH: f64 = 2.0;
@@ -40,12 +36,10 @@ pub fn judge(step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
 
 /// Whether the load generator had no time to send what was due, though it had slots to send it with.
 fn is_generator_bound(step: &Step, target: &LatencyTarget) -> bool {
-    let Some(generator) = &step.generator else { return false };
-    let lag = generator.schedule_lag.as_ref().and_then(|lag| lag.quantile_ns(LAG_QUANTILE));
-    let late = lag.is_some_and(|ns| ns as f64 > LAG_OF_LIMIT * target.limit.0 as f64);
-    let slots_free =
-        Figures(step).busy_sessions().is_some_and(|busy| busy < SLOTS_IN_USE * f64::from(step.load.sessions));
-    generator.busiest_share > SATURATED || (late && slots_free)
+    let Some(verdict) = GeneratorVerdict::of(step) else { return false };
+    // Lateness that is small against the limit does not decide over it.
+    let late = verdict.lag_p99_ns.is_some_and(|ns| ns as f64 > LATE * target.limit.0 as f64);
+    verdict.busiest_share > SATURATED || verdict.is_at_ceiling() || (late && is_own_lateness(step))
 }
 
 /// One figure for each of five rounds of the window; absent where a round has none.
@@ -202,7 +196,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn lateness_is_the_generators_fault_only_while_it_has_free_slots() {
+    fn lateness_is_the_generators_fault_only_while_it_is_own_lateness() {
         let mut late = open(1_000, 5_000);
         late.generator.as_mut().unwrap().schedule_lag = Some(sample::latencies(60_000, 4_000_000));
         assert_eq!(verdict(&late), Some(VerdictOutcome::GeneratorBound));

@@ -3,7 +3,7 @@
 use super::finding::of_series;
 use super::fit::{ResponseShape, Scalability};
 use super::traffic::{response, service};
-use super::{Figures, Finding, Series, Told};
+use super::{Figures, Finding, Series, Told, Vocabulary};
 use crate::record::Step;
 use crate::units::{Nanos, group_thousands};
 
@@ -27,6 +27,8 @@ pub struct RateKnee {
     pub above: String,
     /// Least mean service time of any step.
     pub least_service: Nanos,
+    /// What load and work are called.
+    pub words: Vocabulary,
 }
 
 /// What the universal scalability law says about a closed loop that it describes.
@@ -38,6 +40,8 @@ pub struct Scales {
     pub law: Scalability,
     /// The most sessions of any step.
     pub most_sessions: u32,
+    /// What load and work are called.
+    pub words: Vocabulary,
 }
 
 /// How the response of an open loop grows with the rate.
@@ -47,6 +51,8 @@ pub struct Responds {
     pub series: String,
     /// The shape that fits; `None` if neither of them does.
     pub shape: Option<ResponseShape>,
+    /// What load and work are called.
+    pub words: Vocabulary,
 }
 
 pub(super) fn find(series: &Series<'_>) -> Vec<Finding> {
@@ -90,6 +96,7 @@ fn closed(series: &Series<'_>) -> Option<Finding> {
         least_sessions: least.load.sessions,
         measured_step: measured.label.clone(),
         measured_sessions: measured.load.sessions,
+        words: series.words,
     })
 }
 
@@ -121,6 +128,7 @@ fn rate_knee(series: &Series<'_>) -> Option<RateKnee> {
         below: below.label.clone(),
         above: above.label.clone(),
         least_service: Nanos((least * 1e9) as u64),
+        words: series.words,
     })
 }
 
@@ -135,8 +143,11 @@ fn responds(series: &Series<'_>) -> Option<Responds> {
     let not_carried = open.get(carried.len()).and_then(|step| step.load.rate_operations_per_s);
     let shape = ResponseShape::of(&carried, not_carried);
     // Without a limit in sight, no shape is expected.
-    (carried.len() >= 3 && (shape.is_some() || not_carried.is_some()))
-        .then(|| Responds { series: series.name.clone(), shape })
+    (carried.len() >= 3 && (shape.is_some() || not_carried.is_some())).then(|| Responds {
+        series: series.name.clone(),
+        shape,
+        words: series.words,
+    })
 }
 
 fn scales(series: &Series<'_>) -> Option<Scales> {
@@ -147,7 +158,7 @@ fn scales(series: &Series<'_>) -> Option<Scales> {
         .collect::<Option<_>>()?;
     let most_sessions = series.steps.last()?.load.sessions;
     let law = Scalability::fit(&points).filter(Scalability::explains)?;
-    Some(Scales { series: series.name.clone(), law, most_sessions })
+    Some(Scales { series: series.name.clone(), law, most_sessions, words: series.words })
 }
 
 impl Scales {
@@ -160,10 +171,10 @@ impl Scales {
 impl Told for RateKnee {
     fn sentence(&self) -> String {
         format!(
-            "Knee{}: about {} operations/s, between {} and {}. There the mean response from due to finished is twice {}, \
+            "Knee{}: about {}, between {} and {}. There the mean response from due to finished is twice {}, \
              the least mean time of service.",
             of_series(&self.series),
-            group_thousands(self.per_s),
+            self.words.rate(self.per_s),
             self.below,
             self.above,
             self.least_service
@@ -180,26 +191,35 @@ impl Told for Scales {
         let Scalability { one_per_s, contention, r_squared, .. } = self.law;
         let limit = match (self.law.peak_sessions(), self.law.asymptote_per_s()) {
             (Some(peak), _) if self.peak_within_sweep().is_some() => {
-                format!("a peak at about {} sessions and less beyond it", group_thousands(peak))
+                format!("a peak at about {} {} and less beyond it", group_thousands(peak), self.words.slots())
             }
-            (Some(_), _) => "a slowing that grows with sessions, whose peak lies beyond this sweep".to_owned(),
+            (Some(_), _) => {
+                format!("a slowing that grows with {}, whose peak lies beyond this sweep", self.words.slots())
+            }
             (None, Some(most)) => {
-                format!("no retrograde behaviour: no peak, and never more than {} operations/s", group_thousands(most))
+                format!("no retrograde behaviour: no peak, and never more than {}", self.words.rate(most))
             }
-            (None, None) => "no slowing: every session adds as much as the first".to_owned(),
+            (None, None) => match self.words {
+                Vocabulary::Sessions => "no slowing: every session adds as much as the first".to_owned(),
+                Vocabulary::Requests => "no slowing: every request outstanding adds as much as the first".to_owned(),
+            },
         };
         format!(
-            "Scaling{} follows the universal scalability law (R2 {r_squared:.3}): {} operations/s for one session, {:.1} % of the work in \
+            "Scaling{} follows the universal scalability law (R2 {r_squared:.3}): {} for {}, {:.1} % of the work in \
              line, {limit}.",
             of_series(&self.series),
-            group_thousands(one_per_s),
+            self.words.rate(one_per_s),
+            match self.words {
+                Vocabulary::Sessions => "one session",
+                Vocabulary::Requests => "one outstanding",
+            },
             contention * 100.0
         )
     }
 
     fn advice(&self) -> Option<String> {
         let peak = self.peak_within_sweep()?;
-        Some(format!("Do not run more than {} sessions.", group_thousands(peak)))
+        Some(format!("Do not run more than {} {}.", group_thousands(peak), self.words.slots()))
     }
 }
 
@@ -208,15 +228,15 @@ impl Told for Responds {
         let series = of_series(&self.series);
         match self.shape {
             Some(ResponseShape::Queue(queue)) => format!(
-                "Responses{series} grow with the rate as those of a queue (M/M/1) of {} operations/s that serves in {}.",
-                group_thousands(queue.capacity_per_s),
+                "Responses{series} grow with the rate as those of a queue (M/M/1) of {} that serves in {}.",
+                self.words.rate(queue.capacity_per_s),
                 Nanos((queue.service_s * 1e9) as u64)
             ),
             Some(ResponseShape::Step { response_s, carried_per_s, not_carried_per_s }) => format!(
-                "Responses{series} stay at {} up to {} operations/s, and {} operations/s are not carried: a step (D/D/1), as behind a cap.",
+                "Responses{series} stay at {} up to {}, and {} are not carried: a step (D/D/1), as behind a cap.",
                 Nanos((response_s * 1e9) as u64),
-                group_thousands(carried_per_s),
-                group_thousands(not_carried_per_s)
+                self.words.rate(carried_per_s),
+                self.words.rate(not_carried_per_s)
             ),
             None => format!(
                 "Responses{series} grow with the rate neither as those of a queue (M/M/1) nor in one step (D/D/1)."

@@ -1,15 +1,15 @@
 //! How much load is carried, and what the curve of a sweep looks like.
 
-use super::{Ceiling, Figures, Finding, LatencyTarget, Series, burst, ceiling, knee, open_line, sizes};
+use super::{Ceiling, Figures, Finding, LatencyTarget, Series, Vocabulary, burst, ceiling, knee, open_line, sizes};
 use crate::record::{Run, Step};
-use crate::units::{Nanos, group_thousands};
+use crate::units::Nanos;
 
 /// One step seen against the latency target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Point {
     /// Label of the step.
     pub step: String,
-    /// Its load in words, such as `8 sessions`.
+    /// Its load in words, such as `8 sessions` or `32 outstanding`.
     pub load: String,
     /// Value of the target's quantile.
     pub value: Nanos,
@@ -17,6 +17,10 @@ pub struct Point {
     pub reads_per_s: Option<f64>,
     /// Operations per second.
     pub operations_per_s: Option<f64>,
+    /// Megabytes (10^6) read and written per second.
+    pub megabytes_per_s: Option<f64>,
+    /// What its load and work are called.
+    pub words: Vocabulary,
 }
 
 /// Steps that do not meet the target.
@@ -46,15 +50,6 @@ pub(super) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     findings
 }
 
-/// A load in words.
-pub(super) fn load_words(step: &Step) -> String {
-    match (step.load.rate_operations_per_s, step.load.sessions) {
-        (Some(rate), _) => format!("{} operations/s", group_thousands(rate)),
-        (None, 1) => "1 session".to_owned(),
-        (None, sessions) => format!("{} sessions", group_thousands(f64::from(sessions))),
-    }
-}
-
 fn load_line(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Vec<Finding> {
     let target = series.steps.first().map_or_else(|| target.clone(), |step| target.of_step(workload, step));
     let judged: Vec<(Point, bool)> = series
@@ -65,10 +60,12 @@ fn load_line(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Vec
             let value = target.value(workload, step)?;
             let point = Point {
                 step: step.label.clone(),
-                load: load_words(step),
+                load: series.words.load(step),
                 value,
                 reads_per_s: figures.physical_reads_per_s(),
                 operations_per_s: figures.operations_per_s(),
+                megabytes_per_s: figures.megabytes_per_s(),
+                words: series.words,
             };
             Some((point, value <= target.limit))
         })

@@ -12,6 +12,7 @@ mod doubts;
 mod figures;
 mod finding;
 mod fit;
+mod generator;
 mod judge;
 mod knee;
 mod known_credits;
@@ -21,6 +22,7 @@ mod limits;
 mod modes;
 mod open_line;
 mod order;
+mod proof;
 mod published;
 mod resample;
 mod search;
@@ -31,6 +33,7 @@ mod tiers;
 mod told;
 mod traffic;
 mod verdicts;
+mod vocabulary;
 mod waits;
 
 use crate::record::{Outcome, Run, Step};
@@ -42,6 +45,7 @@ pub use compare::{Comparison, Difference};
 pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, wait};
 pub use finding::{Finding, Severity};
 pub use fit::{Queue, ResponseShape, Scalability};
+pub use generator::{GeneratorVerdict, LateAgainst, LimitedBy, SentLate};
 pub use judge::judge;
 pub use knee::{RateKnee, Responds, Scales};
 pub use latency_target::{LatencyTarget, Subject};
@@ -49,14 +53,16 @@ pub use levels::{TwoLevels, two_levels};
 pub use limits::{Failing, Point};
 pub use modes::{Mode, modes};
 pub use open_line::{OpenLoadLine, RatePoint, Why};
+pub use proof::{DurableWrites, PageCacheUse, SeenFlushes, WritesDisagree, is_through_page_cache};
 pub use search::{Search, SearchPlan};
 pub use series::Series;
 pub use sizes::SizeLimits;
 pub use steadiness::{Excursion, Reached, SteadyState};
 pub use tiers::{Cause, Place, Tiers};
 pub use told::Told;
-pub use traffic::Counted;
+pub use traffic::{Counted, operations_are_requests};
 pub use verdicts::{Ended, LoadLine, Verdict, VerdictOutcome};
+pub use vocabulary::Vocabulary;
 
 /// One block read into the buffer cache: the event by which databases judge storage.
 pub const SINGLE_BLOCK_READ: &str = "db file sequential read";
@@ -65,6 +71,8 @@ pub const SINGLE_BLOCK_READ: &str = "db file sequential read";
 /// load is carried, and what limits it), then doubts that do not touch it, then the rest.
 pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     let mut findings = doubts::find(run);
+    findings.extend(generator::sent_late(run, target).into_iter().map(Finding::SentLate));
+    findings.extend(proof::find(run));
     findings.extend(limits::find(run, target));
     findings.extend(waits::find(run));
     findings.extend(steadiness::find(run));

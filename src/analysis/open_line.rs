@@ -2,7 +2,9 @@
 
 use super::finding::{list, of_series};
 use super::verdicts::Verdicts;
-use super::{Ended, Figures, Finding, LatencyTarget, Point, Series, Told, Verdict, VerdictOutcome, doubts, judge};
+use super::{
+    Ended, Figures, Finding, LatencyTarget, Point, Series, Told, Verdict, VerdictOutcome, Vocabulary, doubts, judge,
+};
 use crate::record::Step;
 use crate::units::{Nanos, group_thousands};
 
@@ -21,6 +23,8 @@ pub struct OpenLoadLine {
     pub generator_bound: Option<RatePoint>,
     /// Labels of steps that passed although a lower rate did not.
     pub passing_above: Vec<String>,
+    /// What load and work are called.
+    pub words: Vocabulary,
 }
 
 /// One rate of an open loop and what came of it.
@@ -88,6 +92,7 @@ pub(super) fn find(series: &Series<'_>, target: &LatencyTarget, largest: Option<
                 failing,
                 generator_bound,
                 passing_above,
+                words: series.words,
             })
         }
     }
@@ -114,13 +119,14 @@ impl RatePoint {
     }
 
     /// What happened there, after "at 5,000".
-    fn told(&self) -> String {
+    fn told(&self, words: Vocabulary) -> String {
         let value = self.value.map_or("unknown".to_owned(), |value| value.to_string());
         match self.why {
             Why::Latency => format!("it is {value}"),
             Why::FellBehind => {
-                let reached = self.reached_operations_per_s.map_or("unknown".to_owned(), group_thousands);
-                format!("a queue grew ({reached} operations/s finished, {value})")
+                let reached =
+                    self.reached_operations_per_s.map_or("a rate unknown".to_owned(), |rate| words.rate(rate));
+                format!("a queue grew ({reached} finished, {value})")
             }
             Why::NotSteady => format!("it was not steady ({value})"),
             Why::GeneratorBound => "the load generator was the limit".to_owned(),
@@ -144,18 +150,19 @@ impl OpenLoadLine {
 impl Told for OpenLoadLine {
     fn sentence(&self) -> String {
         let (what, limit, of) = (self.target.what(), self.target.limit, of_series(&self.series));
+        let work = self.words.work();
         let line = match (&self.passing, self.ceiling()) {
             (Some(passing), Some(ceiling)) if ceiling.why == Why::GeneratorBound => format!(
-                "Load line{of}: at least {} operations/s ({}). There {what} is {}, against a limit of {limit}; at {} ({}) {}.",
+                "Load line{of}: at least {} {work}/s ({}). There {what} is {}, against a limit of {limit}; at {} ({}) {}.",
                 passing.rate(),
                 passing.step,
                 passing.value.unwrap_or_default(),
                 ceiling.rate(),
                 ceiling.step,
-                ceiling.told()
+                ceiling.told(self.words)
             ),
             (Some(passing), Some(ceiling)) => format!(
-                "Load line{of}: between {} (passes) and {} operations/s (fails). At {} ({}) {what} is {}, against a limit of {limit}; \
+                "Load line{of}: between {} (passes) and {} {work}/s (fails). At {} ({}) {what} is {}, against a limit of {limit}; \
                  at {} ({}) {}.",
                 passing.rate(),
                 ceiling.rate(),
@@ -164,19 +171,19 @@ impl Told for OpenLoadLine {
                 passing.value.unwrap_or_default(),
                 ceiling.rate(),
                 ceiling.step,
-                ceiling.told()
+                ceiling.told(self.words)
             ),
             (None, Some(ceiling)) if ceiling.why == Why::GeneratorBound => format!(
-                "Load line{of}: unknown. At {} operations/s ({}) already, {}.",
+                "Load line{of}: unknown. At {} {work}/s ({}) already, {}.",
                 ceiling.rate(),
                 ceiling.step,
-                ceiling.told()
+                ceiling.told(self.words)
             ),
             (None, Some(ceiling)) => format!(
-                "Load line{of}: below {} operations/s ({}). At that rate {}, against a limit of {limit} for {what}.",
+                "Load line{of}: below {} {work}/s ({}). At that rate {}, against a limit of {limit} for {what}.",
                 ceiling.rate(),
                 ceiling.step,
-                ceiling.told()
+                ceiling.told(self.words)
             ),
             (_, None) => format!("Load line{of}: unknown. No rate was judged by {what}."),
         };
@@ -228,7 +235,7 @@ mod tests {
         let Finding::OpenLoadLine(found) = line(&run) else { panic!() };
         assert_eq!(
             found.sentence(),
-            "Load line: between 3,000 (passes) and 4,000 operations/s (fails). At 3,000 (r3000) p99 of response time is \
+            "Load line: between 3,000 (passes) and 4,000 requests/s (fails). At 3,000 (r3000) p99 of response time is \
              2.41 ms, against a limit of 5.00 ms; at 4,000 (r4000) it is 7.21 ms."
         );
     }
@@ -239,7 +246,7 @@ mod tests {
         late.load.rate_operations_per_s = Some(3_000.0);
         late.generator.as_mut().unwrap().due_operations = Some(180_000);
         let Finding::OpenLoadLine(found) = line(&run(vec![open(1_000, 400), late])) else { panic!() };
-        assert!(found.sentence().contains("a queue grew (2,000 operations/s finished"), "{}", found.sentence());
+        assert!(found.sentence().contains("a queue grew (2,000 requests/s finished"), "{}", found.sentence());
         assert_eq!(found.ceiling().unwrap().why, Why::FellBehind);
     }
 
@@ -248,7 +255,7 @@ mod tests {
         let mut bound = open(4_000, 3_000);
         bound.generator.as_mut().unwrap().busiest_share = 0.99;
         let Finding::OpenLoadLine(found) = line(&run(vec![open(1_000, 400), bound])) else { panic!() };
-        assert!(found.sentence().contains("at least 1,000 operations/s"), "{}", found.sentence());
+        assert!(found.sentence().contains("at least 1,000 requests/s"), "{}", found.sentence());
         assert!(found.advice().unwrap().contains("load generator") && !found.is_missed());
     }
 

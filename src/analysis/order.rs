@@ -63,6 +63,7 @@ impl Basis {
             (Severity::Answer, _) => return Place::Answer,
             (Severity::Note, _) => return Place::Rest,
             (Severity::Doubt, Finding::ClientSaturated { steps, .. }) => concerns(&self.bounding, steps),
+            (Severity::Doubt, Finding::Ceiling(ceiling)) => concerns(&self.bounding, &ceiling.steps),
             (Severity::Doubt, finding) => finding.steps().is_none_or(|steps| concerns(&self.told, steps)),
         };
         if leads { Place::BeforeAnswer } else { Place::AfterAnswer }

@@ -2,11 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use super::measured;
+use super::{Vocabulary, measured};
 use crate::record::{Run, Step};
 
 /// Parameters that say how much load is put on, rather than what it consists of.
-pub(super) const LOAD_PARAMETERS: [&str; 6] = ["SCHEMAS", "THREADS_PER_SCHEMA", "SESSIONS", "RATE", "DEPTH", "JOBS"];
+pub(super) const LOAD_PARAMETERS: [&str; 7] =
+    ["SCHEMAS", "THREADS_PER_SCHEMA", "SESSIONS", "RATE", "DEPTH", "JOBS", SMALL];
+/// ORION's loads of small and of large requests. Its matrix is read by rows, each one curve of small loads beside one large
+/// load; its column of large loads alone is one curve of large loads.
+const SMALL: &str = "SMALL";
+const LARGE: &str = "LARGE";
+const NO_LOAD: &str = "0";
 
 /// Measured steps with equal parameters, least load first.
 #[derive(Debug, Clone)]
@@ -16,6 +22,8 @@ pub struct Series<'a> {
     pub name: String,
     /// The steps, by rate in an open loop, else by sessions; equal loads in the order in which they ran.
     pub steps: Vec<&'a Step>,
+    /// What their load and work are called.
+    pub words: Vocabulary,
 }
 
 impl<'a> Series<'a> {
@@ -26,7 +34,7 @@ impl<'a> Series<'a> {
             let key: BTreeMap<_, _> = step
                 .parameters
                 .iter()
-                .filter(|(name, _)| !LOAD_PARAMETERS.contains(&name.as_str()))
+                .filter(|(name, value)| distinguishes(step, name, value))
                 .map(|(name, value)| (name.as_str(), value.as_str()))
                 .collect();
             match groups.iter_mut().find(|(known, _)| *known == key) {
@@ -42,7 +50,7 @@ impl<'a> Series<'a> {
                     rate(a).total_cmp(&rate(b)).then(a.load.sessions.cmp(&b.load.sessions)).then(a.index.cmp(&b.index))
                 });
                 let name = key.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
-                Self { name, steps }
+                Self { name, steps, words: Vocabulary::of(run) }
             })
             .collect()
     }
@@ -55,5 +63,51 @@ impl<'a> Series<'a> {
     /// Whether every step is a closed loop, where sessions are the load.
     pub fn is_closed_loop(&self) -> bool {
         self.steps.iter().all(|step| step.load.rate_operations_per_s.is_none())
+    }
+}
+
+/// Whether a parameter of a step keeps it apart from steps with another value of it.
+fn distinguishes(step: &Step, name: &str, value: &str) -> bool {
+    let large_alone = step.parameters.get(SMALL).is_some_and(|small| small == NO_LOAD);
+    match name {
+        SMALL => value == NO_LOAD,
+        LARGE => !large_alone,
+        _ => !LOAD_PARAMETERS.contains(&name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+
+    fn series(points: &[(u32, u32)]) -> Vec<(String, Vec<u32>)> {
+        let mut run = sample::sweep(10);
+        let step = run.steps.swap_remove(0);
+        run.workload = "orion".to_owned();
+        run.steps = points
+            .iter()
+            .map(|(small, large)| {
+                let mut step = step.clone();
+                let loads = [(SMALL, small), (LARGE, large)];
+                step.parameters = loads.map(|(name, load)| (name.to_owned(), load.to_string())).into();
+                step.load.sessions = small + large;
+                step
+            })
+            .collect();
+        let sessions = |series: &Series<'_>| series.steps.iter().map(|step| step.load.sessions).collect();
+        Series::of(&run).iter().map(|series| (series.name.clone(), sessions(series))).collect()
+    }
+
+    #[test]
+    fn a_row_of_orions_matrix_is_one_curve() {
+        assert_eq!(series(&[(1, 0), (2, 0), (5, 0)]), [("LARGE=0".to_owned(), vec![1, 2, 5])]);
+    }
+
+    #[test]
+    fn its_column_of_large_loads_alone_is_another_and_each_row_its_own() {
+        let found = series(&[(0, 1), (0, 2), (1, 0), (2, 0), (1, 1), (2, 1), (0, 3)]);
+        let expected = [("SMALL=0", vec![1, 2, 3]), ("LARGE=0", vec![1, 2]), ("LARGE=1", vec![2, 3])];
+        assert_eq!(found, expected.map(|(name, loads)| (name.to_owned(), loads)));
     }
 }

@@ -1,7 +1,6 @@
 //! Where reads came from, as far as the time that they took tells.
 
 use super::finding::of_series;
-use super::limits::load_words;
 use super::modes::{Mode, modes};
 use super::{Figures, Finding, SINGLE_BLOCK_READ, Series, Told, wait};
 use crate::record::{Run, Step};
@@ -100,7 +99,7 @@ fn in_series(series: &Series<'_>) -> Option<Tiers> {
     }
     let cause = if is_moderate(series, step) { Cause::Places } else { Cause::PlacesOrQueue };
     let (name, label) = (series.name.clone(), step.label.clone());
-    Some(Tiers { series: name, step: label, load: load_words(step), modes: found, cause })
+    Some(Tiers { series: name, step: label, load: series.words.load(step), modes: found, cause })
 }
 
 /// Whether the load is so low that a read seldom waits for others. A step of few sessions may still stand at a cap, if

@@ -1,6 +1,6 @@
 //! Where sessions spent their time.
 
-use super::{Figures, Finding, SINGLE_BLOCK_READ, foreground_waits, measured};
+use super::{Figures, Finding, SINGLE_BLOCK_READ, foreground_waits, measured, operations_are_requests};
 use crate::record::{Run, Step};
 
 const FREE_BUFFER: &str = "free buffer waits";
@@ -43,6 +43,10 @@ fn above(run: &Run, event: &str, limit: f64) -> Option<(Vec<String>, f64)> {
 
 /// The top wait of the step with the most sessions; not told where it is what a read load must wait for anyway.
 fn top_wait(run: &Run) -> Option<Finding> {
+    if operations_are_requests(run) {
+        // They wait for what they were sent to do.
+        return None;
+    }
     let step = measured(run).max_by_key(|step| step.load.sessions)?;
     let wait = *foreground_waits(step).first()?;
     if [SINGLE_BLOCK_READ, FREE_BUFFER, CHECKPOINT, COMMIT].contains(&wait.event.as_str()) {

@@ -10,8 +10,8 @@ use serde_json::json;
 use super::arguments::{FormatArgs, Reader, RunsArgs};
 use super::exit::{Exit, Failure};
 use super::say;
-use crate::analysis::{self, Finding, LatencyTarget, Severity};
-use crate::record::{Run, store};
+use crate::analysis::{self, Finding, GeneratorVerdict, LatencyTarget, Severity, VerdictOutcome, judge};
+use crate::record::{Run, Step, store};
 use crate::report::{self, Detail};
 
 pub(super) const EXAMPLES: &str = "\
@@ -55,7 +55,13 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
         write_csv(&run, directory)?;
     }
     match arguments.format.reader() {
-        Reader::Program => say::json(&json!({ "run": run, "findings": findings_document(&findings) }))?,
+        Reader::Program => {
+            let mut document = json!({ "run": run, "findings": findings_document(&findings) });
+            if analysis::operations_are_requests(&run) {
+                document["generator"] = json!(generator_document(&run));
+            }
+            say::json(&document)?;
+        }
         Reader::Person => {
             let detail = if arguments.full { Detail::Full } else { Detail::Brief };
             write_text(&run, &findings, detail)?;
@@ -81,8 +87,21 @@ pub(super) fn write_text(run: &Run, findings: &[Finding], detail: Detail) -> Res
 /// decide nothing.
 pub(super) fn exit_for_limit(run: &Run, limit: Option<&LatencyTarget>) -> Exit {
     let Some(limit) = limit else { return Exit::Done };
-    let mut judged = run.steps.iter().filter_map(|step| limit.is_met(&run.workload, step)).peekable();
+    let mut judged = run.steps.iter().filter_map(|step| meets(run, step, limit)).peekable();
     if judged.peek().is_some() && !judged.any(|met| met) { Exit::NotMet } else { Exit::Done }
+}
+
+/// Whether a step keeps the limit. In an open loop that takes more than its quantile: the rate must be carried.
+fn meets(run: &Run, step: &Step, limit: &LatencyTarget) -> Option<bool> {
+    if step.load.rate_operations_per_s.is_none() {
+        return limit.is_met(&run.workload, step);
+    }
+    judge(step, &limit.of_step(&run.workload, step)).map(|outcome| outcome == VerdictOutcome::Passed)
+}
+
+/// The load generator's verdict on itself, one a step.
+fn generator_document(run: &Run) -> Vec<GeneratorVerdict> {
+    run.steps.iter().filter_map(GeneratorVerdict::of).collect()
 }
 
 fn findings_document(findings: &[Finding]) -> Vec<serde_json::Value> {
@@ -124,5 +143,23 @@ fn is_foreign(path: &Path) -> bool {
     match File::open(path).and_then(|mut file| file.read_exact(&mut found)) {
         Ok(()) => found != *BEGINNING,
         Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample::requests;
+
+    #[test]
+    fn a_rate_that_is_not_carried_keeps_no_limit_however_long() {
+        let mut run = requests::open_loop();
+        let met = |run: &Run, limit: &str| exit_for_limit(run, Some(&limit.parse().unwrap()));
+        assert_eq!(met(&run, "p99=5ms"), Exit::Done);
+        // The last rate answers within a minute, and falls behind.
+        run.steps.drain(..2);
+        assert_eq!(met(&run, "p99=1m"), Exit::NotMet);
+        run.steps[0].load.rate_operations_per_s = None;
+        assert_eq!(met(&run, "p99=1m"), Exit::Done, "a closed loop has nothing to fall behind");
     }
 }

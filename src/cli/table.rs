@@ -12,7 +12,7 @@ use crate::report::{self, Format, Style};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  plimsoll table last                                      the columns of SLOB's awr_info
+  plimsoll table last                                      the columns of SLOB's awr_info, or of raw storage
   plimsoll table 20261120-10 20261120-11 --style matrix     tags, IOPS and wait histogram
   plimsoll table last --style matrix --format markdown     for a document
   plimsoll table last --format csv                         for a spreadsheet";
@@ -24,9 +24,9 @@ pub(super) struct Arguments {
     #[arg(value_name = "RUN", required = true)]
     names: Vec<String>,
 
-    /// Which columns
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    style: Columns,
+    /// Which columns [default: io if all runs are of raw storage, else awr]
+    #[arg(long, value_enum, help_heading = "Output")]
+    style: Option<Columns>,
 
     /// How they are written
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
@@ -36,13 +36,14 @@ pub(super) struct Arguments {
     runs: RunsArgs,
 }
 
-#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, ValueEnum)]
 enum Columns {
     /// Those of SLOB's awr_info
-    #[default]
     Awr,
     /// Tags, I/O per second, and the histogram of single-block reads
     Matrix,
+    /// Requests, bytes and times of raw storage, and whose limit they are
+    Io,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
@@ -63,8 +64,10 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     let runs: Vec<Run> =
         arguments.names.iter().map(|name| store::load(&store.find(name)?)).collect::<Result<_, _>>()?;
     let style = match arguments.style {
-        Columns::Awr => Style::AwrInfo,
-        Columns::Matrix => Style::Matrix,
+        None => Style::usual(&runs),
+        Some(Columns::Awr) => Style::AwrInfo,
+        Some(Columns::Matrix) => Style::Matrix,
+        Some(Columns::Io) => Style::Requests,
     };
     let format = match arguments.format {
         Writing::Text => Format::Text,

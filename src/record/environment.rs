@@ -87,6 +87,9 @@ pub struct BlockDevice {
     pub physical_block_bytes: Option<u32>,
     /// `write back` or `write through`.
     pub write_cache: Option<String>,
+    /// Whether a single write can be made durable by itself (FUA), without flushing the device's whole cache.
+    #[serde(default)]
+    pub forced_unit_access: Option<bool>,
     /// Whether the kernel counts its I/O; if not, `/proc/diskstats` stands still.
     pub statistics: Option<bool>,
 }

@@ -1,5 +1,7 @@
 //! Made-up runs with known properties, for the tests of everything that reads runs.
 
+pub(crate) mod requests;
+
 use std::collections::BTreeMap;
 
 use super::{

@@ -1,9 +1,11 @@
 //! A run as comma-separated files for spreadsheets: numbers unrounded, unknown values empty, durations in microseconds.
 
+mod requests;
+
 use std::io::{self, Write};
 
 use super::buckets::heading;
-use crate::analysis::{Figure, Figures, SINGLE_BLOCK_READ, rate, wait};
+use crate::analysis::{Figure, Figures, SINGLE_BLOCK_READ, operations_are_requests, rate, wait};
 use crate::record::{Histogram, POWER_OF_TWO_BOUNDS, Run};
 
 /// Writes one file of a run.
@@ -39,11 +41,15 @@ const STEP_COLUMNS: [(&str, Figure); 15] = [
 const DURATION_COLUMNS: [&str; 9] =
     ["count", "total_us", "mean_us", "p50_us", "p90_us", "p99_us", "p99_9_us", "p99_99_us", "max_us"];
 
-/// One row a step: rates, and single-block reads.
+/// One row a step: rates, and single-block reads; of raw storage rates, response and service time of requests, and the load
+/// generator's verdict on itself.
 ///
 /// # Errors
 /// If `out` fails.
 pub fn steps(out: &mut dyn Write, run: &Run) -> io::Result<()> {
+    if operations_are_requests(run) {
+        return requests::steps(out, run);
+    }
     let reads = DURATION_COLUMNS.map(|name| format!("read_{name}"));
     let mut header = vec!["run", "step"];
     header.extend(STEP_COLUMNS.map(|(name, _)| name));

@@ -1,5 +1,7 @@
 //! One second in one line, for a display that scrolls.
 
+mod requests;
+
 use crate::analysis::{SINGLE_BLOCK_READ, rate};
 use crate::record::Interval;
 use crate::report::words::{NONE, UNKNOWN};
@@ -7,6 +9,9 @@ use crate::units::{Nanos, percent, short_count};
 
 /// What was seen in one interval, in columns that line up from line to line. Cheap, but not for a hot path.
 pub fn interval_line(interval: &Interval) -> String {
+    if requests::are_counted(interval) {
+        return requests::line(interval);
+    }
     let seen = Seen::of(interval);
     let ended_s = (interval.offset_ns + interval.duration_ns) as f64 / 1e9;
     format!(
@@ -25,9 +30,12 @@ pub fn interval_line(interval: &Interval) -> String {
 /// The same in at most `width` characters, for a line that is drawn over and over. What matters least is left out first;
 /// reads and how long they take stay.
 pub fn interval_words(interval: &Interval, width: usize) -> String {
+    if requests::are_counted(interval) {
+        return fitting(requests::parts(interval), width);
+    }
     let seen = Seen::of(interval);
     let warmup = interval.warmup.then(|| "warm-up".to_owned());
-    let mut parts = [
+    let parts = [
         // The order in which they are shown, and how soon they are left out.
         (warmup, 0),
         (Some(format!("{} ops/s", seen.operations)), 2),
@@ -38,6 +46,12 @@ pub fn interval_words(interval: &Interval, width: usize) -> String {
         (Some(format!("{} MB/s", seen.megabytes)), 3),
         (Some(format!("hit {}", seen.hit)), 4),
     ];
+    fitting(parts.into(), width)
+}
+
+/// Parts in the order in which they are shown, with commas between them. Those with the largest numbers are left out first,
+/// all with one number together, until the rest fits; what has number 0 stays.
+fn fitting(mut parts: Vec<(Option<String>, u8)>, width: usize) -> String {
     let mut words = String::new();
     for most in (0..=5).rev() {
         parts.iter_mut().filter(|(_, soon)| *soon > most).for_each(|(part, _)| *part = None);

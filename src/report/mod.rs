@@ -18,4 +18,6 @@ pub use table::{Format, Style, table};
 pub use text::{Detail, text};
 
 #[cfg(test)]
+mod requests_tests;
+#[cfg(test)]
 mod tests;

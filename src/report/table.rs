@@ -5,7 +5,9 @@ use std::io::{self, Write};
 
 use super::buckets::{self, Columns};
 use super::sheet::{Cell, Sheet};
-use crate::analysis::{Figure, Figures, SINGLE_BLOCK_READ, foreground_waits, mean_us, wait};
+use crate::analysis::{
+    Figure, Figures, GeneratorVerdict, SINGLE_BLOCK_READ, foreground_waits, mean_us, operations_are_requests, wait,
+};
 use crate::record::{Histogram, Run, Step};
 use crate::units::{percent, short_count};
 
@@ -16,6 +18,15 @@ pub enum Style {
     AwrInfo,
     /// Tags, I/O per second and the wait histogram of single-block reads.
     Matrix,
+    /// Requests, bytes and times of raw storage.
+    Requests,
+}
+
+impl Style {
+    /// The columns that fit these runs where nobody asks for others.
+    pub fn usual(runs: &[Run]) -> Self {
+        if !runs.is_empty() && runs.iter().all(operations_are_requests) { Self::Requests } else { Self::AwrInfo }
+    }
 }
 
 /// How they are written.
@@ -39,10 +50,11 @@ pub fn table(out: &mut impl Write, runs: &[Run], style: Style, format: Format) -
     let sheet = match style {
         Style::AwrInfo => awr_info(runs),
         Style::Matrix => matrix(runs),
+        Style::Requests => requests(runs),
     };
     match (format, style) {
         (Format::Text, Style::AwrInfo) => sheet.write_piped(out),
-        (Format::Text, Style::Matrix) | (Format::Markdown, _) => sheet.write_markdown(out),
+        (Format::Text, Style::Matrix | Style::Requests) | (Format::Markdown, _) => sheet.write_markdown(out),
         (Format::Csv, _) => sheet.write_csv(out),
         (Format::Json, _) => sheet.write_json(out),
     }
@@ -84,6 +96,54 @@ fn awr_info(runs: &[Run]) -> Sheet {
     Sheet { columns, rows: rows.collect() }
 }
 
+/// Columns after `FILE` and before `LIMITED BY`, with their decimals. `PCT_QUEUED` is the share of the response time that
+/// passed before requests were sent.
+const REQUESTS: [(&str, usize, Figure); 14] = [
+    ("OUTSTANDING", 0, |f| Some(f64::from(f.0.load.sessions))),
+    ("ASKED", 0, |f| f.0.load.rate_operations_per_s),
+    ("IOPS", 0, |f| f.operations_per_s()),
+    ("RIOPS", 0, |f| f.physical_reads_per_s()),
+    ("WIOPS", 0, |f| f.physical_writes_per_s()),
+    ("READ_MBS", 1, |f| f.read_megabytes_per_s()),
+    ("WRITE_MBS", 1, |f| f.write_megabytes_per_s()),
+    ("MEAN_US", 0, |f| mean_us(&f.response()?)),
+    ("P50_US", 0, |f| quantile_us(f, 0.5)),
+    ("P99_US", 0, |f| quantile_us(f, 0.99)),
+    ("P99.9_US", 0, |f| quantile_us(f, 0.999)),
+    ("MAX_US", 0, |f| Some(f.response()?.max_ns()? as f64 / 1e3)),
+    ("SERVICE_US", 0, |f| mean_us(&f.service()?)),
+    ("PCT_QUEUED", 1, |f| f.queued_share().map(|share| share * 100.0)),
+];
+
+fn quantile_us(figures: &Figures<'_>, quantile: f64) -> Option<f64> {
+    Some(figures.response()?.quantile_ns(quantile)? as f64 / 1e3)
+}
+
+/// What varies between the steps stands before the load.
+fn requests(runs: &[Run]) -> Sheet {
+    let varied: BTreeSet<&str> = steps(runs).flat_map(|(_, step)| step.parameters.keys().map(String::as_str)).collect();
+    // The load has columns of its own.
+    let varied: Vec<&str> = varied.into_iter().filter(|name| !["DEPTH", "RATE"].contains(name)).collect();
+    let names = REQUESTS.iter().map(|(name, ..)| (*name).to_owned());
+    let columns = ["FILE".to_owned()].into_iter().chain(varied.iter().map(|name| (*name).to_owned())).chain(names);
+    let columns = columns.chain(["LIMITED BY".to_owned()]).collect();
+    let rows = steps(runs).map(|(run, step)| {
+        let figures = Figures(step);
+        let varied = varied.iter().map(|name| parameter(run, step, name));
+        let values = REQUESTS.iter().map(|(_, decimals, value)| Cell::number(value(&figures), *decimals));
+        let limited_by = GeneratorVerdict::of(step).map(|verdict| verdict.limited_by.word());
+        let limited_by = limited_by.map_or(Cell::Absent, |word| Cell::Text(word.to_owned()));
+        [Cell::Text(file(run, step))].into_iter().chain(varied).chain(values).chain([limited_by]).collect()
+    });
+    Sheet { columns, rows: rows.collect() }
+}
+
+/// As the step has it, or else the run.
+fn parameter(run: &Run, step: &Step, name: &str) -> Cell {
+    let value = step.parameters.get(name).or_else(|| run.parameters.get(name));
+    value.map_or(Cell::Absent, |value| Cell::Text(value.clone()))
+}
+
 fn steps(runs: &[Run]) -> impl Iterator<Item = (&Run, &Step)> {
     runs.iter().flat_map(|run| run.steps.iter().map(move |step| (run, step)))
 }
@@ -123,7 +183,7 @@ fn matrix(runs: &[Run]) -> Sheet {
         if tags.is_empty() {
             row.push(Cell::Text(if run.name.is_empty() { run.id.clone() } else { run.name.clone() }));
         }
-        row.extend(varied.iter().map(|name| text(step.parameters.get(*name).or_else(|| run.parameters.get(*name)))));
+        row.extend(varied.iter().map(|name| parameter(run, step, name)));
         if sessions.len() > 1 {
             row.push(Cell::number(Some(f64::from(step.load.sessions)), 0));
         }

@@ -9,13 +9,13 @@ fn golden(kind: &str) -> Run {
     store::load(Path::new(&path)).unwrap()
 }
 
-fn report(run: &Run, detail: Detail, width: usize) -> String {
+pub(super) fn report(run: &Run, detail: Detail, width: usize) -> String {
     let mut out = Vec::new();
     text(&mut out, run, &analyse(run, &LatencyTarget::default()), detail, width).unwrap();
     String::from_utf8(out).unwrap()
 }
 
-fn tabulate(runs: &[Run], style: Style, format: Format) -> String {
+pub(super) fn tabulate(runs: &[Run], style: Style, format: Format) -> String {
     let mut out = Vec::new();
     table(&mut out, runs, style, format).unwrap();
     String::from_utf8(out).unwrap()

@@ -1,18 +1,20 @@
 //! A report that stands alone in a terminal.
 
 mod facts;
+mod requests;
 mod sections;
 
 use std::io::{self, Write};
 
 use super::words::wrap;
-use crate::analysis::{Finding, Severity};
+use crate::analysis::{Finding, Severity, Vocabulary};
 use crate::record::Run;
 
 /// How much is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// What was asked, the load curve, the histogram of single-block reads, and what was noticed.
+    /// What was asked, the load curve, the histogram of single-block reads (of raw storage every histogram, and the load
+    /// generator's verdict on itself), and what was noticed.
     Brief,
     /// Also every wait event, operation type and device.
     Full,
@@ -33,12 +35,24 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
     paragraph(out, &headline(run, findings), "", width)?;
     writeln!(out)?;
     facts::write(out, run, width)?;
-    sections::throughput(out, run, width)?;
-    sections::reads_and_processors(out, run, width)?;
+    match Vocabulary::of(run) {
+        Vocabulary::Sessions => {
+            sections::throughput(out, run, width)?;
+            sections::reads_and_processors(out, run, width)?;
+        }
+        Vocabulary::Requests => {
+            requests::throughput(out, run, width)?;
+            requests::kinds(out, run, width)?;
+            requests::generator(out, run, detail, width)?;
+        }
+    }
     if detail == Detail::Full {
         sections::waits(out, run, width)?;
     }
     sections::histograms(out, run, detail, width)?;
+    if Vocabulary::of(run) == Vocabulary::Requests {
+        requests::response_histograms(out, run, detail, width)?;
+    }
     if detail == Detail::Full {
         sections::operations(out, run, width)?;
         sections::devices(out, run, width)?;

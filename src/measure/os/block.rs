@@ -158,6 +158,7 @@ impl Found {
             max_request_bytes: kib("max_sectors_kb"),
             logical_block_bytes: root.number(queue.join("logical_block_size")),
             physical_block_bytes: root.number(queue.join("physical_block_size")),
+            forced_unit_access: flag("fua"),
             write_cache: root.value(queue.join("write_cache")),
             statistics: flag("iostats"),
         }

@@ -81,6 +81,7 @@ fn a_partition_stands_above_its_disk_and_has_its_queue() {
         ("queue/logical_block_size", "512\n"),
         ("queue/physical_block_size", "4096\n"),
         ("queue/write_cache", "write back\n"),
+        ("queue/fua", "1\n"),
         ("queue/iostats", "0\n"),
     ] {
         machine.file(&format!("{SDA}/{file}"), text);
@@ -101,6 +102,7 @@ fn a_partition_stands_above_its_disk_and_has_its_queue() {
         logical_block_bytes: Some(512),
         physical_block_bytes: Some(4_096),
         write_cache: Some("write back".into()),
+        forced_unit_access: Some(true),
         statistics: Some(false),
     };
     let partition = BlockDevice {

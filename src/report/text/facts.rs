@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::paragraph;
+use crate::analysis::Vocabulary;
 use crate::record::{BlockDevice, Environment, Outcome, Run};
-use crate::units::{Bytes, Nanos};
+use crate::units::{Bytes, Nanos, group_thousands};
 
 pub(super) fn write(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
     let mut fact = |name: &str, text: String| -> io::Result<()> {
@@ -48,13 +49,6 @@ fn made(run: &Run) -> String {
 }
 
 fn load(run: &Run) -> String {
-    let sessions = run.steps.iter().map(|step| step.load.sessions);
-    let range = match (sessions.clone().min(), sessions.max()) {
-        (Some(1), Some(1)) => Some("1 session".to_owned()),
-        (Some(least), Some(most)) if least == most => Some(format!("{most} sessions")),
-        (Some(least), Some(most)) => Some(format!("{least} to {most} sessions")),
-        _ => None,
-    };
     let measured = run.steps.iter().filter(|step| step.window.duration_ns > 0);
     let windows = measured.map(|step| Nanos(step.window.duration_ns));
     let windows = match (windows.clone().min(), windows.max()) {
@@ -63,8 +57,30 @@ fn load(run: &Run) -> String {
         _ => None,
     };
     let steps = if run.steps.len() == 1 { "1 step".to_owned() } else { format!("{} steps", run.steps.len()) };
-    let shape = join([Some(run.workload.clone()), Some(steps), range, windows, Some(format!("seed {}", run.seed))]);
+    let shape =
+        join([Some(run.workload.clone()), Some(steps), range(run), windows, Some(format!("seed {}", run.seed))]);
     if run.parameters.is_empty() { shape } else { format!("{shape}: {}", pairs(&run.parameters)) }
+}
+
+/// From the least load to the largest.
+fn range(run: &Run) -> Option<String> {
+    let sessions = run.steps.iter().map(|step| step.load.sessions);
+    let (least, most) = (sessions.clone().min()?, sessions.max()?);
+    let words = Vocabulary::of(run);
+    if words == Vocabulary::Requests {
+        let rates = || run.steps.iter().filter_map(|step| step.load.rate_operations_per_s);
+        if let (Some(lowest), Some(highest)) = (rates().reduce(f64::min), rates().reduce(f64::max)) {
+            let from = if lowest < highest { format!("{} to ", group_thousands(lowest)) } else { String::new() };
+            let at_most = words.closed_load(most);
+            return Some(format!("{from}{}, at most {at_most}", words.rate(highest)));
+        }
+    }
+    let from = if least < most { format!("{least} to ") } else { String::new() };
+    Some(match words {
+        Vocabulary::Sessions if most == 1 => "1 session".to_owned(),
+        Vocabulary::Sessions => format!("{from}{most} sessions"),
+        Vocabulary::Requests => format!("{from}{most} outstanding"),
+    })
 }
 
 fn target(run: &Run) -> String {

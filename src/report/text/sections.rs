@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use super::{Detail, heading};
-use crate::analysis::{Figures, SINGLE_BLOCK_READ, wait};
+use crate::analysis::{Figures, SINGLE_BLOCK_READ, Vocabulary, operations_are_requests, wait};
 use crate::record::{Histogram, Run, Step, WaitStats};
 use crate::report::buckets::Columns;
 use crate::report::grid::Grid;
@@ -62,7 +62,7 @@ fn steps(out: &mut dyn Write, run: &Run, title: &str, columns: &[Column], width:
     section(out, title, &grid, width)
 }
 
-fn section(out: &mut dyn Write, title: &str, grid: &Grid, width: usize) -> io::Result<()> {
+pub(super) fn section(out: &mut dyn Write, title: &str, grid: &Grid, width: usize) -> io::Result<()> {
     if grid.is_empty() {
         return Ok(());
     }
@@ -71,6 +71,12 @@ fn section(out: &mut dyn Write, title: &str, grid: &Grid, width: usize) -> io::R
 }
 
 pub(super) fn waits(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+    let title = match Vocabulary::of(run) {
+        Vocabulary::Sessions => "Wait events (% of the time that sessions waited; the engine's own writers have none)",
+        Vocabulary::Requests => {
+            "Wait events (what a database would call these requests; % of the time that requests took)"
+        }
+    };
     let mut grid = Grid::new(
         3,
         ["step", "event", "class", "waits", "total", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max", "% waited"],
@@ -88,7 +94,7 @@ pub(super) fn waits(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<
             grid.push(row);
         }
     }
-    section(out, "Wait events (% of the time that sessions waited; the engine's own writers have none)", &grid, width)
+    section(out, title, &grid, width)
 }
 
 /// What sessions waited for first, then the engine's writers; the longest total first.
@@ -114,7 +120,9 @@ pub(super) fn histograms(out: &mut dyn Write, run: &Run, detail: Detail, width: 
     }
     for event in events {
         let rows: Vec<_> = run.steps.iter().filter_map(|step| Some((step, &wait(step, event)?.waits))).collect();
-        if detail == Detail::Brief && event != SINGLE_BLOCK_READ {
+        // A database is judged by one event; raw storage by whatever was sent to it.
+        let is_told = detail == Detail::Full || event == SINGLE_BLOCK_READ || operations_are_requests(run);
+        if !is_told {
             continue;
         }
         let columns = Columns::covering(rows.iter().map(|(_, waits)| *waits));

@@ -1,0 +1,398 @@
+//! What counters prove of the way that was asked for: that reads and writes went to storage, and that durable writes were
+//! made durable. Asking the kernel for it proves nothing.
+
+use super::doubts::worst;
+use super::finding::list;
+use super::{Figures, Finding, Told, measured, operations_are_requests, rate};
+use crate::record::{DeviceStats, Run, Step};
+use crate::units::{Bytes, group_thousands, percent};
+
+const AGREE: f64 = 0.01;
+/// The device's reads above ours that are told: file system metadata and rounding stay below.
+const OTHERS: f64 = 1.1;
+/// Byte counts below this are not compared.
+const ENOUGH_BYTES: u64 = 16 << 20;
+/// Fewer durable writes than this may all have been flushed just outside the window.
+const ENOUGH_WRITES: u64 = 100;
+/// So many syncs make at least one flush, however the kernel joins them.
+const ENOUGH_SYNCS: u64 = 10;
+
+pub(super) fn find(run: &Run) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let asked_for_cache = is_through_page_cache(run) && operations_are_requests(run);
+    if asked_for_cache {
+        findings.push(Finding::PageCacheUsed(PageCacheUse { from_storage: from_storage(run) }));
+    } else if is_through_page_cache(run) {
+        findings.push(Finding::PageCacheInPath);
+    }
+    // Where the page cache is wanted, that it answered is no contradiction.
+    if !asked_for_cache {
+        let reads = worst(run, |step| disagreement(run, step));
+        findings.extend(reads.map(|(steps, (share, engine_bytes, kernel_bytes))| Finding::ReadsDisagree {
+            steps,
+            share,
+            engine_bytes,
+            kernel_bytes,
+        }));
+        let writes = worst(run, |step| writes_disagreement(run, step));
+        findings.extend(writes.map(|(steps, (share, ours, kernel))| {
+            let (ours, kernel, copies) = (Bytes(ours), Bytes(kernel), copies(run));
+            Finding::WritesDisagree(WritesDisagree { steps, share, ours, kernel, copies })
+        }));
+    }
+    findings.extend(durable_writes(run).map(Finding::DurableWrites));
+    let shared = worst(run, |step| shared_device(run, step));
+    findings.extend(shared.map(|(steps, (times, device))| Finding::DeviceSharedWithOthers { steps, device, times }));
+    findings
+}
+
+/// A fact about the target, in lower case.
+pub(super) fn fact(run: &Run, name: &str) -> Option<String> {
+    run.target.facts.get(name).map(|value| value.trim().to_ascii_lowercase())
+}
+
+/// Whether files are known not to be read directly.
+pub fn is_through_page_cache(run: &Run) -> bool {
+    matches!(fact(run, "direct_io").as_deref(), Some("off" | "no" | "false" | "refused"))
+}
+
+/// Whether this process does the reading and writing itself, so that the kernel's accounts of it are about them.
+fn is_in_process(run: &Run) -> bool {
+    matches!(run.target.kind.as_str(), "embedded" | "block")
+}
+
+/// How many times each write goes to storage.
+fn copies(run: &Run) -> u64 {
+    if fact(run, "layout").is_some_and(|layout| layout.starts_with("mirror")) { 2 } else { 1 }
+}
+
+/// Share by which two counts of bytes differ, if it is beyond what may be.
+fn differ(ours: u64, kernel: u64) -> Option<f64> {
+    let more = ours.max(kernel);
+    let share = ours.abs_diff(kernel) as f64 / more.max(1) as f64;
+    (more >= ENOUGH_BYTES && share > AGREE).then_some(share)
+}
+
+/// Our count of bytes read against the kernel's. A mirrored volume reads one copy.
+fn disagreement(run: &Run, step: &Step) -> Option<(f64, u64, u64)> {
+    let engine = step.counters.physical_read_bytes.filter(|_| is_in_process(run))?;
+    let kernel = step.process_io?.read_bytes;
+    differ(engine, kernel).map(|share| (share, engine, kernel))
+}
+
+/// The same of bytes written, where all that this process writes are requests of ours: an engine writes its log too.
+fn writes_disagreement(run: &Run, step: &Step) -> Option<(f64, u64, u64)> {
+    if !is_in_process(run) || !operations_are_requests(run) {
+        return None;
+    }
+    let ours = step.counters.physical_write_bytes? * copies(run);
+    let kernel = step.process_io?.write_bytes;
+    differ(ours, kernel).map(|share| (share, ours, kernel))
+}
+
+/// Share of the bytes read in the whole run that the kernel fetched from storage.
+fn from_storage(run: &Run) -> Option<f64> {
+    let read = |step: &Step| Some((step.counters.physical_read_bytes?, step.process_io?.read_bytes));
+    let counts: Vec<_> = measured(run).filter_map(read).collect();
+    let (ours, kernel) = counts.iter().fold((0, 0), |(ours, kernel), count| (ours + count.0, kernel + count.1));
+    (ours >= ENOUGH_BYTES && is_in_process(run)).then(|| kernel as f64 / ours as f64)
+}
+
+/// The devices that our requests go to first, as far as they can be told from those below them, which see the same
+/// requests again. Empty where they cannot.
+///
+/// A step lists the devices below each path in turn, the top one first and each device once; the environment has those of
+/// the first path.
+fn tops<'a>(run: &Run, step: &'a Step) -> Vec<&'a DeviceStats> {
+    let first_stack = &run.environment.devices;
+    let is_one_stack = step.devices.len() <= first_stack.len().max(1);
+    if is_one_stack {
+        return step.devices.first().into_iter().collect();
+    }
+    let paths = fact(run, "paths").map_or(1, |paths| paths.split_whitespace().count());
+    // A partition is named after its disk.
+    let is_part = |part: &DeviceStats| {
+        step.devices.iter().any(|disk| disk.name != part.name && part.name.starts_with(&disk.name))
+    };
+    let each_its_own = step.devices.len() == paths && first_stack.len() == 1 && !step.devices.iter().any(is_part);
+    if each_its_own { step.devices.iter().collect() } else { Vec::new() }
+}
+
+/// How many times our reads the devices have read.
+fn shared_device(run: &Run, step: &Step) -> Option<(f64, String)> {
+    let tops = tops(run, step);
+    let ours = Figures(step).read_megabytes_per_s()?;
+    let all = tops.iter().map(|device| rate(Some(device.read_bytes), device.elapsed_ns)).sum::<Option<f64>>()? / 1e6;
+    let bytes: u64 = tops.iter().map(|device| device.read_bytes).sum();
+    let names = tops.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
+    (bytes >= ENOUGH_BYTES && all > OTHERS * ours).then(|| (all / ours.max(1e-3), names))
+}
+
+/// The page cache is in the path because the user wants it there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PageCacheUse {
+    /// Bytes that the kernel fetched from storage, as a share of those read; read-ahead can make it more than 1. Absent
+    /// where nothing was read, or the kernel does not tell.
+    pub from_storage: Option<f64>,
+}
+
+impl Told for PageCacheUse {
+    fn sentence(&self) -> String {
+        let share = self.from_storage.map_or(String::new(), |share| {
+            format!(" The kernel fetched {} % of the bytes read from storage.", percent(share))
+        });
+        format!(
+            "Through the page cache, as asked (direct I/O off): these are figures of the kernel and of memory as far as data were cached.{share}"
+        )
+    }
+
+    fn advice(&self) -> Option<String> {
+        Some("Leave out `--direct off` to measure the storage.".to_owned())
+    }
+}
+
+/// Our count of bytes written and the kernel's differ, although the page cache was to be passed by.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WritesDisagree {
+    /// Labels of the steps.
+    pub steps: Vec<String>,
+    /// The largest share by which they differ, 0 to 1.
+    pub share: f64,
+    /// By our count, every copy counted.
+    pub ours: Bytes,
+    /// By the kernel's.
+    pub kernel: Bytes,
+    /// How many copies are written.
+    pub copies: u64,
+}
+
+impl Told for WritesDisagree {
+    fn sentence(&self) -> String {
+        let copies = if self.copies > 1 { format!(", {} copies of each,", self.copies) } else { String::new() };
+        format!(
+            "Bytes written{copies} by our count and by the kernel's differ by {} % in {}: {} against {}.",
+            percent(self.share),
+            list(&self.steps),
+            self.ours,
+            self.kernel
+        )
+    }
+
+    fn advice(&self) -> Option<String> {
+        Some(
+            "If the kernel counted less, writes may have stayed in memory; check direct I/O, or network file systems, which it does not \
+             count."
+                .to_owned(),
+        )
+    }
+
+    fn steps(&self) -> Option<&[String]> {
+        Some(&self.steps)
+    }
+}
+
+/// Whether writes that were to be durable could be seen to be so.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DurableWrites {
+    /// What was asked for: `dsync` or `fsync:N`.
+    pub asked: String,
+    /// Labels of the steps that wrote.
+    pub steps: Vec<String>,
+    /// Writes that were to be durable.
+    pub writes: u64,
+    /// What the device's counters tell.
+    pub seen: SeenFlushes,
+}
+
+/// What the counters of the device below the files tell of flushes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SeenFlushes {
+    /// So many reached a device whose cache forgets without power.
+    Flushes {
+        /// The device.
+        device: String,
+        /// Its flushes in the windows, everybody's.
+        flushes: u64,
+    },
+    /// None did, and nothing else could have made the writes durable.
+    None {
+        /// The device.
+        device: String,
+    },
+    /// It cannot be known.
+    Unknown {
+        /// Why.
+        why: &'static str,
+    },
+}
+
+/// Every device must agree before flushes are said to be missing; one of them is enough to see them. Kernels count
+/// flushes of whole disks only, neither of partitions nor of what is stacked above.
+fn durable_writes(run: &Run) -> Option<DurableWrites> {
+    let asked = fact(run, "durable").filter(|durable| durable != "none" && !durable.is_empty())?;
+    let wrote = |step: &&Step| step.counters.physical_writes.is_some_and(|writes| writes > 0);
+    let steps: Vec<&Step> = measured(run).filter(wrote).collect();
+    let writes = steps.iter().filter_map(|step| step.counters.physical_writes).sum();
+    if writes < ENOUGH_WRITES || !is_in_process(run) {
+        return None;
+    }
+    let labels = steps.iter().map(|step| step.label.clone()).collect();
+    // After how many writes a sync was asked for; with dsync each write is its own.
+    let every = asked.strip_prefix("fsync:").and_then(|every| every.parse().ok());
+    let seen = match every {
+        Some(every) if writes < ENOUGH_SYNCS.saturating_mul(every) => return None,
+        every => seen_flushes(run, &steps, every.is_none()),
+    };
+    Some(DurableWrites { asked, steps: labels, writes, seen })
+}
+
+fn seen_flushes(run: &Run, steps: &[&Step], by_each_write: bool) -> SeenFlushes {
+    let unknown = |why| SeenFlushes::Unknown { why };
+    // The last of a stack is the disk itself; what it is called is known for the first path.
+    let caches = |device: &&crate::record::BlockDevice| device.write_cache.as_deref() == Some("write back");
+    let Some(disk) = run.environment.devices.iter().rfind(caches) else {
+        return unknown(match run.environment.devices.last().and_then(|disk| disk.write_cache.as_deref()) {
+            Some("write through") => "the device says that it has no cache to lose, so the kernel sends it no flush",
+            _ => "whether the device has a cache to lose is not known",
+        });
+    };
+    if disk.statistics == Some(false) {
+        return unknown("the kernel was told not to count what the device does");
+    }
+    let of_disk = |step: &&&Step| step.devices.iter().find(|device| device.name == disk.name).and_then(|it| it.flushes);
+    let counts: Vec<u64> = steps.iter().filter_map(|step| of_disk(&step)).collect();
+    let flushes = counts.iter().sum();
+    match (counts.len() == steps.len(), flushes) {
+        (true, 0) if by_each_write && disk.forced_unit_access != Some(false) => unknown(
+            "the device may take writes that are durable each by themselves (FUA), and the kernel does not count those",
+        ),
+        (true, 0) => SeenFlushes::None { device: disk.name.clone() },
+        (true, flushes) => SeenFlushes::Flushes { device: disk.name.clone(), flushes },
+        (false, _) => unknown("this kernel does not count flushes"),
+    }
+}
+
+impl DurableWrites {
+    /// Whether durability was asked for and did not happen.
+    pub(super) fn is_doubt(&self) -> bool {
+        matches!(self.seen, SeenFlushes::None { .. })
+    }
+}
+
+impl Told for DurableWrites {
+    fn sentence(&self) -> String {
+        let writes = group_thousands(self.writes as f64);
+        match &self.seen {
+            SeenFlushes::Flushes { device, flushes } => format!(
+                "Durable writes ({}) reached the device: {} flushes of `{device}` were counted beside {writes} writes.",
+                self.asked,
+                group_thousands(*flushes as f64)
+            ),
+            SeenFlushes::None { device } => format!(
+                "Durable writes ({}) were asked for, and no flush reached `{device}` beside {writes} writes in {}, although it has a cache \
+                 to lose.",
+                self.asked,
+                list(&self.steps)
+            ),
+            SeenFlushes::Unknown { why } => {
+                format!("That durable writes ({}) are durable cannot be seen here: {why}.", self.asked)
+            }
+        }
+    }
+
+    fn advice(&self) -> Option<String> {
+        self.is_doubt().then(|| {
+            "Look for a mount option (`nobarrier`) or a layer below that drops flushes: such a database can lose commits with the power."
+                .to_owned()
+        })
+    }
+
+    fn steps(&self) -> Option<&[String]> {
+        Some(&self.steps)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample::requests;
+
+    fn flushes(change: impl Fn(&mut Run)) -> Option<SeenFlushes> {
+        let mut run = requests::mixed();
+        change(&mut run);
+        durable_writes(&run).map(|writes| writes.seen)
+    }
+
+    fn no_flush(run: &mut Run) {
+        run.steps[0].devices[0].flushes = Some(0);
+    }
+
+    #[test]
+    fn flushes_of_the_device_show_durable_writes() {
+        let device = || "nvme0n1".to_owned();
+        assert_eq!(flushes(|_| {}), Some(SeenFlushes::Flushes { device: device(), flushes: 29_000 }));
+        assert_eq!(flushes(no_flush), Some(SeenFlushes::None { device: device() }));
+        let unasked = |run: &mut Run| drop(run.target.facts.insert("durable".to_owned(), "none".to_owned()));
+        assert_eq!(flushes(unasked), None);
+    }
+
+    #[test]
+    fn what_cannot_be_seen_is_not_claimed() {
+        let unknown = |change: fn(&mut Run)| {
+            let seen = flushes(|run| {
+                no_flush(run);
+                change(run);
+            });
+            assert!(matches!(seen, Some(SeenFlushes::Unknown { .. })), "{seen:?}");
+        };
+        unknown(|run| run.environment.devices[0].forced_unit_access = Some(true));
+        unknown(|run| run.environment.devices[0].forced_unit_access = None);
+        unknown(|run| run.environment.devices[0].write_cache = Some("write through".to_owned()));
+        unknown(|run| run.environment.devices.clear());
+        unknown(|run| run.environment.devices[0].statistics = Some(false));
+        unknown(|run| run.steps[0].devices[0].flushes = None);
+    }
+
+    #[test]
+    fn a_sync_makes_flushes_even_where_single_writes_could_do_without() {
+        let seen = |every: &'static str| {
+            flushes(move |run| {
+                no_flush(run);
+                run.environment.devices[0].forced_unit_access = Some(true);
+                run.target.facts.insert("durable".to_owned(), every.to_owned());
+            })
+        };
+        assert!(matches!(seen("fsync:8"), Some(SeenFlushes::None { .. })));
+        assert_eq!(seen("fsync:20000"), None, "one sync or two may have fallen outside the window");
+    }
+
+    #[test]
+    fn writes_that_stay_in_memory_are_told_and_both_copies_of_a_mirror_counted() {
+        let disagree = |layout: &'static str, kernel_times: u64| {
+            let mut run = requests::mixed();
+            run.target.facts.insert("layout".to_owned(), layout.to_owned());
+            run.steps[0].process_io.as_mut().unwrap().write_bytes *= kernel_times;
+            find(&run).iter().any(|finding| matches!(finding, Finding::WritesDisagree(_)))
+        };
+        assert!(!disagree("single", 1) && !disagree("mirror 1 mib", 2) && !disagree("stripe 1 MiB", 1));
+        assert!(disagree("single", 0) && disagree("mirror 1 MiB", 1));
+    }
+
+    #[test]
+    fn devices_of_several_paths_are_added_only_where_none_is_below_another() {
+        let shared = |names: &[&str], paths: &str| {
+            let mut run = requests::sweep();
+            run.target.facts.insert("paths".to_owned(), paths.to_owned());
+            let step = &mut run.steps[0];
+            let mut device = step.devices[0].clone();
+            device.read_bytes *= 3;
+            step.devices =
+                names.iter().map(|name| DeviceStats { name: (*name).to_owned(), ..device.clone() }).collect();
+            shared_device(&run, &run.steps[0]).map(|(times, _)| times.round())
+        };
+        assert_eq!(shared(&["sda"], "/a"), Some(3.0));
+        assert_eq!(shared(&["sda", "sdb"], "/a /b"), Some(6.0));
+        assert_eq!(shared(&["sda", "sda1"], "/a /b"), None, "a partition and its disk see the same reads");
+        assert_eq!(shared(&["dm-0", "sda", "sdb"], "/a /b"), None, "which is below which is not known");
+    }
+}

@@ -1,0 +1,199 @@
+//! The tables of raw storage, where an operation is one request.
+
+use std::io::{self, Write};
+
+use super::Detail;
+use super::sections::section;
+use crate::analysis::{Figures, GeneratorVerdict, is_through_page_cache, rate};
+use crate::record::{Histogram, OperationStats, Run, Step};
+use crate::report::buckets::Columns;
+use crate::report::grid::Grid;
+use crate::report::words::{NONE, UNKNOWN, duration, mean, number, quantile, share};
+use crate::units::{group_thousands, percent, short_count};
+
+const TIMES: [&str; 6] = ["mean", "p50", "p95", "p99", "p99.9", "max"];
+
+/// One row a step: how many requests, how many bytes, and how long they took.
+pub(super) fn throughput(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+    let mixes = run.steps.iter().any(|step| Figures(step).reads_and_writes());
+    let is_open = is_open_loop(run);
+    let mut header = vec!["step", if is_open { "asked/s" } else { "outstanding" }, "IOPS"];
+    if mixes {
+        header.extend(["reads/s", "writes/s"]);
+    }
+    header.push("MB/s");
+    header.extend(TIMES);
+    if is_open {
+        header.extend(["service", "queued %"]);
+    }
+    let mut grid = Grid::new(1, header);
+    for step in &run.steps {
+        let figures = Figures(step);
+        let asked = step.load.rate_operations_per_s.map(|rate| number(Some(rate)));
+        let load = asked.unwrap_or_else(|| group_thousands(f64::from(step.load.sessions)));
+        let mut row = vec![step.label.clone(), load, number(figures.operations_per_s())];
+        if mixes {
+            row.extend([figures.physical_reads_per_s(), figures.physical_writes_per_s()].map(number));
+        }
+        row.push(number(figures.megabytes_per_s()));
+        let response = figures.response();
+        row.extend(times(response.as_ref()));
+        if is_open {
+            row.push(figures.service().map_or_else(|| NONE.to_owned(), |service| mean(&service)));
+            row.push(figures.queued_share().map_or_else(|| NONE.to_owned(), percent));
+        }
+        grid.push(row);
+    }
+    let times = if is_open {
+        "times from due to finished; service: mean from sent to finished"
+    } else {
+        "times from sent to finished"
+    };
+    section(out, &labelled(run, &format!("Requests ({times})")), &grid, width)
+}
+
+/// A title that says so where the page cache answers.
+fn labelled(run: &Run, title: &str) -> String {
+    if is_through_page_cache(run) { format!("{title}, through the page cache") } else { title.to_owned() }
+}
+
+fn is_open_loop(run: &Run) -> bool {
+    run.steps.iter().any(|step| step.load.rate_operations_per_s.is_some())
+}
+
+fn times(histogram: Option<&Histogram>) -> Vec<String> {
+    let Some(times) = histogram else { return TIMES.map(|_| NONE.to_owned()).into() };
+    let quantiles = [0.5, 0.95, 0.99, 0.999].map(|q| quantile(times, q));
+    [mean(times)].into_iter().chain(quantiles).chain([duration(times.max_ns())]).collect()
+}
+
+/// Reads and writes, small and large, each by themselves; nothing where only one kind was sent.
+pub(super) fn kinds(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+    if !run.steps.iter().any(|step| sent(step).count() > 1) {
+        return Ok(());
+    }
+    let is_open = is_open_loop(run);
+    let mut header = vec!["step", "kind", "IOPS", "MB/s"];
+    header.extend(TIMES);
+    if is_open {
+        header.push("service");
+    }
+    let mut grid = Grid::new(2, header);
+    for step in &run.steps {
+        for operation in sent(step) {
+            let mut row = vec![step.label.clone(), operation.kind.clone()];
+            row.push(number(rate(Some(operation.count), step.window.duration_ns)));
+            row.push(number(megabytes_per_s(run, step, operation)));
+            row.extend(times(Some(&operation.response)));
+            if is_open {
+                row.push(mean(&operation.service));
+            }
+            grid.push(row);
+        }
+    }
+    section(out, &labelled(run, "Requests by kind"), &grid, width)
+}
+
+fn sent(step: &Step) -> impl Iterator<Item = &OperationStats> {
+    step.operations.iter().filter(|operation| operation.count > 0)
+}
+
+/// Of one kind. Bytes are counted by direction only; where small and large requests share it, the small ones have their
+/// known size and the large ones the rest.
+fn megabytes_per_s(run: &Run, step: &Step, operation: &OperationStats) -> Option<f64> {
+    let direction = operation.kind.rsplit(' ').next().unwrap_or_default();
+    let bytes = match direction {
+        "read" => step.counters.physical_read_bytes,
+        _ => step.counters.physical_write_bytes,
+    }?;
+    let others: Vec<_> = sent(step).filter(|it| it.kind != operation.kind && it.kind.ends_with(direction)).collect();
+    let small_bytes = |count: u64| run.target.block_bytes.map(|size| count.saturating_mul(size));
+    let of_kind = match others.as_slice() {
+        [] => bytes,
+        _ if operation.kind == direction => small_bytes(operation.count)?,
+        [small] => bytes.saturating_sub(small_bytes(small.count)?),
+        _ => return None,
+    };
+    rate(Some(of_kind), step.window.duration_ns).map(|bytes| bytes / 1e6)
+}
+
+/// The load generator's verdict on itself.
+pub(super) fn generator(out: &mut dyn Write, run: &Run, detail: Detail, width: usize) -> io::Result<()> {
+    let is_open = is_open_loop(run);
+    let mut header = vec!["step", "limited by", "busiest %"];
+    if is_open {
+        header.extend(["lag p50", "lag p99", "lag max"]);
+    } else {
+        header.push("slots idle %");
+    }
+    header.extend(["no device/s", "headroom", "user %", "system %", "I/O per CPU s"]);
+    if detail == Detail::Full {
+        header.push("memory MB");
+    }
+    let mut grid = Grid::new(1, header);
+    for step in &run.steps {
+        let figures = Figures(step);
+        let unknown = || UNKNOWN.to_owned();
+        let verdict = GeneratorVerdict::of(step);
+        let verdict = verdict.as_ref();
+        // Processor time says nothing beside time that is only simulated.
+        let busiest = verdict.filter(|_| step.process_cpu.is_some()).map(|verdict| verdict.busiest_share);
+        let mut row = vec![
+            step.label.clone(),
+            verdict.map_or_else(unknown, |verdict| verdict.limited_by.word().to_owned()),
+            share(busiest),
+        ];
+        if is_open {
+            let lags = |verdict: &GeneratorVerdict| [verdict.lag_p50_ns, verdict.lag_p99_ns, verdict.lag_max_ns];
+            row.extend(verdict.map(lags).unwrap_or_default().map(duration));
+        } else {
+            row.push(share(verdict.and_then(|verdict| verdict.slots_in_generator)));
+        }
+        row.push(number(verdict.and_then(|verdict| verdict.ceiling_operations_per_s)));
+        let headroom = verdict.and_then(|verdict| verdict.headroom);
+        row.push(headroom.map_or_else(unknown, |times| format!("{times:.1}x")));
+        row.extend([share(figures.user_processors()), share(figures.system_processors())]);
+        row.push(number(figures.io_per_cpu_second()));
+        if detail == Detail::Full {
+            row.push(number(step.peak_memory_bytes.map(|bytes| bytes as f64 / 1e6)));
+        }
+        grid.push(row);
+    }
+    section(out, "Load generator (whose limit these figures are; 100 % = one processor)", &grid, width)
+}
+
+/// Response times of an open loop: all requests together, and in full each kind.
+pub(super) fn response_histograms(out: &mut dyn Write, run: &Run, detail: Detail, width: usize) -> io::Result<()> {
+    if !is_open_loop(run) {
+        return Ok(());
+    }
+    let rows = |of: &dyn Fn(&Step) -> Option<Histogram>| -> Vec<(String, Histogram)> {
+        run.steps.iter().filter_map(|step| Some((step.label.clone(), of(step)?))).collect()
+    };
+    let all = rows(&|step| Figures(step).response());
+    histogram(out, "Response time of all requests, from due to finished: % of requests", &all, width)?;
+    if detail == Detail::Brief || !run.steps.iter().any(|step| sent(step).count() > 1) {
+        return Ok(());
+    }
+    let mut kinds: Vec<&str> = Vec::new();
+    for operation in run.steps.iter().flat_map(sent) {
+        if !kinds.contains(&operation.kind.as_str()) {
+            kinds.push(&operation.kind);
+        }
+    }
+    for kind in kinds {
+        let of = |step: &Step| sent(step).find(|operation| operation.kind == kind).map(|it| it.response.clone());
+        histogram(out, &format!("Response time of each {kind}: % of requests"), &rows(&of), width)?;
+    }
+    Ok(())
+}
+
+fn histogram(out: &mut dyn Write, title: &str, rows: &[(String, Histogram)], width: usize) -> io::Result<()> {
+    let columns = Columns::covering(rows.iter().map(|(_, times)| times));
+    let mut grid = Grid::new(1, ["step", "requests"].map(str::to_owned).into_iter().chain(columns.headings()));
+    for (label, times) in rows {
+        let count = short_count(times.count() as f64);
+        grid.push([label.clone(), count].into_iter().chain(columns.cells(times)).collect());
+    }
+    section(out, title, &grid, width)
+}
