@@ -35,6 +35,7 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
     facts::write(out, run, width)?;
     sections::throughput(out, run, width)?;
     sections::reads_and_processors(out, run, width)?;
+    super::rounds::write(out, run, detail, width)?;
     if detail == Detail::Full {
         sections::waits(out, run, width)?;
     }
@@ -75,7 +76,7 @@ fn noticed(out: &mut dyn Write, findings: &[Finding], width: usize) -> io::Resul
 }
 
 /// A title, set apart from what stands above it.
-fn heading(out: &mut dyn Write, title: &str) -> io::Result<()> {
+pub(super) fn heading(out: &mut dyn Write, title: &str) -> io::Result<()> {
     writeln!(out, "\n{title}\n{}", "-".repeat(title.chars().count()))
 }
 
