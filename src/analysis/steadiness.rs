@@ -87,7 +87,7 @@ pub(super) fn operations_of(seconds: &[&Interval]) -> Vec<(u64, u64)> {
     seconds.iter().filter_map(|second| Some((second.counters.operations?, second.duration_ns))).collect()
 }
 
-fn rate_of(seconds: &[(u64, u64)]) -> Option<f64> {
+pub(super) fn rate_of(seconds: &[(u64, u64)]) -> Option<f64> {
     let (operations, ns) = seconds.iter().fold((0, 0), |(n, ns), (more, longer)| (n + more, ns + longer));
     super::rate(Some(operations), ns)
 }
@@ -136,7 +136,7 @@ pub struct SteadyState {
 /// Whether and when steady state was reached.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Reached {
-    /// The five rounds that begin here keep the rule, and the last five do too.
+    /// Any five rounds one after another from here to the end keep the rule.
     From {
         /// From the start of the measured load.
         from: Nanos,
@@ -166,7 +166,7 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
         for steps in series.steps.chunk_by(same_load) {
             let length: u64 = steps.iter().map(|step| step.window.duration_ns).sum();
             if run.workload == "soak" || length >= SOAK.0 {
-                findings.extend(SteadyState::of(steps).map(Finding::Steady));
+                findings.extend(SteadyState::of(steps, super::round_of(run)).map(Finding::Steady));
             }
         }
     }
@@ -175,14 +175,15 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
 
 impl SteadyState {
     /// Judges steps of one load, in the order in which they ran, as one long load; absent if it has too few seconds or
-    /// operations to be judged.
-    pub fn of(steps: &[&Step]) -> Option<Self> {
+    /// operations to be judged. Without a length of rounds, the specification's is taken, or a shorter one where the load
+    /// was short. Rounds that would hold too few operations are longer than asked.
+    pub fn of(steps: &[&Step], round: Option<Nanos>) -> Option<Self> {
         let seconds: Vec<(u64, u64)> = steps.iter().flat_map(|step| operations_of(&seconds_inside(step))).collect();
         let length: u64 = seconds.iter().map(|(_, ns)| ns).sum();
         let second = length.checked_div(seconds.len() as u64).filter(|ns| *ns > 0)?;
         let enough_operations = OPERATIONS_PER_ROUND / rate_of(&seconds).filter(|rate| *rate > 0.0)?;
-        let round =
-            (length / MOST_ROUNDS).clamp(second, LONGEST_ROUND.0.max(second)).max((enough_operations * 1e9) as u64);
+        let usual = || (length / MOST_ROUNDS).clamp(second, LONGEST_ROUND.0.max(second));
+        let round = round.map_or_else(usual, |round| round.0).max((enough_operations * 1e9) as u64);
         let per_round = usize::try_from(round.div_ceil(second)).ok()?;
         let rates: Vec<f64> = seconds.chunks_exact(per_round).map(rate_of).collect::<Option<_>>()?;
         let windows: Vec<Excursion> = rates
@@ -190,7 +191,12 @@ impl SteadyState {
             .map(|window| window.try_into().ok().and_then(Excursion::of).unwrap_or(NOTHING_DONE))
             .collect();
         let last = *windows.last()?;
-        let first = windows.iter().position(|window| window.is_steady());
+        let first = if last.is_steady() {
+            // A state that was lost and came back, as when a credit ends, is steady from when it came back.
+            Some(windows.iter().rposition(|window| !window.is_steady()).map_or(0, |unsteady| unsteady + 1))
+        } else {
+            windows.iter().position(|window| window.is_steady())
+        };
         let settled = &seconds[first.unwrap_or(0) * per_round..];
         let from = Nanos((first.unwrap_or(0) * per_round) as u64 * second);
         let reached = match first {
@@ -304,7 +310,7 @@ mod tests {
     }
 
     fn judged(step: &Step) -> SteadyState {
-        SteadyState::of(&[step]).unwrap()
+        SteadyState::of(&[step], None).unwrap()
     }
 
     #[test]
@@ -316,6 +322,13 @@ mod tests {
             state.sentence(),
             "s8_t1 is steady from the start at 1,000 operations/s (rounds of 36.0 s), drifting by 0.0 % an hour."
         );
+    }
+
+    #[test]
+    fn rounds_are_as_long_as_asked_unless_they_would_hold_too_little() {
+        let round =
+            |operations| SteadyState::of(&[&soak(900, |_| operations)], Some(Nanos::seconds(20))).unwrap().round;
+        assert_eq!((round(1_000), round(5)), (Nanos::seconds(20), Nanos::seconds(40)));
     }
 
     #[test]
@@ -340,6 +353,14 @@ mod tests {
     }
 
     #[test]
+    fn a_state_that_gave_way_to_another_is_steady_from_the_second() {
+        let state = judged(&soak(1_500, |second| if second < 600 { 3_000 } else { 1_000 }));
+        let Reached::From { from, operations_per_s } = state.reached else { panic!("{state:?}") };
+        assert_eq!((from, operations_per_s), (Nanos::seconds(600), 1_000.0));
+        assert_eq!(state.outliers, (0, 900));
+    }
+
+    #[test]
     fn planted_outliers_and_pauses_are_counted() {
         let state = judged(&soak(900, |second| match second {
             100 | 400 => 300,
@@ -358,16 +379,16 @@ mod tests {
     #[test]
     fn steps_of_one_load_are_one_soak() {
         let steps: Vec<Step> = (0..6).map(|_| soak(60, |_| 1_000)).collect();
-        let state = SteadyState::of(&steps.iter().collect::<Vec<_>>()).unwrap();
+        let state = SteadyState::of(&steps.iter().collect::<Vec<_>>(), None).unwrap();
         assert_eq!((state.on.len(), state.outliers.1), (6, 360));
     }
 
     #[test]
     fn too_few_seconds_or_operations_are_not_judged() {
-        assert_eq!(SteadyState::of(&[&soak(4, |_| 1_000)]), None);
-        assert_eq!(SteadyState::of(&[&soak(60, |_| 1)]), None);
-        assert_eq!(SteadyState::of(&[&soak(60, |_| 0)]), None);
-        assert_eq!(SteadyState::of(&[]), None);
+        assert_eq!(SteadyState::of(&[&soak(4, |_| 1_000)], None), None);
+        assert_eq!(SteadyState::of(&[&soak(60, |_| 1)], None), None);
+        assert_eq!(SteadyState::of(&[&soak(60, |_| 0)], None), None);
+        assert_eq!(SteadyState::of(&[], None), None);
     }
 
     #[test]

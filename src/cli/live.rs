@@ -15,6 +15,10 @@ use crate::units::{Bytes, Nanos};
 /// How often a plain line tells of progress.
 const LINE_EVERY: Duration = Duration::from_secs(2);
 
+/// Steps longer than this have a plain line only so often.
+const LONG_STEP: Nanos = Nanos::seconds(600);
+const LONG_STEP_LINE: Nanos = Nanos::seconds(60);
+
 /// Columns of the spinner and the blank after it, and one for the cursor.
 const SPINNER: usize = 3;
 
@@ -198,6 +202,13 @@ impl RunProgress {
                 let room = say::status_width().saturating_sub(SPINNER + place.chars().count());
                 bar.tick();
                 bar.set_message(place + &interval_words(interval, room));
+            }
+            (Place::Lines, Some((_, _, length))) if length.0 > LONG_STEP.0 => {
+                let over = Nanos(interval.offset_ns + interval.duration_ns);
+                if over.0 / LONG_STEP_LINE.0 > interval.offset_ns / LONG_STEP_LINE.0 {
+                    let rest = Nanos(length.0.saturating_sub(over.0).saturating_add(self.later.0));
+                    say::line(format_args!("{}  {}", interval_line(interval), left(rest)));
+                }
             }
             (Place::Lines, _) => say::line(interval_line(interval)),
             (Place::Terminal(_) | Place::Nowhere, _) => {}

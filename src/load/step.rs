@@ -202,7 +202,7 @@ impl<S: Shape> Coordinator<'_, S> {
             self.wait_until_end(id);
             let now = self.snapshot();
             let parts = self.gather(id, &mut totals);
-            let seen = interval(
+            let mut seen = interval(
                 self.plan.index,
                 id,
                 &self.timeline,
@@ -212,6 +212,7 @@ impl<S: Shape> Coordinator<'_, S> {
             );
             if seen.duration_ns > 0 {
                 on_interval(&seen);
+                seen.pack();
                 intervals.push(seen);
             }
             edge = now;

@@ -1,5 +1,6 @@
 //! A latency histogram that merges exactly and folds into power-of-two wait tables without loss.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::io::Cursor;
 
@@ -7,6 +8,8 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 use serde::{Deserialize, Serialize};
+
+use super::buckets::Buckets;
 
 /// Upper bounds, in microseconds and exclusive, of the power-of-two wait buckets that tables print: `<1us` to `<2^26us`
 /// (67 s); longer waits belong to the overflow bucket. "1 ms" in Oracle's tables is the bound 1024.
@@ -22,9 +25,9 @@ const HIGHEST_NS: u64 = 3_600 * 1_000_000_000;
 const DIGITS: u8 = 2;
 
 /// Durations in nanoseconds, as counts in HdrHistogram buckets, with their exact sum, minimum and maximum.
-#[derive(Clone, PartialEq)]
+#[derive(Clone)]
 pub struct Histogram {
-    buckets: hdrhistogram::Histogram<u64>,
+    buckets: Buckets,
     total_ns: u64,
     min_ns: u64,
     max_ns: u64,
@@ -39,9 +42,20 @@ pub struct HistogramError {
 
 impl Default for Histogram {
     fn default() -> Self {
-        let buckets = hdrhistogram::Histogram::new_with_bounds(1, HIGHEST_NS, DIGITS)
-            .expect("constant bounds and digits are within HdrHistogram's limits");
-        Self { buckets, total_ns: 0, min_ns: u64::MAX, max_ns: 0 }
+        Self { buckets: Buckets::Spread(empty()), total_ns: 0, min_ns: u64::MAX, max_ns: 0 }
+    }
+}
+
+fn empty() -> hdrhistogram::Histogram<u64> {
+    hdrhistogram::Histogram::new_with_bounds(1, HIGHEST_NS, DIGITS)
+        .expect("constant bounds and digits are within HdrHistogram's limits")
+}
+
+impl PartialEq for Histogram {
+    fn eq(&self, other: &Self) -> bool {
+        let Self { buckets, total_ns, min_ns, max_ns } = other;
+        (self.total_ns, self.min_ns, self.max_ns) == (*total_ns, *min_ns, *max_ns)
+            && self.as_hdr() == buckets.spread(empty)
     }
 }
 
@@ -57,7 +71,7 @@ impl Histogram {
         if n == 0 {
             return;
         }
-        self.buckets.saturating_record_n(ns, n);
+        self.buckets.spread_mut(empty).saturating_record_n(ns, n);
         self.total_ns = self.total_ns.saturating_add(ns.saturating_mul(n));
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
@@ -66,7 +80,7 @@ impl Histogram {
     /// Adds everything that `other` counted: the same as if all of it had been recorded here.
     pub fn merge(&mut self, other: &Self) {
         let Self { buckets, total_ns, min_ns, max_ns } = other;
-        self.buckets.add(buckets).expect("both sides have the same constant bounds");
+        buckets.add_to(self.buckets.spread_mut(empty));
         self.total_ns = self.total_ns.saturating_add(*total_ns);
         self.min_ns = self.min_ns.min(*min_ns);
         self.max_ns = self.max_ns.max(*max_ns);
@@ -74,15 +88,21 @@ impl Histogram {
 
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
-        self.buckets.reset();
+        self.buckets.spread_mut(empty).reset();
         self.total_ns = 0;
         self.min_ns = u64::MAX;
         self.max_ns = 0;
     }
 
+    /// Keeps the same counts in a small part of the memory until something is added again. Reading them takes some
+    /// microseconds longer: for histograms that are kept by the thousand.
+    pub fn pack(&mut self) {
+        self.buckets.pack();
+    }
+
     /// How many durations were counted.
     pub fn count(&self) -> u64 {
-        self.buckets.len()
+        self.buckets.count()
     }
 
     /// The exact sum of all durations.
@@ -108,7 +128,7 @@ impl Histogram {
     /// The duration that a share `quantile` (0 to 1) of all waits did not exceed: the upper edge of its bucket, at most
     /// 0.8 % above the true value and never above the maximum.
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
-        (self.count() > 0).then(|| self.buckets.value_at_quantile(quantile).min(self.max_ns).max(self.min_ns))
+        (self.count() > 0).then(|| self.as_hdr().value_at_quantile(quantile).min(self.max_ns).max(self.min_ns))
     }
 
     /// The standard deviation of all durations, over their number n, unless nothing was counted.
@@ -131,8 +151,9 @@ impl Histogram {
     /// (element 0: below 1 us); the last element holds everything from 2^26 us up.
     pub fn power_of_two_us(&self) -> [u64; POWER_OF_TWO_BOUNDS + 1] {
         let mut counts = [0; POWER_OF_TWO_BOUNDS + 1];
-        for bucket in self.buckets.iter_recorded() {
-            let lowest = self.buckets.lowest_equivalent(bucket.value_iterated_to());
+        let buckets = self.as_hdr();
+        for bucket in buckets.iter_recorded() {
+            let lowest = buckets.lowest_equivalent(bucket.value_iterated_to());
             let whole_us = lowest / 1_000;
             let index = (u64::BITS - whole_us.leading_zeros()) as usize;
             counts[index.min(POWER_OF_TWO_BOUNDS)] += bucket.count_at_value();
@@ -142,22 +163,24 @@ impl Histogram {
 
     /// Every non-empty bucket as (lowest duration in it, highest duration in it, count), in rising order.
     pub fn buckets_ns(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
-        self.buckets.iter_recorded().map(|bucket| {
+        let buckets = self.as_hdr();
+        let told = buckets.iter_recorded().map(|bucket| {
             let value = bucket.value_iterated_to();
-            (self.buckets.lowest_equivalent(value), self.buckets.highest_equivalent(value), bucket.count_at_value())
-        })
+            (buckets.lowest_equivalent(value), buckets.highest_equivalent(value), bucket.count_at_value())
+        });
+        told.collect::<Vec<_>>().into_iter()
     }
 
     /// The HdrHistogram behind it, for `.hlog` export.
-    pub fn as_hdr(&self) -> &hdrhistogram::Histogram<u64> {
-        &self.buckets
+    pub fn as_hdr(&self) -> Cow<'_, hdrhistogram::Histogram<u64>> {
+        self.buckets.spread(empty)
     }
 
     /// The V2-deflate encoding in base64 that other HdrHistogram tools read.
     pub fn encode(&self) -> String {
         let mut bytes = Vec::new();
         V2DeflateSerializer::new()
-            .serialize(&self.buckets, &mut bytes)
+            .serialize(&*self.as_hdr(), &mut bytes)
             .expect("writing to memory does not fail and counts fit");
         STANDARD.encode(bytes)
     }
@@ -165,8 +188,9 @@ impl Histogram {
     /// Adds counts recorded elsewhere in the same layout with narrower counters. `total_ns`, `min_ns` and `max_ns` are
     /// the exact ones of the other side.
     pub fn merge_counts(&mut self, other: &hdrhistogram::Histogram<u32>, total_ns: u64, min_ns: u64, max_ns: u64) {
+        let buckets = self.buckets.spread_mut(empty);
         for bucket in other.iter_recorded() {
-            self.buckets.saturating_record_n(bucket.value_iterated_to(), u64::from(bucket.count_at_value()));
+            buckets.saturating_record_n(bucket.value_iterated_to(), u64::from(bucket.count_at_value()));
         }
         self.total_ns = self.total_ns.saturating_add(total_ns);
         self.min_ns = self.min_ns.min(min_ns);
@@ -254,8 +278,9 @@ impl TryFrom<Document> for Histogram {
         let decoded: hdrhistogram::Histogram<u64> =
             Deserializer::new().deserialize(&mut Cursor::new(bytes)).map_err(|e| fail(e.to_string()))?;
         let mut histogram = Self::default();
+        let buckets = histogram.buckets.spread_mut(empty);
         for bucket in decoded.iter_recorded() {
-            histogram.buckets.saturating_record_n(bucket.value_iterated_to(), bucket.count_at_value());
+            buckets.saturating_record_n(bucket.value_iterated_to(), bucket.count_at_value());
         }
         if histogram.count() != document.count {
             return Err(fail(format!("it holds {} waits but says {}", histogram.count(), document.count)));
@@ -325,7 +350,30 @@ mod tests {
         assert!(error.contains("holds 3 waits but says 4"), "{error}");
     }
 
+    #[test]
+    fn a_packed_second_of_reads_takes_a_small_part_of_the_memory() {
+        let mut second = Histogram::default();
+        (0..20_000u64).for_each(|read| second.record(60_000 + read * read % 900_000));
+        second.pack();
+        let Buckets::Packed(packed) = &second.buckets else { panic!("it is not packed") };
+        assert!(packed.bytes() < 2_500, "{} bytes", packed.bytes());
+    }
+
     proptest! {
+        #[test]
+        fn packed_counts_read_and_merge_as_before(values in prop::collection::vec(0u64..HIGHEST_NS * 2, 0..200)) {
+            let spread = of(&values);
+            let mut packed = spread.clone();
+            packed.pack();
+            prop_assert_eq!(&packed, &spread);
+            prop_assert_eq!((packed.count(), packed.quantile_ns(0.9)), (spread.count(), spread.quantile_ns(0.9)));
+            prop_assert_eq!(packed.encode(), spread.encode());
+            let (mut twice, mut expected) = (packed.clone(), spread.clone());
+            twice.merge(&packed);
+            expected.merge(&spread);
+            prop_assert_eq!(twice, expected);
+        }
+
         #[test]
         fn merge_equals_concatenation(
             left in prop::collection::vec(0u64..HIGHEST_NS * 2, 0..200),

@@ -3,6 +3,7 @@
 //! Live runs and importers produce it; analysis and reports read nothing else. Names carry their unit (`_ns`, `_bytes`,
 //! `_per_s`), one case throughout. What a source does not tell is absent (`None`), never zero.
 
+mod buckets;
 mod counters;
 mod environment;
 mod histogram;

@@ -232,3 +232,11 @@ pub struct Interval {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceStats>,
 }
+
+impl Interval {
+    /// Keeps its histograms in little memory, as a run does that has one interval for every second of hours.
+    pub fn pack(&mut self) {
+        self.response.pack();
+        self.waits.values_mut().for_each(Histogram::pack);
+    }
+}

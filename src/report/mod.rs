@@ -8,6 +8,7 @@ pub mod csv;
 mod grid;
 mod live;
 pub mod orion;
+mod rounds;
 mod sheet;
 mod table;
 mod text;

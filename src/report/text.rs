@@ -46,6 +46,7 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
             requests::generator(out, run, detail, width)?;
         }
     }
+    super::rounds::write(out, run, detail, width)?;
     if detail == Detail::Full {
         sections::waits(out, run, width)?;
     }
@@ -89,7 +90,7 @@ fn noticed(out: &mut dyn Write, findings: &[Finding], width: usize) -> io::Resul
 }
 
 /// A title, set apart from what stands above it.
-fn heading(out: &mut dyn Write, title: &str) -> io::Result<()> {
+pub(super) fn heading(out: &mut dyn Write, title: &str) -> io::Result<()> {
     writeln!(out, "\n{title}\n{}", "-".repeat(title.chars().count()))
 }
 

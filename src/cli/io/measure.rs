@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::arguments::{OutputArgs, Storage, TimeArgs, VolumeArgs};
 use super::volume::{Ground, Intended, Prospect};
-use crate::analysis::SearchPlan;
+use crate::analysis::{ROUND, SearchPlan};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps, warmup_words};
@@ -32,10 +32,20 @@ pub(super) struct Job<'a> {
 
 /// Plans and checks everything, carries it out, keeps it and tells it.
 pub(super) fn carry_out(job: &Job<'_>) -> Result<Exit, Failure> {
+    carry_out_as(job, None)
+}
+
+/// The same for a long load that is told in rounds of whole seconds.
+pub(super) fn carry_out_in_rounds(job: &Job<'_>, round: Nanos) -> Result<Exit, Failure> {
+    carry_out_as(job, Some((ROUND.to_owned(), format!("{}s", round.0 / 1_000_000_000))))
+}
+
+fn carry_out_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Failure> {
     let Job { storage, volume, asked, output, .. } = job;
     asked.check()?;
     let prospect = Prospect::look(storage, volume, asked)?;
-    let plan = plan(&request(job), &prospect.facts(asked)?)?;
+    let mut plan = plan(&request(job), &prospect.facts(asked)?)?;
+    plan.parameters.extend(parameter);
     plan.notes.iter().for_each(say::note);
     if output.dry_run {
         let mut out = say::output();

@@ -5,6 +5,7 @@ mod measure;
 mod read_back;
 mod run;
 mod search;
+mod soak;
 mod sweep;
 mod volume;
 
@@ -17,7 +18,8 @@ Examples:
   plimsoll io run --path /u01/test.dat --size 16G --pattern randread --block-size 8k --depth 32
   plimsoll io run --path /dev/sdb --pattern randread --rate 5000
   plimsoll io sweep --path /u01/test.dat --pattern randread --depth 1,2,4,…,256
-  plimsoll io sweep --path /u01/test.dat --pattern randread --rate 1000..60000 --target-latency p99=5ms";
+  plimsoll io sweep --path /u01/test.dat --pattern randread --rate 1000..60000 --target-latency p99=5ms
+  plimsoll io soak --path /dev/sdb --duration 2h";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -27,6 +29,14 @@ pub(super) enum Command {
     /// Measure one load after the other and find the largest that the storage carries
     #[command(after_long_help = sweep::EXAMPLES)]
     Sweep(sweep::Arguments),
+    /// Measure one load for a long time: burst credits, drift, steady state
+    #[command(
+        after_long_help = soak::EXAMPLES,
+        mut_arg("pattern", soak::pattern),
+        mut_arg("duration", soak::duration),
+        mut_arg("warmup", soak::warmup)
+    )]
+    Soak(soak::Arguments),
 }
 
 impl Command {
@@ -34,6 +44,7 @@ impl Command {
         match self {
             Self::Run(arguments) => run::carry_out(&arguments),
             Self::Sweep(arguments) => sweep::carry_out(&arguments),
+            Self::Soak(arguments) => soak::carry_out(&arguments),
         }
     }
 }

@@ -135,7 +135,7 @@ fn attach_intervals(run: &mut Run, directory: &Path) -> Result<(), StoreError> {
             break;
         }
         number += 1;
-        let interval: Interval = match serde_json::from_slice(&line) {
+        let mut interval: Interval = match serde_json::from_slice(&line) {
             Ok(interval) => interval,
             Err(_) if line.last() != Some(&b'\n') => {
                 run.notes.push(format!("the last line of {INTERVALS_FILE} was half-written and is left out"));
@@ -143,6 +143,7 @@ fn attach_intervals(run: &mut Run, directory: &Path) -> Result<(), StoreError> {
             }
             Err(error) => return Err(at_line(StoreError::json(&path, &error), number)),
         };
+        interval.pack();
         match run.steps.iter_mut().find(|step| step.index == interval.step) {
             Some(step) => step.intervals.push(interval),
             None => orphans += 1,

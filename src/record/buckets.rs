@@ -1,0 +1,139 @@
+//! The counts of a histogram, spread out for counting or packed for keeping.
+
+use std::borrow::Cow;
+
+/// Counts per bucket.
+#[derive(Debug, Clone)]
+pub(super) enum Buckets {
+    /// One counter a bucket, used or not: 36 KiB.
+    Spread(hdrhistogram::Histogram<u64>),
+    /// Used buckets only: some 4 bytes for each, of which a second of I/O fills a few hundred.
+    Packed(Packed),
+}
+
+/// Pairs of numbers in rising order of durations: how far a bucket lies above the one before it, and its count; each in
+/// as many bytes of seven bits as it needs, the last of which has its top bit clear.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Packed {
+    count: u64,
+    pairs: Box<[u8]>,
+}
+
+impl Packed {
+    fn of(buckets: &hdrhistogram::Histogram<u64>) -> Self {
+        let mut pairs = Vec::new();
+        let mut last = 0;
+        for bucket in buckets.iter_recorded() {
+            let value = bucket.value_iterated_to();
+            push(&mut pairs, value - last);
+            push(&mut pairs, bucket.count_at_value());
+            last = value;
+        }
+        Self { count: buckets.len(), pairs: pairs.into_boxed_slice() }
+    }
+
+    /// Memory that the counts take.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.pairs.len()
+    }
+
+    /// A duration of each bucket, and its count.
+    fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let (mut rest, mut value) = (&*self.pairs, 0);
+        std::iter::from_fn(move || {
+            let (above, count) = (pull(&mut rest)?, pull(&mut rest)?);
+            value += above;
+            Some((value, count))
+        })
+    }
+}
+
+fn push(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
+fn pull(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..u64::BITS).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        number |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            break;
+        }
+    }
+    Some(number)
+}
+
+impl Buckets {
+    /// How many durations were counted.
+    pub(super) fn count(&self) -> u64 {
+        match self {
+            Self::Spread(buckets) => buckets.len(),
+            Self::Packed(packed) => packed.count,
+        }
+    }
+
+    /// The counts to read from. `empty` makes what they are spread out in.
+    pub(super) fn spread(&self, empty: fn() -> hdrhistogram::Histogram<u64>) -> Cow<'_, hdrhistogram::Histogram<u64>> {
+        match self {
+            Self::Spread(buckets) => Cow::Borrowed(buckets),
+            Self::Packed(packed) => {
+                let mut buckets = empty();
+                packed.iter().for_each(|(value, count)| buckets.saturating_record_n(value, count));
+                Cow::Owned(buckets)
+            }
+        }
+    }
+
+    /// The counts to add to; packed ones are spread out.
+    pub(super) fn spread_mut(
+        &mut self,
+        empty: fn() -> hdrhistogram::Histogram<u64>,
+    ) -> &mut hdrhistogram::Histogram<u64> {
+        if let Self::Packed(_) = self {
+            *self = Self::Spread(self.spread(empty).into_owned());
+        }
+        match self {
+            Self::Spread(buckets) => buckets,
+            Self::Packed(_) => unreachable!("packed counts were spread out just now"),
+        }
+    }
+
+    /// Keeps the same counts in as little memory as they need.
+    pub(super) fn pack(&mut self) {
+        if let Self::Spread(buckets) = self {
+            *self = Self::Packed(Packed::of(buckets));
+        }
+    }
+
+    /// Adds these counts to others of the same layout.
+    pub(super) fn add_to(&self, sum: &mut hdrhistogram::Histogram<u64>) {
+        match self {
+            Self::Spread(buckets) => sum.add(buckets).expect("both sides have the same constant bounds"),
+            Self::Packed(packed) => packed.iter().for_each(|(value, count)| sum.saturating_record_n(value, count)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn numbers_come_back_as_they_were(numbers in prop::collection::vec(any::<u64>(), 0..50)) {
+            let mut bytes = Vec::new();
+            numbers.iter().for_each(|number| push(&mut bytes, *number));
+            let mut rest = bytes.as_slice();
+            let back: Vec<u64> = std::iter::from_fn(|| pull(&mut rest)).collect();
+            prop_assert_eq!(back, numbers);
+        }
+    }
+}
