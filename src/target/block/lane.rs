@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::generations::Floor;
+use super::generations::{Floor, Generations};
 use super::memory::SlotMemory;
 use super::raw::{Block, Persistence};
 use super::stamp;
@@ -18,6 +18,11 @@ use crate::workload::io::{IoKind, IoOperation};
 
 /// Longest read that counts as one of a single block: no database has larger blocks.
 const SINGLE_BLOCK_BYTES: u32 = 32 << 10;
+
+const PAGE_BYTES: u64 = 4096;
+
+/// Filling of a lane's writes that is unlike itself: storage that compresses looks at less than this at once.
+const FILLING_BYTES: u64 = 1 << 20;
 
 /// What a lane does with the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +84,10 @@ pub(super) struct BlockLane<'t> {
     unsynced: u32,
     /// Generation of the last write, where nobody checks.
     generation: u64,
+    /// Pieces that each slot's memory is cut into, all with other filling; writes take one after the other.
+    pieces: u64,
+    piece_bytes: u64,
+    next_piece: u64,
 }
 
 impl<'t> BlockLane<'t> {
@@ -86,7 +95,13 @@ impl<'t> BlockLane<'t> {
     pub(super) fn open(block: &'t Block, seat: Seat, device: Device) -> Result<Self, TargetError> {
         let kernel = |action| move |source| TargetError::Kernel { action, source };
         let options = block.options();
-        let memory = SlotMemory::new(seat.sessions, block.slot_bytes())
+        let piece_bytes = block.slot_bytes().next_multiple_of(PAGE_BYTES);
+        let pieces = if options.writes {
+            FILLING_BYTES.div_ceil(piece_bytes.saturating_mul(u64::from(seat.sessions.max(1))))
+        } else {
+            1
+        };
+        let memory = SlotMemory::new(seat.sessions, piece_bytes.saturating_mul(pieces))
             .map_err(kernel("get memory for the requests in flight"))?;
         if options.writes {
             // Every lane writes other data, so that nothing below finds two blocks alike.
@@ -110,7 +125,17 @@ impl<'t> BlockLane<'t> {
             },
             unsynced: 0,
             generation: options.generation_base,
+            pieces,
+            piece_bytes,
+            next_piece: 0,
         })
+    }
+
+    /// Which writes were acknowledged, if that is kept: without a device nothing is written.
+    #[inline]
+    fn generations(&self) -> Option<&'t Generations> {
+        let block: &'t Block = self.block;
+        if self.device == Device::Used { block.generations() } else { None }
     }
 
     #[inline]
@@ -125,7 +150,7 @@ impl<'t> BlockLane<'t> {
     #[inline]
     fn start_read(&mut self, slot: u32, operation: IoOperation, sent_ns: u64) -> Result<(), TargetError> {
         let block = self.block;
-        let then = block.generations().map_or(Then::Finish, |map| Then::Check(map.floor(block.number(operation))));
+        let then = self.generations().map_or(Then::Finish, |map| Then::Check(map.floor(block.number(operation))));
         let mut left = 0;
         for segment in block.volume().segments(operation.offset_bytes, operation.bytes, Direction::Read) {
             self.push(slot, segment, u64::from(segment.at), Direction::Read)?;
@@ -143,7 +168,7 @@ impl<'t> BlockLane<'t> {
         if sync {
             self.unsynced = 0;
         }
-        let (generation, then) = match block.generations() {
+        let (generation, then) = match self.generations() {
             None => {
                 self.generation += 1;
                 (self.generation, if sync { Then::Sync } else { Then::Finish })
@@ -154,10 +179,12 @@ impl<'t> BlockLane<'t> {
                 (generation, Then::Acknowledge { block: number, sync })
             }
         };
+        self.next_piece = (self.next_piece + 1) % self.pieces;
+        let piece_begin = self.next_piece * self.piece_bytes;
         let (mut left, mut wanted) = (0, 0);
         for segment in block.volume().segments(operation.offset_bytes, operation.bytes, Direction::Write) {
-            // Second copies lie behind the first, each piece with stamps of its own place.
-            let at = wanted;
+            // Second copies lie behind the first, each part with stamps of its own place.
+            let at = piece_begin + wanted;
             // SAFETY: the slot has no request in flight that could touch this piece of its memory, and its memory is
             // only used by this thread.
             let piece = unsafe { self.memory.arena().bytes_mut(self.memory.offset(slot) + at, segment.bytes as usize) };
@@ -214,14 +241,12 @@ impl<'t> BlockLane<'t> {
         let sync = match self.slots[index as usize].then {
             Then::Finish => return Ok(true),
             Then::Check(floor) => {
-                if self.device == Device::Used {
-                    self.check(index, floor)?;
-                }
+                self.check(index, floor)?;
                 return Ok(true);
             }
             Then::Sync => true,
             Then::Acknowledge { block, sync } => {
-                if let Some(map) = self.block.generations() {
+                if let Some(map) = self.generations() {
                     map.acknowledge(block);
                 }
                 sync
@@ -311,10 +336,10 @@ impl Lane<IoOperation> for BlockLane<'_> {
     }
 
     fn abandon(&mut self) -> Result<(), TargetError> {
-        let mut recorder_less = Vec::new();
+        let mut completions = Vec::new();
         while self.queue.in_flight() > 0 {
-            self.queue.wait(Patience::Until(Duration::from_secs(1)), &mut recorder_less).map_err(wait_error)?;
-            for completion in recorder_less.drain(..) {
+            self.queue.wait(Patience::Until(Duration::from_secs(1)), &mut completions).map_err(wait_error)?;
+            for completion in completions.drain(..) {
                 self.settle(completion);
             }
         }
@@ -325,13 +350,14 @@ impl Lane<IoOperation> for BlockLane<'_> {
 impl BlockLane<'_> {
     /// A request came back of which nobody wants to know how long it took. An acknowledged write still counts.
     fn settle(&mut self, completion: Completion) {
+        let map = self.generations();
         let slot = &mut self.slots[completion.token as usize];
         slot.left -= 1;
         match completion.bytes() {
             Ok(bytes) => slot.moved += u64::from(bytes),
             Err(_) => slot.failed = true,
         }
-        if let (Then::Acknowledge { block, .. }, Some(map)) = (slot.then, self.block.generations())
+        if let (Then::Acknowledge { block, .. }, Some(map)) = (slot.then, map)
             && slot.left == 0
             && !slot.failed
             && slot.moved == slot.wanted
