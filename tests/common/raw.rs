@@ -1,5 +1,7 @@
 //! Files as volumes and loads on them, for the tests of raw storage.
 
+#![allow(clippy::print_stderr, reason = "what is skipped is told; not every test program uses all of this")]
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
