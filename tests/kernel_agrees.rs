@@ -1,13 +1,25 @@
-//! Reported physical reads are those that the kernel counts. A program of its own, because the kernel counts by process.
+//! Reported physical reads and writes are those that the kernel counts. A program of its own, because the kernel counts by
+//! process; for the same reason, one test at a time.
+
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
 mod common;
 
-use common::{open_with, run, scratch, set_up, small, step};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use common::{open_with, raw, run, scratch, set_up, small, step};
+use plimsoll::target::block::{Persistence, VolumeLayout};
 use plimsoll::target::io::IoEngine;
 use plimsoll::units::{Bytes, Nanos};
 
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[test]
 fn physical_read_bytes_agree_with_the_kernels_within_one_percent() {
+    let _alone = alone();
     let dir = scratch();
     let request = small();
     set_up(dir.path(), &request);
@@ -35,5 +47,42 @@ fn physical_read_bytes_agree_with_the_kernels_within_one_percent() {
             "{io}, {scan_pct} % scans: {ours} bytes where the kernel counts {}",
             kernel.read_bytes
         );
+    }
+}
+
+#[test]
+fn bytes_of_raw_storage_agree_with_the_kernels() {
+    let _alone = alone();
+    for (layout, members) in raw::layouts() {
+        let dir = scratch();
+        let wanted = raw::wanted(dir.path(), layout, members, 8);
+        for engine in raw::engines() {
+            let block = raw::open_as(&wanted, engine, Persistence::Unasked);
+            let mut plan = raw::step(&block, 60);
+            plan.duration = Nanos::seconds(2);
+            let outcome = raw::run(&block, &plan);
+            assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
+            let Some(kernel) = outcome.step.process_io else {
+                println!("skipped: /proc/self/io cannot be read here");
+                return;
+            };
+            // Everything that is written to a mirror is written twice; a write is counted once.
+            let copies = if matches!(layout, VolumeLayout::Mirror { .. }) { 2 } else { 1 };
+            let counters = &outcome.step.counters;
+            let each_way = [
+                ("read", counters.physical_read_bytes.unwrap(), kernel.read_bytes),
+                ("written", counters.physical_write_bytes.unwrap() * copies, kernel.write_bytes),
+            ];
+            for (way, ours, kernel) in each_way {
+                // What is in flight at either end of the window belongs to one of the two only.
+                let in_flight = 8 * 2 * u64::from(raw::BLOCK) * copies;
+                let allowed = kernel / 100 + 2 * in_flight;
+                assert!(
+                    ours.abs_diff(kernel) <= allowed,
+                    "{layout}, {engine}: {ours} bytes {way} where the kernel counts {kernel}"
+                );
+                assert!(ours > 4 * allowed, "only {ours} bytes were {way}: the test shows nothing");
+            }
+        }
     }
 }

@@ -206,7 +206,8 @@ impl RunProgress {
             (Place::Lines, Some((_, _, length))) if length.0 > LONG_STEP.0 => {
                 let over = Nanos(interval.offset_ns + interval.duration_ns);
                 if over.0 / LONG_STEP_LINE.0 > interval.offset_ns / LONG_STEP_LINE.0 {
-                    let rest = Nanos(length.0.saturating_sub(over.0).saturating_add(self.later.0));
+                    let later = self.later.map_or(0, |later| later.0);
+                    let rest = Nanos(length.0.saturating_sub(over.0).saturating_add(later));
                     say::line(format_args!("{}  {}", interval_line(interval), left(rest)));
                 }
             }

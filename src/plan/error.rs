@@ -71,6 +71,17 @@ pub enum PlanError {
         /// What it must be a multiple of.
         unit: Bytes,
     },
+    /// A window that sees nothing.
+    #[error("a window of no length measures nothing")]
+    NoDuration,
+    /// Requests that are longer than all there is.
+    #[error("no request of {block} fits: there are only {capacity}")]
+    VolumeBelowBlock {
+        /// Length of a request.
+        block: Bytes,
+        /// What is there.
+        capacity: Bytes,
+    },
     /// More of the volume than there is.
     #[error("{asked} are to be used, but there are only {capacity}")]
     VolumeTooSmall {
@@ -90,6 +101,14 @@ pub enum PlanError {
         needed: Bytes,
         /// Memory that can be had.
         available: Bytes,
+    },
+    /// More requests at the same time than blocks, each of which can be written once at a time.
+    #[error("{slots} requests cannot be outstanding on {blocks} blocks that are checked: each has one write at a time")]
+    FewerBlocksThanWrites {
+        /// Requests outstanding at most.
+        slots: u32,
+        /// Blocks that requests can touch.
+        blocks: u64,
     },
     /// One thing is called two names.
     #[error("the tag `{key}` is given twice")]
@@ -144,10 +163,15 @@ impl PlanError {
                     .to_owned()
             }
             Self::BlockBelowUnit { unit, .. } => format!("use a `--block-size` that is a multiple of {unit}"),
+            Self::NoDuration => "give `--duration` a time such as `30`, or `10m`".to_owned(),
+            Self::VolumeBelowBlock { .. } => "use a smaller `--block-size`, or larger paths".to_owned(),
             Self::VolumeTooSmall { capacity, .. } => {
                 format!("use a `--size` of at most {capacity}, or name more or larger paths")
             }
             Self::BuffersTooLarge { .. } => "use a smaller `--depth` or `--block-size`".to_owned(),
+            Self::FewerBlocksThanWrites { .. } => {
+                "use a smaller `--depth` or a larger `--size`, or leave `--verify` out".to_owned()
+            }
             Self::TagTwice { .. } => "give each tag once".to_owned(),
             Self::NoLuns => "name at least one".to_owned(),
             Self::LunTooSmall { .. } => "make it larger, take it off the list, or ask for smaller requests".to_owned(),

@@ -162,20 +162,24 @@ pub fn open_loop_depth(block_bytes: u32) -> u32 {
 pub fn plan(request: &Request, facts: &Facts) -> Result<IoPlan, PlanError> {
     let asked = &request.asked;
     asked.check()?;
+    if request.duration == Nanos(0) {
+        return Err(PlanError::NoDuration);
+    }
     let block_bytes = asked.block.bytes();
     if !block_bytes.is_multiple_of(facts.unit_bytes) {
         return Err(PlanError::BlockBelowUnit { block: asked.block.into(), unit: Bytes(u64::from(facts.unit_bytes)) });
     }
     let capacity = Bytes(facts.capacity_bytes);
+    if u64::from(block_bytes) > capacity.0 {
+        return Err(PlanError::VolumeBelowBlock { block: asked.block.into(), capacity });
+    }
     let wanted = asked.size.unwrap_or(capacity);
     if wanted > capacity {
         return Err(PlanError::VolumeTooSmall { asked: wanted, capacity });
     }
     let region_bytes = wanted.0 - wanted.0 % u64::from(block_bytes);
-    if region_bytes == 0 {
-        return Err(PlanError::VolumeTooSmall { asked: asked.block.into(), capacity });
-    }
     let levels = levels(asked);
+    check_blocks(asked, &levels, region_bytes / u64::from(block_bytes))?;
     check_memory(asked, &levels, facts)?;
     let mut parameters = shape_parameters(asked);
     parameters.extend(in_common(levels.iter().map(|level| level_parameters(*level)).collect::<Vec<_>>().iter()));
@@ -200,6 +204,16 @@ fn levels(asked: &IoAsked) -> Vec<Level> {
             rates.named().into_iter().map(|per_s| Level::Rate { per_s, most }).collect()
         }
     }
+}
+
+/// Refuses writes that could never all be under way where a block has one at a time.
+fn check_blocks(asked: &IoAsked, levels: &[Level], blocks: u64) -> Result<(), PlanError> {
+    let slots = levels.iter().map(|level| level.slots()).max().unwrap_or(1);
+    let one_at_a_time = asked.verify == crate::config::io::Verify::Blocks && asked.writes();
+    if one_at_a_time && blocks < u64::from(slots) {
+        return Err(PlanError::FewerBlocksThanWrites { slots, blocks });
+    }
+    Ok(())
 }
 
 /// Refuses buffers that the kernel would have to kill somebody for.
@@ -326,11 +340,31 @@ mod tests {
         large.size = Some(Bytes::gib(2));
         let error = plan(&request(large), &FACTS).unwrap_err();
         assert_eq!(error.to_string(), "2 GiB are to be used, but there are only 1.0 GiB");
+        let mut huge = asked("1");
+        huge.block = "64M".parse().unwrap();
+        let error = plan(&request(huge), &Facts { capacity_bytes: 4 << 20, ..FACTS }).unwrap_err();
+        assert_eq!(error.to_string(), "no request of 64 MiB fits: there are only 4 MiB");
+        let mut instant = request(asked("1"));
+        instant.duration = Nanos(0);
+        assert!(matches!(plan(&instant, &FACTS), Err(PlanError::NoDuration)));
         let sectors = Facts { unit_bytes: 4096, ..FACTS };
         let mut small = asked("1");
         small.block = "512".parse().unwrap();
         let error = plan(&request(small), &sectors).unwrap_err();
         assert_eq!(error.to_string(), "requests of 512 B cannot be sent: this storage takes multiples of 4 KiB");
+    }
+
+    #[test]
+    fn checked_writes_need_as_many_blocks_as_requests() {
+        let mut few = asked("16");
+        (few.pattern, few.verify) = ("randwrite".parse().unwrap(), Verify::Blocks);
+        few.size = Some(Bytes::kib(120));
+        let error = plan(&request(few.clone()), &FACTS).unwrap_err();
+        assert!(matches!(error, PlanError::FewerBlocksThanWrites { slots: 16, blocks: 15 }), "{error}");
+        few.size = Some(Bytes::kib(128));
+        plan(&request(few.clone()), &FACTS).unwrap();
+        (few.pattern, few.size) = ("randread".parse().unwrap(), Some(Bytes::kib(8)));
+        plan(&request(few), &FACTS).unwrap();
     }
 
     #[test]

@@ -191,16 +191,18 @@ impl TargetError {
             Self::File { source, .. } | Self::Request { source, .. } => return io_hint(source),
             Self::Kernel { source, .. } => return kernel_hint(source),
             Self::Block(error) => return error.hint(),
-            Self::BadBlock { .. }
-            | Self::Truncated { .. }
-            | Self::Damaged { .. }
-            | Self::DamagedRedo { .. }
-            | Self::LostCommits { .. } => {
+            Self::BadBlock { .. } | Self::Damaged { .. } | Self::DamagedRedo { .. } | Self::LostCommits { .. } => {
                 "the storage or another program changed it; find out which before trusting this storage, then \
                  `plimsoll slob verify` lists all damage and `plimsoll slob setup --replace` makes the data anew"
             }
             Self::TooManyErrors { .. } => "the kernel log (`dmesg`) tells what the device reported",
-            Self::Vanished { .. } => "find out what removed it, then run `plimsoll slob setup` again",
+            Self::Truncated { .. } => {
+                "find out what cut it before trusting this storage, then have it made anew: `plimsoll slob setup \
+                 --replace`, or `--size` with a new path for `plimsoll io`"
+            }
+            Self::Vanished { .. } => {
+                "find out what removed it, then have it made anew: `plimsoll slob setup`, or `--size` for `plimsoll io`"
+            }
             Self::Locked { .. } => "wait until it ends, or use another directory: `--target dir:PATH`",
             Self::NotSetUp { path } => {
                 return Some(format!("make some: `plimsoll slob setup -s 1 SCALE=1G --target dir:{}`", path.display()));
@@ -240,10 +242,11 @@ impl TargetError {
 fn kernel_hint(source: &io::Error) -> Option<String> {
     let told = match source.raw_os_error() {
         Some(libc::EPERM | libc::EACCES | libc::ENOSYS) => {
-            "allow io_uring (kernel.io_uring_disabled, or the container's seccomp profile), or use `--io-engine psync`"
+            "allow io_uring (kernel.io_uring_disabled, or the container's seccomp profile), or do without it: `--io-engine \
+             psync`, for `plimsoll io` `--engine psync`"
         }
         Some(libc::EAGAIN) => {
-            "use fewer `--lanes`, or raise the limits of threads and memory (`ulimit -u`, `ulimit -v`)"
+            "use fewer `--lanes` (for `plimsoll io` fewer `--jobs`), or raise the limits of threads and memory (`ulimit -u`, `ulimit -v`)"
         }
         _ => return io_hint(source),
     };
@@ -253,16 +256,16 @@ fn kernel_hint(source: &io::Error) -> Option<String> {
 fn io_hint(source: &io::Error) -> Option<String> {
     use io::ErrorKind as Kind;
     let told = match source.kind() {
-        Kind::StorageFull | Kind::QuotaExceeded => "free some space, or use another directory: `--target dir:PATH`",
-        Kind::PermissionDenied => "use a directory that this user may write to: `--target dir:PATH`",
-        Kind::ReadOnlyFilesystem => "the file system is mounted read-only; use another directory: `--target dir:PATH`",
+        Kind::StorageFull | Kind::QuotaExceeded => "free some space, or use another file system",
+        Kind::PermissionDenied => "use a path that this user may use so, or run as a user who may",
+        Kind::ReadOnlyFilesystem => "the file system is mounted read-only; use another one",
         Kind::NotFound => "check the path; a mount may be missing",
-        Kind::NotADirectory => "name a directory, or a path that does not exist yet: `--target dir:PATH`",
-        Kind::InvalidFilename => "use a shorter path: `--target dir:PATH`",
+        Kind::NotADirectory => "a part of the path is a file; check the path",
+        Kind::InvalidFilename => "use a shorter path",
         _ => match source.raw_os_error() {
             Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files: `ulimit -n 65536`",
             Some(libc::ENOMEM) => {
-                "use a smaller `--cache`, or raise the memory limit (`ulimit -l`, the container's limit)"
+                "use a smaller `--cache` or `--depth`, or raise the memory limit (`ulimit -l`, the container's limit)"
             }
             Some(libc::EIO) => "the device failed the request; look at the kernel log: `dmesg`",
             _ => return None,

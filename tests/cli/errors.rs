@@ -3,7 +3,7 @@
 use crate::place::Place;
 
 /// Asserts that it is refused with exit code 2 and nothing on standard output, and that nothing was made.
-fn refused(place: &Place, arguments: &[&str]) -> String {
+pub fn refused(place: &Place, arguments: &[&str]) -> String {
     let answer = place.run(arguments);
     assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""), "{arguments:?}\n{answer}");
     assert!(!place.path("plimsoll-runs").exists() && !place.path("new").exists(), "{arguments:?} made something");

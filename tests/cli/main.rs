@@ -3,6 +3,8 @@
 mod end_to_end;
 mod errors;
 mod help;
+mod io_devices;
+mod io_run;
 mod io_soak;
 mod kept_runs;
 mod limits;

@@ -1,7 +1,9 @@
-//! Small data sets and steps for the tests of the embedded engine.
+//! Small data sets and steps for the tests of the embedded engine, and of raw storage in `raw`.
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+
+pub mod raw;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn refuses_others_and_says_what_to_write() {
-        let hint = "write numbers from 1 to 4096 such as `1,2,4,8`, or `1..256` for doublings";
+        let hint = "write a number from 1 to 4096; a sweep takes several: `1,2,4,8`, or `1..256` for doublings";
         for (text, item) in [
             ("", ""),
             ("0", "0"),

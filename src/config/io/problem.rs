@@ -153,7 +153,9 @@ impl IoProblem {
             Self::BlockSize { .. } => "write a multiple of 512 bytes from 512 to 64M, such as `8K`".to_owned(),
             Self::SizeBelowBlock { .. } => "raise `--size` or lower `--block-size`".to_owned(),
             Self::Depth { .. } | Self::NoDepth => {
-                format!("write numbers from 1 to {MAX_DEPTH} such as `1,2,4,8`, or `1..256` for doublings")
+                format!(
+                    "write a number from 1 to {MAX_DEPTH}; a sweep takes several: `1,2,4,8`, or `1..256` for doublings"
+                )
             }
             Self::DepthTwice { .. } => "give each depth once".to_owned(),
             Self::DepthOrder { first, last } => format!("write `{last}..{first}`"),

@@ -3,10 +3,14 @@
 use super::generations::{Floor, Generations, Verdict};
 use super::raw::{Block, Checking};
 use super::stamp::{self, FileId, SECTOR_BYTES, StampFault};
+use super::volume::Segment;
 use crate::target::block::BlockError;
 use crate::target::error::TargetError;
 use crate::target::io::Direction;
 use crate::workload::io::IoOperation;
+
+/// How often all blocks are looked at before none counts as free.
+const CLAIM_ROUNDS: u32 = 1_000;
 
 impl Block {
     /// Number of the block that an operation is about, where data are checked.
@@ -16,14 +20,21 @@ impl Block {
     }
 
     /// Claims the first block from `wanted` on that nobody writes to just now.
-    pub(super) fn claim(&self, map: &Generations, wanted: usize) -> (usize, u64) {
-        let mut block = wanted;
-        loop {
-            if let Some(generation) = map.try_begin_write(block) {
-                return (block, generation);
+    ///
+    /// # Errors
+    /// [`BlockError::NoBlockFree`] when there is none, however often one looks: blocks whose write failed are never free
+    /// again.
+    pub(super) fn claim(&self, map: &Generations, wanted: usize) -> Result<(usize, u64), TargetError> {
+        for _ in 0..CLAIM_ROUNDS {
+            for block in (wanted..map.blocks()).chain(0..wanted) {
+                if let Some(generation) = map.try_begin_write(block) {
+                    return Ok((block, generation));
+                }
             }
-            block = if block + 1 == map.blocks() { 0 } else { block + 1 };
+            // Other lanes' writes come and go behind the one who looks.
+            std::thread::yield_now();
         }
+        Err(BlockError::NoBlockFree { blocks: map.blocks() as u64 }.into())
     }
 
     /// Checks data that were read at an offset of the volume.
@@ -37,38 +48,46 @@ impl Block {
         let block = (offset_bytes / u64::from(block_bytes)) as usize;
         for segment in self.volume().segments(offset_bytes, found.len() as u32, Direction::Read) {
             let part = &found[segment.at as usize..][..segment.bytes as usize];
-            let id = self.id(segment.member);
-            let seen = examine(part, segment.offset_bytes, id);
-            let bad = |why: String| {
-                let path = self.files()[segment.member as usize].path().to_owned();
-                TargetError::from(BlockError::BadData { path, why })
-            };
-            let seen = seen.map_err(|fault| bad(fault.to_string()))?;
-            let of_this_run = seen.newest > self.options().generation_base;
-            if of_this_run && seen.oldest != seen.newest && !map.was_written_since(block, floor) {
-                return Err(bad(format!(
-                    "the write of {block_bytes} bytes at offset {} is torn: it holds generations {} and {}",
-                    segment.offset_bytes, seen.oldest, seen.newest
-                )));
-            }
-            match map.check(block, seen.newest, floor) {
-                Verdict::Sound => {}
-                Verdict::Lost { found, acknowledged } => {
-                    return Err(bad(format!(
-                        "an acknowledged write at offset {} is lost: generation {found} is there, {acknowledged} was \
-                         acknowledged",
-                        segment.offset_bytes
-                    )));
-                }
-                Verdict::Unknown { found, .. } => {
-                    return Err(bad(format!(
-                        "offset {} holds generation {found}, which this run never wrote: another program writes here",
-                        segment.offset_bytes
-                    )));
-                }
-            }
+            self.check_segment(map, block, segment, part, floor)?;
         }
         Ok(())
+    }
+
+    /// Checks the part of a block that was read from one place of one member.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub(super) fn check_segment(
+        &self,
+        map: &Generations,
+        block: usize,
+        segment: Segment,
+        part: &[u8],
+        floor: Floor,
+    ) -> Result<(), TargetError> {
+        let offset = segment.offset_bytes;
+        let bad = |why: String| {
+            let path = self.files()[segment.member as usize].path().to_owned();
+            TargetError::from(BlockError::BadData { path, why })
+        };
+        let seen = examine(part, offset, self.id(segment.member)).map_err(|fault| bad(fault.to_string()))?;
+        let of_this_run = seen.newest > self.options().generation_base;
+        if of_this_run && seen.oldest != seen.newest && !map.was_written_since(block, floor) {
+            return Err(bad(format!(
+                "the write of {} bytes at offset {offset} is torn: it holds generations {} and {}",
+                segment.bytes, seen.oldest, seen.newest
+            )));
+        }
+        match map.check(block, seen.newest, floor) {
+            Verdict::Sound => Ok(()),
+            Verdict::Lost { found, acknowledged } => Err(bad(format!(
+                "an acknowledged write at offset {offset} is lost: generation {found} is there, {acknowledged} was \
+                 acknowledged"
+            ))),
+            Verdict::Unknown { found, .. } => Err(bad(format!(
+                "offset {offset} holds generation {found}, which this run never wrote: another program writes here"
+            ))),
+        }
     }
 }
 

@@ -32,7 +32,7 @@ pub enum BlockError {
         path: PathBuf,
     },
     /// Reads would reach no device.
-    #[error("reading `{path}` would measure nothing: only {:.0} % of it was ever written", written_share * 100.0, path = .path.display())]
+    #[error("reading `{path}` would measure nothing: only {} % of it was ever written", per_cent_below(*written_share), path = .path.display())]
     NothingPhysical {
         /// The file.
         path: PathBuf,
@@ -44,6 +44,12 @@ pub enum BlockError {
     NotLaidOut {
         /// The file or device.
         path: PathBuf,
+    },
+    /// Every block has a write in flight, or had one that failed.
+    #[error("none of the {blocks} blocks is free to be written: each is being written, or its write failed")]
+    NoBlockFree {
+        /// Blocks that there are.
+        blocks: u64,
     },
     /// Data are not what was written.
     #[error("bad data in `{}`: {why}", path.display())]
@@ -159,6 +165,11 @@ pub enum BlockError {
     },
 }
 
+/// Never rounded up, so that what is not whole is not called 100 %.
+fn per_cent_below(share: f64) -> f64 {
+    (share * 1_000.0).floor() / 10.0
+}
+
 fn listed<T: ToString>(items: &[T]) -> String {
     items.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
 }
@@ -171,15 +182,21 @@ impl BlockError {
             Self::Unit { .. } => "databases use 1M, which is also what disk groups use",
             Self::Missing { .. } => "check the path, or lay the file out: `--size 16G`",
             Self::NothingPhysical { .. } => {
-                "remove it and let it be laid out: `--size 16G`; its holes come from no device"
+                "what was never written comes from no device; remove the file and let it be laid out: `--size 16G`"
             }
             Self::NotLaidOut { .. } => {
-                "name a new file with `--size`, or a device with `--destroy NAME` and a pattern that writes"
+                "name a new file with `--size`, or have this one overwritten first: `--destroy NAME --prefill`"
+            }
+            Self::NoBlockFree { .. } => {
+                "use more of the volume (`--size`) or a smaller `--depth`, or leave `--verify` out"
             }
             Self::BadData { .. } => {
                 "the storage or another program changed it; find out which before trusting this storage"
             }
-            Self::TooSmall { .. } => "use a larger file or device, or a smaller unit",
+            Self::TooSmall { needed, .. } if *needed > Bytes::kib(4) => {
+                "use larger files or devices, or a smaller `--stripe`; `--size` lays out new files"
+            }
+            Self::TooSmall { .. } => "use a larger file or device; `--size` lays out a new file",
             Self::Size { .. } => "give a size such as `10G`",
             Self::Exists { .. } => "name another file, or say that it may be replaced",
             Self::NoSpace { .. } => "ask for a smaller file, free some space, or use another file system",
@@ -194,9 +211,9 @@ impl BlockError {
             Self::Unseen { .. } => "run where /proc and /sys can be read, or use a file instead",
             Self::Locked { .. } => "wait until it ends, or use another file",
             Self::NotAllowed { name, .. } => {
-                return Some(format!("if nothing on it is needed any more, type its name: `--destroy {name}`"));
+                return Some(format!("if its data are not needed any more, type its name: `--destroy {name}`"));
             }
-            Self::Signed { .. } => "if none of it is needed any more, say so as well: `--destroy-signature`",
+            Self::Signed { .. } => "if none of this is needed any more, say so as well: `--destroy-signature`",
         };
         Some(told.to_owned())
     }

@@ -12,7 +12,7 @@ use super::volume::Segment;
 use crate::measure::{Counter, LaneRecorder, WaitEvent};
 use crate::target::error::TargetError;
 use crate::target::io::{Completion, Direction, Patience, Queue, Request};
-use crate::target::{Finished, Lane, OperationResult, Seat};
+use crate::target::{Finished, Lane, OperationResult, Seat, Target};
 use crate::workload::Rng;
 use crate::workload::io::{IoKind, IoOperation};
 
@@ -174,7 +174,7 @@ impl<'t> BlockLane<'t> {
                 (self.generation, if sync { Then::Sync } else { Then::Finish })
             }
             Some(map) => {
-                let (number, generation) = block.claim(map, block.number(operation));
+                let (number, generation) = block.claim(map, block.number(operation))?;
                 operation.offset_bytes = number as u64 * u64::from(operation.bytes);
                 (generation, Then::Acknowledge { block: number, sync })
             }
@@ -275,6 +275,12 @@ impl<'t> BlockLane<'t> {
 
     #[cold]
     fn request_error(&self, slot: u32, source: io::Error) -> TargetError {
+        // What became of the file says more than that a request found nothing where data were.
+        if source.kind() == io::ErrorKind::UnexpectedEof
+            && let Err(error) = self.block.check_health()
+        {
+            return error;
+        }
         let IoOperation { kind, offset_bytes, bytes } = self.slots[slot as usize].operation;
         let first = self.block.volume().segments(offset_bytes, bytes, Direction::Read).next();
         let (member, offset) = first.map_or((0, offset_bytes), |segment| (segment.member, segment.offset_bytes));

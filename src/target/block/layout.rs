@@ -137,7 +137,7 @@ pub fn lay_out(
     if existing == Existing::Keep && real.metadata().is_ok_and(|metadata| metadata.len() > 0) {
         return Err(BlockError::Exists { path: named() }.into());
     }
-    let folder = real.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let folder = folder_of(&real);
     if let Some(space) = os::space(folder)
         && space.available_bytes < bytes
     {
@@ -151,6 +151,11 @@ pub fn lay_out(
     fs::rename(&unfinished.path, &real).of_file("rename the complete file to", path)?;
     File::open(folder).and_then(|folder| folder.sync_all()).of_file("make durable", folder)?;
     Ok(id)
+}
+
+/// The directory that a path lies in.
+pub(super) fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Writes stamped data over the first `bytes` bytes, whole multiples of 4 KiB, of a file or device that may be written
@@ -198,7 +203,7 @@ impl Unfinished {
             }
             fs::remove_file(&path).of_file("remove", &path)?;
         }
-        let file = StorageFile::create(&path, Durability::OnSync).of_file("create", &path)?;
+        let file = StorageFile::create(&path, Durability::OnSync).of_file("create", real)?;
         let lock = File::open(&path).of_file("open", &path)?;
         // Somebody may have cleared away our file before it was locked, and may have begun another.
         if is_at_work(&lock)

@@ -1,5 +1,7 @@
 //! From paths to an open volume: what must be laid out first, what must not be touched, and what cannot be measured.
 
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -8,6 +10,7 @@ use super::layout::{self, Existing, FileState};
 use super::member::Member;
 use super::safety::{self, Checked, PathKind, Permission, Purpose};
 use super::volume::{Volume, VolumeLayout};
+use crate::measure::os;
 use crate::target::Progress;
 use crate::target::error::{FileContext, TargetError};
 use crate::target::io::{Access, Caching, Durability, IoEngine, Opening};
@@ -73,7 +76,7 @@ impl Preparation {
     /// Looks at all paths. Nothing is written.
     ///
     /// # Errors
-    /// The first reason against it.
+    /// The first reason against it, room for the files to be made included.
     pub fn look(wanted: Wanted) -> Result<Self, TargetError> {
         let there: Vec<PathBuf> = wanted.paths.iter().filter(|path| path.symlink_metadata().is_ok()).cloned().collect();
         let mut checked = check(&there, wanted.permission.as_ref())?.into_iter();
@@ -92,9 +95,30 @@ impl Preparation {
             this.fills.push(fill);
             this.lengths.push(length);
         }
-        // Errors of the layout are told before anything is written.
+        // Errors of the layout and of the room are told before anything is written.
         this.volume()?;
+        this.check_room()?;
         Ok(this)
+    }
+
+    /// Whether all files that will be made have room side by side.
+    fn check_room(&self) -> Result<(), TargetError> {
+        let mut needed_by_system: BTreeMap<u64, u64> = BTreeMap::new();
+        for (path, fill) in self.wanted.paths.iter().zip(&self.fills) {
+            let Some(Fill::Make(bytes)) = fill else { continue };
+            let real = path.canonicalize().unwrap_or_else(|_| path.clone());
+            let folder = layout::folder_of(&real);
+            let system = folder.metadata().of_file("find the directory of", path)?.dev();
+            let needed = needed_by_system.entry(system).or_default();
+            *needed = needed.saturating_add(*bytes);
+            if let Some(space) = os::space(folder)
+                && space.available_bytes < *needed
+            {
+                let (needed, available) = (Bytes(*needed), Bytes(space.available_bytes));
+                return Err(BlockError::NoSpace { path: path.clone(), needed, available }.into());
+            }
+        }
+        Ok(())
     }
 
     fn existing(&mut self, found: &Checked, each: Option<u64>) -> Result<(Option<Fill>, u64), TargetError> {
@@ -246,6 +270,21 @@ mod tests {
         assert_eq!((volume.capacity_bytes(), members.len()), (4 << 20, 2));
         drop(members);
         assert_eq!(Preparation::look(wanted).unwrap().fills().count(), 0, "what is there is not written again");
+    }
+
+    #[test]
+    fn files_that_have_no_room_or_no_directory_are_refused_before_any_is_made() {
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let (first, second) = (folder.path().join("a"), folder.path().join("b"));
+        let available = os::space(folder.path()).unwrap().available_bytes;
+        // Each by itself would fit.
+        let each_fits = Wanted { size: Some(Bytes(available / 4096 * 4096 * 3 / 2)), ..wanted(&[&first, &second]) };
+        let error = Preparation::look(each_fits).unwrap_err();
+        assert!(matches!(error, TargetError::Block(BlockError::NoSpace { .. })), "{error}");
+        let nowhere = folder.path().join("nowhere/a");
+        let said = Preparation::look(wanted(&[&nowhere])).unwrap_err().to_string();
+        assert!(said.starts_with("cannot find the directory of `") && said.contains("nowhere/a"), "{said}");
+        assert_eq!(folder.path().read_dir().unwrap().count(), 0);
     }
 
     #[test]

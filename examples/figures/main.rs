@@ -1,0 +1,178 @@
+//! Measures the figures of docs/performance.md, side by side with fio, in alternating runs, and prints them as Markdown.
+//!
+//! `make bench` runs it. Nothing is tuned here: fio gets the flags that its users give it, and Plimsoll its defaults.
+//!
+//! `figures FOLDER [ROUNDS SECONDS [PART...]]`: so many alternating runs of so many seconds each, of all parts or of some.
+
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program of its own, not a part of the library")]
+
+mod slob;
+mod storage;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Instant;
+
+use serde_json::Value;
+
+type Failure = Box<dyn std::error::Error>;
+
+/// Everything that is measured, by the word that selects it.
+const PARTS: [(&str, fn(&Bench) -> Result<(), Failure>); 8] = [
+    ("set-up", Bench::set_up),
+    ("engine-reads", Bench::engine_reads),
+    ("cached-reads", Bench::cached_reads),
+    ("memory", Bench::memory),
+    ("random", Bench::random_reads),
+    ("single", Bench::single_reads),
+    ("sequential", Bench::sequential),
+    ("page-cache", Bench::page_cached_reads),
+];
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<(), Failure> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let word = |index: usize, usual: &str| words.get(index).cloned().unwrap_or_else(|| usual.to_owned());
+    let folder = PathBuf::from(word(0, "./plimsoll-bench"));
+    let bench = Bench {
+        program: std::env::current_exe()?.parent().and_then(Path::parent).ok_or("no target folder")?.join("plimsoll"),
+        data: folder.join("data"),
+        runs: folder.join("runs"),
+        scratch: folder.join("fio.dat"),
+        raw: folder.join("raw.dat"),
+        rounds: word(1, "5").parse()?,
+        seconds: word(2, "10").parse()?,
+    };
+    let chosen = words.get(3..).unwrap_or_default();
+    if let Some(unknown) = chosen.iter().find(|word| PARTS.iter().all(|(name, _)| word != name)) {
+        return Err(format!("there is no part `{unknown}`").into());
+    }
+    std::fs::create_dir_all(&folder)?;
+    println!("{}\n", bench.machine()?);
+    figure("| figure | Plimsoll | fio | ratio, median of pairs | asked | |");
+    figure("| --- | ---: | ---: | ---: | ---: | --- |");
+    for (name, measure) in PARTS {
+        if chosen.is_empty() || chosen.iter().any(|word| word == name) {
+            measure(&bench)?;
+        }
+    }
+    std::fs::remove_dir_all(&folder)?;
+    Ok(())
+}
+
+struct Bench {
+    program: PathBuf,
+    /// Directory of the embedded engine.
+    data: PathBuf,
+    runs: PathBuf,
+    /// File that fio makes for itself.
+    scratch: PathBuf,
+    /// File that both sides read and write.
+    raw: PathBuf,
+    /// Alternating runs of each side.
+    rounds: usize,
+    seconds: u32,
+}
+
+impl Bench {
+    fn machine(&self) -> Result<String, Failure> {
+        let fio = text(Command::new("fio").arg("--version"))?;
+        let doctor: Value = serde_json::from_str(&self.plimsoll_text(&["doctor", "--json"])?)?;
+        let environment = &doctor["environment"];
+        let says = |key: &str| environment[key].as_str().unwrap_or("?").to_owned();
+        let device = environment["devices"][0]["name"].as_str().unwrap_or("?");
+        let kind = environment["file_system"]["kind"].as_str().unwrap_or("?");
+        Ok(format!(
+            "{} x {}, kernel {}, {kind} on {device}, {}",
+            environment["cpus"],
+            says("cpu_model"),
+            says("kernel"),
+            fio.trim()
+        ))
+    }
+
+    fn plimsoll_text(&self, arguments: &[&str]) -> Result<String, Failure> {
+        text(Command::new(&self.program).args(arguments))
+    }
+
+    fn fio(&self, arguments: &[&str]) -> Result<Value, Failure> {
+        let output = text(Command::new("fio").args(["--name=bench", "--output-format=json"]).args(arguments))?;
+        let begin = output.find('{').ok_or("fio printed no JSON")?;
+        Ok(serde_json::from_str(&output[begin..])?)
+    }
+}
+
+/// Runs ours and theirs one after the other; who comes first changes from round to round, so that neither has the better
+/// place.
+fn in_turn<T>(
+    round: usize,
+    ours: impl FnOnce() -> Result<T, Failure>,
+    theirs: impl FnOnce() -> Result<T, Failure>,
+) -> Result<(T, T), Failure> {
+    if round.is_multiple_of(2) {
+        let theirs = theirs()?;
+        Ok((ours()?, theirs))
+    } else {
+        let ours = ours()?;
+        Ok((ours, theirs()?))
+    }
+}
+
+/// What a ratio of ours to theirs should be.
+#[derive(Clone, Copy)]
+enum Asked {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+/// Prints the medians of pairs of ours and theirs, with so many digits, and the median of their ratios.
+fn ratios(what: &str, pairs: &[(f64, f64)], digits: usize, asked: Asked) {
+    let (ours, theirs) = (median(pairs.iter().map(|pair| pair.0)), median(pairs.iter().map(|pair| pair.1)));
+    let ratio = median(pairs.iter().map(|(ours, theirs)| ours / theirs));
+    let (words, reached) = match asked {
+        Asked::AtLeast(least) => (format!("at least {least:.2}"), ratio >= least),
+        Asked::AtMost(most) => (format!("at most {most:.2}"), ratio <= most),
+    };
+    let verdict = verdict(reached);
+    figure(&format!("| {what} | {ours:.digits$} | {theirs:.digits$} | {ratio:.3} | {words} | {verdict} |"));
+}
+
+/// Prints one row.
+fn figure(row: &str) {
+    println!("{row}");
+}
+
+fn verdict(reached: bool) -> &'static str {
+    if reached { "reached" } else { "MISSED" }
+}
+
+/// The middle value, or the mean of the two in the middle.
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut sorted: Vec<f64> = values.collect();
+    sorted.sort_by(f64::total_cmp);
+    let (below, above) = (sorted[(sorted.len() - 1) / 2], sorted[sorted.len() / 2]);
+    (below + above) / 2.0
+}
+
+fn number(value: &Value) -> Result<f64, Failure> {
+    value.as_f64().ok_or_else(|| format!("a number is missing: {value}").into())
+}
+
+fn text(command: &mut Command) -> Result<String, Failure> {
+    let begin = Instant::now();
+    let output = command.output().map_err(|error| format!("cannot start {command:?}: {error}"))?;
+    if !output.status.success() {
+        let told = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{command:?} failed after {:.1?}: {}", begin.elapsed(), told.trim()).into());
+    }
+    Ok(String::from_utf8(output.stdout)?)
+}

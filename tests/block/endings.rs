@@ -1,0 +1,150 @@
+//! How load on raw storage ends before its time, and that what was measured until then is kept.
+
+use std::fs::File;
+use std::path::Path;
+use std::time::Duration;
+
+use crate::common::raw::{LoopDevice, checked, engines, open, open_as, read_back, run, step, wanted, wide};
+use crate::common::scratch;
+use plimsoll::load::{StepOutcome, Stop, run_step};
+use plimsoll::measure::Clock;
+use plimsoll::record::{Ending, Outcome};
+use plimsoll::target::TargetError;
+use plimsoll::target::block::{Block, BlockError, Persistence, VolumeLayout, Wanted};
+use plimsoll::units::Nanos;
+
+/// Reads of a loop device whose file was cut to `left` bytes behind its back, which the kernel answers with EIO.
+fn reads_of_a_failing_device(left: u64) -> Vec<StepOutcome> {
+    engines()
+        .into_iter()
+        .filter_map(|engine| {
+            let dir = scratch();
+            let file = dir.path().join("member-0");
+            drop(open(&wanted(dir.path(), VolumeLayout::Single, 1, 8)));
+            let device = LoopDevice::over(&file)?;
+            let reads = Wanted {
+                paths: vec![device.path().to_owned()],
+                permission: None,
+                size: None,
+                ..wanted(dir.path(), VolumeLayout::Single, 1, 8)
+            };
+            let block = open_as(&reads, engine, Persistence::Unasked);
+            File::options().write(true).open(&file).unwrap().set_len(left).unwrap();
+            let mut plan = step(&block, 100);
+            plan.duration = Nanos::millis(if left > 0 { 300 } else { 60_000 });
+            let outcome = run(&block, &plan);
+            drop(block);
+            Some(outcome)
+        })
+        .collect()
+}
+
+#[test]
+fn a_failed_request_is_an_error_and_the_load_goes_on() {
+    for outcome in reads_of_a_failing_device(4 << 20) {
+        let step = &outcome.step;
+        // The device may fail so fast that the most errors are reached.
+        assert!(matches!(outcome.failure, None | Some(TargetError::TooManyErrors { .. })), "{:?}", outcome.failure);
+        let (errors, done) = (step.counters.errors.unwrap(), step.counters.operations.unwrap());
+        assert!(errors > 10 && done > 10, "{errors} errors, {done} operations");
+        let reads = &step.operations[0];
+        assert_eq!((reads.errors, reads.count), (errors, errors + done));
+        assert_eq!(reads.service.count(), done, "what failed has no latency");
+        assert_eq!(step.counters.physical_reads, Some(done));
+    }
+}
+
+#[test]
+fn nothing_but_errors_ends_the_load() {
+    for outcome in reads_of_a_failing_device(0) {
+        let error = outcome.failure.expect("it ends");
+        assert!(matches!(error, TargetError::TooManyErrors { .. }), "{error}");
+        assert!(error.hint().unwrap().contains("dmesg"));
+        assert_eq!(outcome.step.outcome, Outcome::Failed { error: error.to_string() });
+        assert!(outcome.step.window.duration_ns < 50_000_000_000);
+        assert!(outcome.step.counters.errors.unwrap() > 1_000);
+    }
+}
+
+/// Load that something is done to after half a second.
+fn disturbed(block: &Block, read_pct: u8, disturb: impl FnOnce() + Send) -> StepOutcome {
+    let mut plan = step(block, read_pct);
+    plan.duration = Nanos::seconds(20);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(Duration::from_millis(500));
+            disturb();
+        });
+        run(block, &plan)
+    })
+}
+
+fn cut(path: &Path) {
+    File::options().write(true).open(path).unwrap().set_len(1 << 20).unwrap();
+}
+
+#[test]
+fn a_file_that_is_truncated_ends_the_load_and_what_was_measured_is_kept() {
+    for engine in engines() {
+        for read_pct in [100, 0] {
+            let dir = scratch();
+            let wanted = wanted(dir.path(), VolumeLayout::Single, 1, 64);
+            let block = open_as(&wanted, engine, Persistence::Unasked);
+            let outcome = disturbed(&block, read_pct, || cut(&wanted.paths[0]));
+            let error = outcome.failure.expect("it is noticed");
+            assert!(matches!(error, TargetError::Truncated { .. }), "{engine}, {read_pct} % reads: {error}");
+            assert!(error.hint().is_some_and(|hint| hint.contains("plimsoll io")), "{:?}", error.hint());
+            assert!(outcome.step.counters.operations.unwrap() > 10, "what was measured is kept");
+            assert_eq!(outcome.step.window.ending, Ending::Failure);
+            assert!((100_000_000..10_000_000_000).contains(&outcome.step.window.duration_ns));
+        }
+    }
+}
+
+#[test]
+fn a_file_that_is_deleted_ends_the_load_and_what_was_measured_is_kept() {
+    let dir = scratch();
+    let wanted = wanted(dir.path(), VolumeLayout::Concat, 2, 8);
+    let block = open(&wanted);
+    let outcome = disturbed(&block, 50, || std::fs::remove_file(&wanted.paths[1]).unwrap());
+    let error = outcome.failure.expect("it is noticed");
+    assert!(matches!(&error, TargetError::Vanished { path } if *path == wanted.paths[1]), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("plimsoll io")), "{:?}", error.hint());
+    assert!(outcome.step.counters.operations.unwrap() > 10);
+    assert!((500_000_000..5_000_000_000).contains(&outcome.step.window.duration_ns));
+}
+
+#[test]
+fn a_wish_to_stop_ends_the_load_at_once_and_leaves_sound_data() {
+    for engine in engines() {
+        let dir = scratch();
+        let block = open_as(&checked(dir.path(), VolumeLayout::Single, 1, 4), engine, Persistence::Unasked);
+        let mut plan = wide(step(&block, 50), 32, 2);
+        plan.duration = Nanos::seconds(60);
+        let (stop, mut intervals) = (Stop::new(), 0);
+        let outcome = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(2_500));
+                stop.ask();
+            });
+            run_step(&block, &plan, 0, &[], Clock::start(), &stop, &mut |_| intervals += 1)
+        });
+        assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
+        assert_eq!((outcome.step.outcome, outcome.step.window.ending), (Outcome::Interrupted, Ending::Interrupt));
+        assert!(outcome.step.window.duration_ns < 20_000_000_000 && intervals >= 2, "{intervals} intervals");
+        let sum: u64 = outcome.step.intervals.iter().map(|interval| interval.counters.operations.unwrap()).sum();
+        assert_eq!(Some(sum), outcome.step.counters.operations, "the intervals hold all that was measured");
+        read_back(&block).unwrap();
+    }
+}
+
+#[test]
+fn more_writes_than_blocks_end_with_an_error_where_data_are_checked() {
+    let dir = scratch();
+    let mut wanted = checked(dir.path(), VolumeLayout::Single, 1, 1);
+    wanted.size = Some(plimsoll::units::Bytes::kib(64));
+    let block = open(&wanted);
+    let error = run(&block, &wide(step(&block, 0), 16, 2)).failure.expect("eight blocks cannot take sixteen writes");
+    assert!(matches!(error, TargetError::Block(BlockError::NoBlockFree { blocks: 8 })), "{error}");
+    assert!(error.hint().is_some());
+}

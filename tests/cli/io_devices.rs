@@ -1,0 +1,97 @@
+//! `plimsoll io run` on block devices that may hold something: loop devices over files of ours, never a real disk.
+
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
+
+use crate::place::{Answer, Place};
+
+/// A loop device and a file system on it, taken down again however the test ends.
+struct Disk {
+    device: String,
+    mount_point: Option<std::path::PathBuf>,
+}
+
+impl Disk {
+    fn over(file: &Path) -> Option<Self> {
+        File::create(file).unwrap().set_len(64 << 20).unwrap();
+        let made = Command::new("losetup").args(["--find", "--show"]).arg(file).output().ok()?;
+        made.status
+            .success()
+            .then(|| Self { device: String::from_utf8(made.stdout).unwrap().trim().to_owned(), mount_point: None })
+    }
+
+    fn name(&self) -> &str {
+        self.device.rsplit('/').next().unwrap()
+    }
+
+    fn make_file_system(&self) -> bool {
+        Command::new("mkfs.ext4").args(["-q", &self.device]).status().is_ok_and(|status| status.success())
+    }
+
+    fn mount(&mut self, at: &Path) -> bool {
+        std::fs::create_dir(at).unwrap();
+        let mounted = Command::new("mount").arg(&self.device).arg(at).status().is_ok_and(|status| status.success());
+        self.mount_point = mounted.then(|| at.to_owned());
+        mounted
+    }
+
+    fn unmount(&mut self) {
+        if let Some(at) = self.mount_point.take() {
+            let _ = Command::new("umount").arg(at).status();
+        }
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        self.unmount();
+        let _ = Command::new("losetup").args(["--detach", &self.device]).status();
+    }
+}
+
+#[test]
+fn a_device_is_written_to_only_if_nobody_uses_it_and_all_has_been_said() {
+    let place = Place::on_disk();
+    let Some(mut disk) = Disk::over(&place.path("image")) else {
+        return eprintln!("skipped: no loop device can be made here");
+    };
+    let (device, name) = (disk.device.clone(), disk.name().to_owned());
+    let write = |more: &[&str]| {
+        let words =
+            ["io", "run", "--path", &device, "--pattern=randwrite", "--duration=250ms", "--warmup=0s", "--quiet"];
+        place.run(&[&words[..], more].concat())
+    };
+    let assert_refused = |answer: Answer, told: &str| {
+        assert_eq!(answer.code, Some(2), "{answer}");
+        assert!(answer.stderr.contains(told), "{answer}");
+    };
+    if !disk.make_file_system() {
+        return eprintln!("skipped: no file system can be made here");
+    }
+    let before = std::fs::read(place.path("image")).unwrap();
+    assert_refused(write(&[]), "destroys all data on this device");
+    assert_refused(write(&[]), &format!("type its name: `--destroy {name}`"));
+    assert_refused(write(&["--destroy", "loop"]), "destroys all data on this device");
+    assert_refused(write(&["--destroy", &name]), "holds data: ext4");
+    assert_refused(write(&["--destroy", &name]), "`--destroy-signature`");
+    let file = place.run(&["io", "run", "--path", "image", "--pattern=randwrite", "--destroy", "image"]);
+    assert_refused(file, &format!("is part of `{name}`"));
+    assert!(std::fs::read(place.path("image")).unwrap() == before, "what was refused has written");
+    if disk.mount(&place.path("mounted")) {
+        let all = ["--destroy", name.as_str(), "--destroy-signature"];
+        assert_refused(write(&all), &format!("is in use: `{name}` is mounted at `"));
+        let more = [&all[..], &["--prefill", "--verify"]].concat();
+        assert_refused(write(&more), "is mounted at `");
+        disk.unmount();
+    } else {
+        eprintln!("skipped for mounted devices: nothing can be mounted here");
+    }
+    let larger = place.run(&["io", "run", "--path", &device, "--pattern=randread", "--size=1G"]);
+    assert_refused(larger, "1 GiB are to be used, but there are only 64 MiB");
+    let done = write(&["--destroy", &name, "--destroy-signature", "--json", "--verify"]);
+    assert_eq!(done.code, Some(0), "{done}");
+    assert_eq!(done.json()["target"]["facts"]["device_class"], "block device");
+}

@@ -1,0 +1,331 @@
+//! `plimsoll io run` and `io sweep` on small real files: what is refused, what is made, what is kept.
+
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+use crate::errors::refused;
+use crate::manners::{signal, wait_for};
+use crate::place::{Answer, Place};
+
+/// A run of a quarter of a second on a file of 4 MiB.
+const SHORT: [&str; 9] =
+    ["io", "run", "--path", "new", "--size=4M", "--duration=250ms", "--warmup=0s", "--depth=4", "--quiet"];
+
+fn short<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    SHORT.into_iter().chain(more.iter().copied()).collect()
+}
+
+fn all_refused(place: &Place, lines: &[&str]) -> String {
+    let told: Vec<String> = lines.iter().map(|line| refused(place, &line.split(' ').collect::<Vec<_>>())).collect();
+    told.join("\n")
+}
+
+/// A file that Plimsoll did not lay out, with data that are on storage.
+fn write_theirs(place: &Place) -> Vec<u8> {
+    let data: Vec<u8> = (0..4_u32 << 20).map(|byte| (byte.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    std::fs::write(place.path("theirs"), &data).unwrap();
+    File::open(place.path("theirs")).unwrap().sync_all().unwrap();
+    data
+}
+
+fn kept_document(place: &Place) -> Value {
+    place.done(&["runs", "show", "last", "--json"]).json()
+}
+
+fn operations(run: &Value) -> u64 {
+    run["steps"][0]["counters"]["operations"].as_u64().unwrap()
+}
+
+fn is_root() -> bool {
+    // SAFETY: a plain system call without arguments.
+    unsafe { libc::geteuid() == 0 }
+}
+
+#[test]
+fn bad_words_are_refused_with_advice() {
+    let place = Place::on_disk();
+    write_theirs(&place);
+    insta::assert_snapshot!(all_refused(
+        &place,
+        &[
+            "io run --path new --pattern backwards",
+            "io run --path theirs --pattern randread --block-size 700",
+            "io run --path theirs --pattern randread --block-size 8M",
+            "io run --path theirs --pattern randread --depth 0",
+            "io run --path theirs --pattern randread --depth 5000",
+            "io run --path theirs --pattern randread --depth 2 --jobs 4",
+            "io run --path theirs --pattern randread --read-pct 101",
+            "io run --path theirs --pattern randread --read-pct 70",
+            "io run --path theirs --pattern randread --rate 0",
+            "io run --path theirs --pattern randread --rate 1e99",
+            "io run --path theirs --pattern randread --arrival fixed",
+            "io run --path theirs --pattern randread --durable dsync",
+            "io run --path theirs --pattern read --distribution zipf:1.1",
+            "io run --path theirs --pattern randread --duration 0",
+            "io run --path theirs --pattern randread --duration soon",
+            "io run --path theirs --pattern randread --mirror",
+            "io run --path theirs --pattern randread --stripe 1M",
+            "io run --path theirs --path theirs --pattern randread",
+            "io run --path theirs --pattern randread --verify --direct off",
+            "io run --path theirs --pattern randread --size 4K",
+            "io run --path new --size 64K --pattern randwrite --depth 32 --verify",
+            "io run --path new --path sim: --pattern randread",
+            "io run --path sim:colour=blue --pattern randread",
+            "io sweep --path theirs --pattern randread --depth 4,2,4",
+            "io sweep --path theirs --pattern randread --depth 1,2 --rate 100..200",
+            "io sweep --path theirs --pattern randread --rate 200..100",
+        ]
+    ));
+}
+
+#[test]
+fn what_is_missing_or_cannot_be_measured_is_refused_with_advice() {
+    let place = Place::on_disk();
+    write_theirs(&place);
+    std::fs::hard_link(place.path("theirs"), place.path("other-name")).unwrap();
+    std::os::unix::fs::symlink("theirs", place.path("link")).unwrap();
+    File::create(place.path("sparse")).unwrap().set_len(8 << 20).unwrap();
+    place.write("empty", "");
+    assert!(Command::new("mkfifo").arg(place.path("pipe")).status().unwrap().success());
+    insta::assert_snapshot!(all_refused(
+        &place,
+        &[
+            "io run --path missing --pattern randread",
+            "io run --path missing/file --size 1M --pattern randread",
+            "io run --path theirs/file --size 1M --pattern randread",
+            "io run --path . --pattern randread",
+            "io run --path /dev/null --pattern randread",
+            "io run --path pipe --pattern randread",
+            "io run --path empty --pattern randread",
+            "io run --path sparse --pattern randread",
+            "io run --path theirs --pattern randread --size 1G",
+            "io run --path theirs --path other-name --pattern randread",
+            "io run --path theirs --path ./link --pattern randread",
+            "io run --path theirs --pattern randwrite",
+            "io run --path theirs --pattern randwrite --destroy other-name",
+            "io run --path theirs --pattern randwrite --destroy-signature",
+            "io run --path theirs --pattern randread --verify",
+        ]
+    ));
+}
+
+#[test]
+fn a_file_that_was_only_reserved_is_not_read() {
+    let place = Place::on_disk();
+    let file = File::create(place.path("reserved")).unwrap();
+    // SAFETY: a plain system call on a descriptor that lives.
+    if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, 8 << 20) } != 0 {
+        return eprintln!("skipped: this file system cannot reserve space");
+    }
+    let told = refused(&place, &["io", "run", "--path", "reserved", "--pattern", "randread"]);
+    assert!(told.contains("error: reading `reserved` would measure nothing: only 0 % of it"), "{told}");
+}
+
+#[test]
+fn more_than_the_file_system_holds_is_refused_before_anything_is_made() {
+    let place = Place::on_disk();
+    let told = refused(&place, &["io", "run", "--path", "new", "--size", "1000T", "--pattern", "randread"]);
+    assert!(told.contains("error: `new` needs 1,000 TiB and its file system has ") || told.contains("needs 1000 TiB"));
+    assert!(told.contains("hint: ask for a smaller file"), "{told}");
+    assert_eq!(std::fs::read_dir(place.path("")).unwrap().count(), 0);
+}
+
+#[test]
+fn somebody_elses_file_is_written_to_only_with_its_name_typed_out() {
+    let place = Place::on_disk();
+    let before = write_theirs(&place);
+    let words = ["io", "run", "--path", "theirs", "--pattern=randwrite", "--duration=250ms", "--warmup=0s", "--quiet"];
+    refused(&place, &words);
+    refused(&place, &[&words[..], &["--destroy", "new"]].concat());
+    place.done(&["io", "run", "--path", "theirs", "--pattern=randread", "--duration=250ms", "--warmup=0s", "--quiet"]);
+    assert!(std::fs::read(place.path("theirs")).unwrap() == before, "reads and refusals changed it");
+    let run = place.done(&[&words[..], &["--destroy", "theirs", "--json"]].concat()).json();
+    assert!(operations(&run) > 0);
+    assert!(std::fs::read(place.path("theirs")).unwrap() != before);
+}
+
+#[test]
+fn a_dry_run_says_everything_and_makes_nothing() {
+    let place = Place::on_disk();
+    let words = "io sweep --path new --path new2 --size 8M --stripe 64K --pattern randrw --read-pct 70 --depth 1..4 --seed 7 \
+                 --duration 2 --durable fsync:8 --tag vm=d8s --dry-run";
+    let answer = place.done(&words.split_whitespace().collect::<Vec<_>>());
+    insta::assert_snapshot!(answer.told());
+    assert_eq!(std::fs::read_dir(place.path("")).unwrap().count(), 0, "something was made");
+}
+
+#[test]
+fn the_json_is_one_document_that_follows_the_schema_and_is_kept() {
+    let place = Place::on_disk();
+    let answer = place.done(&short(&["--pattern", "randrw", "--json", "--seed", "42", "--tag", "disk=p30"]));
+    let run = answer.json();
+    assert_eq!(run, kept_document(&place));
+    let schema = serde_json::to_value(plimsoll::record::schema()).unwrap();
+    assert!(jsonschema::validator_for(&schema).unwrap().is_valid(&run));
+    assert_eq!((&run["workload"], &run["target"]["kind"]), (&"io".into(), &"block".into()));
+    assert_eq!((&run["seed"], &run["parameters"]["DEPTH"]), (&42.into(), &"4".into()));
+    assert_eq!(run["target"]["data_bytes"], 4 << 20);
+    assert_eq!(std::fs::metadata(place.path("new")).unwrap().len(), 4 << 20);
+    let kinds: Vec<&str> =
+        run["steps"][0]["operations"].as_array().unwrap().iter().map(|of| of["kind"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["read", "write"]);
+}
+
+#[test]
+fn a_sweep_makes_its_file_once_and_has_a_step_for_each_depth() {
+    let place = Place::on_disk();
+    let words = "io sweep --path new --size 4M --pattern randread --depth 1,2,4 --duration 250ms --warmup 0s --json";
+    let answer = place.done(&words.split(' ').collect::<Vec<_>>());
+    let labels: Vec<Value> =
+        answer.json()["steps"].as_array().unwrap().iter().map(|step| step["label"].clone()).collect();
+    assert_eq!(labels, ["d1", "d2", "d4"]);
+    assert!(answer.stderr.contains("step 3 of 3, d4"), "{answer}");
+    place.done(&short(&["--pattern", "randread", "--json"]));
+}
+
+#[test]
+fn checked_runs_end_well_on_sound_storage_and_with_exit_code_one_on_spoilt() {
+    use std::os::unix::fs::FileExt;
+    let place = Place::on_disk();
+    let written = place.done(&short(&["--pattern", "randrw", "--verify", "--json"]));
+    assert!(written.stderr.contains("blocks written were read back and are sound"), "{written}");
+    place.done(&short(&["--pattern", "randread", "--verify"]));
+    let file = File::options().write(true).open(place.path("new")).unwrap();
+    // Not the first sector and not the last, by which the file is known.
+    for sector in 1..1_000 {
+        file.write_all_at(&[0; 512], sector * 4096).unwrap();
+    }
+    file.sync_all().unwrap();
+    let spoilt = place.run(&short(&["--pattern", "randread", "--verify"]));
+    assert_eq!(spoilt.code, Some(1), "{spoilt}");
+    assert!(spoilt.stderr.contains("error: bad data in `new`: the sector at offset "), "{spoilt}");
+    assert!(spoilt.stderr.contains("was never written: it holds zeroes"), "{spoilt}");
+    let told = kept_document(&place);
+    assert!(told["outcome"]["failed"]["error"].as_str().unwrap().starts_with("bad data in `new`"));
+}
+
+#[test]
+fn the_page_cache_is_labelled() {
+    let place = Place::on_disk();
+    let through = place.done(&short(&["--pattern", "randread", "--direct", "off"]));
+    assert!(through.stdout.contains("direct_io=off"), "{through}");
+    assert!(through.stdout.contains("Files are not read directly (direct_io is off)"), "{through}");
+    let past = place.done(&short(&["--pattern", "randread"]));
+    assert!(past.stdout.contains("direct_io=on") && !past.stdout.contains("page cache may"), "{past}");
+}
+
+/// Simulated storage serves 1,000 requests a second at most.
+#[test]
+fn a_rate_above_the_capacity_is_told_first_and_missing_a_target_is_exit_code_one() {
+    let place = Place::new();
+    let words = [
+        "io",
+        "run",
+        "--path=sim:service=1ms,servers=1",
+        "--pattern=randread",
+        "--rate=5000",
+        "--duration=2",
+        "--quiet",
+    ];
+    let answer = place.done(&words);
+    assert!(answer.stdout.starts_with("The rate asked for was not reached in r5000: 1,000 of 5,000"), "{answer}");
+    let missed = place.run(&[&words[..], &["--target-latency", "p99=5ms"]].concat());
+    assert_eq!(missed.code, Some(1), "{missed}");
+    assert!(missed.stderr.contains("no step kept the limit"), "{missed}");
+}
+
+#[test]
+fn a_seed_repeats_the_load_and_without_one_no_load_is_like_another() {
+    let place = Place::new();
+    let run = |seed: &[&str]| {
+        let words = "io run --path sim:service=1ms,servers=2,clock=simulated --pattern randrw --rate 500 --duration 1 --warmup 0s --json --quiet";
+        place.done(&[&words.split(' ').collect::<Vec<_>>()[..], seed].concat()).json()
+    };
+    let (one, again, other) = (run(&["--seed", "7"]), run(&["--seed", "7"]), run(&["--seed", "8"]));
+    assert_eq!(one["steps"][0]["operations"], again["steps"][0]["operations"]);
+    assert_ne!(one["steps"][0]["operations"], other["steps"][0]["operations"]);
+    let fresh = [run(&[]), run(&[])];
+    assert_ne!(fresh[0]["seed"], fresh[1]["seed"]);
+}
+
+#[test]
+fn ctrl_c_while_files_are_laid_out_leaves_none_of_them() {
+    let place = Place::on_disk();
+    let words = ["io", "run", "--path", "new", "--size", "4G", "--pattern", "randread"];
+    let child = place.plimsoll(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = std::time::Instant::now();
+    while std::fs::read_dir(place.path("")).unwrap().count() == 0 {
+        assert!(begun.elapsed().as_secs() < 30, "nothing was ever begun");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    signal(&child, "-INT");
+    let answer = Answer::from(child.wait_with_output().unwrap());
+    assert_eq!(answer.code, Some(130), "{answer}");
+    assert!(answer.stderr.contains("interrupted while laying out"), "{answer}");
+    assert_eq!(std::fs::read_dir(place.path("")).unwrap().count(), 0, "something was left behind");
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured_and_reports_it() {
+    let place = Place::on_disk();
+    let words =
+        ["io", "run", "--path", "new", "--size=4M", "--pattern=randrw", "--duration=60", "--warmup=0s", "--verify"];
+    let mut child = place.plimsoll(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let stderr = wait_for(&mut child, " ops/s ");
+    signal(&child, "-INT");
+    let output = child.wait_with_output().unwrap();
+    drop(stderr);
+    let told = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{told}");
+    assert!(told.starts_with("The run was ended early") && told.contains("Throughput\n"), "{told}");
+    let run = kept_document(&place);
+    assert_eq!((&run["outcome"], &run["steps"][0]["outcome"]), (&"interrupted".into(), &"interrupted".into()));
+    assert!(operations(&run) > 0);
+    // What was laid out is whole and can be used again.
+    place.done(&short(&["--pattern", "randread", "--verify"]));
+}
+
+#[test]
+fn a_user_who_may_not_is_told_so() {
+    let place = Place::on_disk();
+    write_theirs(&place);
+    let run = |words: &[&str]| {
+        let mut command = place.plimsoll(words);
+        if is_root() {
+            command.uid(65_534).gid(65_534);
+        }
+        command.output()
+    };
+    let mode = |name: &str, mode: u32| {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(place.path(name), std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    mode("", 0o555);
+    if !run(&["--version"]).is_ok_and(|output| output.status.success()) {
+        return eprintln!("skipped: an ordinary user cannot start the program where it stands");
+    }
+    let cases: [(u32, &[&str], &str); 3] = [
+        (0o000, &["--path", "theirs", "--pattern=randread"], "error: cannot open `theirs`: Permission denied"),
+        (
+            0o444,
+            &["--path", "theirs", "--pattern=randwrite", "--destroy=theirs"],
+            "error: cannot open `theirs`: Permission",
+        ),
+        (0o444, &["--path", "new", "--size=1M", "--pattern=randread"], "error: cannot create `"),
+    ];
+    for (file, words, told) in cases {
+        mode("theirs", file);
+        let answer = Answer::from(run(&[&["io", "run"], words].concat()).unwrap());
+        assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""), "{answer}");
+        assert!(answer.stderr.contains(told) && answer.stderr.contains("hint: "), "{answer}");
+    }
+    mode("", 0o755);
+    mode("theirs", 0o644);
+    assert!(!place.path("new").exists() && !place.path("plimsoll-runs").exists());
+}

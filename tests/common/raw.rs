@@ -1,0 +1,193 @@
+//! Files as volumes and loads on them, for the tests of raw storage.
+
+#![allow(clippy::print_stderr, reason = "what is skipped is told; not every test program uses all of this")]
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::AtomicBool;
+use std::time::SystemTime;
+
+use plimsoll::load::{Pace, StepOutcome, StepPlan, Stop, run_step};
+use plimsoll::measure::Clock;
+use plimsoll::record;
+use plimsoll::target::TargetError;
+use plimsoll::target::block::safety::Permission;
+use plimsoll::target::block::{Block, BlockOptions, Checking, Persistence, Preparation, VolumeLayout, Wanted, base_at};
+use plimsoll::target::io::{Caching, Durability, IoEngine};
+use plimsoll::units::{Bytes, Nanos};
+use plimsoll::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
+
+/// Length of a request.
+pub const BLOCK: u32 = 8192;
+
+/// Both engines, or the one that is allowed here.
+pub fn engines() -> Vec<IoEngine> {
+    match IoEngine::best_available() {
+        (IoEngine::Uring, _) => vec![IoEngine::Uring, IoEngine::Psync],
+        (IoEngine::Psync, refused) => {
+            eprintln!("skipped for io_uring, which is refused here: {refused:?}");
+            vec![IoEngine::Psync]
+        }
+    }
+}
+
+/// Every layout, with the number of members that it is tried with. Stripes are so narrow that each request is cut.
+pub fn layouts() -> [(VolumeLayout, usize); 4] {
+    [
+        (VolumeLayout::Single, 1),
+        (VolumeLayout::Concat, 2),
+        (VolumeLayout::Stripe { unit_bytes: 4096 }, 3),
+        (VolumeLayout::Mirror { unit_bytes: 64 << 10 }, 2),
+    ]
+}
+
+/// A volume of `mib` MiB over new files in `folder`, to be read and written.
+pub fn wanted(folder: &Path, layout: VolumeLayout, members: usize, mib: u64) -> Wanted {
+    Wanted {
+        paths: (0..members).map(|number| folder.join(format!("member-{number}"))).collect(),
+        layout,
+        size: Some(Bytes::mib(mib)),
+        reads: true,
+        permission: Some(Permission::default()),
+        checked: false,
+        prefill: false,
+        caching: Caching::Direct,
+        durability: Durability::OnSync,
+        io_engine: IoEngine::best_available().0,
+    }
+}
+
+/// The same with every read checked.
+pub fn checked(folder: &Path, layout: VolumeLayout, members: usize, mib: u64) -> Wanted {
+    Wanted { checked: true, ..wanted(folder, layout, members, mib) }
+}
+
+/// Lays out what is missing and opens the volume.
+pub fn open(wanted: &Wanted) -> Block {
+    open_as(wanted, wanted.io_engine, Persistence::Unasked)
+}
+
+pub fn open_as(wanted: &Wanted, io_engine: IoEngine, persistence: Persistence) -> Block {
+    let preparation = Preparation::look(wanted.clone()).unwrap();
+    let (volume, members) = preparation.carry_out(&|_| (), &AtomicBool::new(false)).unwrap();
+    let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
+    let options = BlockOptions {
+        io_engine,
+        block_bytes: BLOCK,
+        largest_bytes: BLOCK,
+        region_bytes: volume.capacity_bytes(),
+        writes: wanted.permission.is_some(),
+        persistence,
+        checking: if wanted.checked { Checking::On { block_bytes: BLOCK } } else { Checking::Off },
+        seed: 5,
+        generation_base: base_at(u64::try_from(since_1970.as_millis()).unwrap()),
+    };
+    Block::new(volume, members, options)
+}
+
+/// Eight random requests of one lane outstanding for 300 ms.
+pub fn step(block: &Block, read_pct: u8) -> StepPlan<IoShape> {
+    let class = IoClass {
+        size: RequestSize::Small,
+        block_bytes: BLOCK,
+        region_bytes: block.options().region_bytes,
+        access: Access::Random(Distribution::Uniform),
+        read_pct,
+        streams: 1,
+        slots: 8,
+    };
+    StepPlan {
+        index: 0,
+        label: "test".to_owned(),
+        load: record::Load { sessions: 8, ..record::Load::default() },
+        parameters: BTreeMap::new(),
+        shape: IoShape::of(class),
+        seed: 3,
+        work_loop: None,
+        warmup: Nanos(0),
+        duration: Nanos::millis(300),
+        pace: Pace::Closed,
+        lanes: 1,
+    }
+}
+
+/// The same plan with so many slots, shared by so many lanes that each has a stream of its own.
+pub fn wide(mut plan: StepPlan<IoShape>, slots: u32, lanes: u32) -> StepPlan<IoShape> {
+    plan.shape.classes[0].slots = slots;
+    plan.shape.classes[0].streams = lanes;
+    plan.load.sessions = slots;
+    plan.lanes = lanes;
+    plan
+}
+
+/// The same plan over `region_bytes` only, from block to block.
+pub fn sequential(mut plan: StepPlan<IoShape>) -> StepPlan<IoShape> {
+    plan.shape.classes[0].access = Access::Sequential;
+    plan
+}
+
+pub fn run(block: &Block, plan: &StepPlan<IoShape>) -> StepOutcome {
+    run_on(block, plan, &[])
+}
+
+pub fn run_on(block: &Block, plan: &StepPlan<IoShape>, devices: &[String]) -> StepOutcome {
+    run_step(block, plan, 0, devices, Clock::start(), &Stop::new(), &mut |_| {})
+}
+
+pub fn read_back(block: &Block) -> Result<u64, TargetError> {
+    block.read_back(&|_| (), &AtomicBool::new(false))
+}
+
+/// The bytes of a file from `offset` on, as they are on storage and in the page cache.
+pub fn bytes_at(path: &Path, offset: u64, length: usize) -> Vec<u8> {
+    let mut bytes = vec![0; length];
+    File::open(path).unwrap().read_exact_at(&mut bytes, offset).unwrap();
+    bytes
+}
+
+pub fn put(path: &Path, offset: u64, bytes: &[u8]) {
+    let file = File::options().write(true).open(path).unwrap();
+    file.write_all_at(bytes, offset).unwrap();
+    file.sync_all().unwrap();
+}
+
+/// A loop device over a file, taken down again when it is dropped.
+pub struct LoopDevice(PathBuf);
+
+impl LoopDevice {
+    /// None, with the reason told, where that is not allowed.
+    pub fn over(file: &Path) -> Option<Self> {
+        let made = Command::new("losetup").args(["--find", "--show", "--direct-io=on"]).arg(file).output();
+        match made {
+            Ok(made) if made.status.success() => {
+                Some(Self(PathBuf::from(String::from_utf8(made.stdout).unwrap().trim())))
+            }
+            Ok(made) => {
+                eprintln!("skipped: no loop device: {}", String::from_utf8_lossy(&made.stderr).trim());
+                None
+            }
+            Err(error) => {
+                eprintln!("skipped: losetup cannot be started: {error}");
+                None
+            }
+        }
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Its name, as the kernel has it.
+    pub fn name(&self) -> String {
+        self.0.file_name().unwrap().to_string_lossy().into_owned()
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").arg("--detach").arg(&self.0).status();
+    }
+}
