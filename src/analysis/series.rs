@@ -8,6 +8,21 @@ use crate::record::{Run, Step};
 /// Parameters that say how much load is put on, rather than what it consists of.
 pub(super) const LOAD_PARAMETERS: [&str; 6] = ["SCHEMAS", "THREADS_PER_SCHEMA", "SESSIONS", "RATE", "DEPTH", "JOBS"];
 
+/// Loads of ORION's points. A point with small requests alone lies on the curve of such points, and likewise with large
+/// ones; beside a fixed large load, the small one rises.
+const SMALL: &str = "SMALL";
+const LARGE: &str = "LARGE";
+
+/// Whether a parameter says how much load a step puts on.
+fn says_how_much(step: &Step, name: &str) -> bool {
+    let is_none = |load: &str| step.parameters.get(load).is_some_and(|load| load == "0");
+    match name {
+        SMALL => !is_none(SMALL),
+        LARGE => is_none(SMALL) && !is_none(LARGE),
+        _ => LOAD_PARAMETERS.contains(&name),
+    }
+}
+
 /// Measured steps with equal parameters, least load first.
 #[derive(Debug, Clone)]
 pub struct Series<'a> {
@@ -26,7 +41,7 @@ impl<'a> Series<'a> {
             let key: BTreeMap<_, _> = step
                 .parameters
                 .iter()
-                .filter(|(name, _)| !LOAD_PARAMETERS.contains(&name.as_str()))
+                .filter(|(name, _)| !says_how_much(step, name))
                 .map(|(name, value)| (name.as_str(), value.as_str()))
                 .collect();
             match groups.iter_mut().find(|(known, _)| *known == key) {
@@ -55,5 +70,31 @@ impl<'a> Series<'a> {
     /// Whether every step is a closed loop, where sessions are the load.
     pub fn is_closed_loop(&self) -> bool {
         self.steps.iter().all(|step| step.load.rate_operations_per_s.is_none())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+
+    #[test]
+    fn orions_points_lie_on_a_curve_for_each_large_load() {
+        let mut run = sample::run(&[]);
+        let loads = [(1, 0), (2, 0), (0, 1), (0, 2), (1, 1), (2, 1), (1, 2)];
+        run.steps = (0..)
+            .zip(loads)
+            .map(|(index, (small, large))| {
+                let sessions = small + large;
+                let level = sample::Level { sessions, operations_per_s: 1, read_ns: 1, seconds: 1, update_pct: 0 };
+                let mut step = sample::step(index, level);
+                step.parameters =
+                    [(SMALL, small), (LARGE, large)].map(|(name, load)| (name.to_owned(), load.to_string())).into();
+                step
+            })
+            .collect();
+        let series = Series::of(&run);
+        let seen: Vec<(&str, usize)> = series.iter().map(|series| (series.name.as_str(), series.steps.len())).collect();
+        assert_eq!(seen, [("LARGE=0", 2), ("SMALL=0", 2), ("LARGE=1", 2), ("LARGE=2", 1)]);
     }
 }

@@ -184,6 +184,15 @@ impl RunProgress {
         }
     }
 
+    /// Says how things go in a line that stays, unless nothing is shown.
+    pub(super) fn line(&self, line: &str) {
+        match &self.place {
+            Place::Terminal(bar) => bar.suspend(|| say::line(line)),
+            Place::Lines => say::line(line),
+            Place::Nowhere => {}
+        }
+    }
+
     /// Leaves nothing behind on the terminal.
     pub(super) fn end(&self) {
         if let Place::Terminal(bar) = &self.place {

@@ -147,7 +147,7 @@ impl PlanError {
             Self::VolumeTooSmall { capacity, .. } => {
                 format!("use a `--size` of at most {capacity}, or name more or larger paths")
             }
-            Self::BuffersTooLarge { .. } => "use a smaller `--depth` or `--block-size`".to_owned(),
+            Self::BuffersTooLarge { .. } => "ask for fewer requests outstanding, or for smaller ones".to_owned(),
             Self::TagTwice { .. } => "give each tag once".to_owned(),
             Self::NoLuns => "name at least one".to_owned(),
             Self::LunTooSmall { .. } => "make it larger, take it off the list, or ask for smaller requests".to_owned(),

@@ -21,6 +21,11 @@ impl Place {
         Self(tempfile::tempdir().expect("a temporary directory can be made"))
     }
 
+    /// A place on the disk that the tests were built on, so that O_DIRECT works.
+    pub fn on_disk() -> Self {
+        Self(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary directory can be made"))
+    }
+
     /// A place with the runs that were kept by earlier formats.
     pub fn with_kept_runs() -> Self {
         let place = Self::new();

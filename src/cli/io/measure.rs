@@ -32,17 +32,17 @@ pub(super) struct Job<'a> {
 pub(super) fn carry_out(job: &Job<'_>) -> Result<Exit, Failure> {
     let Job { storage, volume, asked, output, .. } = job;
     asked.check()?;
-    let prospect = Prospect::look(storage, volume, asked)?;
+    let prospect = Prospect::look(storage, &volume.handling, asked)?;
     let plan = plan(&request(job), &prospect.facts(asked)?)?;
     plan.notes.iter().for_each(say::note);
-    if output.dry_run {
+    if output.keeping.dry_run {
         let mut out = say::output();
         write_plan(&mut out, &plan, &prospect, asked)?;
         out.flush()?;
         return Ok(Exit::Done);
     }
     let interrupt = Interrupt::listen()?;
-    let (clock, loudness) = (prospect.clock(), output.progress.loudness());
+    let (clock, loudness) = (prospect.clock(), output.keeping.progress.loudness());
     let intended = Intended { region_bytes: plan.region_bytes, largest_bytes: asked.block.bytes(), seed: plan.seed };
     let ground = prospect.open(asked, intended, clock, &interrupt, loudness)?;
     let mut recording = begin(job, &plan, &ground, clock, &interrupt)?;
@@ -60,7 +60,7 @@ pub(super) fn carry_out(job: &Job<'_>) -> Result<Exit, Failure> {
         super::read_back::carry_out(&mut recording, block, &interrupt, loudness);
     }
     drop(ground);
-    recording.end(wanted).tell(output.format.reader(), output.target_latency.as_ref(), &interrupt)
+    recording.end(wanted).tell(output.keeping.format.reader(), output.target_latency.as_ref(), &interrupt)
 }
 
 fn request(job: &Job<'_>) -> Request {
@@ -74,7 +74,7 @@ fn request(job: &Job<'_>) -> Request {
             Arrival::Fixed => workload::Arrival::Fixed,
         },
         seed: time.seed.unwrap_or_else(fresh_seed),
-        tags: output.tags.clone(),
+        tags: output.keeping.tags.clone(),
     }
 }
 
@@ -86,7 +86,7 @@ fn begin(
     interrupt: &Interrupt,
 ) -> Result<Recording, Failure> {
     let time = Nanos(plan.step_time().0.saturating_mul(plan.levels.len() as u64));
-    let progress = RunProgress::new(plan.levels.len(), time, job.output.progress.loudness());
+    let progress = RunProgress::new(plan.levels.len(), time, job.output.keeping.progress.loudness());
     let notes = ground.target().notes();
     notes.iter().for_each(|note| progress.note(note));
     let header = Header {
@@ -103,7 +103,7 @@ fn begin(
         paths: &job.asked.paths,
         notes: plan.notes.iter().cloned().chain(notes).collect(),
     };
-    Recording::begin(&job.output.runs.store(), header, clock, interrupt, progress)
+    Recording::begin(&job.output.keeping.runs.store(), header, clock, interrupt, progress)
 }
 
 /// Every level in turn. Returns how many steps a whole run has.

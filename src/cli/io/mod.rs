@@ -2,6 +2,7 @@
 
 mod arguments;
 mod measure;
+mod orion;
 mod read_back;
 mod run;
 mod search;
@@ -17,7 +18,8 @@ Examples:
   plimsoll io run --path /u01/test.dat --size 16G --pattern randread --block-size 8k --depth 32
   plimsoll io run --path /dev/sdb --pattern randread --rate 5000
   plimsoll io sweep --path /u01/test.dat --pattern randread --depth 1,2,4,…,256
-  plimsoll io sweep --path /u01/test.dat --pattern randread --rate 1000..60000 --target-latency p99=5ms";
+  plimsoll io sweep --path /u01/test.dat --pattern randread --rate 1000..60000 --target-latency p99=5ms
+  plimsoll io orion -run simple -testname san -num_disks 4";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -27,6 +29,9 @@ pub(super) enum Command {
     /// Measure one load after the other and find the largest that the storage carries
     #[command(after_long_help = sweep::EXAMPLES)]
     Sweep(sweep::Arguments),
+    /// Walk ORION's matrix with ORION's own options, and write ORION's files
+    #[command(after_long_help = orion::EXAMPLES)]
+    Orion(orion::Arguments),
 }
 
 impl Command {
@@ -34,6 +39,7 @@ impl Command {
         match self {
             Self::Run(arguments) => run::carry_out(&arguments),
             Self::Sweep(arguments) => sweep::carry_out(&arguments),
+            Self::Orion(arguments) => orion::carry_out(&arguments),
         }
     }
 }
