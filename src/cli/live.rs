@@ -117,20 +117,20 @@ fn left(time: Nanos) -> String {
 /// Progress of a run.
 pub(super) struct RunProgress {
     place: Place,
-    steps: usize,
+    steps: Option<usize>,
     /// Load still to come after the present step.
     later: Nanos,
     step: Option<(usize, String, Nanos)>,
 }
 
 impl RunProgress {
-    /// A run of so many steps, and load for `duration` in all.
-    pub(super) fn new(steps: usize, duration: Nanos, loudness: Loudness) -> Self {
+    /// A run of so many steps, where that is known, and load for `duration` in all.
+    pub(super) fn new(steps: impl Into<Option<usize>>, duration: Nanos, loudness: Loudness) -> Self {
         let place = Place::new(loudness);
         if let Place::Terminal(bar) = &place {
             bar.set_style(style("{spinner} {msg}"));
         }
-        Self { place, steps, later: duration, step: None }
+        Self { place, steps: steps.into(), later: duration, step: None }
     }
 
     /// Redo that was read so far while a killed user's changes are made again.
@@ -148,10 +148,10 @@ impl RunProgress {
         let number = plan.index as usize + 1;
         match &self.place {
             Place::Nowhere => {}
-            Place::Terminal(bar) => bar.set_message(format!("step {number} of {}, {}", self.steps, plan.label)),
+            Place::Terminal(bar) => bar.set_message(format!("step {number}{}, {}", self.of_steps(" of "), plan.label)),
             Place::Lines => say::line(format_args!(
-                "step {number} of {}, {}: {}, {} measured",
-                self.steps,
+                "step {number}{}, {}: {}, {} measured",
+                self.of_steps(" of "),
                 plan.label,
                 warmup_words(plan.warmup),
                 plan.duration
@@ -160,13 +160,18 @@ impl RunProgress {
         self.step = Some((number, plan.label.clone(), length));
     }
 
+    /// How many steps there are, after `word`; nothing where nobody knows.
+    fn of_steps(&self, word: &str) -> String {
+        self.steps.map_or_else(String::new, |steps| format!("{word}{steps}"))
+    }
+
     /// A second of it is over.
     pub(super) fn interval(&self, interval: &Interval) {
         match (&self.place, &self.step) {
             (Place::Terminal(bar), Some((number, label, length))) => {
                 let over = interval.offset_ns + interval.duration_ns;
                 let rest = Nanos(length.0.saturating_sub(over).saturating_add(self.later.0));
-                let place = format!("{number}/{} {label}, {}: ", self.steps, left(rest));
+                let place = format!("{number}{} {label}, {}: ", self.of_steps("/"), left(rest));
                 let room = say::status_width().saturating_sub(SPINNER + place.chars().count());
                 bar.tick();
                 bar.set_message(place + &interval_words(interval, room));

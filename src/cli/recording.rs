@@ -7,7 +7,7 @@ use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::live::RunProgress;
 use super::{report, say};
-use crate::analysis::LatencyTarget;
+use crate::analysis::{Calibration, LatencyTarget};
 use crate::config::without_secrets;
 use crate::load::{StepPlan, Stop, run_step};
 use crate::measure::{Clock, environment};
@@ -220,6 +220,10 @@ impl Recorded {
     ) -> Result<Exit, Failure> {
         let Self { run, directory, failure } = self;
         let written = match reader {
+            // Its answer is not in the document itself.
+            Reader::Program if Calibration::of(&run).is_some() => {
+                say::json(&report::document(&run, &report::findings(&run, limit)))
+            }
             Reader::Program => say::json(&run),
             Reader::Person => report::write_text(&run, &report::findings(&run, limit), Detail::Brief),
         };

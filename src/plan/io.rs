@@ -15,7 +15,7 @@ use crate::workload::Arrival;
 use crate::workload::io::{Distribution, IoClass, IoShape, RequestSize};
 
 /// Memory of the program besides its requests' buffers.
-const OWN_MEMORY: Bytes = Bytes::mib(64);
+pub(super) const OWN_MEMORY: Bytes = Bytes::mib(64);
 
 /// What was asked for.
 #[derive(Debug, Clone)]

@@ -17,12 +17,12 @@ fn orion(place: &Place, own: &[&str], words: &str) -> Answer {
 
 /// The text of the one file of a test that ends so.
 fn file(place: &Place, testname: &str, ending: &str) -> String {
-    let names =
-        std::fs::read_dir(place.path("")).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let entries = std::fs::read_dir(place.path("")).expect("the place can be listed");
+    let names = entries.map(|entry| entry.expect("it can be listed").file_name().to_string_lossy().into_owned());
     let found: Vec<String> =
         names.filter(|name| name.starts_with(&format!("{testname}_2")) && name.ends_with(ending)).collect();
     assert_eq!(found.len(), 1, "{testname}{ending}: {found:?}");
-    std::fs::read_to_string(place.path(&found[0])).unwrap()
+    std::fs::read_to_string(place.path(&found[0])).expect("what is there can be read")
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod end_to_end;
 mod errors;
 mod help;
+mod io_calibrate;
 mod io_orion;
 mod kept_runs;
 mod limits;

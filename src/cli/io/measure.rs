@@ -86,7 +86,9 @@ fn begin(
     interrupt: &Interrupt,
 ) -> Result<Recording, Failure> {
     let time = Nanos(plan.step_time().0.saturating_mul(plan.levels.len() as u64));
-    let progress = RunProgress::new(plan.levels.len(), time, job.output.keeping.progress.loudness());
+    let is_search = matches!(job.asked.rates, Some(RateRange::Between { .. }));
+    let progress =
+        RunProgress::new((!is_search).then_some(plan.levels.len()), time, job.output.keeping.progress.loudness());
     let notes = ground.target().notes();
     notes.iter().for_each(|note| progress.note(note));
     let header = Header {

@@ -1,6 +1,7 @@
 //! `plimsoll io`.
 
 mod arguments;
+mod calibrate;
 mod measure;
 mod orion;
 mod read_back;
@@ -19,7 +20,8 @@ Examples:
   plimsoll io run --path /dev/sdb --pattern randread --rate 5000
   plimsoll io sweep --path /u01/test.dat --pattern randread --depth 1,2,4,…,256
   plimsoll io sweep --path /u01/test.dat --pattern randread --rate 1000..60000 --target-latency p99=5ms
-  plimsoll io orion -run simple -testname san -num_disks 4";
+  plimsoll io orion -run simple -testname san -num_disks 4
+  plimsoll io calibrate --path /dev/sdb --max-latency 10ms";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -32,6 +34,9 @@ pub(super) enum Command {
     /// Walk ORION's matrix with ORION's own options, and write ORION's files
     #[command(after_long_help = orion::EXAMPLES)]
     Orion(orion::Arguments),
+    /// Answer what CALIBRATE_IO asks: max_iops, latency and max_mbps, and how sure they are
+    #[command(after_long_help = calibrate::EXAMPLES)]
+    Calibrate(calibrate::Arguments),
 }
 
 impl Command {
@@ -40,6 +45,7 @@ impl Command {
             Self::Run(arguments) => run::carry_out(&arguments),
             Self::Sweep(arguments) => sweep::carry_out(&arguments),
             Self::Orion(arguments) => orion::carry_out(&arguments),
+            Self::Calibrate(arguments) => calibrate::carry_out(&arguments),
         }
     }
 }
