@@ -5,6 +5,7 @@
 
 mod burst;
 mod cache_trap;
+mod calibration;
 mod ceiling;
 mod chance;
 mod compare;
@@ -41,6 +42,10 @@ use crate::record::{Outcome, Run, Step};
 
 pub use burst::{BurstFound, CreditNotSeen, Outlasted, RateRose};
 pub use cache_trap::{CacheTrap, Trap};
+pub use calibration::{
+    Calibrated, Calibration, DepthSearch, Estimate, LatencyCap, Question, REPEATS, Reading, SearchRule, Statistic,
+    Stopped, Sureness,
+};
 pub use ceiling::{Ceiling, Limit};
 pub use compare::{Comparison, Difference};
 pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, wait};

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use crate::config::ConfigError;
 use crate::plan::PlanError;
 use crate::record::store::StoreError;
+use crate::report::orion::OrionFilesError;
 use crate::target::TargetError;
 
 /// How a command ended.
@@ -89,6 +90,12 @@ impl From<ConfigError> for Failure {
 
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Self {
+        Self::new(&error).with_hint(error.hint())
+    }
+}
+
+impl From<OrionFilesError> for Failure {
+    fn from(error: OrionFilesError) -> Self {
         Self::new(&error).with_hint(error.hint())
     }
 }

@@ -126,6 +126,8 @@ pub(super) enum Steps {
     Known(usize, Nanos),
     /// As many as it takes, at most so many.
     UpTo(usize),
+    /// As many as it takes, usually so many.
+    About(usize),
 }
 
 impl fmt::Display for Steps {
@@ -133,6 +135,7 @@ impl fmt::Display for Steps {
         match self {
             Self::Known(steps, _) => write!(f, "{steps}"),
             Self::UpTo(steps) => write!(f, "at most {steps}"),
+            Self::About(steps) => write!(f, "about {steps}"),
         }
     }
 }
@@ -155,7 +158,7 @@ impl RunProgress {
         }
         let later = match steps {
             Steps::Known(_, duration) => Some(duration),
-            Steps::UpTo(_) => None,
+            Steps::UpTo(_) | Steps::About(_) => None,
         };
         Self { place, steps, later, step: None }
     }
@@ -221,6 +224,15 @@ impl RunProgress {
         match &self.place {
             Place::Terminal(bar) => bar.suspend(|| say::note(note)),
             Place::Lines | Place::Nowhere => say::note(note),
+        }
+    }
+
+    /// Says how things go in a line that stays, unless nothing is shown.
+    pub(super) fn line(&self, line: &str) {
+        match &self.place {
+            Place::Terminal(bar) => bar.suspend(|| say::line(line)),
+            Place::Lines => say::line(line),
+            Place::Nowhere => {}
         }
     }
 

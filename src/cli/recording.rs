@@ -7,7 +7,7 @@ use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::live::RunProgress;
 use super::{report, say};
-use crate::analysis::LatencyTarget;
+use crate::analysis::{Calibration, LatencyTarget};
 use crate::config::without_secrets;
 use crate::load::{StepPlan, Stop, run_step};
 use crate::measure::{Clock, environment};
@@ -140,9 +140,32 @@ impl Recording {
         if cut_short { Onward::Stop } else { Onward::Go }
     }
 
+    /// Puts load on that no figure is made of, unless the run has been ended.
+    pub(super) fn unmeasured<S: Shape + Clone>(
+        &mut self,
+        target: &dyn TargetFor<S::Operation>,
+        plan: &StepPlan<S>,
+    ) -> Onward {
+        if self.stop.is_asked() || self.run.outcome != Outcome::Unfinished {
+            return Onward::Stop;
+        }
+        self.progress.line(&format!("{}: load that is not measured", plan.label));
+        let outcome = run_step(target, plan, self.run_started_ns, &self.devices, self.clock, &self.stop, &mut |_| {});
+        if let Some(error) = outcome.failure {
+            self.fail(error);
+        }
+        let cut_short = self.stop.is_asked() || self.run.outcome != Outcome::Unfinished;
+        if cut_short { Onward::Stop } else { Onward::Go }
+    }
+
     /// Whether nothing has ended the run.
     pub(super) fn is_going_well(&self) -> bool {
         self.run.outcome == Outcome::Unfinished
+    }
+
+    /// The run so far.
+    pub(super) fn run(&self) -> &Run {
+        &self.run
     }
 
     /// The steps so far.
@@ -197,6 +220,10 @@ impl Recorded {
     ) -> Result<Exit, Failure> {
         let Self { run, directory, failure } = self;
         let written = match reader {
+            // Its answer is not in the document itself.
+            Reader::Program if Calibration::of(&run).is_some() => {
+                say::json(&report::document(&run, &report::findings(&run, limit)))
+            }
             Reader::Program => say::json(&run),
             Reader::Person => report::write_text(&run, &report::findings(&run, limit), Detail::Brief),
         };

@@ -10,7 +10,9 @@ use serde_json::json;
 use super::arguments::{FormatArgs, Reader, RunsArgs};
 use super::exit::{Exit, Failure};
 use super::say;
-use crate::analysis::{self, Finding, GeneratorVerdict, LatencyTarget, Severity, VerdictOutcome, judge};
+use crate::analysis::{
+    self, Calibrated, Calibration, Finding, GeneratorVerdict, LatencyTarget, Severity, VerdictOutcome, judge,
+};
 use crate::record::{Run, Step, store};
 use crate::report::{self, Detail};
 
@@ -55,13 +57,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
         write_csv(&run, directory)?;
     }
     match arguments.format.reader() {
-        Reader::Program => {
-            let mut document = json!({ "run": run, "findings": findings_document(&findings) });
-            if analysis::operations_are_requests(&run) {
-                document["generator"] = json!(generator_document(&run));
-            }
-            say::json(&document)?;
-        }
+        Reader::Program => say::json(&document(&run, &findings))?,
         Reader::Person => {
             let detail = if arguments.full { Detail::Full } else { Detail::Brief };
             write_text(&run, &findings, detail)?;
@@ -102,6 +98,46 @@ fn meets(run: &Run, step: &Step, limit: &LatencyTarget) -> Option<bool> {
 /// The load generator's verdict on itself, one a step.
 fn generator_document(run: &Run) -> Vec<GeneratorVerdict> {
     run.steps.iter().filter_map(GeneratorVerdict::of).collect()
+}
+
+/// A run and what is to be said about it, for other programs.
+pub(super) fn document(run: &Run, findings: &[Finding]) -> serde_json::Value {
+    let mut document = json!({ "run": run, "findings": findings_document(findings) });
+    if analysis::operations_are_requests(run) {
+        document["generator"] = json!(generator_document(run));
+    }
+    if let Some(calibration) = Calibration::of(run) {
+        document["calibration"] = calibration_document(&calibration);
+    }
+    document
+}
+
+fn calibration_document(calibration: &Calibration) -> serde_json::Value {
+    let answer = |answer: &Calibrated, unit: f64| {
+        let Calibrated { request, depth, rate, mean, p99, steps, .. } = answer;
+        json!({
+            "value": rate.value / unit,
+            "low": rate.low / unit,
+            "high": rate.high / unit,
+            "runs": rate.runs,
+            "request_bytes": request.0,
+            "outstanding": depth,
+            "mean_ns": mean.0,
+            "p99_ns": p99.0,
+            "steps": steps,
+        })
+    };
+    let Calibration { cap, max_iops, max_bytes, sureness } = calibration;
+    json!({
+        "max_latency": cap.to_string(),
+        "max_iops": max_iops.as_ref().map(|found| answer(found, 1.0)),
+        "max_mbps": max_bytes.as_ref().map(|found| answer(found, 1e6)),
+        "actual_latency_us": max_iops.as_ref().map(|found| found.mean.0 as f64 / 1e3),
+        "spread": sureness.spread,
+        "range_of_seconds": sureness.range_of_seconds,
+        "watched_ns": sureness.watched.0,
+        "doubts": sureness.doubts,
+    })
 }
 
 fn findings_document(findings: &[Finding]) -> Vec<serde_json::Value> {

@@ -168,7 +168,7 @@ impl PlanError {
             Self::VolumeTooSmall { capacity, .. } => {
                 format!("use a `--size` of at most {capacity}, or name more or larger paths")
             }
-            Self::BuffersTooLarge { .. } => "use a smaller `--depth` or `--block-size`".to_owned(),
+            Self::BuffersTooLarge { .. } => "ask for fewer requests outstanding, or for smaller ones".to_owned(),
             Self::FewerBlocksThanWrites { .. } => {
                 "use a smaller `--depth` or a larger `--size`, or leave `--verify` out".to_owned()
             }

@@ -15,7 +15,7 @@ use crate::workload::Arrival;
 use crate::workload::io::{Distribution, IoClass, IoShape, RequestSize};
 
 /// Memory of the program besides its requests' buffers.
-const OWN_MEMORY: Bytes = Bytes::mib(64);
+pub(super) const OWN_MEMORY: Bytes = Bytes::mib(64);
 
 /// What was asked for.
 #[derive(Debug, Clone)]
@@ -216,19 +216,31 @@ fn check_blocks(asked: &IoAsked, levels: &[Level], blocks: u64) -> Result<(), Pl
     Ok(())
 }
 
-/// Refuses buffers that the kernel would have to kill somebody for.
 fn check_memory(asked: &IoAsked, levels: &[Level], facts: &Facts) -> Result<(), PlanError> {
-    let Some(available) = facts.available_memory else { return Ok(()) };
     let slots = levels.iter().map(|level| level.slots()).max().unwrap_or(1);
-    let copies = if asked.redundancy == crate::config::io::Redundancy::Mirror { 2 } else { 1 };
-    let buffers = u64::from(slots).saturating_mul(u64::from(asked.block.bytes())).saturating_mul(copies);
-    let map = match asked.verify {
-        crate::config::io::Verify::Nothing => 0,
-        crate::config::io::Verify::Blocks => 4 * (facts.capacity_bytes / u64::from(asked.block.bytes())),
-    };
-    let needed = Bytes(buffers.saturating_add(map).saturating_add(OWN_MEMORY.0));
+    let block_bytes = u64::from(asked.block.bytes());
+    let mut more = 0;
+    if asked.redundancy == crate::config::io::Redundancy::Mirror {
+        more += u64::from(slots) * block_bytes;
+    }
+    if asked.verify == crate::config::io::Verify::Blocks {
+        more += 4 * (facts.capacity_bytes / block_bytes);
+    }
+    check_buffers(slots, asked.block.into(), Bytes(more), facts.available_memory)
+}
+
+/// Refuses buffers that the kernel would have to kill somebody for: one for each slot, and `more`.
+pub(super) fn check_buffers(
+    slots: u32,
+    block: Bytes,
+    more: Bytes,
+    available_memory: Option<Bytes>,
+) -> Result<(), PlanError> {
+    let Some(available) = available_memory else { return Ok(()) };
+    let buffers = u64::from(slots).saturating_mul(block.0);
+    let needed = Bytes(buffers.saturating_add(more.0).saturating_add(OWN_MEMORY.0));
     if needed > available {
-        return Err(PlanError::BuffersTooLarge { slots, block: asked.block.into(), needed, available });
+        return Err(PlanError::BuffersTooLarge { slots, block, needed, available });
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 //! Nothing here touches a file or prints: asked and facts go in, a plan or the reason against it comes out. Whatever can
 //! be found wrong with a run is found here, before anything starts.
 
+pub mod calibrate;
 pub mod data_set;
 mod error;
 pub mod io;

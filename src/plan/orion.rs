@@ -23,8 +23,11 @@ use crate::config::MAX_SESSIONS;
 use crate::config::orion::{ArrayCache, ArrayLayout, LargePattern, Matrix, OrionOptions, RunType};
 use crate::units::{Bytes, Nanos};
 
+mod load;
 #[cfg(test)]
 mod tests;
+
+pub use load::{OrionPlan, OrionRequest, plan};
 
 /// Requests a disk at the top of a walk.
 const SMALL_PER_DISK: u32 = 5;

@@ -4,6 +4,7 @@
 //! [`crate::analysis::Figures`], so that the same figure reads the same everywhere.
 
 mod buckets;
+mod calibration;
 pub mod csv;
 mod grid;
 mod live;

@@ -32,6 +32,7 @@ const LEGEND: &str = "`?`: not known. `-`: none. MB: 1,000,000 bytes. ms in hist
 /// If `out` fails.
 pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detail, width: usize) -> io::Result<()> {
     let width = width.max(NARROWEST);
+    super::calibration::write(out, run, width)?;
     paragraph(out, &headline(run, findings), "", width)?;
     writeln!(out)?;
     facts::write(out, run, width)?;

@@ -3,7 +3,9 @@
 mod end_to_end;
 mod errors;
 mod help;
+mod io_calibrate;
 mod io_devices;
+mod io_orion;
 mod io_run;
 mod io_soak;
 mod kept_runs;

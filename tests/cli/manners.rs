@@ -13,7 +13,7 @@ fn simulated<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// Waits for a line on standard error that holds `text`.
-pub fn wait_for(child: &mut Child, text: &str) -> BufReader<std::process::ChildStderr> {
+pub(crate) fn wait_for(child: &mut Child, text: &str) -> BufReader<std::process::ChildStderr> {
     let mut stderr = BufReader::new(child.stderr.take().expect("standard error is piped"));
     let mut line = String::new();
     while stderr.read_line(&mut line).expect("standard error can be read") > 0 {
@@ -25,7 +25,7 @@ pub fn wait_for(child: &mut Child, text: &str) -> BufReader<std::process::ChildS
     panic!("`{text}` never came");
 }
 
-pub fn signal(child: &Child, name: &str) {
+pub(crate) fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill").args([name, &child.id().to_string()]).status();
     assert!(sent.is_ok_and(|status| status.success()), "the signal cannot be sent");
 }

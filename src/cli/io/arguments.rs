@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 
 use crate::analysis::LatencyTarget;
 use crate::cli::arguments::{FormatArgs, ProgressArgs, RunsArgs, Seconds};
+use crate::cli::exit::Failure;
 use crate::config::io::{BlockSize, DepthList, Durable, IoAsked, PageCache, Pattern, RateRange, Redundancy, Verify};
 use crate::config::{Arrival, Tag, TargetAddress};
 use crate::target::block::safety::Permission;
@@ -34,13 +35,20 @@ pub(super) struct VolumeArgs {
     #[arg(long, help_heading = "Storage")]
     mirror: bool,
 
-    /// How requests reach the kernel
-    #[arg(long, value_enum, default_value_t, help_heading = "Storage")]
-    engine: EngineChoice,
-
     /// Whether requests go past this machine's page cache (O_DIRECT)
     #[arg(long, value_enum, default_value_t, help_heading = "Storage")]
     direct: Switch,
+
+    #[command(flatten)]
+    pub(super) handling: HandlingArgs,
+}
+
+/// How storage is opened, and what may be written there.
+#[derive(Debug, Args)]
+pub(super) struct HandlingArgs {
+    /// How requests reach the kernel
+    #[arg(long, value_enum, default_value_t, help_heading = "Storage")]
+    engine: EngineChoice,
 
     /// Write everything once before the load, so that no read finds a block that was never written; --size or all of it
     #[arg(long, help_heading = "Storage")]
@@ -84,23 +92,33 @@ pub(super) enum Storage {
     Simulated(Vec<(String, String)>),
 }
 
-impl VolumeArgs {
-    /// What the paths mean.
-    pub(super) fn storage(&self) -> Result<Storage, crate::cli::exit::Failure> {
+impl Storage {
+    /// What paths mean together.
+    pub(super) fn of(paths: &[String]) -> Result<Self, Failure> {
         let simulated = |path: &&String| path.starts_with("sim:");
-        match self.paths.iter().find(simulated) {
-            None => Ok(Storage::Paths(self.paths.iter().map(PathBuf::from).collect())),
-            Some(address) if self.paths.len() == 1 => match address.parse()? {
-                TargetAddress::Simulated(pairs) => Ok(Storage::Simulated(pairs)),
-                TargetAddress::Directory(path) => Ok(Storage::Paths(vec![path])),
+        match paths.iter().find(simulated) {
+            None => Ok(Self::Paths(paths.iter().map(PathBuf::from).collect())),
+            Some(address) if paths.len() == 1 => match address.parse()? {
+                TargetAddress::Simulated(pairs) => Ok(Self::Simulated(pairs)),
+                TargetAddress::Directory(path) => Ok(Self::Paths(vec![path])),
             },
             Some(address) => {
-                let failure = crate::cli::exit::Failure::new(format_args!("`{address}` cannot be one path of several"));
+                let failure = Failure::new(format_args!("`{address}` cannot be one path of several"));
                 Err(failure.with_hint("simulated storage stands alone".to_owned()))
             }
         }
     }
 
+    /// The files and devices.
+    pub(super) fn paths(&self) -> &[PathBuf] {
+        match self {
+            Self::Paths(paths) => paths,
+            Self::Simulated(_) => &[],
+        }
+    }
+}
+
+impl HandlingArgs {
     /// The engine asked for; `None` for the best that works.
     pub(super) fn engine(&self) -> Option<IoEngine> {
         match self.engine {
@@ -119,6 +137,13 @@ impl VolumeArgs {
     pub(super) fn permission(&self) -> Permission {
         Permission { destroy: self.destroy.clone(), destroy_signature: self.destroy_signature }
     }
+}
+
+impl VolumeArgs {
+    /// What the paths mean.
+    pub(super) fn storage(&self) -> Result<Storage, Failure> {
+        Storage::of(&self.paths)
+    }
 
     /// Whether the page cache is used.
     pub(super) fn page_cache(&self) -> PageCache {
@@ -136,10 +161,7 @@ impl VolumeArgs {
     /// A load of reads at random places of this storage, for others to build on.
     pub(super) fn asked(&self, storage: &Storage, pattern: Pattern, block: BlockSize, depths: DepthList) -> IoAsked {
         IoAsked {
-            paths: match storage {
-                Storage::Paths(paths) => paths.clone(),
-                Storage::Simulated(_) => Vec::new(),
-            },
+            paths: storage.paths().to_vec(),
             pattern,
             block,
             read_pct: None,
@@ -233,16 +255,23 @@ pub(super) struct TimeArgs {
     pub(super) seed: Option<u64>,
 }
 
-/// How the run is kept and told.
+/// How the run is kept and told, and what it must keep to.
 #[derive(Debug, Args)]
 pub(super) struct OutputArgs {
-    /// What varies between runs, such as `disk=p30`; may be given many times
-    #[arg(long = "tag", value_name = "KEY=VALUE", help_heading = "Output")]
-    pub(super) tags: Vec<Tag>,
-
     /// Latency that the load must keep, such as `p99=5ms` (response time of all requests); exit code 1 if no step does
     #[arg(long, alias = "limit", value_name = "[WHAT:]pQ=TIME", help_heading = "Output")]
     pub(super) target_latency: Option<LatencyTarget>,
+
+    #[command(flatten)]
+    pub(super) keeping: KeepingArgs,
+}
+
+/// How the run is kept and told.
+#[derive(Debug, Args)]
+pub(super) struct KeepingArgs {
+    /// What varies between runs, such as `disk=p30`; may be given many times
+    #[arg(long = "tag", value_name = "KEY=VALUE", help_heading = "Output")]
+    pub(super) tags: Vec<Tag>,
 
     #[command(flatten)]
     pub(super) runs: RunsArgs,

@@ -43,18 +43,18 @@ pub(super) fn carry_out_in_rounds(job: &Job<'_>, round: Nanos) -> Result<Exit, F
 fn carry_out_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Failure> {
     let Job { storage, volume, asked, output, .. } = job;
     asked.check()?;
-    let prospect = Prospect::look(storage, volume, asked)?;
+    let prospect = Prospect::look(storage, &volume.handling, asked)?;
     let mut plan = plan(&request(job), &prospect.facts(asked)?)?;
     plan.parameters.extend(parameter);
     plan.notes.iter().for_each(say::note);
-    if output.dry_run {
+    if output.keeping.dry_run {
         let mut out = say::output();
         write_plan(&mut out, &plan, &prospect, asked)?;
         out.flush()?;
         return Ok(Exit::Done);
     }
     let interrupt = Interrupt::listen()?;
-    let (clock, loudness) = (prospect.clock(), output.progress.loudness());
+    let (clock, loudness) = (prospect.clock(), output.keeping.progress.loudness());
     let intended = Intended { region_bytes: plan.region_bytes, largest_bytes: asked.block.bytes(), seed: plan.seed };
     let ground = prospect.open(asked, intended, clock, &interrupt, loudness)?;
     check_rates(asked, &plan, &ground, clock, interrupt.stop())?;
@@ -73,7 +73,7 @@ fn carry_out_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Ex
         super::read_back::carry_out(&mut recording, block, &interrupt, loudness);
     }
     drop(ground);
-    recording.end(wanted).tell(output.format.reader(), output.target_latency.as_ref(), &interrupt)
+    recording.end(wanted).tell(output.keeping.format.reader(), output.target_latency.as_ref(), &interrupt)
 }
 
 /// Refuses a rate that this machine could not even send to no device at all.
@@ -108,7 +108,7 @@ fn request(job: &Job<'_>) -> Request {
             Arrival::Fixed => workload::Arrival::Fixed,
         },
         seed: time.seed.unwrap_or_else(fresh_seed),
-        tags: output.tags.clone(),
+        tags: output.keeping.tags.clone(),
     }
 }
 
@@ -124,7 +124,7 @@ fn begin(
         Some(RateRange::Between { .. }) => Steps::UpTo(SearchPlan::default().most_points),
         Some(RateRange::Each(_)) | None => Steps::Known(plan.levels.len(), time),
     };
-    let progress = RunProgress::new(steps, job.output.progress.loudness());
+    let progress = RunProgress::new(steps, job.output.keeping.progress.loudness());
     let notes = ground.target().notes();
     notes.iter().for_each(|note| progress.note(note));
     let header = Header {
@@ -141,7 +141,7 @@ fn begin(
         paths: &job.asked.paths,
         notes: plan.notes.iter().cloned().chain(notes).collect(),
     };
-    Recording::begin(&job.output.runs.store(), header, clock, interrupt, progress)
+    Recording::begin(&job.output.keeping.runs.store(), header, clock, interrupt, progress)
 }
 
 /// Every level in turn. Returns how many steps a whole run has.

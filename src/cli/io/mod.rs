@@ -1,7 +1,9 @@
 //! `plimsoll io`.
 
 mod arguments;
+mod calibrate;
 mod measure;
+mod orion;
 mod read_back;
 mod run;
 mod search;
@@ -19,7 +21,9 @@ Examples:
   plimsoll io run --path /dev/sdb --pattern randread --rate 5000
   plimsoll io sweep --path /u01/test.dat --pattern randread --depth 1,2,4,…,256
   plimsoll io sweep --path /u01/test.dat --pattern randread --rate 1000..60000 --target-latency p99=5ms
-  plimsoll io soak --path /dev/sdb --duration 2h";
+  plimsoll io soak --path /dev/sdb --duration 2h
+  plimsoll io orion -run simple -testname san -num_disks 4
+  plimsoll io calibrate --path /dev/sdb --max-latency 10ms";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -37,6 +41,12 @@ pub(super) enum Command {
         mut_arg("warmup", soak::warmup)
     )]
     Soak(soak::Arguments),
+    /// Walk ORION's matrix with ORION's own options, and write ORION's files
+    #[command(after_long_help = orion::EXAMPLES)]
+    Orion(orion::Arguments),
+    /// Answer what CALIBRATE_IO asks: max_iops, latency and max_mbps, and how sure they are
+    #[command(after_long_help = calibrate::EXAMPLES)]
+    Calibrate(calibrate::Arguments),
 }
 
 impl Command {
@@ -45,6 +55,8 @@ impl Command {
             Self::Run(arguments) => run::carry_out(&arguments),
             Self::Sweep(arguments) => sweep::carry_out(&arguments),
             Self::Soak(arguments) => soak::carry_out(&arguments),
+            Self::Orion(arguments) => orion::carry_out(&arguments),
+            Self::Calibrate(arguments) => calibrate::carry_out(&arguments),
         }
     }
 }

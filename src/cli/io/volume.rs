@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::arguments::{Storage, VolumeArgs};
+use super::arguments::{HandlingArgs, Storage};
 use crate::cli::exit::Failure;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{ByteProgress, Loudness};
@@ -51,15 +51,15 @@ pub(super) enum Ground {
 
 impl Prospect {
     /// Looks at what the user named. Nothing is written.
-    pub(super) fn look(storage: &Storage, volume: &VolumeArgs, asked: &IoAsked) -> Result<Self, Failure> {
+    pub(super) fn look(storage: &Storage, handling: &HandlingArgs, asked: &IoAsked) -> Result<Self, Failure> {
         match storage {
             Storage::Simulated(pairs) => {
                 let options = Box::new(SimulatedOptions::from_pairs(pairs)?);
                 Ok(Self::Simulated { options, size: asked.size.unwrap_or(SIMULATED_SIZE) })
             }
             Storage::Paths(paths) => {
-                let io_engine = engine(volume.engine());
-                let wanted = wanted(paths.clone(), volume, asked, io_engine);
+                let io_engine = engine(handling.engine());
+                let wanted = wanted(paths.clone(), handling, asked, io_engine);
                 let preparation = Preparation::look(wanted)?;
                 preparation.notes.iter().for_each(say::note);
                 Ok(Self::Paths { preparation: Box::new(preparation), io_engine })
@@ -75,6 +75,16 @@ impl Prospect {
             Self::Simulated { size, .. } => (size.0.max(u64::from(asked.block.bytes())), 512),
         };
         Ok(Facts { capacity_bytes, unit_bytes, available_memory: available_memory() })
+    }
+
+    /// Every path and how much it will hold.
+    pub(super) fn members(&self) -> Vec<(PathBuf, Bytes)> {
+        match self {
+            Self::Paths { preparation, .. } => {
+                preparation.members().map(|(path, bytes)| (path.to_owned(), bytes)).collect()
+            }
+            Self::Simulated { size, .. } => vec![(PathBuf::from("sim:"), *size)],
+        }
     }
 
     /// Files that will be laid out before the load, and their sizes.
@@ -108,7 +118,7 @@ impl Prospect {
             Self::Simulated { options, .. } => Ok(Ground::Simulated(Simulated::open_volume(*options, clock))),
             Self::Paths { preparation, io_engine } => {
                 let (volume, members) = prepare(*preparation, interrupt, loudness)?;
-                check_unit(asked, &members)?;
+                check_unit(asked, intended.largest_bytes, &members)?;
                 let options = BlockOptions {
                     io_engine,
                     block_bytes: asked.block.bytes(),
@@ -130,6 +140,14 @@ impl Prospect {
 }
 
 impl Ground {
+    /// Says how long the longest request of the steps to come is, so that they take no more memory than they need.
+    pub(super) fn expect_largest(&mut self, bytes: u32) {
+        match self {
+            Self::Block(block) => block.set_largest_bytes(bytes),
+            Self::Simulated(_) => {}
+        }
+    }
+
     pub(super) fn target(&self) -> &dyn TargetFor<IoOperation> {
         match self {
             Self::Block(block) => block.as_ref(),
@@ -148,7 +166,7 @@ fn engine(asked: Option<IoEngine>) -> IoEngine {
     })
 }
 
-fn wanted(paths: Vec<PathBuf>, volume: &VolumeArgs, asked: &IoAsked, io_engine: IoEngine) -> Wanted {
+fn wanted(paths: Vec<PathBuf>, handling: &HandlingArgs, asked: &IoAsked, io_engine: IoEngine) -> Wanted {
     let unit_bytes = asked.stripe.unwrap_or(USUAL_UNIT).0;
     let layout = match (paths.len(), asked.redundancy, asked.stripe) {
         (_, Redundancy::Mirror, _) => VolumeLayout::Mirror { unit_bytes },
@@ -161,9 +179,9 @@ fn wanted(paths: Vec<PathBuf>, volume: &VolumeArgs, asked: &IoAsked, io_engine: 
         layout,
         size: asked.size,
         reads: asked.read_pct_in_force() > 0,
-        permission: (asked.writes() || volume.prefill()).then(|| volume.permission()),
+        permission: (asked.writes() || handling.prefill()).then(|| handling.permission()),
         checked: asked.verify == Verify::Blocks,
-        prefill: volume.prefill(),
+        prefill: handling.prefill(),
         caching: match asked.page_cache {
             PageCache::Bypassed => Caching::Direct,
             PageCache::Used => Caching::PageCache,
@@ -202,11 +220,13 @@ fn prepare(
 }
 
 /// Refuses requests that the kernel could only send by reading or writing more.
-fn check_unit(asked: &IoAsked, members: &[Member]) -> Result<(), Failure> {
+fn check_unit(asked: &IoAsked, largest_bytes: u32, members: &[Member]) -> Result<(), Failure> {
     let unit = members.iter().map(Member::request_unit_bytes).max().unwrap_or(512);
-    if asked.page_cache == PageCache::Bypassed && !asked.block.bytes().is_multiple_of(unit) {
-        let (block, unit) = (asked.block.into(), Bytes(u64::from(unit)));
-        return Err(crate::plan::PlanError::BlockBelowUnit { block, unit }.into());
+    for bytes in [asked.block.bytes(), largest_bytes] {
+        if asked.page_cache == PageCache::Bypassed && !bytes.is_multiple_of(unit) {
+            let (block, unit) = (Bytes(u64::from(bytes)), Bytes(u64::from(unit)));
+            return Err(crate::plan::PlanError::BlockBelowUnit { block, unit }.into());
+        }
     }
     Ok(())
 }

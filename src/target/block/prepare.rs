@@ -167,6 +167,11 @@ impl Preparation {
         paths.filter_map(|(path, fill)| Some((path.as_path(), Bytes(fill.as_ref()?.bytes()))))
     }
 
+    /// Each path and how long it will be.
+    pub fn members(&self) -> impl Iterator<Item = (&Path, Bytes)> + '_ {
+        self.wanted.paths.iter().map(PathBuf::as_path).zip(self.lengths.iter().copied().map(Bytes))
+    }
+
     /// The volume as it will be.
     ///
     /// # Errors

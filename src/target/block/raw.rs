@@ -109,6 +109,11 @@ impl Block {
         &self.options
     }
 
+    /// Says how long the longest request of lanes to come is.
+    pub fn set_largest_bytes(&mut self, bytes: u32) {
+        self.options.largest_bytes = bytes;
+    }
+
     /// Whether data are checked.
     pub fn is_checked(&self) -> bool {
         self.generations.is_some()

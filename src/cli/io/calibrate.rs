@@ -1,0 +1,251 @@
+//! `plimsoll io calibrate`.
+
+use std::io::{self, Write};
+
+use clap::Args;
+
+use super::arguments::{KeepingArgs, Storage, VolumeArgs};
+use super::volume::{Ground, Intended, Prospect};
+use crate::analysis::{Calibration, DepthSearch, LatencyCap, Question, REPEATS, Reading};
+use crate::cli::arguments::Seconds;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::interrupt::Interrupt;
+use crate::cli::live::{RunProgress, Steps, warmup_words};
+use crate::cli::recording::{Header, Onward, Recording};
+use crate::cli::{fresh_seed, say};
+use crate::config::io::{BlockSize, DepthList, Pattern};
+use crate::measure::Clock;
+use crate::plan::calibrate::{CalibratePlan, CalibrateRequest, plan};
+use crate::record;
+use crate::units::Bytes;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll io calibrate --path /dev/sdb
+  plimsoll io calibrate --path /u01/test.dat --size 64G --max-latency 5ms
+  plimsoll io calibrate --path /dev/sdb --path /dev/sdc --stripe 1M --max-latency p99=10ms --json
+  plimsoll io calibrate --path sim:iops_cap=5000,mbps_cap=200,clock=simulated
+
+Only reads; files that are missing are laid out first. A whole calibration takes about 30 steps.";
+
+/// Best points that are given up because repeats do not keep the limit, at most.
+const MOST_RETREATS: usize = 3;
+/// Steps that a calibration takes, about: for the time that is shown as left.
+const USUAL_STEPS: usize = 28;
+
+/// Arguments of `plimsoll io calibrate`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Arguments {
+    #[command(flatten)]
+    volume: VolumeArgs,
+
+    /// Latency within which max_iops is looked for: of the mean, or of a quantile as in `p99=10ms`
+    #[arg(long, value_name = "[pQ=]TIME", default_value = "10ms", allow_hyphen_values = true, help_heading = "Load")]
+    max_latency: LatencyCap,
+
+    /// Length of a small read
+    #[arg(long, value_name = "SIZE", default_value = "8K", help_heading = "Load")]
+    block_size: BlockSize,
+
+    /// Length of each measured window, in seconds or with a unit
+    #[arg(long, value_name = "TIME", default_value = "10", allow_hyphen_values = true, help_heading = "Load")]
+    duration: Seconds,
+
+    /// Load before each measured window; recorded and marked
+    #[arg(long, value_name = "TIME", default_value = "1", allow_hyphen_values = true, help_heading = "Load")]
+    warmup: Seconds,
+
+    /// Seed of every random choice; the same seed gives the same requests [default: a fresh one, which is told]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
+    seed: Option<u64>,
+
+    #[command(flatten)]
+    keeping: KeepingArgs,
+}
+
+pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+    let Arguments { volume, max_latency, block_size, duration, warmup, seed, keeping } = arguments;
+    let large = BlockSize::new(Bytes::mib(1)).expect("requests may have a MiB");
+    if *block_size >= large {
+        let failure =
+            Failure::new(format_args!("--block-size: small reads of {block_size} are not smaller than large ones"));
+        return Err(failure.with_hint(format!("write less than {large}; databases read blocks of `8K`")));
+    }
+    let storage = volume.storage()?;
+    let asked = volume.asked(&storage, Pattern::RandRead, *block_size, DepthList(vec![1]));
+    asked.check()?;
+    let prospect = Prospect::look(&storage, &volume.handling, &asked)?;
+    let request = CalibrateRequest {
+        small: *block_size,
+        large,
+        max_latency: max_latency.to_string(),
+        size: volume.size,
+        duration: duration.0,
+        warmup: warmup.0,
+        seed: seed.unwrap_or_else(fresh_seed),
+        tags: keeping.tags.clone(),
+        processors: std::thread::available_parallelism().map_or(1, |count| count.get() as u32),
+    };
+    let plan = plan(&request, &prospect.facts(&asked)?)?;
+    if keeping.dry_run {
+        let mut out = say::output();
+        write_plan(&mut out, &plan, &request, &prospect, &storage)?;
+        out.flush()?;
+        return Ok(Exit::Done);
+    }
+    let interrupt = Interrupt::listen()?;
+    let (clock, loudness) = (prospect.clock(), keeping.progress.loudness());
+    let intended =
+        Intended { region_bytes: plan.region_bytes, largest_bytes: request.large.bytes(), seed: request.seed };
+    let ground = prospect.open(&asked, intended, clock, &interrupt, loudness)?;
+    let recording = begin(arguments, &plan, &request, &storage, &ground, clock, &interrupt)?;
+    let (small, large) = (request.small, request.large);
+    let mut session = Session { recording, plan, ground, cap: *max_latency, readings: Vec::new() };
+    let whole = session.calibrate(small, large);
+    let Session { recording, ground, .. } = session;
+    drop(ground);
+    let steps = recording.steps().len() + usize::from(whole == Onward::Stop);
+    let recorded = recording.end(steps);
+    let found = Calibration::of(&recorded.run).is_some_and(|calibration| calibration.max_iops.is_some());
+    match recorded.tell(keeping.format.reader(), None, &interrupt)? {
+        Exit::Done if !found => {
+            say::note(format_args!("not even one read at a time keeps the limit: {max_latency}"));
+            Ok(Exit::NotMet)
+        }
+        exit => Ok(exit),
+    }
+}
+
+/// A calibration under way.
+struct Session {
+    recording: Recording,
+    plan: CalibratePlan,
+    ground: Ground,
+    cap: LatencyCap,
+    /// Size and depth of every step so far.
+    readings: Vec<(BlockSize, u32)>,
+}
+
+impl Session {
+    /// Looks for the best depth of each size, then measures both again and again in turn, so that what changes with time
+    /// changes both.
+    fn calibrate(&mut self, small: BlockSize, large: BlockSize) -> Onward {
+        let mut requests = DepthSearch::new(Question::Requests.rule(self.plan.most_small));
+        let mut bytes = DepthSearch::new(Question::Bytes.rule(self.plan.most_large));
+        if self.explore(small, Question::Requests, &mut requests) == Onward::Stop
+            || self.explore(large, Question::Bytes, &mut bytes) == Onward::Stop
+        {
+            return Onward::Stop;
+        }
+        let best = |search: &DepthSearch| search.best().map(|reading| reading.depth);
+        let (mut small_depth, large_depth) = (best(&requests), best(&bytes));
+        let mut large_left = REPEATS;
+        for _ in 0..MOST_RETREATS {
+            for _ in 0..REPEATS {
+                let large_now = large_depth.filter(|_| large_left > 0);
+                large_left = large_left.saturating_sub(1);
+                for (block, depth) in [(small, small_depth), (large, large_now)] {
+                    if depth.is_some_and(|depth| self.measure(block, depth) == Onward::Stop) {
+                        return Onward::Stop;
+                    }
+                }
+            }
+            let Some(depth) = small_depth else { break };
+            let answer = Calibration::of(self.recording.run()).and_then(|calibration| calibration.max_iops);
+            if answer.is_some_and(|answer| answer.rate.runs >= REPEATS) {
+                break;
+            }
+            // What one reading promised the repeats did not keep.
+            requests.tell(Reading { depth, rate: 0.0, keeps_limit: false });
+            if self.explore(small, Question::Requests, &mut requests) == Onward::Stop {
+                return Onward::Stop;
+            }
+            small_depth = best(&requests);
+        }
+        Onward::Go
+    }
+
+    /// Measures depths until the best is known.
+    fn explore(&mut self, block: BlockSize, question: Question, search: &mut DepthSearch) -> Onward {
+        while let Some(depth) = search.next() {
+            if self.measure(block, depth) == Onward::Stop {
+                return Onward::Stop;
+            }
+            // Without a single read there is nothing to go by.
+            let cap = self.cap;
+            let Some(reading) = self.recording.steps().last().and_then(|step| question.reading(step, &cap)) else {
+                break;
+            };
+            search.tell(reading);
+        }
+        Onward::Go
+    }
+
+    fn measure(&mut self, block: BlockSize, depth: u32) -> Onward {
+        self.readings.push((block, depth));
+        let reading = self.readings.iter().filter(|known| **known == (block, depth)).count();
+        let index = self.recording.steps().len() as u32;
+        self.ground.expect_largest(block.bytes());
+        self.recording.step(self.ground.target(), &self.plan.step(index, block, depth, reading))
+    }
+}
+
+fn begin(
+    arguments: &Arguments,
+    plan: &CalibratePlan,
+    request: &CalibrateRequest,
+    storage: &Storage,
+    ground: &Ground,
+    clock: Clock,
+    interrupt: &Interrupt,
+) -> Result<Recording, Failure> {
+    let KeepingArgs { runs, progress, .. } = &arguments.keeping;
+    let progress = RunProgress::new(Steps::About(USUAL_STEPS), progress.loudness());
+    let notes = ground.target().notes();
+    notes.iter().for_each(|note| progress.note(note));
+    let header = Header {
+        workload: "calibrate",
+        name: plan.name.clone(),
+        tags: plan.tags.clone(),
+        seed: request.seed,
+        parameters: plan.parameters.clone(),
+        target: record::Target {
+            block_bytes: Some(u64::from(request.small.bytes())),
+            data_bytes: Some(plan.region_bytes),
+            ..ground.target().describe()
+        },
+        paths: storage.paths(),
+        notes,
+    };
+    Recording::begin(&runs.store(), header, clock, interrupt, progress)
+}
+
+fn write_plan(
+    out: &mut impl Write,
+    plan: &CalibratePlan,
+    request: &CalibrateRequest,
+    prospect: &Prospect,
+    storage: &Storage,
+) -> io::Result<()> {
+    writeln!(out, "name       {}", plan.name)?;
+    for path in storage.paths() {
+        writeln!(out, "path       {}", path.display())?;
+    }
+    for (path, bytes) in prospect.fills() {
+        writeln!(out, "lay out    {} with {bytes}", path.display())?;
+    }
+    writeln!(out, "touch      {}", Bytes(plan.region_bytes))?;
+    writeln!(out, "seed       {}", request.seed)?;
+    for (key, value) in plan.tags.iter().chain(&plan.parameters) {
+        writeln!(out, "{key}={value}")?;
+    }
+    let (warmup, duration) = (warmup_words(request.warmup), request.duration);
+    writeln!(out)?;
+    for (block, most, until) in [
+        (request.small, plan.most_small, format!("the rate is flat or breaks {}", request.max_latency)),
+        (request.large, plan.most_large, "the rate is flat".to_owned()),
+    ] {
+        writeln!(out, "{block} reads, 1, 2, 4, … up to {most} outstanding, until {until}")?;
+    }
+    writeln!(out, "then both best points {REPEATS} times in turn; each step has {warmup} and {duration} measured")
+}

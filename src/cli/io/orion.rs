@@ -1,0 +1,291 @@
+//! `plimsoll io orion`.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::arguments::{HandlingArgs, KeepingArgs, Storage};
+use super::volume::{Ground, Intended, Prospect};
+use crate::analysis::{Figures, rate};
+use crate::cli::arguments::Seconds;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::interrupt::Interrupt;
+use crate::cli::live::{Loudness, RunProgress, Steps, warmup_words};
+use crate::cli::recording::{Header, Onward, Recording};
+use crate::cli::{fresh_seed, say};
+use crate::config::io::{BlockSize, DepthList, Durable, IoAsked, PageCache, Pattern, Redundancy, Verify};
+use crate::config::orion::{ArrayLayout, OrionCommand, OrionOptions, Verbosity, help_text, lun_file, parse, read_luns};
+use crate::measure::Clock;
+use crate::plan::orion::{Lun, OrionPlan, OrionRequest, luns_fact, plan};
+use crate::record::{self, Step};
+use crate::report::orion as files;
+use crate::units::{Bytes, group_thousands};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll io orion -run simple -testname san -num_disks 4
+  plimsoll io orion -run advanced -testname san -type seq -matrix detailed -cache_size 0
+  plimsoll io orion --destroy sdb --destroy sdc -run advanced -testname san -write 20 -simulate raid0 -stripe 1024
+  plimsoll io orion --path /u01/test.dat --size 16G -run oltp -testname vm1
+  plimsoll io orion --path sim:service=5ms,servers=4,clock=simulated -run normal -testname try
+
+The list of devices is TESTNAME.lun, one a line. `plimsoll io orion -help` lists ORION's options; Plimsoll's own stand before
+the first of them.";
+
+/// Arguments of `plimsoll io orion`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Arguments {
+    /// File or block device in place of those that TESTNAME.lun lists; may be given many times. `sim:` is simulated storage
+    #[arg(long = "path", value_name = "PATH", help_heading = "Storage")]
+    paths: Vec<String>,
+
+    /// How much of the volume is used; files that are missing are laid out so large [default: all of it]
+    #[arg(long, value_name = "SIZE", help_heading = "Storage")]
+    size: Option<Bytes>,
+
+    #[command(flatten)]
+    handling: HandlingArgs,
+
+    /// Load of each point before its measured window; recorded and marked
+    #[arg(long, value_name = "TIME", default_value = "2", help_heading = "Load")]
+    warmup: Seconds,
+
+    /// Seed of every random choice; the same seed gives the same requests [default: a fresh one, which is told]
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    seed: Option<u64>,
+
+    #[command(flatten)]
+    keeping: KeepingArgs,
+
+    /// ORION's own options, as ORION takes them; `-help` lists them
+    #[arg(value_name = "ORION'S OPTIONS", trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+    let options = match parse(&arguments.words)? {
+        OrionCommand::Help => {
+            let mut out = say::output();
+            writeln!(out, "{}", help_text().trim_end())?;
+            out.flush()?;
+            return Ok(Exit::Done);
+        }
+        OrionCommand::Run(options) => options,
+    };
+    let (storage, list_notes) = storage(arguments, &options)?;
+    let directory = directory_of(&options.testname)?;
+    let notes: Vec<String> = options.notes.iter().cloned().chain(list_notes).collect();
+    notes.iter().for_each(say::note);
+    let asked = asked(&options, &storage, arguments.size)?;
+    let prospect = Prospect::look(&storage, &arguments.handling, &asked)?;
+    let luns = prospect.members().into_iter().map(|(path, bytes)| Lun { path, bytes }).collect();
+    let request = OrionRequest {
+        options: options.clone(),
+        luns,
+        warmup: arguments.warmup.0,
+        seed: arguments.seed.unwrap_or_else(fresh_seed),
+        tags: arguments.keeping.tags.clone(),
+    };
+    let plan = plan(&request, &prospect.facts(&asked)?)?;
+    if arguments.keeping.dry_run {
+        let mut out = say::output();
+        write_plan(&mut out, &plan, &request, &prospect)?;
+        out.flush()?;
+        return Ok(Exit::Done);
+    }
+    let loudness = arguments.keeping.progress.loudness();
+    if loudness == Loudness::Normal {
+        start_lines(&plan, &options).iter().for_each(say::line);
+    }
+    let interrupt = Interrupt::listen()?;
+    let clock = prospect.clock();
+    let intended =
+        Intended { region_bytes: plan.region_bytes, largest_bytes: plan.largest_bytes_of_all(), seed: plan.seed };
+    let mut ground = prospect.open(&asked, intended, clock, &interrupt, loudness)?;
+    let mut recording = begin(arguments, &plan, &request, &ground, notes, clock, &interrupt)?;
+    if let Err(error) = files::check_free(recording.run(), &directory) {
+        recording.forget();
+        return Err(error.into());
+    }
+    walk(&mut recording, &plan, &mut ground, options.verbosity);
+    drop(ground);
+    let recorded = recording.end(plan.walk.points.len());
+    // Whatever ended the walk, the points that ran are in the files.
+    let written = files::write(&recorded.run, &directory);
+    let exit = recorded.tell(arguments.keeping.format.reader(), None, &interrupt)?;
+    if let [summary, others @ ..] = written?.as_slice() {
+        say::line(format_args!("In ORION's layout: `{}` and {} files beside it", summary.display(), others.len()));
+    }
+    Ok(exit)
+}
+
+/// The devices: those that stand on the command line, else those of the list.
+fn storage(arguments: &Arguments, options: &OrionOptions) -> Result<(Storage, Vec<String>), Failure> {
+    if !arguments.paths.is_empty() {
+        return Ok((Storage::of(&arguments.paths)?, Vec::new()));
+    }
+    let list = read_luns(&options.testname)?;
+    Ok((Storage::Paths(list.luns), list.notes))
+}
+
+/// Where ORION's files go: where its list lies.
+fn directory_of(testname: &str) -> Result<PathBuf, Failure> {
+    let list = lun_file(testname);
+    let parent = list.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if parent.is_dir() {
+        return Ok(parent.to_owned());
+    }
+    let failure = Failure::new(format_args!("there is no directory `{}` for the files of this test", parent.display()));
+    Err(failure.with_hint("`-testname` may begin with a directory, which must be there".to_owned()))
+}
+
+/// ORION's volume in the words of a load on raw storage.
+fn asked(options: &OrionOptions, storage: &Storage, size: Option<Bytes>) -> Result<IoAsked, Failure> {
+    let block = |bytes: Bytes| {
+        BlockSize::new(bytes).ok_or_else(|| Failure::new(format_args!("requests of {bytes} cannot be sent")))
+    };
+    block(options.size_large)?;
+    let paths = storage.paths().to_vec();
+    let (pattern, read_pct) = match options.write_pct {
+        0 => (Pattern::RandRead, None),
+        100 => (Pattern::RandWrite, None),
+        writes => (Pattern::RandRw, Some(100 - writes)),
+    };
+    let stripe = match options.layout {
+        ArrayLayout::Raid0 { stripe } if paths.len() > 1 => Some(stripe),
+        ArrayLayout::Raid0 { .. } | ArrayLayout::Concat => None,
+    };
+    Ok(IoAsked {
+        paths,
+        pattern,
+        block: block(options.size_small)?,
+        read_pct,
+        distribution: None,
+        depths: DepthList(vec![1]),
+        jobs: 1,
+        rates: None,
+        arrival: None,
+        size,
+        durable: Durable::None,
+        page_cache: PageCache::Bypassed,
+        stripe,
+        redundancy: Redundancy::None,
+        verify: Verify::Nothing,
+    })
+}
+
+/// What ORION's users look for before they get themselves a coffee.
+fn start_lines(plan: &OrionPlan, options: &OrionOptions) -> Vec<String> {
+    let estimate = plan.walk.estimate(options);
+    let (points, minutes) = (plan.walk.data_points, estimate.orion_minutes);
+    let many = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let (points, minutes) = (many(u64::from(points), "data point"), many(minutes, "minute"));
+    let mut lines = vec![format!("{points} of {}: about {minutes}", options.duration)];
+    if estimate.warming_bytes > Bytes(0) {
+        lines.push(format!(
+            "and as long as {} of requests take that are not measured (`-cache_size`)",
+            estimate.warming_bytes
+        ));
+    }
+    lines
+}
+
+fn begin(
+    arguments: &Arguments,
+    plan: &OrionPlan,
+    request: &OrionRequest,
+    ground: &Ground,
+    notes: Vec<String>,
+    clock: Clock,
+    interrupt: &Interrupt,
+) -> Result<Recording, Failure> {
+    let progress = RunProgress::new(
+        Steps::Known(plan.walk.points.len(), plan.time_of_points()),
+        arguments.keeping.progress.loudness(),
+    );
+    let of_target = ground.target().notes();
+    of_target.iter().for_each(|note| progress.note(note));
+    let mut target = ground.target().describe();
+    target.facts.insert("luns".to_owned(), luns_fact(&request.luns));
+    let paths: Vec<PathBuf> = request.luns.iter().map(|lun| lun.path.clone()).filter(|path| path.exists()).collect();
+    let header = Header {
+        workload: "orion",
+        name: plan.name.clone(),
+        tags: plan.tags.clone(),
+        seed: plan.seed,
+        parameters: plan.parameters.clone(),
+        target: record::Target {
+            block_bytes: Some(request.options.size_small.0),
+            data_bytes: Some(plan.region_bytes),
+            ..target
+        },
+        paths: &paths,
+        notes: notes.into_iter().chain(of_target).collect(),
+    };
+    Recording::begin(&arguments.keeping.runs.store(), header, clock, interrupt, progress)
+}
+
+/// Every point in turn, each after its warming.
+fn walk(recording: &mut Recording, plan: &OrionPlan, ground: &mut Ground, verbosity: Verbosity) {
+    for (index, point) in (0..).zip(&plan.walk.points) {
+        ground.expect_largest(plan.largest_bytes(point));
+        let warmed = plan.warming(index, point).map(|warming| recording.unmeasured(ground.target(), &warming));
+        if warmed == Some(Onward::Stop) {
+            return;
+        }
+        let onward = recording.step(ground.target(), &plan.step(index, point));
+        if let (Verbosity::EachPoint, Some(step)) = (verbosity, recording.steps().last()) {
+            recording.progress().line(&point_line(step));
+        }
+        if onward == Onward::Stop {
+            return;
+        }
+    }
+}
+
+/// A point's result, for `-verbose`.
+fn point_line(step: &Step) -> String {
+    let of = |size: &str, what: &str| {
+        let kinds =
+            step.operations.iter().filter(|operations| operations.kind.starts_with("large") == (size == "large"));
+        let per_s = rate(Some(kinds.map(|operations| operations.count).sum()), step.window.duration_ns);
+        per_s.filter(|per_s| *per_s > 0.0).map(|per_s| format!("{} {what}/s", group_thousands(per_s)))
+    };
+    let figures = Figures(step);
+    let megabytes = figures.read_megabytes_per_s().unwrap_or(0.0) + figures.write_megabytes_per_s().unwrap_or(0.0);
+    let parts = [of("small", "small requests"), of("large", "large requests")];
+    let rates: Vec<String> = parts.into_iter().flatten().collect();
+    format!("{}: {}, {} MB/s in all", step.label, rates.join(", "), group_thousands(megabytes))
+}
+
+fn write_plan(out: &mut impl Write, plan: &OrionPlan, request: &OrionRequest, prospect: &Prospect) -> io::Result<()> {
+    writeln!(out, "name       {}", plan.name)?;
+    for lun in &request.luns {
+        writeln!(out, "path       {} {}", lun.path.display(), lun.bytes)?;
+    }
+    for (path, bytes) in prospect.fills() {
+        writeln!(out, "lay out    {} with {bytes}", path.display())?;
+    }
+    writeln!(out, "seed       {}", plan.seed)?;
+    for (key, value) in plan.tags.iter().chain(&plan.parameters) {
+        writeln!(out, "{key}={value}")?;
+    }
+    writeln!(out)?;
+    for line in start_lines(plan, &request.options) {
+        writeln!(out, "{line}")?;
+    }
+    for (index, point) in (0..).zip(&plan.walk.points) {
+        let step = plan.step(index, point);
+        if let Some(warming) = plan.warming(index, point) {
+            let how = match warming.work_loop {
+                None => warming.duration.to_string(),
+                Some(each) => format!("{each} requests of each of {} places", warming.load.sessions),
+            };
+            writeln!(out, "         warming, not measured: {how}")?;
+        }
+        let (warmup, duration) = (warmup_words(step.warmup), step.duration);
+        writeln!(out, "step {:<3} {}: {warmup}, {duration} measured", index + 1, step.label)?;
+    }
+    Ok(())
+}
