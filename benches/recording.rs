@@ -1,14 +1,23 @@
 //! What measuring one request costs, apart from the request itself: beside the fastest device it must vanish.
 
 use std::hint::black_box;
+use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use plimsoll::measure::{Clock, Counter, LaneRecorder, Outbox, Timeline, WaitEvent};
+use plimsoll::target::block::{Block, BlockOptions, Checking, Persistence, Preparation, VolumeLayout, Wanted, base_at};
+use plimsoll::target::io::{Caching, Durability, IoEngine};
+use plimsoll::target::{Finished, Seat, TargetFor};
+use plimsoll::units::Bytes;
+use plimsoll::workload::io::{IoKind, IoOperation};
 
 /// A batch of completions at depth 32 on a fast device, whose arrival one reading of the clock tells.
 const BATCH: u64 = 8;
+
+const BLOCK_BYTES: u32 = 8192;
 
 fn recorder(clock: Clock) -> (LaneRecorder, Arc<Outbox>) {
     // So long that no interval ends meanwhile: handing one over, once a second, is no cost of a request.
@@ -68,5 +77,63 @@ fn recording(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, recording);
+/// A small volume whose lanes are asked to move nothing.
+fn volume(folder: &Path) -> Block {
+    let wanted = Wanted {
+        paths: vec![folder.join("data")],
+        layout: VolumeLayout::Single,
+        size: Some(Bytes::mib(4)),
+        reads: true,
+        permission: None,
+        checked: false,
+        prefill: false,
+        caching: Caching::Direct,
+        durability: Durability::OnSync,
+        io_engine: IoEngine::best_available().0,
+    };
+    let io_engine = wanted.io_engine;
+    let preparation = Preparation::look(wanted).expect("a new file can be laid out");
+    let (volume, members) = preparation.carry_out(&|_| (), &AtomicBool::new(false)).expect("4 MiB can be laid out");
+    let options = BlockOptions {
+        io_engine,
+        block_bytes: BLOCK_BYTES,
+        largest_bytes: BLOCK_BYTES,
+        region_bytes: volume.capacity_bytes(),
+        writes: false,
+        persistence: Persistence::Unasked,
+        checking: Checking::Off,
+        seed: 1,
+        generation_base: base_at(1),
+    };
+    Block::new(volume, members, options)
+}
+
+/// Everything that a lane does for a read but the reading, the kernel's calls included.
+fn idle_lane(criterion: &mut Criterion) {
+    const DEPTH: u32 = 32;
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary directory can be made");
+    let block = volume(folder.path());
+    let clock = Clock::start();
+    let seat = Seat { lane: 0, first_session: 0, sessions: DEPTH, clock };
+    let mut lane = block.open_idle_lane(seat).expect("a queue can be made").expect("a volume has idle lanes");
+    let (mut recorder, _outbox) = recorder(clock);
+    let mut finished: Vec<Finished> = Vec::new();
+    let operation = IoOperation { kind: IoKind::Read, offset_bytes: 0, bytes: BLOCK_BYTES };
+    let mut group = criterion.benchmark_group("lane without a device");
+    group.throughput(Throughput::Elements(u64::from(DEPTH)));
+    group.bench_function("32 reads", |bencher| {
+        bencher.iter(|| {
+            for session in 0..DEPTH {
+                lane.start(session, black_box(&operation), &mut recorder).expect("requests are taken");
+            }
+            while finished.len() < DEPTH as usize {
+                lane.poll(0, &mut recorder, &mut finished).expect("requests come back");
+            }
+            finished.clear();
+        });
+    });
+    group.finish();
+}
+
+criterion_group!(benches, recording, idle_lane);
 criterion_main!(benches);

@@ -1,8 +1,6 @@
 //! Reported physical reads and writes are those that the kernel counts. A program of its own, because the kernel counts by
 //! process; for the same reason, one test at a time.
 
-#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
-
 mod common;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};

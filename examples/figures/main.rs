@@ -17,8 +17,11 @@ use serde_json::Value;
 
 type Failure = Box<dyn std::error::Error>;
 
-/// Everything that is measured, by the word that selects it.
-const PARTS: [(&str, fn(&Bench) -> Result<(), Failure>); 8] = [
+/// What prints one or more rows.
+type Measure = fn(&Bench) -> Result<(), Failure>;
+
+/// Everything that is measured, by the word that selects it. All parts about the engine need its set-up.
+const PARTS: [(&str, Measure); 8] = [
     ("set-up", Bench::set_up),
     ("engine-reads", Bench::engine_reads),
     ("cached-reads", Bench::cached_reads),

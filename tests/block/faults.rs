@@ -102,7 +102,7 @@ fn data_of_another_file_and_of_another_program_are_found() {
     assert!(told[0].contains("carries no stamp of Plimsoll"), "{told:?}");
 }
 
-/// A volume that is written to while somebody else destroys one of its blocks again and again.
+/// A spoilt block that load reads and writes is told, or was healed by a write before anybody read it: nothing else.
 #[test]
 fn a_fault_is_found_among_many_writes() {
     for (layout, members) in layouts() {

@@ -123,7 +123,7 @@ pub fn wide(mut plan: StepPlan<IoShape>, slots: u32, lanes: u32) -> StepPlan<IoS
     plan
 }
 
-/// The same plan over `region_bytes` only, from block to block.
+/// The same plan, from block to block.
 pub fn sequential(mut plan: StepPlan<IoShape>) -> StepPlan<IoShape> {
     plan.shape.classes[0].access = Access::Sequential;
     plan
