@@ -19,6 +19,9 @@ const MORE_LOAD: f64 = 1.9;
 const IN_PROPORTION: f64 = 0.7;
 /// A cap lets requests queue in order, so that p99 over p50 stays; where it grows by this, a device is saturating.
 const WIDENED: f64 = 1.5;
+/// A limiter that lets requests through in slices of a fraction of a second serves most of them at once and makes the
+/// others wait for the next slice: the mean is more than this many times the median.
+const IN_SLICES: f64 = 3.0;
 /// An open loop above the limit reaches less than this of its rate, and more load is this much more.
 const RATE_REACHED: f64 = 0.97;
 const MORE_RATE: f64 = 1.2;
@@ -108,6 +111,12 @@ fn tail(run: &Run, step: &Step) -> Option<f64> {
     Some(times.quantile_ns(0.99)? as f64 / times.quantile_ns(0.5)?.max(1) as f64)
 }
 
+/// Whether the middle of the latencies says that requests were let through in slices.
+fn is_in_slices(run: &Run, step: &Step) -> bool {
+    let sliced = |times: Histogram| Some(times.mean_ns()? > IN_SLICES * times.quantile_ns(0.5)? as f64);
+    latency(run, step).and_then(sliced).unwrap_or(false)
+}
+
 /// The limit of a series, if its steps show one or show that there is none. Where the client has no processor left, the
 /// rate says nothing about storage, and that is told elsewhere.
 pub(super) fn find(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
@@ -171,7 +180,8 @@ pub(super) fn is_even((deviation, mean): (f64, f64), limit: f64) -> bool {
 fn cap_or_device(run: &Run, series: &Series<'_>, first: usize, is_held: bool) -> Limit {
     let plateau = &series.steps[first..];
     let even = is_held && plateau.iter().filter_map(|step| deviation(run, step)).all(|rate| is_even(rate, CAPPED));
-    let tails = || series.steps[first.saturating_sub(1)..].iter().filter_map(|step| tail(run, step));
+    let unsliced = || series.steps[first.saturating_sub(1)..].iter().filter(|step| !is_in_slices(run, step));
+    let tails = || unsliced().filter_map(|step| tail(run, step));
     let widened = tail(run, series.steps[0]).is_some_and(|least| tails().any(|tail| tail > WIDENED * least));
     match plateau.last().and_then(|step| request_bytes(step)) {
         // In an open loop above its limit the queue stands before the target, so nothing widens.

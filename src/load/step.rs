@@ -18,6 +18,8 @@ use crate::workload::{Operation, Shape};
 const INTERVAL_NS: u64 = 1_000_000_000;
 /// Between the moment when all lanes are ready and the start of the load: long enough for every thread to wake up.
 const START_DELAY_NS: u64 = 5_000_000;
+/// Intervals by which a lane may be ahead of the coordinator where time is simulated.
+const MOST_AHEAD: usize = 16;
 /// How often the coordinator looks whether it should stop.
 const LOOK_AROUND: Duration = Duration::from_millis(20);
 
@@ -85,7 +87,9 @@ pub(super) fn run_load<S: Shape>(
     // Simulated time passes when its one thread sleeps.
     let most_lanes = if clock.is_simulated() { 1 } else { plan.load.sessions.max(1) };
     let lanes = plan.lanes.clamp(1, most_lanes);
-    let desks: Vec<LaneDesk> = (0..lanes).map(|_| LaneDesk::default()).collect();
+    let outbox = || if clock.is_simulated() { Outbox::bounded(MOST_AHEAD) } else { Outbox::default() };
+    let desks: Vec<LaneDesk> =
+        (0..lanes).map(|_| LaneDesk { outbox: Arc::new(outbox()), ..LaneDesk::default() }).collect();
     let (ready, all_ready) = mpsc::channel();
     let timeline = OnceLock::new();
     // What earlier steps left behind is not this step's.

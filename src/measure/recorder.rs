@@ -123,24 +123,41 @@ impl Recorded {
 #[derive(Debug, Default)]
 pub struct Outbox {
     finished: Mutex<VecDeque<(IntervalId, Box<Recorded>)>>,
-    arrived: Condvar,
+    changed: Condvar,
+    most: Option<usize>,
 }
 
+/// A lane waits no longer than this for its collector, which may be gone.
+const COLLECTOR_PATIENCE: Duration = Duration::from_secs(10);
+
 impl Outbox {
+    /// One in which no more than `most` intervals wait: a lane that is ahead waits instead. Only for a lane whose time is
+    /// simulated, for that passes faster than intervals are kept; where time is real, a lane must never wait.
+    pub fn bounded(most: usize) -> Self {
+        Self { most: Some(most), ..Self::default() }
+    }
+
     fn lock(&self) -> MutexGuard<'_, VecDeque<(IntervalId, Box<Recorded>)>> {
         self.finished.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn put(&self, id: IntervalId, recorded: Box<Recorded>) {
-        self.lock().push_back((id, recorded));
-        self.arrived.notify_one();
+        let mut finished = self.lock();
+        if let Some(most) = self.most {
+            let waited = self.changed.wait_timeout_while(finished, COLLECTOR_PATIENCE, |waiting| waiting.len() >= most);
+            finished = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        finished.push_back((id, recorded));
+        self.changed.notify_all();
     }
 
     /// Takes the oldest finished interval, waiting up to `patience` for one.
     pub fn take(&self, patience: Duration) -> Option<(IntervalId, Box<Recorded>)> {
         let guard = self.lock();
-        let waited = self.arrived.wait_timeout_while(guard, patience, |finished| finished.is_empty());
-        waited.unwrap_or_else(PoisonError::into_inner).0.pop_front()
+        let waited = self.changed.wait_timeout_while(guard, patience, |finished| finished.is_empty());
+        let taken = waited.unwrap_or_else(PoisonError::into_inner).0.pop_front();
+        self.changed.notify_all();
+        taken
     }
 }
 

@@ -7,12 +7,11 @@ use std::borrow::Cow;
 pub(super) enum Buckets {
     /// One counter a bucket, used or not: 36 KiB.
     Spread(hdrhistogram::Histogram<u64>),
-    /// Used buckets only: some 4 bytes for each, of which a second of I/O fills a few hundred.
+    /// Used buckets only: 2 or 3 bytes for each, of which a second of I/O fills a few hundred.
     Packed(Packed),
 }
 
-/// Pairs of numbers in rising order of durations: how far a bucket lies above the one before it, and its count; each in
-/// as many bytes of seven bits as it needs, the last of which has its top bit clear.
+/// Pairs of numbers in rising order of durations: how many buckets further a used one lies, and its count; each in as many bytes of seven bits as it needs, the last of which has its top bit clear.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Packed {
     count: u64,
@@ -24,10 +23,10 @@ impl Packed {
         let mut pairs = Vec::new();
         let mut last = 0;
         for bucket in buckets.iter_recorded() {
-            let value = bucket.value_iterated_to();
-            push(&mut pairs, value - last);
+            let number = number_of(bucket.value_iterated_to());
+            push(&mut pairs, number - last);
             push(&mut pairs, bucket.count_at_value());
-            last = value;
+            last = number;
         }
         Self { count: buckets.len(), pairs: pairs.into_boxed_slice() }
     }
@@ -40,13 +39,29 @@ impl Packed {
 
     /// A duration of each bucket, and its count.
     fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        let (mut rest, mut value) = (&*self.pairs, 0);
+        let (mut rest, mut number) = (&*self.pairs, 0);
         std::iter::from_fn(move || {
-            let (above, count) = (pull(&mut rest)?, pull(&mut rest)?);
-            value += above;
-            Some((value, count))
+            let (further, count) = (pull(&mut rest)?, pull(&mut rest)?);
+            number += further;
+            Some((duration_in(number), count))
         })
     }
+}
+
+/// Bits that tell durations within a power of two apart: two significant digits.
+const LINEAR_BITS: u32 = 7;
+
+/// The place of the bucket of a duration among all buckets: below 256 ns each has its own, above that 128 of equal
+/// width share each power of two.
+fn number_of(ns: u64) -> u64 {
+    let dropped = (u64::BITS - ns.leading_zeros()).saturating_sub(LINEAR_BITS + 1);
+    (u64::from(dropped) << LINEAR_BITS) + (ns >> dropped)
+}
+
+/// The shortest duration of a bucket by its place.
+fn duration_in(number: u64) -> u64 {
+    let dropped = (number >> LINEAR_BITS).saturating_sub(1);
+    (number - (dropped << LINEAR_BITS)) << dropped
 }
 
 fn push(bytes: &mut Vec<u8>, mut number: u64) {
@@ -127,6 +142,14 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn a_bucket_is_found_by_its_number(ns in 0u64..1 << 42) {
+            let layout = hdrhistogram::Histogram::<u64>::new_with_bounds(1, 1 << 43, 2).unwrap();
+            prop_assert_eq!(duration_in(number_of(ns)), layout.lowest_equivalent(ns));
+            prop_assert_eq!(number_of(layout.highest_equivalent(ns)), number_of(ns));
+            prop_assert_eq!(number_of(layout.highest_equivalent(ns) + 1), number_of(ns) + 1);
+        }
+
         #[test]
         fn numbers_come_back_as_they_were(numbers in prop::collection::vec(any::<u64>(), 0..50)) {
             let mut bytes = Vec::new();

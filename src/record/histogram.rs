@@ -356,7 +356,7 @@ mod tests {
         (0..20_000u64).for_each(|read| second.record(60_000 + read * read % 900_000));
         second.pack();
         let Buckets::Packed(packed) = &second.buckets else { panic!("it is not packed") };
-        assert!(packed.bytes() < 2_500, "{} bytes", packed.bytes());
+        assert!(packed.bytes() < 1_500, "{} bytes", packed.bytes());
     }
 
     proptest! {

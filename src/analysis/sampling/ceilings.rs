@@ -71,6 +71,25 @@ fn a_planted_cap_is_found_with_its_value() {
     }
 }
 
+/// The kernel's throttle lets a tenth of a second's requests through at once: with more outstanding, more of them wait for
+/// the next slice.
+#[test]
+fn a_cap_that_lets_requests_through_in_slices_is_one_although_the_tail_widens() {
+    let noise = &mut Noise::new(5);
+    let mut run = sweep(noise, 8_192, 0.001, |_| 5_000.0, |_| 1.0);
+    for step in &mut run.steps {
+        let (all, sessions) = (step.counters.operations.unwrap(), u64::from(step.load.sessions));
+        let waiting = all / 500 * sessions;
+        // By Little's law, all together take as long as so many sessions are at work.
+        let (total_ns, served_ns) = (sessions * SECONDS as u64 * 1_000_000_000, 150_000);
+        let service = &mut step.operations[0].service;
+        service.clear();
+        service.record_n(served_ns, all - waiting);
+        service.record_n((total_ns - served_ns * (all - waiting)) / waiting, waiting);
+    }
+    assert_eq!(ceiling(&run).map(|found| found.limit), Some(Limit::RequestsOrThroughput));
+}
+
 #[test]
 fn a_planted_throughput_cap_is_found_with_its_value() {
     for seed in 0..SEEDS {

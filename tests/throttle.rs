@@ -1,0 +1,215 @@
+//! A real limiter is found: the program runs under the kernel's throttle of the device below its file.
+//!
+//! Needs root and the block I/O controller of control groups; says that it was skipped elsewhere.
+
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+#![expect(clippy::print_stderr, reason = "a test that is skipped or repeated says so")]
+
+#[path = "throttle/group.rs"]
+mod group;
+
+use std::fmt::Display;
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Stdio};
+
+use group::{Counted, Group};
+use plimsoll::analysis::{BurstFound, Ceiling, Figures, Finding, LatencyTarget, Limit, analyse};
+use plimsoll::record::{Run, store};
+
+/// Windows of a sweep: as many whole seconds as the rule for an even rate asks for.
+const STEP: [&str; 2] = ["--duration=5", "--warmup=1"];
+/// Long enough after the change for a second level to be told from a dip.
+const BURST_SECONDS: u64 = 20;
+const BASE_SECONDS: u64 = 13;
+const SETTLED_SECOND: u64 = BURST_SECONDS + 2;
+
+/// A place with a file, and a group that limits who is in it.
+struct Place {
+    directory: tempfile::TempDir,
+    group: Group,
+}
+
+impl Place {
+    /// The program on the file, in the group.
+    fn start(&self, words: &[&str]) -> Child {
+        let path = self.directory.path();
+        let runs = path.join("runs");
+        let _ = std::fs::remove_dir_all(&runs);
+        let mut command = self.group.command(Path::new(env!("CARGO_BIN_EXE_plimsoll")));
+        command.arg("io").args(words).arg("--path").arg(path.join("data"));
+        command.args(["--size=512M", "--pattern=randread", "--json", "--runs"]).arg(runs);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// What became of it, its seconds included.
+    fn ended(&self, child: Child) -> Run {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let runs = std::fs::read_dir(self.directory.path().join("runs")).unwrap();
+        store::load(&runs.map(|run| run.unwrap().path()).max().unwrap()).unwrap()
+    }
+
+    fn run(&self, words: &[&str]) -> Run {
+        self.ended(self.start(words))
+    }
+
+    fn sweep(&self, depths: &str, more: &[&str]) -> Run {
+        self.run(&[&["sweep", "--depth", depths][..], &STEP, more].concat())
+    }
+}
+
+/// Tries once more if the device gave less than `allowed` lets through in some second: then the device was the limit and
+/// not the throttle, as when somebody else uses it.
+fn repeated(what: &str, allowed: impl Fn(u64) -> u32, mut attempt: impl FnMut() -> (Run, Result<(), String>)) {
+    let (run, Err(why)) = attempt() else { return };
+    let seconds = run.steps.iter().flat_map(|step| step.intervals.iter().filter(|second| !second.warmup));
+    let given: Vec<(u64, u64)> =
+        seconds.map(|second| (second.offset_ns / 1_000_000_000, second.counters.operations.unwrap())).collect();
+    let starved = given.iter().any(|(second, operations)| (*operations as f64) < 0.98 * f64::from(allowed(*second)));
+    assert!(starved, "{what}: {why}\n{given:?}");
+    eprintln!("{what}: repeated, for the device itself gave less in some seconds: {given:?}\n({why})");
+    if let (_, Err(why)) = attempt() {
+        panic!("{what}, repeated: {why}");
+    }
+}
+
+fn told(run: &Run) -> Vec<Finding> {
+    analyse(run, &LatencyTarget::default())
+}
+
+fn sentences(found: &[Finding]) -> String {
+    found.iter().map(|finding| format!("\n- {}", finding.sentence())).collect()
+}
+
+fn ceiling(found: &[Finding]) -> Option<&Ceiling> {
+    found.iter().find_map(|finding| match finding {
+        Finding::Ceiling(ceiling) => Some(ceiling),
+        _ => None,
+    })
+}
+
+fn near(what: impl Display, value: f64, planted: f64, tolerance: f64) -> Result<(), String> {
+    if (value / planted - 1.0).abs() <= tolerance { Ok(()) } else { Err(format!("{what} is {value}, not {planted}")) }
+}
+
+fn finds_a_cap_on_requests(found: &[Finding], per_s: f64) -> Result<(), String> {
+    match ceiling(found) {
+        Some(cap) if matches!(cap.limit, Limit::Requests | Limit::RequestsOrThroughput) => {
+            near("the cap", cap.per_s, per_s, 0.02)
+        }
+        _ => Err(format!("no cap is told: {}", sentences(found))),
+    }
+}
+
+fn finds_a_cap_on_throughput(found: &[Finding], megabytes_per_s: f64) -> Result<(), String> {
+    match ceiling(found) {
+        Some(cap) if cap.limit == Limit::Throughput => {
+            near("the cap", cap.megabytes_per_s.unwrap_or(0.0), megabytes_per_s, 0.03)
+        }
+        _ => Err(format!("no cap is told: {}", sentences(found))),
+    }
+}
+
+fn finds_a_burst(found: &[Finding], (rate, base): (f64, f64)) -> Result<(), String> {
+    let is_burst = |finding: &Finding| match finding {
+        Finding::Burst(burst) => Some(burst.clone()),
+        _ => None,
+    };
+    let Some(BurstFound { burst_per_s, base_per_s, after, credit, .. }) = found.iter().find_map(is_burst) else {
+        return Err(format!("no burst is told: {}", sentences(found)));
+    };
+    let lasts = BURST_SECONDS as f64;
+    near("the burst rate", burst_per_s, rate, 0.02)?;
+    near("the base rate", base_per_s, base, 0.02)?;
+    near("the moment of change", after.as_seconds(), lasts, 1.5 / lasts)?;
+    near("the credit", credit, (rate - base) * lasts, 0.05)
+}
+
+#[test]
+fn what_a_throttle_limits_is_found_and_nothing_without_one() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let group = match Group::new(directory.path()) {
+        Ok(group) => group,
+        Err(why) => return eprintln!("skipped, no throttle was tested: {why}"),
+    };
+    let place = Place { directory, group };
+    // Also lays out the file, without a limit.
+    let free = place.sweep("4,16,64", &[]);
+    if let Some(cap) = ceiling(&told(&free)) {
+        let is_cap = matches!(cap.limit, Limit::Requests | Limit::Throughput | Limit::RequestsOrThroughput);
+        assert!(!is_cap, "no limit is set: {}", sentences(&told(&free)));
+    }
+    let fastest = Figures(free.steps.last().unwrap()).operations_per_s().unwrap();
+    if fastest < 22_000.0 {
+        return eprintln!("skipped, no throttle was tested: the device gives only {fastest:.0} requests/s without one");
+    }
+
+    place.group.limit(Counted::Requests, 2_000);
+    let checked = place.run(&["run", "--depth=16", "--duration=2", "--warmup=0"]);
+    let checked = Figures(&checked.steps[0]).operations_per_s().unwrap();
+    if checked > 4_000.0 {
+        return eprintln!(
+            "skipped, no throttle was tested: a limit of 2,000 requests/s lets {checked:.0} direct reads/s through"
+        );
+    }
+
+    for (cap, depths) in [(5_000, "2,64"), (16_000, "16,128")] {
+        repeated(
+            &format!("{cap} requests/s"),
+            |_| cap,
+            || {
+                place.group.limit(Counted::Requests, cap);
+                let run = place.sweep(depths, &[]);
+                let judged = finds_a_cap_on_requests(&told(&run), f64::from(cap));
+                (run, judged)
+            },
+        );
+    }
+    repeated(
+        "a rate above the cap",
+        |_| 5_000,
+        || {
+            place.group.limit(Counted::Requests, 5_000);
+            let run = place.run(&[&["run", "--rate=8000"][..], &STEP].concat());
+            let not_reached = told(&run).into_iter().find_map(|finding| match finding {
+                Finding::RateNotReached { achieved_per_s, .. } => Some(achieved_per_s),
+                _ => None,
+            });
+            let missing = || format!("it is not said to be missed: {}", sentences(&told(&run)));
+            let judged = not_reached.ok_or_else(missing).and_then(|rate| near("the rate reached", rate, 5_000.0, 0.02));
+            (run, judged)
+        },
+    );
+    repeated(
+        "200 MB/s",
+        |_| 190,
+        || {
+            place.group.limit(Counted::Requests, 0);
+            place.group.limit(Counted::Bytes, 200_000_000);
+            let run = place.sweep("4,16", &["--block-size=1M"]);
+            let judged = finds_a_cap_on_throughput(&told(&run), 200.0);
+            place.group.limit(Counted::Bytes, 0);
+            (run, judged)
+        },
+    );
+    let allowed = |second| match second {
+        ..BURST_SECONDS => 20_000,
+        // The kernel settles what was let through above the new limit.
+        BURST_SECONDS..SETTLED_SECOND => 0,
+        SETTLED_SECOND.. => 3_000,
+    };
+    repeated("a burst", allowed, || {
+        place.group.limit(Counted::Requests, 20_000);
+        let duration = format!("--duration={}", BURST_SECONDS + BASE_SECONDS);
+        let mut child = place.start(&["run", "--depth=32", &duration, "--warmup=0"]);
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let last = format!("{BURST_SECONDS} s ");
+        assert!(lines.any(|line| line.trim_start().starts_with(&last)), "no line tells of second {BURST_SECONDS}");
+        place.group.limit(Counted::Requests, 3_000);
+        lines.for_each(drop);
+        let run = place.ended(child);
+        let judged = finds_a_burst(&told(&run), (20_000.0, 3_000.0));
+        (run, judged)
+    });
+}
