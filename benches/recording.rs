@@ -124,7 +124,7 @@ fn idle_lane(criterion: &mut Criterion) {
     group.bench_function("32 reads", |bencher| {
         bencher.iter(|| {
             for session in 0..DEPTH {
-                lane.start(session, black_box(&operation), &mut recorder).expect("requests are taken");
+                lane.start(session, black_box(&operation), clock.now_ns(), &mut recorder).expect("requests are taken");
             }
             while finished.len() < DEPTH as usize {
                 lane.poll(0, &mut recorder, &mut finished).expect("requests come back");

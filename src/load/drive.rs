@@ -225,7 +225,7 @@ impl<'a, S: Shape> Driver<'a, S> {
         state.drawn = Some(drawn);
         state.due_ns = due_ns;
         state.sent_ns = sent_ns;
-        lane.start(session, &drawn.operation, &mut self.recorder)
+        lane.start(session, &drawn.operation, sent_ns, &mut self.recorder)
     }
 
     fn finish(&mut self, done: Finished) -> Result<(), TargetError> {

@@ -249,9 +249,10 @@ impl Lane<SlobOperation> for BrokenLane<'_> {
         &mut self,
         session: u32,
         operation: &SlobOperation,
+        sent_ns: u64,
         recorder: &mut LaneRecorder,
     ) -> Result<(), TargetError> {
-        self.0.start(session, operation, recorder)
+        self.0.start(session, operation, sent_ns, recorder)
     }
 
     fn poll(&mut self, _: u64, _: &mut LaneRecorder, _: &mut Vec<Finished>) -> Result<(), TargetError> {

@@ -96,11 +96,18 @@ pub trait TargetFor<O>: Target {
 
 /// One thread's private line to a target, shared by its sessions.
 pub trait Lane<O> {
-    /// Begins an operation for an idle session. It may finish at once; that is told by the next poll.
+    /// Begins an operation for an idle session. `sent_ns` is now: what an operation took counts from there. It may finish at
+    /// once; that is told by the next poll.
     ///
     /// # Errors
     /// When the target can no longer work.
-    fn start(&mut self, session: u32, operation: &O, recorder: &mut LaneRecorder) -> Result<(), TargetError>;
+    fn start(
+        &mut self,
+        session: u32,
+        operation: &O,
+        sent_ns: u64,
+        recorder: &mut LaneRecorder,
+    ) -> Result<(), TargetError>;
 
     /// Makes progress and appends finished operations to `finished`. Returns at the latest soon after `until_ns`, and as
     /// soon as anything has finished; `until_ns` in the past means not to sleep.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::generations::{Floor, Generations};
 use super::memory::SlotMemory;
 use super::raw::{Block, Persistence};
-use super::stamp;
+use super::stamp::{self, Cover};
 use super::volume::Segment;
 use crate::measure::{Counter, LaneRecorder, WaitEvent};
 use crate::target::error::TargetError;
@@ -181,6 +181,8 @@ impl<'t> BlockLane<'t> {
         };
         self.next_piece = (self.next_piece + 1) % self.pieces;
         let piece_begin = self.next_piece * self.piece_bytes;
+        // Whoever checks wants to hear of every changed bit.
+        let cover = if self.generations().is_some() { Cover::Sector } else { Cover::Stamp };
         let (mut left, mut wanted) = (0, 0);
         for segment in block.volume().segments(operation.offset_bytes, operation.bytes, Direction::Write) {
             // Second copies lie behind the first, each part with stamps of its own place.
@@ -188,7 +190,7 @@ impl<'t> BlockLane<'t> {
             // SAFETY: the slot has no request in flight that could touch this piece of its memory, and its memory is
             // only used by this thread.
             let piece = unsafe { self.memory.arena().bytes_mut(self.memory.offset(slot) + at, segment.bytes as usize) };
-            stamp::write_stamps(piece, segment.offset_bytes, generation, block.id(segment.member));
+            stamp::write_stamps(piece, segment.offset_bytes, generation, block.id(segment.member), cover);
             self.push(slot, segment, at, Direction::Write)?;
             left += 1;
             wanted += u64::from(segment.bytes);
@@ -310,8 +312,13 @@ fn is_of_the_medium(error: &io::Error) -> bool {
 
 impl Lane<IoOperation> for BlockLane<'_> {
     #[inline]
-    fn start(&mut self, session: u32, operation: &IoOperation, _: &mut LaneRecorder) -> Result<(), TargetError> {
-        let sent_ns = self.seat.clock.now_ns();
+    fn start(
+        &mut self,
+        session: u32,
+        operation: &IoOperation,
+        sent_ns: u64,
+        _: &mut LaneRecorder,
+    ) -> Result<(), TargetError> {
         if operation.kind.is_write() {
             self.start_write(session, *operation, sent_ns)
         } else {

@@ -13,7 +13,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::BlockError;
 use super::safety::{PathKind, patiently};
-use super::stamp::{self, FileId, SECTOR_BYTES};
+use super::stamp::{self, Cover, FileId, SECTOR_BYTES};
 use crate::measure::os;
 use crate::target::crew::{Crew, Errand, Piece, Progress};
 use crate::target::error::{FileContext, TargetError};
@@ -242,7 +242,7 @@ impl Errand for Filling<'_> {
 
     fn prepare(&self, number: u64, buffer: &mut [u8]) {
         stamp::fill(buffer, self.seed, number);
-        stamp::write_stamps(buffer, number * PIECE_BYTES, LAID_GENERATION, self.id);
+        stamp::write_stamps(buffer, number * PIECE_BYTES, LAID_GENERATION, self.id, Cover::Sector);
     }
 
     fn finish(&self, piece: &Piece, _: u64, _: &mut [u8], moved: io::Result<u32>) -> Result<(), TargetError> {

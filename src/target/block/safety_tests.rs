@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use super::*;
 use crate::target::block::Member;
 use crate::target::block::layout::{FileState, inspect, lay_over};
-use crate::target::block::stamp::{fill, write_stamps};
+use crate::target::block::stamp::{Cover, fill, write_stamps};
 use crate::target::io::{IoEngine, Opening};
 
 fn refused(paths: &[&Path], purpose: Purpose<'_>) -> (String, Option<String>) {
@@ -28,7 +28,7 @@ fn naming(name: &str) -> Permission {
 fn ours(bytes: usize, id: FileId) -> Vec<u8> {
     let mut data = vec![0; bytes];
     fill(&mut data, 1, 1);
-    write_stamps(&mut data, 0, 1, id);
+    write_stamps(&mut data, 0, 1, id, Cover::Stamp);
     data
 }
 

@@ -6,21 +6,34 @@
 //!
 //! | word | holds |
 //! | --- | --- |
-//! | 0 | `PLS`, the version of this format in one byte, the file's number in four |
+//! | 0 | `PLS`, what the check word covers in one byte (see [`Cover`]), the file's number in four |
 //! | 1 | offset of the sector in its file, in bytes |
 //! | 2 | generation of the write |
-//! | 3 | check word over the other three |
+//! | 3 | check word over the other three, and over the filling where it covers that |
 
 use std::fmt;
+
+use crc_fast::CrcAlgorithm;
 
 use crate::workload::{Rng, mix64};
 
 /// Bytes that carry a stamp each: no device writes less at once.
 pub const SECTOR_BYTES: usize = 512;
 const WORD: usize = 8;
-const MARK: u32 = u32::from_le_bytes(*b"PLS\x01");
+const STAMPED: u32 = u32::from_le_bytes(*b"PLS\x01");
+const SEALED: u32 = u32::from_le_bytes(*b"PLS\x02");
+const STAMP_BYTES: usize = 4 * WORD;
 /// Keeps the check word of a sector of zeroes from being zero.
 const SALT: u64 = 0x5f0e_83d1_c2b7_496b;
+
+/// What the check word of a sector covers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cover {
+    /// The stamp: some nanoseconds a sector, so that load which nobody checks is not slowed down.
+    Stamp,
+    /// The whole sector: a changed bit anywhere is found.
+    Sector,
+}
 
 /// Number of a file or device, drawn when its data were laid out, by which its sectors are known from those of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -34,8 +47,9 @@ impl FileId {
 
     /// The number that the first sector of `sectors` carries; none if that has no sound stamp.
     pub fn found_in(sectors: &[u8]) -> Option<Self> {
-        let stamp = Stamp::read(sectors.get(..SECTOR_BYTES)?);
-        (stamp.is_marked() && stamp.is_sound()).then(|| stamp.id())
+        let sector = sectors.get(..SECTOR_BYTES)?;
+        let stamp = Stamp::read(sector);
+        (stamp.cover().is_some() && stamp.is_sound(sector)).then(|| stamp.id())
     }
 }
 
@@ -60,8 +74,8 @@ pub enum StampFault {
         /// Where it was read, in bytes.
         offset: u64,
     },
-    /// The stamp contradicts itself.
-    #[error("the stamp of the sector at offset {offset} is corrupt")]
+    /// The sector contradicts its own check word.
+    #[error("the sector at offset {offset} is corrupt: its check word does not fit what it holds")]
     Corrupt {
         /// Where it was read, in bytes.
         offset: u64,
@@ -100,9 +114,13 @@ struct Stamp([u64; 4]);
 
 impl Stamp {
     #[inline]
-    fn new(offset: u64, generation: u64, id: FileId) -> Self {
-        let head = u64::from(MARK) | u64::from(id.0) << 32;
-        Self([head, offset, generation, check_word(head, offset, generation)])
+    fn new(offset: u64, generation: u64, id: FileId, cover: Cover, sector: &[u8]) -> Self {
+        let (mark, sum) = match cover {
+            Cover::Stamp => (STAMPED, 0),
+            Cover::Sector => (SEALED, sum_of_filling(sector)),
+        };
+        let head = u64::from(mark) | u64::from(id.0) << 32;
+        Self([head, offset, generation, check_word(head, offset, generation) ^ sum])
     }
 
     #[inline]
@@ -119,13 +137,20 @@ impl Stamp {
         }
     }
 
-    fn is_marked(&self) -> bool {
-        self.0[0] as u32 == MARK
+    /// What its check word covers; none if this is no stamp.
+    #[inline]
+    fn cover(&self) -> Option<Cover> {
+        match self.0[0] as u32 {
+            STAMPED => Some(Cover::Stamp),
+            SEALED => Some(Cover::Sector),
+            _ => None,
+        }
     }
 
-    fn is_sound(&self) -> bool {
-        let Self([head, offset, generation, check]) = *self;
-        check == check_word(head, offset, generation)
+    fn is_sound(&self, sector: &[u8]) -> bool {
+        let Self([_, offset, generation, check]) = *self;
+        let wanted = self.cover().map(|cover| Self::new(offset, generation, self.id(), cover, sector));
+        wanted.is_some_and(|wanted| wanted.0[3] == check)
     }
 
     fn id(&self) -> FileId {
@@ -138,22 +163,28 @@ fn check_word(head: u64, offset: u64, generation: u64) -> u64 {
     mix64(mix64(head ^ SALT) ^ mix64(offset ^ SALT.rotate_left(23)) ^ mix64(generation ^ SALT.rotate_left(46)))
 }
 
+/// CRC-64/NVME of what stands behind the stamp.
+#[inline]
+fn sum_of_filling(sector: &[u8]) -> u64 {
+    crc_fast::checksum(CrcAlgorithm::Crc64Nvme, &sector[STAMP_BYTES..])
+}
+
 /// Fills a buffer with data that do not compress, to be stamped before each write. `stream` tells buffers apart.
 pub fn fill(buffer: &mut [u8], seed: u64, stream: u64) {
     Rng::new(seed, stream).fill(buffer);
 }
 
 /// Stamps every sector of `buffer`, which will be written at `offset` bytes of the file `id`. Leaves the filling as it
-/// is: a few nanoseconds a sector.
+/// is.
 ///
 /// # Panics
 /// When buffer or offset are no whole sectors: a bug in the caller.
 #[inline]
-pub fn write_stamps(buffer: &mut [u8], offset: u64, generation: u64, id: FileId) {
+pub fn write_stamps(buffer: &mut [u8], offset: u64, generation: u64, id: FileId, cover: Cover) {
     let (sectors, rest) = buffer.as_chunks_mut::<SECTOR_BYTES>();
     assert!(rest.is_empty() && offset.is_multiple_of(SECTOR_BYTES as u64), "a stamped range is whole sectors");
     for (index, sector) in sectors.iter_mut().enumerate() {
-        Stamp::new(offset + (index * SECTOR_BYTES) as u64, generation, id).write(sector);
+        Stamp::new(offset + (index * SECTOR_BYTES) as u64, generation, id, cover, sector).write(sector);
     }
 }
 
@@ -175,7 +206,8 @@ pub fn check(buffer: &[u8], offset: u64, id: FileId) -> Result<u64, StampFault> 
         let found = Stamp::read(sector);
         let second = found.0[2];
         // Comparing words rather than arrays keeps the usual case in registers.
-        let [head, place, generation, check] = Stamp::new(offset, first, id).0;
+        let cover = found.cover().unwrap_or(Cover::Stamp);
+        let [head, place, generation, check] = Stamp::new(offset, first, id, cover, sector).0;
         let differs = (found.0[0] ^ head) | (found.0[1] ^ place) | (second ^ generation) | (found.0[3] ^ check);
         if differs != 0 {
             return Err(fault(sector, offset, id).unwrap_or(StampFault::Torn { offset, first, second }));
@@ -190,8 +222,8 @@ fn fault(sector: &[u8], offset: u64, wanted: FileId) -> Option<StampFault> {
     let stamp = Stamp::read(sector);
     let fault = match () {
         () if sector.iter().all(|byte| *byte == 0) => StampFault::NeverWritten { offset },
-        () if !stamp.is_marked() => StampFault::Unstamped { offset },
-        () if !stamp.is_sound() => StampFault::Corrupt { offset },
+        () if stamp.cover().is_none() => StampFault::Unstamped { offset },
+        () if !stamp.is_sound(sector) => StampFault::Corrupt { offset },
         () if stamp.id() != wanted => StampFault::Foreign { offset, found: stamp.id(), wanted },
         () if stamp.0[1] != offset => StampFault::Misplaced { offset, found: stamp.0[1] },
         () => return None,
@@ -212,7 +244,13 @@ mod tests {
     fn stamped(offset: u64, generation: u64) -> Vec<u8> {
         let mut buffer = vec![0; 8192];
         fill(&mut buffer, 1, offset);
-        write_stamps(&mut buffer, offset, generation, ID);
+        write_stamps(&mut buffer, offset, generation, ID, Cover::Stamp);
+        buffer
+    }
+
+    fn sealed(offset: u64, generation: u64) -> Vec<u8> {
+        let mut buffer = stamped(offset, generation);
+        write_stamps(&mut buffer, offset, generation, ID, Cover::Sector);
         buffer
     }
 
@@ -221,12 +259,22 @@ mod tests {
         fn what_was_written_is_found_sound(sector in 0..1u64 << 50, generation: u64) {
             let offset = sector * SECTOR_BYTES as u64;
             prop_assert_eq!(check(&stamped(offset, generation), offset, ID), Ok(generation));
+            prop_assert_eq!(check(&sealed(offset, generation), offset, ID), Ok(generation));
         }
 
         #[test]
         fn no_changed_bit_of_a_stamp_passes(bit in 0..256usize, sector in 0..16usize) {
             let mut buffer = stamped(1 << 20, 9);
             buffer[sector * SECTOR_BYTES + bit / 8] ^= 1 << (bit % 8);
+            prop_assert!(check(&buffer, 1 << 20, ID).is_err());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_changed_bit_of_a_sealed_sector_passes(bit in 0..8 * 8192usize) {
+            let mut buffer = sealed(1 << 20, 9);
+            buffer[bit / 8] ^= 1 << (bit % 8);
             prop_assert!(check(&buffer, 1 << 20, ID).is_err());
         }
     }
@@ -245,15 +293,15 @@ mod tests {
         assert_eq!(with(&|sector| sector[16] ^= 1), StampFault::Corrupt { offset: third });
         let other = FileId::new(8);
         assert_eq!(
-            with(&|sector| write_stamps(sector, third, 5, other)),
+            with(&|sector| write_stamps(sector, third, 5, other, Cover::Stamp)),
             StampFault::Foreign { offset: third, found: other, wanted: ID }
         );
         assert_eq!(
-            with(&|sector| write_stamps(sector, 512, 5, ID)),
+            with(&|sector| write_stamps(sector, 512, 5, ID, Cover::Stamp)),
             StampFault::Misplaced { offset: third, found: 512 }
         );
         assert_eq!(
-            with(&|sector| write_stamps(sector, third, 4, ID)),
+            with(&|sector| write_stamps(sector, third, 4, ID, Cover::Stamp)),
             StampFault::Torn { offset: third, first: 5, second: 4 }
         );
     }
@@ -271,8 +319,8 @@ mod tests {
         let (mut one, mut two) = (vec![0; 8192], vec![0; 8192]);
         fill(&mut one, 1, 0);
         two.copy_from_slice(&one);
-        write_stamps(&mut one, 0, 3, ID);
-        write_stamps(&mut two, 8192, 3, ID);
+        write_stamps(&mut one, 0, 3, ID, Cover::Stamp);
+        write_stamps(&mut two, 8192, 3, ID, Cover::Stamp);
         assert_eq!(one[32..512], two[32..512]);
         let sectors: HashSet<&[u8]> = one.chunks(SECTOR_BYTES).chain(two.chunks(SECTOR_BYTES)).collect();
         assert_eq!(sectors.len(), 32);

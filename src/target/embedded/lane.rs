@@ -413,6 +413,7 @@ impl Lane<SlobOperation> for EngineLane<'_> {
         &mut self,
         session: u32,
         operation: &SlobOperation,
+        _sent_ns: u64,
         recorder: &mut LaneRecorder,
     ) -> Result<(), TargetError> {
         let slot = &mut self.sessions[session as usize];

@@ -99,14 +99,19 @@ impl<'t> SlobLane<'t> {
 }
 
 impl Lane<SlobOperation> for SlobLane<'_> {
-    fn start(&mut self, session: u32, operation: &SlobOperation, _: &mut LaneRecorder) -> Result<(), TargetError> {
+    fn start(
+        &mut self,
+        session: u32,
+        operation: &SlobOperation,
+        now: u64,
+        _: &mut LaneRecorder,
+    ) -> Result<(), TargetError> {
         let table = u64::from(operation.schema).wrapping_mul(SCHEMA_BLOCKS);
         // A scan's table lies in the upper half of the schema's blocks.
         let (touches, first_block) = match operation.keys {
             0 => (SCAN_TOUCHES, SCHEMA_BLOCKS / 2),
             keys => (u64::from(keys), operation.first_key),
         };
-        let now = self.line.clock.now_ns();
         let visit = &mut self.visits[session as usize];
         let next_block = table.wrapping_add(first_block);
         *visit = Visit { touches, left: touches, next_block, sent_ns: now, result: OperationResult::Done };
@@ -186,8 +191,13 @@ impl<'t> IoLane<'t> {
 }
 
 impl Lane<IoOperation> for IoLane<'_> {
-    fn start(&mut self, session: u32, operation: &IoOperation, _: &mut LaneRecorder) -> Result<(), TargetError> {
-        let now = self.line.clock.now_ns();
+    fn start(
+        &mut self,
+        session: u32,
+        operation: &IoOperation,
+        now: u64,
+        _: &mut LaneRecorder,
+    ) -> Result<(), TargetError> {
         let IoOperation { kind, offset_bytes, bytes } = *operation;
         self.sent[session as usize] = Some(Sent::new(operation, now));
         self.line.send(session, now, Asked { offset_bytes, bytes, is_write: kind.is_write() });
