@@ -45,7 +45,7 @@ fn after(before: &str, belongs: impl Fn(char) -> bool) -> BTreeSet<&'static str>
 
 /// The words that name a command: those before the first flag, number, name or setting.
 fn command_words<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
-    let words = if matches!(arguments[0], "slob" | "runs") { 2 } else { 1 };
+    let words = if matches!(arguments[0], "slob" | "io" | "runs") { 2 } else { 1 };
     arguments[..words].to_vec()
 }
 
@@ -87,6 +87,67 @@ fn every_load_and_set_up_can_be_planned() {
             arguments.push("--dry-run");
         }
         place.done(&[arguments, vec!["--target", address]].concat());
+    }
+}
+
+/// A load on raw storage as a dry run that needs neither the README's devices nor its sizes: each path becomes a small file
+/// that would be laid out, so that the layout of several is still looked at. Simulated storage stays what it is.
+fn planned_on_small_files<'a>(arguments: &[&'a str], files: &[&'a str]) -> Vec<&'a str> {
+    let mut files = files.iter();
+    let mut planned = arguments[..2].to_vec();
+    let mut rest = arguments[2..].iter().copied();
+    let mut is_simulated = false;
+    let mut paths = 0;
+    let mut flags = Vec::new();
+    while let Some(argument) = rest.next() {
+        match argument {
+            "--path" => {
+                let path = rest.next().expect("a path follows");
+                is_simulated |= path.starts_with("sim:");
+                let file = files.next().expect("there are files enough");
+                flags.extend(["--path", if is_simulated { path } else { file }]);
+                paths += 1;
+            }
+            "--size" => drop(rest.next()),
+            "--dry-run" => {}
+            _ => flags.push(argument),
+        }
+    }
+    // Ours stand before the first of ORION's.
+    planned.push("--dry-run");
+    if !is_simulated {
+        planned.extend(["--size", "64M"]);
+    }
+    if paths == 0 {
+        planned.extend(["--path", files.next().expect("there are files enough")]);
+    }
+    planned.extend(flags);
+    planned
+}
+
+#[test]
+fn every_load_on_raw_storage_can_be_planned() {
+    let place = Place::new();
+    let loads: Vec<_> = commands().into_iter().filter(|arguments| arguments[0] == "io").collect();
+    for command in ["run", "sweep", "orion", "calibrate", "soak"] {
+        assert!(loads.iter().any(|arguments| arguments[1] == command), "no `plimsoll io {command}` in README.md");
+    }
+    for arguments in loads {
+        place.done(&planned_on_small_files(&arguments, &["one.dat", "two.dat", "three.dat"]));
+    }
+}
+
+/// The flags in the last column of the table that translates fio's.
+#[test]
+fn every_flag_that_is_given_for_one_of_fios_exists() {
+    let help = Place::new().done(&["io", "run", "--help"]).stdout;
+    let rows: Vec<&str> = README.lines().filter(|line| line.starts_with("| `--")).collect();
+    assert!(rows.len() > 10, "the table of fio's flags was not found");
+    for row in rows {
+        let ours = row.split(" | ").nth(1).unwrap_or_default();
+        for flag in ours.split(['`', ' ']).filter(|word| word.starts_with("--")) {
+            assert!(help.contains(flag), "`{flag}` is not a flag of `plimsoll io run`: {row}");
+        }
     }
 }
 
