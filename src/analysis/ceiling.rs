@@ -222,7 +222,7 @@ fn closed_plateau(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
 /// A rate that does not grow while more is asked for, and less than that is reached.
 fn open_plateau(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     let asked = |step: &Step| step.load.rate_operations_per_s;
-    let reached = |step: &Step| Some(Figures(step).operations_per_s()? >= RATE_REACHED * asked(step)?);
+    let reached = |step: &Step| Some(Figures(step).ended_per_s()? >= RATE_REACHED * asked(step)?);
     let first = series.steps.iter().rposition(|step| reached(step).unwrap_or(true)).map_or(0, |below| below + 1);
     let plateau = &series.steps[first..];
     let (from, to) = (plateau.first()?, plateau.last()?);
@@ -245,7 +245,7 @@ fn alone(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     let (deviation, _) = deviation(run, step)?;
     let times = latency(run, step)?;
     let queues = match step.load.rate_operations_per_s {
-        Some(asked) => Figures(step).operations_per_s()? < RATE_REACHED * asked,
+        Some(asked) => Figures(step).ended_per_s()? < RATE_REACHED * asked,
         None => step.load.sessions >= LEAST_QUEUE && times.mean_ns()? >= LEAST_WAIT_NS && tail(run, step)? <= NARROW,
     };
     if !queues || deviation > CAPPED_ALONE || doubts::is_saturated(run, step) {

@@ -104,7 +104,8 @@ fn saturated(run: &Run) -> Option<Finding> {
 /// Asked rate, achieved rate and backlog of an open loop that fell behind its schedule.
 pub(super) fn behind(step: &Step) -> Option<(f64, f64, Option<u64>)> {
     let asked = step.load.rate_operations_per_s?;
-    let achieved = Figures(step).operations_per_s()?;
+    // What failed was sent and answered all the same: it is told as failed, not as a queue.
+    let achieved = Figures(step).ended_per_s()?;
     let generator = step.generator.as_ref();
     let due = generator.and_then(|generator| generator.due_operations);
     let backlog = generator.and_then(|generator| generator.backlog_operations);

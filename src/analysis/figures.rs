@@ -56,6 +56,19 @@ impl Figures<'_> {
         self.rate(self.0.counters.operations)
     }
 
+    /// Operations that ended per second, those that failed included: what was carried of a rate that was asked for.
+    pub fn ended_per_s(&self) -> Option<f64> {
+        let done = self.0.counters.operations?;
+        self.rate(Some(done.saturating_add(self.0.counters.errors.unwrap_or(0))))
+    }
+
+    /// Share of the operations that ended which failed.
+    pub fn failed_share(&self) -> Option<f64> {
+        let errors = self.0.counters.errors?;
+        let ended = self.0.counters.operations?.saturating_add(errors);
+        (ended > 0).then(|| errors as f64 / ended as f64)
+    }
+
     /// Blocks found through the cache per second.
     pub fn logical_reads_per_s(&self) -> Option<f64> {
         self.rate(self.0.counters.logical_reads)

@@ -18,6 +18,8 @@ pub(super) const LATE: f64 = 0.1;
 const SLOTS_IN_USE: f64 = 0.5;
 /// A device that has requests for more than this share of the time has no room for idleness that a sender made.
 const NEVER_IDLE: f64 = 0.95;
+/// Operations that take longer than this share of the window are many at its edges, where Little's law does not see them.
+const SHORT: f64 = 0.1;
 const LAG_QUANTILE: f64 = 0.99;
 
 /// Whose limit the figures of a step show.
@@ -118,7 +120,10 @@ impl GeneratorVerdict {
     fn is_generators_limit(&self) -> bool {
         self.busiest_share > SATURATED
             || self.is_at_ceiling()
-            || self.slots_in_generator.is_some_and(|share| share > MOSTLY_OURS)
+            // Little's law alone takes slots whose operation has not come back for idle ones.
+            || [self.slots_in_generator, self.slots_in_generator_counted]
+                .iter()
+                .all(|share| share.is_some_and(|share| share > MOSTLY_OURS))
     }
 
     fn is_late_against(&self, ns: Option<f64>) -> bool {
@@ -134,8 +139,9 @@ fn mean_response_ns(step: &Step) -> Option<f64> {
 /// while a device that was never idle fell behind: then its queue is full, and the kernel keeps the sender until there is
 /// room in it.
 pub(super) fn is_own_lateness(step: &Step) -> bool {
-    let slots_free =
-        Figures(step).busy_sessions().is_some_and(|busy| busy < SLOTS_IN_USE * f64::from(step.load.sessions));
+    let is_short = |times: Histogram| times.mean_ns().is_some_and(|ns| ns <= SHORT * step.window.duration_ns as f64);
+    let slots_free = super::traffic::service(step).is_some_and(is_short)
+        && Figures(step).busy_sessions().is_some_and(|busy| busy < SLOTS_IN_USE * f64::from(step.load.sessions));
     let never_idle =
         step.devices.iter().any(|device| device.busy_ns as f64 >= NEVER_IDLE * device.elapsed_ns.max(1) as f64);
     slots_free && !(never_idle && doubts::behind(step).is_some())
@@ -270,7 +276,33 @@ mod tests {
         // 636 operations a second.
         assert_eq!(limited_by(|step| generator(step).ceiling_operations_per_s = Some(700.0)), LimitedBy::Generator);
         assert_eq!(limited_by(|step| generator(step).ceiling_operations_per_s = Some(720.0)), LimitedBy::Device);
-        assert_eq!(limited_by(|step| step.load.sessions *= 3), LimitedBy::Generator);
+        let half_idle = |step: &mut Step| {
+            step.load.sessions *= 3;
+            generator(step).idle_session_ns = u64::from(step.load.sessions) * step.window.duration_ns * 2 / 3;
+        };
+        assert_eq!(limited_by(half_idle), LimitedBy::Generator);
+    }
+
+    #[test]
+    fn slots_whose_operation_does_not_come_back_are_not_the_generators() {
+        // Nothing finishes any more from the middle of the window on: Little's law finds most slots empty.
+        let seen = verdict(|step| step.load.sessions *= 3);
+        assert!(seen.slots_in_generator.unwrap() > 0.6 && seen.slots_in_generator_counted.unwrap() < 0.01);
+        assert_eq!(seen.limited_by, LimitedBy::Device);
+    }
+
+    #[test]
+    fn lateness_behind_operations_as_long_as_the_window_is_the_devices() {
+        let mut step = open(1_000, 500);
+        step.operations[0].service = sample::latencies(200, 25_000_000_000);
+        step.operations[0].response = sample::latencies(200, 30_000_000_000);
+        step.operations[0].count = 200;
+        step.counters.operations = Some(200);
+        step.load.sessions = 1_024;
+        generator(&mut step).schedule_lag = Some(sample::latencies(200, 5_000_000_000));
+        step.devices.clear();
+        assert_eq!(GeneratorVerdict::of(&step).unwrap().limited_by, LimitedBy::Device);
+        assert_eq!(super::super::judge(&step, &LatencyTarget::default()), Some(super::super::VerdictOutcome::Failed));
     }
 
     #[test]

@@ -3,25 +3,28 @@
 use super::doubts::{self, SATURATED};
 use super::generator::{LATE, is_own_lateness};
 use super::steadiness::{self, Excursion, ROUNDS};
-use super::{GeneratorVerdict, LatencyTarget, Subject, VerdictOutcome};
+use super::{Figures, GeneratorVerdict, LatencyTarget, Subject, VerdictOutcome};
 use crate::record::{Histogram, Interval, Step};
 use crate::units::Nanos;
 
 /// A queue grows if the mean response time is longer in each round than in the one before, and in the last one at least
 /// this many times as long as in the first.
 const QUEUE_GROWTH: f64 = 2.0;
+/// A rate of which this share fails is not carried: what failed has no latency to judge it by.
+const FAILED: f64 = 0.01;
 
 /// The verdict on a step of an open loop; absent for a closed loop and where nothing was measured. Without a subject the
 /// target judges the response time of all operations.
 ///
-/// A rate that was not reached, or behind which a queue grew, has failed however short its latency still was. A rate
+/// A rate that was not reached, behind which a queue grew, or of which much failed, has failed however short its latency
+/// still was. A rate
 /// that passes does so also when the generator was busy or late, for response times contain the lateness; one that does
 /// not pass is then no verdict on the target.
 pub fn judge(step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
     step.load.rate_operations_per_s?;
     let subject = target.subject.clone().unwrap_or(Subject::Response(None));
     let value = subject.times(step).and_then(|times| times.quantile_ns(target.quantile)).map(Nanos);
-    let outcome = if doubts::behind(step).is_some() || queue_grows(step) {
+    let outcome = if doubts::behind(step).is_some() || queue_grows(step) || fails_often(step) {
         VerdictOutcome::Failed
     } else if is_unsteady(step, &subject, target) {
         VerdictOutcome::Unsteady
@@ -32,6 +35,11 @@ pub fn judge(step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
     };
     let excused = outcome != VerdictOutcome::Passed && is_generator_bound(step, target);
     Some(if excused { VerdictOutcome::GeneratorBound } else { outcome })
+}
+
+/// Whether so many operations failed that the others say little.
+pub(super) fn fails_often(step: &Step) -> bool {
+    Figures(step).failed_share().is_some_and(|share| share > FAILED)
 }
 
 /// Whether the load generator had no time to send what was due, though it had slots to send it with.
@@ -121,6 +129,19 @@ pub(super) mod tests {
         let mut queued = open(1_000, 5_000);
         queued.operations[0].service = sample::latencies(60_000, 200_000);
         assert_eq!(judge(&queued, &service), Some(VerdictOutcome::Passed));
+    }
+
+    #[test]
+    fn a_rate_of_which_much_fails_is_not_carried_and_one_with_a_stray_error_is() {
+        let with_errors = |errors: u64| {
+            let mut step = open(1_000, 500);
+            step.counters.operations = Some(60_000 - errors);
+            step.counters.errors = Some(errors);
+            step
+        };
+        assert_eq!(verdict(&with_errors(3_000)), Some(VerdictOutcome::Failed));
+        assert_eq!(verdict(&with_errors(3)), Some(VerdictOutcome::Passed));
+        assert!(doubts::behind(&with_errors(3_000)).is_none(), "all that was due was sent and answered");
     }
 
     #[test]

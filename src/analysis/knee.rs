@@ -102,7 +102,7 @@ fn closed(series: &Series<'_>) -> Option<Finding> {
 
 /// Whether an open loop kept up with what was asked.
 fn kept_up(step: &Step) -> Option<bool> {
-    Some(Figures(step).operations_per_s()? >= KEPT_UP * step.load.rate_operations_per_s?)
+    Some(Figures(step).ended_per_s()? >= KEPT_UP * step.load.rate_operations_per_s?)
 }
 
 fn mean_s(times: Option<crate::record::Histogram>) -> Option<f64> {

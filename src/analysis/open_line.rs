@@ -1,6 +1,7 @@
 //! The load line of open loops, as the interval that it lies in.
 
 use super::finding::{list, of_series};
+use super::judge::fails_often;
 use super::verdicts::Verdicts;
 use super::{
     Ended, Figures, Finding, LatencyTarget, Point, Series, Told, Verdict, VerdictOutcome, Vocabulary, doubts, judge,
@@ -49,6 +50,8 @@ pub enum Why {
     Latency,
     /// Less was finished than fell due, or a queue grew.
     FellBehind,
+    /// Too many operations failed.
+    Errors,
     /// It was not steady.
     NotSteady,
     /// The load generator could not send it.
@@ -106,6 +109,7 @@ impl RatePoint {
         let why = match outcome {
             VerdictOutcome::GeneratorBound => Why::GeneratorBound,
             VerdictOutcome::Unsteady => Why::NotSteady,
+            VerdictOutcome::Failed if doubts::behind(step).is_none() && fails_often(step) => Why::Errors,
             // Within the limit and failed all the same: its queue grew.
             VerdictOutcome::Failed if within || doubts::behind(step).is_some() => Why::FellBehind,
             VerdictOutcome::Failed | VerdictOutcome::Passed => Why::Latency,
@@ -128,6 +132,7 @@ impl RatePoint {
                     self.reached_operations_per_s.map_or("a rate unknown".to_owned(), |rate| words.rate(rate));
                 format!("a queue grew ({reached} finished, {value})")
             }
+            Why::Errors => format!("too many {} failed", words.work()),
             Why::NotSteady => format!("it was not steady ({value})"),
             Why::GeneratorBound => "the load generator was the limit".to_owned(),
         }
@@ -196,6 +201,7 @@ impl Told for OpenLoadLine {
     fn advice(&self) -> Option<String> {
         let advice = match (&self.passing, self.ceiling().map(|point| point.why)) {
             (_, Some(Why::GeneratorBound)) => "Give the load generator more processors or threads, and search again.",
+            (_, Some(Why::Errors)) => "Find out what failed; a rate with errors is not carried.",
             _ if !self.passing_above.is_empty() => "Repeat the search: something disturbed the smaller rates.",
             (None, _) => "Start with a lower rate, or set a target that this storage can meet.",
             (Some(_), Some(Why::NotSteady)) => "Measure longer at each rate, so that noise decides less.",
@@ -248,6 +254,18 @@ mod tests {
         let Finding::OpenLoadLine(found) = line(&run(vec![open(1_000, 400), late])) else { panic!() };
         assert!(found.sentence().contains("a queue grew (2,000 requests/s finished"), "{}", found.sentence());
         assert_eq!(found.ceiling().unwrap().why, Why::FellBehind);
+    }
+
+    #[test]
+    fn a_rate_with_errors_bounds_the_line_and_no_queue_is_blamed() {
+        let mut failing = open(2_000, 600);
+        failing.counters.operations = Some(114_000);
+        failing.counters.errors = Some(6_000);
+        let run = run(vec![open(1_000, 400), failing]);
+        let Finding::OpenLoadLine(found) = line(&run) else { panic!() };
+        assert!(found.sentence().ends_with("at 2,000 (r2000) too many requests failed."), "{}", found.sentence());
+        let behind = |finding: &Finding| matches!(finding, Finding::RateNotReached { .. });
+        assert!(!analyse(&run, &LatencyTarget::default()).iter().any(behind));
     }
 
     #[test]

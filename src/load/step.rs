@@ -135,7 +135,8 @@ pub(super) fn run_load<S: Shape>(
     })
 }
 
-fn parts(sessions: u32, lanes: u32) -> impl Iterator<Item = Part> {
+/// The sessions of each lane. A shape that has a stream for each lane shares them out in the same way.
+pub(super) fn parts(sessions: u32, lanes: u32) -> impl Iterator<Item = Part> {
     (0..lanes).map(move |lane| {
         let first_session = (u64::from(sessions) * u64::from(lane) / u64::from(lanes)) as u32;
         let end = (u64::from(sessions) * u64::from(lane + 1) / u64::from(lanes)) as u32;

@@ -1,5 +1,6 @@
 //! Steps against the simulated target, whose behaviour is known.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::*;
@@ -7,7 +8,8 @@ use crate::measure::{Clock, Counter, LaneRecorder, Recorded};
 use crate::record::{Ending, Interval, Outcome, Step};
 use crate::target::simulated::{Simulated, SimulatedOptions, Stall};
 use crate::target::{Finished, Lane, Seat, Target, TargetError, TargetFor};
-use crate::workload::{RedoStress, SlobOperation, SlobShape, Think};
+use crate::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
+use crate::workload::{RedoStress, Shape as _, SlobOperation, SlobShape, Think};
 
 fn plan(sessions: u32) -> StepPlan<SlobShape> {
     StepPlan {
@@ -348,4 +350,27 @@ fn a_wish_to_stop_ends_simulated_time_within_the_interval_in_which_it_is_seen() 
     assert_eq!(step.intervals.iter().skip(1).map(|i| i.duration_ns).sum::<u64>(), step.window.duration_ns);
     let expected = step.window.duration_ns / 500_000;
     assert!(operations(&step).abs_diff(expected) <= 4, "{} operations, not {expected}", operations(&step));
+}
+
+#[test]
+fn a_stream_of_requests_is_never_drawn_from_by_two_lanes() {
+    // Two lanes would open it twice and ask for the same places: what the second reads, a cache would have.
+    for (depth, jobs) in (1..200).flat_map(|depth| (1..=17).map(move |jobs| (depth, jobs))) {
+        let shape = IoShape::of(IoClass {
+            size: RequestSize::Small,
+            block_bytes: 8192,
+            region_bytes: 1 << 30,
+            access: Access::Random(Distribution::Uniform),
+            read_pct: 100,
+            streams: jobs,
+            slots: depth,
+        });
+        let mut seen = BTreeSet::new();
+        for part in super::step::parts(depth, jobs.min(depth)) {
+            let sessions = part.first_session..part.first_session + part.sessions;
+            let streams: BTreeSet<u32> = sessions.map(|session| shape.stream_of(session)).collect();
+            assert!(!streams.is_empty() && streams.is_disjoint(&seen), "depth {depth}, {jobs} lanes, {part:?}");
+            seen.extend(streams);
+        }
+    }
 }

@@ -19,6 +19,9 @@ use crate::units::Bytes;
 /// What the members of a volume start and end on.
 const GRAIN_BYTES: u64 = 4096;
 
+/// More than any file system holds, in bytes.
+const MOST_BYTES: u64 = 1 << 62;
+
 /// What is wanted of the paths.
 #[derive(Debug, Clone)]
 pub struct Wanted {
@@ -95,7 +98,12 @@ impl Preparation {
             this.fills.push(fill);
             this.lengths.push(length);
         }
-        // Errors of the layout and of the room are told before anything is written.
+        // Errors of what is replaced, of the layout and of the room are told before anything is written.
+        for (path, _) in
+            this.wanted.paths.iter().zip(&this.fills).filter(|(_, fill)| matches!(fill, Some(Fill::Make(_))))
+        {
+            drop(check_replaced(path, this.wanted.permission.as_ref())?);
+        }
         this.volume()?;
         this.check_room()?;
         Ok(this)
@@ -199,6 +207,7 @@ impl Preparation {
             };
             match fill {
                 Fill::Make(bytes) => {
+                    let _replaced = check_replaced(path, wanted.permission.as_ref())?;
                     layout::lay_out(path, *bytes, Existing::Replace, wanted.io_engine, &tell, stop)?;
                 }
                 Fill::Over(bytes) => {
@@ -225,6 +234,17 @@ fn check(paths: &[PathBuf], permission: Option<&Permission>) -> Result<Vec<Check
     safety::check(paths, permission.map_or(Purpose::Read, Purpose::Write))
 }
 
+/// Judges a file in whose place another will be laid out as one that is written to: its data go, so nobody may use it, not
+/// even to read it. Others are kept away from it as long as the answer lives. None where nothing is there.
+fn check_replaced(path: &Path, permission: Option<&Permission>) -> Result<Option<Checked>, TargetError> {
+    if path.symlink_metadata().is_err() {
+        return Ok(None);
+    }
+    let nothing_named = Permission::default();
+    let purpose = Purpose::Write(permission.unwrap_or(&nothing_named));
+    Ok(safety::check(std::slice::from_ref(&path.to_path_buf()), purpose)?.pop())
+}
+
 /// What each of so many members must hold for a volume of `size`.
 fn share(size: Bytes, layout: VolumeLayout, members: usize) -> u64 {
     let (unit, copies) = match layout {
@@ -232,7 +252,9 @@ fn share(size: Bytes, layout: VolumeLayout, members: usize) -> u64 {
         VolumeLayout::Stripe { unit_bytes } => (unit_bytes, 1),
         VolumeLayout::Mirror { unit_bytes } => (2 * unit_bytes, 2),
     };
-    size.0.saturating_mul(copies).div_ceil(members.max(1) as u64).next_multiple_of(unit.max(GRAIN_BYTES))
+    // Sums of what members hold, their roundings included, stay numbers; that there is no room is told elsewhere.
+    let size = size.0.min(MOST_BYTES);
+    (size * copies).div_ceil(members.max(1) as u64).next_multiple_of(unit.max(GRAIN_BYTES))
 }
 
 fn length(path: &Path) -> Result<u64, TargetError> {
@@ -315,6 +337,44 @@ mod tests {
         let checked = Wanted { checked: true, ..wanted(&[&path]) };
         assert!(matches!(Preparation::look(checked), Err(TargetError::Block(BlockError::NotLaidOut { .. }))));
         assert!(std::fs::read(&path).unwrap().iter().all(|byte| *byte == 7));
+    }
+
+    #[test]
+    fn a_file_that_somebody_reads_is_not_replaced_by_a_larger_one() {
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = folder.path().join("a");
+        let (_, reader) = prepare(wanted(&[&path])).unwrap();
+        let larger = || Wanted { size: Some(Bytes::mib(8)), ..wanted(&[&path]) };
+        assert!(matches!(Preparation::look(larger()), Err(TargetError::Block(BlockError::Locked { .. }))));
+        drop(reader);
+        let look = Preparation::look(larger()).unwrap();
+        let (_, reader) = prepare(wanted(&[&path])).unwrap();
+        let late = look.carry_out(&|_| {}, &AtomicBool::new(false));
+        assert!(matches!(late, Err(TargetError::Block(BlockError::Locked { .. }))), "somebody came after the look");
+        reader[0].check_health().unwrap();
+    }
+
+    #[test]
+    fn somebody_elses_file_that_came_after_the_look_is_not_replaced() {
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = folder.path().join("a");
+        let look = Preparation::look(wanted(&[&path])).unwrap();
+        std::fs::write(&path, b"theirs").unwrap();
+        let late = look.carry_out(&|_| {}, &AtomicBool::new(false));
+        assert!(matches!(late, Err(TargetError::Block(BlockError::NotAllowed { .. }))));
+        assert_eq!(std::fs::read(&path).unwrap(), b"theirs");
+    }
+
+    #[test]
+    fn sizes_beyond_all_storage_are_refused() {
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let (first, second) = (folder.path().join("a"), folder.path().join("b"));
+        for paths in [&[first.as_path()][..], &[&first, &second]] {
+            for layout in [VolumeLayout::Concat, VolumeLayout::Stripe { unit_bytes: 1 << 20 }] {
+                let huge = Wanted { layout, size: Some(Bytes(u64::MAX)), ..wanted(paths) };
+                assert!(matches!(Preparation::look(huge), Err(TargetError::Block(BlockError::NoSpace { .. }))));
+            }
+        }
     }
 
     #[test]

@@ -53,15 +53,12 @@ impl IoClass {
         (self.region_bytes / u64::from(self.block_bytes.max(1))).clamp(1, Permutation::MAX_SIZE)
     }
 
-    /// The stream, counted from 0 in this class, that slot number `slot` of this class belongs to.
+    /// The stream, counted from 0 in this class, that slot number `slot` of this class belongs to. Slots are shared out
+    /// among streams as the sessions of a step are among lanes, so that each of as many lanes has a stream to itself.
     fn stream_of_slot(&self, slot: u32) -> u32 {
-        let streams = self.streams.max(1);
-        let (even, longer) = (self.slots / streams, self.slots % streams);
-        let slots_of_longer = longer * (even + 1);
-        match slot.checked_sub(slots_of_longer) {
-            None => slot / (even + 1),
-            Some(beyond) => longer + beyond / even.max(1),
-        }
+        let (streams, slots) = (u64::from(self.streams.max(1)), u64::from(self.slots.max(1)));
+        // The last stream that does not begin behind the slot.
+        ((u64::from(slot) + 1) * streams).div_ceil(slots).saturating_sub(1) as u32
     }
 
     fn kinds(&self) -> (IoKind, IoKind) {

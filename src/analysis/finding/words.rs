@@ -1,0 +1,323 @@
+//! The words of findings, and what to do about them.
+
+use super::Finding;
+use crate::analysis::{Point, Subject, Told, Vocabulary};
+use crate::units::{Bytes, group_thousands, percent};
+
+impl Finding {
+    /// The finding as one or two sentences.
+    pub fn sentence(&self) -> String {
+        match self {
+            Self::ClientSaturated { steps, share, whole_machine } => {
+                let who = if *whole_machine { "This process used" } else { "The busiest thread used" };
+                let of = if *whole_machine { "of all processors" } else { "of its processor" };
+                format!(
+                    "{who} {} % {of} in {}: these figures show the limit of the load generator, not of the target.",
+                    percent(*share),
+                    list(steps)
+                )
+            }
+            Self::RateNotReached { step, asked_per_s, achieved_per_s, backlog, words } => {
+                let queue = backlog.map_or(String::new(), |operations| {
+                    format!(", with {} {} due but not sent at the end", group_thousands(operations as f64), words.work())
+                });
+                format!(
+                    "The rate asked for was not reached in {step}: {} of {}{queue}.",
+                    group_thousands(*achieved_per_s),
+                    words.rate(*asked_per_s)
+                )
+            }
+            Self::Failed { error, steps } => format!("The run failed with {}: {error}", begun(*steps)),
+            Self::Interrupted { steps: 0, .. } => "The run was ended early, before anything was measured.".to_owned(),
+            Self::Interrupted { steps, last_is_partial } => format!(
+                "The run was ended early with {}{}.",
+                begun(*steps),
+                if *last_is_partial { "; the last is partial" } else { "" }
+            ),
+            Self::Unfinished { steps } => {
+                format!("The run has not finished, or its process was killed, with {}.", begun(*steps))
+            }
+            Self::OperationErrors { steps, errors } => {
+                format!("{} operations ended in errors in {}.", group_thousands(*errors as f64), list(steps))
+            }
+            Self::PageCacheInPath => {
+                "Files are not read directly (direct_io is off): the operating system's page cache may have served reads."
+                    .to_owned()
+            }
+            Self::PageCacheUsed(told) => told.sentence(),
+            Self::SentLate(told) => told.sentence(),
+            Self::WritesDisagree(told) => told.sentence(),
+            Self::DurableWrites(told) => told.sentence(),
+            Self::ReadsDisagree { steps, share, engine_bytes, kernel_bytes } => format!(
+                "Bytes read by our count and by the kernel's differ by {} % in {}: {} against {}.",
+                percent(*share),
+                list(steps),
+                Bytes(*engine_bytes),
+                Bytes(*kernel_bytes)
+            ),
+            Self::NotSteady { steps, range, drift } => format!(
+                "Throughput was not steady in {}: it ranged over {} % of its mean (20 % is allowed) and drifted by {}{} % within the \
+                 window (10 % is allowed).",
+                list(steps),
+                percent(*range),
+                if *drift > 0.0 { "+" } else { "" },
+                percent(*drift)
+            ),
+            Self::Stalled { steps, longest } => {
+                format!("No operation finished for {longest} in {}, although load was on.", list(steps))
+            }
+            Self::WaitedForProcessor { steps, share, words } => format!(
+                "{} for {} % of the window in {} before a thread came to them.",
+                match words {
+                    Vocabulary::Sessions => "Sessions stood ready",
+                    Vocabulary::Requests => "Request slots stood empty in the load generator",
+                },
+                percent(*share),
+                list(steps)
+            ),
+            Self::CacheHeld { steps, hit_ratio, data_fits } => {
+                let why = if *data_fits { " The data set fits into the cache." } else { "" };
+                format!(
+                    "{} % of logical reads never reached storage in {}.{why}",
+                    percent(*hit_ratio),
+                    list(steps)
+                )
+            }
+            Self::LoadLine { series, target, passing, failing } => {
+                let below = if failing.below.is_empty() {
+                    String::new()
+                } else {
+                    format!(" The curve is not monotonic: {} below the line missed it.", list(&failing.below))
+                };
+                format!(
+                    "Load line{}: {} ({}), {}; {} is {} there and {} at {}, against a limit of {}.{below}",
+                    of_series(series),
+                    passing.load,
+                    passing.step,
+                    passing.rates(),
+                    target.what(),
+                    passing.value,
+                    failing.above.value,
+                    failing.above.load,
+                    target.limit
+                )
+            }
+            Self::TargetMetOnlyAbove { series, target, passing, below } => format!(
+                "Load line{}: not clear. {} ({}) meets {target} with {}, but {} with less load did not.",
+                of_series(series),
+                passing.load,
+                passing.step,
+                passing.value,
+                list(below)
+            ),
+            Self::AllStepsMeetTarget { series, target, most, steps } => {
+                let which = if *steps == 1 { "The step" } else { "Every step" };
+                format!(
+                    "Load line{}: not reached. {which} meets {target}; at {} ({}) it is {}, {}.",
+                    of_series(series),
+                    most.load,
+                    most.step,
+                    most.value,
+                    most.rates()
+                )
+            }
+            Self::NoStepMeetsTarget { series, target, least } => format!(
+                "Load line{}: below the least load. No step meets {target}; at {} ({}) it is {} already, {}.",
+                of_series(series),
+                least.load,
+                least.step,
+                least.value,
+                least.rates()
+            ),
+            Self::TargetNotJudged { series, target } => {
+                let why = match &target.subject {
+                    Some(Subject::Event(event)) => format!("Nobody waited for `{event}`"),
+                    _ => "No such operation finished".to_owned(),
+                };
+                format!("Load line{}: unknown. {why}, so {target} says nothing.", of_series(series))
+            }
+            Self::Knee {
+                series,
+                bound,
+                most_operations_per_s,
+                cycle,
+                least_sessions,
+                measured_step,
+                measured_sessions,
+                words,
+            } => format!(
+                "Knee{}: about {bound:.1} {}. That is the operational bound, the highest rate of {} times {cycle} for {} at {}; \
+                 throughput over latency was best at {} ({measured_step}).",
+                of_series(series),
+                words.slots(),
+                words.rate(*most_operations_per_s),
+                match words {
+                    Vocabulary::Sessions => "an operation",
+                    Vocabulary::Requests => "a request",
+                },
+                words.closed_load(*least_sessions),
+                words.closed_load(*measured_sessions)
+            ),
+            Self::Ceiling(told) => told.sentence(),
+            Self::SizeLimits(told) => told.sentence(),
+            Self::RateKnee(told) => told.sentence(),
+            Self::Scales(told) => told.sentence(),
+            Self::Responds(told) => told.sentence(),
+            Self::FreeBufferWaits { steps, share } => format!(
+                "Sessions waited for a clean buffer for {} % of their waiting time in {}: the database writers were the limit, not reads.",
+                percent(*share),
+                list(steps)
+            ),
+            Self::CheckpointIncomplete { steps, share } => format!(
+                "Sessions waited for a checkpoint to free a log file for {} % of their waiting time in {}: the redo logs are too \
+                 small for this rate of change, or writers too slow.",
+                percent(*share),
+                list(steps)
+            ),
+            Self::CommitsDominate { steps, share } => format!(
+                "Sessions waited for commits more than for anything else in {}: `log file sync` is {} % of their waiting time.",
+                list(steps),
+                percent(*share)
+            ),
+            Self::FewWaits { steps, target, wanted } => format!(
+                "{} has fewer than the {} {} that {} needs to mean something.",
+                list(steps),
+                group_thousands(*wanted as f64),
+                target.subject.as_ref().map_or("waits", Subject::things),
+                target.quantile_name()
+            ),
+            Self::Burst(told) => told.sentence(),
+            Self::Rose(told) => told.sentence(),
+            Self::CreditNotSeen(told) => told.sentence(),
+            Self::DeviceSharedWithOthers { steps, device, times } => format!(
+                "The device `{device}` read {times:.1} times as much as this run did in {}: somebody else uses it, or it reads ahead.",
+                list(steps)
+            ),
+            Self::FallbackEngine { engine } => {
+                format!("Reads were sent by `{engine}`, not io_uring: they cost more processor time and fewer can be outstanding.")
+            }
+            Self::TopWait { step, event, share, mean } => format!(
+                "Sessions of {step} waited most for `{event}`: {} % of their waiting time, {mean} each.",
+                percent(*share)
+            ),
+            Self::OpenLoadLine(line) => line.sentence(),
+            Self::Steady(state) => state.sentence(),
+            Self::Tiers(tiers) => tiers.sentence(),
+            Self::CacheTrap(trap) => trap.sentence(),
+        }
+    }
+
+    /// What the user can do about it.
+    pub fn advice(&self) -> Option<String> {
+        let advice = match self {
+            Self::ClientSaturated { .. } => {
+                "Judge storage by steps with less load, use fewer, larger operations, or give the machine more processors."
+            }
+            Self::RateNotReached { words: Vocabulary::Sessions, .. } => {
+                "Ask for a lower rate, or more sessions if latency was low; response times include the queue."
+            }
+            Self::RateNotReached { words: Vocabulary::Requests, .. } => {
+                "Ask for a lower rate, or a larger --depth if service times were short; response times include the queue."
+            }
+            Self::Failed { .. } => "Mend what the error names and run again; the steps before it stand.",
+            Self::Interrupted { steps: 0, .. } => return None,
+            Self::Interrupted { .. } => "Compare the complete steps only.",
+            Self::Unfinished { .. } => "If it is not running any more, take it as cut short.",
+            Self::OperationErrors { .. } => "Find out what failed before using these figures.",
+            Self::PageCacheInPath => {
+                "Put the target on a file system that takes O_DIRECT, such as xfs or ext4, and allow it."
+            }
+            Self::PageCacheUsed(told) => return told.advice(),
+            Self::SentLate(told) => return told.advice(),
+            Self::WritesDisagree(told) => return told.advice(),
+            Self::DurableWrites(told) => return told.advice(),
+            Self::ReadsDisagree { .. } => {
+                "If the kernel counted less, its page cache served reads; check direct I/O, or network file systems, which it does not count."
+            }
+            Self::NotSteady { .. } => "Run longer, or with more warm-up; look at the intervals for when it changed.",
+            Self::Stalled { .. } => {
+                "Look at the intervals and the kernel log for that time: storage or a noisy neighbour stopped answering."
+            }
+            Self::WaitedForProcessor { words: Vocabulary::Requests, .. } => {
+                "Storage saw fewer requests at once than asked for. Where processors are idle, more threads (`--jobs`) help."
+            }
+            Self::WaitedForProcessor { .. } => {
+                "They waited for processor time, as sessions of a busy database do. Where processors are idle, more threads (`--lanes`) help."
+            }
+            Self::CacheHeld { .. } => "To measure storage, use a larger SCALE or a smaller cache.",
+            Self::LoadLine { .. } => "A sweep with steps between the two narrows it down.",
+            Self::TargetMetOnlyAbove { .. } => "Repeat the sweep: something disturbed the smaller loads.",
+            Self::AllStepsMeetTarget { most, .. } if most.words == Vocabulary::Requests => {
+                "Raise the load: more requests outstanding or a higher rate."
+            }
+            Self::AllStepsMeetTarget { .. } => "Raise the load: more threads, more schemas or a higher rate.",
+            Self::NoStepMeetsTarget { .. } => "Start with less load, or set a target that this storage can meet.",
+            Self::TargetNotJudged { .. } => {
+                "Make sure that reads reach storage, or judge something else, such as `response:p99=5ms`."
+            }
+            Self::Ceiling(told) => return told.advice(),
+            Self::SizeLimits(told) => return told.advice(),
+            Self::RateKnee(told) => return told.advice(),
+            Self::Scales(told) => return told.advice(),
+            Self::Responds(told) => return told.advice(),
+            Self::FreeBufferWaits { .. } => "Lower UPDATE_PCT to judge reads; a larger cache only postpones it.",
+            Self::CheckpointIncomplete { .. } => "Use larger redo logs, as on the database being modelled.",
+            Self::CommitsDominate { .. } => {
+                "Put redo on storage with faster durable writes; judge it by `log file parallel write`."
+            }
+            Self::FewWaits { .. } => "Run longer.",
+            Self::Burst(told) => return told.advice(),
+            Self::Rose(told) => return told.advice(),
+            Self::CreditNotSeen(told) => return told.advice(),
+            Self::DeviceSharedWithOthers { .. } => "Repeat when the device is quiet.",
+            Self::FallbackEngine { .. } => {
+                "Allow io_uring (kernel.io_uring_disabled, or the container's seccomp profile)."
+            }
+            Self::OpenLoadLine(line) => return line.advice(),
+            Self::Steady(state) => return state.advice(),
+            Self::Tiers(tiers) => return tiers.advice(),
+            Self::CacheTrap(trap) => return trap.advice(),
+            Self::Knee { .. } | Self::TopWait { .. } => return None,
+        };
+        Some(advice.to_owned())
+    }
+}
+
+impl Point {
+    fn rates(&self) -> String {
+        if self.words == Vocabulary::Requests {
+            let requests = self.operations_per_s.map_or("rate unknown".to_owned(), |rate| self.words.rate(rate));
+            let bytes = self.megabytes_per_s.map_or(String::new(), |rate| format!(" ({} MB/s)", group_thousands(rate)));
+            return requests + &bytes;
+        }
+        let reads = self.reads_per_s.map(|rate| format!("{} physical reads/s", group_thousands(rate)));
+        let operations = self.operations_per_s.map(|rate| format!("{} operations/s", group_thousands(rate)));
+        match (reads, operations) {
+            (Some(reads), Some(operations)) => format!("{reads}, {operations}"),
+            (Some(one), None) | (None, Some(one)) => one,
+            (None, None) => "rates unknown".to_owned(),
+        }
+    }
+}
+
+pub(in crate::analysis) fn of_series(series: &str) -> String {
+    if series.is_empty() { String::new() } else { format!(" of {series}") }
+}
+
+fn begun(steps: usize) -> String {
+    match steps {
+        0 => "no step recorded".to_owned(),
+        1 => "1 step recorded".to_owned(),
+        n => format!("{n} steps recorded"),
+    }
+}
+
+/// Labels in a sentence; many are told by their number.
+pub(in crate::analysis) fn list(labels: &[String]) -> String {
+    match labels {
+        [] => "no step".to_owned(),
+        [one] => one.clone(),
+        [first @ .., last] if labels.len() <= 4 => format!("{} and {last}", first.join(", ")),
+        [first, .., last] => format!("{} steps ({first} to {last})", labels.len()),
+    }
+}
