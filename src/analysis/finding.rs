@@ -101,7 +101,7 @@ pub enum Finding {
     /// The windows are too short to see burst credits end.
     CreditNotSeen(CreditNotSeen),
     /// Somebody else reads from the device.
-    DeviceSharedWithOthers { steps: Vec<String>, device: String, times: f64 },
+    DeviceSharedWithOthers { steps: Vec<String>, device: String, share: f64 },
     /// Reads are sent by plain system calls.
     FallbackEngine { engine: String },
     /// Where sessions waited most.
@@ -399,9 +399,10 @@ impl Finding {
             Self::Burst(told) => told.sentence(),
             Self::Rose(told) => told.sentence(),
             Self::CreditNotSeen(told) => told.sentence(),
-            Self::DeviceSharedWithOthers { steps, device, times } => format!(
-                "The device `{device}` read {times:.1} times as much as this run did in {}: somebody else uses it, or it reads ahead.",
-                list(steps)
+            Self::DeviceSharedWithOthers { steps, device, share } => format!(
+                "Of what `{device}` read in {}, {} % was not for this run: somebody else uses it, or it reads ahead.",
+                list(steps),
+                percent(*share)
             ),
             Self::FallbackEngine { engine } => {
                 format!("Reads were sent by `{engine}`, not io_uring: they cost more processor time and fewer can be outstanding.")
