@@ -105,7 +105,7 @@ pub enum Finding {
     /// The windows are too short to see burst credits end.
     CreditNotSeen(CreditNotSeen),
     /// Somebody else reads from the device.
-    DeviceSharedWithOthers { steps: Vec<String>, device: String, times: f64 },
+    DeviceSharedWithOthers { steps: Vec<String>, device: String, share: f64 },
     /// Reads are sent by plain system calls.
     FallbackEngine { engine: String },
     /// Where sessions waited most.
@@ -186,6 +186,7 @@ impl Finding {
             | Self::Stalled { steps, .. }
             | Self::WaitedForProcessor { steps, .. }
             | Self::CacheHeld { steps, .. } => Some(steps),
+            Self::RateNotReached { step, .. } => Some(std::slice::from_ref(step)),
             Self::Steady(state) => state.steps(),
             Self::SentLate(told) => told.steps(),
             Self::WritesDisagree(told) => told.steps(),

@@ -3,7 +3,7 @@
 
 use super::doubts::worst;
 use super::finding::list;
-use super::{Figures, Finding, Told, measured, operations_are_requests, rate};
+use super::{Figures, Finding, Told, measured, operations_are_requests, rate, traffic};
 use crate::record::{DeviceStats, Run, Step};
 use crate::units::{Bytes, group_thousands, percent};
 
@@ -42,7 +42,7 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
     }
     findings.extend(durable_writes(run).map(Finding::DurableWrites));
     let shared = worst(run, |step| shared_device(run, step));
-    findings.extend(shared.map(|(steps, (times, device))| Finding::DeviceSharedWithOthers { steps, device, times }));
+    findings.extend(shared.map(|(steps, (share, device))| Finding::DeviceSharedWithOthers { steps, device, share }));
     findings
 }
 
@@ -66,18 +66,31 @@ fn copies(run: &Run) -> u64 {
     if fact(run, "layout").is_some_and(|layout| layout.starts_with("mirror")) { 2 } else { 1 }
 }
 
-/// Share by which two counts of bytes differ, if it is beyond what may be.
-fn differ(ours: u64, kernel: u64) -> Option<f64> {
+/// Share by which two counts of bytes differ, if it is beyond what may be: rounding, and what was under way as the window
+/// began or ended.
+fn differ(ours: u64, kernel: u64, under_way: f64) -> Option<f64> {
     let more = ours.max(kernel);
-    let share = ours.abs_diff(kernel) as f64 / more.max(1) as f64;
-    (more >= ENOUGH_BYTES && share > AGREE).then_some(share)
+    let difference = ours.abs_diff(kernel) as f64;
+    let share_of = |bytes: f64| bytes / more.max(1) as f64;
+    (more >= ENOUGH_BYTES && share_of(difference - under_way) > AGREE).then(|| share_of(difference))
+}
+
+/// Bytes of the requests under way at an instant. The kernel counts a request when it is sent and we when it has finished,
+/// so that in a short window of long requests the counts differ although both are right.
+fn under_way_bytes(step: &Step) -> f64 {
+    let requests = match step.load.rate_operations_per_s {
+        None => f64::from(step.load.sessions),
+        Some(_) => traffic::service(step)
+            .map_or(0.0, |service| service.total_ns() as f64 / step.window.duration_ns.max(1) as f64),
+    };
+    requests * traffic::request_bytes(step).unwrap_or(0.0)
 }
 
 /// Our count of bytes read against the kernel's. A mirrored volume reads one copy.
 fn disagreement(run: &Run, step: &Step) -> Option<(f64, u64, u64)> {
     let engine = step.counters.physical_read_bytes.filter(|_| is_in_process(run))?;
     let kernel = step.process_io?.read_bytes;
-    differ(engine, kernel).map(|share| (share, engine, kernel))
+    differ(engine, kernel, under_way_bytes(step)).map(|share| (share, engine, kernel))
 }
 
 /// The same of bytes written, where all that this process writes are requests of ours: an engine writes its log too.
@@ -87,7 +100,8 @@ fn writes_disagreement(run: &Run, step: &Step) -> Option<(f64, u64, u64)> {
     }
     let ours = step.counters.physical_write_bytes? * copies(run);
     let kernel = step.process_io?.write_bytes;
-    differ(ours, kernel).map(|share| (share, ours, kernel))
+    let under_way = under_way_bytes(step) * copies(run) as f64;
+    differ(ours, kernel, under_way).map(|share| (share, ours, kernel))
 }
 
 /// Share of the bytes read in the whole run that the kernel fetched from storage.
@@ -118,14 +132,16 @@ fn tops<'a>(run: &Run, step: &'a Step) -> Vec<&'a DeviceStats> {
     if each_its_own { step.devices.iter().collect() } else { Vec::new() }
 }
 
-/// How many times our reads the devices have read.
+/// The share of what the devices have read that we did not ask for, above 0 and up to 1.
 fn shared_device(run: &Run, step: &Step) -> Option<(f64, String)> {
     let tops = tops(run, step);
     let ours = Figures(step).read_megabytes_per_s()?;
     let all = tops.iter().map(|device| rate(Some(device.read_bytes), device.elapsed_ns)).sum::<Option<f64>>()? / 1e6;
     let bytes: u64 = tops.iter().map(|device| device.read_bytes).sum();
     let names = tops.iter().map(|device| device.name.as_str()).collect::<Vec<_>>().join(", ");
-    (bytes >= ENOUGH_BYTES && all > OTHERS * ours).then(|| (all / ours.max(1e-3), names))
+    // A share of next to nothing says nothing: where we only write, the device's reads are somebody else's altogether.
+    let others = (all - ours) / all;
+    (bytes >= ENOUGH_BYTES && all > OTHERS * ours).then_some((others, names))
 }
 
 /// The page cache is in the path because the user wants it there.
@@ -379,6 +395,30 @@ mod tests {
     }
 
     #[test]
+    fn requests_under_way_at_the_edges_of_a_short_window_are_no_contradiction() {
+        let disagree = |slots: u32, missing: u64| {
+            let mut run = requests::sweep();
+            let step = &mut run.steps[0];
+            step.load.sessions = slots;
+            // Fifteen reads of 64 MiB were seen to finish.
+            (step.counters.physical_reads, step.counters.physical_read_bytes) = (Some(15), Some(15 << 26));
+            (step.counters.physical_writes, step.counters.physical_write_bytes) = (Some(0), Some(0));
+            step.process_io.as_mut().unwrap().read_bytes = (15 << 26) - missing;
+            disagreement(&run, &run.steps[0]).is_some()
+        };
+        assert!(!disagree(2, 2 << 26), "two were under way");
+        assert!(disagree(2, 3 << 26) && disagree(2, 15 << 26), "more than that never reached storage");
+    }
+
+    #[test]
+    fn reads_of_others_are_told_as_their_share_even_where_we_read_nothing() {
+        let mut run = requests::mixed();
+        let step = &mut run.steps[0];
+        (step.counters.physical_reads, step.counters.physical_read_bytes) = (Some(0), Some(0));
+        assert_eq!(shared_device(&run, &run.steps[0]).map(|(others, _)| others), Some(1.0));
+    }
+
+    #[test]
     fn devices_of_several_paths_are_added_only_where_none_is_below_another() {
         let shared = |names: &[&str], paths: &str| {
             let mut run = requests::sweep();
@@ -388,10 +428,10 @@ mod tests {
             device.read_bytes *= 3;
             step.devices =
                 names.iter().map(|name| DeviceStats { name: (*name).to_owned(), ..device.clone() }).collect();
-            shared_device(&run, &run.steps[0]).map(|(times, _)| times.round())
+            shared_device(&run, &run.steps[0]).map(|(others, _)| (others * 100.0).round())
         };
-        assert_eq!(shared(&["sda"], "/a"), Some(3.0));
-        assert_eq!(shared(&["sda", "sdb"], "/a /b"), Some(6.0));
+        assert_eq!(shared(&["sda"], "/a"), Some(67.0));
+        assert_eq!(shared(&["sda", "sdb"], "/a /b"), Some(83.0));
         assert_eq!(shared(&["sda", "sda1"], "/a /b"), None, "a partition and its disk see the same reads");
         assert_eq!(shared(&["dm-0", "sda", "sdb"], "/a /b"), None, "which is below which is not known");
     }

@@ -141,10 +141,12 @@ impl Told for Tiers {
         let (of, load) = (of_series(&self.series), &self.load);
         match self.cause {
             Cause::Places => {
+                let place = |mode: &Mode| Place::of(Nanos(mode.median_ns));
+                // Two groups of one place may be two states of it: a cache in front is told where the places differ.
+                let faster = self.modes.windows(2).any(|pair| place(&pair[0]) != place(&pair[1]));
                 let fast = percent(self.modes[0].share);
-                format!(
-                    "Reads{of} come from more than one place, seen at {load}: {groups}. A cache or faster tier answered {fast} %."
-                )
+                let verdict = if faster { format!(" A cache or faster tier answered {fast} %.") } else { String::new() };
+                format!("Reads{of} come from more than one place, seen at {load}: {groups}.{verdict}")
             }
             Cause::PlacesOrQueue => format!(
                 "Reads{of} fall into groups at {load}: {groups}. Whether a cache or a queue makes them cannot be judged at this load."

@@ -160,7 +160,8 @@ fn answer(run: &Run, question: Question, cap: &LatencyCap) -> Option<Calibrated>
         let Some(Estimate { value: rate, .. }) = Estimate::of(rates(question, repeats, cap)) else { continue };
         search.tell(Reading { depth: *depth, rate, keeps_limit: keeps_limit(question, repeats, cap) });
     }
-    let depth = repeated(&depths, question, cap).or_else(|| search.best().map(|best| best.depth))?;
+    let settled = repeated(&depths, question, cap);
+    let depth = settled.or_else(|| search.best().map(|best| best.depth))?;
     let steps = counted(&depths[&depth]);
     let times = times(steps);
     Some(Calibrated {
@@ -170,8 +171,18 @@ fn answer(run: &Run, question: Question, cap: &LatencyCap) -> Option<Calibrated>
         mean: Nanos(times.mean_ns()?.round() as u64),
         p99: Nanos(times.quantile_ns(0.99)?),
         steps: steps.iter().map(|step| step.label.clone()).collect(),
-        stopped: search.stopped(),
+        stopped: stopped(&search, settled, depths.keys().next_back().copied()),
     })
+}
+
+/// Why the rate is no higher. Repeats differ from the first readings, by which the search was led; once a best depth has
+/// been repeated, what they would still make it look for is no search cut short.
+fn stopped(search: &DepthSearch, settled: Option<u32>, deepest: Option<u32>) -> Stopped {
+    match (search.stopped(), settled, deepest) {
+        (Stopped::CutShort, Some(settled), Some(deepest)) if deepest > settled => Stopped::RateFlat,
+        (Stopped::CutShort, Some(_), _) => Stopped::MostOutstanding,
+        (stopped, ..) => stopped,
+    }
 }
 
 /// The depth whose repeats answer the question: the fastest of those that were repeated often enough.

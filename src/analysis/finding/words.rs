@@ -189,12 +189,13 @@ impl Finding {
             Self::Burst(told) => told.sentence(),
             Self::Rose(told) => told.sentence(),
             Self::CreditNotSeen(told) => told.sentence(),
-            Self::DeviceSharedWithOthers { steps, device, times } => format!(
-                "The device `{device}` read {times:.1} times as much as this run did in {}: somebody else uses it, or it reads ahead.",
-                list(steps)
+            Self::DeviceSharedWithOthers { steps, device, share } => format!(
+                "Of what `{device}` read in {}, {} % was not for this run: somebody else uses it, or it reads ahead.",
+                list(steps),
+                percent(*share)
             ),
             Self::FallbackEngine { engine } => {
-                format!("Reads were sent by `{engine}`, not io_uring: they cost more processor time and fewer can be outstanding.")
+                format!("Requests were sent by `{engine}`, not io_uring: they cost more processor time and fewer can be outstanding.")
             }
             Self::TopWait { step, event, share, mean } => format!(
                 "Sessions of {step} waited most for `{event}`: {} % of their waiting time, {mean} each.",
@@ -271,7 +272,7 @@ impl Finding {
             Self::CreditNotSeen(told) => return told.advice(),
             Self::DeviceSharedWithOthers { .. } => "Repeat when the device is quiet.",
             Self::FallbackEngine { .. } => {
-                "Allow io_uring (kernel.io_uring_disabled, or the container's seccomp profile)."
+                "Unless that was asked for, allow io_uring (kernel.io_uring_disabled, or the container's seccomp profile)."
             }
             Self::OpenLoadLine(line) => return line.advice(),
             Self::Steady(state) => return state.advice(),
@@ -314,7 +315,10 @@ fn begun(steps: usize) -> String {
 
 /// Labels in a sentence; many are told by their number.
 pub(in crate::analysis) fn list(labels: &[String]) -> String {
-    match labels {
+    // Repeats of a step bear one label.
+    let mut labels = labels.to_vec();
+    labels.dedup();
+    match labels.as_slice() {
         [] => "no step".to_owned(),
         [one] => one.clone(),
         [first @ .., last] if labels.len() <= 4 => format!("{} and {last}", first.join(", ")),

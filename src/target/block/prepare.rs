@@ -98,15 +98,30 @@ impl Preparation {
             this.fills.push(fill);
             this.lengths.push(length);
         }
-        // Errors of what is replaced, of the layout and of the room are told before anything is written.
+        // Errors of what is replaced, of the names, of the layout and of the room are told before anything is written.
         for (path, _) in
             this.wanted.paths.iter().zip(&this.fills).filter(|(_, fill)| matches!(fill, Some(Fill::Make(_))))
         {
             drop(check_replaced(path, this.wanted.permission.as_ref())?);
         }
+        this.check_names()?;
         this.volume()?;
         this.check_room()?;
         Ok(this)
+    }
+
+    /// Whether no two files that will be made are the same one under two names.
+    fn check_names(&self) -> Result<(), TargetError> {
+        let mut first_by_place: BTreeMap<PathBuf, &Path> = BTreeMap::new();
+        for (path, fill) in self.wanted.paths.iter().zip(&self.fills) {
+            let (Some(Fill::Make(_)), Some(name)) = (fill, path.file_name()) else { continue };
+            let folder = layout::folder_of(path).canonicalize().of_file("find the directory of", path)?;
+            if let Some(first) = first_by_place.insert(folder.join(name), path) {
+                let (first, second) = (first.to_owned(), path.clone());
+                return Err(BlockError::Same { first, second, what: "the same file" }.into());
+            }
+        }
+        Ok(())
     }
 
     /// Whether all files that will be made have room side by side.
@@ -162,6 +177,15 @@ impl Preparation {
         match layout::inspect(path, used)? {
             FileState::Sparse { written_share } | FileState::NeverWritten { written_share } if self.wanted.reads => {
                 Err(BlockError::NothingPhysical { path: path.to_owned(), written_share }.into())
+            }
+            FileState::Sparse { written_share } | FileState::NeverWritten { written_share } if !*checked => {
+                let written = crate::units::percent(written_share);
+                self.notes.push(format!(
+                    "only {written} % of `{}` was ever written: the first write of each block also makes the file system \
+                     find or mark its space, which later writes do not; `--prefill` writes everything first",
+                    path.display()
+                ));
+                Ok((None, length))
             }
             FileState::Laid { .. } => Ok((None, length)),
             _ if *checked => Err(BlockError::NotLaidOut { path: path.to_owned() }.into()),
@@ -321,6 +345,31 @@ mod tests {
         std::fs::File::create(&path).unwrap().set_len(8 << 20).unwrap();
         let said = Preparation::look(wanted(&[&path])).unwrap_err().to_string();
         assert!(said.contains("hole") && said.contains("0 %"), "{said}");
+    }
+
+    #[test]
+    fn a_file_without_data_is_written_to_with_a_note() {
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = folder.path().join("hole");
+        std::fs::File::create(&path).unwrap().set_len(8 << 20).unwrap();
+        let permission = Permission { destroy: vec!["hole".to_owned()], ..Permission::default() };
+        let writes = Wanted { reads: false, permission: Some(permission), ..wanted(&[&path]) };
+        let notes = Preparation::look(writes.clone()).unwrap().notes;
+        assert!(notes.len() == 1 && notes[0].contains("only 0.0 %") && notes[0].contains("--prefill"), "{notes:?}");
+        let prefilled = Preparation::look(Wanted { prefill: true, ..writes }).unwrap();
+        assert_eq!((prefilled.notes.len(), prefilled.fills().count()), (0, 1));
+    }
+
+    #[test]
+    fn a_missing_file_under_two_names_is_refused_before_it_is_made() {
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let (first, second) = (folder.path().join("a"), folder.path().join(".").join("a"));
+        std::os::unix::fs::symlink(folder.path(), folder.path().join("link")).unwrap();
+        for other in [second, folder.path().join("link").join("a")] {
+            let error = Preparation::look(wanted(&[&first, &other])).unwrap_err();
+            assert!(matches!(error, TargetError::Block(BlockError::Same { .. })), "{error}");
+        }
+        assert_eq!(folder.path().read_dir().unwrap().count(), 1, "nothing but the link");
     }
 
     #[test]
