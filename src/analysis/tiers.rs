@@ -145,7 +145,8 @@ impl Told for Tiers {
                 // Two groups of one place may be two states of it: a cache in front is told where the places differ.
                 let faster = self.modes.windows(2).any(|pair| place(&pair[0]) != place(&pair[1]));
                 let fast = percent(self.modes[0].share);
-                let verdict = if faster { format!(" A cache or faster tier answered {fast} %.") } else { String::new() };
+                let verdict =
+                    if faster { format!(" A cache or faster tier answered {fast} %.") } else { String::new() };
                 format!("Reads{of} come from more than one place, seen at {load}: {groups}.{verdict}")
             }
             Cause::PlacesOrQueue => format!(

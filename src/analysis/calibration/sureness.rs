@@ -50,9 +50,15 @@ impl Sureness {
     }
 }
 
+/// Fewer seconds than this have no range worth telling.
+const FEWEST_SECONDS: usize = 3;
+
 fn range_of_seconds(step: &Step) -> Option<f64> {
     let rates: Vec<f64> =
         inside(step).filter_map(|second| rate(requests(&second.counters), second.duration_ns)).collect();
+    if rates.len() < FEWEST_SECONDS {
+        return None;
+    }
     let low = rates.iter().copied().reduce(f64::min)?;
     let high = rates.iter().copied().reduce(f64::max)?;
     let mean = rates.iter().sum::<f64>() / rates.len() as f64;

@@ -54,6 +54,10 @@ impl Prospect {
     pub(super) fn look(storage: &Storage, handling: &HandlingArgs, asked: &IoAsked) -> Result<Self, Failure> {
         match storage {
             Storage::Simulated(pairs) => {
+                if handling.prefill() || asked.verify == Verify::Blocks {
+                    let failure = Failure::new("simulated storage holds no data that could be laid out or checked");
+                    return Err(failure.with_hint("leave `--prefill` and `--verify` out".to_owned()));
+                }
                 let options = Box::new(SimulatedOptions::from_pairs(pairs)?);
                 Ok(Self::Simulated { options, size: asked.size.unwrap_or(SIMULATED_SIZE) })
             }

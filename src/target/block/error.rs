@@ -25,6 +25,12 @@ pub enum BlockError {
         /// The unit asked for.
         unit: Bytes,
     },
+    /// Nothing is there, in a directory of devices.
+    #[error("there is no device `{path}`", path = .path.display())]
+    NoDevice {
+        /// The path.
+        path: PathBuf,
+    },
     /// Nothing is there, and nobody said how large it should be.
     #[error("`{path}` is not there", path = .path.display())]
     Missing {
@@ -180,6 +186,7 @@ impl BlockError {
         let told = match self {
             Self::Members { .. } => "name other paths, or choose another layout",
             Self::Unit { .. } => "databases use 1M, which is also what disk groups use",
+            Self::NoDevice { .. } => "`lsblk` lists the devices that are there",
             Self::Missing { .. } => "check the path, or lay the file out: `--size 16G`",
             Self::NothingPhysical { .. } => {
                 "what was never written comes from no device; remove the file and let it be laid out: `--size 16G`"

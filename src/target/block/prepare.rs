@@ -90,6 +90,7 @@ impl Preparation {
             let found = there.contains(&path).then(|| checked.next()).flatten();
             let (fill, length) = match &found {
                 None => {
+                    refuse_among_devices(&path)?;
                     let bytes = each.ok_or_else(|| BlockError::Missing { path: path.clone() })?;
                     (Some(Fill::Make(bytes)), bytes)
                 }
@@ -269,6 +270,16 @@ fn check_replaced(path: &Path, permission: Option<&Permission>) -> Result<Option
     Ok(safety::check(std::slice::from_ref(&path.to_path_buf()), purpose)?.pop())
 }
 
+/// Refuses to make a file where devices are: it would lie in memory, and its name is more likely a mistyped device's.
+fn refuse_among_devices(path: &Path) -> Result<(), TargetError> {
+    let folder = layout::folder_of(path);
+    let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    if real.starts_with("/dev") && !real.starts_with("/dev/shm") {
+        return Err(BlockError::NoDevice { path: path.to_owned() }.into());
+    }
+    Ok(())
+}
+
 /// What each of so many members must hold for a volume of `size`.
 fn share(size: Bytes, layout: VolumeLayout, members: usize) -> u64 {
     let (unit, copies) = match layout {
@@ -424,6 +435,14 @@ mod tests {
                 assert!(matches!(Preparation::look(huge), Err(TargetError::Block(BlockError::NoSpace { .. }))));
             }
         }
+    }
+
+    #[test]
+    fn no_file_is_made_among_devices() {
+        let path = Path::new("/dev/plimsoll-no-such-device");
+        let error = Preparation::look(wanted(&[path])).unwrap_err();
+        assert!(matches!(error, TargetError::Block(BlockError::NoDevice { .. })), "{error}");
+        assert!(!path.exists());
     }
 
     #[test]
