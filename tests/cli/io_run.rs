@@ -190,6 +190,16 @@ fn a_sweep_makes_its_file_once_and_has_a_step_for_each_depth() {
 }
 
 #[test]
+fn a_search_to_an_odd_rate_ends_where_that_rate_passes() {
+    let place = Place::new();
+    let storage = "--path=sim:service=200us,servers=8,clock=simulated";
+    let range = ["--rate=1000.4..2000.4", "--pattern=randread", "--duration=5", "--warmup=0", "--seed=7", "-q"];
+    place.done(&[&["io", "sweep", storage][..], &range].concat());
+    let run = kept_document(&place);
+    assert_eq!(run["steps"].as_array().unwrap().len(), 2, "the least rate and the largest one, and neither again");
+}
+
+#[test]
 fn checked_runs_end_well_on_sound_storage_and_with_exit_code_one_on_spoilt() {
     use std::os::unix::fs::FileExt;
     let place = Place::on_disk();

@@ -15,11 +15,10 @@ pub(super) fn carry_out(
 ) -> usize {
     let target = target.cloned().unwrap_or_default();
     let most = plan.levels.first().map_or(1, |level| level.slots());
-    let mut search = Search::new(SearchPlan { low, high, ..SearchPlan::default() });
+    let mut search = Search::new(SearchPlan { low: asked(low), high: asked(high), ..SearchPlan::default() });
     let mut steps = 0;
     while let Some(per_s) = search.next() {
-        // Rates are printed and recorded as they are asked for, so they have no more digits than a person reads.
-        let per_s = if per_s >= 100.0 { per_s.round() } else { per_s };
+        let per_s = asked(per_s);
         let onward = recording.step(ground.target(), &plan.step(steps, Level::Rate { per_s, most }));
         steps += 1;
         let Some(outcome) = recording.steps().last().and_then(|step| judge(step, &target)) else { break };
@@ -29,4 +28,10 @@ pub(super) fn carry_out(
         search.tell(Verdict { rate: per_s, outcome });
     }
     steps as usize
+}
+
+/// Rates are printed and recorded as they are asked for, so they have no more digits than a person reads. The ends of the
+/// range too: the search waits for a verdict on just these.
+fn asked(per_s: f64) -> f64 {
+    if per_s >= 100.0 { per_s.round() } else { per_s }
 }

@@ -129,15 +129,16 @@ impl PoolQueue {
     pub(super) fn push(&mut self, request: Request) -> io::Result<()> {
         // Checked here, so that a caller's bug panics in the caller's thread.
         let _ = self.shared.arena.address(request.arena_offset, request.bytes as usize);
-        let waiting = {
-            let mut state = self.shared.lock();
-            state.requests.push_back(request);
-            state.requests.len() as u32 > state.idle_helpers
+        let would_wait = {
+            let state = self.shared.lock();
+            state.requests.len() as u32 + 1 > state.idle_helpers
         };
-        self.in_flight += 1;
-        if waiting && (self.helpers.len() as u32) < self.max_helpers {
+        // Before the request is queued: one that was refused must not come back.
+        if would_wait && (self.helpers.len() as u32) < self.max_helpers {
             self.add_helper()?;
         }
+        self.shared.lock().requests.push_back(request);
+        self.in_flight += 1;
         self.shared.work.notify_one();
         Ok(())
     }
