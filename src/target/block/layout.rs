@@ -103,6 +103,16 @@ pub fn inspect(path: &Path, wanted_bytes: u64) -> Result<FileState, TargetError>
     Ok(laid.map_or(FileState::Foreign { length_bytes }, |id| FileState::Laid { id, length_bytes }))
 }
 
+/// Whether the first `bytes` bytes of a file or device were laid out at once, as far as their first and last sectors tell.
+///
+/// # Errors
+/// The system's error.
+pub(super) fn is_laid(path: &Path, bytes: u64) -> Result<bool, TargetError> {
+    let opening = Opening { caching: Caching::PageCache, ..Opening::READ };
+    let file = StorageFile::open_as(path, opening).of_file("open", path)?;
+    Ok(laid_id(&file, bytes).of_file("read", path)?.is_some())
+}
+
 /// The number that both the first and the last sector carry.
 fn laid_id(file: &StorageFile, length_bytes: u64) -> io::Result<Option<FileId>> {
     let sectors = length_bytes / SECTOR_BYTES as u64;

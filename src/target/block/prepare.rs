@@ -149,9 +149,14 @@ impl Preparation {
         let Wanted { permission, checked, prefill, .. } = &self.wanted;
         let (path, writes) = (found.path(), permission.is_some());
         let length = length(path)?;
-        let used = each.map_or(length, |each| each.min(length)) / GRAIN_BYTES * GRAIN_BYTES;
+        // One member after the other is used as far as the size goes, so one that was there may hold all of it.
+        let wanted = match self.wanted.layout {
+            VolumeLayout::Single | VolumeLayout::Concat => self.wanted.size.map(|size| size.0),
+            VolumeLayout::Stripe { .. } | VolumeLayout::Mirror { .. } => each,
+        };
+        let used = wanted.map_or(length, |wanted| wanted.min(length)) / GRAIN_BYTES * GRAIN_BYTES;
         if found.kind() == PathKind::BlockDevice {
-            let unstamped = *checked && found.id().is_none();
+            let unstamped = *checked && !layout::is_laid(path, used)?;
             if (unstamped || *prefill) && writes {
                 return Ok((Some(Fill::Over(used)), length));
             }
@@ -381,6 +386,22 @@ mod tests {
             assert!(matches!(error, TargetError::Block(BlockError::Same { .. })), "{error}");
         }
         assert_eq!(folder.path().read_dir().unwrap().count(), 1, "nothing but the link");
+    }
+
+    #[test]
+    fn a_hole_that_a_row_of_files_would_read_is_found_wherever_it_is() {
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let (first, second) = (folder.path().join("a"), folder.path().join("b"));
+        for path in [&first, &second] {
+            std::fs::write(path, vec![7; 4 << 20]).unwrap();
+            let file = std::fs::File::options().write(true).open(path).unwrap();
+            file.set_len(8 << 20).unwrap();
+            file.sync_all().unwrap();
+        }
+        // All of the 8 MiB would be read from the first file.
+        let row = Wanted { layout: VolumeLayout::Concat, size: Some(Bytes::mib(8)), ..wanted(&[&first, &second]) };
+        let error = Preparation::look(row).unwrap_err();
+        assert!(matches!(error, TargetError::Block(BlockError::NothingPhysical { .. })), "{error}");
     }
 
     #[test]

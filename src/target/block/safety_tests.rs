@@ -297,3 +297,15 @@ fn a_device_that_passed_can_be_laid_out_and_is_known_afterwards() {
     assert_eq!(passes(&device.device, Purpose::Write(&permission)).id(), Some(id));
     assert!(refused(&[&device.device], Purpose::Write(&Permission::default())).0.contains("destroys all data"));
 }
+
+#[test]
+fn a_device_that_was_laid_out_in_part_is_known_as_far_as_that() {
+    let Some(device) = Loop::new(&[]) else { return };
+    let permission = naming(device.name());
+    let member = Member::open(passes(&device.device, Purpose::Write(&permission)), Opening::WRITE).unwrap();
+    let (engine, _) = IoEngine::best_available();
+    lay_over(member.file(), 8 << 20, engine, &|_| {}, &AtomicBool::new(false)).unwrap();
+    drop(member);
+    let found = [4, 8, 16].map(|mib| crate::target::block::layout::is_laid(&device.device, mib << 20).unwrap());
+    assert_eq!(found, [true, true, false], "a load of 16 MiB would read what was never written");
+}
