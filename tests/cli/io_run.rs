@@ -277,18 +277,34 @@ fn ctrl_c_keeps_what_was_measured_and_reports_it() {
     let words =
         ["io", "run", "--path", "new", "--size=4M", "--pattern=randrw", "--duration=60", "--warmup=0s", "--verify"];
     let mut child = place.plimsoll(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let stderr = wait_for(&mut child, " ops/s ");
+    let stderr = wait_for(&mut child, " IOPS ");
     signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
     drop(stderr);
     let told = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(130), "{told}");
-    assert!(told.starts_with("The run was ended early") && told.contains("Throughput\n"), "{told}");
+    assert!(told.starts_with("The run was ended early") && told.contains("\nRequests (times"), "{told}");
     let run = kept_document(&place);
     assert_eq!((&run["outcome"], &run["steps"][0]["outcome"]), (&"interrupted".into(), &"interrupted".into()));
     assert!(operations(&run) > 0);
     // What was laid out is whole and can be used again.
     place.done(&short(&["--pattern", "randread", "--verify"]));
+}
+
+#[test]
+fn ctrl_c_while_blocks_are_read_back_is_not_success() {
+    let place = Place::on_disk();
+    let words = "io run --path new --size 64M --pattern randwrite --block-size 512 --duration 1 --warmup 0s --verify";
+    let words: Vec<&str> = words.split(' ').collect();
+    let mut child = place.plimsoll(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // The line of the only second comes when the load has ended, or is about to.
+    let mut stderr = wait_for(&mut child, "IOPS");
+    signal(&child, "-INT");
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut stderr, &mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+    assert!(said.contains("reading back was cut short"), "{said}");
+    assert_eq!(kept_document(&place)["outcome"], "interrupted");
 }
 
 #[test]
