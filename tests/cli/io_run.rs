@@ -215,7 +215,7 @@ fn the_page_cache_is_labelled() {
     let place = Place::on_disk();
     let through = place.done(&short(&["--pattern", "randread", "--direct", "off"]));
     assert!(through.stdout.contains("direct_io=off"), "{through}");
-    assert!(through.stdout.contains("Files are not read directly (direct_io is off)"), "{through}");
+    assert!(through.stdout.contains("Through the page cache, as asked (direct I/O off)"), "{through}");
     let past = place.done(&short(&["--pattern", "randread"]));
     assert!(past.stdout.contains("direct_io=on") && !past.stdout.contains("page cache may"), "{past}");
 }
