@@ -198,6 +198,19 @@ impl Finding {
         }
     }
 
+    /// Whether it tells how much load meets the latency target.
+    pub(super) fn is_load_line(&self) -> bool {
+        matches!(
+            self,
+            Self::LoadLine { .. }
+                | Self::TargetMetOnlyAbove { .. }
+                | Self::AllStepsMeetTarget { .. }
+                | Self::NoStepMeetsTarget { .. }
+                | Self::TargetNotJudged { .. }
+                | Self::OpenLoadLine(_)
+        )
+    }
+
     /// Place among findings of the same kind.
     pub(super) fn rank(&self) -> u8 {
         match self {

@@ -192,6 +192,13 @@ impl Recording {
         }
     }
 
+    /// The user has ended work that belongs to the run after its last step.
+    pub(super) fn cut_short(&mut self) {
+        if self.run.outcome == Outcome::Unfinished {
+            self.run.outcome = Outcome::Interrupted;
+        }
+    }
+
     /// Writes down how it ended. `steps_wanted` is how many a whole run has.
     pub(super) fn end(mut self, steps_wanted: usize) -> Recorded {
         self.progress.end();

@@ -68,7 +68,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
 
 /// What is to be said about a run, judged by `limit` or else by the usual one.
 pub(super) fn findings(run: &Run, limit: Option<&LatencyTarget>) -> Vec<Finding> {
-    analysis::analyse(run, &limit.cloned().unwrap_or_default())
+    analysis::analyse_asked(run, limit)
 }
 
 /// Writes the report to standard output.

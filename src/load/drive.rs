@@ -15,7 +15,7 @@ const BURST: usize = 8;
 /// An arrival that is due so soon is waited for awake: the kernel would wake us later than that.
 const AWAKE_NS: u64 = 10_000;
 
-/// What a lane's first errors may add up to. A device that has gone refuses at once, and would be asked without end.
+/// Errors of a lane with no success between them. A device that has gone refuses at once, and would be asked without end.
 const MOST_ERRORS: u64 = 10_000;
 
 /// Arrivals that were never sent are drawn to be counted, up to this many; the rest follows from the rate, and chance has
@@ -68,6 +68,7 @@ pub(super) struct Driver<'a, S: Shape> {
     thinking: BinaryHeap<Reverse<(u64, u32)>>,
     arrivals: Option<Arrivals>,
     next_due_ns: u64,
+    /// Operations that failed since the last one that did not.
     errors: u64,
     report: LaneReport,
 }
@@ -239,6 +240,7 @@ impl<'a, S: Shape> Driver<'a, S> {
                 let (service_ns, response_ns) =
                     (at_ns.saturating_sub(state.sent_ns), at_ns.saturating_sub(state.due_ns));
                 self.recorder.operation(kind, block_touches, service_ns, response_ns);
+                self.errors = 0;
             }
             OperationResult::Failed => {
                 self.recorder.failed_operation(kind);

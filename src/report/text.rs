@@ -67,7 +67,7 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
 fn headline(run: &Run, findings: &[Finding]) -> String {
     match findings.first() {
         Some(finding) if finding.severity() != Severity::Note => finding.sentence(),
-        _ => format!("Run {} has no step to judge.", run.id),
+        _ => requests::figures(run).unwrap_or_else(|| format!("Run {} has no step to judge.", run.id)),
     }
 }
 

@@ -43,7 +43,7 @@ pub enum TargetError {
         source: io::Error,
     },
     /// So many operations failed that going on would measure the failing.
-    #[error("{errors} operations of one thread failed, so the load was ended")]
+    #[error("{errors} operations of one thread failed one after the other, so the load was ended")]
     TooManyErrors {
         /// Operations that failed.
         errors: u64,

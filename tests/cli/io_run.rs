@@ -302,6 +302,22 @@ fn ctrl_c_keeps_what_was_measured_and_reports_it() {
 }
 
 #[test]
+fn ctrl_c_while_blocks_are_read_back_is_not_success() {
+    let place = Place::on_disk();
+    let words = "io run --path new --size 64M --pattern randwrite --block-size 512 --duration 1 --warmup 0s --verify";
+    let words: Vec<&str> = words.split(' ').collect();
+    let mut child = place.plimsoll(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // The line of the only second comes when the load has ended, or is about to.
+    let mut stderr = wait_for(&mut child, "IOPS");
+    signal(&child, "-INT");
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut stderr, &mut said).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130), "{said}");
+    assert!(said.contains("reading back was cut short"), "{said}");
+    assert_eq!(kept_document(&place)["outcome"], "interrupted");
+}
+
+#[test]
 fn a_user_who_may_not_is_told_so() {
     let place = Place::on_disk();
     write_theirs(&place);

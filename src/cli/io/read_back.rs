@@ -9,7 +9,7 @@ use crate::units::group_thousands;
 
 /// Reads back what was written, and says so in the record. A bad block fails the run.
 pub(super) fn carry_out(recording: &mut Recording, block: &Block, interrupt: &Interrupt, loudness: Loudness) {
-    if !block.is_checked() || !recording.is_going_well() || interrupt.stop().is_asked() {
+    if !block.is_checked() || !recording.is_going_well() {
         return;
     }
     recording.progress().end();
@@ -27,6 +27,7 @@ pub(super) fn carry_out(recording: &mut Recording, block: &Block, interrupt: &In
         }
         Err(TargetError::Interrupted) => {
             recording.note("reading back was cut short: not every block that was written was checked".to_owned());
+            recording.cut_short();
         }
         Err(error) => recording.fail(error),
     }

@@ -151,13 +151,13 @@ impl<'t> BlockLane<'t> {
     fn start_read(&mut self, slot: u32, operation: IoOperation, sent_ns: u64) -> Result<(), TargetError> {
         let block = self.block;
         let then = self.generations().map_or(Then::Finish, |map| Then::Check(map.floor(block.number(operation))));
-        let mut left = 0;
+        let wanted = u64::from(operation.bytes);
+        // Counted as they are sent: if the kernel refuses one, those before it still come back to the slot.
+        self.slots[slot as usize] = Slot { operation, sent_ns, left: 0, moved: 0, wanted, failed: false, then };
         for segment in block.volume().segments(operation.offset_bytes, operation.bytes, Direction::Read) {
             self.push(slot, segment, u64::from(segment.at), Direction::Read)?;
-            left += 1;
+            self.slots[slot as usize].left += 1;
         }
-        let wanted = u64::from(operation.bytes);
-        self.slots[slot as usize] = Slot { operation, sent_ns, left, moved: 0, wanted, failed: false, then };
         Ok(())
     }
 
@@ -183,19 +183,20 @@ impl<'t> BlockLane<'t> {
         let piece_begin = self.next_piece * self.piece_bytes;
         // Whoever checks wants to hear of every changed bit.
         let cover = if self.generations().is_some() { Cover::Sector } else { Cover::Stamp };
-        let (mut left, mut wanted) = (0, 0);
+        let wanted = u64::from(operation.bytes) * u64::from(block.volume().copies());
+        // Counted as they are sent, as for reads; a write that was sent in part is never acknowledged.
+        self.slots[slot as usize] = Slot { operation, sent_ns, left: 0, moved: 0, wanted, failed: false, then };
+        let mut at = piece_begin;
         for segment in block.volume().segments(operation.offset_bytes, operation.bytes, Direction::Write) {
             // Second copies lie behind the first, each part with stamps of its own place.
-            let at = piece_begin + wanted;
             // SAFETY: the slot has no request in flight that could touch this piece of its memory, and its memory is
             // only used by this thread.
             let piece = unsafe { self.memory.arena().bytes_mut(self.memory.offset(slot) + at, segment.bytes as usize) };
             stamp::write_stamps(piece, segment.offset_bytes, generation, block.id(segment.member), cover);
             self.push(slot, segment, at, Direction::Write)?;
-            left += 1;
-            wanted += u64::from(segment.bytes);
+            self.slots[slot as usize].left += 1;
+            at += u64::from(segment.bytes);
         }
-        self.slots[slot as usize] = Slot { operation, sent_ns, left, moved: 0, wanted, failed: false, then };
         Ok(())
     }
 
@@ -343,7 +344,14 @@ impl Lane<IoOperation> for BlockLane<'_> {
         let at_ns = self.seat.clock.now_ns();
         recorder.advance(at_ns);
         let mut completions = std::mem::take(&mut self.completions);
-        let taken = completions.drain(..).try_for_each(|completion| self.take(completion, at_ns, recorder, finished));
+        let mut taken = Ok(());
+        for completion in completions.drain(..) {
+            match taken {
+                Ok(()) => taken = self.take(completion, at_ns, recorder, finished),
+                // What came back beside the first error still counts as done where that is kept.
+                Err(_) => self.settle(completion),
+            }
+        }
         self.completions = completions;
         taken
     }

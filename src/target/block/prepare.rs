@@ -106,9 +106,21 @@ impl Preparation {
             drop(check_replaced(path, this.wanted.permission.as_ref())?);
         }
         this.check_names()?;
+        this.check_replaced(&there)?;
         this.volume()?;
         this.check_room()?;
         Ok(this)
+    }
+
+    /// Whether files that are there and too small are free to be replaced. Where load only reads, nobody has asked yet.
+    fn check_replaced(&self, there: &[PathBuf]) -> Result<(), TargetError> {
+        if self.wanted.permission.is_some() {
+            return Ok(());
+        }
+        let is_made = |fill: &Option<Fill>| matches!(fill, Some(Fill::Make(_)));
+        let made = self.wanted.paths.iter().zip(&self.fills).filter(|(_, fill)| is_made(fill)).map(|(path, _)| path);
+        let replaced: Vec<PathBuf> = made.filter(|path| there.contains(path)).cloned().collect();
+        check(&replaced, Some(&Permission::default())).map(drop)
     }
 
     /// Whether no two files that will be made are the same one under two names.
@@ -374,6 +386,19 @@ mod tests {
         assert!(notes.len() == 1 && notes[0].contains("only 0.0 %") && notes[0].contains("--prefill"), "{notes:?}");
         let prefilled = Preparation::look(Wanted { prefill: true, ..writes }).unwrap();
         assert_eq!((prefilled.notes.len(), prefilled.fills().count()), (0, 1));
+    }
+
+    #[test]
+    fn a_file_that_somebody_uses_is_not_replaced_by_a_larger_one() {
+        let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = folder.path().join("data");
+        drop(prepare(wanted(&[&path])).unwrap());
+        let larger = Wanted { size: Some(Bytes::mib(8)), ..wanted(&[&path]) };
+        let reader = check(std::slice::from_ref(&path), None).unwrap();
+        let error = Preparation::look(larger.clone()).unwrap_err();
+        assert!(matches!(error, TargetError::Block(BlockError::Locked { .. })), "{error}");
+        drop(reader);
+        assert_eq!(Preparation::look(larger).unwrap().fills().count(), 1);
     }
 
     #[test]
