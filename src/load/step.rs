@@ -204,7 +204,9 @@ impl<S: Shape> Coordinator<'_, S> {
         let mut edge = self.snapshot();
         let mut window_edge = (self.timeline.window_start_ns() == self.timeline.start_ns()).then(|| edge.clone());
         for id in 0.. {
-            self.wait_until_end(id);
+            if let Some(error) = self.wait_until_end(id) {
+                failure.get_or_insert(error);
+            }
             let now = self.snapshot();
             let parts = self.gather(id, &mut totals);
             let mut seen = interval(
@@ -291,7 +293,10 @@ impl<S: Shape> Coordinator<'_, S> {
     ///
     /// Simulated time is not waited for: it passes faster than it could be looked at, so the lane itself sees the wish,
     /// and the interval has ended when the lane hands it over.
-    fn wait_until_end(&self, id: IntervalId) {
+    ///
+    /// The ground is looked at all the while: writes make a file that was cut long again, and soon nobody could tell.
+    fn wait_until_end(&self, id: IntervalId) -> Option<TargetError> {
+        let mut failure = None;
         while !self.clock.is_simulated() {
             let now = self.clock.now_ns();
             if self.stop.is_asked() {
@@ -299,10 +304,17 @@ impl<S: Shape> Coordinator<'_, S> {
             }
             let left = self.timeline.end_ns(id).saturating_sub(now);
             if left == 0 {
-                return;
+                break;
             }
             std::thread::sleep(LOOK_AROUND.min(Duration::from_nanos(left)));
+            if failure.is_none()
+                && let Err(error) = self.target.check_health()
+            {
+                self.timeline.close(self.clock.now_ns());
+                failure = Some(error);
+            }
         }
+        failure
     }
 
     /// Takes every lane's part of interval `id`, and the target's own, and adds them to the totals if they are in the

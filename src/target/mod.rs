@@ -69,7 +69,7 @@ pub trait Target: Sync {
     /// What the target's own writers recorded since the last call.
     fn take_background(&self) -> Recorded;
 
-    /// Looks whether the ground is still there: called once a second while load runs.
+    /// Looks whether the ground is still there: called many times a second while load runs.
     ///
     /// # Errors
     /// When files vanished or shrank, or a writer failed.

@@ -111,7 +111,7 @@ fn a_file_that_is_deleted_ends_the_load_and_what_was_measured_is_kept() {
     assert!(matches!(&error, TargetError::Vanished { path } if *path == wanted.paths[1]), "{error}");
     assert!(error.hint().is_some_and(|hint| hint.contains("plimsoll io")), "{:?}", error.hint());
     assert!(outcome.step.counters.operations.unwrap() > 10);
-    assert!((500_000_000..5_000_000_000).contains(&outcome.step.window.duration_ns));
+    assert!((50_000_000..1_000_000_000).contains(&outcome.step.window.duration_ns));
 }
 
 #[test]
