@@ -13,7 +13,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("config", &["units", "workload"]),
     ("record", &["units"]),
     ("measure", &["units", "record"]),
-    ("target", &["units", "record", "measure", "workload"]),
+    ("target", &["units", "config", "record", "measure", "workload"]),
     ("load", &["units", "record", "measure", "workload", "target"]),
     ("plan", &["units", "config", "record", "workload", "target", "load"]),
     ("analysis", &["units", "record"]),

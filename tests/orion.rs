@@ -68,6 +68,8 @@ fn run(command_line: &str, luns: &[Lun], seen: impl Fn(u32, u32) -> Vec<Finished
         process_io: None,
         peak_memory_bytes: None,
         devices: Vec::new(),
+        servers: Vec::new(),
+        traces: Vec::new(),
         generator: None,
         intervals: Vec::new(),
     });

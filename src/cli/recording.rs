@@ -298,6 +298,8 @@ fn begun<S>(plan: &StepPlan<S>) -> Step {
         process_io: None,
         peak_memory_bytes: None,
         devices: Vec::new(),
+        servers: Vec::new(),
+        traces: Vec::new(),
         generator: None,
         intervals: Vec::new(),
     }

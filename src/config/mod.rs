@@ -23,6 +23,7 @@ mod error;
 pub mod io;
 pub mod orion;
 mod parameter;
+pub mod postgres;
 mod secret;
 mod setting;
 mod slob;

@@ -2,9 +2,9 @@
 
 use super::step::run_load;
 use super::{Pace, StepPlan, Stop};
-use crate::measure::{Clock, Counter, Recorded};
+use crate::measure::{Clock, Counter};
 use crate::record;
-use crate::target::{Lane, Seat, Target, TargetError, TargetFor};
+use crate::target::{Background, Lane, Seat, Target, TargetError, TargetFor};
 use crate::units::Nanos;
 use crate::workload::Shape;
 
@@ -51,8 +51,8 @@ impl<O> Target for Idle<'_, O> {
         &[Counter::Operations]
     }
 
-    fn take_background(&self) -> Recorded {
-        Recorded::default()
+    fn take_background(&self) -> Background {
+        Background::default()
     }
 
     fn check_health(&self) -> Result<(), TargetError> {

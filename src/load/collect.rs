@@ -4,7 +4,43 @@ use std::collections::BTreeMap;
 
 use crate::measure::os::Difference;
 use crate::measure::{Counter, IntervalId, OPERATION_KINDS, Recorded, Timeline, WaitEvent, counters_from};
-use crate::record::{Counters, Histogram, Interval, OperationStats, WaitStats};
+use crate::record::{Counters, Histogram, Interval, OperationStats, ServerStats, TraceStats, WaitStats};
+
+/// What was seen in one interval.
+pub(super) struct Seen {
+    /// Each lane's part, and what the target's own writers recorded.
+    pub(super) parts: Vec<Recorded>,
+    /// What others counted.
+    pub(super) besides: Besides,
+}
+
+/// What others than lanes and writers counted.
+#[derive(Default)]
+pub(super) struct Besides {
+    pub(super) counters: Counters,
+    pub(super) servers: Vec<ServerStats>,
+    pub(super) traces: Vec<TraceStats>,
+}
+
+impl Besides {
+    /// Adds what was seen after it.
+    pub(super) fn add(&mut self, other: &Self) {
+        let Self { counters, servers, traces } = other;
+        self.counters.add(counters);
+        for more in servers {
+            match self.servers.iter_mut().find(|sum| sum.node == more.node) {
+                Some(sum) => sum.add(more),
+                None => self.servers.push(more.clone()),
+            }
+        }
+        for more in traces {
+            match self.traces.iter_mut().find(|sum| sum.is_same_kind(more)) {
+                Some(sum) => sum.add(more),
+                None => self.traces.push(more.clone()),
+            }
+        }
+    }
+}
 
 /// Sums of the measured window.
 pub(super) struct Totals {
@@ -14,6 +50,8 @@ pub(super) struct Totals {
     schedule_lag: Histogram,
     /// Processor time of each lane's thread, in the window.
     pub(super) lane_cpu_ns: Vec<u64>,
+    /// What others counted.
+    pub(super) besides: Besides,
 }
 
 #[derive(Default)]
@@ -33,6 +71,7 @@ impl Totals {
             operations: Default::default(),
             schedule_lag: Histogram::default(),
             lane_cpu_ns: vec![0; lanes],
+            besides: Besides::default(),
         }
     }
 
@@ -62,7 +101,9 @@ impl Totals {
 
     /// The document's counters.
     pub(super) fn counters(&self, known: &[Counter]) -> Counters {
-        counters_from(&self.counts, known)
+        let mut counters = counters_from(&self.counts, known);
+        counters.add(&self.besides.counters);
+        counters
     }
 
     /// Wait events that happened.
@@ -103,12 +144,13 @@ pub(super) fn interval(
     step: u32,
     id: IntervalId,
     timeline: &Timeline,
-    parts: &[Recorded],
+    seen: Seen,
     known: &[Counter],
     system: Difference,
 ) -> Interval {
     let mut totals = Totals::new(0);
-    parts.iter().for_each(|part| totals.add(part));
+    seen.parts.iter().for_each(|part| totals.add(part));
+    totals.besides = seen.besides;
     let mut response = Histogram::default();
     totals.operations.iter().for_each(|operations| response.merge(&operations.response));
     let waits: BTreeMap<String, Histogram> = WaitEvent::ALL
@@ -128,5 +170,7 @@ pub(super) fn interval(
         response,
         process_cpu: system.process_cpu,
         devices: system.devices,
+        servers: totals.besides.servers,
+        traces: totals.besides.traces,
     }
 }

@@ -16,7 +16,7 @@ const BURST: usize = 8;
 const AWAKE_NS: u64 = 10_000;
 
 /// Errors of a lane with no success between them. A device that has gone refuses at once, and would be asked without end.
-const MOST_ERRORS: u64 = 10_000;
+pub(super) const MOST_ERRORS: u64 = 10_000;
 
 /// Arrivals that were never sent are drawn to be counted, up to this many; the rest follows from the rate, and chance has
 /// no say in so many. Nobody waits minutes for the count of what did not happen.
@@ -30,6 +30,15 @@ pub(super) struct Part {
     pub(super) lanes: u32,
     pub(super) first_session: u32,
     pub(super) sessions: u32,
+}
+
+impl Part {
+    /// The streams that its sessions draw from.
+    pub(super) fn streams<S: Shape>(&self, shape: &S) -> std::ops::Range<u32> {
+        let first = shape.stream_of(self.first_session);
+        let last = self.sessions.checked_sub(1).map_or(first, |more| shape.stream_of(self.first_session + more));
+        first..last + 1
+    }
 }
 
 /// What a lane tells besides its intervals.
@@ -82,9 +91,9 @@ impl<'a, S: Shape> Driver<'a, S> {
         outbox: &Arc<Outbox>,
     ) -> Self {
         let numbers = part.first_session..part.first_session + part.sessions;
-        let first_stream = plan.shape.stream_of(part.first_session);
-        let last_stream = numbers.clone().last().map_or(first_stream, |last| plan.shape.stream_of(last));
-        let streams = (first_stream..=last_stream).map(|stream| plan.shape.stream(plan.seed, stream)).collect();
+        let streams = part.streams(&plan.shape);
+        let first_stream = streams.start;
+        let streams = streams.map(|stream| plan.shape.stream(plan.seed, stream)).collect();
         let sessions = numbers
             .map(|session| SessionState {
                 stream: plan.shape.stream_of(session) - first_stream,

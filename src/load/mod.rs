@@ -4,6 +4,7 @@
 //! the same instant. Load then goes on through the warm-up and the whole measured window, and ends only after the window
 //! has closed: no moment of the window is without load.
 
+mod batch;
 mod ceiling;
 mod collect;
 mod drive;

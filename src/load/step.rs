@@ -5,13 +5,14 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
-use super::collect::{Totals, interval};
+use super::batch::BatchDriver;
+use super::collect::{Besides, Seen, Totals, interval};
 use super::drive::{Driver, LaneReport, Part};
 use super::{Pace, StepPlan, Stop, generator_ceiling};
 use crate::measure::os::{Difference, Probe, Snapshot, precise_timers};
-use crate::measure::{Clock, IntervalId, Outbox, Recorded, Timeline};
+use crate::measure::{Clock, IntervalId, Outbox, Timeline};
 use crate::record::{Ending, Generator, Interval, Outcome, Step, Window};
-use crate::target::{Seat, TargetError, TargetFor};
+use crate::target::{Background, BatchLane, Lane, Seat, TargetError, TargetFor};
 use crate::workload::{Operation, Shape};
 
 /// Length of an interval.
@@ -92,9 +93,6 @@ pub(super) fn run_load<S: Shape>(
         (0..lanes).map(|_| LaneDesk { outbox: Arc::new(outbox()), ..LaneDesk::default() }).collect();
     let (ready, all_ready) = mpsc::channel();
     let timeline = OnceLock::new();
-    // What earlier steps left behind is not this step's.
-    drop(target.take_background());
-
     std::thread::scope(|scope| {
         let mut handles = Vec::with_capacity(desks.len());
         let mut refused = None;
@@ -119,6 +117,8 @@ pub(super) fn run_load<S: Shape>(
         handles.iter().for_each(|_| {
             let _ = all_ready.recv();
         });
+        // What earlier steps and the connecting of sessions left behind is not this step's.
+        drop(target.take_background());
         let begun =
             Arc::new(Timeline::new(clock.now_ns() + START_DELAY_NS, plan.warmup.0, Some(plan.duration.0), INTERVAL_NS));
         if refused.is_some() {
@@ -157,13 +157,13 @@ fn run_lane<S: Shape>(
 ) -> Result<LaneReport, TargetError> {
     precise_timers();
     let Part { lane, first_session, sessions, .. } = part;
-    let opened = target.open_lane(Seat { lane, first_session, sessions, clock });
+    let opened = open(target, Seat { lane, first_session, sessions, clock });
     // A lane that could not be opened says so too: the others wait for it. The coordinator never goes before it has heard.
     let _ = ready.send(());
     drop(ready);
     let timeline = timeline.wait();
-    let mut lane = match opened {
-        Ok(lane) => lane,
+    let line = match opened {
+        Ok(line) => line,
         Err(error) => {
             timeline.close(timeline.start_ns());
             return Err(error);
@@ -173,9 +173,31 @@ fn run_lane<S: Shape>(
         // Another lane could not be opened: memory may be short, so nothing more is made.
         return Ok(LaneReport::default());
     }
-    let driver = Driver::new(plan, part, clock, timeline, &desk.outbox);
-    clock.sleep_until(timeline.start_ns());
-    driver.run(lane.as_mut(), stop)
+    match line {
+        Line::OneByOne(mut lane) => {
+            let driver = Driver::new(plan, part, clock, timeline, &desk.outbox);
+            clock.sleep_until(timeline.start_ns());
+            driver.run(lane.as_mut(), stop)
+        }
+        Line::InBatches(mut lane) => {
+            let driver = BatchDriver::new(plan, part, clock, timeline, &desk.outbox);
+            clock.sleep_until(timeline.start_ns());
+            driver.run(lane.as_mut())
+        }
+    }
+}
+
+/// How a lane takes its operations.
+enum Line<'t, O> {
+    OneByOne(Box<dyn Lane<O> + 't>),
+    InBatches(Box<dyn BatchLane<O> + 't>),
+}
+
+fn open<O>(target: &dyn TargetFor<O>, seat: Seat) -> Result<Line<'_, O>, TargetError> {
+    match target.open_batch_lane(seat)? {
+        Some(lane) => Ok(Line::InBatches(lane)),
+        None => target.open_lane(seat).map(Line::OneByOne),
+    }
 }
 
 struct Coordinator<'a, S: Shape> {
@@ -208,15 +230,9 @@ impl<S: Shape> Coordinator<'_, S> {
                 failure.get_or_insert(error);
             }
             let now = self.snapshot();
-            let parts = self.gather(id, &mut totals);
-            let mut seen = interval(
-                self.plan.index,
-                id,
-                &self.timeline,
-                &parts,
-                self.target.known_counters(),
-                self.between(&edge, &now),
-            );
+            let seen = self.gather(id, &mut totals);
+            let known = self.target.known_counters();
+            let mut seen = interval(self.plan.index, id, &self.timeline, seen, known, self.between(&edge, &now));
             if seen.duration_ns > 0 {
                 on_interval(&seen);
                 seen.pack();
@@ -254,6 +270,8 @@ impl<S: Shape> Coordinator<'_, S> {
 
         let window_ns = self.timeline.closed_at_ns().saturating_sub(self.timeline.window_start_ns());
         let (outcome, ending) = self.outcome(failure.as_ref());
+        let counters = totals.counters(self.target.known_counters());
+        let Besides { servers, traces, .. } = std::mem::take(&mut totals.besides);
         let step = Step {
             index: self.plan.index,
             label: self.plan.label.clone(),
@@ -266,7 +284,7 @@ impl<S: Shape> Coordinator<'_, S> {
                 ending,
             },
             outcome,
-            counters: totals.counters(self.target.known_counters()),
+            counters,
             waits: totals.waits(self.target.layer()),
             generator: Some(self.verdict(&totals, &reports, window_ns)),
             operations: totals.operations(S::Operation::KINDS),
@@ -275,6 +293,8 @@ impl<S: Shape> Coordinator<'_, S> {
             process_io: system.process_io,
             peak_memory_bytes: system.peak_memory_bytes,
             devices: system.devices,
+            servers,
+            traces,
             intervals,
         };
         StepOutcome { step, failure }
@@ -319,8 +339,10 @@ impl<S: Shape> Coordinator<'_, S> {
 
     /// Takes every lane's part of interval `id`, and the target's own, and adds them to the totals if they are in the
     /// window.
-    fn gather(&self, id: IntervalId, totals: &mut Totals) -> Vec<Recorded> {
-        let mut parts = vec![self.target.take_background()];
+    fn gather(&self, id: IntervalId, totals: &mut Totals) -> Seen {
+        let Background { recorded, counters, servers, traces } = self.target.take_background();
+        let mut parts = vec![recorded];
+        let besides = Besides { counters, servers, traces };
         let mut lane_cpu_ns = vec![0; self.desks.len()];
         for (desk, cpu_ns) in self.desks.iter().zip(&mut lane_cpu_ns) {
             let recorded = loop {
@@ -346,12 +368,13 @@ impl<S: Shape> Coordinator<'_, S> {
         let in_window = !self.timeline.is_warmup(id) && self.timeline.end_ns(id) > self.timeline.begin_ns(id);
         if in_window {
             parts.iter().for_each(|part| totals.add(part));
+            totals.besides.add(&besides);
             // Processor time says nothing beside time that is only simulated.
             if !self.clock.is_simulated() {
                 totals.lane_cpu_ns.iter_mut().zip(lane_cpu_ns).for_each(|(sum, cpu_ns)| *sum += cpu_ns);
             }
         }
-        parts
+        Seen { parts, besides }
     }
 
     fn outcome(&self, failure: Option<&TargetError>) -> (Outcome, Ending) {

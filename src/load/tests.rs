@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::*;
-use crate::measure::{Clock, Counter, LaneRecorder, Recorded};
+use crate::measure::{Clock, Counter, LaneRecorder};
 use crate::record::{Ending, Interval, Outcome, Step};
 use crate::target::simulated::{Simulated, SimulatedOptions, Stall};
-use crate::target::{Finished, Lane, Seat, Target, TargetError, TargetFor};
+use crate::target::{Background, Finished, Lane, Seat, Target, TargetError, TargetFor};
 use crate::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
 use crate::workload::{RedoStress, Shape as _, SlobOperation, SlobShape, Think};
 
@@ -226,7 +226,7 @@ impl Target for Broken {
         self.0.known_counters()
     }
 
-    fn take_background(&self) -> Recorded {
+    fn take_background(&self) -> Background {
         self.0.take_background()
     }
 

@@ -1,8 +1,8 @@
-//! What engines of ours count and wait for, under the names that Oracle gave these waits.
+//! What targets count and wait for; the waits of our own engines under the names that Oracle gave them.
 
 use crate::record::Counters;
 
-/// Wait events of Plimsoll's own engines.
+/// Wait events that are timed one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum WaitEvent {
@@ -28,6 +28,8 @@ pub enum WaitEvent {
     DbFileParallelWrite,
     /// One write of the log writer.
     LogFileParallelWrite,
+    /// The commit of an update in a database that has no such names, as its own server timed it.
+    Commit,
 }
 
 /// Oracle's wait classes, as far as they are needed.
@@ -60,7 +62,7 @@ impl WaitClass {
 
 impl WaitEvent {
     /// Every event, in the order of its number.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::DbFileSequentialRead,
         Self::DirectPathRead,
         Self::DirectPathWrite,
@@ -72,6 +74,7 @@ impl WaitEvent {
         Self::LogFileSwitchCheckpoint,
         Self::DbFileParallelWrite,
         Self::LogFileParallelWrite,
+        Self::Commit,
     ];
 
     /// Oracle's name.
@@ -88,6 +91,7 @@ impl WaitEvent {
             Self::LogFileSwitchCheckpoint => "log file switch (checkpoint incomplete)",
             Self::DbFileParallelWrite => "db file parallel write",
             Self::LogFileParallelWrite => "log file parallel write",
+            Self::Commit => "commit",
         }
     }
 
@@ -97,7 +101,7 @@ impl WaitEvent {
             Self::DbFileSequentialRead | Self::DirectPathRead | Self::DirectPathWrite | Self::ReadByOtherSession => {
                 WaitClass::UserIo
             }
-            Self::LogFileSync => WaitClass::Commit,
+            Self::LogFileSync | Self::Commit => WaitClass::Commit,
             Self::BufferBusyWaits => WaitClass::Concurrency,
             Self::FreeBufferWaits | Self::LogBufferSpace | Self::LogFileSwitchCheckpoint => WaitClass::Configuration,
             Self::DbFileParallelWrite | Self::LogFileParallelWrite => WaitClass::SystemIo,
@@ -149,6 +153,8 @@ counters! {
     Errors => errors,
     LogicalReads => logical_reads,
     CacheHits => cache_hits,
+    BufferMisses => buffer_misses,
+    PageCacheHits => page_cache_hits,
     PhysicalReads => physical_reads,
     PhysicalReadBytes => physical_read_bytes,
     DirectReads => direct_reads,

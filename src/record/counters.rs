@@ -31,7 +31,13 @@ counters! {
     logical_reads,
     /// Logical reads that found their block in the cache, or found another session already reading it.
     cache_hits,
-    /// Read requests sent to storage, of any size.
+    /// Blocks that were not in the buffer cache and were asked of the operating system, whose page cache may have had them:
+    /// the `blks_read` of PostgreSQL. Only of databases that read through the page cache.
+    buffer_misses,
+    /// Of these, those that the page cache had.
+    page_cache_hits,
+    /// Read requests sent to storage, of any size. Of a database that reads through the page cache: the blocks that its
+    /// sessions had fetched from storage, since the kernel may join and read ahead.
     physical_reads,
     /// Bytes of those requests.
     physical_read_bytes,

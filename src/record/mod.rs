@@ -11,6 +11,7 @@ mod run;
 #[cfg(test)]
 pub(crate) mod sample;
 mod schema;
+mod server;
 mod step;
 pub mod store;
 
@@ -19,6 +20,7 @@ pub use environment::{BlockDevice, Environment, FileSystem};
 pub use histogram::{Histogram, HistogramError, POWER_OF_TWO_BOUNDS};
 pub use run::{FORMAT, Outcome, Run, Target, Timestamp, Tool};
 pub use schema::{interval_schema, schema};
+pub use server::{ServerStats, TraceStats};
 pub use step::{
     CpuTime, DeviceStats, Ending, Generator, Interval, Load, OperationStats, ProcessIo, Step, WaitStats, Window,
 };

@@ -67,6 +67,8 @@ fn counters(operations: u64, updates: u64) -> Counters {
         errors: Some(0),
         logical_reads: Some(operations * WORK_UNIT),
         cache_hits: Some(operations * (WORK_UNIT - MISSES)),
+        buffer_misses: None,
+        page_cache_hits: None,
         physical_reads: Some(physical_reads),
         physical_read_bytes: Some(physical_reads * BLOCK),
         direct_reads: Some(0),
@@ -145,6 +147,8 @@ pub(crate) fn step(index: u32, level: Level) -> Step {
             busy_ns: duration_ns * 97 / 100,
             weighted_ns: reads * level.read_ns * 9 / 10,
         }],
+        servers: Vec::new(),
+        traces: Vec::new(),
         generator: Some(Generator {
             lanes: 2,
             busy_ns: duration_ns / 2,
@@ -185,6 +189,8 @@ fn interval(step: u32, level: Level, second: u64) -> Interval {
         response: latencies(operations, operation_ns),
         process_cpu: None,
         devices: Vec::new(),
+        servers: Vec::new(),
+        traces: Vec::new(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counters, Histogram, Outcome};
+use super::{Counters, Histogram, Outcome, ServerStats, TraceStats};
 
 /// One load level of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -41,6 +41,12 @@ pub struct Step {
     pub peak_memory_bytes: Option<u64>,
     /// `/proc/diskstats` of the devices below the target, in the window.
     pub devices: Vec<DeviceStats>,
+    /// What each database server told of itself in the window; none where load does not land on one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<ServerStats>,
+    /// What kernel tracing timed in the window; none where nothing was traced.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traces: Vec<TraceStats>,
     /// The load generator's verdict on itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator: Option<Generator>,
@@ -231,6 +237,12 @@ pub struct Interval {
     /// Devices below the target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceStats>,
+    /// What each database server told of itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub servers: Vec<ServerStats>,
+    /// What kernel tracing timed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub traces: Vec<TraceStats>,
 }
 
 impl Interval {

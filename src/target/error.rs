@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::block::BlockError;
 use super::embedded::BlockFault;
+use super::postgres::PostgresError;
 use crate::units::Bytes;
 
 /// Why a target could not be set up, opened or driven.
@@ -47,6 +48,14 @@ pub enum TargetError {
     TooManyErrors {
         /// Operations that failed.
         errors: u64,
+    },
+    /// Sessions got no answer.
+    #[error("{sessions} sessions had no answer for {} after the window had closed", crate::units::Nanos(*waited_ns))]
+    Silent {
+        /// Sessions that still waited.
+        sessions: u64,
+        /// How long after the window had closed.
+        waited_ns: u64,
     },
     /// A block is not what was written.
     #[error("bad block {block} at offset {offset} of `{path}`: {fault}", path = .path.display())]
@@ -176,6 +185,9 @@ pub enum TargetError {
     /// Files or devices cannot be used as a volume.
     #[error(transparent)]
     Block(#[from] BlockError),
+    /// A PostgreSQL server cannot do it.
+    #[error(transparent)]
+    Postgres(#[from] PostgresError),
     /// Another thread of the target has failed; its error tells why.
     #[error("the target has stopped")]
     Stopped,
@@ -191,10 +203,12 @@ impl TargetError {
             Self::File { source, .. } | Self::Request { source, .. } => return io_hint(source),
             Self::Kernel { source, .. } => return kernel_hint(source),
             Self::Block(error) => return error.hint(),
+            Self::Postgres(error) => return error.hint(),
             Self::BadBlock { .. } | Self::Damaged { .. } | Self::DamagedRedo { .. } | Self::LostCommits { .. } => {
                 "the storage or another program changed it; find out which before trusting this storage, then \
                  `plimsoll slob verify` lists all damage and `plimsoll slob setup --replace` makes the data anew"
             }
+            Self::Silent { .. } => "look whether the server and the network to it still answer",
             Self::TooManyErrors { .. } => "the kernel log (`dmesg`) tells what the device reported",
             Self::Truncated { .. } => {
                 "find out what cut it before trusting this storage, then have it made anew: `plimsoll slob setup \

@@ -9,6 +9,7 @@ mod crew;
 pub mod embedded;
 mod error;
 pub mod io;
+pub mod postgres;
 pub mod simulated;
 
 pub use crew::Progress;
@@ -52,6 +53,25 @@ pub enum OperationResult {
     Failed,
 }
 
+/// What happened in a target besides its lanes, between two calls.
+#[derive(Debug, Default)]
+pub struct Background {
+    /// What the target's own writers recorded.
+    pub recorded: Recorded,
+    /// Counts that somebody else keeps, such as the server that load lands on, where they could be had.
+    pub counters: record::Counters,
+    /// What each database server told of itself.
+    pub servers: Vec<record::ServerStats>,
+    /// What kernel tracing timed.
+    pub traces: Vec<record::TraceStats>,
+}
+
+impl From<Recorded> for Background {
+    fn from(recorded: Recorded) -> Self {
+        Self { recorded, ..Self::default() }
+    }
+}
+
 /// Where load lands: one open database, device or server.
 pub trait Target: Sync {
     /// What it is, for the record.
@@ -63,11 +83,12 @@ pub trait Target: Sync {
     /// The layer at which it times waits: `engine`, `os file`, …
     fn layer(&self) -> &'static str;
 
-    /// The counters that this target keeps; the others are unknown.
+    /// The counters that its lanes and its own writers keep; the others are unknown, or in [`Background::counters`].
     fn known_counters(&self) -> &'static [Counter];
 
-    /// What the target's own writers recorded since the last call.
-    fn take_background(&self) -> Recorded;
+    /// What happened besides the lanes since the last call. Called at the edge of every interval, so it must not take long:
+    /// what cannot be had soon is unknown.
+    fn take_background(&self) -> Background;
 
     /// Looks whether the ground is still there: called many times a second while load runs.
     ///
@@ -83,6 +104,15 @@ pub trait TargetFor<O>: Target {
     /// # Errors
     /// When the sessions cannot be connected.
     fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane<O> + '_>, TargetError>;
+
+    /// Makes a lane whose sessions take many operations at a time, where the user asked for that; `None` means that
+    /// [`open_lane`](Self::open_lane) is to be used.
+    ///
+    /// # Errors
+    /// As [`open_lane`](Self::open_lane).
+    fn open_batch_lane(&self, _seat: Seat) -> Result<Option<Box<dyn BatchLane<O> + '_>>, TargetError> {
+        Ok(None)
+    }
 
     /// Makes a lane that does everything but move data, to learn what the load generator itself can do; `None` where that
     /// means nothing.
@@ -125,5 +155,58 @@ pub trait Lane<O> {
     ///
     /// # Errors
     /// When requests in flight cannot be awaited.
+    fn abandon(&mut self) -> Result<(), TargetError>;
+}
+
+/// One of the operations of a batch, as the target itself timed it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BatchedOperation {
+    /// When it ended, on the run's clock as nearly as the target's clock can be laid over it.
+    pub ended_ns: u64,
+    /// How long it took, its commit included.
+    pub service_ns: u64,
+    /// How long its commit took, where it had one that was timed.
+    pub commit_ns: Option<u64>,
+    /// Blocks that it touched.
+    pub block_touches: u64,
+}
+
+/// A batch that has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FinishedBatch {
+    /// Session, counted from the lane's first.
+    pub session: u32,
+    /// Its operations in their order. A batch that failed has none: what it did before is not known.
+    pub operations: Vec<BatchedOperation>,
+    /// How it ended.
+    pub result: OperationResult,
+}
+
+/// One thread's private line to a target that does many operations of a session at a time and times each itself.
+pub trait BatchLane<O> {
+    /// How long a batch should take: long enough that sending it costs nothing beside it, short enough that a second is
+    /// known soon after it has passed.
+    fn batch_ns(&self) -> u64;
+
+    /// Sends operations, one after the other, for an idle session. `sent_ns` is now.
+    ///
+    /// # Errors
+    /// When the target can no longer work.
+    fn send(&mut self, session: u32, operations: &[O], sent_ns: u64) -> Result<(), TargetError>;
+
+    /// Appends batches that have ended to `finished`. Returns at the latest soon after `until_ns`, and as soon as one has
+    /// ended.
+    ///
+    /// # Errors
+    /// When the target can no longer work.
+    fn poll(&mut self, until_ns: u64, finished: &mut Vec<FinishedBatch>) -> Result<(), TargetError>;
+
+    /// Asks the target to break off what is under way; it still ends through [`poll`](Self::poll), as failed.
+    fn break_off(&mut self);
+
+    /// Gives up all batches under way.
+    ///
+    /// # Errors
+    /// When they cannot be given up.
     fn abandon(&mut self) -> Result<(), TargetError>;
 }

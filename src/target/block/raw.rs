@@ -9,11 +9,11 @@ use super::lane::{BlockLane, Device};
 use super::member::Member;
 use super::stamp::FileId;
 use super::volume::Volume;
-use crate::measure::{Counter, Recorded};
+use crate::measure::Counter;
 use crate::record;
 use crate::target::error::TargetError;
 use crate::target::io::{Caching, Features, IoEngine, StorageFile};
-use crate::target::{Lane, Seat, Target, TargetFor};
+use crate::target::{Background, Lane, Seat, Target, TargetFor};
 use crate::units::Bytes;
 use crate::workload::io::IoOperation;
 
@@ -206,8 +206,8 @@ impl Target for Block {
         ]
     }
 
-    fn take_background(&self) -> Recorded {
-        Recorded::default()
+    fn take_background(&self) -> Background {
+        Background::default()
     }
 
     fn check_health(&self) -> Result<(), TargetError> {

@@ -18,11 +18,11 @@ use super::redo::{LogWriter, Redo};
 use super::scan::{self, SCAN_READ_BYTES};
 use super::shared::{Shared, open_data_files};
 use super::writers::Writers;
-use crate::measure::{Clock, Counter, Recorded};
+use crate::measure::{Clock, Counter};
 use crate::record;
 use crate::target::error::{FileContext, TargetError};
 use crate::target::io::{Arena, Caching, Features, IoEngine, StorageFile};
-use crate::target::{Lane, Seat, Target, TargetFor};
+use crate::target::{Background, Lane, Seat, Target, TargetFor};
 use crate::units::Bytes;
 use crate::workload::SlobOperation;
 
@@ -269,8 +269,8 @@ impl Target for Engine {
         Counter::ALL
     }
 
-    fn take_background(&self) -> Recorded {
-        self.shared.background.take()
+    fn take_background(&self) -> Background {
+        self.shared.background.take().into()
     }
 
     fn check_health(&self) -> Result<(), TargetError> {

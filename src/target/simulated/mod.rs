@@ -19,8 +19,8 @@ pub use model::{Asked, Model, Served};
 pub use options::{Burst, Cache, Cap, SimulatedOptions, Spread, Stall, Tier, Time};
 
 use self::lane::{IoLane, Line, SlobLane};
-use super::{Lane, Seat, Target, TargetError, TargetFor};
-use crate::measure::{Clock, Counter, Recorded};
+use super::{Background, Lane, Seat, Target, TargetError, TargetFor};
+use crate::measure::{Clock, Counter};
 use crate::record;
 use crate::workload::SlobOperation;
 use crate::workload::io::IoOperation;
@@ -99,8 +99,8 @@ impl Target for Simulated {
         }
     }
 
-    fn take_background(&self) -> Recorded {
-        Recorded::default()
+    fn take_background(&self) -> Background {
+        Background::default()
     }
 
     fn check_health(&self) -> Result<(), TargetError> {

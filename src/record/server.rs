@@ -1,0 +1,130 @@
+//! What a database server told of itself, and what kernel tracing saw below it.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Counters, CpuTime};
+
+/// One database server in one window or interval, as the difference of two readings of its own counters.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ServerStats {
+    /// Which server: `db1:5432`, or the directory of its socket.
+    pub node: String,
+    /// Time between the two readings.
+    pub elapsed_ns: u64,
+    /// What has the same meaning in every database.
+    pub counters: Counters,
+    /// The server's own counters by its own names, such as `pg_stat_wal.wal_fpi`; times in nanoseconds end in `_ns`.
+    pub own: BTreeMap<String, u64>,
+    /// Samples of what the load's sessions were doing, by `type:event` in the server's words; a session that used or
+    /// wanted a processor counts as `CPU`.
+    pub session_samples: BTreeMap<String, u64>,
+    /// How often sessions were looked at; samples divided by it are sessions on average.
+    pub sampled_times: u64,
+    /// Processor time of all processes of the server, where it runs on this machine and lets us see.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<CpuTime>,
+}
+
+impl ServerStats {
+    /// Adds the readings that followed, of the same server.
+    pub fn add(&mut self, other: &Self) {
+        let Self { node: _, elapsed_ns, counters, own, session_samples, sampled_times, cpu } = other;
+        self.elapsed_ns += elapsed_ns;
+        self.counters.add(counters);
+        add_by_name(&mut self.own, own);
+        add_by_name(&mut self.session_samples, session_samples);
+        self.sampled_times += sampled_times;
+        if let Some(more) = cpu {
+            let sum = self.cpu.get_or_insert_default();
+            sum.user_ns += more.user_ns;
+            sum.system_ns += more.system_ns;
+        }
+    }
+}
+
+fn add_by_name(sums: &mut BTreeMap<String, u64>, more: &BTreeMap<String, u64>) {
+    for (name, count) in more {
+        *sums.entry(name.clone()).or_default() += count;
+    }
+}
+
+/// Calls or requests of one kind that kernel tracing timed, in power-of-two buckets.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TraceStats {
+    /// `OS file` (system calls of the server's processes, answered by page cache or device) or `device`.
+    pub layer: String,
+    /// What was timed: `data read`, `data write`, `data sync`, `wal write`, `wal sync`, `read`, `write`, `flush`.
+    pub event: String,
+    /// The device, where the layer is `device`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
+    /// Time that the counts are of.
+    pub elapsed_ns: u64,
+    /// How many.
+    pub count: u64,
+    /// Bytes moved by them.
+    pub bytes: u64,
+    /// Sum of their durations.
+    pub total_ns: u64,
+    /// Counts: element `k` holds those shorter than 2^k µs and not shorter than 2^(k-1) µs; element 0 those below 1 µs.
+    pub buckets: Vec<u64>,
+}
+
+impl TraceStats {
+    /// Adds what was traced after it, of the same kind.
+    pub fn add(&mut self, other: &Self) {
+        let Self { layer: _, event: _, device: _, elapsed_ns, count, bytes, total_ns, buckets } = other;
+        self.elapsed_ns += elapsed_ns;
+        self.count += count;
+        self.bytes += bytes;
+        self.total_ns += total_ns;
+        if self.buckets.len() < buckets.len() {
+            self.buckets.resize(buckets.len(), 0);
+        }
+        for (sum, more) in self.buckets.iter_mut().zip(buckets) {
+            *sum += more;
+        }
+    }
+
+    /// Whether both are of the same kind.
+    pub fn is_same_kind(&self, other: &Self) -> bool {
+        (&self.layer, &self.event, &self.device) == (&other.layer, &other.event, &other.device)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_followed_is_added_and_the_unknown_stays_unknown() {
+        let stats = |commits, fpi, cpu| ServerStats {
+            node: "db1:5432".to_owned(),
+            elapsed_ns: 10,
+            counters: Counters { commits, ..Counters::default() },
+            own: [("pg_stat_wal.wal_fpi".to_owned(), fpi)].into(),
+            session_samples: [("CPU".to_owned(), 2)].into(),
+            sampled_times: 1,
+            cpu,
+        };
+        let mut sum = stats(Some(1), 5, None);
+        sum.add(&stats(Some(2), 7, Some(CpuTime { user_ns: 3, system_ns: 4, ..CpuTime::default() })));
+        assert_eq!(sum.counters, Counters { commits: Some(3), ..Counters::default() });
+        assert_eq!((sum.elapsed_ns, sum.own["pg_stat_wal.wal_fpi"], sum.session_samples["CPU"]), (20, 12, 4));
+        assert_eq!((sum.sampled_times, sum.cpu.unwrap().system_ns), (2, 4));
+    }
+
+    #[test]
+    fn traced_buckets_are_added_one_by_one() {
+        let stats = |buckets: &[u64]| TraceStats {
+            count: buckets.iter().sum(),
+            buckets: buckets.to_vec(),
+            ..TraceStats::default()
+        };
+        let mut sum = stats(&[1, 2]);
+        sum.add(&stats(&[0, 1, 4]));
+        assert_eq!((sum.count, sum.buckets.as_slice()), (8, &[1, 3, 4][..]));
+    }
+}

@@ -1,0 +1,11 @@
+//! PostgreSQL: SLOB's load through a real database server.
+//!
+//! The client draws the operations; the server executes them. They are sent one statement each, or in batches that a
+//! procedure on the server loops over, timing each operation, so that the client costs next to nothing.
+
+mod connect;
+mod error;
+pub mod sql;
+
+pub use connect::{Connected, Connector};
+pub use error::PostgresError;
