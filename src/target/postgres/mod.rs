@@ -6,6 +6,10 @@
 mod connect;
 mod error;
 pub mod sql;
+#[cfg(test)]
+mod sql_tests;
+#[cfg(test)]
+mod test_server;
 
 pub use connect::{Connected, Connector};
 pub use error::PostgresError;
