@@ -9,7 +9,9 @@ use clap::{Args, ValueEnum};
 use super::exit::Failure;
 use super::live::Loudness;
 use crate::config::io::{LEAST_RATE, MOST_RATE};
-use crate::config::{Assignment, ConfigError, Key, MAX_SESSIONS, Setting, SlobParameters, TargetAddress, slob_conf};
+use crate::config::{
+    Assignment, ConfigError, Key, MAX_SESSIONS, Setting, SlobParameters, Tag, TargetAddress, slob_conf,
+};
 use crate::record::store::Store;
 use crate::target::io::IoEngine;
 use crate::units::{Nanos, UnitError};
@@ -201,6 +203,27 @@ impl IoArgs {
             IoChoice::Psync => Some(IoEngine::Psync),
         }
     }
+}
+
+/// How the run is kept and told.
+#[derive(Debug, Args)]
+pub(super) struct KeepingArgs {
+    /// What varies between runs, such as `vm=d8s`; may be given many times
+    #[arg(long = "tag", value_name = "KEY=VALUE", help_heading = "Output")]
+    pub(super) tags: Vec<Tag>,
+
+    #[command(flatten)]
+    pub(super) runs: RunsArgs,
+
+    #[command(flatten)]
+    pub(super) format: FormatArgs,
+
+    #[command(flatten)]
+    pub(super) progress: ProgressArgs,
+
+    /// Only say what would be done
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    pub(super) dry_run: bool,
 }
 
 /// Operations per second over all sessions: `5000` or `5000/s`.

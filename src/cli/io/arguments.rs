@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::analysis::LatencyTarget;
-use crate::cli::arguments::{FormatArgs, ProgressArgs, RunsArgs, Seconds};
+use crate::cli::arguments::{KeepingArgs, Seconds};
 use crate::cli::exit::Failure;
 use crate::config::io::{BlockSize, DepthList, Durable, IoAsked, PageCache, Pattern, RateRange, Redundancy, Verify};
-use crate::config::{Arrival, Tag, TargetAddress};
+use crate::config::{Arrival, TargetAddress};
 use crate::target::block::safety::Permission;
 use crate::target::io::IoEngine;
 use crate::units::Bytes;
@@ -264,25 +264,4 @@ pub(super) struct OutputArgs {
 
     #[command(flatten)]
     pub(super) keeping: KeepingArgs,
-}
-
-/// How the run is kept and told.
-#[derive(Debug, Args)]
-pub(super) struct KeepingArgs {
-    /// What varies between runs, such as `disk=p30`; may be given many times
-    #[arg(long = "tag", value_name = "KEY=VALUE", help_heading = "Output")]
-    pub(super) tags: Vec<Tag>,
-
-    #[command(flatten)]
-    pub(super) runs: RunsArgs,
-
-    #[command(flatten)]
-    pub(super) format: FormatArgs,
-
-    #[command(flatten)]
-    pub(super) progress: ProgressArgs,
-
-    /// Only say what would be done
-    #[arg(long, conflicts_with = "json", help_heading = "Output")]
-    pub(super) dry_run: bool,
 }

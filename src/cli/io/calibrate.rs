@@ -4,9 +4,10 @@ use std::io::{self, Write};
 
 use clap::Args;
 
-use super::arguments::{KeepingArgs, Storage, VolumeArgs};
+use super::arguments::{Storage, VolumeArgs};
 use super::volume::{Ground, Intended, Prospect};
 use crate::analysis::{Calibration, DepthSearch, LatencyCap, Question, REPEATS, Reading};
+use crate::cli::arguments::KeepingArgs;
 use crate::cli::arguments::Seconds;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::arguments::{HandlingArgs, KeepingArgs, Storage};
+use super::arguments::{HandlingArgs, Storage};
 use super::volume::{Ground, Intended, Prospect};
 use crate::analysis::{Figures, rate};
+use crate::cli::arguments::KeepingArgs;
 use crate::cli::arguments::Seconds;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;

@@ -3,10 +3,10 @@
 use clap::{Args, ValueEnum};
 
 use crate::analysis::LatencyTarget;
-use crate::cli::arguments::{FormatArgs, IoArgs, ParameterArgs, ProgressArgs, Rate, RunsArgs, TargetArgs};
+use crate::cli::arguments::{IoArgs, KeepingArgs, ParameterArgs, Rate, TargetArgs};
 use crate::cli::exit::Failure;
 use crate::cli::fresh_seed;
-use crate::config::{Axes, Key, Tag};
+use crate::config::{Axes, Key};
 use crate::load::Pace;
 use crate::plan::slob::Request;
 use crate::units::{Bytes, Nanos};
@@ -48,26 +48,12 @@ pub(super) struct LoadArgs {
     #[command(flatten)]
     pub(super) io: IoArgs,
 
-    /// What varies between runs, such as `vm=d8s`; may be given many times
-    #[arg(long = "tag", value_name = "KEY=VALUE", help_heading = "Output")]
-    tags: Vec<Tag>,
-
     /// Latency that the load must keep, such as `p99=5ms` or `log file sync:p99.9=20ms`; exit code 1 if no step does
     #[arg(long, value_name = "[EVENT:]pQ=TIME", help_heading = "Output")]
     pub(super) limit: Option<LatencyTarget>,
 
     #[command(flatten)]
-    pub(super) runs: RunsArgs,
-
-    #[command(flatten)]
-    pub(super) format: FormatArgs,
-
-    #[command(flatten)]
-    pub(super) progress: ProgressArgs,
-
-    /// Only say what would be done
-    #[arg(long, conflicts_with = "json", help_heading = "Output")]
-    pub(super) dry_run: bool,
+    pub(super) keeping: KeepingArgs,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
@@ -99,7 +85,7 @@ impl LoadArgs {
             pace: self.rate.map_or(Pace::Closed, |Rate(rate_per_s)| Pace::Open { rate_per_s, arrival }),
             lanes: self.lanes,
             seed: self.seed.unwrap_or_else(fresh_seed),
-            tags: self.tags.clone(),
+            tags: self.keeping.tags.clone(),
             processors: std::thread::available_parallelism()
                 .ok()
                 .and_then(|processors| u32::try_from(processors.get()).ok())

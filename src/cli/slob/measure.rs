@@ -30,17 +30,18 @@ pub(super) fn carry_out(arguments: &LoadArgs, request: &Request) -> Result<Exit,
     let plan = plan(request, &facts)?;
     let script = plan.script.as_ref().map(|(path, origin)| Script::check(path, origin)).transpose()?;
     plan.notes.iter().for_each(say::note);
-    if arguments.dry_run {
+    if arguments.keeping.dry_run {
         let mut out = say::output();
         plan_text::write(&mut out, &plan, &address.to_string())?;
         std::io::Write::flush(&mut out)?;
         return Ok(Exit::Done);
     }
     let interrupt = Interrupt::listen()?;
-    let progress = RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), arguments.progress.loudness());
+    let progress =
+        RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), arguments.keeping.progress.loudness());
     let (ground, clock) = Ground::open(address, arguments, &plan, &progress)?;
     let recorded = record(arguments, &plan, ground, script.as_ref(), clock, &interrupt, progress)?;
-    recorded.tell(arguments.format.reader(), arguments.limit.as_ref(), &interrupt)
+    recorded.tell(arguments.keeping.format.reader(), arguments.limit.as_ref(), &interrupt)
 }
 
 /// Memory that can be taken without driving somebody out of it.
@@ -160,7 +161,7 @@ fn begin(
         paths: &ground.paths(),
         notes: plan.notes.iter().cloned().chain(opening_notes).collect(),
     };
-    let recording = Recording::begin(&arguments.runs.store(), header, clock, interrupt, progress)?;
+    let recording = Recording::begin(&arguments.keeping.runs.store(), header, clock, interrupt, progress)?;
     if let Some(Err(why)) = script.map(|script| script.call(Moment::Pre)) {
         recording.forget();
         return Err(Failure::new(why).with_hint("nothing was run; see what the script printed".to_owned()));
