@@ -1,7 +1,6 @@
 //! A run from its plan to its report: what `run` and `sweep` have in common.
 
-use std::path::{Path, PathBuf};
-
+use super::ground::{Ground, Site};
 use super::load::LoadArgs;
 use super::plan_text;
 use super::script::{Moment, Script};
@@ -10,101 +9,28 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::{Header, Onward, Recorded, Recording};
 use crate::cli::say;
-use crate::config::TargetAddress;
-use crate::measure::{Clock, environment};
-use crate::plan::slob::{Facts, Request, RunPlan, plan};
-use crate::record::Environment;
-use crate::target::embedded::{Descriptor, Engine, EngineOptions};
-use crate::target::simulated::{Simulated, SimulatedOptions};
-use crate::target::{Target, TargetError, TargetFor};
-use crate::units::Bytes;
-use crate::workload::SlobOperation;
+use crate::measure::Clock;
+use crate::plan::slob::{Request, RunPlan, plan};
+use crate::target::Target;
 
 /// Plans and checks everything, carries it out, keeps it and tells it.
 pub(super) fn carry_out(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failure> {
-    let address = arguments.target.address();
-    let facts = match address {
-        TargetAddress::Directory(path) => Facts::of(&Descriptor::load(path)?, available_memory()),
-        TargetAddress::Simulated(_) => Facts::as_asked(request)?,
-    };
-    let plan = plan(request, &facts)?;
+    let site = Site::reach(arguments)?;
+    let plan = plan(request, &site.facts(request)?)?;
     let script = plan.script.as_ref().map(|(path, origin)| Script::check(path, origin)).transpose()?;
     plan.notes.iter().for_each(say::note);
     if arguments.keeping.dry_run {
         let mut out = say::output();
-        plan_text::write(&mut out, &plan, &address.to_string())?;
+        plan_text::write(&mut out, &plan, &arguments.target.address().to_string())?;
         std::io::Write::flush(&mut out)?;
         return Ok(Exit::Done);
     }
     let interrupt = Interrupt::listen()?;
     let progress =
         RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), arguments.keeping.progress.loudness());
-    let (ground, clock) = Ground::open(address, arguments, &plan, &progress)?;
+    let (ground, clock) = site.open(arguments, &plan, &progress)?;
     let recorded = record(arguments, &plan, ground, script.as_ref(), clock, &interrupt, progress)?;
     recorded.tell(arguments.keeping.format.reader(), arguments.limit.as_ref(), &interrupt)
-}
-
-/// Memory that can be taken without driving somebody out of it.
-fn available_memory() -> Option<Bytes> {
-    let Environment { memory_available_bytes, memory_limit_bytes, .. } = environment::capture(None);
-    memory_available_bytes.into_iter().chain(memory_limit_bytes).min().map(Bytes)
-}
-
-/// The open target.
-enum Ground<'a> {
-    Embedded { engine: Box<Engine>, path: &'a Path },
-    Simulated(Simulated),
-}
-
-impl<'a> Ground<'a> {
-    /// Opens the target, and the clock on which load will run.
-    fn open(
-        address: &'a TargetAddress,
-        arguments: &LoadArgs,
-        plan: &RunPlan,
-        progress: &RunProgress,
-    ) -> Result<(Self, Clock), Failure> {
-        match address {
-            TargetAddress::Simulated(pairs) => {
-                let options = SimulatedOptions::from_pairs(pairs)?;
-                let clock = options.clock();
-                Ok((Self::Simulated(Simulated::open(options, clock)), clock))
-            }
-            TargetAddress::Directory(path) => {
-                let options = EngineOptions {
-                    cache: plan.cache,
-                    writers: None,
-                    most_sessions: plan.most_sessions(),
-                    io_engine: arguments.io.engine(),
-                };
-                let clock = Clock::start();
-                let opened = Engine::open(path, &options, clock, &|redo_bytes| progress.recovering(redo_bytes));
-                let engine = opened.inspect_err(|_| progress.end())?;
-                Ok((Self::Embedded { engine: Box::new(engine), path }, clock))
-            }
-        }
-    }
-
-    fn target(&self) -> &dyn TargetFor<SlobOperation> {
-        match self {
-            Self::Embedded { engine, .. } => engine.as_ref(),
-            Self::Simulated(simulated) => simulated,
-        }
-    }
-
-    fn paths(&self) -> Vec<PathBuf> {
-        match self {
-            Self::Embedded { path, .. } => vec![(*path).to_owned()],
-            Self::Simulated(_) => Vec::new(),
-        }
-    }
-
-    fn close(self) -> Result<(), TargetError> {
-        match self {
-            Self::Embedded { engine, .. } => engine.close(),
-            Self::Simulated(_) => Ok(()),
-        }
-    }
 }
 
 /// Carries out a plan. The target is always closed, so that nothing has to be recovered.

@@ -1,6 +1,7 @@
 //! `plimsoll slob`.
 
 mod drop;
+mod ground;
 mod info;
 mod load;
 mod measure;
