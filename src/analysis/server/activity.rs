@@ -63,14 +63,15 @@ fn checkpoints(run: &Run) -> Option<ServerFinding> {
     let (steps, counts) = all(run, |step| {
         let served = Served::of(run, step);
         let (timed, requested) = (served.timed_checkpoints().unwrap_or(0), served.requested_checkpoints().unwrap_or(0));
-        let images = served.page_images_per_s().filter(|rate| *rate > 0.0).and_then(|_| served.page_image_share());
+        let images = served.page_images().unwrap_or(0);
         // A timed checkpoint of a load that writes nothing has nothing to do.
-        (requested > 0 || (timed > 0 && images.is_some())).then_some((timed, requested, images))
+        (requested > 0 || (timed > 0 && images > 0)).then_some((timed, requested, images, served.page_image_share()))
     });
     let timed = counts.iter().map(|(timed, ..)| timed).sum();
-    let requested = counts.iter().map(|(_, requested, _)| requested).sum();
+    let requested = counts.iter().map(|(_, requested, ..)| requested).sum();
+    let images = counts.iter().map(|(.., images, _)| images).sum();
     let image_share = counts.iter().filter_map(|(.., share)| *share).reduce(f64::max);
-    (!steps.is_empty()).then_some(ServerFinding::CheckpointInWindow { steps, timed, requested, image_share })
+    (!steps.is_empty()).then_some(ServerFinding::CheckpointInWindow { steps, timed, requested, images, image_share })
 }
 
 fn vacuums(run: &Run) -> Option<ServerFinding> {

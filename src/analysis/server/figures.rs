@@ -38,20 +38,22 @@ pub fn counted_per_s(
 pub struct Served<'a> {
     servers: &'a [ServerStats],
     block_bytes: Option<u64>,
+    data_bytes: Option<u64>,
 }
 
 impl<'a> Served<'a> {
     /// All servers of a step together.
     pub fn of(run: &Run, step: &'a Step) -> Self {
-        Self { servers: &step.servers, block_bytes: run.target.block_bytes }
+        let (block_bytes, data_bytes) = (run.target.block_bytes, run.target.data_bytes);
+        Self { servers: &step.servers, block_bytes, data_bytes }
     }
 
     /// Each server of a step by itself, with its name.
     pub fn each(run: &Run, step: &'a Step) -> impl Iterator<Item = (&'a str, Self)> {
-        let block_bytes = run.target.block_bytes;
+        let all = Self::of(run, step);
         step.servers
             .iter()
-            .map(move |server| (server.node.as_str(), Self { servers: std::slice::from_ref(server), block_bytes }))
+            .map(move |server| (server.node.as_str(), Self { servers: std::slice::from_ref(server), ..all }))
     }
 
     fn per_s(&self, count: impl Fn(&ServerStats) -> Option<u64>) -> Option<f64> {
@@ -203,6 +205,23 @@ impl<'a> Served<'a> {
     /// Pages by which our tables grew.
     pub fn pages_grown(&self) -> Option<u64> {
         self.total(pages_grown)
+    }
+
+    /// The same as a share of the pages that were set up, on the node where it is the largest.
+    pub fn grown_share(&self) -> Option<f64> {
+        let most = self.servers.iter().filter_map(pages_grown).max()?;
+        Some(most as f64 / self.pages()? as f64)
+    }
+
+    /// Pages that operations can touch.
+    pub(super) fn pages(&self) -> Option<u64> {
+        let pages = self.data_bytes? / self.block_bytes.filter(|bytes| *bytes > 0)?;
+        (pages > 0).then_some(pages)
+    }
+
+    /// Full-page images in the write-ahead log.
+    pub(super) fn page_images(&self) -> Option<u64> {
+        self.total(page_images)
     }
 
     /// Automatic vacuums of our tables that ended.

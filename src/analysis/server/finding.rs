@@ -20,8 +20,9 @@ pub enum ServerFinding {
     Unread { steps: Vec<String>, node: String, silent: usize, missed: f64 },
     /// Transactions were rolled back.
     RolledBack { steps: Vec<String>, deadlocks: u64, rollbacks: u64 },
-    /// Checkpoints began.
-    CheckpointInWindow { steps: Vec<String>, timed: u64, requested: u64, image_share: Option<f64> },
+    /// Checkpoints began, so that pages are logged in full when they change next; the largest share that these images can
+    /// be of the log.
+    CheckpointInWindow { steps: Vec<String>, timed: u64, requested: u64, images: u64, image_share: Option<f64> },
     /// Our tables were vacuumed or analysed.
     VacuumInWindow { steps: Vec<String>, vacuums: u64, analyses: u64 },
     /// Nodes had different loads; the largest difference as a share of their mean.
@@ -115,10 +116,14 @@ impl Told for ServerFinding {
                 counted(*rollbacks, "transaction", "transactions"),
                 list(steps)
             ),
-            Self::CheckpointInWindow { steps, timed, requested, image_share } => {
-                let images = image_share.map_or(String::new(), |share| {
-                    format!("; full-page images were at most {} % of the WAL", percent(share))
-                });
+            Self::CheckpointInWindow { steps, timed, requested, images, image_share } => {
+                // That they are at most all of it says nothing.
+                let share = image_share.filter(|share| *share < 1.0);
+                let share = share.map_or(String::new(), |share| format!(", at most {} % of it", percent(share)));
+                let images = match images {
+                    0 => String::new(),
+                    n => format!("; the WAL has {}{share}", counted(*n, "full-page image", "full-page images")),
+                };
                 let checkpoints = match (timed, requested) {
                     (0, requested) => counted(*requested, "requested checkpoint", "requested checkpoints"),
                     (timed, 0) => counted(*timed, "timed checkpoint", "timed checkpoints"),

@@ -16,17 +16,16 @@ const ENOUGH_ROWS: u64 = 1_000;
 
 /// Growth adds up from step to step, so a step is told from where the limit was crossed.
 pub(super) fn find(run: &Run) -> Option<ServerFinding> {
-    let pages = run.target.data_bytes.zip(run.target.block_bytes.filter(|bytes| *bytes > 0));
-    let pages = pages.map(|(data, block)| data / block).filter(|pages| *pages > 0);
     let (mut steps, mut most_grown, mut least_hot) = (Vec::new(), None::<(u64, f64)>, None::<f64>);
     let mut grown_of: BTreeMap<&str, u64> = BTreeMap::new();
     for step in measured(run) {
         for (node, grown) in growth(step) {
             *grown_of.entry(node).or_default() += grown;
         }
-        let grown = grown_of.values().max().zip(pages).map(|(grown, pages)| (*grown, *grown as f64 / pages as f64));
-        let grown = grown.filter(|(_, share)| *share > GROWN);
         let served = Served::of(run, step);
+        let grown =
+            grown_of.values().max().zip(served.pages()).map(|(grown, pages)| (*grown, *grown as f64 / pages as f64));
+        let grown = grown.filter(|(_, share)| *share > GROWN);
         let hot = served
             .hot_share()
             .filter(|share| *share < HOT && served.rows_updated().is_some_and(|rows| rows >= ENOUGH_ROWS));

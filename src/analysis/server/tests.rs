@@ -115,15 +115,15 @@ fn checkpoints_and_vacuums_in_the_window_are_told() {
     });
     let found = told(&run);
     let [
-        ServerFinding::CheckpointInWindow { steps, timed: 0, requested: 2, image_share: Some(share) },
+        ServerFinding::CheckpointInWindow { steps, timed: 0, requested: 2, images, image_share: Some(share) },
         ServerFinding::VacuumInWindow { vacuums: 1, analyses: 0, .. },
     ] = &found[..]
     else {
         panic!("{found:#?}")
     };
     assert_eq!(*steps, labels(&["s16_t1"]));
-    assert_eq!(*share, 1.0, "half a block for each row is more than the log has: at most all of it");
-    assert!(found[0].sentence().starts_with("2 requested checkpoints began in s16_t1"), "{}", found[0].sentence());
+    assert_eq!((*images, *share), (176_640, 1.0), "as whole blocks, images are more than the log has");
+    assert_eq!(found[0].sentence(), "2 requested checkpoints began in s16_t1; the WAL has 176,640 full-page images.");
     assert!(found[0].advice().unwrap().contains("max_wal_size"));
 }
 
@@ -253,7 +253,9 @@ fn a_server_that_uses_every_processor_is_the_limit_and_not_the_storage() {
 
 #[test]
 fn what_sessions_were_found_in_is_told_where_it_is_not_reading() {
-    let run = changed(|server| drop(server.session_samples.insert("LWLock:WALWrite".to_owned(), 9_000)));
+    let run = changed(|server| {
+        server.session_samples.insert("LWLock:WALWrite".to_owned(), 9_000);
+    });
     let found = told(&run);
     let [ServerFinding::SessionsFoundIn { doing, share, looks: 600, .. }] = &found[..] else { panic!("{found:#?}") };
     assert!(doing == "LWLock:WALWrite" && *share > 0.6);
@@ -376,7 +378,7 @@ fn every_finding_ends_as_a_sentence() {
         ServerFinding::PageCacheServed { steps: steps(), share: 0.2, is_private: false },
         ServerFinding::Unread { steps: steps(), node: "db1".to_owned(), silent: 0, missed: 0.1 },
         ServerFinding::RolledBack { steps: steps(), deadlocks: 1, rollbacks: 1 },
-        ServerFinding::CheckpointInWindow { steps: steps(), timed: 1, requested: 1, image_share: None },
+        ServerFinding::CheckpointInWindow { steps: steps(), timed: 1, requested: 1, images: 9, image_share: Some(0.4) },
         ServerFinding::VacuumInWindow { steps: steps(), vacuums: 1, analyses: 2 },
         ServerFinding::SessionsFoundIn { step: "s8".to_owned(), doing: "Lock:tuple".to_owned(), share: 0.5, looks: 60 },
         ServerFinding::Idle { steps: steps(), share: 0.2 },

@@ -118,16 +118,19 @@ pub(super) fn blocks(out: &mut dyn Write, run: &Run, width: usize) -> io::Result
     if seen(run).any(|seen| is_unknown(&seen)) { paragraph(out, SPLIT_UNKNOWN, "", width) } else { Ok(()) }
 }
 
-const LOG: [Column; 10] = [
+const LOG: [Column; 5] = [
     ("WAL MB/s", |seen| number(seen.served.wal_megabytes_per_s())),
     ("records/s", |seen| number(seen.served.wal_records_per_s())),
     ("bytes/update", bytes_for_each_update),
-    ("page images/s", |seen| number(seen.served.page_images_per_s())),
+    ("full-page images/s", |seen| number(seen.served.page_images_per_s())),
     ("images %", images),
-    ("timed", |seen| count(seen.served.timed_checkpoints())),
+];
+
+const WRITES: [Column; 5] = [
+    ("timed checkpoints", |seen| count(seen.served.timed_checkpoints())),
     ("requested", |seen| count(seen.served.requested_checkpoints())),
-    ("by checkpoints", |seen| number(seen.served.checkpointer_writes_per_s())),
-    ("by bgwriter", |seen| number(seen.served.background_writes_per_s())),
+    ("blocks/s by checkpoints", |seen| number(seen.served.checkpointer_writes_per_s())),
+    ("by background writer", |seen| number(seen.served.background_writes_per_s())),
     ("by sessions", |seen| number(seen.served.session_writes_per_s())),
 ];
 
@@ -146,20 +149,21 @@ fn images(seen: &Seen<'_>) -> String {
     }
 }
 
-const LOG_LEGEND: &str = "Page images: whole pages in the WAL, once for each page changed after a checkpoint; their share counts \
-                          them as full blocks, so it is at most that. Timed, requested: checkpoints that began. By ...: blocks \
-                          written per second, to the page cache.";
+const LOG_LEGEND: &str = "Full-page images: whole pages in the WAL, one for each page that changes first after a checkpoint. Images %: \
+                          their share of the WAL, counted as full blocks, so at most that.";
 
-/// The write-ahead log, and who writes changed blocks.
+/// The write-ahead log, and who writes changed blocks; nothing where the servers wrote nothing.
 pub(super) fn log(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
-    let wrote = |rate: Option<f64>| rate.is_some_and(|rate| rate > 0.0);
-    let is_told = |seen: &Seen<'_>| wrote(seen.served.wal_megabytes_per_s());
-    if !seen(run).any(|seen| is_told(&seen)) {
+    let wrote = |seen: Seen<'_>| seen.served.wal_megabytes_per_s().is_some_and(|rate| rate > 0.0);
+    if !seen(run).any(wrote) {
         return Ok(());
     }
-    let title = "WAL, checkpoints and block writes (layer: server; of the whole server, not only of this load)";
-    steps(out, run, title, &LOG, |seen| !seen.step.servers.is_empty(), width)?;
-    paragraph(out, LOG_LEGEND, "", width)
+    let is_told = |seen: &Seen<'_>| !seen.step.servers.is_empty();
+    let title = "Write-ahead log (layer: server; everybody's on it, not only this load's)";
+    steps(out, run, title, &LOG, is_told, width)?;
+    paragraph(out, LOG_LEGEND, "", width)?;
+    let title = "Checkpoints begun, and blocks written to the page cache (layer: server; everybody's)";
+    steps(out, run, title, &WRITES, is_told, width)
 }
 
 const COMMITS: [Column; 6] = [

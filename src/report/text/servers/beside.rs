@@ -11,13 +11,18 @@ use crate::report::text::sections::section;
 use crate::report::words::{NONE, UNKNOWN, number, share};
 use crate::units::percent;
 
-const SHAPE: [Column; 5] = [
+const SHAPE: [Column; 6] = [
     ("rows updated", |seen| count(seen.served.rows_updated())),
     ("HOT %", hot),
     ("pages grown", |seen| count(seen.served.pages_grown())),
-    ("vacuums", |seen| count(seen.served.vacuums())),
-    ("analyses", |seen| count(seen.served.analyses())),
+    ("grown %", |seen| grown(seen.served.grown_share())),
+    ("autovacuums", |seen| count(seen.served.vacuums())),
+    ("autoanalyzes", |seen| count(seen.served.analyses())),
 ];
+
+fn grown(share: Option<f64>) -> String {
+    if share == Some(0.0) { NONE.to_owned() } else { super::share(share) }
+}
 
 fn hot(seen: &Seen<'_>) -> String {
     if seen.served.rows_updated() == Some(0) { NONE.to_owned() } else { share(seen.served.hot_share()) }
@@ -56,7 +61,7 @@ pub(in crate::report::text) fn sessions(out: &mut dyn Write, run: &Run, width: u
         row.extend(other.map(|_| number(Some(rest))));
         grid.push(row);
     }
-    let title = "What sessions were doing: sessions on average (layer: server; a sample, looks at pg_stat_activity)";
+    let title = "What sessions were doing: sessions on average (layer: server; sampled, by looks at pg_stat_activity)";
     section(out, title, &grid, width)
 }
 
