@@ -3,7 +3,7 @@
 use super::finding::list;
 use super::levels::two_levels;
 use super::traffic::{Counted, LARGE_REQUEST_BYTES, about, bytes, inside, requests, requests_per_s};
-use super::{Figures, Told, known_credits, measured};
+use super::{Figures, Told, is_on_server, known_credits, measured};
 use crate::record::{Counters, Interval, Run, Step};
 use crate::units::{Nanos, group_thousands, percent};
 
@@ -163,6 +163,11 @@ pub(super) fn rises(run: &Run) -> Vec<RateRose> {
 }
 
 fn burst(stretch: &Stretch<'_>) -> Option<BurstFound> {
+    // A server's checkpoint takes from the device what reads had before, and is no credit that ran out.
+    let is_checkpoint = |step: &&Step| is_on_server(step) && step.counters.checkpoints.is_none_or(|count| count > 0);
+    if stretch.0.iter().any(is_checkpoint) {
+        return None;
+    }
     let intervals = stretch.intervals();
     let counted = stretch.counted();
     let per_s = rates(&intervals, |counters| amount(counted, counters))?;

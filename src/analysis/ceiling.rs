@@ -4,7 +4,10 @@ use super::finding::of_series;
 use super::traffic::{
     Counted, LARGE_REQUEST_BYTES, operations_are_requests, request_bytes, requests, requests_per_s, service, variation,
 };
-use super::{Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Series, Told, doubts, published, wait};
+use super::{
+    Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Series, Told, doubts, is_on_server, is_on_servers, published, server,
+    wait,
+};
 use crate::record::{Histogram, Run, Step};
 use crate::units::{group_thousands, percent};
 
@@ -34,6 +37,8 @@ const LEAST_WAIT_NS: f64 = 1e6;
 const NARROW: f64 = 2.0;
 /// A plateau is like a published number within this.
 const LIKE_PUBLISHED: f64 = 0.01;
+/// A server whose buffer misses are fetched from storage in more than this share is at the end of its storage.
+const FROM_STORAGE: f64 = 0.9;
 
 /// What stopped the rate from growing.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -46,6 +51,8 @@ pub enum Limit {
     RequestsOrThroughput,
     /// A device, or a queue in front of it, that has no more to give.
     Device,
+    /// A database server, or something below it, that has no more to give.
+    Server,
     /// The load generator, which reaches this many operations per second with no device at all.
     Generator {
         /// That rate.
@@ -67,7 +74,7 @@ pub struct Ceiling {
     pub steps: Vec<String>,
     /// Least and most load among them, in words.
     pub loads: (String, String),
-    /// What is counted: `physical reads` of an engine, or `requests` of raw I/O.
+    /// What is counted: `physical reads` of an engine, `buffer misses` of a server, or `requests` of raw I/O.
     pub what: &'static str,
     /// The highest rate among these steps, in requests per second.
     pub per_s: f64,
@@ -84,9 +91,16 @@ pub struct Ceiling {
 }
 
 /// Engines answer many requests for an operation, and their writers write when they like: there, reads are judged. Raw
-/// I/O is judged by all its requests.
+/// I/O is judged by all its requests. What a server asks of the operating system is always known, what of it reached
+/// storage is not.
 fn rate(run: &Run, step: &Step) -> Option<f64> {
-    if operations_are_requests(run) { requests_per_s(step) } else { Figures(step).physical_reads_per_s() }
+    if operations_are_requests(run) {
+        requests_per_s(step)
+    } else if is_on_servers(run) {
+        Figures(step).buffer_misses_per_s()
+    } else {
+        Figures(step).physical_reads_per_s()
+    }
 }
 
 /// The same from second to second.
@@ -95,11 +109,15 @@ fn deviation(run: &Run, step: &Step) -> Option<(f64, f64)> {
 }
 
 fn megabytes(run: &Run, step: &Step) -> Option<f64> {
-    if operations_are_requests(run) { Figures(step).megabytes_per_s() } else { Figures(step).read_megabytes_per_s() }
+    if operations_are_requests(run) {
+        Figures(step).megabytes_per_s()
+    } else {
+        Figures(step).read_megabytes_per_s().filter(|_| !is_on_server(step))
+    }
 }
 
 fn latency(run: &Run, step: &Step) -> Option<Histogram> {
-    if operations_are_requests(run) {
+    if operations_are_requests(run) || is_on_server(step) {
         service(step)
     } else {
         wait(step, SINGLE_BLOCK_READ).map(|wait| wait.waits.clone())
@@ -124,7 +142,7 @@ pub(super) fn find(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     if let Some(found) = at_generator(run, series) {
         return Some(found);
     }
-    if doubts::is_saturated(run, last) {
+    if doubts::is_saturated(run, last) || server::are_exhausted(run, last) {
         return None;
     }
     let plateau = if series.is_closed_loop() { closed_plateau(run, series) } else { open_plateau(run, series) };
@@ -148,7 +166,11 @@ fn told(run: &Run, series: &Series<'_>, steps: &[&Step], limit: Limit) -> Option
         series: series.name.clone(),
         steps: steps.iter().map(|step| step.label.clone()).collect(),
         loads: (series.words.load(steps[0]), series.words.load(steps[steps.len() - 1])),
-        what: if operations_are_requests(run) { "requests" } else { "physical reads" },
+        what: match () {
+            () if operations_are_requests(run) => "requests",
+            () if is_on_servers(run) => "buffer misses",
+            () => "physical reads",
+        },
         per_s: rates[best],
         megabytes_per_s,
         spread: (rates[best] - low) / rates[best],
@@ -179,6 +201,12 @@ pub(super) fn is_even((deviation, mean): (f64, f64), limit: f64) -> bool {
 /// What limits the plateau that begins at step `first`, its rate being that of something that counts or not.
 fn cap_or_device(run: &Run, series: &Series<'_>, first: usize, is_held: bool) -> Limit {
     let plateau = &series.steps[first..];
+    if let Some(step) = plateau.last().filter(|step| is_on_server(step)) {
+        // Operations of many reads are timed, which hide how a single read queues: a cap is not told from a device.
+        let misses = Figures(step).buffer_misses_per_s().unwrap_or(0.0);
+        let from_storage = Figures(step).physical_reads_per_s().is_some_and(|reads| reads >= FROM_STORAGE * misses);
+        return if from_storage { Limit::Device } else { Limit::Server };
+    }
     let even = is_held && plateau.iter().filter_map(|step| deviation(run, step)).all(|rate| is_even(rate, CAPPED));
     let unsliced = || series.steps[first.saturating_sub(1)..].iter().filter(|step| !is_in_slices(run, step));
     let tails = || unsliced().filter_map(|step| tail(run, step));
@@ -236,6 +264,9 @@ fn open_plateau(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
 /// One load that sits at a published number, evenly, with requests that queue for it. A loop limited by latency at
 /// little depth can be as even, but seldom at such a number with such a queue; a sweep shows which it is.
 fn alone(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
+    if is_on_servers(run) {
+        return None;
+    }
     let of = |step: &&&Step| rate(run, step).unwrap_or(0.0);
     let step = *series.steps.iter().max_by(|left, right| of(left).total_cmp(&of(right)))?;
     let is_sweep = series.steps.iter().any(|other| other.load.sessions != step.load.sessions);
@@ -288,6 +319,7 @@ impl Ceiling {
             Limit::Requests => "this looks like a cap on requests",
             Limit::Throughput => "this looks like a cap on throughput",
             Limit::RequestsOrThroughput => "this looks like a cap",
+            Limit::Server => "the server, or what it reads from, has no more to give",
             _ => "the device, or its queue, has no more to give",
         };
         match self.like {
@@ -321,7 +353,11 @@ impl Told for Ceiling {
             ),
             _ => {
                 let slower = self.slower.map_or(String::new(), |slower| {
-                    let what = if self.what == "requests" { "requests" } else { "reads" };
+                    let what = match self.what {
+                        "requests" => "requests",
+                        "buffer misses" => "operations",
+                        _ => "reads",
+                    };
                     format!(" while {what} take {slower:.1} times as long")
                 });
                 format!(
@@ -344,6 +380,7 @@ impl Told for Ceiling {
             Limit::Device => {
                 "Compare with another device; if both stop here, look at what lies between them and the machine."
             }
+            Limit::Server => "Look at what its sessions were doing, and at its processors and its storage.",
             Limit::Generator { .. } if self.what == "requests" => {
                 "Give the load generator more threads (`--jobs`) or processors."
             }

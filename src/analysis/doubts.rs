@@ -1,7 +1,7 @@
 //! What makes the figures of a run less than they seem.
 
 use super::steadiness::{self, Excursion};
-use super::{Figures, Finding, Vocabulary, burst, measured, proof};
+use super::{Figures, Finding, Vocabulary, burst, is_on_server, measured, proof};
 use crate::record::{Outcome, Run, Step};
 use crate::units::Nanos;
 
@@ -40,7 +40,9 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
     findings.extend(worst(run, unsteady).map(|(steps, (range, drift))| Finding::NotSteady { steps, range, drift }));
     findings.extend(worst(run, stalls).map(|(steps, longest)| Finding::Stalled { steps, longest }));
     let words = Vocabulary::of(run);
-    findings.extend(worst(run, idle).map(|(steps, share)| Finding::WaitedForProcessor { steps, share, words }));
+    // What a server's sessions wait for between operations is told of servers.
+    let waited = |step: &Step| idle(step).filter(|_| !is_on_server(step));
+    findings.extend(worst(run, waited).map(|(steps, share)| Finding::WaitedForProcessor { steps, share, words }));
     findings.extend(cache_held(run));
     if bursts.is_empty() {
         findings.extend(burst::not_seen(run).map(Finding::CreditNotSeen));
@@ -159,7 +161,8 @@ fn stalls(step: &Step) -> Option<Nanos> {
     steadiness::longest_pause(&seconds)
 }
 
-fn idle(step: &Step) -> Option<f64> {
+/// Share of the window in which sessions stood ready, if it is worth telling.
+pub(super) fn idle(step: &Step) -> Option<f64> {
     let available = step.window.duration_ns as f64 * f64::from(step.load.sessions);
     let share = step.generator.as_ref()?.idle_session_ns as f64 / available;
     (share > IDLE).then_some(share)

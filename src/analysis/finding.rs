@@ -6,8 +6,8 @@ pub(super) use words::{list, of_series};
 
 use super::{
     BurstFound, CacheTrap, Ceiling, CreditNotSeen, DurableWrites, Failing, LatencyTarget, Limit, OpenLoadLine,
-    PageCacheUse, Point, RateKnee, RateRose, Reached, Responds, Scales, SentLate, SizeLimits, SteadyState, Tiers, Told,
-    Vocabulary, WritesDisagree,
+    PageCacheUse, Point, RateKnee, RateRose, Reached, Responds, Scales, SentLate, ServerFinding, SizeLimits,
+    SteadyState, Tiers, Told, Vocabulary, WritesDisagree,
 };
 use crate::units::Nanos;
 
@@ -118,6 +118,8 @@ pub enum Finding {
     Tiers(Tiers),
     /// The data set is so small that a cache can answer for the storage.
     CacheTrap(CacheTrap),
+    /// What the counters of database servers say.
+    Server(ServerFinding),
 }
 
 /// Hit ratio from which a run is about the cache rather than about storage.
@@ -173,6 +175,7 @@ impl Finding {
             Self::Steady(_) => Severity::Doubt,
             Self::CacheTrap(trap) if trap.is_doubt() => Severity::Doubt,
             Self::Tiers(_) | Self::CacheTrap(_) => Severity::Note,
+            Self::Server(told) => told.severity(),
         }
     }
 
@@ -192,6 +195,7 @@ impl Finding {
             Self::WritesDisagree(told) => told.steps(),
             Self::DurableWrites(told) => told.steps(),
             Self::CacheTrap(trap) => trap.steps(),
+            Self::Server(told) => told.steps(),
             Self::Burst(told) => told.steps(),
             Self::Rose(told) => told.steps(),
             _ => None,
@@ -214,12 +218,12 @@ impl Finding {
     /// Place among findings of the same kind.
     pub(super) fn rank(&self) -> u8 {
         match self {
-            Self::ClientSaturated { .. } => 0,
+            Self::ClientSaturated { .. } | Self::Server(ServerFinding::ProcessorsExhausted { .. }) => 0,
             Self::Ceiling(Ceiling { limit: Limit::Generator { .. }, .. }) => 0,
             Self::RateNotReached { .. } | Self::SentLate(_) => 1,
             Self::Failed { .. } | Self::Interrupted { .. } | Self::Unfinished { .. } => 2,
             Self::OperationErrors { .. } => 3,
-            Self::PageCacheInPath | Self::PageCacheUsed(_) => 4,
+            Self::PageCacheInPath | Self::PageCacheUsed(_) | Self::Server(ServerFinding::PageCacheServed { .. }) => 4,
             _ => 5,
         }
     }

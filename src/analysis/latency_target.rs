@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use super::SINGLE_BLOCK_READ;
+use super::{SINGLE_BLOCK_READ, is_on_server};
 use crate::record::{Histogram, Interval, OperationStats, Run, Step};
 use crate::units::{Nanos, UnitError};
 
@@ -42,9 +42,10 @@ const JUDGED_BY_READS: &str = "slob";
 
 impl Subject {
     /// What steps of a workload are judged by where nothing else is asked for: in a SLOB closed loop the single-block
-    /// read, else the response time of all operations, which contains the wait behind the schedule.
+    /// read, else the response time of all operations, which contains the wait behind the schedule. A server does not
+    /// time its reads for its clients, so operations are judged there too.
     fn usual(workload: &str, step: &Step) -> Self {
-        if workload == JUDGED_BY_READS && step.load.rate_operations_per_s.is_none() {
+        if workload == JUDGED_BY_READS && step.load.rate_operations_per_s.is_none() && !is_on_server(step) {
             Self::Event(SINGLE_BLOCK_READ.to_owned())
         } else {
             Self::Response(None)
@@ -121,7 +122,7 @@ impl LatencyTarget {
     }
 
     /// The same target with its subject said. Without one it judges single-block reads in closed loops of `slob`, and
-    /// the response time of all operations in every other workload and in every open loop.
+    /// the response time of all operations in every other workload, in every open loop and on every server.
     pub fn of_step(&self, workload: &str, step: &Step) -> Self {
         let subject = self.subject.clone().unwrap_or_else(|| Subject::usual(workload, step));
         Self { subject: Some(subject), ..self.clone() }

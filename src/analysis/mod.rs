@@ -29,6 +29,7 @@ mod resample;
 mod rounds;
 mod search;
 mod series;
+mod server;
 mod sizes;
 mod steadiness;
 mod tiers;
@@ -63,6 +64,7 @@ pub use proof::{DurableWrites, PageCacheUse, SeenFlushes, WritesDisagree, is_thr
 pub use rounds::{ROUND, Round, round_of, rounds};
 pub use search::{Search, SearchPlan};
 pub use series::Series;
+pub use server::{Processors, Served, ServerFinding, counted_per_s, imbalance, is_on_server, is_on_servers};
 pub use sizes::SizeLimits;
 pub use steadiness::{Excursion, Reached, SteadyState};
 pub use tiers::{Cause, Place, Tiers};
@@ -85,19 +87,21 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     findings.extend(steadiness::find(run));
     findings.extend(tiers::find(run));
     findings.extend(cache_trap::find(run));
+    findings.extend(server::find(run));
     order::sort(&mut findings);
     findings
 }
 
 /// The same where nobody may have asked for a latency target. The usual one fits reads of single blocks by a database; that
-/// raw requests take longer than that, as large ones and deep queues do, is no verdict on storage.
+/// raw requests take longer than that, as large ones and deep queues do, is no verdict on storage. Nor does it fit
+/// operations of many blocks on a server, which does not time its reads for its clients.
 pub fn analyse_asked(run: &Run, target: Option<&LatencyTarget>) -> Vec<Finding> {
     let mut findings = analyse(run, &target.cloned().unwrap_or_default());
     if target.is_none() && operations_are_requests(run) {
         findings.retain(|finding| !matches!(finding, Finding::NoStepMeetsTarget { .. }));
     }
     // Its own answer has a limit of its own.
-    if run.workload == "calibrate" {
+    if run.workload == "calibrate" || (target.is_none() && is_on_servers(run)) {
         findings.retain(|finding| !finding.is_load_line());
     }
     findings

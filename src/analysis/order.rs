@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, Severity};
+use super::{Finding, ServerFinding, Severity};
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
@@ -62,7 +62,11 @@ impl Basis {
         let leads = match (finding.severity(), finding) {
             (Severity::Answer, _) => return Place::Answer,
             (Severity::Note, _) => return Place::Rest,
-            (Severity::Doubt, Finding::ClientSaturated { steps, .. }) => concerns(&self.bounding, steps),
+            (
+                Severity::Doubt,
+                Finding::ClientSaturated { steps, .. }
+                | Finding::Server(ServerFinding::ProcessorsExhausted { steps, .. }),
+            ) => concerns(&self.bounding, steps),
             (Severity::Doubt, Finding::Ceiling(ceiling)) => concerns(&self.bounding, &ceiling.steps),
             (Severity::Doubt, finding) => finding.steps().is_none_or(|steps| concerns(&self.told, steps)),
         };

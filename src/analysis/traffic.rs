@@ -36,14 +36,22 @@ impl Counted {
 /// Requests of at least this many bytes are limited by bytes rather than by their number.
 pub(super) const LARGE_REQUEST_BYTES: f64 = 131_072.0;
 
-/// Data reads and writes; where one is unknown, the other. Log writes are not among them.
+/// Data reads and writes; where one is unknown, the other. Log writes are not among them. Of a database that uses the page
+/// cache only reads from storage: what it writes is written to storage later, by others and in other requests.
 pub(super) fn requests(counters: &Counters) -> Option<u64> {
-    sum(counters.physical_reads, counters.physical_writes)
+    let writes = counters.physical_writes.filter(|_| !uses_page_cache(counters));
+    sum(counters.physical_reads, writes)
 }
 
 /// Bytes of those.
 pub(super) fn bytes(counters: &Counters) -> Option<u64> {
-    sum(counters.physical_read_bytes, counters.physical_write_bytes)
+    let writes = counters.physical_write_bytes.filter(|_| !uses_page_cache(counters));
+    sum(counters.physical_read_bytes, writes)
+}
+
+/// Whether these are counts of a database that reads and writes through the page cache.
+fn uses_page_cache(counters: &Counters) -> bool {
+    counters.buffer_misses.is_some()
 }
 
 fn sum(reads: Option<u64>, writes: Option<u64>) -> Option<u64> {

@@ -1,6 +1,6 @@
 //! Where sessions spent their time.
 
-use super::{Figures, Finding, SINGLE_BLOCK_READ, foreground_waits, measured, operations_are_requests};
+use super::{Figures, Finding, SINGLE_BLOCK_READ, foreground_waits, is_on_servers, measured, operations_are_requests};
 use crate::record::{Run, Step};
 
 const FREE_BUFFER: &str = "free buffer waits";
@@ -43,8 +43,8 @@ fn above(run: &Run, event: &str, limit: f64) -> Option<(Vec<String>, f64)> {
 
 /// The top wait of the step with the most sessions; not told where it is what a read load must wait for anyway.
 fn top_wait(run: &Run) -> Option<Finding> {
-    if operations_are_requests(run) {
-        // They wait for what they were sent to do.
+    // Requests wait for what they were sent to do, and of what sessions of a server wait for, commits alone are timed.
+    if operations_are_requests(run) || is_on_servers(run) {
         return None;
     }
     let step = measured(run).max_by_key(|step| step.load.sessions)?;

@@ -5,8 +5,8 @@ mod requests;
 use std::io::{self, Write};
 
 use super::buckets::heading;
-use crate::analysis::{Figure, Figures, SINGLE_BLOCK_READ, operations_are_requests, rate, wait};
-use crate::record::{Histogram, POWER_OF_TWO_BOUNDS, Run};
+use crate::analysis::{Figure, Figures, SINGLE_BLOCK_READ, counted_per_s, operations_are_requests, wait};
+use crate::record::{Counters, Histogram, POWER_OF_TWO_BOUNDS, Run};
 
 /// Writes one file of a run.
 pub type Writer = fn(&mut dyn Write, &Run) -> io::Result<()>;
@@ -20,7 +20,7 @@ pub const FILES: [(&str, Writer); 5] = [
     ("intervals.csv", intervals),
 ];
 
-const STEP_COLUMNS: [(&str, Figure); 15] = [
+const STEP_COLUMNS: [(&str, Figure); 17] = [
     ("sessions", |f| Some(f64::from(f.0.load.sessions))),
     ("window_s", |f| Some(f.seconds())),
     ("operations_per_s", |f| f.operations_per_s()),
@@ -36,6 +36,8 @@ const STEP_COLUMNS: [(&str, Figure); 15] = [
     ("system_processors", |f| f.system_processors()),
     ("io_per_cpu_second", |f| f.io_per_cpu_second()),
     ("busy_sessions", |f| f.busy_sessions()),
+    ("buffer_misses_per_s", |f| f.buffer_misses_per_s()),
+    ("page_cache_hits_per_s", |f| f.page_cache_hits_per_s()),
 ];
 
 const DURATION_COLUMNS: [&str; 9] =
@@ -157,11 +159,15 @@ pub fn intervals(out: &mut dyn Write, run: &Run) -> io::Result<()> {
             "read_p99_us",
             "read_max_us",
             "response_p99_us",
+            "buffer_misses_per_s",
+            "page_cache_hits_per_s",
         ],
     )?;
     for step in &run.steps {
         for interval in &step.intervals {
-            let counters = &interval.counters;
+            let counted = |count: fn(&Counters) -> Option<u64>| {
+                optional(counted_per_s(&interval.counters, &interval.servers, interval.duration_ns, count))
+            };
             let mut row = vec![
                 field(&run.id),
                 field(&step.label),
@@ -170,22 +176,23 @@ pub fn intervals(out: &mut dyn Write, run: &Run) -> io::Result<()> {
                 (interval.duration_ns as f64 / 1e9).to_string(),
                 interval.warmup.to_string(),
             ];
-            let counts = [
-                counters.operations,
-                counters.logical_reads,
-                counters.physical_reads,
-                counters.physical_writes,
-                counters.physical_read_bytes,
-                counters.physical_write_bytes,
-                counters.redo_bytes,
-                counters.commits,
-            ];
-            row.extend(counts.map(|count| optional(rate(count, interval.duration_ns))));
+            row.extend([
+                counted(|counters| counters.operations),
+                counted(|counters| counters.logical_reads),
+                counted(|counters| counters.physical_reads),
+                counted(|counters| counters.physical_writes),
+                counted(|counters| counters.physical_read_bytes),
+                counted(|counters| counters.physical_write_bytes),
+                counted(|counters| counters.redo_bytes),
+                counted(|counters| counters.commits),
+            ]);
             let reads = interval.waits.get(SINGLE_BLOCK_READ);
             row.push(optional(reads.and_then(Histogram::mean_ns).map(|ns| ns / 1e3)));
             row.push(microseconds(reads.and_then(|reads| reads.quantile_ns(0.99))));
             row.push(microseconds(reads.and_then(Histogram::max_ns)));
             row.push(microseconds(interval.response.quantile_ns(0.99)));
+            row.push(counted(|counters| counters.buffer_misses));
+            row.push(counted(|counters| counters.page_cache_hits));
             line(out, row)?;
         }
     }

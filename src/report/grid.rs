@@ -18,7 +18,8 @@ pub(super) struct Grid {
 
 impl Grid {
     pub(super) fn new<T: Into<String>>(keys: usize, header: impl IntoIterator<Item = T>) -> Self {
-        Self { keys, header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
+        let header = header.into_iter().map(|name| plain(&name.into())).collect();
+        Self { keys, header, rows: Vec::new() }
     }
 
     pub(super) fn push(&mut self, row: Vec<String>) {

@@ -1,6 +1,7 @@
 //! One second in one line, for a display that scrolls.
 
 mod requests;
+mod servers;
 
 use crate::analysis::{SINGLE_BLOCK_READ, rate};
 use crate::record::Interval;
@@ -11,6 +12,9 @@ use crate::units::{Nanos, percent, short_count};
 pub fn interval_line(interval: &Interval) -> String {
     if requests::are_counted(interval) {
         return requests::line(interval);
+    }
+    if servers::are_counted(interval) {
+        return servers::line(interval);
     }
     let seen = Seen::of(interval);
     let ended_s = (interval.offset_ns + interval.duration_ns) as f64 / 1e9;
@@ -32,6 +36,9 @@ pub fn interval_line(interval: &Interval) -> String {
 pub fn interval_words(interval: &Interval, width: usize) -> String {
     if requests::are_counted(interval) {
         return fitting(requests::parts(interval), width);
+    }
+    if servers::are_counted(interval) {
+        return fitting(servers::parts(interval), width);
     }
     let seen = Seen::of(interval);
     let warmup = interval.warmup.then(|| "warm-up".to_owned());

@@ -22,4 +22,6 @@ pub use text::{Detail, text};
 #[cfg(test)]
 mod requests_tests;
 #[cfg(test)]
+mod servers_tests;
+#[cfg(test)]
 mod tests;

@@ -6,7 +6,8 @@ use std::io::{self, Write};
 use super::buckets::{self, Columns};
 use super::sheet::{Cell, Sheet};
 use crate::analysis::{
-    Figure, Figures, GeneratorVerdict, SINGLE_BLOCK_READ, foreground_waits, mean_us, operations_are_requests, wait,
+    Figure, Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Served, foreground_waits, is_on_server, mean_us,
+    operations_are_requests, wait,
 };
 use crate::record::{Histogram, Run, Step};
 use crate::units::{percent, short_count};
@@ -65,7 +66,7 @@ pub fn table(out: &mut impl Write, runs: &[Run], style: Style, format: Format) -
 const AWR_INFO: [(&str, usize, Figure); 16] = [
     ("SESSIONS", 0, |f| Some(f64::from(f.0.load.sessions))),
     ("ELAPSED", 0, |f| Some(f.seconds())),
-    ("DB CPU", 1, |f| f.processors_busy()),
+    ("DB CPU", 1, |f| f.database_processors()),
     ("DB Tm", 1, |f| f.busy_sessions()),
     ("EXECUTES", 0, |f| f.operations_per_s()),
     ("LIO", 0, |f| f.logical_reads_per_s()),
@@ -91,7 +92,7 @@ fn awr_info(runs: &[Run]) -> Sheet {
     let rows = steps(runs).map(|(run, step)| {
         let figures = Figures(step);
         let values = AWR_INFO.iter().map(|(_, decimals, value)| Cell::number(value(&figures), *decimals));
-        [Cell::Text(file(run, step))].into_iter().chain(values).chain([top_wait(step)]).collect()
+        [Cell::Text(file(run, step))].into_iter().chain(values).chain([top_wait(run, step)]).collect()
     });
     Sheet { columns, rows: rows.collect() }
 }
@@ -152,7 +153,16 @@ fn file(run: &Run, step: &Step) -> String {
     if run.steps.len() == 1 { run.id.clone() } else { format!("{}/{}", run.id, step.label) }
 }
 
-fn top_wait(step: &Step) -> Cell {
+/// Of a server, whose waits are not timed, what its sessions were found in most often.
+fn top_wait(run: &Run, step: &Step) -> Cell {
+    if is_on_server(step) {
+        let doing = Served::of(run, step).doing();
+        let all: f64 = doing.values().sum();
+        let Some((what, sessions)) = doing.iter().max_by(|a, b| a.1.total_cmp(b.1)).filter(|_| all > 0.0) else {
+            return Cell::Absent;
+        };
+        return Cell::Text(format!("{what} {}%", percent(sessions / all)));
+    }
     let waits = foreground_waits(step);
     let Some(top) = waits.first() else { return Cell::Absent };
     let share = Figures(step).share_of_waiting(&top.event).unwrap_or(0.0);

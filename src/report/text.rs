@@ -3,20 +3,21 @@
 mod facts;
 mod requests;
 mod sections;
+mod servers;
 
 use std::io::{self, Write};
 
 use super::words::wrap;
-use crate::analysis::{Finding, Severity, Vocabulary};
+use crate::analysis::{Finding, Severity, Vocabulary, is_on_servers};
 use crate::record::Run;
 
 /// How much is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// What was asked, the load curve, the histogram of single-block reads (of raw storage every histogram, and the load
-    /// generator's verdict on itself), and what was noticed.
+    /// generator's verdict on itself; of a server where blocks came from, its log and its sessions), and what was noticed.
     Brief,
-    /// Also every wait event, operation type and device.
+    /// Also every wait event, operation type, device and setting.
     Full,
 }
 
@@ -35,8 +36,15 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
     super::calibration::write(out, run, width)?;
     paragraph(out, &headline(run, findings), "", width)?;
     writeln!(out)?;
-    facts::write(out, run, width)?;
+    facts::write(out, run, detail, width)?;
+    let on_servers = is_on_servers(run);
     match Vocabulary::of(run) {
+        Vocabulary::Sessions if on_servers => {
+            servers::operations(out, run, width)?;
+            servers::blocks(out, run, width)?;
+            servers::log(out, run, width)?;
+            servers::commit_latency(out, run, width)?;
+        }
         Vocabulary::Sessions => {
             sections::throughput(out, run, width)?;
             sections::reads_and_processors(out, run, width)?;
@@ -57,6 +65,14 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
     }
     if detail == Detail::Full {
         sections::operations(out, run, width)?;
+    }
+    if on_servers {
+        servers::shape(out, run, width)?;
+        servers::sessions(out, run, width)?;
+        servers::processors(out, run, width)?;
+        servers::nodes(out, run, width)?;
+    }
+    if detail == Detail::Full || on_servers {
         sections::devices(out, run, width)?;
     }
     noticed(out, findings, width)?;
@@ -67,7 +83,10 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
 fn headline(run: &Run, findings: &[Finding]) -> String {
     match findings.first() {
         Some(finding) if finding.severity() != Severity::Note => finding.sentence(),
-        _ => requests::figures(run).unwrap_or_else(|| format!("Run {} has no step to judge.", run.id)),
+        _ => {
+            let figures = requests::figures(run).or_else(|| servers::headline(run));
+            figures.unwrap_or_else(|| format!("Run {} has no step to judge.", run.id))
+        }
     }
 }
 

@@ -205,6 +205,7 @@ impl Finding {
             Self::Steady(state) => state.sentence(),
             Self::Tiers(tiers) => tiers.sentence(),
             Self::CacheTrap(trap) => trap.sentence(),
+            Self::Server(told) => told.sentence(),
         }
     }
 
@@ -278,6 +279,7 @@ impl Finding {
             Self::Steady(state) => return state.advice(),
             Self::Tiers(tiers) => return tiers.advice(),
             Self::CacheTrap(trap) => return trap.advice(),
+            Self::Server(told) => return told.advice(),
             Self::Knee { .. } | Self::TopWait { .. } => return None,
         };
         Some(advice.to_owned())

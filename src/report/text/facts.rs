@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use super::paragraph;
-use crate::analysis::Vocabulary;
+use super::{Detail, paragraph, servers};
+use crate::analysis::{Vocabulary, is_on_servers};
 use crate::record::{BlockDevice, Environment, Outcome, Run};
 use crate::units::{Bytes, Nanos, group_thousands};
 
-pub(super) fn write(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+pub(super) fn write(out: &mut dyn Write, run: &Run, detail: Detail, width: usize) -> io::Result<()> {
     let mut fact = |name: &str, text: String| -> io::Result<()> {
         if text.is_empty() { Ok(()) } else { paragraph(out, &text, &format!("{name:<9}"), width) }
     };
@@ -16,7 +16,13 @@ pub(super) fn write(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<
     fact("Made", made(run))?;
     fact("Command", run.command.join(" "))?;
     fact("Load", load(run))?;
-    fact("Target", target(run))?;
+    if is_on_servers(run) {
+        let (facts, settings) = servers::facts(run, detail);
+        fact("Target", target(run, &facts))?;
+        fact("Settings", settings)?;
+    } else {
+        fact("Target", target(run, &pairs(&run.target.facts)))?;
+    }
     fact("Tags", pairs(&run.tags))?;
     fact("Machine", machine(&run.environment))?;
     fact("Storage", storage(&run.environment))?;
@@ -83,7 +89,7 @@ fn range(run: &Run) -> Option<String> {
     })
 }
 
-fn target(run: &Run) -> String {
+fn target(run: &Run, facts: &str) -> String {
     let target = &run.target;
     let bytes = |bytes: Option<u64>, what: &str| bytes.map(|bytes| format!("{} {what}", Bytes(bytes)));
     let known = join([
@@ -92,7 +98,7 @@ fn target(run: &Run) -> String {
         bytes(target.block_bytes, "blocks"),
         bytes(target.cache_bytes, "of cache"),
     ]);
-    if target.facts.is_empty() { known } else { format!("{known}; {}", pairs(&target.facts)) }
+    if facts.is_empty() { known } else { format!("{known}; {facts}") }
 }
 
 fn machine(environment: &Environment) -> String {

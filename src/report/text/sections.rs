@@ -2,8 +2,10 @@
 
 use std::io::{self, Write};
 
-use super::{Detail, heading};
-use crate::analysis::{Figures, SINGLE_BLOCK_READ, Vocabulary, operations_are_requests, wait};
+use super::{Detail, heading, servers};
+use crate::analysis::{
+    Figures, SINGLE_BLOCK_READ, Vocabulary, is_on_server, is_on_servers, operations_are_requests, wait,
+};
 use crate::record::{Histogram, Run, Step, WaitStats};
 use crate::report::buckets::Columns;
 use crate::report::grid::Grid;
@@ -72,6 +74,9 @@ pub(super) fn section(out: &mut dyn Write, title: &str, grid: &Grid, width: usiz
 
 pub(super) fn waits(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
     let title = match Vocabulary::of(run) {
+        Vocabulary::Sessions if is_on_servers(run) => {
+            "Wait events that the server timed (layer: server; % of the time that operations took)"
+        }
         Vocabulary::Sessions => "Wait events (% of the time that sessions waited; the engine's own writers have none)",
         Vocabulary::Requests => {
             "Wait events (what a database would call these requests; % of the time that requests took)"
@@ -87,7 +92,7 @@ pub(super) fn waits(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<
             row.push(short_count(wait.waits.count() as f64));
             row.push(duration(Some(wait.waits.total_ns())));
             row.extend(latencies(&wait.waits));
-            row.push(match Figures(step).share_of_waiting(&wait.event) {
+            row.push(match share_of_time(step, wait) {
                 Some(value) if wait.foreground => share(Some(value)),
                 _ => NONE.to_owned(),
             });
@@ -95,6 +100,16 @@ pub(super) fn waits(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<
         }
     }
     section(out, title, &grid, width)
+}
+
+/// What an event takes of the time that sessions waited. A server times few of its waits, so there it is of the time that
+/// operations took.
+fn share_of_time(step: &Step, wait: &WaitStats) -> Option<f64> {
+    if !is_on_server(step) {
+        return Figures(step).share_of_waiting(&wait.event);
+    }
+    let all = Figures(step).service()?.total_ns();
+    (all > 0).then(|| wait.waits.total_ns() as f64 / all as f64)
 }
 
 /// What sessions waited for first, then the engine's writers; the longest total first.
@@ -120,8 +135,9 @@ pub(super) fn histograms(out: &mut dyn Write, run: &Run, detail: Detail, width: 
     }
     for event in events {
         let rows: Vec<_> = run.steps.iter().filter_map(|step| Some((step, &wait(step, event)?.waits))).collect();
-        // A database is judged by one event; raw storage by whatever was sent to it.
-        let is_told = detail == Detail::Full || event == SINGLE_BLOCK_READ || operations_are_requests(run);
+        // A database is judged by its reads, a server also by its commits; raw storage by whatever was sent to it.
+        let is_judged = [SINGLE_BLOCK_READ, servers::COMMIT].contains(&event);
+        let is_told = detail == Detail::Full || is_judged || operations_are_requests(run);
         if !is_told {
             continue;
         }

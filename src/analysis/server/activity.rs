@@ -1,0 +1,116 @@
+//! What else went on in the servers while they were measured.
+
+use super::{Served, ServerFinding, imbalance, is_on_server};
+use crate::analysis::doubts::{self, worst};
+use crate::analysis::{measured, traffic};
+use crate::record::{Counters, Run, ServerStats, Step};
+
+/// Nodes whose rates differ by more than this share of their mean are not loaded alike.
+const UNEVEN: f64 = 0.1;
+/// Rolled-back transactions for each committed one, above which they are no accident.
+const ROLLED_BACK: f64 = 0.01;
+/// Time that the readings of a server miss of the window, or have beyond it, as a share.
+const MISSED: f64 = 0.02;
+/// Shorter than this, readings are only not quite at the edges.
+const MISSED_NS: u64 = 500_000_000;
+/// Fewer looks at sessions than this say little.
+const ENOUGH_LOOKS: u64 = 10;
+/// What sessions of a read load do anyway.
+const EXPECTED: [&str; 2] = ["CPU", "IO:DataFileRead"];
+
+pub(super) fn find(run: &Run) -> Vec<ServerFinding> {
+    let found = [unread(run), rolled_back(run), checkpoints(run), vacuums(run), uneven(run), found_in(run), idle(run)];
+    found.into_iter().flatten().collect()
+}
+
+/// Labels of the steps for which `rule` answers, with the answers.
+fn all<T>(run: &Run, rule: impl Fn(&Step) -> Option<T>) -> (Vec<String>, Vec<T>) {
+    measured(run).filter_map(|step| Some((step.label.clone(), rule(step)?))).unzip()
+}
+
+/// A server that did not answer when it was to be read.
+fn unread(run: &Run) -> Option<ServerFinding> {
+    let of_step = |step: &Step| {
+        let of_server = |server: &ServerStats| {
+            let off = server.elapsed_ns.abs_diff(step.window.duration_ns);
+            let missed = off as f64 / step.window.duration_ns as f64;
+            let missed = if off > MISSED_NS && missed > MISSED { missed } else { 0.0 };
+            let silent = traffic::inside(step).filter(|second| !answered(&second.servers, &server.node)).count();
+            (missed > 0.0 || silent > 0).then(|| (missed, silent, server.node.clone()))
+        };
+        step.servers.iter().filter_map(of_server).reduce(|a, b| if a >= b { a } else { b })
+    };
+    let (steps, (missed, silent, node)) = worst(run, of_step)?;
+    Some(ServerFinding::Unread { steps, node, silent, missed })
+}
+
+fn answered(servers: &[ServerStats], node: &str) -> bool {
+    servers.iter().any(|server| server.node == node && server.counters != Counters::default())
+}
+
+fn rolled_back(run: &Run) -> Option<ServerFinding> {
+    let (steps, counts) = all(run, |step| {
+        let served = Served::of(run, step);
+        let deadlocks = served.deadlocks().unwrap_or(0);
+        let (committed, rolled_back) = served.transactions().unwrap_or((0, 0));
+        (deadlocks > 0 || rolled_back as f64 > ROLLED_BACK * committed as f64).then_some((deadlocks, rolled_back))
+    });
+    let (deadlocks, rollbacks) = counts.iter().fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
+    (!steps.is_empty()).then_some(ServerFinding::RolledBack { steps, deadlocks, rollbacks })
+}
+
+fn checkpoints(run: &Run) -> Option<ServerFinding> {
+    let (steps, counts) = all(run, |step| {
+        let served = Served::of(run, step);
+        let (timed, requested) = (served.timed_checkpoints().unwrap_or(0), served.requested_checkpoints().unwrap_or(0));
+        let images = served.page_images().unwrap_or(0);
+        // A timed checkpoint of a load that writes nothing has nothing to do.
+        (requested > 0 || (timed > 0 && images > 0)).then_some((timed, requested, images, served.page_image_share()))
+    });
+    let timed = counts.iter().map(|(timed, ..)| timed).sum();
+    let requested = counts.iter().map(|(_, requested, ..)| requested).sum();
+    let images = counts.iter().map(|(.., images, _)| images).sum();
+    let image_share = counts.iter().filter_map(|(.., share)| *share).reduce(f64::max);
+    (!steps.is_empty()).then_some(ServerFinding::CheckpointInWindow { steps, timed, requested, images, image_share })
+}
+
+fn vacuums(run: &Run) -> Option<ServerFinding> {
+    let (steps, counts) = all(run, |step| {
+        let served = Served::of(run, step);
+        let counts = (served.vacuums().unwrap_or(0), served.analyses().unwrap_or(0));
+        (counts != (0, 0)).then_some(counts)
+    });
+    let (vacuums, analyses) = counts.iter().fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
+    (!steps.is_empty()).then_some(ServerFinding::VacuumInWindow { steps, vacuums, analyses })
+}
+
+/// The logical reads of each node are the load that it had.
+fn uneven(run: &Run) -> Option<ServerFinding> {
+    let of_step = |step: &Step| {
+        let rates: Option<Vec<f64>> = Served::each(run, step).map(|(_, node)| node.logical_reads_per_s()).collect();
+        imbalance(&rates?).filter(|apart| *apart > UNEVEN)
+    };
+    let (steps, imbalance) = worst(run, of_step)?;
+    Some(ServerFinding::NodesUneven { steps, imbalance })
+}
+
+/// Where the sessions of the largest load were found most often, if it is not what a read load must do anyway.
+fn found_in(run: &Run) -> Option<ServerFinding> {
+    let step = measured(run).max_by_key(|step| step.load.sessions)?;
+    let served = Served::of(run, step);
+    let doing = served.doing();
+    let all: f64 = doing.values().sum();
+    let (what, sessions) = doing.iter().max_by(|left, right| left.1.total_cmp(right.1))?;
+    let is_told = served.looks() >= ENOUGH_LOOKS && all > 0.0 && !EXPECTED.contains(what);
+    is_told.then(|| ServerFinding::SessionsFoundIn {
+        step: step.label.clone(),
+        doing: (*what).to_owned(),
+        share: sessions / all,
+        looks: served.looks(),
+    })
+}
+
+fn idle(run: &Run) -> Option<ServerFinding> {
+    let (steps, share) = worst(run, |step| doubts::idle(step).filter(|_| is_on_server(step)))?;
+    Some(ServerFinding::Idle { steps, share })
+}

@@ -1,0 +1,312 @@
+//! Rates and shares of what servers told.
+
+use std::collections::BTreeMap;
+
+use crate::analysis::rate;
+use crate::record::{Counters, Run, ServerStats, Step};
+
+/// Layer of the waits that a server timed.
+const LAYER: &str = "server";
+
+/// Whether load landed on a database server, as far as the step tells.
+pub fn is_on_server(step: &Step) -> bool {
+    !step.servers.is_empty() || step.waits.iter().any(|wait| wait.layer == LAYER)
+}
+
+/// The same of a run.
+pub fn is_on_servers(run: &Run) -> bool {
+    run.steps.iter().any(is_on_server)
+}
+
+/// What was counted, per second. What servers count is divided by the time between their own readings, which need not
+/// have been taken at the edges of the window; it is unknown if one of several servers does not tell.
+pub fn counted_per_s(
+    counters: &Counters,
+    servers: &[ServerStats],
+    duration_ns: u64,
+    count: impl Fn(&Counters) -> Option<u64>,
+) -> Option<f64> {
+    if servers.iter().all(|server| count(&server.counters).is_none()) {
+        return rate(count(counters), duration_ns);
+    }
+    servers.iter().map(|server| rate(count(&server.counters), server.elapsed_ns)).sum()
+}
+
+/// What one server or several told of one window. Rates and counts are sums over them; each is absent where one of them
+/// does not tell what it needs. All sessions of the database are in them, not only those of the load.
+#[derive(Debug, Clone, Copy)]
+pub struct Served<'a> {
+    servers: &'a [ServerStats],
+    block_bytes: Option<u64>,
+    data_bytes: Option<u64>,
+}
+
+impl<'a> Served<'a> {
+    /// All servers of a step together.
+    pub fn of(run: &Run, step: &'a Step) -> Self {
+        let (block_bytes, data_bytes) = (run.target.block_bytes, run.target.data_bytes);
+        Self { servers: &step.servers, block_bytes, data_bytes }
+    }
+
+    /// Each server of a step by itself, with its name.
+    pub fn each(run: &Run, step: &'a Step) -> impl Iterator<Item = (&'a str, Self)> {
+        let all = Self::of(run, step);
+        step.servers
+            .iter()
+            .map(move |server| (server.node.as_str(), Self { servers: std::slice::from_ref(server), ..all }))
+    }
+
+    fn per_s(&self, count: impl Fn(&ServerStats) -> Option<u64>) -> Option<f64> {
+        if self.servers.is_empty() {
+            return None;
+        }
+        self.servers.iter().map(|server| rate(count(server), server.elapsed_ns)).sum()
+    }
+
+    fn total(&self, count: impl Fn(&ServerStats) -> Option<u64>) -> Option<u64> {
+        if self.servers.is_empty() {
+            return None;
+        }
+        self.servers.iter().map(count).sum()
+    }
+
+    /// Share of `all` that `part` is, 0 to 1 unless more was counted as the part.
+    fn share(
+        &self,
+        part: impl Fn(&ServerStats) -> Option<u64>,
+        all: impl Fn(&ServerStats) -> Option<u64>,
+    ) -> Option<f64> {
+        let all = self.total(all).filter(|all| *all > 0)?;
+        Some(self.total(part)? as f64 / all as f64)
+    }
+
+    /// Blocks found through the buffer cache, hit or miss.
+    pub fn logical_reads_per_s(&self) -> Option<f64> {
+        self.per_s(|server| server.counters.logical_reads)
+    }
+
+    /// Blocks that were in the buffer cache.
+    pub fn buffer_hits_per_s(&self) -> Option<f64> {
+        self.per_s(|server| server.counters.cache_hits)
+    }
+
+    /// Share of logical reads that these are, 0 to 1.
+    pub fn hit_ratio(&self) -> Option<f64> {
+        self.share(|server| server.counters.cache_hits, |server| server.counters.logical_reads)
+    }
+
+    /// Blocks that were not, and were asked of the operating system.
+    pub fn buffer_misses_per_s(&self) -> Option<f64> {
+        self.per_s(|server| server.counters.buffer_misses)
+    }
+
+    /// How many blocks were asked of the operating system.
+    pub fn buffer_misses(&self) -> Option<u64> {
+        self.total(|server| server.counters.buffer_misses)
+    }
+
+    /// Buffer misses that the page cache answered.
+    pub fn page_cache_hits_per_s(&self) -> Option<f64> {
+        self.per_s(|server| server.counters.page_cache_hits)
+    }
+
+    /// Share of buffer misses that these are, 0 to 1.
+    pub fn page_cache_share(&self) -> Option<f64> {
+        self.share(|server| server.counters.page_cache_hits, |server| server.counters.buffer_misses)
+    }
+
+    /// Blocks that the sessions had fetched from storage, read-ahead included.
+    pub fn device_reads_per_s(&self) -> Option<f64> {
+        self.per_s(|server| server.counters.physical_reads)
+    }
+
+    /// Megabytes (10^6) of those.
+    pub fn device_megabytes_per_s(&self) -> Option<f64> {
+        self.per_s(|server| server.counters.physical_read_bytes).map(|bytes| bytes / 1e6)
+    }
+
+    /// Megabytes (10^6) of write-ahead log generated.
+    pub fn wal_megabytes_per_s(&self) -> Option<f64> {
+        self.per_s(wal_bytes).map(|bytes| bytes / 1e6)
+    }
+
+    /// Records of the write-ahead log.
+    pub fn wal_records_per_s(&self) -> Option<f64> {
+        self.per_s(|server| own(server, &["pg_stat_wal.wal_records"]))
+    }
+
+    /// Full-page images in the write-ahead log.
+    pub fn page_images_per_s(&self) -> Option<f64> {
+        self.per_s(page_images)
+    }
+
+    /// Share of the log's bytes that full-page images are, at most: an image leaves out the hole in the middle of its page,
+    /// and may be compressed.
+    pub fn page_image_share(&self) -> Option<f64> {
+        let share = self.share(|server| Some(page_images(server)?.saturating_mul(self.block_bytes?)), wal_bytes);
+        share.map(|share| share.min(1.0))
+    }
+
+    /// Bytes of write-ahead log for each of `updates_per_s`.
+    pub fn wal_bytes_for_each(&self, updates_per_s: f64) -> Option<f64> {
+        (updates_per_s > 0.0).then_some(self.per_s(wal_bytes)? / updates_per_s)
+    }
+
+    /// Checkpoints that began because their time had come.
+    pub fn timed_checkpoints(&self) -> Option<u64> {
+        self.total(|server| own(server, &["pg_stat_checkpointer.num_timed", "pg_stat_bgwriter.checkpoints_timed"]))
+    }
+
+    /// Checkpoints that began because the log had grown to its limit, or because somebody asked for one.
+    pub fn requested_checkpoints(&self) -> Option<u64> {
+        self.total(|server| own(server, &["pg_stat_checkpointer.num_requested", "pg_stat_bgwriter.checkpoints_req"]))
+    }
+
+    /// Blocks that checkpoints wrote, to the page cache.
+    pub fn checkpointer_writes_per_s(&self) -> Option<f64> {
+        self.per_s(|server| {
+            own(server, &["pg_stat_checkpointer.buffers_written", "pg_stat_bgwriter.buffers_checkpoint"])
+        })
+    }
+
+    /// Blocks that the background writer wrote, to the page cache.
+    pub fn background_writes_per_s(&self) -> Option<f64> {
+        self.per_s(|server| own(server, &["pg_stat_bgwriter.buffers_clean"]))
+    }
+
+    /// Blocks that sessions had to write themselves, to the page cache, before they could read.
+    pub fn session_writes_per_s(&self) -> Option<f64> {
+        self.per_s(|server| own(server, &["pg_stat_bgwriter.buffers_backend"]).or_else(|| self.written(server)))
+    }
+
+    /// Blocks written by sessions as servers from version 16 on count them; from version 18 on in bytes only, since one
+    /// write may be of several blocks.
+    fn written(&self, server: &ServerStats) -> Option<u64> {
+        let sum = |column: &str| -> Option<u64> {
+            let ours = |name: &str| name.starts_with("pg_stat_io.client backend.relation.") && name.ends_with(column);
+            server.own.iter().filter(|(name, _)| ours(name)).map(|(_, count)| *count).reduce(|sum, more| sum + more)
+        };
+        match sum(".write_bytes") {
+            Some(bytes) => Some(bytes / self.block_bytes.filter(|bytes| *bytes > 0)?),
+            None => sum(".writes"),
+        }
+    }
+
+    /// Rows of our tables that were updated.
+    pub fn rows_updated(&self) -> Option<u64> {
+        self.total(rows_updated)
+    }
+
+    /// Share of them whose new version stayed on its page without an index entry (HOT), 0 to 1.
+    pub fn hot_share(&self) -> Option<f64> {
+        self.share(|server| own(server, &["pg_stat_user_tables.n_tup_hot_upd"]), rows_updated)
+    }
+
+    /// Pages by which our tables grew.
+    pub fn pages_grown(&self) -> Option<u64> {
+        self.total(pages_grown)
+    }
+
+    /// The same as a share of the pages that were set up, on the node where it is the largest.
+    pub fn grown_share(&self) -> Option<f64> {
+        let most = self.servers.iter().filter_map(pages_grown).max()?;
+        Some(most as f64 / self.pages()? as f64)
+    }
+
+    /// Pages that operations can touch.
+    pub(super) fn pages(&self) -> Option<u64> {
+        let pages = self.data_bytes? / self.block_bytes.filter(|bytes| *bytes > 0)?;
+        (pages > 0).then_some(pages)
+    }
+
+    /// Full-page images in the write-ahead log.
+    pub(super) fn page_images(&self) -> Option<u64> {
+        self.total(page_images)
+    }
+
+    /// Automatic vacuums of our tables that ended.
+    pub fn vacuums(&self) -> Option<u64> {
+        self.total(|server| own(server, &["pg_stat_user_tables.autovacuum_count"]))
+    }
+
+    /// Automatic analyses of our tables that ended.
+    pub fn analyses(&self) -> Option<u64> {
+        self.total(|server| own(server, &["pg_stat_user_tables.autoanalyze_count"]))
+    }
+
+    /// Transactions committed.
+    pub fn transactions_per_s(&self) -> Option<f64> {
+        self.per_s(|server| own(server, &["pg_stat_database.xact_commit"]))
+    }
+
+    /// Transactions committed, and those rolled back.
+    pub(super) fn transactions(&self) -> Option<(u64, u64)> {
+        let committed = self.total(|server| own(server, &["pg_stat_database.xact_commit"]))?;
+        Some((committed, self.total(|server| own(server, &["pg_stat_database.xact_rollback"]))?))
+    }
+
+    /// Deadlocks found.
+    pub fn deadlocks(&self) -> Option<u64> {
+        self.total(|server| own(server, &["pg_stat_database.deadlocks"]))
+    }
+
+    /// Processors that the servers' processes kept busy in user code.
+    pub fn user_processors(&self) -> Option<f64> {
+        self.per_s(|server| server.cpu.map(|cpu| cpu.user_ns)).map(|ns| ns / 1e9)
+    }
+
+    /// Processors that the kernel kept busy for them.
+    pub fn system_processors(&self) -> Option<f64> {
+        self.per_s(|server| server.cpu.map(|cpu| cpu.system_ns)).map(|ns| ns / 1e9)
+    }
+
+    /// Both together.
+    pub fn processors(&self) -> Option<f64> {
+        Some(self.user_processors()? + self.system_processors()?)
+    }
+
+    /// How often sessions were looked at, on the server where that was done most often.
+    pub fn looks(&self) -> u64 {
+        self.servers.iter().map(|server| server.sampled_times).max().unwrap_or(0)
+    }
+
+    /// What the load's sessions were doing, and how many of them on average.
+    pub fn doing(&self) -> BTreeMap<&'a str, f64> {
+        let mut doing: BTreeMap<&str, f64> = BTreeMap::new();
+        for server in self.servers.iter().filter(|server| server.sampled_times > 0) {
+            for (what, samples) in &server.session_samples {
+                *doing.entry(what).or_default() += *samples as f64 / server.sampled_times as f64;
+            }
+        }
+        doing
+    }
+}
+
+/// How far values of several nodes lie apart: the largest less the smallest, as a share of their mean. Absent for fewer
+/// than two, or where all are zero.
+pub fn imbalance(values: &[f64]) -> Option<f64> {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let (least, most) = (values.iter().copied().reduce(f64::min)?, values.iter().copied().reduce(f64::max)?);
+    (values.len() > 1 && mean > 0.0).then(|| (most - least) / mean)
+}
+
+/// The first of the server's own counters that it has: versions name some differently.
+fn own(server: &ServerStats, names: &[&str]) -> Option<u64> {
+    names.iter().find_map(|name| server.own.get(*name)).copied()
+}
+
+fn wal_bytes(server: &ServerStats) -> Option<u64> {
+    server.counters.redo_bytes.or_else(|| own(server, &["pg_stat_wal.wal_bytes"]))
+}
+
+fn page_images(server: &ServerStats) -> Option<u64> {
+    own(server, &["pg_stat_wal.wal_fpi"])
+}
+
+fn rows_updated(server: &ServerStats) -> Option<u64> {
+    own(server, &["pg_stat_user_tables.n_tup_upd"])
+}
+
+pub(super) fn pages_grown(server: &ServerStats) -> Option<u64> {
+    own(server, &["relation.main_pages_grown"])
+}

@@ -1,0 +1,29 @@
+//! What database servers told of themselves: rates and shares of it, and what it means for the figures of a run.
+
+mod activity;
+mod cache;
+mod figures;
+mod finding;
+mod processors;
+mod shape;
+#[cfg(test)]
+mod tests;
+
+pub use figures::{Served, counted_per_s, imbalance, is_on_server, is_on_servers};
+pub use finding::ServerFinding;
+pub use processors::Processors;
+
+use super::Finding;
+use crate::record::Run;
+
+/// Everything that is to be said about servers.
+pub(super) fn find(run: &Run) -> Vec<Finding> {
+    if !is_on_servers(run) {
+        return Vec::new();
+    }
+    let found =
+        processors::find(run).into_iter().chain(shape::find(run)).chain(cache::find(run)).chain(activity::find(run));
+    found.map(Finding::Server).collect()
+}
+
+pub(super) use processors::are_exhausted;

@@ -1,0 +1,388 @@
+use super::*;
+use crate::analysis::{
+    Ceiling, Figures, LatencyTarget, Limit, Severity, Told, analyse, analyse_asked, measured, two_levels,
+};
+use crate::record::sample::servers::{LOCAL, Server, changed_shape, land, private_cluster, remote, two_nodes};
+use crate::record::sample::{self, Level};
+use crate::record::{ServerStats, Step};
+use crate::units::Bytes;
+
+fn told(run: &Run) -> Vec<ServerFinding> {
+    let server = |finding| match finding {
+        Finding::Server(told) => Some(told),
+        _ => None,
+    };
+    analyse_asked(run, None).into_iter().filter_map(server).collect()
+}
+
+fn labels(steps: &[&str]) -> Vec<String> {
+    steps.iter().map(|step| (*step).to_owned()).collect()
+}
+
+/// A private cluster with something changed on the server in its last step.
+fn changed(change: impl Fn(&mut ServerStats)) -> Run {
+    let mut run = private_cluster();
+    change(&mut run.steps[2].servers[0]);
+    run
+}
+
+fn set(server: &mut ServerStats, name: &str, count: u64) {
+    assert!(server.own.insert(name.to_owned(), count).is_some(), "{name} is not among the sample's counters");
+}
+
+#[test]
+fn a_clean_run_on_a_private_cluster_brings_no_complaint() {
+    let found = analyse_asked(&private_cluster(), None);
+    assert!(found.iter().all(|finding| finding.severity() == Severity::Answer), "{found:#?}");
+    assert!(told(&private_cluster()).is_empty());
+}
+
+#[test]
+fn a_run_on_an_engine_has_nothing_to_say_of_servers() {
+    assert!(find(&sample::updates(60)).is_empty());
+}
+
+#[test]
+fn misses_that_the_page_cache_answered_are_figures_of_memory() {
+    let mut run = private_cluster();
+    run.steps.iter_mut().for_each(|step| {
+        let counters = &mut step.servers[0].counters;
+        let misses = counters.buffer_misses.unwrap();
+        counters.page_cache_hits = Some(misses * 8 / 10);
+        counters.physical_reads = Some(misses - misses * 8 / 10);
+    });
+    let found = told(&run);
+    let [ServerFinding::PageCacheServed { steps, share, is_private: true }] = &found[..] else { panic!("{found:#?}") };
+    assert_eq!((steps.len(), (share * 100.0).round()), (3, 80.0));
+    assert_eq!(found[0].severity(), Severity::Doubt);
+    assert!(found[0].sentence().contains("not of storage"), "{}", found[0].sentence());
+    assert!(found[0].advice().unwrap().contains("--host-memory"));
+
+    run.target.facts.insert("started_by_us".to_owned(), "no".to_owned());
+    assert!(!told(&run)[0].advice().unwrap().contains("--host-memory"), "it is not ours to limit");
+}
+
+#[test]
+fn that_the_page_cache_cannot_be_seen_is_said() {
+    let found = told(&remote());
+    let [ServerFinding::PageCacheUnknown { steps, data }] = &found[..] else { panic!("{found:#?}") };
+    assert_eq!((steps, *data), (&labels(&["s16_t1"]), Some(Bytes::gib(8))));
+    let mut direct = remote();
+    direct.target.facts.insert("setting.debug_io_direct".to_owned(), "data, wal".to_owned());
+    assert!(told(&direct).is_empty(), "a server that reads directly has no page cache in its path");
+}
+
+#[test]
+fn tables_that_changed_their_shape_mark_the_run_first() {
+    let found = analyse_asked(&changed_shape(), None);
+    let Finding::Server(ServerFinding::ShapeChanged { steps, grown, hot_share }) = &found[0] else {
+        panic!("{found:#?}")
+    };
+    assert_eq!(*steps, labels(&["s8_t1"]));
+    let (pages, share) = grown.unwrap();
+    assert_eq!(pages, 62 * 500, "the warm-up's two seconds write too");
+    assert!((share - 31_000.0 / 1_048_576.0).abs() < 1e-9);
+    assert!((hot_share.unwrap() - 0.2).abs() < 1e-3);
+}
+
+#[test]
+fn growth_adds_up_over_the_steps() {
+    let mut run = private_cluster();
+    for step in &mut run.steps {
+        set(&mut step.servers[0], "relation.main_pages_grown", 6_000);
+    }
+    let found = told(&run);
+    let [ServerFinding::ShapeChanged { steps, grown: Some((18_000, _)), hot_share: None }] = &found[..] else {
+        panic!("{found:#?}")
+    };
+    assert_eq!(*steps, labels(&["s8_t1", "s16_t1"]), "6,000 of 1,048,576 pages are below 1 %");
+}
+
+#[test]
+fn a_low_hot_share_of_a_few_rows_says_nothing() {
+    let run = changed(|server| {
+        set(server, "pg_stat_user_tables.n_tup_upd", 900);
+        set(server, "pg_stat_user_tables.n_tup_hot_upd", 0);
+    });
+    assert!(told(&run).is_empty());
+}
+
+#[test]
+fn checkpoints_and_vacuums_in_the_window_are_told() {
+    let run = changed(|server| {
+        set(server, "pg_stat_bgwriter.checkpoints_req", 2);
+        set(server, "pg_stat_user_tables.autovacuum_count", 1);
+    });
+    let found = told(&run);
+    let [
+        ServerFinding::CheckpointInWindow { steps, timed: 0, requested: 2, images, image_share: Some(share) },
+        ServerFinding::VacuumInWindow { vacuums: 1, analyses: 0, .. },
+    ] = &found[..]
+    else {
+        panic!("{found:#?}")
+    };
+    assert_eq!(*steps, labels(&["s16_t1"]));
+    assert_eq!((*images, *share), (176_640, 1.0), "as whole blocks, images are more than the log has");
+    assert_eq!(found[0].sentence(), "2 requested checkpoints began in s16_t1; the WAL has 176,640 full-page images.");
+    assert!(found[0].advice().unwrap().contains("max_wal_size"));
+}
+
+#[test]
+fn newer_servers_name_their_checkpoints_otherwise() {
+    let run = changed(|server| {
+        server.own.remove("pg_stat_bgwriter.checkpoints_timed");
+        server.own.remove("pg_stat_bgwriter.checkpoints_req");
+        server.own.insert("pg_stat_checkpointer.num_timed".to_owned(), 1);
+        server.own.insert("pg_stat_checkpointer.num_requested".to_owned(), 0);
+    });
+    assert!(matches!(&told(&run)[..], [ServerFinding::CheckpointInWindow { timed: 1, requested: 0, .. }]));
+}
+
+#[test]
+fn blocks_written_by_sessions_are_counted_in_every_version() {
+    let mut run = private_cluster();
+    let written = |run: &Run| Served::of(run, &run.steps[0]).session_writes_per_s();
+    let old = written(&run);
+    assert!(old.is_some_and(|rate| rate > 0.0));
+    let own = &mut run.steps[0].servers[0].own;
+    let count = own.remove("pg_stat_bgwriter.buffers_backend").unwrap();
+    own.insert("pg_stat_io.client backend.relation.normal.writes".to_owned(), count - 10);
+    own.insert("pg_stat_io.client backend.relation.vacuum.writes".to_owned(), 10);
+    own.insert("pg_stat_io.checkpointer.relation.normal.writes".to_owned(), 77);
+    assert_eq!(written(&run), old, "version 16 and 17");
+    let own = &mut run.steps[0].servers[0].own;
+    own.insert("pg_stat_io.client backend.relation.normal.write_bytes".to_owned(), count * 8_192);
+    assert_eq!(written(&run), old, "version 18 joins blocks into one write");
+    run.target.block_bytes = None;
+    assert_eq!(written(&run), None);
+}
+
+#[test]
+fn nodes_with_different_loads_are_told() {
+    let found = told(&two_nodes());
+    let uneven = found.iter().find(|told| matches!(told, ServerFinding::NodesUneven { .. })).unwrap();
+    assert!(matches!(uneven, ServerFinding::NodesUneven { imbalance, .. } if (imbalance - 0.4).abs() < 0.001));
+    let mut run = two_nodes();
+    run.steps[0].servers[1].counters = run.steps[0].servers[0].counters.clone();
+    assert!(!told(&run).iter().any(|told| matches!(told, ServerFinding::NodesUneven { .. })));
+}
+
+#[test]
+fn what_one_of_two_nodes_does_not_tell_is_not_known_of_both() {
+    let mut run = two_nodes();
+    let read = |run: &Run| Figures(&run.steps[0]).physical_reads_per_s();
+    assert_eq!(read(&run), None);
+    run.steps[0].servers[0].counters.physical_reads = Some(60_000);
+    run.steps[0].counters.physical_reads = Some(60_000);
+    assert_eq!(read(&run), None);
+    run.steps[0].servers[1].counters.physical_reads = Some(30_000);
+    assert_eq!(read(&run), Some(1_500.0));
+}
+
+#[test]
+fn deadlocks_are_a_doubt_and_rollbacks_a_note() {
+    let run = changed(|server| set(server, "pg_stat_database.deadlocks", 3));
+    let found = told(&run);
+    assert!(matches!(&found[..], [ServerFinding::RolledBack { deadlocks: 3, .. }]), "{found:#?}");
+    assert_eq!(found[0].severity(), Severity::Doubt);
+    let few = changed(|server| set(server, "pg_stat_database.xact_rollback", 5));
+    assert!(told(&few).is_empty());
+    let many = changed(|server| set(server, "pg_stat_database.xact_rollback", 5_000));
+    assert_eq!(told(&many)[0].severity(), Severity::Note);
+}
+
+#[test]
+fn a_server_that_did_not_answer_is_told() {
+    let mut run = private_cluster();
+    for second in &mut run.steps[2].intervals[10..13] {
+        second.servers.clear();
+    }
+    let found = told(&run);
+    assert!(matches!(&found[..], [ServerFinding::Unread { silent: 3, missed: 0.0, .. }]), "{found:#?}");
+    assert_eq!(found[0].severity(), Severity::Note, "what it counted meanwhile was read afterwards");
+    run.steps[2].servers[0].elapsed_ns -= 5_000_000_000;
+    let found = told(&run);
+    assert_eq!(found[0].severity(), Severity::Doubt);
+    assert!(found[0].sentence().contains("8.3 % of the time is missing"), "{}", found[0].sentence());
+}
+
+#[test]
+fn rates_of_a_server_are_over_the_time_between_its_readings() {
+    let mut run = private_cluster();
+    let rates = |run: &Run| {
+        let figures = Figures(&run.steps[0]);
+        [figures.logical_reads_per_s(), figures.operations_per_s()]
+    };
+    let before = rates(&run);
+    let server = &mut run.steps[0].servers[0];
+    server.elapsed_ns /= 2;
+    server.counters.logical_reads = server.counters.logical_reads.map(|count| count / 2);
+    run.steps[0].counters.logical_reads = server.counters.logical_reads;
+    assert_eq!(rates(&run), before);
+}
+
+/// A step of 16 sessions whose server uses `cpu_ns` for each logical read, on eight processors.
+fn busy(cpu_ns: u64) -> Run {
+    let mut run = private_cluster();
+    let level = Level { sessions: 16, operations_per_s: 460, read_ns: 34_000_000, seconds: 60, update_pct: 0 };
+    let mut step = sample::step(2, level);
+    land(&mut step, &[Server { cpu_ns: Some(cpu_ns), ..LOCAL }]);
+    run.steps[2] = step;
+    run
+}
+
+#[test]
+fn a_server_that_uses_every_processor_is_the_limit_and_not_the_storage() {
+    // 30,820 logical reads a second; one of eight processors waits for storage all the while.
+    let mut run = busy(226_000);
+    let host = run.steps[2].host_cpu.as_mut().unwrap();
+    (host.iowait_ns, host.idle_ns) = (Some(0), Some(host.idle_ns.unwrap() / 10));
+    let found = told(&run);
+    let ServerFinding::ProcessorsExhausted { steps, busy: share, server, generator } = &found[0] else {
+        panic!("{found:#?}")
+    };
+    assert_eq!(*steps, labels(&["s16_t1"]));
+    assert!(*share >= 0.95 && *server > 0.9 && generator.is_some_and(|share| share < 0.02), "{found:#?}");
+    assert!(found[0].sentence().ends_with("the limit is processor time, not storage."), "{}", found[0].sentence());
+    assert!(!analyse(&run, &LatencyTarget::default()).iter().any(|finding| matches!(finding, Finding::Ceiling(_))));
+
+    assert!(told(&busy(25_000)).is_empty());
+    run.steps[2].servers[0].cpu = None;
+    assert!(told(&run).is_empty(), "a server elsewhere does not use this machine's processors");
+}
+
+#[test]
+fn what_sessions_were_found_in_is_told_where_it_is_not_reading() {
+    let run = changed(|server| {
+        server.session_samples.insert("LWLock:WALWrite".to_owned(), 9_000);
+    });
+    let found = told(&run);
+    let [ServerFinding::SessionsFoundIn { doing, share, looks: 600, .. }] = &found[..] else { panic!("{found:#?}") };
+    assert!(doing == "LWLock:WALWrite" && *share > 0.6);
+    assert!(found[0].advice().unwrap().contains("WAL"));
+    let few = changed(|server| {
+        server.session_samples = [("Lock:transactionid".to_owned(), 9)].into();
+        server.sampled_times = 9;
+    });
+    assert!(told(&few).is_empty());
+}
+
+#[test]
+fn time_between_batches_is_not_blamed_on_processors() {
+    let mut run = private_cluster();
+    run.steps[2].generator.as_mut().unwrap().idle_session_ns = 16 * 60_000_000_000 / 5;
+    let found = analyse_asked(&run, None);
+    assert!(found.iter().any(|finding| matches!(finding, Finding::Server(ServerFinding::Idle { .. }))), "{found:#?}");
+    assert!(!found.iter().any(|finding| matches!(finding, Finding::WaitedForProcessor { .. })));
+}
+
+#[test]
+fn commits_alone_are_timed_and_so_are_no_top_wait() {
+    let found = analyse_asked(&private_cluster(), None);
+    assert!(!found.iter().any(|finding| matches!(finding, Finding::TopWait { .. })), "{found:#?}");
+}
+
+#[test]
+fn operations_are_judged_where_a_limit_is_asked_for_and_nothing_where_not() {
+    let run = private_cluster();
+    assert!(!analyse_asked(&run, None).iter().any(Finding::is_load_line));
+    let asked: LatencyTarget = "p99=90ms".parse().unwrap();
+    let found = analyse_asked(&run, Some(&asked));
+    assert!(found[0].sentence().contains("p99 of response time"), "{}", found[0].sentence());
+}
+
+/// The plateau of a sweep from 4 to 16 sessions that stays at 400 operations a second.
+fn plateau(server: Server) -> Option<Ceiling> {
+    let mut run = private_cluster();
+    let levels = [(4, 200), (8, 400), (16, 400), (32, 400)];
+    run.steps = levels
+        .iter()
+        .zip(0..)
+        .map(|((sessions, operations_per_s), index)| {
+            let level = Level {
+                sessions: *sessions,
+                operations_per_s: *operations_per_s,
+                read_ns: 0,
+                seconds: 60,
+                update_pct: 0,
+            };
+            let mut step = sample::step(index, level);
+            land(&mut step, &[server]);
+            step
+        })
+        .collect();
+    analyse_asked(&run, None).into_iter().find_map(|finding| match finding {
+        Finding::Ceiling(ceiling) => Some(ceiling),
+        _ => None,
+    })
+}
+
+#[test]
+fn a_plateau_is_the_devices_only_where_reads_are_known_to_reach_it() {
+    let device = plateau(LOCAL).unwrap();
+    assert_eq!((device.what, device.limit, device.per_s), ("buffer misses", Limit::Device, 24_000.0));
+    for page_cache_pct in [None, Some(60)] {
+        let server = plateau(Server { page_cache_pct, ..LOCAL }).unwrap();
+        assert_eq!((server.limit, server.like), (Limit::Server, None));
+        let sentence = server.sentence();
+        assert!(sentence.contains("24,000 buffer misses/s") && sentence.contains("operations take"), "{sentence}");
+        assert!(!sentence.contains("IOPS") && !sentence.contains("physical"), "{sentence}");
+    }
+}
+
+#[test]
+fn a_checkpoint_that_slows_reads_down_is_no_burst_credit() {
+    let halve = |step: &mut Step| {
+        for second in step.intervals.iter_mut().skip(32) {
+            let counters = &mut second.counters;
+            for count in [&mut counters.operations, &mut counters.physical_reads, &mut counters.physical_read_bytes] {
+                *count = count.map(|count| count / 2);
+            }
+        }
+    };
+    let mut run = private_cluster();
+    run.steps.truncate(1);
+    halve(&mut run.steps[0]);
+    let rates: Vec<f64> =
+        run.steps[0].intervals[2..].iter().map(|second| second.counters.operations.unwrap() as f64).collect();
+    assert!(two_levels(&rates).is_some());
+    let is_burst = |run: &Run| analyse_asked(run, None).iter().any(|finding| matches!(finding, Finding::Burst(_)));
+    assert!(is_burst(&run));
+    run.steps[0].counters.checkpoints = Some(1);
+    assert!(!is_burst(&run));
+    run.steps[0].counters.checkpoints = Some(0);
+    for second in &mut run.steps[0].intervals {
+        (second.counters.physical_reads, second.counters.physical_read_bytes) = (None, None);
+    }
+    (run.steps[0].counters.physical_reads, run.steps[0].counters.physical_read_bytes) = (None, None);
+    assert!(!is_burst(&run), "writes to the page cache are no requests to storage");
+}
+
+#[test]
+fn shares_of_this_machines_processors_add_up_to_what_was_used() {
+    let run = private_cluster();
+    for step in measured(&run) {
+        let processors = Processors::of(&run, step).unwrap();
+        let (generator, server) = (processors.generator.unwrap(), processors.server.unwrap());
+        assert!(generator < 0.02 && generator + server < 1.0 && server > 0.5, "{processors:?}");
+        assert!(processors.busy.unwrap() < 0.5 && processors.io_wait.unwrap() > 0.1, "{processors:?}");
+    }
+}
+
+#[test]
+fn every_finding_ends_as_a_sentence() {
+    let steps = || labels(&["s8", "s16"]);
+    for told in [
+        ServerFinding::ProcessorsExhausted { steps: steps(), busy: 0.98, server: 0.9, generator: None },
+        ServerFinding::ShapeChanged { steps: steps(), grown: None, hot_share: Some(0.5) },
+        ServerFinding::PageCacheServed { steps: steps(), share: 0.2, is_private: false },
+        ServerFinding::Unread { steps: steps(), node: "db1".to_owned(), silent: 0, missed: 0.1 },
+        ServerFinding::RolledBack { steps: steps(), deadlocks: 1, rollbacks: 1 },
+        ServerFinding::CheckpointInWindow { steps: steps(), timed: 1, requested: 1, images: 9, image_share: Some(0.4) },
+        ServerFinding::VacuumInWindow { steps: steps(), vacuums: 1, analyses: 2 },
+        ServerFinding::SessionsFoundIn { step: "s8".to_owned(), doing: "Lock:tuple".to_owned(), share: 0.5, looks: 60 },
+        ServerFinding::Idle { steps: steps(), share: 0.2 },
+    ] {
+        assert!(told.sentence().ends_with('.') && told.advice().unwrap().ends_with('.'), "{told:?}");
+    }
+}

@@ -1,0 +1,119 @@
+//! One second on database servers.
+
+use crate::analysis::counted_per_s;
+use crate::record::{Counters, Interval};
+use crate::report::words::{NONE, UNKNOWN};
+use crate::units::{Nanos, percent, short_count};
+
+/// Whether the interval is of load on a server.
+pub(super) fn are_counted(interval: &Interval) -> bool {
+    !interval.servers.is_empty() || interval.counters.buffer_misses.is_some()
+}
+
+pub(super) fn line(interval: &Interval) -> String {
+    let ended_s = (interval.offset_ns + interval.duration_ns) as f64 / 1e9;
+    let seen = Seen::of(interval);
+    format!(
+        "{ended_s:>5.0} s {:>6} ops/s {:>6} LIO/s {:>6} misses/s {:>6} device reads/s {:>6} WAL MB/s  op p99 {:>7}  hit {:>7}{}",
+        seen.operations,
+        seen.logical_reads,
+        seen.misses,
+        seen.device_reads,
+        seen.log_megabytes,
+        seen.p99,
+        seen.hit,
+        if interval.warmup { "  warm-up" } else { "" },
+    )
+}
+
+/// In the order in which they are shown, and how soon they are left out.
+pub(super) fn parts(interval: &Interval) -> Vec<(Option<String>, u8)> {
+    let seen = Seen::of(interval);
+    vec![
+        (interval.warmup.then(|| "warm-up".to_owned()), 0),
+        (Some(format!("{} ops/s", seen.operations)), 0),
+        (Some(format!("{} LIO/s", seen.logical_reads)), 5),
+        (Some(format!("{} misses/s", seen.misses)), 0),
+        (Some(format!("{} device reads/s", seen.device_reads)), 1),
+        (Some(format!("{} WAL MB/s", seen.log_megabytes)), 3),
+        (Some(format!("p99 {}", seen.p99)), 2),
+        (Some(format!("hit {}", seen.hit)), 4),
+    ]
+}
+
+/// The figures of one interval in words.
+struct Seen {
+    operations: String,
+    logical_reads: String,
+    misses: String,
+    device_reads: String,
+    log_megabytes: String,
+    /// Of operations: a server does not time its reads for its clients.
+    p99: String,
+    hit: String,
+}
+
+impl Seen {
+    fn of(interval: &Interval) -> Self {
+        let counted = |count: fn(&Counters) -> Option<u64>| {
+            counted_per_s(&interval.counters, &interval.servers, interval.duration_ns, count)
+        };
+        let short = |rate: Option<f64>| rate.map_or_else(|| UNKNOWN.to_owned(), short_count);
+        let (hits, reads) = (counted(|counters| counters.cache_hits), counted(|counters| counters.logical_reads));
+        Self {
+            operations: short(counted(|counters| counters.operations)),
+            logical_reads: short(reads),
+            misses: short(counted(|counters| counters.buffer_misses)),
+            device_reads: short(counted(|counters| counters.physical_reads)),
+            log_megabytes: counted(|counters| counters.redo_bytes)
+                .map_or_else(|| UNKNOWN.to_owned(), |bytes| format!("{:.1}", bytes / 1e6)),
+            p99: interval.response.quantile_ns(0.99).map_or_else(|| NONE.to_owned(), |ns| Nanos(ns).to_string()),
+            hit: match (hits, reads) {
+                (Some(hits), Some(reads)) if reads > 0.0 => format!("{} %", percent(hits / reads)),
+                (Some(_), Some(_)) => NONE.to_owned(),
+                _ => UNKNOWN.to_owned(),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::record::{Interval, sample};
+    use crate::report::{interval_line, interval_words};
+
+    fn second(run: crate::record::Run) -> Interval {
+        run.steps[0].intervals[5].clone()
+    }
+
+    #[test]
+    fn a_second_on_a_server_tells_misses_and_device_reads() {
+        let local = second(sample::servers::private_cluster());
+        assert_eq!(
+            interval_line(&local),
+            "    6 s    151 ops/s    10K LIO/s   9.1K misses/s   8.6K device reads/s    1.7 WAL MB/s  op p99 64.0 ms  hit  10.4 %"
+        );
+        let narrow = interval_words(&local, 60);
+        assert!(narrow.contains("9.1K misses/s, 8.6K device reads/s") && !narrow.contains("LIO"), "{narrow}");
+    }
+
+    #[test]
+    fn what_the_page_cache_answered_on_another_machine_is_unknown() {
+        let line = interval_line(&second(sample::servers::remote()));
+        assert!(line.contains(" misses/s      ? device reads/s"), "{line}");
+    }
+
+    #[test]
+    fn counters_read_late_are_divided_by_the_time_between_the_readings() {
+        let mut late = second(sample::servers::remote());
+        let before = interval_line(&late);
+        let server = &mut late.servers[0];
+        server.elapsed_ns *= 2;
+        for count in [&mut server.counters.logical_reads, &mut server.counters.cache_hits] {
+            *count = count.map(|count| count * 2);
+        }
+        server.counters.buffer_misses = server.counters.buffer_misses.map(|count| count * 2);
+        late.counters.add(&server.counters);
+        assert_eq!(interval_line(&late), before);
+    }
+}

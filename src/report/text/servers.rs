@@ -1,0 +1,232 @@
+//! What was done on database servers: operations, where blocks came from, the write-ahead log and commits.
+
+mod beside;
+
+use std::io::{self, Write};
+
+pub(super) use beside::{nodes, processors, sessions, shape};
+
+use super::sections::section;
+use super::{Detail, paragraph};
+use crate::analysis::{Figures, Served, is_on_server, wait};
+use crate::record::{Histogram, Run, Step};
+use crate::report::grid::Grid;
+use crate::report::words::{NONE, UNKNOWN, duration, mean, number, quantile, share};
+use crate::units::group_thousands;
+
+/// Name of the wait in which an update's commit is timed.
+pub(super) const COMMIT: &str = "commit";
+
+/// One step and what its servers told.
+struct Seen<'a> {
+    step: &'a Step,
+    figures: Figures<'a>,
+    served: Served<'a>,
+}
+
+/// Heading and value of a column.
+type Column = (&'static str, fn(&Seen<'_>) -> String);
+
+/// What was seen in each step, for a table of them.
+fn seen(run: &Run) -> impl Iterator<Item = Seen<'_>> {
+    run.steps.iter().map(|step| Seen { step, figures: Figures(step), served: Served::of(run, step) })
+}
+
+/// One row a step, of the steps that `is_told` of; nothing if there are none.
+fn steps(
+    out: &mut dyn Write,
+    run: &Run,
+    title: &str,
+    columns: &[Column],
+    is_told: fn(&Seen<'_>) -> bool,
+    width: usize,
+) -> io::Result<()> {
+    let mut grid = Grid::new(1, ["step"].into_iter().chain(columns.iter().map(|(name, _)| *name)));
+    for seen in seen(run).filter(is_told) {
+        let values = columns.iter().map(|(_, value)| value(&seen));
+        grid.push([seen.step.label.clone()].into_iter().chain(values).collect());
+    }
+    section(out, title, &grid, width)
+}
+
+/// A count; `-` for none.
+fn count(count: Option<u64>) -> String {
+    number_of(count, |count| group_thousands(count as f64))
+}
+
+fn number_of(count: Option<u64>, show: impl Fn(u64) -> String) -> String {
+    match count {
+        None => UNKNOWN.to_owned(),
+        Some(0) => NONE.to_owned(),
+        Some(count) => show(count),
+    }
+}
+
+fn response(seen: &Seen<'_>, show: fn(&Histogram) -> String) -> String {
+    seen.figures.response().map_or_else(|| NONE.to_owned(), |times| show(&times))
+}
+
+const OPERATIONS: [Column; 9] = [
+    ("sessions", |seen| seen.step.load.sessions.to_string()),
+    ("SLOBops/s", |seen| number(seen.figures.operations_per_s())),
+    ("updates/s", |seen| number(Some(updates_per_s(seen)))),
+    ("commits/s", |seen| number(seen.figures.commits_per_s())),
+    ("mean", |seen| response(seen, mean)),
+    ("p50", |seen| response(seen, |times| quantile(times, 0.5))),
+    ("p99", |seen| response(seen, |times| quantile(times, 0.99))),
+    ("p99.9", |seen| response(seen, |times| quantile(times, 0.999))),
+    ("max", |seen| response(seen, |times| duration(times.max_ns()))),
+];
+
+fn updates_per_s(seen: &Seen<'_>) -> f64 {
+    let updates = seen.step.operations.iter().filter(|operation| operation.kind == "update");
+    let updates: u64 = updates.map(|operation| operation.count).sum();
+    crate::analysis::rate(Some(updates), seen.step.window.duration_ns).unwrap_or(0.0)
+}
+
+fn fact<'a>(run: &'a Run, name: &str) -> Option<&'a str> {
+    run.target.facts.get(name).map(String::as_str)
+}
+
+/// How many operations, and how long they took.
+pub(super) fn operations(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+    let by = fact(run, "timed_by").map_or(String::new(), |who| format!("; timed by the {who}"));
+    let title = format!("Operations and their response times (layer: operation{by})");
+    steps(out, run, &title, &OPERATIONS, |_| true, width)
+}
+
+const BLOCKS: [Column; 7] = [
+    ("logical reads", |seen| number(seen.served.logical_reads_per_s())),
+    ("buffer hits", |seen| number(seen.served.buffer_hits_per_s())),
+    ("hit %", |seen| share(seen.served.hit_ratio())),
+    ("buffer misses", |seen| number(seen.served.buffer_misses_per_s())),
+    ("page-cache hits", |seen| number(seen.served.page_cache_hits_per_s())),
+    ("device reads", |seen| number(seen.served.device_reads_per_s())),
+    ("device MB/s", |seen| number(seen.served.device_megabytes_per_s())),
+];
+
+const SPLIT_UNKNOWN: &str = "Which buffer misses the page cache answered is not known: that takes /proc/PID/io of the server's \
+                             sessions, which only its own user and root can read, on its machine.";
+
+/// Where blocks came from, side by side.
+pub(super) fn blocks(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+    let title = "Where blocks came from, per second (layer: server; device reads: OS, blocks fetched for its sessions)";
+    let is_told = |seen: &Seen<'_>| !seen.step.servers.is_empty();
+    steps(out, run, title, &BLOCKS, is_told, width)?;
+    let is_unknown =
+        |seen: &Seen<'_>| seen.served.buffer_misses().is_some() && seen.served.page_cache_hits_per_s().is_none();
+    if seen(run).any(|seen| is_unknown(&seen)) { paragraph(out, SPLIT_UNKNOWN, "", width) } else { Ok(()) }
+}
+
+const LOG: [Column; 5] = [
+    ("WAL MB/s", |seen| number(seen.served.wal_megabytes_per_s())),
+    ("records/s", |seen| number(seen.served.wal_records_per_s())),
+    ("bytes/update", bytes_for_each_update),
+    ("full-page images/s", |seen| number(seen.served.page_images_per_s())),
+    ("images %", images),
+];
+
+const WRITES: [Column; 5] = [
+    ("timed checkpoints", |seen| count(seen.served.timed_checkpoints())),
+    ("requested", |seen| count(seen.served.requested_checkpoints())),
+    ("blocks/s by checkpoints", |seen| number(seen.served.checkpointer_writes_per_s())),
+    ("by background writer", |seen| number(seen.served.background_writes_per_s())),
+    ("by sessions", |seen| number(seen.served.session_writes_per_s())),
+];
+
+fn bytes_for_each_update(seen: &Seen<'_>) -> String {
+    let updates = updates_per_s(seen);
+    if updates > 0.0 { number(seen.served.wal_bytes_for_each(updates)) } else { NONE.to_owned() }
+}
+
+/// None is known where there are none; their share is at most this, since holes are left out of them.
+fn images(seen: &Seen<'_>) -> String {
+    match seen.served.page_images_per_s() {
+        Some(0.0) => NONE.to_owned(),
+        _ => {
+            seen.served.page_image_share().map_or_else(|| UNKNOWN.to_owned(), |most| format!("<={}", share(Some(most))))
+        }
+    }
+}
+
+const LOG_LEGEND: &str = "Full-page images: whole pages in the WAL, one for each page that changes first after a checkpoint. Images %: \
+                          their share of the WAL, counted as full blocks, so at most that.";
+
+/// The write-ahead log, and who writes changed blocks; nothing where the servers wrote nothing.
+pub(super) fn log(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+    let wrote = |seen: Seen<'_>| seen.served.wal_megabytes_per_s().is_some_and(|rate| rate > 0.0);
+    if !seen(run).any(wrote) {
+        return Ok(());
+    }
+    let is_told = |seen: &Seen<'_>| !seen.step.servers.is_empty();
+    let title = "Write-ahead log (layer: server; everybody's on it, not only this load's)";
+    steps(out, run, title, &LOG, is_told, width)?;
+    paragraph(out, LOG_LEGEND, "", width)?;
+    let title = "Checkpoints begun, and blocks written to the page cache (layer: server; everybody's)";
+    steps(out, run, title, &WRITES, is_told, width)
+}
+
+const COMMITS: [Column; 6] = [
+    ("commits", |seen| commits(seen, |waits| group_thousands(waits.count() as f64))),
+    ("mean", |seen| commits(seen, mean)),
+    ("p50", |seen| commits(seen, |waits| quantile(waits, 0.5))),
+    ("p99", |seen| commits(seen, |waits| quantile(waits, 0.99))),
+    ("p99.9", |seen| commits(seen, |waits| quantile(waits, 0.999))),
+    ("max", |seen| commits(seen, |waits| duration(waits.max_ns()))),
+];
+
+fn commits(seen: &Seen<'_>, show: fn(&Histogram) -> String) -> String {
+    wait(seen.step, COMMIT).map_or_else(|| NONE.to_owned(), |wait| show(&wait.waits))
+}
+
+/// How long commits took, or why that is not known.
+pub(super) fn commit_latency(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+    let has_commits = |seen: &Seen<'_>| wait(seen.step, COMMIT).is_some();
+    steps(out, run, "Commits (layer: server; part of the update's time)", &COMMITS, has_commits, width)?;
+    let untimed = seen(run).any(|seen| updates_per_s(&seen) > 0.0 && !has_commits(&seen));
+    if !untimed {
+        return Ok(());
+    }
+    let why = if fact(run, "send") == Some("statement") { " (`--send batch` times them)" } else { "" };
+    writeln!(out)?;
+    paragraph(out, &format!("Commits were not timed apart: they are part of the update's time{why}."), "", width)
+}
+
+/// The figures of the fastest step in a sentence; `None` where load did not land on servers, or nothing was measured.
+pub(super) fn headline(run: &Run) -> Option<String> {
+    let rate = |step: &Step| Figures(step).operations_per_s();
+    let told = run.steps.iter().filter(|step| is_on_server(step) && rate(step).is_some());
+    let step = told.max_by(|a, b| rate(a).unwrap_or(0.0).total_cmp(&rate(b).unwrap_or(0.0)))?;
+    let served = Served::of(run, step);
+    let from = match (served.device_reads_per_s(), served.page_cache_hits_per_s()) {
+        (Some(device), Some(_)) => format!(" ({} device reads/s)", group_thousands(device)),
+        _ => " (from the device or the page cache, not known which)".to_owned(),
+    };
+    let misses = served
+        .buffer_misses_per_s()
+        .map_or(String::new(), |rate| format!(", {} buffer misses/s{from}", group_thousands(rate)));
+    let times = Figures(step).response()?;
+    Some(format!(
+        "{} operations/s{misses} in {}; operations took {} each, 99 of 100 within {}.",
+        group_thousands(rate(step)?),
+        step.label,
+        mean(&times),
+        quantile(&times, 0.99)
+    ))
+}
+
+/// Facts that a brief report tells; the others are told in full.
+const BRIEF_FACTS: [&str; 5] = ["server_version", "send", "host_memory", "nodes", "setting.shared_buffers"];
+const SETTING: &str = "setting.";
+
+/// Facts and settings of the server, as `name=value`.
+pub(super) fn facts(run: &Run, detail: Detail) -> (String, String) {
+    let is_told = |name: &str| detail == Detail::Full || BRIEF_FACTS.contains(&name);
+    let told = run.target.facts.iter().filter(|(name, _)| is_told(name));
+    let (settings, facts): (Vec<_>, Vec<_>) = told.partition(|(name, _)| name.starts_with(SETTING));
+    let pairs = |pairs: Vec<(&String, &String)>| {
+        let pair = |(name, value): &(&String, &String)| format!("{}={value}", name.trim_start_matches(SETTING));
+        pairs.iter().map(pair).collect::<Vec<_>>().join(" ")
+    };
+    (pairs(facts), pairs(settings))
+}
