@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::load::LoadArgs;
+use crate::cli::arguments::no_server_yet;
 use crate::cli::exit::Failure;
 use crate::cli::live::RunProgress;
 use crate::config::TargetAddress;
@@ -29,6 +30,7 @@ impl<'a> Site<'a> {
         match arguments.target.address() {
             TargetAddress::Directory(path) => Ok(Self::Embedded { path, data: Descriptor::load(path)? }),
             TargetAddress::Simulated(pairs) => Ok(Self::Simulated { pairs }),
+            address => Err(no_server_yet(address)),
         }
     }
 

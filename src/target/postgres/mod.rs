@@ -4,12 +4,23 @@
 //! procedure on the server loops over, timing each operation, so that the client costs next to nothing.
 
 mod connect;
+#[cfg(test)]
+mod connect_tests;
+mod ending;
 mod error;
+mod failure;
+mod login;
+#[cfg(test)]
+mod login_tests;
+mod password_file;
 pub mod sql;
 #[cfg(test)]
 mod sql_tests;
 #[cfg(test)]
 mod test_server;
+mod tls;
+#[cfg(test)]
+mod tls_tests;
 
-pub use connect::{Connected, Connector};
+pub use connect::{CancelToken, Connected, Connector};
 pub use error::PostgresError;
