@@ -1,5 +1,6 @@
 //! Why a PostgreSQL server cannot do what was asked.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -77,6 +78,20 @@ pub enum PostgresError {
 }
 
 impl PostgresError {
+    /// What the client library's `error` means: the server at `node` refused something while it should `doing` (such as
+    /// `create the tables`), or the connection to it broke.
+    pub fn of(node: &dyn fmt::Display, doing: &str, error: &tokio_postgres::Error) -> Self {
+        match error.as_db_error() {
+            Some(refusal) => Self::Refused {
+                node: node.to_string(),
+                doing: doing.to_owned(),
+                code: refusal.code().code().to_owned(),
+                message: refusal.message().to_owned(),
+            },
+            None => Self::Lost { node: node.to_string(), reason: error.to_string() },
+        }
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {

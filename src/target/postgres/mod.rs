@@ -5,6 +5,8 @@
 
 mod connect;
 mod error;
+mod local;
+mod monitor;
 pub mod sql;
 #[cfg(test)]
 mod sql_tests;
@@ -13,3 +15,5 @@ mod test_server;
 
 pub use connect::{Connected, Connector};
 pub use error::PostgresError;
+pub use local::LocalServer;
+pub use monitor::{Monitor, MonitorRequest, Told};
