@@ -9,7 +9,7 @@ pub(crate) mod block;
 pub(crate) mod mounts;
 pub(crate) mod proc;
 
-pub(crate) use kernel::{Resource, effective_user, limit, space};
+pub(crate) use kernel::{Resource, effective_user, limit, space, ticks_per_second};
 pub use kernel::{precise_timers, thread_cpu_ns};
 pub use root::Root;
 

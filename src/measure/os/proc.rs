@@ -27,6 +27,53 @@ pub(crate) fn process_io(text: &str) -> Option<ProcessIo> {
     })
 }
 
+/// What `/proc/PID/io` tells of reading.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct ProcessReads {
+    /// Bytes asked for by calls such as `pread`, from page cache or device; sockets are not counted.
+    pub(crate) called_bytes: u64,
+    /// Bytes that were fetched from storage for the process, read-ahead included.
+    pub(crate) storage_bytes: u64,
+}
+
+/// The reading in `/proc/PID/io`. That of a parent holds what children did that have ended and been waited for.
+pub(crate) fn process_reads(text: &str) -> Option<ProcessReads> {
+    Some(ProcessReads {
+        called_bytes: field(text, "rchar")?.parse().ok()?,
+        storage_bytes: field(text, "read_bytes")?.parse().ok()?,
+    })
+}
+
+/// What `/proc/PID/stat` tells of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ProcessStat {
+    /// Its parent.
+    pub(crate) parent: u32,
+    /// When it began, in ticks since the machine was booted.
+    pub(crate) start_ticks: u64,
+    /// In user code, its own and that of children that have ended and been waited for.
+    pub(crate) user_ticks: u64,
+    /// In the kernel, likewise.
+    pub(crate) system_ticks: u64,
+}
+
+/// `/proc/PID/stat`. The name of the program stands in parentheses and may itself hold any.
+pub(crate) fn process_stat(text: &str) -> Option<ProcessStat> {
+    let (_, rest) = text.rsplit_once(')')?;
+    let mut words = rest.split_ascii_whitespace().skip(1);
+    let parent = words.next()?.parse().ok()?;
+    // `utime` is field 14, `starttime` field 22; the parent is field 4.
+    let mut words = words.skip(9);
+    let mut ticks = || words.next()?.parse::<u64>().ok();
+    let [user, system, user_of_children, system_of_children] = [ticks()?, ticks()?, ticks()?, ticks()?];
+    Some(ProcessStat {
+        parent,
+        start_ticks: words.nth(4)?.parse().ok()?,
+        user_ticks: user.checked_add(user_of_children)?,
+        system_ticks: system.checked_add(system_of_children)?,
+    })
+}
+
 /// The machine-wide line of `/proc/stat`. Guest time is already part of user time there, so it is not added.
 pub(crate) fn host_cpu(text: &str, ticks_per_second: u64) -> Option<CpuTime> {
     let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;

@@ -144,3 +144,21 @@ proptest! {
         prop_assert_eq!(wrapping_ms((start + passed) % (1 << 32), start), Some(passed));
     }
 }
+
+#[test]
+fn a_process_is_read_whatever_its_name_is() {
+    let text = "812 (a) S 1 (b) S 77 812 812 0 -1 4194624 1309 5 0 0 30 4 2 1 20 0 1 0 5521 231 9 18446744073709551615";
+    let stat = ProcessStat { parent: 77, start_ticks: 5_521, user_ticks: 32, system_ticks: 5 };
+    assert_eq!(process_stat(text), Some(stat));
+    assert_eq!(process_stat("812 (postgres) S 77 812"), None);
+    assert_eq!(process_stat(""), None);
+    let own = process_stat(&std::fs::read_to_string("/proc/self/stat").unwrap()).unwrap();
+    assert_eq!(own.parent, std::os::unix::process::parent_id());
+}
+
+#[test]
+fn reading_is_told_only_where_all_of_it_is() {
+    let reads = ProcessReads { called_bytes: 9_000, storage_bytes: 8_192 };
+    assert_eq!(process_reads("rchar: 9000\nwchar: 1\nread_bytes: 8192\nwrite_bytes: 0\n"), Some(reads));
+    assert_eq!(process_reads("read_bytes: 8192\n"), None);
+}

@@ -13,6 +13,8 @@ mod login;
 #[cfg(test)]
 mod login_tests;
 mod password_file;
+mod local;
+mod monitor;
 pub mod sql;
 #[cfg(test)]
 mod sql_tests;
@@ -24,3 +26,5 @@ mod tls_tests;
 
 pub use connect::{CancelToken, Connected, Connector};
 pub use error::PostgresError;
+pub use local::LocalServer;
+pub use monitor::{Monitor, MonitorRequest, Told};

@@ -40,6 +40,12 @@ pub(super) fn server() -> Option<&'static TestServer> {
     server
 }
 
+/// A server that a test may break; gone when it is dropped.
+pub(super) fn server_to_break() -> Option<TestServer> {
+    server()?;
+    binaries().map(|binaries| TestServer::start(&binaries))
+}
+
 /// A fresh database of this name on the test server.
 pub(super) fn database(name: &str) -> Option<PostgresAddress> {
     Some(server()?.fresh_database(name))
@@ -216,7 +222,13 @@ impl TestServer {
         this
     }
 
-    fn address(&self, database: &str) -> PostgresAddress {
+    /// The server's own process.
+    pub(super) fn postmaster(&self) -> u32 {
+        let file = fs::read_to_string(self.socket.join("data/postmaster.pid")).unwrap();
+        file.lines().next().unwrap().parse().unwrap()
+    }
+
+    pub(super) fn address(&self, database: &str) -> PostgresAddress {
         PostgresAddress {
             nodes: vec![PostgresNode { host: self.socket.display().to_string(), port: Some(self.port) }],
             user: Some("tester".to_owned()),
