@@ -244,6 +244,35 @@ impl RunProgress {
     }
 }
 
+/// Tables that are drawn over and over on a terminal; plain lines elsewhere.
+pub(super) struct Watch(Place);
+
+impl Watch {
+    pub(super) fn new(loudness: Loudness) -> Self {
+        let place = Place::new(loudness);
+        if let Place::Terminal(bar) = &place {
+            bar.set_style(style("{msg}"));
+        }
+        Self(place)
+    }
+
+    /// Shows what is now: `table` gives it for a terminal of so many columns, `lines` for a display that scrolls.
+    pub(super) fn show(&self, table: impl FnOnce(usize) -> String, lines: impl FnOnce() -> Vec<String>) {
+        match &self.0 {
+            Place::Nowhere => {}
+            Place::Terminal(bar) => bar.set_message(table(say::status_width())),
+            Place::Lines => lines().iter().for_each(say::line),
+        }
+    }
+
+    /// Leaves nothing behind on the terminal.
+    pub(super) fn end(&self) {
+        if let Place::Terminal(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}
+
 /// `2.00 s warm-up`, or `no warm-up`.
 pub(super) fn warmup_words(warmup: Nanos) -> String {
     if warmup == Nanos(0) { "no warm-up".to_owned() } else { format!("{warmup} warm-up") }
@@ -261,6 +290,7 @@ mod tests {
     fn every_template_can_be_read() {
         let _ = style("{prefix} {wide_bar} {percent:>3} %  {msg}");
         let _ = style("{spinner} {msg}");
+        let _ = style("{msg}");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod exit;
 mod interrupt;
 mod io;
 mod live;
+mod probe;
 mod recording;
 #[cfg(test)]
 mod reference;
@@ -62,6 +63,9 @@ enum Command {
     /// Lay many runs side by side, one row a step
     #[command(after_long_help = table::EXAMPLES)]
     Table(table::Arguments),
+    /// Watch the read and write latencies of a live database, of any process, or of devices
+    #[command(after_long_help = probe::EXAMPLES)]
+    Probe(probe::Arguments),
     /// Look whether this machine is fit for measuring
     #[command(after_long_help = doctor::EXAMPLES)]
     Doctor(doctor::Arguments),
@@ -96,6 +100,7 @@ impl Command {
             Self::Runs(command) => command.carry_out(),
             Self::Report(arguments) => report::carry_out(&arguments),
             Self::Table(arguments) => table::carry_out(&arguments),
+            Self::Probe(arguments) => probe::carry_out(&arguments),
             Self::Doctor(arguments) => doctor::carry_out(&arguments),
         }
     }

@@ -7,6 +7,7 @@ mod event;
 pub mod os;
 mod recorder;
 mod timeline;
+pub mod trace;
 
 pub use clock::Clock;
 pub use event::{Counter, WaitClass, WaitEvent, counters_from};

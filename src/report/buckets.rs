@@ -9,6 +9,9 @@ use crate::units::percent;
 /// Columns shown even if empty: bounds of 2^5 us to 2^17 us, `<32us` to `<128ms`.
 const USUAL: RangeInclusive<usize> = 5..=17;
 
+/// Counts of all power-of-two buckets: element `k` those below 2^k us, the last those above all bounds.
+pub(super) type Counts = [u64; POWER_OF_TWO_BOUNDS + 1];
+
 /// Columns of one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Columns(RangeInclusive<usize>);
@@ -16,9 +19,13 @@ pub(super) struct Columns(RangeInclusive<usize>);
 impl Columns {
     /// The usual columns, widened so that every count of these histograms has its column.
     pub(super) fn covering<'a>(histograms: impl IntoIterator<Item = &'a Histogram>) -> Self {
+        Self::covering_counts(histograms.into_iter().map(Histogram::power_of_two_us))
+    }
+
+    /// The same for counts of power-of-two buckets.
+    pub(super) fn covering_counts(histograms: impl IntoIterator<Item = Counts>) -> Self {
         let (mut first, mut last) = (*USUAL.start(), *USUAL.end());
-        for histogram in histograms {
-            let counts = histogram.power_of_two_us();
+        for counts in histograms {
             if let Some(lowest) = counts.iter().position(|count| *count > 0) {
                 first = first.min(lowest);
             }
@@ -35,8 +42,12 @@ impl Columns {
 
     /// Share of all waits in each column, 0 to 1.
     pub(super) fn shares(&self, histogram: &Histogram) -> Vec<f64> {
-        let counts = histogram.power_of_two_us();
-        let all = histogram.count().max(1) as f64;
+        self.shares_of_counts(&histogram.power_of_two_us())
+    }
+
+    /// The same for counts of power-of-two buckets.
+    pub(super) fn shares_of_counts(&self, counts: &Counts) -> Vec<f64> {
+        let all = counts.iter().sum::<u64>().max(1) as f64;
         self.0.clone().map(|column| counts[column] as f64 / all).collect()
     }
 

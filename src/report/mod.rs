@@ -13,6 +13,7 @@ mod rounds;
 mod sheet;
 mod table;
 mod text;
+pub mod trace;
 mod words;
 
 pub use live::{interval_line, interval_words};

@@ -12,3 +12,4 @@ mod kept_runs;
 mod limits;
 mod manners;
 mod place;
+mod probe;

@@ -1,0 +1,323 @@
+//! `plimsoll probe`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::{ArgGroup, Args};
+use serde_json::json;
+
+use super::arguments::{FormatArgs, ProgressArgs, Reader, Seconds};
+use super::exit::{Exit, Failure};
+use super::interrupt::Interrupt;
+use super::live::{Loudness, Watch};
+use super::say;
+use crate::config::TargetAddress;
+use crate::measure::environment;
+use crate::measure::trace::{NoTrace, Process, TraceRequest, Tracer, devices_of, traced_devices};
+use crate::record::{Timestamp, TraceStats};
+use crate::report::trace::{trace_lines, write_traces_within};
+use crate::target::embedded::Directory;
+use crate::units::Nanos;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll probe --pid 4711                          a server by its first process, until Ctrl-C
+  plimsoll probe --device nvme0n1 --device nvme1n1   disks alone, whoever uses them
+  plimsoll probe --target dir:/u01/plimsoll --interval 5s
+  plimsoll probe --pid 4711 --duration 60s --json    one line a second, and the sum
+
+It needs `bpftrace` and root. Nothing is written to the database or its disks. Times are of two layers: `OS file`, the
+system calls that the server makes on its files, and `device`, the requests below. Requests through io_uring, libaio and
+mapped memory are seen on the device only.
+
+Ctrl-C is how a probe without `--duration` ends: the sums are told, and the exit code is 0.";
+
+/// How often signals and the process are looked at while an interval passes.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// The kernel's sums come ten times a second.
+const SHORTEST_INTERVAL: Nanos = Nanos::millis(200);
+const LONGEST_INTERVAL: Nanos = Nanos::seconds(86_400);
+
+/// Arguments of `plimsoll probe`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("what").required(true).multiple(true))]
+pub(super) struct Arguments {
+    /// The database whose server runs here: `dir:PATH`, the directory of the embedded engine or of a PostgreSQL server
+    #[arg(long, value_name = "ADDRESS", group = "what", conflicts_with = "pid", help_heading = "Target")]
+    target: Option<TargetAddress>,
+
+    /// A process, with its children and theirs
+    #[arg(long, value_name = "N", group = "what", help_heading = "Target")]
+    pid: Option<u32>,
+
+    /// A block device, such as `sda` or `/dev/nvme0n1`; without it, those below the database's files
+    #[arg(long = "device", value_name = "NAME", group = "what", help_heading = "Target")]
+    devices: Vec<String>,
+
+    /// End after this time; without it, Ctrl-C ends it
+    #[arg(long, value_name = "TIME", help_heading = "Load")]
+    duration: Option<Seconds>,
+
+    /// Tell what happened this often
+    #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Load")]
+    interval: Seconds,
+
+    #[command(flatten)]
+    format: FormatArgs,
+
+    #[command(flatten)]
+    progress: ProgressArgs,
+}
+
+/// What ended a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    Duration,
+    Signal,
+    Process,
+    Tracing,
+}
+
+impl End {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Duration => "duration",
+            Self::Signal => "signal",
+            Self::Process => "process",
+            Self::Tracing => "tracing",
+        }
+    }
+}
+
+pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+    if !(SHORTEST_INTERVAL..=LONGEST_INTERVAL).contains(&arguments.interval.0) {
+        let failure = Failure::new(format_args!("`--interval` cannot be {}", arguments.interval.0));
+        return Err(failure.with_hint(format!("it may be from {SHORTEST_INTERVAL} to {LONGEST_INTERVAL}")));
+    }
+    let process = match (&arguments.target, arguments.pid) {
+        (Some(address), _) => Some(process_of(address)?),
+        (None, pid) => pid,
+    };
+    let process = process.map(|pid| Process::find(pid).ok_or(NoTrace::NoProcess { pid })).transpose()?;
+    let request = TraceRequest { process: process.map(|process| process.pid()), devices: devices(arguments, process)? };
+    let interrupt = Interrupt::listen()?;
+    let tracer = Tracer::start(&request)?;
+    let loudness = arguments.progress.loudness();
+    if loudness == Loudness::Normal {
+        tell_what(process, &traced_devices(&request.devices)?);
+    }
+    if process.is_some() && !tracer.knows_files() {
+        say::note("no file of the process is known as a database's, so all its calls are called `other`");
+    }
+    let mut probe = Probe {
+        tracer,
+        process,
+        interrupt,
+        watch: Watch::new(loudness),
+        reader: arguments.format.reader(),
+        sum: Vec::new(),
+    };
+    let end = probe.watch(arguments.duration.map(|Seconds(time)| time), arguments.interval.0)?;
+    probe.tell_sum(end)?;
+    match end {
+        End::Tracing => {
+            let why = probe.tracer.ended().unwrap_or_default();
+            Err(Failure::new(format_args!("tracing ended by itself: {why}")))
+        }
+        // Without a duration, a signal is how it is meant to end.
+        End::Signal if arguments.duration.is_some() => Ok(probe.interrupt.exit().unwrap_or(Exit::Done)),
+        _ => Ok(Exit::Done),
+    }
+}
+
+/// The first process of the server behind an address. It has to run on this machine.
+fn process_of(address: &TargetAddress) -> Result<u32, Failure> {
+    match address {
+        TargetAddress::Directory(path) => match embedded_user(path)? {
+            Some(pid) => Ok(pid),
+            None => postmaster(path),
+        },
+        address @ TargetAddress::Simulated(_) => {
+            let failure = Failure::new(format_args!("`{address}` is simulated and has no process"));
+            Err(failure.with_hint("name a process: `--pid N`".to_owned()))
+        }
+    }
+}
+
+/// The process that works on a directory of the embedded engine.
+fn embedded_user(directory: &Path) -> Result<Option<u32>, Failure> {
+    let holder = Directory::holder(directory)?;
+    Ok(holder.and_then(|holder| holder.strip_prefix("process ")?.parse().ok()))
+}
+
+/// The postmaster of a PostgreSQL server by its data directory. Its number is the first line of a file there, which stays
+/// behind when the server is killed; the number may belong to anybody then.
+fn postmaster(data_directory: &Path) -> Result<u32, Failure> {
+    let no_server = |why: &str| {
+        let failure = Failure::new(format_args!("no server works on `{}`: {why}", data_directory.display()));
+        failure.with_hint("start it, or name its first process: `--pid N`".to_owned())
+    };
+    let file = data_directory.join("postmaster.pid");
+    let text = std::fs::read_to_string(&file).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => no_server("nobody holds it, and it has no `postmaster.pid`"),
+        _ => no_server(&format!("`postmaster.pid`: {error}")),
+    })?;
+    let pid: Option<u32> = text.lines().next().and_then(|line| line.trim().parse().ok());
+    let pid = pid.ok_or_else(|| no_server("`postmaster.pid` does not begin with a process number"))?;
+    let works_here = std::fs::read_link(format!("/proc/{pid}/cwd"))
+        .is_ok_and(|directory| data_directory.canonicalize().is_ok_and(|own| own == directory));
+    if !works_here {
+        return Err(no_server(&format!("process {pid} of its `postmaster.pid` is gone or works elsewhere")));
+    }
+    Ok(pid)
+}
+
+/// The devices that were named, or those below the files of the database.
+fn devices(arguments: &Arguments, process: Option<Process>) -> Result<Vec<String>, Failure> {
+    if !arguments.devices.is_empty() {
+        return arguments.devices.iter().map(|device| kernel_name(device)).collect();
+    }
+    let mut devices = process.map(|process| devices_of(process.pid())).unwrap_or_default();
+    if let Some(TargetAddress::Directory(path)) = &arguments.target {
+        let more = environment::devices_below(path).into_iter().filter(|device| !devices.contains(device));
+        devices.extend(more.collect::<Vec<_>>());
+    }
+    Ok(devices)
+}
+
+/// `sda` of `sda`, `/dev/sda` and any link to it.
+fn kernel_name(device: &str) -> Result<String, Failure> {
+    if !device.starts_with('/') {
+        return Ok(device.to_owned());
+    }
+    let real: PathBuf = Path::new(device)
+        .canonicalize()
+        .map_err(|error| Failure::new(format_args!("cannot find `{device}`: {error}")))?;
+    Ok(real.file_name().unwrap_or_default().to_string_lossy().into_owned())
+}
+
+fn tell_what(process: Option<Process>, devices: &[String]) {
+    let name = |process: Process| process.name().map_or_else(String::new, |name| format!(" ({name})"));
+    let process = process.map(|process| format!("process {}{} and its children", process.pid(), name(process)));
+    let devices = (!devices.is_empty()).then(|| format!("device {}", devices.join(", ")));
+    let what: Vec<String> = process.into_iter().chain(devices).collect();
+    say::line(format_args!("tracing {}", what.join("; ")));
+}
+
+struct Probe {
+    tracer: Tracer,
+    process: Option<Process>,
+    interrupt: Interrupt,
+    watch: Watch,
+    reader: Reader,
+    sum: Vec<TraceStats>,
+}
+
+impl Probe {
+    /// Tells every interval until something ends it.
+    fn watch(&mut self, duration: Option<Nanos>, interval: Nanos) -> Result<End, Failure> {
+        let begun = Instant::now();
+        // Too far away to be a time at all is no end.
+        let last = duration.and_then(|duration| begun.checked_add(duration.as_duration()));
+        let mut due = begun;
+        loop {
+            due += interval.as_duration();
+            let end = self.wait(last.map_or(due, |last| last.min(due)), last);
+            let traces = self.tracer.take();
+            self.add(&traces);
+            self.tell(&traces)?;
+            if let Some(end) = end {
+                self.watch.end();
+                return Ok(end);
+            }
+        }
+    }
+
+    /// Waits until `due`, or until something ends the probe.
+    fn wait(&self, due: Instant, last: Option<Instant>) -> Option<End> {
+        loop {
+            let now = Instant::now();
+            if self.interrupt.exit().is_some() {
+                return Some(End::Signal);
+            }
+            if self.tracer.ended().is_some() {
+                return Some(End::Tracing);
+            }
+            if self.process.is_some_and(|process| !process.is_running()) {
+                return Some(End::Process);
+            }
+            if now >= due {
+                return last.is_some_and(|last| now >= last).then_some(End::Duration);
+            }
+            std::thread::sleep(LOOK_EVERY.min(due - now));
+        }
+    }
+
+    fn add(&mut self, traces: &[TraceStats]) {
+        if self.sum.is_empty() {
+            self.sum = traces.to_vec();
+            return;
+        }
+        for (sum, more) in self.sum.iter_mut().zip(traces) {
+            sum.add(more);
+        }
+    }
+
+    fn tell(&self, traces: &[TraceStats]) -> Result<(), Failure> {
+        if self.reader == Reader::Program && !traces.is_empty() {
+            line(&json!({ "kind": "interval", "at": Timestamp(jiff::Timestamp::now()), "traces": traces }))?;
+        }
+        let table = |width| {
+            let mut text = Vec::new();
+            // Memory takes whatever is written.
+            let _ = write_traces_within(&mut text, traces, width);
+            String::from_utf8_lossy(&text).into_owned()
+        };
+        self.watch.show(table, || trace_lines(traces));
+        Ok(())
+    }
+
+    fn tell_sum(&self, end: End) -> Result<(), Failure> {
+        if end == End::Process {
+            say::note("the process has ended");
+        }
+        match self.reader {
+            Reader::Program => {
+                let at = Timestamp(jiff::Timestamp::now());
+                line(&json!({ "kind": "total", "at": at, "ended_by": end.word(), "traces": self.sum }))
+            }
+            Reader::Person => {
+                let mut out = say::output();
+                let elapsed = Nanos(self.sum.first().map_or(0, |sum| sum.elapsed_ns));
+                if self.sum.iter().any(|trace| trace.count > 0) {
+                    writeln!(out, "Traced for {elapsed}")?;
+                    write_traces_within(&mut out, &self.sum, say::width())?;
+                    writeln!(out, "\n{LEGEND}")?;
+                } else {
+                    writeln!(out, "Traced for {elapsed}, and there was no call or request")?;
+                }
+                out.flush()?;
+                Ok(())
+            }
+        }
+    }
+}
+
+const LEGEND: &str = "MB: 1,000,000 bytes. ms in the tables: 1024 us. p50 to max: upper edges of the buckets that hold them. `-`: none; \
+                      0.0: less than 0.05 %.";
+
+/// One document in one line, at once.
+fn line(value: &serde_json::Value) -> Result<(), Failure> {
+    let mut out = say::output();
+    writeln!(out, "{value}")?;
+    out.flush()?;
+    Ok(())
+}
+
+impl From<NoTrace> for Failure {
+    fn from(error: NoTrace) -> Self {
+        Self::new(&error).with_hint(error.hint())
+    }
+}
