@@ -139,11 +139,24 @@ fn process_of(address: &TargetAddress) -> Result<u32, Failure> {
             Some(pid) => Ok(pid),
             None => postmaster(path),
         },
+        TargetAddress::PrivateCluster(path) => postmaster(&path.join("data")),
+        TargetAddress::Postgres(address) => process_of_server(address),
         address @ TargetAddress::Simulated(_) => {
             let failure = Failure::new(format_args!("`{address}` is simulated and has no process"));
             Err(failure.with_hint("name a process: `--pid N`".to_owned()))
         }
     }
+}
+
+/// The first process of a server that answers; it has to run here, and to let itself be seen.
+fn process_of_server(address: &PostgresAddress) -> Result<u32, Failure> {
+    let connector = Connector::new(address, "plimsoll probe").and_then(Connector::single).map_err(TargetError::from)?;
+    let found = LocalServer::find(&connector, 0).map_err(TargetError::from)?;
+    found.map(|server| server.postmaster_pid).ok_or_else(|| {
+        let at = &connector.nodes()[0];
+        let failure = Failure::new(format_args!("the processes of the server at `{at}` cannot be seen from here"));
+        failure.with_hint("run the probe on the server's own machine, or name its first process: `--pid N`".to_owned())
+    })
 }
 
 /// The process that works on a directory of the embedded engine.

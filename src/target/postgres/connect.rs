@@ -65,6 +65,19 @@ enum Startup {
     GiveUp,
 }
 
+/// Carries out what needs a runtime from code that has none.
+///
+/// # Errors
+/// Those of `work`, or that no runtime can be made.
+pub(super) fn on_own_runtime<T>(work: impl Future<Output = Result<T, PostgresError>>) -> Result<T, PostgresError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| PostgresError::Unfit {
+        what: format!("this system gives no means to wait for connections: {error}"),
+        hint: None,
+    })?;
+    runtime.block_on(work)
+}
+
 impl Connector {
     /// For the servers of `address`, each a node of its own. Connections are known to the server as `application`.
     ///
@@ -119,6 +132,14 @@ impl Connector {
         }
         let (names, failure) = failed.expect("an address has at least one node");
         Err(connect_error(&names, failure))
+    }
+
+    /// The same from ordinary code, on a runtime of its own.
+    ///
+    /// # Errors
+    /// As [`first_that_accepts`](Self::first_that_accepts).
+    pub fn single(self) -> Result<Self, PostgresError> {
+        if self.nodes.len() == 1 { Ok(self) } else { on_own_runtime(self.first_that_accepts()) }
     }
 
     /// The servers, in the order of the address. Each has a host and a port.

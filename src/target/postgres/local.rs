@@ -3,6 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tokio_postgres::Client;
+
+use super::connect::{Connector, on_own_runtime};
+use super::error::PostgresError;
 use crate::measure::os::{Root, proc, ticks_per_second};
 
 /// How far two clocks of one machine may tell the age of a process apart: a tick, and the way of the answer.
@@ -29,6 +33,38 @@ pub(super) struct Backend {
 }
 
 impl LocalServer {
+    /// Server number `node`, if it runs here and its processes can be seen. Connects for that, on a runtime of its own.
+    ///
+    /// # Errors
+    /// When the server cannot be connected to or asked.
+    pub fn find(connector: &Connector, node: usize) -> Result<Option<Self>, PostgresError> {
+        on_own_runtime(async {
+            let connected = connector.connect(node).await?;
+            let found = Self::of_client(&connected.client).await;
+            found.map_err(|error| connected.error("tell its process", &error))
+        })
+    }
+
+    /// The server that a connection leads to.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    pub(super) async fn of_client(client: &Client) -> Result<Option<Self>, tokio_postgres::Error> {
+        let row = client
+            .query_one(
+                "SELECT pg_backend_pid(), inet_client_port(), \
+                 extract(epoch FROM clock_timestamp() - backend_start)::float8 \
+                 FROM pg_catalog.pg_stat_get_activity(pg_backend_pid())",
+                &[],
+            )
+            .await?;
+        let age_s = row.get::<_, Option<f64>>(2).and_then(|age_s| Duration::try_from_secs_f64(age_s).ok());
+        let pid = u32::try_from(row.get::<_, i32>(0)).ok();
+        let Some((age, pid)) = age_s.zip(pid) else { return Ok(None) };
+        let client_port = row.get::<_, Option<i32>>(1).and_then(|port| u16::try_from(port).ok());
+        Ok(Self::of_backend(&Root::default(), &Backend { pid, age, client_port }, since_boot()))
+    }
+
     /// The server of `backend`, if its processes can be seen below `root`. `since_boot` is the time since this machine was
     /// booted.
     ///

@@ -43,7 +43,7 @@ pub(super) fn server() -> Option<&'static TestServer> {
 /// A server that a test may break; gone when it is dropped.
 pub(super) fn server_to_break() -> Option<TestServer> {
     server()?;
-    binaries().map(|binaries| TestServer::start(&binaries))
+    binaries().map(|binaries| TestServer::start(&binaries, &Extras::default()))
 }
 
 /// A fresh database of this name on the test server.

@@ -6,7 +6,7 @@ use tokio_postgres::{Client, Statement};
 
 use super::super::connect::{Connected, Connector};
 use super::super::error::PostgresError;
-use super::super::local::{Backend, LocalServer, since_boot};
+use super::super::local::LocalServer;
 use super::super::sql::{Sql, literal};
 use super::MonitorRequest;
 use super::processes::Processes;
@@ -214,26 +214,11 @@ async fn local_processes(
     client: &Client,
     told: Option<&LocalServer>,
 ) -> Result<Option<Processes>, tokio_postgres::Error> {
-    let row = client
-        .query_one(
-            "SELECT pg_backend_pid(), inet_client_port(), \
-             extract(epoch FROM clock_timestamp() - backend_start)::float8 \
-             FROM pg_catalog.pg_stat_get_activity(pg_backend_pid())",
-            &[],
-        )
-        .await?;
-    let age_s = row.get::<_, Option<f64>>(2).and_then(|age_s| Duration::try_from_secs_f64(age_s).ok());
-    let pid = u32::try_from(row.get::<_, i32>(0)).ok();
-    let Some((age, pid)) = age_s.zip(pid) else { return Ok(None) };
-    let client_port = row.get::<_, Option<i32>>(1).and_then(|port| u16::try_from(port).ok());
-    let root = Root::default();
-    let Some(mut server) = LocalServer::of_backend(&root, &Backend { pid, age, client_port }, since_boot()) else {
-        return Ok(None);
-    };
+    let Some(mut server) = LocalServer::of_client(client).await? else { return Ok(None) };
     if server.data_directory.is_none() {
         server.data_directory = told.and_then(|told| told.data_directory.clone());
     }
-    Ok(Processes::new(root, server))
+    Ok(Processes::new(Root::default(), server))
 }
 
 /// What the server's settings keep it from counting, and how that would be known.
