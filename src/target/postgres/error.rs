@@ -77,6 +77,19 @@ pub enum PostgresError {
 }
 
 impl PostgresError {
+    /// What a client error means that came while we were `doing` something, such as `create the tables`.
+    pub fn of(node: &dyn std::fmt::Display, doing: &str, error: &tokio_postgres::Error) -> Self {
+        match error.as_db_error() {
+            Some(told) => Self::Refused {
+                node: node.to_string(),
+                doing: doing.to_owned(),
+                code: told.code().code().to_owned(),
+                message: told.message().to_owned(),
+            },
+            None => Self::Lost { node: node.to_string(), reason: error.to_string() },
+        }
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {

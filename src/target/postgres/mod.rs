@@ -3,8 +3,10 @@
 //! The client draws the operations; the server executes them. They are sent one statement each, or in batches that a
 //! procedure on the server loops over, timing each operation, so that the client costs next to nothing.
 
+pub mod cluster;
 mod connect;
 mod error;
+mod local;
 pub mod sql;
 #[cfg(test)]
 mod sql_tests;
@@ -13,3 +15,4 @@ mod test_server;
 
 pub use connect::{Connected, Connector};
 pub use error::PostgresError;
+pub use local::LocalServer;
