@@ -5,7 +5,9 @@ DATA ?= ./plimsoll-data
 RUNS ?= ./plimsoll-runs
 PLIMSOLL = target/release/plimsoll
 # Debian packages that tests and benchmarks compare with or drive.
-TEST_PACKAGES = fio
+TEST_PACKAGES = fio bpftrace postgresql
+# Debian's PostgreSQL starts a server of its own unless told not to; tests start private ones.
+NO_MAIN_CLUSTER = /etc/postgresql-common/createcluster.d/plimsoll.conf
 .DEFAULT_GOAL := help
 
 .PHONY: help
@@ -30,14 +32,17 @@ test: tools ## Format, lints, documentation and the whole test suite
 	$(CARGO) build --locked
 	$(CARGO) test --locked
 
-# As root on Debian or Ubuntu, installs what is missing and nothing else; otherwise names it.
+# As root on Debian or Ubuntu, installs what is missing and nothing else; otherwise names it. A server is not on the PATH.
 .PHONY: tools
 tools:
-	@missing=; for tool in $(TEST_PACKAGES); do command -v $$tool >/dev/null || missing="$$missing $$tool"; done; \
+	@found() { command -v $$1 || { [ $$1 = postgresql ] && ls /usr/lib/postgresql/*/bin/postgres /usr/pgsql-*/bin/postgres | grep .; }; }; \
+	missing=; for tool in $(TEST_PACKAGES); do found $$tool >/dev/null 2>&1 || missing="$$missing $$tool"; done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		mkdir -p $(dir $(NO_MAIN_CLUSTER)) && echo 'create_main_cluster = false' >$(NO_MAIN_CLUSTER) && \
+		trap 'rm -f $(NO_MAIN_CLUSTER)' EXIT && \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq$$missing >/dev/null; \
-	else echo "note: not installed:$$missing; tests that compare with it say that they were skipped" >&2; fi
+	else echo "note: not installed:$$missing; tests that use it say that they were skipped" >&2; fi
 
 .PHONY: bench
 bench: build tools ## Measure the figures of docs/performance.md (about 30 minutes, wants an idle machine)

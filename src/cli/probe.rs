@@ -13,11 +13,14 @@ use super::interrupt::Interrupt;
 use super::live::{Loudness, Watch};
 use super::say;
 use crate::config::TargetAddress;
+use crate::config::postgres::PostgresAddress;
 use crate::measure::environment;
 use crate::measure::trace::{NoTrace, Process, TraceRequest, Tracer, devices_of, traced_devices};
 use crate::record::{Timestamp, TraceStats};
 use crate::report::trace::{trace_lines, write_traces_within};
+use crate::target::TargetError;
 use crate::target::embedded::Directory;
+use crate::target::postgres::{Connector, LocalServer};
 use crate::units::Nanos;
 
 pub(super) const EXAMPLES: &str = "\

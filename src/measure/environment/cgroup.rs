@@ -1,4 +1,4 @@
-//! The memory limit of the control group that this process is in.
+//! The control group that limits the memory of a process.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -11,39 +11,72 @@ const NO_LIMIT_BYTES: u64 = 1 << 62;
 /// The smallest memory limit from the process's own group up to the top of what is mounted; a limit of an outer group
 /// binds the inner ones. Knows version 2, version 1 and both side by side.
 pub(super) fn memory_limit_bytes(root: &Root, mounts: &[Mount]) -> Option<u64> {
-    let groups = root.text("/proc/self/cgroup")?;
-    memory_groups(&groups).filter_map(|(version, group)| smallest(root, mounts, version, Path::new(group))).min()
+    memory_groups(root, mounts, "self").iter().filter_map(|group| group.limit_bytes(root)).min()
 }
 
+/// Version of the kernel's interface to control groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Version {
+pub(crate) enum Version {
+    /// A tree for each controller.
     One,
+    /// One tree for all.
     Two,
 }
 
-/// The groups in `/proc/self/cgroup` that may limit memory: lines `id:controllers:path`.
-fn memory_groups(text: &str) -> impl Iterator<Item = (Version, &str)> {
-    text.lines().filter_map(|line| {
-        let (_, rest) = line.split_once(':')?;
-        let (controllers, path) = rest.split_once(':')?;
-        match controllers {
-            "" => Some((Version::Two, path)),
-            _ if controllers.split(',').any(|name| name == "memory") => Some((Version::One, path)),
-            _ => None,
+impl Version {
+    /// Name of the file that holds a group's memory limit.
+    pub(crate) const fn limit_file(self) -> &'static str {
+        match self {
+            Self::One => "memory.limit_in_bytes",
+            Self::Two => "memory.max",
         }
-    })
+    }
 }
 
-fn smallest(root: &Root, mounts: &[Mount], version: Version, group: &Path) -> Option<u64> {
-    let (kind, file) = match version {
-        Version::One => ("cgroup", "memory.limit_in_bytes"),
-        Version::Two => ("cgroup2", "memory.max"),
+/// A group that may limit memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MemoryGroup {
+    /// The interface that it is seen through.
+    pub(crate) version: Version,
+    /// Where its tree is mounted.
+    pub(crate) top: PathBuf,
+    /// Its directory, at or below the top.
+    pub(crate) directory: PathBuf,
+}
+
+impl MemoryGroup {
+    /// Its directory and those of the groups around it up to the top.
+    pub(crate) fn levels(&self) -> impl Iterator<Item = &Path> {
+        self.directory.ancestors().take_while(|level| level.starts_with(&self.top))
+    }
+
+    /// The smallest limit of the group and of those around it; `None` without any.
+    pub(crate) fn limit_bytes(&self, root: &Root) -> Option<u64> {
+        self.levels().filter_map(|level| limit(&root.value(level.join(self.version.limit_file()))?)).min()
+    }
+}
+
+/// The groups that may limit the memory of `process`, a number or `self`: with both versions side by side the one of
+/// version 1 comes first, for a controller that is mounted there is not in the tree of version 2.
+pub(crate) fn memory_groups(root: &Root, mounts: &[Mount], process: &str) -> Vec<MemoryGroup> {
+    let text = root.text(format!("/proc/{process}/cgroup")).unwrap_or_default();
+    let mut groups: Vec<MemoryGroup> = text.lines().filter_map(|line| memory_group(mounts, line)).collect();
+    groups.sort_by_key(|group| group.version == Version::Two);
+    groups
+}
+
+/// From a line of `/proc/PID/cgroup`: `id:controllers:path`.
+fn memory_group(mounts: &[Mount], line: &str) -> Option<MemoryGroup> {
+    let (_, rest) = line.split_once(':')?;
+    let (controllers, path) = rest.split_once(':')?;
+    let (version, kind) = match controllers {
+        "" => (Version::Two, "cgroup2"),
+        _ if controllers.split(',').any(|name| name == "memory") => (Version::One, "cgroup"),
+        _ => return None,
     };
     let has_memory = |mount: &&Mount| version == Version::Two || mount.options.split(',').any(|name| name == "memory");
     let mount = mounts.iter().filter(|mount| mount.kind == kind).find(has_memory)?;
-    let directory = directory(mount, group);
-    let levels = directory.ancestors().take_while(|level| level.starts_with(&mount.mount_point));
-    levels.filter_map(|level| limit(&root.value(level.join(file))?)).min()
+    Some(MemoryGroup { version, top: mount.mount_point.clone(), directory: directory(mount, Path::new(path)) })
 }
 
 /// Where `group` is seen. A container often sees its own group mounted at the top, under a name that only the host

@@ -1,6 +1,6 @@
 //! Facts about the machine and about the storage below a path, as an ordinary user may read them.
 
-mod cgroup;
+pub(crate) mod cgroup;
 mod host;
 mod virtualization;
 

@@ -3,6 +3,7 @@
 //! The client draws the operations; the server executes them. They are sent one statement each, or in batches that a
 //! procedure on the server loops over, timing each operation, so that the client costs next to nothing.
 
+pub mod cluster;
 mod connect;
 #[cfg(test)]
 mod connect_tests;
@@ -15,6 +16,7 @@ mod login_tests;
 mod password_file;
 mod local;
 mod monitor;
+mod local;
 pub mod sql;
 #[cfg(test)]
 mod sql_tests;

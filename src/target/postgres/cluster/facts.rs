@@ -1,0 +1,85 @@
+//! What a private server tells of itself when it has started.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::connect::{Connected, Connector};
+use super::super::error::PostgresError;
+use super::super::sql::identifier;
+use super::binaries::Binaries;
+use super::owner::Owner;
+use super::{ROLE, program_hint, settings};
+use crate::config::postgres::PostgresAddress;
+use crate::units::Bytes;
+
+/// Application name of the connection.
+const APPLICATION: &str = "plimsoll";
+/// Exists in every cluster.
+const FIRST_DATABASE: &str = "postgres";
+
+/// Names of the settings that this version knows.
+///
+/// # Errors
+/// When the program fails.
+pub(super) fn known_settings(owner: &Owner, binaries: &Binaries) -> Result<BTreeSet<String>, PostgresError> {
+    let program = binaries.program("postgres");
+    let failed = |reason: String| {
+        let hint = program_hint(&reason);
+        PostgresError::Program { program: program.clone(), reason, hint }
+    };
+    let told = owner.command(&program).arg("--describe-config").output().map_err(|error| failed(error.to_string()))?;
+    if !told.status.success() {
+        return Err(failed(String::from_utf8_lossy(&told.stderr).trim().to_owned()));
+    }
+    let text = String::from_utf8_lossy(&told.stdout);
+    Ok(text.lines().filter_map(|line| line.split('\t').next()).map(str::to_owned).collect())
+}
+
+/// Makes our database if it is not there and `may_make` it, and reads what there is to know of the server.
+///
+/// # Errors
+/// When the server cannot be connected to, or refuses.
+pub(super) fn read(address: &PostgresAddress, may_make: bool) -> Result<BTreeMap<String, String>, PostgresError> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| PostgresError::Unfit {
+        what: format!("this system gives no means to wait for connections: {error}"),
+        hint: None,
+    })?;
+    runtime.block_on(async {
+        let node = &address.nodes[0];
+        let of = |doing: &'static str| move |error: tokio_postgres::Error| PostgresError::of(node, doing, &error);
+        if may_make {
+            let first = PostgresAddress { database: Some(FIRST_DATABASE.to_owned()), ..address.clone() };
+            let Connected { client, .. } = Connector::new(&first, APPLICATION)?.connect(0).await?;
+            let there = client.query_opt("SELECT FROM pg_database WHERE datname = $1", &[&ROLE]).await;
+            if there.map_err(of("look for the database"))?.is_none() {
+                let made = client.batch_execute(&format!("CREATE DATABASE {}", identifier(ROLE))).await;
+                made.map_err(of("create the database"))?;
+            }
+        }
+        let Connected { client, .. } = Connector::new(address, APPLICATION)?.connect(0).await?;
+        let (shown, hidden) = settings::shown();
+        let rows = client.query(settings::SHOWN_SQL, &[&shown, &hidden]).await.map_err(of("read its settings"))?;
+        let mut facts: BTreeMap<String, String> =
+            rows.iter().map(|row| (format!("setting.{}", row.get::<_, &str>(0)), row.get(1))).collect();
+        let version = client.query_one("SHOW server_version", &[]).await.map_err(of("read its version"))?;
+        facts.insert("server_version".to_owned(), version.get(0));
+        Ok(facts)
+    })
+}
+
+/// Bytes of a setting as the server shows it: `128MB`, `65536kB`.
+pub(super) fn setting_bytes(shown: &str) -> Option<Bytes> {
+    shown.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read_as_the_server_shows_them() {
+        assert_eq!(setting_bytes("128MB"), Some(Bytes::mib(128)));
+        assert_eq!(setting_bytes("16400kB"), Some(Bytes::kib(16400)));
+        assert_eq!(setting_bytes(""), None);
+    }
+}
