@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::{CancelToken, Client, Config, NoTls};
 
 use super::error::PostgresError;
 use super::sql::SESSION_SETTINGS;
@@ -66,6 +66,14 @@ impl Connector {
         tokio::spawn(connection);
         let row = client.query_one("SELECT pg_backend_pid()", &[]).await.map_err(|error| refused(error.to_string()))?;
         Ok(Connected { client, server_pid: row.get(0) })
+    }
+
+    /// Asks the server to cancel what this session executes. Whether there was something is not told.
+    ///
+    /// # Errors
+    /// When the server cannot be reached.
+    pub async fn cancel(&self, session: &CancelToken) -> Result<(), tokio_postgres::Error> {
+        session.cancel_query(NoTls).await
     }
 
     /// Connects a session that executes operations: with [`SESSION_SETTINGS`].

@@ -5,11 +5,14 @@
 
 mod connect;
 mod error;
+mod lane;
 pub mod sql;
 #[cfg(test)]
 mod sql_tests;
+mod target;
 #[cfg(test)]
-mod test_server;
+pub(crate) mod test_server;
 
 pub use connect::{Connected, Connector};
 pub use error::PostgresError;
+pub use target::{CheckHealth, Postgres, PostgresOptions, Sending, TakeBackground};
