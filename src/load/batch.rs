@@ -11,19 +11,30 @@ use std::sync::Arc;
 
 use super::StepPlan;
 use super::drive::{LaneReport, MOST_ERRORS, Part};
-use crate::measure::{Clock, Counter, LaneRecorder, Outbox, Timeline, WaitEvent};
+use crate::measure::{Clock, Counter, LaneRecorder, OPERATION_KINDS, Outbox, Timeline, WaitEvent};
 use crate::target::{BatchLane, BatchedOperation, FinishedBatch, OperationResult, TargetError};
 use crate::workload::{Drawn, Operation, Shape, Stream};
 
 /// Most operations of one batch.
 const MOST_OPERATIONS: usize = 10_000;
 
+/// A batch is at most so many times as long as any before it: what the first few operations took tells little.
+const GROWTH: usize = 4;
+
 /// A batch that is still under way so long after the window closed is asked to end, and a while later given up.
 const BREAK_OFF_NS: u64 = 2_000_000_000;
 const GIVE_UP_NS: u64 = 10_000_000_000;
 
+/// No operation is kept longer than this for the sake of its order. Only what ended long before the end of a batch that took
+/// longer than this is then recorded in a later interval than its own.
+const LONGEST_KEPT_NS: u64 = 10_000_000_000;
+
 /// How often a lane looks up at the latest.
 const LOOK_AROUND_NS: u64 = 20_000_000;
+
+/// Another lane's session that completes its work loop closes the window at an instant which is past by the time it is
+/// known. What ended so short a time ago is not recorded yet, or it would count in a window that had closed before.
+const HOLD_BACK_NS: u64 = 100_000_000;
 
 /// One operation whose turn to be recorded comes when nothing can have ended before it. Ordered by its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,20 +44,82 @@ struct Known {
     service_ns: u64,
     commit_ns: Option<u64>,
     block_touches: u64,
+    block_changes: u64,
     failed: bool,
+}
+
+/// How long a session's next operations will take, as far as that is known.
+#[derive(Debug)]
+struct Expectation {
+    /// One operation, by its kind; nothing before the first has ended.
+    each_ns: [Option<u64>; OPERATION_KINDS],
+    /// Most operations of the next batch.
+    most: usize,
+}
+
+impl Expectation {
+    /// A new session begins with one operation, to learn how long one takes.
+    fn new() -> Self {
+        Self { each_ns: [None; OPERATION_KINDS], most: 1 }
+    }
+
+    /// Learns from a batch that has ended: rises at once, since a batch must not become too long, and falls by halves.
+    fn learn(&mut self, ended: impl Iterator<Item = (usize, u64)>) {
+        let mut sums = [(0, 0); OPERATION_KINDS];
+        let mut operations = 0;
+        for (kind, service_ns) in ended {
+            sums[kind].0 += 1;
+            sums[kind].1 += service_ns;
+            operations += 1;
+        }
+        for (each, (count, sum_ns)) in self.each_ns.iter_mut().zip(sums).filter(|(_, (count, _))| *count > 0) {
+            let now_ns: u64 = sum_ns / count;
+            *each = Some(each.map_or(now_ns, |before| now_ns.max(before.midpoint(now_ns))).max(1));
+        }
+        self.most = self.most.max(operations * GROWTH).min(MOST_OPERATIONS);
+    }
+
+    /// Learns that a batch of so many operations failed, perhaps because it took too long.
+    fn learn_failure(&mut self, operations: usize) {
+        self.most = (operations / 2).max(1);
+    }
 }
 
 struct SessionState<S: Shape> {
     stream: u32,
+    /// Drawn, and put off to the next batch because the last would have become too long with it.
+    put_off: Option<Drawn<S::Operation>>,
     /// What is under way, and since when.
     batch: Vec<Drawn<S::Operation>>,
     sent_ns: Option<u64>,
     /// When what it did last had ended; it stands idle since.
     ended_ns: u64,
-    /// What an operation takes on average, as far as it is known.
-    operation_ns: Option<u64>,
+    expected: Expectation,
     /// Operations left of the work loop.
     left: u64,
+}
+
+impl<S: Shape> SessionState<S> {
+    /// Fills the next batch: operations that together take about `batch_ns`, and nothing after one that is thought about.
+    fn fill(&mut self, stream: &mut S::Stream, batch_ns: u64) {
+        let most = (self.expected.most as u64).min(self.left) as usize;
+        let mut takes_ns = 0_u64;
+        self.batch.clear();
+        while self.batch.len() < most && takes_ns < batch_ns {
+            let drawn = self.put_off.take().unwrap_or_else(|| stream.draw());
+            let expected_ns = self.expected.each_ns[drawn.operation.kind_index()];
+            if !self.batch.is_empty() && expected_ns.is_some_and(|each| takes_ns.saturating_add(each) > batch_ns) {
+                self.put_off = Some(drawn);
+                return;
+            }
+            // Nothing follows what is done for the first time: nobody knows how long it takes.
+            takes_ns = takes_ns.saturating_add(expected_ns.unwrap_or(batch_ns));
+            self.batch.push(drawn);
+            if drawn.think_ns > 0 {
+                return;
+            }
+        }
+    }
 }
 
 /// Drives one lane in batches. Made when the start is known.
@@ -55,6 +128,7 @@ pub(super) struct BatchDriver<'a, S: Shape> {
     timeline: &'a Timeline,
     recorder: LaneRecorder,
     has_work_loop: bool,
+    hold_back_ns: u64,
     streams: Vec<S::Stream>,
     sessions: Vec<SessionState<S>>,
     ready: VecDeque<u32>,
@@ -63,7 +137,7 @@ pub(super) struct BatchDriver<'a, S: Shape> {
     /// What is known and not yet recorded, the first to end first.
     known: BinaryHeap<Reverse<Known>>,
     operations: Vec<S::Operation>,
-    /// Batches that failed since the last one that did not.
+    /// Batches that failed since the last one that did not: in each of them one operation did.
     errors: u64,
     report: LaneReport,
 }
@@ -79,19 +153,22 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
         let numbers = part.first_session..part.first_session + part.sessions;
         let streams = part.streams(&plan.shape);
         let first_stream = streams.start;
+        let has_work_loop = plan.work_loop.is_some();
         Self {
             clock,
             timeline,
             recorder: LaneRecorder::new(Arc::clone(timeline), Arc::clone(outbox)),
-            has_work_loop: plan.work_loop.is_some(),
+            has_work_loop,
+            hold_back_ns: if has_work_loop && part.lanes > 1 { HOLD_BACK_NS } else { 0 },
             streams: streams.map(|stream| plan.shape.stream(plan.seed, stream)).collect(),
             sessions: numbers
                 .map(|session| SessionState {
                     stream: plan.shape.stream_of(session) - first_stream,
+                    put_off: None,
                     batch: Vec::new(),
                     sent_ns: None,
                     ended_ns: timeline.start_ns(),
-                    operation_ns: None,
+                    expected: Expectation::new(),
                     left: plan.work_loop.unwrap_or(u64::MAX),
                 })
                 .collect(),
@@ -122,11 +199,18 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
         let mut broken_off = false;
         loop {
             let now = self.clock.now_ns();
-            let over_ns = now.saturating_sub(self.timeline.closed_at_ns());
-            self.record_until(self.all_known_until(now));
-            if self.recorder.is_closed() {
+            let closed_at_ns = self.timeline.closed_at_ns();
+            let oldest_ns = self.sessions.iter().filter_map(|session| session.sent_ns).min();
+            let mut until_ns = now + LOOK_AROUND_NS;
+            if now < closed_at_ns {
+                self.record_until(self.in_order_until(oldest_ns, now));
+                self.wake_thinkers(now);
+                self.send_ready(lane)?;
+                until_ns = self.thinking.peek().map_or(until_ns, |Reverse((wakes_ns, _))| until_ns.min(*wakes_ns));
+            } else if oldest_ns.is_none() {
                 return Ok(());
             }
+            let over_ns = now.saturating_sub(closed_at_ns);
             if over_ns > BREAK_OFF_NS && !broken_off {
                 lane.break_off();
                 broken_off = true;
@@ -135,12 +219,7 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
                 let silent = self.sessions.iter().filter(|session| session.sent_ns.is_some()).count();
                 return Err(TargetError::Silent { sessions: silent as u64, waited_ns: over_ns });
             }
-            if now < self.timeline.closed_at_ns() {
-                self.wake_thinkers(now);
-                self.send_ready(lane)?;
-            }
-            let thinker = self.thinking.peek().map_or(u64::MAX, |Reverse((wakes_ns, _))| *wakes_ns);
-            lane.poll(thinker.min(now + LOOK_AROUND_NS), &mut finished)?;
+            lane.poll(until_ns, &mut finished)?;
             for batch in finished.drain(..) {
                 self.finish(batch)?;
             }
@@ -148,8 +227,9 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
     }
 
     /// Until when everything that has ended is known: until the oldest batch under way was sent.
-    fn all_known_until(&self, now: u64) -> u64 {
-        self.sessions.iter().filter_map(|session| session.sent_ns).min().unwrap_or(now).min(now)
+    fn in_order_until(&self, oldest_ns: Option<u64>, now: u64) -> u64 {
+        let known_until = oldest_ns.unwrap_or(now).saturating_sub(self.hold_back_ns);
+        known_until.max(now.saturating_sub(LONGEST_KEPT_NS))
     }
 
     /// Records, in their order, all operations that ended until then.
@@ -163,6 +243,7 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
                 continue;
             }
             self.recorder.operation(known.kind, known.block_touches, known.service_ns, known.service_ns);
+            self.recorder.count(Counter::BlockChanges, known.block_changes);
             if let Some(commit_ns) = known.commit_ns {
                 self.recorder.count(Counter::Commits, 1);
                 self.recorder.wait(WaitEvent::Commit, commit_ns);
@@ -186,18 +267,7 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
     fn send_ready(&mut self, lane: &mut dyn BatchLane<S::Operation>) -> Result<(), TargetError> {
         while let Some(index) = self.ready.pop_front() {
             let session = &mut self.sessions[index as usize];
-            // A new session begins with one operation, to learn how long one takes.
-            let wanted = session.operation_ns.map_or(1, |each| lane.batch_ns() / each.max(1)).max(1);
-            let wanted = wanted.min(MOST_OPERATIONS as u64).min(session.left) as usize;
-            let stream = &mut self.streams[session.stream as usize];
-            session.batch.clear();
-            while session.batch.len() < wanted {
-                let drawn = stream.draw();
-                session.batch.push(drawn);
-                if drawn.think_ns > 0 {
-                    break;
-                }
-            }
+            session.fill(&mut self.streams[session.stream as usize], lane.batch_ns());
             self.operations.clear();
             self.operations.extend(session.batch.iter().map(|drawn| drawn.operation));
             let now = self.clock.now_ns();
@@ -210,60 +280,83 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
     fn finish(&mut self, finished: FinishedBatch) -> Result<(), TargetError> {
         let FinishedBatch { session: index, operations, result } = finished;
         let now = self.clock.now_ns();
-        let session = &mut self.sessions[index as usize];
-        let sent_ns = session.sent_ns.take().expect("only batches that were sent end");
         match result {
-            OperationResult::Done => {
-                self.errors = 0;
-                let service: u64 = operations.iter().map(|done| done.service_ns).sum();
-                session.operation_ns = Some((service / operations.len().max(1) as u64).max(1));
-                let mut idle_since = session.ended_ns;
-                for (drawn, done) in session.batch.iter().zip(&operations) {
-                    let BatchedOperation { ended_ns, service_ns, commit_ns, block_touches } = *done;
-                    // Never before it was sent, whatever two clocks say of each other, nor after it was known.
-                    let ended_ns = ended_ns.clamp(sent_ns, now);
-                    let began_ns = ended_ns.saturating_sub(service_ns);
-                    if idle_since >= self.timeline.window_start_ns() && ended_ns < self.timeline.closed_at_ns() {
-                        self.report.idle_session_ns += began_ns.saturating_sub(idle_since);
-                    }
-                    idle_since = ended_ns;
-                    let kind = drawn.operation.kind_index();
-                    let known = Known { ended_ns, kind, service_ns, commit_ns, block_touches, failed: false };
-                    self.known.push(Reverse(known));
-                    if self.has_work_loop && ended_ns >= self.timeline.window_start_ns() {
-                        session.left -= 1;
-                        if session.left == 0 {
-                            // From now on not all sessions are at work, so the window ends here.
-                            self.timeline.close(ended_ns);
-                        }
-                    }
-                }
-                session.ended_ns = idle_since;
-            }
-            OperationResult::Failed => {
-                // What of it was done is not known, so none of it is counted as done.
-                self.errors += 1;
-                for drawn in &session.batch {
-                    let kind = drawn.operation.kind_index();
-                    let known =
-                        Known { ended_ns: now, kind, service_ns: 0, commit_ns: None, block_touches: 0, failed: true };
-                    self.known.push(Reverse(known));
-                }
-                session.ended_ns = now;
-                if self.errors > MOST_ERRORS {
-                    return Err(TargetError::TooManyErrors { errors: self.errors });
-                }
-            }
+            OperationResult::Done => self.finish_done(index, &operations, now),
+            OperationResult::Failed => self.finish_failed(index, now)?,
         }
-        let think_ns = session.batch.last().map_or(0, |drawn| drawn.think_ns);
+        let session = &mut self.sessions[index as usize];
+        session.sent_ns = None;
         if session.left == 0 {
+            // From now on not all sessions are at work, so the window ends here.
+            self.timeline.close(session.ended_ns);
             return Ok(());
         }
-        if think_ns > 0 {
-            self.thinking.push(Reverse((session.ended_ns + think_ns, index)));
-        } else {
-            self.ready.push_back(index);
+        match session.batch.last().map_or(0, |drawn| drawn.think_ns) {
+            0 => self.ready.push_back(index),
+            think_ns => self.thinking.push(Reverse((session.ended_ns + think_ns, index))),
+        }
+        Ok(())
+    }
+
+    fn finish_done(&mut self, index: u32, operations: &[BatchedOperation], now: u64) {
+        let session = &mut self.sessions[index as usize];
+        assert_eq!(operations.len(), session.batch.len(), "a lane tells of each operation of a batch");
+        let sent_ns = session.sent_ns.expect("only batches that were sent end");
+        let kinds = session.batch.iter().map(|drawn| drawn.operation.kind_index());
+        session.expected.learn(kinds.clone().zip(operations.iter().map(|done| done.service_ns)));
+        let (window_start_ns, closed_at_ns) = (self.timeline.window_start_ns(), self.timeline.closed_at_ns());
+        for (kind, done) in kinds.zip(operations) {
+            let BatchedOperation { ended_ns, service_ns, commit_ns, block_touches, block_changes } = *done;
+            // Never before it was sent, whatever two clocks say of each other, nor after it was known.
+            let ended_ns = ended_ns.clamp(sent_ns, now);
+            let began_ns = ended_ns.saturating_sub(service_ns);
+            let idle_since_ns = session.ended_ns.max(window_start_ns);
+            self.report.idle_session_ns += began_ns.min(closed_at_ns).saturating_sub(idle_since_ns);
+            session.ended_ns = ended_ns;
+            if self.has_work_loop && ended_ns >= window_start_ns {
+                session.left -= 1;
+            }
+            self.known.push(Reverse(Known {
+                ended_ns,
+                kind,
+                service_ns,
+                commit_ns,
+                block_touches,
+                block_changes,
+                failed: false,
+            }));
+        }
+        self.errors = 0;
+    }
+
+    /// What of a failed batch was done is not known, so none of it is counted as done.
+    fn finish_failed(&mut self, index: u32, now: u64) -> Result<(), TargetError> {
+        let session = &mut self.sessions[index as usize];
+        session.expected.learn_failure(session.batch.len());
+        for drawn in &session.batch {
+            let kind = drawn.operation.kind_index();
+            self.known.push(Reverse(Known {
+                ended_ns: now,
+                kind,
+                service_ns: 0,
+                commit_ns: None,
+                block_touches: 0,
+                block_changes: 0,
+                failed: true,
+            }));
+        }
+        session.ended_ns = now;
+        if self.has_work_loop && now >= self.timeline.window_start_ns() {
+            session.left -= session.batch.len() as u64;
+        }
+        self.errors += 1;
+        if self.errors > MOST_ERRORS {
+            return Err(TargetError::TooManyErrors { errors: self.errors });
         }
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "batch_tests.rs"]
+mod tests;

@@ -90,4 +90,6 @@ impl Stop {
 }
 
 #[cfg(test)]
+mod postgres_tests;
+#[cfg(test)]
 mod tests;

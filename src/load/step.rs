@@ -1,5 +1,6 @@
 //! One step from the first connected session to the last interval.
 
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, mpsc};
 use std::thread::ScopedJoinHandle;
@@ -10,10 +11,10 @@ use super::collect::{Besides, Seen, Totals, interval};
 use super::drive::{Driver, LaneReport, Part};
 use super::{Pace, StepPlan, Stop, generator_ceiling};
 use crate::measure::os::{Difference, Probe, Snapshot, precise_timers};
-use crate::measure::{Clock, IntervalId, Outbox, Timeline};
+use crate::measure::{Clock, IntervalId, Outbox, Recorded, Timeline};
 use crate::record::{Ending, Generator, Interval, Outcome, Step, Window};
 use crate::target::{Background, BatchLane, Lane, Seat, TargetError, TargetFor};
-use crate::workload::{Operation, Shape};
+use crate::workload::{Operation, Shape, Stream};
 
 /// Length of an interval.
 const INTERVAL_NS: u64 = 1_000_000_000;
@@ -21,6 +22,8 @@ const INTERVAL_NS: u64 = 1_000_000_000;
 const START_DELAY_NS: u64 = 5_000_000;
 /// Intervals by which a lane may be ahead of the coordinator where time is simulated.
 const MOST_AHEAD: usize = 16;
+/// Operations of each session that a lane may look at before load starts. Kinds are drawn in shares of a hundred.
+const FORESEEN: usize = 100;
 /// How often the coordinator looks whether it should stop.
 const LOOK_AROUND: Duration = Duration::from_millis(20);
 
@@ -157,7 +160,7 @@ fn run_lane<S: Shape>(
 ) -> Result<LaneReport, TargetError> {
     precise_timers();
     let Part { lane, first_session, sessions, .. } = part;
-    let opened = open(target, Seat { lane, first_session, sessions, clock });
+    let opened = open(target, plan, Seat { lane, first_session, sessions, clock });
     // A lane that could not be opened says so too: the others wait for it. The coordinator never goes before it has heard.
     let _ = ready.send(());
     drop(ready);
@@ -193,11 +196,27 @@ enum Line<'t, O> {
     InBatches(Box<dyn BatchLane<O> + 't>),
 }
 
-fn open<O>(target: &dyn TargetFor<O>, seat: Seat) -> Result<Line<'_, O>, TargetError> {
-    match target.open_batch_lane(seat)? {
-        Some(lane) => Ok(Line::InBatches(lane)),
-        None => target.open_lane(seat).map(Line::OneByOne),
+/// Opens a lane that is ready for its first operations.
+fn open<'t, S: Shape>(
+    target: &'t dyn TargetFor<S::Operation>,
+    plan: &StepPlan<S>,
+    seat: Seat,
+) -> Result<Line<'t, S::Operation>, TargetError> {
+    let mut upcoming = |session| {
+        let mut stream = plan.shape.stream(plan.seed, plan.shape.stream_of(seat.first_session + session));
+        (0..FORESEEN).map(|_| stream.draw().operation).collect()
+    };
+    let in_batches = match plan.pace {
+        Pace::Closed => target.open_batch_lane(seat)?,
+        Pace::Open { .. } => None,
+    };
+    if let Some(mut lane) = in_batches {
+        lane.prepare(&mut upcoming)?;
+        return Ok(Line::InBatches(lane));
     }
+    let mut lane = target.open_lane(seat)?;
+    lane.prepare(&mut upcoming)?;
+    Ok(Line::OneByOne(lane))
 }
 
 struct Coordinator<'a, S: Shape> {
@@ -212,6 +231,26 @@ struct Coordinator<'a, S: Shape> {
     ceiling: Option<f64>,
 }
 
+/// An interval that has ended, and what is known of it. Lanes that send batches hand their parts over later.
+struct Edge {
+    id: IntervalId,
+    /// What the system counted in it.
+    system: Difference,
+    /// What happened in the target besides its lanes.
+    background: Background,
+    /// Each lane's part.
+    parts: Vec<Option<Box<Recorded>>>,
+}
+
+/// Intervals on their way from the lanes to the record.
+struct Gathering<'a> {
+    /// Those that have ended and were not told yet, the oldest first.
+    waiting: VecDeque<Edge>,
+    totals: Totals,
+    intervals: Vec<Interval>,
+    on_interval: &'a mut dyn FnMut(&Interval),
+}
+
 impl<S: Shape> Coordinator<'_, S> {
     fn run(
         &self,
@@ -221,26 +260,33 @@ impl<S: Shape> Coordinator<'_, S> {
         on_interval: &mut dyn FnMut(&Interval),
     ) -> StepOutcome {
         let mut failure = refused;
-        let mut intervals = Vec::new();
-        let mut totals = Totals::new(self.desks.len());
+        let mut gathering = Gathering {
+            waiting: VecDeque::new(),
+            totals: Totals::new(self.desks.len()),
+            intervals: Vec::new(),
+            on_interval,
+        };
         let mut edge = self.snapshot();
         let mut window_edge = (self.timeline.window_start_ns() == self.timeline.start_ns()).then(|| edge.clone());
         for id in 0.. {
-            if let Some(error) = self.wait_until_end(id) {
+            if let Some(error) = self.wait_until_end(id, &mut gathering) {
                 failure.get_or_insert(error);
             }
             let now = self.snapshot();
-            let seen = self.gather(id, &mut totals);
-            let known = self.target.known_counters();
-            let mut seen = interval(self.plan.index, id, &self.timeline, seen, known, self.between(&edge, &now));
-            if seen.duration_ns > 0 {
-                on_interval(&seen);
-                seen.pack();
-                intervals.push(seen);
-            }
+            // What others count is read at the edge, though the lanes' own parts may come later.
+            gathering.waiting.push_back(Edge {
+                id,
+                system: self.between(&edge, &now),
+                background: self.target.take_background(),
+                parts: self.desks.iter().map(|_| None).collect(),
+            });
             edge = now;
             if self.timeline.is_last(id) {
                 break;
+            }
+            // Simulated time is ahead of us: intervals would be counted on without end.
+            if self.clock.is_simulated() {
+                self.gather_all(&mut gathering);
             }
             if !self.timeline.is_warmup(id + 1) && window_edge.is_none() {
                 window_edge = Some(edge.clone());
@@ -250,6 +296,8 @@ impl<S: Shape> Coordinator<'_, S> {
                 self.timeline.close(self.clock.now_ns());
             }
         }
+        self.gather_all(&mut gathering);
+        let Gathering { mut totals, intervals, .. } = gathering;
         let system = window_edge.map(|start| self.between(&start, &edge)).unwrap_or_default();
 
         let mut reports = Vec::new();
@@ -314,8 +362,9 @@ impl<S: Shape> Coordinator<'_, S> {
     /// Simulated time is not waited for: it passes faster than it could be looked at, so the lane itself sees the wish,
     /// and the interval has ended when the lane hands it over.
     ///
-    /// The ground is looked at all the while: writes make a file that was cut long again, and soon nobody could tell.
-    fn wait_until_end(&self, id: IntervalId) -> Option<TargetError> {
+    /// The ground is looked at all the while: writes make a file that was cut long again, and soon nobody could tell. And
+    /// what the lanes have of earlier intervals is told as soon as it is there.
+    fn wait_until_end(&self, id: IntervalId, gathering: &mut Gathering<'_>) -> Option<TargetError> {
         let mut failure = None;
         while !self.clock.is_simulated() {
             let now = self.clock.now_ns();
@@ -327,6 +376,7 @@ impl<S: Shape> Coordinator<'_, S> {
                 break;
             }
             std::thread::sleep(LOOK_AROUND.min(Duration::from_nanos(left)));
+            while self.gather_first(gathering, Duration::ZERO) {}
             if failure.is_none()
                 && let Err(error) = self.target.check_health()
             {
@@ -337,35 +387,54 @@ impl<S: Shape> Coordinator<'_, S> {
         failure
     }
 
-    /// Takes every lane's part of interval `id`, and the target's own, and adds them to the totals if they are in the
-    /// window.
-    fn gather(&self, id: IntervalId, totals: &mut Totals) -> Seen {
-        let Background { recorded, counters, servers, traces } = self.target.take_background();
-        let mut parts = vec![recorded];
-        let besides = Besides { counters, servers, traces };
-        let mut lane_cpu_ns = vec![0; self.desks.len()];
-        for (desk, cpu_ns) in self.desks.iter().zip(&mut lane_cpu_ns) {
-            let recorded = loop {
-                // Looked at first: what was handed over before the lane went is still there to be taken.
-                let gone = desk.gone.load(Ordering::Acquire);
-                match desk.outbox.take(LOOK_AROUND) {
-                    Some((taken, recorded)) if taken == id => break Some(recorded),
-                    // A lane that handed over less than the others was stopped by an error.
-                    Some(_) => {}
-                    None if gone => break None,
-                    None if self.stop.is_asked() && !self.clock.is_simulated() => {
-                        self.timeline.close(self.clock.now_ns());
-                    }
-                    None => {}
-                }
-            };
-            if let Some(recorded) = recorded {
-                *cpu_ns = recorded.cpu_ns;
-                parts.push(*recorded);
+    /// Takes every lane's part of all intervals that have ended, and waits for them.
+    fn gather_all(&self, gathering: &mut Gathering<'_>) {
+        while !gathering.waiting.is_empty() {
+            if !self.gather_first(gathering, LOOK_AROUND) && self.stop.is_asked() && !self.clock.is_simulated() {
+                self.timeline.close(self.clock.now_ns());
             }
         }
+    }
+
+    /// Takes what lanes have of the oldest interval that was not told yet, waiting so long for each of them, and tells of it
+    /// if that is all. Returns whether it was told.
+    fn gather_first(&self, gathering: &mut Gathering<'_>, patience: Duration) -> bool {
+        let Some(edge) = gathering.waiting.front_mut() else { return false };
+        let mut is_whole = true;
+        for (desk, part) in self.desks.iter().zip(&mut edge.parts) {
+            while part.is_none() {
+                // Looked at first: what was handed over before the lane went is still there to be taken.
+                let gone = desk.gone.load(Ordering::Acquire);
+                match desk.outbox.take(patience) {
+                    Some((taken, recorded)) if taken == edge.id => *part = Some(recorded),
+                    // A lane that handed over less than the others was stopped by an error.
+                    Some(_) => {}
+                    None if gone => break,
+                    None => {
+                        is_whole = false;
+                        break;
+                    }
+                }
+            }
+        }
+        if is_whole && let Some(edge) = gathering.waiting.pop_front() {
+            self.tell(edge, gathering);
+        }
+        is_whole
+    }
+
+    /// Tells of an interval, and adds it to the totals if it is in the window.
+    fn tell(&self, edge: Edge, gathering: &mut Gathering<'_>) {
+        let Edge { id, system, background, parts: of_lanes } = edge;
+        let Background { recorded, counters, servers, traces } = background;
+        let besides = Besides { counters, servers, traces };
+        let lane_cpu_ns: Vec<u64> =
+            of_lanes.iter().map(|part| part.as_ref().map_or(0, |recorded| recorded.cpu_ns)).collect();
+        let mut parts = vec![recorded];
+        parts.extend(of_lanes.into_iter().flatten().map(|recorded| *recorded));
         // Looked at last: a window that was closed at an interval's edge has nothing of the interval after it.
         let in_window = !self.timeline.is_warmup(id) && self.timeline.end_ns(id) > self.timeline.begin_ns(id);
+        let totals = &mut gathering.totals;
         if in_window {
             parts.iter().for_each(|part| totals.add(part));
             totals.besides.add(&besides);
@@ -374,7 +443,13 @@ impl<S: Shape> Coordinator<'_, S> {
                 totals.lane_cpu_ns.iter_mut().zip(lane_cpu_ns).for_each(|(sum, cpu_ns)| *sum += cpu_ns);
             }
         }
-        Seen { parts, besides }
+        let (seen, known) = (Seen { parts, besides }, self.target.known_counters());
+        let mut seen = interval(self.plan.index, id, &self.timeline, seen, known, system);
+        if seen.duration_ns > 0 {
+            (gathering.on_interval)(&seen);
+            seen.pack();
+            gathering.intervals.push(seen);
+        }
     }
 
     fn outcome(&self, failure: Option<&TargetError>) -> (Outcome, Ending) {

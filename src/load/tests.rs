@@ -7,7 +7,10 @@ use super::*;
 use crate::measure::{Clock, Counter, LaneRecorder};
 use crate::record::{Ending, Interval, Outcome, Step};
 use crate::target::simulated::{Simulated, SimulatedOptions, Stall};
-use crate::target::{Background, Finished, Lane, Seat, Target, TargetError, TargetFor};
+use crate::target::{
+    Background, BatchLane, BatchedOperation, Finished, FinishedBatch, Lane, OperationResult, Seat, Target, TargetError,
+    TargetFor,
+};
 use crate::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
 use crate::workload::{RedoStress, Shape as _, SlobOperation, SlobShape, Think};
 
@@ -373,4 +376,115 @@ fn a_stream_of_requests_is_never_drawn_from_by_two_lanes() {
             seen.extend(streams);
         }
     }
+}
+
+/// A target that takes batches of which each is one operation of 1.7 s, and that counts milliseconds beside its lanes.
+struct Slow {
+    inner: Simulated,
+    clock: Clock,
+    taken_ns: Mutex<u64>,
+}
+
+struct SlowLane {
+    clock: Clock,
+    under_way: Vec<(u32, u64)>,
+}
+
+const SLOW_NS: u64 = 1_700_000_000;
+
+impl Target for Slow {
+    fn describe(&self) -> record::Target {
+        self.inner.describe()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn layer(&self) -> &'static str {
+        "server"
+    }
+
+    fn known_counters(&self) -> &'static [Counter] {
+        &[Counter::Operations]
+    }
+
+    fn take_background(&self) -> Background {
+        let now = self.clock.now_ns();
+        let since_ns = now - std::mem::replace(&mut *self.taken_ns.lock().unwrap(), now);
+        let counters = record::Counters { buffer_misses: Some(since_ns / 1_000_000), ..record::Counters::default() };
+        Background { counters, ..Background::default() }
+    }
+
+    fn check_health(&self) -> Result<(), TargetError> {
+        Ok(())
+    }
+}
+
+impl TargetFor<SlobOperation> for Slow {
+    fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane<SlobOperation> + '_>, TargetError> {
+        self.inner.open_lane(seat)
+    }
+
+    fn open_batch_lane(&self, seat: Seat) -> Result<Option<Box<dyn BatchLane<SlobOperation> + '_>>, TargetError> {
+        Ok(Some(Box::new(SlowLane { clock: seat.clock, under_way: Vec::new() })))
+    }
+}
+
+impl BatchLane<SlobOperation> for SlowLane {
+    fn batch_ns(&self) -> u64 {
+        100_000_000
+    }
+
+    fn send(&mut self, session: u32, operations: &[SlobOperation], sent_ns: u64) -> Result<(), TargetError> {
+        assert_eq!(operations.len(), 1, "what takes longer than a batch goes alone");
+        self.under_way.push((session, sent_ns + SLOW_NS));
+        Ok(())
+    }
+
+    fn poll(&mut self, until_ns: u64, finished: &mut Vec<FinishedBatch>) -> Result<(), TargetError> {
+        self.clock.sleep_until(until_ns);
+        let now = self.clock.now_ns();
+        finished.extend(self.under_way.extract_if(.., |(_, ended_ns)| *ended_ns <= now).map(|(session, ended_ns)| {
+            let done =
+                BatchedOperation { ended_ns, service_ns: SLOW_NS, commit_ns: None, block_touches: 1, block_changes: 0 };
+            FinishedBatch { session, operations: vec![done], result: OperationResult::Done }
+        }));
+        Ok(())
+    }
+
+    fn break_off(&mut self) {}
+
+    fn abandon(&mut self) -> Result<(), TargetError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn what_others_count_is_read_at_the_edges_however_late_batches_tell_of_themselves() {
+    let _turn = turn();
+    let clock = Clock::start();
+    let target = Slow { inner: Simulated::open(service(1_000, 4), clock), clock, taken_ns: Mutex::new(0) };
+    let mut plan = plan(2);
+    (plan.warmup, plan.duration) = (Nanos::seconds(1), Nanos::seconds(4));
+    let mut heard = Vec::new();
+    let outcome = run_step(&target, &plan, 0, &[], clock, &Stop::new(), &mut |interval| heard.push(interval.clone()));
+    assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
+    let counted: Vec<u64> = heard.iter().map(|interval| interval.counters.buffer_misses.unwrap()).collect();
+    assert!(counted.len() == 5 && counted.iter().all(|ms| (850..1_150).contains(ms)), "{counted:?}");
+    // Each session's operations end 1.7, 3.4 and about 5.1 s after the start.
+    let done: Vec<u64> = heard.iter().map(|interval| interval.counters.operations.unwrap()).collect();
+    assert_eq!(done, [0, 2, 0, 2, 0]);
+}
+
+#[test]
+fn operations_that_fall_due_at_a_rate_are_never_sent_in_batches() {
+    let _turn = turn();
+    let clock = Clock::start();
+    let target = Slow { inner: Simulated::open(service(1_000, 4), clock), clock, taken_ns: Mutex::new(0) };
+    let mut plan = plan(4);
+    plan.pace = Pace::Open { rate_per_s: 200.0, arrival: Arrival::Fixed };
+    let outcome = run_step(&target, &plan, 0, &[], clock, &Stop::new(), &mut |_| {});
+    assert_eq!(outcome.step.generator.as_ref().unwrap().due_operations, Some(300));
+    assert!(operations(&outcome.step) > 250);
 }

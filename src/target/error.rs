@@ -240,15 +240,16 @@ impl TargetError {
 
     /// Whether it says that stored data are not what was written, as opposed to a request that could not be done.
     pub fn is_data_fault(&self) -> bool {
-        matches!(
-            self,
+        match self {
+            Self::Postgres(error) => error.is_data_fault(),
             Self::BadBlock { .. }
-                | Self::Truncated { .. }
-                | Self::DamagedRedo { .. }
-                | Self::LostCommits { .. }
-                | Self::Vanished { .. }
-                | Self::Block(BlockError::BadData { .. })
-        )
+            | Self::Truncated { .. }
+            | Self::DamagedRedo { .. }
+            | Self::LostCommits { .. }
+            | Self::Vanished { .. }
+            | Self::Block(BlockError::BadData { .. }) => true,
+            _ => false,
+        }
     }
 }
 

@@ -106,7 +106,8 @@ pub trait TargetFor<O>: Target {
     fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane<O> + '_>, TargetError>;
 
     /// Makes a lane whose sessions take many operations at a time, where the user asked for that; `None` means that
-    /// [`open_lane`](Self::open_lane) is to be used.
+    /// [`open_lane`](Self::open_lane) is to be used. Never asked for where operations fall due at a rate: a batch cannot
+    /// wait for its operations.
     ///
     /// # Errors
     /// As [`open_lane`](Self::open_lane).
@@ -156,6 +157,15 @@ pub trait Lane<O> {
     /// # Errors
     /// When requests in flight cannot be awaited.
     fn abandon(&mut self) -> Result<(), TargetError>;
+
+    /// Makes ready for what is to come, so that the first operation of a kind costs no more than the next one. Called once,
+    /// before load starts. `upcoming` tells the first operations of a session, which is counted from the lane's first.
+    ///
+    /// # Errors
+    /// When the target cannot do such operations.
+    fn prepare(&mut self, _upcoming: &mut dyn FnMut(u32) -> Vec<O>) -> Result<(), TargetError> {
+        Ok(())
+    }
 }
 
 /// One of the operations of a batch, as the target itself timed it.
@@ -169,6 +179,8 @@ pub struct BatchedOperation {
     pub commit_ns: Option<u64>,
     /// Blocks that it touched.
     pub block_touches: u64,
+    /// Of these, how many it changed.
+    pub block_changes: u64,
 }
 
 /// A batch that has ended.
@@ -176,7 +188,7 @@ pub struct BatchedOperation {
 pub struct FinishedBatch {
     /// Session, counted from the lane's first.
     pub session: u32,
-    /// Its operations in their order. A batch that failed has none: what it did before is not known.
+    /// Its operations in their order, as many as were sent. A batch that failed has none: what it did before is not known.
     pub operations: Vec<BatchedOperation>,
     /// How it ended.
     pub result: OperationResult,
@@ -209,4 +221,12 @@ pub trait BatchLane<O> {
     /// # Errors
     /// When they cannot be given up.
     fn abandon(&mut self) -> Result<(), TargetError>;
+
+    /// Makes ready for what is to come, as [`Lane::prepare`] does.
+    ///
+    /// # Errors
+    /// When the target cannot do such operations.
+    fn prepare(&mut self, _upcoming: &mut dyn FnMut(u32) -> Vec<O>) -> Result<(), TargetError> {
+        Ok(())
+    }
 }

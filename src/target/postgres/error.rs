@@ -54,6 +54,16 @@ pub enum PostgresError {
         /// How long.
         waited_s: u64,
     },
+    /// The data are not what was loaded.
+    #[error("{table} on `{node}` is damaged: {what}")]
+    Damaged {
+        /// The server.
+        node: String,
+        /// The table, as it stands in SQL.
+        table: String,
+        /// What is wrong, with the keys.
+        what: String,
+    },
     /// Something about the data, the server or this machine stands against it.
     #[error("{what}")]
     Unfit {
@@ -133,9 +143,20 @@ impl PostgresError {
             Self::Connect { .. }
             | Self::Lost { .. }
             | Self::TimedOut { .. }
+            | Self::Damaged { .. }
             | Self::Unfit { .. }
             | Self::Program { .. }
             | Self::File { .. } => true,
+        }
+    }
+
+    /// Whether it says that stored data are not what was loaded, as opposed to a request that could not be done.
+    pub fn is_data_fault(&self) -> bool {
+        match self {
+            Self::Damaged { .. } => true,
+            // data_corrupted and index_corrupted: the server found it out itself.
+            Self::Refused { code, .. } => matches!(code.as_str(), "XX001" | "XX002"),
+            _ => false,
         }
     }
 
@@ -146,6 +167,11 @@ impl PostgresError {
             Self::Lost { .. } => {
                 Some("the server's own log tells why; what was measured until then is kept".to_owned())
             }
+            Self::Damaged { .. } => Some(
+                "another program changed or damaged it; `plimsoll slob verify` tells more, and `plimsoll slob setup \
+                 --replace` makes the data anew"
+                    .to_owned(),
+            ),
             Self::TimedOut { .. } => Some("look whether the server and the network to it still answer".to_owned()),
             Self::Refused { code, .. } => refusal_hint(code).map(str::to_owned),
             Self::File { source, .. } => match source.kind() {

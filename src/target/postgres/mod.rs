@@ -10,18 +10,19 @@ mod connect_tests;
 mod ending;
 mod error;
 mod failure;
+mod lane;
+mod local;
 mod login;
 #[cfg(test)]
 mod login_tests;
-mod password_file;
-mod local;
 mod monitor;
-mod local;
+mod password_file;
 pub mod sql;
 #[cfg(test)]
 mod sql_tests;
+mod target;
 #[cfg(test)]
-mod test_server;
+pub(crate) mod test_server;
 mod tls;
 #[cfg(test)]
 mod tls_tests;
@@ -30,3 +31,4 @@ pub use connect::{CancelToken, Connected, Connector};
 pub use error::PostgresError;
 pub use local::LocalServer;
 pub use monitor::{Monitor, MonitorRequest, Told};
+pub use target::{CheckHealth, Postgres, PostgresOptions, Sending, TakeBackground};

@@ -159,12 +159,12 @@ impl Sql {
 
     /// Changes the first and the last column of the keys from `$1` to before `$2`, to parts of `$3`.
     pub fn update_lite(&self, schema: u32) -> String {
-        self.update(schema, [FIRST_COLUMN, FIRST_COLUMN + COLUMNS - 1].into_iter(), "$1", "$2", "$3", "1")
+        self.update(schema, [FIRST_COLUMN, FIRST_COLUMN + COLUMNS - 1].into_iter(), "$1", "$2", "$3::bytea", "1")
     }
 
     /// Changes every column of the keys from `$1` to before `$2`, to parts of `$3`.
     pub fn update_heavy(&self, schema: u32) -> String {
-        self.update(schema, FIRST_COLUMN..FIRST_COLUMN + COLUMNS, "$1", "$2", "$3", "1")
+        self.update(schema, FIRST_COLUMN..FIRST_COLUMN + COLUMNS, "$1", "$2", "$3::bytea", "1")
     }
 
     fn update(

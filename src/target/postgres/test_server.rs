@@ -47,12 +47,12 @@ pub(super) fn server_to_break() -> Option<TestServer> {
 }
 
 /// A fresh database of this name on the test server.
-pub(super) fn database(name: &str) -> Option<PostgresAddress> {
+pub(crate) fn database(name: &str) -> Option<PostgresAddress> {
     Some(server()?.fresh_database(name))
 }
 
 /// Runs `work` to its end, on a runtime as a lane has one.
-pub(super) fn block_on<T>(work: impl Future<Output = T>) -> T {
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
 }
 

@@ -407,7 +407,7 @@ fn limit_notes(pid: u32, request: &ClusterRequest, facts: &mut BTreeMap<String, 
 
 fn address(socket_directory: &str, port: u16) -> PostgresAddress {
     PostgresAddress {
-        nodes: vec![PostgresNode { host: socket_directory.to_owned(), port }],
+        nodes: vec![PostgresNode { host: socket_directory.to_owned(), port: Some(port) }],
         user: Some(ROLE.to_owned()),
         password: None,
         database: Some(ROLE.to_owned()),

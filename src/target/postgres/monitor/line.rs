@@ -1,6 +1,6 @@
 //! One connection to a server for the sake of looking at it.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use tokio_postgres::{Client, Statement};
 
