@@ -49,6 +49,8 @@ impl ProcessReading {
     /// What the load's sessions read since `earlier`. Of sessions that ended, the postmaster holds what they had read; it holds
     /// that of other children as well, of which all is taken off that was known of them.
     pub(super) fn reads_since(&self, earlier: &Self) -> Option<ProcessReads> {
+        // Where that of the postmaster is hidden, there may be sessions that are hidden too.
+        let mut ended = minus(self.postmaster?, earlier.postmaster?)?;
         let mut sum = ProcessReads::default();
         for (id, child) in self.children.iter().filter(|(_, child)| child.is_ours) {
             let known = earlier.children.get(id).filter(|child| child.is_ours);
@@ -57,11 +59,10 @@ impl ProcessReading {
         }
         let gone = || earlier.children.iter().filter(|(id, _)| !self.children.contains_key(id)).map(|(_, child)| child);
         if gone().any(|child| child.is_ours) {
-            let mut rest = minus(self.postmaster?, earlier.postmaster?)?;
             for child in gone() {
-                rest = minus(rest, child.reads?)?;
+                ended = minus(ended, child.reads?)?;
             }
-            sum = plus(sum, rest)?;
+            sum = plus(sum, ended)?;
         }
         Some(sum)
     }

@@ -132,6 +132,8 @@ fn reads_are_unknown_where_the_kernel_or_its_rights_hide_them() {
     assert_eq!(reading.reads_since(&reading), None);
     assert!(reading.cpu_since(&reading).is_some());
     fs::remove_file(hidden.0.path().join("proc/10/io")).unwrap();
+    let nobody = hidden.processes().read(&[]).unwrap();
+    assert_eq!(nobody.reads_since(&nobody), None);
     assert!(hidden.processes().unknown().unwrap().contains("run as root"));
 
     let uncounted = Machine::new("zfs");

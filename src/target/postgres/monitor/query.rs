@@ -28,14 +28,8 @@ const FETCHED: &str = "pg_stat_get_blocks_fetched";
 const HIT: &str = "pg_stat_get_blocks_hit";
 
 /// Settings that say what counters mean.
-pub(super) const SETTINGS: [&str; 6] = [
-    "track_counts",
-    "track_activities",
-    "track_io_timing",
-    "track_wal_io_timing",
-    "stats_fetch_consistency",
-    "block_size",
-];
+pub(super) const SETTINGS: [&str; 5] =
+    ["track_counts", "track_activities", "track_io_timing", "track_wal_io_timing", "stats_fetch_consistency"];
 
 /// Gives kind, name and type of the columns and functions that a server has, and its settings: one row each.
 pub(super) fn catalog_query() -> String {
