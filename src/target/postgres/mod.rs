@@ -7,6 +7,7 @@ pub mod cluster;
 mod connect;
 #[cfg(test)]
 mod connect_tests;
+pub mod data;
 mod ending;
 mod error;
 mod failure;

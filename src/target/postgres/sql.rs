@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 /// Filling columns of a row, `c2` to `c20`.
 pub const COLUMNS: u32 = 19;
-const FIRST_COLUMN: u32 = 2;
+pub(super) const FIRST_COLUMN: u32 = 2;
 /// Bytes of each in a block of 8 KiB; other blocks in proportion.
 const COLUMN_BYTES: u32 = 48;
 const USUAL_BLOCK_BYTES: u32 = 8192;
