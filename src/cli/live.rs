@@ -72,6 +72,10 @@ impl ByteProgress {
 
     /// Tells how far it is. May be called from any thread.
     pub(super) fn update(&self, done_bytes: u64, total_bytes: u64) {
+        self.tell(&self.what, done_bytes, total_bytes);
+    }
+
+    fn tell(&self, what: &dyn fmt::Display, done_bytes: u64, total_bytes: u64) {
         let told = || rate_and_rest(done_bytes, total_bytes, self.begun.elapsed());
         match &self.place {
             Place::Nowhere => {}
@@ -85,10 +89,18 @@ impl ByteProgress {
                 if last_line.elapsed() >= LINE_EVERY {
                     *last_line = Instant::now();
                     let percent = done_bytes as f64 * 100.0 / total_bytes.max(1) as f64;
-                    say::line(format_args!("{} {percent:3.0} %  {}", self.what, told()));
+                    say::line(format_args!("{what} {percent:3.0} %  {}", told()));
                 }
             }
         }
+    }
+
+    /// The same for work of several phases, of which this is one.
+    pub(super) fn update_phase(&self, phase: impl fmt::Display, done_bytes: u64, total_bytes: u64) {
+        if let Place::Terminal(bar) = &self.place {
+            bar.set_prefix(phase.to_string());
+        }
+        self.tell(&phase, done_bytes, total_bytes);
     }
 
     /// Leaves nothing behind on the terminal.

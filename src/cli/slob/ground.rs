@@ -1,9 +1,10 @@
 //! Where load lands: reached, so that a plan can be made, then opened, then closed.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
 use super::load::LoadArgs;
-use crate::cli::arguments::no_server_yet;
+use super::server::{ServerGround, ServerSite};
 use crate::cli::exit::Failure;
 use crate::cli::live::RunProgress;
 use crate::config::TargetAddress;
@@ -22,15 +23,23 @@ pub(super) enum Site<'a> {
     Embedded { path: &'a Path, data: Descriptor },
     /// Nothing real.
     Simulated { pairs: &'a [(String, String)] },
+    /// A database server.
+    Server(Box<ServerSite<'a>>),
 }
 
 impl<'a> Site<'a> {
     /// Looks at what is there.
-    pub(super) fn reach(arguments: &'a LoadArgs) -> Result<Self, Failure> {
-        match arguments.target.address() {
+    pub(super) fn reach(arguments: &'a LoadArgs, stop: &AtomicBool) -> Result<Self, Failure> {
+        arguments.check()?;
+        let LoadArgs { server, sending, .. } = arguments;
+        let address = arguments.target.address();
+        if let Some(site) = ServerSite::reach(address, server, sending, arguments.is_open_loop(), stop)? {
+            return Ok(Self::Server(Box::new(site)));
+        }
+        match address {
             TargetAddress::Directory(path) => Ok(Self::Embedded { path, data: Descriptor::load(path)? }),
             TargetAddress::Simulated(pairs) => Ok(Self::Simulated { pairs }),
-            address => Err(no_server_yet(address)),
+            TargetAddress::PrivateCluster(_) | TargetAddress::Postgres(_) => unreachable!("a server was reached above"),
         }
     }
 
@@ -39,6 +48,15 @@ impl<'a> Site<'a> {
         match self {
             Self::Embedded { data, .. } => Ok(Facts::of(data, available_memory())),
             Self::Simulated { .. } => Ok(Facts::as_asked(request)?),
+            Self::Server(site) => Ok(site.facts()),
+        }
+    }
+
+    /// Leaves it as it was found.
+    pub(super) fn leave(self) -> Result<(), TargetError> {
+        match self {
+            Self::Embedded { .. } | Self::Simulated { .. } => Ok(()),
+            Self::Server(site) => site.leave(),
         }
     }
 
@@ -48,8 +66,13 @@ impl<'a> Site<'a> {
         arguments: &LoadArgs,
         plan: &RunPlan,
         progress: &RunProgress,
+        stop: &AtomicBool,
     ) -> Result<(Ground<'a>, Clock), Failure> {
         match self {
+            Self::Server(site) => {
+                let ground = site.open(plan, stop).inspect_err(|_| progress.end())?;
+                Ok((Ground::Server(Box::new(ground)), Clock::start()))
+            }
             Self::Simulated { pairs } => {
                 let options = SimulatedOptions::from_pairs(pairs)?;
                 let clock = options.clock();
@@ -77,6 +100,8 @@ pub(super) enum Ground<'a> {
     Embedded { engine: Box<Engine>, path: &'a Path },
     /// Nothing real.
     Simulated(Simulated),
+    /// A database server.
+    Server(Box<ServerGround<'a>>),
 }
 
 impl Ground<'_> {
@@ -85,6 +110,7 @@ impl Ground<'_> {
         match self {
             Self::Embedded { engine, .. } => engine.as_ref(),
             Self::Simulated(simulated) => simulated,
+            Self::Server(ground) => ground.target(),
         }
     }
 
@@ -93,6 +119,15 @@ impl Ground<'_> {
         match self {
             Self::Embedded { path, .. } => vec![(*path).to_owned()],
             Self::Simulated(_) => Vec::new(),
+            Self::Server(ground) => ground.paths(),
+        }
+    }
+
+    /// What the user should know now that the load has ended.
+    pub(super) fn notes_of_the_load(&self) -> Vec<String> {
+        match self {
+            Self::Embedded { .. } | Self::Simulated(_) => Vec::new(),
+            Self::Server(ground) => ground.notes_of_the_load(),
         }
     }
 
@@ -101,6 +136,7 @@ impl Ground<'_> {
         match self {
             Self::Embedded { engine, .. } => engine.close(),
             Self::Simulated(_) => Ok(()),
+            Self::Server(ground) => ground.close(),
         }
     }
 }

@@ -4,8 +4,10 @@ use std::io::{self, Write};
 
 use clap::Args;
 
+use super::server::{self, Nodes, Purpose, Reached, ServerArgs};
 use crate::cli::arguments::{FormatArgs, Reader, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::interrupt::Interrupt;
 use crate::cli::say;
 use crate::target::embedded::Filling;
 use crate::target::embedded::info::{self, Info, State};
@@ -16,7 +18,7 @@ Examples:
   plimsoll slob info
   plimsoll slob info --target dir:/u01/plimsoll --json
 
-It only looks, so it works while a run goes on.";
+It only looks, so it works while a run goes on; a private cluster (`pg:DIR`) is started for it and stopped again.";
 
 /// Arguments of `plimsoll slob info`.
 #[derive(Debug, Args)]
@@ -24,10 +26,22 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     target: TargetArgs,
     #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
     format: FormatArgs,
 }
 
 pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+    let (address, reader) = (arguments.target.address(), arguments.format.reader());
+    let interrupt = Interrupt::listen()?;
+    let nodes = Nodes::FirstThatAccepts;
+    match Reached::reach(address, &arguments.server, nodes, Purpose::Use, None, interrupt.flag())? {
+        Some(reached) => reached.with(|reached| server::info::carry_out(reached, reader)),
+        None => of_engine(arguments),
+    }
+}
+
+fn of_engine(arguments: &Arguments) -> Result<Exit, Failure> {
     let info = info::info(arguments.target.directory()?)?;
     match arguments.format.reader() {
         Reader::Program => say::json(&info)?,

@@ -2,6 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
+use super::server::{SendArgs, ServerArgs, is_server};
 use crate::analysis::LatencyTarget;
 use crate::cli::arguments::{IoArgs, KeepingArgs, ParameterArgs, Rate, TargetArgs};
 use crate::cli::exit::Failure;
@@ -11,6 +12,9 @@ use crate::load::Pace;
 use crate::plan::slob::Request;
 use crate::units::{Bytes, Nanos};
 use crate::workload::Arrival;
+
+/// Buffer cache of the embedded engine where nobody says otherwise.
+const USUAL_CACHE: Bytes = Bytes::mib(64);
 
 /// How load is put on, and how it is told.
 #[derive(Debug, Args)]
@@ -41,12 +45,18 @@ pub(super) struct LoadArgs {
     #[command(flatten)]
     pub(super) target: TargetArgs,
 
-    /// Size of the buffer cache
-    #[arg(long, value_name = "SIZE", default_value = "64M", allow_hyphen_values = true, help_heading = "Target")]
-    cache: Bytes,
+    /// Size of the embedded engine's buffer cache [default: 64M]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Target")]
+    cache: Option<Bytes>,
 
     #[command(flatten)]
     pub(super) io: IoArgs,
+
+    #[command(flatten)]
+    pub(super) server: ServerArgs,
+
+    #[command(flatten)]
+    pub(super) sending: SendArgs,
 
     /// Latency that the load must keep, such as `p99=5ms` or `log file sync:p99.9=20ms`; exit code 1 if no step does
     #[arg(long, value_name = "[EVENT:]pQ=TIME", help_heading = "Output")]
@@ -66,6 +76,26 @@ enum ArrivalChoice {
 }
 
 impl LoadArgs {
+    /// Whether operations fall due at a rate.
+    pub(super) fn is_open_loop(&self) -> bool {
+        self.rate.is_some()
+    }
+
+    /// Refuses what means nothing for the target: whoever said it expects an effect.
+    pub(super) fn check(&self) -> Result<(), Failure> {
+        let address = self.target.address();
+        self.server.check(address)?;
+        self.sending.check(address)?;
+        let given = [("--cache", self.cache.is_some()), ("--io-engine", self.io.engine().is_some())];
+        match given.into_iter().find(|(_, given)| *given) {
+            Some((flag, _)) if is_server(address) => {
+                let failure = Failure::new(format_args!("`{flag}` is for the embedded engine, not for `{address}`"));
+                Err(failure.with_hint("leave it out; the cache of a private cluster is `--db-cache`".to_owned()))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// What is asked for. `threads` is what a flag of its own says about `THREADS_PER_SCHEMA`.
     pub(super) fn request(&self, threads: Option<u32>, axes: Axes) -> Result<Request, Failure> {
         let mut asked = self.parameters.read()?;
@@ -80,7 +110,7 @@ impl LoadArgs {
             settings: asked.settings,
             schemas: asked.schemas,
             axes,
-            cache: self.cache,
+            cache: self.cache.unwrap_or(USUAL_CACHE),
             warmup: self.warmup,
             pace: self.rate.map_or(Pace::Closed, |Rate(rate_per_s)| Pace::Open { rate_per_s, arrival }),
             lanes: self.lanes,

@@ -15,22 +15,37 @@ use crate::target::Target;
 
 /// Plans and checks everything, carries it out, keeps it and tells it.
 pub(super) fn carry_out(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failure> {
-    let site = Site::reach(arguments)?;
+    let interrupt = Interrupt::listen()?;
+    let site = Site::reach(arguments, interrupt.flag())?;
+    let planned = planned(request, &site);
+    let (plan, script) = match planned {
+        Ok(planned) if arguments.keeping.dry_run => {
+            site.leave()?;
+            let mut out = say::output();
+            plan_text::write(&mut out, &planned.0, &arguments.target.address().to_string())?;
+            std::io::Write::flush(&mut out)?;
+            return Ok(Exit::Done);
+        }
+        Ok(planned) => planned,
+        Err(failure) => {
+            // The first failure is the one to tell.
+            let _ = site.leave();
+            return Err(failure);
+        }
+    };
+    let progress =
+        RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), arguments.keeping.progress.loudness());
+    let (ground, clock) = site.open(arguments, &plan, &progress, interrupt.flag())?;
+    let recorded = record(arguments, &plan, ground, script.as_ref(), clock, &interrupt, progress)?;
+    recorded.tell(arguments.keeping.format.reader(), arguments.limit.as_ref(), &interrupt)
+}
+
+/// The plan, and the script that it calls.
+fn planned(request: &Request, site: &Site<'_>) -> Result<(RunPlan, Option<Script>), Failure> {
     let plan = plan(request, &site.facts(request)?)?;
     let script = plan.script.as_ref().map(|(path, origin)| Script::check(path, origin)).transpose()?;
     plan.notes.iter().for_each(say::note);
-    if arguments.keeping.dry_run {
-        let mut out = say::output();
-        plan_text::write(&mut out, &plan, &arguments.target.address().to_string())?;
-        std::io::Write::flush(&mut out)?;
-        return Ok(Exit::Done);
-    }
-    let interrupt = Interrupt::listen()?;
-    let progress =
-        RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), arguments.keeping.progress.loudness());
-    let (ground, clock) = site.open(arguments, &plan, &progress)?;
-    let recorded = record(arguments, &plan, ground, script.as_ref(), clock, &interrupt, progress)?;
-    recorded.tell(arguments.keeping.format.reader(), arguments.limit.as_ref(), &interrupt)
+    Ok((plan, script))
 }
 
 /// Carries out a plan. The target is always closed, so that nothing has to be recovered.
@@ -58,6 +73,7 @@ fn record(
     }
     recording.progress().end();
     call(script, Moment::Post, &mut recording);
+    ground.notes_of_the_load().into_iter().for_each(|note| recording.note(note));
     if let Err(error) = ground.close() {
         recording.fail(error);
     }

@@ -8,6 +8,7 @@ mod measure;
 mod plan_text;
 mod run;
 mod script;
+mod server;
 mod setup;
 mod sweep;
 mod verify;

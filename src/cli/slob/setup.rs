@@ -6,17 +6,19 @@ use std::path::Path;
 use clap::Args;
 use serde_json::json;
 
-use crate::cli::arguments::{FormatArgs, IoArgs, ParameterArgs, ProgressArgs, Reader, TargetArgs};
+use super::server::{self, Nodes, Purpose, Reached, ServerArgs};
+use crate::cli::arguments::{Asked, FormatArgs, IoArgs, ParameterArgs, ProgressArgs, Reader, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fresh_seed;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::ByteProgress;
 use crate::cli::say;
-use crate::config::Key;
+use crate::config::{Key, TargetAddress};
 use crate::plan::data_set;
 use crate::target::TargetError;
 use crate::target::embedded::Descriptor;
 use crate::target::embedded::setup::{self, Existing, Replace, SetupPlan, SetupReport, SetupRequest};
+use crate::target::postgres::cluster::inspect;
 use crate::units::{Bytes, Nanos, group_thousands};
 
 pub(super) const EXAMPLES: &str = "\
@@ -24,7 +26,13 @@ Examples:
   plimsoll slob setup -s 8 SCALE=1G --target dir:/u01/plimsoll
   plimsoll slob setup 4 SCALE=10G SCAN_TABLE_SZ=100M --block-size 16K
   plimsoll slob setup -c slob.conf -s 16 --dry-run
+  plimsoll slob setup -s 8 SCALE=1G --target pg:/u01/pgdata            a private PostgreSQL
+  plimsoll slob setup -s 8 SCALE=1G --target postgres://bench@db1/bench
   plimsoll slob setup -s 1 SCALE=4G --redo-size 1G --redo-files 3 --replace";
+
+/// Redo of the embedded engine where nobody says otherwise.
+const USUAL_REDO_FILE: Bytes = Bytes::mib(64);
+const USUAL_REDO_FILES: u32 = 4;
 
 /// Arguments of `plimsoll slob setup`.
 #[derive(Debug, Args)]
@@ -35,17 +43,17 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     target: TargetArgs,
 
-    /// Size of a block, from 2K to 32K; the same as BLOCK_SZ [default: 8K]
+    /// Size of a block, from 2K to 32K; the same as BLOCK_SZ [default: 8K, on a server its own]
     #[arg(long, value_name = "SIZE", help_heading = "Data")]
     block_size: Option<String>,
 
-    /// Size of each redo log file
-    #[arg(long, value_name = "SIZE", default_value = "64M", help_heading = "Data")]
-    redo_size: Bytes,
+    /// Size of each redo log file of the embedded engine [default: 64M]
+    #[arg(long, value_name = "SIZE", help_heading = "Data")]
+    redo_size: Option<Bytes>,
 
-    /// Number of redo log files
-    #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Data")]
-    redo_files: u32,
+    /// Number of redo log files of the embedded engine [default: 4]
+    #[arg(long, value_name = "N", help_heading = "Data")]
+    redo_files: Option<u32>,
 
     /// Seed of the placement of rows and of their filling [default: that of the data that are there, else a fresh one]
     #[arg(long, value_name = "N", help_heading = "Data")]
@@ -59,6 +67,9 @@ pub(in crate::cli) struct Arguments {
     io: IoArgs,
 
     #[command(flatten)]
+    server: ServerArgs,
+
+    #[command(flatten)]
     format: FormatArgs,
 
     #[command(flatten)]
@@ -70,6 +81,60 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+    let address = arguments.target.address();
+    arguments.server.check(address)?;
+    match address {
+        TargetAddress::PrivateCluster(_) | TargetAddress::Postgres(_) => on_server(arguments, address),
+        TargetAddress::Directory(_) | TargetAddress::Simulated(_) => on_engine(arguments),
+    }
+}
+
+fn on_server(arguments: &Arguments, address: &TargetAddress) -> Result<Exit, Failure> {
+    let given = [
+        ("--redo-size", arguments.redo_size.is_some()),
+        ("--redo-files", arguments.redo_files.is_some()),
+        ("--io-engine", arguments.io.engine().is_some()),
+    ];
+    if let Some((flag, _)) = given.into_iter().find(|(_, given)| *given) {
+        let failure = Failure::new(format_args!("`{flag}` is for the embedded engine, not for `{address}`"));
+        return Err(failure.with_hint("leave it out; a server has settings of its own".to_owned()));
+    }
+    let asked = asked(arguments)?;
+    let parameters = asked.parameters()?;
+    if let (true, TargetAddress::PrivateCluster(directory)) = (arguments.dry_run, address)
+        && inspect(directory).map_err(TargetError::from)?.is_none()
+    {
+        server::setup::tell_new_cluster(directory, &arguments.server, asked.schemas.unwrap_or(1), &parameters)?;
+        return Ok(Exit::Done);
+    }
+    let interrupt = Interrupt::listen()?;
+    let reached =
+        Reached::reach(address, &arguments.server, Nodes::FirstThatAccepts, Purpose::SetUp, None, interrupt.flag())?;
+    let wanted = server::setup::Wanted {
+        schemas: asked.schemas.unwrap_or(1),
+        seed: arguments.seed,
+        replace: replace(arguments),
+        dry_run: arguments.dry_run,
+        format: &arguments.format,
+        progress: &arguments.progress,
+    };
+    let reached = reached.expect("the address is that of a server");
+    reached.with(|reached| server::setup::carry_out(reached, &parameters, &wanted, &interrupt))
+}
+
+fn asked(arguments: &Arguments) -> Result<Asked, Failure> {
+    let mut asked = arguments.parameters.read()?;
+    if let Some(size) = &arguments.block_size {
+        asked.set(Key::BlockSz, size);
+    }
+    Ok(asked)
+}
+
+fn replace(arguments: &Arguments) -> Replace {
+    if arguments.replace { Replace::Replace } else { Replace::Refuse }
+}
+
+fn on_engine(arguments: &Arguments) -> Result<Exit, Failure> {
     let path = arguments.target.directory()?;
     let request = request(arguments, path)?;
     let plan = setup::plan(path, &request)?;
@@ -98,17 +163,14 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
 }
 
 fn request(arguments: &Arguments, path: &Path) -> Result<SetupRequest, Failure> {
-    let mut asked = arguments.parameters.read()?;
-    if let Some(size) = &arguments.block_size {
-        asked.set(Key::BlockSz, size);
-    }
-    let replace = if arguments.replace { Replace::Replace } else { Replace::Refuse };
+    let asked = asked(arguments)?;
+    let replace = replace(arguments);
     // The same command given twice finds its own data: only a seed that was asked for can differ from theirs.
     let seed_there = || Descriptor::load(path).ok().filter(|_| replace == Replace::Refuse).map(|data| data.seed);
     let request = data_set::Request {
         schemas: asked.schemas.unwrap_or(1),
-        redo_file: arguments.redo_size,
-        redo_files: arguments.redo_files,
+        redo_file: arguments.redo_size.unwrap_or(USUAL_REDO_FILE),
+        redo_files: arguments.redo_files.unwrap_or(USUAL_REDO_FILES),
         seed: arguments.seed.or_else(seed_there).unwrap_or_else(fresh_seed),
         replace,
         io_engine: arguments.io.engine(),
@@ -140,18 +202,24 @@ fn write_plan(out: &mut impl Write, plan: &SetupPlan, request: &SetupRequest) ->
 }
 
 fn data_sentence(request: &SetupRequest) -> String {
-    let schemas = if request.schemas == 1 { "1 schema".to_owned() } else { format!("{} schemas", request.schemas) };
-    let block = u64::from(request.block_bytes);
-    let mut sentence = format!(
+    let &SetupRequest { schemas, scale_blocks, scan_blocks, block_bytes, .. } = request;
+    data_words(schemas, scale_blocks, scan_blocks, block_bytes)
+}
+
+/// `8 schemas of 1 GiB (131,072 blocks of 8 KiB), each with a scan table of 1 MiB`.
+pub(super) fn data_words(schemas: u32, scale_blocks: u64, scan_blocks: u64, block_bytes: u32) -> String {
+    let schemas = if schemas == 1 { "1 schema".to_owned() } else { format!("{schemas} schemas") };
+    let block = u64::from(block_bytes);
+    let mut words = format!(
         "{schemas} of {} ({} blocks of {})",
-        Bytes(request.scale_blocks * block),
-        group_thousands(request.scale_blocks as f64),
+        Bytes(scale_blocks * block),
+        group_thousands(scale_blocks as f64),
         Bytes(block)
     );
-    if request.scan_blocks > 0 {
-        sentence.push_str(&format!(", each with a scan table of {}", Bytes(request.scan_blocks * block)));
+    if scan_blocks > 0 {
+        words.push_str(&format!(", each with a scan table of {}", Bytes(scan_blocks * block)));
     }
-    sentence
+    words
 }
 
 fn tell_report(

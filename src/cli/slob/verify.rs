@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use clap::Args;
 use serde_json::json;
 
+use super::server::{self, Nodes, Purpose, Reached, ServerArgs};
 use crate::cli::arguments::{FormatArgs, IoArgs, ProgressArgs, Reader, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
@@ -34,14 +35,27 @@ pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     io: IoArgs,
     #[command(flatten)]
+    server: ServerArgs,
+    #[command(flatten)]
     format: FormatArgs,
     #[command(flatten)]
     progress: ProgressArgs,
 }
 
 pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
-    let path = arguments.target.directory()?;
     let interrupt = Interrupt::listen()?;
+    let (address, nodes) = (arguments.target.address(), Nodes::FirstThatAccepts);
+    match Reached::reach(address, &arguments.server, nodes, Purpose::Use, None, interrupt.flag())? {
+        Some(reached) => {
+            let (reader, loudness) = (arguments.format.reader(), arguments.progress.loudness());
+            reached.with(|reached| server::verify::carry_out(reached, reader, loudness, &interrupt))
+        }
+        None => of_engine(arguments, &interrupt),
+    }
+}
+
+fn of_engine(arguments: &Arguments, interrupt: &Interrupt) -> Result<Exit, Failure> {
+    let path = arguments.target.directory()?;
     let progress = ByteProgress::new("verifying", arguments.progress.loudness());
     let tell = |now: verify::Progress| progress.update(now.done_bytes, now.total_bytes);
     let outcome = verify::verify(path, arguments.io.engine(), &tell, interrupt.flag());

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::connect::{Connected, Connector};
+use super::super::connect::{Connected, Connector, on_own_runtime};
 use super::super::error::PostgresError;
 use super::super::sql::identifier;
 use super::binaries::Binaries;
@@ -39,12 +39,7 @@ pub(super) fn known_settings(owner: &Owner, binaries: &Binaries) -> Result<BTree
 /// # Errors
 /// When the server cannot be connected to, or refuses.
 pub(super) fn read(address: &PostgresAddress, may_make: bool) -> Result<BTreeMap<String, String>, PostgresError> {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| PostgresError::Unfit {
-        what: format!("this system gives no means to wait for connections: {error}"),
-        hint: None,
-    })?;
-    runtime.block_on(async {
+    on_own_runtime(async {
         let node = &address.nodes[0];
         let of = |doing: &'static str| move |error: tokio_postgres::Error| PostgresError::of(node, doing, &error);
         if may_make {
@@ -56,15 +51,36 @@ pub(super) fn read(address: &PostgresAddress, may_make: bool) -> Result<BTreeMap
                 made.map_err(of("create the database"))?;
             }
         }
-        let Connected { client, .. } = Connector::new(address, APPLICATION)?.connect(0).await?;
-        let (shown, hidden) = settings::shown();
-        let rows = client.query(settings::SHOWN_SQL, &[&shown, &hidden]).await.map_err(of("read its settings"))?;
-        let mut facts: BTreeMap<String, String> =
-            rows.iter().map(|row| (format!("setting.{}", row.get::<_, &str>(0)), row.get(1))).collect();
-        let version = client.query_one("SHOW server_version", &[]).await.map_err(of("read its version"))?;
-        facts.insert("server_version".to_owned(), version.get(0));
+        ask(&Connector::new(address, APPLICATION)?, 0).await
+    })
+}
+
+/// What is worth knowing of any server: `server_version`, and `setting.NAME` of the settings that matter to results.
+///
+/// # Errors
+/// When the server cannot be connected to, or refuses.
+pub fn facts_of(connector: &Connector, node: usize) -> Result<BTreeMap<String, String>, PostgresError> {
+    on_own_runtime(async {
+        let mut facts = ask(connector, node).await?;
+        facts.insert("started_by_us".to_owned(), "no".to_owned());
         Ok(facts)
     })
+}
+
+async fn ask(connector: &Connector, node: usize) -> Result<BTreeMap<String, String>, PostgresError> {
+    let connected = connector.connect(node).await?;
+    let of = |doing: &'static str| {
+        let connected = &connected;
+        move |error: tokio_postgres::Error| connected.error(doing, &error)
+    };
+    let (shown, hidden) = settings::shown();
+    let rows =
+        connected.client.query(settings::SHOWN_SQL, &[&shown, &hidden]).await.map_err(of("tell its settings"))?;
+    let mut facts: BTreeMap<String, String> =
+        rows.iter().map(|row| (format!("setting.{}", row.get::<_, &str>(0)), row.get(1))).collect();
+    let version = connected.client.query_one("SHOW server_version", &[]).await.map_err(of("tell its version"))?;
+    facts.insert("server_version".to_owned(), version.get(0));
+    Ok(facts)
 }
 
 /// Bytes of a setting as the server shows it: `128MB`, `65536kB`.

@@ -39,6 +39,7 @@ use crate::config::postgres::{PostgresAddress, PostgresNode, TlsOptions, USUAL_P
 use crate::target::TargetError;
 use crate::units::Bytes;
 
+pub use self::facts::facts_of;
 pub use self::files::OurFile;
 pub use self::inspect::{FoundCluster, Running, inspect, remove};
 pub use self::page_cache::{Dropped, drop_page_cache};

@@ -230,12 +230,7 @@ fn first_clash(session: &Session<'_>) -> Result<Option<String>, TargetError> {
                UNION ALL SELECT pronamespace, proname::text FROM pg_proc \
                UNION ALL SELECT typnamespace, typname::text FROM pg_type) there \
                WHERE space = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND name ~ $2 ORDER BY name LIMIT 1";
-    let rows = session.query(
-        "look into the schema",
-        ask,
-        &[&session.access().namespace, &OUR_NAMES],
-        Halt::NEVER,
-    )?;
+    let rows = session.query("look into the schema", ask, &[&session.access().namespace, &OUR_NAMES], Halt::NEVER)?;
     Ok(rows.first().map(|row| row.get(0)))
 }
 
@@ -245,8 +240,7 @@ fn read_descriptor(session: &Session<'_>) -> Result<Option<Found>, TargetError> 
     let ask = "SELECT count(*) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
                JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2 \
                AND c.relkind = 'r' AND a.attname IN ('format', 'stage', 'descriptor', 'made_namespace')";
-    let columns: i64 =
-        session.query_one("look for data", ask, &[&access.namespace, &DATA_TABLE])?.get(0);
+    let columns: i64 = session.query_one("look for data", ask, &[&access.namespace, &DATA_TABLE])?.get(0);
     if columns != 4 {
         return Ok(None);
     }
@@ -282,11 +276,8 @@ fn qualified(access: Access<'_>, name: &str) -> String {
 pub(super) fn begin(session: &Session<'_>, data: &DataSet, make_namespace: bool) -> Result<(), TargetError> {
     let access = session.access();
     let descriptor = serde_json::to_string(data).expect("a descriptor has no value that JSON lacks");
-    let namespace = if make_namespace {
-        format!("CREATE SCHEMA {};", identifier(access.namespace))
-    } else {
-        String::new()
-    };
+    let namespace =
+        if make_namespace { format!("CREATE SCHEMA {};", identifier(access.namespace)) } else { String::new() };
     let (data_table, load_table) = (qualified(access, DATA_TABLE), qualified(access, LOAD_TABLE));
     let statements = format!(
         "BEGIN; {namespace}
@@ -347,12 +338,7 @@ pub(super) fn our_objects(session: &Session<'_>) -> Result<Vec<(String, u64)>, T
                WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND relname ~ $2 \
                UNION ALL SELECT DISTINCT proname::text, 0 FROM pg_proc \
                WHERE pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND proname ~ $2";
-    let rows = session.query(
-        "list the tables",
-        ask,
-        &[&session.access().namespace, &OUR_NAMES],
-        Halt::NEVER,
-    )?;
+    let rows = session.query("list the tables", ask, &[&session.access().namespace, &OUR_NAMES], Halt::NEVER)?;
     // A relation that somebody drops meanwhile has no size.
     Ok(rows.iter().map(|row| (row.get(0), row.get::<_, Option<i64>>(1).unwrap_or(0).unsigned_abs())).collect())
 }

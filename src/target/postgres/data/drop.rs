@@ -53,9 +53,8 @@ pub fn plan<'a>(access: &Access<'a>) -> Result<DropPlan<'a>, TargetError> {
     let session = Session::open(*access)?;
     let found = catalog::require(*access, Ground::look(&session)?.found)?;
     let there: BTreeMap<String, u64> = catalog::our_objects(&session)?.into_iter().collect();
-    let mut objects: Vec<Dropped> = names(&found)
-        .filter_map(|name| there.get(&name).map(|bytes| Dropped { name, bytes: *bytes }))
-        .collect();
+    let mut objects: Vec<Dropped> =
+        names(&found).filter_map(|name| there.get(&name).map(|bytes| Dropped { name, bytes: *bytes })).collect();
     objects.sort_by_key(|object| std::cmp::Reverse(object.bytes));
     let bytes = objects.iter().map(|object| object.bytes).sum();
     Ok(DropPlan { access: *access, objects, bytes, made_namespace: found.made_namespace })
@@ -87,15 +86,15 @@ pub(super) fn remove(session: &Session<'_>, found: &Found, halt: Halt<'_>) -> Re
     let doing = "drop the data";
     let begin = format!("SET lock_timeout = '{LOCK_TIMEOUT}'; {}", catalog::set_stage(access, Stage::Dropping));
     session.execute(doing, &begin, halt)?;
-    let procedures: Vec<String> = (0..found.data.schemas)
-        .map(|schema| format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema)))
-        .collect();
+    let procedures: Vec<String> =
+        (0..found.data.schemas).map(|schema| format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema))).collect();
     let tables: Vec<String> =
         found.data.tables().map(|table| format!("DROP TABLE IF EXISTS {}", table.qualified(&sql))).collect();
     for statements in procedures.chunks(DROPPED_AT_ONCE).chain(tables.chunks(DROPPED_AT_ONCE)) {
         session.execute(doing, &statements.join("; "), halt)?;
     }
-    let mut last = format!("DROP TABLE IF EXISTS {}; DROP TABLE {}", catalog::load_table(access), sql.qualified(DATA_TABLE));
+    let mut last =
+        format!("DROP TABLE IF EXISTS {}; DROP TABLE {}", catalog::load_table(access), sql.qualified(DATA_TABLE));
     if found.made_namespace && is_empty_but_for_ours(session)? {
         last.push_str(&format!("; DROP SCHEMA {}", sql.schema()));
     }

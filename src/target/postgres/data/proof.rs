@@ -61,7 +61,11 @@ impl fmt::Display for Proof {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (rows, pages) = (group_thousands(self.rows as f64), group_thousands(self.pages as f64));
         write!(f, "{} tables, {rows} rows in ", self.tables)?;
-        if rows == pages { f.write_str("as many blocks")? } else { write!(f, "{pages} blocks")? }
+        if rows == pages {
+            f.write_str("as many blocks")?
+        } else {
+            write!(f, "{pages} blocks")?
+        }
         if let Some(correlation) = self.correlation {
             write!(f, ", correlation {correlation:.4}")?;
         }

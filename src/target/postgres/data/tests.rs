@@ -92,7 +92,10 @@ mod dropping {
         let connector = connector(&address);
         let access = Access::new(&connector, NAMESPACE);
         set_up(&access, &request()).unwrap();
-        execute(&access, "CREATE TABLE slob_99 (id int); CREATE FUNCTION mine() RETURNS int LANGUAGE sql AS 'SELECT 1'");
+        execute(
+            &access,
+            "CREATE TABLE slob_99 (id int); CREATE FUNCTION mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        );
         assert!(!drop_all(&access).unwrap().removed_namespace);
         let left = number(&access, "SELECT count(*) FROM pg_class WHERE relnamespace = 'plimsoll'::regnamespace");
         assert_eq!(left, 1);
@@ -134,7 +137,10 @@ mod looking {
     fn info_tells_what_the_data_are_and_what_the_role_lacks() {
         let Some(address) = database("data_info") else { return };
         let owner = connector(&address);
-        execute(&Access::new(&owner, "public"), "CREATE ROLE info_user LOGIN; GRANT CREATE ON DATABASE data_info TO info_user");
+        execute(
+            &Access::new(&owner, "public"),
+            "CREATE ROLE info_user LOGIN; GRANT CREATE ON DATABASE data_info TO info_user",
+        );
         let connector = connector_as(&address, "info_user");
         let access = Access::new(&connector, NAMESPACE);
         assert!(refusal(info::info(&access)).0.contains("no SLOB data"));
@@ -162,7 +168,11 @@ mod looking {
         let before = shape::read(&access, &data, 3).unwrap();
         assert_eq!((before.pages(), before.tables[1].pages), (900, 300));
         execute(&access, "UPDATE slob_2 SET c2 = c3");
-        assert_eq!(shape::read(&access, &data, 3).unwrap().changed_since(&before), None, "updates stay in their blocks");
+        assert_eq!(
+            shape::read(&access, &data, 3).unwrap().changed_since(&before),
+            None,
+            "updates stay in their blocks"
+        );
         // One transaction that changes rows more often than versions of them fit into a block.
         let session = Session::open(access).unwrap();
         let often = "UPDATE plimsoll.slob_2 SET c2 = c3 WHERE custid < 150;".repeat(12);

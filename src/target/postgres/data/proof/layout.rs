@@ -79,11 +79,7 @@ impl Told {
 }
 
 /// Looks at every table of the load, and sums up.
-pub(super) fn prove(
-    session: &Session<'_>,
-    data: &DataSet,
-    schemas: u32,
-) -> Result<(Proof, Vec<Fault>), TargetError> {
+pub(super) fn prove(session: &Session<'_>, data: &DataSet, schemas: u32) -> Result<(Proof, Vec<Fault>), TargetError> {
     let names: Vec<String> = (0..schemas).map(Sql::table_name).collect();
     let indexes: Vec<String> = (0..schemas).map(Sql::index_name).collect();
     let doing = "look how the data lie";
@@ -134,17 +130,22 @@ fn faults_of(table: &str, told: &Told, scale: u64) -> Vec<Fault> {
     if told.pages > scale + (scale / ALLOWED_GROWTH_PART).max(1) {
         let cure = format!("execute VACUUM FULL {table}, or make the data anew: `plimsoll slob setup --replace`");
         let grown = percent((told.pages - scale) as f64 / scale as f64);
-        faults.push(Fault::new(format!("{table} has grown by {grown}% to {} blocks for {scale} rows", told.pages), cure));
+        faults
+            .push(Fault::new(format!("{table} has grown by {grown}% to {} blocks for {scale} rows", told.pages), cure));
     }
     if told.toast_bytes > 0 {
         faults.push(Fault::anew(format!("rows of {table} lie partly in its TOAST table")));
     }
     if let Some(column) = &told.not_plain {
-        faults.push(Fault::anew(format!("the column {column} of {table} is not stored plain, so it may be compressed")));
+        faults
+            .push(Fault::anew(format!("the column {column} of {table} is not stored plain, so it may be compressed")));
     }
     if let Some(index) = &told.other_index {
         let cure = format!("DROP INDEX {index}");
-        faults.push(Fault::new(format!("{table} has another index, {index}, which updates would have to maintain"), cure));
+        faults.push(Fault::new(
+            format!("{table} has another index, {index}, which updates would have to maintain"),
+            cure,
+        ));
     }
     if let Some(trigger) = &told.trigger {
         faults.push(Fault::new(format!("{table} has a trigger, `{trigger}`"), "drop the trigger"));
@@ -160,8 +161,9 @@ fn faults_of(table: &str, told: &Told, scale: u64) -> Vec<Fault> {
         _ if scale < TELLING_ROWS => {}
         None => faults.push(Fault::new(format!("the server has no statistics of {table}"), analyze())),
         Some(correlation) if correlation.abs() > most_correlation(scale) => {
-            let reason =
-                format!("keys and blocks of {table} are correlated ({correlation:.2} where 0 belongs): neighbours lie side by side");
+            let reason = format!(
+                "keys and blocks of {table} are correlated ({correlation:.2} where 0 belongs): neighbours lie side by side"
+            );
             faults.push(Fault::anew(reason));
         }
         Some(_) => {}
@@ -176,12 +178,7 @@ fn most_correlation(rows: u64) -> f64 {
 
 /// Looks at the ends and at some neighbours somewhere in the table: whether the keys are those that operations draw, and
 /// whether each has a block of its own.
-fn sample(
-    session: &Session<'_>,
-    data: &DataSet,
-    schema: u32,
-    table: &str,
-) -> Result<Option<Fault>, TargetError> {
+fn sample(session: &Session<'_>, data: &DataSet, schema: u32, table: &str) -> Result<Option<Fault>, TargetError> {
     let keys = data.scale_blocks.min(SAMPLE_KEYS);
     let last = data.scale_blocks - keys;
     // Always the same place, so that repeated proofs warm no more blocks than one.

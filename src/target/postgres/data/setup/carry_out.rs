@@ -65,8 +65,11 @@ pub fn carry_out(
         stop,
         report: SetupReport { created: true, ..nothing },
     };
-    let autovacuum =
-        if ground.server.autovacuum { "is on and looks after" } else { "is off on this server and does not look after" };
+    let autovacuum = if ground.server.autovacuum {
+        "is on and looks after"
+    } else {
+        "is off on this server and does not look after"
+    };
     work.report.notes.push(format!("autovacuum {autovacuum} these tables"));
     work.begin(ground, existing, plan.request.replace)?;
     work.make_tables()?;

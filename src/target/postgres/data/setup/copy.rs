@@ -163,12 +163,13 @@ mod tests {
     fn what_is_missing_is_what_no_mark_covers() {
         let data = data(1, 3 * PIECE + 10);
         let places = |marks: &Marks| -> Vec<(u64, u64)> {
-            missing(&data, marks).iter().flat_map(|(_, pieces)| pieces).map(|piece| (piece.first, piece.places)).collect()
+            missing(&data, marks)
+                .iter()
+                .flat_map(|(_, pieces)| pieces)
+                .map(|piece| (piece.first, piece.places))
+                .collect()
         };
-        assert_eq!(
-            places(&Marks::new()),
-            [(0, PIECE), (PIECE, PIECE), (2 * PIECE, PIECE), (3 * PIECE, 10)]
-        );
+        assert_eq!(places(&Marks::new()), [(0, PIECE), (PIECE, PIECE), (2 * PIECE, PIECE), (3 * PIECE, 10)]);
         // Also marks of pieces of another length.
         let marks = Marks::from([(rows(0), vec![(100, PIECE), (2 * PIECE, PIECE)])]);
         assert_eq!(places(&marks), [(0, 100), (PIECE + 100, PIECE - 100), (3 * PIECE, 10)]);

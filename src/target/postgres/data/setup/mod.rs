@@ -242,7 +242,9 @@ impl SetupRequest {
         }
         if self.scale_blocks.max(self.scan_blocks) > MAX_TABLE_BLOCKS {
             let most = Bytes(MAX_TABLE_BLOCKS * u64::from(self.block_bytes));
-            return refuse(format!("a table of PostgreSQL has at most {MAX_TABLE_BLOCKS} blocks, {most}; lower the scale"));
+            return refuse(format!(
+                "a table of PostgreSQL has at most {MAX_TABLE_BLOCKS} blocks, {most}; lower the scale"
+            ));
         }
         if self.streams == 0 {
             return refuse("at least 1 stream is needed to load, not 0".to_owned());

@@ -106,7 +106,9 @@ pub fn verify(
     let (data, data_checksums) = (found.data, ground.server.data_checksums);
     let mut notes = Vec::new();
     if !data_checksums {
-        notes.push("the server has no data checksums, so a flipped bit in the filling of a row is not noticed".to_owned());
+        notes.push(
+            "the server has no data checksums, so a flipped bit in the filling of a row is not noticed".to_owned(),
+        );
     }
     let amcheck = find_amcheck(&session)?;
     if amcheck.is_none() {
@@ -145,7 +147,8 @@ fn read_all(
     let (queue, findings) = (Queue::new(data.tables()), Mutex::new(Findings::default()));
     streams.run("", &|| (), &|ended| queue.next(ended), &|session, (), table, stream| {
         let mut found = Findings::default();
-        let outcome = check_table(session, data, *table, amcheck, stream.halt, &mut |bytes| stream.done(bytes), &mut found);
+        let outcome =
+            check_table(session, data, *table, amcheck, stream.halt, &mut |bytes| stream.done(bytes), &mut found);
         if let Some(fault) = as_fault(outcome, &table.name())? {
             found.fault(fault);
         }

@@ -39,10 +39,8 @@ pub(super) fn heap(
             format!("CASE WHEN octet_length(c{column}) = {} THEN 0 ELSE {column} END", data.column_bytes)
         })
         .collect();
-    let copy = format!(
-        "COPY (SELECT custid, ctid, greatest({}) FROM {name}) TO STDOUT (FORMAT binary)",
-        wrong.join(", ")
-    );
+    let copy =
+        format!("COPY (SELECT custid, ctid, greatest({}) FROM {name}) TO STDOUT (FORMAT binary)", wrong.join(", "));
     let rows = data.rows_of(table);
     let mut ticks = Ticks::new(table.name(), rows);
     session.wait(&doing, halt, async {
@@ -171,7 +169,9 @@ impl Ticks {
         }
         self.last_block = Some(block);
         if wrong != 0 {
-            tell(&mut self.wrong, &|| format!("the row with key {key} of `{table}` has a column c{wrong} of the wrong length"));
+            tell(&mut self.wrong, &|| {
+                format!("the row with key {key} of `{table}` has a column c{wrong} of the wrong length")
+            });
         }
     }
 

@@ -36,13 +36,12 @@ fn every_kind_of_damage_is_found_and_named() {
     let connector = connector(&address);
     let access = Access::new(&connector, NAMESPACE);
     let columns = (2..=20).map(|column| format!("c{column}")).collect::<Vec<_>>().join(", ");
-    let copy_row = |key: i64| format!("INSERT INTO slob_2 (custid, {columns}) SELECT {key}, {columns} FROM slob_2 WHERE custid = 9");
+    let copy_row = |key: i64| {
+        format!("INSERT INTO slob_2 (custid, {columns}) SELECT {key}, {columns} FROM slob_2 WHERE custid = 9")
+    };
     let cases = [
         ("DELETE FROM slob_1 WHERE custid = 17".to_owned(), "`slob_1` misses 1 of 300 rows; the first has key 17"),
-        (
-            format!("DROP INDEX slob_2_key; {}", copy_row(9)),
-            "`slob_2` has more than one row with key 9",
-        ),
+        (format!("DROP INDEX slob_2_key; {}", copy_row(9)), "`slob_2` has more than one row with key 9"),
         (copy_row(300), "`slob_2` has a row with key 300, which belongs nowhere"),
         (copy_row(-1), "`slob_2` has a row with key -1, which belongs nowhere"),
         (

@@ -1,0 +1,153 @@
+//! PostgreSQL as the ground of SLOB's load: reached for one command, and left as it was found.
+
+mod arguments;
+pub(super) mod drop;
+mod ground;
+pub(super) mod info;
+pub(super) mod setup;
+pub(super) mod verify;
+
+use arguments::SendChoice;
+pub(super) use arguments::{SendArgs, ServerArgs, is_server};
+pub(super) use ground::{ServerGround, ServerSite};
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+use crate::cli::exit::Failure;
+use crate::cli::say;
+use crate::config::TargetAddress;
+use crate::target::TargetError;
+use crate::target::postgres::cluster::{Cluster, ClusterRequest, facts_of};
+use crate::target::postgres::data::Access;
+use crate::target::postgres::{Connector, LocalServer, PostgresError};
+
+/// Name under which the sessions of the load are known to the server.
+const APPLICATION: &str = "plimsoll";
+/// Sessions that a private cluster takes where it is not known how many are needed.
+const USUAL_SESSIONS: u32 = 64;
+
+/// Which of the servers of an address are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Nodes {
+    /// The first that accepts a connection, as libpq has it.
+    FirstThatAccepts,
+    /// Each, as a server of its own.
+    Each,
+}
+
+/// What a command needs of a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Data are made, and a private cluster if there is none.
+    SetUp,
+    /// Data are there already.
+    Use,
+}
+
+/// A server that answers: a private cluster that runs now, or somebody else's server.
+pub(super) struct Reached<'a> {
+    cluster: Option<Cluster>,
+    connector: Connector,
+    address: &'a TargetAddress,
+    arguments: &'a ServerArgs,
+    /// What was told when it was reached.
+    notes: Vec<String>,
+}
+
+impl<'a> Reached<'a> {
+    /// Starts a private cluster, or makes ready to connect; `None` if the address is not that of a server.
+    pub(super) fn reach(
+        address: &'a TargetAddress,
+        arguments: &'a ServerArgs,
+        nodes: Nodes,
+        purpose: Purpose,
+        sessions: Option<u32>,
+        stop: &AtomicBool,
+    ) -> Result<Option<Self>, Failure> {
+        arguments.check(address)?;
+        let (cluster, connector) = match address {
+            TargetAddress::Directory(_) | TargetAddress::Simulated(_) => return Ok(None),
+            TargetAddress::Postgres(address) => {
+                let connector = Connector::new(address, APPLICATION)?;
+                (None, if nodes == Nodes::Each { connector } else { connector.single()? })
+            }
+            TargetAddress::PrivateCluster(directory) => {
+                let request = ClusterRequest {
+                    directory: directory.clone(),
+                    create: purpose == Purpose::SetUp,
+                    db_cache: arguments.db_cache(),
+                    host_memory: arguments.host_memory(),
+                    most_sessions: sessions.unwrap_or(USUAL_SESSIONS),
+                    keep_running: arguments.keeps_running(),
+                    binaries: arguments.binaries().cloned(),
+                };
+                let cluster = Cluster::start(&request, &|words| say::line(words), stop)?;
+                let connector = Connector::new(cluster.address(), APPLICATION)?;
+                (Some(cluster), connector)
+            }
+        };
+        let mut notes: Vec<String> = connector.notes().to_vec();
+        notes.extend(cluster.iter().flat_map(|cluster| cluster.notes().iter().cloned()));
+        Ok(Some(Self { cluster, connector, address, arguments, notes }))
+    }
+
+    /// How to connect.
+    pub(super) fn connector(&self) -> &Connector {
+        &self.connector
+    }
+
+    /// The cluster, if it is a private one.
+    pub(super) fn cluster(&self) -> Option<&Cluster> {
+        self.cluster.as_ref()
+    }
+
+    /// What the user should know about how it was reached.
+    pub(super) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Its address, as the user gave it and without a password.
+    pub(super) fn address(&self) -> &TargetAddress {
+        self.address
+    }
+
+    /// What is worth knowing of it: its version and settings, and who started it.
+    pub(super) fn facts(&self) -> Result<BTreeMap<String, String>, PostgresError> {
+        match &self.cluster {
+            Some(cluster) => Ok(cluster.facts()),
+            None => facts_of(&self.connector, 0),
+        }
+    }
+
+    /// The data.
+    pub(super) fn access(&self) -> Access<'_> {
+        Access::new(&self.connector, self.arguments.schema())
+    }
+
+    /// The server's processes, where they run here and are known.
+    pub(super) fn local(&self) -> Option<LocalServer> {
+        self.cluster.as_ref().map(Cluster::local)
+    }
+
+    /// Stops a private cluster, unless it is to go on.
+    pub(super) fn leave(self) -> Result<(), PostgresError> {
+        self.cluster.map_or(Ok(()), Cluster::stop)
+    }
+
+    /// Does something with the server and leaves it however that ends. The first failure is the one to tell.
+    pub(super) fn with<T>(self, work: impl FnOnce(&Self) -> Result<T, Failure>) -> Result<T, Failure> {
+        self.notes.iter().for_each(say::note);
+        let outcome = work(&self);
+        let left = self.leave();
+        let done = outcome?;
+        left?;
+        Ok(done)
+    }
+}
+
+impl From<PostgresError> for Failure {
+    fn from(error: PostgresError) -> Self {
+        Self::from(TargetError::from(error))
+    }
+}
