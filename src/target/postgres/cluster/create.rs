@@ -11,10 +11,12 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::super::error::PostgresError;
+use super::ROLE;
 use super::binaries::Binaries;
-use super::files::{self, Files, Hold, file_error, private_directory};
+use super::files::{self, Files, file_error, private_directory};
+use super::lock::Hold;
 use super::owner::Owner;
-use super::{ROLE, program_hint};
+use super::refusals::program_hint;
 use crate::target::TargetError;
 
 /// What initdb is told besides role and directory. Only the socket lets anybody in, and only the server's user and root

@@ -7,7 +7,8 @@ use super::super::error::PostgresError;
 use super::super::sql::identifier;
 use super::binaries::Binaries;
 use super::owner::Owner;
-use super::{ROLE, program_hint, settings};
+use super::refusals::program_hint;
+use super::{ROLE, settings};
 use crate::config::postgres::PostgresAddress;
 use crate::units::Bytes;
 

@@ -9,17 +9,15 @@
 //! log                     what servers said, one after the other
 //! ```
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
 
 use serde::{Deserialize, Serialize};
 
 use super::super::error::PostgresError;
 use super::owner::Owner;
-use super::postmaster::is_alive;
 use crate::units::Bytes;
 
 /// Version of the directory's layout.
@@ -27,7 +25,7 @@ const FORMAT_VERSION: u32 = 1;
 const MADE_BY: &str = "plimsoll";
 const MARKER: &str = "plimsoll-cluster.json";
 const NEW_MARKER: &str = "plimsoll-cluster.json.new";
-const LOCK: &str = "plimsoll-cluster.lock";
+pub(super) const LOCK: &str = "plimsoll-cluster.lock";
 /// Names that a directory may hold before it is ours: a freshly made file system has the first, and a command that was
 /// killed at its very beginning leaves the others.
 const HARMLESS: [&str; 3] = ["lost+found", NEW_MARKER, LOCK];
@@ -280,89 +278,6 @@ impl Files {
         // Somebody else's files, a mount point, or a parent that we may not write to: the directory itself stays.
         let _ = fs::remove_dir(&self.directory);
         Ok(())
-    }
-
-    /// Takes the directory for this process.
-    ///
-    /// # Errors
-    /// The system's error. A directory that somebody else holds is no error but `Err` inside, with who it is.
-    pub(super) fn lock(&self, owner: &Owner) -> Result<Result<Hold, Holder>, PostgresError> {
-        let path = self.directory.join(LOCK);
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false).mode(0o644).custom_flags(libc::O_NOFOLLOW);
-        let mut file = loop {
-            let mut file = options.open(&path).map_err(file_error("open", &path))?;
-            match file.try_lock() {
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => return Ok(Err(Holder::read(&mut file))),
-                Err(TryLockError::Error(error)) => return Err(file_error("lock", &path)(error)),
-            }
-            // Whoever held it may have removed it together with the cluster: then this is nobody's lock any more.
-            let held = file.metadata().map_err(file_error("look at", &path))?;
-            if fs::metadata(&path).is_ok_and(|named| (named.dev(), named.ino()) == (held.dev(), held.ino())) {
-                break file;
-            }
-        };
-        owner.adopt(&path)?;
-        let named = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
-        named.map_err(file_error("write", &path))?;
-        Ok(Ok(Hold { file }))
-    }
-
-    /// Who holds the directory; nobody if none.
-    pub(super) fn holder(&self) -> Option<Holder> {
-        let mut file = File::open(self.directory.join(LOCK)).ok()?;
-        match file.try_lock_shared() {
-            Err(TryLockError::WouldBlock) => Some(Holder::read(&mut file)),
-            _ => None,
-        }
-    }
-}
-
-/// The lock of a directory. It goes with the value and with every process that was given a share in it.
-#[derive(Debug)]
-pub(super) struct Hold {
-    file: File,
-}
-
-impl Hold {
-    /// Lets a process that we start hold the lock with us, as one of its three standard files, which it should not use:
-    /// should we be killed, nobody works on the directory before that process has ended too.
-    ///
-    /// # Errors
-    /// The system's error.
-    pub(super) fn share(&self) -> Result<Stdio, PostgresError> {
-        let shared = self.file.try_clone();
-        shared.map(Stdio::from).map_err(file_error("share", Path::new(LOCK)))
-    }
-}
-
-/// Who holds a directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Holder {
-    /// The command's process number, as far as it is known.
-    pub(super) pid: Option<u32>,
-}
-
-impl Holder {
-    fn read(lock: &mut File) -> Self {
-        let mut text = String::new();
-        let _ = lock.read_to_string(&mut text);
-        Self { pid: text.trim().parse().ok() }
-    }
-
-    /// Whether the command has ended, and only what it has left holds the directory: a server that is being stopped.
-    pub(super) fn has_ended(self) -> bool {
-        self.pid.is_some_and(|pid| !is_alive(pid))
-    }
-}
-
-impl std::fmt::Display for Holder {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.pid {
-            Some(pid) => write!(f, "process {pid}"),
-            None => f.write_str("another process"),
-        }
     }
 }
 

@@ -63,15 +63,19 @@ impl MemoryLimit {
 
     fn make_under(root: &Root, limit: Bytes) -> Result<Self, PostgresError> {
         let groups = cgroup::memory_groups(root, &mounts::all(root), "self");
-        let mut refused = "this system shows no control group for memory".to_owned();
+        // The nearest place is the right one, so what stands against that is what is told.
+        let mut refused = None;
         for group in &groups {
             for parent in group.levels().filter(|level| may_have_inner(root, group.version, level)) {
                 match Self::make_in(root, parent, group.version, limit) {
                     Ok(made) => return Ok(made),
-                    Err((action, path, error)) => refused = format!("cannot {action} `{}`: {error}", path.display()),
+                    Err((action, path, error)) => {
+                        refused.get_or_insert_with(|| format!("cannot {action} `{}`: {error}", path.display()));
+                    }
                 }
             }
         }
+        let refused = refused.unwrap_or_else(|| "no control group here passes on control of memory".to_owned());
         Err(PostgresError::Unfit {
             what: format!("the server's memory cannot be limited to {limit}: {refused}"),
             hint: Some(

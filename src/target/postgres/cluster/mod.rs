@@ -9,10 +9,12 @@ mod create;
 mod facts;
 mod files;
 mod inspect;
+mod lock;
 mod memory;
 mod owner;
 mod page_cache;
 mod postmaster;
+mod refusals;
 mod settings;
 mod sockets;
 mod supervisor;
@@ -26,10 +28,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use self::binaries::Binaries;
-use self::files::{Files, Ground, Hold};
+use self::files::{Files, Ground};
+use self::lock::Hold;
 use self::memory::MemoryLimit;
 use self::owner::Owner;
 use self::postmaster::Postmaster;
+use self::refusals::{in_use, no_cluster, program_hint, unfinished};
 use self::settings::Wishes;
 use self::sockets::Sockets;
 use self::supervisor::{Start, Supervisor};
@@ -414,42 +418,5 @@ fn address(socket_directory: &str, port: u16) -> PostgresAddress {
         database: Some(ROLE.to_owned()),
         tls: TlsOptions::default(),
         connect_timeout_s: None,
-    }
-}
-
-/// What to do about what a server or initdb said when it failed.
-fn program_hint(said: &str) -> Option<String> {
-    let told = match said {
-        _ if said.contains("No space left on device") => "free some space, or use a directory on another file system",
-        _ if said.contains("shared memory") || said.contains("Cannot allocate memory") => {
-            "lower `--db-cache`: the machine has no room for shared buffers of this size"
-        }
-        _ if said.contains("Permission denied") => {
-            "let the server's user read and write there, or use another directory"
-        }
-        _ => return None,
-    };
-    Some(told.to_owned())
-}
-
-fn no_cluster(directory: &Path) -> PostgresError {
-    let shown = directory.display();
-    PostgresError::Unfit {
-        what: format!("there is no private cluster in `{shown}`"),
-        hint: Some(format!("make one, with data: `plimsoll slob setup -s 1 SCALE=1G --target pg:{shown}`")),
-    }
-}
-
-fn unfinished(directory: &Path) -> PostgresError {
-    PostgresError::Unfit {
-        what: format!("the private cluster in `{}` was never finished", directory.display()),
-        hint: Some("run `plimsoll slob setup` again; it starts over".to_owned()),
-    }
-}
-
-fn in_use(directory: &Path, holder: &str) -> PostgresError {
-    PostgresError::Unfit {
-        what: format!("the private cluster in `{}` is in use by {holder}", directory.display()),
-        hint: Some("wait until it ends, or use another directory: `--target pg:DIR`".to_owned()),
     }
 }

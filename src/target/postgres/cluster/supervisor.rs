@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
 use super::super::error::PostgresError;
-use super::files::{Files, Hold, file_error};
+use super::files::{Files, file_error};
+use super::lock::Hold;
 use super::memory::MemoryLimit;
 use super::owner::Owner;
 use super::postmaster::{self, FAST_PATIENCE, IMMEDIATE_PATIENCE};
