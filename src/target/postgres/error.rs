@@ -1,5 +1,6 @@
 //! Why a PostgreSQL server cannot do what was asked.
 
+use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -77,6 +78,19 @@ pub enum PostgresError {
 }
 
 impl PostgresError {
+    /// What a client's error means: `node` is the server, `doing` what was tried, such as `create the tables`.
+    pub fn of(node: &dyn fmt::Display, doing: &str, error: &tokio_postgres::Error) -> Self {
+        match error.as_db_error() {
+            Some(told) => Self::Refused {
+                node: node.to_string(),
+                doing: doing.to_owned(),
+                code: told.code().code().to_owned(),
+                message: told.message().to_owned(),
+            },
+            None => Self::Lost { node: node.to_string(), reason: error.to_string() },
+        }
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
@@ -108,6 +122,7 @@ fn refusal_hint(code: &str) -> Option<&'static str> {
         "42P01" | "42883" | "3F000" => {
             Some("the data are not there, or not all of them; make them: `plimsoll slob setup`")
         }
+        "55P03" => Some("sessions use the tables; have them end first"),
         "57014" => Some("the server cancelled it, most likely for its statement_timeout; raise that for this role"),
         "25006" => Some("the server is a standby or read-only; name the primary"),
         _ => None,

@@ -4,6 +4,7 @@
 //! procedure on the server loops over, timing each operation, so that the client costs next to nothing.
 
 mod connect;
+pub mod data;
 mod error;
 pub mod sql;
 #[cfg(test)]
