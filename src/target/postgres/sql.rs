@@ -212,11 +212,8 @@ impl Sql {
             _ => format!("IF hot[i] THEN {hot} ELSE {home} END IF;"),
         };
         // Scan tables may not be there; a statement is only looked at when it is executed.
-        format!(
-            "CREATE OR REPLACE PROCEDURE {procedure}(kinds smallint[], hot boolean[], first_keys bigint[], keys integer[], \
-             filling bytea, INOUT began timestamptz, INOUT committing timestamptz[], INOUT ended timestamptz[], \
-             INOUT touched bigint[]) LANGUAGE plpgsql AS $procedure$
-DECLARE
+        let body = format!(
+            "DECLARE
   first_key bigint;
   beyond_key bigint;
   at_byte integer;
@@ -247,8 +244,7 @@ BEGIN
     touched[i] := n;
     ended[i] := clock_timestamp();
   END LOOP;
-END
-$procedure$",
+END",
             read = BatchKind::Read as i16,
             scan = BatchKind::Scan as i16,
             update_lite = BatchKind::UpdateLite as i16,
@@ -256,6 +252,13 @@ $procedure$",
             scans = either(scans(0), scans(schema)),
             updates_lite = either(updates(0, lite), updates(schema, lite)),
             updates_heavy = either(updates(0, heavy), updates(schema, heavy)),
+        );
+        // A literal, since the schema's name may hold whatever would end a dollar quote.
+        format!(
+            "CREATE OR REPLACE PROCEDURE {procedure}(kinds smallint[], hot boolean[], first_keys bigint[], keys integer[], \
+             filling bytea, INOUT began timestamptz, INOUT committing timestamptz[], INOUT ended timestamptz[], \
+             INOUT touched bigint[]) LANGUAGE plpgsql AS {}",
+            literal(&body)
         )
     }
 

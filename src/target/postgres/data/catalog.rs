@@ -1,8 +1,9 @@
 //! What is in the namespace: Plimsoll's own two tables, and whose the rest is.
 
 use serde::Serialize;
+use tokio_postgres::Row;
 
-use super::descriptor::{DataSet, FORMAT_VERSION};
+use super::descriptor::{DataSet, FORMAT_VERSION, TableId};
 use super::session::{Access, Halt, Session};
 use crate::target::error::TargetError;
 use crate::target::postgres::sql::{Sql, identifier, literal};
@@ -343,6 +344,22 @@ pub(super) fn our_objects(session: &Session<'_>) -> Result<Vec<(String, u64)>, T
     Ok(rows.iter().map(|row| (row.get(0), row.get::<_, Option<i64>>(1).unwrap_or(0).unsigned_abs())).collect())
 }
 
+/// Blocks of each table that is there.
+pub(super) fn table_pages(session: &Session<'_>, data: &DataSet) -> Result<Vec<(TableId, u64)>, TargetError> {
+    let tables: Vec<TableId> = data.tables().collect();
+    let names: Vec<String> = tables.iter().map(|table| table.name()).collect();
+    let ask = "SELECT t.place - 1, pg_relation_size(c.oid) FROM unnest($2::text[]) WITH ORDINALITY t(name, place) \
+               JOIN pg_class c ON c.relname = t.name \
+               WHERE c.relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1)";
+    let values = (session.access().namespace, names);
+    let rows = session.query("read the sizes of the tables", ask, &[&values.0, &values.1], Halt::NEVER)?;
+    let pages = |row: &Row| {
+        let bytes: Option<i64> = row.get(1);
+        bytes.unwrap_or(0).unsigned_abs() / u64::from(data.block_bytes)
+    };
+    Ok(rows.iter().map(|row| (tables[row.get::<_, i64>(0) as usize], pages(row))).collect())
+}
+
 /// Refuses blocks of another size than the server's.
 pub(super) fn check_block_bytes(access: Access<'_>, server: &Server, asked: u32) -> Result<(), TargetError> {
     if asked == server.block_bytes {
@@ -360,7 +377,7 @@ pub(super) fn load_table(access: Access<'_>) -> String {
 
 /// Names that [`our_objects`] gives for a whole data set.
 pub(super) fn expected_objects(data: &DataSet) -> Vec<String> {
-    let tables = data.tables().map(super::descriptor::TableId::name);
+    let tables = data.tables().map(TableId::name);
     let rest = (0..data.schemas).flat_map(|schema| [Sql::index_name(schema), Sql::procedure_name(schema)]);
     tables.chain(rest).collect()
 }

@@ -172,12 +172,31 @@ impl<'a> Session<'a> {
         halt: Halt<'_>,
         work: impl Future<Output = Result<T, tokio_postgres::Error>>,
     ) -> Result<T, TargetError> {
+        self.wait_with_patience(doing, halt, Duration::ZERO, work)
+    }
+
+    /// As [`wait`](Self::wait), but work that has begun is given some time to come to its end when it should end.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub(super) fn wait_with_patience<T>(
+        &self,
+        doing: &str,
+        halt: Halt<'_>,
+        patience: Duration,
+        work: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T, TargetError> {
+        halt.check()?;
+        let told = |error: tokio_postgres::Error| PostgresError::of(&self.node, doing, &error).into();
         self.runtime.block_on(async {
             let mut work = pin!(work);
             while !halt.is_set() {
                 if let Ok(done) = timeout(LOOK_AROUND, work.as_mut()).await {
-                    return done.map_err(|error| PostgresError::of(&self.node, doing, &error).into());
+                    return done.map_err(told);
                 }
+            }
+            if let Ok(done) = timeout(patience, work.as_mut()).await {
+                return done.map_err(told);
             }
             // Neither of the two is worth an error: the server also gives up when the connection is closed.
             let _ = timeout(CANCEL_PATIENCE, self.cancel()).await;

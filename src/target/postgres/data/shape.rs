@@ -7,7 +7,7 @@ use crate::target::postgres::sql::{Sql, identifier};
 use crate::units::percent;
 
 /// Growth of a table that still is the same shape: one part in this many.
-const ALLOWED_PART: u64 = 100;
+pub(super) const ALLOWED_PART: u64 = 100;
 
 /// Sizes of the tables of all schemas.
 #[derive(Debug, Clone, PartialEq, Eq)]

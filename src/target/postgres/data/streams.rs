@@ -53,9 +53,9 @@ impl Streams<'_> {
     pub(super) fn run<J, S>(
         &self,
         settings: &str,
-        make: &(dyn Fn() -> S + Sync),
-        next: &(dyn Fn(Option<J>) -> Option<J> + Sync),
-        work: &(dyn Fn(&Session<'_>, &mut S, &J, &Stream<'_>) -> Result<(), TargetError> + Sync),
+        make: impl Fn() -> S + Sync,
+        next: impl Fn(Option<J>) -> Option<J> + Sync,
+        work: impl Fn(&Session<'_>, &mut S, &J, &Stream<'_>) -> Result<(), TargetError> + Sync,
     ) -> Result<(), TargetError> {
         let (done, failed) = (AtomicU64::new(0), AtomicBool::new(false));
         let failure = Mutex::new(None);

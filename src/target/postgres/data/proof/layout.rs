@@ -6,12 +6,11 @@ use super::{Fault, Proof};
 use crate::target::error::TargetError;
 use crate::target::postgres::data::descriptor::DataSet;
 use crate::target::postgres::data::session::{Halt, Session};
+use crate::target::postgres::data::shape::ALLOWED_PART;
 use crate::target::postgres::sql::Sql;
 use crate::units::percent;
 use crate::workload::mix64;
 
-/// Blocks more than rows that are put up with, as one part in this many: updates may have added them.
-const ALLOWED_GROWTH_PART: u64 = 100;
 /// Largest correlation of keys and blocks that counts as none.
 const MOST_CORRELATION: f64 = 0.05;
 /// Smallest table whose correlation says anything.
@@ -127,7 +126,7 @@ fn faults_of(table: &str, told: &Told, scale: u64) -> Vec<Fault> {
     if told.pages < scale {
         faults.push(Fault::anew(format!("{table} has {} blocks for {scale} rows: some share a block", told.pages)));
     }
-    if told.pages > scale + (scale / ALLOWED_GROWTH_PART).max(1) {
+    if told.pages > scale + (scale / ALLOWED_PART).max(1) {
         let cure = format!("execute VACUUM FULL {table}, or make the data anew: `plimsoll slob setup --replace`");
         let grown = percent((told.pages - scale) as f64 / scale as f64);
         faults

@@ -47,16 +47,16 @@ fn what_lies_otherwise_is_refused_with_reason_and_cure() {
             "setup --replace",
         ),
         ("DELETE FROM slob_1 WHERE custid = 2999", "go from 0 to 2998 instead of 0 to 2999", "setup --replace"),
-        ("DELETE FROM slob_1 WHERE custid > 0 AND custid < 2999; VACUUM slob_1", "estimates 2 rows", "verify"),
+        ("DELETE FROM slob_1 WHERE custid % 2 = 1 AND custid < 2999; VACUUM slob_1", "estimates 1501 rows", "verify"),
         ("DELETE FROM slob_2 WHERE custid % 30 = 7", "where 32 belong", "setup --replace"),
         ("DROP TABLE slob_2", "the table \"plimsoll\".\"slob_2\" is missing", "setup --replace"),
         (
-            "CREATE FUNCTION t() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW END'; \
-             CREATE TRIGGER mine BEFORE UPDATE ON slob_1 FOR EACH ROW EXECUTE FUNCTION t()",
+            "CREATE TRIGGER mine BEFORE UPDATE ON slob_1 FOR EACH ROW \
+             EXECUTE FUNCTION suppress_redundant_updates_trigger()",
             "has a trigger, `mine`",
             "drop the trigger",
         ),
-        ("TRUNCATE slob_1; ALTER DATABASE proof_spoiled RESET ALL", "blocks for 3000 rows", "setup --replace"),
+        ("TRUNCATE slob_1", "has 0 blocks for 3000 rows", "setup --replace"),
     ];
     for (statements, reason, cure) in cases {
         let (what, hint) = spoiled(&access, statements);
@@ -89,9 +89,9 @@ fn growth_is_noted_and_much_growth_refused() {
     assert_eq!(proof.notes, ["the tables have 20 blocks more than rows (0.2%)"]);
     grow(40);
     let (what, hint) = refusal(prove(&access, &data, 3));
-    assert!(what.contains("has grown by 2.0% to 3060 blocks for 3000 rows"), "{what}");
+    assert!(what.contains("\"slob_1\" has grown by 2.0% to 30"), "{what}");
     assert!(hint.contains("VACUUM FULL \"plimsoll\".\"slob_1\""), "{hint}");
-    assert!(prove(&access, &Clone::clone(&data), 0).is_ok(), "only tables of the load matter");
+    assert!(prove(&access, &data, 0).is_ok(), "only tables of the load matter");
     // The cure cures.
     execute(&access, "VACUUM FULL slob_1; VACUUM (ANALYZE) slob_1");
     assert_eq!(prove(&access, &data, 3).unwrap().notes, Vec::<String>::new());

@@ -12,6 +12,7 @@ use crate::target::postgres::data::catalog::{self, Ground, Stage};
 use crate::target::postgres::data::descriptor::{DataSet, TableId, TableKind};
 use crate::target::postgres::data::drop;
 use crate::target::postgres::data::session::{Halt, Session};
+use crate::target::postgres::data::shape::ALLOWED_PART;
 use crate::target::postgres::data::streams::{Queue, Streams};
 use crate::target::postgres::sql::Sql;
 
@@ -74,6 +75,7 @@ pub fn carry_out(
     work.begin(ground, existing, plan.request.replace)?;
     work.make_tables()?;
     work.load_rows()?;
+    work.compact()?;
     work.build_indexes()?;
     work.make_procedures()?;
     work.vacuum()?;
@@ -176,15 +178,48 @@ impl Work<'_> {
             let settings = "SET synchronous_commit = off";
             let (data, sql) = (&work.data, &work.sql);
             let builder = || RowBuilder::new(data.column_bytes);
-            streams.run(settings, &builder, &|ended| pieces_left.next(ended), &|session, builder, piece, stream| {
-                copy::load(session, data, sql, piece, builder, stream)
-            })
+            streams.run(
+                settings,
+                builder,
+                |ended| pieces_left.next(ended),
+                |session, builder, piece, stream| copy::load(session, data, sql, piece, builder, stream),
+            )
         })
     }
 
     fn streams<'b>(&'b self, jobs: usize, tell: &'b dyn Fn(u64)) -> Streams<'b> {
         let count = self.streams.min(u32::try_from(jobs).unwrap_or(u32::MAX));
         Streams { access: self.session.access(), count, stop: self.stop, tell }
+    }
+
+    /// Writes tables anew that have too many blocks without a row. Pieces that were given up leave such blocks, and so
+    /// does a server that adds several blocks at a time.
+    fn compact(&mut self) -> Result<(), TargetError> {
+        let pages = catalog::table_pages(&self.session, &self.data)?;
+        let too_many = |(table, pages): &(TableId, u64)| {
+            let rows = self.data.rows_of(*table);
+            *pages > rows + (rows / (2 * ALLOWED_PART)).max(1)
+        };
+        let tables: Vec<TableId> = pages.into_iter().filter(too_many).map(|(table, _)| table).collect();
+        if tables.is_empty() {
+            return Ok(());
+        }
+        let total = tables.iter().map(|table| self.data.bytes_of(*table)).sum();
+        self.phase(Phase::Compact, total, |work, tell| {
+            let (streams, data, sql) = (work.streams(tables.len(), tell), &work.data, &work.sql);
+            let queue = Queue::new(tables);
+            streams.run(
+                "",
+                || (),
+                |ended| queue.next(ended),
+                |session, (), table, stream| {
+                    let name = table.qualified(sql);
+                    session.execute(&format!("compact {name}"), &format!("VACUUM FULL {name}"), stream.halt)?;
+                    stream.done(data.bytes_of(*table));
+                    Ok(())
+                },
+            )
+        })
     }
 
     fn build_indexes(&mut self) -> Result<(), TargetError> {
@@ -201,12 +236,17 @@ impl Work<'_> {
             );
             let (streams, sql) = (work.streams(missing.len(), tell), &work.sql);
             let queue = Queue::new(missing);
-            streams.run(&settings, &|| (), &|ended| queue.next(ended), &|session, (), schema, stream| {
-                let doing = format!("build the index of {}", sql.table(*schema));
-                session.execute(&doing, &sql.create_index(*schema), stream.halt)?;
-                stream.done(each);
-                Ok(())
-            })
+            streams.run(
+                &settings,
+                || (),
+                |ended| queue.next(ended),
+                |session, (), schema, stream| {
+                    let doing = format!("build the index of {}", sql.table(*schema));
+                    session.execute(&doing, &sql.create_index(*schema), stream.halt)?;
+                    stream.done(each);
+                    Ok(())
+                },
+            )
         })
     }
 
@@ -227,15 +267,20 @@ impl Work<'_> {
             let (streams, data, sql) = (work.streams(tables.len(), tell), &work.data, &work.sql);
             let settings = format!("SET default_statistics_target = {STATISTICS_TARGET}");
             let queue = Queue::new(tables);
-            streams.run(&settings, &|| (), &|ended| queue.next(ended), &|session, (), table, stream| {
-                let name = table.qualified(sql);
-                let doing = format!("vacuum {name}");
-                // Only the key matters to the planner; VACUUM wants to be alone in its message.
-                session.execute(&doing, &format!("ALTER TABLE {name} RESET (autovacuum_enabled)"), stream.halt)?;
-                session.execute(&doing, &format!("VACUUM (ANALYZE) {name} (custid)"), stream.halt)?;
-                stream.done(data.bytes_of(*table));
-                Ok(())
-            })
+            streams.run(
+                &settings,
+                || (),
+                |ended| queue.next(ended),
+                |session, (), table, stream| {
+                    let name = table.qualified(sql);
+                    let doing = format!("vacuum {name}");
+                    // Only the key matters to the planner; VACUUM wants to be alone in its message.
+                    session.execute(&doing, &format!("ALTER TABLE {name} RESET (autovacuum_enabled)"), stream.halt)?;
+                    session.execute(&doing, &format!("VACUUM (ANALYZE) {name} (custid)"), stream.halt)?;
+                    stream.done(data.bytes_of(*table));
+                    Ok(())
+                },
+            )
         })
     }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use futures_util::SinkExt;
 
@@ -16,7 +17,9 @@ use crate::target::postgres::sql::Sql;
 
 /// Blocks of a piece, in bytes: a piece takes well under a second, which is what an interruption costs, and far longer
 /// than its commit.
-const PIECE_BYTES: u64 = 64 << 20;
+const PIECE_BYTES: u64 = 16 << 20;
+/// How long a piece may go on when the load is to end: one that is given up leaves its blocks behind, empty.
+const PIECE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// Places of one table that are loaded in one transaction, together with their mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -120,9 +123,16 @@ pub(super) fn load(
     let doing = format!("load rows into {name}");
     let source = RowSource::new(data, table);
     let block_bytes = u64::from(data.block_bytes);
-    session.execute(&doing, "BEGIN", stream.halt)?;
-    let taken = session.wait(&doing, stream.halt, async {
-        let mut sink = pin!(session.client().copy_in::<_, Buffer>(&Sql::copy_in(&name)).await?);
+    let mark = format!(
+        "INSERT INTO {} VALUES ({}, {}, {first}, {places}); COMMIT",
+        catalog::load_table(session.access()),
+        table.kind == TableKind::Scan,
+        table.schema,
+    );
+    session.wait_with_patience(&doing, stream.halt, PIECE_PATIENCE, async {
+        let client = session.client();
+        client.batch_execute("BEGIN").await?;
+        let mut sink = pin!(client.copy_in::<_, Buffer>(&Sql::copy_in(&name)).await?);
         sink.feed(RowBuilder::header()).await?;
         let mut at = first;
         while at < first + places {
@@ -132,16 +142,9 @@ pub(super) fn load(
             stream.done(rows * block_bytes);
         }
         sink.feed(RowBuilder::trailer()).await?;
-        sink.finish().await
-    })?;
-    debug_assert_eq!(taken, places, "the server takes every row or refuses the piece");
-    let mark = format!(
-        "INSERT INTO {} VALUES ({}, {}, {first}, {places}); COMMIT",
-        catalog::load_table(session.access()),
-        table.kind == TableKind::Scan,
-        table.schema,
-    );
-    session.execute(&doing, &mark, stream.halt)
+        sink.finish().await?;
+        client.batch_execute(&mark).await
+    })
 }
 
 #[cfg(test)]

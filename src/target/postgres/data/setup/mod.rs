@@ -115,6 +115,8 @@ pub enum Phase {
     Create,
     /// Loads rows.
     Load,
+    /// Writes tables anew that have empty blocks.
+    Compact,
     /// Builds the indexes.
     Index,
     /// Vacuums the tables, which also marks their rows as committed, and has the planner learn their shape.
@@ -130,6 +132,7 @@ impl fmt::Display for Phase {
             Self::Remove => "removing what is there",
             Self::Create => "creating tables",
             Self::Load => "loading rows",
+            Self::Compact => "compacting tables",
             Self::Index => "building indexes",
             Self::Vacuum => "vacuuming",
             Self::Checkpoint => "writing a checkpoint",

@@ -195,6 +195,28 @@ fn what_was_loaded_before_the_sessions_were_killed_is_not_loaded_twice() {
 }
 
 #[test]
+fn blocks_that_a_killed_load_left_empty_do_not_stay() {
+    let Some(address) = database("setup_empty_blocks") else { return };
+    let connector = connector(&address);
+    let access = Access::new(&connector, NAMESPACE);
+    interrupt(&access, &request(), |phase, _| phase == Phase::Index);
+    // As a piece whose transaction never came to its end.
+    let columns: Vec<String> = (2..=20).map(|column| format!("c{column}")).collect();
+    let columns = columns.join(", ");
+    execute(
+        &access,
+        &format!(
+            "INSERT INTO slob_1 (custid, {columns}) SELECT custid + 1000, {columns} FROM slob_2; \
+             DELETE FROM slob_1 WHERE custid >= 1000"
+        ),
+    );
+    let report = set_up(&access, &request()).unwrap();
+    assert!(report.phases.iter().any(|(phase, _)| *phase == Phase::Compact), "{report:?}");
+    assert_sound(&access);
+    assert_eq!(number(&access, "SELECT pg_relation_size('plimsoll.slob_1') / 8192"), 300);
+}
+
+#[test]
 fn a_table_that_was_dropped_in_between_is_loaded_again() {
     let Some(address) = database("setup_lost_table") else { return };
     let connector = connector(&address);
@@ -310,7 +332,7 @@ fn what_cannot_be_a_data_set_is_refused() {
         (SetupRequest { scale_blocks: 1 << 32, ..good.clone() }, "at most 4294967294 blocks"),
         (SetupRequest { scan_blocks: 1 << 32, ..good.clone() }, "at most 4294967294 blocks"),
         (SetupRequest { streams: 0, ..good.clone() }, "1 stream"),
-        (SetupRequest { block_bytes: 16384, ..good }, "blocks of 16K were asked for"),
+        (SetupRequest { block_bytes: 16384, ..good }, "blocks of 16 KiB were asked for"),
     ];
     for (request, word) in cases {
         let (what, _) = refusal(plan(&access, &request));

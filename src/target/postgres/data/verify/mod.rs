@@ -145,16 +145,21 @@ fn read_all(
     let count = STREAMS.min(u32::try_from(data.tables().count()).unwrap_or(u32::MAX));
     let streams = Streams { access, count, stop, tell: &tell };
     let (queue, findings) = (Queue::new(data.tables()), Mutex::new(Findings::default()));
-    streams.run("", &|| (), &|ended| queue.next(ended), &|session, (), table, stream| {
-        let mut found = Findings::default();
-        let outcome =
-            check_table(session, data, *table, amcheck, stream.halt, &mut |bytes| stream.done(bytes), &mut found);
-        if let Some(fault) = as_fault(outcome, &table.name())? {
-            found.fault(fault);
-        }
-        findings.lock().unwrap_or_else(PoisonError::into_inner).add(found);
-        Ok(())
-    })?;
+    streams.run(
+        "",
+        || (),
+        |ended| queue.next(ended),
+        |session, (), table, stream| {
+            let mut found = Findings::default();
+            let outcome =
+                check_table(session, data, *table, amcheck, stream.halt, &mut |bytes| stream.done(bytes), &mut found);
+            if let Some(fault) = as_fault(outcome, &table.name())? {
+                found.fault(fault);
+            }
+            findings.lock().unwrap_or_else(PoisonError::into_inner).add(found);
+            Ok(())
+        },
+    )?;
     Ok(findings.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
