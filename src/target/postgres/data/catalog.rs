@@ -90,7 +90,7 @@ pub(super) fn require(access: Access<'_>, found: Option<Found>) -> Result<Found,
         let what = format!("no SLOB data in the schema `{}` on `{}`", access.namespace, access.node_name());
         access.unfit(
             what,
-            Some("make some: `plimsoll slob setup`, or name another schema with `--schema NAME`".to_owned()),
+            Some("make some: `plimsoll slob setup`, or name another schema with `--db-schema NAME`".to_owned()),
         )
     })
 }
@@ -197,7 +197,7 @@ impl Ground {
         }
         if let Some(clash) = &self.clash {
             let what = format!("the schema `{}` was not made by Plimsoll: it holds `{clash}`", access.namespace);
-            return Err(access.unfit(what, Some("name another schema: `--schema NAME`".to_owned())));
+            return Err(access.unfit(what, Some("name another schema: `--db-schema NAME`".to_owned())));
         }
         match self.namespace {
             Some(Namespace { may_create: true, .. }) => Ok(()),
@@ -249,14 +249,14 @@ fn read_descriptor(session: &Session<'_>) -> Result<Option<Found>, TargetError> 
     let read = format!("SELECT format, stage, descriptor, made_namespace FROM {table}");
     let rows = session.query("read what data are there", &read, &[], Halt::NEVER)?;
     let damaged = |what: String| {
-        let hint = "drop the schema by hand, or name another one: `--schema NAME`";
+        let hint = "drop the schema by hand, or name another one: `--db-schema NAME`";
         access.unfit(format!("the descriptor in {table} is damaged: {what}"), Some(hint.to_owned()))
     };
     let [row] = rows.as_slice() else { return Err(damaged(format!("it has {} rows", rows.len()))) };
     let format = row.get::<_, i32>(0).unsigned_abs();
     if format != FORMAT_VERSION {
         let what = format!("{table} describes data of format {format}; this program reads format {FORMAT_VERSION}");
-        let hint = "use the version of Plimsoll that made them, or name another schema: `--schema NAME`";
+        let hint = "use the version of Plimsoll that made them, or name another schema: `--db-schema NAME`";
         return Err(access.unfit(what, Some(hint.to_owned())));
     }
     let word: String = row.get(1);
@@ -309,7 +309,7 @@ pub(super) fn lock(session: &Session<'_>) -> Result<(), TargetError> {
     }
     let by = lock_holder(session)?.map(|by| format!(" ({by})")).unwrap_or_default();
     let what = format!("another process makes or removes the data in the schema `{}`{by}", access.namespace);
-    Err(access.unfit(what, Some("wait until it ends, or name another schema: `--schema NAME`".to_owned())))
+    Err(access.unfit(what, Some("wait until it ends, or name another schema: `--db-schema NAME`".to_owned())))
 }
 
 /// Who makes or removes the data just now.

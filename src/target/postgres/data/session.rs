@@ -70,7 +70,7 @@ impl<'a> Access<'a> {
             return Ok(());
         }
         let what = format!("a schema of PostgreSQL cannot be named `{}`", name.escape_debug());
-        Err(self.unfit(what, Some(format!("use a name of 1 to {LONGEST_NAME_BYTES} bytes: `--schema NAME`"))))
+        Err(self.unfit(what, Some(format!("use a name of 1 to {LONGEST_NAME_BYTES} bytes: `--db-schema NAME`"))))
     }
 
     /// Names and statements, once the size of the server's blocks is known.

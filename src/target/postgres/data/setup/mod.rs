@@ -202,7 +202,7 @@ fn look(session: &Session<'_>, ground: &Ground, request: &SetupRequest) -> Resul
                 access.namespace,
                 access.node_name()
             );
-            let hint = "ask for the same data, name another schema with `--schema NAME`, or replace them: `plimsoll slob \
+            let hint = "ask for the same data, name another schema with `--db-schema NAME`, or replace them: `plimsoll slob \
                         setup --replace`";
             Err(access.unfit(what, Some(hint.to_owned())))
         }

@@ -262,7 +262,7 @@ fn a_schema_with_something_of_ours_by_name_is_left_alone() {
         execute(&Access::new(&connector, "public"), &format!("CREATE SCHEMA {name}"));
         execute(&access, statement);
         let (what, hint) = refusal(plan(&access, &request()));
-        assert!(what.contains(&format!("it holds `{clash}`")) && hint.contains("--schema"), "{what}");
+        assert!(what.contains(&format!("it holds `{clash}`")) && hint.contains("--db-schema"), "{what}");
     }
     // Anything else may be there.
     execute(&Access::new(&connector, "public"), "CREATE SCHEMA f");
