@@ -42,8 +42,15 @@ impl TargetArgs {
                 let failure = Failure::new(format_args!("`{address}` is simulated and holds no data"));
                 Err(failure.with_hint("name a directory: `--target dir:PATH`".to_owned()))
             }
+            address => Err(no_server_yet(address)),
         }
     }
+}
+
+/// For commands that cannot use a database server.
+pub(super) fn no_server_yet(address: &TargetAddress) -> Failure {
+    let failure = Failure::new(format_args!("this command cannot use `{address}` yet"));
+    failure.with_hint("use the embedded engine: `--target dir:PATH`".to_owned())
 }
 
 /// Where runs are kept.

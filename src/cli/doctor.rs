@@ -38,8 +38,8 @@ pub(super) struct Arguments {
 
 pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     let path = match arguments.target.address() {
-        TargetAddress::Directory(path) => Some(path.as_path()),
-        TargetAddress::Simulated(_) => None,
+        TargetAddress::Directory(path) | TargetAddress::PrivateCluster(path) => Some(path.as_path()),
+        TargetAddress::Simulated(_) | TargetAddress::Postgres(_) => None,
     };
     let environment = environment::capture(path);
     let capabilities = Capabilities {

@@ -38,24 +38,56 @@ impl FromStr for Assignment {
     }
 }
 
-/// The same command-line word with `***` for a password: in `SYSDBA_PASSWD=…`, and in an address that names a user and a
-/// password before its host. For the command that a run keeps.
+/// The same command-line word with `***` for a password: in `SYSDBA_PASSWD=…`, in an address that names a user and a
+/// password before its host, and in `…password=…`. For the command that a run keeps. Where a word is no good address, rather
+/// too much is hidden than too little.
 pub fn without_secrets(argument: &str) -> String {
     if let Some((name, _)) = argument.split_once('=')
         && Key::from_name(name).is_some_and(Key::is_secret)
     {
         return format!("{name}={MASK}");
     }
-    let Some(start) = argument.find("://").map(|at| at + "://".len()) else {
-        return argument.to_owned();
-    };
-    // A password may itself hold `/` or `@`, so the host begins after the last `@`.
-    match (argument[start..].find(':'), argument[start..].rfind('@')) {
-        (Some(colon), Some(at)) if colon < at => {
-            format!("{}:{MASK}{}", &argument[..start + colon], &argument[start + at..])
-        }
-        _ => argument.to_owned(),
+    // The same length, so places in one are places in the other.
+    let lowercase = argument.to_ascii_lowercase();
+    let named = ["password=", "passwd="].iter().filter_map(|name| Some(lowercase.find(name)? + name.len())).min();
+    let login = place_of_address(&lowercase).and_then(|start| password_of_login(argument, start));
+    match (named, login) {
+        (None, None) => argument.to_owned(),
+        (None, Some((from, until))) => format!("{}{MASK}{}", &argument[..from], &argument[until..]),
+        // What follows such a password may belong to it.
+        (Some(from), None) => format!("{}{MASK}", &argument[..from]),
+        (Some(from), Some((earlier, _))) => format!("{}{MASK}", &argument[..from.min(earlier)]),
     }
+}
+
+/// Where user, password and host begin.
+fn place_of_address(lowercase: &str) -> Option<usize> {
+    let kinds = ["://", "postgres:", "postgresql:"];
+    let after_kind = kinds.iter().filter_map(|kind| Some(lowercase.find(kind)? + kind.len())).min()?;
+    let slashes = lowercase[after_kind..].bytes().take_while(|byte| *byte == b'/').count();
+    Some(after_kind + slashes)
+}
+
+/// From where to where a password, or what may be one, stands before the host of an address that begins at `start`.
+fn password_of_login(argument: &str, start: usize) -> Option<(usize, usize)> {
+    let address = &argument[start..];
+    // A password may itself hold `/` or `@`, so the host begins after the last `@`.
+    if let Some(at) = address.rfind('@') {
+        let colon = address.find(':').filter(|colon| *colon < at)?;
+        return Some((start + colon + 1, start + at));
+    }
+    // Without `@` there are hosts and ports only; what is no port may be a password that was put at the wrong place.
+    let mut place = start;
+    for node in address.split(['/', '?']).next().unwrap_or_default().split(',') {
+        let name = node.find(']').unwrap_or(0);
+        if let Some(colon) = node[name..].find(':').map(|colon| name + colon)
+            && !node[colon + 1..].bytes().all(|byte| byte.is_ascii_digit())
+        {
+            return Some((place + colon + 1, argument.len()));
+        }
+        place += node.len() + 1;
+    }
+    None
 }
 
 #[cfg(test)]
@@ -110,6 +142,17 @@ mod tests {
             ("postgres://scott:ti@g/er@db:5432/x", "postgres://scott:***@db:5432/x"),
             ("--target=mysql://scott:tiger@db/x", "--target=mysql://scott:***@db/x"),
             ("postgres://db:5432/x", "postgres://db:5432/x"),
+            ("postgres://a:1,b:2,[::1]:3,c/x?sslmode=require", "postgres://a:1,b:2,[::1]:3,c/x?sslmode=require"),
+            ("postgres://u@[::1]:5432/x", "postgres://u@[::1]:5432/x"),
+            ("--target=postgres://h/d?user=u&password=ti&ger", "--target=postgres://h/d?user=u&password=***"),
+            ("postgres://h/d?password=a://b@c", "postgres://h/d?password=***"),
+            ("postgres://u:mypassword=x@h/d", "postgres://u:***"),
+            ("postgres:u:tiger@h/d", "postgres:u:***@h/d"),
+            ("--target=POSTGRES:/u:tiger@h/d", "--target=POSTGRES:/u:***@h/d"),
+            ("postgresql://u:ti?ger@h", "postgresql://u:***@h"),
+            ("postgres://u:tiger", "postgres://u:***"),
+            ("postgres://h:1,u:tig/er", "postgres://h:1,u:***"),
+            ("host=h PASSWORD=tiger user=u", "host=h PASSWORD=***"),
             ("dir:/u01/plimsoll", "dir:/u01/plimsoll"),
             ("UPDATE_PCT=5", "UPDATE_PCT=5"),
         ] {

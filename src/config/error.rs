@@ -8,6 +8,7 @@ use crate::units::Bytes;
 use super::io::IoProblem;
 use super::orion::OrionProblem;
 use super::parameter::{Meant, Role, meant_by};
+use super::postgres::AddressProblem;
 use super::slob::MAX_SESSIONS;
 use super::vary::MAX_STEPS;
 use super::{Key, Origin};
@@ -152,8 +153,11 @@ pub enum TargetProblem {
     #[error("there is no target of kind `{kind}`")]
     UnknownKind { kind: String },
     /// A directory without a path.
-    #[error("the target `dir:` names no directory")]
-    NoPath,
+    #[error("the target `{kind}:` names no directory")]
+    NoPath { kind: String },
+    /// Not the address of PostgreSQL servers.
+    #[error(transparent)]
+    Postgres(AddressProblem),
     /// An option of the simulated target that is not KEY=VALUE, or that is there twice.
     #[error("`{option}` is not an option of a simulated target")]
     Option { option: String },
@@ -270,9 +274,14 @@ impl TargetProblem {
     fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NoKind { path } => format!("for a directory write `dir:{}`", path.as_deref().unwrap_or("PATH")),
-            Self::NotYet { .. } => "use the embedded engine: `dir:PATH`".to_owned(),
-            Self::UnknownKind { .. } => "write `dir:PATH`, or `sim:` for a simulated target".to_owned(),
-            Self::NoPath => "write `dir:PATH`".to_owned(),
+            Self::NotYet { .. } => {
+                "use PostgreSQL, `pg:PATH` or `postgres://HOST/DATABASE`, or the embedded engine, `dir:PATH`".to_owned()
+            }
+            Self::UnknownKind { .. } => {
+                "write `dir:PATH`, `pg:PATH`, `postgres://HOST/DATABASE`, or `sim:` for a simulated target".to_owned()
+            }
+            Self::NoPath { kind } => format!("write `{kind}:PATH`"),
+            Self::Postgres(problem) => problem.hint(),
             Self::Option { .. } => "write options as `sim:KEY=VALUE,KEY=VALUE`, each key once".to_owned(),
             Self::Unprintable => return None,
         })

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use super::postgres::PostgresAddress;
 use super::{ConfigError, TargetProblem};
 
 /// Address of a target.
@@ -13,10 +14,14 @@ pub enum TargetAddress {
     Directory(PathBuf),
     /// `sim:KEY=VALUE,…`: the simulated target with these options, in the order in which they were given.
     Simulated(Vec<(String, String)>),
+    /// `pg:DIR`: a PostgreSQL server of our own, its files in this directory. A relative path stays relative.
+    PrivateCluster(PathBuf),
+    /// `postgres://…`: PostgreSQL servers that somebody else runs.
+    Postgres(PostgresAddress),
 }
 
 /// Databases that have an address of their own, though no target yet.
-const NOT_YET: [&str; 7] = ["pg", "postgres", "postgresql", "mysql", "mariadb", "oracle", "ora"];
+const NOT_YET: [&str; 4] = ["mysql", "mariadb", "oracle", "ora"];
 
 impl FromStr for TargetAddress {
     type Err = ConfigError;
@@ -27,16 +32,21 @@ impl FromStr for TargetAddress {
             return fail(TargetProblem::Unprintable);
         }
         let Some((kind, rest)) = text.split_once(':') else {
-            // What has an `@` may be `user/password@service`, so it is not repeated.
-            let path = (!text.contains('@')).then(|| text.to_owned());
+            // What has one of these may be `user/password@service` or `host=db password=…`, so it is not repeated.
+            let path = (!text.contains(['@', '='])).then(|| text.to_owned());
             return fail(TargetProblem::NoKind { path });
         };
         match kind {
-            "dir" if rest.is_empty() => fail(TargetProblem::NoPath),
+            "dir" | "pg" if rest.is_empty() => fail(TargetProblem::NoPath { kind: kind.to_owned() }),
             "dir" => Ok(Self::Directory(PathBuf::from(rest))),
+            "pg" => Ok(Self::PrivateCluster(PathBuf::from(rest))),
+            "postgres" | "postgresql" => {
+                let address = text.parse().map_err(|problem| ConfigError::Target(TargetProblem::Postgres(problem)))?;
+                Ok(Self::Postgres(address))
+            }
             "sim" => simulated_options(rest).map(Self::Simulated),
             _ if NOT_YET.contains(&kind) => fail(TargetProblem::NotYet { kind: kind.to_owned() }),
-            _ if kind.contains('/') => fail(TargetProblem::NoKind { path: None }),
+            _ if kind.contains(['/', '@', '=']) => fail(TargetProblem::NoKind { path: None }),
             _ => fail(TargetProblem::UnknownKind { kind: kind.to_owned() }),
         }
     }
@@ -55,11 +65,13 @@ fn simulated_options(text: &str) -> Result<Vec<(String, String)>, ConfigError> {
     Ok(options)
 }
 
-/// Prints the address as it is written on the command line. It holds no secret.
+/// Prints the address as it is written on the command line, without a password.
 impl fmt::Display for TargetAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Directory(path) => write!(f, "dir:{}", path.display()),
+            Self::PrivateCluster(path) => write!(f, "pg:{}", path.display()),
+            Self::Postgres(address) => address.fmt(f),
             Self::Simulated(options) => {
                 f.write_str("sim:")?;
                 for (index, (key, value)) in options.iter().enumerate() {
@@ -78,8 +90,12 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn reads_directories_and_simulations() {
+    fn reads_targets_of_every_kind() {
         assert_eq!("dir:./data".parse::<TargetAddress>().unwrap(), TargetAddress::Directory("./data".into()));
+        assert_eq!("pg:/u01/pg".parse::<TargetAddress>().unwrap(), TargetAddress::PrivateCluster("/u01/pg".into()));
+        let address = "postgres://u:p@a,b/d".parse::<TargetAddress>().unwrap();
+        assert!(matches!(&address, TargetAddress::Postgres(postgres) if postgres.nodes.len() == 2));
+        assert_eq!(address.to_string(), "postgres://u@a,b/d");
         assert_eq!("sim:".parse::<TargetAddress>().unwrap(), TargetAddress::Simulated(Vec::new()));
         assert_eq!("sim:knee=32, cap=5000".parse::<TargetAddress>().unwrap().to_string(), "sim:knee=32,cap=5000");
     }
@@ -94,13 +110,23 @@ mod tests {
             ),
             ("scott/tiger@db", "the target does not say what kind it is", "for a directory write `dir:PATH`"),
             ("/u01/a:b", "the target does not say what kind it is", "for a directory write `dir:PATH`"),
-            ("postgres://a:b@c/d", "this version has no `postgres` target yet", "use the embedded engine: `dir:PATH`"),
-            ("mysql://a:b@c/d", "this version has no `mysql` target yet", "use the embedded engine: `dir:PATH`"),
-            ("pg:/u01", "this version has no `pg` target yet", "use the embedded engine: `dir:PATH`"),
+            ("host=h password=x", "the target does not say what kind it is", "for a directory write `dir:PATH`"),
+            ("password=a:b", "the target does not say what kind it is", "for a directory write `dir:PATH`"),
+            (
+                "mysql://a:b@c/d",
+                "this version has no `mysql` target yet",
+                "use PostgreSQL, `pg:PATH` or `postgres://HOST/DATABASE`, or the embedded engine, `dir:PATH`",
+            ),
+            (
+                "postgres:h",
+                "the address of a PostgreSQL server begins with `postgres://`",
+                "write `postgres://USER@HOST:PORT/DATABASE`",
+            ),
+            ("pg:", "the target `pg:` names no directory", "write `pg:PATH`"),
             (
                 "disk:/dev/sdb",
                 "there is no target of kind `disk`",
-                "write `dir:PATH`, or `sim:` for a simulated target",
+                "write `dir:PATH`, `pg:PATH`, `postgres://HOST/DATABASE`, or `sim:` for a simulated target",
             ),
             ("dir:", "the target `dir:` names no directory", "write `dir:PATH`"),
             (
@@ -122,9 +148,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_is_read_back(text in "(dir|sim|pg|):?[ -~]{0,30}") {
+        fn what_is_printed_is_read_back(text in "(dir|sim|pg|postgres|):?(//)?[ -~]{0,30}") {
             if let Ok(address) = text.parse::<TargetAddress>() {
-                prop_assert_eq!(address.to_string().parse::<TargetAddress>().unwrap(), address);
+                let mut expected = address.clone();
+                if let TargetAddress::Postgres(postgres) = &mut expected {
+                    postgres.password = None;
+                }
+                prop_assert_eq!(address.to_string().parse::<TargetAddress>().unwrap(), expected);
             }
         }
 

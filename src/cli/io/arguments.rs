@@ -100,7 +100,7 @@ impl Storage {
             None => Ok(Self::Paths(paths.iter().map(PathBuf::from).collect())),
             Some(address) if paths.len() == 1 => match address.parse()? {
                 TargetAddress::Simulated(pairs) => Ok(Self::Simulated(pairs)),
-                TargetAddress::Directory(path) => Ok(Self::Paths(vec![path])),
+                _ => Ok(Self::Paths(vec![PathBuf::from(address)])),
             },
             Some(address) => {
                 let failure = Failure::new(format_args!("`{address}` cannot be one path of several"));

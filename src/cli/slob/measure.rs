@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::load::LoadArgs;
 use super::plan_text;
 use super::script::{Moment, Script};
+use crate::cli::arguments::no_server_yet;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps};
@@ -26,6 +27,7 @@ pub(super) fn carry_out(arguments: &LoadArgs, request: &Request) -> Result<Exit,
     let facts = match address {
         TargetAddress::Directory(path) => Facts::of(&Descriptor::load(path)?, available_memory()),
         TargetAddress::Simulated(_) => Facts::as_asked(request)?,
+        address => return Err(no_server_yet(address)),
     };
     let plan = plan(request, &facts)?;
     let script = plan.script.as_ref().map(|(path, origin)| Script::check(path, origin)).transpose()?;
@@ -81,6 +83,7 @@ impl<'a> Ground<'a> {
                 let engine = opened.inspect_err(|_| progress.end())?;
                 Ok((Self::Embedded { engine: Box::new(engine), path }, clock))
             }
+            address => Err(no_server_yet(address)),
         }
     }
 

@@ -4,15 +4,26 @@
 //! procedure on the server loops over, timing each operation, so that the client costs next to nothing.
 
 mod connect;
+#[cfg(test)]
+mod connect_tests;
+mod ending;
 mod error;
+mod failure;
 mod lane;
+mod login;
+#[cfg(test)]
+mod login_tests;
+mod password_file;
 pub mod sql;
 #[cfg(test)]
 mod sql_tests;
 mod target;
 #[cfg(test)]
 pub(crate) mod test_server;
+mod tls;
+#[cfg(test)]
+mod tls_tests;
 
-pub use connect::{Connected, Connector};
+pub use connect::{CancelToken, Connected, Connector};
 pub use error::PostgresError;
 pub use target::{CheckHealth, Postgres, PostgresOptions, Sending, TakeBackground};

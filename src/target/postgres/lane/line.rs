@@ -31,7 +31,7 @@ pub(super) struct Answer<A> {
     pub(super) session: u32,
     /// When it was taken from the socket, on the run's clock.
     pub(super) at_ns: u64,
-    pub(super) result: Result<A, tokio_postgres::Error>,
+    pub(super) result: Result<A, PostgresError>,
 }
 
 /// Answers that have come, and who waits for the first of them.
@@ -111,7 +111,7 @@ impl<'t, A: Send + 'static> Line<'t, A> {
         &mut self,
         session: u32,
         now_ns: u64,
-        work: impl Future<Output = Result<A, tokio_postgres::Error>> + Send + 'static,
+        work: impl Future<Output = Result<A, PostgresError>> + Send + 'static,
     ) {
         let (mailbox, clock) = (Arc::clone(&self.mailbox), self.seat.clock);
         let flushed_ns = &mut self.flushed_ns[session as usize];
@@ -175,15 +175,13 @@ impl<'t, A: Send + 'static> Line<'t, A> {
     /// The first that a session has.
     pub(super) fn with_each<W>(&self, mut work: impl FnMut(u32, Arc<Session>) -> W) -> Result<(), TargetError>
     where
-        W: Future<Output = Result<(), tokio_postgres::Error>> + Send + 'static,
+        W: Future<Output = Result<(), PostgresError>> + Send + 'static,
     {
         self.runtime.block_on(async {
             let working: Vec<_> =
                 (0..).zip(&self.sessions).map(|(number, at)| tokio::spawn(work(number, Arc::clone(at)))).collect();
-            for (number, work) in (0..).zip(working) {
-                let done = work.await.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()));
-                let of = |error| PostgresError::of(&self.node_of(number), "prepare the operations", &error);
-                done.map_err(of)?;
+            for work in working {
+                work.await.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()))?;
             }
             Ok(())
         })
@@ -192,10 +190,10 @@ impl<'t, A: Send + 'static> Line<'t, A> {
     /// Asks the servers to cancel what is under way; that still ends through [`wait`](Self::wait).
     pub(super) fn cancel(&mut self) {
         for session in self.watch.waiting() {
-            let (connector, token) = (self.target.connector().clone(), self.sessions[session as usize].cancel_token());
+            let token = self.sessions[session as usize].cancel_token();
             self.requests.push(Box::pin(async move {
                 // A server that cannot be reached is noticed by the answer that does not come.
-                let _ = tokio::time::timeout(Duration::from_nanos(CANCEL_PATIENCE_NS), connector.cancel(&token)).await;
+                let _ = tokio::time::timeout(Duration::from_nanos(CANCEL_PATIENCE_NS), token.cancel()).await;
             }));
         }
     }

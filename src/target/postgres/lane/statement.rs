@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use super::failure::{check_rows, ends_only_its_operation};
+use super::check::check_rows;
 use super::filling::Filling;
 use super::line::{Answer, Line};
 use super::session::{kind_of, one_of_each};
 use crate::measure::{Counter, LaneRecorder};
-use crate::target::postgres::error::PostgresError;
 use crate::target::postgres::sql::{BatchKind, COLUMNS};
 use crate::target::postgres::target::Postgres;
 use crate::target::{Finished, Lane, OperationResult, Seat, TargetError};
@@ -42,8 +41,7 @@ impl<'t> StatementLane<'t> {
                 rows
             }
             Err(error) => {
-                let error = PostgresError::of(&self.line.node_of(session), "execute an operation", &error);
-                if !ends_only_its_operation(&error) {
+                if error.ends_the_load() {
                     return Err(error.into());
                 }
                 target.note_failure(error);

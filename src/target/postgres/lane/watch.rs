@@ -91,7 +91,7 @@ impl Watch {
         let mut silent: BTreeMap<usize, Vec<i32>> = BTreeMap::new();
         for (waiting, session) in self.sessions.iter().zip(sessions) {
             if waiting.silent_since_ns().is_some_and(|since_ns| now_ns.saturating_sub(since_ns) >= self.patience_ns) {
-                silent.entry(session.node).or_default().push(session.server_pid);
+                silent.entry(session.node).or_default().push(session.server_pid());
             }
         }
         silent.retain(|node, _| !self.words.contains_key(node));
@@ -126,7 +126,7 @@ impl Watch {
                     continue;
                 }
                 let is_at_work = match &word {
-                    Ok(Some(at_work)) => at_work.contains(&session.server_pid),
+                    Ok(Some(at_work)) => at_work.contains(&session.server_pid()),
                     Ok(None) => true,
                     Err(Silence) => false,
                 };

@@ -1,23 +1,8 @@
-//! What ends the load and what only its operation: errors of the server, and answers that cannot be right.
+//! Answers that cannot be right.
 
 use crate::target::postgres::error::PostgresError;
 use crate::target::postgres::sql::Sql;
 use crate::workload::{OperationKind, SlobOperation};
-
-/// Whether the load can go on after this error, which one operation ended in: the session is as good as before, and the next
-/// operation may well succeed. Of all others the next operation would have the same, so that going on would only measure how
-/// fast a server refuses.
-///
-/// SQLSTATEs are those of "PostgreSQL Error Codes", appendix A of its manual.
-pub(super) fn ends_only_its_operation(error: &PostgresError) -> bool {
-    const OF_THE_OPERATION: [&str; 4] = [
-        "40001", // serialization_failure
-        "40P01", // deadlock_detected
-        "55P03", // lock_not_available
-        "57014", // query_canceled: by its statement_timeout, or by somebody
-    ];
-    matches!(error, PostgresError::Refused { code, .. } if OF_THE_OPERATION.contains(&code.as_str()))
-}
 
 /// Checks that an operation touched what it was to touch. Every key is there once, and a scan table is not empty: else the
 /// data are not what was loaded, and what is measured on them means nothing.
@@ -65,21 +50,5 @@ mod tests {
             told.to_string(),
             "\"plimsoll\".\"slob_3\" on `db1:5432` is damaged: a read found 7 rows of the 8 with keys 100 to 107"
         );
-    }
-
-    #[test]
-    fn time_outs_and_deadlocks_cost_an_operation_and_the_rest_ends_the_load() {
-        let refused = |code: &str| PostgresError::Refused {
-            node: "db1".to_owned(),
-            doing: "execute an operation".to_owned(),
-            code: code.to_owned(),
-            message: String::new(),
-        };
-        assert!(["40001", "40P01", "55P03", "57014"].into_iter().all(|code| ends_only_its_operation(&refused(code))));
-        for code in ["53100", "53300", "42P01", "57P01", "08006", "58030", "XX001", "25006"] {
-            assert!(!ends_only_its_operation(&refused(code)), "{code}");
-        }
-        let lost = PostgresError::Lost { node: "db1".to_owned(), reason: String::new() };
-        assert!(!ends_only_its_operation(&lost));
     }
 }
