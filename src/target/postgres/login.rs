@@ -64,7 +64,7 @@ pub(super) struct Login {
     pub(super) database: String,
     pub(super) connect_timeout: Duration,
     pub(super) tls: TlsOptions,
-    /// The file in which certificates and keys are looked for when none are named.
+    /// The directory in which certificates and keys are looked for where none are named: `~/.postgresql`.
     pub(super) certificates: Option<PathBuf>,
     pub(super) notes: Vec<String>,
 }
@@ -116,10 +116,7 @@ impl Login {
 fn bad_variable(name: &str, accepted: &str) -> PostgresError {
     PostgresError::Unfit {
         what: format!("the value of {name} in the environment is not {accepted}"),
-        hint: Some(format!(
-            "unset it, or name it in the address: {}",
-            "`postgres://USER@HOST:PORT/DATABASE?NAME=VALUE`"
-        )),
+        hint: Some("correct or unset it; what the address names counts before it".to_owned()),
     }
 }
 

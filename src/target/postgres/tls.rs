@@ -302,7 +302,10 @@ mod tests {
         let later = UnixTime::since_unix_epoch(Duration::from_secs(now.as_secs() + 3 * 86_400));
         assert_eq!(verify(&own, now), Ok(()));
         let expired = verify(&own, later).unwrap_err();
-        assert!(matches!(expired, rustls::Error::InvalidCertificate(CertificateError::ExpiredContext { .. })), "{expired}");
+        assert!(
+            matches!(expired, rustls::Error::InvalidCertificate(CertificateError::ExpiredContext { .. })),
+            "{expired}"
+        );
         assert!(verify(&other, now).is_err());
     }
 }

@@ -1,8 +1,7 @@
 use std::fs;
 use std::path::PathBuf;
-use std::time::Duration;
 
-use super::connect_tests::{connector, outcome, refusal};
+use super::connect_tests::{broken_off, connector, outcome, refusal};
 use super::login::Environment;
 use super::test_server::{NetworkServer, block_on, network_server};
 use super::{Connector, PostgresError};
@@ -130,13 +129,7 @@ fn a_statement_is_broken_off_over_an_encrypted_connection() {
     ));
     block_on(async {
         let connected = connector.connect(0).await.unwrap();
-        let token = connected.cancel_token();
-        let (outcome, asked) = tokio::join!(connected.client.batch_execute("SELECT pg_sleep(60)"), async {
-            tokio::time::sleep(Duration::from_millis(50)).await;
-            token.cancel().await
-        });
-        asked.unwrap();
-        assert_eq!(outcome.unwrap_err().code().unwrap().code(), "57014");
+        assert_eq!(broken_off(&connected).await.code().unwrap().code(), "57014");
     });
 }
 
