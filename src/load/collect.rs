@@ -29,7 +29,10 @@ impl Besides {
         self.counters.add(counters);
         for more in servers {
             match self.servers.iter_mut().find(|sum| sum.node == more.node) {
-                Some(sum) => sum.add(more),
+                Some(sum) => {
+                    sum.add(more);
+                    sum.counters.settle_page_cache_hits();
+                }
                 None => self.servers.push(more.clone()),
             }
         }
@@ -103,6 +106,7 @@ impl Totals {
     pub(super) fn counters(&self, known: &[Counter]) -> Counters {
         let mut counters = counters_from(&self.counts, known);
         counters.add(&self.besides.counters);
+        counters.settle_page_cache_hits();
         counters
     }
 

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::{Duration, Instant};
 
 use tokio_postgres::Client;
 
+use super::tests::turn;
 use super::*;
 use crate::config::postgres::{PostgresAddress, USUAL_PORT};
 use crate::measure::Clock;
@@ -20,12 +21,6 @@ use crate::workload::{OperationKind, RedoStress, Shape as _, SlobOperation, Slob
 
 const BOTH_WAYS: [Sending; 2] = [Sending::Statement, Sending::Batch];
 const ROWS: u64 = 400;
-
-/// These tests are about time: they take turns.
-fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 /// A database with the data of two schemas, and a way of its own to look at them.
 struct Bench {

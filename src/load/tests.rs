@@ -46,7 +46,7 @@ fn service(us: u64, servers: u32) -> SimulatedOptions {
 }
 
 /// These tests are about time: they take turns, so that they do not take each other's processors.
-fn turn() -> MutexGuard<'static, ()> {
+pub(super) fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -65,9 +65,35 @@ counters! {
     checkpoints,
 }
 
+impl Counters {
+    /// Makes page-cache hits what is left of the buffer misses. In a second in which the kernel read ahead, sessions fetch
+    /// more blocks than they miss, and nothing is left; the sum of many such remainders would be too large.
+    pub fn settle_page_cache_hits(&mut self) {
+        if let (Some(misses), Some(fetched), Some(hits)) =
+            (self.buffer_misses, self.physical_reads, &mut self.page_cache_hits)
+        {
+            *hits = misses.saturating_sub(fetched);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn page_cache_hits_are_what_the_whole_window_leaves_of_its_misses() {
+        let second = |misses, fetched: u64| Counters {
+            buffer_misses: Some(misses),
+            physical_reads: Some(fetched),
+            page_cache_hits: Some(misses.saturating_sub(fetched)),
+            ..Counters::default()
+        };
+        let mut sum = second(100, 130);
+        sum.add(&second(100, 60));
+        sum.settle_page_cache_hits();
+        assert_eq!(sum.page_cache_hits, Some(10), "not 0 and 40");
+    }
 
     #[test]
     fn unknown_stays_unknown_when_added() {

@@ -7,6 +7,7 @@ mod servers;
 
 use std::io::{self, Write};
 
+use super::trace::write_traces_within;
 use super::words::wrap;
 use crate::analysis::{Finding, Severity, Vocabulary, is_on_servers};
 use crate::record::Run;
@@ -62,6 +63,13 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
     sections::histograms(out, run, detail, width)?;
     if Vocabulary::of(run) == Vocabulary::Requests {
         requests::response_histograms(out, run, detail, width)?;
+    }
+    for step in run.steps.iter().filter(|step| !step.traces.is_empty()) {
+        writeln!(out)?;
+        if run.steps.len() > 1 {
+            writeln!(out, "{}:", step.label)?;
+        }
+        write_traces_within(out, &step.traces, width)?;
     }
     if detail == Detail::Full {
         sections::operations(out, run, width)?;

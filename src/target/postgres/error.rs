@@ -225,9 +225,9 @@ pub(super) fn refusal_hint(code: &str) -> Option<&'static str> {
     match code {
         "53100" => Some("the server's disk is full; free some space there"),
         "53300" => Some("the server takes no more connections; raise its max_connections, or use fewer sessions"),
-        "42501" => {
-            Some("the role has not the right to; name a schema that it owns with `--db-schema`, or have the right granted")
-        }
+        "42501" => Some(
+            "the role has not the right to; name a schema that it owns with `--db-schema`, or have the right granted",
+        ),
         "42P01" | "42883" | "3F000" => {
             Some("the data are not there, or not all of them; make them: `plimsoll slob setup`")
         }

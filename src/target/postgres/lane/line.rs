@@ -31,7 +31,7 @@ pub(super) struct Answer<A> {
     pub(super) session: u32,
     /// When it was taken from the socket, on the run's clock.
     pub(super) at_ns: u64,
-    pub(super) result: Result<A, tokio_postgres::Error>,
+    pub(super) result: Result<A, PostgresError>,
 }
 
 /// Answers that have come, and who waits for the first of them.
@@ -111,7 +111,7 @@ impl<'t, A: Send + 'static> Line<'t, A> {
         &mut self,
         session: u32,
         now_ns: u64,
-        work: impl Future<Output = Result<A, tokio_postgres::Error>> + Send + 'static,
+        work: impl Future<Output = Result<A, PostgresError>> + Send + 'static,
     ) {
         let (mailbox, clock) = (Arc::clone(&self.mailbox), self.seat.clock);
         let flushed_ns = &mut self.flushed_ns[session as usize];
@@ -175,22 +175,16 @@ impl<'t, A: Send + 'static> Line<'t, A> {
     /// The first that a session has.
     pub(super) fn with_each<W>(&self, mut work: impl FnMut(u32, Arc<Session>) -> W) -> Result<(), TargetError>
     where
-        W: Future<Output = Result<(), tokio_postgres::Error>> + Send + 'static,
+        W: Future<Output = Result<(), PostgresError>> + Send + 'static,
     {
         self.runtime.block_on(async {
             let working: Vec<_> =
                 (0..).zip(&self.sessions).map(|(number, at)| tokio::spawn(work(number, Arc::clone(at)))).collect();
-            for (number, work) in (0..).zip(working) {
-                let done = work.await.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()));
-                done.map_err(|error| self.error(number, "prepare the operations", &error))?;
+            for work in working {
+                work.await.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()))?;
             }
             Ok(())
         })
-    }
-
-    /// What an error means that came while a session should do something.
-    pub(super) fn error(&self, session: u32, doing: &str, error: &tokio_postgres::Error) -> PostgresError {
-        self.sessions[session as usize].error(doing, error)
     }
 
     /// Asks the servers to cancel what is under way; that still ends through [`wait`](Self::wait).

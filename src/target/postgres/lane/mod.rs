@@ -6,7 +6,7 @@
 use std::pin::Pin;
 
 mod batch;
-mod failure;
+mod check;
 mod filling;
 mod line;
 mod session;

@@ -2,9 +2,10 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use tokio_postgres::{Error, Row, Statement};
+use tokio_postgres::{Error, Statement};
 
 use super::batch::Arrays;
+use super::times::ServerTimes;
 use crate::target::postgres::connect::{CancelToken, Connected, Connector};
 use crate::target::postgres::error::PostgresError;
 use crate::target::postgres::sql::{BatchKind, Sql};
@@ -76,23 +77,22 @@ impl Session {
     /// Connects a session to a server.
     pub(super) async fn open(connector: &Connector, node: usize) -> Result<Self, PostgresError> {
         let connected = connector.connect_session(node).await?;
-        let of = |error: &Error| connected.error("prepare a session", error);
-        let client = &connected.client;
-        let row = client.query_one(ABOUT_THE_SESSION, &[]).await.map_err(|error| of(&error))?;
+        let of = |error| connected.error("prepare a session", &error);
+        let row = connected.client.query_one(ABOUT_THE_SESSION, &[]).await.map_err(of)?;
         let (timeout_ms, can_flush): (Option<i64>, bool) = (row.get(0), row.get(1));
         let flush = if can_flush {
-            let told = client.prepare("SELECT pg_catalog.pg_stat_force_next_flush()").await;
-            Some(told.map_err(|error| of(&error))?)
+            let flush = connected.client.prepare("SELECT pg_catalog.pg_stat_force_next_flush()").await;
+            Some(flush.map_err(of)?)
         } else {
             None
         };
-        Ok(Self {
-            node,
-            statement_timeout_ms: timeout_ms.and_then(|ms| u64::try_from(ms).ok()),
-            connected,
-            prepared: Mutex::default(),
-            flush,
-        })
+        let statement_timeout_ms = timeout_ms.and_then(|ms| u64::try_from(ms).ok());
+        Ok(Self { node, statement_timeout_ms, connected, prepared: Mutex::default(), flush })
+    }
+
+    /// Process number of the server's side.
+    pub(super) fn server_pid(&self) -> i32 {
+        self.connected.server_pid
     }
 
     /// A statement, prepared if it is not yet.
@@ -110,38 +110,60 @@ impl Session {
     }
 
     /// Executes one operation, `filling` being what an update writes, and tells how many rows it touched.
-    pub(super) async fn execute(&self, operation: SlobOperation, filling: &[u8], sql: &Sql) -> Result<u64, Error> {
+    pub(super) async fn execute(
+        &self,
+        operation: SlobOperation,
+        filling: &[u8],
+        sql: &Sql,
+    ) -> Result<u64, PostgresError> {
+        self.count_rows(operation, filling, sql)
+            .await
+            .map_err(|error| self.connected.error("execute an operation", &error))
+    }
+
+    async fn count_rows(&self, operation: SlobOperation, filling: &[u8], sql: &Sql) -> Result<u64, Error> {
         let kind = kind_of(&operation);
         let statement = self.statement(Prepared::Operation(kind, operation.schema), sql).await?;
+        let client = &self.connected.client;
         let first = operation.first_key as i64;
         let beyond = first + i64::from(operation.keys);
-        let counted = |row: Row| row.try_get::<_, i64>(0).map(|rows| rows as u64);
-        match kind {
-            BatchKind::Read => counted(self.connected.client.query_one(&statement, &[&first, &beyond]).await?),
-            BatchKind::Scan => counted(self.connected.client.query_one(&statement, &[]).await?),
+        let row = match kind {
+            BatchKind::Read => client.query_one(&statement, &[&first, &beyond]).await?,
+            BatchKind::Scan => client.query_one(&statement, &[]).await?,
             BatchKind::UpdateLite | BatchKind::UpdateHeavy => {
-                self.connected.client.execute(&statement, &[&first, &beyond, &filling]).await
+                return client.execute(&statement, &[&first, &beyond, &filling]).await;
             }
-        }
+        };
+        row.try_get::<_, i64>(0).map(|rows| rows as u64)
     }
 
     /// Prepares for operations like this one, and executes one that touches nothing if there is such a thing.
-    pub(super) async fn rehearse(&self, operation: SlobOperation, sql: &Sql) -> Result<(), Error> {
-        match operation.kind {
+    pub(super) async fn rehearse(&self, operation: SlobOperation, sql: &Sql) -> Result<(), PostgresError> {
+        let rehearsed = match operation.kind {
             OperationKind::Scan => {
                 self.statement(Prepared::Operation(BatchKind::Scan, operation.schema), sql).await.map(drop)
             }
             OperationKind::Read | OperationKind::Update => {
-                self.execute(SlobOperation { keys: 0, ..operation }, &[], sql).await.map(drop)
+                self.count_rows(SlobOperation { keys: 0, ..operation }, &[], sql).await.map(drop)
             }
-        }
+        };
+        rehearsed.map_err(|error| self.connected.error("prepare the operations", &error))
     }
 
     /// Has the procedure of a schema execute a batch.
-    pub(super) async fn execute_batch(&self, schema: u32, batch: &Arrays, sql: &Sql) -> Result<Row, Error> {
-        let statement = self.statement(Prepared::Batch(schema), sql).await?;
-        let Arrays { kinds, hot, first_keys, keys, filling } = batch;
-        self.connected.client.query_one(&statement, &[kinds, hot, first_keys, keys, filling]).await
+    pub(super) async fn execute_batch(
+        &self,
+        schema: u32,
+        batch: &Arrays,
+        sql: &Sql,
+    ) -> Result<ServerTimes, PostgresError> {
+        let executed = async {
+            let statement = self.statement(Prepared::Batch(schema), sql).await?;
+            let Arrays { kinds, hot, first_keys, keys, filling } = batch;
+            let row = self.connected.client.query_one(&statement, &[kinds, hot, first_keys, keys, filling]).await?;
+            ServerTimes::read(&row)
+        };
+        executed.await.map_err(|error| self.connected.error("execute a batch of operations", &error))
     }
 
     /// Has the server's counters know at once what this session did; they would otherwise lag by a second. Costs the session
@@ -155,15 +177,5 @@ impl Session {
     /// What cancels that which the session executes.
     pub(super) fn cancel_token(&self) -> CancelToken {
         self.connected.cancel_token()
-    }
-
-    /// Process number of the server's side.
-    pub(super) fn server_pid(&self) -> i32 {
-        self.connected.server_pid
-    }
-
-    /// What an error means that came while the session should do something.
-    pub(super) fn error(&self, doing: &str, error: &Error) -> PostgresError {
-        self.connected.error(doing, error)
     }
 }

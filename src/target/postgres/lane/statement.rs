@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::failure::check_rows;
+use super::check::check_rows;
 use super::filling::Filling;
 use super::line::{Answer, Line};
 use super::session::{kind_of, one_of_each};
@@ -41,7 +41,6 @@ impl<'t> StatementLane<'t> {
                 rows
             }
             Err(error) => {
-                let error = self.line.error(session, "execute an operation", &error);
                 if error.ends_the_load() {
                     return Err(error.into());
                 }
