@@ -289,7 +289,8 @@ impl Probe {
             let mut text = Vec::new();
             // Memory takes whatever is written.
             let _ = write_traces_within(&mut text, traces, width);
-            String::from_utf8_lossy(&text).into_owned()
+            let text = String::from_utf8_lossy(&text);
+            if text.is_empty() { trace_lines(traces).join("\n") } else { text.trim().to_owned() }
         };
         self.watch.show(table, || trace_lines(traces));
         Ok(())
@@ -321,8 +322,9 @@ impl Probe {
     }
 }
 
-const LEGEND: &str = "MB: 1,000,000 bytes. ms in the tables: 1024 us. p50 to max: upper edges of the buckets that hold them. `-`: none; \
-                      0.0: less than 0.05 %.";
+const LEGEND: &str = "\
+MB: 1,000,000 bytes. ms in the lower tables: 1024 us. p50 to max: upper edges of the buckets that hold them.
+timed %: of the requests that the kernel counted; tracing itself makes it miss some. `-`: none; 0.0: less than 0.05 %.";
 
 /// One document in one line, at once.
 fn line(value: &serde_json::Value) -> Result<(), Failure> {

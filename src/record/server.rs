@@ -64,6 +64,10 @@ pub struct TraceStats {
     pub elapsed_ns: u64,
     /// How many.
     pub count: u64,
+    /// How many the kernel itself counted in the same time, of a device's requests. Tracing misses those that end while
+    /// their processor runs another tracing program, so this may be more; times and bytes are of `count` alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_by_kernel: Option<u64>,
     /// Bytes moved by them.
     pub bytes: u64,
     /// Sum of their durations.
@@ -75,9 +79,11 @@ pub struct TraceStats {
 impl TraceStats {
     /// Adds what was traced after it, of the same kind.
     pub fn add(&mut self, other: &Self) {
-        let Self { layer: _, event: _, device: _, elapsed_ns, count, bytes, total_ns, buckets } = other;
+        let Self { layer: _, event: _, device: _, elapsed_ns, count, counted_by_kernel, bytes, total_ns, buckets } =
+            other;
         self.elapsed_ns += elapsed_ns;
         self.count += count;
+        self.counted_by_kernel = self.counted_by_kernel.zip(*counted_by_kernel).map(|(sum, more)| sum + more);
         self.bytes += bytes;
         self.total_ns += total_ns;
         if self.buckets.len() < buckets.len() {
@@ -120,11 +126,15 @@ mod tests {
     fn traced_buckets_are_added_one_by_one() {
         let stats = |buckets: &[u64]| TraceStats {
             count: buckets.iter().sum(),
+            counted_by_kernel: buckets.first().map(|first| first + 10),
             buckets: buckets.to_vec(),
             ..TraceStats::default()
         };
         let mut sum = stats(&[1, 2]);
         sum.add(&stats(&[0, 1, 4]));
         assert_eq!((sum.count, sum.buckets.as_slice()), (8, &[1, 3, 4][..]));
+        assert_eq!(sum.counted_by_kernel, Some(21));
+        sum.add(&TraceStats::default());
+        assert_eq!(sum.counted_by_kernel, None, "what is unknown in part is unknown in all");
     }
 }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::buckets::{self, Columns, Counts};
 use super::grid::Grid;
 use super::text::heading;
-use super::words::{NONE, duration, number};
+use super::words::{NONE, duration, number, share};
 use crate::analysis::rate;
 use crate::record::{POWER_OF_TWO_BOUNDS, TraceStats};
 use crate::units::{group_thousands, short_count};
@@ -35,7 +35,7 @@ pub fn write_traces_within(out: &mut impl Write, traces: &[TraceStats], width: u
         heading(out, &format!("{title}, timed in the kernel"))?;
         rates(&seen).write(out, width)?;
         writeln!(out)?;
-        writeln!(out, "% of calls by their time")?;
+        writeln!(out, "% of the count, by time")?;
         shares(&seen).write(out, width)?;
     }
     Ok(())
@@ -78,20 +78,26 @@ fn of_layer<'a>(traces: &'a [TraceStats], layer: &str) -> impl Iterator<Item = &
 }
 
 fn rates(traces: &[&TraceStats]) -> Grid {
-    let mut grid = Grid::new(1, ["event", "calls", "calls/s", "MB/s", "mean", "p50", "p99", "p99.9", "max"]);
+    let is_counted = traces.iter().any(|trace| trace.counted_by_kernel.is_some());
+    let timed = is_counted.then_some("timed %");
+    let figures = ["count/s", "MB/s", "mean", "p50", "p99", "p99.9", "max"];
+    let mut grid = Grid::new(1, ["event", "count"].into_iter().chain(timed).chain(figures));
     for trace in traces {
         let per_s = |count: u64| rate(Some(count), trace.elapsed_ns);
         let bounds = [0.5, 0.99, 0.999, 1.0].map(|quantile| bound(trace, quantile));
-        let figures = [
-            name(trace),
-            group_thousands(trace.count as f64),
-            number(per_s(trace.count)),
-            number(per_s(trace.bytes).map(|bytes| bytes / 1e6)),
-            mean(trace),
-        ];
-        grid.push(figures.into_iter().chain(bounds).collect());
+        let named = [name(trace), group_thousands(trace.count as f64)];
+        let timed = is_counted.then(|| share(timed_share(trace)));
+        let figures = [number(per_s(trace.count)), number(per_s(trace.bytes).map(|bytes| bytes / 1e6)), mean(trace)];
+        grid.push(named.into_iter().chain(timed).chain(figures).chain(bounds).collect());
     }
     grid
+}
+
+/// How much of what the kernel counted was timed. The edges of both are not quite the same instant, so a little more than
+/// all is all.
+fn timed_share(trace: &TraceStats) -> Option<f64> {
+    let counted = trace.counted_by_kernel.filter(|counted| *counted > 0)?;
+    Some((trace.count as f64 / counted as f64).min(1.0))
 }
 
 fn shares(traces: &[&TraceStats]) -> Grid {
@@ -149,6 +155,7 @@ mod tests {
             device: device.map(str::to_owned),
             elapsed_ns: 2_000_000_000,
             count,
+            counted_by_kernel: device.map(|_| count + 3),
             bytes: count * 8_192,
             total_ns: count * 91_500,
             buckets: buckets.to_vec(),

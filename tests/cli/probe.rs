@@ -1,5 +1,8 @@
 //! `plimsoll probe` on a shell that stands for a server: its calls are known, so the counts must be.
 
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -121,7 +124,7 @@ fn ctrl_c_tells_the_sums_and_is_no_error() {
     assert!(answer.stdout.starts_with("Traced for "), "{answer}");
     let row = answer.stdout.lines().find(|line| line.starts_with("data read")).unwrap_or_else(|| panic!("{answer}"));
     assert_eq!(row.split_whitespace().nth(2), Some("64"), "{answer}");
-    assert!(answer.stdout.contains("\n% of calls by their time\n"), "{answer}");
+    assert!(answer.stdout.contains("\n% of the count, by time\n"), "{answer}");
 }
 
 #[test]
@@ -162,6 +165,26 @@ fn a_probe_that_is_killed_leaves_no_tracing_behind() {
         assert!(begun.elapsed() < Duration::from_secs(10), "bpftrace still runs");
         std::thread::sleep(Duration::from_millis(20));
     }
+}
+
+#[test]
+fn where_the_tracing_file_system_is_not_mounted_it_is_mounted_for_the_tracing_alone() {
+    let server = Server::start();
+    if let Some(reason) = not_permitted() {
+        return eprintln!("skipped: {reason}");
+    }
+    let pid = server.shell.id().to_string();
+    let hidden = "umount /sys/kernel/tracing 2>/dev/null; \"$@\"; test ! -e /sys/kernel/tracing/events";
+    let probe = server.place.plimsoll(&["probe", "--pid", &pid, "--duration", "300ms", "--json"]);
+    let output = Command::new("unshare")
+        .args(["--mount", "sh", "-c", hidden, "sh"])
+        .arg(probe.get_program())
+        .args(probe.get_args())
+        .output()
+        .unwrap();
+    let answer = Answer::from(output);
+    assert_eq!(answer.code, Some(0), "{answer}");
+    assert_eq!(lines(&answer.stdout).last().unwrap()["ended_by"], "duration", "{answer}");
 }
 
 fn stat(pid: u32) -> Option<(String, u32)> {

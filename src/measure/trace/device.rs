@@ -1,7 +1,7 @@
 //! Which devices have requests that the kernel shows.
 
 use super::NoTrace;
-use crate::measure::os::proc::{DeviceNumber, diskstats};
+use crate::measure::os::proc::{DeviceNumber, DiskCounts, diskstats};
 use crate::measure::os::{Root, block, mounts};
 
 /// A device whose requests can be traced.
@@ -38,6 +38,13 @@ pub(super) fn resolve(root: &Root, names: &[String]) -> Result<Vec<TracedDevice>
         }
     }
     Ok(devices)
+}
+
+/// What the kernel itself has counted of each.
+pub(super) fn counts(root: &Root, devices: &[TracedDevice]) -> Vec<Option<DiskCounts>> {
+    let text = if devices.is_empty() { None } else { root.text("/proc/diskstats") }.unwrap_or_default();
+    let of = |device: &TracedDevice| diskstats(&text).find(|row| row.name == device.name).map(|row| row.counts);
+    devices.iter().map(of).collect()
 }
 
 /// Disks and loop devices have a queue of requests; what is built on other devices has none.

@@ -120,7 +120,7 @@ fn essence(said: &str) -> String {
     // It warns that it could not raise the limit of locked memory, and works nevertheless.
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty() && !line.contains("set RLIMIT_MEMLOCK"));
     let errors: Vec<&str> = lines().filter(|line| line.contains("ERROR") || line.contains("FATAL")).collect();
-    let told = if errors.is_empty() { lines().last().map(str::to_owned) } else { Some(errors.join("; ")) };
+    let told = if errors.is_empty() { lines().next_back().map(str::to_owned) } else { Some(errors.join("; ")) };
     told.unwrap_or_else(|| "it ended without a word".to_owned())
 }
 

@@ -15,6 +15,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::measure::environment;
 use crate::measure::os::Root;
+use crate::measure::os::proc::DiskCounts;
 use crate::record::TraceStats;
 
 use bpftrace::Bpftrace;
@@ -40,11 +41,21 @@ pub struct TraceRequest {
 /// Tracing that goes on until the value is dropped.
 #[derive(Debug)]
 pub struct Tracer {
+    root: Root,
     bpftrace: Bpftrace,
     events: Vec<Event>,
+    devices: Vec<TracedDevice>,
     /// What the last answer went up to.
-    told: Mutex<Reading>,
+    told: Mutex<Seen>,
     files_known: bool,
+}
+
+/// All sums at one instant.
+#[derive(Debug)]
+struct Seen {
+    traced: Reading,
+    /// The kernel's own counts of the devices, in their order.
+    counted: Vec<Option<DiskCounts>>,
 }
 
 impl Tracer {
@@ -61,9 +72,10 @@ impl Tracer {
         }
         let places = request.process.map(|pid| place::of_process(&root, pid)).unwrap_or_default();
         let bpftrace = Bpftrace::start(&root, &program::text(request.process, &places, &devices))?;
-        let told = Mutex::new(bpftrace.now().unwrap_or_default());
+        let traced = bpftrace.now().unwrap_or_default();
+        let told = Mutex::new(Seen { traced, counted: device::counts(&root, &devices) });
         let events = program::events(request.process.is_some(), &devices);
-        Ok(Self { bpftrace, events, told, files_known: !places.is_empty() })
+        Ok(Self { root, bpftrace, events, devices, told, files_known: !places.is_empty() })
     }
 
     /// What happened since the last call, or since the start. Always the same kinds in the same order, those without a
@@ -73,10 +85,26 @@ impl Tracer {
     pub fn take(&self) -> Vec<TraceStats> {
         let latest = self.bpftrace.now();
         let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(latest) = latest.filter(|latest| latest.at_ns > told.at_ns) else { return Vec::new() };
-        let stats = self.events.iter().map(|event| latest.since(&told, event)).collect();
-        *told = latest;
+        let Some(traced) = latest.filter(|latest| latest.at_ns > told.traced.at_ns) else { return Vec::new() };
+        let now = Seen { traced, counted: device::counts(&self.root, &self.devices) };
+        let stats = self.events.iter().map(|event| self.between(&told, &now, event)).collect();
+        *told = now;
         stats
+    }
+
+    fn between(&self, earlier: &Seen, later: &Seen, event: &Event) -> TraceStats {
+        let stats = later.traced.since(&earlier.traced, event);
+        let place = self.devices.iter().position(|device| Some(&device.name) == event.device.as_ref());
+        let counted = place.and_then(|place| {
+            let (before, now) = (earlier.counted[place]?, later.counted[place]?);
+            let counted = now.since(&before, &self.devices[place].name, stats.elapsed_ns)?;
+            match event.name.as_str() {
+                "read" => Some(counted.reads),
+                "write" => Some(counted.writes),
+                _ => counted.flushes,
+            }
+        });
+        TraceStats { counted_by_kernel: counted, ..stats }
     }
 
     /// Why tracing has ended by itself, if it has.

@@ -39,6 +39,7 @@ impl Reading {
             device: event.device.clone(),
             elapsed_ns: self.at_ns.saturating_sub(earlier.at_ns),
             count: buckets.iter().sum(),
+            counted_by_kernel: None,
             bytes: later.bytes.saturating_sub(before.bytes),
             total_ns: later.total_ns.saturating_sub(before.total_ns),
             buckets,
