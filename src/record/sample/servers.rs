@@ -226,6 +226,7 @@ pub(crate) fn private_cluster() -> Run {
         let mut buckets = vec![0; 11];
         (buckets[8], buckets[9]) = (half, rest);
         step.traces.push(TraceStats {
+            counted_by_kernel: None,
             layer: "OS file".to_owned(),
             event: "data read".to_owned(),
             device: None,
