@@ -6,6 +6,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program of its own, not a part of the library")]
 
+mod postgres;
 mod slob;
 mod storage;
 
@@ -21,7 +22,7 @@ type Failure = Box<dyn std::error::Error>;
 type Measure = fn(&Bench) -> Result<(), Failure>;
 
 /// Everything that is measured, by the word that selects it. All parts about the engine need its set-up.
-const PARTS: [(&str, Measure); 8] = [
+const PARTS: [(&str, Measure); 11] = [
     ("set-up", Bench::set_up),
     ("engine-reads", Bench::engine_reads),
     ("cached-reads", Bench::cached_reads),
@@ -30,6 +31,9 @@ const PARTS: [(&str, Measure); 8] = [
     ("single", Bench::single_reads),
     ("sequential", Bench::sequential),
     ("page-cache", Bench::page_cached_reads),
+    ("server-load", Bench::server_load),
+    ("server-reads", Bench::server_reads),
+    ("traced-reads", Bench::traced_reads),
 ];
 
 fn main() -> ExitCode {

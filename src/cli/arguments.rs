@@ -19,7 +19,7 @@ use crate::units::{Nanos, UnitError};
 /// Where load lands.
 #[derive(Debug, Args)]
 pub(super) struct TargetArgs {
-    /// Where the data are: `dir:PATH`
+    /// Where the data are: `dir:PATH`, a private PostgreSQL `pg:DIR`, or `postgres://USER@HOST/DATABASE`
     #[arg(
         long,
         value_name = "ADDRESS",
@@ -40,19 +40,16 @@ impl TargetArgs {
     pub(super) fn directory(&self) -> Result<&Path, Failure> {
         match &self.target {
             TargetAddress::Directory(path) => Ok(path),
-            address @ TargetAddress::Simulated(_) => {
-                let failure = Failure::new(format_args!("`{address}` is simulated and holds no data"));
+            address => {
+                let why = match address {
+                    TargetAddress::Simulated(_) => "is simulated and holds no data",
+                    _ => "is a database server and no directory",
+                };
+                let failure = Failure::new(format_args!("`{address}` {why}"));
                 Err(failure.with_hint("name a directory: `--target dir:PATH`".to_owned()))
             }
-            address => Err(no_server_yet(address)),
         }
     }
-}
-
-/// For commands that cannot use a database server.
-pub(super) fn no_server_yet(address: &TargetAddress) -> Failure {
-    let failure = Failure::new(format_args!("this command cannot use `{address}` yet"));
-    failure.with_hint("use the embedded engine: `--target dir:PATH`".to_owned())
 }
 
 /// Where runs are kept.

@@ -50,7 +50,7 @@ pub(crate) struct Cli {
 enum Command {
     /// Put SLOB's load on a target: many sessions that touch random blocks
     #[command(subcommand, after_long_help = slob::EXAMPLES)]
-    Slob(slob::Command),
+    Slob(Box<slob::Command>),
     /// Put load on raw storage: files and block devices
     #[command(subcommand, after_long_help = io::EXAMPLES)]
     Io(io::Command),

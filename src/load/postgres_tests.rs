@@ -11,11 +11,10 @@ use tokio_postgres::Client;
 
 use super::tests::turn;
 use super::*;
-use crate::config::postgres::{PostgresAddress, USUAL_PORT};
 use crate::measure::Clock;
 use crate::record::{Ending, Outcome, Step};
 use crate::target::postgres::sql::Sql;
-use crate::target::postgres::test_server::{block_on, database};
+use crate::target::postgres::test_server::{PostgresAddress, USUAL_PORT, block_on, database};
 use crate::target::postgres::{Connected, Connector, Postgres, PostgresOptions, Sending};
 use crate::workload::{OperationKind, RedoStress, Shape as _, SlobOperation, SlobShape, Stream as _};
 

@@ -300,12 +300,16 @@ impl<S: Shape> Coordinator<'_, S> {
         let Gathering { mut totals, intervals, .. } = gathering;
         let system = window_edge.map(|start| self.between(&start, &edge)).unwrap_or_default();
 
-        let mut reports = Vec::new();
+        let (mut reports, mut silent) = (Vec::new(), None);
         for handle in handles {
             match handle.join() {
                 Ok(Ok(report)) => reports.push(report),
                 // One thread's error stops the others: theirs only says so.
                 Ok(Err(TargetError::Stopped)) => {}
+                // Sessions that had no answer when another lane's error closed the window: that error tells why.
+                Ok(Err(error @ TargetError::Silent { .. })) => {
+                    silent.get_or_insert(error);
+                }
                 Ok(Err(error)) => {
                     failure.get_or_insert(error);
                 }
@@ -313,7 +317,7 @@ impl<S: Shape> Coordinator<'_, S> {
             }
         }
         if failure.is_none() {
-            failure = self.target.check_health().err();
+            failure = self.target.check_health().err().or(silent);
         }
 
         let window_ns = self.timeline.closed_at_ns().saturating_sub(self.timeline.window_start_ns());

@@ -208,9 +208,15 @@ enum Fault {
     Panics,
     /// It cannot be opened, and nor can the first.
     Refuses,
+    /// It has an error when it is first polled, and then the first has no answers.
+    Dies,
 }
 
-struct BrokenLane<'t>(Box<dyn Lane<SlobOperation> + 't>);
+struct BrokenLane<'t> {
+    lane: Box<dyn Lane<SlobOperation> + 't>,
+    is_first: bool,
+    panics: bool,
+}
 
 impl Target for Broken {
     fn describe(&self) -> record::Target {
@@ -244,7 +250,8 @@ impl TargetFor<SlobOperation> for Broken {
         match self.1 {
             Fault::Refuses => Err(TargetError::Shape("no lane today".to_owned())),
             Fault::Panics if seat.lane == 0 => Ok(lane),
-            Fault::Panics => Ok(Box::new(BrokenLane(lane))),
+            Fault::Panics => Ok(Box::new(BrokenLane { lane, is_first: false, panics: true })),
+            Fault::Dies => Ok(Box::new(BrokenLane { lane, is_first: seat.lane == 0, panics: false })),
         }
     }
 }
@@ -257,16 +264,34 @@ impl Lane<SlobOperation> for BrokenLane<'_> {
         sent_ns: u64,
         recorder: &mut LaneRecorder,
     ) -> Result<(), TargetError> {
-        self.0.start(session, operation, sent_ns, recorder)
+        self.lane.start(session, operation, sent_ns, recorder)
     }
 
-    fn poll(&mut self, _: u64, _: &mut LaneRecorder, _: &mut Vec<Finished>) -> Result<(), TargetError> {
-        panic!("a bug in the target")
+    fn poll(
+        &mut self,
+        until_ns: u64,
+        recorder: &mut LaneRecorder,
+        finished: &mut Vec<Finished>,
+    ) -> Result<(), TargetError> {
+        assert!(!self.panics, "a bug in the target");
+        if self.is_first {
+            return self.lane.poll(until_ns, recorder, finished);
+        }
+        Err(TargetError::Shape("the server is gone".to_owned()))
     }
 
     fn abandon(&mut self) -> Result<(), TargetError> {
-        self.0.abandon()
+        self.lane.abandon()?;
+        if self.is_first { Err(TargetError::Silent { sessions: 1, waited_ns: 2_000_000_000 }) } else { Ok(()) }
     }
+}
+
+#[test]
+fn the_error_that_ended_the_load_is_told_and_not_the_silence_that_followed_it() {
+    let clock = Clock::start();
+    let target = Broken(Simulated::open(service(1_000, 4), clock), Fault::Dies);
+    let outcome = run_step(&target, &plan(4), 0, &[], clock, &Stop::new(), &mut |_| {});
+    assert_eq!(outcome.failure.unwrap().to_string(), "the server is gone");
 }
 
 #[test]

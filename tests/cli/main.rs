@@ -12,4 +12,5 @@ mod kept_runs;
 mod limits;
 mod manners;
 mod place;
+mod postgres;
 mod probe;

@@ -165,7 +165,7 @@ impl Target for Postgres {
 
 impl TargetFor<SlobOperation> for Postgres {
     /// # Errors
-    /// Also where operations are to be sent in batches: those who time them would measure something else.
+    /// Also where operations are to be sent in batches: that would be another measurement than the one asked for.
     fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane<SlobOperation> + '_>, TargetError> {
         match self.options.sending {
             Sending::Statement => Ok(Box::new(StatementLane::open(self, seat)?)),

@@ -10,7 +10,8 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use super::connect::{Connected, Connector};
-use crate::config::postgres::{PostgresAddress, PostgresNode, TlsOptions, USUAL_PORT};
+pub(crate) use crate::config::postgres::{PostgresAddress, USUAL_PORT};
+use crate::config::postgres::{PostgresNode, TlsOptions};
 
 /// The server. A shell waits beside it for the end of this process, which closes the shell's input, and then ends it.
 pub(super) struct TestServer {

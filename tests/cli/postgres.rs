@@ -1,0 +1,285 @@
+//! SLOB on a real PostgreSQL: a private cluster from its set-up to its removal, and what ends a run in the middle.
+
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::place::{Answer, Place};
+
+/// A place on a disk that the server's own user may reach too; `None`, with a word about it, without PostgreSQL.
+fn place() -> Option<Place> {
+    let is_installed = fs::read_dir("/usr/lib/postgresql").is_ok_and(|mut versions| versions.next().is_some());
+    if !is_installed {
+        let _ = std::io::Write::write_all(&mut std::io::stderr(), b"skipped: PostgreSQL's server is not installed\n");
+        return None;
+    }
+    let place = Place::new();
+    fs::set_permissions(place.path("."), fs::Permissions::from_mode(0o755)).unwrap();
+    Some(place)
+}
+
+fn address(place: &Place) -> String {
+    format!("pg:{}", place.path("pg").display())
+}
+
+/// Two small schemas in a private cluster.
+fn set_up(place: &Place) -> Answer {
+    place.done(&[
+        "slob",
+        "setup",
+        "-s",
+        "2",
+        "SCALE=2000",
+        "SCAN_TABLE_SZ=100",
+        "--target",
+        &address(place),
+        "--db-cache",
+        "2M",
+    ])
+}
+
+/// Processes whose command line names the place's cluster.
+fn servers(place: &Place) -> Vec<String> {
+    let data = place.path("pg").canonicalize().unwrap_or_else(|_| place.path("pg")).join("data");
+    let named = |pid: &str| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&line).contains(&*data.to_string_lossy())
+    };
+    let entries =
+        fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
+    entries.filter(|name| name.parse::<u32>().is_ok() && named(name)).collect()
+}
+
+fn wait_until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "waited a minute until {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// Starts a long run and waits until load has been told of.
+fn running(place: &Place, more: &[&str]) -> Child {
+    let target = address(place);
+    let arguments = [
+        &["slob", "run", "-t", "2", "RUN_TIME=300", "WORK_UNIT=8", "--warmup", "1s", "--no-trace", "--target", &target],
+        more,
+    ]
+    .concat();
+    let mut child = place.plimsoll(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(told.any(|line| line.unwrap().contains("ops/s")), "no load was told of");
+    // Whoever stops reading would end it by a broken pipe.
+    std::thread::spawn(move || told.for_each(drop));
+    child
+}
+
+fn signal(pid: u32, name: &str) {
+    assert!(Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().unwrap().success());
+}
+
+fn last_run(place: &Place) -> Value {
+    let id = place.runs().pop().expect("a run is kept");
+    place.done(&["runs", "show", &id, "--json"]).json()
+}
+
+#[test]
+fn a_private_cluster_lives_from_its_set_up_to_its_removal() {
+    let Some(place) = place() else { return };
+    let target = address(&place);
+    let told = set_up(&place);
+    assert!(told.stdout.starts_with("Set up 2 schemas of 15.6 MiB (2,000 blocks of 8 KiB)"), "{told}");
+    assert!(servers(&place).is_empty(), "the server went on after the set-up");
+    assert!(set_up(&place).stdout.contains("nothing was written"));
+
+    let info = place.done(&["slob", "info", "--json", "--target", &target]).json();
+    assert_eq!((&info["stage"], &info["descriptor"]["scale_blocks"]), (&Value::from("ready"), &Value::from(2000)));
+
+    for (send, timed_by) in [("batch", "server"), ("statement", "client")] {
+        let run = place
+            .done(&[
+                "slob",
+                "run",
+                "-t",
+                "2",
+                "RUN_TIME=3",
+                "UPDATE_PCT=30",
+                "WORK_UNIT=8",
+                "--send",
+                send,
+                "--db-cache",
+                "2M",
+                "--json",
+                "--quiet",
+                "--target",
+                &target,
+            ])
+            .json();
+        let (facts, step) = (&run["target"]["facts"], &run["steps"][0]);
+        assert_eq!((&facts["send"], &facts["timed_by"]), (&Value::from(send), &Value::from(timed_by)));
+        let count =
+            |name: &str| step["counters"][name].as_u64().unwrap_or_else(|| panic!("{name} is not known: {step}"));
+        assert_eq!(step["operations"].as_array().unwrap().len(), 2, "reads and updates");
+        assert!(count("operations") > 100 && count("errors") == 0 && count("commits") > 20, "{}", step["counters"]);
+        assert_eq!(count("buffer_misses"), count("logical_reads") - count("cache_hits"));
+        assert!(step["servers"][0]["own"]["pg_stat_wal.wal_bytes"].as_u64().unwrap() > 0);
+        let commit = step["waits"].as_array().unwrap().iter().find(|wait| wait["event"] == "commit");
+        assert_eq!(commit.is_some(), send == "batch", "only the server can time commits apart");
+        assert!(servers(&place).is_empty(), "the server went on after the run");
+    }
+
+    let swept = place
+        .done(&[
+            "slob",
+            "sweep",
+            "-s",
+            "2",
+            "--threads",
+            "1,2",
+            "RUN_TIME=2",
+            "WORK_UNIT=64",
+            "UPDATE_PCT=0",
+            "--json",
+            "--quiet",
+            "--target",
+            &target,
+        ])
+        .json();
+    let steps = swept["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 2);
+    for step in steps {
+        // What the server counted is what was asked of it: a row has a block of its own, and few of the index lead to it.
+        let touched = step["operations"][0]["block_touches"].as_u64().unwrap() as f64;
+        let logical = step["counters"]["logical_reads"].as_u64().unwrap() as f64 / touched;
+        assert!((0.9..1.2).contains(&logical), "{logical} logical reads for each block touched");
+    }
+    assert!(place.done(&["slob", "verify", "--target", &target]).stdout.contains("sound"));
+    let dry = place.done(&["slob", "run", "--dry-run", "--target", &target]);
+    assert!(dry.stdout.contains("step 1"), "{dry}");
+
+    let refused = place.run(&["slob", "drop", "--target", &target]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("must be confirmed"), "{refused}");
+    place.done(&["slob", "drop", "--yes", "--target", &target]);
+    assert!(!place.path("pg").exists() && servers(&place).is_empty());
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured_and_leaves_no_server() {
+    let Some(place) = place() else { return };
+    set_up(&place);
+    let mut child = running(&place, &[]);
+    signal(child.id(), "INT");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(servers(&place).is_empty());
+    let run = last_run(&place);
+    assert_eq!(run["outcome"], "interrupted");
+    assert!(run["steps"][0]["counters"]["operations"].as_u64().is_some());
+}
+
+#[test]
+fn a_command_that_is_killed_leaves_no_server() {
+    let Some(place) = place() else { return };
+    set_up(&place);
+    let mut child = running(&place, &[]);
+    signal(child.id(), "KILL");
+    child.wait().unwrap();
+    wait_until("the server has ended", || servers(&place).is_empty());
+}
+
+#[test]
+fn a_server_that_dies_ends_the_run_with_what_was_measured() {
+    let Some(place) = place() else { return };
+    set_up(&place);
+    let mut child = running(&place, &["--send", "statement"]);
+    let postmaster = fs::read_to_string(place.path("pg/data/postmaster.pid")).unwrap();
+    std::thread::sleep(Duration::from_secs(2));
+    signal(postmaster.lines().next().unwrap().parse().unwrap(), "QUIT");
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    let run = last_run(&place);
+    let error = run["outcome"]["failed"]["error"].as_str().unwrap();
+    assert!(error.contains("is gone"), "{error}");
+    assert!(run["steps"][0]["counters"]["operations"].as_u64().unwrap() > 0);
+    wait_until("the server has ended", || servers(&place).is_empty());
+}
+
+#[test]
+fn no_password_reaches_a_file_or_the_screen_and_a_hostile_name_is_only_a_name() {
+    const PASSWORD: &str = "Tiger-4711-secret";
+    const NAME: &str = "x\"; DROP SCHEMA plimsoll CASCADE; --";
+    let Some(place) = place() else { return };
+    let cluster = address(&place);
+    place.done(&["slob", "setup", "SCALE=500", "SCAN_TABLE_SZ=0", "--keep-running", "--target", &cluster]);
+    let socket = place.path("pg/run").display().to_string().replace('/', "%2F");
+    let server = format!("postgres://plimsoll:{PASSWORD}@{socket}/plimsoll");
+    let mut told = String::new();
+    let commands: [&[&str]; 6] = [
+        &["slob", "setup", "SCALE=500", "SCAN_TABLE_SZ=0", "--db-schema", NAME],
+        &["slob", "run", "-t", "2", "RUN_TIME=1", "WORK_UNIT=8", "--no-trace", "--db-schema", NAME],
+        &["slob", "info", "--db-schema", NAME],
+        &["slob", "verify", "--db-schema", NAME],
+        &["slob", "drop", "--yes", "--db-schema", NAME],
+        &["slob", "info"],
+    ];
+    for command in commands {
+        told += &place.done(&[command, &["--target", &server]].concat()).to_string();
+    }
+    let unreachable = format!("postgres://plimsoll:{PASSWORD}@127.0.0.1:1/plimsoll");
+    let refused = place.run(&["slob", "info", "--target", &unreachable]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("hint:"), "{refused}");
+    told += &refused.to_string();
+    place.done(&["slob", "drop", "--yes", "--target", &cluster]);
+    assert!(!told.contains(PASSWORD), "{told}");
+    let mut folders = vec![place.path(".")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let text = fs::read(&path).unwrap();
+                assert!(!holds(&text, PASSWORD), "the password is in {}", path.display());
+            }
+        }
+    }
+}
+
+fn holds(bytes: &[u8], text: &str) -> bool {
+    bytes.windows(text.len()).any(|window| window == text.as_bytes())
+}
+
+#[test]
+fn what_means_nothing_for_a_target_is_refused() {
+    let place = Place::new();
+    let cases: [(&[&str], &str); 6] = [
+        (&["slob", "run", "--db-cache", "64M", "--target", "dir:x"], "`--db-cache` is for a private cluster"),
+        (
+            &["slob", "run", "--host-memory", "1G", "--target", "postgres://h/d"],
+            "`--host-memory` is for a private cluster",
+        ),
+        (&["slob", "run", "--send", "batch", "--target", "sim:"], "`--send` is for database servers"),
+        (&["slob", "run", "--cache", "64M", "--target", "pg:x"], "`--cache` is for the embedded engine"),
+        (&["slob", "setup", "--redo-files", "4", "--target", "pg:x"], "`--redo-files` is for the embedded engine"),
+        (&["slob", "info", "--db-schema", "x", "--target", "dir:x"], "`--db-schema` is for database servers"),
+    ];
+    for (arguments, message) in cases {
+        let refused = place.run(arguments);
+        assert!(refused.code == Some(2) && refused.stderr.contains(message), "{arguments:?}\n{refused}");
+        assert!(refused.stderr.contains("hint:"), "{refused}");
+    }
+    assert!(!Path::new("x").exists());
+}
+
+#[test]
+fn a_missing_server_is_said_with_what_to_install() {
+    let place = Place::new();
+    let refused = place.run(&["slob", "setup", "--target", "pg:x", "--pg-bin", "/nowhere"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("/nowhere"), "{refused}");
+    assert!(!place.path("x").exists(), "nothing is made before it is known that it can be");
+}
