@@ -12,9 +12,9 @@ use crate::target::postgres::target::Postgres;
 use crate::target::{BatchLane, BatchedOperation, FinishedBatch, OperationResult, Seat, TargetError};
 use crate::workload::{OperationKind, SlobOperation};
 
-/// How long a batch should take. Sending and reading one costs about 0.2 ms of the client's time, which is then a
-/// thousandth of it.
-const BATCH_NS: u64 = 250_000_000;
+/// How long a batch should take. Sending and reading one costs about 0.2 ms of the client's time; and where all processors
+/// are busy, its session stands idle for some milliseconds until the client has its turn, which is then a hundredth.
+const BATCH_NS: u64 = 500_000_000;
 /// Where the server limits how long statements take, a batch takes so small a part of that. It must not fail when storage
 /// becomes a few times as slow while it runs: all of its operations would count as failed.
 const OF_THE_TIMEOUT: u64 = 10;
