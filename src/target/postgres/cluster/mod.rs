@@ -52,6 +52,8 @@ pub use self::page_cache::{Dropped, drop_page_cache};
 const ROLE: &str = "plimsoll";
 /// How often a server that starts is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// A lock that this process itself seems to hold is waited for so long.
+const OWN_LOCK_PATIENCE: Duration = Duration::from_secs(1);
 /// How often a wait is told of.
 const TELL_EVERY: Duration = Duration::from_secs(5);
 /// Lines of a server's log that an error repeats.
@@ -336,11 +338,17 @@ impl Cluster {
 /// Takes the directory. A server that a killed command has left is still being ended: that is waited for.
 fn take(files: &Files, owner: &Owner, tell: &dyn Fn(&str), stop: &AtomicBool) -> Result<Hold, TargetError> {
     let mut told = false;
+    let begun = Instant::now();
     loop {
         let holder = match files.lock(owner)? {
             Ok(hold) => return Ok(hold),
             Err(holder) => holder,
         };
+        // What this process has let go of is held for another instant by each program that another of its threads starts.
+        if holder.pid == Some(std::process::id()) && begun.elapsed() < OWN_LOCK_PATIENCE {
+            thread::sleep(LOOK_EVERY);
+            continue;
+        }
         if !holder.has_ended() {
             return Err(in_use(files.directory(), &holder.to_string()).into());
         }
