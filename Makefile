@@ -45,7 +45,7 @@ tools:
 	else echo "note: not installed:$$missing; tests that use it say that they were skipped" >&2; fi
 
 .PHONY: bench
-bench: build tools ## Measure the figures of docs/performance.md (about 30 minutes, wants an idle machine)
+bench: build tools ## Measure the figures of docs/performance.md (about 45 minutes, wants an idle machine)
 	$(CARGO) build --release --locked --examples
 	target/release/examples/figures ./plimsoll-bench
 	$(CARGO) bench --locked
