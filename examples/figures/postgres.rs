@@ -112,11 +112,10 @@ impl Bench {
         self.drop_cluster()
     }
 
-    /// Buffer misses a second, and the client's share of the processor time used.
-    fn sent(&self, how: &str) -> Result<(f64, f64), Failure> {
-        let run_time = format!("RUN_TIME={}", self.seconds);
-        let runs = self.runs.display().to_string();
-        let run = self.on_cluster(&[
+    /// One run of reads by all sessions, after a warm-up.
+    fn read_on_cluster(&self, more: &[&str]) -> Result<Value, Failure> {
+        let (run_time, runs) = (format!("RUN_TIME={}", self.seconds), self.runs.display().to_string());
+        let words = [
             "run",
             "-s",
             "16",
@@ -127,12 +126,15 @@ impl Bench {
             &run_time,
             "--warmup",
             "2s",
-            "--send",
-            how,
-            "--no-trace",
             "--runs",
             &runs,
-        ])?;
+        ];
+        self.on_cluster(&[words.as_slice(), more].concat())
+    }
+
+    /// Buffer misses a second, and the client's share of the processor time used.
+    fn sent(&self, how: &str) -> Result<(f64, f64), Failure> {
+        let run = self.read_on_cluster(&["--send", how, "--no-trace"])?;
         let step = &run["steps"][0];
         let misses = number(&step["counters"]["buffer_misses"])? * 1e9 / number(&step["servers"][0]["elapsed_ns"])?;
         let busy = |cpu: &Value| Ok::<_, Failure>(number(&cpu["user_ns"])? + number(&cpu["system_ns"])?);
@@ -220,21 +222,7 @@ impl Bench {
         self.with_cluster()?;
         let mut pairs = Vec::new();
         for _ in 0..self.rounds {
-            let (run_time, runs) = (format!("RUN_TIME={}", self.seconds), self.runs.display().to_string());
-            let run = self.on_cluster(&[
-                "run",
-                "-s",
-                "16",
-                "-t",
-                "1",
-                "UPDATE_PCT=0",
-                "WORK_UNIT=64",
-                &run_time,
-                "--warmup",
-                "2s",
-                "--runs",
-                &runs,
-            ])?;
+            let run = self.read_on_cluster(&[])?;
             let step = &run["steps"][0];
             let traces = step["traces"].as_array().ok_or("nothing was traced")?;
             let reads = traces.iter().find(|trace| trace["layer"] == "OS file" && trace["event"] == "data read");

@@ -184,13 +184,21 @@ fn ctrl_c_keeps_what_was_measured_and_leaves_no_server() {
 }
 
 #[test]
-fn a_command_that_is_killed_leaves_no_server() {
+fn the_server_of_a_killed_command_ends_and_the_next_command_waits_for_that() {
     let Some(place) = place() else { return };
     set_up(&place);
+    let info = ["slob", "info", "--target", &address(&place)];
     let mut child = running(&place, &[]);
+    let refused = place.run(&info);
+    assert!(refused.stderr.contains(&format!("in use by process {}", child.id())), "{refused}");
+    let postmaster = fs::read_to_string(place.path("pg/data/postmaster.pid")).unwrap();
+    let postmaster = postmaster.lines().next().unwrap();
+    assert!(servers(&place).iter().any(|pid| pid == postmaster));
     signal(child.id(), "KILL");
     child.wait().unwrap();
-    wait_until("the server has ended", || servers(&place).is_empty());
+    // It begins only when the lock is free, and that is when the server has ended.
+    assert!(place.done(&info).stdout.contains("whole"));
+    wait_until("no server is left", || servers(&place).is_empty());
 }
 
 #[test]

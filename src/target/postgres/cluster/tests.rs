@@ -1,9 +1,7 @@
 //! Private clusters with a real server.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
-use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -130,44 +128,6 @@ fn what_is_stored_outlives_servers_that_end_and_servers_that_are_killed() {
     let cluster = start(&request).unwrap();
     assert_eq!(ask(&cluster, "SELECT answer FROM t"), "42");
     cluster.stop().unwrap();
-}
-
-/// The other half of the next test, in a process of its own.
-#[test]
-#[ignore = "is run by another test, which kills it"]
-fn a_command_that_will_be_killed() {
-    let Some(directory) = std::env::var_os("PLIMSOLL_TEST_CLUSTER") else { return };
-    let cluster = start(&request(Path::new(&directory))).unwrap();
-    println!("\nserver {}", cluster.local().postmaster_pid);
-    thread::sleep(Duration::from_secs(600));
-}
-
-#[test]
-fn the_server_of_a_killed_command_ends_and_the_next_command_waits_for_that() {
-    let Some(place) = place() else { return };
-    let mut command = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "target::postgres::cluster::tests::a_command_that_will_be_killed",
-            "--ignored",
-            "--nocapture",
-        ])
-        .env("PLIMSOLL_TEST_CLUSTER", place.path())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut lines = BufReader::new(command.stdout.take().unwrap()).lines().map(Result::unwrap);
-    let server: u32 = lines.find_map(|line| line.strip_prefix("server ")?.parse().ok()).unwrap();
-    assert!(postmaster::is_alive(server));
-    let error = start(&request(place.path())).unwrap_err();
-    assert!(told(&error).contains(&format!("in use by process {}", command.id())), "{}", told(&error));
-    command.kill().unwrap();
-    command.wait().unwrap();
-    // It starts only when the lock is free, and that is when the server has ended.
-    let cluster = start(&request(place.path())).unwrap();
-    assert!(!postmaster::is_alive(server));
-    cluster.stop().unwrap();
-    assert_eq!(processes_of(place.path()), Vec::<String>::new());
 }
 
 #[test]
