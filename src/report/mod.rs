@@ -7,6 +7,7 @@ mod buckets;
 mod calibration;
 pub mod csv;
 mod grid;
+pub mod html;
 mod live;
 pub mod orion;
 mod rounds;
