@@ -75,3 +75,6 @@ fn for_script(data: &[Value]) -> Markup {
     let text = Value::from(data).to_string().replace('<', "\\u003c");
     html! { script #charts type="application/json" { (PreEscaped(text)) } }
 }
+
+#[cfg(test)]
+mod tests;

@@ -47,7 +47,7 @@ impl Parts<'_> {
             @for figure in &figures { (figure) }
             (sheets)
         };
-        self.parts.push(Part { id: format!("{}{id}", self.prefix), title, content });
+        self.parts.push(Part { id: format!("{}part-{id}", self.prefix), title, content });
     }
 }
 
