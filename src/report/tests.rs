@@ -112,7 +112,7 @@ fn a_run_of_nothing_is_reported_as_such() {
     run.parameters.clear();
     run.target = Target::default();
     let report = report(&run, Detail::Full, 100);
-    assert!(report.starts_with("Run 20261120-104500-slob has no step to judge.\n"), "{report}");
+    assert!(report.starts_with("Nothing was measured.\n"), "{report}");
     assert_eq!(tabulate(&[run], Style::Matrix, Format::Csv).lines().count(), 1);
 }
 

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use super::trace::write_traces_within;
 use super::words::wrap;
-use crate::analysis::{Finding, Severity, Vocabulary, is_on_servers};
+use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers};
 use crate::record::Run;
 
 /// How much is told.
@@ -28,7 +28,8 @@ const NARROWEST: usize = 60;
 const LEGEND: &str = "`?`: not known. `-`: none. MB: 1,000,000 bytes. ms in histogram columns: 1024 us; 0.0: less than \
                       0.05 %. Quantiles are at most 0.8 % too high.";
 
-/// Writes the report for a terminal of `width` columns. The first line is the most important finding.
+/// Writes the report for a terminal of `width` columns. It begins with the answer in a
+/// sentence, or with what makes the answer doubtful.
 ///
 /// # Errors
 /// If `out` fails.
@@ -88,13 +89,12 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
     paragraph(out, LEGEND, "", width)
 }
 
+/// The sentence that may be repeated alone, or else the doubt that forbids it, with its figures.
 fn headline(run: &Run, findings: &[Finding]) -> String {
-    match findings.first() {
-        Some(finding) if finding.severity() != Severity::Note => finding.sentence(),
-        _ => {
-            let figures = requests::figures(run).or_else(|| servers::headline(run));
-            figures.unwrap_or_else(|| format!("Run {} has no step to judge.", run.id))
-        }
+    let opening = Opening::of(run, findings);
+    match &opening.doubt {
+        Some(doubt) => doubt.sentence.clone(),
+        None => opening.sentence(),
     }
 }
 
