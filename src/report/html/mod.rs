@@ -4,6 +4,7 @@
 //! only adds values under the pointer and series that can be put away.
 
 mod page;
+pub(super) mod table;
 
 use std::io::{self, Write};
 
