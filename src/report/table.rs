@@ -220,7 +220,7 @@ fn top_wait(run: &Run, step: &Step) -> Cell {
 }
 
 /// Tags in the order in which people compare platforms: the machine, its disks and their number, then the cache.
-const TAGS_IN_ORDER: [&str; 8] = ["vm", "max_iops", "disk", "iops", "qty", "rac_iops", "cache", "caching"];
+const TAGS_IN_ORDER: [&str; 9] = ["vm", "max_iops", "disk", "iops", "qty", "qtr", "rac_iops", "cache", "caching"];
 
 /// Names of all tags: those of the usual order in it, then the others by name.
 fn tags(runs: &[Run]) -> Vec<&str> {
