@@ -240,6 +240,9 @@ fn above_line<'a>(findings: &'a [Finding], carried: &Carried) -> Option<&'a str>
 
 /// What the load line itself says of the next larger load.
 fn line_ended(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
+    if !matches!(carried.claim, Claim::Most { .. } | Claim::AtLeast) {
+        return None;
+    }
     findings.iter().find_map(|finding| match finding {
         Finding::LoadLine { series, failing, .. } if *series == carried.series => {
             let (value, load) = (Some(failing.above.value), Some(failing.above.load.clone()));

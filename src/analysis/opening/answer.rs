@@ -9,7 +9,6 @@ use crate::analysis::{
 };
 use crate::analysis::{SINGLE_BLOCK_READ, SteadyState};
 use crate::record::{Run, Step};
-use crate::units::group_thousands;
 
 pub(super) fn find(run: &Run, findings: &[Finding]) -> Option<Carried> {
     let line = || of_lines(run, findings).filter(|_| !is_one_load(run));
@@ -189,7 +188,7 @@ fn misses_per_s(run: &Run, step: &Step) -> Option<f64> {
 
 fn load(step: &Step, words: Vocabulary) -> Option<String> {
     Some(match step.load.rate_operations_per_s {
-        Some(asked) => format!("{} asked for", group_thousands(asked)),
+        Some(asked) => format!("{} asked for", words.rate(asked)),
         None => words.closed_load(step.load.sessions),
     })
 }

@@ -137,6 +137,103 @@ fn without_a_ceiling_latency_is_what_stopped_the_load() {
 }
 
 #[test]
+fn what_ended_a_search_over_rates_is_named() {
+    let run = requests::open_loop();
+    let with = |why, passes: bool| {
+        let mut findings = analyse(&run, &LatencyTarget::default());
+        findings.retain(|finding| matches!(finding, Finding::OpenLoadLine(_)));
+        let [Finding::OpenLoadLine(line)] = findings.as_mut_slice() else { panic!("{findings:?}") };
+        line.failing.as_mut().unwrap().why = why;
+        line.passing = line.passing.take().filter(|_| passes);
+        Opening::of(&run, &findings).sentence()
+    };
+    let carries = "Carries 4,000 but not 8,000 requests/s at p99 within 5.00 ms; ";
+    for (why, words) in [
+        (Why::FellBehind, "a queue grew there."),
+        (Why::Errors, "too many failed there."),
+        (Why::NotSteady, "that was not steady."),
+        (Why::Latency, "stopped by latency, 5.27 s."),
+    ] {
+        assert_eq!(with(why, true), format!("{carries}{words}"));
+    }
+    assert_eq!(
+        with(Why::GeneratorBound, true),
+        "Carries at least 4,000 requests/s at p99 within 5.00 ms; stopped by the load generator, not by the target."
+    );
+    assert_eq!(
+        with(Why::Latency, false),
+        "Carries less than 8,000 requests/s at p99 within 5.00 ms: it is 5.27 s already."
+    );
+}
+
+#[test]
+fn a_single_rate_is_told_with_what_was_asked_for() {
+    let mut run = requests::open_loop();
+    run.steps.truncate(1);
+    let target: LatencyTarget = "p99=900us".parse().unwrap();
+    let sentence = Opening::of(&run, &analyse_asked(&run, Some(&target))).sentence();
+    let wanted = "Did 1,000 requests/s (8.2 MB/s) at p99 1.21 ms (limit 900 us) with 1,000 requests/s asked for.";
+    assert_eq!(sentence, wanted);
+}
+
+#[test]
+fn a_target_that_only_the_largest_load_meets_is_no_clear_answer() {
+    let run = requests::sweep();
+    let mut findings = analyse(&run, &LatencyTarget::default());
+    let [Finding::LoadLine { series, target, passing, .. }, ..] = findings.as_slice() else { panic!("{findings:?}") };
+    let (series, target, passing) = (series.clone(), target.clone(), passing.clone());
+    findings[0] = Finding::TargetMetOnlyAbove { series, target, passing, below: vec!["d1".into()] };
+    assert_eq!(
+        Opening::of(&run, &findings).sentence(),
+        "How much is carried is not clear: 4,800 requests/s (39 MB/s) with 4 outstanding ran at p99 within 5.00 ms, \
+         smaller loads did not."
+    );
+}
+
+#[test]
+fn a_load_line_above_a_missed_step_says_so() {
+    let run = requests::sweep();
+    let mut findings = analyse(&run, &LatencyTarget::default());
+    let [Finding::LoadLine { failing, .. }, ..] = findings.as_mut_slice() else { panic!("{findings:?}") };
+    failing.below = vec!["d1".into()];
+    let sentence = Opening::of(&run, &findings).sentence();
+    assert!(sentence.contains("with 4 outstanding, although d1 with less load did not; stopped by"), "{sentence}");
+}
+
+#[test]
+fn caps_told_over_request_sizes_are_both_named() {
+    let run = requests::sweep();
+    let mut findings = analyse(&run, &LatencyTarget::default());
+    findings.retain(|finding| !matches!(finding, Finding::Ceiling(_)));
+    let (requests_per_s, bytes_per_s) = (Some(5_000.0), Some(2e8));
+    let steps = vec!["d4".to_owned()];
+    findings.push(Finding::SizeLimits(SizeLimits { steps, sizes: vec![4_096, 8_192], requests_per_s, bytes_per_s }));
+    let sentence = Opening::of(&run, &findings).sentence();
+    let words = "; stopped by an IOPS cap at 5,000 requests/s and a throughput cap at 200 MB/s.";
+    assert!(sentence.ends_with(words), "{sentence}");
+}
+
+#[test]
+fn a_calibration_opens_with_both_of_its_answers() {
+    let mut run = requests::sweep();
+    run.workload = "calibrate".to_owned();
+    let parameters = [("SMALL_SIZE", "8K"), ("LARGE_SIZE", "1M"), ("MAX_LATENCY", "mean=10ms"), ("MOST_SMALL", "64")];
+    run.parameters = parameters.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+    for step in &mut run.steps {
+        step.parameters.insert("BLOCK_SIZE".to_owned(), "8K".to_owned());
+    }
+    assert_eq!(told(&run), "Carries 5,000 reads/s of 8 KiB at mean latency within 10.0 ms.");
+    let mut large = run.steps.pop().unwrap();
+    large.parameters.insert("BLOCK_SIZE".to_owned(), "1M".to_owned());
+    run.steps.push(large);
+    let sentence = told(&run);
+    assert!(
+        sentence.ends_with(" at mean latency within 10.0 ms, and at least 41 MB/s in reads of 1 MiB."),
+        "{sentence}"
+    );
+}
+
+#[test]
 fn a_cap_far_above_the_load_line_is_not_what_stopped_it() {
     let run = sample::sweep(60);
     let opening = Opening::of(&run, &analyse(&run, &"p99=1100us".parse().unwrap()));

@@ -161,7 +161,7 @@ fn calibrated(calibration: &Calibration) -> String {
         Stopped::MostOutstanding | Stopped::CutShort => "at least ",
         Stopped::RateFlat | Stopped::LatencyLimit { .. } => "",
     };
-    let limit = format!("{} within {}", calibration.cap.name(), calibration.cap.limit);
+    let limit = format!("{} latency within {}", calibration.cap.name(), calibration.cap.limit);
     let requests = match &calibration.max_iops {
         Some(found) => {
             let (rate, size) = (number(found.rate.value), Bytes(found.request.0));
