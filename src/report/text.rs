@@ -28,8 +28,8 @@ const NARROWEST: usize = 60;
 const LEGEND: &str = "`?`: not known. `-`: none. MB: 1,000,000 bytes. ms in histogram columns: 1024 us; 0.0: less than \
                       0.05 %. Quantiles are at most 0.8 % too high.";
 
-/// Writes the report for a terminal of `width` columns. It begins with the answer in a
-/// sentence, or with what makes the answer doubtful.
+/// Writes the report for a terminal of `width` columns. It begins with the answer in a sentence, or with
+/// what makes the answer doubtful.
 ///
 /// # Errors
 /// If `out` fails.

@@ -36,11 +36,11 @@ pub(in crate::report) fn write(out: &mut dyn Write, sheet: &Sheet, around: &Arou
 /// One row of headings, or two where the last columns are shares of one thing.
 fn header(sheet: &Sheet) -> Markup {
     let (single, shares) = sheet.columns.split_at(sheet.shares_from.unwrap_or(sheet.columns.len()));
-    let rows = if shares.is_empty() { 1 } else { 2 };
+    let rows = (!shares.is_empty()).then_some(2);
     html! {
         tr {
             @for (column, name) in single.iter().enumerate() {
-                th scope="col" rowspan=(rows) class=[is_of_numbers(sheet, column).then_some("number")] { (name) }
+                th scope="col" rowspan=[rows] class=[is_of_numbers(sheet, column).then_some("number")] { (name) }
             }
             @if !shares.is_empty() { th scope="colgroup" colspan=(shares.len()) { "Share of waits, %" } }
         }
