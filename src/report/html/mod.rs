@@ -11,6 +11,7 @@ mod over_time;
 mod page;
 mod run;
 mod sheets;
+pub(super) mod table;
 mod timeline;
 
 use std::io::{self, Write};

@@ -107,7 +107,7 @@ impl Scale {
     /// From zero to somewhat more than the largest value; absent if no value is above zero.
     pub(in crate::report::html) fn from_zero(values: impl Iterator<Item = f64>) -> Option<Self> {
         let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
-        (most > 0.0).then(|| Self::Linear { low: 0.0, high: most * 1.05 })
+        (most > 0.0).then_some(Self::Linear { low: 0.0, high: most * 1.05 })
     }
 
     /// Around all values above zero; absent if there is none.
