@@ -26,6 +26,8 @@ pub(in crate::report::html) const HEIGHT: f64 = 800.0;
 
 /// A mark before this share of the axis has its name after it, else before it.
 const EARLY: f64 = 0.35;
+/// A label beyond this share of the axis would reach over the edge if it stood below its middle.
+const LATE: f64 = 0.97;
 
 /// The horizontal axis.
 #[derive(Debug, Clone)]
@@ -302,7 +304,7 @@ impl Frame {
                 }
                 div.ticks.x aria-hidden="true" {
                     @for (at, label) in ticks {
-                        span style=(format!("left:{:.2}%", at * 100.0)) { (label) }
+                        span.late[*at > LATE] style=(format!("left:{:.2}%", at * 100.0)) { (label) }
                     }
                 }
                 div.x-title { (x_title) }
