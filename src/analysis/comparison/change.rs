@@ -167,14 +167,17 @@ impl Comparison {
         }
     }
 
+    /// The interval in percent without its sign: `-1.2 to +3.4`.
+    pub fn interval_words(&self) -> Option<String> {
+        self.interval.map(|(low, high)| format!("{} to {}", signed(low), signed(high)))
+    }
+
     /// The answer in a sentence. `what` is the figure, such as `p99 of response time`; the names are those of the
     /// baseline and the other run.
     pub fn sentence(&self, what: &str, [baseline, other]: [&str; 2]) -> String {
         let (change, threshold) = (signed_percent(self.change), percent(self.threshold));
         let hidden = percent(self.largest_hidden().unwrap_or(0.0));
-        let interval = self.interval.map_or(String::new(), |(low, high)| {
-            format!(" (interval {} to {})", signed_percent(low), signed_percent(high))
-        });
+        let interval = self.interval_words().map_or(String::new(), |words| format!(" (interval {words} %)"));
         let begin = format!("{what} of `{other}` is {change} against `{baseline}`{interval}");
         match self.difference() {
             Difference::Worse => format!("{begin}: a real difference, and worse by more than {threshold} %."),
@@ -209,10 +212,14 @@ impl Comparison {
 
 /// A share as a percentage with its sign: `+12.3 %`.
 pub fn signed_percent(share: f64) -> String {
+    format!("{} %", signed(share))
+}
+
+fn signed(share: f64) -> String {
     let text = percent(share);
     // A rounded zero has no direction.
     let text = if text == "-0.0" { "0.0".to_owned() } else { text };
-    format!("{}{text} %", if text.starts_with('-') || text == "0.0" { "" } else { "+" })
+    format!("{}{text}", if text.starts_with('-') || text == "0.0" { "" } else { "+" })
 }
 
 /// Degrees of freedom of the difference of two figures (Welch, 1947; Satterthwaite, 1946).
@@ -291,7 +298,7 @@ mod tests {
             (
                 with(0.1, Some((0.08, 0.12))),
                 Difference::Better,
-                "throughput of `new` is +10.0 % against `old` (interval +8.0 % to +12.0 %): a real difference, and better \
+                "throughput of `new` is +10.0 % against `old` (interval +8.0 to +12.0 %): a real difference, and better \
                  by more than 5.0 %.",
             ),
             (with(-0.1, Some((-0.12, -0.08))), Difference::Worse, "a real difference, and worse by more than 5.0 %."),
@@ -299,7 +306,7 @@ mod tests {
             (
                 with(0.0, Some((-0.01, 0.02))),
                 Difference::NoneThatMatters,
-                "is 0.0 % against `old` (interval -1.0 % to +2.0 %): no difference is shown, and there is none of more",
+                "is 0.0 % against `old` (interval -1.0 to +2.0 %): no difference is shown, and there is none of more",
             ),
             (with(0.07, Some((-0.01, 0.12))), Difference::NotShown, "could hide one of up to 12.0 %."),
             (with(-0.5, None), Difference::Unknown, "is -50.0 % against `old`: nothing says how much"),

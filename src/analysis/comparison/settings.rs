@@ -175,17 +175,26 @@ fn queue(device: &BlockDevice) -> [(&'static str, Option<String>); 12] {
     ]
 }
 
-/// Loads in the order in which they first ran, each once.
+/// Loads in the order in which they first ran, each once: `1, 2, 4 sessions`.
 fn loads(run: &Run) -> String {
     let words = Vocabulary::of(run);
-    let mut found: Vec<String> = Vec::new();
+    let mut found: Vec<(String, String)> = Vec::new();
     for step in measured(run) {
         let load = words.load(step);
-        if !found.contains(&load) {
-            found.push(load);
+        let (number, unit) = load.split_once(' ').unwrap_or((&load, ""));
+        let unit = if unit == "session" { "sessions" } else { unit };
+        match found.last_mut() {
+            Some((numbers, known)) if known == unit => {
+                if !numbers.split("; ").any(|known| known == number) {
+                    *numbers += &format!("; {number}");
+                }
+            }
+            _ => found.push((number.to_owned(), unit.to_owned())),
         }
     }
-    found.join(", ")
+    let words: Vec<String> =
+        found.iter().map(|(numbers, unit)| format!("{} {unit}", numbers.replace("; ", ", "))).collect();
+    words.join(", ")
 }
 
 /// Lengths to the second, each once.
