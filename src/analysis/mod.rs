@@ -7,8 +7,9 @@ mod burst;
 mod cache_trap;
 mod calibration;
 mod ceiling;
+#[cfg(test)]
 mod chance;
-mod compare;
+mod comparison;
 mod doubts;
 mod figures;
 mod finding;
@@ -26,7 +27,6 @@ mod opening;
 mod order;
 mod proof;
 mod published;
-mod resample;
 mod rounds;
 mod search;
 mod series;
@@ -49,7 +49,10 @@ pub use calibration::{
     Stopped, Sureness,
 };
 pub use ceiling::{Ceiling, Limit};
-pub use compare::{Comparison, Difference};
+pub use comparison::{
+    Bearing, Better, Compared, ComparedFigure, ComparedLoad, Comparison, Difference, Doubt, ERROR_RATE, Evidence,
+    Measure, Overall, Pair, SettingDifference, signed_percent,
+};
 pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, wait};
 pub use finding::{Finding, Severity};
 pub use fit::{Queue, ResponseShape, Scalability};

@@ -20,7 +20,7 @@ pub enum Detail {
 }
 
 /// Narrower than this no sentence reads well, so nothing is broken further.
-const NARROWEST: usize = 60;
+pub(super) const NARROWEST: usize = 60;
 /// Columns of the names on the left of a calibration's answers, and of a run's facts.
 const ANSWERS: usize = 12;
 const FACTS: usize = 9;
