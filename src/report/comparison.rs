@@ -242,9 +242,26 @@ fn counts(pair: &Pair) -> String {
     if words.is_empty() { "No figure was compared.".to_owned() } else { format!("Figures: {}.", words.join(", ")) }
 }
 
-fn histograms(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run]) -> io::Result<()> {
-    let is_of_operations = |run: &&Run| operations_are_requests(run) || is_on_servers(run);
-    let by_response = runs.iter().any(is_of_operations);
+/// What a load took in each run that has it.
+pub(super) struct Distribution<'a> {
+    /// The load in words.
+    pub(super) load: &'a str,
+    /// Index of each run, and its times.
+    pub(super) runs: Vec<(usize, Histogram)>,
+}
+
+/// What the times of [`distributions`] are.
+pub(super) fn compared_times(runs: &[&Run]) -> &'static str {
+    if is_by_response(runs) { "Response times" } else { "Single-block reads (db file sequential read)" }
+}
+
+fn is_by_response(runs: &[&Run]) -> bool {
+    runs.iter().any(|run| operations_are_requests(run) || is_on_servers(run))
+}
+
+/// The times by which the runs are best laid over each other, for each load that any two of them share.
+pub(super) fn distributions<'a>(compared: &'a Compared, runs: &[&Run]) -> Vec<Distribution<'a>> {
+    let by_response = is_by_response(runs);
     let times = |load: &ComparedLoad, run: usize, side: usize| {
         let mut all = Histogram::default();
         for step in load.steps(runs[run], side) {
@@ -254,25 +271,27 @@ fn histograms(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run]) -> io::
                 wait(step, SINGLE_BLOCK_READ).iter().for_each(|wait| all.merge(&wait.waits));
             }
         }
-        (all.count() > 0).then_some(all)
+        (all.count() > 0).then_some((run, all))
     };
-    let mut rows: Vec<(&str, &str, Histogram)> = Vec::new();
-    for (load, of_pairs) in shared(compared) {
-        let baseline = times(load, compared.baseline, 0).map(|times| (compared.baseline, times));
+    let of_load = |(load, of_pairs): (&'a ComparedLoad, Vec<Option<&'a ComparedLoad>>)| {
         let others = compared.pairs.iter().zip(of_pairs);
-        let others = others.filter_map(|(pair, load)| Some((pair.run, times(load?, pair.run, 1)?)));
-        let told = baseline.into_iter().chain(others);
-        rows.extend(told.map(|(run, times)| (load.name.as_str(), compared.names[run].as_str(), times)));
-    }
-    let columns = Columns::covering(rows.iter().map(|(.., times)| times));
+        let others = others.filter_map(|(pair, load)| times(load?, pair.run, 1));
+        Distribution { load: &load.name, runs: times(load, compared.baseline, 0).into_iter().chain(others).collect() }
+    };
+    shared(compared).into_iter().map(of_load).collect()
+}
+
+fn histograms(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run]) -> io::Result<()> {
+    let loads = distributions(compared, runs);
+    let rows = || loads.iter().flat_map(|load| load.runs.iter().map(move |(run, times)| (load.load, *run, times)));
+    let columns = Columns::covering(rows().map(|(.., times)| times));
     let fixed = ["load", "run", "count"].map(str::to_owned);
     let mut grid = Grid::new(2, fixed.into_iter().chain(columns.headings()));
-    for (load, run, times) in &rows {
-        let fixed = [(*load).to_owned(), (*run).to_owned(), short_count(times.count() as f64)];
+    for (load, run, times) in rows() {
+        let fixed = [load.to_owned(), compared.names[run].clone(), short_count(times.count() as f64)];
         grid.push(fixed.into_iter().chain(columns.cells(times)).collect());
     }
-    let what = if by_response { "Response times" } else { "Single-block reads (db file sequential read)" };
-    paper.table(&format!("{what}, in % of the count"), &grid)
+    paper.table(&format!("{}, in % of the count", compared_times(runs)), &grid)
 }
 
 #[cfg(test)]

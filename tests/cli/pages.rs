@@ -1,5 +1,8 @@
 //! Pages in a real browser, with somebody who points, clicks and types.
 
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+#![expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+
 use std::path::Path;
 use std::process::Command;
 
@@ -81,6 +84,7 @@ fn a_report_can_be_pointed_at_typed_into_and_read_in_light_and_dark() {
     }
     assert_eq!(told["unnamed"], serde_json::json!([]), "without a name for those who cannot see it");
     assert_eq!(told["headings"], true, "headings leave out a level");
-    assert_eq!(told["phone"]["width"], told["phone"]["reaches"], "wider than a telephone: {}", told["phone"]);
+    let [width, reaches] = ["width", "reaches"].map(|what| told["phone"][what].as_f64().unwrap());
+    assert!(reaches <= width + 1.0, "wider than a telephone, more than rounding makes it: {}", told["phone"]);
     assert_eq!(told["phone"]["wide"], serde_json::json!([]));
 }

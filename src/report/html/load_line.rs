@@ -98,6 +98,48 @@ pub(super) fn draw(run: &Run, findings: &[Finding], prefix: &str) -> Option<Draw
     Lines { frame, across, lines, bands: Vec::new(), marks, labels }.draw()
 }
 
+/// Several runs in one chart, one line each; `None` where none has two steps to join.
+pub(super) fn overlay(runs: &[(&Run, &str)], id: &str) -> Option<Drawn> {
+    let mut lines = Vec::new();
+    for (run, name) in runs {
+        let target = LatencyTarget::default().of_run(run);
+        let subject = target.subject.clone()?;
+        let judged = |step: &Step| subject.times(step)?.quantile_ns(target.quantile).map(|ns| ns as f64 / 1e3);
+        for series in Series::of(run) {
+            let of_series = if series.name.is_empty() { String::new() } else { format!(", {}", series.name) };
+            let steps = series.steps.iter().filter_map(|step| Some((rate_of(run, step)?, judged(step)?)));
+            lines.push(Line { name: format!("{name}{of_series}"), pieces: vec![steps.collect()], dots: true });
+        }
+    }
+    if lines.iter().all(|line| line.pieces[0].len() < 2) {
+        return None;
+    }
+    let most = lines.iter().flat_map(|line| line.pieces[0].iter().map(|(x, _)| *x)).fold(0.0, f64::max);
+    let mut rates: Vec<&str> = runs.iter().map(|(run, _)| rate_name(run)).collect();
+    rates.dedup();
+    let target = runs.first().map(|(run, _)| LatencyTarget::default().of_run(run))?;
+    let told = lines.iter().filter_map(|line| {
+        let (rate, us) = line.pieces[0].iter().copied().reduce(|a, b| if b.0 > a.0 { b } else { a })?;
+        Some(format!("{}: at most {}/s, at {}", line.name, group_thousands(rate), Quantity::Microseconds.tick(us)))
+    });
+    let frame = Frame {
+        id: id.to_owned(),
+        title: "Latency against throughput".to_owned(),
+        note: format!("{} of each step, joined by rising load. Further right and lower is better.", target.what()),
+        y_title: "time".to_owned(),
+        y_quantity: Quantity::Microseconds,
+        first: First::Linear,
+        words: format!("{}.", told.collect::<Vec<_>>().join("; ")),
+    };
+    let across = Across {
+        title: rates.join(" or "),
+        quantity: Quantity::PerSecond,
+        range: (0.0, most * 1.06),
+        ticks: Scale::from_zero(std::iter::once(most))?.ticks(LABELS),
+    };
+    Lines { frame, across, lines, bands: Vec::new(), marks: Vec::new(), labels: Vec::new() }.draw()
+}
+
 /// The target that the findings were made with, or else the usual one.
 fn judged_by(run: &Run, findings: &[Finding]) -> LatencyTarget {
     let told = findings.iter().find_map(|finding| match finding {

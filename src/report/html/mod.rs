@@ -4,6 +4,7 @@
 //! only adds values under the pointer and series that can be put away.
 
 mod chart;
+mod comparison;
 mod distribution;
 mod load_line;
 mod made;
@@ -19,6 +20,7 @@ use std::io::{self, Write};
 use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
+pub use comparison::comparison;
 pub use page::{Follow, Head, Kept, is_ours, page};
 
 use crate::analysis::Finding;
