@@ -21,6 +21,9 @@ const LEGEND: &str = "`worse`, `better`: a real difference beyond the threshold.
 /// Room for an answer and the mark of a doubt, so that changes stand below each other.
 const ANSWER: usize = 8;
 
+/// Figures of one answer that a brief comparison puts into a sentence each, the largest changes first.
+const MOST_SENTENCES: usize = 6;
+
 /// Every answer, in the order in which they are counted.
 const ANSWERS: [Difference; 6] = [
     Difference::Worse,
@@ -57,8 +60,23 @@ pub(super) fn headline(compared: &Compared) -> String {
 
 /// All parts in the order in which they are to be read.
 pub(super) fn tell(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run], detail: Detail) -> io::Result<()> {
+    tell_grounds(paper, compared, detail)?;
+    tell_changes(paper, compared, runs, detail)
+}
+
+/// What differs in configuration, and why the runs may not be comparable.
+pub(super) fn tell_grounds(paper: &mut dyn Paper, compared: &Compared, detail: Detail) -> io::Result<()> {
     settings(paper, compared, detail)?;
-    doubts(paper, compared)?;
+    doubts(paper, compared)
+}
+
+/// What changed.
+pub(super) fn tell_changes(
+    paper: &mut dyn Paper,
+    compared: &Compared,
+    runs: &[&Run],
+    detail: Detail,
+) -> io::Result<()> {
     figures(paper, compared)?;
     answers(paper, compared, detail)?;
     histograms(paper, compared, runs)
@@ -213,17 +231,24 @@ fn answers(paper: &mut dyn Paper, compared: &Compared, detail: Detail) -> io::Re
         }
         let mut advice: Vec<String> = Vec::new();
         for answer in ANSWERS {
-            let is_told = detail == Detail::Full || matches!(answer, Difference::Worse | Difference::Better);
-            for (load, measure, comparison) in pair.with_answer(answer) {
+            let is_told = match (detail, answer) {
+                (Detail::Full, _) => usize::MAX,
+                (Detail::Brief, Difference::Worse | Difference::Better) => MOST_SENTENCES,
+                (Detail::Brief, _) => 0,
+            };
+            for (place, (load, measure, comparison)) in pair.with_answer(answer).into_iter().enumerate() {
                 let what = format!("{measure} at {}", load.name);
-                if is_told {
+                if place < is_told {
                     paper.remark(&format!("- {}", comparison.sentence(&what, compared.names_of(pair))))?;
                 }
                 advice.extend(comparison.advice(compared.names_of(pair)).filter(|told| !advice.contains(told)));
             }
         }
         if detail == Detail::Brief {
-            paper.remark(&counts(pair))?;
+            let more =
+                [Difference::Worse, Difference::Better].iter().any(|answer| pair.count(*answer) > MOST_SENTENCES);
+            let where_all = if more { " All of them in sentences: `--full`." } else { "" };
+            paper.remark(&format!("{}{where_all}", counts(pair)))?;
         }
         advice.iter().try_for_each(|advice| paper.remark(&format!("-> {advice}")))?;
     }
@@ -253,6 +278,11 @@ pub(super) struct Distribution<'a> {
 /// What the times of [`distributions`] are.
 pub(super) fn compared_times(runs: &[&Run]) -> &'static str {
     if is_by_response(runs) { "Response times" } else { "Single-block reads (db file sequential read)" }
+}
+
+/// What is counted in them.
+pub(super) fn compared_things(runs: &[&Run]) -> &'static str {
+    if is_by_response(runs) { "operations" } else { "reads" }
 }
 
 fn is_by_response(runs: &[&Run]) -> bool {

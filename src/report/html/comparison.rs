@@ -12,7 +12,7 @@ use super::sheets::Sheets;
 use super::{Head, Kept, for_script, load_line, page};
 use crate::analysis::{Compared, Overall};
 use crate::record::Run;
-use crate::report::comparison::{compared_times, distributions, headline, tell};
+use crate::report::comparison::{compared_things, compared_times, distributions, headline, tell_changes, tell_grounds};
 use crate::report::text::Detail;
 
 /// Loads with charts of their own; the tables have all.
@@ -25,7 +25,8 @@ const MOST_LOADS: usize = 12;
 pub fn comparison(out: &mut dyn Write, compared: &Compared, runs: &[&Run], kept: &Kept<'_>) -> io::Result<()> {
     let (figures, data): (Vec<Markup>, Vec<Value>) =
         charts(compared, runs).into_iter().map(|drawn| (drawn.figure, drawn.data)).unzip();
-    let tables = Sheets::of(|sheets| tell(sheets, compared, runs, Detail::Full));
+    let grounds = Sheets::of(|sheets| tell_grounds(sheets, compared, Detail::Full));
+    let changes = Sheets::of(|sheets| tell_changes(sheets, compared, runs, Detail::Brief));
     let body = html! {
         article.run aria-labelledby="comparison" {
             h1 #comparison { "Comparison" }
@@ -38,10 +39,11 @@ pub fn comparison(out: &mut dyn Write, compared: &Compared, runs: &[&Run], kept:
                 p { "The runs: " @for run in runs { a href=(format!("/runs/{}", run.id)) { (run.id) } " " } }
             }
             @if let Some(confidence) = compared.confidence() { p.remark { (confidence) } }
+            section.grounds { (grounds) }
             @if !figures.is_empty() {
                 section { h2 { "Laid over each other" } @for figure in &figures { (figure) } }
             }
-            section.sheets { h2 { "In figures" } (tables) }
+            section.sheets { h2 { "In figures" } (changes) }
         }
         (for_script(&data))
     };
@@ -52,7 +54,7 @@ fn charts(compared: &Compared, runs: &[&Run]) -> Vec<Drawn> {
     let named: Vec<(&Run, &str)> = runs.iter().copied().zip(compared.names.iter().map(String::as_str)).collect();
     let mut charts: Vec<Drawn> = load_line::overlay(&named, "load-line").into_iter().collect();
     let loads = distributions(compared, runs);
-    let what = compared_times(runs);
+    let (what, things) = (compared_times(runs), compared_things(runs));
     for (number, load) in loads.iter().enumerate().take(MOST_LOADS) {
         // Each run keeps its colour in every chart, also where it has nothing of a load.
         let of_run = |(run, name): (usize, &String)| {
@@ -62,7 +64,7 @@ fn charts(compared: &Compared, runs: &[&Run]) -> Vec<Drawn> {
         let series: Vec<Named<'_>> = compared.names.iter().enumerate().map(of_run).collect();
         let note = format!("{what} at {}, in the measured windows.", load.load);
         let title = |what: &str| format!("{what} at {}", load.load);
-        charts.extend(bars(format!("histogram-{number}"), &title("Histogram"), &note, "count", &series));
+        charts.extend(bars(format!("histogram-{number}"), &title("Histogram"), &note, things, &series));
         charts.extend(percentiles(format!("percentiles-{number}"), &title("Percentiles"), &note, &series));
     }
     charts
@@ -89,7 +91,7 @@ mod tests {
         let page = page_of(&[&old, &new]);
         let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
         assert!(at("class=\"opening") < at("id=\"load-line\"") && at("id=\"load-line\"") < at("id=\"histogram-0\""));
-        assert!(at("id=\"percentiles-0\"") < at("What differs in configuration"));
+        assert!(at("What differs in configuration") < at("id=\"load-line\""));
         assert!(!page.contains("</script><b>"), "a name became markup");
         assert_eq!(page.matches("</script>").count(), 2);
     }

@@ -14,7 +14,7 @@ const MOST_STEPS: usize = 8;
 const MOST_EVENTS: usize = 8;
 /// Fewer waits than this, over all steps, are told in the tables only.
 const LEAST_WAITS: u64 = 20;
-/// Points of a percentile curve for each nine.
+/// Points of a percentile curve for each nine. The first is p17: the shortest of all would press the others together.
 const POINTS_PER_NINE: usize = 12;
 /// Points of a density for each doubling of the duration.
 const POINTS_PER_DOUBLING: f64 = 12.0;
@@ -124,7 +124,7 @@ pub(super) fn percentiles(id: String, title: &str, note: &str, series: &[Named<'
     let points = (nines * POINTS_PER_NINE as f64).ceil() as usize;
     let line = |named: &Named<'_>| {
         let own = (named.times.count() as f64).log10();
-        let places = (0..=points).map(|point| point as f64 / POINTS_PER_NINE as f64);
+        let places = (1..=points).map(|point| point as f64 / POINTS_PER_NINE as f64);
         let places: Vec<f64> = places.filter(|nines| *nines <= own.max(0.5)).collect();
         let quantiles: Vec<f64> = places.iter().map(|nines| 1.0 - 10_f64.powf(-nines)).collect();
         let values = named.times.quantiles_ns(&quantiles);
@@ -148,7 +148,7 @@ pub(super) fn percentiles(id: String, title: &str, note: &str, series: &[Named<'
     let across = Across {
         title: "percentile".to_owned(),
         quantity: Quantity::Nines,
-        range: (0.0, nines),
+        range: (1.0 / POINTS_PER_NINE as f64, nines),
         ticks: [0.301, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0].into_iter().filter(|tick| *tick <= nines).collect(),
     };
     let (lines, marks) = (series.iter().map(line).collect(), Vec::new());

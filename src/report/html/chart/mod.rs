@@ -27,7 +27,7 @@ pub(in crate::report::html) const HEIGHT: f64 = 800.0;
 /// A mark before this share of the axis has its name after it, else before it.
 const EARLY: f64 = 0.35;
 /// A label beyond this share of the axis would reach over the edge if it stood below its middle.
-const LATE: f64 = 0.97;
+const LATE: f64 = 0.985;
 
 /// The horizontal axis.
 #[derive(Debug, Clone)]
