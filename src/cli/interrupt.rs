@@ -32,6 +32,20 @@ impl Interrupt {
         Ok(this)
     }
 
+    /// Has `end` called by the first signal that asks for an end, for work that has nothing to keep.
+    pub(super) fn end_with(end: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+        let cannot = |error: std::io::Error| Failure::new(format_args!("cannot listen for signals: {error}"));
+        let hang_up = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+        let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hang_up)).map_err(cannot)?;
+        let listener = std::thread::Builder::new().name("signals".into());
+        let wait = move || {
+            if signals.forever().next().is_some() {
+                end();
+            }
+        };
+        listener.spawn(wait).map(|_| ()).map_err(cannot)
+    }
+
     fn receive(&self, number: i32) {
         if self.signal.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed).is_err() {
             signal_hook::low_level::exit(i32::from(exit_code_of_signal(number)));

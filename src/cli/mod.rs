@@ -13,6 +13,7 @@ mod reference;
 mod report;
 mod runs;
 mod say;
+mod serve;
 mod slob;
 mod table;
 
@@ -24,6 +25,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 
 use crate::config::ConfigError;
+use crate::serve::ListenError;
 use crate::units::UnitError;
 use arguments::RateError;
 use exit::{Exit, Failure};
@@ -63,6 +65,9 @@ enum Command {
     /// Lay many runs side by side, one row a step
     #[command(after_long_help = table::EXAMPLES)]
     Table(table::Arguments),
+    /// Show the runs in a browser: a list, the page of each run, comparisons, and runs as they go on
+    #[command(after_long_help = serve::EXAMPLES)]
+    Serve(serve::Arguments),
     /// Watch the read and write latencies of a live database, of any process, or of devices
     #[command(after_long_help = probe::EXAMPLES)]
     Probe(probe::Arguments),
@@ -100,6 +105,7 @@ impl Command {
             Self::Runs(command) => command.carry_out(),
             Self::Report(arguments) => report::carry_out(&arguments),
             Self::Table(arguments) => table::carry_out(&arguments),
+            Self::Serve(arguments) => serve::carry_out(&arguments),
             Self::Probe(arguments) => probe::carry_out(&arguments),
             Self::Doctor(arguments) => doctor::carry_out(&arguments),
         }
@@ -120,6 +126,9 @@ fn refuse(error: &clap::Error) -> Exit {
     if let Some(error) = source.and_then(|source| source.downcast_ref::<ConfigError>()) {
         say::error(error);
         error.hint().iter().for_each(say::hint);
+    } else if let Some(error) = source.and_then(|source| source.downcast_ref::<ListenError>()) {
+        say::error(error);
+        say::hint(error.hint());
     } else if let Some(reason) = source.filter(|source| source.is::<UnitError>() || source.is::<RateError>()) {
         say::error(format_args!("{}{reason}", flag_of(error)));
     } else {

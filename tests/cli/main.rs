@@ -14,3 +14,4 @@ mod manners;
 mod place;
 mod postgres;
 mod probe;
+mod serve;

@@ -9,7 +9,7 @@ use std::io::{self, Write};
 
 use maud::{Markup, html};
 
-pub use page::{Follow, Head, Kept, page};
+pub use page::{Follow, GENERATOR, Head, Kept, page, policy};
 
 use crate::analysis::Finding;
 use crate::record::Run;

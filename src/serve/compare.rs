@@ -1,0 +1,96 @@
+//! Runs laid side by side.
+
+use maud::html;
+
+use super::problem::Problem;
+use super::query::{Query, segment};
+use crate::record::Run;
+use crate::report::html::{Head, Kept, page};
+
+/// Most runs that one comparison takes.
+pub(super) const MOST_RUNS: usize = 16;
+const USUAL_THRESHOLD_PCT: f64 = 5.0;
+const KEYS: &[&str] = &["run", "baseline", "threshold"];
+
+/// What shall be compared with what.
+#[derive(Debug, PartialEq)]
+pub(super) struct Comparison {
+    /// The runs, by the names of their directories; the first is what the others are measured by.
+    pub(super) runs: Vec<String>,
+    /// Smallest difference that matters, in percent.
+    pub(super) threshold_pct: f64,
+}
+
+impl Comparison {
+    pub(super) fn from_query(text: &str) -> Result<Self, Problem> {
+        let query = Query::parse(text, KEYS)?;
+        let mut runs: Vec<String> = Vec::new();
+        for run in query.one("baseline")?.into_iter().chain(query.all("run")) {
+            if !run.is_empty() && !runs.iter().any(|known| known == run) {
+                runs.push(run.to_owned());
+            }
+        }
+        match runs.len() {
+            0 => return Err(Problem::TooFewRuns { given: "none is ticked" }),
+            1 => return Err(Problem::TooFewRuns { given: "only one is ticked" }),
+            given if given > MOST_RUNS => return Err(Problem::TooManyRuns { given, most: MOST_RUNS }),
+            _ => {}
+        }
+        let threshold_pct = match query.one("threshold")? {
+            None => USUAL_THRESHOLD_PCT,
+            Some(text) => {
+                let number = text.parse().ok().filter(|number| (0.0..=1_000.0).contains(number));
+                number.ok_or_else(|| {
+                    Problem::query("threshold", text, format_args!("a threshold is a number of percent, 0 to 1000"))
+                })?
+            }
+        };
+        Ok(Self { runs, threshold_pct })
+    }
+}
+
+/// The page of a comparison. `runs` has the baseline first, each with the name of its directory.
+pub(super) fn comparison(runs: &[(String, Run)], threshold_pct: f64) -> String {
+    let title = format!("{} runs compared", runs.len());
+    let body = html! {
+        h1 { (title) }
+        p { "Differences below " (threshold_pct) " % do not matter." }
+        ul {
+            @for (number, (key, run)) in runs.iter().enumerate() {
+                li {
+                    a href={ "/runs/" (segment(key)) } { (run.id) } " " (run.name)
+                    @if number == 0 { ", what the others are measured by" }
+                }
+            }
+        }
+    };
+    page(&Head { title: &title, kept: &Kept::Served { follow: None } }, &body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_baseline_comes_first_and_no_run_twice() {
+        let comparison = Comparison::from_query("run=a&run=b&run=c&run=b&baseline=b&threshold=2.5").unwrap();
+        assert_eq!((comparison.runs.join(" "), comparison.threshold_pct), ("b a c".to_owned(), 2.5));
+        assert_eq!(Comparison::from_query("run=a&run=b").unwrap().threshold_pct, USUAL_THRESHOLD_PCT);
+    }
+
+    #[test]
+    fn one_run_and_too_many_runs_are_refused() {
+        assert!(matches!(Comparison::from_query(""), Err(Problem::TooFewRuns { .. })));
+        assert!(matches!(Comparison::from_query("run=a&run=a"), Err(Problem::TooFewRuns { .. })));
+        let many = (0..=MOST_RUNS).map(|number| format!("run={number}")).collect::<Vec<_>>().join("&");
+        assert!(matches!(Comparison::from_query(&many), Err(Problem::TooManyRuns { given: 17, most: 16 })));
+    }
+
+    #[test]
+    fn a_threshold_is_a_percentage() {
+        for threshold in ["-1", "x", "NaN", "inf", "1001"] {
+            let query = format!("run=a&run=b&threshold={threshold}");
+            assert!(matches!(Comparison::from_query(&query), Err(Problem::Query { .. })), "{threshold}");
+        }
+    }
+}
