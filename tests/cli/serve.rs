@@ -83,7 +83,7 @@ fn the_kept_runs_are_listed_filtered_shown_and_sent() {
     for id in place.runs() {
         assert!(list.body.contains(&format!("href=\"/runs/{id}\"")), "{id}");
     }
-    assert_eq!(served.get("/?q=updates").body.matches("type=\"checkbox\"").count(), 1);
+    assert_eq!(served.get("/?q=updates").body.matches("name=\"run\"").count(), 1);
     let run = served.get("/runs/format-1-sweep");
     assert!(run.status == 200 && run.body.contains("format-1-sweep") && !run.body.contains("data-follow="));
     let document = served.get("/runs/format-1-sweep/run.json");
