@@ -1,24 +1,13 @@
 //! The answers of a calibration, before everything else in its report.
 
-use std::io::{self, Write};
-
-use super::words::wrap;
 use crate::analysis::{Calibrated, Calibration, Estimate, REPEATS, Stopped, Sureness};
 use crate::record::Run;
 use crate::units::{Bytes, group_thousands, percent};
 
-/// Columns of the names on the left.
-const NAMES: usize = 12;
-
-/// Writes the answers of a calibration; nothing for another run.
-pub(super) fn write(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
-    let Some(calibration) = Calibration::of(run) else { return Ok(()) };
-    for (name, text) in lines(&calibration) {
-        for (number, line) in wrap(&super::words::plain(&text), width - NAMES).iter().enumerate() {
-            writeln!(out, "{:<NAMES$}{line}", if number == 0 { name } else { "" })?;
-        }
-    }
-    writeln!(out)
+/// The answers with their names, in the order in which they are to be read; a line without a name belongs to the one before.
+/// Nothing for a run that is no calibration.
+pub(super) fn answers(run: &Run) -> Vec<(&'static str, String)> {
+    Calibration::of(run).as_ref().map(lines).unwrap_or_default()
 }
 
 fn lines(calibration: &Calibration) -> Vec<(&'static str, String)> {

@@ -6,11 +6,13 @@
 mod buckets;
 mod calibration;
 pub mod csv;
+mod facts;
 mod grid;
 pub mod html;
 mod live;
 pub mod orion;
-mod rounds;
+mod paper;
+mod sections;
 mod sheet;
 mod table;
 mod text;

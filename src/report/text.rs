@@ -1,14 +1,11 @@
 //! A report that stands alone in a terminal.
 
-mod facts;
-mod requests;
-mod sections;
-mod servers;
-
 use std::io::{self, Write};
 
-use super::trace::write_traces_within;
-use super::words::wrap;
+use super::facts::facts;
+use super::paper::{Paper, Terminal};
+use super::sections::{self, requests, rounds, servers};
+use super::{calibration, trace};
 use crate::analysis::{Finding, Severity, Vocabulary, is_on_servers};
 use crate::record::Run;
 
@@ -24,6 +21,9 @@ pub enum Detail {
 
 /// Narrower than this no sentence reads well, so nothing is broken further.
 const NARROWEST: usize = 60;
+/// Columns of the names on the left of a calibration's answers, and of a run's facts.
+const ANSWERS: usize = 12;
+const FACTS: usize = 9;
 
 const LEGEND: &str = "`?`: not known. `-`: none. MB: 1,000,000 bytes. ms in histogram columns: 1024 us; 0.0: less than \
                       0.05 %. Quantiles are at most 0.8 % too high.";
@@ -33,59 +33,64 @@ const LEGEND: &str = "`?`: not known. `-`: none. MB: 1,000,000 bytes. ms in hist
 /// # Errors
 /// If `out` fails.
 pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detail, width: usize) -> io::Result<()> {
-    let width = width.max(NARROWEST);
-    super::calibration::write(out, run, width)?;
-    paragraph(out, &headline(run, findings), "", width)?;
-    writeln!(out)?;
-    facts::write(out, run, detail, width)?;
+    let mut paper = Terminal { out, width: width.max(NARROWEST) };
+    let answers = calibration::answers(run);
+    answers.iter().try_for_each(|(name, text)| paper.paragraph(text, &format!("{name:<ANSWERS$}")))?;
+    if !answers.is_empty() {
+        paper.gap()?;
+    }
+    paper.remark(&headline(run, findings))?;
+    paper.gap()?;
+    facts(run, detail).iter().try_for_each(|(name, text)| paper.paragraph(text, &format!("{name:<FACTS$}")))?;
+    tables(&mut paper, run, detail)?;
+    noticed(&mut paper, findings)?;
+    paper.gap()?;
+    paper.remark(LEGEND)
+}
+
+/// The tables, in the order in which a reader of AWR reports looks for them.
+fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     let on_servers = is_on_servers(run);
-    match Vocabulary::of(run) {
+    let words = Vocabulary::of(run);
+    match words {
         Vocabulary::Sessions if on_servers => {
-            servers::operations(out, run, width)?;
-            servers::blocks(out, run, width)?;
-            servers::log(out, run, width)?;
-            servers::commit_latency(out, run, width)?;
+            servers::operations(paper, run)?;
+            servers::blocks(paper, run)?;
+            servers::log(paper, run)?;
+            servers::commit_latency(paper, run)?;
         }
         Vocabulary::Sessions => {
-            sections::throughput(out, run, width)?;
-            sections::reads_and_processors(out, run, width)?;
+            sections::throughput(paper, run)?;
+            sections::reads_and_processors(paper, run)?;
         }
         Vocabulary::Requests => {
-            requests::throughput(out, run, width)?;
-            requests::kinds(out, run, width)?;
-            requests::generator(out, run, detail, width)?;
+            requests::throughput(paper, run)?;
+            requests::kinds(paper, run)?;
+            requests::generator(paper, run, detail)?;
         }
     }
-    super::rounds::write(out, run, detail, width)?;
+    rounds::tell(paper, run, detail)?;
     if detail == Detail::Full {
-        sections::waits(out, run, width)?;
+        sections::waits(paper, run)?;
     }
-    sections::histograms(out, run, detail, width)?;
-    if Vocabulary::of(run) == Vocabulary::Requests {
-        requests::response_histograms(out, run, detail, width)?;
+    sections::histograms(paper, run, detail)?;
+    if words == Vocabulary::Requests {
+        requests::response_histograms(paper, run, detail)?;
     }
-    for step in run.steps.iter().filter(|step| !step.traces.is_empty()) {
-        writeln!(out)?;
-        if run.steps.len() > 1 {
-            writeln!(out, "{}:", step.label)?;
-        }
-        write_traces_within(out, &step.traces, width)?;
+    for step in &run.steps {
+        let of_what = if run.steps.len() > 1 { format!(", in {}", step.label) } else { String::new() };
+        trace::tell(paper, &step.traces, &of_what)?;
     }
     if detail == Detail::Full {
-        sections::operations(out, run, width)?;
+        sections::operations(paper, run)?;
     }
     if on_servers {
-        servers::shape(out, run, width)?;
-        servers::sessions(out, run, width)?;
-        servers::processors(out, run, width)?;
-        servers::nodes(out, run, width)?;
+        servers::shape(paper, run)?;
+        servers::sessions(paper, run)?;
+        servers::processors(paper, run)?;
+        servers::nodes(paper, run)?;
     }
-    if detail == Detail::Full || on_servers {
-        sections::devices(out, run, width)?;
-    }
-    noticed(out, findings, width)?;
-    writeln!(out)?;
-    paragraph(out, LEGEND, "", width)
+    if detail == Detail::Full || on_servers { sections::devices(paper, run) } else { Ok(()) }
 }
 
 fn headline(run: &Run, findings: &[Finding]) -> String {
@@ -98,38 +103,20 @@ fn headline(run: &Run, findings: &[Finding]) -> String {
     }
 }
 
-fn noticed(out: &mut dyn Write, findings: &[Finding], width: usize) -> io::Result<()> {
+fn noticed(paper: &mut Terminal<'_>, findings: &[Finding]) -> io::Result<()> {
     if findings.is_empty() {
         return Ok(());
     }
-    heading(out, "What was noticed")?;
+    paper.title("What was noticed")?;
     for finding in findings {
         let word = match finding.severity() {
             Severity::Doubt => "doubt:  ",
             Severity::Answer => "answer: ",
             Severity::Note => "note:   ",
         };
-        paragraph(out, &finding.sentence(), word, width)?;
+        paper.paragraph(&finding.sentence(), word)?;
         if let Some(advice) = finding.advice() {
-            paragraph(out, &advice, "     -> ", width)?;
-        }
-    }
-    Ok(())
-}
-
-/// A title, set apart from what stands above it.
-pub(super) fn heading(out: &mut dyn Write, title: &str) -> io::Result<()> {
-    writeln!(out, "\n{title}\n{}", "-".repeat(title.chars().count()))
-}
-
-/// Text after `label`, wrapped, with later lines indented to where the first began.
-fn paragraph(out: &mut dyn Write, text: &str, label: &str, width: usize) -> io::Result<()> {
-    let indent = label.chars().count();
-    for (index, line) in wrap(&super::words::plain(text), width - indent).iter().enumerate() {
-        if index == 0 {
-            writeln!(out, "{label}{line}")?;
-        } else {
-            writeln!(out, "{:indent$}{line}", "")?;
+            paper.paragraph(&advice, "     -> ")?;
         }
     }
     Ok(())

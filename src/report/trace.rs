@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::buckets::{self, Columns, Counts};
 use super::grid::Grid;
-use super::text::heading;
+use super::paper::{Paper, Terminal};
 use super::words::{NONE, duration, number, share};
 use crate::analysis::rate;
 use crate::record::{POWER_OF_TWO_BOUNDS, TraceStats};
@@ -27,16 +27,18 @@ pub fn write_traces(out: &mut impl Write, traces: &[TraceStats]) -> io::Result<(
 /// # Errors
 /// If `out` fails.
 pub fn write_traces_within(out: &mut impl Write, traces: &[TraceStats], width: usize) -> io::Result<()> {
+    tell(&mut Terminal { out, width }, traces, "")
+}
+
+/// The same on any paper; titles end in `of_what`.
+pub(super) fn tell(paper: &mut dyn Paper, traces: &[TraceStats], of_what: &str) -> io::Result<()> {
     for (layer, title) in layers(traces) {
         let seen: Vec<&TraceStats> = of_layer(traces, layer).filter(|trace| trace.count > 0).collect();
         if seen.is_empty() {
             continue;
         }
-        heading(out, &format!("{title}, timed in the kernel"))?;
-        rates(&seen).write(out, width)?;
-        writeln!(out)?;
-        writeln!(out, "% of the count, by time")?;
-        shares(&seen).write(out, width)?;
+        paper.table(&format!("{title}, timed in the kernel{of_what}"), &rates(&seen))?;
+        paper.next_grid("% of the count, by time", &shares(&seen))?;
     }
     Ok(())
 }

@@ -15,8 +15,10 @@ const KEYS: &[&str] = &["run", "baseline", "threshold"];
 /// What shall be compared with what.
 #[derive(Debug, PartialEq)]
 pub(super) struct Comparison {
-    /// The runs, by the names of their directories; the first is what the others are measured by.
+    /// The runs, by the names of their directories.
     pub(super) runs: Vec<String>,
+    /// The one of them that the others are measured by, if it was named; else it is the oldest.
+    pub(super) baseline: Option<String>,
     /// Smallest difference that matters, in percent.
     pub(super) threshold_pct: f64,
 }
@@ -25,7 +27,8 @@ impl Comparison {
     pub(super) fn from_query(text: &str) -> Result<Self, Problem> {
         let query = Query::parse(text, KEYS)?;
         let mut runs: Vec<String> = Vec::new();
-        for run in query.one("baseline")?.into_iter().chain(query.all("run")) {
+        let baseline = query.one("baseline")?;
+        for run in baseline.into_iter().chain(query.all("run")) {
             if !run.is_empty() && !runs.iter().any(|known| known == run) {
                 runs.push(run.to_owned());
             }
@@ -45,11 +48,16 @@ impl Comparison {
                 })?
             }
         };
-        Ok(Self { runs, threshold_pct })
+        Ok(Self { runs, baseline: baseline.map(str::to_owned), threshold_pct })
+    }
+
+    /// Puts the baseline first and the others after it, each as old as they are.
+    pub(super) fn in_order(&self, runs: &mut [(String, Run)]) {
+        runs.sort_by_key(|(key, run)| (self.baseline.as_ref() != Some(key), run.started_at));
     }
 }
 
-/// The page of a comparison. `runs` has the baseline first, each with the name of its directory.
+/// The page of a comparison. `runs` has the baseline first, each run with the name of its directory.
 pub(super) fn comparison(runs: &[(String, Run)], threshold_pct: f64) -> String {
     let title = format!("{} runs compared", runs.len());
     let body = html! {
@@ -70,11 +78,20 @@ pub(super) fn comparison(runs: &[(String, Run)], threshold_pct: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::record::{Timestamp, sample};
 
     #[test]
     fn the_baseline_comes_first_and_no_run_twice() {
         let comparison = Comparison::from_query("run=a&run=b&run=c&run=b&baseline=b&threshold=2.5").unwrap();
         assert_eq!((comparison.runs.join(" "), comparison.threshold_pct), ("b a c".to_owned(), 2.5));
+        let at = |minute: u32| Timestamp(format!("2026-11-20T10:{minute:02}:00Z").parse().unwrap());
+        let run = |key: &str, minute| (key.to_owned(), Run { started_at: at(minute), ..sample::imported() });
+        let mut runs = [run("a", 9), run("b", 5), run("c", 1)];
+        let keys = |runs: &[(String, Run)]| runs.iter().map(|(key, _)| key.clone()).collect::<String>();
+        comparison.in_order(&mut runs);
+        assert_eq!(keys(&runs), "bca");
+        Comparison::from_query("run=a&run=b&run=c").unwrap().in_order(&mut runs);
+        assert_eq!(keys(&runs), "cba");
         assert_eq!(Comparison::from_query("run=a&run=b").unwrap().threshold_pct, USUAL_THRESHOLD_PCT);
     }
 

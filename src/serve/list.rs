@@ -111,7 +111,7 @@ pub(super) fn for_person(
                         "Differences that matter, in percent "
                         input type="number" name="threshold" value="5" min="0" max="1000" step="any";
                     }
-                    span { "Tick the runs to compare; the newest of them is what the others are measured by." }
+                    span { "Tick the runs to compare; the oldest of them is what the others are measured by." }
                 }
                 (table(shown, filter, now))
             }
@@ -175,7 +175,11 @@ fn active(filter: &Filter) -> Markup {
 fn offered(chosen: &Chosen<'_>, filter: &Filter) -> Markup {
     let total = chosen.runs.len();
     let counts = filter::counts(chosen.runs.iter().map(|(_, summary)| *summary));
-    let telling = |values: &BTreeMap<&str, usize>| values.values().any(|count| *count < total);
+    // Numbers of runs and the like tell every run from every other, which the list does anyway.
+    let telling = |values: &BTreeMap<&str, usize>| {
+        values.values().any(|count| *count < total)
+            && (values.len() <= MOST_VALUES || values.values().any(|count| *count > 1))
+    };
     let keys: Vec<_> = counts.into_iter().filter(|(_, values)| telling(values)).collect();
     html! {
         @if !keys.is_empty() {

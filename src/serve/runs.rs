@@ -83,7 +83,7 @@ impl Pages {
 /// What the page depends on: the files, whether they can still grow, and the program that makes it.
 fn etag(stamps: &Stamps, may_go_on: bool) -> String {
     let mut hasher = DefaultHasher::new();
-    (stamps, may_go_on, html::GENERATOR).hash(&mut hasher);
+    (stamps, may_go_on, env!("CARGO_PKG_VERSION")).hash(&mut hasher);
     // Two pages of the same state may differ in how often they look again.
     format!("W/\"{:016x}\"", hasher.finish())
 }

@@ -112,7 +112,8 @@ impl Site {
         // All are looked for before the first is read, since reading takes longer.
         let found: Vec<_> = asked.runs.iter().map(|key| self.find(key)).collect::<Result<_, _>>()?;
         let load = |run: &Arc<Indexed>| Ok::<_, Problem>((run.key.clone(), store::load(&run.path)?));
-        let runs: Vec<_> = found.iter().map(load).collect::<Result<_, _>>()?;
+        let mut runs: Vec<_> = found.iter().map(load).collect::<Result<_, _>>()?;
+        asked.in_order(&mut runs);
         Ok(Answer::Page(compare::comparison(&runs, asked.threshold_pct).into(), None))
     }
 

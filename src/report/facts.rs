@@ -1,32 +1,29 @@
 //! What was run, where and when.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 
-use super::{Detail, paragraph, servers};
+use super::sections::servers;
+use super::text::Detail;
 use crate::analysis::{Vocabulary, is_on_servers};
 use crate::record::{BlockDevice, Environment, Outcome, Run};
 use crate::units::{Bytes, Nanos, group_thousands};
 
-pub(super) fn write(out: &mut dyn Write, run: &Run, detail: Detail, width: usize) -> io::Result<()> {
-    let mut fact = |name: &str, text: String| -> io::Result<()> {
-        if text.is_empty() { Ok(()) } else { paragraph(out, &text, &format!("{name:<9}"), width) }
-    };
-    fact("Run", join([Some(run.id.clone()), Some(run.name.clone()).filter(|name| !name.is_empty())]))?;
-    fact("Made", made(run))?;
-    fact("Command", run.command.join(" "))?;
-    fact("Load", load(run))?;
+/// What is known of a run and its surroundings, each with its name, in the order in which it is to be read.
+pub(super) fn facts(run: &Run, detail: Detail) -> Vec<(&'static str, String)> {
+    let name = Some(run.name.clone()).filter(|name| !name.is_empty());
+    let mut facts = vec![("Run", join([Some(run.id.clone()), name]))];
+    facts.extend([("Made", made(run)), ("Command", run.command.join(" ")), ("Load", load(run))]);
     if is_on_servers(run) {
-        let (facts, settings) = servers::facts(run, detail);
-        fact("Target", target(run, &facts))?;
-        fact("Settings", settings)?;
+        let (told, settings) = servers::facts(run, detail);
+        facts.extend([("Target", target(run, &told)), ("Settings", settings)]);
     } else {
-        fact("Target", target(run, &pairs(&run.target.facts)))?;
+        facts.push(("Target", target(run, &pairs(&run.target.facts))));
     }
-    fact("Tags", pairs(&run.tags))?;
-    fact("Machine", machine(&run.environment))?;
-    fact("Storage", storage(&run.environment))?;
-    run.notes.iter().try_for_each(|note| fact("Note", note.clone()))
+    facts.extend([("Tags", pairs(&run.tags)), ("Machine", machine(&run.environment))]);
+    facts.push(("Storage", storage(&run.environment)));
+    facts.extend(run.notes.iter().map(|note| ("Note", note.clone())));
+    facts.retain(|(_, text)| !text.is_empty());
+    facts
 }
 
 /// The parts that are known, with commas between them.

@@ -1,19 +1,20 @@
 //! A long load, round by round.
 
-use std::io::{self, Write};
+use std::io;
 
-use super::grid::Grid;
-use super::text::{Detail, heading};
-use super::words::{duration, mean, number, quantile};
 use crate::analysis::{Round, rounds};
 use crate::record::Run;
+use crate::report::grid::Grid;
+use crate::report::paper::Paper;
+use crate::report::text::Detail;
+use crate::report::words::{duration, mean, number, quantile};
 use crate::units::Nanos;
 
 /// Rows of a brief report; more rounds than that are joined.
 const MOST_ROWS: usize = 30;
 
 /// A table of the rounds of each step, if the run says how long its rounds are.
-pub(super) fn write(out: &mut dyn Write, run: &Run, detail: Detail, width: usize) -> io::Result<()> {
+pub(in crate::report) fn tell(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     let most = rounds(run, 1).iter().map(|(_, rounds)| rounds.len()).max().unwrap_or(0);
     let join = match detail {
         Detail::Full => 1,
@@ -23,11 +24,10 @@ pub(super) fn write(out: &mut dyn Write, run: &Run, detail: Detail, width: usize
         let Some(first) = rounds.first() else { continue };
         let length = first.length;
         let joined = if join > 1 { format!(", {join} rounds a line (all of them with --full)") } else { String::new() };
-        heading(out, &format!("Rounds of {}, {length} each{joined}", step.label))?;
         let columns = ["after", "operations/s", "least s", "most s", "MB/s", "mean", "p50", "p99", "p99.9", "max"];
         let mut grid = Grid::new(1, columns);
         rounds.iter().for_each(|round| grid.push(row(round)));
-        grid.write(out, width)?;
+        paper.table(&format!("Rounds of {}, {length} each{joined}", step.label), &grid)?;
     }
     Ok(())
 }

@@ -1,13 +1,13 @@
 //! What went on in the servers beside the figures of the load: tables, sessions, processors, nodes.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io;
 
 use super::{Column, Seen, count, seen, steps};
 use crate::analysis::{Processors, Served, imbalance, is_on_server};
 use crate::record::{Run, Step};
 use crate::report::grid::Grid;
-use crate::report::text::sections::section;
+use crate::report::paper::Paper;
 use crate::report::words::{NONE, UNKNOWN, number, share};
 use crate::units::percent;
 
@@ -29,21 +29,21 @@ fn hot(seen: &Seen<'_>) -> String {
 }
 
 /// Whether the tables kept their shape; nothing where nothing was written to them.
-pub(in crate::report::text) fn shape(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+pub(in crate::report) fn shape(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let is_told = |seen: &Seen<'_>| {
         let Seen { served, .. } = seen;
         let counts = [served.rows_updated(), served.pages_grown(), served.vacuums(), served.analyses()];
         counts.into_iter().flatten().any(|count| count > 0)
     };
     let title = "Shape of the tables (layer: server; HOT: new versions that stayed on their row's page)";
-    steps(out, run, title, &SHAPE, is_told, width)
+    steps(paper, run, title, &SHAPE, is_told)
 }
 
 /// Columns of what sessions were doing; the rest is one more.
 const MOST_DOING: usize = 6;
 
 /// What sessions were doing, by samples.
-pub(in crate::report::text) fn sessions(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+pub(in crate::report) fn sessions(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let mut all: BTreeMap<&str, f64> = BTreeMap::new();
     for (what, sessions) in seen(run).flat_map(|seen| seen.served.doing()) {
         *all.entry(what).or_default() += sessions;
@@ -62,11 +62,11 @@ pub(in crate::report::text) fn sessions(out: &mut dyn Write, run: &Run, width: u
         grid.push(row);
     }
     let title = "What sessions were doing: sessions on average (layer: server; sampled, by looks at pg_stat_activity)";
-    section(out, title, &grid, width)
+    paper.table(title, &grid)
 }
 
 /// Whose processor time was used on this machine.
-pub(in crate::report::text) fn processors(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+pub(in crate::report) fn processors(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let header =
         ["step", "server", "user", "system", "generator", "all", "busy %", "I/O wait %", "generator % of used"];
     let mut grid = Grid::new(1, header);
@@ -84,7 +84,7 @@ pub(in crate::report::text) fn processors(out: &mut dyn Write, run: &Run, width:
     }
     let title =
         "Processors of this machine, 1.00 = one of them (layer: OS; `?`: the server runs elsewhere, or hides it)";
-    section(out, title, &grid, width)
+    paper.table(title, &grid)
 }
 
 /// A rate of one node.
@@ -99,7 +99,7 @@ const NODES: [NodeRate; 5] = [
 ];
 
 /// Each node by itself, and how far they lie apart; nothing where there is one.
-pub(in crate::report::text) fn nodes(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+pub(in crate::report) fn nodes(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let mut grid = Grid::new(2, ["step", "node"].into_iter().chain(NODES.map(|(name, _)| name)));
     for step in run.steps.iter().filter(|step| step.servers.len() > 1) {
         for (name, node) in Served::each(run, step) {
@@ -110,7 +110,7 @@ pub(in crate::report::text) fn nodes(out: &mut dyn Write, run: &Run, width: usiz
         grid.push([step.label.clone(), "imbalance %".to_owned()].into_iter().chain(apart).collect());
     }
     let title = "Nodes (layer: server; imbalance: largest less smallest, of their mean)";
-    section(out, title, &grid, width)
+    paper.table(title, &grid)
 }
 
 fn apart(run: &Run, step: &Step, rate: fn(&Served<'_>) -> Option<f64>) -> String {

@@ -1,14 +1,19 @@
-//! The tables of the text report.
+//! The tables of a report, in a terminal and on a page alike.
 
-use std::io::{self, Write};
+pub(super) mod requests;
+pub(super) mod rounds;
+pub(super) mod servers;
 
-use super::{Detail, heading, servers};
+use std::io;
+
+use super::text::Detail;
 use crate::analysis::{
     Figures, SINGLE_BLOCK_READ, Vocabulary, is_on_server, is_on_servers, operations_are_requests, wait,
 };
 use crate::record::{Histogram, Run, Step, WaitStats};
 use crate::report::buckets::Columns;
 use crate::report::grid::Grid;
+use crate::report::paper::Paper;
 use crate::report::words::{NONE, UNKNOWN, duration, mean, number, quantile, share};
 use crate::units::{group_thousands, short_count};
 
@@ -45,34 +50,26 @@ fn reads(figures: &Figures<'_>, show: fn(&Histogram) -> String) -> String {
     wait(figures.0, SINGLE_BLOCK_READ).map_or_else(|| NONE.to_owned(), |wait| show(&wait.waits))
 }
 
-pub(super) fn throughput(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
-    steps(out, run, "Throughput", &THROUGHPUT, width)
+pub(in crate::report) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    steps(paper, run, "Throughput", &THROUGHPUT)
 }
 
-pub(super) fn reads_and_processors(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+pub(in crate::report) fn reads_and_processors(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let title =
         "Single-block reads (db file sequential read), and processor time of this process (100 % = one processor)";
-    steps(out, run, title, &READS_AND_PROCESSORS, width)
+    steps(paper, run, title, &READS_AND_PROCESSORS)
 }
 
-fn steps(out: &mut dyn Write, run: &Run, title: &str, columns: &[Column], width: usize) -> io::Result<()> {
+fn steps(paper: &mut dyn Paper, run: &Run, title: &str, columns: &[Column]) -> io::Result<()> {
     let mut grid = Grid::new(1, ["step"].into_iter().chain(columns.iter().map(|(name, _)| *name)));
     for step in &run.steps {
         let values = columns.iter().map(|(_, value)| value(&Figures(step)));
         grid.push([step.label.clone()].into_iter().chain(values).collect());
     }
-    section(out, title, &grid, width)
+    paper.table(title, &grid)
 }
 
-pub(super) fn section(out: &mut dyn Write, title: &str, grid: &Grid, width: usize) -> io::Result<()> {
-    if grid.is_empty() {
-        return Ok(());
-    }
-    heading(out, title)?;
-    grid.write(out, width)
-}
-
-pub(super) fn waits(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+pub(in crate::report) fn waits(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let title = match Vocabulary::of(run) {
         Vocabulary::Sessions if is_on_servers(run) => {
             "Wait events that the server timed (layer: server; % of the time that operations took)"
@@ -99,7 +96,7 @@ pub(super) fn waits(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<
             grid.push(row);
         }
     }
-    section(out, title, &grid, width)
+    paper.table(title, &grid)
 }
 
 /// What an event takes of the time that sessions waited. A server times few of its waits, so there it is of the time that
@@ -125,7 +122,7 @@ fn latencies(histogram: &Histogram) -> Vec<String> {
 }
 
 /// One table an event, so that the steps of a sweep stand under each other.
-pub(super) fn histograms(out: &mut dyn Write, run: &Run, detail: Detail, width: usize) -> io::Result<()> {
+pub(in crate::report) fn histograms(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     let mut events: Vec<&str> = Vec::new();
     // The heaviest load decides which event comes first.
     for wait in run.steps.iter().rev().flat_map(in_order) {
@@ -148,12 +145,12 @@ pub(super) fn histograms(out: &mut dyn Write, run: &Run, detail: Detail, width: 
             let count = short_count(waits.count() as f64);
             grid.push([step.label.clone(), count].into_iter().chain(columns.cells(waits)).collect());
         }
-        section(out, &format!("{event}: % of waits"), &grid, width)?;
+        paper.table(&format!("{event}: % of waits"), &grid)?;
     }
     Ok(())
 }
 
-pub(super) fn operations(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+pub(in crate::report) fn operations(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let names = ["step", "type", "time", "count", "errors", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
     let mut grid = Grid::new(3, names);
     for step in &run.steps {
@@ -165,10 +162,10 @@ pub(super) fn operations(out: &mut dyn Write, run: &Run, width: usize) -> io::Re
             }
         }
     }
-    section(out, "Operations (service: from sent to finished; response: from due to finished)", &grid, width)
+    paper.table("Operations (service: from sent to finished; response: from due to finished)", &grid)
 }
 
-pub(super) fn devices(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+pub(in crate::report) fn devices(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let names = [
         "step",
         "device",
@@ -201,5 +198,59 @@ pub(super) fn devices(out: &mut dyn Write, run: &Run, width: usize) -> io::Resul
             ]);
         }
     }
-    section(out, "Devices (/proc/diskstats, everybody's I/O)", &grid, width)
+    paper.table("Devices (/proc/diskstats, everybody's I/O)", &grid)
+}
+
+/// What each operation asked for on average, as the load profile of an AWR report has it per transaction.
+const PER_OPERATION: [Column; 7] = [
+    ("operations/s", |f| number(f.operations_per_s())),
+    ("logical reads each", |f| per_operation(f, f.logical_reads_per_s())),
+    ("physical reads each", |f| per_operation(f, f.physical_reads_per_s())),
+    ("writes each", |f| per_operation(f, f.physical_writes_per_s())),
+    ("redo KB each", |f| per_operation(f, f.redo_megabytes_per_s().map(|megabytes| megabytes * 1e3))),
+    ("commits each", |f| per_operation(f, f.commits_per_s())),
+    ("time each", |f| f.service().map_or_else(|| NONE.to_owned(), |times| mean(&times))),
+];
+
+fn per_operation(figures: &Figures<'_>, per_s: Option<f64>) -> String {
+    let operations = figures.operations_per_s().filter(|rate| *rate > 0.0);
+    match per_s.zip(operations).map(|(per_s, operations)| per_s / operations) {
+        None => UNKNOWN.to_owned(),
+        Some(0.0) => NONE.to_owned(),
+        Some(each) if each < 0.1 => format!("{each:.3}"),
+        Some(each) => number(Some(each)),
+    }
+}
+
+/// What an operation consists of.
+pub(in crate::report) fn profile(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    steps(paper, run, "Load profile, for each operation", &PER_OPERATION)
+}
+
+const CACHES: [Column; 4] = [
+    ("logical reads/s", |f| number(f.logical_reads_per_s())),
+    ("from the buffer cache %", |f| share(f.hit_ratio())),
+    ("physical reads/s", |f| number(f.physical_reads_per_s())),
+    ("past the cache/s", |f| number(crate::analysis::rate(f.0.counters.direct_reads, f.0.window.duration_ns))),
+];
+
+/// Where blocks came from, as far as the engine knows; nothing where it has no cache.
+pub(in crate::report) fn caches(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    if run.steps.iter().all(|step| Figures(step).hit_ratio().is_none()) {
+        return Ok(());
+    }
+    steps(paper, run, "Where blocks came from (layer: engine; tiers below it are told by the time of reads)", &CACHES)
+}
+
+/// Processors of the whole machine.
+pub(in crate::report) fn host(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let mut grid = Grid::new(1, ["step", "user %", "system %", "I/O wait %", "stolen %", "idle %"]);
+    for step in &run.steps {
+        let Some(cpu) = step.host_cpu else { continue };
+        let known = [Some(cpu.user_ns), Some(cpu.system_ns), cpu.iowait_ns, cpu.steal_ns, cpu.idle_ns];
+        let all: u64 = known.iter().flatten().sum();
+        let shares = known.map(|ns| share(ns.filter(|_| all > 0).map(|ns| ns as f64 / all as f64)));
+        grid.push([step.label.clone()].into_iter().chain(shares).collect());
+    }
+    paper.table("Processors of the whole machine (layer: OS; 100 % = all of them)", &grid)
 }

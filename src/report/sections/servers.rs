@@ -2,20 +2,20 @@
 
 mod beside;
 
-use std::io::{self, Write};
+use std::io;
 
-pub(super) use beside::{nodes, processors, sessions, shape};
+pub(in crate::report) use beside::{nodes, processors, sessions, shape};
 
-use super::sections::section;
-use super::{Detail, paragraph};
 use crate::analysis::{Figures, Served, is_on_server, wait};
 use crate::record::{Histogram, Run, Step};
 use crate::report::grid::Grid;
+use crate::report::paper::Paper;
+use crate::report::text::Detail;
 use crate::report::words::{NONE, UNKNOWN, duration, mean, number, quantile, share};
 use crate::units::group_thousands;
 
 /// Name of the wait in which an update's commit is timed.
-pub(super) const COMMIT: &str = "commit";
+pub(in crate::report) const COMMIT: &str = "commit";
 
 /// One step and what its servers told.
 struct Seen<'a> {
@@ -34,19 +34,18 @@ fn seen(run: &Run) -> impl Iterator<Item = Seen<'_>> {
 
 /// One row a step, of the steps that `is_told` of; nothing if there are none.
 fn steps(
-    out: &mut dyn Write,
+    paper: &mut dyn Paper,
     run: &Run,
     title: &str,
     columns: &[Column],
     is_told: fn(&Seen<'_>) -> bool,
-    width: usize,
 ) -> io::Result<()> {
     let mut grid = Grid::new(1, ["step"].into_iter().chain(columns.iter().map(|(name, _)| *name)));
     for seen in seen(run).filter(is_told) {
         let values = columns.iter().map(|(_, value)| value(&seen));
         grid.push([seen.step.label.clone()].into_iter().chain(values).collect());
     }
-    section(out, title, &grid, width)
+    paper.table(title, &grid)
 }
 
 /// A count; `-` for none.
@@ -89,10 +88,10 @@ fn fact<'a>(run: &'a Run, name: &str) -> Option<&'a str> {
 }
 
 /// How many operations, and how long they took.
-pub(super) fn operations(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+pub(in crate::report) fn operations(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let by = fact(run, "timed_by").map_or(String::new(), |who| format!("; timed by the {who}"));
     let title = format!("Operations and their response times (layer: operation{by})");
-    steps(out, run, &title, &OPERATIONS, |_| true, width)
+    steps(paper, run, &title, &OPERATIONS, |_| true)
 }
 
 const BLOCKS: [Column; 7] = [
@@ -109,13 +108,13 @@ const SPLIT_UNKNOWN: &str = "Which buffer misses the page cache answered is not 
                              sessions, which only its own user and root can read, on its machine.";
 
 /// Where blocks came from, side by side.
-pub(super) fn blocks(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+pub(in crate::report) fn blocks(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let title = "Where blocks came from, per second (layer: server; device reads: OS, blocks fetched for its sessions)";
     let is_told = |seen: &Seen<'_>| !seen.step.servers.is_empty();
-    steps(out, run, title, &BLOCKS, is_told, width)?;
+    steps(paper, run, title, &BLOCKS, is_told)?;
     let is_unknown =
         |seen: &Seen<'_>| seen.served.buffer_misses().is_some() && seen.served.page_cache_hits_per_s().is_none();
-    if seen(run).any(|seen| is_unknown(&seen)) { paragraph(out, SPLIT_UNKNOWN, "", width) } else { Ok(()) }
+    if seen(run).any(|seen| is_unknown(&seen)) { paper.remark(SPLIT_UNKNOWN) } else { Ok(()) }
 }
 
 const LOG: [Column; 5] = [
@@ -153,17 +152,17 @@ const LOG_LEGEND: &str = "Full-page images: whole pages in the WAL, one for each
                           their share of the WAL, counted as full blocks, so at most that.";
 
 /// The write-ahead log, and who writes changed blocks; nothing where the servers wrote nothing.
-pub(super) fn log(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+pub(in crate::report) fn log(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let wrote = |seen: Seen<'_>| seen.served.wal_megabytes_per_s().is_some_and(|rate| rate > 0.0);
     if !seen(run).any(wrote) {
         return Ok(());
     }
     let is_told = |seen: &Seen<'_>| !seen.step.servers.is_empty();
     let title = "Write-ahead log (layer: server; everybody's on it, not only this load's)";
-    steps(out, run, title, &LOG, is_told, width)?;
-    paragraph(out, LOG_LEGEND, "", width)?;
+    steps(paper, run, title, &LOG, is_told)?;
+    paper.remark(LOG_LEGEND)?;
     let title = "Checkpoints begun, and blocks written to the page cache (layer: server; everybody's)";
-    steps(out, run, title, &WRITES, is_told, width)
+    steps(paper, run, title, &WRITES, is_told)
 }
 
 const COMMITS: [Column; 6] = [
@@ -180,20 +179,19 @@ fn commits(seen: &Seen<'_>, show: fn(&Histogram) -> String) -> String {
 }
 
 /// How long commits took, or why that is not known.
-pub(super) fn commit_latency(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+pub(in crate::report) fn commit_latency(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let has_commits = |seen: &Seen<'_>| wait(seen.step, COMMIT).is_some();
-    steps(out, run, "Commits (layer: server; part of the update's time)", &COMMITS, has_commits, width)?;
+    steps(paper, run, "Commits (layer: server; part of the update's time)", &COMMITS, has_commits)?;
     let untimed = seen(run).any(|seen| updates_per_s(&seen) > 0.0 && !has_commits(&seen));
     if !untimed {
         return Ok(());
     }
     let why = if fact(run, "send") == Some("statement") { " (`--send batch` times them)" } else { "" };
-    writeln!(out)?;
-    paragraph(out, &format!("Commits were not timed apart: they are part of the update's time{why}."), "", width)
+    paper.aside(&format!("Commits were not timed apart: they are part of the update's time{why}."))
 }
 
 /// The figures of the fastest step in a sentence; `None` where load did not land on servers, or nothing was measured.
-pub(super) fn headline(run: &Run) -> Option<String> {
+pub(in crate::report) fn headline(run: &Run) -> Option<String> {
     let rate = |step: &Step| Figures(step).operations_per_s();
     let told = run.steps.iter().filter(|step| is_on_server(step) && rate(step).is_some());
     let step = told.max_by(|a, b| rate(a).unwrap_or(0.0).total_cmp(&rate(b).unwrap_or(0.0)))?;
@@ -220,7 +218,7 @@ const BRIEF_FACTS: [&str; 5] = ["server_version", "send", "host_memory", "nodes"
 const SETTING: &str = "setting.";
 
 /// Facts and settings of the server, as `name=value`.
-pub(super) fn facts(run: &Run, detail: Detail) -> (String, String) {
+pub(in crate::report) fn facts(run: &Run, detail: Detail) -> (String, String) {
     let is_told = |name: &str| detail == Detail::Full || BRIEF_FACTS.contains(&name);
     let told = run.target.facts.iter().filter(|(name, _)| is_told(name));
     let (settings, facts): (Vec<_>, Vec<_>) = told.partition(|(name, _)| name.starts_with(SETTING));

@@ -1,20 +1,20 @@
 //! The tables of raw storage, where an operation is one request.
 
-use std::io::{self, Write};
+use std::io;
 
-use super::Detail;
-use super::sections::section;
 use crate::analysis::{Figures, GeneratorVerdict, is_through_page_cache, operations_are_requests, rate};
 use crate::record::{Histogram, OperationStats, Run, Step};
 use crate::report::buckets::Columns;
 use crate::report::grid::Grid;
+use crate::report::paper::Paper;
+use crate::report::text::Detail;
 use crate::report::words::{NONE, UNKNOWN, duration, mean, number, quantile, share};
 use crate::units::{group_thousands, percent, short_count};
 
 const TIMES: [&str; 6] = ["mean", "p50", "p95", "p99", "p99.9", "max"];
 
 /// One row a step: how many requests, how many bytes, and how long they took.
-pub(super) fn throughput(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+pub(in crate::report) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let mixes = run.steps.iter().any(|step| Figures(step).reads_and_writes());
     let is_open = is_open_loop(run);
     let mut header = vec!["step", if is_open { "asked/s" } else { "outstanding" }, "IOPS"];
@@ -49,11 +49,11 @@ pub(super) fn throughput(out: &mut dyn Write, run: &Run, width: usize) -> io::Re
     } else {
         "times from sent to finished"
     };
-    section(out, &labelled(run, &format!("Requests ({times})")), &grid, width)
+    paper.table(&labelled(run, &format!("Requests ({times})")), &grid)
 }
 
 /// The figures of the fastest step in a sentence; `None` for other workloads and where nothing was measured.
-pub(super) fn figures(run: &Run) -> Option<String> {
+pub(in crate::report) fn figures(run: &Run) -> Option<String> {
     if !operations_are_requests(run) {
         return None;
     }
@@ -89,7 +89,7 @@ fn times(histogram: Option<&Histogram>) -> Vec<String> {
 }
 
 /// Reads and writes, small and large, each by themselves; nothing where only one kind was sent.
-pub(super) fn kinds(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<()> {
+pub(in crate::report) fn kinds(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     if !run.steps.iter().any(|step| sent(step).count() > 1) {
         return Ok(());
     }
@@ -112,7 +112,7 @@ pub(super) fn kinds(out: &mut dyn Write, run: &Run, width: usize) -> io::Result<
             grid.push(row);
         }
     }
-    section(out, &labelled(run, "Requests by kind"), &grid, width)
+    paper.table(&labelled(run, "Requests by kind"), &grid)
 }
 
 fn sent(step: &Step) -> impl Iterator<Item = &OperationStats> {
@@ -139,7 +139,7 @@ fn megabytes_per_s(run: &Run, step: &Step, operation: &OperationStats) -> Option
 }
 
 /// The load generator's verdict on itself.
-pub(super) fn generator(out: &mut dyn Write, run: &Run, detail: Detail, width: usize) -> io::Result<()> {
+pub(in crate::report) fn generator(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     let is_open = is_open_loop(run);
     let mut header = vec!["step", "limited by", "busiest %"];
     if is_open {
@@ -180,11 +180,11 @@ pub(super) fn generator(out: &mut dyn Write, run: &Run, detail: Detail, width: u
         }
         grid.push(row);
     }
-    section(out, "Load generator (whose limit these figures are; 100 % = one processor)", &grid, width)
+    paper.table("Load generator (whose limit these figures are; 100 % = one processor)", &grid)
 }
 
 /// Response times of an open loop: all requests together, and in full each kind.
-pub(super) fn response_histograms(out: &mut dyn Write, run: &Run, detail: Detail, width: usize) -> io::Result<()> {
+pub(in crate::report) fn response_histograms(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     if !is_open_loop(run) {
         return Ok(());
     }
@@ -192,7 +192,7 @@ pub(super) fn response_histograms(out: &mut dyn Write, run: &Run, detail: Detail
         run.steps.iter().filter_map(|step| Some((step.label.clone(), of(step)?))).collect()
     };
     let all = rows(&|step| Figures(step).response());
-    histogram(out, "Response time of all requests, from due to finished: % of requests", &all, width)?;
+    histogram(paper, "Response time of all requests, from due to finished: % of requests", &all)?;
     if detail == Detail::Brief || !run.steps.iter().any(|step| sent(step).count() > 1) {
         return Ok(());
     }
@@ -204,17 +204,17 @@ pub(super) fn response_histograms(out: &mut dyn Write, run: &Run, detail: Detail
     }
     for kind in kinds {
         let of = |step: &Step| sent(step).find(|operation| operation.kind == kind).map(|it| it.response.clone());
-        histogram(out, &format!("Response time of each {kind}: % of requests"), &rows(&of), width)?;
+        histogram(paper, &format!("Response time of each {kind}: % of requests"), &rows(&of))?;
     }
     Ok(())
 }
 
-fn histogram(out: &mut dyn Write, title: &str, rows: &[(String, Histogram)], width: usize) -> io::Result<()> {
+fn histogram(paper: &mut dyn Paper, title: &str, rows: &[(String, Histogram)]) -> io::Result<()> {
     let columns = Columns::covering(rows.iter().map(|(_, times)| times));
     let mut grid = Grid::new(1, ["step", "requests"].map(str::to_owned).into_iter().chain(columns.headings()));
     for (label, times) in rows {
         let count = short_count(times.count() as f64);
         grid.push([label.clone(), count].into_iter().chain(columns.cells(times)).collect());
     }
-    section(out, title, &grid, width)
+    paper.table(title, &grid)
 }
