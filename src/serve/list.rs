@@ -15,6 +15,7 @@ use super::state::{State, instant};
 use crate::record::Timestamp;
 use crate::record::store::{Indexed, Summary};
 use crate::report::html::{Head, Kept, page};
+use crate::units::group_thousands;
 
 const STYLE: &str = include_str!("list.css");
 const PAGE: &str = "page";
@@ -124,7 +125,12 @@ pub(super) fn for_person(
 
 fn told_count(matching: usize, all: usize, filter: &Filter) -> String {
     let runs = if all == 1 { "run" } else { "runs" };
-    if filter.is_empty() { format!("{all} {runs}") } else { format!("{matching} of {all} {runs}") }
+    let counted = |count: usize| group_thousands(count as f64);
+    if filter.is_empty() {
+        format!("{} {runs}", counted(all))
+    } else {
+        format!("{} of {} {runs}", counted(matching), counted(all))
+    }
 }
 
 fn nothing(all: usize) -> &'static str {
@@ -202,7 +208,7 @@ fn offered_values(key: &str, values: &BTreeMap<&str, usize>, filter: &Filter) ->
     html! {
         ul.list-links {
             @for (value, count) in ranked.iter().take(MOST_VALUES) {
-                li { a href=(filter.with(key, value).link("/", 1)) { (value) } " (" (count) ")" }
+                li { a href=(filter.with(key, value).link("/", 1)) { (value) } " (" (group_thousands(*count as f64)) ")" }
             }
             @if left_out > 0 { li.list-more { "and " (left_out) " more" } }
         }

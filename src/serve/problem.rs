@@ -136,12 +136,19 @@ impl Problem {
         let title = status.canonical_reason().unwrap_or("Error");
         let body = html! {
             h1 { (title) }
-            p role="alert" { (self) "." }
+            p role="alert" { (sentence(&self.to_string())) }
             @if let Some(hint) = self.hint() { p { "What to do: " (hint) "." } }
             p { a href="/" { "All runs" } }
         };
         page(&Head { title, kept: &Kept::Served { follow: None } }, &body)
     }
+}
+
+/// A message of the command line as a sentence of its own.
+fn sentence(message: &str) -> String {
+    let mut rest = message.chars();
+    let first = rest.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(rest).chain(['.']).collect()
 }
 
 #[cfg(test)]
@@ -161,6 +168,6 @@ mod tests {
         let problem = Problem::NoRun { run: "<script>alert(1)</script>".to_owned() };
         let page = problem.page();
         assert!(page.contains("&lt;script&gt;alert(1)") && !page.contains("<script>alert"), "{page}");
-        assert!(page.contains("What to do: the list of all runs"), "{page}");
+        assert!(page.contains(">There is no run ") && page.contains("What to do: the list of all runs"), "{page}");
     }
 }

@@ -152,7 +152,9 @@ impl Site {
     /// The run in the directory called `key`. Only names that a look has found lead anywhere, so none leads out of the
     /// store.
     fn find(&self, key: &str) -> Result<Arc<Indexed>, Problem> {
-        if let Some(run) = self.index().get(key) {
+        if let Some(run) = self.index().get(key)
+            && run.path.join(RUN_FILE).is_file()
+        {
             return Ok(run);
         }
         let mut index = self.index();

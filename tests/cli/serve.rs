@@ -22,8 +22,12 @@ struct Reply {
 
 impl Served {
     fn start(place: &Place) -> Self {
+        Self::start_on(place, "127.0.0.1:0")
+    }
+
+    fn start_on(place: &Place, listen: &str) -> Self {
         let mut child = place
-            .plimsoll(&["serve", "--listen", "127.0.0.1:0"])
+            .plimsoll(&["serve", "--listen", listen])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
@@ -184,6 +188,18 @@ fn a_page_of_the_internet_cannot_borrow_the_address() {
     }
     let absolute = served.send("GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
     assert_eq!(absolute.status, 403);
+}
+
+#[test]
+fn whoever_lets_others_in_is_told_and_may_use_any_name() {
+    let place = Place::with_kept_runs();
+    let mut served = Served::start_on(&place, "0.0.0.0:0");
+    let reply = served.send("GET / HTTP/1.1\r\nHost: bench-7.example\r\nConnection: close\r\n\r\n");
+    assert!(reply.status == 200 && reply.body.contains("format-1-sweep"), "{}", reply.body);
+    signal(&served.child, "-TERM");
+    let mut told = String::new();
+    served.child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    assert!(told.contains("note: everybody who can reach this machine can read these runs"), "{told}");
 }
 
 #[test]

@@ -182,7 +182,7 @@ impl Index {
     }
 }
 
-/// Reads them on all processors, if there are many.
+/// Reads them on all processors but one, if there are many: somebody may be measuring.
 fn read_all(unread: Vec<(String, PathBuf, Stamp)>) -> Vec<Arc<Indexed>> {
     let read = |(key, path, document): &(String, PathBuf, Stamp)| {
         Arc::new(Indexed::read(key.clone(), path.clone(), *document))
@@ -198,9 +198,10 @@ fn read_all(unread: Vec<(String, PathBuf, Stamp)>) -> Vec<Arc<Indexed>> {
         }
         done
     };
-    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let processors = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
-        let workers: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
+        // This thread is one of them.
+        let workers: Vec<_> = (2..processors).map(|_| scope.spawn(work)).collect();
         let mut runs = work();
         for worker in workers {
             runs.extend(worker.join().expect("reading a document does not panic"));

@@ -50,6 +50,7 @@ struct Head {
 
 #[derive(Deserialize)]
 struct Outline {
+    format: u32,
     id: String,
     name: String,
     workload: String,
@@ -88,14 +89,14 @@ struct OutlineTarget {
 /// If there is no run, it cannot be read, or a later version of the program made it.
 pub fn load(path: &Path) -> Result<Run, StoreError> {
     let directory = directory_of_run(path)?;
-    let mut run: Run = read_document(&directory)?;
+    let mut run = read_document(&directory, |run: &Run| run.format)?;
     attach_intervals(&mut run, &directory)?;
     recover::unfinished_steps(&mut run);
     Ok(run)
 }
 
 pub(super) fn summarise(directory: &Path) -> Result<Summary, StoreError> {
-    let outline: Outline = read_document(directory)?;
+    let outline = read_document(directory, |outline: &Outline| outline.format)?;
     Ok(Summary {
         id: outline.id,
         name: outline.name,
@@ -136,15 +137,20 @@ pub(super) fn directory_of_run(path: &Path) -> Result<PathBuf, StoreError> {
     }
 }
 
-/// The version is looked at before anything else, so that a later format gives that answer and not a missing field.
-fn read_document<T: DeserializeOwned>(directory: &Path) -> Result<T, StoreError> {
+/// A later format gives that answer and not a missing field: where the document cannot be read, its version is looked at
+/// before the reason.
+fn read_document<T: DeserializeOwned>(directory: &Path, format_of: fn(&T) -> u32) -> Result<T, StoreError> {
     let path = directory.join(RUN_FILE);
     let text = fs::read(&path).map_err(|e| StoreError::io(&path, "read", e))?;
-    let head: Head = parse(&path, &text)?;
-    if head.format > FORMAT {
-        return Err(StoreError::NewerFormat { path, format: head.format, newest: FORMAT });
+    let read = parse(&path, &text);
+    let format = match &read {
+        Ok(document) => format_of(document),
+        Err(_) => parse::<Head>(&path, &text)?.format,
+    };
+    if format > FORMAT {
+        return Err(StoreError::NewerFormat { path, format, newest: FORMAT });
     }
-    parse(&path, &text)
+    read
 }
 
 fn parse<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T, StoreError> {

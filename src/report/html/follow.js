@@ -11,6 +11,8 @@
     // What happens is announced; the time of the last look is only shown, since it changes every few seconds.
     const bar = document.createElement("p");
     bar.className = "follow";
+    // As wide as the content below it.
+    bar.style.cssText = "max-width: 76rem; margin: .75rem auto 0; padding: 0 1rem";
     const told = document.createElement("span");
     told.setAttribute("role", "status");
     told.setAttribute("aria-live", "polite");
