@@ -13,7 +13,7 @@ use super::problem::Problem;
 use super::query::{Query, decoded_segment};
 use super::runs::Pages;
 use crate::record::Timestamp;
-use crate::record::store::{self, INTERVALS_FILE, Index, Indexed, RUN_FILE, Store, StoreError};
+use crate::record::store::{self, INTERVALS_FILE, Index, Indexed, Look, RUN_FILE, Store, StoreError};
 
 /// What a browser asks for.
 #[derive(Debug, Default)]
@@ -162,7 +162,7 @@ impl Site {
         index.get(key).ok_or_else(|| Problem::NoRun { run: key.to_owned() })
     }
 
-    fn look(&self) -> Result<(Arc<[Arc<Indexed>]>, PathBuf), Problem> {
+    fn look(&self) -> Result<(Look, PathBuf), Problem> {
         let mut index = self.index();
         index.refresh()?;
         Ok((index.runs(), index.store().path().to_owned()))

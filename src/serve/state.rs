@@ -37,7 +37,7 @@ impl<'a> State<'a> {
     pub(super) fn word(&self) -> &'static str {
         match self {
             Self::InProgress => "in progress",
-            Self::Silent(_) => "killed",
+            Self::Silent(_) => "probably killed",
             Self::Completed => "completed",
             Self::Interrupted => "interrupted",
             Self::Failed(_) => "failed",
@@ -77,7 +77,7 @@ mod tests {
         let state = |written| State::of(&Outcome::Unfinished, written, now);
         assert_eq!(state(Some(at("2026-11-20T10:29:01Z"))).word(), "in progress");
         let silent = state(Some(at("2026-11-20T10:28:59Z")));
-        assert_eq!(silent.word(), "killed");
+        assert_eq!(silent.word(), "probably killed");
         assert!(silent.more().unwrap().ends_with("last written 2026-11-20 10:28:59 UTC"));
         assert_eq!(state(None), State::Silent(None));
         assert_eq!(State::of(&Outcome::Completed, None, now).word(), "completed");

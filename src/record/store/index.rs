@@ -125,12 +125,14 @@ impl Indexed {
     }
 }
 
+/// Runs as one look found them: newest first, then what could not be read.
+pub type Look = Arc<[Arc<Indexed>]>;
+
 /// What is known of a store.
 #[derive(Debug)]
 pub struct Index {
     store: Store,
-    /// Newest first.
-    runs: Arc<[Arc<Indexed>]>,
+    runs: Look,
 }
 
 impl Index {
@@ -144,8 +146,8 @@ impl Index {
         &self.store
     }
 
-    /// What the last look found: runs, newest first, then what could not be read.
-    pub fn runs(&self) -> Arc<[Arc<Indexed>]> {
+    /// What the last look found.
+    pub fn runs(&self) -> Look {
         Arc::clone(&self.runs)
     }
 

@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use error::StoreError;
-pub use index::{Index, Indexed, Stamp, Stamps};
+pub use index::{Index, Indexed, Look, Stamp, Stamps};
 pub use reader::{Summary, load};
 pub use writer::RunWriter;
 
