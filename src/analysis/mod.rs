@@ -7,8 +7,9 @@ mod burst;
 mod cache_trap;
 mod calibration;
 mod ceiling;
+#[cfg(test)]
 mod chance;
-mod compare;
+mod comparison;
 mod doubts;
 mod figures;
 mod finding;
@@ -22,10 +23,10 @@ mod levels;
 mod limits;
 mod modes;
 mod open_line;
+mod opening;
 mod order;
 mod proof;
 mod published;
-mod resample;
 mod rounds;
 mod search;
 mod series;
@@ -48,7 +49,10 @@ pub use calibration::{
     Stopped, Sureness,
 };
 pub use ceiling::{Ceiling, Limit};
-pub use compare::{Comparison, Difference};
+pub use comparison::{
+    Bearing, Better, Compared, ComparedFigure, ComparedLoad, Comparison, Difference, Doubt, ERROR_RATE, Evidence,
+    Measure, Overall, Pair, SettingDifference, signed_percent,
+};
 pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, wait};
 pub use finding::{Finding, Severity};
 pub use fit::{Queue, ResponseShape, Scalability};
@@ -60,6 +64,7 @@ pub use levels::{TwoLevels, two_levels};
 pub use limits::{Failing, Point};
 pub use modes::{Mode, modes};
 pub use open_line::{OpenLoadLine, RatePoint, Why};
+pub use opening::{Carried, Claim, FromCache, Latency, Opening, OpeningDoubt, StoppedBy, Unit};
 pub use proof::{DurableWrites, PageCacheUse, SeenFlushes, WritesDisagree, is_through_page_cache};
 pub use rounds::{ROUND, Round, round_of, rounds};
 pub use search::{Search, SearchPlan};

@@ -67,7 +67,7 @@ impl<'a> Series<'a> {
 }
 
 /// Whether a parameter of a step keeps it apart from steps with another value of it.
-fn distinguishes(step: &Step, name: &str, value: &str) -> bool {
+pub(super) fn distinguishes(step: &Step, name: &str, value: &str) -> bool {
     let large_alone = step.parameters.get(SMALL).is_some_and(|small| small == NO_LOAD);
     match name {
         SMALL => value == NO_LOAD,

@@ -1,6 +1,7 @@
 //! The doors: one file a command; the only place that prints or exits.
 
 mod arguments;
+mod compare;
 mod doctor;
 mod exit;
 mod interrupt;
@@ -29,6 +30,7 @@ use crate::config::ConfigError;
 use crate::serve::ListenError;
 use crate::units::UnitError;
 use arguments::RateError;
+use compare::ThresholdError;
 use exit::{Exit, Failure};
 
 const EXAMPLES: &str = "\
@@ -38,7 +40,7 @@ Examples:
   plimsoll slob sweep -s 8 --threads 1,2,4,8 RUN_TIME=30
   plimsoll report last --full                           see the last run again
 
-Exit codes: 0 done; 1 done, but a limit was not met or data are not what was written; 2 could not be done; 130 ended
+Exit codes: 0 done; 1 done, but a limit was not met, a run is worse than its baseline, or data are not what was written; 2 could not be done; 130 ended
 with Ctrl-C. Data go to standard output, everything else to standard error. NO_COLOR is honoured.";
 
 /// Tells how much database load a platform carries before it sinks, and why it stops there
@@ -66,6 +68,9 @@ enum Command {
     /// Lay many runs side by side, one row a step
     #[command(after_long_help = table::EXAMPLES)]
     Table(table::Arguments),
+    /// Hold runs against each other: is a difference real, and does it matter?
+    #[command(after_long_help = compare::EXAMPLES)]
+    Compare(compare::Arguments),
     /// Show the runs in a browser: a list, the page of each run, comparisons, and runs as they go on
     #[command(after_long_help = serve::EXAMPLES)]
     Serve(serve::Arguments),
@@ -106,6 +111,7 @@ impl Command {
             Self::Runs(command) => command.carry_out(),
             Self::Report(arguments) => report::carry_out(&arguments),
             Self::Table(arguments) => table::carry_out(&arguments),
+            Self::Compare(arguments) => compare::carry_out(&arguments),
             Self::Serve(arguments) => serve::carry_out(&arguments),
             Self::Probe(arguments) => probe::carry_out(&arguments),
             Self::Doctor(arguments) => doctor::carry_out(&arguments),
@@ -130,13 +136,18 @@ fn refuse(error: &clap::Error) -> Exit {
     } else if let Some(error) = source.and_then(|source| source.downcast_ref::<ListenError>()) {
         say::error(error);
         say::hint(error.hint());
-    } else if let Some(reason) = source.filter(|source| source.is::<UnitError>() || source.is::<RateError>()) {
+    } else if let Some(reason) = source.filter(|source| is_ours(*source)) {
         say::error(format_args!("{}{reason}", flag_of(error)));
     } else {
         // Help goes to standard output; if nobody reads it, nothing is lost.
         let _ = error.print();
     }
     if error.use_stderr() { Exit::CouldNot } else { Exit::Done }
+}
+
+/// Whether an error says by itself what was wrong and what to write instead.
+fn is_ours(error: &(dyn std::error::Error + 'static)) -> bool {
+    error.is::<UnitError>() || error.is::<RateError>() || error.is::<ThresholdError>()
 }
 
 /// The flag whose value is wrong, to stand before the reason.

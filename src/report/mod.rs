@@ -5,6 +5,7 @@
 
 mod buckets;
 mod calibration;
+mod comparison;
 pub mod csv;
 mod facts;
 mod grid;
@@ -19,6 +20,7 @@ mod text;
 pub mod trace;
 mod words;
 
+pub use comparison::comparison;
 pub use live::{interval_line, interval_words};
 pub use table::{Format, Style, table};
 pub use text::{Detail, text};

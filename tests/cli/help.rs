@@ -20,6 +20,7 @@ fn short_help_of_every_command() {
         "runs rm",
         "report",
         "table",
+        "compare",
         "probe",
         "doctor",
     ] {

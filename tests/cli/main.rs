@@ -1,5 +1,6 @@
 //! The program as its user meets it: help, errors, exit codes, and whole runs on small data.
 
+mod compare;
 mod end_to_end;
 mod errors;
 mod help;
@@ -11,6 +12,7 @@ mod io_soak;
 mod kept_runs;
 mod limits;
 mod manners;
+mod pages;
 mod place;
 mod postgres;
 mod probe;

@@ -1,8 +1,10 @@
 //! How long waits and operations took: bars by power of two, percentile curves, and where reads came from.
 
+use std::borrow::Cow;
+
 use super::chart::{Across, Band, Bars, Drawn, First, Frame, Group, Line, Lines, Quantity};
 use crate::analysis::{Finding, LatencyTarget, SINGLE_BLOCK_READ, Served, Subject, operations_are_requests, wait};
-use crate::record::{Histogram, Run, Step};
+use crate::record::{Histogram, Run, Step, WaitStats};
 use crate::report::buckets::{Columns, cell};
 use crate::units::{Nanos, group_thousands};
 
@@ -10,6 +12,8 @@ use crate::units::{Nanos, group_thousands};
 const MOST_STEPS: usize = 8;
 /// Events with a chart of their own.
 const MOST_EVENTS: usize = 8;
+/// Fewer waits than this, over all steps, are told in the tables only.
+const LEAST_WAITS: u64 = 20;
 /// Points of a percentile curve for each nine.
 const POINTS_PER_NINE: usize = 12;
 /// Points of a density for each doubling of the duration.
@@ -18,7 +22,7 @@ const POINTS_PER_DOUBLING: f64 = 12.0;
 /// Durations of one series, with its name.
 pub(super) struct Named<'a> {
     pub(super) name: String,
-    pub(super) times: std::borrow::Cow<'a, Histogram>,
+    pub(super) times: Cow<'a, Histogram>,
 }
 
 /// At most [`MOST_STEPS`] of the steps, the first and the last among them.
@@ -49,7 +53,7 @@ pub(super) fn bars(id: String, title: &str, note: &str, things: &str, series: &[
     let places = columns.headings();
     let told = series.iter().map(|named| {
         let shares = columns.shares(&named.times);
-        let most = (0..shares.len()).max_by(|a, b| shares[*a].total_cmp(&shares[*b]));
+        let most = (0..shares.len()).max_by(|a, b| shares[*a].total_cmp(&shares[*b])).filter(|at| shares[*at] > 0.0);
         let most =
             most.map_or_else(String::new, |at| format!(", most of them ({} %) {}", cell(shares[at]), places[at]));
         format!("{}: {} {things}{most}", named.name, group_thousands(named.times.count() as f64))
@@ -70,30 +74,29 @@ pub(super) fn bars(id: String, title: &str, note: &str, things: &str, series: &[
 
 /// One chart for each wait event, the steps side by side.
 pub(super) fn waits(run: &Run, prefix: &str) -> Vec<Drawn> {
-    let mut events: Vec<(&str, bool, u64)> = Vec::new();
+    let mut events: Vec<(&WaitStats, Histogram)> = Vec::new();
     for wait in run.steps.iter().flat_map(|step| &step.waits).filter(|wait| wait.waits.count() > 0) {
-        match events.iter_mut().find(|(event, ..)| *event == wait.event) {
-            Some((.., total)) => *total += wait.waits.total_ns(),
-            None => events.push((&wait.event, wait.foreground, wait.waits.total_ns())),
+        match events.iter_mut().find(|(first, _)| first.event == wait.event) {
+            Some((_, all)) => all.merge(&wait.waits),
+            None => events.push((wait, wait.waits.clone())),
         }
     }
+    events.retain(|(_, all)| all.count() >= LEAST_WAITS);
     // The event by which databases judge storage comes first, then what sessions waited for.
-    events.sort_by_key(|(event, foreground, total)| {
-        (*event != SINGLE_BLOCK_READ, !foreground, std::cmp::Reverse(*total))
+    events.sort_by_key(|(first, all)| {
+        (first.event != SINGLE_BLOCK_READ, !first.foreground, std::cmp::Reverse(all.total_ns()))
     });
-    let chart = |(number, (event, foreground, _)): (usize, &(&str, bool, u64))| {
+    let chart = |(number, (first, _)): (usize, &(&WaitStats, Histogram))| {
+        // A step without such a wait keeps its place, so that each step has one colour in all charts.
         let of_step = |step: &&Step| {
-            let found = wait(step, event)?;
-            Some((
-                found.layer.clone(),
-                Named { name: step.label.clone(), times: std::borrow::Cow::Owned(found.waits.clone()) },
-            ))
+            let times = wait(step, &first.event).map(|wait| wait.waits.clone()).unwrap_or_default();
+            Named { name: step.label.clone(), times: Cow::Owned(times) }
         };
-        let (layers, series): (Vec<String>, Vec<Named<'_>>) = shown(&run.steps).iter().filter_map(of_step).unzip();
-        let whose = if *foreground { "sessions waited" } else { "the engine's own writers waited" };
-        let layer = layers.first().map_or("?", String::as_str);
-        let note = format!("Layer: {layer}; {whose}. Every wait that ended in the measured window.{}", shown_of(run));
-        bars(format!("{prefix}wait-{number}"), event, &note, "waits", &series)
+        let series: Vec<Named<'_>> = shown(&run.steps).iter().map(of_step).collect();
+        let whose = if first.foreground { "sessions waited" } else { "the engine's own writers waited" };
+        let note =
+            format!("Layer: {}; {whose}. Every wait that ended in the measured window.{}", first.layer, shown_of(run));
+        bars(format!("{prefix}wait-{number}"), &first.event, &note, "waits", &series)
     };
     events.iter().take(MOST_EVENTS).enumerate().filter_map(chart).collect()
 }

@@ -9,6 +9,8 @@ use crate::units::group_thousands;
 const LABELS: usize = 7;
 /// Series beyond which only the judged quantile is drawn of each.
 const FEW_SERIES: usize = 2;
+/// Share of the axis within which marks are one.
+const NEAR: f64 = 0.02;
 
 /// The rate that a step is placed at, and its name: what storage was asked for, or on a server, which does not tell that of each
 /// operation, what was done.
@@ -123,7 +125,7 @@ fn marks(run: &Run, target: &LatencyTarget, findings: &[Finding]) -> Vec<Mark> {
     let largest = run.steps.iter().filter_map(|step| target.value(&run.workload, step)).max();
     // A limit far above everything would press the curve flat.
     let near = largest.is_some_and(|largest| target.limit.0 <= largest.0.saturating_mul(4));
-    let mut marks = Vec::new();
+    let (mut marks, mut found) = (Vec::new(), Vec::new());
     if is_judged && near {
         marks.push(Mark { at: At::Y(target.limit.0 as f64 / 1e3), name: format!("limit {}", target.limit) });
     }
@@ -147,8 +149,27 @@ fn marks(run: &Run, target: &LatencyTarget, findings: &[Finding]) -> Vec<Mark> {
             _ => continue,
         };
         if let Some(x) = at {
-            marks.push(Mark { at: At::X(x), name: format!("{name} {}", group_thousands(x)) });
+            found.push((x, name));
         }
     }
+    marks.extend(joined(found));
     marks
+}
+
+/// Marks so near to each other that their names would lie on each other are one.
+fn joined(mut found: Vec<(f64, &'static str)>) -> Vec<Mark> {
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let most = found.last().map_or(0.0, |(x, _)| *x);
+    let mut groups: Vec<(f64, Vec<&str>)> = Vec::new();
+    for (x, name) in found {
+        match groups.last_mut() {
+            Some((at, names)) if x - *at < NEAR * most => names.extend((!names.contains(&name)).then_some(name)),
+            _ => groups.push((x, vec![name])),
+        }
+    }
+    let mark = |(x, names): (f64, Vec<&str>)| Mark {
+        at: At::X(x),
+        name: format!("{} {}", names.join(", "), group_thousands(x)),
+    };
+    groups.into_iter().map(mark).collect()
 }

@@ -11,6 +11,7 @@ mod over_time;
 mod page;
 mod run;
 mod sheets;
+pub(super) mod table;
 mod timeline;
 
 use std::io::{self, Write};
@@ -75,3 +76,6 @@ fn for_script(data: &[Value]) -> Markup {
     let text = Value::from(data).to_string().replace('<', "\\u003c");
     html! { script #charts type="application/json" { (PreEscaped(text)) } }
 }
+
+#[cfg(test)]
+mod tests;

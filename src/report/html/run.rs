@@ -7,7 +7,7 @@ use super::chart::Drawn;
 use super::over_time::OverTime;
 use super::sheets::Sheets;
 use super::{Reported, distribution, load_line, made};
-use crate::analysis::{Finding, Severity, Vocabulary, is_on_servers};
+use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers};
 use crate::record::{Outcome, Run};
 use crate::report::facts::facts;
 use crate::report::sections::{self, requests, rounds, servers};
@@ -47,7 +47,7 @@ impl Parts<'_> {
             @for figure in &figures { (figure) }
             (sheets)
         };
-        self.parts.push(Part { id: format!("{}{id}", self.prefix), title, content });
+        self.parts.push(Part { id: format!("{}part-{id}", self.prefix), title, content });
     }
 }
 
@@ -174,11 +174,10 @@ fn under_title(run: &Run) -> Markup {
     }
 }
 
-/// What a manager can repeat.
+/// What a manager can repeat, or why nothing may be.
 fn opening(reported: &Reported<'_>) -> Markup {
-    let first = reported.findings.first();
-    let is_doubt = first.is_some_and(|finding| finding.severity() == Severity::Doubt);
-    html! { p.opening.doubtful[is_doubt] { @if let Some(finding) = first { (finding.sentence()) } } }
+    let opening = Opening::of(reported.run, reported.findings);
+    html! { p.opening.doubtful[opening.doubt.is_some()] { (opening.sentence()) } }
 }
 
 fn calibrated(run: &Run) -> Markup {

@@ -8,7 +8,7 @@ use super::{Drawn, Frame, Plot, Scale, draw};
 /// Share of a place that its bars take; the rest keeps it apart from the next.
 const FILLED: f64 = 0.84;
 /// Of labels below the chart, so many fit where the page is not very narrow.
-const MOST_LABELS: usize = 14;
+const MOST_LABELS: usize = 18;
 
 /// The bars of one series: one value a place, absent where nothing is known or there is none.
 #[derive(Debug, Clone)]

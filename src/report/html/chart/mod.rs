@@ -24,6 +24,11 @@ pub(in crate::report::html) const WIDTH: f64 = 2_000.0;
 /// The same downwards.
 pub(in crate::report::html) const HEIGHT: f64 = 800.0;
 
+/// A mark before this share of the axis has its name after it, else before it.
+const EARLY: f64 = 0.35;
+/// A label beyond this share of the axis would reach over the edge if it stood below its middle.
+const LATE: f64 = 0.97;
+
 /// The horizontal axis.
 #[derive(Debug, Clone)]
 pub(super) struct Across {
@@ -199,7 +204,8 @@ impl Lines {
             }
             @for mark in &self.marks {
                 @match mark.at {
-                    At::X(x) => span.mark.x style=(format!("left:{:.2}%", self.across.share(x) * 100.0)) { (mark.name) },
+                    At::X(x) => span.mark.x.early[self.across.share(x) < EARLY]
+                        style=(format!("left:{:.2}%", self.across.share(x) * 100.0)) { (mark.name) },
                     At::Y(y) => span.mark.y style=(format!("bottom:{:.2}%", scale.share(y) * 100.0)) { (mark.name) },
                 }
             }
@@ -298,7 +304,7 @@ impl Frame {
                 }
                 div.ticks.x aria-hidden="true" {
                     @for (at, label) in ticks {
-                        span style=(format!("left:{:.2}%", at * 100.0)) { (label) }
+                        span.late[*at > LATE] style=(format!("left:{:.2}%", at * 100.0)) { (label) }
                     }
                 }
                 div.x-title { (x_title) }

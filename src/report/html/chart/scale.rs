@@ -68,12 +68,15 @@ fn duration(us: f64) -> String {
 }
 
 fn elapsed(seconds: f64) -> String {
-    match seconds {
-        0.0 => "0".to_owned(),
-        s if s < 60.0 => format!("{} s", trimmed(s)),
-        s if s < 3_600.0 => format!("{} min", trimmed(s / 60.0)),
-        s => format!("{} h", trimmed(s / 3_600.0)),
-    }
+    let (hours, minutes) = ((seconds / 3_600.0) as u64, (seconds / 60.0) as u64 % 60);
+    let rest = seconds - (hours * 3_600 + minutes * 60) as f64;
+    let parts = [(hours as f64, "h"), (minutes as f64, "min"), (rest, "s")];
+    let told: Vec<String> = parts
+        .iter()
+        .filter(|(part, _)| *part > 1e-9)
+        .map(|(part, unit)| format!("{} {unit}", trimmed(*part)))
+        .collect();
+    if told.is_empty() { "0".to_owned() } else { told.join(" ") }
 }
 
 fn percentile(nines: f64) -> String {
@@ -104,7 +107,7 @@ impl Scale {
     /// From zero to somewhat more than the largest value; absent if no value is above zero.
     pub(in crate::report::html) fn from_zero(values: impl Iterator<Item = f64>) -> Option<Self> {
         let most = values.filter(|value| value.is_finite()).fold(0.0, f64::max);
-        (most > 0.0).then(|| Self::Linear { low: 0.0, high: most * 1.05 })
+        (most > 0.0).then_some(Self::Linear { low: 0.0, high: most * 1.05 })
     }
 
     /// Around all values above zero; absent if there is none.
@@ -195,8 +198,19 @@ mod tests {
             Quantity::Nines.tick(2.0),
             Quantity::Nines.tick(4.0),
         ];
-        let wanted =
-            ["500 ns", "1.5 ms", "2 s", "128 us", "1.5 min", "1.5 h", "41,000", "2.5 M", "0.01 %", "p99", "p99.99"];
+        let wanted = [
+            "500 ns",
+            "1.5 ms",
+            "2 s",
+            "128 us",
+            "1 min 30 s",
+            "1 h 30 min",
+            "41,000",
+            "2.5 M",
+            "0.01 %",
+            "p99",
+            "p99.99",
+        ];
         assert_eq!(told, wanted);
     }
 

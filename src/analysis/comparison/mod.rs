@@ -1,0 +1,154 @@
+//! Runs against each other: what differs in how they were made, whether they can be compared, and what changed.
+//!
+//! [`Compared::of`] holds all of it. Each figure of each load has its [`Comparison`], with an interval where repeats or
+//! seconds tell how much the figure scatters. Many figures are looked at together, so the intervals are wide enough for
+//! all of them to hold at once with 95 % confidence (Bonferroni).
+
+mod change;
+mod doubts;
+mod loads;
+mod measure;
+mod sample;
+mod scatter;
+mod settings;
+mod student;
+#[cfg(test)]
+mod tests;
+mod verdict;
+
+use super::{Finding, analyse_asked};
+use crate::record::{Run, Step};
+
+pub use change::{Better, Comparison, Difference, ERROR_RATE, Evidence, signed_percent};
+pub use doubts::Doubt;
+pub use measure::{ComparedFigure, Measure};
+pub use settings::{Bearing, SettingDifference};
+pub use verdict::Overall;
+
+/// Some runs, each of them against one that is the baseline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Compared {
+    /// What each run is called in sentences: its name, or its id where names are empty or not unique.
+    pub names: Vec<String>,
+    /// Index of the baseline.
+    pub baseline: usize,
+    /// Change from which a difference matters, as a share.
+    pub threshold: f64,
+    /// How many intervals there are; all of them hold the true change at once with 95 % confidence.
+    pub intervals: usize,
+    /// What differs in how the runs were made, what matters most first.
+    pub settings: Vec<SettingDifference>,
+    /// Every other run against the baseline, in the order in which the runs were given.
+    pub pairs: Vec<Pair>,
+}
+
+/// One run against the baseline.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Pair {
+    /// Index of the run.
+    pub run: usize,
+    /// Why the two may not be comparable, what weighs most first.
+    pub doubts: Vec<Doubt>,
+    /// Loads that both have, in the order in which the baseline ran them.
+    pub loads: Vec<ComparedLoad>,
+    /// Loads that only the baseline has, and only the run, in words.
+    pub only: [Vec<String>; 2],
+}
+
+/// One load in both runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ComparedLoad {
+    /// The load in words, such as `8 sessions`. Unique within a pair unless sessions are spread otherwise over schemas.
+    pub name: String,
+    /// [`Step::index`] of the baseline's steps with this load, and of the other run's, in the order in which they ran.
+    pub steps: [Vec<u32>; 2],
+    /// Its figures, rates first.
+    pub figures: Vec<ComparedFigure>,
+    /// Whether a doubt is about these steps.
+    pub is_doubtful: bool,
+}
+
+impl ComparedLoad {
+    /// The steps of this load in `run`, which is the baseline (side 0) or the other run (side 1).
+    pub fn steps<'a>(&'a self, run: &'a Run, side: usize) -> impl Iterator<Item = &'a Step> {
+        run.steps.iter().filter(move |step| self.steps[side].contains(&step.index))
+    }
+}
+
+impl Compared {
+    /// Compares `runs` with the one at index `baseline`; a change matters beyond `threshold`, a share. Absent if there are
+    /// fewer than two runs, or no run at that index.
+    pub fn of(runs: &[&Run], baseline: usize, threshold: f64) -> Option<Self> {
+        let first = *runs.get(baseline).filter(|_| runs.len() > 1)?;
+        let findings: Vec<Vec<Finding>> = runs.iter().map(|run| analyse_asked(run, None)).collect();
+        let others: Vec<usize> = (0..runs.len()).filter(|run| *run != baseline).collect();
+        let matched: Vec<loads::Loads<'_>> = others.iter().map(|run| loads::of([first, runs[*run]])).collect();
+        let prepare = |run: &usize, loads: &loads::Loads<'_>| -> Vec<Vec<measure::Prepared>> {
+            loads.both.iter().map(|load| Measure::of_load([first, runs[*run]], &load.sides)).collect()
+        };
+        let prepared: Vec<_> = others.iter().zip(&matched).map(|(run, loads)| prepare(run, loads)).collect();
+        let intervals = prepared.iter().flatten().flatten().filter(|figure| figure.has_interval()).count();
+        let error_rate = ERROR_RATE / intervals.max(1) as f64;
+        let pair = |((run, loads), prepared): ((&usize, loads::Loads<'_>), Vec<Vec<measure::Prepared>>)| {
+            let figures = prepared
+                .into_iter()
+                .map(|figures| figures.into_iter().map(|figure| figure.finish(threshold, error_rate)).collect());
+            let loads_of_pair = loads.both.iter().zip(figures).map(|(load, figures)| ComparedLoad {
+                name: load.name.clone(),
+                steps: load.sides.each_ref().map(|side| side.iter().map(|step| step.index).collect()),
+                figures,
+                is_doubtful: false,
+            });
+            let (sides, told) = ([first, runs[*run]], [findings[baseline].as_slice(), findings[*run].as_slice()]);
+            Pair { run: *run, doubts: Vec::new(), loads: loads_of_pair.collect(), only: loads.only }.judged(sides, told)
+        };
+        let pairs = others.iter().zip(matched).zip(prepared).map(pair).collect();
+        Some(Self { names: names(runs), baseline, threshold, intervals, settings: settings::differences(runs), pairs })
+    }
+
+    /// What the baseline and the run of a pair are called.
+    pub fn names_of(&self, pair: &Pair) -> [&str; 2] {
+        [self.baseline, pair.run].map(|run| self.names.get(run).map_or("?", String::as_str))
+    }
+
+    /// Whether a figure of any run is worse than the baseline's by more than the threshold, and the difference is real.
+    pub fn has_regression(&self) -> bool {
+        self.pairs.iter().any(|pair| pair.count(Difference::Worse) > 0)
+    }
+}
+
+impl Pair {
+    fn judged(mut self, runs: [&Run; 2], findings: [&[Finding]; 2]) -> Self {
+        self.doubts = doubts::find(runs, findings, &self.loads);
+        let doubtful: Vec<bool> = self
+            .loads
+            .iter()
+            .map(|load| {
+                let labels = [0, 1].map(|side: usize| -> Vec<String> {
+                    load.steps(runs[side], side).map(|step| step.label.clone()).collect()
+                });
+                self.doubts.iter().any(|doubt| doubt.is_about(&load.name, &labels))
+            })
+            .collect();
+        self.loads.iter_mut().zip(doubtful).for_each(|(load, is_doubtful)| load.is_doubtful = is_doubtful);
+        self
+    }
+
+    /// Every figure that could be compared, with its load.
+    pub fn comparisons(&self) -> impl Iterator<Item = (&ComparedLoad, &Measure, &Comparison)> {
+        self.loads.iter().flat_map(|load| {
+            load.figures.iter().filter_map(move |figure| Some((load, &figure.measure, figure.comparison.as_ref()?)))
+        })
+    }
+
+    /// How many figures have this answer.
+    pub fn count(&self, answer: Difference) -> usize {
+        self.comparisons().filter(|(.., comparison)| comparison.difference() == answer).count()
+    }
+}
+
+fn names(runs: &[&Run]) -> Vec<String> {
+    let is_unique = |name: &str| runs.iter().filter(|run| run.name == name).count() == 1;
+    let name = |run: &Run| if run.name.is_empty() || !is_unique(&run.name) { run.id.clone() } else { run.name.clone() };
+    runs.iter().map(|run| name(run)).collect()
+}

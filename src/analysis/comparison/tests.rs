@@ -1,0 +1,385 @@
+//! Comparisons of made-up runs in which it is known what differs.
+
+use std::collections::BTreeMap;
+
+use super::scatter::tests::series;
+use super::*;
+use crate::analysis::chance::Chance;
+use crate::record::sample::{self, Level};
+use crate::record::{Histogram, Interval, Load, OperationStats, Outcome, WaitStats};
+
+const SECOND: u64 = 1_000_000_000;
+const READ: &str = "db file sequential read";
+
+/// A run whose seconds scatter and remember, with reads of `read_us` in the median.
+fn scattered(chance: &mut Chance, id: &str, sessions: &[u32], seconds: usize, read_us: f64) -> Run {
+    let levels: Vec<Level> = sessions.iter().map(|sessions| level(*sessions)).collect();
+    let mut run = sample::run(&levels);
+    run.id = id.to_owned();
+    run.name = id.to_owned();
+    for step in &mut run.steps {
+        scatter(chance, step, seconds, read_us);
+    }
+    run
+}
+
+fn level(sessions: u32) -> Level {
+    Level { sessions, operations_per_s: 10, read_ns: 400_000, seconds: 1, update_pct: 0 }
+}
+
+/// Gives a step made-up seconds, and a window that is their sum. Times wander by 4 % from second to second, rates against
+/// them.
+fn scatter(chance: &mut Chance, step: &mut Step, seconds: usize, read_us: f64) {
+    let wander = series(chance, seconds, 1.0, 0.04, 0.4);
+    let per_second = 50.0;
+    step.intervals = wander
+        .iter()
+        .zip(0..)
+        .map(|(factor, second)| {
+            let mean_us = read_us * factor;
+            let count = (per_second * 400.0 / mean_us * (1.0 + 0.05 * chance.normal())).max(1.0) as u64;
+            let mut response = Histogram::default();
+            (0..count).for_each(|_| response.record((mean_us * 1e3 * (0.2 * chance.normal()).exp()) as u64));
+            let mut interval = Interval {
+                step: step.index,
+                offset_ns: second * SECOND,
+                duration_ns: SECOND,
+                waits: BTreeMap::from([(READ.to_owned(), response.clone())]),
+                response,
+                ..Interval::default()
+            };
+            interval.counters.operations = Some(count);
+            interval.counters.physical_reads = Some(count);
+            interval
+        })
+        .collect();
+    let mut all = Histogram::default();
+    step.intervals.iter().for_each(|second| all.merge(&second.response));
+    step.window.duration_ns = seconds as u64 * SECOND;
+    step.counters.operations = Some(all.count());
+    step.counters.physical_reads = Some(all.count());
+    step.process_io = None;
+    step.operations =
+        vec![OperationStats { service: all.clone(), response: all.clone(), ..step.operations[0].clone() }];
+    step.waits = vec![WaitStats { waits: all, ..step.waits[0].clone() }];
+}
+
+fn compared(runs: &[&Run], threshold: f64) -> Compared {
+    Compared::of(runs, 0, threshold).unwrap()
+}
+
+fn figure<'a>(pair: &'a Pair, load: usize, what: &str) -> &'a ComparedFigure {
+    let figures = &pair.loads[load].figures;
+    figures.iter().find(|figure| figure.measure.to_string() == what).unwrap_or_else(|| panic!("no {what}: {figures:?}"))
+}
+
+#[test]
+fn identical_runs_compared_a_hundred_times_seldom_differ_in_any_figure() {
+    let mut chance = Chance::new(1);
+    let calls_something_real = (0..100).filter(|_| {
+        let [a, b] = ["a", "b"].map(|id| {
+            let mut run = scattered(&mut chance, id, &[1, 2], 30, 400.0);
+            // Reads are all that an operation is, so they would be the same figures once more.
+            run.workload = "io".to_owned();
+            run
+        });
+        let compared = compared(&[&a, &b], 0.05);
+        assert!(compared.intervals >= 2 * 4, "{}", compared.intervals);
+        compared.pairs[0].comparisons().any(|(.., comparison)| comparison.is_real())
+    });
+    // 5 of 100 are stated; three standard deviations of chance are 6.5 more.
+    let count = calls_something_real.count();
+    assert!(count <= 11, "{count} of 100");
+}
+
+#[test]
+fn a_planted_tenth_is_found_in_nearly_all_pairs_and_its_interval_holds_it() {
+    let mut chance = Chance::new(2);
+    let (mut found, mut held) = (0, 0);
+    for _ in 0..15 {
+        let a = scattered(&mut chance, "old", &[4, 8], 60, 400.0);
+        let b = scattered(&mut chance, "new", &[4, 8], 60, 440.0);
+        let compared = compared(&[&a, &b], 0.05);
+        let pair = &compared.pairs[0];
+        found += usize::from(compared.has_regression() && pair.overall() == Overall::Worse);
+        let (low, high) = figure(pair, 0, "mean of response time").comparison.unwrap().interval.unwrap();
+        held += usize::from(low <= 0.1 && 0.1 <= high);
+        assert!(!Compared::of(&[&a, &b], 1, 0.05).unwrap().has_regression(), "the old one is faster");
+    }
+    assert!(found >= 14 && held >= 14, "{found} found and {held} held of 15");
+}
+
+#[test]
+fn a_planted_tenth_is_real_but_small_beside_a_fifth() {
+    let mut chance = Chance::new(3);
+    let a = scattered(&mut chance, "old", &[8], 120, 400.0);
+    let b = scattered(&mut chance, "new", &[8], 120, 440.0);
+    let compared = compared(&[&a, &b], 0.2);
+    let mean = figure(&compared.pairs[0], 0, "mean of response time").comparison.unwrap();
+    assert_eq!(mean.difference(), Difference::RealButSmall, "{mean:?}");
+    assert!(!compared.has_regression());
+    assert_eq!(compared.pairs[0].overall(), Overall::Same);
+}
+
+#[test]
+fn the_figures_of_a_closed_loop_are_rates_and_times_and_those_of_an_open_one_times() {
+    let mut chance = Chance::new(4);
+    let [mut a, mut b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 40, 400.0));
+    let names = |a: &Run, b: &Run| -> Vec<String> {
+        let compared = compared(&[a, b], 0.05);
+        compared.pairs[0].loads[0].figures.iter().map(|figure| figure.measure.to_string()).collect()
+    };
+    assert_eq!(
+        names(&a, &b).join("; "),
+        "operations/s; physical reads/s; mean of response time; p50 of response time; p99 of response time; mean of \
+         `db file sequential read`; p50 of `db file sequential read`; p99 of `db file sequential read`"
+    );
+    for run in [&mut a, &mut b] {
+        run.steps[0].load = Load { sessions: 8, rate_operations_per_s: Some(40.0), ..Load::default() };
+    }
+    assert_eq!(names(&a, &b).join("; "), "mean of response time; p50 of response time; p99 of response time");
+}
+
+#[test]
+fn loads_are_matched_by_what_was_asked_and_not_by_their_labels() {
+    let mut chance = Chance::new(5);
+    let mut a = scattered(&mut chance, "a", &[1, 8, 16], 10, 400.0);
+    let b = scattered(&mut chance, "b", &[16, 32, 8], 10, 400.0);
+    a.steps.iter_mut().for_each(|step| step.label = "imported".to_owned());
+    let compared = compared(&[&a, &b], 0.05);
+    let pair = &compared.pairs[0];
+    assert_eq!(pair.loads.iter().map(|load| load.name.as_str()).collect::<Vec<_>>(), ["8 sessions", "16 sessions"]);
+    assert_eq!(pair.loads[0].steps, [vec![1], vec![2]]);
+    assert_eq!(pair.only, [vec!["1 session".to_owned()], vec!["32 sessions".to_owned()]]);
+}
+
+#[test]
+fn a_parameter_that_one_run_varies_is_matched_with_that_of_the_whole_other_run() {
+    let mut chance = Chance::new(6);
+    let mut a = scattered(&mut chance, "a", &[8, 8], 10, 400.0);
+    let b = scattered(&mut chance, "b", &[8], 10, 400.0);
+    for (step, unit) in a.steps.iter_mut().zip(["16", "64"]) {
+        step.parameters.insert("WORK_UNIT".to_owned(), unit.to_owned());
+    }
+    let compared = compared(&[&a, &b], 0.05);
+    let pair = &compared.pairs[0];
+    assert_eq!(pair.loads[0].steps, [vec![1], vec![0]], "WORK_UNIT is 64 in the parameters of the run");
+    assert_eq!(pair.only, [vec!["WORK_UNIT=16 8 sessions".to_owned()], Vec::new()]);
+}
+
+#[test]
+fn runs_without_a_load_in_common_are_told_so() {
+    let mut chance = Chance::new(7);
+    let a = scattered(&mut chance, "a", &[8], 20, 400.0);
+    let b = scattered(&mut chance, "b", &[16], 20, 800.0);
+    let compared = compared(&[&a, &b], 0.05);
+    let pair = &compared.pairs[0];
+    assert_eq!((pair.overall(), pair.doubts.first()), (Overall::Nothing, Some(&Doubt::NoLoadInCommon)));
+    assert_eq!(compared.verdict(pair), "`a` and `b` have nothing in common that could be compared.");
+    assert_eq!(compared.confidence(), None);
+    assert!(!compared.has_regression());
+}
+
+#[test]
+fn three_repeats_on_both_sides_are_the_evidence() {
+    let mut chance = Chance::new(8);
+    let mut repeated = |id, us| scattered(&mut chance, id, &[8, 8, 8, 8], 20, us);
+    let (a, b) = (repeated("a", 400.0), repeated("b", 480.0));
+    let both = compared(&[&a, &b], 0.05);
+    let mean = figure(&both.pairs[0], 0, "mean of response time").comparison.unwrap();
+    assert_eq!((mean.evidence, mean.difference()), (Evidence::Repeats(4, 4), Difference::Worse), "{mean:?}");
+    assert!(both.confidence().unwrap().contains("They come from repeats"));
+    let mut fewer = b.clone();
+    fewer.steps.truncate(2);
+    let both = compared(&[&a, &fewer], 0.05);
+    let mean = figure(&both.pairs[0], 0, "mean of response time").comparison.unwrap();
+    assert_eq!(mean.evidence, Evidence::Seconds(80, 40));
+    assert!(both.confidence().unwrap().contains("not how one run differs from the next"));
+}
+
+#[test]
+fn figures_without_seconds_are_shown_and_never_called_real() {
+    let mut fast = sample::imported();
+    fast.name = "fast".to_owned();
+    let mut slow = fast.clone();
+    slow.name = "slow".to_owned();
+    slow.steps[0] =
+        sample::run(&[Level { sessions: 128, operations_per_s: 500, read_ns: 5_400_000, seconds: 300, update_pct: 0 }])
+            .steps
+            .remove(0);
+    slow.steps[0].operations.clear();
+    slow.steps[0].intervals.clear();
+    let compared = compared(&[&fast, &slow], 0.05);
+    let pair = &compared.pairs[0];
+    let mean = figure(pair, 0, "mean of `db file sequential read`").comparison.unwrap();
+    assert_eq!((mean.difference(), mean.evidence), (Difference::Unknown, Evidence::Nothing));
+    assert!((mean.change - 1.0).abs() < 0.01, "{mean:?}");
+    assert_eq!((pair.overall(), compared.intervals, compared.has_regression()), (Overall::Unknown, 0, false));
+    assert!(compared.verdict(pair).starts_with("Nothing says how much the figures of `fast` and `slow` scatter"));
+}
+
+#[test]
+fn a_window_of_a_second_has_no_interval() {
+    let mut chance = Chance::new(9);
+    let [a, b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 1, 400.0));
+    let compared = compared(&[&a, &b], 0.05);
+    assert!(compared.pairs[0].comparisons().all(|(.., comparison)| comparison.difference() == Difference::Unknown));
+}
+
+#[test]
+fn nothing_and_no_number_are_not_compared() {
+    let mut chance = Chance::new(10);
+    let [mut a, b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 20, 400.0));
+    a.steps[0].counters.operations = Some(0);
+    a.steps[0].counters.physical_reads = None;
+    let compared = compared(&[&a, &b], 0.05);
+    let pair = &compared.pairs[0];
+    assert_eq!(figure(pair, 0, "operations/s").comparison, None, "a share of nothing");
+    assert_eq!(figure(pair, 0, "physical reads/s").values[0], None);
+    let mut empty = b.clone();
+    empty.steps.clear();
+    let nothing = Compared::of(&[&empty, &b], 0, 0.05).unwrap();
+    assert_eq!(nothing.pairs[0].overall(), Overall::Nothing);
+    assert_eq!(Compared::of(&[&b], 0, 0.05), None);
+    assert_eq!(Compared::of(&[&a, &b], 2, 0.05), None);
+}
+
+#[test]
+fn every_run_is_compared_with_the_baseline_and_all_intervals_hold_together() {
+    let mut chance = Chance::new(11);
+    let [a, b, c] = ["a", "b", "c"].map(|id| scattered(&mut chance, id, &[8], 30, 400.0));
+    let three = Compared::of(&[&a, &b, &c], 1, 0.05).unwrap();
+    assert_eq!(three.pairs.iter().map(|pair| three.names_of(pair)).collect::<Vec<_>>(), [["b", "a"], ["b", "c"]]);
+    let two = Compared::of(&[&b, &a], 0, 0.05).unwrap();
+    assert_eq!(three.intervals, 2 * two.intervals);
+    let width = |compared: &Compared| {
+        let (low, high) = figure(&compared.pairs[0], 0, "operations/s").comparison.unwrap().interval.unwrap();
+        high - low
+    };
+    assert!(width(&three) > width(&two), "more figures, wider intervals");
+}
+
+#[test]
+fn runs_of_one_name_are_called_by_their_ids() {
+    let mut chance = Chance::new(12);
+    let [mut a, mut b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 10, 400.0));
+    a.name = "same".to_owned();
+    b.name = "same".to_owned();
+    assert_eq!(compared(&[&a, &b], 0.05).names, ["a", "b"]);
+    b.name = "other".to_owned();
+    assert_eq!(compared(&[&a, &b], 0.05).names, ["same", "other"]);
+}
+
+#[test]
+fn what_could_be_hidden_is_told() {
+    let mut chance = Chance::new(13);
+    let [a, b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 10, 400.0));
+    let compared = compared(&[&a, &b], 0.02);
+    let verdict = compared.verdict(&compared.pairs[0]);
+    assert!(verdict.starts_with("No difference of more than 2.0 % between `a` and `b` is shown"), "{verdict}");
+    assert!(verdict.contains("These data could hide one of up to "), "{verdict}");
+}
+
+fn doubts(a: &Run, b: &Run) -> String {
+    let compared = compared(&[a, b], 0.05);
+    let pair = &compared.pairs[0];
+    let told = pair.doubts.iter().map(|doubt| {
+        let names = compared.names_of(pair);
+        assert!(!names.contains(&"?"));
+        doubt.sentence(names)
+    });
+    told.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn runs_that_are_alike_are_not_doubted() {
+    let mut chance = Chance::new(14);
+    let [a, b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 30, 400.0));
+    assert_eq!(doubts(&a, &b), "");
+}
+
+#[test]
+fn every_reason_why_runs_are_not_comparable_is_told() {
+    let mut chance = Chance::new(15);
+    let [a, b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 30, 400.0));
+    type Change = fn(&mut Run);
+    let changes: [(Change, &str); 14] = [
+        (|run| run.workload = "io".to_owned(), "The workloads differ: `slob` in `a`, `io` in `b`."),
+        (|run| run.target.kind = "block".to_owned(), "The targets differ in kind: `embedded` in `a`, `block` in `b`."),
+        (|run| run.tool.name = "awr".to_owned(), "`plimsoll` made `a` and `awr` made `b`"),
+        (|run| run.target.block_bytes = Some(16_384), "The block sizes differ: 8 KiB in `a`, 16 KiB in `b`."),
+        (
+            |run| drop(run.parameters.insert("UPDATE_PCT".to_owned(), "20".to_owned())),
+            "UPDATE_PCT is 0 in `a` and 20 in `b`.",
+        ),
+        (|run| drop(run.parameters.remove("WORK_UNIT")), "WORK_UNIT is 64 in `a` and not set in `b`."),
+        (|run| run.command.push("--verify".to_owned()), "`b` checks every block that it reads and `a` does not"),
+        (
+            |run| drop(run.target.facts.insert("direct_io".to_owned(), "off".to_owned())),
+            "`b` reads through the page cache of the operating system and `a` does not.",
+        ),
+        (
+            |run| run.steps[0].counters.cache_hits = run.steps[0].counters.logical_reads,
+            "At 8 sessions the buffer cache answered 1.6 % of logical reads in `a` and 100.0 % in `b`",
+        ),
+        (
+            |run| run.steps[0].window.duration_ns *= 10,
+            "The windows at 8 sessions differ in length: 30.0 s in `a`, 5m00s in `b`.",
+        ),
+        (
+            |run| run.steps[0].load.rate_operations_per_s = Some(40.0),
+            "`b` is an open loop, where the rate is asked for, and `a` a closed one",
+        ),
+        (|run| run.outcome = Outcome::Failed { error: "disk full".to_owned() }, "In `b`: The run failed with"),
+        (|run| run.outcome = Outcome::Interrupted, "In `b`: The run was ended early"),
+        (
+            |run| run.steps[0].generator.as_mut().unwrap().busiest_share = 0.99,
+            "In `b`: The busiest thread used 99.0 % of its processor in s8_t1",
+        ),
+    ];
+    for (change, words) in changes {
+        let mut other = b.clone();
+        change(&mut other);
+        let told = doubts(&a, &other);
+        assert!(told.contains(words), "{words}\n--\n{told}");
+        let compared = compared(&[&a, &other], 0.05);
+        assert!(compared.pairs[0].doubts.iter().any(|doubt| doubt.advice().is_some()), "{words}");
+    }
+}
+
+#[test]
+fn a_doubt_about_one_load_does_not_touch_the_others() {
+    let mut chance = Chance::new(16);
+    let [a, mut b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[4, 8], 30, 400.0));
+    b.steps[1].generator.as_mut().unwrap().busiest_share = 0.99;
+    let compared = compared(&[&a, &b], 0.05);
+    let pair = &compared.pairs[0];
+    assert_eq!(pair.loads.iter().map(|load| load.is_doubtful).collect::<Vec<_>>(), [false, true]);
+    assert!(compared.verdict(pair).ends_with("This rests in part on doubtful steps: read the doubts first."));
+    let unmatched = scattered(&mut chance, "c", &[4], 30, 400.0);
+    assert_eq!(doubts(&unmatched, &b), "", "what was not compared is not doubted");
+}
+
+#[test]
+fn differences_in_configuration_are_told_by_what_they_mean() {
+    let mut chance = Chance::new(17);
+    let [a, mut b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 10, 400.0));
+    assert_eq!(compared(&[&a, &b], 0.05).settings, []);
+    b.seed = 7;
+    b.tags.insert("disk".to_owned(), "p40".to_owned());
+    b.environment.kernel = None;
+    b.environment.devices[0].scheduler = Some("bfq".to_owned());
+    b.target.cache_bytes = Some(1 << 30);
+    let told = compared(&[&a, &b], 0.05).settings;
+    let names: Vec<(&str, Bearing)> = told.iter().map(|setting| (setting.name.as_str(), setting.bearing)).collect();
+    let expected = [
+        ("cache", Bearing::Work),
+        ("tag disk", Bearing::Varied),
+        ("kernel", Bearing::Varied),
+        ("device 1 scheduler", Bearing::Varied),
+        ("seed", Bearing::Incidental),
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(told[1].values, [Some("p30x2".to_owned()), Some("p40".to_owned())]);
+    assert_eq!(told[2].values[1], None);
+}

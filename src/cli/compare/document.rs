@@ -1,0 +1,93 @@
+//! A comparison for other programs.
+
+use serde_json::{Value, json};
+
+use crate::analysis::{
+    Bearing, Better, Compared, ComparedFigure, ComparedLoad, Doubt, ERROR_RATE, Evidence, Pair, SettingDifference,
+};
+use crate::record::Run;
+
+/// Version of this document's form. A field that is added does not raise it.
+const FORMAT: u32 = 1;
+
+pub(super) fn document(compared: &Compared, runs: &[&Run]) -> Value {
+    let runs = runs.iter().zip(&compared.names);
+    json!({
+        "format": FORMAT,
+        "runs": runs.map(|(run, name)| json!({ "id": run.id, "name": run.name, "called": name })).collect::<Vec<_>>(),
+        "baseline": compared.baseline,
+        "threshold": compared.threshold,
+        "confidence": 1.0 - ERROR_RATE,
+        "intervals": compared.intervals,
+        "settings": compared.settings.iter().map(setting).collect::<Vec<_>>(),
+        "pairs": compared.pairs.iter().map(|one| pair(compared, one)).collect::<Vec<_>>(),
+        "regression": compared.has_regression(),
+    })
+}
+
+fn setting(setting: &SettingDifference) -> Value {
+    let bearing = match setting.bearing {
+        Bearing::Work => "work",
+        Bearing::Varied => "varied",
+        Bearing::Incidental => "incidental",
+    };
+    json!({ "name": setting.name, "bearing": bearing, "values": setting.values })
+}
+
+fn pair(compared: &Compared, pair: &Pair) -> Value {
+    let names = compared.names_of(pair);
+    let doubt = |doubt: &Doubt| json!({ "sentence": doubt.sentence(names), "advice": doubt.advice() });
+    let hidden = pair
+        .largest_hidden()
+        .map(|(load, measure, share)| json!({ "load": load.name, "figure": measure.to_string(), "share": share }));
+    json!({
+        "run": pair.run,
+        "overall": pair.overall().word(),
+        "verdict": compared.verdict(pair),
+        "doubts": pair.doubts.iter().map(doubt).collect::<Vec<_>>(),
+        "loads": pair.loads.iter().map(|one| load(one, names)).collect::<Vec<_>>(),
+        "only_baseline": pair.only[0],
+        "only_run": pair.only[1],
+        "largest_hidden": hidden,
+    })
+}
+
+fn load(load: &ComparedLoad, names: [&str; 2]) -> Value {
+    json!({
+        "load": load.name,
+        "steps": { "baseline": load.steps[0], "run": load.steps[1] },
+        "doubtful": load.is_doubtful,
+        "figures": load.figures.iter().map(|one| figure(one, &load.name, names)).collect::<Vec<_>>(),
+    })
+}
+
+fn figure(figure: &ComparedFigure, load: &str, names: [&str; 2]) -> Value {
+    let mut told = json!({
+        "figure": figure.measure.to_string(),
+        "unit": if figure.measure.is_rate() { "per_s" } else { "ns" },
+        "better": match figure.measure.better() {
+            Better::More => "more",
+            Better::Less => "less",
+        },
+        "baseline": figure.values[0],
+        "run": figure.values[1],
+    });
+    if let Some(comparison) = &figure.comparison {
+        let (evidence, counts) = match comparison.evidence {
+            Evidence::Repeats(a, b) => ("repeats", Some([a, b])),
+            Evidence::Seconds(a, b) => ("seconds", Some([a, b])),
+            Evidence::Nothing => ("nothing", None),
+        };
+        told["change"] = json!(comparison.change);
+        told["low"] = json!(comparison.interval.map(|(low, _)| low));
+        told["high"] = json!(comparison.interval.map(|(_, high)| high));
+        told["evidence"] = json!(evidence);
+        told["counts"] = json!(counts);
+        told["real"] = json!(comparison.interval.map(|_| comparison.is_real()));
+        told["matters"] = json!(comparison.matters());
+        told["answer"] = json!(comparison.difference().word());
+        told["regression"] = json!(comparison.is_regression());
+        told["sentence"] = json!(comparison.sentence(&format!("{} at {load}", figure.measure), names));
+    }
+    told
+}

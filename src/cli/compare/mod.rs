@@ -1,0 +1,147 @@
+//! `plimsoll compare`.
+
+mod document;
+
+use std::fmt;
+use std::io::Write;
+use std::str::FromStr;
+
+use clap::Args;
+
+use super::arguments::{FormatArgs, Reader, RunsArgs};
+use super::exit::{Exit, Failure};
+use super::say;
+use crate::analysis::Compared;
+use crate::record::{Run, store};
+use crate::report::{self, Detail};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll compare 20261120-10 20261120-11                 the second against the first
+  plimsoll compare before after --threshold 10%            what matters is a tenth; exit code 1 if `after` is worse
+  plimsoll compare p20 p30 p40 --baseline p30              many against one
+  plimsoll compare before after --full                     every figure in a sentence, and incidental settings
+  plimsoll compare before after --json                     for a program
+
+The exit code is 1 if a figure of any run is worse than the baseline's by more than the threshold and the difference is
+real. For evidence that knows how one run differs from the next, run each load three times or more.";
+
+/// Arguments of `plimsoll compare`.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// Runs, two or more: id, beginning of an id, name, directory, or `last`
+    #[arg(value_name = "RUN", required = true)]
+    names: Vec<String>,
+
+    /// The run that the others are held against [default: the first]
+    #[arg(long, value_name = "RUN", help_heading = "Comparison")]
+    baseline: Option<String>,
+
+    /// Change from which a difference matters, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Comparison")]
+    threshold: Threshold,
+
+    /// Also tell every figure in a sentence, and incidental settings
+    #[arg(long, help_heading = "Output")]
+    full: bool,
+
+    #[command(flatten)]
+    format: FormatArgs,
+
+    #[command(flatten)]
+    runs: RunsArgs,
+}
+
+/// A share of one, written in percent: `5%` or `5`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Threshold(f64);
+
+const MOST_PERCENT: f64 = 1_000.0;
+
+impl FromStr for Threshold {
+    type Err = ThresholdError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let number = text.trim();
+        match number.strip_suffix('%').unwrap_or(number).trim_end().parse::<f64>() {
+            Ok(percent) if (0.0..=MOST_PERCENT).contains(&percent) => Ok(Self(percent / 100.0)),
+            _ => Err(ThresholdError { text: text.to_owned() }),
+        }
+    }
+}
+
+impl fmt::Display for Threshold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}%", self.0 * 100.0)
+    }
+}
+
+/// A text that is no threshold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a threshold in percent such as `5%` or `2.5`, from 0 to 1000")]
+pub(super) struct ThresholdError {
+    text: String,
+}
+
+pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+    let (runs, baseline) = load(arguments)?;
+    let runs: Vec<&Run> = runs.iter().collect();
+    let compared = Compared::of(&runs, baseline, arguments.threshold.0).ok_or_else(too_few)?;
+    match arguments.format.reader() {
+        Reader::Program => say::json(&document::document(&compared, &runs))?,
+        Reader::Person => {
+            let detail = if arguments.full { Detail::Full } else { Detail::Brief };
+            let mut out = say::output();
+            report::comparison(&mut out, &compared, &runs, detail, say::width())?;
+            out.flush()?;
+        }
+    }
+    Ok(if compared.has_regression() { Exit::NotMet } else { Exit::Done })
+}
+
+fn too_few() -> Failure {
+    Failure::new("a comparison takes two runs or more")
+        .with_hint("name another one: `plimsoll runs list` shows what is kept".to_owned())
+}
+
+/// The runs in the order in which they were named, each once, and the index of the baseline.
+fn load(arguments: &Arguments) -> Result<(Vec<Run>, usize), Failure> {
+    let store = arguments.runs.store();
+    let mut runs: Vec<Run> = Vec::new();
+    for name in &arguments.names {
+        let run = store::load(&store.find(name)?)?;
+        if runs.iter().any(|known| known.id == run.id) {
+            let failure = Failure::new(format_args!("run `{}` is named twice: `{name}` is it again", run.id));
+            return Err(failure.with_hint("name each run once".to_owned()));
+        }
+        runs.push(run);
+    }
+    let mut baseline = 0;
+    if let Some(name) = &arguments.baseline {
+        let run = store::load(&store.find(name)?)?;
+        baseline = runs.iter().position(|known| known.id == run.id).unwrap_or_else(|| {
+            runs.insert(0, run);
+            0
+        });
+    }
+    if runs.len() < 2 {
+        return Err(too_few());
+    }
+    Ok((runs, baseline))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_threshold_is_in_percent_with_or_without_the_sign() {
+        for (text, share) in [("5%", 0.05), ("5", 0.05), (" 2.5 % ", 0.025), ("0", 0.0), ("1000%", 10.0)] {
+            assert_eq!(text.parse(), Ok(Threshold(share)), "{text}");
+        }
+        for text in ["", "%", "five", "-1%", "1001", "nan", "inf", "5%%"] {
+            let error = text.parse::<Threshold>().unwrap_err().to_string();
+            assert!(error.starts_with(&format!("`{text}` is not a threshold in percent such as")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,332 @@
+//! Runs side by side: what differs in configuration, why they may not be comparable, what changed, and what to make of it.
+
+use std::io::{self, Write};
+
+use super::buckets::Columns;
+use super::grid::Grid;
+use super::paper::{Paper, Terminal};
+use super::text::{Detail, NARROWEST};
+use super::words::{NONE, UNKNOWN, duration, number};
+use crate::analysis::{
+    Bearing, Compared, ComparedFigure, ComparedLoad, Difference, Figures, Measure, Pair, SINGLE_BLOCK_READ,
+    is_on_servers, operations_are_requests, signed_percent, wait,
+};
+use crate::record::{Histogram, Run};
+use crate::units::{percent, short_count};
+
+const LEGEND: &str = "`worse`, `better`: a real difference beyond the threshold. `small`: real, but within it. `same`: none \
+                      beyond it. `?`: not shown, and one beyond it could be hidden. `unknown`: nothing says how much the \
+                      figures scatter. `!`: a doubt is about this load. `-`: the run has not this load.";
+
+/// Room for an answer and the mark of a doubt, so that changes stand below each other.
+const ANSWER: usize = 8;
+
+/// Every answer, in the order in which they are counted.
+const ANSWERS: [Difference; 6] = [
+    Difference::Worse,
+    Difference::Better,
+    Difference::RealButSmall,
+    Difference::NoneThatMatters,
+    Difference::NotShown,
+    Difference::Unknown,
+];
+
+/// Writes a comparison for a terminal of `width` columns. `runs` are those that were compared, in the same order.
+///
+/// # Errors
+/// If `out` fails.
+pub fn comparison(
+    out: &mut impl Write,
+    compared: &Compared,
+    runs: &[&Run],
+    detail: Detail,
+    width: usize,
+) -> io::Result<()> {
+    let mut paper = Terminal { out, width: width.max(NARROWEST) };
+    paper.remark(&headline(compared))?;
+    tell(&mut paper, compared, runs, detail)
+}
+
+/// Which runs, and against which.
+pub(super) fn headline(compared: &Compared) -> String {
+    let quoted = |run: usize| format!("`{}`", compared.names[run]);
+    let others: Vec<String> = compared.pairs.iter().map(|pair| quoted(pair.run)).collect();
+    let what_matters = format!("A change matters beyond {} %.", percent(compared.threshold));
+    format!("{} against {}, the baseline. {what_matters}", others.join(", "), quoted(compared.baseline))
+}
+
+/// All parts in the order in which they are to be read.
+pub(super) fn tell(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run], detail: Detail) -> io::Result<()> {
+    settings(paper, compared, detail)?;
+    doubts(paper, compared)?;
+    figures(paper, compared)?;
+    answers(paper, compared, detail)?;
+    histograms(paper, compared, runs)
+}
+
+fn settings(paper: &mut dyn Paper, compared: &Compared, detail: Detail) -> io::Result<()> {
+    paper.title("What differs in configuration")?;
+    let mut is_first = true;
+    for (bearing, caption) in [
+        (Bearing::Work, "What was measured:"),
+        (Bearing::Varied, "Load, target, machine and tags:"),
+        (Bearing::Incidental, "Incidental:"),
+    ] {
+        if bearing == Bearing::Incidental && detail == Detail::Brief {
+            continue;
+        }
+        let header = [""].into_iter().chain(compared.names.iter().map(String::as_str));
+        let mut grid = Grid::new(1, header);
+        for setting in compared.settings.iter().filter(|setting| setting.bearing == bearing) {
+            let values = setting.values.iter().map(|value| value.clone().unwrap_or_else(|| UNKNOWN.to_owned()));
+            grid.push([setting.name.clone()].into_iter().chain(values).collect());
+        }
+        if grid.is_empty() {
+            continue;
+        }
+        if is_first {
+            paper.remark(caption)?;
+            paper.grid(&grid)?;
+        } else {
+            paper.next_grid(caption, &grid)?;
+        }
+        is_first = false;
+    }
+    let incidental = compared.settings.iter().filter(|setting| setting.bearing == Bearing::Incidental);
+    let incidental: Vec<&str> = incidental.map(|setting| setting.name.as_str()).collect();
+    match (is_first, incidental.is_empty() || detail == Detail::Full) {
+        (true, true) => paper.remark("Nothing that is recorded."),
+        (true, false) => paper.remark(&format!("Nothing but what is incidental: {}.", incidental.join(", "))),
+        (false, false) => paper.aside(&format!("Incidental: {}.", incidental.join(", "))),
+        (false, true) => Ok(()),
+    }
+}
+
+fn doubts(paper: &mut dyn Paper, compared: &Compared) -> io::Result<()> {
+    if compared.pairs.iter().all(|pair| pair.doubts.is_empty()) {
+        return Ok(());
+    }
+    paper.title("Why they may not be comparable")?;
+    let mut told = Vec::new();
+    for pair in &compared.pairs {
+        for doubt in &pair.doubts {
+            let sentence = doubt.sentence(compared.names_of(pair));
+            // A doubt about the baseline is one of every pair.
+            if told.contains(&sentence) {
+                continue;
+            }
+            paper.remark(&format!("doubt: {sentence}"))?;
+            if let Some(advice) = doubt.advice() {
+                paper.remark(&format!("-> {advice}"))?;
+            }
+            told.push(sentence);
+        }
+    }
+    Ok(())
+}
+
+/// Loads of the baseline that any run shares, each with what every pair has of it.
+fn shared(compared: &Compared) -> Vec<(&ComparedLoad, Vec<Option<&ComparedLoad>>)> {
+    let mut found: Vec<&ComparedLoad> = Vec::new();
+    let is_same = |a: &ComparedLoad, b: &ComparedLoad| a.steps[0] == b.steps[0];
+    for load in compared.pairs.iter().flat_map(|pair| &pair.loads) {
+        if !found.iter().any(|known| is_same(known, load)) {
+            found.push(load);
+        }
+    }
+    found.sort_by_key(|load| load.steps[0].clone());
+    let of_pairs = |load: &ComparedLoad| {
+        compared.pairs.iter().map(|pair| pair.loads.iter().find(|other| is_same(load, other))).collect()
+    };
+    found.into_iter().map(|load| (load, of_pairs(load))).collect()
+}
+
+fn figures(paper: &mut dyn Paper, compared: &Compared) -> io::Result<()> {
+    let mut header = vec!["load".to_owned(), "figure".to_owned(), compared.names[compared.baseline].clone()];
+    for pair in &compared.pairs {
+        header.extend([compared.names[pair.run].clone(), "change (interval) is".to_owned()]);
+    }
+    let mut grid = Grid::new(2, header);
+    for (load, of_pairs) in shared(compared) {
+        let mut measures: Vec<&Measure> = Vec::new();
+        for figure in of_pairs.iter().flatten().flat_map(|load| &load.figures) {
+            if !measures.contains(&&figure.measure) {
+                measures.push(&figure.measure);
+            }
+        }
+        for measure in measures {
+            let of_pair = |load: &Option<&'_ ComparedLoad>| -> Option<ComparedFigure> {
+                load.and_then(|load| load.figures.iter().find(|figure| figure.measure == *measure).cloned())
+            };
+            let told: Vec<Option<ComparedFigure>> = of_pairs.iter().map(of_pair).collect();
+            let baseline = told.iter().flatten().find_map(|figure| figure.values[0]);
+            let mut row = vec![load.name.clone(), measure.to_string(), value(measure, baseline)];
+            for (figure, load) in told.iter().zip(&of_pairs) {
+                row.extend(cells(figure.as_ref(), load.is_some_and(|load| load.is_doubtful)));
+            }
+            grid.push(row);
+        }
+    }
+    paper.table("Side by side", &grid)?;
+    for pair in &compared.pairs {
+        let sides = compared.names_of(pair).into_iter().zip(&pair.only).filter(|(_, loads)| !loads.is_empty());
+        let words: Vec<String> = sides.map(|(name, loads)| format!("only `{name}` has {}", loads.join(", "))).collect();
+        if !words.is_empty() {
+            paper.aside(&format!("Not compared: {}.", words.join("; ")))?;
+        }
+    }
+    if grid.is_empty() {
+        return Ok(());
+    }
+    if let Some(confidence) = compared.confidence() {
+        paper.aside(&confidence)?;
+    }
+    paper.aside(LEGEND)
+}
+
+fn value(measure: &Measure, value: Option<f64>) -> String {
+    match value {
+        None => UNKNOWN.to_owned(),
+        Some(ns) if !measure.is_rate() => duration(Some(ns.round() as u64)),
+        value => number(value),
+    }
+}
+
+/// Value and change of one run. Change, interval and answer are one cell, so that no fold comes between them.
+fn cells(figure: Option<&ComparedFigure>, is_doubtful: bool) -> [String; 2] {
+    let Some(figure) = figure else { return [NONE.to_owned(), String::new()] };
+    let told = value(&figure.measure, figure.values[1]);
+    let Some(comparison) = figure.comparison else { return [told, UNKNOWN.to_owned()] };
+    let interval = comparison.interval_words().map_or(String::new(), |words| format!(" ({words})"));
+    let answer = format!("{}{}", comparison.difference().word(), if is_doubtful { " !" } else { "" });
+    [told, format!("{}{interval} {answer:<ANSWER$}", signed_percent(comparison.change))]
+}
+
+fn answers(paper: &mut dyn Paper, compared: &Compared, detail: Detail) -> io::Result<()> {
+    paper.title("Is it real, and does it matter?")?;
+    for (index, pair) in compared.pairs.iter().enumerate() {
+        let verdict = compared.verdict(pair);
+        if index == 0 {
+            paper.remark(&verdict)?
+        } else {
+            paper.aside(&verdict)?
+        }
+        let mut advice: Vec<String> = Vec::new();
+        for answer in ANSWERS {
+            let is_told = detail == Detail::Full || matches!(answer, Difference::Worse | Difference::Better);
+            for (load, measure, comparison) in pair.with_answer(answer) {
+                let what = format!("{measure} at {}", load.name);
+                if is_told {
+                    paper.remark(&format!("- {}", comparison.sentence(&what, compared.names_of(pair))))?;
+                }
+                advice.extend(comparison.advice(compared.names_of(pair)).filter(|told| !advice.contains(told)));
+            }
+        }
+        if detail == Detail::Brief {
+            paper.remark(&counts(pair))?;
+        }
+        advice.iter().try_for_each(|advice| paper.remark(&format!("-> {advice}")))?;
+    }
+    Ok(())
+}
+
+/// How many figures have each answer, of those that have any.
+fn counts(pair: &Pair) -> String {
+    let counted = |answer: &Difference| (pair.count(*answer), answer.word());
+    let words: Vec<String> = ANSWERS
+        .iter()
+        .map(counted)
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, word)| format!("{count} {word}"))
+        .collect();
+    if words.is_empty() { "No figure was compared.".to_owned() } else { format!("Figures: {}.", words.join(", ")) }
+}
+
+fn histograms(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run]) -> io::Result<()> {
+    let is_of_operations = |run: &&Run| operations_are_requests(run) || is_on_servers(run);
+    let by_response = runs.iter().any(is_of_operations);
+    let times = |load: &ComparedLoad, run: usize, side: usize| {
+        let mut all = Histogram::default();
+        for step in load.steps(runs[run], side) {
+            if by_response {
+                Figures(step).response().iter().for_each(|times| all.merge(times));
+            } else {
+                wait(step, SINGLE_BLOCK_READ).iter().for_each(|wait| all.merge(&wait.waits));
+            }
+        }
+        (all.count() > 0).then_some(all)
+    };
+    let mut rows: Vec<(&str, &str, Histogram)> = Vec::new();
+    for (load, of_pairs) in shared(compared) {
+        let baseline = times(load, compared.baseline, 0).map(|times| (compared.baseline, times));
+        let others = compared.pairs.iter().zip(of_pairs);
+        let others = others.filter_map(|(pair, load)| Some((pair.run, times(load?, pair.run, 1)?)));
+        let told = baseline.into_iter().chain(others);
+        rows.extend(told.map(|(run, times)| (load.name.as_str(), compared.names[run].as_str(), times)));
+    }
+    let columns = Columns::covering(rows.iter().map(|(.., times)| times));
+    let fixed = ["load", "run", "count"].map(str::to_owned);
+    let mut grid = Grid::new(2, fixed.into_iter().chain(columns.headings()));
+    for (load, run, times) in &rows {
+        let fixed = [(*load).to_owned(), (*run).to_owned(), short_count(times.count() as f64)];
+        grid.push(fixed.into_iter().chain(columns.cells(times)).collect());
+    }
+    let what = if by_response { "Response times" } else { "Single-block reads (db file sequential read)" };
+    paper.table(&format!("{what}, in % of the count"), &grid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+
+    fn told(runs: &[&Run], detail: Detail, width: usize) -> String {
+        let compared = Compared::of(runs, 0, 0.05).unwrap();
+        let mut out = Vec::new();
+        comparison(&mut out, &compared, runs, detail, width).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    /// Two sweeps, the second on a slower disk.
+    fn sweeps() -> [Run; 2] {
+        let old = sample::sweep(20);
+        let levels = [(1, 80, 420), (2, 150, 450), (4, 250, 560), (64, 640, 4_900)];
+        let mut new = sample::run(&levels.map(|(sessions, operations_per_s, us)| sample::Level {
+            sessions,
+            operations_per_s,
+            read_ns: us * 1_000,
+            seconds: 20,
+            update_pct: 0,
+        }));
+        new.id = "20261121-103000-slob".to_owned();
+        new.name = "p20_d8s".to_owned();
+        new.seed = 43;
+        new.tags.insert("disk".to_owned(), "p20".to_owned());
+        [old, new]
+    }
+
+    #[test]
+    fn two_sweeps_in_brief() {
+        let [old, new] = sweeps();
+        insta::assert_snapshot!(told(&[&old, &new], Detail::Brief, 120));
+    }
+
+    #[test]
+    fn three_runs_in_full_on_a_narrow_terminal() {
+        let [old, new] = sweeps();
+        let mut third = sample::updates(20);
+        third.name = "updates".to_owned();
+        insta::assert_snapshot!(told(&[&old, &new, &third], Detail::Full, 80));
+    }
+
+    #[test]
+    fn imported_runs_are_told_without_intervals() {
+        let old = sample::imported();
+        let mut new = old.clone();
+        new.name = "after the move".to_owned();
+        let told = told(&[&old, &new], Detail::Brief, 100);
+        assert!(told.contains("Nothing that is recorded."), "{told}");
+        assert!(told.contains("unknown") && !told.contains("confidence"), "{told}");
+        assert!(told.contains("-> Run each load three times or more"), "{told}");
+    }
+}
