@@ -71,7 +71,7 @@ enum Command {
     /// Hold runs against each other: is a difference real, and does it matter?
     #[command(after_long_help = compare::EXAMPLES)]
     Compare(compare::Arguments),
-    /// Show the runs in a browser: a list, the page of each run, comparisons, and runs as they go on
+    /// Show the runs in a browser: a list, reports, comparisons, and runs as they go on
     #[command(after_long_help = serve::EXAMPLES)]
     Serve(serve::Arguments),
     /// Watch the read and write latencies of a live database, of any process, or of devices

@@ -2,10 +2,11 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::manners::{signal, wait_for};
+use crate::pages::browser;
 use crate::place::Place;
 
 /// A server that runs until this is dropped.
@@ -260,4 +261,29 @@ fn a_run_is_followed_while_it_goes_on_and_then_said_to_have_ended() {
     let last = served.get(&path);
     assert!(last.status == 200 && !last.body.contains("data-follow="), "{}", last.body);
     assert!(served.get("/").body.contains("completed"));
+}
+
+#[test]
+fn a_browser_keeps_up_with_a_run_by_itself() {
+    let Some(browser) = browser() else { return };
+    let place = Place::new();
+    let words = ["slob", "run", "RUN_TIME=4", "--warmup=0s", "--target", "sim:service=200us,servers=4"];
+    let mut run = place.plimsoll(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = wait_for(&mut run, " ops/s ");
+    let served = Served::start(&place);
+    let id = std::fs::read_dir(place.path("plimsoll-runs")).unwrap().next().unwrap().unwrap().file_name();
+    let path = format!("/runs/{}", id.to_string_lossy());
+    assert!(served.get(&path).body.contains("data-follow="));
+    // The browser's clock leaps from one look to the next, so that it looks very often while the run goes on.
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--virtual-time-budget=20000000"])
+        .arg(format!("--user-data-dir={}", place.path("profile").display()))
+        .args(["--dump-dom", &format!("http://{}{path}", served.address)])
+        .output()
+        .unwrap();
+    stderr.read_to_string(&mut String::new()).unwrap();
+    assert!(run.wait().unwrap().success());
+    let page = String::from_utf8_lossy(&output.stdout);
+    assert!(page.contains(">The run has ended; this is all of it.</span>"), "{page}");
+    assert!(page.contains(" · completed<"), "the content is that of the ended run: {page}");
 }
