@@ -25,6 +25,7 @@ pub mod measure;
 pub mod plan;
 pub mod record;
 pub mod report;
+pub mod serve;
 pub mod target;
 pub mod units;
 pub mod workload;

@@ -18,7 +18,11 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("plan", &["units", "config", "record", "workload", "target", "load"]),
     ("analysis", &["units", "record"]),
     ("report", &["units", "record", "analysis"]),
-    ("cli", &["units", "config", "record", "measure", "workload", "target", "load", "plan", "analysis", "report"]),
+    ("serve", &["units", "record", "analysis", "report"]),
+    (
+        "cli",
+        &["units", "config", "record", "measure", "workload", "target", "load", "plan", "analysis", "report", "serve"],
+    ),
 ];
 
 /// Files that may hold `unsafe`: the kernel's interfaces and memory shared with the kernel.

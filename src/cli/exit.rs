@@ -8,6 +8,7 @@ use crate::config::ConfigError;
 use crate::plan::PlanError;
 use crate::record::store::StoreError;
 use crate::report::orion::OrionFilesError;
+use crate::serve::Problem;
 use crate::target::TargetError;
 
 /// How a command ended.
@@ -103,6 +104,12 @@ impl From<OrionFilesError> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::new(&error).with_hint(error.hint())
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self::new(&problem).with_hint(problem.hint())
     }
 }
 

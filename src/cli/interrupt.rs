@@ -21,15 +21,26 @@ pub(super) struct Interrupt {
 impl Interrupt {
     /// Takes over the signals for the rest of the program.
     pub(super) fn listen() -> Result<Self, Failure> {
-        let cannot = |error: std::io::Error| Failure::new(format_args!("cannot listen for signals: {error}"));
-        // Under `nohup` a terminal that closes is to be ignored, and it stays so.
-        let hang_up = (!is_ignored(SIGHUP)).then_some(SIGHUP);
-        let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(hang_up)).map_err(cannot)?;
+        let mut signals = signals()?;
         let this = Self { stop: Stop::new(), signal: Arc::new(AtomicI32::new(0)) };
         let told = this.clone();
         let listener = std::thread::Builder::new().name("signals".into());
-        listener.spawn(move || signals.forever().for_each(|number| told.receive(number))).map_err(cannot)?;
+        listener
+            .spawn(move || signals.forever().for_each(|number| told.receive(number)))
+            .map_err(|error| cannot_listen(&error))?;
         Ok(this)
+    }
+
+    /// Has `end` called by the first signal that asks for an end, for work that has nothing to keep.
+    pub(super) fn end_with(end: impl FnOnce() + Send + 'static) -> Result<(), Failure> {
+        let mut signals = signals()?;
+        let listener = std::thread::Builder::new().name("signals".into());
+        let wait = move || {
+            if signals.forever().next().is_some() {
+                end();
+            }
+        };
+        listener.spawn(wait).map(|_| ()).map_err(|error| cannot_listen(&error))
     }
 
     fn receive(&self, number: i32) {
@@ -59,6 +70,16 @@ impl Interrupt {
             number => Some(Exit::Signal(number)),
         }
     }
+}
+
+/// The signals that ask for an end. Under `nohup` a terminal that closes is to be ignored, and it stays so.
+fn signals() -> Result<Signals, Failure> {
+    let hang_up = (!is_ignored(SIGHUP)).then_some(SIGHUP);
+    Signals::new([SIGINT, SIGTERM].into_iter().chain(hang_up)).map_err(|error| cannot_listen(&error))
+}
+
+fn cannot_listen(error: &std::io::Error) -> Failure {
+    Failure::new(format_args!("cannot listen for signals: {error}"))
 }
 
 /// Whether this process was started with `signal` ignored. The kernel tells in a mask of which bit 0 is signal 1.

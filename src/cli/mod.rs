@@ -15,6 +15,7 @@ mod reference;
 mod report;
 mod runs;
 mod say;
+mod serve;
 mod slob;
 mod table;
 
@@ -26,6 +27,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Parser, Subcommand};
 
 use crate::config::ConfigError;
+use crate::serve::ListenError;
 use crate::units::UnitError;
 use arguments::RateError;
 use compare::ThresholdError;
@@ -69,6 +71,9 @@ enum Command {
     /// Hold runs against each other: is a difference real, and does it matter?
     #[command(after_long_help = compare::EXAMPLES)]
     Compare(compare::Arguments),
+    /// Show the runs in a browser: a list, reports, comparisons, and runs as they go on
+    #[command(after_long_help = serve::EXAMPLES)]
+    Serve(serve::Arguments),
     /// Watch the read and write latencies of a live database, of any process, or of devices
     #[command(after_long_help = probe::EXAMPLES)]
     Probe(probe::Arguments),
@@ -107,6 +112,7 @@ impl Command {
             Self::Report(arguments) => report::carry_out(&arguments),
             Self::Table(arguments) => table::carry_out(&arguments),
             Self::Compare(arguments) => compare::carry_out(&arguments),
+            Self::Serve(arguments) => serve::carry_out(&arguments),
             Self::Probe(arguments) => probe::carry_out(&arguments),
             Self::Doctor(arguments) => doctor::carry_out(&arguments),
         }
@@ -127,6 +133,9 @@ fn refuse(error: &clap::Error) -> Exit {
     if let Some(error) = source.and_then(|source| source.downcast_ref::<ConfigError>()) {
         say::error(error);
         error.hint().iter().for_each(say::hint);
+    } else if let Some(error) = source.and_then(|source| source.downcast_ref::<ListenError>()) {
+        say::error(error);
+        say::hint(error.hint());
     } else if let Some(reason) = source.filter(|source| is_ours(*source)) {
         say::error(format_args!("{}{reason}", flag_of(error)));
     } else {

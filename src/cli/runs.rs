@@ -5,12 +5,11 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use comfy_table::{ContentArrangement, Table, presets};
-use serde_json::json;
 
 use super::arguments::{FormatArgs, Reader, RunsArgs};
 use super::exit::{Exit, Failure};
 use super::say;
-use crate::record::store::{self, Summary};
+use crate::record::store;
 use crate::record::{Outcome, Run, Timestamp};
 
 pub(super) const EXAMPLES: &str = "\
@@ -96,7 +95,7 @@ fn list(arguments: &ListArguments) -> Result<Exit, Failure> {
     let store = arguments.runs.store();
     let (runs, problems) = store.list();
     match arguments.format.reader() {
-        Reader::Program => say::json(&runs.iter().map(document).collect::<Vec<_>>())?,
+        Reader::Program => say::json(&runs)?,
         Reader::Person if runs.is_empty() => say::note(format_args!("no runs in `{}`", store.path().display())),
         Reader::Person => {
             let mut table = Table::new();
@@ -118,19 +117,6 @@ fn list(arguments: &ListArguments) -> Result<Exit, Failure> {
         say::note(problem);
     }
     Ok(Exit::Done)
-}
-
-fn document(run: &Summary) -> serde_json::Value {
-    json!({
-        "id": run.id,
-        "name": run.name,
-        "workload": run.workload,
-        "started_at": run.started_at,
-        "outcome": run.outcome,
-        "steps": run.steps,
-        "target": run.target,
-        "path": run.path,
-    })
 }
 
 fn show(arguments: &ShowArguments) -> Result<Exit, Failure> {

@@ -7,6 +7,10 @@ fn runs_are_listed_in_the_order_in_which_they_were_made() {
     let place = Place::with_kept_runs();
     insta::assert_snapshot!(place.done(&["runs", "list"]).told());
     assert_eq!(place.runs().len(), 4);
+    let listed = place.done(&["runs", "list", "--json"]).json();
+    let updates = listed.as_array().unwrap().iter().find(|run| run["id"] == "format-1-updates").unwrap();
+    assert_eq!(updates["tags"], place.done(&["runs", "show", "format-1-updates", "--json"]).json()["tags"]);
+    assert!(updates["tags"].is_object() && updates["largest_load"].is_string(), "{updates}");
 }
 
 #[test]

@@ -16,3 +16,4 @@ mod pages;
 mod place;
 mod postgres;
 mod probe;
+mod serve;

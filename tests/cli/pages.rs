@@ -14,7 +14,7 @@ const PROBE: &str = include_str!("../pages/probe.js");
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
 /// A browser on this machine; without one the test says that it was skipped.
-fn browser() -> Option<&'static str> {
+pub(crate) fn browser() -> Option<&'static str> {
     let found = BROWSERS.into_iter().find(|name| Command::new(name).arg("--version").output().is_ok());
     if found.is_none() {
         println!("skipped, no page was opened: there is no Chromium (`make tools` installs it as root)");

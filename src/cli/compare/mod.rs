@@ -100,7 +100,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     let compared = Compared::of(&runs, baseline, arguments.threshold.0).ok_or_else(too_few)?;
     if let Some(path) = &arguments.output {
         let mut page = Vec::new();
-        report::html::comparison(&mut page, &compared, &runs, &Kept::File)?;
+        report::html::comparison(&mut page, &compared, &runs, &[], &Kept::File)?;
         page_file::write(path, &page)?;
     }
     match arguments.format.reader() {

@@ -1,6 +1,7 @@
 //! Runs on disk: a directory of run directories, each with a `run.json` and the interval series beside it.
 
 mod error;
+mod index;
 mod reader;
 mod recover;
 mod writer;
@@ -10,6 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use error::StoreError;
+pub use index::{Index, Indexed, Look, Stamp, Stamps};
 pub use reader::{Summary, load};
 pub use writer::RunWriter;
 

@@ -1,17 +1,18 @@
 //! Reading a run back, whoever wrote it and however its writing ended.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::{INTERVALS_FILE, RUN_FILE, StoreError, recover};
 use crate::record::{FORMAT, Interval, Outcome, Run, Timestamp};
 
-/// What a list of runs shows, read without decoding any histogram.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a list of runs shows, read without decoding any histogram. Written as JSON it is the same everywhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Summary {
     /// Id of the run.
     pub id: String,
@@ -21,12 +22,20 @@ pub struct Summary {
     pub workload: String,
     /// When it began.
     pub started_at: Timestamp,
+    /// When it ended; absent while it goes on, or when it was killed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<Timestamp>,
     /// How it ended.
     pub outcome: Outcome,
+    /// What the user calls the things that vary.
+    pub tags: BTreeMap<String, String>,
     /// Address of the target.
     pub target: String,
     /// Steps recorded.
     pub steps: usize,
+    /// Label of the step with the largest load: by rate, then by sessions; the first of equals.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub largest_load: Option<String>,
     /// Its directory.
     pub path: PathBuf,
 }
@@ -41,13 +50,30 @@ struct Head {
 
 #[derive(Deserialize)]
 struct Outline {
+    format: u32,
     id: String,
     name: String,
     workload: String,
     started_at: Timestamp,
+    #[serde(default)]
+    ended_at: Option<Timestamp>,
     outcome: Outcome,
+    tags: BTreeMap<String, String>,
     target: OutlineTarget,
-    steps: Vec<IgnoredAny>,
+    steps: Vec<OutlineStep>,
+}
+
+#[derive(Deserialize)]
+struct OutlineStep {
+    label: String,
+    load: OutlineLoad,
+}
+
+#[derive(Deserialize)]
+struct OutlineLoad {
+    sessions: u32,
+    #[serde(default)]
+    rate_operations_per_s: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -63,24 +89,33 @@ struct OutlineTarget {
 /// If there is no run, it cannot be read, or a later version of the program made it.
 pub fn load(path: &Path) -> Result<Run, StoreError> {
     let directory = directory_of_run(path)?;
-    let mut run: Run = read_document(&directory)?;
+    let mut run = read_document(&directory, |run: &Run| run.format)?;
     attach_intervals(&mut run, &directory)?;
     recover::unfinished_steps(&mut run);
     Ok(run)
 }
 
 pub(super) fn summarise(directory: &Path) -> Result<Summary, StoreError> {
-    let outline: Outline = read_document(directory)?;
+    let outline = read_document(directory, |outline: &Outline| outline.format)?;
     Ok(Summary {
         id: outline.id,
         name: outline.name,
         workload: outline.workload,
         started_at: outline.started_at,
+        ended_at: outline.ended_at,
         outcome: outline.outcome,
+        tags: outline.tags,
         target: outline.target.address,
         steps: outline.steps.len(),
+        largest_load: largest_load(outline.steps),
         path: directory.to_owned(),
     })
+}
+
+fn largest_load(steps: Vec<OutlineStep>) -> Option<String> {
+    let load = |step: &OutlineStep| (step.load.rate_operations_per_s.unwrap_or(0.0), step.load.sessions);
+    let larger = |one: OutlineStep, other: OutlineStep| if load(&other) > load(&one) { other } else { one };
+    steps.into_iter().reduce(larger).map(|step| step.label)
 }
 
 /// Whether the directory's `run.json` is a run of any format that was ever ours.
@@ -102,15 +137,20 @@ pub(super) fn directory_of_run(path: &Path) -> Result<PathBuf, StoreError> {
     }
 }
 
-/// The version is looked at before anything else, so that a later format gives that answer and not a missing field.
-fn read_document<T: DeserializeOwned>(directory: &Path) -> Result<T, StoreError> {
+/// A later format gives that answer and not a missing field: where the document cannot be read, its version is looked at
+/// before the reason.
+fn read_document<T: DeserializeOwned>(directory: &Path, format_of: fn(&T) -> u32) -> Result<T, StoreError> {
     let path = directory.join(RUN_FILE);
     let text = fs::read(&path).map_err(|e| StoreError::io(&path, "read", e))?;
-    let head: Head = parse(&path, &text)?;
-    if head.format > FORMAT {
-        return Err(StoreError::NewerFormat { path, format: head.format, newest: FORMAT });
+    let read = parse(&path, &text);
+    let format = match &read {
+        Ok(document) => format_of(document),
+        Err(_) => parse::<Head>(&path, &text)?.format,
+    };
+    if format > FORMAT {
+        return Err(StoreError::NewerFormat { path, format, newest: FORMAT });
     }
-    parse(&path, &text)
+    read
 }
 
 fn parse<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T, StoreError> {

@@ -18,11 +18,18 @@ use crate::report::text::Detail;
 /// Loads with charts of their own; the tables have all.
 const MOST_LOADS: usize = 12;
 
-/// Writes a comparison as one page. `runs` are those that were compared, in the same order.
+/// Writes a comparison as one page. `runs` are those that were compared, in the same order, and `links` lead to their own
+/// pages; there are none in a file.
 ///
 /// # Errors
 /// If `out` fails.
-pub fn comparison(out: &mut dyn Write, compared: &Compared, runs: &[&Run], kept: &Kept<'_>) -> io::Result<()> {
+pub fn comparison(
+    out: &mut dyn Write,
+    compared: &Compared,
+    runs: &[&Run],
+    links: &[String],
+    kept: &Kept<'_>,
+) -> io::Result<()> {
     let (figures, data): (Vec<Markup>, Vec<Value>) =
         charts(compared, runs).into_iter().map(|drawn| (drawn.figure, drawn.data)).unzip();
     let grounds = Sheets::of(|sheets| tell_grounds(sheets, compared, Detail::Full));
@@ -35,8 +42,8 @@ pub fn comparison(out: &mut dyn Write, compared: &Compared, runs: &[&Run], kept:
                 @let is_worse = matches!(pair.overall(), Overall::Worse | Overall::Mixed);
                 p.opening.doubtful[is_worse] { (compared.verdict(pair)) }
             }
-            @if matches!(kept, Kept::Served { .. }) {
-                p { "The runs: " @for run in runs { a href=(format!("/runs/{}", run.id)) { (run.id) } " " } }
+            @if !links.is_empty() {
+                p { "The runs: " @for (name, link) in compared.names.iter().zip(links) { a href=(link) { (name) } " " } }
             }
             @if let Some(confidence) = compared.confidence() { p.remark { (confidence) } }
             section.grounds { (grounds) }
@@ -78,7 +85,7 @@ mod tests {
     fn page_of(runs: &[&Run]) -> String {
         let compared = Compared::of(runs, 0, 0.05).unwrap();
         let mut page = Vec::new();
-        comparison(&mut page, &compared, runs, &Kept::File).unwrap();
+        comparison(&mut page, &compared, runs, &[], &Kept::File).unwrap();
         String::from_utf8(page).unwrap()
     }
 

@@ -21,7 +21,7 @@ use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
 pub use comparison::comparison;
-pub use page::{Follow, Head, Kept, is_ours, page};
+pub use page::{Follow, Head, Kept, is_ours, page, policy};
 
 use crate::analysis::Finding;
 use crate::record::Run;

@@ -4,6 +4,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
+const FOLLOW_SCRIPT: &str = include_str!("follow.js");
 const GENERATOR: &str = concat!("plimsoll ", env!("CARGO_PKG_VERSION"));
 
 /// Whether the beginning of a file is that of a page which this program, in any version, wrote.
@@ -42,24 +43,28 @@ pub struct Head<'a> {
     pub kept: &'a Kept<'a>,
 }
 
+/// What a browser may load for a page. Style and script stand in the page; a page of the server may ask that server again,
+/// and send its own forms there.
+pub fn policy(kept: &Kept<'_>) -> String {
+    let own = if matches!(kept, Kept::Served { .. }) { "'self'" } else { "'none'" };
+    format!(
+        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src {own}; form-action {own}; \
+         base-uri 'none'"
+    )
+}
+
 /// A whole document around `body`, which becomes the content of its `main`.
 pub fn page(head: &Head<'_>, body: &Markup) -> String {
     let (is_served, follow) = match head.kept {
         Kept::File => (false, None),
         Kept::Served { follow } => (true, *follow),
     };
-    // Style and script stand in the page; a page of the server may ask that server again, and send its own forms there.
-    let own = if is_served { "'self'" } else { "'none'" };
-    let policy = format!(
-        "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src {own}; form-action {own}; \
-         base-uri 'none'"
-    );
     html! {
         (DOCTYPE)
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy);
+                meta http-equiv="Content-Security-Policy" content=(policy(head.kept));
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="generator" content=(GENERATOR);
                 meta name="color-scheme" content="light dark";
@@ -74,6 +79,7 @@ pub fn page(head: &Head<'_>, body: &Markup) -> String {
                 }
                 main #content { (body) }
                 script { (PreEscaped(SCRIPT)) }
+                @if follow.is_some() { script { (PreEscaped(FOLLOW_SCRIPT)) } }
             }
         }
     }

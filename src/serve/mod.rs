@@ -1,0 +1,25 @@
+//! The pages of a report for a directory of runs, on a small web server: a list, the page of each run, comparisons.
+//!
+//! Nothing can be changed through it: it only ever reads. It costs little, since the machine may be measuring at this very
+//! moment: what was read is kept, few pages are made at once, and a page that follows a run asks less often the more it costs
+//! to make.
+
+mod address;
+mod body;
+mod compare;
+mod filter;
+mod list;
+mod patience;
+mod problem;
+mod query;
+mod runs;
+mod server;
+mod site;
+mod state;
+
+pub use address::{Listen, ListenError};
+pub use problem::Problem;
+pub use server::{Ender, Server};
+
+#[cfg(test)]
+mod tests;

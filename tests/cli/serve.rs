@@ -1,0 +1,289 @@
+//! The local server over its own socket, with a client of a few lines.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::manners::{signal, wait_for};
+use crate::pages::browser;
+use crate::place::Place;
+
+/// A server that runs until this is dropped.
+struct Served {
+    child: Child,
+    address: String,
+}
+
+struct Reply {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Served {
+    fn start(place: &Place) -> Self {
+        Self::start_on(place, "127.0.0.1:0")
+    }
+
+    fn start_on(place: &Place, listen: &str) -> Self {
+        let mut child = place
+            .plimsoll(&["serve", "--listen", listen])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program can be started");
+        let mut url = String::new();
+        let stdout = child.stdout.as_mut().expect("standard output is piped");
+        BufReader::new(stdout).read_line(&mut url).expect("standard output can be read");
+        let address = url.trim().strip_prefix("http://").and_then(|rest| rest.strip_suffix('/')).map(str::to_owned);
+        Self { child, address: address.unwrap_or_else(|| panic!("no address: {url:?}")) }
+    }
+
+    /// Sends a request as it is and reads all that comes until the server closes.
+    fn send(&self, request: &str) -> Reply {
+        let mut stream = TcpStream::connect(&self.address).expect("the server listens");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a timeout can be set");
+        stream.write_all(request.as_bytes()).expect("a request can be sent");
+        let mut text = Vec::new();
+        stream.read_to_end(&mut text).expect("the server answers and closes");
+        let text = String::from_utf8(text).expect("a reply is text");
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no reply: {text:?}"));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok());
+        Reply {
+            status: status.unwrap_or_else(|| panic!("no status: {head}")),
+            head: head.to_lowercase(),
+            body: body.to_owned(),
+        }
+    }
+
+    fn ask(&self, method: &str, path: &str, headers: &str) -> Reply {
+        self.send(&format!("{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{headers}\r\n", self.address))
+    }
+
+    fn get(&self, path: &str) -> Reply {
+        self.ask("GET", path, "")
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Reply {
+    fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")))
+    }
+}
+
+#[test]
+fn the_kept_runs_are_listed_filtered_shown_and_sent() {
+    let place = Place::with_kept_runs();
+    let served = Served::start(&place);
+    let list = served.get("/");
+    assert_eq!(list.status, 200);
+    for id in place.runs() {
+        assert!(list.body.contains(&format!("href=\"/runs/{id}\"")), "{id}");
+    }
+    assert_eq!(served.get("/?q=updates").body.matches("name=\"run\"").count(), 1);
+    let run = served.get("/runs/format-1-sweep");
+    assert!(run.status == 200 && run.body.contains("format-1-sweep") && !run.body.contains("data-follow="));
+    let document = served.get("/runs/format-1-sweep/run.json");
+    let kept = std::fs::read_to_string(place.path("plimsoll-runs/format-1-sweep/run.json")).unwrap();
+    assert_eq!((document.body.as_str(), document.header("content-type")), (kept.as_str(), Some("application/json")));
+    assert_eq!(document.header("content-disposition"), Some("attachment; filename=\"format-1-sweep-run.json\""));
+    let intervals = served.get("/runs/format-1-sweep/intervals.jsonl");
+    let kept = std::fs::read_to_string(place.path("plimsoll-runs/format-1-sweep/intervals.jsonl")).unwrap();
+    assert_eq!(intervals.body, kept);
+    let rows: serde_json::Value = serde_json::from_str(&served.get("/runs.json").body).unwrap();
+    assert_eq!((&rows["total"], rows["runs"].as_array().unwrap().len()), (&4.into(), 4));
+    assert!(rows["runs"][0]["tags"].is_object());
+}
+
+#[test]
+fn every_reply_tells_a_browser_to_load_nothing_and_guess_nothing() {
+    let place = Place::with_kept_runs();
+    let served = Served::start(&place);
+    for path in ["/", "/runs/format-1-sweep", "/runs/format-1-sweep/run.json", "/runs.json", "/nothing"] {
+        let reply = served.get(path);
+        let policy = reply.header("content-security-policy").unwrap_or_default();
+        assert!(
+            policy.starts_with("default-src 'none'; ") && policy.contains("connect-src 'self'"),
+            "{path}: {policy}"
+        );
+        assert_eq!(reply.header("x-content-type-options"), Some("nosniff"), "{path}");
+        assert_eq!(reply.header("referrer-policy"), Some("no-referrer"), "{path}");
+        assert_eq!(reply.header("cache-control"), Some("no-cache"), "{path}");
+    }
+}
+
+#[test]
+fn only_the_head_is_sent_to_whoever_asks_for_it_alone() {
+    let place = Place::with_kept_runs();
+    let served = Served::start(&place);
+    for path in ["/runs/format-1-sweep", "/runs/format-1-sweep/run.json", "/nothing"] {
+        let (whole, head) = (served.get(path), served.ask("HEAD", path, ""));
+        assert_eq!((head.status, head.body.as_str()), (whole.status, ""), "{path}");
+        assert_eq!(head.header("content-length"), Some(whole.body.len().to_string().as_str()), "{path}");
+    }
+}
+
+#[test]
+fn a_page_that_has_not_changed_is_not_sent_again() {
+    let place = Place::with_kept_runs();
+    let served = Served::start(&place);
+    let etag = served.get("/runs/format-1-sweep").header("etag").expect("a tag").to_owned();
+    let etag = etag.replace("w/", "W/");
+    let again = served.ask("GET", "/runs/format-1-sweep", &format!("If-None-Match: {etag}\r\n"));
+    assert_eq!((again.status, again.body.as_str()), (304, ""));
+    let intervals = place.path("plimsoll-runs/format-1-sweep/intervals.jsonl");
+    std::fs::write(intervals, "").unwrap();
+    let changed = served.ask("GET", "/runs/format-1-sweep", &format!("If-None-Match: {etag}\r\n"));
+    assert_eq!(changed.status, 200);
+}
+
+#[test]
+fn what_cannot_be_answered_has_its_status_and_says_what_to_do() {
+    let place = Place::with_kept_runs();
+    place.write("plimsoll-runs/format-1-updates/run.json", "{\"format\": 1,");
+    let served = Served::start(&place);
+    for (path, status) in [
+        ("/nothing", 404),
+        ("/runs/nothing", 404),
+        ("/runs/..%2fformat-1-sweep", 404),
+        ("/runs/../../etc/passwd", 404),
+        ("/runs/format-1-updates", 500),
+        ("/?colour=blue", 400),
+        ("/?page=7", 400),
+        ("/compare?run=format-1-sweep", 400),
+        ("/compare?run=format-1-sweep&run=nothing", 404),
+    ] {
+        let reply = served.get(path);
+        assert_eq!(reply.status, status, "{path}: {}", reply.body);
+        assert!(reply.body.contains("What to do: ") && reply.body.contains("All runs"), "{path}: {}", reply.body);
+    }
+    let list = served.get("/").body;
+    assert!(list.contains("Not readable (1)") && list.contains("the file is cut short"), "{list}");
+    for method in ["POST", "PUT", "DELETE", "OPTIONS"] {
+        let reply = served.ask(method, "/runs/format-1-sweep", "Content-Length: 0\r\n");
+        assert_eq!((reply.status, reply.header("allow")), (405, Some("get, head")), "{method}");
+    }
+    assert_eq!(served.get(&format!("/?q={}", "x".repeat(40_000))).status, 431);
+    assert_eq!(served.get("/runs/format-1-sweep").status, 200, "it goes on serving");
+}
+
+#[test]
+fn a_page_of_the_internet_cannot_borrow_the_address() {
+    let place = Place::with_kept_runs();
+    let served = Served::start(&place);
+    let as_host = |host: &str| served.send(&format!("GET / HTTP/1.1\r\n{host}Connection: close\r\n\r\n"));
+    for host in ["Host: localhost\r\n", "Host: 127.0.0.1:1\r\n", "Host: [::1]:8321\r\n"] {
+        assert_eq!(as_host(host).status, 200, "{host}");
+    }
+    for host in ["Host: evil.example\r\n", "Host: localhost.evil.example:8321\r\n", ""] {
+        let reply = as_host(host);
+        assert!(reply.status == 403 && !reply.body.contains("format-1"), "{host}: {}", reply.body);
+    }
+    let absolute = served.send("GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    assert_eq!(absolute.status, 403);
+}
+
+#[test]
+fn whoever_lets_others_in_is_told_and_may_use_any_name() {
+    let place = Place::with_kept_runs();
+    let mut served = Served::start_on(&place, "0.0.0.0:0");
+    let reply = served.send("GET / HTTP/1.1\r\nHost: bench-7.example\r\nConnection: close\r\n\r\n");
+    assert!(reply.status == 200 && reply.body.contains("format-1-sweep"), "{}", reply.body);
+    signal(&served.child, "-TERM");
+    let mut told = String::new();
+    served.child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+    assert!(told.contains("note: everybody who can reach this machine can read these runs"), "{told}");
+}
+
+#[test]
+fn a_port_in_use_and_a_missing_directory_are_told_with_what_to_do() {
+    let place = Place::with_kept_runs();
+    let served = Served::start(&place);
+    let second = place.run(&["serve", "--listen", &served.address]);
+    assert_eq!((second.code, second.stdout.as_str()), (Some(2), ""), "{second}");
+    let told = format!("error: cannot listen on {}: ", served.address);
+    assert!(second.stderr.starts_with(&told) && second.stderr.contains("--listen 127.0.0.1:0 picks a free one"));
+    let missing = place.run(&["serve", "--listen", "127.0.0.1:0", "--runs", "nowhere"]);
+    assert_eq!((missing.code, missing.stdout.as_str()), (Some(2), ""), "{missing}");
+    assert!(missing.stderr.contains("`nowhere`") && missing.stderr.contains("hint: `--runs DIR`"), "{missing}");
+    let wrong = place.run(&["serve", "--listen", ":8080"]);
+    assert_eq!(wrong.code, Some(2), "{wrong}");
+    assert!(wrong.stderr.contains("`:8080` is not an address and a port") && wrong.stderr.contains("hint: write "));
+}
+
+#[test]
+fn a_signal_ends_it_at_once_and_is_no_failure() {
+    for name in ["-INT", "-TERM"] {
+        let place = Place::with_kept_runs();
+        let mut served = Served::start(&place);
+        let mut idle = TcpStream::connect(&served.address).unwrap();
+        idle.write_all(b"GET / HTTP/1.1\r\nHost: loc").unwrap();
+        let began = Instant::now();
+        signal(&served.child, name);
+        let status = served.child.wait().unwrap();
+        assert_eq!(status.code(), Some(0), "{name}");
+        assert!(began.elapsed() < Duration::from_secs(5), "{name}: {:?}", began.elapsed());
+        let mut told = String::new();
+        served.child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+        let line = format!("Serving 4 runs in `./plimsoll-runs` at http://{}/ (Ctrl-C ends it)\n", served.address);
+        assert_eq!(told, line, "{name}");
+    }
+}
+
+#[test]
+fn a_run_is_followed_while_it_goes_on_and_then_said_to_have_ended() {
+    let place = Place::new();
+    let words = ["slob", "run", "RUN_TIME=5", "--warmup=0s", "--target", "sim:service=200us,servers=4"];
+    let mut run = place.plimsoll(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = wait_for(&mut run, " ops/s ");
+    let served = Served::start(&place);
+    let id = std::fs::read_dir(place.path("plimsoll-runs")).unwrap().next().unwrap().unwrap().file_name();
+    let path = format!("/runs/{}", id.to_string_lossy());
+    assert!(served.get("/").body.contains("in progress"));
+    let first = served.get(&path);
+    assert!(first.body.contains(&format!("data-follow=\"{path}\" data-follow-seconds=\"")), "{}", first.body);
+    let tag = |reply: &Reply| reply.header("etag").expect("a tag").to_owned();
+    std::thread::sleep(Duration::from_millis(2_100));
+    let second = served.get(&path);
+    assert!(second.body.contains("data-follow=") && tag(&first) != tag(&second), "nothing has changed");
+    stderr.read_to_string(&mut String::new()).unwrap();
+    assert!(run.wait().unwrap().success());
+    // A page made just before the end may be answered once more, for one period at most.
+    std::thread::sleep(Duration::from_millis(2_100));
+    let last = served.get(&path);
+    assert!(last.status == 200 && !last.body.contains("data-follow="), "{}", last.body);
+    assert!(served.get("/").body.contains("completed"));
+}
+
+#[test]
+fn a_browser_keeps_up_with_a_run_by_itself() {
+    let Some(browser) = browser() else { return };
+    let place = Place::new();
+    let words = ["slob", "run", "RUN_TIME=4", "--warmup=0s", "--target", "sim:service=200us,servers=4"];
+    let mut run = place.plimsoll(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stderr = wait_for(&mut run, " ops/s ");
+    let served = Served::start(&place);
+    let id = std::fs::read_dir(place.path("plimsoll-runs")).unwrap().next().unwrap().unwrap().file_name();
+    let path = format!("/runs/{}", id.to_string_lossy());
+    assert!(served.get(&path).body.contains("data-follow="));
+    // The browser's clock leaps from one look to the next, so that it looks very often while the run goes on.
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--virtual-time-budget=20000000"])
+        .arg(format!("--user-data-dir={}", place.path("profile").display()))
+        .args(["--dump-dom", &format!("http://{}{path}", served.address)])
+        .output()
+        .unwrap();
+    stderr.read_to_string(&mut String::new()).unwrap();
+    assert!(run.wait().unwrap().success());
+    let page = String::from_utf8_lossy(&output.stdout);
+    assert!(page.contains(">The run has ended; this is all of it.</span>"), "{page}");
+    assert!(page.contains(" · completed<"), "the content is that of the ended run: {page}");
+}
