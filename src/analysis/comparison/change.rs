@@ -131,7 +131,9 @@ impl Comparison {
             let high = middle + other_up.hypot(baseline_down) + step;
             (low.exp() - 1.0, high.exp() - 1.0)
         };
-        Self { interval: Some(interval), evidence, ..self }
+        // So wide that it overflows, it says nothing.
+        let is_bounded = interval.0.is_finite() && interval.1.is_finite();
+        if is_bounded { Self { interval: Some(interval), evidence, ..self } } else { self }
     }
 
     /// Whether the interval excludes no change at all.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::scatter::tests::series;
 use super::*;
 use crate::analysis::chance::Chance;
-use crate::record::sample::{self, Level};
+use crate::record::sample::{self, Level, requests};
 use crate::record::{Histogram, Interval, Load, OperationStats, Outcome, WaitStats};
 
 const SECOND: u64 = 1_000_000_000;
@@ -345,6 +345,41 @@ fn every_reason_why_runs_are_not_comparable_is_told() {
         let compared = compared(&[&a, &other], 0.05);
         assert!(compared.pairs[0].doubts.iter().any(|doubt| doubt.advice().is_some()), "{words}");
     }
+}
+
+#[test]
+fn a_rate_that_was_not_reached_and_a_generator_at_its_end_are_told() {
+    let [a, mut b] = [requests::sweep(), requests::sweep()];
+    let step = &mut b.steps[0];
+    let reached = crate::analysis::Figures(step).operations_per_s();
+    step.generator.as_mut().unwrap().ceiling_operations_per_s = reached;
+    b.name = "b".to_owned();
+    let told = doubts(&a, &b);
+    assert!(told.contains(&format!("In `b` the load generator was the limit in {}:", b.steps[0].label)), "{told}");
+    let open = requests::open_loop();
+    let behind = Run { name: "behind".to_owned(), ..open.clone() };
+    let told = doubts(&open, &behind);
+    assert!(told.contains("In `behind`: The rate asked for was not reached in"), "{told}");
+}
+
+#[test]
+fn a_figure_of_which_nothing_is_known_is_not_called_the_same() {
+    let mut chance = Chance::new(18);
+    let [mut a, mut b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 300, 400.0));
+    for run in [&mut a, &mut b] {
+        // The waits of the whole are kept, those of seconds are not.
+        run.steps[0].intervals.iter_mut().for_each(|second| second.waits.clear());
+    }
+    let compared = compared(&[&a, &b], 0.2);
+    let pair = &compared.pairs[0];
+    assert_eq!(figure(pair, 0, "mean of response time").comparison.unwrap().difference(), Difference::NoneThatMatters);
+    assert_eq!(
+        figure(pair, 0, "mean of `db file sequential read`").comparison.unwrap().difference(),
+        Difference::Unknown
+    );
+    assert_eq!(pair.overall(), Overall::NotShown);
+    let verdict = compared.verdict(pair);
+    assert!(verdict.contains("nothing says how much they scatter."), "{verdict}");
 }
 
 #[test]
