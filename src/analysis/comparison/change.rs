@@ -204,7 +204,8 @@ impl Comparison {
                 Some(format!("Measure both for longer, or repeat them in turns: `{baseline}`, `{other}`, and again."))
             }
             Difference::Unknown => Some(
-                "Run each load three times or more, or for ten seconds or more with the seconds kept beside the run."
+                "Make three runs or more of each in turns and compare them together (`a,b,c d,e,f`), or windows of ten seconds or \
+                 more."
                     .to_owned(),
             ),
             _ => None,

@@ -418,3 +418,39 @@ fn differences_in_configuration_are_told_by_what_they_mean() {
     assert_eq!(told[1].values, [Some("p30x2".to_owned()), Some("p40".to_owned())]);
     assert_eq!(told[2].values[1], None);
 }
+
+#[test]
+fn runs_that_repeat_each_other_are_one_side_and_their_scatter_is_the_evidence() {
+    let mut chance = Chance::new(19);
+    let mut side = |us: [f64; 3]| {
+        let runs = us.map(|us| scattered(&mut chance, "repeated", &[4, 8], 20, us));
+        Repeats::of(runs.to_vec()).unwrap().unwrap()
+    };
+    // Seconds alone would call these different: the medians scatter by a tenth from run to run.
+    let sides = [side([400.0, 440.0, 480.0]), side([440.0, 480.0, 520.0])];
+    assert_eq!(sides[0].run.steps.iter().map(|step| step.index).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+    assert!(sides[0].run.steps[5].intervals.iter().all(|interval| interval.step == 5));
+    let compared = Compared::of_repeats(&sides, 0, 0.05).unwrap();
+    let pair = &compared.pairs[0];
+    assert_eq!(pair.loads[1].steps, [vec![1, 3, 5], vec![1, 3, 5]]);
+    let mean = figure(pair, 1, "mean of response time").comparison.unwrap();
+    assert_eq!((mean.evidence, mean.difference()), (Evidence::Repeats(3, 3), Difference::NotShown), "{mean:?}");
+    let single = [&sides[0].run, &sides[1].run].map(|run| {
+        let mut one = run.clone();
+        one.steps.truncate(2);
+        one
+    });
+    assert!(Compared::of(&[&single[0], &single[1]], 0, 0.05).unwrap().has_regression());
+}
+
+#[test]
+fn runs_that_differ_are_no_repeats() {
+    let mut chance = Chance::new(20);
+    let [a, mut b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 10, 400.0));
+    b.seed = 7;
+    assert!(Repeats::of(vec![a.clone(), b.clone()]).unwrap().is_ok(), "a seed is incidental");
+    b.environment.kernel = Some("7.0".to_owned());
+    let told = Repeats::of(vec![a, b]).unwrap().unwrap_err().to_string();
+    assert_eq!(told, "`a` and `b` are no repeats of each other: they differ in kernel");
+    assert_eq!(Repeats::of(Vec::new()), None);
+}

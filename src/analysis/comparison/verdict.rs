@@ -151,7 +151,7 @@ impl Compared {
         };
         let limits = if seconds {
             " Intervals from seconds know how seconds differ within one run, not how one run differs from the next: before \
-             acting on a difference, repeat both in turns."
+             acting on a difference, make three runs of each in turns and compare them together (`a,b,c d,e,f`)."
         } else {
             " They come from repeats, and contain how one repeat differs from the next."
         };
