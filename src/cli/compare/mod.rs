@@ -2,7 +2,6 @@
 
 mod document;
 
-use std::fmt;
 use std::io::Write;
 use std::str::FromStr;
 
@@ -70,12 +69,6 @@ impl FromStr for Threshold {
             Ok(percent) if (0.0..=MOST_PERCENT).contains(&percent) => Ok(Self(percent / 100.0)),
             _ => Err(ThresholdError { text: text.to_owned() }),
         }
-    }
-}
-
-impl fmt::Display for Threshold {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}%", self.0 * 100.0)
     }
 }
 
