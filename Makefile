@@ -5,7 +5,7 @@ DATA ?= ./plimsoll-data
 RUNS ?= ./plimsoll-runs
 PLIMSOLL = target/release/plimsoll
 # Debian packages that tests and benchmarks compare with or drive.
-TEST_PACKAGES = fio bpftrace postgresql
+TEST_PACKAGES = fio bpftrace postgresql chromium
 # Debian's PostgreSQL starts a server of its own unless told not to; tests start private ones.
 NO_MAIN_CLUSTER = /etc/postgresql-common/createcluster.d/plimsoll.conf
 .DEFAULT_GOAL := help

@@ -6,6 +6,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program of its own, not a part of the library")]
 
+mod pages;
 mod postgres;
 mod slob;
 mod storage;
@@ -22,7 +23,7 @@ type Failure = Box<dyn std::error::Error>;
 type Measure = fn(&Bench) -> Result<(), Failure>;
 
 /// Everything that is measured, by the word that selects it. All parts about the engine need its set-up.
-const PARTS: [(&str, Measure); 11] = [
+const PARTS: [(&str, Measure); 13] = [
     ("set-up", Bench::set_up),
     ("engine-reads", Bench::engine_reads),
     ("cached-reads", Bench::cached_reads),
@@ -34,6 +35,8 @@ const PARTS: [(&str, Measure); 11] = [
     ("server-load", Bench::server_load),
     ("server-reads", Bench::server_reads),
     ("traced-reads", Bench::traced_reads),
+    ("report-page", Bench::report_page),
+    ("listed-runs", Bench::listed_runs),
 ];
 
 fn main() -> ExitCode {

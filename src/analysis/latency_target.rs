@@ -53,7 +53,7 @@ impl Subject {
     }
 
     /// The durations judged in a step; absent if there are none.
-    pub(super) fn times<'a>(&self, step: &'a Step) -> Option<Cow<'a, Histogram>> {
+    pub fn times<'a>(&self, step: &'a Step) -> Option<Cow<'a, Histogram>> {
         let (kind, time): (_, fn(&OperationStats) -> &Histogram) = match self {
             Self::Event(event) => return super::wait(step, event).map(|wait| Cow::Borrowed(&wait.waits)),
             Self::Response(kind) => (kind, |operation| &operation.response),
@@ -69,7 +69,7 @@ impl Subject {
     }
 
     /// What one second of a step tells of it; absent where seconds are not kept that finely.
-    pub(super) fn times_of_interval<'a>(&self, interval: &'a Interval) -> Option<&'a Histogram> {
+    pub fn times_of_interval<'a>(&self, interval: &'a Interval) -> Option<&'a Histogram> {
         match self {
             Self::Event(event) => interval.waits.get(event),
             Self::Response(None) => Some(&interval.response),

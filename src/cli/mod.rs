@@ -7,6 +7,7 @@ mod exit;
 mod interrupt;
 mod io;
 mod live;
+mod page_file;
 mod probe;
 mod recording;
 #[cfg(test)]

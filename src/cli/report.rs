@@ -9,11 +9,12 @@ use serde_json::json;
 
 use super::arguments::{FormatArgs, Reader, RunsArgs};
 use super::exit::{Exit, Failure};
-use super::say;
+use super::{page_file, say};
 use crate::analysis::{
     self, Calibrated, Calibration, Finding, GeneratorVerdict, LatencyTarget, Severity, VerdictOutcome, judge,
 };
 use crate::record::{Run, Step, store};
+use crate::report::html::{Kept, MOST_BYTES, Reported};
 use crate::report::{self, Detail};
 
 pub(super) const EXAMPLES: &str = "\
@@ -21,15 +22,27 @@ Examples:
   plimsoll report                                 the last run in brief
   plimsoll report 20261120-103000-slob --full     every wait event, operation type and device
   plimsoll report last --limit p99.9=20ms         another latency limit for the load line
+  plimsoll report last -o report.html             charts, tables and advice in one file for a browser
   plimsoll report last --csv ./figures            five files for a spreadsheet
   plimsoll report last --json                     the run document and the findings";
+
+/// Columns of the line between two reports.
+const LONGEST_RULE: usize = 120;
 
 /// Arguments of `plimsoll report`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// A run: its id, the beginning of its id, its name, its directory, or `last`
-    #[arg(default_value = "last")]
-    run: String,
+    /// Runs: id, beginning of an id, name, directory, or `last`
+    #[arg(value_name = "RUN", default_value = "last")]
+    names: Vec<String>,
+
+    /// Write one HTML file with everything in it; `-` is standard output. Without it the report is text
+    #[arg(short, long = "output", value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Also print the text where `--output` or `--csv` is given
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    text: bool,
 
     /// Also tell every wait event, operation type and device
     #[arg(long, help_heading = "Output")]
@@ -51,19 +64,65 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
-    let run = store::load(&arguments.runs.store().find(&arguments.run)?)?;
-    let findings = findings(&run, arguments.limit.as_ref());
+    let store = arguments.runs.store();
+    let runs: Vec<Run> =
+        arguments.names.iter().map(|name| store::load(&store.find(name)?)).collect::<Result<_, _>>()?;
+    let told: Vec<Vec<Finding>> = runs.iter().map(|run| findings(run, arguments.limit.as_ref())).collect();
+    let reported: Vec<Reported<'_>> =
+        runs.iter().zip(&told).map(|(run, findings)| Reported { run, findings }).collect();
     if let Some(directory) = &arguments.csv {
-        write_csv(&run, directory)?;
-    }
-    match arguments.format.reader() {
-        Reader::Program => say::json(&document(&run, &findings))?,
-        Reader::Person => {
-            let detail = if arguments.full { Detail::Full } else { Detail::Brief };
-            write_text(&run, &findings, detail)?;
+        for run in &runs {
+            // Several runs would write over each other.
+            let own = if runs.len() == 1 { directory.clone() } else { directory.join(&run.id) };
+            write_csv(run, &own)?;
         }
     }
-    Ok(exit_for_limit(&run, arguments.limit.as_ref()))
+    if let Some(path) = &arguments.output {
+        page_file::write(path, &page(&reported)?)?;
+    }
+    match arguments.format.reader() {
+        Reader::Program => write_json(&reported)?,
+        Reader::Person if arguments.output.is_some() && !arguments.text => {}
+        Reader::Person => {
+            let detail = if arguments.full { Detail::Full } else { Detail::Brief };
+            for (number, Reported { run, findings }) in reported.iter().enumerate() {
+                if number > 0 {
+                    let mut out = say::output();
+                    writeln!(out, "\n{}\n", "=".repeat(say::width().min(LONGEST_RULE)))?;
+                    out.flush()?;
+                }
+                write_text(run, findings, detail)?;
+            }
+        }
+    }
+    let exits = runs.iter().map(|run| exit_for_limit(run, arguments.limit.as_ref()));
+    Ok(if exits.into_iter().any(|exit| exit == Exit::NotMet) { Exit::NotMet } else { Exit::Done })
+}
+
+/// The page of these runs.
+fn page(reported: &[Reported<'_>]) -> Result<Vec<u8>, Failure> {
+    let mut page = Vec::new();
+    report::html::report(&mut page, reported, &Kept::File)?;
+    if page.len() > MOST_BYTES && reported.len() > 1 {
+        let megabytes = |bytes: usize| bytes as f64 / 1e6;
+        let failure = Failure::new(format_args!(
+            "{} runs make a page of {:.1} MB, and no page is larger than {:.1} MB",
+            reported.len(),
+            megabytes(page.len()),
+            megabytes(MOST_BYTES)
+        ));
+        return Err(failure.with_hint("report fewer at once; `plimsoll serve` shows any number of them".to_owned()));
+    }
+    Ok(page)
+}
+
+/// One run is a document; several are a list of them.
+fn write_json(reported: &[Reported<'_>]) -> Result<(), Failure> {
+    let documents: Vec<_> = reported.iter().map(|reported| document(reported.run, reported.findings)).collect();
+    match documents.as_slice() {
+        [one] => say::json(one),
+        several => say::json(&several),
+    }
 }
 
 /// What is to be said about a run, judged by `limit` or else by the usual one.

@@ -15,7 +15,8 @@ Examples:
   plimsoll table last                                      the columns of SLOB's awr_info, or of raw storage
   plimsoll table 20261120-10 20261120-11 --style matrix     tags, IOPS and wait histogram
   plimsoll table last --style matrix --format markdown     for a document
-  plimsoll table last --format csv                         for a spreadsheet";
+  plimsoll table last --format csv                         for a spreadsheet
+  plimsoll table last --format html > table.html           for a browser";
 
 /// Arguments of `plimsoll table`.
 #[derive(Debug, Args)]
@@ -57,6 +58,8 @@ enum Writing {
     Csv,
     /// A list of objects, numbers unrounded
     Json,
+    /// A page for a browser that carries all it needs
+    Html,
 }
 
 pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
@@ -74,6 +77,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
         Writing::Markdown => Format::Markdown,
         Writing::Csv => Format::Csv,
         Writing::Json => Format::Json,
+        Writing::Html => Format::Html,
     };
     let mut out = say::output();
     report::table(&mut out, &runs, style, format)?;

@@ -127,6 +127,23 @@ impl Buckets {
         }
     }
 
+    /// Every used bucket as (shortest duration in it, longest duration in it, count), in rising order.
+    pub(super) fn used(&self) -> Vec<(u64, u64, u64)> {
+        match self {
+            Self::Spread(buckets) => {
+                let told = buckets.iter_recorded().map(|bucket| {
+                    let value = bucket.value_iterated_to();
+                    let edges = (buckets.lowest_equivalent(value), buckets.highest_equivalent(value));
+                    (edges.0, edges.1, bucket.count_at_value())
+                });
+                told.collect()
+            }
+            Self::Packed(packed) => {
+                packed.iter().map(|(value, count)| (value, duration_in(number_of(value) + 1) - 1, count)).collect()
+            }
+        }
+    }
+
     /// Adds these counts to others of the same layout.
     pub(super) fn add_to(&self, sum: &mut hdrhistogram::Histogram<u64>) {
         match self {

@@ -128,7 +128,22 @@ impl Histogram {
     /// The duration that a share `quantile` (0 to 1) of all waits did not exceed: the upper edge of its bucket, at most
     /// 0.8 % above the true value and never above the maximum.
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
-        (self.count() > 0).then(|| self.as_hdr().value_at_quantile(quantile).min(self.max_ns).max(self.min_ns))
+        self.quantiles_ns(&[quantile])[0]
+    }
+
+    /// Several quantiles, in rising order, in one pass; each as [`Self::quantile_ns`] has it.
+    pub fn quantiles_ns(&self, quantiles: &[f64]) -> Vec<Option<u64>> {
+        let all = self.count();
+        let mut told = Vec::with_capacity(quantiles.len());
+        let mut below = 0;
+        for (_, highest, count) in self.buckets_ns() {
+            below += count;
+            let reached = |quantile: &&f64| ((**quantile * all as f64).ceil() as u64).max(1) <= below;
+            let more = quantiles[told.len()..].iter().take_while(reached).count();
+            told.extend(std::iter::repeat_n(Some(highest.min(self.max_ns).max(self.min_ns)), more));
+        }
+        told.resize(quantiles.len(), self.max_ns());
+        told
     }
 
     /// The standard deviation of all durations, over their number n, unless nothing was counted.
@@ -151,24 +166,17 @@ impl Histogram {
     /// (element 0: below 1 us); the last element holds everything from 2^26 us up.
     pub fn power_of_two_us(&self) -> [u64; POWER_OF_TWO_BOUNDS + 1] {
         let mut counts = [0; POWER_OF_TWO_BOUNDS + 1];
-        let buckets = self.as_hdr();
-        for bucket in buckets.iter_recorded() {
-            let lowest = buckets.lowest_equivalent(bucket.value_iterated_to());
+        for (lowest, _, count) in self.buckets_ns() {
             let whole_us = lowest / 1_000;
             let index = (u64::BITS - whole_us.leading_zeros()) as usize;
-            counts[index.min(POWER_OF_TWO_BOUNDS)] += bucket.count_at_value();
+            counts[index.min(POWER_OF_TWO_BOUNDS)] += count;
         }
         counts
     }
 
     /// Every non-empty bucket as (lowest duration in it, highest duration in it, count), in rising order.
     pub fn buckets_ns(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
-        let buckets = self.as_hdr();
-        let told = buckets.iter_recorded().map(|bucket| {
-            let value = bucket.value_iterated_to();
-            (buckets.lowest_equivalent(value), buckets.highest_equivalent(value), bucket.count_at_value())
-        });
-        told.collect::<Vec<_>>().into_iter()
+        self.buckets.used().into_iter()
     }
 
     /// The HdrHistogram behind it, for `.hlog` export.
@@ -413,6 +421,24 @@ mod tests {
             let root_mean_square = mean_of(values.iter().map(|v| (*v as f64).powi(2)).sum()).sqrt();
             let told = of(&values).standard_deviation_ns().unwrap();
             prop_assert!((told - exact).abs() <= 0.004 * root_mean_square + 0.5, "told {told}, exact {exact}");
+        }
+
+        #[test]
+        fn quantiles_are_those_of_hdr_histogram_packed_or_not(
+            values in prop::collection::vec(0u64..1 << 43, 1..200),
+            quantile in 0.0_f64..=1.0,
+        ) {
+            let mut histogram = of(&values);
+            let told = histogram.as_hdr().value_at_quantile(quantile);
+            let wanted = Some(told.min(histogram.max_ns).max(histogram.min_ns));
+            prop_assert_eq!(histogram.quantile_ns(quantile), wanted);
+            let spread: Vec<_> = histogram.buckets_ns().collect();
+            histogram.pack();
+            prop_assert_eq!(histogram.quantile_ns(quantile), wanted);
+            prop_assert_eq!(histogram.buckets_ns().collect::<Vec<_>>(), spread);
+            let several = [0.0, 0.5, quantile.max(0.5), 1.0];
+            let each: Vec<_> = several.iter().map(|q| histogram.quantile_ns(*q)).collect();
+            prop_assert_eq!(histogram.quantiles_ns(&several), each);
         }
 
         #[test]

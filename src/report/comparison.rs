@@ -21,6 +21,9 @@ const LEGEND: &str = "`worse`, `better`: a real difference beyond the threshold.
 /// Room for an answer and the mark of a doubt, so that changes stand below each other.
 const ANSWER: usize = 8;
 
+/// Figures of one answer that a brief comparison puts into a sentence each, the largest changes first.
+const MOST_SENTENCES: usize = 6;
+
 /// Every answer, in the order in which they are counted.
 const ANSWERS: [Difference; 6] = [
     Difference::Worse,
@@ -57,8 +60,23 @@ pub(super) fn headline(compared: &Compared) -> String {
 
 /// All parts in the order in which they are to be read.
 pub(super) fn tell(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run], detail: Detail) -> io::Result<()> {
+    tell_grounds(paper, compared, detail)?;
+    tell_changes(paper, compared, runs, detail)
+}
+
+/// What differs in configuration, and why the runs may not be comparable.
+pub(super) fn tell_grounds(paper: &mut dyn Paper, compared: &Compared, detail: Detail) -> io::Result<()> {
     settings(paper, compared, detail)?;
-    doubts(paper, compared)?;
+    doubts(paper, compared)
+}
+
+/// What changed.
+pub(super) fn tell_changes(
+    paper: &mut dyn Paper,
+    compared: &Compared,
+    runs: &[&Run],
+    detail: Detail,
+) -> io::Result<()> {
     figures(paper, compared)?;
     answers(paper, compared, detail)?;
     histograms(paper, compared, runs)
@@ -213,17 +231,24 @@ fn answers(paper: &mut dyn Paper, compared: &Compared, detail: Detail) -> io::Re
         }
         let mut advice: Vec<String> = Vec::new();
         for answer in ANSWERS {
-            let is_told = detail == Detail::Full || matches!(answer, Difference::Worse | Difference::Better);
-            for (load, measure, comparison) in pair.with_answer(answer) {
+            let is_told = match (detail, answer) {
+                (Detail::Full, _) => usize::MAX,
+                (Detail::Brief, Difference::Worse | Difference::Better) => MOST_SENTENCES,
+                (Detail::Brief, _) => 0,
+            };
+            for (place, (load, measure, comparison)) in pair.with_answer(answer).into_iter().enumerate() {
                 let what = format!("{measure} at {}", load.name);
-                if is_told {
+                if place < is_told {
                     paper.remark(&format!("- {}", comparison.sentence(&what, compared.names_of(pair))))?;
                 }
                 advice.extend(comparison.advice(compared.names_of(pair)).filter(|told| !advice.contains(told)));
             }
         }
         if detail == Detail::Brief {
-            paper.remark(&counts(pair))?;
+            let more =
+                [Difference::Worse, Difference::Better].iter().any(|answer| pair.count(*answer) > MOST_SENTENCES);
+            let where_all = if more { " All of them in sentences: `--full`." } else { "" };
+            paper.remark(&format!("{}{where_all}", counts(pair)))?;
         }
         advice.iter().try_for_each(|advice| paper.remark(&format!("-> {advice}")))?;
     }
@@ -242,9 +267,31 @@ fn counts(pair: &Pair) -> String {
     if words.is_empty() { "No figure was compared.".to_owned() } else { format!("Figures: {}.", words.join(", ")) }
 }
 
-fn histograms(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run]) -> io::Result<()> {
-    let is_of_operations = |run: &&Run| operations_are_requests(run) || is_on_servers(run);
-    let by_response = runs.iter().any(is_of_operations);
+/// What a load took in each run that has it.
+pub(super) struct Distribution<'a> {
+    /// The load in words.
+    pub(super) load: &'a str,
+    /// Index of each run, and its times.
+    pub(super) runs: Vec<(usize, Histogram)>,
+}
+
+/// What the times of [`distributions`] are.
+pub(super) fn compared_times(runs: &[&Run]) -> &'static str {
+    if is_by_response(runs) { "Response times" } else { "Single-block reads (db file sequential read)" }
+}
+
+/// What is counted in them.
+pub(super) fn compared_things(runs: &[&Run]) -> &'static str {
+    if is_by_response(runs) { "operations" } else { "reads" }
+}
+
+fn is_by_response(runs: &[&Run]) -> bool {
+    runs.iter().any(|run| operations_are_requests(run) || is_on_servers(run))
+}
+
+/// The times by which the runs are best laid over each other, for each load that any two of them share.
+pub(super) fn distributions<'a>(compared: &'a Compared, runs: &[&Run]) -> Vec<Distribution<'a>> {
+    let by_response = is_by_response(runs);
     let times = |load: &ComparedLoad, run: usize, side: usize| {
         let mut all = Histogram::default();
         for step in load.steps(runs[run], side) {
@@ -254,25 +301,27 @@ fn histograms(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run]) -> io::
                 wait(step, SINGLE_BLOCK_READ).iter().for_each(|wait| all.merge(&wait.waits));
             }
         }
-        (all.count() > 0).then_some(all)
+        (all.count() > 0).then_some((run, all))
     };
-    let mut rows: Vec<(&str, &str, Histogram)> = Vec::new();
-    for (load, of_pairs) in shared(compared) {
-        let baseline = times(load, compared.baseline, 0).map(|times| (compared.baseline, times));
+    let of_load = |(load, of_pairs): (&'a ComparedLoad, Vec<Option<&'a ComparedLoad>>)| {
         let others = compared.pairs.iter().zip(of_pairs);
-        let others = others.filter_map(|(pair, load)| Some((pair.run, times(load?, pair.run, 1)?)));
-        let told = baseline.into_iter().chain(others);
-        rows.extend(told.map(|(run, times)| (load.name.as_str(), compared.names[run].as_str(), times)));
-    }
-    let columns = Columns::covering(rows.iter().map(|(.., times)| times));
+        let others = others.filter_map(|(pair, load)| times(load?, pair.run, 1));
+        Distribution { load: &load.name, runs: times(load, compared.baseline, 0).into_iter().chain(others).collect() }
+    };
+    shared(compared).into_iter().map(of_load).collect()
+}
+
+fn histograms(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run]) -> io::Result<()> {
+    let loads = distributions(compared, runs);
+    let rows = || loads.iter().flat_map(|load| load.runs.iter().map(move |(run, times)| (load.load, *run, times)));
+    let columns = Columns::covering(rows().map(|(.., times)| times));
     let fixed = ["load", "run", "count"].map(str::to_owned);
     let mut grid = Grid::new(2, fixed.into_iter().chain(columns.headings()));
-    for (load, run, times) in &rows {
-        let fixed = [(*load).to_owned(), (*run).to_owned(), short_count(times.count() as f64)];
+    for (load, run, times) in rows() {
+        let fixed = [load.to_owned(), compared.names[run].clone(), short_count(times.count() as f64)];
         grid.push(fixed.into_iter().chain(columns.cells(times)).collect());
     }
-    let what = if by_response { "Response times" } else { "Single-block reads (db file sequential read)" };
-    paper.table(&format!("{what}, in % of the count"), &grid)
+    paper.table(&format!("{}, in % of the count", compared_times(runs)), &grid)
 }
 
 #[cfg(test)]

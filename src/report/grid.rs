@@ -27,6 +27,19 @@ impl Grid {
         self.rows.push(row.iter().map(|cell| plain(cell)).collect());
     }
 
+    /// How many of the first columns name the row.
+    pub(super) fn keys(&self) -> usize {
+        self.keys
+    }
+
+    pub(super) fn header(&self) -> &[String] {
+        &self.header
+    }
+
+    pub(super) fn rows(&self) -> &[Vec<String>] {
+        &self.rows
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }

@@ -27,7 +27,7 @@ impl Cell {
         value.map_or(Self::Absent, |value| Self::Number { value, shown: show(value) })
     }
 
-    fn text(&self, absent: &str) -> String {
+    pub(super) fn text(&self, absent: &str) -> String {
         match self {
             Self::Text(text) => plain(text),
             Self::Number { shown, .. } => shown.clone(),
@@ -39,6 +39,8 @@ impl Cell {
 pub(super) struct Sheet {
     pub columns: Vec<String>,
     pub rows: Vec<Vec<Cell>>,
+    /// The first of the columns, from there to the last, that are shares of waits in percent; absent where none are.
+    pub shares_from: Option<usize>,
 }
 
 impl Sheet {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use super::buckets::{self, Columns};
+use super::html::{self, table::Around};
 use super::sheet::{Cell, Sheet};
 use crate::analysis::{
     Figure, Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Served, foreground_waits, is_on_server, mean_us,
@@ -28,6 +29,38 @@ impl Style {
     pub fn usual(runs: &[Run]) -> Self {
         if !runs.is_empty() && runs.iter().all(operations_are_requests) { Self::Requests } else { Self::AwrInfo }
     }
+
+    fn title(self) -> &'static str {
+        match self {
+            Self::AwrInfo => "Rates, latencies and top waits",
+            Self::Matrix => "I/O per second and single-block reads",
+            Self::Requests => "Requests and their times",
+        }
+    }
+
+    /// What the columns mean; a page is read by people who did not make the runs.
+    fn legend(self) -> &'static str {
+        match self {
+            Self::AwrInfo => {
+                "One row a step. Rates are per second of the measured window: DB CPU and DB Tm in seconds per second, \
+                 columns in _MBS in MB (1,000,000 bytes). ELAPSED is in seconds, columns in _LAT are mean microseconds. \
+                 A dash means that a value is not known."
+            }
+            Self::Matrix => {
+                "One row a step. IOPS_RESULT: read and write requests sent to storage, per second; of a database server, \
+                 blocks that its sessions had fetched from storage. DB_S_R_WAIT: waits for the read of a single block \
+                 (db file sequential read) in the measured window. Shares: percent of these waits that took less than the heading and not less than the one before; as in Oracle's tables, \
+                 1 ms in headings is 1024 us. 0.0 is less than 0.05 %. K, M: thousands, millions. A dash means that a \
+                 value is not known."
+            }
+            Self::Requests => {
+                "One row a step. IOPS, RIOPS, WIOPS: all, read and write requests per second; ASKED: the rate asked for. \
+                 Columns in _MBS are MB (1,000,000 bytes) per second. Columns in _US are microseconds from due to \
+                 finished, SERVICE_US from sent to finished; PCT_QUEUED: percent of the response time before requests \
+                 were sent. A dash means that a value is not known."
+            }
+        }
+    }
 }
 
 /// How they are written.
@@ -41,6 +74,8 @@ pub enum Format {
     Csv,
     /// A list of objects, numbers unrounded.
     Json,
+    /// A page for a browser that loads nothing.
+    Html,
 }
 
 /// Writes one row for each step of each run.
@@ -58,6 +93,21 @@ pub fn table(out: &mut impl Write, runs: &[Run], style: Style, format: Format) -
         (Format::Text, Style::Matrix | Style::Requests) | (Format::Markdown, _) => sheet.write_markdown(out),
         (Format::Csv, _) => sheet.write_csv(out),
         (Format::Json, _) => sheet.write_json(out),
+        (Format::Html, _) => {
+            let caption = format!("{} of {}", style.title(), counted(runs));
+            html::table::write(out, &sheet, &Around { caption: &caption, legend: style.legend() })
+        }
+    }
+}
+
+/// `1 run` or `2 runs, 7 steps`.
+fn counted(runs: &[Run]) -> String {
+    let many = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+    let steps = steps(runs).count();
+    if runs.len() == steps {
+        many(steps, "run")
+    } else {
+        format!("{}, {}", many(runs.len(), "run"), many(steps, "step"))
     }
 }
 
@@ -94,7 +144,7 @@ fn awr_info(runs: &[Run]) -> Sheet {
         let values = AWR_INFO.iter().map(|(_, decimals, value)| Cell::number(value(&figures), *decimals));
         [Cell::Text(file(run, step))].into_iter().chain(values).chain([top_wait(run, step)]).collect()
     });
-    Sheet { columns, rows: rows.collect() }
+    Sheet { columns, rows: rows.collect(), shares_from: None }
 }
 
 /// Columns after `FILE` and before `LIMITED BY`, with their decimals. `PCT_QUEUED` is the share of the response time that
@@ -136,7 +186,7 @@ fn requests(runs: &[Run]) -> Sheet {
         let limited_by = limited_by.map_or(Cell::Absent, |word| Cell::Text(word.to_owned()));
         [Cell::Text(file(run, step))].into_iter().chain(varied).chain(values).chain([limited_by]).collect()
     });
-    Sheet { columns, rows: rows.collect() }
+    Sheet { columns, rows: rows.collect(), shares_from: None }
 }
 
 /// As the step has it, or else the run.
@@ -169,9 +219,20 @@ fn top_wait(run: &Run, step: &Step) -> Cell {
     Cell::Text(format!("{} {}%", top.event, percent(share)))
 }
 
+/// Tags in the order in which people compare platforms: the machine, its disks and their number, then the cache.
+const TAGS_IN_ORDER: [&str; 9] = ["vm", "max_iops", "disk", "iops", "qty", "qtr", "rac_iops", "cache", "caching"];
+
+/// Names of all tags: those of the usual order in it, then the others by name.
+fn tags(runs: &[Run]) -> Vec<&str> {
+    let names: BTreeSet<&str> = runs.iter().flat_map(|run| run.tags.keys().map(String::as_str)).collect();
+    let mut names: Vec<&str> = names.into_iter().collect();
+    names.sort_by_key(|name| TAGS_IN_ORDER.iter().position(|usual| usual == name).unwrap_or(TAGS_IN_ORDER.len()));
+    names
+}
+
 /// Tags as columns, then what varies, then I/O per second and the share of waits in each bucket.
 fn matrix(runs: &[Run]) -> Sheet {
-    let tags: BTreeSet<&str> = runs.iter().flat_map(|run| run.tags.keys().map(String::as_str)).collect();
+    let tags = tags(runs);
     let varied: BTreeSet<&str> = steps(runs).flat_map(|(_, step)| step.parameters.keys().map(String::as_str)).collect();
     let sessions: BTreeSet<u32> = steps(runs).map(|(_, step)| step.load.sessions).collect();
     let buckets = Columns::covering(steps(runs).filter_map(|(_, step)| reads(step)));
@@ -184,7 +245,8 @@ fn matrix(runs: &[Run]) -> Sheet {
     if sessions.len() > 1 {
         columns.push("SESSIONS".to_owned());
     }
-    columns.extend(["IOPS", "DB_S_R_WAIT"].map(str::to_owned));
+    columns.extend(["IOPS_RESULT", "DB_S_R_WAIT"].map(str::to_owned));
+    let shares_from = columns.len();
     columns.extend(buckets.headings());
 
     let rows = steps(runs).map(|(run, step)| {
@@ -210,7 +272,7 @@ fn matrix(runs: &[Run]) -> Sheet {
         }
         row
     });
-    Sheet { columns, rows: rows.collect() }
+    Sheet { columns, rows: rows.collect(), shares_from: Some(shares_from) }
 }
 
 fn reads(step: &Step) -> Option<&Histogram> {

@@ -51,6 +51,60 @@ fn tables_of_every_golden_run() {
     insta::assert_snapshot!("awr_info_json", tabulate(&runs[3..], Style::AwrInfo, Format::Json));
 }
 
+/// Runs of two disks; of the second not everything is known.
+fn two_tagged_runs() -> Vec<Run> {
+    let mut runs = vec![golden("updates"), golden("imported")];
+    for (run, disk) in runs.iter_mut().zip(["p30x2", "p30x32"]) {
+        run.tags =
+            [("vm", "m64s"), ("disk", disk), ("cache", "read")].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+    }
+    runs[1].tags.remove("cache");
+    runs[1].steps[0].counters.physical_reads = None;
+    runs
+}
+
+#[test]
+fn a_matrix_as_a_page_shades_shares_and_names_what_is_not_known() {
+    let page = tabulate(&two_tagged_runs(), Style::Matrix, Format::Html);
+    assert!(!page.contains("http:") && !page.contains("https:"), "{page}");
+    let table = &page[page.find("<div class=\"sheet\"").unwrap()..page.find("</main>").unwrap()];
+    assert_eq!(table.matches("aria-label=\"not known\"").count(), 2, "{table}");
+    insta::assert_snapshot!("matrix_html", table.replace("<t", "\n<t").replace("</div>", "</div>\n"));
+}
+
+#[test]
+fn tables_of_every_style_are_pages_with_as_many_cells_in_each_row() {
+    let runs = two_tagged_runs();
+    for style in [Style::AwrInfo, Style::Matrix, Style::Requests] {
+        let page = tabulate(&runs, style, Format::Html);
+        let columns = tabulate(&runs, style, Format::Csv).lines().next().unwrap().split(',').count();
+        let body = page.split("<tbody>").nth(1).unwrap().split("</tbody>").next().unwrap();
+        for row in body.split("<tr>").skip(1) {
+            assert_eq!(row.matches("<td").count() + row.matches("<th scope=\"row\"").count(), columns, "{row}");
+        }
+    }
+}
+
+#[test]
+fn tags_in_a_page_stay_text() {
+    let mut runs = two_tagged_runs();
+    runs[0].tags.insert("vm".to_owned(), "<script>alert(1)</script>\u{1b}".to_owned());
+    runs[0].tags.insert("</style><img onerror=x>".to_owned(), "\" style=\"x".to_owned());
+    let page = tabulate(&runs, Style::Matrix, Format::Html);
+    assert_eq!(page.matches("<script>").count(), 1, "only the page's own script");
+    assert!(page.contains("&lt;script&gt;alert(1)"), "{page}");
+    assert!(!page.contains("<img") && !page.contains("<IMG") && !page.contains('\u{1b}'), "{page}");
+    assert!(page.contains("&quot; style=&quot;x"), "{page}");
+}
+
+#[test]
+fn tags_stand_in_the_order_in_which_platforms_are_compared() {
+    let mut runs = two_tagged_runs();
+    runs[0].tags.extend([("iops", "5K"), ("qty", "2"), ("adg", "no")].map(|(k, v)| (k.to_owned(), v.to_owned())));
+    let table = tabulate(&runs, Style::Matrix, Format::Csv);
+    assert!(table.starts_with("VM,DISK,IOPS,QTY,CACHE,ADG,SESSIONS,IOPS_RESULT,DB_S_R_WAIT,"), "{table}");
+}
+
 #[test]
 fn comma_separated_files() {
     let run = golden("updates");
@@ -112,7 +166,7 @@ fn a_run_of_nothing_is_reported_as_such() {
     run.parameters.clear();
     run.target = Target::default();
     let report = report(&run, Detail::Full, 100);
-    assert!(report.starts_with("Run 20261120-104500-slob has no step to judge.\n"), "{report}");
+    assert!(report.starts_with("Nothing was measured.\n"), "{report}");
     assert_eq!(tabulate(&[run], Style::Matrix, Format::Csv).lines().count(), 1);
 }
 

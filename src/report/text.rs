@@ -6,7 +6,7 @@ use super::facts::facts;
 use super::paper::{Paper, Terminal};
 use super::sections::{self, requests, rounds, servers};
 use super::{calibration, trace};
-use crate::analysis::{Finding, Severity, Vocabulary, is_on_servers};
+use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers};
 use crate::record::Run;
 
 /// How much is told.
@@ -28,7 +28,8 @@ const FACTS: usize = 9;
 const LEGEND: &str = "`?`: not known. `-`: none. MB: 1,000,000 bytes. ms in histogram columns: 1024 us; 0.0: less than \
                       0.05 %. Quantiles are at most 0.8 % too high.";
 
-/// Writes the report for a terminal of `width` columns. The first line is the most important finding.
+/// Writes the report for a terminal of `width` columns. It begins with the answer in a sentence, or with
+/// what makes the answer doubtful.
 ///
 /// # Errors
 /// If `out` fails.
@@ -93,13 +94,12 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     if detail == Detail::Full || on_servers { sections::devices(paper, run) } else { Ok(()) }
 }
 
+/// The sentence that may be repeated alone, or else the doubt that forbids it, with its figures.
 fn headline(run: &Run, findings: &[Finding]) -> String {
-    match findings.first() {
-        Some(finding) if finding.severity() != Severity::Note => finding.sentence(),
-        _ => {
-            let figures = requests::figures(run).or_else(|| servers::headline(run));
-            figures.unwrap_or_else(|| format!("Run {} has no step to judge.", run.id))
-        }
+    let opening = Opening::of(run, findings);
+    match &opening.doubt {
+        Some(doubt) => doubt.sentence.clone(),
+        None => opening.sentence(),
     }
 }
 

@@ -12,6 +12,7 @@ mod io_soak;
 mod kept_runs;
 mod limits;
 mod manners;
+mod pages;
 mod place;
 mod postgres;
 mod probe;

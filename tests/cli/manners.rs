@@ -70,7 +70,8 @@ fn a_sweep_finds_the_planted_knee() {
     let place = Place::new();
     let words = "slob sweep --threads 1,4,16 RUN_TIME=1 --warmup 0s --target sim:service=2ms,servers=4 --limit p99=4ms";
     let answer = place.done(&words.split(' ').collect::<Vec<_>>());
-    assert!(answer.stdout.starts_with("Load line: 4 sessions"), "{answer}");
+    assert!(answer.stdout.starts_with("Carries "), "{answer}");
+    assert!(answer.stdout.lines().next().is_some_and(|line| line.contains(" with 4 sessions")), "{answer}");
     assert!(answer.stderr.contains("step 3 of 3, s1_t16"), "{answer}");
 }
 

@@ -3,16 +3,18 @@
 mod document;
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
 
 use super::arguments::{FormatArgs, Reader, RunsArgs};
 use super::exit::{Exit, Failure};
-use super::say;
+use super::{page_file, say};
 use crate::analysis::{Compared, Repeats};
 use crate::record::Run;
 use crate::record::store::{self, Store};
+use crate::report::html::Kept;
 use crate::report::{self, Detail};
 
 pub(super) const EXAMPLES: &str = "\
@@ -21,6 +23,7 @@ Examples:
   plimsoll compare before after --threshold 10%            what matters is a tenth; exit code 1 if `after` is worse
   plimsoll compare p20 p30 p40 --baseline p30              many against one
   plimsoll compare a1,a2,a3 b1,b2,b3                       three repeats of each as the evidence
+  plimsoll compare before after -o comparison.html         charts laid over each other, for a browser
   plimsoll compare before after --full                     every figure in a sentence, and incidental settings
   plimsoll compare before after --json                     for a program
 
@@ -42,6 +45,14 @@ pub(super) struct Arguments {
     /// Change from which a difference matters, in percent
     #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Comparison")]
     threshold: Threshold,
+
+    /// Write one HTML file with everything in it; `-` is standard output. Without it the comparison is text
+    #[arg(short, long = "output", value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Also print the text where `--output` is given
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    text: bool,
 
     /// Also tell every figure in a sentence, and incidental settings
     #[arg(long, help_heading = "Output")]
@@ -83,8 +94,14 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     let (sides, baseline) = load(arguments)?;
     let runs: Vec<&Run> = sides.iter().map(|side| &side.run).collect();
     let compared = Compared::of_repeats(&sides, baseline, arguments.threshold.0).ok_or_else(too_few)?;
+    if let Some(path) = &arguments.output {
+        let mut page = Vec::new();
+        report::html::comparison(&mut page, &compared, &runs, &Kept::File)?;
+        page_file::write(path, &page)?;
+    }
     match arguments.format.reader() {
         Reader::Program => say::json(&document::document(&compared, &sides))?,
+        Reader::Person if arguments.output.is_some() && !arguments.text => {}
         Reader::Person => {
             let detail = if arguments.full { Detail::Full } else { Detail::Brief };
             let mut out = say::output();

@@ -4,8 +4,12 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-/// By which a file is known as one that this program wrote, and may write over.
-pub const GENERATOR: &str = concat!("plimsoll ", env!("CARGO_PKG_VERSION"));
+const GENERATOR: &str = concat!("plimsoll ", env!("CARGO_PKG_VERSION"));
+
+/// Whether the beginning of a file is that of a page which this program, in any version, wrote.
+pub fn is_ours(beginning: &str) -> bool {
+    beginning.contains("<meta name=\"generator\" content=\"plimsoll ")
+}
 
 /// Where a page is read.
 #[derive(Debug, Clone, Default)]

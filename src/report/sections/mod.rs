@@ -200,3 +200,57 @@ pub(in crate::report) fn devices(paper: &mut dyn Paper, run: &Run) -> io::Result
     }
     paper.table("Devices (/proc/diskstats, everybody's I/O)", &grid)
 }
+
+/// What each operation asked for on average, as the load profile of an AWR report has it per transaction.
+const PER_OPERATION: [Column; 7] = [
+    ("operations/s", |f| number(f.operations_per_s())),
+    ("logical reads each", |f| per_operation(f, f.logical_reads_per_s())),
+    ("physical reads each", |f| per_operation(f, f.physical_reads_per_s())),
+    ("writes each", |f| per_operation(f, f.physical_writes_per_s())),
+    ("redo KB each", |f| per_operation(f, f.redo_megabytes_per_s().map(|megabytes| megabytes * 1e3))),
+    ("commits each", |f| per_operation(f, f.commits_per_s())),
+    ("time each", |f| f.service().map_or_else(|| NONE.to_owned(), |times| mean(&times))),
+];
+
+fn per_operation(figures: &Figures<'_>, per_s: Option<f64>) -> String {
+    let operations = figures.operations_per_s().filter(|rate| *rate > 0.0);
+    match per_s.zip(operations).map(|(per_s, operations)| per_s / operations) {
+        None => UNKNOWN.to_owned(),
+        Some(0.0) => NONE.to_owned(),
+        Some(each) if each < 0.1 => format!("{each:.3}"),
+        Some(each) => number(Some(each)),
+    }
+}
+
+/// What an operation consists of.
+pub(in crate::report) fn profile(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    steps(paper, run, "Load profile, for each operation", &PER_OPERATION)
+}
+
+const CACHES: [Column; 4] = [
+    ("logical reads/s", |f| number(f.logical_reads_per_s())),
+    ("from the buffer cache %", |f| share(f.hit_ratio())),
+    ("physical reads/s", |f| number(f.physical_reads_per_s())),
+    ("past the cache/s", |f| number(crate::analysis::rate(f.0.counters.direct_reads, f.0.window.duration_ns))),
+];
+
+/// Where blocks came from, as far as the engine knows; nothing where it has no cache.
+pub(in crate::report) fn caches(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    if run.steps.iter().all(|step| Figures(step).hit_ratio().is_none()) {
+        return Ok(());
+    }
+    steps(paper, run, "Where blocks came from (layer: engine; tiers below it are told by the time of reads)", &CACHES)
+}
+
+/// Processors of the whole machine.
+pub(in crate::report) fn host(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let mut grid = Grid::new(1, ["step", "user %", "system %", "I/O wait %", "stolen %", "idle %"]);
+    for step in &run.steps {
+        let Some(cpu) = step.host_cpu else { continue };
+        let known = [Some(cpu.user_ns), Some(cpu.system_ns), cpu.iowait_ns, cpu.steal_ns, cpu.idle_ns];
+        let all: u64 = known.iter().flatten().sum();
+        let shares = known.map(|ns| share(ns.filter(|_| all > 0).map(|ns| ns as f64 / all as f64)));
+        grid.push([step.label.clone()].into_iter().chain(shares).collect());
+    }
+    paper.table("Processors of the whole machine (layer: OS; 100 % = all of them)", &grid)
+}

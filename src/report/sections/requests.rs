@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::analysis::{Figures, GeneratorVerdict, is_through_page_cache, operations_are_requests, rate};
+use crate::analysis::{Figures, GeneratorVerdict, is_through_page_cache, rate};
 use crate::record::{Histogram, OperationStats, Run, Step};
 use crate::report::buckets::Columns;
 use crate::report::grid::Grid;
@@ -50,27 +50,6 @@ pub(in crate::report) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Res
         "times from sent to finished"
     };
     paper.table(&labelled(run, &format!("Requests ({times})")), &grid)
-}
-
-/// The figures of the fastest step in a sentence; `None` for other workloads and where nothing was measured.
-pub(in crate::report) fn figures(run: &Run) -> Option<String> {
-    if !operations_are_requests(run) {
-        return None;
-    }
-    let rate = |step: &Step| Figures(step).operations_per_s();
-    let reached = |step: &&Step| rate(step).unwrap_or(0.0);
-    let step = run.steps.iter().filter(|step| rate(step).is_some()).max_by(|a, b| reached(a).total_cmp(&reached(b)))?;
-    let figures = Figures(step);
-    let times = figures.response()?;
-    let megabytes =
-        figures.megabytes_per_s().map_or_else(String::new, |rate| format!(" ({} MB/s)", group_thousands(rate)));
-    Some(format!(
-        "{} requests/s{megabytes} in {}, {} each, 99 of 100 within {}.",
-        group_thousands(rate(step)?),
-        step.label,
-        mean(&times),
-        quantile(&times, 0.99)
-    ))
 }
 
 /// A title that says so where the page cache answers.

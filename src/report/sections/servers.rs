@@ -6,7 +6,7 @@ use std::io;
 
 pub(in crate::report) use beside::{nodes, processors, sessions, shape};
 
-use crate::analysis::{Figures, Served, is_on_server, wait};
+use crate::analysis::{Figures, Served, wait};
 use crate::record::{Histogram, Run, Step};
 use crate::report::grid::Grid;
 use crate::report::paper::Paper;
@@ -188,29 +188,6 @@ pub(in crate::report) fn commit_latency(paper: &mut dyn Paper, run: &Run) -> io:
     }
     let why = if fact(run, "send") == Some("statement") { " (`--send batch` times them)" } else { "" };
     paper.aside(&format!("Commits were not timed apart: they are part of the update's time{why}."))
-}
-
-/// The figures of the fastest step in a sentence; `None` where load did not land on servers, or nothing was measured.
-pub(in crate::report) fn headline(run: &Run) -> Option<String> {
-    let rate = |step: &Step| Figures(step).operations_per_s();
-    let told = run.steps.iter().filter(|step| is_on_server(step) && rate(step).is_some());
-    let step = told.max_by(|a, b| rate(a).unwrap_or(0.0).total_cmp(&rate(b).unwrap_or(0.0)))?;
-    let served = Served::of(run, step);
-    let from = match (served.device_reads_per_s(), served.page_cache_hits_per_s()) {
-        (Some(device), Some(_)) => format!(" ({} device reads/s)", group_thousands(device)),
-        _ => " (from the device or the page cache, not known which)".to_owned(),
-    };
-    let misses = served
-        .buffer_misses_per_s()
-        .map_or(String::new(), |rate| format!(", {} buffer misses/s{from}", group_thousands(rate)));
-    let times = Figures(step).response()?;
-    Some(format!(
-        "{} operations/s{misses} in {}; operations took {} each, 99 of 100 within {}.",
-        group_thousands(rate(step)?),
-        step.label,
-        mean(&times),
-        quantile(&times, 0.99)
-    ))
 }
 
 /// Facts that a brief report tells; the others are told in full.

@@ -1,0 +1,188 @@
+//! Pages: how fast the report of an hour is written and is usable in a browser, and how fast many runs are listed.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::{Bench, Failure, figure, median, verdict};
+
+/// Runs in the list.
+const RUNS: usize = 10_000;
+const MOST_MEMORY_MB: f64 = 200.0;
+const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+/// Written at the end of a page: by then the page's own script has attached to its charts. Asking for the size of the page makes
+/// the browser lay all of it out.
+const PROBE: &str = "<script>{const at = () => performance.now(); const size = document.body.scrollHeight; \
+                     document.title = `usable ${at()} ms, ${size} high, ${document.documentElement.dataset.charts}`}</script>";
+
+impl Bench {
+    /// An hour in seconds and eight steps, on simulated storage with simulated time.
+    fn hour(&self) -> Result<String, Failure> {
+        let target = "sim:service=1ms,spread=exponential,servers=16,clock=simulated";
+        let document = self.plimsoll_text(&[
+            "slob",
+            "sweep",
+            "-s",
+            "1",
+            "--threads",
+            "1,2,4,8,16,32,64,128",
+            "--target",
+            target,
+            "--warmup",
+            "10s",
+            "--runs",
+            &self.runs.display().to_string(),
+            "--json",
+            "RUN_TIME=440",
+            "WORK_UNIT=16",
+            "UPDATE_PCT=20",
+        ])?;
+        let document: Value = serde_json::from_str(&document)?;
+        Ok(document["run"]["id"].as_str().ok_or("a run has no id")?.to_owned())
+    }
+
+    /// Writing the page of that hour, what it weighs, and how soon a browser has it.
+    pub(crate) fn report_page(&self) -> Result<(), Failure> {
+        let id = self.hour()?;
+        let page = self.runs.join("hour.html");
+        let (mut seconds, mut memory) = (Vec::new(), 0.0_f64);
+        for _ in 0..self.rounds {
+            let begin = Instant::now();
+            let mut child = Command::new(&self.program)
+                .args(["report", &id, "--runs", &self.runs.display().to_string(), "-o", &page.display().to_string()])
+                .stderr(Stdio::null())
+                .spawn()?;
+            while child.try_wait()?.is_none() {
+                memory = memory.max(peak_megabytes(child.id()).unwrap_or(0.0));
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            seconds.push(begin.elapsed().as_secs_f64());
+        }
+        let (took, bytes) = (median(seconds.into_iter()), std::fs::metadata(&page)?.len() as f64 / 1e6);
+        row("page of an hour in seconds, 8 steps: written, s", took, 2, 1.0);
+        row("the same: MB", bytes, 2, 1.5);
+        row("the same: peak memory, MB", memory, 0, MOST_MEMORY_MB);
+        let Some(browser) = BROWSERS.into_iter().find(|name| Command::new(name).arg("--version").output().is_ok())
+        else {
+            figure("| the same: usable in Chromium | - | - | - | - | skipped: there is no Chromium |");
+            return Ok(());
+        };
+        let usable = (0..self.rounds).map(|_| usable_ms(browser, &page, &self.runs.join("profile")));
+        let usable = usable.collect::<Result<Vec<f64>, Failure>>()?;
+        row("the same: usable in Chromium, s after it was asked for", median(usable.into_iter()) / 1e3, 2, 1.0);
+        Ok(())
+    }
+
+    /// The list of many runs.
+    pub(crate) fn listed_runs(&self) -> Result<(), Failure> {
+        let folder = self.runs.join("many");
+        let id = self.hour()?;
+        let text = std::fs::read_to_string(self.runs.join(&id).join("run.json"))?;
+        for number in 0..RUNS {
+            let own = format!("{id}-{number:05}");
+            let directory = folder.join(&own);
+            std::fs::create_dir_all(&directory)?;
+            std::fs::write(directory.join("run.json"), text.replacen(&id, &own, 1))?;
+        }
+        let mut server = Server::start(&self.program, &folder)?;
+        let first = server.get("/")?;
+        let (mut page, mut document) = (Vec::new(), Vec::new());
+        for _ in 0..self.rounds.max(5) {
+            page.push(server.get("/")?.0);
+            document.push(server.get("/runs.json")?.0);
+        }
+        let whole = server.get("/runs.json")?.1;
+        let listed: Value = serde_json::from_str(&whole)?;
+        let count = listed.as_array().or_else(|| listed["runs"].as_array()).map_or(0, Vec::len);
+        if count != RUNS {
+            return Err(format!("{count} of {RUNS} runs are listed").into());
+        }
+        figure(&format!("| list of {RUNS} runs: first look, ms | {:.0} | - | - | - | |", first.0 * 1e3));
+        row("the same: page, after the first look, ms", median(page.into_iter()) * 1e3, 0, 300.0);
+        row("the same: all runs as JSON, ms", median(document.into_iter()) * 1e3, 0, 300.0);
+        let peak = peak_megabytes(server.child.id()).ok_or("the server's memory cannot be read")?;
+        row("the same: peak memory of the server, MB", peak, 0, MOST_MEMORY_MB);
+        Ok(())
+    }
+}
+
+fn row(what: &str, value: f64, digits: usize, most: f64) {
+    figure(&format!("| {what} | {value:.digits$} | - | - | at most {most} | {} |", verdict(value <= most)));
+}
+
+fn peak_megabytes(pid: u32) -> Option<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.split_whitespace().next()?.parse::<f64>().ok()? * 1_024.0 / 1e6)
+}
+
+/// From when the browser began to read the page to when its charts answer and all of it is laid out.
+fn usable_ms(browser: &str, page: &Path, profile: &Path) -> Result<f64, Failure> {
+    let probed = page.with_extension("probed.html");
+    std::fs::write(&probed, std::fs::read_to_string(page)?.replacen("</body>", &format!("{PROBE}</body>"), 1))?;
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--window-size=1200,900", "--dump-dom"])
+        .args([format!("--user-data-dir={}", profile.display()), format!("file://{}", absolute(&probed)?.display())])
+        .output()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    let title =
+        text.split("<title>").nth(1).and_then(|rest| rest.split("</title>").next()).ok_or("a page without title")?;
+    if !title.ends_with("ready") {
+        return Err(format!("the charts were not ready: {title}").into());
+    }
+    Ok(title.split_whitespace().nth(1).ok_or("no time in the title")?.parse()?)
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    Ok(std::fs::canonicalize(path)?)
+}
+
+/// `plimsoll serve`, ended when it is dropped.
+struct Server {
+    child: Child,
+    address: String,
+}
+
+impl Server {
+    fn start(program: &Path, runs: &Path) -> Result<Self, Failure> {
+        let mut child = Command::new(program)
+            .args(["serve", "--listen", "127.0.0.1:0", "--runs", &runs.display().to_string()])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()?;
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().ok_or("the server has no output")?).read_line(&mut line)?;
+        let address = line.trim().trim_start_matches("http://").trim_end_matches('/').to_owned();
+        Ok(Self { child, address })
+    }
+
+    /// Seconds until the whole answer was there, and its body.
+    fn get(&mut self, path: &str) -> Result<(f64, String), Failure> {
+        let begin = Instant::now();
+        let mut stream = TcpStream::connect(&self.address)?;
+        write!(stream, "GET {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n", self.address)?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer)?;
+        let took = begin.elapsed().as_secs_f64();
+        let answer = String::from_utf8(answer)?;
+        let (head, body) = answer.split_once("\r\n\r\n").ok_or("no HTTP answer")?;
+        if !head.starts_with("HTTP/1.1 200") {
+            return Err(format!("{path}: {}", head.lines().next().unwrap_or_default()).into());
+        }
+        if head.to_ascii_lowercase().contains("transfer-encoding: chunked") {
+            return Err(format!("{path}: an answer in chunks is not read here").into());
+        }
+        Ok((took, body.to_owned()))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,296 @@
+//! What a report opens with: how much is carried, what stopped it, and what of it a cache answered, in a sentence that may
+//! be repeated without the rest of the report.
+
+mod answer;
+mod doubt;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use doubt::OpeningDoubt;
+
+use super::{Calibration, Cause, Ceiling, Finding, Limit, Place, ServerFinding, SizeLimits, Why, measured};
+use crate::record::Run;
+use crate::units::Nanos;
+
+/// The parts of the opening sentence, each only as far as findings or figures support it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Opening {
+    /// Whether any step has figures.
+    pub is_measured: bool,
+    /// The load that was carried; absent where no rate is known, and for a calibration that answers.
+    pub carries: Option<Carried>,
+    /// The answers of a run that asked what CALIBRATE_IO asks.
+    pub calibration: Option<Calibration>,
+    /// Why it was not more; absent where nothing tells.
+    pub stopped_by: Option<StoppedBy>,
+    /// From where on latency rises faster than load, in words; told where nothing stopped a load that has no limit asked for.
+    pub rises_from: Option<String>,
+    /// What answered instead of storage.
+    pub from_cache: Option<FromCache>,
+    /// Why none of this should be repeated as it stands.
+    pub doubt: Option<OpeningDoubt>,
+}
+
+/// A load that was carried.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Carried {
+    /// How much is claimed.
+    pub claim: Claim,
+    /// What is counted.
+    pub unit: Unit,
+    /// How many of it per second.
+    pub per_s: f64,
+    /// Megabytes (10^6) per second of raw requests.
+    pub megabytes_per_s: Option<f64>,
+    /// Buffer misses per second of a database server.
+    pub misses_per_s: Option<f64>,
+    /// How long it took.
+    pub latency: Option<Latency>,
+    /// The load in words, such as `16 sessions`; absent where the rate itself is the load.
+    pub load: Option<String>,
+    /// Name of the series; empty where the run has only one.
+    pub series: String,
+    /// Label of the step that it was seen in; absent if it is of several.
+    pub step: Option<String>,
+}
+
+/// How much is claimed of a load.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Claim {
+    /// It is the most that meets the latency target.
+    Most {
+        /// The rate of an open loop that was not carried.
+        not_per_s: Option<f64>,
+        /// Labels of steps with less load that missed the target all the same.
+        missed_below: Vec<String>,
+    },
+    /// The largest load that was tried meets the target.
+    AtLeast,
+    /// The least load that was tried misses the target.
+    LessThan {
+        /// The value that misses it; unknown where operations did not finish.
+        value: Option<Nanos>,
+    },
+    /// It meets the target, and smaller loads do not.
+    Unclear,
+    /// What remained when a burst had ended.
+    Sustained {
+        /// The rate before, in words.
+        burst: String,
+        /// How long it lasted.
+        lasted: Nanos,
+        /// Whether a write cache can be what ended.
+        may_be_write_cache: bool,
+    },
+    /// One load that settled.
+    Steady {
+        /// When, from the start of the measured load.
+        from: Nanos,
+    },
+    /// It was seen, no more.
+    Seen,
+}
+
+/// What a rate counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Requests of raw storage.
+    Requests,
+    /// Physical reads of an engine.
+    Reads,
+    /// Operations of sessions.
+    Operations,
+    /// Megabytes (10^6).
+    Megabytes,
+}
+
+/// How long operations or reads took.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Latency {
+    /// Within the limit of a target.
+    Within {
+        /// The quantile in words.
+        what: String,
+        /// Its limit.
+        limit: Nanos,
+    },
+    /// As it was seen.
+    Seen {
+        /// The quantile in words.
+        what: String,
+        /// Its value.
+        value: Nanos,
+        /// A limit that it misses.
+        missed: Option<Nanos>,
+    },
+}
+
+/// What stopped the load.
+#[derive(Debug, Clone, PartialEq)]
+pub enum StoppedBy {
+    /// A cap, a device or a server, as the ceiling tells.
+    Ceiling(Ceiling),
+    /// Caps that steps of several request sizes told apart.
+    Caps(SizeLimits),
+    /// The load generator.
+    LoadGenerator,
+    /// The next larger load missed the latency target.
+    Latency {
+        /// Its value there, if it is known.
+        value: Option<Nanos>,
+        /// That load in words; absent where the rate itself was told.
+        load: Option<String>,
+    },
+    /// A queue grew at the next larger rate.
+    Queue,
+    /// Too many operations failed at the next larger rate.
+    Errors,
+    /// The next larger rate was not steady.
+    Unsteady,
+    /// Nothing: the rate still grew.
+    Nothing,
+}
+
+/// What answered instead of storage.
+#[derive(Debug, Clone, PartialEq)]
+pub enum FromCache {
+    /// A cache or a faster tier below the file system.
+    FasterTier {
+        /// Share of reads, 0 to 1.
+        share: f64,
+        /// The load at which it was seen, in words.
+        load: String,
+    },
+    /// The page cache of a server's machine.
+    PageCache {
+        /// Share of buffer misses, 0 to 1.
+        share: f64,
+    },
+    /// Whether that answered is not known.
+    PageCacheUnknown,
+    /// The buffer cache of the database.
+    BufferCache {
+        /// Share of logical reads, 0 to 1.
+        hit_ratio: f64,
+    },
+}
+
+impl Opening {
+    /// From the findings on `run`, in the order in which [`super::analyse_asked`] tells them.
+    pub fn of(run: &Run, findings: &[Finding]) -> Self {
+        let answered = |found: &Calibration| found.max_iops.is_some() || found.max_bytes.is_some();
+        let calibration = Calibration::of(run).filter(answered);
+        let mut carries = if calibration.is_some() { None } else { answer::find(run, findings) };
+        let stopped_by = carries.as_ref().and_then(|carried| stopped_by(findings, carried));
+        if let Some(carried) = &mut carries
+            && carried.claim == Claim::AtLeast
+            && matches!(stopped_by, Some(StoppedBy::Ceiling(_) | StoppedBy::Caps(_)))
+        {
+            carried.claim = Claim::Most { not_per_s: None, missed_below: Vec::new() };
+        }
+        let is_seen_only = carries.as_ref().is_some_and(|carried| carried.claim == Claim::Seen);
+        let may_rise = is_seen_only && matches!(stopped_by, None | Some(StoppedBy::Nothing));
+        Self {
+            is_measured: measured(run).next().is_some(),
+            doubt: doubt::find(run, findings, carries.as_ref(), calibration.as_ref()),
+            rises_from: carries.as_ref().filter(|_| may_rise).and_then(|carried| rises_from(findings, carried)),
+            from_cache: carries.as_ref().and_then(|carried| from_cache(findings, carried)),
+            carries,
+            calibration,
+            stopped_by,
+        }
+    }
+}
+
+fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
+    if matches!(carried.claim, Claim::Sustained { .. } | Claim::Unclear | Claim::LessThan { .. }) {
+        return None;
+    }
+    // Below the ceiling something else stopped it, such as a latency limit that only a small load keeps.
+    let bounding = above_line(findings, carried);
+    let is_there = |step: &String| carried.step.as_ref() == Some(step) || bounding == Some(step.as_str());
+    let ceiling = findings.iter().find_map(|finding| match finding {
+        Finding::Ceiling(found) if found.steps.iter().any(is_there) => Some(found),
+        _ => None,
+    });
+    let caps = findings.iter().find_map(|finding| match finding {
+        Finding::SizeLimits(found) if carried.step.as_ref().is_some_and(|step| found.steps.contains(step)) => {
+            Some(StoppedBy::Caps(found.clone()))
+        }
+        _ => None,
+    });
+    let at_ceiling = ceiling.and_then(|found| match found.limit {
+        Limit::Generator { .. } => Some(StoppedBy::LoadGenerator),
+        Limit::NotReached { .. } => None,
+        _ => Some(StoppedBy::Ceiling(found.clone())),
+    });
+    let still_grew = || ceiling.map(|_| StoppedBy::Nothing);
+    caps.or(at_ceiling).or_else(|| line_ended(findings, carried)).or_else(still_grew)
+}
+
+/// Label of the step that bounds the load line from above.
+fn above_line<'a>(findings: &'a [Finding], carried: &Carried) -> Option<&'a str> {
+    findings.iter().find_map(|finding| match finding {
+        Finding::LoadLine { series, failing, .. } if *series == carried.series => Some(failing.above.step.as_str()),
+        Finding::OpenLoadLine(line) if line.series == carried.series => Some(line.ceiling()?.step.as_str()),
+        _ => None,
+    })
+}
+
+/// What the load line itself says of the next larger load.
+fn line_ended(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
+    if !matches!(carried.claim, Claim::Most { .. } | Claim::AtLeast) {
+        return None;
+    }
+    findings.iter().find_map(|finding| match finding {
+        Finding::LoadLine { series, failing, .. } if *series == carried.series => {
+            let (value, load) = (Some(failing.above.value), Some(failing.above.load.clone()));
+            Some(StoppedBy::Latency { value, load })
+        }
+        Finding::OpenLoadLine(line) if line.series == carried.series => {
+            let ceiling = line.ceiling()?;
+            Some(match ceiling.why {
+                Why::Latency => StoppedBy::Latency { value: ceiling.value, load: None },
+                Why::FellBehind => StoppedBy::Queue,
+                Why::Errors => StoppedBy::Errors,
+                Why::NotSteady => StoppedBy::Unsteady,
+                Why::GeneratorBound => StoppedBy::LoadGenerator,
+            })
+        }
+        _ => None,
+    })
+}
+
+fn rises_from(findings: &[Finding], carried: &Carried) -> Option<String> {
+    findings.iter().find_map(|finding| match finding {
+        Finding::Knee { series, bound, words, .. } if *series == carried.series => {
+            Some(format!("{bound:.0} {}", words.slots()))
+        }
+        Finding::RateKnee(knee) if knee.series == carried.series => Some(knee.words.rate(knee.per_s)),
+        _ => None,
+    })
+}
+
+fn from_cache(findings: &[Finding], carried: &Carried) -> Option<FromCache> {
+    let concerns = |steps: &[String]| carried.step.as_ref().is_some_and(|step| steps.contains(step));
+    findings.iter().find_map(|finding| match finding {
+        Finding::Tiers(tiers) if tiers.series == carried.series && tiers.cause == Cause::Places => {
+            let place = |at: usize| tiers.modes.get(at).map(|mode| Place::of(Nanos(mode.median_ns)));
+            // Groups of one place are no cache.
+            let differ = (1..tiers.modes.len()).any(|at| place(at - 1) != place(at));
+            let share = tiers.modes.first().filter(|_| differ)?.share;
+            Some(FromCache::FasterTier { share, load: tiers.load.clone() })
+        }
+        Finding::Server(ServerFinding::PageCacheServed { steps, share, .. }) if concerns(steps) => {
+            Some(FromCache::PageCache { share: *share })
+        }
+        Finding::Server(ServerFinding::PageCacheUnknown { steps, .. }) if concerns(steps) => {
+            Some(FromCache::PageCacheUnknown)
+        }
+        Finding::CacheHeld { steps, hit_ratio, .. } if concerns(steps) => {
+            Some(FromCache::BufferCache { hit_ratio: *hit_ratio })
+        }
+        _ => None,
+    })
+}

@@ -1,0 +1,225 @@
+//! Which load a report opens with: what remains of a burst, the load line, a load that settled, or else the fastest step.
+
+use super::doubt::leading;
+use super::{Carried, Claim, Latency, Unit};
+use crate::analysis::traffic::Counted;
+use crate::analysis::{
+    BurstFound, Figures, Finding, LatencyTarget, OpenLoadLine, Point, Reached, Subject, Vocabulary, is_on_servers,
+    measured,
+};
+use crate::analysis::{SINGLE_BLOCK_READ, SteadyState};
+use crate::record::{Run, Step};
+
+pub(super) fn find(run: &Run, findings: &[Finding]) -> Option<Carried> {
+    let line = || of_lines(run, findings).filter(|_| !is_one_load(run));
+    of_burst(findings).or_else(line).or_else(|| of_steady(run, findings)).or_else(|| seen(run, findings))
+}
+
+/// Repeats of one load, or a single step, show what was done at that load and no line.
+fn is_one_load(run: &Run) -> bool {
+    let mut loads = measured(run).map(|step| (step.load.sessions, step.load.rate_operations_per_s, &step.parameters));
+    let first = loads.next();
+    loads.all(|load| Some(load) == first)
+}
+
+/// The highest rate that outlasted a burst, if bursts touch what a report would tell.
+fn of_burst(findings: &[Finding]) -> Option<Carried> {
+    let bursts = leading(findings).filter_map(|finding| match finding {
+        Finding::Burst(burst) => Some(burst),
+        _ => None,
+    });
+    let burst: &BurstFound = bursts.max_by(|a, b| a.base_per_s.total_cmp(&b.base_per_s))?;
+    let (unit, per_s) = match burst.counted {
+        Counted::Requests => (Unit::Requests, burst.base_per_s),
+        Counted::Bytes => (Unit::Megabytes, burst.base_per_s / 1e6),
+    };
+    let claim = Claim::Sustained {
+        burst: burst.counted.rate_words(burst.burst_per_s),
+        lasted: burst.after,
+        may_be_write_cache: burst.written_bytes.is_some(),
+    };
+    Some(Carried {
+        claim,
+        unit,
+        per_s,
+        megabytes_per_s: None,
+        misses_per_s: None,
+        // Times over the whole window mix both rates.
+        latency: None,
+        load: None,
+        series: String::new(),
+        step: burst.steps.first().filter(|_| burst.steps.len() == 1).cloned(),
+    })
+}
+
+/// Of several series, the one that carries most is told.
+fn of_lines(run: &Run, findings: &[Finding]) -> Option<Carried> {
+    let firmness = |carried: &Carried| match carried.claim {
+        Claim::Most { .. } | Claim::AtLeast => 2,
+        Claim::Unclear => 1,
+        _ => 0,
+    };
+    let lines = findings.iter().filter_map(|finding| of_line(run, finding));
+    lines.max_by(|a, b| firmness(a).cmp(&firmness(b)).then(a.per_s.total_cmp(&b.per_s)))
+}
+
+fn of_line(run: &Run, finding: &Finding) -> Option<Carried> {
+    match finding {
+        Finding::LoadLine { series, target, passing, failing } => {
+            let claim = Claim::Most { not_per_s: None, missed_below: failing.below.clone() };
+            of_point(run, series, target, passing, claim)
+        }
+        Finding::AllStepsMeetTarget { series, target, most, .. } => of_point(run, series, target, most, Claim::AtLeast),
+        Finding::TargetMetOnlyAbove { series, target, passing, .. } => {
+            of_point(run, series, target, passing, Claim::Unclear)
+        }
+        Finding::NoStepMeetsTarget { series, target, least } => {
+            of_point(run, series, target, least, Claim::LessThan { value: Some(least.value) })
+        }
+        Finding::OpenLoadLine(line) => of_open_line(run, line),
+        _ => None,
+    }
+}
+
+fn of_point(run: &Run, series: &str, target: &LatencyTarget, point: &Point, claim: Claim) -> Option<Carried> {
+    let same = |step: &&Step| step.label == point.step && Figures(step).operations_per_s() == point.operations_per_s;
+    let step = measured(run).find(same);
+    let (unit, per_s) = counted(run, point.reads_per_s, point.operations_per_s)?;
+    let is_open = step.is_some_and(|step| step.load.rate_operations_per_s.is_some());
+    Some(Carried {
+        claim,
+        unit,
+        per_s,
+        megabytes_per_s: point.megabytes_per_s.filter(|_| unit == Unit::Requests),
+        misses_per_s: step.and_then(|step| misses_per_s(run, step)),
+        latency: Some(Latency::Within { what: what(target, unit), limit: target.limit }),
+        load: (!is_open).then(|| point.load.clone()),
+        series: series.to_owned(),
+        step: Some(point.step.clone()),
+    })
+}
+
+fn of_open_line(run: &Run, line: &OpenLoadLine) -> Option<Carried> {
+    let unit = if line.words == Vocabulary::Requests { Unit::Requests } else { Unit::Operations };
+    let above = line.ceiling();
+    let (point, claim) = match (&line.passing, above) {
+        (Some(passing), None) => (passing, Claim::AtLeast),
+        (Some(passing), Some(above)) if above.why == crate::analysis::Why::GeneratorBound => (passing, Claim::AtLeast),
+        (Some(passing), Some(above)) => {
+            let not_per_s = Some(above.asked_operations_per_s);
+            (passing, Claim::Most { not_per_s, missed_below: Vec::new() })
+        }
+        (None, Some(above)) if line.is_missed() => (above, Claim::LessThan { value: above.value }),
+        (None, _) => return None,
+    };
+    let step = measured(run).find(|step| step.label == point.step);
+    Some(Carried {
+        claim,
+        unit,
+        per_s: point.asked_operations_per_s,
+        megabytes_per_s: None,
+        misses_per_s: step.and_then(|step| misses_per_s(run, step)),
+        latency: Some(Latency::Within { what: what(&line.target, unit), limit: line.target.limit }),
+        load: None,
+        series: line.series.clone(),
+        step: Some(point.step.clone()),
+    })
+}
+
+fn of_steady(run: &Run, findings: &[Finding]) -> Option<Carried> {
+    let (state, from, per_s): (&SteadyState, _, _) = findings.iter().find_map(|finding| match finding {
+        Finding::Steady(state) => match state.reached {
+            Reached::From { from, operations_per_s } => Some((state, from, operations_per_s)),
+            _ => None,
+        },
+        _ => None,
+    })?;
+    if !is_one_load(run) {
+        return None;
+    }
+    let step = measured(run).find(|step| state.on.contains(&step.label))?;
+    let words = Vocabulary::of(run);
+    let unit = if words == Vocabulary::Requests { Unit::Requests } else { Unit::Operations };
+    let is_alone = state.on.len() == 1;
+    Some(Carried {
+        claim: Claim::Steady { from },
+        unit,
+        per_s,
+        megabytes_per_s: None,
+        misses_per_s: None,
+        latency: if is_alone { seen_latency(run, findings, step, unit) } else { None },
+        load: load(step, words),
+        series: String::new(),
+        step: is_alone.then(|| step.label.clone()),
+    })
+}
+
+/// The fastest step.
+fn seen(run: &Run, findings: &[Finding]) -> Option<Carried> {
+    let of = |step: &Step| counted(run, Figures(step).physical_reads_per_s(), Figures(step).operations_per_s());
+    let fastest = |a: &(&Step, (Unit, f64)), b: &(&Step, (Unit, f64))| a.1.1.total_cmp(&b.1.1);
+    let (step, (unit, per_s)) = measured(run).filter_map(|step| Some((step, of(step)?))).max_by(fastest)?;
+    Some(Carried {
+        claim: Claim::Seen,
+        unit,
+        per_s,
+        megabytes_per_s: Figures(step).megabytes_per_s().filter(|_| unit == Unit::Requests),
+        misses_per_s: misses_per_s(run, step),
+        latency: seen_latency(run, findings, step, unit),
+        load: load(step, Vocabulary::of(run)),
+        series: String::new(),
+        step: Some(step.label.clone()),
+    })
+}
+
+/// The unit that fits the layer, and the rate in it: requests of raw storage, operations of a server, which does not tell
+/// its clients of its reads, and physical reads of an engine that did any.
+fn counted(run: &Run, reads_per_s: Option<f64>, operations_per_s: Option<f64>) -> Option<(Unit, f64)> {
+    if Vocabulary::of(run) == Vocabulary::Requests {
+        return operations_per_s.map(|rate| (Unit::Requests, rate));
+    }
+    let reads = reads_per_s.filter(|rate| *rate > 0.0 && !is_on_servers(run));
+    reads.map(|rate| (Unit::Reads, rate)).or_else(|| operations_per_s.map(|rate| (Unit::Operations, rate)))
+}
+
+fn misses_per_s(run: &Run, step: &Step) -> Option<f64> {
+    Figures(step).buffer_misses_per_s().filter(|_| is_on_servers(run))
+}
+
+fn load(step: &Step, words: Vocabulary) -> Option<String> {
+    Some(match step.load.rate_operations_per_s {
+        Some(asked) => format!("{} asked for", words.rate(asked)),
+        None => words.closed_load(step.load.sessions),
+    })
+}
+
+/// The quantile that the run was judged by, or the usual one.
+fn seen_latency(run: &Run, findings: &[Finding], step: &Step, unit: Unit) -> Option<Latency> {
+    let target = findings.iter().find_map(target_of).cloned().unwrap_or_default().of_step(&run.workload, step);
+    let value = target.value(&run.workload, step)?;
+    let is_asked = findings.iter().any(|finding| target_of(finding).is_some());
+    let missed = (is_asked && value > target.limit).then_some(target.limit);
+    Some(Latency::Seen { what: what(&target, unit), value, missed })
+}
+
+fn target_of(finding: &Finding) -> Option<&LatencyTarget> {
+    match finding {
+        Finding::LoadLine { target, .. }
+        | Finding::AllStepsMeetTarget { target, .. }
+        | Finding::TargetMetOnlyAbove { target, .. }
+        | Finding::NoStepMeetsTarget { target, .. } => Some(target),
+        Finding::OpenLoadLine(line) => Some(&line.target),
+        _ => None,
+    }
+}
+
+/// The quantile, and of what, unless that goes without saying beside the rate.
+fn what(target: &LatencyTarget, unit: Unit) -> String {
+    let goes_without_saying = match (&target.subject, unit) {
+        (None, _) => true,
+        (Some(Subject::Event(event)), Unit::Reads) => event == SINGLE_BLOCK_READ,
+        (Some(Subject::Response(None)), Unit::Requests | Unit::Operations) => true,
+        _ => false,
+    };
+    if goes_without_saying { target.quantile_name() } else { target.what() }
+}

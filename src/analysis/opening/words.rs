@@ -1,0 +1,177 @@
+//! The words of the opening sentence.
+
+use super::{Carried, Claim, FromCache, Latency, Opening, StoppedBy, Unit};
+use crate::analysis::finding::{list, of_series};
+use crate::analysis::{Calibrated, Calibration, Ceiling, Limit, SizeLimits, Stopped};
+use crate::units::{Bytes, Nanos, group_thousands};
+
+impl Opening {
+    /// One sentence. What makes the answer doubtful is said instead of it, for a figure that is void is repeated all the
+    /// same if it is told.
+    pub fn sentence(&self) -> String {
+        if !self.is_measured {
+            let why = self.doubt.as_ref().map_or(String::new(), |doubt| format!(": {}", doubt.phrase));
+            return format!("Nothing was measured{why}.");
+        }
+        if let Some(doubt) = &self.doubt {
+            return format!("Not to be relied on as it stands: {}.", doubt.phrase);
+        }
+        let answer = match (&self.carries, &self.calibration) {
+            (Some(carried), _) => carried.words(),
+            (None, Some(calibration)) => calibrated(calibration),
+            (None, None) => "How much was carried is not known".to_owned(),
+        };
+        let rises = self.rises_from.as_ref().map(|from| format!("latency rises faster than load from about {from} on"));
+        let stopped = self.stopped_by.as_ref().map(StoppedBy::words);
+        let parts = [Some(answer), stopped, rises, self.from_cache.as_ref().map(FromCache::words)];
+        parts.into_iter().flatten().collect::<Vec<_>>().join("; ") + "."
+    }
+}
+
+/// Below ten, one decimal tells more.
+fn number(value: f64) -> String {
+    if value.abs() < 9.95 && value.fract() != 0.0 { format!("{value:.1}") } else { group_thousands(value) }
+}
+
+/// A share in whole percents, which is as much as anyone repeats.
+fn whole_percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+impl Unit {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Requests => "requests/s",
+            Self::Reads => "reads/s",
+            Self::Operations => "operations/s",
+            Self::Megabytes => "MB/s",
+        }
+    }
+}
+
+impl Latency {
+    fn words(&self) -> String {
+        match self {
+            Self::Within { what, limit } => format!(" at {what} within {limit}"),
+            Self::Seen { what, value, missed: None } => format!(" at {what} {value}"),
+            Self::Seen { what, value, missed: Some(limit) } => format!(" at {what} {value} (limit {limit})"),
+        }
+    }
+}
+
+impl Carried {
+    fn words(&self) -> String {
+        let unit = self.unit.words();
+        let series = of_series(&self.series);
+        let beside = match (self.megabytes_per_s, self.misses_per_s) {
+            (Some(rate), _) => format!(" ({} MB/s)", number(rate)),
+            (None, Some(rate)) => format!(" ({} buffer misses/s)", number(rate)),
+            (None, None) => String::new(),
+        };
+        let rate = format!("{} {unit}{beside}", number(self.per_s));
+        let latency = self.latency.as_ref().map_or(String::new(), Latency::words);
+        let load = self.load.as_ref().map_or(String::new(), |load| format!(" with {load}"));
+        match &self.claim {
+            Claim::Most { not_per_s: Some(not), .. } => {
+                format!("Carries {} but not {} {unit}{latency}{series}", number(self.per_s), number(*not))
+            }
+            Claim::Most { not_per_s: None, missed_below } if missed_below.is_empty() => {
+                format!("Carries {rate}{latency}{load}{series}")
+            }
+            Claim::Most { missed_below, .. } => {
+                format!("Carries {rate}{latency}{load}{series}, although {} with less load did not", list(missed_below))
+            }
+            Claim::AtLeast => format!("Carries at least {rate}{latency}{load}{series}"),
+            Claim::LessThan { value } => {
+                let value = value.map_or(String::new(), |value| format!(": it is {value}{load} already"));
+                format!("Carries less than {rate}{latency}{series}{value}")
+            }
+            Claim::Unclear => {
+                format!("How much is carried is not clear: {rate}{load}{series} ran{latency}, smaller loads did not")
+            }
+            Claim::Sustained { burst, lasted, may_be_write_cache } => {
+                let cache = if *may_be_write_cache { " or a write cache" } else { "" };
+                format!(
+                    "Sustains {rate}; {burst} before that, for {lasted}, look like a burst credit{cache} that ran out"
+                )
+            }
+            Claim::Steady { from: Nanos(0) } => format!("Holds {rate}{latency}{load}, steady from the start"),
+            Claim::Steady { from } => format!("Holds {rate}{latency}{load}, steady after {from}"),
+            Claim::Seen => format!("Did {rate}{latency}{load}{series}"),
+        }
+    }
+}
+
+impl StoppedBy {
+    fn words(&self) -> String {
+        match self {
+            Self::Ceiling(ceiling) => format!("stopped by {}", at_ceiling(ceiling)),
+            Self::Caps(limits) => format!("stopped by {}", caps(limits)),
+            Self::LoadGenerator => "stopped by the load generator, not by the target".to_owned(),
+            Self::Latency { value, load } => {
+                let value = value.map_or_else(|| "more than that".to_owned(), |value| value.to_string());
+                let load = load.as_ref().map_or(String::new(), |load| format!(" with {load}"));
+                format!("stopped by latency, {value}{load}")
+            }
+            Self::Queue => "a queue grew there".to_owned(),
+            Self::Errors => "too many failed there".to_owned(),
+            Self::Unsteady => "that was not steady".to_owned(),
+            Self::Nothing => "no limit was reached".to_owned(),
+        }
+    }
+}
+
+fn at_ceiling(ceiling: &Ceiling) -> String {
+    let rate = format!("{} {}/s", number(ceiling.per_s), ceiling.what.trim_start_matches("physical "));
+    let bytes = ceiling.megabytes_per_s.map(|rate| format!("{} MB/s", number(rate)));
+    let both = bytes.as_ref().map_or(rate.clone(), |bytes| format!("{rate} ({bytes})"));
+    let like = ceiling.like.map_or(String::new(), |like| format!(", as published for {like}"));
+    match ceiling.limit {
+        Limit::Requests => format!("an IOPS cap at {rate}{like}"),
+        Limit::Throughput => format!("a throughput cap at {}{like}", bytes.unwrap_or(rate)),
+        Limit::RequestsOrThroughput => format!("a cap at {both}{like}"),
+        Limit::Server => format!("the server, or what it reads from, at {rate}"),
+        Limit::Device | Limit::Generator { .. } | Limit::NotReached { .. } => format!("the device, at {both}"),
+    }
+}
+
+fn caps(limits: &SizeLimits) -> String {
+    let requests = limits.requests_per_s.map(|cap| format!("an IOPS cap at {} requests/s", number(cap)));
+    let bytes = limits.bytes_per_s.map(|cap| format!("a throughput cap at {} MB/s", number(cap / 1e6)));
+    requests.into_iter().chain(bytes).collect::<Vec<_>>().join(" and ")
+}
+
+impl FromCache {
+    fn words(&self) -> String {
+        match self {
+            Self::FasterTier { share, load } => {
+                format!("{} of reads came from a cache or a faster tier (at {load})", whole_percent(*share))
+            }
+            Self::PageCache { share } => format!("{} of buffer misses came from the page cache", whole_percent(*share)),
+            Self::PageCacheUnknown => "whether misses reached storage or the page cache is not known".to_owned(),
+            Self::BufferCache { hit_ratio } => {
+                format!("the buffer cache answered {} of logical reads", whole_percent(*hit_ratio))
+            }
+        }
+    }
+}
+
+fn calibrated(calibration: &Calibration) -> String {
+    let least = |found: &Calibrated| match found.stopped {
+        Stopped::MostOutstanding | Stopped::CutShort => "at least ",
+        Stopped::RateFlat | Stopped::LatencyLimit { .. } => "",
+    };
+    let limit = format!("{} latency within {}", calibration.cap.name(), calibration.cap.limit);
+    let requests = match &calibration.max_iops {
+        Some(found) => {
+            let (rate, size) = (number(found.rate.value), Bytes(found.request.0));
+            format!("Carries {}{rate} reads/s of {size} at {limit}", least(found))
+        }
+        None => format!("Carries no small reads at {limit}"),
+    };
+    let bytes = calibration.max_bytes.as_ref().map(|found| {
+        let (rate, size) = (number(found.rate.value / 1e6), Bytes(found.request.0));
+        format!(", and {}{rate} MB/s in reads of {size}", least(found))
+    });
+    requests + &bytes.unwrap_or_default()
+}

@@ -1,0 +1,65 @@
+//! Pages written where `--output` says.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use super::exit::Failure;
+use super::say;
+use crate::report::html::is_ours;
+use crate::units::group_thousands;
+
+/// Bytes at the beginning of a file by which a page of ours is known.
+const BEGINNING: u64 = 4_096;
+/// In place of a file: standard output.
+const STANDARD_OUTPUT: &str = "-";
+
+/// Writes a page whole or not at all: what stood there before stays until the new one is complete. A file that this program did
+/// not write is not written over.
+pub(super) fn write(path: &Path, page: &[u8]) -> Result<(), Failure> {
+    if path.as_os_str() == STANDARD_OUTPUT {
+        let mut out = say::output();
+        out.write_all(page)?;
+        out.flush()?;
+        return Ok(());
+    }
+    let cannot = |doing: &str, error: std::io::Error| {
+        let failure = Failure::new(format_args!("cannot {doing} `{}`: {error}", path.display()));
+        match error.kind() {
+            ErrorKind::NotFound => {
+                failure.with_hint("make its directory first, or name another file: `-o FILE`".to_owned())
+            }
+            ErrorKind::IsADirectory => failure.with_hint("name a file: `-o FILE`".to_owned()),
+            _ => failure,
+        }
+    };
+    if path.is_dir() {
+        return Err(cannot("write", ErrorKind::IsADirectory.into()));
+    }
+    match File::open(path) {
+        Ok(found) => {
+            let mut beginning = Vec::new();
+            found.take(BEGINNING).read_to_end(&mut beginning).map_err(|error| cannot("read", error))?;
+            if !beginning.is_empty() && !is_ours(&String::from_utf8_lossy(&beginning)) {
+                let failure =
+                    Failure::new(format_args!("`{}` is not overwritten: this program did not make it", path.display()));
+                return Err(failure.with_hint("name another file: `-o FILE`".to_owned()));
+            }
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(cannot("look at", error)),
+    }
+    // A device or a pipe is written to as it is: there is nothing to replace.
+    if path.exists() && !path.is_file() {
+        return fs::write(path, page).map_err(|error| cannot("write", error));
+    }
+    let mut temporary = PathBuf::from(path).into_os_string();
+    temporary.push(format!(".{}.tmp", std::process::id()));
+    let written = fs::write(&temporary, page).and_then(|()| fs::rename(&temporary, path));
+    if let Err(error) = written {
+        let _ = fs::remove_file(&temporary);
+        return Err(cannot("write", error));
+    }
+    say::line(format_args!("wrote `{}`, {} KB", path.display(), group_thousands((page.len() as f64 / 1e3).ceil())));
+    Ok(())
+}

@@ -1,0 +1,109 @@
+//! The page of a comparison: the verdict first, then curves and histograms laid over each other, then every figure.
+
+use std::borrow::Cow;
+use std::io::{self, Write};
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::chart::Drawn;
+use super::distribution::{Named, bars, percentiles};
+use super::sheets::Sheets;
+use super::{Head, Kept, for_script, load_line, page};
+use crate::analysis::{Compared, Overall};
+use crate::record::Run;
+use crate::report::comparison::{compared_things, compared_times, distributions, headline, tell_changes, tell_grounds};
+use crate::report::text::Detail;
+
+/// Loads with charts of their own; the tables have all.
+const MOST_LOADS: usize = 12;
+
+/// Writes a comparison as one page. `runs` are those that were compared, in the same order.
+///
+/// # Errors
+/// If `out` fails.
+pub fn comparison(out: &mut dyn Write, compared: &Compared, runs: &[&Run], kept: &Kept<'_>) -> io::Result<()> {
+    let (figures, data): (Vec<Markup>, Vec<Value>) =
+        charts(compared, runs).into_iter().map(|drawn| (drawn.figure, drawn.data)).unzip();
+    let grounds = Sheets::of(|sheets| tell_grounds(sheets, compared, Detail::Full));
+    let changes = Sheets::of(|sheets| tell_changes(sheets, compared, runs, Detail::Brief));
+    let body = html! {
+        article.run aria-labelledby="comparison" {
+            h1 #comparison { "Comparison" }
+            p.under-title { (headline(compared)) }
+            @for pair in &compared.pairs {
+                @let is_worse = matches!(pair.overall(), Overall::Worse | Overall::Mixed);
+                p.opening.doubtful[is_worse] { (compared.verdict(pair)) }
+            }
+            @if matches!(kept, Kept::Served { .. }) {
+                p { "The runs: " @for run in runs { a href=(format!("/runs/{}", run.id)) { (run.id) } " " } }
+            }
+            @if let Some(confidence) = compared.confidence() { p.remark { (confidence) } }
+            section.grounds { (grounds) }
+            @if !figures.is_empty() {
+                section { h2 { "Laid over each other" } @for figure in &figures { (figure) } }
+            }
+            section.sheets { h2 { "In figures" } (changes) }
+        }
+        (for_script(&data))
+    };
+    out.write_all(page(&Head { title: &compared.names.join(" and "), kept }, &body).as_bytes())
+}
+
+fn charts(compared: &Compared, runs: &[&Run]) -> Vec<Drawn> {
+    let named: Vec<(&Run, &str)> = runs.iter().copied().zip(compared.names.iter().map(String::as_str)).collect();
+    let mut charts: Vec<Drawn> = load_line::overlay(&named, "load-line").into_iter().collect();
+    let loads = distributions(compared, runs);
+    let (what, things) = (compared_times(runs), compared_things(runs));
+    for (number, load) in loads.iter().enumerate().take(MOST_LOADS) {
+        // Each run keeps its colour in every chart, also where it has nothing of a load.
+        let of_run = |(run, name): (usize, &String)| {
+            let times = load.runs.iter().find(|(index, _)| *index == run).map(|(_, times)| Cow::Borrowed(times));
+            Named { name: name.clone(), times: times.unwrap_or_default() }
+        };
+        let series: Vec<Named<'_>> = compared.names.iter().enumerate().map(of_run).collect();
+        let note = format!("{what} at {}, in the measured windows.", load.load);
+        let title = |what: &str| format!("{what} at {}", load.load);
+        charts.extend(bars(format!("histogram-{number}"), &title("Histogram"), &note, things, &series));
+        charts.extend(percentiles(format!("percentiles-{number}"), &title("Percentiles"), &note, &series));
+    }
+    charts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+
+    fn page_of(runs: &[&Run]) -> String {
+        let compared = Compared::of(runs, 0, 0.05).unwrap();
+        let mut page = Vec::new();
+        comparison(&mut page, &compared, runs, &Kept::File).unwrap();
+        String::from_utf8(page).unwrap()
+    }
+
+    #[test]
+    fn both_runs_are_laid_over_each_other_and_the_verdict_comes_first() {
+        let old = sample::sweep(20);
+        let mut new = sample::sweep(30);
+        new.id = "20261121-103000-slob".to_owned();
+        new.name = "new </script><b>".to_owned();
+        let page = page_of(&[&old, &new]);
+        let at = |text: &str| page.find(text).unwrap_or_else(|| panic!("no {text}"));
+        assert!(at("class=\"opening") < at("id=\"load-line\"") && at("id=\"load-line\"") < at("id=\"histogram-0\""));
+        assert!(at("What differs in configuration") < at("id=\"load-line\""));
+        assert!(!page.contains("</script><b>"), "a name became markup");
+        assert_eq!(page.matches("</script>").count(), 2);
+    }
+
+    #[test]
+    fn runs_without_a_load_in_common_have_no_charts_of_it() {
+        let old = sample::sweep(20);
+        let mut new = sample::sweep(20);
+        new.id = "20261121-103000-slob".to_owned();
+        new.steps.truncate(1);
+        new.steps[0].load.sessions = 77;
+        let page = page_of(&[&old, &new]);
+        assert!(page.contains("Not compared: ") && !page.contains("id=\"histogram-0\""));
+    }
+}

@@ -1,0 +1,257 @@
+//! How long waits and operations took: bars by power of two, percentile curves, and where reads came from.
+
+use std::borrow::Cow;
+
+use super::chart::{Across, Band, Bars, Drawn, First, Frame, Group, Line, Lines, Quantity};
+use crate::analysis::{Finding, LatencyTarget, SINGLE_BLOCK_READ, Served, Subject, operations_are_requests, wait};
+use crate::record::{Histogram, Run, Step, WaitStats};
+use crate::report::buckets::{Columns, cell};
+use crate::units::{Nanos, group_thousands};
+
+/// Steps of one chart: more cannot be told apart.
+const MOST_STEPS: usize = 8;
+/// Events with a chart of their own.
+const MOST_EVENTS: usize = 8;
+/// Fewer waits than this, over all steps, are told in the tables only.
+const LEAST_WAITS: u64 = 20;
+/// Points of a percentile curve for each nine. The first is p17: the shortest of all would press the others together.
+const POINTS_PER_NINE: usize = 12;
+/// Points of a density for each doubling of the duration.
+const POINTS_PER_DOUBLING: f64 = 12.0;
+
+/// Durations of one series, with its name.
+pub(super) struct Named<'a> {
+    pub(super) name: String,
+    pub(super) times: Cow<'a, Histogram>,
+}
+
+/// At most [`MOST_STEPS`] of the steps, the first and the last among them.
+pub(super) fn shown(steps: &[Step]) -> Vec<&Step> {
+    if steps.len() <= MOST_STEPS {
+        return steps.iter().collect();
+    }
+    (0..MOST_STEPS).map(|at| &steps[at * (steps.len() - 1) / (MOST_STEPS - 1)]).collect()
+}
+
+fn shown_of(run: &Run) -> String {
+    match run.steps.len() {
+        few if few <= MOST_STEPS => String::new(),
+        many => format!(" {MOST_STEPS} of {many} steps are shown; the tables have all."),
+    }
+}
+
+/// Bars over power-of-two buckets, counts upwards.
+pub(super) fn bars(id: String, title: &str, note: &str, things: &str, series: &[Named<'_>]) -> Option<Drawn> {
+    let columns = Columns::covering(series.iter().map(|named| &*named.times));
+    let group = |named: &Named<'_>| {
+        let (all, shares) = (named.times.count() as f64, columns.shares(&named.times));
+        let counts: Vec<f64> = shares.iter().map(|share| (share * all).round()).collect();
+        let words = counts.iter().zip(&shares);
+        let words = words.map(|(count, share)| format!("{} ({} %)", group_thousands(*count), cell(*share))).collect();
+        Group { name: named.name.clone(), values: counts.into_iter().map(Some).collect(), words }
+    };
+    let places = columns.headings();
+    let told = series.iter().map(|named| {
+        let shares = columns.shares(&named.times);
+        let most = (0..shares.len()).max_by(|a, b| shares[*a].total_cmp(&shares[*b])).filter(|at| shares[*at] > 0.0);
+        let most =
+            most.map_or_else(String::new, |at| format!(", most of them ({} %) {}", cell(shares[at]), places[at]));
+        format!("{}: {} {things}{most}", named.name, group_thousands(named.times.count() as f64))
+    });
+    let words = format!("{}.", told.collect::<Vec<_>>().join("; "));
+    let frame = Frame {
+        id,
+        title: title.to_owned(),
+        note: note.to_owned(),
+        y_title: things.to_owned(),
+        y_quantity: Quantity::Count,
+        first: First::Linear,
+        words,
+    };
+    let x_title = "time of each, by upper bound of its bucket (1 ms is 1024 us)".to_owned();
+    Bars { frame, x_title, places, groups: series.iter().map(group).collect() }.draw()
+}
+
+/// One chart for each wait event, the steps side by side.
+pub(super) fn waits(run: &Run, prefix: &str) -> Vec<Drawn> {
+    let mut events: Vec<(&WaitStats, Histogram)> = Vec::new();
+    for wait in run.steps.iter().flat_map(|step| &step.waits).filter(|wait| wait.waits.count() > 0) {
+        match events.iter_mut().find(|(first, _)| first.event == wait.event) {
+            Some((_, all)) => all.merge(&wait.waits),
+            None => events.push((wait, wait.waits.clone())),
+        }
+    }
+    events.retain(|(_, all)| all.count() >= LEAST_WAITS);
+    // The event by which databases judge storage comes first, then what sessions waited for.
+    events.sort_by_key(|(first, all)| {
+        (first.event != SINGLE_BLOCK_READ, !first.foreground, std::cmp::Reverse(all.total_ns()))
+    });
+    let chart = |(number, (first, _)): (usize, &(&WaitStats, Histogram))| {
+        // A step without such a wait keeps its place, so that each step has one colour in all charts.
+        let of_step = |step: &&Step| {
+            let times = wait(step, &first.event).map(|wait| wait.waits.clone()).unwrap_or_default();
+            Named { name: step.label.clone(), times: Cow::Owned(times) }
+        };
+        let series: Vec<Named<'_>> = shown(&run.steps).iter().map(of_step).collect();
+        let whose = if first.foreground { "sessions waited" } else { "the engine's own writers waited" };
+        let note =
+            format!("Layer: {}; {whose}. Every wait that ended in the measured window.{}", first.layer, shown_of(run));
+        bars(format!("{prefix}wait-{number}"), &first.event, &note, "waits", &series)
+    };
+    events.iter().take(MOST_EVENTS).enumerate().filter_map(chart).collect()
+}
+
+/// Response times of each step as bars, where they are not the same as a wait event's.
+pub(super) fn responses(run: &Run, prefix: &str) -> Option<Drawn> {
+    if operations_are_requests(run) && run.steps.iter().all(|step| step.load.rate_operations_per_s.is_none()) {
+        return None;
+    }
+    let series = of_steps(run, &Subject::Response(None));
+    let note = format!("Layer: client; from due to finished, in the measured window.{}", shown_of(run));
+    bars(format!("{prefix}responses"), "Response time of operations", &note, "operations", &series)
+}
+
+fn of_steps<'a>(run: &'a Run, subject: &Subject) -> Vec<Named<'a>> {
+    let of_step = |step: &&'a Step| Some(Named { name: step.label.clone(), times: subject.times(step)? });
+    shown(&run.steps).iter().filter_map(of_step).collect()
+}
+
+/// Latency by percentile, further out the further right.
+pub(super) fn percentiles(id: String, title: &str, note: &str, series: &[Named<'_>]) -> Option<Drawn> {
+    let most = series.iter().map(|named| named.times.count()).max().filter(|count| *count > 0)?;
+    // Beyond one in all that were counted there is only the maximum.
+    let nines = (most as f64).log10().clamp(1.0, 6.0);
+    let points = (nines * POINTS_PER_NINE as f64).ceil() as usize;
+    let line = |named: &Named<'_>| {
+        let own = (named.times.count() as f64).log10();
+        let places = (1..=points).map(|point| point as f64 / POINTS_PER_NINE as f64);
+        let places: Vec<f64> = places.filter(|nines| *nines <= own.max(0.5)).collect();
+        let quantiles: Vec<f64> = places.iter().map(|nines| 1.0 - 10_f64.powf(-nines)).collect();
+        let values = named.times.quantiles_ns(&quantiles);
+        let piece = places.iter().zip(values).filter_map(|(x, ns)| Some((*x, ns? as f64 / 1e3))).collect();
+        Line { name: named.name.clone(), pieces: vec![piece], dots: false }
+    };
+    let told = series.iter().map(|named| {
+        let at = |q: f64| named.times.quantile_ns(q).map_or_else(String::new, |ns| Nanos(ns).to_string());
+        format!("{}: p50 {}, p99 {}, p99.9 {}", named.name, at(0.5), at(0.99), at(0.999))
+    });
+    let words = format!("{}.", told.collect::<Vec<_>>().join("; "));
+    let frame = Frame {
+        id,
+        title: title.to_owned(),
+        note: note.to_owned(),
+        y_title: "time".to_owned(),
+        y_quantity: Quantity::Microseconds,
+        first: First::Logarithmic,
+        words,
+    };
+    let across = Across {
+        title: "percentile".to_owned(),
+        quantity: Quantity::Nines,
+        range: (1.0 / POINTS_PER_NINE as f64, nines),
+        ticks: [0.301, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0].into_iter().filter(|tick| *tick <= nines).collect(),
+    };
+    let (lines, marks) = (series.iter().map(line).collect(), Vec::new());
+    Lines { frame, across, lines, bands: Vec::new(), marks, labels: Vec::new() }.draw()
+}
+
+/// The percentile curve of what the run is judged by.
+pub(super) fn percentile_curve(run: &Run, prefix: &str) -> Option<Drawn> {
+    let subject = LatencyTarget::default().of_run(run).subject?;
+    let note = format!("{}, in the measured window of each step.{}", capital(&subject), shown_of(run));
+    percentiles(format!("{prefix}percentiles"), "Percentile curve", &note, &of_steps(run, &subject))
+}
+
+/// What is judged, at the head of a sentence, with its layer.
+pub(super) fn capital(subject: &Subject) -> String {
+    match subject {
+        Subject::Event(event) => format!("Waits in {event} (layer: engine)"),
+        Subject::Response(_) => "Operations, from due to finished (layer: client)".to_owned(),
+        Subject::Service(_) => "Operations, from sent to finished (layer: client)".to_owned(),
+    }
+}
+
+/// The density of single-block reads where they fall into groups, with the groups marked.
+pub(super) fn tiers(run: &Run, findings: &[Finding], prefix: &str) -> Vec<Drawn> {
+    let tiers = findings.iter().filter_map(|finding| match finding {
+        Finding::Tiers(tiers) => Some(tiers),
+        _ => None,
+    });
+    let chart = |(number, tiers): (usize, &crate::analysis::Tiers)| {
+        let step = run.steps.iter().find(|step| step.label == tiers.step)?;
+        let times = &wait(step, SINGLE_BLOCK_READ)?.waits;
+        let (line, range) = density(&tiers.step, times)?;
+        let bands = tiers.modes.iter().map(|mode| {
+            let log = |ns: u64| (ns as f64 / 1e3).log2();
+            let name = format!("{:.0} %, {}", mode.share * 100.0, Nanos(mode.median_ns));
+            Band { range: (log(mode.p10_ns), log(mode.p90_ns)), shaded_to: log(mode.p90_ns), name }
+        });
+        let frame = Frame {
+            id: format!("{prefix}tiers-{number}"),
+            title: format!("Groups of single-block reads in {}", tiers.step),
+            note: "Layer: engine. Share of reads by time; shaded: the middle 80 % of each group, with its share and median."
+                .to_owned(),
+            y_title: "share of reads in a twelfth of a doubling".to_owned(),
+            y_quantity: Quantity::Percent,
+            first: First::Linear,
+            words: Finding::Tiers(tiers.clone()).sentence(),
+        };
+        let across = Across {
+            title: "time of a read".to_owned(),
+            quantity: Quantity::LogMicroseconds,
+            range,
+            ticks: (range.0.ceil() as i64..=range.1.floor() as i64).map(|power| power as f64).collect(),
+        };
+        let (bands, lines) = (bands.collect(), vec![line]);
+        Lines { frame, across, lines, bands, marks: Vec::new(), labels: Vec::new() }.draw()
+    };
+    tiers.enumerate().filter_map(chart).collect()
+}
+
+/// Percent of all durations in each step of the axis, which is the binary logarithm of microseconds.
+fn density(name: &str, times: &Histogram) -> Option<(Line, (f64, f64))> {
+    let (shortest, longest) = (times.quantile_ns(0.0005)?, times.quantile_ns(0.9995)?);
+    let log = |ns: u64| (ns.max(1) as f64 / 1e3).log2();
+    let range = (log(shortest).floor(), log(longest).ceil().max(log(shortest).floor() + 1.0));
+    let mut shares = vec![0.0; ((range.1 - range.0) * POINTS_PER_DOUBLING) as usize + 1];
+    for (lowest, highest, count) in times.buckets_ns() {
+        let place = (log(lowest.midpoint(highest)) - range.0) * POINTS_PER_DOUBLING;
+        if let Some(share) = shares.get_mut(place.max(0.0) as usize) {
+            *share += count as f64 * 100.0 / times.count() as f64;
+        }
+    }
+    let place = |at: usize| range.0 + (at as f64 + 0.5) / POINTS_PER_DOUBLING;
+    let piece = shares.into_iter().enumerate().map(|(at, share)| (place(at), share)).collect();
+    Some((Line { name: name.to_owned(), pieces: vec![piece], dots: false }, range))
+}
+
+/// How evenly nodes work: the rates of each in every step.
+pub(super) fn nodes(run: &Run, prefix: &str) -> Option<Drawn> {
+    let steps: Vec<&Step> = shown(&run.steps).into_iter().filter(|step| step.servers.len() > 1).collect();
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in steps.iter().flat_map(|step| Served::each(run, step)) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let group = |name: &&str| {
+        let rate = |step: &&Step| Served::each(run, step).find(|(node, _)| node == name)?.1.transactions_per_s();
+        let values: Vec<Option<f64>> = steps.iter().map(rate).collect();
+        let words = values
+            .iter()
+            .map(|rate| rate.map_or_else(|| "not known".to_owned(), |rate| format!("{}/s", group_thousands(rate))));
+        Group { name: (*name).to_owned(), words: words.collect(), values: values.clone() }
+    };
+    let groups: Vec<Group> = names.iter().map(group).collect();
+    let frame = Frame {
+        id: format!("{prefix}node-rates"),
+        title: "Transactions of each node".to_owned(),
+        note: format!("Layer: server; everybody's, in the measured window of each step.{}", shown_of(run)),
+        y_title: "transactions/s".to_owned(),
+        y_quantity: Quantity::PerSecond,
+        first: First::Linear,
+        words: "The table below has the same in figures, and how far the nodes lie apart.".to_owned(),
+    };
+    let places = steps.iter().map(|step| step.label.clone()).collect();
+    Bars { frame, x_title: "step".to_owned(), places, groups }.draw()
+}

@@ -1,0 +1,217 @@
+//! Latency against throughput, with the load line, the knee and the limit.
+
+use super::chart::{Across, At, Drawn, First, Frame, Line, Lines, Mark, Quantity, Scale};
+use crate::analysis::{Figures, Finding, LatencyTarget, Limit, Series, is_on_servers, operations_are_requests};
+use crate::record::{Run, Step};
+use crate::units::group_thousands;
+
+/// Labels below the chart.
+const LABELS: usize = 7;
+/// Series beyond which only the judged quantile is drawn of each.
+const FEW_SERIES: usize = 2;
+/// Share of the axis within which marks are one.
+const NEAR: f64 = 0.02;
+
+/// The rate that a step is placed at, and its name: what storage was asked for, or on a server, which does not tell that of each
+/// operation, what was done.
+pub(super) fn rate_of(run: &Run, step: &Step) -> Option<f64> {
+    let figures = Figures(step);
+    if is_operations(run) { figures.operations_per_s() } else { figures.physical_reads_per_s() }
+}
+
+fn is_operations(run: &Run) -> bool {
+    operations_are_requests(run)
+        || is_on_servers(run)
+        || run.steps.iter().any(|step| step.load.rate_operations_per_s.is_some())
+}
+
+pub(super) fn rate_name(run: &Run) -> &'static str {
+    match (operations_are_requests(run), is_operations(run)) {
+        (true, _) => "requests/s (layer: client)",
+        (false, true) => "operations/s (layer: client)",
+        (false, false) => "physical reads/s (layer: engine)",
+    }
+}
+
+/// Draws every series of the run; `None` with fewer than two steps to join.
+pub(super) fn draw(run: &Run, findings: &[Finding], prefix: &str) -> Option<Drawn> {
+    let target = judged_by(run, findings);
+    let subject = target.subject.clone()?;
+    let all = Series::of(run);
+    if all.iter().map(|series| series.steps.len()).max().unwrap_or(0) < 2 {
+        return None;
+    }
+    let quantile = target.quantile_name();
+    let mut lines = Vec::new();
+    let mut labels = Vec::new();
+    for series in &all {
+        let named =
+            |what: &str| if series.name.is_empty() { what.to_owned() } else { format!("{what}, {}", series.name) };
+        let along = |value: &dyn Fn(&Step) -> Option<f64>| -> Vec<(f64, f64)> {
+            series.steps.iter().filter_map(|step| Some((rate_of(run, step)?, value(step)?))).collect()
+        };
+        let judged = |step: &Step| subject.times(step)?.quantile_ns(target.quantile).map(|ns| ns as f64 / 1e3);
+        let mean = |step: &Step| subject.times(step)?.mean_ns().map(|ns| ns / 1e3);
+        lines.push(Line { name: named(&quantile), pieces: vec![along(&judged)], dots: true });
+        if all.len() <= FEW_SERIES {
+            lines.push(Line { name: named("mean"), pieces: vec![along(&mean)], dots: true });
+        }
+        let label = |step: &&Step| Some((rate_of(run, step)?, judged(step)?, step.label.clone()));
+        labels.extend(series.steps.iter().filter_map(label));
+    }
+    let marks = marks(run, &target, findings);
+    let most = lines.iter().flat_map(|line| line.pieces.iter().flatten().map(|(x, _)| *x)).fold(0.0, f64::max);
+    let most = marks.iter().fold(most, |most, mark| if let At::X(x) = mark.at { most.max(x) } else { most });
+    let scale = Scale::from_zero(std::iter::once(most))?;
+    let range = (0.0, most * 1.06);
+    let told = findings.iter().filter(|finding| {
+        matches!(
+            finding,
+            Finding::LoadLine { .. }
+                | Finding::AllStepsMeetTarget { .. }
+                | Finding::NoStepMeetsTarget { .. }
+                | Finding::TargetMetOnlyAbove { .. }
+                | Finding::OpenLoadLine(_)
+                | Finding::Knee { .. }
+                | Finding::RateKnee(_)
+                | Finding::Ceiling(_)
+        )
+    });
+    let mut words: Vec<String> = told.map(Finding::sentence).collect();
+    if words.is_empty() {
+        words.push(format!("{} points from {}.", labels.len(), rate_name(run)));
+    }
+    let frame = Frame {
+        id: format!("{prefix}load-line"),
+        title: "Latency against throughput".to_owned(),
+        note: format!(
+            "{}: one point a step, joined by rising load. The limit is {target}.",
+            super::distribution::capital(&subject)
+        ),
+        y_title: "time".to_owned(),
+        y_quantity: Quantity::Microseconds,
+        first: First::Linear,
+        words: words.join(" "),
+    };
+    let across =
+        Across { title: rate_name(run).to_owned(), quantity: Quantity::PerSecond, range, ticks: scale.ticks(LABELS) };
+    Lines { frame, across, lines, bands: Vec::new(), marks, labels }.draw()
+}
+
+/// Several runs in one chart, one line each; `None` where none has two steps to join.
+pub(super) fn overlay(runs: &[(&Run, &str)], id: &str) -> Option<Drawn> {
+    let mut lines = Vec::new();
+    for (run, name) in runs {
+        let target = LatencyTarget::default().of_run(run);
+        let subject = target.subject.clone()?;
+        let judged = |step: &Step| subject.times(step)?.quantile_ns(target.quantile).map(|ns| ns as f64 / 1e3);
+        for series in Series::of(run) {
+            let of_series = if series.name.is_empty() { String::new() } else { format!(", {}", series.name) };
+            let steps = series.steps.iter().filter_map(|step| Some((rate_of(run, step)?, judged(step)?)));
+            lines.push(Line { name: format!("{name}{of_series}"), pieces: vec![steps.collect()], dots: true });
+        }
+    }
+    if lines.iter().all(|line| line.pieces[0].len() < 2) {
+        return None;
+    }
+    let most = lines.iter().flat_map(|line| line.pieces[0].iter().map(|(x, _)| *x)).fold(0.0, f64::max);
+    let mut rates: Vec<&str> = runs.iter().map(|(run, _)| rate_name(run)).collect();
+    rates.dedup();
+    let target = runs.first().map(|(run, _)| LatencyTarget::default().of_run(run))?;
+    let told = lines.iter().filter_map(|line| {
+        let (rate, us) = line.pieces[0].iter().copied().reduce(|a, b| if b.0 > a.0 { b } else { a })?;
+        Some(format!("{}: at most {}/s, at {}", line.name, group_thousands(rate), Quantity::Microseconds.tick(us)))
+    });
+    let frame = Frame {
+        id: id.to_owned(),
+        title: "Latency against throughput".to_owned(),
+        note: format!("{} of each step, joined by rising load. Further right and lower is better.", target.what()),
+        y_title: "time".to_owned(),
+        y_quantity: Quantity::Microseconds,
+        first: First::Linear,
+        words: format!("{}.", told.collect::<Vec<_>>().join("; ")),
+    };
+    let across = Across {
+        title: rates.join(" or "),
+        quantity: Quantity::PerSecond,
+        range: (0.0, most * 1.06),
+        ticks: Scale::from_zero(std::iter::once(most))?.ticks(LABELS),
+    };
+    Lines { frame, across, lines, bands: Vec::new(), marks: Vec::new(), labels: Vec::new() }.draw()
+}
+
+/// The target that the findings were made with, or else the usual one.
+fn judged_by(run: &Run, findings: &[Finding]) -> LatencyTarget {
+    let told = findings.iter().find_map(|finding| match finding {
+        Finding::LoadLine { target, .. }
+        | Finding::AllStepsMeetTarget { target, .. }
+        | Finding::NoStepMeetsTarget { target, .. }
+        | Finding::TargetMetOnlyAbove { target, .. } => Some(target.clone()),
+        Finding::OpenLoadLine(line) => Some(line.target.clone()),
+        _ => None,
+    });
+    told.unwrap_or_default().of_run(run)
+}
+
+fn marks(run: &Run, target: &LatencyTarget, findings: &[Finding]) -> Vec<Mark> {
+    let is_judged = findings.iter().any(|finding| {
+        matches!(
+            finding,
+            Finding::LoadLine { .. }
+                | Finding::AllStepsMeetTarget { .. }
+                | Finding::NoStepMeetsTarget { .. }
+                | Finding::TargetMetOnlyAbove { .. }
+                | Finding::OpenLoadLine(_)
+        )
+    });
+    let largest = run.steps.iter().filter_map(|step| target.value(&run.workload, step)).max();
+    // A limit far above everything would press the curve flat.
+    let near = largest.is_some_and(|largest| target.limit.0 <= largest.0.saturating_mul(4));
+    let (mut marks, mut found) = (Vec::new(), Vec::new());
+    if is_judged && near {
+        marks.push(Mark { at: At::Y(target.limit.0 as f64 / 1e3), name: format!("limit {}", target.limit) });
+    }
+    let at_step = |label: &str| run.steps.iter().find(|step| step.label == label).and_then(|step| rate_of(run, step));
+    for finding in findings {
+        let (at, name) = match finding {
+            Finding::LoadLine { passing, .. } | Finding::TargetMetOnlyAbove { passing, .. } => {
+                (at_step(&passing.step), "load line")
+            }
+            Finding::OpenLoadLine(line) => {
+                (line.passing.as_ref().and_then(|passing| at_step(&passing.step)), "load line")
+            }
+            Finding::Knee { measured_step, .. } => (at_step(measured_step), "knee"),
+            Finding::RateKnee(knee) => (Some(knee.per_s), "knee"),
+            Finding::Ceiling(ceiling) => match ceiling.limit {
+                Limit::NotReached { .. } => continue,
+                // A ceiling of buffer misses lies on another axis.
+                _ if is_operations(run) != operations_are_requests(run) => continue,
+                _ => (Some(ceiling.per_s), "ceiling"),
+            },
+            _ => continue,
+        };
+        if let Some(x) = at {
+            found.push((x, name));
+        }
+    }
+    marks.extend(joined(found));
+    marks
+}
+
+/// Marks so near to each other that their names would lie on each other are one.
+fn joined(mut found: Vec<(f64, &'static str)>) -> Vec<Mark> {
+    found.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let most = found.last().map_or(0.0, |(x, _)| *x);
+    let mut groups: Vec<(f64, Vec<&str>)> = Vec::new();
+    for (x, name) in found {
+        match groups.last_mut() {
+            Some((at, names)) if x - *at < NEAR * most => names.extend((!names.contains(&name)).then_some(name)),
+            _ => groups.push((x, vec![name])),
+        }
+    }
+    let mark = |(x, names): (f64, Vec<&str>)| Mark {
+        at: At::X(x),
+        name: format!("{} {}", names.join(", "), group_thousands(x)),
+    };
+    groups.into_iter().map(mark).collect()
+}

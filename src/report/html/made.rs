@@ -1,0 +1,101 @@
+//! How each number in a report was made, for readers who do not believe it before they know.
+
+use maud::{Markup, html};
+
+use crate::analysis::{is_on_servers, operations_are_requests};
+use crate::record::Run;
+
+/// A figure, and how it was made.
+type Made = (&'static str, &'static str);
+
+const EVERYWHERE: [Made; 7] = [
+    (
+        "Window",
+        "Every figure of a step counts what happened between the two edges of its measured window, with all sessions at work \
+         during all of it, divided by the measured length. Warm-up seconds are drawn shaded, and are in no figure.",
+    ),
+    (
+        "Response and service time",
+        "Response time runs from the instant an operation was due to the instant it finished, service time from the instant \
+         it was sent. In a closed loop an operation is due when the session is free, so both are the same; in an open loop the \
+         schedule decides, so that waiting behind a slow operation counts.",
+    ),
+    (
+        "Percentiles",
+        "From HdrHistograms with two significant digits, merged exactly: at most 0.8 % too high, never too low. The maximum \
+         and the mean are exact. A percentile of a step is that of all its operations, not a mean of percentiles of seconds.",
+    ),
+    (
+        "Wait histogram",
+        "A wait of w microseconds counts under the lowest power of two above w. 1 ms in these headings is 1024 us, as in \
+         Oracle's tables. `-` is none; 0.0 is less than 0.05 %.",
+    ),
+    (
+        "Load line",
+        "The largest load that was measured and met the latency target, with a larger one that did not. It is not \
+         extrapolated.",
+    ),
+    ("Processors", "From the kernel's account of this process; 1 or 100 % is one whole processor."),
+    (
+        "Devices",
+        "Differences of /proc/diskstats over a second or a window: everybody's requests, after the kernel has merged and \
+         split them. Time of a request is queue and device together; in flight is the mean over time.",
+    ),
+];
+
+const OF_ENGINE: [Made; 3] = [
+    (
+        "Logical and physical reads",
+        "Logical reads are blocks found through the buffer cache, hit or miss. Physical reads are read requests sent to \
+         storage, counted by the engine and compared with the kernel's account.",
+    ),
+    (
+        "Wait events",
+        "Each wait is timed by the engine from the request to its completion and bears the name that Oracle gives it. \
+         % waited is its share of the time that sessions waited.",
+    ),
+    ("Hit %", "Logical reads that found their block in the buffer cache, or found another session already reading it."),
+];
+
+const OF_SERVERS: [Made; 3] = [
+    (
+        "Server counters",
+        "The database server's own counters, read at both edges of the window and each second by a connection of its own. \
+         They count everybody's work, not only this load's.",
+    ),
+    (
+        "Buffer misses, page-cache hits, device reads",
+        "A buffer miss was asked of the operating system. Those that the kernel fetched from storage for the server's \
+         sessions (/proc/PID/io) are device reads; the rest were in the page cache. `?` where that cannot be read.",
+    ),
+    (
+        "What sessions were doing",
+        "Samples of the load's sessions: looks at the server's activity view. Sessions on average, not timed waits.",
+    ),
+];
+
+const OF_REQUESTS: [Made; 2] = [
+    ("Requests", "Each operation is one request to storage, past the page cache unless the report says otherwise."),
+    (
+        "Limited by",
+        "The load generator's verdict on itself: whether its threads had time left, and how fast the same loop is with no \
+         device at all.",
+    ),
+];
+
+/// The figures that this run has.
+pub(super) fn words(run: &Run) -> Markup {
+    let own: &[Made] = if operations_are_requests(run) {
+        &OF_REQUESTS
+    } else if is_on_servers(run) {
+        &OF_SERVERS
+    } else {
+        &OF_ENGINE
+    };
+    html! {
+        dl.facts.made {
+            @for (name, words) in EVERYWHERE.iter().chain(own) { dt { (name) } dd { (words) } }
+        }
+        p.note { "Made by " (run.tool.name) " " (run.tool.version) ". `?`: not known. `-`: none." }
+    }
+}

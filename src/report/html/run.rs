@@ -1,0 +1,231 @@
+//! The page of one run: the answer first, then what shows it, then what it rests on.
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::chart::Drawn;
+use super::over_time::OverTime;
+use super::sheets::Sheets;
+use super::{Reported, distribution, load_line, made};
+use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers};
+use crate::record::{Outcome, Run};
+use crate::report::facts::facts;
+use crate::report::sections::{self, requests, rounds, servers};
+use crate::report::text::Detail;
+use crate::report::{calibration, trace};
+
+/// A run as markup, and what the script needs of its charts.
+pub(super) struct Told {
+    pub(super) article: Markup,
+    pub(super) data: Vec<Value>,
+}
+
+/// A part of the page: its heading, and what stands under it.
+struct Part {
+    id: String,
+    title: &'static str,
+    content: Markup,
+}
+
+/// Collects parts and the data of their charts.
+struct Parts<'a> {
+    prefix: &'a str,
+    parts: Vec<Part>,
+    data: Vec<Value>,
+}
+
+impl Parts<'_> {
+    /// Adds a part; nothing where it has neither a chart nor a table.
+    fn add(&mut self, id: &str, title: &'static str, charts: Vec<Drawn>, sheets: Markup) {
+        if charts.is_empty() && sheets.0.is_empty() {
+            return;
+        }
+        let (figures, data): (Vec<Markup>, Vec<Value>) =
+            charts.into_iter().map(|drawn| (drawn.figure, drawn.data)).unzip();
+        self.data.extend(data);
+        let content = html! {
+            @for figure in &figures { (figure) }
+            (sheets)
+        };
+        self.parts.push(Part { id: format!("{}part-{id}", self.prefix), title, content });
+    }
+}
+
+/// Tells a run. `prefix` begins every id, so that several runs can stand in one page; `most_values` is for each line of a chart.
+pub(super) fn tell(reported: &Reported<'_>, prefix: &str, most_values: usize) -> Told {
+    let Reported { run, findings } = *reported;
+    let mut parts = Parts { prefix, parts: Vec::new(), data: Vec::new() };
+    let over_time = OverTime::of(run, prefix, most_values);
+    let words = Vocabulary::of(run);
+    let on_servers = is_on_servers(run);
+
+    let profile = Sheets::of(|sheets| match words {
+        Vocabulary::Sessions if on_servers => servers::operations(sheets, run),
+        Vocabulary::Sessions => {
+            sections::throughput(sheets, run)?;
+            sections::reads_and_processors(sheets, run)
+        }
+        Vocabulary::Requests => {
+            requests::throughput(sheets, run)?;
+            requests::kinds(sheets, run)
+        }
+    });
+    let curve = load_line::draw(run, findings, prefix);
+    parts.add("load", "Load line", curve.into_iter().collect(), profile);
+
+    if over_time.has_seconds() {
+        let charts = [over_time.throughput(), over_time.bytes(), over_time.latency(), over_time.heat()];
+        let table = Sheets::of(|sheets| rounds::tell(sheets, run, Detail::Full));
+        parts.add("time", "Over time", charts.into_iter().flatten().collect(), table);
+    }
+
+    let mut charts = distribution::waits(run, prefix);
+    charts.extend(distribution::responses(run, prefix));
+    let tables = Sheets::of(|sheets| {
+        sections::histograms(sheets, run, Detail::Full)?;
+        if words == Vocabulary::Requests { requests::response_histograms(sheets, run, Detail::Full) } else { Ok(()) }
+    });
+    parts.add("histograms", "Wait histograms", charts, tables);
+
+    let tables = Sheets::of(|sheets| sections::operations(sheets, run));
+    parts.add("percentiles", "Percentiles", distribution::percentile_curve(run, prefix).into_iter().collect(), tables);
+
+    let tables = Sheets::of(|sheets| sections::waits(sheets, run));
+    parts.add("waits", "Wait events", over_time.waits().into_iter().chain(over_time.doing()).collect(), tables);
+
+    let tables = Sheets::of(|sheets| {
+        sections::profile(sheets, run)?;
+        if on_servers {
+            servers::log(sheets, run)?;
+            servers::commit_latency(sheets, run)?;
+            servers::shape(sheets, run)?;
+            servers::sessions(sheets, run)
+        } else {
+            Ok(())
+        }
+    });
+    parts.add("profile", "Load profile", Vec::new(), tables);
+
+    let tables =
+        Sheets::of(|sheets| if on_servers { servers::blocks(sheets, run) } else { sections::caches(sheets, run) });
+    parts.add("tiers", "Cache tiers", distribution::tiers(run, findings, prefix), tables);
+
+    let tables = Sheets::of(|sheets| servers::nodes(sheets, run));
+    parts.add("nodes", "Nodes", distribution::nodes(run, prefix).into_iter().collect(), tables);
+
+    let charts = over_time.processors().into_iter().chain(over_time.devices()).collect();
+    let tables = Sheets::of(|sheets| {
+        sections::devices(sheets, run)?;
+        sections::host(sheets, run)?;
+        if on_servers {
+            servers::processors(sheets, run)?
+        }
+        for step in &run.steps {
+            let of_what = if run.steps.len() > 1 { format!(", in {}", step.label) } else { String::new() };
+            trace::tell(sheets, &step.traces, &of_what)?;
+        }
+        Ok(())
+    });
+    parts.add("system", "Operating system", charts, tables);
+
+    if words == Vocabulary::Requests {
+        let tables = Sheets::of(|sheets| requests::generator(sheets, run, Detail::Full));
+        parts.add("generator", "Load generator", Vec::new(), tables);
+    }
+    parts.add("configuration", "Configuration and environment", Vec::new(), configuration(run));
+    parts.add("made", "How each number was made", Vec::new(), made::words(run));
+
+    let Parts { parts, data, .. } = parts;
+    let article = html! {
+        article.run aria-labelledby=(format!("{prefix}run")) {
+            h1 #(format!("{prefix}run")) { @if run.name.is_empty() { (run.id) } @else { (run.name) } }
+            (under_title(run))
+            (opening(reported))
+            (calibrated(run))
+            (noticed(findings))
+            nav.parts aria-label="Parts of this report" {
+                @for part in &parts { a href=(format!("#{}", part.id)) { (part.title) } }
+            }
+            @for part in &parts {
+                section #(part.id) {
+                    h2 { (part.title) }
+                    (part.content)
+                }
+            }
+        }
+    };
+    Told { article, data }
+}
+
+fn under_title(run: &Run) -> Markup {
+    let outcome = match &run.outcome {
+        Outcome::Unfinished => "not finished",
+        Outcome::Completed => "completed",
+        Outcome::Interrupted => "ended early",
+        Outcome::Failed { .. } => "failed",
+    };
+    html! {
+        p.under-title {
+            @if !run.name.is_empty() { (run.id) " · " }
+            time datetime=(run.started_at.0.to_string()) { (run.started_at.0.strftime("%Y-%m-%d %H:%M:%S UTC")) }
+            " · " (run.workload) " on " (run.target.kind) " " (run.target.address) " · " (outcome)
+            @for (name, value) in &run.tags { " " span.tag { (name) "=" (value) } }
+        }
+    }
+}
+
+/// What a manager can repeat, or why nothing may be.
+fn opening(reported: &Reported<'_>) -> Markup {
+    let opening = Opening::of(reported.run, reported.findings);
+    html! { p.opening.doubtful[opening.doubt.is_some()] { (opening.sentence()) } }
+}
+
+fn calibrated(run: &Run) -> Markup {
+    let answers = calibration::answers(run);
+    html! {
+        @if !answers.is_empty() {
+            dl.facts { @for (name, text) in &answers { dt { (name) } dd { (text) } } }
+        }
+    }
+}
+
+fn noticed(findings: &[Finding]) -> Markup {
+    html! {
+        @if !findings.is_empty() {
+            section.noticed {
+                h2 { "What was noticed" }
+                ul {
+                    @for finding in findings {
+                        @let word = match finding.severity() {
+                            Severity::Doubt => "doubt",
+                            Severity::Answer => "answer",
+                            Severity::Note => "note",
+                        };
+                        li.(word) {
+                            strong { (word) } " " (finding.sentence())
+                            @if let Some(advice) = finding.advice() { p.advice { (advice) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn configuration(run: &Run) -> Markup {
+    let facts = facts(run, Detail::Full);
+    html! {
+        dl.facts { @for (name, text) in &facts { dt { (name) } dd { (text) } } }
+        @if !run.parameters.is_empty() {
+            div.sheet tabindex="0" role="region" aria-label="Parameters" {
+                table {
+                    caption { "Parameters in force" }
+                    thead { tr { th.key scope="col" { "parameter" } th.key scope="col" { "value" } } }
+                    tbody {
+                        @for (name, value) in &run.parameters { tr { th scope="row" { (name) } td.text { (value) } } }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::analysis::analyse_asked;
+use crate::record::sample::{self, Level, requests, servers};
+
+fn samples() -> Vec<Run> {
+    let mut samples = vec![sample::sweep(60), sample::updates(30), sample::interrupted(), sample::imported()];
+    samples.extend([requests::sweep(), requests::open_loop(), requests::mixed()]);
+    samples.extend([servers::private_cluster(), servers::remote(), servers::two_nodes(), servers::changed_shape()]);
+    let mut empty = sample::sweep(10);
+    empty.steps.clear();
+    samples.push(empty);
+    samples
+}
+
+fn page_of(runs: &[Run]) -> String {
+    let findings: Vec<_> = runs.iter().map(|run| analyse_asked(run, None)).collect();
+    let reported: Vec<_> = runs.iter().zip(&findings).map(|(run, findings)| Reported { run, findings }).collect();
+    let mut page = Vec::new();
+    report(&mut page, &reported, &Kept::File).unwrap();
+    String::from_utf8(page).unwrap()
+}
+
+/// What stands between `before` and the next `after`, wherever `before` is found.
+fn between<'a>(page: &'a str, before: &str, after: char) -> Vec<&'a str> {
+    page.split(before).skip(1).map(|rest| rest.split(after).next().unwrap_or_default()).collect()
+}
+
+fn charts_of(page: &str) -> Vec<Value> {
+    let json =
+        page.split("id=\"charts\" type=\"application/json\">").nth(1).unwrap().split("</script>").next().unwrap();
+    serde_json::from_str(json).unwrap()
+}
+
+#[test]
+fn every_kind_of_run_becomes_a_page_with_unique_ids_whose_links_lead_somewhere() {
+    let runs = samples();
+    for page in runs.iter().map(|run| page_of(std::slice::from_ref(run))).chain([page_of(&runs)]) {
+        let ids = between(&page, " id=\"", '"');
+        let unique: BTreeSet<&str> = ids.iter().copied().collect();
+        assert_eq!(unique.len(), ids.len(), "ids are used twice");
+        for reference in ["href=\"#", "aria-labelledby=\"", "aria-describedby=\""] {
+            for id in between(&page, reference, '"') {
+                assert!(unique.contains(id), "{reference}{id} leads nowhere");
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_outside_the_page_is_ever_loaded() {
+    for run in samples() {
+        let page = page_of(&[run]);
+        assert!(page.contains("default-src 'none'"));
+        for address in ["src=", "url(", "@import", "<link", "<img", "<iframe", "fetch(", "http-equiv=\"refresh\""] {
+            assert!(!page.contains(address), "the page has {address}");
+        }
+        for link in between(&page, "href=\"", '"') {
+            assert!(link.starts_with('#'), "{link}");
+        }
+    }
+}
+
+#[test]
+fn every_chart_has_a_title_units_and_words_and_its_values_for_the_readout() {
+    for run in samples() {
+        let page = page_of(std::slice::from_ref(&run));
+        let figures = between(&page, "<figure class=\"chart\" id=\"", '"');
+        let told: Vec<String> = charts_of(&page).iter().map(|chart| chart["id"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(figures, told, "{}", run.id);
+        for (figure, id) in page.split("<figure class=\"chart\"").skip(1).zip(figures) {
+            let part = |before: &str| figure.split(before).nth(1).and_then(|rest| rest.split('<').next()).unwrap_or("");
+            assert!(part(&format!("<h3 id=\"{id}-title\">")).len() > 3, "{id} has no title");
+            assert!(
+                part("<div class=\"y-title\">").len() > 2 && part("<div class=\"x-title\">").len() > 2,
+                "{id}: axes"
+            );
+            assert!(part(&format!("<p class=\"words\" id=\"{id}-words\">")).len() > 20, "{id} is not told in words");
+        }
+    }
+}
+
+#[test]
+fn the_run_tells_which_charts_it_has() {
+    let ids = |run: Run| {
+        let charts = charts_of(&page_of(&[run]));
+        charts.iter().map(|chart| chart["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let engine = ids(sample::sweep(60));
+    for wanted in ["load-line", "throughput", "latency", "heat", "wait-0", "percentiles", "waits"] {
+        assert!(engine.iter().any(|id| id == wanted), "{wanted} is not in {engine:?}");
+    }
+    let raw = ids(requests::open_loop());
+    assert!(raw.contains(&"responses".to_owned()) && !raw.contains(&"waits".to_owned()), "{raw:?}");
+    let nodes = ids(servers::two_nodes());
+    assert!(nodes.contains(&"node-rates".to_owned()) && nodes.contains(&"doing".to_owned()), "{nodes:?}");
+    let imported = ids(sample::imported());
+    assert!(!imported.contains(&"throughput".to_owned()), "an import without seconds has nothing over time");
+}
+
+#[test]
+fn text_from_outside_stays_text() {
+    let mut run = sample::sweep(60);
+    let hostile = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(1)>";
+    run.name = hostile.to_owned();
+    run.tags.insert(hostile.to_owned(), hostile.to_owned());
+    run.parameters.insert(hostile.to_owned(), hostile.to_owned());
+    run.notes.push(hostile.to_owned());
+    run.steps[0].label = hostile.to_owned();
+    run.steps[0].waits[0].event = hostile.to_owned();
+    let page = page_of(&[run]);
+    assert!(!page.contains("<script>alert") && !page.contains("<img"), "text became markup");
+    assert_eq!(page.matches("</script>").count(), 2, "one for the values, one for the script");
+    assert!(charts_of(&page).iter().any(|chart| chart.to_string().contains("alert(1)")), "names are still there");
+}
+
+/// An hour in seconds, in eight steps: as long a run as is usual.
+fn hour() -> Run {
+    let level = |power: u32| Level {
+        sessions: 1 << power,
+        operations_per_s: 200 + 37 * u64::from(power),
+        read_ns: 90_000 + 61_000 * u64::from(power),
+        seconds: 450,
+        update_pct: 20,
+    };
+    sample::run(&(0..8).map(level).collect::<Vec<_>>())
+}
+
+#[test]
+fn an_hour_in_seconds_and_several_of_them_keep_within_what_a_page_may_weigh() {
+    let one = page_of(&[hour()]);
+    assert!(one.len() <= MOST_BYTES, "{} bytes", one.len());
+    let several = page_of(&[hour(), hour(), hour()]);
+    assert!(several.len() <= MOST_BYTES, "{} bytes", several.len());
+}
+
+#[test]
+fn charts_show_the_values_of_the_run() {
+    let run = hour();
+    let charts = charts_of(&page_of(std::slice::from_ref(&run)));
+    let chart = |id: &str| charts.iter().find(|chart| chart["id"] == id).unwrap();
+    let series = |id: &str, name: &str| {
+        chart(id)["series"].as_array().unwrap().iter().find(|series| series["name"] == name).unwrap().clone()
+    };
+    // Longest response of any second: thinning must not lose it.
+    let longest = run.steps.iter().flat_map(|step| &step.intervals).filter_map(|interval| interval.response.max_ns());
+    let shown =
+        series("latency", "response max")["y"].as_array().unwrap().iter().filter_map(Value::as_f64).fold(0.0, f64::max);
+    let wanted = longest.max().unwrap() as f64 / 1e3;
+    assert!((shown / wanted - 1.0).abs() < 1e-3, "{shown} us shown, {wanted} us measured");
+    let reads = run.steps[3].waits.iter().find(|wait| wait.event == "db file sequential read").unwrap();
+    let words = series("wait-0", "s8_t1")["words"].clone();
+    let told: f64 = words
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|word| word.as_str().unwrap().split(' ').next().unwrap().replace(',', "").parse::<f64>().unwrap())
+        .sum();
+    assert_eq!(told as u64, reads.waits.count());
+}

@@ -1,0 +1,90 @@
+//! Pages in a real browser, with somebody who points, clicks and types.
+
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+#![expect(clippy::print_stdout, reason = "a test that is skipped says so")]
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::place::Place;
+
+const PROBE: &str = include_str!("../pages/probe.js");
+const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// A browser on this machine; without one the test says that it was skipped.
+fn browser() -> Option<&'static str> {
+    let found = BROWSERS.into_iter().find(|name| Command::new(name).arg("--version").output().is_ok());
+    if found.is_none() {
+        println!("skipped, no page was opened: there is no Chromium (`make tools` installs it as root)");
+    }
+    found
+}
+
+/// Opens a page with the probe at its end, and returns what the probe wrote down.
+fn probed(browser: &str, place: &Place, page: &str) -> Value {
+    let text = std::fs::read_to_string(place.path(page)).unwrap();
+    let (before, after) = text.rsplit_once("</body>").expect("a page has an end");
+    place.write("probed.html", &format!("{before}<script>{PROBE}</script></body>{after}"));
+    let dom = dom(browser, place, &place.path("probed.html"));
+    let told = dom.split("<pre id=\"told\">").nth(1).unwrap_or_else(|| panic!("the probe told nothing: {dom:.2000}"));
+    let told = told.split("</pre>").next().unwrap().replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    serde_json::from_str(&told).unwrap()
+}
+
+fn dom(browser: &str, place: &Place, file: &Path) -> String {
+    let profile = format!("--user-data-dir={}", place.path("profile").display());
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--window-size=1200,900", &profile])
+        .args(["--timeout=60000", "--dump-dom", &format!("file://{}", file.display())])
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+#[test]
+fn a_report_can_be_pointed_at_typed_into_and_read_in_light_and_dark() {
+    let Some(browser) = browser() else { return };
+    let place = Place::with_kept_runs();
+    place.done(&["report", "format-1-updates", "-o", "report.html"]);
+    let told = probed(browser, &place, "report.html");
+    assert_eq!(told["errors"], serde_json::json!([]), "errors in the page");
+    assert_eq!(told["ready"], "ready");
+
+    let charts = told["charts"].as_object().unwrap();
+    for wanted in ["throughput", "latency", "heat", "wait-0", "percentiles"] {
+        assert!(charts.contains_key(wanted), "{wanted} is not in {:?}", charts.keys());
+    }
+    for (id, chart) in charts {
+        assert!(chart["shown"] == 1 && chart["width"].as_f64().unwrap() > 300.0, "{id}: one scale is seen: {chart}");
+        let pointed = chart["pointed"].as_str().unwrap_or_else(|| panic!("{id} has no readout: {chart}"));
+        assert!(pointed.len() > 5, "{id}: {pointed}");
+        assert_eq!(chart["left"], Value::Null, "{id}: the readout goes with the pointer");
+        let (first, last) = (chart["first"].as_str().unwrap(), chart["last"].as_str().unwrap());
+        assert!(first.contains(':') && first != last, "{id}: keys read `{first}` and `{last}`");
+        assert_eq!(chart["focus"], true, "{id} can be reached by keyboard");
+    }
+    assert_eq!(charts["latency"]["scales"], 2, "linear and logarithmic");
+
+    let toggle = &told["toggle"];
+    assert_eq!((&toggle["before"], &toggle["after"], &toggle["again"]), (&true.into(), &false.into(), &true.into()));
+    assert_eq!(toggle["pressed"], "false");
+    let readout = toggle["readout"].as_str().unwrap();
+    assert!(!readout.contains(toggle["name"].as_str().unwrap()), "a series that is put away is not read: {readout}");
+    assert_eq!(told["scale"]["before"], serde_json::json!(["row log"]));
+    assert_eq!(told["scale"]["after"], serde_json::json!(["row linear"]));
+
+    let themes = told["themes"].as_array().unwrap();
+    assert_ne!(themes[0]["ground"], themes[1]["ground"], "light and dark differ: {themes:?}");
+    for theme in themes {
+        let least = |what: &str| theme["contrasts"][what].as_f64().unwrap();
+        assert!(least("text") >= 4.5 && least("doubt") >= 4.5, "text is hard to read: {theme}");
+        assert!(least("lines") >= 3.0, "lines are hard to see: {theme}");
+    }
+    assert_eq!(told["unnamed"], serde_json::json!([]), "without a name for those who cannot see it");
+    assert_eq!(told["headings"], true, "headings leave out a level");
+    let [width, reaches] = ["width", "reaches"].map(|what| told["phone"][what].as_f64().unwrap());
+    assert!(reaches <= width + 1.0, "wider than a telephone, more than rounding makes it: {}", told["phone"]);
+    assert_eq!(told["phone"]["wide"], serde_json::json!([]));
+}
