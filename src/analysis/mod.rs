@@ -51,7 +51,7 @@ pub use calibration::{
 pub use ceiling::{Ceiling, Limit};
 pub use comparison::{
     Bearing, Better, Compared, ComparedFigure, ComparedLoad, Comparison, Difference, Doubt, ERROR_RATE, Evidence,
-    Measure, Overall, Pair, SettingDifference, signed_percent,
+    Measure, NotRepeats, Overall, Pair, Repeats, SettingDifference, signed_percent,
 };
 pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, wait};
 pub use finding::{Finding, Severity};

@@ -376,6 +376,6 @@ mod tests {
         let told = told(&[&old, &new], Detail::Brief, 100);
         assert!(told.contains("Nothing that is recorded."), "{told}");
         assert!(told.contains("unknown") && !told.contains("confidence"), "{told}");
-        assert!(told.contains("-> Run each load three times or more"), "{told}");
+        assert!(told.contains("-> Make three runs or more of each"), "{told}");
     }
 }

@@ -52,6 +52,30 @@ fn storage_that_is_a_tenth_slower_is_a_regression_and_the_same_storage_is_not() 
 }
 
 #[test]
+fn repeats_that_are_joined_with_commas_are_the_evidence() {
+    let place = Place::new();
+    // The same service times with other addresses: the repeats do not scatter, so the planted tenth is found.
+    let repeated = |service: &str, seeds: [&str; 3]| {
+        let path = format!("sim:service={service},clock=simulated");
+        let runs = seeds.map(|seed| {
+            let words = ["io", "run", "--path", &path, "--pattern", "randread", "--duration", "2s", "--warmup", "0s"];
+            place.done(&[&words[..], &["--quiet", "--seed", seed]].concat());
+            place.runs().pop().expect("a run was just kept")
+        });
+        runs.join(",")
+    };
+    let (old, new) = (repeated("2ms", ["1", "2", "3"]), repeated("2200us", ["4", "5", "6"]));
+    let worse = compared(&place, &[&old, &new, "--json"]);
+    assert_eq!(worse.code, Some(1), "{worse}");
+    let document = worse.json();
+    assert_eq!(document["runs"][1]["ids"].as_array().map(Vec::len), Some(3));
+    let figure = &document["pairs"][0]["loads"][0]["figures"][0];
+    assert_eq!((&figure["evidence"], &figure["counts"]), (&"repeats".into(), &serde_json::json!([3, 3])));
+    let told = compared(&place, &[&old, &new]);
+    assert!(told.stdout.contains("They come from repeats"), "{told}");
+}
+
+#[test]
 fn runs_without_a_load_in_common_are_told_so() {
     let place = Place::with_kept_runs();
     let answer = compared(&place, &["format-1-updates", "format-1-imported"]);
@@ -79,6 +103,10 @@ fn what_cannot_be_compared_is_refused_with_advice() {
         "format-1-sweep plimsoll-runs/format-1-sweep",
         "format-1-sweep --baseline format-1-sweep",
         "format-1-sweep format-1-updates --baseline no-such-run",
+        "format-1-sweep,format-1-updates format-1-imported",
+        "format-1-sweep,format-1-sweep format-1-imported",
+        "format-1-sweep format-1-updates,format-1-sweep",
+        "format-1-sweep ,",
         "format-1-sweep ./truncated",
         "format-1-sweep ./newer",
         "format-1-sweep format-1-updates --threshold much",

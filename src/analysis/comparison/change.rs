@@ -131,7 +131,9 @@ impl Comparison {
             let high = middle + other_up.hypot(baseline_down) + step;
             (low.exp() - 1.0, high.exp() - 1.0)
         };
-        Self { interval: Some(interval), evidence, ..self }
+        // So wide that it overflows, it says nothing.
+        let is_bounded = interval.0.is_finite() && interval.1.is_finite();
+        if is_bounded { Self { interval: Some(interval), evidence, ..self } } else { self }
     }
 
     /// Whether the interval excludes no change at all.
@@ -202,7 +204,8 @@ impl Comparison {
                 Some(format!("Measure both for longer, or repeat them in turns: `{baseline}`, `{other}`, and again."))
             }
             Difference::Unknown => Some(
-                "Run each load three times or more, or for ten seconds or more with the seconds kept beside the run."
+                "Make three runs or more of each in turns and compare them together (`a,b,c d,e,f`), or windows of ten seconds or \
+                 more."
                     .to_owned(),
             ),
             _ => None,
@@ -235,36 +238,33 @@ mod tests {
     use super::*;
     use crate::analysis::chance::Chance;
 
-    fn called_real(count: usize, memory: f64, error_rate: f64) -> usize {
+    /// How many of 400 pairs of equal series are called different, for each of some error rates.
+    fn called_real<const N: usize>(count: usize, memory: f64, error_rates: [f64; N]) -> [usize; N] {
         let mut chance = Chance::new(7);
-        let pairs = (0..400).filter(|_| {
+        let mut real = [0; N];
+        for _ in 0..400 {
             let samples = [0, 1].map(|_| {
-                let seconds: Vec<(f64, f64)> =
-                    series(&mut chance, count, 1_000.0, 0.05, memory).into_iter().map(|value| (value, 1.0)).collect();
-                Sample::of_ratio(seconds.iter().map(|second| second.0).sum::<f64>() / count as f64, &seconds, 0.0)
-                    .unwrap()
+                let values = series(&mut chance, count, 1_000.0, 0.05, memory);
+                let seconds: Vec<(f64, f64)> = values.iter().map(|value| (*value, 1.0)).collect();
+                Sample::of_ratio(values.iter().sum::<f64>() / count as f64, &seconds, 0.0).unwrap()
             });
-            let plain = Comparison::without_interval([0, 1].map(|side: usize| samples[side].value), 0.05, Better::More);
-            plain.unwrap().with_interval(&samples, Evidence::Seconds(count, count), error_rate).is_real()
-        });
-        pairs.count()
-    }
-
-    #[test]
-    fn equal_storage_is_called_different_no_more_often_than_stated() {
-        // 20 of 400 are stated; three standard deviations of chance are 13 more.
-        for (count, memory) in [(10, 0.0), (20, 0.3), (60, 0.0), (60, 0.5), (120, 0.5), (300, 0.8)] {
-            let real = called_real(count, memory, ERROR_RATE);
-            assert!(real <= 33, "{real} of 400 with {count} values of memory {memory}");
+            let values = samples.each_ref().map(|sample| sample.value);
+            let plain = Comparison::without_interval(values, 0.05, Better::More).unwrap();
+            for (real, error_rate) in real.iter_mut().zip(error_rates) {
+                let told = plain.with_interval(&samples, Evidence::Seconds(count, count), error_rate);
+                *real += usize::from(told.is_real());
+            }
         }
+        real
     }
 
     #[test]
-    fn far_tails_hold_too() {
-        // 0.4 of 400 are stated for one of fifty figures; three standard deviations of chance are 1.9 more.
-        for (count, memory) in [(10, 0.0), (20, 0.3), (60, 0.0), (60, 0.5), (120, 0.5), (300, 0.8)] {
-            let real = called_real(count, memory, ERROR_RATE / 50.0);
-            assert!(real <= 2, "{real} of 400 with {count} values of memory {memory}");
+    fn equal_storage_is_called_different_no_more_often_than_stated_far_out_too() {
+        // 20 of 400 are stated; three standard deviations of chance are 13 more. For one of fifty figures 0.4 are, and 1.9.
+        for (count, memory) in [(10, 0.0), (20, 0.3), (60, 0.5), (150, 0.7)] {
+            let [alone, one_of_fifty] = called_real(count, memory, [ERROR_RATE, ERROR_RATE / 50.0]);
+            let what = format!("of 400 with {count} values of memory {memory}");
+            assert!(alone <= 33 && one_of_fifty <= 2, "{alone} and {one_of_fifty} {what}");
         }
     }
 
@@ -354,18 +354,21 @@ mod tests {
     #[test]
     fn quantiles_of_equal_storage_seldom_differ_and_planted_ones_do() {
         let mut chance = Chance::new(11);
-        for quantile in [0.5, 0.99] {
-            let (mut false_alarms, mut found) = (0, 0);
-            for _ in 0..40 {
-                let [a, b, slow] = [100.0, 100.0, 115.0].map(|us| seconds(&mut chance, 30, us));
-                let [a, b, slow]: [Vec<&Histogram>; 3] = [&a, &b, &slow].map(|side| side.iter().collect());
-                false_alarms += usize::from(Comparison::of_quantile(&a, &b, quantile, 0.05).unwrap().is_real());
+        let (mut false_alarms, mut found) = ([0; 2], [0; 2]);
+        for _ in 0..40 {
+            let [a, b, slow] = [100.0, 100.0, 115.0].map(|us| seconds(&mut chance, 20, us));
+            let [a, b, slow]: [Vec<&Histogram>; 3] = [&a, &b, &slow].map(|side| side.iter().collect());
+            for (index, quantile) in [0.5, 0.95].into_iter().enumerate() {
+                let alike = Comparison::of_quantile(&a, &b, quantile, 0.05).unwrap();
                 let planted = Comparison::of_quantile(&a, &slow, quantile, 0.05).unwrap();
-                found += usize::from(planted.is_regression() && planted.interval.is_some_and(|(_, high)| high > 0.15));
+                let holds = planted.interval.is_some_and(|(_, high)| high > 0.15);
+                false_alarms[index] += usize::from(alike.is_real());
+                found[index] += usize::from(planted.is_regression() && holds);
             }
-            // 2 of 40 are stated; three standard deviations of chance are 4 more.
-            assert!(false_alarms <= 6 && found >= 37, "{quantile}: {false_alarms} false alarms, {found} found of 40");
         }
+        // 2 of 40 are stated; three standard deviations of chance are 4 more.
+        assert!(false_alarms.iter().all(|count| *count <= 6), "{false_alarms:?} false alarms of 40");
+        assert!(found.iter().all(|count| *count >= 36), "{found:?} found of 40");
     }
 
     #[test]
@@ -375,7 +378,7 @@ mod tests {
             second.record_n(ns, 1_000);
             vec![second; 20]
         };
-        for ns in (100_000..200_000).step_by(997) {
+        for ns in (100_000..200_000).step_by(1_999) {
             let [a, b] = [seconds(ns), seconds(ns + 1)];
             let [a, b]: [Vec<&Histogram>; 2] = [&a, &b].map(|side| side.iter().collect());
             let comparison = Comparison::of_quantile(&a, &b, 0.5, 0.05).unwrap();

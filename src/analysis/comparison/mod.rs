@@ -8,6 +8,7 @@ mod change;
 mod doubts;
 mod loads;
 mod measure;
+mod repeats;
 mod sample;
 mod scatter;
 mod settings;
@@ -22,6 +23,7 @@ use crate::record::{Run, Step};
 pub use change::{Better, Comparison, Difference, ERROR_RATE, Evidence, signed_percent};
 pub use doubts::Doubt;
 pub use measure::{ComparedFigure, Measure};
+pub use repeats::{NotRepeats, Repeats};
 pub use settings::{Bearing, SettingDifference};
 pub use verdict::Overall;
 
@@ -79,8 +81,20 @@ impl Compared {
     /// Compares `runs` with the one at index `baseline`; a change matters beyond `threshold`, a share. Absent if there are
     /// fewer than two runs, or no run at that index.
     pub fn of(runs: &[&Run], baseline: usize, threshold: f64) -> Option<Self> {
-        let first = *runs.get(baseline).filter(|_| runs.len() > 1)?;
         let findings: Vec<Vec<Finding>> = runs.iter().map(|run| analyse_asked(run, None)).collect();
+        let findings: Vec<&[Finding]> = findings.iter().map(Vec::as_slice).collect();
+        Self::judged(runs, &findings, baseline, threshold)
+    }
+
+    /// The same of sides that may be repeats of a run. The figures are those of [`Repeats::run`].
+    pub fn of_repeats(sides: &[Repeats], baseline: usize, threshold: f64) -> Option<Self> {
+        let runs: Vec<&Run> = sides.iter().map(|side| &side.run).collect();
+        let findings: Vec<&[Finding]> = sides.iter().map(|side| side.findings.as_slice()).collect();
+        Self::judged(&runs, &findings, baseline, threshold)
+    }
+
+    fn judged(runs: &[&Run], findings: &[&[Finding]], baseline: usize, threshold: f64) -> Option<Self> {
+        let first = *runs.get(baseline).filter(|_| runs.len() > 1)?;
         let others: Vec<usize> = (0..runs.len()).filter(|run| *run != baseline).collect();
         let matched: Vec<loads::Loads<'_>> = others.iter().map(|run| loads::of([first, runs[*run]])).collect();
         let prepare = |run: &usize, loads: &loads::Loads<'_>| -> Vec<Vec<measure::Prepared>> {
@@ -99,7 +113,7 @@ impl Compared {
                 figures,
                 is_doubtful: false,
             });
-            let (sides, told) = ([first, runs[*run]], [findings[baseline].as_slice(), findings[*run].as_slice()]);
+            let (sides, told) = ([first, runs[*run]], [findings[baseline], findings[*run]]);
             Pair { run: *run, doubts: Vec::new(), loads: loads_of_pair.collect(), only: loads.only }.judged(sides, told)
         };
         let pairs = others.iter().zip(matched).zip(prepared).map(pair).collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::scatter::tests::series;
 use super::*;
 use crate::analysis::chance::Chance;
-use crate::record::sample::{self, Level};
+use crate::record::sample::{self, Level, requests};
 use crate::record::{Histogram, Interval, Load, OperationStats, Outcome, WaitStats};
 
 const SECOND: u64 = 1_000_000_000;
@@ -31,7 +31,7 @@ fn level(sessions: u32) -> Level {
 /// them.
 fn scatter(chance: &mut Chance, step: &mut Step, seconds: usize, read_us: f64) {
     let wander = series(chance, seconds, 1.0, 0.04, 0.4);
-    let per_second = 50.0;
+    let per_second = 60.0;
     step.intervals = wander
         .iter()
         .zip(0..)
@@ -78,7 +78,7 @@ fn identical_runs_compared_a_hundred_times_seldom_differ_in_any_figure() {
     let mut chance = Chance::new(1);
     let calls_something_real = (0..100).filter(|_| {
         let [a, b] = ["a", "b"].map(|id| {
-            let mut run = scattered(&mut chance, id, &[1, 2], 30, 400.0);
+            let mut run = scattered(&mut chance, id, &[1, 2], 20, 400.0);
             // Reads are all that an operation is, so they would be the same figures once more.
             run.workload = "io".to_owned();
             run
@@ -97,8 +97,8 @@ fn a_planted_tenth_is_found_in_nearly_all_pairs_and_its_interval_holds_it() {
     let mut chance = Chance::new(2);
     let (mut found, mut held) = (0, 0);
     for _ in 0..15 {
-        let a = scattered(&mut chance, "old", &[4, 8], 60, 400.0);
-        let b = scattered(&mut chance, "new", &[4, 8], 60, 440.0);
+        let a = scattered(&mut chance, "old", &[8], 60, 400.0);
+        let b = scattered(&mut chance, "new", &[8], 60, 440.0);
         let compared = compared(&[&a, &b], 0.05);
         let pair = &compared.pairs[0];
         found += usize::from(compared.has_regression() && pair.overall() == Overall::Worse);
@@ -348,6 +348,41 @@ fn every_reason_why_runs_are_not_comparable_is_told() {
 }
 
 #[test]
+fn a_rate_that_was_not_reached_and_a_generator_at_its_end_are_told() {
+    let [a, mut b] = [requests::sweep(), requests::sweep()];
+    let step = &mut b.steps[0];
+    let reached = crate::analysis::Figures(step).operations_per_s();
+    step.generator.as_mut().unwrap().ceiling_operations_per_s = reached;
+    b.name = "b".to_owned();
+    let told = doubts(&a, &b);
+    assert!(told.contains(&format!("In `b` the load generator was the limit in {}:", b.steps[0].label)), "{told}");
+    let open = requests::open_loop();
+    let behind = Run { name: "behind".to_owned(), ..open.clone() };
+    let told = doubts(&open, &behind);
+    assert!(told.contains("In `behind`: The rate asked for was not reached in"), "{told}");
+}
+
+#[test]
+fn a_figure_of_which_nothing_is_known_is_not_called_the_same() {
+    let mut chance = Chance::new(18);
+    let [mut a, mut b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 300, 400.0));
+    for run in [&mut a, &mut b] {
+        // The waits of the whole are kept, those of seconds are not.
+        run.steps[0].intervals.iter_mut().for_each(|second| second.waits.clear());
+    }
+    let compared = compared(&[&a, &b], 0.2);
+    let pair = &compared.pairs[0];
+    assert_eq!(figure(pair, 0, "mean of response time").comparison.unwrap().difference(), Difference::NoneThatMatters);
+    assert_eq!(
+        figure(pair, 0, "mean of `db file sequential read`").comparison.unwrap().difference(),
+        Difference::Unknown
+    );
+    assert_eq!(pair.overall(), Overall::NotShown);
+    let verdict = compared.verdict(pair);
+    assert!(verdict.contains("nothing says how much they scatter."), "{verdict}");
+}
+
+#[test]
 fn a_doubt_about_one_load_does_not_touch_the_others() {
     let mut chance = Chance::new(16);
     let [a, mut b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[4, 8], 30, 400.0));
@@ -382,4 +417,40 @@ fn differences_in_configuration_are_told_by_what_they_mean() {
     assert_eq!(names, expected);
     assert_eq!(told[1].values, [Some("p30x2".to_owned()), Some("p40".to_owned())]);
     assert_eq!(told[2].values[1], None);
+}
+
+#[test]
+fn runs_that_repeat_each_other_are_one_side_and_their_scatter_is_the_evidence() {
+    let mut chance = Chance::new(19);
+    let mut side = |us: [f64; 3]| {
+        let runs = us.map(|us| scattered(&mut chance, "repeated", &[4, 8], 20, us));
+        Repeats::of(runs.to_vec()).unwrap().unwrap()
+    };
+    // Seconds alone would call these different: the medians scatter by a tenth from run to run.
+    let sides = [side([400.0, 440.0, 480.0]), side([440.0, 480.0, 520.0])];
+    assert_eq!(sides[0].run.steps.iter().map(|step| step.index).collect::<Vec<_>>(), [0, 1, 2, 3, 4, 5]);
+    assert!(sides[0].run.steps[5].intervals.iter().all(|interval| interval.step == 5));
+    let compared = Compared::of_repeats(&sides, 0, 0.05).unwrap();
+    let pair = &compared.pairs[0];
+    assert_eq!(pair.loads[1].steps, [vec![1, 3, 5], vec![1, 3, 5]]);
+    let mean = figure(pair, 1, "mean of response time").comparison.unwrap();
+    assert_eq!((mean.evidence, mean.difference()), (Evidence::Repeats(3, 3), Difference::NotShown), "{mean:?}");
+    let single = [&sides[0].run, &sides[1].run].map(|run| {
+        let mut one = run.clone();
+        one.steps.truncate(2);
+        one
+    });
+    assert!(Compared::of(&[&single[0], &single[1]], 0, 0.05).unwrap().has_regression());
+}
+
+#[test]
+fn runs_that_differ_are_no_repeats() {
+    let mut chance = Chance::new(20);
+    let [a, mut b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 10, 400.0));
+    b.seed = 7;
+    assert!(Repeats::of(vec![a.clone(), b.clone()]).unwrap().is_ok(), "a seed is incidental");
+    b.environment.kernel = Some("7.0".to_owned());
+    let told = Repeats::of(vec![a, b]).unwrap().unwrap_err().to_string();
+    assert_eq!(told, "`a` and `b` are no repeats of each other: they differ in kernel");
+    assert_eq!(Repeats::of(Vec::new()), None);
 }

@@ -15,9 +15,9 @@ pub enum Overall {
     Better,
     /// Some are worse and some are better.
     Mixed,
-    /// Every figure was shown to be within the threshold, or differs really but within it.
+    /// Every figure was shown to differ by no more than the threshold, or differs really but by less.
     Same,
-    /// No difference that matters was shown, but one could be hidden.
+    /// No difference that matters was shown, but one could be hidden, or nothing says how much some figures scatter.
     NotShown,
     /// No figure has an interval.
     Unknown,
@@ -54,7 +54,7 @@ impl Pair {
             (false, true) => Overall::Better,
             _ if all == 0 => Overall::Nothing,
             _ if self.count(Difference::Unknown) == all => Overall::Unknown,
-            _ if is_any(Difference::NotShown) => Overall::NotShown,
+            _ if is_any(Difference::NotShown) || is_any(Difference::Unknown) => Overall::NotShown,
             _ => Overall::Same,
         }
     }
@@ -103,8 +103,13 @@ impl Compared {
                 side(Difference::Better, "better")
             ),
             Overall::Same => {
+                let small = match pair.count(Difference::RealButSmall) {
+                    0 => String::new(),
+                    count => format!("; {count} differ really, but by less"),
+                };
                 format!(
-                    "No figure of `{other}` differs from that of `{baseline}` by more than {threshold} %, of {all} compared."
+                    "No figure of `{other}` was found to differ from that of `{baseline}` by more than {threshold} %, of \
+                     {all} compared{small}."
                 )
             }
             Overall::NotShown => format!(
@@ -146,7 +151,7 @@ impl Compared {
         };
         let limits = if seconds {
             " Intervals from seconds know how seconds differ within one run, not how one run differs from the next: before \
-             acting on a difference, repeat both in turns."
+             acting on a difference, make three runs of each in turns and compare them together (`a,b,c d,e,f`)."
         } else {
             " They come from repeats, and contain how one repeat differs from the next."
         };

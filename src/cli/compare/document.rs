@@ -3,18 +3,18 @@
 use serde_json::{Value, json};
 
 use crate::analysis::{
-    Bearing, Better, Compared, ComparedFigure, ComparedLoad, Doubt, ERROR_RATE, Evidence, Pair, SettingDifference,
+    Bearing, Better, Compared, ComparedFigure, ComparedLoad, Doubt, ERROR_RATE, Evidence, Pair, Repeats,
+    SettingDifference,
 };
-use crate::record::Run;
 
 /// Version of this document's form. A field that is added does not raise it.
 const FORMAT: u32 = 1;
 
-pub(super) fn document(compared: &Compared, runs: &[&Run]) -> Value {
-    let runs = runs.iter().zip(&compared.names);
+pub(super) fn document(compared: &Compared, sides: &[Repeats]) -> Value {
+    let run = |(side, name): (&Repeats, &String)| json!({ "ids": side.ids, "name": side.run.name, "called": name });
     json!({
         "format": FORMAT,
-        "runs": runs.map(|(run, name)| json!({ "id": run.id, "name": run.name, "called": name })).collect::<Vec<_>>(),
+        "runs": sides.iter().zip(&compared.names).map(run).collect::<Vec<_>>(),
         "baseline": compared.baseline,
         "threshold": compared.threshold,
         "confidence": 1.0 - ERROR_RATE,

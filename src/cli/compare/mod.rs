@@ -2,7 +2,6 @@
 
 mod document;
 
-use std::fmt;
 use std::io::Write;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -12,8 +11,9 @@ use clap::Args;
 use super::arguments::{FormatArgs, Reader, RunsArgs};
 use super::exit::{Exit, Failure};
 use super::{page_file, say};
-use crate::analysis::Compared;
-use crate::record::{Run, store};
+use crate::analysis::{Compared, Repeats};
+use crate::record::Run;
+use crate::record::store::{self, Store};
 use crate::report::html::Kept;
 use crate::report::{self, Detail};
 
@@ -22,17 +22,19 @@ Examples:
   plimsoll compare 20261120-10 20261120-11                 the second against the first
   plimsoll compare before after --threshold 10%            what matters is a tenth; exit code 1 if `after` is worse
   plimsoll compare p20 p30 p40 --baseline p30              many against one
+  plimsoll compare a1,a2,a3 b1,b2,b3                       three repeats of each as the evidence
   plimsoll compare before after -o comparison.html         charts laid over each other, for a browser
   plimsoll compare before after --full                     every figure in a sentence, and incidental settings
   plimsoll compare before after --json                     for a program
 
 The exit code is 1 if a figure of any run is worse than the baseline's by more than the threshold and the difference is
-real. For evidence that knows how one run differs from the next, run each load three times or more.";
+real. For evidence that knows how one run differs from the next, make three runs or more of each in turns, and join
+those that repeat each other with commas.";
 
 /// Arguments of `plimsoll compare`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Runs, two or more: id, beginning of an id, name, directory, or `last`
+    /// Runs, two or more: id, beginning of an id, name, directory, or `last`; repeats of a run joined with commas
     #[arg(value_name = "RUN", required = true)]
     names: Vec<String>,
 
@@ -81,12 +83,6 @@ impl FromStr for Threshold {
     }
 }
 
-impl fmt::Display for Threshold {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}%", self.0 * 100.0)
-    }
-}
-
 /// A text that is no threshold.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a threshold in percent such as `5%` or `2.5`, from 0 to 1000")]
@@ -95,16 +91,16 @@ pub(super) struct ThresholdError {
 }
 
 pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
-    let (runs, baseline) = load(arguments)?;
-    let runs: Vec<&Run> = runs.iter().collect();
-    let compared = Compared::of(&runs, baseline, arguments.threshold.0).ok_or_else(too_few)?;
+    let (sides, baseline) = load(arguments)?;
+    let runs: Vec<&Run> = sides.iter().map(|side| &side.run).collect();
+    let compared = Compared::of_repeats(&sides, baseline, arguments.threshold.0).ok_or_else(too_few)?;
     if let Some(path) = &arguments.output {
         let mut page = Vec::new();
         report::html::comparison(&mut page, &compared, &runs, &[], &Kept::File)?;
         page_file::write(path, &page)?;
     }
     match arguments.format.reader() {
-        Reader::Program => say::json(&document::document(&compared, &runs))?,
+        Reader::Program => say::json(&document::document(&compared, &sides))?,
         Reader::Person if arguments.output.is_some() && !arguments.text => {}
         Reader::Person => {
             let detail = if arguments.full { Detail::Full } else { Detail::Brief };
@@ -121,30 +117,57 @@ fn too_few() -> Failure {
         .with_hint("name another one: `plimsoll runs list` shows what is kept".to_owned())
 }
 
-/// The runs in the order in which they were named, each once, and the index of the baseline.
-fn load(arguments: &Arguments) -> Result<(Vec<Run>, usize), Failure> {
+/// The sides in the order in which they were named, and the index of the baseline.
+fn load(arguments: &Arguments) -> Result<(Vec<Repeats>, usize), Failure> {
     let store = arguments.runs.store();
-    let mut runs: Vec<Run> = Vec::new();
+    let mut sides: Vec<Repeats> = Vec::new();
     for name in &arguments.names {
-        let run = store::load(&store.find(name)?)?;
-        if runs.iter().any(|known| known.id == run.id) {
-            let failure = Failure::new(format_args!("run `{}` is named twice: `{name}` is it again", run.id));
-            return Err(failure.with_hint("name each run once".to_owned()));
+        let side = side(&store, name)?;
+        let known = |id: &&String| sides.iter().any(|known| known.ids.contains(id));
+        if let Some(id) = side.ids.iter().find(known) {
+            return Err(twice(id, name));
         }
-        runs.push(run);
+        sides.push(side);
     }
     let mut baseline = 0;
     if let Some(name) = &arguments.baseline {
-        let run = store::load(&store.find(name)?)?;
-        baseline = runs.iter().position(|known| known.id == run.id).unwrap_or_else(|| {
-            runs.insert(0, run);
-            0
-        });
+        let side = side(&store, name)?;
+        baseline = match sides.iter().position(|known| known.ids.iter().any(|id| side.ids.contains(id))) {
+            Some(known) => known,
+            None => {
+                sides.insert(0, side);
+                0
+            }
+        };
     }
-    if runs.len() < 2 {
+    if sides.len() < 2 {
         return Err(too_few());
     }
-    Ok((runs, baseline))
+    Ok((sides, baseline))
+}
+
+fn twice(id: &str, name: &str) -> Failure {
+    let failure = Failure::new(format_args!("run `{id}` is named twice: `{name}` is it again"));
+    failure.with_hint("name each run once".to_owned())
+}
+
+/// One run, or several joined with commas. A run whose own name holds a comma is found first.
+fn side(store: &Store, name: &str) -> Result<Repeats, Failure> {
+    let names: Vec<&str> = if name.contains(',') && store.find(name).is_err() {
+        name.split(',').map(str::trim).filter(|name| !name.is_empty()).collect()
+    } else {
+        vec![name]
+    };
+    let mut runs: Vec<Run> = Vec::new();
+    for name in names {
+        let run = store::load(&store.find(name)?)?;
+        if runs.iter().any(|known| known.id == run.id) {
+            return Err(twice(&run.id, name));
+        }
+        runs.push(run);
+    }
+    let side = Repeats::of(runs).ok_or_else(too_few)?;
+    side.map_err(|error| Failure::new(error).with_hint("name runs that are compared one by one: `A B`".to_owned()))
 }
 
 #[cfg(test)]

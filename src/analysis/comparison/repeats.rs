@@ -1,0 +1,70 @@
+//! Runs that repeat each other, as one side of a comparison.
+
+use super::settings::{self, Bearing};
+use crate::analysis::{Finding, analyse_asked};
+use crate::record::Run;
+
+/// One side of a comparison: a run, or several that repeat the same experiment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Repeats {
+    /// The first of them, with the steps of all, numbered anew in the order in which they were given.
+    pub run: Run,
+    /// Ids of all of them.
+    pub ids: Vec<String>,
+    /// What is to be said about each by itself.
+    pub(super) findings: Vec<Finding>,
+}
+
+/// Why runs are no repeats of each other.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{first}` and `{other}` are no repeats of each other: they differ in {what}")]
+pub struct NotRepeats {
+    /// Id of the first run.
+    pub first: String,
+    /// Id of the one that differs.
+    pub other: String,
+    /// Names of what differs.
+    pub what: String,
+}
+
+impl Repeats {
+    /// Takes runs for one side; absent without any.
+    ///
+    /// # Errors
+    /// If they differ in more than what is incidental.
+    pub fn of(runs: Vec<Run>) -> Option<Result<Self, NotRepeats>> {
+        let mut runs = runs.into_iter();
+        let first = runs.next()?;
+        let mut side = Self { findings: analyse_asked(&first, None), ids: vec![first.id.clone()], run: first };
+        let original = side.run.clone();
+        for run in runs {
+            let differing = settings::differences(&[&original, &run]);
+            let told: Vec<String> = differing
+                .into_iter()
+                .filter(|setting| setting.bearing != Bearing::Incidental)
+                .map(|setting| setting.name)
+                .collect();
+            if !told.is_empty() {
+                return Some(Err(NotRepeats { first: original.id, other: run.id, what: told.join(", ") }));
+            }
+            side.add(run);
+        }
+        Some(Ok(side))
+    }
+
+    fn add(&mut self, run: Run) {
+        // Analysed by itself: what changes from one run to the next is no change within a run.
+        for finding in analyse_asked(&run, None) {
+            if !self.findings.contains(&finding) {
+                self.findings.push(finding);
+            }
+        }
+        self.ids.push(run.id);
+        let steps = self.run.steps.len();
+        for (mut step, index) in run.steps.into_iter().zip(steps..) {
+            step.index = u32::try_from(index).unwrap_or(u32::MAX);
+            step.intervals.iter_mut().for_each(|interval| interval.step = step.index);
+            self.run.steps.push(step);
+        }
+    }
+}
