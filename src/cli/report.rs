@@ -11,7 +11,7 @@ use super::arguments::{FormatArgs, Reader, RunsArgs};
 use super::exit::{Exit, Failure};
 use super::{page_file, say};
 use crate::analysis::{
-    self, Calibrated, Calibration, Finding, GeneratorVerdict, LatencyTarget, Severity, VerdictOutcome, judge,
+    self, Calibrated, Calibration, Finding, GeneratorVerdict, LatencyTarget, Opening, Severity, VerdictOutcome, judge,
 };
 use crate::record::{Run, Step, store};
 use crate::report::html::{Kept, MOST_BYTES, Reported};
@@ -161,7 +161,8 @@ fn generator_document(run: &Run) -> Vec<GeneratorVerdict> {
 
 /// A run and what is to be said about it, for other programs.
 pub(super) fn document(run: &Run, findings: &[Finding]) -> serde_json::Value {
-    let mut document = json!({ "run": run, "findings": findings_document(findings) });
+    let opening = Opening::of(run, findings).sentence();
+    let mut document = json!({ "run": run, "opening": opening, "findings": findings_document(findings) });
     if analysis::operations_are_requests(run) {
         document["generator"] = json!(generator_document(run));
     }

@@ -90,6 +90,65 @@ fn figures_are_written_for_a_spreadsheet_but_not_over_other_files() {
 }
 
 #[test]
+fn a_page_is_written_whole_and_over_nothing_but_pages_of_ours() {
+    let place = Place::with_kept_runs();
+    let read = |name: &str| std::fs::read_to_string(place.path(name)).unwrap();
+    let answer = place.done(&["report", "format-1-sweep", "-o", "report.html"]);
+    assert!(answer.stdout.is_empty() && answer.stderr.contains("wrote `report.html`"), "{answer}");
+    let first = read("report.html");
+    assert!(first.starts_with("<!DOCTYPE html>") && first.trim_end().ends_with("</html>"));
+    let text = place.done(&["report", "format-1-updates", "-o", "report.html", "--text"]).stdout;
+    assert!(text.contains("What was noticed") && read("report.html") != first, "our own page is replaced");
+    assert_eq!(place.done(&["report", "format-1-sweep", "-o", "-"]).stdout, first);
+
+    place.write("mine.html", "<html>my own</html>");
+    let answer = place.run(&["report", "format-1-sweep", "-o", "mine.html"]);
+    assert_eq!((answer.code, read("mine.html").as_str()), (Some(2), "<html>my own</html>"), "{answer}");
+    assert!(answer.stderr.contains("`mine.html` is not overwritten") && answer.stderr.contains("hint: name another"));
+    for (path, why) in [("no/such/report.html", "make its directory first"), (".", "name a file")] {
+        let answer = place.run(&["report", "format-1-sweep", "-o", path]);
+        assert!(answer.code == Some(2) && answer.stderr.contains(why), "{answer}");
+    }
+    let left: Vec<_> = std::fs::read_dir(place.path(".")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().ends_with(".tmp")), "{left:?}");
+}
+
+#[test]
+fn several_runs_make_one_page_one_list_and_a_folder_each() {
+    let place = Place::with_kept_runs();
+    let both = |more: &[&str]| {
+        let names = ["report", "format-1-sweep", "format-1-updates"];
+        place.done(&names.iter().chain(more).copied().collect::<Vec<_>>())
+    };
+    both(&["-o", "both.html", "--csv", "figures"]);
+    let page = std::fs::read_to_string(place.path("both.html")).unwrap();
+    assert_eq!(page.matches("<article class=\"run\"").count(), 2);
+    for run in ["format-1-sweep", "format-1-updates"] {
+        assert!(place.path(&format!("figures/{run}/steps.csv")).is_file(), "{run}");
+    }
+    let documents = both(&["--json"]).json();
+    let ids: Vec<_> = documents.as_array().unwrap().iter().map(|document| document["run"]["id"].clone()).collect();
+    assert_eq!(ids, ["format-1-sweep", "format-1-updates"]);
+    assert!(documents[0]["opening"].as_str().unwrap().starts_with("Carries "), "{}", documents[0]["opening"]);
+    assert_eq!(both(&[]).stdout.matches("What was noticed").count(), 2);
+}
+
+#[test]
+fn a_page_of_a_run_that_cannot_be_read_is_an_error_and_no_file() {
+    let place = Place::with_kept_runs();
+    let document = place.path("plimsoll-runs/format-1-sweep/run.json");
+    let whole = std::fs::read_to_string(&document).unwrap();
+    let newer = whole.replacen("\"format\": 1", "\"format\": 99", 1);
+    for (text, why) in [(&whole[..whole.len() / 2], "cut short"), ("{}", "run.json"), (newer.as_str(), "format 99")] {
+        std::fs::write(&document, text).unwrap();
+        let answer = place.run(&["report", "plimsoll-runs/format-1-sweep", "-o", "report.html"]);
+        assert_eq!(answer.code, Some(2), "{answer}");
+        assert!(answer.stderr.contains(why) && answer.stderr.contains("hint: "), "{answer}");
+        assert!(!place.path("report.html").exists(), "{why}");
+    }
+}
+
+#[test]
 fn tables_have_the_style_and_the_format_asked_for() {
     let place = Place::with_kept_runs();
     let table = |words: &str| {

@@ -28,7 +28,7 @@ Examples:
   plimsoll compare before after --json                     for a program
 
 The exit code is 1 if a figure of any run is worse than the baseline's by more than the threshold and the difference is
-real. For evidence that knows how one run differs from the next, make three runs or more of each in turns, and join
+real, and 2 if nothing could be compared. For evidence that knows how one run differs from the next, make three runs or more of each in turns, and join
 those that repeat each other with commas.";
 
 /// Arguments of `plimsoll compare`.
@@ -108,6 +108,11 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
             report::comparison(&mut out, &compared, &runs, detail, say::width())?;
             out.flush()?;
         }
+    }
+    // A pipeline that compared nothing must not go on as if nothing had become worse.
+    if compared.pairs.iter().all(|pair| pair.comparisons().next().is_none()) {
+        let failure = Failure::new("nothing was compared: no run has a load and a figure in common with the baseline");
+        return Err(failure.with_hint("run the same loads on both sides; what each has is told above".to_owned()));
     }
     Ok(if compared.has_regression() { Exit::NotMet } else { Exit::Done })
 }
