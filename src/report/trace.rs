@@ -112,7 +112,8 @@ fn shares(traces: &[&TraceStats]) -> Grid {
     grid
 }
 
-fn name(trace: &TraceStats) -> String {
+/// Which device, if one, and what was timed.
+pub(super) fn name(trace: &TraceStats) -> String {
     match &trace.device {
         Some(device) => format!("{device} {}", trace.event),
         None => trace.event.clone(),
@@ -124,7 +125,7 @@ fn mean(trace: &TraceStats) -> String {
 }
 
 /// The buckets that the tables have; what is longer than all bounds stands in the last.
-fn counts(trace: &TraceStats) -> Counts {
+pub(super) fn counts(trace: &TraceStats) -> Counts {
     let mut counts = [0; POWER_OF_TWO_BOUNDS + 1];
     for (bucket, count) in trace.buckets.iter().enumerate() {
         counts[bucket.min(POWER_OF_TWO_BOUNDS)] += count;

@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use super::chart::{Across, Band, Bars, Drawn, First, Frame, Group, Line, Lines, Quantity};
 use crate::analysis::{Finding, LatencyTarget, SINGLE_BLOCK_READ, Served, Subject, operations_are_requests, wait};
-use crate::record::{Histogram, Run, Step, WaitStats};
-use crate::report::buckets::{Columns, cell};
+use crate::record::{Histogram, Run, Step, TraceStats, WaitStats};
+use crate::report::buckets::{Columns, Counts, cell};
+use crate::report::trace;
 use crate::units::{Nanos, group_thousands};
 
 /// Steps of one chart: more cannot be told apart.
@@ -42,21 +43,32 @@ fn shown_of(run: &Run) -> String {
 
 /// Bars over power-of-two buckets, counts upwards.
 pub(super) fn bars(id: String, title: &str, note: &str, things: &str, series: &[Named<'_>]) -> Option<Drawn> {
-    let columns = Columns::covering(series.iter().map(|named| &*named.times));
-    let group = |named: &Named<'_>| {
-        let (all, shares) = (named.times.count() as f64, columns.shares(&named.times));
-        let counts: Vec<f64> = shares.iter().map(|share| (share * all).round()).collect();
-        let words = counts.iter().zip(&shares);
-        let words = words.map(|(count, share)| format!("{} ({} %)", group_thousands(*count), cell(*share))).collect();
-        Group { name: named.name.clone(), values: counts.into_iter().map(Some).collect(), words }
-    };
+    let counted: Vec<(String, Counts)> =
+        series.iter().map(|named| (named.name.clone(), named.times.power_of_two_us())).collect();
+    bars_of_counts(id, title, note, things, &counted)
+}
+
+fn bars_of_counts(id: String, title: &str, note: &str, things: &str, series: &[(String, Counts)]) -> Option<Drawn> {
+    let columns = Columns::covering_counts(series.iter().map(|(_, counts)| *counts));
     let places = columns.headings();
-    let told = series.iter().map(|named| {
-        let shares = columns.shares(&named.times);
+    let group = |(name, counts): &(String, Counts)| {
+        let all = counts.iter().sum::<u64>() as f64;
+        let shares = columns.shares_of_counts(counts);
+        let each: Vec<f64> = shares.iter().map(|share| (share * all).round()).collect();
+        let words = each.iter().zip(&shares);
+        let in_words = |count: f64, share: f64| match count {
+            0.0 => "none".to_owned(),
+            _ => format!("{} ({} %)", group_thousands(count), cell(share)),
+        };
+        let words = words.map(|(count, share)| in_words(*count, *share)).collect();
+        Group { name: name.clone(), values: each.into_iter().map(Some).collect(), words }
+    };
+    let told = series.iter().map(|(name, counts)| {
+        let shares = columns.shares_of_counts(counts);
         let most = (0..shares.len()).max_by(|a, b| shares[*a].total_cmp(&shares[*b])).filter(|at| shares[*at] > 0.0);
         let most =
             most.map_or_else(String::new, |at| format!(", most of them ({} %) {}", cell(shares[at]), places[at]));
-        format!("{}: {} {things}{most}", named.name, group_thousands(named.times.count() as f64))
+        format!("{name}: {} {things}{most}", group_thousands(counts.iter().sum::<u64>() as f64))
     });
     let words = format!("{}.", told.collect::<Vec<_>>().join("; "));
     let frame = Frame {
@@ -69,7 +81,58 @@ pub(super) fn bars(id: String, title: &str, note: &str, things: &str, series: &[
         words,
     };
     let x_title = "time of each, by upper bound of its bucket (1 ms is 1024 us)".to_owned();
-    Bars { frame, x_title, places, groups: series.iter().map(group).collect() }.draw()
+    Bars { frame, x_title, places: places.clone(), groups: series.iter().map(group).collect() }.draw()
+}
+
+/// One chart for each kind of call or request that kernel tracing timed, the steps side by side.
+pub(super) fn traces(run: &Run, prefix: &str) -> Vec<Drawn> {
+    let mut kinds: Vec<&TraceStats> = Vec::new();
+    for trace in run.steps.iter().flat_map(|step| &step.traces).filter(|trace| trace.count >= LEAST_WAITS) {
+        if !kinds.iter().any(|known| known.is_same_kind(trace)) {
+            kinds.push(trace);
+        }
+    }
+    let chart = |(number, kind): (usize, &&TraceStats)| {
+        let of_step = |step: &&Step| {
+            let found = step.traces.iter().find(|trace| trace.is_same_kind(kind));
+            (step.label.clone(), found.map_or([0; _], trace::counts))
+        };
+        let series: Vec<(String, Counts)> = shown(&run.steps).iter().map(of_step).collect();
+        let note = format!("Layer: {}, timed in the kernel, in the measured window.{}", kind.layer, shown_of(run));
+        let title = format!("{}: {}", kind.layer, trace::name(kind));
+        bars_of_counts(format!("{prefix}trace-{number}"), &title, &note, "calls", &series)
+    };
+    kinds.iter().take(MOST_EVENTS).enumerate().filter_map(chart).collect()
+}
+
+/// Where the blocks of a server came from, step by step.
+pub(super) fn sources(run: &Run, prefix: &str) -> Option<Drawn> {
+    type Source = (&'static str, fn(&Served<'_>) -> Option<f64>);
+    const SOURCES: [Source; 3] = [
+        ("buffer hits", |served| served.buffer_hits_per_s()),
+        ("page-cache hits", |served| served.page_cache_hits_per_s()),
+        ("device reads", |served| served.device_reads_per_s()),
+    ];
+    let steps: Vec<&Step> = shown(&run.steps).into_iter().filter(|step| !step.servers.is_empty()).collect();
+    let group = |(name, rate): &Source| rates_of(name, steps.iter().map(|step| rate(&Served::of(run, step))).collect());
+    let frame = Frame {
+        id: format!("{prefix}sources"),
+        title: "Where blocks came from".to_owned(),
+        note: format!("Layer: server; device reads: OS. In the measured window of each step.{}", shown_of(run)),
+        y_title: "blocks/s".to_owned(),
+        y_quantity: Quantity::PerSecond,
+        first: First::Linear,
+        words: "The table below has the same in figures.".to_owned(),
+    };
+    let places = steps.iter().map(|step| step.label.clone()).collect();
+    Bars { frame, x_title: "step".to_owned(), places, groups: SOURCES.iter().map(group).collect() }.draw()
+}
+
+/// Rates, each with its words.
+fn rates_of(name: &str, values: Vec<Option<f64>>) -> Group {
+    let words =
+        |rate: &Option<f64>| rate.map_or_else(|| "not known".to_owned(), |rate| format!("{}/s", group_thousands(rate)));
+    Group { name: name.to_owned(), words: values.iter().map(words).collect(), values }
 }
 
 /// One chart for each wait event, the steps side by side.
@@ -236,11 +299,7 @@ pub(super) fn nodes(run: &Run, prefix: &str) -> Option<Drawn> {
     }
     let group = |name: &&str| {
         let rate = |step: &&Step| Served::each(run, step).find(|(node, _)| node == name)?.1.transactions_per_s();
-        let values: Vec<Option<f64>> = steps.iter().map(rate).collect();
-        let words = values
-            .iter()
-            .map(|rate| rate.map_or_else(|| "not known".to_owned(), |rate| format!("{}/s", group_thousands(rate))));
-        Group { name: (*name).to_owned(), words: words.collect(), values: values.clone() }
+        rates_of(name, steps.iter().map(rate).collect())
     };
     let groups: Vec<Group> = names.iter().map(group).collect();
     let frame = Frame {

@@ -85,8 +85,9 @@ pub(super) fn draw(run: &Run, findings: &[Finding], prefix: &str) -> Option<Draw
         id: format!("{prefix}load-line"),
         title: "Latency against throughput".to_owned(),
         note: format!(
-            "{}: one point a step, joined by rising load. The limit is {target}.",
-            super::distribution::capital(&subject)
+            "{}: one point a step, joined by rising load.{}",
+            super::distribution::capital(&subject),
+            if is_judged(findings) { format!(" The limit is {target}.") } else { String::new() }
         ),
         y_title: "time".to_owned(),
         y_quantity: Quantity::Microseconds,
@@ -153,8 +154,9 @@ fn judged_by(run: &Run, findings: &[Finding]) -> LatencyTarget {
     told.unwrap_or_default().of_run(run)
 }
 
-fn marks(run: &Run, target: &LatencyTarget, findings: &[Finding]) -> Vec<Mark> {
-    let is_judged = findings.iter().any(|finding| {
+/// Whether the findings hold any step against a limit.
+fn is_judged(findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| {
         matches!(
             finding,
             Finding::LoadLine { .. }
@@ -163,12 +165,15 @@ fn marks(run: &Run, target: &LatencyTarget, findings: &[Finding]) -> Vec<Mark> {
                 | Finding::TargetMetOnlyAbove { .. }
                 | Finding::OpenLoadLine(_)
         )
-    });
+    })
+}
+
+fn marks(run: &Run, target: &LatencyTarget, findings: &[Finding]) -> Vec<Mark> {
     let largest = run.steps.iter().filter_map(|step| target.value(&run.workload, step)).max();
     // A limit far above everything would press the curve flat.
     let near = largest.is_some_and(|largest| target.limit.0 <= largest.0.saturating_mul(4));
     let (mut marks, mut found) = (Vec::new(), Vec::new());
-    if is_judged && near {
+    if is_judged(findings) && near {
         marks.push(Mark { at: At::Y(target.limit.0 as f64 / 1e3), name: format!("limit {}", target.limit) });
     }
     let at_step = |label: &str| run.steps.iter().find(|step| step.label == label).and_then(|step| rate_of(run, step));

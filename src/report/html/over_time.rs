@@ -75,8 +75,14 @@ impl<'a> OverTime<'a> {
             lines.push(self.counted("operations", 1.0, |c| c.operations));
             lines.push(self.counted("logical reads", 1.0, |c| c.logical_reads));
             lines.push(self.counted("buffer misses", 1.0, |c| c.buffer_misses));
-            lines.push(self.counted("physical reads", 1.0, |c| c.physical_reads));
-            lines.push(self.counted("physical writes", 1.0, |c| c.physical_writes));
+            // A server writes to the page cache; what of it reaches storage, and when, is not its doing.
+            let names = if is_on_servers(self.run) {
+                ["device reads", "writes to the page cache"]
+            } else {
+                ["physical reads", "physical writes"]
+            };
+            lines.push(self.counted(names[0], 1.0, |c| c.physical_reads));
+            lines.push(self.counted(names[1], 1.0, |c| c.physical_writes));
             lines.push(self.counted("commits", 1.0, |c| c.commits));
         }
         lines.push(self.counted("errors", 1.0, |c| c.errors));
@@ -98,9 +104,10 @@ impl<'a> OverTime<'a> {
 
     /// Bytes read, written and logged.
     pub(super) fn bytes(&self) -> Option<Drawn> {
+        let written = if is_on_servers(self.run) { "written to the page cache" } else { "written" };
         let lines = vec![
             self.counted("read", 1e6, |c| c.physical_read_bytes),
-            self.counted("written", 1e6, |c| c.physical_write_bytes),
+            self.counted(written, 1e6, |c| c.physical_write_bytes),
             self.counted("redo", 1e6, |c| c.redo_bytes),
         ];
         let words = in_words(&lines, |value| format!("{} MB/s", group_thousands(value)));
@@ -123,14 +130,19 @@ impl<'a> OverTime<'a> {
             quantile("response p99", of_response, 0.99),
             longest("response max", of_response),
         ];
-        if !operations_are_requests(self.run) {
+        if !operations_are_requests(self.run) && !is_on_servers(self.run) {
             lines.push(quantile("single-block read p50", of_reads, 0.5));
             lines.push(quantile("single-block read p99", of_reads, 0.99));
             lines.push(longest("single-block read max", of_reads));
         }
         let words = in_words(&lines, |us| Quantity::Microseconds.tick(us));
-        let note = "Response: from due to finished, layer: client. Single-block reads: layer: engine. Each second of the load.";
-        let frame = self.frame("latency", "Latency over time", note, ("time", Quantity::Microseconds), words);
+        let reads = if lines.iter().any(|line| line.name.starts_with("single-block") && !line.pieces.is_empty()) {
+            " Single-block reads: layer: engine."
+        } else {
+            ""
+        };
+        let note = format!("Response: from due to finished, layer: client.{reads} Each second of the load.");
+        let frame = self.frame("latency", "Latency over time", &note, ("time", Quantity::Microseconds), words);
         self.lines(Frame { first: First::Logarithmic, ..frame }, lines)
     }
 

@@ -81,6 +81,7 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, most_values: usize) ->
 
     let mut charts = distribution::waits(run, prefix);
     charts.extend(distribution::responses(run, prefix));
+    charts.extend(distribution::traces(run, prefix));
     let tables = Sheets::of(|sheets| {
         sections::histograms(sheets, run, Detail::Full)?;
         if words == Vocabulary::Requests { requests::response_histograms(sheets, run, Detail::Full) } else { Ok(()) }
@@ -94,7 +95,9 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, most_values: usize) ->
     parts.add("waits", "Wait events", over_time.waits().into_iter().chain(over_time.doing()).collect(), tables);
 
     let tables = Sheets::of(|sheets| {
-        sections::profile(sheets, run)?;
+        if words == Vocabulary::Sessions {
+            sections::profile(sheets, run)?;
+        }
         if on_servers {
             servers::log(sheets, run)?;
             servers::commit_latency(sheets, run)?;
@@ -108,7 +111,8 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, most_values: usize) ->
 
     let tables =
         Sheets::of(|sheets| if on_servers { servers::blocks(sheets, run) } else { sections::caches(sheets, run) });
-    parts.add("tiers", "Cache tiers", distribution::tiers(run, findings, prefix), tables);
+    let charts = distribution::sources(run, prefix).into_iter().chain(distribution::tiers(run, findings, prefix));
+    parts.add("tiers", "Cache tiers", charts.collect(), tables);
 
     let tables = Sheets::of(|sheets| servers::nodes(sheets, run));
     parts.add("nodes", "Nodes", distribution::nodes(run, prefix).into_iter().collect(), tables);

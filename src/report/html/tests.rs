@@ -95,6 +95,8 @@ fn the_run_tells_which_charts_it_has() {
     assert!(raw.contains(&"responses".to_owned()) && !raw.contains(&"waits".to_owned()), "{raw:?}");
     let nodes = ids(servers::two_nodes());
     assert!(nodes.contains(&"node-rates".to_owned()) && nodes.contains(&"doing".to_owned()), "{nodes:?}");
+    let cluster = ids(servers::private_cluster());
+    assert!(cluster.contains(&"sources".to_owned()) && cluster.contains(&"trace-0".to_owned()), "{cluster:?}");
     let imported = ids(sample::imported());
     assert!(!imported.contains(&"throughput".to_owned()), "an import without seconds has nothing over time");
 }
@@ -155,7 +157,17 @@ fn charts_show_the_values_of_the_run() {
         .as_array()
         .unwrap()
         .iter()
-        .map(|word| word.as_str().unwrap().split(' ').next().unwrap().replace(',', "").parse::<f64>().unwrap())
+        .map(|word| {
+            word.as_str()
+                .unwrap()
+                .split(' ')
+                .next()
+                .unwrap()
+                .replace("none", "0")
+                .replace(',', "")
+                .parse::<f64>()
+                .unwrap()
+        })
         .sum();
     assert_eq!(told as u64, reads.waits.count());
 }
