@@ -14,8 +14,44 @@ const BEGINNING: u64 = 4_096;
 /// In place of a file: standard output.
 const STANDARD_OUTPUT: &str = "-";
 
-/// Writes a page whole or not at all: what stood there before stays until the new one is complete. A file that this program did
-/// not write is not written over.
+/// Whether a page can be written there, before anything else is done. A file that this program did not write is not written
+/// over; `has_more` says that something else goes to standard output.
+pub(super) fn check(path: &Path, has_more: bool) -> Result<(), Failure> {
+    if path.as_os_str() == STANDARD_OUTPUT {
+        let failure = Failure::new("`-o -` writes the page to standard output, where `--text` and `--json` write too");
+        return if has_more { Err(failure.with_hint("name a file: `-o FILE`".to_owned())) } else { Ok(()) };
+    }
+    if path.is_dir() {
+        return Err(cannot("write", path, &ErrorKind::IsADirectory.into()));
+    }
+    let found = match File::open(path) {
+        Ok(found) if path.is_file() => found,
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(cannot("look at", path, &error)),
+    };
+    let mut beginning = Vec::new();
+    found.take(BEGINNING).read_to_end(&mut beginning).map_err(|error| cannot("read", path, &error))?;
+    if beginning.is_empty() || is_ours(&String::from_utf8_lossy(&beginning)) {
+        return Ok(());
+    }
+    let failure = Failure::new(format_args!("`{}` is not overwritten: this program did not make it", path.display()));
+    Err(failure.with_hint("name another file: `-o FILE`".to_owned()))
+}
+
+fn cannot(doing: &str, path: &Path, error: &std::io::Error) -> Failure {
+    let failure = Failure::new(format_args!("cannot {doing} `{}`: {error}", path.display()));
+    match error.kind() {
+        ErrorKind::NotFound => {
+            failure.with_hint("make its directory first, or name another file: `-o FILE`".to_owned())
+        }
+        ErrorKind::IsADirectory => failure.with_hint("name a file: `-o FILE`".to_owned()),
+        _ => failure,
+    }
+}
+
+/// Writes a page whole or not at all: what stood there before stays until the new one is complete. A symbolic link stays one, and
+/// what it leads to is replaced.
 pub(super) fn write(path: &Path, page: &[u8]) -> Result<(), Failure> {
     if path.as_os_str() == STANDARD_OUTPUT {
         let mut out = say::output();
@@ -23,42 +59,17 @@ pub(super) fn write(path: &Path, page: &[u8]) -> Result<(), Failure> {
         out.flush()?;
         return Ok(());
     }
-    let cannot = |doing: &str, error: std::io::Error| {
-        let failure = Failure::new(format_args!("cannot {doing} `{}`: {error}", path.display()));
-        match error.kind() {
-            ErrorKind::NotFound => {
-                failure.with_hint("make its directory first, or name another file: `-o FILE`".to_owned())
-            }
-            ErrorKind::IsADirectory => failure.with_hint("name a file: `-o FILE`".to_owned()),
-            _ => failure,
-        }
-    };
-    if path.is_dir() {
-        return Err(cannot("write", ErrorKind::IsADirectory.into()));
-    }
-    match File::open(path) {
-        Ok(found) => {
-            let mut beginning = Vec::new();
-            found.take(BEGINNING).read_to_end(&mut beginning).map_err(|error| cannot("read", error))?;
-            if !beginning.is_empty() && !is_ours(&String::from_utf8_lossy(&beginning)) {
-                let failure =
-                    Failure::new(format_args!("`{}` is not overwritten: this program did not make it", path.display()));
-                return Err(failure.with_hint("name another file: `-o FILE`".to_owned()));
-            }
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => {}
-        Err(error) => return Err(cannot("look at", error)),
-    }
     // A device or a pipe is written to as it is: there is nothing to replace.
     if path.exists() && !path.is_file() {
-        return fs::write(path, page).map_err(|error| cannot("write", error));
+        return fs::write(path, page).map_err(|error| cannot("write", path, &error));
     }
-    let mut temporary = PathBuf::from(path).into_os_string();
+    let place = fs::canonicalize(path).unwrap_or_else(|_| PathBuf::from(path));
+    let mut temporary = place.clone().into_os_string();
     temporary.push(format!(".{}.tmp", std::process::id()));
-    let written = fs::write(&temporary, page).and_then(|()| fs::rename(&temporary, path));
+    let written = fs::write(&temporary, page).and_then(|()| fs::rename(&temporary, &place));
     if let Err(error) = written {
         let _ = fs::remove_file(&temporary);
-        return Err(cannot("write", error));
+        return Err(cannot("write", path, &error));
     }
     say::line(format_args!("wrote `{}`, {} KB", path.display(), group_thousands((page.len() as f64 / 1e3).ceil())));
     Ok(())

@@ -40,7 +40,7 @@ pub(super) struct Arguments {
     #[arg(short, long = "output", value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
-    /// Also print the text where `--output` or `--csv` is given
+    /// Also print the text where `--output` is given
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     text: bool,
 
@@ -64,9 +64,10 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
-    let store = arguments.runs.store();
-    let runs: Vec<Run> =
-        arguments.names.iter().map(|name| store::load(&store.find(name)?)).collect::<Result<_, _>>()?;
+    if let Some(path) = &arguments.output {
+        page_file::check(path, arguments.text || arguments.format.reader() == Reader::Program)?;
+    }
+    let runs = load(arguments)?;
     let told: Vec<Vec<Finding>> = runs.iter().map(|run| findings(run, arguments.limit.as_ref())).collect();
     let reported: Vec<Reported<'_>> =
         runs.iter().zip(&told).map(|(run, findings)| Reported { run, findings }).collect();
@@ -97,6 +98,21 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     }
     let exits = runs.iter().map(|run| exit_for_limit(run, arguments.limit.as_ref()));
     Ok(if exits.into_iter().any(|exit| exit == Exit::NotMet) { Exit::NotMet } else { Exit::Done })
+}
+
+/// The runs that were named, each once.
+fn load(arguments: &Arguments) -> Result<Vec<Run>, Failure> {
+    let store = arguments.runs.store();
+    let mut runs: Vec<Run> = Vec::new();
+    for name in &arguments.names {
+        let run = store::load(&store.find(name)?)?;
+        if runs.iter().any(|known| known.id == run.id) {
+            let failure = Failure::new(format_args!("run `{}` is named twice: `{name}` is it again", run.id));
+            return Err(failure.with_hint("name each run once".to_owned()));
+        }
+        runs.push(run);
+    }
+    Ok(runs)
 }
 
 /// The page of these runs.

@@ -109,6 +109,15 @@ fn a_page_is_written_whole_and_over_nothing_but_pages_of_ours() {
         let answer = place.run(&["report", "format-1-sweep", "-o", path]);
         assert!(answer.code == Some(2) && answer.stderr.contains(why), "{answer}");
     }
+    let answer = place.run(&["report", "format-1-sweep", "-o", "-", "--json"]);
+    assert!(answer.code == Some(2) && answer.stdout.is_empty(), "two documents in one stream: {answer}");
+    let answer = place.run(&["report", "format-1-sweep", "-o", "mine.html", "--csv", "figures"]);
+    assert!(answer.code == Some(2) && !place.path("figures").exists(), "half of what was asked was done: {answer}");
+    std::os::unix::fs::symlink("report.html", place.path("link.html")).unwrap();
+    place.done(&["report", "format-1-updates", "-o", "link.html"]);
+    assert!(place.path("link.html").is_symlink() && read("report.html") == read("link.html"));
+    let answer = place.run(&["report", "format-1-sweep", "format-1-sweep"]);
+    assert!(answer.code == Some(2) && answer.stderr.contains("is named twice"), "{answer}");
     let left: Vec<_> = std::fs::read_dir(place.path(".")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.iter().all(|name| !name.to_string_lossy().ends_with(".tmp")), "{left:?}");
 }

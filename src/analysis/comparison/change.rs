@@ -200,6 +200,9 @@ impl Comparison {
     /// What the user can do to learn more.
     pub fn advice(&self, [baseline, other]: [&str; 2]) -> Option<String> {
         match self.difference() {
+            Difference::NotShown if matches!(self.evidence, Evidence::Repeats(..)) => {
+                Some("Add repeats of each, made in turns.".to_owned())
+            }
             Difference::NotShown => {
                 Some(format!("Measure both for longer, or repeat them in turns: `{baseline}`, `{other}`, and again."))
             }

@@ -165,8 +165,9 @@ pub(super) fn find(runs: [&Run; 2], findings: [&[Finding]; 2], loads: &[Compared
     }
     for difference in settings::differences(&runs).into_iter().filter(|difference| settings::is_work(&difference.name))
     {
-        // The size of blocks is told above.
-        if let ([a, b], false) = (difference.values.as_slice(), difference.name == "BLOCK_SIZE") {
+        // The size of blocks is told above, and other workloads have other parameters.
+        let is_told = difference.name == "BLOCK_SIZE" || runs[0].workload != runs[1].workload;
+        if let ([a, b], false) = (difference.values.as_slice(), is_told) {
             doubts.push(Doubt::DifferentWork { name: difference.name.clone(), values: [a.clone(), b.clone()] });
         }
     }
@@ -211,12 +212,14 @@ fn windows(runs: [&Run; 2], load: &ComparedLoad) -> Option<Doubt> {
     (a.max(b) > SAME_LENGTH * a.min(b)).then(|| Doubt::DifferentWindows { load: load.name.clone(), lengths })
 }
 
-/// What was noticed in one run and is about a load that both have.
+/// What was noticed in one run and is about a load that both have. That sessions waited for the load generator is only a note
+/// on one run, but a rate that is held against another is then not the target's alone.
 fn of_run(side: usize, run: &Run, findings: &[Finding], loads: &[ComparedLoad]) -> Vec<Doubt> {
     let compared: Vec<&Step> = loads.iter().flat_map(|load| load.steps(run, side)).collect();
     let concerns = |finding: &&Finding| {
         let about = |steps: &[String]| compared.iter().any(|step| steps.contains(&step.label));
-        finding.severity() == Severity::Doubt && finding.steps().is_none_or(about)
+        let is_doubt = finding.severity() == Severity::Doubt || matches!(finding, Finding::WaitedForProcessor { .. });
+        is_doubt && finding.steps().is_none_or(about)
     };
     let told: Vec<&Finding> = findings.iter().filter(concerns).collect();
     let is_generators = |step: &&&Step| {

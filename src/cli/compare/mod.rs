@@ -91,6 +91,9 @@ pub(super) struct ThresholdError {
 }
 
 pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+    if let Some(path) = &arguments.output {
+        page_file::check(path, arguments.text || arguments.format.reader() == Reader::Program)?;
+    }
     let (sides, baseline) = load(arguments)?;
     let runs: Vec<&Run> = sides.iter().map(|side| &side.run).collect();
     let compared = Compared::of_repeats(&sides, baseline, arguments.threshold.0).ok_or_else(too_few)?;

@@ -7,8 +7,8 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::chart::Drawn;
-use super::distribution::{Named, bars, percentiles};
-use super::sheets::Sheets;
+use super::distribution::{Heights, Named, bars, percentiles};
+use super::sheets::{Sheets, marked};
 use super::{Head, Kept, for_script, load_line, page};
 use crate::analysis::{Compared, Overall};
 use crate::record::Run;
@@ -37,15 +37,14 @@ pub fn comparison(
     let body = html! {
         article.run aria-labelledby="comparison" {
             h1 #comparison { "Comparison" }
-            p.under-title { (headline(compared)) }
+            p.under-title { (marked(&headline(compared))) }
             @for pair in &compared.pairs {
                 @let is_worse = matches!(pair.overall(), Overall::Worse | Overall::Mixed);
-                p.opening.doubtful[is_worse] { (compared.verdict(pair)) }
+                p.opening.doubtful[is_worse] { (marked(&compared.verdict(pair))) }
             }
             @if !links.is_empty() {
                 p { "The runs: " @for (name, link) in compared.names.iter().zip(links) { a href=(link) { (name) } " " } }
             }
-            @if let Some(confidence) = compared.confidence() { p.remark { (confidence) } }
             section.grounds { (grounds) }
             @if !figures.is_empty() {
                 section { h2 { "Laid over each other" } @for figure in &figures { (figure) } }
@@ -71,7 +70,8 @@ fn charts(compared: &Compared, runs: &[&Run]) -> Vec<Drawn> {
         let series: Vec<Named<'_>> = compared.names.iter().enumerate().map(of_run).collect();
         let note = format!("{what} at {}, in the measured windows.", load.load);
         let title = |what: &str| format!("{what} at {}", load.load);
-        charts.extend(bars(format!("histogram-{number}"), &title("Histogram"), &note, things, &series));
+        let histogram = format!("histogram-{number}");
+        charts.extend(bars(histogram, &title("Histogram"), &note, things, Heights::Shares, &series));
         charts.extend(percentiles(format!("percentiles-{number}"), &title("Percentiles"), &note, &series));
     }
     charts

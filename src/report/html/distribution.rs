@@ -41,14 +41,37 @@ fn shown_of(run: &Run) -> String {
     }
 }
 
-/// Bars over power-of-two buckets, counts upwards.
-pub(super) fn bars(id: String, title: &str, note: &str, things: &str, series: &[Named<'_>]) -> Option<Drawn> {
-    let counted: Vec<(String, Counts)> =
-        series.iter().map(|named| (named.name.clone(), named.times.power_of_two_us())).collect();
-    bars_of_counts(id, title, note, things, &counted)
+/// What the height of a bar is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Heights {
+    /// How many there were.
+    Counts,
+    /// Which share of all, so that windows of different length stand beside each other.
+    Shares,
 }
 
-fn bars_of_counts(id: String, title: &str, note: &str, things: &str, series: &[(String, Counts)]) -> Option<Drawn> {
+/// Bars over power-of-two buckets.
+pub(super) fn bars(
+    id: String,
+    title: &str,
+    note: &str,
+    things: &str,
+    heights: Heights,
+    series: &[Named<'_>],
+) -> Option<Drawn> {
+    let counted: Vec<(String, Counts)> =
+        series.iter().map(|named| (named.name.clone(), named.times.power_of_two_us())).collect();
+    bars_of_counts(id, title, note, things, heights, &counted)
+}
+
+fn bars_of_counts(
+    id: String,
+    title: &str,
+    note: &str,
+    things: &str,
+    heights: Heights,
+    series: &[(String, Counts)],
+) -> Option<Drawn> {
     let columns = Columns::covering_counts(series.iter().map(|(_, counts)| *counts));
     let places = columns.headings();
     let group = |(name, counts): &(String, Counts)| {
@@ -61,7 +84,11 @@ fn bars_of_counts(id: String, title: &str, note: &str, things: &str, series: &[(
             _ => format!("{} ({} %)", group_thousands(count), cell(share)),
         };
         let words = words.map(|(count, share)| in_words(*count, *share)).collect();
-        Group { name: name.clone(), values: each.into_iter().map(Some).collect(), words }
+        let values = match heights {
+            Heights::Counts => each.into_iter().map(Some).collect(),
+            Heights::Shares => shares.iter().map(|share| Some(share * 100.0)).collect(),
+        };
+        Group { name: name.clone(), values, words }
     };
     let told = series.iter().map(|(name, counts)| {
         let shares = columns.shares_of_counts(counts);
@@ -75,8 +102,14 @@ fn bars_of_counts(id: String, title: &str, note: &str, things: &str, series: &[(
         id,
         title: title.to_owned(),
         note: note.to_owned(),
-        y_title: things.to_owned(),
-        y_quantity: Quantity::Count,
+        y_title: match heights {
+            Heights::Counts => things.to_owned(),
+            Heights::Shares => format!("% of {things}"),
+        },
+        y_quantity: match heights {
+            Heights::Counts => Quantity::Count,
+            Heights::Shares => Quantity::Percent,
+        },
         first: First::Linear,
         words,
     };
@@ -100,7 +133,7 @@ pub(super) fn traces(run: &Run, prefix: &str) -> Vec<Drawn> {
         let series: Vec<(String, Counts)> = shown(&run.steps).iter().map(of_step).collect();
         let note = format!("Layer: {}, timed in the kernel, in the measured window.{}", kind.layer, shown_of(run));
         let title = format!("{}: {}", kind.layer, trace::name(kind));
-        bars_of_counts(format!("{prefix}trace-{number}"), &title, &note, "calls", &series)
+        bars_of_counts(format!("{prefix}trace-{number}"), &title, &note, "calls", Heights::Counts, &series)
     };
     kinds.iter().take(MOST_EVENTS).enumerate().filter_map(chart).collect()
 }
@@ -159,7 +192,7 @@ pub(super) fn waits(run: &Run, prefix: &str) -> Vec<Drawn> {
         let whose = if first.foreground { "sessions waited" } else { "the engine's own writers waited" };
         let note =
             format!("Layer: {}; {whose}. Every wait that ended in the measured window.{}", first.layer, shown_of(run));
-        bars(format!("{prefix}wait-{number}"), &first.event, &note, "waits", &series)
+        bars(format!("{prefix}wait-{number}"), &first.event, &note, "waits", Heights::Counts, &series)
     };
     events.iter().take(MOST_EVENTS).enumerate().filter_map(chart).collect()
 }
@@ -171,7 +204,7 @@ pub(super) fn responses(run: &Run, prefix: &str) -> Option<Drawn> {
     }
     let series = of_steps(run, &Subject::Response(None));
     let note = format!("Layer: client; from due to finished, in the measured window.{}", shown_of(run));
-    bars(format!("{prefix}responses"), "Response time of operations", &note, "operations", &series)
+    bars(format!("{prefix}responses"), "Response time of operations", &note, "operations", Heights::Counts, &series)
 }
 
 fn of_steps<'a>(run: &'a Run, subject: &Subject) -> Vec<Named<'a>> {
@@ -242,8 +275,8 @@ pub(super) fn tiers(run: &Run, findings: &[Finding], prefix: &str) -> Vec<Drawn>
     });
     let chart = |(number, tiers): (usize, &crate::analysis::Tiers)| {
         let step = run.steps.iter().find(|step| step.label == tiers.step)?;
-        let times = &wait(step, SINGLE_BLOCK_READ)?.waits;
-        let (line, range) = density(&tiers.step, times)?;
+        let reads = wait(step, SINGLE_BLOCK_READ)?;
+        let (line, range) = density(&tiers.step, &reads.waits)?;
         let bands = tiers.modes.iter().map(|mode| {
             let log = |ns: u64| (ns as f64 / 1e3).log2();
             let name = format!("{:.0} %, {}", mode.share * 100.0, Nanos(mode.median_ns));
@@ -252,8 +285,10 @@ pub(super) fn tiers(run: &Run, findings: &[Finding], prefix: &str) -> Vec<Drawn>
         let frame = Frame {
             id: format!("{prefix}tiers-{number}"),
             title: format!("Groups of single-block reads in {}", tiers.step),
-            note: "Layer: engine. Share of reads by time; shaded: the middle 80 % of each group, with its share and median."
-                .to_owned(),
+            note: format!(
+                "Layer: {}. Share of reads by time; shaded: the middle 80 % of each group, with its share and median.",
+                reads.layer
+            ),
             y_title: "share of reads in a twelfth of a doubling".to_owned(),
             y_quantity: Quantity::Percent,
             first: First::Linear,

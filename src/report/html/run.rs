@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::chart::Drawn;
 use super::over_time::OverTime;
-use super::sheets::Sheets;
+use super::sheets::{Sheets, marked};
 use super::{Reported, distribution, load_line, made};
 use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers};
 use crate::record::{Outcome, Run};
@@ -181,7 +181,7 @@ fn under_title(run: &Run) -> Markup {
 /// What a manager can repeat, or why nothing may be.
 fn opening(reported: &Reported<'_>) -> Markup {
     let opening = Opening::of(reported.run, reported.findings);
-    html! { p.opening.doubtful[opening.doubt.is_some()] { (opening.sentence()) } }
+    html! { p.opening.doubtful[opening.doubt.is_some()] { (marked(&opening.sentence())) } }
 }
 
 fn calibrated(run: &Run) -> Markup {
@@ -206,8 +206,8 @@ fn noticed(findings: &[Finding]) -> Markup {
                             Severity::Note => "note",
                         };
                         li.(word) {
-                            strong { (word) } " " (finding.sentence())
-                            @if let Some(advice) = finding.advice() { p.advice { (advice) } }
+                            strong { (word) } " " (marked(&finding.sentence()))
+                            @if let Some(advice) = finding.advice() { p.advice { (marked(&advice)) } }
                         }
                     }
                 }

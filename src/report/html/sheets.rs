@@ -7,6 +7,18 @@ use maud::{Markup, html};
 use crate::report::grid::Grid;
 use crate::report::paper::Paper;
 
+/// Cells longer than this may be broken, so that the columns beside them stay in sight.
+const LONG_CELL: usize = 40;
+
+/// A sentence for a page: what stands between backticks is code there.
+pub(super) fn marked(text: &str) -> Markup {
+    html! {
+        @for (at, part) in text.split('`').enumerate() {
+            @if at % 2 == 1 { code { (part) } } @else { (part) }
+        }
+    }
+}
+
 /// Takes tables and remarks, and gives them back as markup.
 #[derive(Default)]
 pub(super) struct Sheets {
@@ -28,7 +40,7 @@ impl Sheets {
 
 impl Paper for Sheets {
     fn title(&mut self, title: &str) -> io::Result<()> {
-        self.push(html! { h3 { (title) } });
+        self.push(html! { h3 { (marked(title)) } });
         Ok(())
     }
 
@@ -54,7 +66,7 @@ impl Paper for Sheets {
     }
 
     fn remark(&mut self, text: &str) -> io::Result<()> {
-        self.push(html! { p.remark { (text) } });
+        self.push(html! { p.remark { (marked(text)) } });
         Ok(())
     }
 }
@@ -65,7 +77,7 @@ fn table(caption: Option<&str>, grid: &Grid) -> Markup {
     html! {
         div.sheet tabindex="0" role="region" aria-label=[caption] {
             table {
-                @if let Some(caption) = caption { caption { (caption) } }
+                @if let Some(caption) = caption { caption { (marked(caption)) } }
                 thead {
                     tr { @for (at, name) in grid.header().iter().enumerate() { th scope="col" .key[at < keys] { (name) } } }
                 }
@@ -73,12 +85,24 @@ fn table(caption: Option<&str>, grid: &Grid) -> Markup {
                     @for row in grid.rows() {
                         tr {
                             @for (at, cell) in row.iter().enumerate() {
-                                @if at < keys { th scope="row" { (cell) } } @else { td { (cell) } }
+                                @let is_long = cell.chars().count() > LONG_CELL;
+                                @if at < keys { th scope="row" { (cell) } } @else { td.text[is_long] { (cell) } }
                             }
                         }
                     }
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_between_backticks_is_code_and_never_markup() {
+        assert_eq!(marked("p99 of `a<b>` is 1").into_string(), "p99 of <code>a&lt;b&gt;</code> is 1");
+        assert_eq!(marked("none").into_string(), "none");
     }
 }

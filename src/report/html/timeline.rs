@@ -61,16 +61,19 @@ impl<'a> Timeline<'a> {
 
     /// A line of one value a second; seconds without it are gaps.
     pub(super) fn line(&self, name: &str, value: impl Fn(&Interval) -> Option<f64>) -> Line {
-        let pieces: Vec<Vec<(f64, f64)>> = self
-            .steps
-            .iter()
-            .map(|(began, step)| {
-                let middle = |interval: &Interval| (interval.offset_ns + interval.duration_ns / 2) as f64 / 1e9;
-                let values = step.intervals.iter().filter(|interval| interval.duration_ns > 0);
-                let values = values.filter_map(|interval| Some((began + middle(interval), value(interval)?)));
-                values.filter(|(_, value)| value.is_finite()).collect()
-            })
-            .collect();
+        let middle = |interval: &Interval| (interval.offset_ns + interval.duration_ns / 2) as f64 / 1e9;
+        let mut pieces: Vec<Vec<(f64, f64)>> = Vec::new();
+        for (began, step) in &self.steps {
+            pieces.push(Vec::new());
+            for interval in step.intervals.iter().filter(|interval| interval.duration_ns > 0) {
+                match (value(interval).filter(|value| value.is_finite()), pieces.last_mut()) {
+                    (Some(value), Some(piece)) => piece.push((began + middle(interval), value)),
+                    (None, Some(piece)) if !piece.is_empty() => pieces.push(Vec::new()),
+                    _ => {}
+                }
+            }
+        }
+        pieces.retain(|piece| !piece.is_empty());
         let all: usize = pieces.iter().map(Vec::len).sum();
         let share = |piece: &Vec<(f64, f64)>| (piece.len() * self.most_values).div_ceil(all.max(1));
         let pieces = pieces.iter().map(|piece| thin(piece, share(piece))).collect();
@@ -112,6 +115,19 @@ mod tests {
         assert_eq!(bands.len(), run.steps.len());
         assert!(bands.windows(2).all(|pair| pair[0].range.1 <= pair[1].range.0 + 1e-9), "{bands:?}");
         assert_eq!(bands[0].range.0, 0.0);
+    }
+
+    #[test]
+    fn a_second_without_a_value_is_a_gap_and_no_line_across() {
+        let run = sample::sweep(20);
+        let timeline = Timeline::of(&run, 1_000);
+        let stalled =
+            |interval: &Interval| interval.step == 1 && (5_000_000_000..9_000_000_000).contains(&interval.offset_ns);
+        let line = timeline.line("p99", |interval| (!stalled(interval)).then_some(1.0));
+        assert_eq!(line.pieces.len(), run.steps.len() + 1);
+        let whole = timeline.line("p99", |_| Some(1.0));
+        let count = |line: &Line| line.pieces.iter().map(Vec::len).sum::<usize>();
+        assert_eq!(count(&whole) - count(&line), 4);
     }
 
     #[test]

@@ -14,6 +14,8 @@ use maud::{Markup, html};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::sheets::marked;
+
 pub(super) use bars::{Bars, Group};
 pub(super) use heat::Heat;
 pub(super) use scale::{Quantity, Scale, time_ticks};
@@ -266,7 +268,7 @@ impl Frame {
             figure.chart #(self.id) aria-labelledby=(titled) {
                 figcaption {
                     h3 #(titled) { (self.title) }
-                    p.note { (self.note) }
+                    p.note { (marked(&self.note)) }
                 }
                 div.tools {
                     (legend(names))
@@ -308,7 +310,7 @@ impl Frame {
                     }
                 }
                 div.x-title { (x_title) }
-                p.words #(told) { (self.words) }
+                p.words #(told) { (marked(&self.words)) }
             }
         }
     }
