@@ -286,7 +286,8 @@ impl Frame {
                         }
                     }
                 }
-                div.y-title { (self.y_title) }
+                // One series has no legend, so the axis names it.
+                div.y-title { (self.y_title) @if let [only] = names { ": " (only) } }
                 @for plot in &plots {
                     div.row.(kind(plot)) {
                         div.ticks.y aria-hidden="true" {
