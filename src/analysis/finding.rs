@@ -203,7 +203,7 @@ impl Finding {
     }
 
     /// Whether it tells how much load meets the latency target.
-    pub(super) fn is_load_line(&self) -> bool {
+    pub fn is_load_line(&self) -> bool {
         matches!(
             self,
             Self::LoadLine { .. }

@@ -4,6 +4,9 @@ use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
+use clap::Args;
+
+use super::arguments::Reader;
 use super::exit::Failure;
 use super::say;
 use crate::report::html::is_ours;
@@ -14,9 +17,39 @@ const BEGINNING: u64 = 4_096;
 /// In place of a file: standard output.
 const STANDARD_OUTPUT: &str = "-";
 
+/// Where a page goes, and what is told beside it.
+#[derive(Debug, Args)]
+pub(super) struct PageArgs {
+    /// Write one HTML file with everything in it; `-` is standard output. Without it the output is text
+    #[arg(short, long, value_name = "FILE", help_heading = "Output")]
+    output: Option<PathBuf>,
+
+    /// Also print the text where `--output` is given
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
+    text: bool,
+}
+
+impl PageArgs {
+    /// Whether text is printed: always, unless a page is asked for and text is not.
+    pub(super) fn has_text(&self) -> bool {
+        self.output.is_none() || self.text
+    }
+
+    /// Refuses a place that cannot be written to, before anything else is done.
+    pub(super) fn check(&self, reader: Reader) -> Result<(), Failure> {
+        let has_more = self.text || reader == Reader::Program;
+        self.output.as_ref().map_or(Ok(()), |path| check(path, has_more))
+    }
+
+    /// Writes the page that `make` makes, if one is asked for.
+    pub(super) fn write(&self, make: impl FnOnce() -> Result<Vec<u8>, Failure>) -> Result<(), Failure> {
+        self.output.as_ref().map_or(Ok(()), |path| write(path, &make()?))
+    }
+}
+
 /// Whether a page can be written there, before anything else is done. A file that this program did not write is not written
 /// over; `has_more` says that something else goes to standard output.
-pub(super) fn check(path: &Path, has_more: bool) -> Result<(), Failure> {
+fn check(path: &Path, has_more: bool) -> Result<(), Failure> {
     if path.as_os_str() == STANDARD_OUTPUT {
         let failure = Failure::new("`-o -` writes the page to standard output, where `--text` and `--json` write too");
         return if has_more { Err(failure.with_hint("name a file: `-o FILE`".to_owned())) } else { Ok(()) };
@@ -52,7 +85,7 @@ fn cannot(doing: &str, path: &Path, error: &std::io::Error) -> Failure {
 
 /// Writes a page whole or not at all: what stood there before stays until the new one is complete. A symbolic link stays one, and
 /// what it leads to is replaced.
-pub(super) fn write(path: &Path, page: &[u8]) -> Result<(), Failure> {
+fn write(path: &Path, page: &[u8]) -> Result<(), Failure> {
     if path.as_os_str() == STANDARD_OUTPUT {
         let mut out = say::output();
         out.write_all(page)?;

@@ -9,7 +9,8 @@ use serde_json::json;
 
 use super::arguments::{FormatArgs, Reader, RunsArgs};
 use super::exit::{Exit, Failure};
-use super::{page_file, say};
+use super::page_file::PageArgs;
+use super::say;
 use crate::analysis::{
     self, Calibrated, Calibration, Finding, GeneratorVerdict, LatencyTarget, Opening, Severity, VerdictOutcome, judge,
 };
@@ -36,13 +37,8 @@ pub(super) struct Arguments {
     #[arg(value_name = "RUN", default_value = "last")]
     names: Vec<String>,
 
-    /// Write one HTML file with everything in it; `-` is standard output. Without it the report is text
-    #[arg(short, long = "output", value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
-
-    /// Also print the text where `--output` is given
-    #[arg(long, conflicts_with = "json", help_heading = "Output")]
-    text: bool,
+    #[command(flatten)]
+    page: PageArgs,
 
     /// Also tell every wait event, operation type and device
     #[arg(long, help_heading = "Output")]
@@ -64,9 +60,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
-    if let Some(path) = &arguments.output {
-        page_file::check(path, arguments.text || arguments.format.reader() == Reader::Program)?;
-    }
+    arguments.page.check(arguments.format.reader())?;
     let runs = load(arguments)?;
     let told: Vec<Vec<Finding>> = runs.iter().map(|run| findings(run, arguments.limit.as_ref())).collect();
     let reported: Vec<Reported<'_>> =
@@ -78,12 +72,10 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
             write_csv(run, &own)?;
         }
     }
-    if let Some(path) = &arguments.output {
-        page_file::write(path, &page(&reported)?)?;
-    }
+    arguments.page.write(|| page(&reported))?;
     match arguments.format.reader() {
         Reader::Program => write_json(&reported)?,
-        Reader::Person if arguments.output.is_some() && !arguments.text => {}
+        Reader::Person if !arguments.page.has_text() => {}
         Reader::Person => {
             let detail = if arguments.full { Detail::Full } else { Detail::Brief };
             for (number, Reported { run, findings }) in reported.iter().enumerate() {

@@ -3,14 +3,14 @@
 mod document;
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
 
 use super::arguments::{FormatArgs, Reader, RunsArgs};
 use super::exit::{Exit, Failure};
-use super::{page_file, say};
+use super::page_file::PageArgs;
+use super::say;
 use crate::analysis::{Compared, Repeats};
 use crate::record::Run;
 use crate::record::store::{self, Store};
@@ -46,13 +46,8 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Comparison")]
     threshold: Threshold,
 
-    /// Write one HTML file with everything in it; `-` is standard output. Without it the comparison is text
-    #[arg(short, long = "output", value_name = "FILE", help_heading = "Output")]
-    output: Option<PathBuf>,
-
-    /// Also print the text where `--output` is given
-    #[arg(long, conflicts_with = "json", help_heading = "Output")]
-    text: bool,
+    #[command(flatten)]
+    page: PageArgs,
 
     /// Also tell every figure in a sentence, and incidental settings
     #[arg(long, help_heading = "Output")]
@@ -91,20 +86,18 @@ pub(super) struct ThresholdError {
 }
 
 pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
-    if let Some(path) = &arguments.output {
-        page_file::check(path, arguments.text || arguments.format.reader() == Reader::Program)?;
-    }
+    arguments.page.check(arguments.format.reader())?;
     let (sides, baseline) = load(arguments)?;
     let runs: Vec<&Run> = sides.iter().map(|side| &side.run).collect();
     let compared = Compared::of_repeats(&sides, baseline, arguments.threshold.0).ok_or_else(too_few)?;
-    if let Some(path) = &arguments.output {
+    arguments.page.write(|| {
         let mut page = Vec::new();
         report::html::comparison(&mut page, &compared, &runs, &[], &Kept::File)?;
-        page_file::write(path, &page)?;
-    }
+        Ok(page)
+    })?;
     match arguments.format.reader() {
         Reader::Program => say::json(&document::document(&compared, &sides))?,
-        Reader::Person if arguments.output.is_some() && !arguments.text => {}
+        Reader::Person if !arguments.page.has_text() => {}
         Reader::Person => {
             let detail = if arguments.full { Detail::Full } else { Detail::Brief };
             let mut out = say::output();

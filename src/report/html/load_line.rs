@@ -65,17 +65,7 @@ pub(super) fn draw(run: &Run, findings: &[Finding], prefix: &str) -> Option<Draw
     let scale = Scale::from_zero(std::iter::once(most))?;
     let range = (0.0, most * 1.06);
     let told = findings.iter().filter(|finding| {
-        matches!(
-            finding,
-            Finding::LoadLine { .. }
-                | Finding::AllStepsMeetTarget { .. }
-                | Finding::NoStepMeetsTarget { .. }
-                | Finding::TargetMetOnlyAbove { .. }
-                | Finding::OpenLoadLine(_)
-                | Finding::Knee { .. }
-                | Finding::RateKnee(_)
-                | Finding::Ceiling(_)
-        )
+        finding.is_load_line() || matches!(finding, Finding::Knee { .. } | Finding::RateKnee(_) | Finding::Ceiling(_))
     });
     let mut words: Vec<String> = told.map(Finding::sentence).collect();
     if words.is_empty() {
@@ -87,7 +77,7 @@ pub(super) fn draw(run: &Run, findings: &[Finding], prefix: &str) -> Option<Draw
         note: format!(
             "{}: one point a step, joined by rising load.{}",
             super::distribution::capital(&subject),
-            if is_judged(findings) { format!(" The limit is {target}.") } else { String::new() }
+            if findings.iter().any(Finding::is_load_line) { format!(" The limit is {target}.") } else { String::new() }
         ),
         y_title: "time".to_owned(),
         y_quantity: Quantity::Microseconds,
@@ -154,26 +144,12 @@ fn judged_by(run: &Run, findings: &[Finding]) -> LatencyTarget {
     told.unwrap_or_default().of_run(run)
 }
 
-/// Whether the findings hold any step against a limit.
-fn is_judged(findings: &[Finding]) -> bool {
-    findings.iter().any(|finding| {
-        matches!(
-            finding,
-            Finding::LoadLine { .. }
-                | Finding::AllStepsMeetTarget { .. }
-                | Finding::NoStepMeetsTarget { .. }
-                | Finding::TargetMetOnlyAbove { .. }
-                | Finding::OpenLoadLine(_)
-        )
-    })
-}
-
 fn marks(run: &Run, target: &LatencyTarget, findings: &[Finding]) -> Vec<Mark> {
     let largest = run.steps.iter().filter_map(|step| target.value(&run.workload, step)).max();
     // A limit far above everything would press the curve flat.
     let near = largest.is_some_and(|largest| target.limit.0 <= largest.0.saturating_mul(4));
     let (mut marks, mut found) = (Vec::new(), Vec::new());
-    if is_judged(findings) && near {
+    if findings.iter().any(Finding::is_load_line) && near {
         marks.push(Mark { at: At::Y(target.limit.0 as f64 / 1e3), name: format!("limit {}", target.limit) });
     }
     let at_step = |label: &str| run.steps.iter().find(|step| step.label == label).and_then(|step| rate_of(run, step));
