@@ -12,7 +12,8 @@ use crate::config::io::{LEAST_RATE, MOST_RATE};
 use crate::config::{
     Assignment, ConfigError, Key, MAX_SESSIONS, Setting, SlobParameters, Tag, TargetAddress, slob_conf,
 };
-use crate::record::store::Store;
+use crate::record::Run;
+use crate::record::store::{self, Store};
 use crate::target::io::IoEngine;
 use crate::units::{Nanos, UnitError};
 
@@ -70,6 +71,26 @@ pub(super) struct RunsArgs {
 impl RunsArgs {
     pub(super) fn store(&self) -> Store {
         Store::new(&self.runs)
+    }
+}
+
+/// Runs that were named so far. Each can be named once; that its directory is another one is what makes it another run, since
+/// two machines may give one id in the same second.
+#[derive(Debug, Default)]
+pub(super) struct Taken(Vec<PathBuf>);
+
+impl Taken {
+    /// Reads a run by any of its names, and tells where it is kept.
+    pub(super) fn load(&mut self, store: &Store, name: &str) -> Result<(PathBuf, Run), Failure> {
+        let found = store.find(name)?;
+        let run = store::load(&found)?;
+        let place = found.canonicalize().unwrap_or(found);
+        if self.0.contains(&place) {
+            let failure = Failure::new(format_args!("run `{}` is named twice: `{name}` is it again", run.id));
+            return Err(failure.with_hint("name each run once".to_owned()));
+        }
+        self.0.push(place.clone());
+        Ok((place, run))
     }
 }
 

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 
-use super::arguments::{FormatArgs, Reader, RunsArgs};
+use super::arguments::{FormatArgs, Reader, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::page_file::PageArgs;
 use super::say;
 use crate::analysis::{
     self, Calibrated, Calibration, Finding, GeneratorVerdict, LatencyTarget, Opening, Severity, VerdictOutcome, judge,
 };
-use crate::record::{Run, Step, store};
+use crate::record::{Run, Step};
 use crate::report::html::{Kept, MOST_BYTES, Reported};
 use crate::report::{self, Detail};
 
@@ -66,10 +66,8 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     let reported: Vec<Reported<'_>> =
         runs.iter().zip(&told).map(|(run, findings)| Reported { run, findings }).collect();
     if let Some(directory) = &arguments.csv {
-        for run in &runs {
-            // Several runs would write over each other.
-            let own = if runs.len() == 1 { directory.clone() } else { directory.join(&run.id) };
-            write_csv(run, &own)?;
+        for (place, run) in runs.iter().enumerate() {
+            write_csv(run, &csv_folder(directory, &runs, place))?;
         }
     }
     arguments.page.write(|| page(&reported))?;
@@ -95,16 +93,18 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
 /// The runs that were named, each once.
 fn load(arguments: &Arguments) -> Result<Vec<Run>, Failure> {
     let store = arguments.runs.store();
-    let mut runs: Vec<Run> = Vec::new();
-    for name in &arguments.names {
-        let run = store::load(&store.find(name)?)?;
-        if runs.iter().any(|known| known.id == run.id) {
-            let failure = Failure::new(format_args!("run `{}` is named twice: `{name}` is it again", run.id));
-            return Err(failure.with_hint("name each run once".to_owned()));
-        }
-        runs.push(run);
+    let mut taken = Taken::default();
+    arguments.names.iter().map(|name| Ok(taken.load(&store, name)?.1)).collect()
+}
+
+/// A folder of its own for each of several runs, also where two have one id.
+fn csv_folder(directory: &Path, runs: &[Run], place: usize) -> PathBuf {
+    let id = &runs[place].id;
+    match runs[..place].iter().filter(|earlier| earlier.id == *id).count() {
+        _ if runs.len() == 1 => directory.to_owned(),
+        0 => directory.join(id),
+        earlier => directory.join(format!("{id}-{}", earlier + 1)),
     }
-    Ok(runs)
 }
 
 /// The page of these runs.

@@ -122,3 +122,21 @@ fn what_cannot_be_compared_is_refused_with_advice() {
     .collect();
     insta::assert_snapshot!(told.join("\n"));
 }
+
+#[test]
+fn runs_of_two_machines_that_were_given_one_id_are_two_runs() {
+    let place = Place::with_kept_runs();
+    std::fs::create_dir_all(place.path("other")).expect("a directory can be made");
+    for file in ["run.json", "intervals.jsonl"] {
+        let from = place.path("plimsoll-runs/format-1-sweep").join(file);
+        std::fs::copy(from, place.path("other").join(file)).expect("a file can be copied");
+    }
+    let answer = compared(&place, &["format-1-sweep", "other"]);
+    assert_eq!(answer.code, Some(0), "{answer}");
+    assert!(answer.stdout.contains("`format-1-sweep (2)` against `format-1-sweep (1)`"), "{answer}");
+    let twice = compared(&place, &["format-1-sweep", "plimsoll-runs/format-1-sweep/run.json"]);
+    assert!(twice.code == Some(2) && twice.stderr.contains("is named twice"), "{twice}");
+    place.done(&["report", "format-1-sweep", "other", "--csv", "figures", "-o", "both.html"]);
+    assert!(place.path("figures/format-1-sweep/steps.csv").is_file());
+    assert!(place.path("figures/format-1-sweep-2/steps.csv").is_file());
+}

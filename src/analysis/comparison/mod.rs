@@ -30,7 +30,7 @@ pub use verdict::Overall;
 /// Some runs, each of them against one that is the baseline.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compared {
-    /// What each run is called in sentences: its name, or its id where names are empty or not unique.
+    /// What each run is called in sentences, each otherwise: its name, or its id, or that with its place.
     pub names: Vec<String>,
     /// Index of the baseline.
     pub baseline: usize,
@@ -161,8 +161,13 @@ impl Pair {
     }
 }
 
+/// Runs of two machines may have been given one id in the same second, so that only their place tells them apart.
 fn names(runs: &[&Run]) -> Vec<String> {
-    let is_unique = |name: &str| runs.iter().filter(|run| run.name == name).count() == 1;
-    let name = |run: &Run| if run.name.is_empty() || !is_unique(&run.name) { run.id.clone() } else { run.name.clone() };
-    runs.iter().map(|run| name(run)).collect()
+    let is_unique = |of: fn(&Run) -> &str, name: &str| runs.iter().filter(|run| of(run) == name).count() == 1;
+    let name = |(place, run): (usize, &&Run)| match run {
+        run if !run.name.is_empty() && is_unique(|run| &run.name, &run.name) => run.name.clone(),
+        run if is_unique(|run| &run.id, &run.id) => run.id.clone(),
+        run => format!("{} ({})", run.id, place + 1),
+    };
+    runs.iter().enumerate().map(name).collect()
 }

@@ -3,17 +3,18 @@
 mod document;
 
 use std::io::Write;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::Args;
 
-use super::arguments::{FormatArgs, Reader, RunsArgs};
+use super::arguments::{FormatArgs, Reader, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::page_file::PageArgs;
 use super::say;
 use crate::analysis::{Compared, Repeats};
 use crate::record::Run;
-use crate::record::store::{self, Store};
+use crate::record::store::Store;
 use crate::report::html::Kept;
 use crate::report::{self, Detail};
 
@@ -121,54 +122,43 @@ fn too_few() -> Failure {
 /// The sides in the order in which they were named, and the index of the baseline.
 fn load(arguments: &Arguments) -> Result<(Vec<Repeats>, usize), Failure> {
     let store = arguments.runs.store();
-    let mut sides: Vec<Repeats> = Vec::new();
+    let mut taken = Taken::default();
+    let mut sides: Vec<(Vec<PathBuf>, Repeats)> = Vec::new();
     for name in &arguments.names {
-        let side = side(&store, name)?;
-        let known = |id: &&String| sides.iter().any(|known| known.ids.contains(id));
-        if let Some(id) = side.ids.iter().find(known) {
-            return Err(twice(id, name));
-        }
-        sides.push(side);
+        sides.push(side(&store, name, &mut taken)?);
     }
     let mut baseline = 0;
     if let Some(name) = &arguments.baseline {
-        let side = side(&store, name)?;
-        baseline = match sides.iter().position(|known| known.ids.iter().any(|id| side.ids.contains(id))) {
-            Some(known) => known,
-            None => {
-                sides.insert(0, side);
-                0
-            }
-        };
+        let (places, side) = side(&store, name, &mut Taken::default())?;
+        let known = sides.iter().position(|(known, _)| known.iter().any(|place| places.contains(place)));
+        baseline = known.unwrap_or_else(|| {
+            sides.insert(0, (places, side));
+            0
+        });
     }
     if sides.len() < 2 {
         return Err(too_few());
     }
-    Ok((sides, baseline))
+    Ok((sides.into_iter().map(|(_, side)| side).collect(), baseline))
 }
 
-fn twice(id: &str, name: &str) -> Failure {
-    let failure = Failure::new(format_args!("run `{id}` is named twice: `{name}` is it again"));
-    failure.with_hint("name each run once".to_owned())
-}
-
-/// One run, or several joined with commas. A run whose own name holds a comma is found first.
-fn side(store: &Store, name: &str) -> Result<Repeats, Failure> {
+/// One run, or several joined with commas, and where they are kept. A run whose own name holds a comma is found first.
+fn side(store: &Store, name: &str, taken: &mut Taken) -> Result<(Vec<PathBuf>, Repeats), Failure> {
     let names: Vec<&str> = if name.contains(',') && store.find(name).is_err() {
         name.split(',').map(str::trim).filter(|name| !name.is_empty()).collect()
     } else {
         vec![name]
     };
-    let mut runs: Vec<Run> = Vec::new();
+    let (mut places, mut runs) = (Vec::new(), Vec::new());
     for name in names {
-        let run = store::load(&store.find(name)?)?;
-        if runs.iter().any(|known| known.id == run.id) {
-            return Err(twice(&run.id, name));
-        }
+        let (place, run) = taken.load(store, name)?;
+        places.push(place);
         runs.push(run);
     }
     let side = Repeats::of(runs).ok_or_else(too_few)?;
-    side.map_err(|error| Failure::new(error).with_hint("name runs that are compared one by one: `A B`".to_owned()))
+    let side = side
+        .map_err(|error| Failure::new(error).with_hint("name runs that are compared one by one: `A B`".to_owned()))?;
+    Ok((places, side))
 }
 
 #[cfg(test)]
