@@ -91,7 +91,8 @@ impl Bench {
     fn run_while(&self, target: &Postgres, plan: &StepPlan<SlobShape>, meanwhile: impl FnOnce() + Send) -> StepOutcome {
         let outcome = std::thread::scope(|scope| {
             scope.spawn(|| {
-                std::thread::sleep(Duration::from_millis(500));
+                // A batch takes about half a second, and its operations are known only when it has come back: some must have.
+                std::thread::sleep(Duration::from_millis(1_500));
                 meanwhile();
             });
             run_step(target, plan, 0, &[], Clock::start(), &Stop::new(), &mut |_| {})
