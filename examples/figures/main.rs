@@ -23,7 +23,7 @@ type Failure = Box<dyn std::error::Error>;
 type Measure = fn(&Bench) -> Result<(), Failure>;
 
 /// Everything that is measured, by the word that selects it. All parts about the engine need its set-up.
-const PARTS: [(&str, Measure); 13] = [
+const PARTS: [(&str, Measure); 14] = [
     ("set-up", Bench::set_up),
     ("engine-reads", Bench::engine_reads),
     ("cached-reads", Bench::cached_reads),
@@ -37,6 +37,7 @@ const PARTS: [(&str, Measure); 13] = [
     ("traced-reads", Bench::traced_reads),
     ("report-page", Bench::report_page),
     ("listed-runs", Bench::listed_runs),
+    ("compared-runs", Bench::compared_runs),
 ];
 
 fn main() -> ExitCode {

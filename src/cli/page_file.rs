@@ -99,7 +99,10 @@ fn write(path: &Path, page: &[u8]) -> Result<(), Failure> {
     let place = fs::canonicalize(path).unwrap_or_else(|_| PathBuf::from(path));
     let mut temporary = place.clone().into_os_string();
     temporary.push(format!(".{}.tmp", std::process::id()));
-    let written = fs::write(&temporary, page).and_then(|()| fs::rename(&temporary, &place));
+    // Made new, so that nothing which lies there under this name is followed or written over.
+    let made = File::options().write(true).create_new(true).open(&temporary);
+    let mut file = made.map_err(|error| cannot("write", path, &error))?;
+    let written = file.write_all(page).and_then(|()| fs::rename(&temporary, &place));
     if let Err(error) = written {
         let _ = fs::remove_file(&temporary);
         return Err(cannot("write", path, &error));

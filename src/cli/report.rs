@@ -61,14 +61,13 @@ pub(super) struct Arguments {
 
 pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     arguments.page.check(arguments.format.reader())?;
-    let runs = load(arguments)?;
+    let (places, runs) = load(arguments)?;
     let told: Vec<Vec<Finding>> = runs.iter().map(|run| findings(run, arguments.limit.as_ref())).collect();
     let reported: Vec<Reported<'_>> =
         runs.iter().zip(&told).map(|(run, findings)| Reported { run, findings }).collect();
     if let Some(directory) = &arguments.csv {
-        for (place, run) in runs.iter().enumerate() {
-            write_csv(run, &csv_folder(directory, &runs, place))?;
-        }
+        let folders = csv_folders(directory, &places);
+        runs.iter().zip(folders).try_for_each(|(run, folder)| write_csv(run, &folder))?;
     }
     arguments.page.write(|| page(&reported))?;
     match arguments.format.reader() {
@@ -86,25 +85,32 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
             }
         }
     }
-    let exits = runs.iter().map(|run| exit_for_limit(run, arguments.limit.as_ref()));
-    Ok(if exits.into_iter().any(|exit| exit == Exit::NotMet) { Exit::NotMet } else { Exit::Done })
+    let is_missed = runs.iter().any(|run| exit_for_limit(run, arguments.limit.as_ref()) == Exit::NotMet);
+    Ok(if is_missed { Exit::NotMet } else { Exit::Done })
 }
 
-/// The runs that were named, each once.
-fn load(arguments: &Arguments) -> Result<Vec<Run>, Failure> {
+/// The runs that were named, each once, and where they are kept.
+fn load(arguments: &Arguments) -> Result<(Vec<PathBuf>, Vec<Run>), Failure> {
     let store = arguments.runs.store();
     let mut taken = Taken::default();
-    arguments.names.iter().map(|name| Ok(taken.load(&store, name)?.1)).collect()
+    let loaded = arguments.names.iter().map(|name| taken.load(&store, name));
+    Ok(loaded.collect::<Result<Vec<_>, _>>()?.into_iter().unzip())
 }
 
-/// A folder of its own for each of several runs, also where two have one id.
-fn csv_folder(directory: &Path, runs: &[Run], place: usize) -> PathBuf {
-    let id = &runs[place].id;
-    match runs[..place].iter().filter(|earlier| earlier.id == *id).count() {
-        _ if runs.len() == 1 => directory.to_owned(),
-        0 => directory.join(id),
-        earlier => directory.join(format!("{id}-{}", earlier + 1)),
+/// A folder of its own for each of several runs, called as the directory that the run is kept in. The id in its document is no
+/// name for a folder: whoever made the document may have written anything there.
+fn csv_folders(directory: &Path, places: &[PathBuf]) -> Vec<PathBuf> {
+    if places.len() == 1 {
+        return vec![directory.to_owned()];
     }
+    let name =
+        |place: &PathBuf| place.file_name().map_or_else(|| "run".into(), |name| name.to_string_lossy().into_owned());
+    let names: Vec<String> = places.iter().map(name).collect();
+    let folder = |(at, name): (usize, &String)| match names[..at].iter().filter(|earlier| *earlier == name).count() {
+        0 => directory.join(name),
+        earlier => directory.join(format!("{name}-{}", earlier + 1)),
+    };
+    names.iter().enumerate().map(folder).collect()
 }
 
 /// The page of these runs.

@@ -138,5 +138,5 @@ fn runs_of_two_machines_that_were_given_one_id_are_two_runs() {
     assert!(twice.code == Some(2) && twice.stderr.contains("is named twice"), "{twice}");
     place.done(&["report", "format-1-sweep", "other", "--csv", "figures", "-o", "both.html"]);
     assert!(place.path("figures/format-1-sweep/steps.csv").is_file());
-    assert!(place.path("figures/format-1-sweep-2/steps.csv").is_file());
+    assert!(place.path("figures/other/steps.csv").is_file());
 }

@@ -143,6 +143,18 @@ fn several_runs_make_one_page_one_list_and_a_folder_each() {
 }
 
 #[test]
+fn an_id_that_is_a_path_leads_no_figures_out_of_their_folder() {
+    let place = Place::with_kept_runs();
+    let document = place.path("plimsoll-runs/format-1-sweep/run.json");
+    let text = std::fs::read_to_string(&document).unwrap();
+    std::fs::write(&document, text.replacen("\"format-1-sweep\"", "\"../../outside\"", 1)).unwrap();
+    std::fs::create_dir_all(place.path("elsewhere/sub")).unwrap();
+    place.done(&["report", "plimsoll-runs/format-1-sweep", "format-1-updates", "--csv", "elsewhere/sub"]);
+    assert!(place.path("elsewhere/sub/format-1-sweep/steps.csv").is_file());
+    assert!(!place.path("outside").exists() && !place.path("elsewhere/outside").exists());
+}
+
+#[test]
 fn a_page_of_a_run_that_cannot_be_read_is_an_error_and_no_file() {
     let place = Place::with_kept_runs();
     let document = place.path("plimsoll-runs/format-1-sweep/run.json");

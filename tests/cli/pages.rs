@@ -83,6 +83,7 @@ fn a_report_can_be_pointed_at_typed_into_and_read_in_light_and_dark() {
         assert!(least("lines") >= 3.0, "lines are hard to see: {theme}");
     }
     assert_eq!(told["unnamed"], serde_json::json!([]), "without a name for those who cannot see it");
+    assert_eq!(told["tables"], true, "a table that is wider than the page can be scrolled by keyboard");
     assert_eq!(told["headings"], true, "headings leave out a level");
     let [width, reaches] = ["width", "reaches"].map(|what| told["phone"][what].as_f64().unwrap());
     assert!(reaches <= width + 1.0, "wider than a telephone, more than rounding makes it: {}", told["phone"]);

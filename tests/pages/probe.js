@@ -34,7 +34,6 @@ const visible = (node) => getComputedStyle(node).display !== "none";
 
 const probe = () => {
     told.ready = document.documentElement.dataset.charts;
-    told.usable_ms = performance.now();
     const figures = [...document.querySelectorAll("figure.chart")];
     told.charts = {};
     for (const figure of figures) {

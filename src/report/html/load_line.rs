@@ -156,10 +156,10 @@ fn marks(run: &Run, target: &LatencyTarget, findings: &[Finding]) -> Vec<Mark> {
     for finding in findings {
         let (at, name) = match finding {
             Finding::LoadLine { passing, .. } | Finding::TargetMetOnlyAbove { passing, .. } => {
-                (at_step(&passing.step), "load line")
+                (if is_operations(run) { passing.operations_per_s } else { passing.reads_per_s }, "load line")
             }
             Finding::OpenLoadLine(line) => {
-                (line.passing.as_ref().and_then(|passing| at_step(&passing.step)), "load line")
+                (line.passing.as_ref().and_then(|passing| passing.reached_operations_per_s), "load line")
             }
             Finding::Knee { measured_step, .. } => (at_step(measured_step), "knee"),
             Finding::RateKnee(knee) => (Some(knee.per_s), "knee"),

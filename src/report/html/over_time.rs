@@ -14,6 +14,7 @@ use crate::units::group_thousands;
 const HEAT_COLUMNS: usize = 240;
 /// Rows of a heat map for each doubling of the duration.
 const ROWS_PER_DOUBLING: f64 = 2.0;
+const THINNED: &str = "There are more seconds than values drawn: of each stretch the least and the largest.";
 /// Lines of one chart that is by device, by event or by node.
 const MOST_LINES: usize = 8;
 
@@ -54,7 +55,7 @@ impl<'a> OverTime<'a> {
         Frame {
             id: format!("{}{id}", self.prefix),
             title: title.to_owned(),
-            note: note.to_owned(),
+            note: if self.timeline.is_thinned() { format!("{note} {THINNED}") } else { note.to_owned() },
             y_title: y.0.to_owned(),
             y_quantity: y.1,
             first: First::Linear,
@@ -173,7 +174,7 @@ impl<'a> OverTime<'a> {
             Subject::Event(event) => format!("waits in {event} (layer: engine)"),
             Subject::Response(_) | Subject::Service(_) => "operations, from due to finished (layer: client)".to_owned(),
         };
-        let note = format!("Each column: the share of its {what} that took so long.");
+        let note = format!("Each column, a second or several: the share of its {what} that took so long.");
         let edge = |row: i64| Quantity::LogMicroseconds.tick(row as f64 / ROWS_PER_DOUBLING);
         let words = format!(
             "All {what} lie between {} and {}. The table of wait histograms has the same in figures.",
@@ -181,6 +182,8 @@ impl<'a> OverTime<'a> {
             edge(highest + 1)
         );
         let frame = self.frame("heat", "Latency heat map", &note, ("time", Quantity::Microseconds), words);
+        // Here seconds are joined and none is left out.
+        let frame = Frame { note, ..frame };
         let rows = (lowest as f64 / ROWS_PER_DOUBLING, 1.0 / ROWS_PER_DOUBLING);
         Heat { frame, across: self.timeline.across(), columns, rows, bands: self.timeline.bands() }.draw()
     }
@@ -202,9 +205,16 @@ impl<'a> OverTime<'a> {
         });
         let lines: Vec<Line> = lines.collect();
         let words = in_words(&lines, |sessions| format!("{sessions:.2} sessions"));
-        let note = "Sessions waiting on average: time waited for an event in each second, over that second. A wait counts \
-                    in the second in which it ended.";
-        self.lines(self.frame("waits", "What sessions waited for", note, ("sessions", Quantity::Count), words), lines)
+        let (title, timed) = if is_on_servers(self.run) {
+            ("Waits that the server timed", "Layer: server, which times few of its waits.")
+        } else {
+            ("What sessions waited for", "Layer: engine.")
+        };
+        let note = format!(
+            "{timed} Sessions waiting on average: time waited for an event in each second, over that second. A wait counts in \
+             the second in which it ended."
+        );
+        self.lines(self.frame("waits", title, &note, ("sessions", Quantity::Count), words), lines)
     }
 
     /// What the sessions of servers were seen doing.

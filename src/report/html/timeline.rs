@@ -34,6 +34,11 @@ impl<'a> Timeline<'a> {
         self.steps.iter().any(|(_, step)| !step.intervals.is_empty())
     }
 
+    /// Whether there are more seconds than values of a line.
+    pub(super) fn is_thinned(&self) -> bool {
+        self.steps.iter().map(|(_, step)| step.intervals.len()).sum::<usize>() > self.most_values
+    }
+
     fn end(&self) -> f64 {
         self.steps.last().map_or(0.0, |(began, step)| began + length_s(step)).max(1.0)
     }

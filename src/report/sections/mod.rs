@@ -246,7 +246,8 @@ pub(in crate::report) fn caches(paper: &mut dyn Paper, run: &Run) -> io::Result<
 pub(in crate::report) fn host(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let mut grid = Grid::new(1, ["step", "user %", "system %", "I/O wait %", "stolen %", "idle %"]);
     for step in &run.steps {
-        let Some(cpu) = step.host_cpu else { continue };
+        // Without idle time nobody knows what all of it is.
+        let Some(cpu) = step.host_cpu.filter(|cpu| cpu.idle_ns.is_some()) else { continue };
         let known = [Some(cpu.user_ns), Some(cpu.system_ns), cpu.iowait_ns, cpu.steal_ns, cpu.idle_ns];
         let all: u64 = known.iter().flatten().sum();
         let shares = known.map(|ns| share(ns.filter(|_| all > 0).map(|ns| ns as f64 / all as f64)));
