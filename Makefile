@@ -54,9 +54,21 @@ bench: build tools ## Measure the figures of docs/performance.md (about 45 minut
 torture: build ## Kill the engine at random moments for HOURS=1, and corrupt its files; nothing acknowledged may be lost
 	PLIMSOLL_TORTURE_SECONDS=$$(( $${HOURS:-1} * 3600 )) $(CARGO) test --release --locked --test crash -- --nocapture
 
+# Coverage without a nightly toolchain: the compiler's own pass, and libFuzzer, which wants a C++ compiler.
+FUZZ_FLAGS = -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \
+	-Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares -Cdebug-assertions --cfg fuzzing
+FUZZ_BINARIES = fuzz/target/$(shell rustc -vV | sed -n 's/^host: //p')/release
+
 .PHONY: fuzz
-fuzz: ## Fuzz the slob.conf reader for SECONDS=600 (needs cargo-fuzz and a nightly toolchain)
-	$(CARGO) +nightly fuzz run slob_conf -- -max_total_time=$${SECONDS:-600}
+fuzz: build ## Fuzz the slob.conf reader and every importer (or KINDS="awr-text fio-json"), each for SECONDS=600 (wants g++)
+	cd fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" $(CARGO) build --release --locked --target $$(rustc -vV | sed -n 's/^host: //p')
+	mkdir -p fuzz/corpus/slob_conf fuzz/artifacts
+	$(FUZZ_BINARIES)/slob_conf -max_total_time=$${SECONDS:-600} -artifact_prefix=fuzz/artifacts/slob_conf- fuzz/corpus/slob_conf
+	for kind in $${KINDS:-$$($(PLIMSOLL) import --list | cut -d ' ' -f 1)}; do \
+		mkdir -p fuzz/corpus/$$kind && \
+		IMPORTER=$$kind $(FUZZ_BINARIES)/import -max_total_time=$${SECONDS:-600} -timeout=10 -rss_limit_mb=2048 \
+			-artifact_prefix=fuzz/artifacts/$$kind- fuzz/corpus/$$kind $$(ls -d ../shared/corpus 2>/dev/null) || exit 1; \
+	done
 
 .PHONY: clean
 clean: ## Remove what was built; data and runs stay

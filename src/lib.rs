@@ -5,6 +5,7 @@
 //! ```text
 //! what was asked    what will be done    doing it          what was seen    kept            meaning      told
 //! flags, slob.conf ─▶ config ─▶ plan ─▶ load ─▶ target ─▶ measure ──────▶ record::Run ─▶ analysis ─▶ report
+//!                                                     foreign results ─▶ import ───────┘
 //! ```
 //!
 //! [`record::Run`] is the neck: live runs produce it, and nothing to the right of it knows how its numbers were made.
@@ -20,6 +21,7 @@
 pub mod analysis;
 pub mod cli;
 pub mod config;
+pub mod import;
 pub mod load;
 pub mod measure;
 pub mod plan;

@@ -49,7 +49,7 @@ fn allocations_do_not_grow_with_operations() {
     {
         let (engine, clock) = open(dir.path(), cache);
         let mut plan = step(&request);
-        plan.load.sessions = 60;
+        plan.load.sessions = Some(60);
         plan.shape.threads_per_schema = 30;
         plan.shape.update_pct = update_pct;
         plan.shape.work_unit = 1;

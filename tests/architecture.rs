@@ -16,12 +16,16 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("target", &["units", "config", "record", "measure", "workload"]),
     ("load", &["units", "record", "measure", "workload", "target"]),
     ("plan", &["units", "config", "record", "workload", "target", "load"]),
+    ("import", &["units", "record"]),
     ("analysis", &["units", "record"]),
     ("report", &["units", "record", "analysis"]),
     ("serve", &["units", "record", "analysis", "report"]),
     (
         "cli",
-        &["units", "config", "record", "measure", "workload", "target", "load", "plan", "analysis", "report", "serve"],
+        &[
+            "units", "config", "record", "measure", "workload", "target", "load", "plan", "import", "analysis",
+            "report", "serve",
+        ],
     ),
 ];
 

@@ -117,7 +117,7 @@ fn a_cache_full_of_changes_makes_sessions_wait_for_clean_buffers() {
     let mut plan = step(&request);
     plan.shape.update_pct = 100;
     plan.shape.work_unit = 64;
-    plan.load.sessions = 60;
+    plan.load.sessions = Some(60);
     plan.shape.threads_per_schema = 30;
     let outcome = run(&engine, clock, &plan);
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
@@ -212,7 +212,7 @@ fn four_thousand_sessions_work_and_think() {
     let wide = EngineOptions { most_sessions: 4096, ..options(Bytes::mib(80)) };
     let engine = Engine::open(dir.path(), &wide, clock, &|_| ()).unwrap();
     let mut plan = step(&request);
-    plan.load.sessions = 4096;
+    plan.load.sessions = Some(4096);
     plan.shape.threads_per_schema = 2048;
     plan.shape.update_pct = 10;
     plan.shape.work_unit = 4;
@@ -239,7 +239,7 @@ fn an_open_loop_keeps_its_rate() {
     let (done, generator) = (outcome.step.counters.operations.unwrap(), outcome.step.generator.unwrap());
     let (due, backlog) = (generator.due_operations.unwrap(), generator.backlog_operations.unwrap());
     assert!((199..=201).contains(&due), "{due} operations were due where 200 are");
-    let sessions = u64::from(outcome.step.load.sessions);
+    let sessions = u64::from(outcome.step.load.slots());
     assert!(done <= due + sessions && done + backlog + sessions >= due, "{done} done and {backlog} left of {due}");
     engine.close().unwrap();
 }

@@ -11,8 +11,7 @@ use std::path::Path;
 use plimsoll::config::orion::{OrionCommand, OrionOptions, parse};
 use plimsoll::plan::orion::{Lun, luns_fact, walk};
 use plimsoll::record::{
-    Counters, Ending, Environment, FORMAT, Histogram, Load, OperationStats, Outcome, Run, Step, Target, Timestamp,
-    Tool, Window,
+    Ending, Environment, FORMAT, Histogram, Load, OperationStats, Outcome, Run, Step, Target, Timestamp, Tool, Window,
 };
 use plimsoll::report::orion::texts;
 use plimsoll::units::Bytes;
@@ -44,13 +43,10 @@ fn run(command_line: &str, luns: &[Lun], seen: impl Fn(u32, u32) -> Vec<Finished
     let options = options(command_line);
     let walk = walk(&options, luns).unwrap();
     let steps = (0..).zip(&walk.points).map(|(index, point)| Step {
-        index,
-        label: point.label(),
-        load: Load { sessions: point.small + point.large, ..Load::default() },
+        load: Load { sessions: Some(point.small + point.large), ..Load::default() },
         parameters: point.parameters(),
         window: Window { offset_ns: 0, warmup_ns: 0, duration_ns: WINDOW_S * 1_000_000_000, ending: Ending::Time },
         outcome: Outcome::Completed,
-        counters: Counters::default(),
         operations: seen(point.small, point.large)
             .into_iter()
             .map(|Finished { kind, times }| OperationStats {
@@ -62,16 +58,7 @@ fn run(command_line: &str, luns: &[Lun], seen: impl Fn(u32, u32) -> Vec<Finished
                 response: times,
             })
             .collect(),
-        waits: Vec::new(),
-        process_cpu: None,
-        host_cpu: None,
-        process_io: None,
-        peak_memory_bytes: None,
-        devices: Vec::new(),
-        servers: Vec::new(),
-        traces: Vec::new(),
-        generator: None,
-        intervals: Vec::new(),
+        ..Step::new(index, point.label())
     });
     let words = ["plimsoll", "io", "orion"].into_iter().chain(command_line.split_whitespace());
     Run {
@@ -85,11 +72,12 @@ fn run(command_line: &str, luns: &[Lun], seen: impl Fn(u32, u32) -> Vec<Finished
         ended_at: None,
         outcome: Outcome::Completed,
         tags: BTreeMap::new(),
-        seed: 1,
+        seed: Some(1),
         parameters: walk.parameters(&options),
         target: Target { facts: [("luns".to_owned(), luns_fact(luns))].into(), ..Target::default() },
         environment: Environment::default(),
         notes: Vec::new(),
+        imported: None,
         steps: steps.collect(),
     }
 }

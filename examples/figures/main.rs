@@ -6,6 +6,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program of its own, not a part of the library")]
 
+mod imports;
 mod pages;
 mod postgres;
 mod slob;
@@ -23,7 +24,7 @@ type Failure = Box<dyn std::error::Error>;
 type Measure = fn(&Bench) -> Result<(), Failure>;
 
 /// Everything that is measured, by the word that selects it. All parts about the engine need its set-up.
-const PARTS: [(&str, Measure); 14] = [
+const PARTS: [(&str, Measure); 15] = [
     ("set-up", Bench::set_up),
     ("engine-reads", Bench::engine_reads),
     ("cached-reads", Bench::cached_reads),
@@ -38,6 +39,7 @@ const PARTS: [(&str, Measure); 14] = [
     ("report-page", Bench::report_page),
     ("listed-runs", Bench::listed_runs),
     ("compared-runs", Bench::compared_runs),
+    ("imported-reports", Bench::imported_reports),
 ];
 
 fn main() -> ExitCode {

@@ -196,7 +196,7 @@ fn row(what: &str, value: f64, digits: usize, most: f64) {
     figure(&format!("| {what} | {value:.digits$} | - | - | at most {most} | {} |", verdict(value <= most)));
 }
 
-fn peak_megabytes(pid: u32) -> Option<f64> {
+pub(crate) fn peak_megabytes(pid: u32) -> Option<f64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.split_whitespace().next()?.parse::<f64>().ok()? * 1_024.0 / 1e6)

@@ -229,13 +229,14 @@ fn closed_plateau(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     let flat_from = |range: f64| {
         let first = rates.iter().rposition(|rate| (rate - top).abs() > range * top).map_or(0, |below| below + 1);
         let (from, to) = (steps[first], *steps.last()?);
-        let more = f64::from(to.load.sessions) / f64::from(from.load.sessions.max(1));
+        let more = f64::from(to.load.sessions?) / f64::from(from.load.sessions?.max(1));
         let slower = latency(run, to)?.mean_ns()? / latency(run, from)?.mean_ns()?;
         let saturated = steps[first..].iter().any(|step| doubts::is_saturated(run, step));
         (more >= MORE_LOAD && slower > IN_PROPORTION * more && !saturated).then_some((first, slower))
     };
-    let bound = top * f64::from(steps[0].load.sessions) / rates[0];
-    let is_held = |first: usize| steps[..first].iter().all(|step| f64::from(step.load.sessions) < 2.0 * bound);
+    let bound = top * f64::from(steps[0].load.sessions?) / rates[0];
+    let below = |step: &&Step| step.load.sessions.is_some_and(|sessions| f64::from(sessions) < 2.0 * bound);
+    let is_held = |first: usize| steps[..first].iter().all(below);
     let of = |(first, slower): (usize, f64), is_held: bool| {
         let limit = cap_or_device(run, series, first, is_held);
         Some(Ceiling { slower: Some(slower), ..told(run, series, &steps[first..], limit)? })
@@ -277,7 +278,9 @@ fn alone(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     let times = latency(run, step)?;
     let queues = match step.load.rate_operations_per_s {
         Some(asked) => Figures(step).ended_per_s()? < RATE_REACHED * asked,
-        None => step.load.sessions >= LEAST_QUEUE && times.mean_ns()? >= LEAST_WAIT_NS && tail(run, step)? <= NARROW,
+        None => {
+            step.load.sessions >= Some(LEAST_QUEUE) && times.mean_ns()? >= LEAST_WAIT_NS && tail(run, step)? <= NARROW
+        }
     };
     if !queues || deviation > CAPPED_ALONE || doubts::is_saturated(run, step) {
         return None;
@@ -296,7 +299,7 @@ fn not_reached(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
         return None;
     }
     let growth = rate(run, last)? / rate(run, before).filter(|rate| *rate > 0.0)?;
-    let load = f64::from(last.load.sessions) / f64::from(before.load.sessions.max(1));
+    let load = f64::from(last.load.sessions?) / f64::from(before.load.sessions?.max(1));
     if growth.ln() < STILL_GROWS * load.ln() {
         return None;
     }

@@ -114,7 +114,9 @@ pub(super) fn behind(step: &Step) -> Option<(f64, f64, Option<u64>)> {
     // Arrivals drawn at random may be fewer than asked; that is no fault of the target.
     let wanted = super::rate(due, step.window.duration_ns).map_or(asked, |due| due.min(asked));
     let queue_grows = match (due, backlog) {
-        (Some(due), Some(backlog)) => backlog as f64 > (BACKLOG * due as f64).max(f64::from(step.load.sessions)),
+        (Some(due), Some(backlog)) => {
+            backlog as f64 > (BACKLOG * due as f64).max(step.load.sessions.map_or(0.0, f64::from))
+        }
         _ => false,
     };
     (achieved < RATE_REACHED * wanted || queue_grows).then_some((asked, achieved, backlog))
@@ -163,7 +165,7 @@ fn stalls(step: &Step) -> Option<Nanos> {
 
 /// Share of the window in which sessions stood ready, if it is worth telling.
 pub(super) fn idle(step: &Step) -> Option<f64> {
-    let available = step.window.duration_ns as f64 * f64::from(step.load.sessions);
+    let available = step.window.duration_ns as f64 * f64::from(step.load.sessions?);
     let share = step.generator.as_ref()?.idle_session_ns as f64 / available;
     (share > IDLE).then_some(share)
 }

@@ -11,6 +11,12 @@ pub struct Figures<'a>(
     pub &'a Step,
 );
 
+/// Class of waits of sessions that have nothing to do.
+const IDLE: &str = "Idle";
+/// Statistics of an Oracle report's instances.
+const DB_TIME: &str = "DB time_ns";
+const DB_CPU: &str = "DB CPU_ns";
+
 /// One of the figures, for tables that list them.
 pub type Figure = fn(&Figures<'_>) -> Option<f64>;
 
@@ -30,9 +36,14 @@ pub fn wait<'a>(step: &'a Step, event: &str) -> Option<&'a WaitStats> {
     step.waits.iter().find(|wait| wait.event == event && wait.waits.count() > 0)
 }
 
-/// Waits that sessions stood in, the longest total first.
+/// Whether sessions waited in it for something: idle sessions wait for their user, which is no waiting.
+fn is_waiting(wait: &WaitStats) -> bool {
+    wait.foreground && wait.class != IDLE
+}
+
+/// Waits that sessions stood in, the longest total first; not those of idle sessions.
 pub fn foreground_waits(step: &Step) -> Vec<&WaitStats> {
-    let mut waits: Vec<_> = step.waits.iter().filter(|wait| wait.foreground && wait.waits.count() > 0).collect();
+    let mut waits: Vec<_> = step.waits.iter().filter(|wait| is_waiting(wait) && wait.waits.count() > 0).collect();
     waits.sort_by_key(|wait| (std::cmp::Reverse(wait.waits.total_ns()), wait.event.clone()));
     waits
 }
@@ -102,12 +113,39 @@ impl Figures<'_> {
 
     /// Physical reads and data writes together per second; where only one of them is known, that one. On a server only
     /// reads: its writes go to the page cache, and to storage later in other requests.
+    ///
+    /// Where a database counts blocks apart from requests, as Oracle does, it is its blocks: `physical reads` and `physical
+    /// writes`, which everybody who makes such tables from its reports adds up.
     pub fn physical_io_per_s(&self) -> Option<f64> {
+        if let (Some(read), Some(written)) = (self.blocks_read_per_s(), self.blocks_written_per_s()) {
+            return Some(read + written);
+        }
         match (self.physical_reads_per_s(), self.physical_writes_per_s()) {
             (reads, _) if is_on_server(self.0) => reads,
             (None, None) => None,
             (reads, writes) => Some(reads.unwrap_or(0.0) + writes.unwrap_or(0.0)),
         }
+    }
+
+    /// Blocks read from storage per second, where they are counted apart from requests.
+    pub fn blocks_read_per_s(&self) -> Option<f64> {
+        self.counted(|counters| counters.physical_read_blocks)
+    }
+
+    /// Blocks written to storage per second, where they are counted apart from requests.
+    pub fn blocks_written_per_s(&self) -> Option<f64> {
+        self.counted(|counters| counters.physical_write_blocks)
+    }
+
+    /// A statistic of a database report by its own name, over all instances; absent if one of them does not tell.
+    fn own(&self, name: &str) -> Option<u64> {
+        let instances = &self.0.instances;
+        if instances.is_empty() { None } else { instances.iter().map(|instance| instance.own.get(name).copied()).sum() }
+    }
+
+    /// Statements executed per second, of a database report; elsewhere operations are statements.
+    pub fn executes_per_s(&self) -> Option<f64> {
+        self.operations_per_s().or_else(|| self.rate(self.own("execute count")))
     }
 
     /// Megabytes (10^6) read from storage per second.
@@ -144,6 +182,14 @@ impl Figures<'_> {
         }
     }
 
+    /// Megabytes read and written per second, known where both are: a sum of one part would pass for the whole. What no request
+    /// was sent for is no bytes.
+    pub fn all_megabytes_per_s(&self) -> Option<f64> {
+        let part = |megabytes: Option<f64>, requests: Option<f64>| megabytes.or(requests.filter(|rate| *rate == 0.0));
+        let reads = part(self.read_megabytes_per_s(), self.physical_reads_per_s())?;
+        Some(reads + part(self.write_megabytes_per_s(), self.physical_writes_per_s())?)
+    }
+
     /// Whether storage was both read and written.
     pub fn reads_and_writes(&self) -> bool {
         let happened = |count: Option<u64>| count.is_some_and(|count| count > 0);
@@ -163,7 +209,7 @@ impl Figures<'_> {
     /// Open loop: share of the response time that operations spent between due and sent, 0 to 1.
     pub fn queued_share(&self) -> Option<f64> {
         self.0.load.rate_operations_per_s?;
-        let total = |times: Option<Histogram>| times.map(|times| times.total_ns() as f64).filter(|ns| *ns > 0.0);
+        let total = |times: Option<Histogram>| times?.total_ns().map(|ns| ns as f64).filter(|ns| *ns > 0.0);
         let response = total(self.response())?;
         Some(((response - total(self.service())?) / response).max(0.0))
     }
@@ -191,7 +237,7 @@ impl Figures<'_> {
     /// this process.
     pub fn database_processors(&self) -> Option<f64> {
         if !is_on_server(self.0) {
-            return self.processors_busy();
+            return self.processors_busy().or_else(|| self.processors(self.own(DB_CPU)));
         }
         let busy = |server: &ServerStats| rate(server.cpu.map(|cpu| cpu.user_ns + cpu.system_ns), server.elapsed_ns);
         let ns_per_s: f64 = self.0.servers.iter().map(busy).sum::<Option<f64>>()?;
@@ -211,27 +257,31 @@ impl Figures<'_> {
     /// Mean number of sessions inside an operation (AWR's "DB time per second").
     pub fn busy_sessions(&self) -> Option<f64> {
         if self.0.operations.is_empty() {
-            return None;
+            return self.processors(self.own(DB_TIME));
         }
-        let total = self.0.operations.iter().map(|operation| operation.service.total_ns()).sum();
-        self.processors(Some(total))
+        let total = self.0.operations.iter().map(|operation| operation.service.total_ns()).sum::<Option<u64>>();
+        self.processors(total)
     }
 
     /// Seconds that a session takes for one operation, think time included: by Little's law, sessions over rate.
     pub fn cycle_s(&self) -> Option<f64> {
         let operations = self.operations_per_s().filter(|rate| *rate > 0.0)?;
-        Some(f64::from(self.0.load.sessions) / operations)
+        Some(f64::from(self.0.load.sessions?) / operations)
     }
 
     /// Time that sessions waited, all events together. Waits of one session may overlap, so this can exceed the
     /// window times its sessions.
     pub fn foreground_wait_ns(&self) -> u64 {
-        self.0.waits.iter().filter(|wait| wait.foreground).map(|wait| wait.waits.total_ns()).sum()
+        self.0.waits.iter().filter(|wait| is_waiting(wait)).filter_map(|wait| wait.waits.total_ns()).sum()
     }
 
     /// Share of [`Self::foreground_wait_ns`] that `event` takes, 0 to 1; absent if nobody waited.
     pub fn share_of_waiting(&self, event: &str) -> Option<f64> {
         let all = self.foreground_wait_ns();
-        (all > 0).then(|| wait(self.0, event).map_or(0.0, |wait| wait.waits.total_ns() as f64 / all as f64))
+        if self.0.waits.iter().any(|wait| wait.event == event && wait.class == IDLE) {
+            return None;
+        }
+        let share = |wait: &WaitStats| wait.waits.total_ns().map(|ns| ns as f64 / all as f64);
+        if all == 0 { None } else { wait(self.0, event).map_or(Some(0.0), share) }
     }
 }

@@ -68,7 +68,9 @@ pub enum Finding {
     /// Even the least load does not meet the target.
     NoStepMeetsTarget { series: String, target: LatencyTarget, least: Point },
     /// Nothing of what the target judges happened.
-    TargetNotJudged { series: String, target: LatencyTarget },
+    ///
+    /// `too_wide`: something did happen, and another program told it in buckets too wide to say.
+    TargetNotJudged { series: String, target: LatencyTarget, too_wide: bool },
     /// Where latency starts to rise faster than load.
     Knee {
         series: String,

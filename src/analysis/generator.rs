@@ -81,7 +81,7 @@ impl GeneratorVerdict {
         let generator = step.generator.as_ref().filter(|_| step.window.duration_ns > 0)?;
         let figures = Figures(step);
         let is_closed = step.load.rate_operations_per_s.is_none();
-        let slots = f64::from(step.load.sessions);
+        let slots = f64::from(step.load.sessions?);
         let reached = figures.operations_per_s();
         // X times R is the mean number of operations in the target.
         let by_littles_law = || Some(((slots - figures.busy_sessions()?) / slots).clamp(0.0, 1.0));
@@ -141,7 +141,10 @@ fn mean_response_ns(step: &Step) -> Option<f64> {
 pub(super) fn is_own_lateness(step: &Step) -> bool {
     let is_short = |times: Histogram| times.mean_ns().is_some_and(|ns| ns <= SHORT * step.window.duration_ns as f64);
     let slots_free = super::traffic::service(step).is_some_and(is_short)
-        && Figures(step).busy_sessions().is_some_and(|busy| busy < SLOTS_IN_USE * f64::from(step.load.sessions));
+        && Figures(step)
+            .busy_sessions()
+            .zip(step.load.sessions)
+            .is_some_and(|(busy, slots)| busy < SLOTS_IN_USE * f64::from(slots));
     let never_idle =
         step.devices.iter().any(|device| device.busy_ns as f64 >= NEVER_IDLE * device.elapsed_ns.max(1) as f64);
     slots_free && !(never_idle && doubts::behind(step).is_some())
@@ -248,6 +251,10 @@ mod tests {
         step.generator.as_mut().unwrap()
     }
 
+    fn tripled(step: &mut Step) {
+        step.load.sessions = step.load.sessions.map(|sessions| 3 * sessions);
+    }
+
     #[test]
     fn slots_that_are_always_in_the_target_leave_the_limit_to_the_device() {
         let seen = verdict(|_| {});
@@ -277,8 +284,8 @@ mod tests {
         assert_eq!(limited_by(|step| generator(step).ceiling_operations_per_s = Some(700.0)), LimitedBy::Generator);
         assert_eq!(limited_by(|step| generator(step).ceiling_operations_per_s = Some(720.0)), LimitedBy::Device);
         let half_idle = |step: &mut Step| {
-            step.load.sessions *= 3;
-            generator(step).idle_session_ns = u64::from(step.load.sessions) * step.window.duration_ns * 2 / 3;
+            tripled(step);
+            generator(step).idle_session_ns = u64::from(step.load.slots()) * step.window.duration_ns * 2 / 3;
         };
         assert_eq!(limited_by(half_idle), LimitedBy::Generator);
     }
@@ -286,7 +293,7 @@ mod tests {
     #[test]
     fn slots_whose_operation_does_not_come_back_are_not_the_generators() {
         // Nothing finishes any more from the middle of the window on: Little's law finds most slots empty.
-        let seen = verdict(|step| step.load.sessions *= 3);
+        let seen = verdict(tripled);
         assert!(seen.slots_in_generator.unwrap() > 0.6 && seen.slots_in_generator_counted.unwrap() < 0.01);
         assert_eq!(seen.limited_by, LimitedBy::Device);
     }
@@ -298,7 +305,7 @@ mod tests {
         step.operations[0].response = sample::latencies(200, 30_000_000_000);
         step.operations[0].count = 200;
         step.counters.operations = Some(200);
-        step.load.sessions = 1_024;
+        step.load.sessions = Some(1_024);
         generator(&mut step).schedule_lag = Some(sample::latencies(200, 5_000_000_000));
         step.devices.clear();
         assert_eq!(GeneratorVerdict::of(&step).unwrap().limited_by, LimitedBy::Device);
@@ -309,7 +316,7 @@ mod tests {
     fn lateness_counts_only_while_slots_are_free() {
         let late = |sessions: u32, lag_us: u64| {
             let mut step = open(1_000, 500);
-            step.load.sessions = sessions;
+            step.load.sessions = Some(sessions);
             generator(&mut step).schedule_lag = Some(sample::latencies(60_000, lag_us * 1_000));
             GeneratorVerdict::of(&step).unwrap()
         };

@@ -256,9 +256,9 @@ pub(super) mod tests {
         let mut late = open(1_000, 5_000);
         late.generator.as_mut().unwrap().schedule_lag = Some(sample::latencies(60_000, 4_000_000));
         assert_eq!(verdict(&late), Some(VerdictOutcome::GeneratorBound));
-        late.load.sessions = 6;
+        late.load.sessions = Some(6);
         assert_eq!(verdict(&late), Some(VerdictOutcome::Failed), "5 of its 6 slots were waiting for the target");
-        late.load.sessions = 64;
+        late.load.sessions = Some(64);
         late.generator.as_mut().unwrap().schedule_lag = Some(sample::latencies(60_000, 100_000));
         assert_eq!(verdict(&late), Some(VerdictOutcome::Failed), "0.24 of 5 ms does not matter");
     }

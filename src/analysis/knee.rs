@@ -83,7 +83,7 @@ fn closed(series: &Series<'_>) -> Option<Finding> {
         }
     }
     let bound = most_rate * cycle_s;
-    let most_sessions = series.steps.last()?.load.sessions;
+    let most_sessions = series.steps.last()?.load.sessions?;
     if bound * BEYOND_KNEE > f64::from(most_sessions) {
         return None;
     }
@@ -93,9 +93,9 @@ fn closed(series: &Series<'_>) -> Option<Finding> {
         bound,
         most_operations_per_s: most_rate,
         cycle: Nanos((cycle_s * 1e9) as u64),
-        least_sessions: least.load.sessions,
+        least_sessions: least.load.sessions?,
         measured_step: measured.label.clone(),
-        measured_sessions: measured.load.sessions,
+        measured_sessions: measured.load.sessions?,
         words: series.words,
     })
 }
@@ -154,9 +154,9 @@ fn scales(series: &Series<'_>) -> Option<Scales> {
     let points: Vec<(f64, f64)> = series
         .steps
         .iter()
-        .map(|step| Some((f64::from(step.load.sessions), Figures(step).operations_per_s()?)))
+        .map(|step| Some((f64::from(step.load.sessions?), Figures(step).operations_per_s()?)))
         .collect::<Option<_>>()?;
-    let most_sessions = series.steps.last()?.load.sessions;
+    let most_sessions = series.steps.last()?.load.sessions?;
     let law = Scalability::fit(&points).filter(Scalability::explains)?;
     Some(Scales { series: series.name.clone(), law, most_sessions, words: series.words })
 }

@@ -37,15 +37,16 @@ pub enum Subject {
 
 /// Waits that should lie beyond a quantile before it means anything.
 const WAITS_BEYOND: f64 = 10.0;
-/// The workload whose operations are many single-block reads, so that a database's usual limits fit the reads only.
-const JUDGED_BY_READS: &str = "slob";
+/// Workloads whose operations are many single-block reads, so that a database's usual limits fit the reads only; of an imported
+/// report of a database nobody knows the operations at all.
+const JUDGED_BY_READS: [&str; 2] = ["slob", "database"];
 
 impl Subject {
     /// What steps of a workload are judged by where nothing else is asked for: in a SLOB closed loop the single-block
     /// read, else the response time of all operations, which contains the wait behind the schedule. A server does not
     /// time its reads for its clients, so operations are judged there too.
     fn usual(workload: &str, step: &Step) -> Self {
-        if workload == JUDGED_BY_READS && step.load.rate_operations_per_s.is_none() && !is_on_server(step) {
+        if JUDGED_BY_READS.contains(&workload) && step.load.rate_operations_per_s.is_none() && !is_on_server(step) {
             Self::Event(SINGLE_BLOCK_READ.to_owned())
         } else {
             Self::Response(None)
@@ -139,9 +140,25 @@ impl LatencyTarget {
         times.quantile_ns(self.quantile).map(Nanos)
     }
 
-    /// Whether a step of `workload` meets the target; absent if nothing of what is judged happened.
+    /// Whether a step of `workload` meets the target; absent if nothing of what is judged happened, or if another program told
+    /// it in buckets too wide to say.
     pub fn is_met(&self, workload: &str, step: &Step) -> Option<bool> {
-        self.value(workload, step).map(|value| value <= self.limit)
+        let times = self.times(workload, step)?;
+        if !times.is_told() {
+            return self.value(workload, step).map(|value| value <= self.limit);
+        }
+        // As many must not exceed the limit, which is what shorter than a nanosecond more means.
+        let wanted = (self.quantile * times.count() as f64).ceil() as u64;
+        match times.below_ns(self.limit.0.saturating_add(1)) {
+            (surely, _) if surely >= wanted => Some(true),
+            (_, perhaps) if perhaps < wanted => Some(false),
+            _ => None,
+        }
+    }
+
+    /// How wide the bucket of the value of a step is, as [`Histogram::quantile_width`] has it.
+    pub(super) fn width(&self, workload: &str, step: &Step) -> Option<f64> {
+        self.times(workload, step)?.quantile_width(self.quantile)
     }
 
     /// How many durations the step should have for the quantile to mean anything, if it has fewer.

@@ -67,7 +67,7 @@ fn load_line(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Vec
                 megabytes_per_s: figures.megabytes_per_s(),
                 words: series.words,
             };
-            Some((point, value <= target.limit))
+            Some((point, target.is_met(workload, step)?))
         })
         .collect();
     let name = series.name.clone();
@@ -83,7 +83,10 @@ fn load_line(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Vec
         return findings;
     }
     let verdict = match judged.iter().rposition(|(_, met)| *met) {
-        _ if judged.is_empty() => Finding::TargetNotJudged { series: name, target },
+        _ if judged.is_empty() => {
+            let too_wide = series.steps.iter().any(|step| target.value(workload, step).is_some());
+            Finding::TargetNotJudged { series: name, target, too_wide }
+        }
         None => Finding::NoStepMeetsTarget { series: name, target, least: judged[0].0.clone() },
         Some(last) if last + 1 == judged.len() && judged.iter().all(|(_, met)| *met) => {
             Finding::AllStepsMeetTarget { series: name, target, most: judged[last].0.clone(), steps: judged.len() }

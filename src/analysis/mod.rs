@@ -6,6 +6,7 @@
 mod burst;
 mod cache_trap;
 mod calibration;
+pub mod capacity;
 mod ceiling;
 #[cfg(test)]
 mod chance;
@@ -36,6 +37,7 @@ mod steadiness;
 mod tiers;
 mod told;
 mod traffic;
+pub mod trend;
 mod verdicts;
 mod vocabulary;
 mod waits;
@@ -105,11 +107,27 @@ pub fn analyse_asked(run: &Run, target: Option<&LatencyTarget>) -> Vec<Finding> 
     if target.is_none() && operations_are_requests(run) {
         findings.retain(|finding| !matches!(finding, Finding::NoStepMeetsTarget { .. }));
     }
-    // Its own answer has a limit of its own.
-    if run.workload == "calibrate" || (target.is_none() && is_on_servers(run)) {
+    // Its own answer has a limit of its own. Nobody who imports a result has asked for a limit by that.
+    if run.workload == "calibrate" || (target.is_none() && (is_on_servers(run) || run.imported.is_some())) {
         findings.retain(|finding| !finding.is_load_line());
     }
+    if run.imported.is_some() {
+        findings.retain(|finding| fits_imported(run, finding));
+    }
     findings
+}
+
+/// Whether a finding says anything of a run that another program made. A production database is to find its blocks in its cache,
+/// and no credit of a volume runs out in a test of a network.
+fn fits_imported(run: &Run, finding: &Finding) -> bool {
+    let touches_storage = matches!(run.workload.as_str(), "io" | "orion" | "calibrate" | "slob" | "database");
+    match finding {
+        Finding::CreditNotSeen(_) => touches_storage,
+        // What another program used of its machine is no limit of a load generator of ours.
+        Finding::FallbackEngine { .. } | Finding::ClientSaturated { .. } => false,
+        Finding::CacheHeld { .. } => run.workload == "slob" || run.parameters.contains_key("WORK_UNIT"),
+        _ => true,
+    }
 }
 
 /// Steps with figures: those that ended as asked, or were cut short by the user with something measured.

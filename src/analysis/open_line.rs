@@ -81,7 +81,7 @@ pub(super) fn find(series: &Series<'_>, target: &LatencyTarget, largest: Option<
     let generator_bound = point(line.generator_bound, false);
     let (series_name, target) = (series.name.clone(), target.clone());
     match (&passing, &failing, &generator_bound, largest) {
-        (None, None, None, _) => Finding::TargetNotJudged { series: series_name, target },
+        (None, None, None, _) => Finding::TargetNotJudged { series: series_name, target, too_wide: false },
         (Some(_), None, None, Some(most)) => {
             Finding::AllStepsMeetTarget { series: series_name, target, most: most.clone(), steps: judged.len() }
         }

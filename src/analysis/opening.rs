@@ -28,6 +28,8 @@ pub struct Opening {
     pub rises_from: Option<String>,
     /// What answered instead of storage.
     pub from_cache: Option<FromCache>,
+    /// What another program found, by its own name, where no rate of ours can be made of it.
+    pub told: Option<String>,
     /// Why none of this should be repeated as it stands.
     pub doubt: Option<OpeningDoubt>,
 }
@@ -117,6 +119,8 @@ pub enum Latency {
     },
     /// As it was seen.
     Seen {
+        /// Whether it is no more than an upper bound, as of times that another program told in wide buckets.
+        is_bound: bool,
         /// The quantile in words.
         what: String,
         /// Its value.
@@ -191,7 +195,9 @@ impl Opening {
         }
         let is_seen_only = carries.as_ref().is_some_and(|carried| carried.claim == Claim::Seen);
         let may_rise = is_seen_only && matches!(stopped_by, None | Some(StoppedBy::Nothing));
+        let is_told = run.imported.is_some() && carries.is_none() && calibration.is_none();
         Self {
+            told: if is_told { answer::told(run) } else { None },
             is_measured: measured(run).next().is_some(),
             doubt: doubt::find(run, findings, carries.as_ref(), calibration.as_ref()),
             rises_from: carries.as_ref().filter(|_| may_rise).and_then(|carried| rises_from(findings, carried)),

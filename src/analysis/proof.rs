@@ -79,9 +79,10 @@ fn differ(ours: u64, kernel: u64, under_way: f64) -> Option<f64> {
 /// so that in a short window of long requests the counts differ although both are right.
 fn under_way_bytes(step: &Step) -> f64 {
     let requests = match step.load.rate_operations_per_s {
-        None => f64::from(step.load.sessions),
+        None => step.load.sessions.map_or(0.0, f64::from),
         Some(_) => traffic::service(step)
-            .map_or(0.0, |service| service.total_ns() as f64 / step.window.duration_ns.max(1) as f64),
+            .and_then(|service| service.total_ns())
+            .map_or(0.0, |total_ns| total_ns as f64 / step.window.duration_ns.max(1) as f64),
     };
     requests * traffic::request_bytes(step).unwrap_or(0.0)
 }
@@ -399,7 +400,7 @@ mod tests {
         let disagree = |slots: u32, missing: u64| {
             let mut run = requests::sweep();
             let step = &mut run.steps[0];
-            step.load.sessions = slots;
+            step.load.sessions = Some(slots);
             // Fifteen reads of 64 MiB were seen to finish.
             (step.counters.physical_reads, step.counters.physical_read_bytes) = (Some(15), Some(15 << 26));
             (step.counters.physical_writes, step.counters.physical_write_bytes) = (Some(0), Some(0));

@@ -82,7 +82,7 @@ pub(super) fn io_step(index: u32, sessions: u32, block_bytes: u64, counts: &[f64
     let total: u64 = counts.iter().map(|count| *count as u64).sum();
     let mean_ns = u64::from(sessions) * SECOND * counts.len() as u64 / total.max(1);
     step.label = format!("d{sessions}_{index}");
-    step.load = Load { sessions, ..Load::default() };
+    step.load = Load { sessions: Some(sessions), ..Load::default() };
     step.window.duration_ns = counts.len() as u64 * SECOND;
     step.window.warmup_ns = warmup as u64 * SECOND;
     step.counters = reads(total, block_bytes);

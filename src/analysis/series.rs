@@ -60,9 +60,9 @@ impl<'a> Series<'a> {
         self.steps.iter().all(|step| step.load.rate_operations_per_s.is_some())
     }
 
-    /// Whether every step is a closed loop, where sessions are the load.
+    /// Whether every step is a closed loop, where sessions are the load, and tells how many there were.
     pub fn is_closed_loop(&self) -> bool {
-        self.steps.iter().all(|step| step.load.rate_operations_per_s.is_none())
+        self.steps.iter().all(|step| step.load.rate_operations_per_s.is_none() && step.load.sessions.is_some())
     }
 }
 
@@ -91,11 +91,11 @@ mod tests {
                 let mut step = step.clone();
                 let loads = [(SMALL, small), (LARGE, large)];
                 step.parameters = loads.map(|(name, load)| (name.to_owned(), load.to_string())).into();
-                step.load.sessions = small + large;
+                step.load.sessions = Some(small + large);
                 step
             })
             .collect();
-        let sessions = |series: &Series<'_>| series.steps.iter().map(|step| step.load.sessions).collect();
+        let sessions = |series: &Series<'_>| series.steps.iter().map(|step| step.load.slots()).collect();
         Series::of(&run).iter().map(|series| (series.name.clone(), sessions(series))).collect()
     }
 

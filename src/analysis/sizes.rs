@@ -65,7 +65,7 @@ fn of_group(steps: &[&Step]) -> Option<SizeLimits> {
         }
     }
     let queued = |step: &Step| {
-        step.load.sessions >= LEAST_QUEUE && variation(step, requests).is_some_and(|rate| is_even(rate, EVEN))
+        step.load.sessions >= Some(LEAST_QUEUE) && variation(step, requests).is_some_and(|rate| is_even(rate, EVEN))
     };
     if !fastest.values().all(|(step, _)| queued(step)) {
         return None;

@@ -95,7 +95,7 @@ fn each_variation_has_its_own_load_line() {
     let mut run = sample::sweep(60);
     let more = sample::sweep(60).steps.into_iter().map(|mut step| {
         step.parameters.insert("WORK_UNIT".to_owned(), "16".to_owned());
-        step.parameters.insert("THREADS_PER_SCHEMA".to_owned(), step.load.sessions.to_string());
+        step.parameters.insert("THREADS_PER_SCHEMA".to_owned(), step.load.slots().to_string());
         step
     });
     run.steps.extend(more);

@@ -108,7 +108,8 @@ fn is_moderate(series: &Series<'_>, step: &Step) -> bool {
     let reads = |step: &&Step| Figures(step).physical_reads_per_s();
     let most = series.steps.iter().filter_map(reads).fold(0.0, f64::max);
     let far_from_full = reads(&step).is_some_and(|rate| FAR_FROM_FULL * rate <= most);
-    let at_work = Figures(step).busy_sessions().unwrap_or(f64::INFINITY).min(f64::from(step.load.sessions));
+    let at_work =
+        Figures(step).busy_sessions().unwrap_or(f64::INFINITY).min(step.load.sessions.map_or(f64::INFINITY, f64::from));
     // Requests that fall due by chance come in bunches, and bunches behind a cap look like a second tier.
     far_from_full || (at_work <= FEW_SESSIONS && series.steps.len() == 1 && series.is_closed_loop())
 }

@@ -53,7 +53,10 @@ impl Vocabulary {
     pub(super) fn load(self, step: &Step) -> String {
         match step.load.rate_operations_per_s {
             Some(rate) => self.rate(rate),
-            None => self.closed_load(step.load.sessions),
+            None => step
+                .load
+                .sessions
+                .map_or_else(|| "load that is not told".to_owned(), |sessions| self.closed_load(sessions)),
         }
     }
 }

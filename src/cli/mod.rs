@@ -4,6 +4,8 @@ mod arguments;
 mod compare;
 mod doctor;
 mod exit;
+mod fit;
+mod import;
 mod interrupt;
 mod io;
 mod live;
@@ -18,6 +20,7 @@ mod say;
 mod serve;
 mod slob;
 mod table;
+mod trend;
 
 use std::error::Error as _;
 use std::ffi::OsString;
@@ -40,7 +43,7 @@ Examples:
   plimsoll slob sweep -s 8 --threads 1,2,4,8 RUN_TIME=30
   plimsoll report last --full                           see the last run again
 
-Exit codes: 0 done; 1 done, but a limit was not met, a run is worse than its baseline, or data are not what was written; 2 could not be done; 130 ended
+Exit codes: 0 done; 1 done, but a limit was not met, a run is worse than its baseline, a platform does not carry a database, or data are not what was written; 2 could not be done; 130 ended
 with Ctrl-C. Data go to standard output, everything else to standard error. NO_COLOR is honoured.";
 
 /// Tells how much database load a platform carries before it sinks, and why it stops there
@@ -59,6 +62,9 @@ enum Command {
     /// Put load on raw storage: files and block devices
     #[command(subcommand, after_long_help = io::EXAMPLES)]
     Io(io::Command),
+    /// Make runs of what other programs measured: AWR reports, fio, iostat, Swingbench and many more
+    #[command(after_long_help = import::EXAMPLES)]
+    Import(import::Arguments),
     /// List, show and remove the runs that are kept
     #[command(subcommand, after_long_help = runs::EXAMPLES)]
     Runs(runs::Command),
@@ -71,6 +77,12 @@ enum Command {
     /// Hold runs against each other: is a difference real, and does it matter?
     #[command(after_long_help = compare::EXAMPLES)]
     Compare(compare::Arguments),
+    /// Follow a database over many runs: peaks, percentiles, growth, hours of the day
+    #[command(after_long_help = trend::EXAMPLES)]
+    Trend(trend::Arguments),
+    /// Can this platform carry that database? Demand against capacity, and the headroom
+    #[command(after_long_help = fit::EXAMPLES)]
+    Fit(fit::Arguments),
     /// Show the runs in a browser: a list, reports, comparisons, and runs as they go on
     #[command(after_long_help = serve::EXAMPLES)]
     Serve(serve::Arguments),
@@ -108,10 +120,13 @@ impl Command {
         match self {
             Self::Slob(command) => command.carry_out(),
             Self::Io(command) => command.carry_out(),
+            Self::Import(arguments) => import::carry_out(&arguments),
             Self::Runs(command) => command.carry_out(),
             Self::Report(arguments) => report::carry_out(&arguments),
             Self::Table(arguments) => table::carry_out(&arguments),
             Self::Compare(arguments) => compare::carry_out(&arguments),
+            Self::Trend(arguments) => trend::carry_out(&arguments),
+            Self::Fit(arguments) => fit::carry_out(&arguments),
             Self::Serve(arguments) => serve::carry_out(&arguments),
             Self::Probe(arguments) => probe::carry_out(&arguments),
             Self::Doctor(arguments) => doctor::carry_out(&arguments),

@@ -12,7 +12,7 @@ use crate::config::without_secrets;
 use crate::load::{StepPlan, Stop, run_step};
 use crate::measure::{Clock, environment};
 use crate::record::store::{self, RunWriter, Store, StoreError};
-use crate::record::{self, Counters, Ending, FORMAT, Outcome, Run, Step, Timestamp, Tool, Window};
+use crate::record::{self, Ending, FORMAT, Outcome, Run, Step, Timestamp, Tool, Window};
 use crate::report::Detail;
 use crate::target::{TargetError, TargetFor};
 use crate::workload::Shape;
@@ -272,11 +272,12 @@ fn document(header: Header<'_>) -> Run {
         ended_at: None,
         outcome: Outcome::Unfinished,
         tags,
-        seed,
+        seed: Some(seed),
         parameters,
         target,
         environment: environment::capture(paths.first().map(PathBuf::as_path)),
         notes,
+        imported: None,
         steps: Vec::new(),
     }
 }
@@ -284,24 +285,10 @@ fn document(header: Header<'_>) -> Run {
 /// A step whose load is about to start.
 fn begun<S>(plan: &StepPlan<S>) -> Step {
     Step {
-        index: plan.index,
-        label: plan.label.clone(),
         load: plan.load.clone(),
         parameters: plan.parameters.clone(),
         window: Window { offset_ns: 0, warmup_ns: plan.warmup.0, duration_ns: 0, ending: Ending::Failure },
-        outcome: Outcome::Unfinished,
-        counters: Counters::default(),
-        operations: Vec::new(),
-        waits: Vec::new(),
-        process_cpu: None,
-        host_cpu: None,
-        process_io: None,
-        peak_memory_bytes: None,
-        devices: Vec::new(),
-        servers: Vec::new(),
-        traces: Vec::new(),
-        generator: None,
-        intervals: Vec::new(),
+        ..Step::new(plan.index, &plan.label)
     }
 }
 

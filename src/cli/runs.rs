@@ -10,7 +10,7 @@ use super::arguments::{FormatArgs, Reader, RunsArgs};
 use super::exit::{Exit, Failure};
 use super::say;
 use crate::record::store;
-use crate::record::{Outcome, Run, Timestamp};
+use crate::record::{Clock, Outcome, Run, Timestamp};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -102,7 +102,7 @@ fn list(arguments: &ListArguments) -> Result<Exit, Failure> {
             table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
             table.set_header(["id", "name", "made", "outcome", "steps", "target"]);
             for run in &runs {
-                let (made, steps) = (instant(run.started_at), run.steps.to_string());
+                let (made, steps) = (told(run.started_at, run.clock), run.steps.to_string());
                 table.add_row([&run.id, &run.name, &made, outcome_word(&run.outcome), &steps, &run.target]);
             }
             table.column_iter_mut().for_each(|column| {
@@ -134,7 +134,8 @@ fn show(arguments: &ShowArguments) -> Result<Exit, Failure> {
 }
 
 fn write_run(out: &mut impl Write, run: &Run, path: &Path) -> std::io::Result<()> {
-    let ended = run.ended_at.map_or_else(|| "not known".to_owned(), instant);
+    let clock = run.imported.as_ref().map(|imported| imported.clock);
+    let ended = run.ended_at.map_or_else(|| "not known".to_owned(), |ended| told(ended, clock));
     let pairs = |map: &std::collections::BTreeMap<String, String>| {
         map.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
     };
@@ -144,11 +145,11 @@ fn write_run(out: &mut impl Write, run: &Run, path: &Path) -> std::io::Result<()
         ("kept in", path.display().to_string()),
         ("made by", format!("{} {}", run.tool.name, run.tool.version)),
         ("command", run.command.join(" ")),
-        ("began", instant(run.started_at)),
+        ("began", told(run.started_at, clock)),
         ("ended", ended),
         ("outcome", outcome_sentence(&run.outcome)),
         ("target", run.target.address.clone()),
-        ("seed", run.seed.to_string()),
+        ("seed", run.seed.map_or_else(String::new, |seed| seed.to_string())),
         ("tags", pairs(&run.tags)),
         ("parameters", pairs(&run.parameters)),
     ];
@@ -160,13 +161,13 @@ fn write_run(out: &mut impl Write, run: &Run, path: &Path) -> std::io::Result<()
     }
     for step in &run.steps {
         let own = pairs(&step.parameters);
-        let sessions = if step.load.sessions == 1 { "session" } else { "sessions" };
+        let sessions = if step.load.sessions == Some(1) { "session" } else { "sessions" };
         writeln!(
             out,
             "{:<11} {}: {} {sessions}, {}{}{own}",
             "step",
             step.label,
-            step.load.sessions,
+            step.load.sessions.map_or_else(|| "?".to_owned(), |sessions| sessions.to_string()),
             outcome_sentence(&step.outcome),
             if own.is_empty() { "" } else { ", " },
         )?;
@@ -207,6 +208,12 @@ fn outcome_sentence(outcome: &Outcome) -> String {
     }
 }
 
-fn instant(Timestamp(instant): Timestamp) -> String {
-    instant.strftime("%Y-%m-%d %H:%M:%S UTC").to_string()
+/// An instant with the clock that it was told by.
+fn told(Timestamp(instant): Timestamp, clock: Option<Clock>) -> String {
+    let clock = match clock {
+        None | Some(Clock::Utc) => "UTC",
+        Some(Clock::Wall) => "local",
+        Some(Clock::FileTime) => "UTC (file)",
+    };
+    format!("{} {clock}", instant.strftime("%Y-%m-%d %H:%M:%S"))
 }

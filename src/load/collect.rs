@@ -176,5 +176,6 @@ pub(super) fn interval(
         devices: system.devices,
         servers: totals.besides.servers,
         traces: totals.besides.traces,
+        told: BTreeMap::new(),
     }
 }

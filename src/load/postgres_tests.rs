@@ -119,7 +119,7 @@ fn plan(schemas: u32, threads_per_schema: u32) -> StepPlan<SlobShape> {
     StepPlan {
         index: 0,
         label: "test".to_owned(),
-        load: record::Load { sessions, ..record::Load::default() },
+        load: record::Load { sessions: Some(sessions), ..record::Load::default() },
         parameters: BTreeMap::new(),
         shape: SlobShape {
             schemas,
@@ -252,7 +252,7 @@ fn the_times_of_a_batch_fill_the_window() {
     let mut plan = plan(1, 4);
     (plan.shape.work_unit, plan.duration) = (100, Nanos::seconds(2));
     let step = bench.run(Sending::Batch, &plan);
-    let served = step.operations[0].service.total_ns() as f64;
+    let served = step.operations[0].service.total_ns().unwrap() as f64;
     let idle = step.generator.as_ref().unwrap().idle_session_ns as f64;
     let window = 4.0 * step.window.duration_ns as f64;
     assert!((0.95..1.05).contains(&((served + idle) / window)), "{served} served, {idle} idle, of {window}");

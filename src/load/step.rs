@@ -89,7 +89,7 @@ pub(super) fn run_load<S: Shape>(
     on_interval: &mut dyn FnMut(&Interval),
 ) -> StepOutcome {
     // Simulated time passes when its one thread sleeps.
-    let most_lanes = if clock.is_simulated() { 1 } else { plan.load.sessions.max(1) };
+    let most_lanes = if clock.is_simulated() { 1 } else { plan.load.slots().max(1) };
     let lanes = plan.lanes.clamp(1, most_lanes);
     let outbox = || if clock.is_simulated() { Outbox::bounded(MOST_AHEAD) } else { Outbox::default() };
     let desks: Vec<LaneDesk> =
@@ -99,7 +99,7 @@ pub(super) fn run_load<S: Shape>(
     std::thread::scope(|scope| {
         let mut handles = Vec::with_capacity(desks.len());
         let mut refused = None;
-        for (part, desk) in parts(plan.load.sessions, lanes).zip(&desks) {
+        for (part, desk) in parts(plan.load.slots(), lanes).zip(&desks) {
             let (ready, timeline) = (ready.clone(), &timeline);
             let lane = std::thread::Builder::new().name(format!("lane {}", part.lane));
             let spawned = lane.spawn_scoped(scope, move || {
@@ -346,6 +346,8 @@ impl<S: Shape> Coordinator<'_, S> {
             peak_memory_bytes: system.peak_memory_bytes,
             devices: system.devices,
             servers,
+            instances: Vec::new(),
+            told: Vec::new(),
             traces,
             intervals,
         };

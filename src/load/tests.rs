@@ -18,7 +18,7 @@ fn plan(sessions: u32) -> StepPlan<SlobShape> {
     StepPlan {
         index: 0,
         label: "test".to_owned(),
-        load: record::Load { sessions, ..record::Load::default() },
+        load: record::Load { sessions: Some(sessions), ..record::Load::default() },
         parameters: BTreeMap::new(),
         shape: SlobShape {
             schemas: 1,
@@ -130,7 +130,7 @@ fn a_stall_shows_in_every_operation_that_fell_due_in_it() {
         step.operations[0].response.buckets_ns().filter(|(low, ..)| *low > 10_000_000).map(|(.., n)| n).sum();
     // A busy machine may make a few more slow; hiding the stall would make far fewer so.
     assert!((450..1_000).contains(&slow), "{slow} operations were slow");
-    let total_ms = step.operations[0].response.total_ns() / 1_000_000;
+    let total_ms = step.operations[0].response.total_ns().unwrap() / 1_000_000;
     assert!((110_000..200_000).contains(&total_ms), "they waited {total_ms} ms together");
 }
 

@@ -345,7 +345,10 @@ mod tests {
         let (mut service, mut response) = (Histogram::default(), Histogram::default());
         timings.merge_service_into(&mut service);
         timings.merge_response_into(&mut response);
-        assert_eq!((service.total_ns(), service.count(), response.total_ns(), response.count()), (15, 2, 35, 2));
+        assert_eq!(
+            (service.total_ns(), service.count(), response.total_ns(), response.count()),
+            (Some(15), 2, Some(35), 2)
+        );
         assert_eq!((timings.count, timings.block_touches), (2, 128));
         assert_eq!(recorded.counts[Counter::Operations as usize], 2);
     }

@@ -120,7 +120,7 @@ impl CalibratePlan {
         StepPlan {
             index,
             label: format!("{block}_d{depth}{again}"),
-            load: Load { sessions: depth, ..Load::default() },
+            load: Load { sessions: Some(depth), ..Load::default() },
             parameters: parameters.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
             shape: IoShape::of(IoClass {
                 size: RequestSize::Small,

@@ -115,7 +115,7 @@ impl IoPlan {
             index,
             label: level.label(),
             load: Load {
-                sessions: level.slots(),
+                sessions: Some(level.slots()),
                 rate_operations_per_s: rate_per_s(pace),
                 arrival: arrival_name(pace),
                 ..Load::default()
@@ -341,7 +341,7 @@ mod tests {
         open.rates = Some("5000".parse().unwrap());
         let plan = plan(&request(open), &FACTS).unwrap();
         let step = plan.step(0, plan.levels[0]);
-        assert_eq!((step.label.as_str(), step.load.sessions), ("r5000", 64));
+        assert_eq!((step.label.as_str(), step.load.sessions), ("r5000", Some(64)));
         assert_eq!(step.load.rate_operations_per_s, Some(5_000.0));
         assert_eq!(plan.parameters["RATE"], "5000");
     }

@@ -110,7 +110,7 @@ impl Request {
 impl RunPlan {
     /// Sessions of the largest step.
     pub fn most_sessions(&self) -> u32 {
-        self.steps.iter().map(|step| step.load.sessions).max().unwrap_or(0)
+        self.steps.iter().map(|step| step.load.slots()).max().unwrap_or(0)
     }
 
     /// How long load will run, warm-up included, if nothing ends it before.

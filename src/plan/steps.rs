@@ -22,7 +22,7 @@ pub(super) fn step(
         index,
         label: String::new(),
         load: Load {
-            sessions,
+            sessions: Some(sessions),
             schemas: Some(schemas),
             threads_per_schema: Some(parameters.threads_per_schema),
             rate_operations_per_s: rate_per_s(request.pace),

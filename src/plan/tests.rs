@@ -57,7 +57,7 @@ fn refusal(request: &Request) -> (String, Option<String>) {
 fn without_a_number_all_schemas_are_loaded_with_all_their_blocks() {
     let plan = plan(&request("RUN_TIME=60"), &DATA).unwrap();
     let step = &plan.steps[0];
-    assert_eq!((step.load.sessions, step.shape.schemas, step.shape.scale_blocks), (8, 8, 131_072));
+    assert_eq!((step.load.sessions, step.shape.schemas, step.shape.scale_blocks), (Some(8), 8, 131_072));
     assert_eq!(plan.parameters["SCALE"], "1G");
     assert_eq!(plan.parameters["BLOCK_SZ"], "8K");
     assert_eq!(plan.parameters["SCAN_TABLE_SZ"], "0");
@@ -116,7 +116,7 @@ fn a_sweep_keeps_apart_what_its_steps_share_and_what_they_do_not() {
     assert_eq!(sweep.parameters["UPDATE_PCT"], "0");
     assert!(!sweep.parameters.contains_key("WORK_UNIT") && !sweep.parameters.contains_key("THREADS_PER_SCHEMA"));
     assert_eq!(sweep.steps[3].parameters["WORK_UNIT"], "64");
-    assert_eq!((sweep.steps[3].shape.work_unit, sweep.steps[3].load.sessions), (64, 32));
+    assert_eq!((sweep.steps[3].shape.work_unit, sweep.steps[3].load.sessions), (64, Some(32)));
     assert_eq!(sweep.duration(), Nanos::seconds(4 * 12));
 }
 
@@ -180,7 +180,7 @@ fn a_target_without_data_is_as_large_as_asked() {
     let asked = Request { schemas: Some(300), ..request("SCALE=4G SCAN_PCT=10") };
     let facts = Facts::as_asked(&asked).unwrap();
     let step = plan(&asked, &facts).unwrap().steps.remove(0);
-    assert_eq!((step.load.sessions, step.shape.scale_blocks), (300, 524_288));
+    assert_eq!((step.load.sessions, step.shape.scale_blocks), (Some(300), 524_288));
 }
 
 proptest! {
@@ -191,7 +191,7 @@ proptest! {
         let request = Request { lanes, processors, ..request(&format!("THREADS_PER_SCHEMA={threads}")) };
         let plan = plan(&request, &DATA).unwrap();
         let step = &plan.steps[0];
-        prop_assert!(step.lanes >= 1 && step.lanes <= step.load.sessions);
+        prop_assert!(step.lanes >= 1 && step.lanes <= step.load.slots());
         prop_assert!(step.lanes <= lanes.unwrap_or(processors).max(1));
     }
 

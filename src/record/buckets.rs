@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use serde::{Deserialize, Serialize};
+
 /// Counts per bucket.
 #[derive(Debug, Clone)]
 pub(super) enum Buckets {
@@ -9,6 +11,20 @@ pub(super) enum Buckets {
     Spread(hdrhistogram::Histogram<u64>),
     /// Used buckets only: 2 or 3 bytes for each, of which a second of I/O fills a few hundred.
     Packed(Packed),
+    /// Those that another program told, by their upper edge.
+    Told(Vec<ToldBucket>),
+}
+
+/// A bucket of a histogram that another program told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct ToldBucket {
+    /// Its durations are not shorter than this.
+    pub from_ns: u64,
+    /// And shorter than this; a program that tells percentiles means not longer. Absent where only the other edge is told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to_ns: Option<u64>,
+    /// How many.
+    pub count: u64,
 }
 
 /// Pairs of numbers in rising order of durations: how many buckets further a used one lies, and its count; each in as many bytes of seven bits as it needs, the last of which has its top bit clear.
@@ -91,10 +107,11 @@ impl Buckets {
         match self {
             Self::Spread(buckets) => buckets.len(),
             Self::Packed(packed) => packed.count,
+            Self::Told(buckets) => buckets.iter().fold(0, |sum, bucket| sum.saturating_add(bucket.count)),
         }
     }
 
-    /// The counts to read from. `empty` makes what they are spread out in.
+    /// The counts to read from. `empty` makes what they are spread out in; told buckets cannot be, and it stays empty.
     pub(super) fn spread(&self, empty: fn() -> hdrhistogram::Histogram<u64>) -> Cow<'_, hdrhistogram::Histogram<u64>> {
         match self {
             Self::Spread(buckets) => Cow::Borrowed(buckets),
@@ -103,20 +120,21 @@ impl Buckets {
                 packed.iter().for_each(|(value, count)| buckets.saturating_record_n(value, count));
                 Cow::Owned(buckets)
             }
+            Self::Told(_) => Cow::Owned(empty()),
         }
     }
 
-    /// The counts to add to; packed ones are spread out.
+    /// The counts to add to; packed ones are spread out, and told ones cannot be.
     pub(super) fn spread_mut(
         &mut self,
         empty: fn() -> hdrhistogram::Histogram<u64>,
-    ) -> &mut hdrhistogram::Histogram<u64> {
+    ) -> Option<&mut hdrhistogram::Histogram<u64>> {
         if let Self::Packed(_) = self {
             *self = Self::Spread(self.spread(empty).into_owned());
         }
         match self {
-            Self::Spread(buckets) => buckets,
-            Self::Packed(_) => unreachable!("packed counts were spread out just now"),
+            Self::Spread(buckets) => Some(buckets),
+            Self::Packed(_) | Self::Told(_) => None,
         }
     }
 
@@ -141,6 +159,12 @@ impl Buckets {
             Self::Packed(packed) => {
                 packed.iter().map(|(value, count)| (value, duration_in(number_of(value) + 1) - 1, count)).collect()
             }
+            Self::Told(buckets) => {
+                let last = |bucket: &ToldBucket| {
+                    bucket.to_ns.map_or(u64::MAX, |to_ns| to_ns.saturating_sub(1).max(bucket.from_ns))
+                };
+                buckets.iter().map(|bucket| (bucket.from_ns, last(bucket), bucket.count)).collect()
+            }
         }
     }
 
@@ -149,6 +173,7 @@ impl Buckets {
         match self {
             Self::Spread(buckets) => sum.add(buckets).expect("both sides have the same constant bounds"),
             Self::Packed(packed) => packed.iter().for_each(|(value, count)| sum.saturating_record_n(value, count)),
+            Self::Told(_) => {}
         }
     }
 }

@@ -41,6 +41,8 @@ counters! {
     physical_reads,
     /// Bytes of those requests.
     physical_read_bytes,
+    /// Blocks that those requests read, where they are counted apart: `physical reads` of an Oracle report.
+    physical_read_blocks,
     /// Read requests that bypassed the cache (direct path); part of `physical_reads`.
     direct_reads,
     /// Bytes of those; part of `physical_read_bytes`.
@@ -49,6 +51,8 @@ counters! {
     physical_writes,
     /// Bytes of those requests.
     physical_write_bytes,
+    /// Blocks that those requests wrote, where they are counted apart: `physical writes` of an Oracle report.
+    physical_write_blocks,
     /// Blocks changed by sessions.
     block_changes,
     /// Commits acknowledged to sessions.

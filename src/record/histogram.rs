@@ -10,6 +10,7 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use serde::{Deserialize, Serialize};
 
 use super::buckets::Buckets;
+pub use super::buckets::ToldBucket;
 
 /// Upper bounds, in microseconds and exclusive, of the power-of-two wait buckets that tables print: `<1us` to `<2^26us`
 /// (67 s); longer waits belong to the overflow bucket. "1 ms" in Oracle's tables is the bound 1024.
@@ -25,12 +26,15 @@ const HIGHEST_NS: u64 = 3_600 * 1_000_000_000;
 const DIGITS: u8 = 2;
 
 /// Durations in nanoseconds, as counts in HdrHistogram buckets, with their exact sum, minimum and maximum.
+///
+/// One that was [told](Self::told) by another program has that program's buckets instead, often as wide as a power of two, and
+/// its sum, minimum and maximum may be unknown.
 #[derive(Clone)]
 pub struct Histogram {
     buckets: Buckets,
-    total_ns: u64,
-    min_ns: u64,
-    max_ns: u64,
+    total_ns: Option<u64>,
+    min_ns: Option<u64>,
+    max_ns: Option<u64>,
 }
 
 /// Why an encoded histogram could not be read.
@@ -42,7 +46,7 @@ pub struct HistogramError {
 
 impl Default for Histogram {
     fn default() -> Self {
-        Self { buckets: Buckets::Spread(empty()), total_ns: 0, min_ns: u64::MAX, max_ns: 0 }
+        Self { buckets: Buckets::Spread(empty()), total_ns: Some(0), min_ns: None, max_ns: None }
     }
 }
 
@@ -54,12 +58,47 @@ fn empty() -> hdrhistogram::Histogram<u64> {
 impl PartialEq for Histogram {
     fn eq(&self, other: &Self) -> bool {
         let Self { buckets, total_ns, min_ns, max_ns } = other;
-        (self.total_ns, self.min_ns, self.max_ns) == (*total_ns, *min_ns, *max_ns)
-            && self.as_hdr() == buckets.spread(empty)
+        let same_buckets = match (&self.buckets, buckets) {
+            (Buckets::Told(mine), Buckets::Told(theirs)) => mine == theirs,
+            (Buckets::Told(_), _) | (_, Buckets::Told(_)) => false,
+            (mine, theirs) => mine.spread(empty) == theirs.spread(empty),
+        };
+        (self.total_ns, self.min_ns, self.max_ns) == (*total_ns, *min_ns, *max_ns) && same_buckets
     }
 }
 
 impl Histogram {
+    /// What another program tells of durations: counts in its own buckets, in any order and of any width, and their sum,
+    /// minimum and maximum as far as it knows them. Buckets that hold nothing are left out.
+    pub fn told(
+        buckets: impl IntoIterator<Item = ToldBucket>,
+        total_ns: Option<u64>,
+        min_ns: Option<u64>,
+        max_ns: Option<u64>,
+    ) -> Self {
+        let mut buckets: Vec<ToldBucket> = buckets.into_iter().filter(|bucket| bucket.count > 0).collect();
+        buckets.sort_by_key(|bucket| (bucket.to_ns.unwrap_or(u64::MAX), bucket.from_ns));
+        Self { buckets: Buckets::Told(buckets), total_ns, min_ns, max_ns }
+    }
+
+    /// `count` durations of which nothing is known but, where it is told, their sum.
+    pub fn counted(count: u64, total_ns: Option<u64>) -> Self {
+        Self::told([ToldBucket { from_ns: 0, to_ns: None, count }], total_ns, None, None)
+    }
+
+    /// Whether another program told it, in buckets of its own: then quantiles are the upper edges of these.
+    pub fn is_told(&self) -> bool {
+        matches!(self.buckets, Buckets::Told(_))
+    }
+
+    /// Whether it says how durations are distributed. One that was told may know only how many there were.
+    pub fn is_distribution(&self) -> bool {
+        match &self.buckets {
+            Buckets::Told(buckets) => buckets.iter().any(|bucket| bucket.from_ns > 0 || bucket.to_ns.is_some()),
+            _ => true,
+        }
+    }
+
     /// Counts one duration.
     #[inline]
     pub fn record(&mut self, ns: u64) {
@@ -71,27 +110,80 @@ impl Histogram {
         if n == 0 {
             return;
         }
-        self.buckets.spread_mut(empty).saturating_record_n(ns, n);
-        self.total_ns = self.total_ns.saturating_add(ns.saturating_mul(n));
-        self.min_ns = self.min_ns.min(ns);
-        self.max_ns = self.max_ns.max(ns);
+        match self.buckets.spread_mut(empty) {
+            Some(buckets) => buckets.saturating_record_n(ns, n),
+            None => return self.merge_told(&Self::exactly(ns, n)),
+        }
+        self.total_ns = self.total_ns.map(|total_ns| total_ns.saturating_add(ns.saturating_mul(n)));
+        self.min_ns = Some(self.min_ns.map_or(ns, |least| least.min(ns)));
+        self.max_ns = Some(self.max_ns.map_or(ns, |most| most.max(ns)));
+    }
+
+    fn exactly(ns: u64, n: u64) -> Self {
+        let mut one = Self::default();
+        one.record_n(ns, n);
+        one
     }
 
     /// Adds everything that `other` counted: the same as if all of it had been recorded here.
     pub fn merge(&mut self, other: &Self) {
-        let Self { buckets, total_ns, min_ns, max_ns } = other;
-        buckets.add_to(self.buckets.spread_mut(empty));
-        self.total_ns = self.total_ns.saturating_add(*total_ns);
-        self.min_ns = self.min_ns.min(*min_ns);
-        self.max_ns = self.max_ns.max(*max_ns);
+        if other.count() == 0 {
+            return;
+        }
+        match self.buckets.spread_mut(empty) {
+            Some(buckets) if !other.is_told() => other.buckets.add_to(buckets),
+            _ => return self.merge_told(other),
+        }
+        self.total_ns = self.total_ns.zip(other.total_ns).map(|(mine, more)| mine.saturating_add(more));
+        self.min_ns = self.min_ns.into_iter().chain(other.min_ns).min();
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// Merging where one side was told: all buckets are kept, those with the same edges as one.
+    fn merge_told(&mut self, other: &Self) {
+        if self.count() == 0 {
+            self.clone_from(other);
+            return;
+        }
+        let mut counts = std::collections::BTreeMap::new();
+        for bucket in self.told_buckets().into_iter().chain(other.told_buckets()) {
+            let count = counts.entry((bucket.from_ns, bucket.to_ns)).or_insert(0_u64);
+            *count = count.saturating_add(bucket.count);
+        }
+        let buckets = counts.into_iter().map(|((from_ns, to_ns), count)| ToldBucket { from_ns, to_ns, count });
+        let total_ns = self.total_ns.zip(other.total_ns).map(|(mine, more)| mine.saturating_add(more));
+        let both = |pick: fn(u64, u64) -> u64, mine: Option<u64>, theirs: Option<u64>| {
+            mine.zip(theirs).map(|(mine, theirs)| pick(mine, theirs))
+        };
+        *self = Self::told(
+            buckets,
+            total_ns,
+            both(u64::min, self.min_ns, other.min_ns),
+            both(u64::max, self.max_ns, other.max_ns),
+        );
+    }
+
+    fn told_buckets(&self) -> Vec<ToldBucket> {
+        match &self.buckets {
+            Buckets::Told(buckets) => buckets.clone(),
+            buckets => {
+                let told = |(from_ns, last, count): (u64, u64, u64)| ToldBucket {
+                    from_ns,
+                    to_ns: Some(last.saturating_add(1)),
+                    count,
+                };
+                buckets.used().into_iter().map(told).collect()
+            }
+        }
     }
 
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
-        self.buckets.spread_mut(empty).reset();
-        self.total_ns = 0;
-        self.min_ns = u64::MAX;
-        self.max_ns = 0;
+        match self.buckets.spread_mut(empty) {
+            Some(buckets) => buckets.reset(),
+            None => self.buckets = Buckets::Spread(empty()),
+        }
+        (self.total_ns, self.min_ns, self.max_ns) = (Some(0), None, None);
     }
 
     /// Keeps the same counts in a small part of the memory until something is added again. Reading them takes some
@@ -105,42 +197,79 @@ impl Histogram {
         self.buckets.count()
     }
 
-    /// The exact sum of all durations.
-    pub fn total_ns(&self) -> u64 {
+    /// The exact sum of all durations, where it is known.
+    pub fn total_ns(&self) -> Option<u64> {
         self.total_ns
     }
 
-    /// The exact mean, unless nothing was counted.
+    /// The exact mean, unless nothing was counted or the sum is not known.
     pub fn mean_ns(&self) -> Option<f64> {
-        (self.count() > 0).then(|| self.total_ns as f64 / self.count() as f64)
+        let total_ns = self.total_ns.filter(|_| self.count() > 0)?;
+        Some(total_ns as f64 / self.count() as f64)
     }
 
-    /// The exact shortest duration.
+    /// The exact shortest duration, where it is known.
     pub fn min_ns(&self) -> Option<u64> {
-        (self.count() > 0).then_some(self.min_ns)
+        self.min_ns
     }
 
-    /// The exact longest duration.
+    /// The exact longest duration, where it is known.
     pub fn max_ns(&self) -> Option<u64> {
-        (self.count() > 0).then_some(self.max_ns)
+        self.max_ns
+    }
+
+    /// Durations that were surely shorter than `limit_ns`, and those that perhaps were: the counts of all buckets that end
+    /// there or before, and of all that begin before it.
+    pub fn below_ns(&self, limit_ns: u64) -> (u64, u64) {
+        let sum = |buckets: &mut dyn Iterator<Item = ToldBucket>| buckets.map(|bucket| bucket.count).sum();
+        let buckets = self.told_buckets();
+        let surely = &mut buckets.iter().filter(|bucket| bucket.to_ns.is_some_and(|to_ns| to_ns <= limit_ns)).copied();
+        let perhaps = &mut buckets.iter().filter(|bucket| bucket.from_ns < limit_ns).copied();
+        (sum(surely), sum(perhaps))
     }
 
     /// The duration that a share `quantile` (0 to 1) of all waits did not exceed: the upper edge of its bucket, at most
-    /// 0.8 % above the true value and never above the maximum.
+    /// 0.8 % above the true value and never above the maximum. Of one that was told, whose buckets may be wider, it is the
+    /// upper edge too, and absent if that bucket has no upper edge and the maximum is not known.
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
         self.quantiles_ns(&[quantile])[0]
+    }
+
+    /// How wide the bucket of a quantile is, as its upper over its lower edge; 1 where the quantile is known: of what was recorded
+    /// here, and where a told bucket ends at the very share, as those do that are made of percentiles. Absent without a quantile.
+    pub fn quantile_width(&self, quantile: f64) -> Option<f64> {
+        let Buckets::Told(buckets) = &self.buckets else { return (self.count() > 0).then_some(1.0) };
+        let all = self.count();
+        let wanted = ((quantile * all as f64).ceil() as u64).max(1);
+        let mut below: u64 = 0;
+        for bucket in buckets {
+            below = below.saturating_add(bucket.count);
+            if below >= wanted {
+                let to_ns = bucket.to_ns.or(self.max_ns)?;
+                let ends_there = below - wanted <= 1 + all / 1_000_000 && bucket.to_ns.is_some();
+                return Some(if ends_there { 1.0 } else { to_ns as f64 / bucket.from_ns.max(1) as f64 });
+            }
+        }
+        None
     }
 
     /// Several quantiles, in rising order, in one pass; each as [`Self::quantile_ns`] has it.
     pub fn quantiles_ns(&self, quantiles: &[f64]) -> Vec<Option<u64>> {
         let all = self.count();
         let mut told = Vec::with_capacity(quantiles.len());
-        let mut below = 0;
-        for (_, highest, count) in self.buckets_ns() {
-            below += count;
+        let mut below: u64 = 0;
+        let within = |ns: u64| ns.min(self.max_ns.unwrap_or(u64::MAX)).max(self.min_ns.unwrap_or(0));
+        let edges: Vec<(Option<u64>, u64)> = match &self.buckets {
+            Buckets::Told(buckets) => {
+                buckets.iter().map(|bucket| (bucket.to_ns.or(self.max_ns), bucket.count)).collect()
+            }
+            buckets => buckets.used().into_iter().map(|(_, highest, count)| (Some(highest), count)).collect(),
+        };
+        for (edge, count) in edges {
+            below = below.saturating_add(count);
             let reached = |quantile: &&f64| ((**quantile * all as f64).ceil() as u64).max(1) <= below;
             let more = quantiles[told.len()..].iter().take_while(reached).count();
-            told.extend(std::iter::repeat_n(Some(highest.min(self.max_ns).max(self.min_ns)), more));
+            told.extend(std::iter::repeat_n(edge.map(within), more));
         }
         told.resize(quantiles.len(), self.max_ns());
         told
@@ -152,11 +281,16 @@ impl Histogram {
     /// range from the exact minimum to the exact maximum, and the mean is the exact one. A duration lies at most half a
     /// bucket from v, which is 1/256 of it (or half a nanosecond), so by the triangle inequality the result is at most
     /// 0.4 % of the root mean square duration off. Durations beyond one hour count as one hour.
+    ///
+    /// Absent of one that was told: its buckets are too wide for that.
     pub fn standard_deviation_ns(&self) -> Option<f64> {
-        let mean = self.mean_ns()?;
+        let (mean, min_ns, max_ns) = (self.mean_ns()?, self.min_ns?, self.max_ns?);
+        if self.is_told() {
+            return None;
+        }
         let squares = self.buckets_ns().map(|(lowest, highest, count)| {
             let middle = (lowest as f64 + highest as f64) / 2.0;
-            let off = middle.clamp(self.min_ns as f64, self.max_ns as f64) - mean;
+            let off = middle.clamp(min_ns as f64, max_ns as f64) - mean;
             count as f64 * off * off
         });
         Some((squares.sum::<f64>() / self.count() as f64).sqrt())
@@ -164,12 +298,43 @@ impl Histogram {
 
     /// Counts per power-of-two-microsecond bucket: element `k` holds waits `w` with `2^(k-1) us <= w < 2^k us`
     /// (element 0: below 1 us); the last element holds everything from 2^26 us up.
-    pub fn power_of_two_us(&self) -> [u64; POWER_OF_TWO_BOUNDS + 1] {
-        let mut counts = [0; POWER_OF_TWO_BOUNDS + 1];
+    ///
+    /// A bucket of one that was told, which spans several elements, counts in the last of them, as tables whose first column is
+    /// `<1ms` have it; the others are absent, and all of them if it has no upper edge. An edge that lies within 2.5 % of a power of two counts as that, since reports that count in
+    /// milliseconds of 1,000 us stand beside those of 1,024 us.
+    pub fn power_of_two_us(&self) -> [Option<u64>; POWER_OF_TWO_BOUNDS + 1] {
+        let mut counts = [Some(0); POWER_OF_TWO_BOUNDS + 1];
+        let element = |ns: u64| {
+            let whole_us = ns / 1_000;
+            ((u64::BITS - whole_us.leading_zeros()) as usize).min(POWER_OF_TWO_BOUNDS)
+        };
+        if let Buckets::Told(buckets) = &self.buckets {
+            let mut spans = [0_u64; POWER_OF_TWO_BOUNDS + 1];
+            for bucket in buckets {
+                // A bucket that ends a little above a bound ends there, and one that begins a little below it begins there.
+                let first = element(bucket.from_ns.saturating_add(bucket.from_ns / 40));
+                let end_ns = bucket.to_ns.or(self.max_ns.map(|max_ns| max_ns.saturating_add(1))).unwrap_or(u64::MAX);
+                let last = element(end_ns.saturating_sub(1).saturating_sub(end_ns / 40)).max(first);
+                if first == last {
+                    counts[first] = counts[first].map(|count: u64| count.saturating_add(bucket.count));
+                } else {
+                    counts[first..=last].fill(None);
+                    // What lies below an edge that is known does so, wherever it begins.
+                    if bucket.to_ns.is_some() {
+                        spans[last] = spans[last].saturating_add(bucket.count);
+                    }
+                }
+            }
+            for (count, span) in counts.iter_mut().zip(spans) {
+                if span > 0 {
+                    *count = Some(count.unwrap_or(0).saturating_add(span));
+                }
+            }
+            return counts;
+        }
         for (lowest, _, count) in self.buckets_ns() {
-            let whole_us = lowest / 1_000;
-            let index = (u64::BITS - whole_us.leading_zeros()) as usize;
-            counts[index.min(POWER_OF_TWO_BOUNDS)] += count;
+            let index = element(lowest);
+            counts[index] = counts[index].map(|so_far| so_far + count);
         }
         counts
     }
@@ -179,36 +344,53 @@ impl Histogram {
         self.buckets.used().into_iter()
     }
 
-    /// The HdrHistogram behind it, for `.hlog` export.
-    pub fn as_hdr(&self) -> Cow<'_, hdrhistogram::Histogram<u64>> {
-        self.buckets.spread(empty)
+    /// The HdrHistogram behind it; absent of one that was told, whose buckets are others.
+    pub fn as_hdr(&self) -> Option<Cow<'_, hdrhistogram::Histogram<u64>>> {
+        (!self.is_told()).then(|| self.buckets.spread(empty))
     }
 
     /// The V2-deflate encoding in base64 that other HdrHistogram tools read.
-    pub fn encode(&self) -> String {
+    fn encode(hdr: &hdrhistogram::Histogram<u64>) -> String {
         let mut bytes = Vec::new();
-        V2DeflateSerializer::new()
-            .serialize(&*self.as_hdr(), &mut bytes)
-            .expect("writing to memory does not fail and counts fit");
+        V2DeflateSerializer::new().serialize(hdr, &mut bytes).expect("writing to memory does not fail and counts fit");
         STANDARD.encode(bytes)
     }
 
     /// Adds counts recorded elsewhere in the same layout with narrower counters. `total_ns`, `min_ns` and `max_ns` are
     /// the exact ones of the other side.
     pub fn merge_counts(&mut self, other: &hdrhistogram::Histogram<u32>, total_ns: u64, min_ns: u64, max_ns: u64) {
-        let buckets = self.buckets.spread_mut(empty);
+        if other.is_empty() {
+            return;
+        }
+        let mut more = empty();
+        let buckets = self.buckets.spread_mut(empty).unwrap_or(&mut more);
         for bucket in other.iter_recorded() {
             buckets.saturating_record_n(bucket.value_iterated_to(), u64::from(bucket.count_at_value()));
         }
-        self.total_ns = self.total_ns.saturating_add(total_ns);
-        self.min_ns = self.min_ns.min(min_ns);
-        self.max_ns = self.max_ns.max(max_ns);
+        if self.is_told() {
+            let buckets = Buckets::Spread(more);
+            return self.merge_told(&Self {
+                buckets,
+                total_ns: Some(total_ns),
+                min_ns: Some(min_ns),
+                max_ns: Some(max_ns),
+            });
+        }
+        self.total_ns = self.total_ns.map(|sum| sum.saturating_add(total_ns));
+        self.min_ns = Some(self.min_ns.map_or(min_ns, |least| least.min(min_ns)));
+        self.max_ns = Some(self.max_ns.map_or(max_ns, |most| most.max(max_ns)));
     }
 
     /// An empty recorder with the same bucket layout and 32-bit counters, for hot paths.
     pub fn narrow_layout() -> hdrhistogram::Histogram<u32> {
         hdrhistogram::Histogram::new_with_bounds(1, HIGHEST_NS, DIGITS)
             .expect("constant bounds and digits are within HdrHistogram's limits")
+    }
+}
+
+impl Histogram {
+    fn says_otherwise(&self, count: u64) -> HistogramError {
+        HistogramError { reason: format!("it holds {} waits but says {count}", self.count()) }
     }
 }
 
@@ -227,7 +409,9 @@ impl fmt::Debug for Histogram {
 #[schemars(rename = "Histogram")]
 struct Document {
     count: u64,
-    total_ns: u64,
+    /// Sum of all durations, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    total_ns: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     min_ns: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -246,8 +430,13 @@ struct Document {
     p99_9_ns: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     p99_99_ns: Option<u64>,
-    /// HdrHistogram V2 with deflate, base64; values in nanoseconds, two significant digits.
-    hdr_v2_deflate_base64: String,
+    /// HdrHistogram V2 with deflate, base64; values in nanoseconds, two significant digits. Absent where another program
+    /// told the buckets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    hdr_v2_deflate_base64: Option<String>,
+    /// Buckets as another program told them; quantiles are the upper edges of these.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    told: Option<Vec<ToldBucket>>,
 }
 
 impl Serialize for Histogram {
@@ -264,7 +453,8 @@ impl Serialize for Histogram {
             p99_ns: self.quantile_ns(0.99),
             p99_9_ns: self.quantile_ns(0.999),
             p99_99_ns: self.quantile_ns(0.9999),
-            hdr_v2_deflate_base64: self.encode(),
+            hdr_v2_deflate_base64: self.as_hdr().map(|hdr| Self::encode(&hdr)),
+            told: self.is_told().then(|| self.told_buckets()),
         }
         .serialize(serializer)
     }
@@ -282,20 +472,29 @@ impl TryFrom<Document> for Histogram {
 
     fn try_from(document: Document) -> Result<Self, Self::Error> {
         let fail = |reason: String| HistogramError { reason };
-        let bytes = STANDARD.decode(&document.hdr_v2_deflate_base64).map_err(|e| fail(e.to_string()))?;
+        if let Some(buckets) = document.told {
+            let histogram = Self::told(buckets, document.total_ns, document.min_ns, document.max_ns);
+            return if histogram.count() == document.count {
+                Ok(histogram)
+            } else {
+                Err(histogram.says_otherwise(document.count))
+            };
+        }
+        let encoded = document.hdr_v2_deflate_base64.ok_or_else(|| fail("it has no counts".to_owned()))?;
+        let bytes = STANDARD.decode(encoded).map_err(|e| fail(e.to_string()))?;
         let decoded: hdrhistogram::Histogram<u64> =
             Deserializer::new().deserialize(&mut Cursor::new(bytes)).map_err(|e| fail(e.to_string()))?;
         let mut histogram = Self::default();
-        let buckets = histogram.buckets.spread_mut(empty);
+        let mut buckets = empty();
         for bucket in decoded.iter_recorded() {
             buckets.saturating_record_n(bucket.value_iterated_to(), bucket.count_at_value());
         }
+        histogram.buckets = Buckets::Spread(buckets);
         if histogram.count() != document.count {
-            return Err(fail(format!("it holds {} waits but says {}", histogram.count(), document.count)));
+            return Err(histogram.says_otherwise(document.count));
         }
-        histogram.total_ns = document.total_ns;
-        histogram.min_ns = document.min_ns.unwrap_or(u64::MAX);
-        histogram.max_ns = document.max_ns.unwrap_or(0);
+        histogram.total_ns = Some(document.total_ns.ok_or_else(|| fail("it has no sum".to_owned()))?);
+        (histogram.min_ns, histogram.max_ns) = (document.min_ns, document.max_ns);
         Ok(histogram)
     }
 }
@@ -331,8 +530,8 @@ mod tests {
     fn a_wait_counts_in_the_lowest_bound_above_it() {
         for k in 0..POWER_OF_TWO_BOUNDS {
             let bound_ns = 1_000u64 << k;
-            assert_eq!(of(&[bound_ns - 1]).power_of_two_us()[k], 1, "just below 2^{k} us");
-            assert_eq!(of(&[bound_ns]).power_of_two_us()[k + 1], 1, "2^{k} us exactly");
+            assert_eq!(of(&[bound_ns - 1]).power_of_two_us()[k], Some(1), "just below 2^{k} us");
+            assert_eq!(of(&[bound_ns]).power_of_two_us()[k + 1], Some(1), "2^{k} us exactly");
         }
     }
 
@@ -347,8 +546,8 @@ mod tests {
         let two_hours = 2 * HIGHEST_NS;
         let histogram = of(&[5, two_hours]);
         assert_eq!(histogram.max_ns(), Some(two_hours));
-        assert_eq!(histogram.total_ns(), two_hours + 5);
-        assert_eq!(histogram.power_of_two_us()[POWER_OF_TWO_BOUNDS], 1);
+        assert_eq!(histogram.total_ns(), Some(two_hours + 5));
+        assert_eq!(histogram.power_of_two_us()[POWER_OF_TWO_BOUNDS], Some(1));
     }
 
     #[test]
@@ -367,6 +566,77 @@ mod tests {
         assert!(packed.bytes() < 1_500, "{} bytes", packed.bytes());
     }
 
+    fn buckets(counts: &[(u64, Option<u64>, u64)]) -> Vec<ToldBucket> {
+        counts
+            .iter()
+            .map(|(from_ns, to_ns, count)| ToldBucket { from_ns: *from_ns, to_ns: *to_ns, count: *count })
+            .collect()
+    }
+
+    #[test]
+    fn told_buckets_give_upper_edges_and_no_more() {
+        let told = Histogram::told(
+            buckets(&[(0, Some(1_024_000), 60), (1_024_000, Some(2_048_000), 39), (2_048_000, None, 1)]),
+            Some(90_000_000),
+            None,
+            None,
+        );
+        assert_eq!((told.count(), told.mean_ns(), told.min_ns(), told.max_ns()), (100, Some(900_000.0), None, None));
+        assert_eq!(told.quantiles_ns(&[0.5, 0.99, 0.999]), [Some(1_024_000), Some(2_048_000), None]);
+        assert_eq!((told.standard_deviation_ns(), told.as_hdr().is_none()), (None, true));
+        assert_eq!(
+            [1_024_000, 1_500_000, 4_000_000].map(|limit| told.below_ns(limit)),
+            [(60, 60), (60, 99), (99, 100)]
+        );
+        let folded = told.power_of_two_us();
+        assert_eq!(folded[..10], [None; 10], "how many of those below 1 ms were how short, nobody knows");
+        assert_eq!((folded[10], folded[11], folded[12], folded[27]), (Some(60), Some(39), None, None));
+        assert_eq!([0.6, 0.9, 0.999].map(|quantile| told.quantile_width(quantile)), [Some(1.0), Some(2.0), None]);
+    }
+
+    #[test]
+    fn edges_in_thousands_count_as_powers_of_two() {
+        let told = Histogram::told(
+            buckets(&[(2_000_000, Some(4_000_000), 7), (4_000_000, Some(8_192_000), 2)]),
+            None,
+            None,
+            None,
+        );
+        assert_eq!(told.power_of_two_us()[12..14], [Some(7), Some(2)]);
+    }
+
+    #[test]
+    fn told_histograms_merge_with_each_other_and_with_recorded_ones() {
+        let mut told = Histogram::told(buckets(&[(0, Some(1_000), 5), (1_000, Some(2_000), 1)]), None, None, None);
+        told.merge(&Histogram::told(buckets(&[(0, Some(1_000), 2)]), Some(900), None, None));
+        assert_eq!((told.count(), told.total_ns(), told.below_ns(1_000)), (8, None, (7, 7)));
+        let mut recorded = of(&[5_000]);
+        recorded.merge(&told);
+        assert_eq!((recorded.count(), recorded.max_ns(), recorded.is_told()), (9, None, true));
+        recorded.record(9_000);
+        assert_eq!(recorded.count(), 10);
+    }
+
+    #[test]
+    fn waits_that_were_only_counted_have_no_distribution() {
+        let counted = Histogram::counted(12, Some(24_000));
+        assert_eq!(
+            (counted.mean_ns(), counted.quantile_ns(0.5), counted.is_distribution()),
+            (Some(2_000.0), None, false)
+        );
+        assert!(counted.power_of_two_us().iter().all(Option::is_none));
+    }
+
+    #[test]
+    fn told_histograms_come_back_from_the_document() {
+        let told = Histogram::told(buckets(&[(0, Some(1_000), 5), (1_000, None, 1)]), None, Some(10), Some(5_000));
+        let text = serde_json::to_string(&told).unwrap();
+        assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), told);
+        assert!(!text.contains("hdr") && !text.contains("total_ns"), "{text}");
+        let wrong = serde_json::from_str::<Histogram>(&text.replace("\"count\":6", "\"count\":7")).unwrap_err();
+        assert!(wrong.to_string().contains("it holds 6 waits but says 7"), "{wrong}");
+    }
+
     proptest! {
         #[test]
         fn packed_counts_read_and_merge_as_before(values in prop::collection::vec(0u64..HIGHEST_NS * 2, 0..200)) {
@@ -375,7 +645,7 @@ mod tests {
             packed.pack();
             prop_assert_eq!(&packed, &spread);
             prop_assert_eq!((packed.count(), packed.quantile_ns(0.9)), (spread.count(), spread.quantile_ns(0.9)));
-            prop_assert_eq!(packed.encode(), spread.encode());
+            prop_assert_eq!(serde_json::to_string(&packed).unwrap(), serde_json::to_string(&spread).unwrap());
             let (mut twice, mut expected) = (packed.clone(), spread.clone());
             twice.merge(&packed);
             expected.merge(&spread);
@@ -400,7 +670,7 @@ mod tests {
                 let index = (0..POWER_OF_TWO_BOUNDS).find(|k| *ns < 1_000u64 << k).unwrap_or(POWER_OF_TWO_BOUNDS);
                 expected[index] += 1;
             }
-            prop_assert_eq!(folded, expected);
+            prop_assert_eq!(folded, expected.map(Some));
         }
 
         #[test]
@@ -429,8 +699,8 @@ mod tests {
             quantile in 0.0_f64..=1.0,
         ) {
             let mut histogram = of(&values);
-            let told = histogram.as_hdr().value_at_quantile(quantile);
-            let wanted = Some(told.min(histogram.max_ns).max(histogram.min_ns));
+            let told = histogram.as_hdr().unwrap().value_at_quantile(quantile);
+            let wanted = Some(told.min(histogram.max_ns().unwrap()).max(histogram.min_ns().unwrap()));
             prop_assert_eq!(histogram.quantile_ns(quantile), wanted);
             let spread: Vec<_> = histogram.buckets_ns().collect();
             histogram.pack();

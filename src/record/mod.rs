@@ -7,6 +7,7 @@ mod buckets;
 mod counters;
 mod environment;
 mod histogram;
+mod imported;
 mod run;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -17,7 +18,8 @@ pub mod store;
 
 pub use counters::Counters;
 pub use environment::{BlockDevice, Environment, FileSystem};
-pub use histogram::{Histogram, HistogramError, POWER_OF_TWO_BOUNDS};
+pub use histogram::{Histogram, HistogramError, POWER_OF_TWO_BOUNDS, ToldBucket};
+pub use imported::{Clock, Imported, ImportedFile, NotUnderstood, ToldFigure};
 pub use run::{FORMAT, Outcome, Run, Target, Timestamp, Tool};
 pub use schema::{interval_schema, schema};
 pub use server::{ServerStats, TraceStats};

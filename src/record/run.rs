@@ -4,10 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Environment, Step};
+use super::{Environment, Imported, Step};
 
 /// Version of the document. Every version that was ever released stays readable.
-pub const FORMAT: u32 = 1;
+///
+/// 2: runs of other programs, of which sessions, seed, window and sums of waits may be unknown, and whose histograms are told
+/// in buckets of any width.
+pub const FORMAT: u32 = 2;
 
 /// One recorded experiment: what was asked, where it ran, and what was seen at each load level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -20,7 +23,8 @@ pub struct Run {
     pub name: String,
     /// Which program made it.
     pub tool: Tool,
-    /// Workload: `slob`, later `io`, `order_entry`, `network`.
+    /// Workload: `slob`, `io`, `orion`, `calibrate`; of runs that were imported also `database` (whatever load a database had),
+    /// `transactions`, `network`, `processor` and `host`.
     pub workload: String,
     /// The command line, secrets removed.
     pub command: Vec<String>,
@@ -33,8 +37,9 @@ pub struct Run {
     pub outcome: Outcome,
     /// What the user calls the things that vary: `vm=d8s disk=p30x2`.
     pub tags: BTreeMap<String, String>,
-    /// Seed of every random choice in the run.
-    pub seed: u64,
+    /// Seed of every random choice in the run, where its program tells one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// The parameters in force, by their `slob.conf` names, as text. Secrets are not among them.
     pub parameters: BTreeMap<String, String>,
     /// Where load landed.
@@ -43,6 +48,9 @@ pub struct Run {
     pub environment: Environment,
     /// What the user should know about how the run was made: fallbacks taken, parameters ignored.
     pub notes: Vec<String>,
+    /// The files that it was made from, if another program measured it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<Imported>,
     /// One element for each load level, in the order in which they ran.
     pub steps: Vec<Step>,
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod requests;
 pub(crate) mod servers;
+pub(crate) mod windows;
 
 use std::collections::BTreeMap;
 
@@ -72,10 +73,12 @@ fn counters(operations: u64, updates: u64) -> Counters {
         page_cache_hits: None,
         physical_reads: Some(physical_reads),
         physical_read_bytes: Some(physical_reads * BLOCK),
+        physical_read_blocks: None,
         direct_reads: Some(0),
         direct_read_bytes: Some(0),
         physical_writes: Some(updates * MISSES),
         physical_write_bytes: Some(updates * MISSES * BLOCK),
+        physical_write_blocks: None,
         block_changes: Some(updates * WORK_UNIT),
         commits: Some(updates),
         redo_bytes: Some(redo_bytes),
@@ -107,7 +110,7 @@ pub(crate) fn step(index: u32, level: Level) -> Step {
         index,
         label: format!("s{}_t1", level.sessions),
         load: Load {
-            sessions: level.sessions,
+            sessions: Some(level.sessions),
             schemas: Some(level.sessions),
             threads_per_schema: Some(1),
             ..Load::default()
@@ -149,6 +152,8 @@ pub(crate) fn step(index: u32, level: Level) -> Step {
             weighted_ns: reads * level.read_ns * 9 / 10,
         }],
         servers: Vec::new(),
+        instances: Vec::new(),
+        told: Vec::new(),
         traces: Vec::new(),
         generator: Some(Generator {
             lanes: 2,
@@ -191,6 +196,7 @@ fn interval(step: u32, level: Level, second: u64) -> Interval {
         process_cpu: None,
         devices: Vec::new(),
         servers: Vec::new(),
+        told: BTreeMap::new(),
         traces: Vec::new(),
     }
 }
@@ -209,7 +215,7 @@ pub(crate) fn run(levels: &[Level]) -> Run {
         ended_at: Some(Timestamp(began + jiff::SignedDuration::from_secs(90))),
         outcome: Outcome::Completed,
         tags: [("disk", "p30x2"), ("vm", "d8s")].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
-        seed: 42,
+        seed: Some(42),
         parameters: [("UPDATE_PCT", "0"), ("SCALE", "1G"), ("WORK_UNIT", "64"), ("RUN_TIME", "10")]
             .map(|(k, v)| (k.to_owned(), v.to_owned()))
             .into(),
@@ -226,6 +232,7 @@ pub(crate) fn run(levels: &[Level]) -> Run {
         },
         environment: environment(),
         notes: Vec::new(),
+        imported: None,
         steps: levels.iter().zip(0..).map(|(level, index)| step(index, *level)).collect(),
     }
 }

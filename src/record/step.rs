@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counters, Histogram, Outcome, ServerStats, TraceStats};
+use super::{Counters, Histogram, Outcome, ServerStats, ToldFigure, TraceStats};
 
 /// One load level of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -44,6 +44,12 @@ pub struct Step {
     /// What each database server told of itself in the window; none where load does not land on one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<ServerStats>,
+    /// What each instance of an imported database report counted; `counters` has their sum where all of them tell.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub instances: Vec<ServerStats>,
+    /// Figures of an imported run by the names of the program that measured them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub told: Vec<ToldFigure>,
     /// What kernel tracing timed in the window; none where nothing was traced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<TraceStats>,
@@ -55,11 +61,40 @@ pub struct Step {
     pub intervals: Vec<Interval>,
 }
 
+impl Step {
+    /// A step of which nothing is known yet but its place and its name.
+    pub fn new(index: u32, label: impl Into<String>) -> Self {
+        Self {
+            index,
+            label: label.into(),
+            load: Load::default(),
+            parameters: BTreeMap::new(),
+            window: Window { offset_ns: 0, warmup_ns: 0, duration_ns: 0, ending: Ending::Unknown },
+            outcome: Outcome::Unfinished,
+            counters: Counters::default(),
+            operations: Vec::new(),
+            waits: Vec::new(),
+            process_cpu: None,
+            host_cpu: None,
+            process_io: None,
+            peak_memory_bytes: None,
+            devices: Vec::new(),
+            servers: Vec::new(),
+            instances: Vec::new(),
+            told: Vec::new(),
+            traces: Vec::new(),
+            generator: None,
+            intervals: Vec::new(),
+        }
+    }
+}
+
 /// How much load was put on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Load {
-    /// Sessions that worked at the same time.
-    pub sessions: u32,
+    /// Sessions that worked at the same time, or requests outstanding; absent where an imported run does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<u32>,
     /// Schemas they worked on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schemas: Option<u32>,
@@ -74,6 +109,13 @@ pub struct Load {
     pub arrival: Option<String>,
 }
 
+impl Load {
+    /// Sessions of load that is planned, which always says how many; 0 where nobody told.
+    pub fn slots(&self) -> u32 {
+        self.sessions.unwrap_or(0)
+    }
+}
+
 /// The measured part of a step. All sessions were loaded during the whole of it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Window {
@@ -81,10 +123,15 @@ pub struct Window {
     pub offset_ns: u64,
     /// Load before the window, recorded in the intervals and marked there.
     pub warmup_ns: u64,
-    /// Length of the window.
+    /// Length of the window; 0, and absent in the document, where an imported run does not tell. Then nothing has a rate.
+    #[serde(default, skip_serializing_if = "is_unknown")]
     pub duration_ns: u64,
     /// What ended it.
     pub ending: Ending,
+}
+
+fn is_unknown(ns: &u64) -> bool {
+    *ns == 0
 }
 
 /// What ended a window.
@@ -99,6 +146,8 @@ pub enum Ending {
     Interrupt,
     /// An error ended it.
     Failure,
+    /// An imported run does not tell.
+    Unknown,
 }
 
 /// Operations of one type. Service time runs from the instant an operation was sent, response time from the instant it
@@ -243,6 +292,9 @@ pub struct Interval {
     /// What kernel tracing timed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<TraceStats>,
+    /// Figures of an imported run by the names that [`Step::told`] uses, of this interval.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub told: BTreeMap<String, f64>,
 }
 
 impl Interval {

@@ -2,15 +2,16 @@
 
 use std::ops::RangeInclusive;
 
-use super::words::NONE;
+use super::words::{NONE, UNKNOWN};
 use crate::record::{Histogram, POWER_OF_TWO_BOUNDS};
 use crate::units::percent;
 
 /// Columns shown even if empty: bounds of 2^5 us to 2^17 us, `<32us` to `<128ms`.
 const USUAL: RangeInclusive<usize> = 5..=17;
 
-/// Counts of all power-of-two buckets: element `k` those below 2^k us, the last those above all bounds.
-pub(super) type Counts = [u64; POWER_OF_TWO_BOUNDS + 1];
+/// Counts of all power-of-two buckets: element `k` those below 2^k us, the last those above all bounds; absent where only the sum
+/// of several is known.
+pub(super) type Counts = [Option<u64>; POWER_OF_TWO_BOUNDS + 1];
 
 /// Columns of one table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,10 +27,10 @@ impl Columns {
     pub(super) fn covering_counts(histograms: impl IntoIterator<Item = Counts>) -> Self {
         let (mut first, mut last) = (*USUAL.start(), *USUAL.end());
         for counts in histograms {
-            if let Some(lowest) = counts.iter().position(|count| *count > 0) {
+            if let Some(lowest) = counts.iter().position(|count| *count > Some(0)) {
                 first = first.min(lowest);
             }
-            if let Some(highest) = counts.iter().rposition(|count| *count > 0) {
+            if let Some(highest) = counts.iter().rposition(|count| *count > Some(0)) {
                 last = last.max(highest);
             }
         }
@@ -40,26 +41,29 @@ impl Columns {
         self.0.clone().map(heading).collect()
     }
 
-    /// Share of all waits in each column, 0 to 1.
-    pub(super) fn shares(&self, histogram: &Histogram) -> Vec<f64> {
-        self.shares_of_counts(&histogram.power_of_two_us())
+    /// Share of all waits in each column, 0 to 1; absent where it is not known.
+    pub(super) fn shares(&self, histogram: &Histogram) -> Vec<Option<f64>> {
+        self.shares_of_counts(&histogram.power_of_two_us(), histogram.count())
     }
 
-    /// The same for counts of power-of-two buckets.
-    pub(super) fn shares_of_counts(&self, counts: &Counts) -> Vec<f64> {
-        let all = counts.iter().sum::<u64>().max(1) as f64;
-        self.0.clone().map(|column| counts[column] as f64 / all).collect()
+    /// The same for counts of power-of-two buckets, of `all` waits.
+    pub(super) fn shares_of_counts(&self, counts: &Counts, all: u64) -> Vec<Option<f64>> {
+        self.0.clone().map(|column| Some(counts[column]? as f64 / all.max(1) as f64)).collect()
     }
 
-    /// The shares as text: `-` where there was no wait, `0.0` where there were less than 0.05 %.
+    /// The shares as text: `-` where there was no wait, `0.0` where there were less than 0.05 %, `?` where that is not known.
     pub(super) fn cells(&self, histogram: &Histogram) -> Vec<String> {
         self.shares(histogram).into_iter().map(cell).collect()
     }
 }
 
 /// A share as the table prints it.
-pub(super) fn cell(share: f64) -> String {
-    if share == 0.0 { NONE.to_owned() } else { percent(share) }
+pub(super) fn cell(share: Option<f64>) -> String {
+    match share {
+        None => UNKNOWN.to_owned(),
+        Some(0.0) => NONE.to_owned(),
+        Some(share) => percent(share),
+    }
 }
 
 /// Name of a column. As in Oracle's tables, `1ms` is 1024 us and `1s` is 1024 ms.

@@ -349,7 +349,7 @@ mod tests {
         }));
         new.id = "20261121-103000-slob".to_owned();
         new.name = "p20_d8s".to_owned();
-        new.seed = 43;
+        new.seed = Some(43);
         new.tags.insert("disk".to_owned(), "p20".to_owned());
         [old, new]
     }

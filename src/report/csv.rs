@@ -5,8 +5,9 @@ mod requests;
 use std::io::{self, Write};
 
 use super::buckets::heading;
+use super::words::KNOWN;
 use crate::analysis::{Figure, Figures, SINGLE_BLOCK_READ, counted_per_s, operations_are_requests, wait};
-use crate::record::{Counters, Histogram, POWER_OF_TWO_BOUNDS, Run};
+use crate::record::{Counters, Histogram, POWER_OF_TWO_BOUNDS, Run, Step};
 
 /// Writes one file of a run.
 pub type Writer = fn(&mut dyn Write, &Run) -> io::Result<()>;
@@ -21,7 +22,7 @@ pub const FILES: [(&str, Writer); 5] = [
 ];
 
 const STEP_COLUMNS: [(&str, Figure); 17] = [
-    ("sessions", |f| Some(f64::from(f.0.load.sessions))),
+    ("sessions", |f| f.0.load.sessions.map(f64::from)),
     ("window_s", |f| Some(f.seconds())),
     ("operations_per_s", |f| f.operations_per_s()),
     ("logical_reads_per_s", |f| f.logical_reads_per_s()),
@@ -80,7 +81,7 @@ pub fn waits(out: &mut dyn Write, run: &Run) -> io::Result<()> {
     )?;
     for step in &run.steps {
         for wait in &step.waits {
-            let names = [&run.id, &step.label, &step.load.sessions.to_string(), &wait.event, &wait.class, &wait.layer];
+            let names = [&run.id, &step.label, &sessions(step), &wait.event, &wait.class, &wait.layer];
             let row = names.into_iter().map(|name| field(name)).chain([wait.foreground.to_string()]);
             line(out, row.chain(durations(&wait.waits)))?;
         }
@@ -97,8 +98,9 @@ pub fn histogram(out: &mut dyn Write, run: &Run) -> io::Result<()> {
     line(out, ["run", "step", "sessions", "event"].map(str::to_owned).into_iter().chain(headings))?;
     for step in &run.steps {
         for wait in &step.waits {
-            let names = [&run.id, &step.label, &step.load.sessions.to_string(), &wait.event];
-            let counts = wait.waits.power_of_two_us().map(|count| count.to_string());
+            let names = [&run.id, &step.label, &sessions(step), &wait.event];
+            let counts =
+                wait.waits.power_of_two_us().map(|count| count.map_or_else(String::new, |count| count.to_string()));
             line(out, names.into_iter().map(|name| field(name)).chain(counts))?;
         }
     }
@@ -120,7 +122,7 @@ pub fn operations(out: &mut dyn Write, run: &Run) -> io::Result<()> {
                 let row = [
                     field(&run.id),
                     field(&step.label),
-                    step.load.sessions.to_string(),
+                    sessions(step),
                     field(&operation.kind),
                     operation.errors.to_string(),
                     operation.block_touches.to_string(),
@@ -171,7 +173,7 @@ pub fn intervals(out: &mut dyn Write, run: &Run) -> io::Result<()> {
             let mut row = vec![
                 field(&run.id),
                 field(&step.label),
-                step.load.sessions.to_string(),
+                sessions(step),
                 (interval.offset_ns as f64 / 1e9).to_string(),
                 (interval.duration_ns as f64 / 1e9).to_string(),
                 interval.warmup.to_string(),
@@ -199,11 +201,18 @@ pub fn intervals(out: &mut dyn Write, run: &Run) -> io::Result<()> {
     Ok(())
 }
 
+/// Empty where it is not known.
+fn sessions(step: &Step) -> String {
+    step.load.sessions.map_or_else(String::new, |sessions| sessions.to_string())
+}
+
 fn durations(histogram: &Histogram) -> [String; DURATION_COLUMNS.len()] {
-    let quantile = |q| microseconds(histogram.quantile_ns(q));
+    // The edge of a wide bucket that another program told is no percentile.
+    let is_known = |q| histogram.quantile_width(q).is_some_and(|width| width <= KNOWN);
+    let quantile = |q| microseconds(histogram.quantile_ns(q).filter(|_| is_known(q)));
     [
         histogram.count().to_string(),
-        microseconds(Some(histogram.total_ns())),
+        microseconds(histogram.total_ns()),
         optional(histogram.mean_ns().map(|ns| ns / 1e3)),
         quantile(0.5),
         quantile(0.9),

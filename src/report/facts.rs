@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use super::sections::servers;
 use super::text::Detail;
 use crate::analysis::{Vocabulary, is_on_servers};
-use crate::record::{BlockDevice, Environment, Outcome, Run};
+use crate::record::{BlockDevice, Clock, Environment, Imported, Outcome, Run};
 use crate::units::{Bytes, Nanos, group_thousands};
 
 /// What is known of a run and its surroundings, each with its name, in the order in which it is to be read.
 pub(super) fn facts(run: &Run, detail: Detail) -> Vec<(&'static str, String)> {
     let name = Some(run.name.clone()).filter(|name| !name.is_empty());
     let mut facts = vec![("Run", join([Some(run.id.clone()), name]))];
+    facts.push(("Imported", run.imported.as_ref().map(files).unwrap_or_default()));
     facts.extend([("Made", made(run)), ("Command", run.command.join(" ")), ("Load", load(run))]);
     if is_on_servers(run) {
         let (told, settings) = servers::facts(run, detail);
@@ -45,29 +46,54 @@ fn made(run: &Run) -> String {
         Outcome::Failed { .. } => "failed",
     };
     join([
-        Some(format!("{} UTC by {} {}", began.strftime("%Y-%m-%d %H:%M:%S"), run.tool.name, run.tool.version)),
+        Some(
+            format!("{} {} by {} {}", began.strftime("%Y-%m-%d %H:%M:%S"), clock(run), run.tool.name, run.tool.version)
+                .trim_end()
+                .to_owned(),
+        ),
         took.map(|took| format!("took {took}")),
         Some(outcome.to_owned()),
     ])
+}
+
+/// What the times of a run are told in.
+pub(super) fn clock(run: &Run) -> &'static str {
+    match run.imported.as_ref().map(|imported| imported.clock) {
+        None | Some(Clock::Utc) => "UTC",
+        Some(Clock::Wall) => "by the clock there (its zone is not told)",
+        Some(Clock::FileTime) => "UTC (last change of the file, which tells no time)",
+    }
+}
+
+/// The files that a run was imported from.
+fn files(imported: &Imported) -> String {
+    imported.files.iter().map(|file| format!("{} ({})", file.path, file.kind)).collect::<Vec<_>>().join(", ")
 }
 
 fn load(run: &Run) -> String {
     let measured = run.steps.iter().filter(|step| step.window.duration_ns > 0);
     let windows = measured.map(|step| Nanos(step.window.duration_ns));
     let windows = match (windows.clone().min(), windows.max()) {
-        (Some(shortest), Some(longest)) if shortest == longest => Some(format!("windows of {longest}")),
+        (Some(shortest), Some(longest)) if shortest.to_string() == longest.to_string() => {
+            Some(format!("windows of {longest}"))
+        }
         (Some(shortest), Some(longest)) => Some(format!("windows of {shortest} to {longest}")),
         _ => None,
     };
     let steps = if run.steps.len() == 1 { "1 step".to_owned() } else { format!("{} steps", run.steps.len()) };
-    let shape =
-        join([Some(run.workload.clone()), Some(steps), range(run), windows, Some(format!("seed {}", run.seed))]);
+    let shape = join([
+        Some(run.workload.clone()),
+        Some(steps),
+        range(run),
+        windows,
+        run.seed.map(|seed| format!("seed {seed}")),
+    ]);
     if run.parameters.is_empty() { shape } else { format!("{shape}: {}", pairs(&run.parameters)) }
 }
 
 /// From the least load to the largest.
 fn range(run: &Run) -> Option<String> {
-    let sessions = run.steps.iter().map(|step| step.load.sessions);
+    let sessions = run.steps.iter().filter_map(|step| step.load.sessions);
     let (least, most) = (sessions.clone().min()?, sessions.max()?);
     let words = Vocabulary::of(run);
     if words == Vocabulary::Requests {
@@ -89,8 +115,13 @@ fn range(run: &Run) -> Option<String> {
 fn target(run: &Run, facts: &str) -> String {
     let target = &run.target;
     let bytes = |bytes: Option<u64>, what: &str| bytes.map(|bytes| format!("{} {what}", Bytes(bytes)));
+    let place = match (target.kind.as_str(), target.address.as_str()) {
+        (kind, "") => kind.to_owned(),
+        ("", address) => address.to_owned(),
+        (kind, address) => format!("{kind} at {address}"),
+    };
     let known = join([
-        Some(format!("{} at {}", target.kind, target.address)),
+        Some(place).filter(|place| !place.is_empty()),
         bytes(target.data_bytes, "of data"),
         bytes(target.block_bytes, "blocks"),
         bytes(target.cache_bytes, "of cache"),

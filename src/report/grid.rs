@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-use super::words::plain;
+use super::words::{UNKNOWN, plain};
 
 /// Spaces between two columns.
 const GAP: usize = 2;
@@ -42,6 +42,17 @@ impl Grid {
 
     pub(super) fn is_empty(&self) -> bool {
         self.rows.is_empty()
+    }
+
+    /// The same without columns in which no row knows a value; without rows if none is left.
+    pub(super) fn with_known_columns(self) -> Self {
+        let Self { keys, header, rows } = self;
+        let is_known = |column: usize| column < keys || rows.iter().any(|row| row[column] != UNKNOWN);
+        let kept: Vec<usize> = (0..header.len()).filter(|column| is_known(*column)).collect();
+        let pick = |row: &Vec<String>| kept.iter().map(|column| row[*column].clone()).collect();
+        let header = pick(&header);
+        let rows = if kept.len() > keys { rows.iter().map(pick).collect() } else { Vec::new() };
+        Self { keys, header, rows }
     }
 
     /// Writes the table in as many folds as `width` needs; a fold always has at least one column beside the keys.

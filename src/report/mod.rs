@@ -8,6 +8,7 @@ mod calibration;
 mod comparison;
 pub mod csv;
 mod facts;
+pub mod fit;
 mod grid;
 pub mod html;
 mod live;
@@ -18,12 +19,14 @@ mod sheet;
 mod table;
 mod text;
 pub mod trace;
+pub mod trend;
 mod words;
 
 pub use comparison::comparison;
 pub use live::{interval_line, interval_words};
 pub use table::{Format, Style, table};
 pub use text::{Detail, text};
+pub use words::plain;
 
 #[cfg(test)]
 mod requests_tests;

@@ -6,12 +6,13 @@ use std::io::{self, Write};
 use super::buckets::{self, Columns};
 use super::html::{self, table::Around};
 use super::sheet::{Cell, Sheet};
+use super::words::KNOWN;
 use crate::analysis::{
     Figure, Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Served, foreground_waits, is_on_server, mean_us,
     operations_are_requests, wait,
 };
 use crate::record::{Histogram, Run, Step};
-use crate::units::{percent, short_count};
+use crate::units::{awr_count, group_thousands, percent};
 
 /// Which columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,7 +49,8 @@ impl Style {
             }
             Self::Matrix => {
                 "One row a step. IOPS_RESULT: read and write requests sent to storage, per second; of a database server, \
-                 blocks that its sessions had fetched from storage. DB_S_R_WAIT: waits for the read of a single block \
+                 blocks that its sessions had fetched from storage; of an Oracle report, physical reads and physical \
+                 writes, which are blocks. DB_S_R_WAIT: waits for the read of a single block \
                  (db file sequential read) in the measured window. Shares: percent of these waits that took less than the heading and not less than the one before; as in Oracle's tables, \
                  1 ms in headings is 1024 us. 0.0 is less than 0.05 %. K, M: thousands, millions. A dash means that a \
                  value is not known."
@@ -114,11 +116,11 @@ fn counted(runs: &[Run]) -> String {
 /// Columns after `FILE` and before `TOP WAIT`, with their decimals. As in `awr_info`, figures are per second of the window, `DB CPU` and
 /// `DB Tm` too (seconds per second), and latencies are mean microseconds.
 const AWR_INFO: [(&str, usize, Figure); 16] = [
-    ("SESSIONS", 0, |f| Some(f64::from(f.0.load.sessions))),
+    ("SESSIONS", 0, |f| f.0.load.sessions.map(f64::from)),
     ("ELAPSED", 0, |f| Some(f.seconds())),
     ("DB CPU", 1, |f| f.database_processors()),
     ("DB Tm", 1, |f| f.busy_sessions()),
-    ("EXECUTES", 0, |f| f.operations_per_s()),
+    ("EXECUTES", 0, |f| f.executes_per_s()),
     ("LIO", 0, |f| f.logical_reads_per_s()),
     ("PREADS", 0, |f| f.physical_reads_per_s()),
     ("READ_MBS", 1, |f| f.read_megabytes_per_s()),
@@ -150,7 +152,7 @@ fn awr_info(runs: &[Run]) -> Sheet {
 /// Columns after `FILE` and before `LIMITED BY`, with their decimals. `PCT_QUEUED` is the share of the response time that
 /// passed before requests were sent.
 const REQUESTS: [(&str, usize, Figure); 14] = [
-    ("OUTSTANDING", 0, |f| Some(f64::from(f.0.load.sessions))),
+    ("OUTSTANDING", 0, |f| f.0.load.sessions.map(f64::from)),
     ("ASKED", 0, |f| f.0.load.rate_operations_per_s),
     ("IOPS", 0, |f| f.operations_per_s()),
     ("RIOPS", 0, |f| f.physical_reads_per_s()),
@@ -167,7 +169,9 @@ const REQUESTS: [(&str, usize, Figure); 14] = [
 ];
 
 fn quantile_us(figures: &Figures<'_>, quantile: f64) -> Option<f64> {
-    Some(figures.response()?.quantile_ns(quantile)? as f64 / 1e3)
+    let times = figures.response()?;
+    times.quantile_width(quantile).filter(|width| *width <= KNOWN)?;
+    Some(times.quantile_ns(quantile)? as f64 / 1e3)
 }
 
 /// What varies between the steps stands before the load.
@@ -234,7 +238,7 @@ fn tags(runs: &[Run]) -> Vec<&str> {
 fn matrix(runs: &[Run]) -> Sheet {
     let tags = tags(runs);
     let varied: BTreeSet<&str> = steps(runs).flat_map(|(_, step)| step.parameters.keys().map(String::as_str)).collect();
-    let sessions: BTreeSet<u32> = steps(runs).map(|(_, step)| step.load.sessions).collect();
+    let sessions: BTreeSet<Option<u32>> = steps(runs).map(|(_, step)| step.load.sessions).collect();
     let buckets = Columns::covering(steps(runs).filter_map(|(_, step)| reads(step)));
 
     let mut columns: Vec<String> = tags.iter().map(|tag| tag.to_uppercase()).collect();
@@ -257,17 +261,14 @@ fn matrix(runs: &[Run]) -> Sheet {
         }
         row.extend(varied.iter().map(|name| parameter(run, step, name)));
         if sessions.len() > 1 {
-            row.push(Cell::number(Some(f64::from(step.load.sessions)), 0));
+            row.push(Cell::number(step.load.sessions.map(f64::from), 0));
         }
-        row.push(Cell::shown(Figures(step).physical_io_per_s(), short_count));
-        row.push(Cell::shown(reads(step).map(|waits| waits.count() as f64), short_count));
+        row.push(Cell::shown(Figures(step).physical_io_per_s(), group_thousands));
+        row.push(Cell::shown(reads(step).map(|waits| waits.count() as f64), awr_count));
         match reads(step) {
-            Some(waits) => row.extend(
-                buckets
-                    .shares(waits)
-                    .into_iter()
-                    .map(|share| Cell::Number { value: share * 100.0, shown: buckets::cell(share) }),
-            ),
+            Some(waits) => row.extend(buckets.shares(waits).into_iter().map(|share| {
+                Cell::shown(share.map(|share| share * 100.0), |percent| buckets::cell(Some(percent / 100.0)))
+            })),
             None => row.extend(buckets.headings().iter().map(|_| Cell::Absent)),
         }
         row

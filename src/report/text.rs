@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use super::facts::facts;
 use super::paper::{Paper, Terminal};
-use super::sections::{self, requests, rounds, servers};
+use super::sections::{self, imported, requests, rounds, servers};
 use super::{calibration, trace};
 use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers};
-use crate::record::Run;
+use crate::record::{Run, Step};
 
 /// How much is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,9 @@ const FACTS: usize = 9;
 const LEGEND: &str = "`?`: not known. `-`: none. MB: 1,000,000 bytes. ms in histogram columns: 1024 us; 0.0: less than \
                       0.05 %. Quantiles are at most 0.8 % too high.";
 
+const TOLD_LEGEND: &str = "`?`: not known. `-`: none. MB: 1,000,000 bytes. ms in histogram columns: 1024 us; 0.0: less than \
+                           0.05 %. `<=`: the upper edge of the bucket that the other program tells, which may be wide.";
+
 /// Writes the report for a terminal of `width` columns. It begins with the answer in a sentence, or with
 /// what makes the answer doubtful.
 ///
@@ -46,7 +49,11 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
     tables(&mut paper, run, detail)?;
     noticed(&mut paper, findings)?;
     paper.gap()?;
-    paper.remark(LEGEND)
+    let is_told = |step: &Step| {
+        step.waits.iter().any(|wait| wait.waits.is_told())
+            || step.operations.iter().any(|operation| operation.response.is_told())
+    };
+    paper.remark(if run.steps.iter().any(is_told) { TOLD_LEGEND } else { LEGEND })
 }
 
 /// The tables, in the order in which a reader of AWR reports looks for them.
@@ -54,6 +61,7 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     let on_servers = is_on_servers(run);
     let words = Vocabulary::of(run);
     match words {
+        Vocabulary::Sessions if run.imported.is_some() => imported::throughput(paper, run)?,
         Vocabulary::Sessions if on_servers => {
             servers::operations(paper, run)?;
             servers::blocks(paper, run)?;
@@ -70,6 +78,7 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
             requests::generator(paper, run, detail)?;
         }
     }
+    imported::instances(paper, run)?;
     rounds::tell(paper, run, detail)?;
     if detail == Detail::Full {
         sections::waits(paper, run)?;
@@ -91,7 +100,11 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
         servers::processors(paper, run)?;
         servers::nodes(paper, run)?;
     }
-    if detail == Detail::Full || on_servers { sections::devices(paper, run) } else { Ok(()) }
+    if detail == Detail::Full || on_servers {
+        sections::devices(paper, run)?;
+    }
+    imported::told(paper, run, detail)?;
+    imported::not_understood(paper, run, detail)
 }
 
 /// The sentence that may be repeated alone, or else the doubt that forbids it, with its figures.

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::buckets::{self, Columns, Counts};
+use super::buckets::{self, Columns};
 use super::grid::Grid;
 use super::paper::{Paper, Terminal};
 use super::words::{NONE, duration, number, share};
@@ -103,10 +103,11 @@ fn timed_share(trace: &TraceStats) -> Option<f64> {
 }
 
 fn shares(traces: &[&TraceStats]) -> Grid {
-    let columns = Columns::covering_counts(traces.iter().map(|trace| counts(trace)));
+    let columns = Columns::covering_counts(traces.iter().map(|trace| counts(trace).map(Some)));
     let mut grid = Grid::new(1, ["event".to_owned()].into_iter().chain(columns.headings()));
     for trace in traces {
-        let cells = columns.shares_of_counts(&counts(trace)).into_iter().map(buckets::cell);
+        let counts = counts(trace);
+        let cells = columns.shares_of_counts(&counts.map(Some), counts.iter().sum()).into_iter().map(buckets::cell);
         grid.push([name(trace)].into_iter().chain(cells).collect());
     }
     grid
@@ -125,7 +126,7 @@ fn mean(trace: &TraceStats) -> String {
 }
 
 /// The buckets that the tables have; what is longer than all bounds stands in the last.
-pub(super) fn counts(trace: &TraceStats) -> Counts {
+pub(super) fn counts(trace: &TraceStats) -> [u64; POWER_OF_TWO_BOUNDS + 1] {
     let mut counts = [0; POWER_OF_TWO_BOUNDS + 1];
     for (bucket, count) in trace.buckets.iter().enumerate() {
         counts[bucket.min(POWER_OF_TWO_BOUNDS)] += count;

@@ -8,6 +8,9 @@ pub(super) const UNKNOWN: &str = "?";
 /// It is known that there was none.
 pub(super) const NONE: &str = "-";
 
+/// A bucket no wider than this knows its quantile: as narrow as those that are recorded here.
+pub(super) const KNOWN: f64 = 1.01;
+
 /// A rate or count with grouped thousands; small ones keep a decimal.
 pub(super) fn number(value: Option<f64>) -> String {
     match value {
@@ -28,15 +31,26 @@ pub(super) fn duration(ns: Option<u64>) -> String {
 }
 
 pub(super) fn mean(waits: &Histogram) -> String {
-    duration(waits.mean_ns().map(|ns| ns.round() as u64))
+    let mean = waits.mean_ns().map(|ns| ns.round() as u64);
+    if mean.is_none() && waits.count() > 0 { UNKNOWN.to_owned() } else { duration(mean) }
 }
 
+/// The duration that a share of waits did not exceed. Buckets that another program told give no more than an upper bound.
 pub(super) fn quantile(waits: &Histogram, quantile: f64) -> String {
-    duration(waits.quantile_ns(quantile))
+    match waits.quantile_ns(quantile) {
+        Some(ns) if waits.quantile_width(quantile).is_none_or(|width| width > KNOWN) => format!("<={}", Nanos(ns)),
+        None if waits.count() > 0 => UNKNOWN.to_owned(),
+        ns => duration(ns),
+    }
+}
+
+pub(super) fn longest(waits: &Histogram) -> String {
+    let longest = waits.max_ns();
+    if longest.is_none() && waits.count() > 0 { UNKNOWN.to_owned() } else { duration(longest) }
 }
 
 /// Text from outside with control characters replaced: a tag must not move the reader's cursor.
-pub(super) fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '?' } else { c }).collect()
 }
 

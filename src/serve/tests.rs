@@ -120,7 +120,7 @@ fn a_run_that_cannot_be_read_is_listed_with_what_is_wrong_and_what_to_do() {
     assert_eq!(site.runs(), 1);
     let list = page(&site, "/");
     assert!(list.contains("Not readable (2)") && list.contains("copy it again from where it came from"), "{list}");
-    assert!(list.contains("has format 99, but this program reads formats up to 1"), "{list}");
+    assert!(list.contains("has format 99, but this program reads formats up to 2"), "{list}");
     assert_eq!(json(&site, "/runs.json")["problems"].as_array().unwrap().len(), 2);
     assert_eq!(json(&site, "/runs.json?q=newer")["problems"].as_array().unwrap().len(), 1);
     assert_eq!(json(&site, "/runs.json?tag=vm=d8s")["problems"].as_array().unwrap().len(), 0);

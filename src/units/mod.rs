@@ -9,7 +9,7 @@ mod quantity;
 
 pub use bytes::Bytes;
 pub use nanos::Nanos;
-pub use quantity::{group_thousands, percent, short_count};
+pub use quantity::{awr_count, group_thousands, percent, short_count};
 
 /// Why a size, duration or rate could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

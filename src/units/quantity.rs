@@ -16,7 +16,7 @@ pub fn group_thousands(value: f64) -> String {
     out
 }
 
-/// A count as AWR prints it: up to five characters, with K, M, G or T of thousands: `4.2M`, `61K`, `862`.
+/// A count or rate in up to five characters, with K, M, G or T of thousands: `4.2M`, `61K`, `862`.
 pub fn short_count(value: f64) -> String {
     let magnitude = value.abs();
     let (scaled, suffix) = match magnitude {
@@ -27,6 +27,21 @@ pub fn short_count(value: f64) -> String {
         _ => (value / 1e12, "T"),
     };
     if scaled.abs() < 9.95 { format!("{scaled:.1}{suffix}") } else { format!("{scaled:.0}{suffix}") }
+}
+
+/// A count of waits as AWR prints it, with K, M, G or T of thousands and at most one decimal, the rest cut off: `4.8M` for 4,853,007,
+/// `61K`, `862`.
+pub fn awr_count(value: f64) -> String {
+    let value = value.round();
+    let (unit, suffix) = match value.abs() {
+        m if m < 1e3 => return format!("{value:.0}"),
+        m if m < 1e6 => (1e3, "K"),
+        m if m < 1e9 => (1e6, "M"),
+        m if m < 1e12 => (1e9, "G"),
+        _ => (1e12, "T"),
+    };
+    let tenths = (value / (unit / 10.0)).trunc();
+    if tenths % 10.0 == 0.0 { format!("{:.0}{suffix}", tenths / 10.0) } else { format!("{:.1}{suffix}", tenths / 10.0) }
 }
 
 /// A share of one as a percentage with one decimal: `0.123` becomes `12.3`.
@@ -48,11 +63,26 @@ mod tests {
     }
 
     #[test]
-    fn shortens_counts_as_awr_does() {
+    fn shortens_counts_to_five_characters() {
         for (value, text) in
             [(862.0, "862"), (4_200_000.0, "4.2M"), (61_000.0, "61K"), (999_600.0, "1.0M"), (9_960.0, "10K")]
         {
             assert_eq!(short_count(value), text);
+        }
+    }
+
+    #[test]
+    fn shortens_counts_as_awr_does() {
+        for (value, text) in [
+            (862.0, "862"),
+            (999.7, "1K"),
+            (4_200_000.0, "4.2M"),
+            (4_853_007.0, "4.8M"),
+            (13_345_000.0, "13.3M"),
+            (61_000.0, "61K"),
+            (999_600.0, "999.6K"),
+        ] {
+            assert_eq!(awr_count(value), text);
         }
     }
 }

@@ -21,6 +21,8 @@ fn short_help_of_every_command() {
         "report",
         "table",
         "compare",
+        "trend",
+        "fit",
         "probe",
         "doctor",
     ] {

@@ -4,6 +4,7 @@ mod compare;
 mod end_to_end;
 mod errors;
 mod help;
+mod import;
 mod io_calibrate;
 mod io_devices;
 mod io_orion;

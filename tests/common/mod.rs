@@ -66,7 +66,7 @@ pub fn step(request: &SetupRequest) -> StepPlan<SlobShape> {
     StepPlan {
         index: 0,
         label: "test".to_owned(),
-        load: record::Load { sessions: 8, ..record::Load::default() },
+        load: record::Load { sessions: Some(8), ..record::Load::default() },
         parameters: BTreeMap::new(),
         shape: SlobShape {
             schemas: request.schemas,

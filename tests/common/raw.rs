@@ -102,7 +102,7 @@ pub fn step(block: &Block, read_pct: u8) -> StepPlan<IoShape> {
     StepPlan {
         index: 0,
         label: "test".to_owned(),
-        load: record::Load { sessions: 8, ..record::Load::default() },
+        load: record::Load { sessions: Some(8), ..record::Load::default() },
         parameters: BTreeMap::new(),
         shape: IoShape::of(class),
         seed: 3,
@@ -118,7 +118,7 @@ pub fn step(block: &Block, read_pct: u8) -> StepPlan<IoShape> {
 pub fn wide(mut plan: StepPlan<IoShape>, slots: u32, lanes: u32) -> StepPlan<IoShape> {
     plan.shape.classes[0].slots = slots;
     plan.shape.classes[0].streams = lanes;
-    plan.load.sessions = slots;
+    plan.load.sessions = Some(slots);
     plan.lanes = lanes;
     plan
 }

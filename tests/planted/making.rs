@@ -135,7 +135,7 @@ pub fn step_plan(index: u32, Load { depth, pace }: Load, plan: &Plan) -> StepPla
     StepPlan {
         index,
         label: rate_operations_per_s.map_or_else(|| format!("d{depth}"), |rate| format!("d{depth}_r{rate}")),
-        load: record::Load { sessions: depth, rate_operations_per_s, arrival, ..record::Load::default() },
+        load: record::Load { sessions: Some(depth), rate_operations_per_s, arrival, ..record::Load::default() },
         parameters: BTreeMap::from([("DEPTH".to_owned(), depth.to_string())]),
         shape: plan.requests,
         seed: plan.seed,
@@ -171,11 +171,12 @@ pub fn document(target: &Simulated, plan: &Plan) -> Run {
         ended_at: None,
         outcome: Outcome::Completed,
         tags: BTreeMap::new(),
-        seed: plan.seed,
+        seed: Some(plan.seed),
         parameters: parameters.map(|(key, value)| (key.to_owned(), value)).into(),
         target: record::Target { block_bytes: Some(u64::from(bytes)), data_bytes: Some(data.0), ..target.describe() },
         environment: record::Environment::default(),
         notes: target.notes(),
+        imported: None,
         steps: Vec::new(),
     }
 }

@@ -64,7 +64,7 @@ impl Question {
         };
         let latency_ns = cap.value_ns(&times(&[step]))?;
         let keeps_limit = self == Self::Bytes || cap.is_kept_by(latency_ns);
-        Some(Reading { depth: step.load.sessions, rate, keeps_limit })
+        Some(Reading { depth: step.load.sessions?, rate, keeps_limit })
     }
 }
 
@@ -152,7 +152,9 @@ fn answer(run: &Run, question: Question, cap: &LatencyCap) -> Option<Calibrated>
     let mut depths: BTreeMap<u32, Vec<&Step>> = BTreeMap::new();
     let whole = measured(run).filter(|step| step.outcome == Outcome::Completed);
     for step in whole.filter(|step| step.parameters.get("BLOCK_SIZE") == Some(size)) {
-        depths.entry(step.load.sessions).or_default().push(step);
+        if let Some(depth) = step.load.sessions {
+            depths.entry(depth).or_default().push(step);
+        }
     }
     let mut search = DepthSearch::new(question.rule(most));
     for (depth, steps) in &depths {

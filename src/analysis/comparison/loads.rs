@@ -25,7 +25,7 @@ pub(super) struct Loads<'a> {
 struct Asked<'a> {
     is_raw: bool,
     workload: &'a str,
-    sessions: u32,
+    sessions: Option<u32>,
     rate_per_s: Option<f64>,
     schemas: Option<u32>,
     /// Parameters that tell steps of these runs apart.
@@ -62,7 +62,11 @@ impl<'a> Asked<'a> {
 
     fn words(&self) -> String {
         let words = if self.is_raw { Vocabulary::Requests } else { Vocabulary::Sessions };
-        let load = self.rate_per_s.map_or_else(|| words.closed_load(self.sessions), |rate| words.rate(rate));
+        let load = match (self.rate_per_s, self.sessions) {
+            (Some(rate), _) => words.rate(rate),
+            (None, Some(sessions)) => words.closed_load(sessions),
+            (None, None) => "load that is not told".to_owned(),
+        };
         let parameters = self.parameters.iter().map(|(name, value)| format!("{name}={value}"));
         parameters.chain([load]).collect::<Vec<_>>().join(" ")
     }

@@ -17,6 +17,9 @@ const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
 /// From so many repeats on each side on, they are the evidence.
 const REPEATS: usize = 3;
 
+/// A bucket no wider than this, as upper over lower edge, knows its quantile.
+const KNOWN: f64 = 1.01;
+
 /// A figure of a load.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Measure {
@@ -169,7 +172,11 @@ impl Measure {
 
     fn of_times(&self, times: &Histogram) -> Option<f64> {
         match self {
-            Self::Quantile(_, quantile) => times.quantile_ns(*quantile).map(|ns| ns as f64),
+            // The edge of a wide bucket that another program told is no percentile to compare.
+            Self::Quantile(_, quantile) => {
+                times.quantile_width(*quantile).filter(|width| *width <= KNOWN)?;
+                times.quantile_ns(*quantile).map(|ns| ns as f64)
+            }
             _ => times.mean_ns(),
         }
     }
@@ -217,7 +224,7 @@ impl Measure {
     ) -> Option<Sample> {
         let counted = |second: &&Interval| match self.subject() {
             Some(subject) => match subject.times_of_interval(second) {
-                Some(times) => Some((times.total_ns() as f64, times.count() as f64)),
+                Some(times) => Some((times.total_ns()? as f64, times.count() as f64)),
                 // An event that did not happen in a second is not among its waits.
                 None => matches!(subject, Subject::Event(_)).then_some((0.0, 0.0)),
             },

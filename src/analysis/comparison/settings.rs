@@ -148,7 +148,7 @@ fn settings(run: &Run) -> Vec<Setting> {
     }
     add("version", Varied, Some(run.tool.version.clone()));
     add("host name", Incidental, machine.hostname.clone());
-    add("seed", Incidental, Some(run.seed.to_string()));
+    add("seed", Incidental, run.seed.map(|seed| seed.to_string()));
     add("memory available", Incidental, bytes(machine.memory_available_bytes));
     add("load average", Incidental, machine.load_average_1m.map(|load| format!("{load:.1}")));
     add("waiting for storage before", Incidental, machine.io_pressure_percent.map(|share| format!("{share:.1} %")));

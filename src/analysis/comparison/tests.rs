@@ -135,7 +135,7 @@ fn the_figures_of_a_closed_loop_are_rates_and_times_and_those_of_an_open_one_tim
          `db file sequential read`; p50 of `db file sequential read`; p99 of `db file sequential read`"
     );
     for run in [&mut a, &mut b] {
-        run.steps[0].load = Load { sessions: 8, rate_operations_per_s: Some(40.0), ..Load::default() };
+        run.steps[0].load = Load { sessions: Some(8), rate_operations_per_s: Some(40.0), ..Load::default() };
     }
     assert_eq!(names(&a, &b).join("; "), "mean of response time; p50 of response time; p99 of response time");
 }
@@ -400,7 +400,7 @@ fn differences_in_configuration_are_told_by_what_they_mean() {
     let mut chance = Chance::new(17);
     let [a, mut b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 10, 400.0));
     assert_eq!(compared(&[&a, &b], 0.05).settings, []);
-    b.seed = 7;
+    b.seed = Some(7);
     b.tags.insert("disk".to_owned(), "p40".to_owned());
     b.environment.kernel = None;
     b.environment.devices[0].scheduler = Some("bfq".to_owned());
@@ -447,7 +447,7 @@ fn runs_that_repeat_each_other_are_one_side_and_their_scatter_is_the_evidence() 
 fn runs_that_differ_are_no_repeats() {
     let mut chance = Chance::new(20);
     let [a, mut b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 10, 400.0));
-    b.seed = 7;
+    b.seed = Some(7);
     assert!(Repeats::of(vec![a.clone(), b.clone()]).unwrap().is_ok(), "a seed is incidental");
     b.environment.kernel = Some("7.0".to_owned());
     let told = Repeats::of(vec![a, b]).unwrap().unwrap_err().to_string();

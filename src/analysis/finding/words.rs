@@ -129,7 +129,11 @@ impl Finding {
                 least.value,
                 least.rates()
             ),
-            Self::TargetNotJudged { series, target } => {
+            Self::TargetNotJudged { series, target, too_wide: true } => format!(
+                "Load line{}: unknown. The buckets in which the times were told are too wide to judge {target}.",
+                of_series(series)
+            ),
+            Self::TargetNotJudged { series, target, too_wide: false } => {
                 let why = match &target.subject {
                     Some(Subject::Event(event)) => format!("Nobody waited for `{event}`"),
                     _ => "No such operation finished".to_owned(),
@@ -254,6 +258,7 @@ impl Finding {
             }
             Self::AllStepsMeetTarget { .. } => "Raise the load: more threads, more schemas or a higher rate.",
             Self::NoStepMeetsTarget { .. } => "Start with less load, or set a target that this storage can meet.",
+            Self::TargetNotJudged { too_wide: true, .. } => return None,
             Self::TargetNotJudged { .. } => {
                 "Make sure that reads reach storage, or judge something else, such as `response:p99=5ms`."
             }

@@ -9,6 +9,7 @@ use crate::analysis::{
 };
 use crate::analysis::{SINGLE_BLOCK_READ, SteadyState};
 use crate::record::{Run, Step};
+use crate::units::group_thousands;
 
 pub(super) fn find(run: &Run, findings: &[Finding]) -> Option<Carried> {
     let line = || of_lines(run, findings).filter(|_| !is_one_load(run));
@@ -189,17 +190,24 @@ fn misses_per_s(run: &Run, step: &Step) -> Option<f64> {
 fn load(step: &Step, words: Vocabulary) -> Option<String> {
     Some(match step.load.rate_operations_per_s {
         Some(asked) => format!("{} asked for", words.rate(asked)),
-        None => words.closed_load(step.load.sessions),
+        None => words.closed_load(step.load.sessions?),
     })
 }
+
+/// Buckets no wider than this, as upper over lower edge, know their quantile; those up to the other bound it well enough to say.
+const KNOWN: f64 = 1.01;
+const WIDEST: f64 = 2.1;
 
 /// The quantile that the run was judged by, or the usual one.
 fn seen_latency(run: &Run, findings: &[Finding], step: &Step, unit: Unit) -> Option<Latency> {
     let target = findings.iter().find_map(target_of).cloned().unwrap_or_default().of_step(&run.workload, step);
     let value = target.value(&run.workload, step)?;
     let is_asked = findings.iter().any(|finding| target_of(finding).is_some());
-    let missed = (is_asked && value > target.limit).then_some(target.limit);
-    Some(Latency::Seen { what: what(&target, unit), value, missed })
+    let missed = (is_asked && target.is_met(&run.workload, step) == Some(false)).then_some(target.limit);
+    // A bucket wider than Oracle's tells little more than the maximum, which is no percentile.
+    let width = target.width(&run.workload, step).filter(|width| *width <= WIDEST)?;
+    let is_bound = width > KNOWN;
+    Some(Latency::Seen { is_bound, what: what(&target, unit), value, missed })
 }
 
 fn target_of(finding: &Finding) -> Option<&LatencyTarget> {
@@ -222,4 +230,23 @@ fn what(target: &LatencyTarget, unit: Unit) -> String {
         _ => false,
     };
     if goes_without_saying { target.quantile_name() } else { target.what() }
+}
+
+/// What an imported run found by its own names: the first figure that its program tells, the largest over its steps.
+pub(super) fn told(run: &Run) -> Option<String> {
+    let tool = &run.tool.name;
+    if run.workload == "host" {
+        return Some(format!("What {tool} saw of a machine: of load it tells nothing"));
+    }
+    if let Some(first) = run.steps.iter().flat_map(|step| &step.told).next() {
+        let same = run.steps.iter().flat_map(|step| &step.told).filter(|figure| figure.name == first.name);
+        let largest = same.map(|figure| figure.value).fold(f64::NEG_INFINITY, f64::max);
+        let value =
+            if largest.fract() == 0.0 || largest >= 1e3 { group_thousands(largest) } else { format!("{largest:.2}") };
+        let most = if run.steps.len() > 1 { " at most" } else { "" };
+        return Some(format!("{tool} tells {}{most} {value} {}", first.name, first.unit).trim_end().to_owned());
+    }
+    let waits = run.steps.iter().flat_map(|step| &step.waits);
+    let (event, count) = waits.map(|wait| (&wait.event, wait.waits.count())).max_by_key(|(_, count)| *count)?;
+    Some(format!("{tool} tells {} waits for {event}", group_thousands(count as f64)))
 }

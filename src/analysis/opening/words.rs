@@ -9,6 +9,9 @@ impl Opening {
     /// One sentence. What makes the answer doubtful is said instead of it, for a figure that is void is repeated all the
     /// same if it is told.
     pub fn sentence(&self) -> String {
+        if let (Some(told), None) = (&self.told, &self.doubt) {
+            return format!("{told}.");
+        }
         if !self.is_measured {
             let why = self.doubt.as_ref().map_or(String::new(), |doubt| format!(": {}", doubt.phrase));
             return format!("Nothing was measured{why}.");
@@ -53,8 +56,11 @@ impl Latency {
     fn words(&self) -> String {
         match self {
             Self::Within { what, limit } => format!(" at {what} within {limit}"),
-            Self::Seen { what, value, missed: None } => format!(" at {what} {value}"),
-            Self::Seen { what, value, missed: Some(limit) } => format!(" at {what} {value} (limit {limit})"),
+            Self::Seen { is_bound, what, value, missed } => {
+                let bound = if *is_bound { "of at most " } else { "" };
+                let limit = missed.map_or_else(String::new, |limit| format!(" (limit {limit})"));
+                format!(" at {what} {bound}{value}{limit}")
+            }
         }
     }
 }

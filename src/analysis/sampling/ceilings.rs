@@ -78,7 +78,7 @@ fn a_cap_that_lets_requests_through_in_slices_is_one_although_the_tail_widens() 
     let noise = &mut Noise::new(5);
     let mut run = sweep(noise, 8_192, 0.001, |_| 5_000.0, |_| 1.0);
     for step in &mut run.steps {
-        let (all, sessions) = (step.counters.operations.unwrap(), u64::from(step.load.sessions));
+        let (all, sessions) = (step.counters.operations.unwrap(), u64::from(step.load.slots()));
         let waiting = all / 500 * sessions;
         // By Little's law, all together take as long as so many sessions are at work.
         let (total_ns, served_ns) = (sessions * SECONDS as u64 * 1_000_000_000, 150_000);

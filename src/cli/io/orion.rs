@@ -281,7 +281,7 @@ fn write_plan(out: &mut impl Write, plan: &OrionPlan, request: &OrionRequest, pr
         if let Some(warming) = plan.warming(index, point) {
             let how = match warming.work_loop {
                 None => warming.duration.to_string(),
-                Some(each) => format!("{each} requests of each of {} places", warming.load.sessions),
+                Some(each) => format!("{each} requests of each of {} places", warming.load.slots()),
             };
             writeln!(out, "         warming, not measured: {how}")?;
         }

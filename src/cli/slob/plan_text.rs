@@ -20,14 +20,14 @@ pub(super) fn write(out: &mut impl Write, plan: &RunPlan, target: &str) -> io::R
     out.write_all(slob_conf::render(&plan.parameters).as_bytes())?;
     writeln!(out)?;
     for step in &plan.steps {
-        let sessions = if step.load.sessions == 1 { "session" } else { "sessions" };
+        let sessions = if step.load.slots() == 1 { "session" } else { "sessions" };
         let lanes = if step.lanes == 1 { "thread" } else { "threads" };
         write!(
             out,
             "step {:<3} {}: {} {sessions} on {} {lanes}, {}, {} measured",
             step.index + 1,
             step.label,
-            step.load.sessions,
+            step.load.slots(),
             step.lanes,
             warmup_words(step.warmup),
             step.duration

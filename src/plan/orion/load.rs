@@ -84,7 +84,7 @@ impl OrionPlan {
         StepPlan {
             index,
             label: point.label(),
-            load: Load { sessions: self.slots(point), ..Load::default() },
+            load: Load { sessions: Some(self.slots(point)), ..Load::default() },
             parameters: point.parameters(),
             shape: IoShape { classes: classes.into_iter().filter(|class| class.slots > 0).collect() },
             seed: seed_of_step(self.seed, index),
@@ -111,7 +111,7 @@ impl OrionPlan {
         let anywhere = IoClass { access: ANYWHERE, streams: 1, slots, ..self.large(point) };
         Some(StepPlan {
             label: format!("warming before {}", point.label()),
-            load: Load { sessions: slots, ..Load::default() },
+            load: Load { sessions: Some(slots), ..Load::default() },
             parameters: BTreeMap::new(),
             shape: IoShape::of(anywhere),
             // What the point itself will ask for must not be in the cache.

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::{INTERVALS_FILE, RUN_FILE, StoreError, recover};
-use crate::record::{FORMAT, Interval, Outcome, Run, Timestamp};
+use crate::record::{Clock, FORMAT, ImportedFile, Interval, Outcome, Run, Timestamp};
 
 /// What a list of runs shows, read without decoding any histogram. Written as JSON it is the same everywhere.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -36,8 +36,21 @@ pub struct Summary {
     /// Label of the step with the largest load: by rate, then by sessions; the first of equals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub largest_load: Option<String>,
+    /// What its times are told in, if it was imported.
+    #[serde(skip)]
+    pub clock: Option<Clock>,
+    /// Checksums and parts of the files that it was imported from, as [`Summary::source`] writes them.
+    #[serde(skip)]
+    pub sources: Vec<String>,
     /// Its directory.
     pub path: PathBuf,
+}
+
+impl Summary {
+    /// What tells a result in a file apart from all others: the file's content, and which of its results it is.
+    pub fn source(file: &ImportedFile) -> String {
+        format!("{}-{}", file.crc64, file.part)
+    }
 }
 
 /// The part of the document that every format has.
@@ -60,7 +73,15 @@ struct Outline {
     outcome: Outcome,
     tags: BTreeMap<String, String>,
     target: OutlineTarget,
+    #[serde(default)]
+    imported: Option<OutlineImported>,
     steps: Vec<OutlineStep>,
+}
+
+#[derive(Deserialize)]
+struct OutlineImported {
+    clock: Clock,
+    files: Vec<ImportedFile>,
 }
 
 #[derive(Deserialize)]
@@ -71,7 +92,8 @@ struct OutlineStep {
 
 #[derive(Deserialize)]
 struct OutlineLoad {
-    sessions: u32,
+    #[serde(default)]
+    sessions: Option<u32>,
     #[serde(default)]
     rate_operations_per_s: Option<f64>,
 }
@@ -106,6 +128,8 @@ pub(super) fn summarise(directory: &Path) -> Result<Summary, StoreError> {
         outcome: outline.outcome,
         tags: outline.tags,
         target: outline.target.address,
+        clock: outline.imported.as_ref().map(|imported| imported.clock),
+        sources: outline.imported.iter().flat_map(|imported| &imported.files).map(Summary::source).collect(),
         steps: outline.steps.len(),
         largest_load: largest_load(outline.steps),
         path: directory.to_owned(),

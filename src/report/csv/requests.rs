@@ -7,7 +7,7 @@ use crate::analysis::{Figure, Figures, GeneratorVerdict};
 use crate::record::{Histogram, Run, Step};
 
 const COLUMNS: [(&str, Figure); 13] = [
-    ("outstanding", |f| Some(f64::from(f.0.load.sessions))),
+    ("outstanding", |f| f.0.load.sessions.map(f64::from)),
     ("asked_per_s", |f| f.0.load.rate_operations_per_s),
     ("window_s", |f| Some(f.seconds())),
     ("iops", |f| f.operations_per_s()),

@@ -109,7 +109,7 @@ mod tests {
         let mut new = sample::sweep(20);
         new.id = "20261121-103000-slob".to_owned();
         new.steps.truncate(1);
-        new.steps[0].load.sessions = 77;
+        new.steps[0].load.sessions = Some(77);
         let page = page_of(&[&old, &new]);
         assert!(page.contains("Not compared: ") && !page.contains("id=\"histogram-0\""));
     }

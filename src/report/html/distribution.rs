@@ -59,9 +59,20 @@ pub(super) fn bars(
     heights: Heights,
     series: &[Named<'_>],
 ) -> Option<Drawn> {
-    let counted: Vec<(String, Counts)> =
-        series.iter().map(|named| (named.name.clone(), named.times.power_of_two_us())).collect();
+    let counted = series.iter().filter(|named| named.times.is_distribution()).map(|named| Counted {
+        name: named.name.clone(),
+        counts: named.times.power_of_two_us(),
+        all: named.times.count(),
+    });
+    let counted: Vec<Counted> = counted.collect();
     bars_of_counts(id, title, note, things, heights, &counted)
+}
+
+/// Waits by their power-of-two buckets.
+struct Counted {
+    name: String,
+    counts: Counts,
+    all: u64,
 }
 
 fn bars_of_counts(
@@ -70,32 +81,33 @@ fn bars_of_counts(
     note: &str,
     things: &str,
     heights: Heights,
-    series: &[(String, Counts)],
+    series: &[Counted],
 ) -> Option<Drawn> {
-    let columns = Columns::covering_counts(series.iter().map(|(_, counts)| *counts));
+    let columns = Columns::covering_counts(series.iter().map(|series| series.counts));
     let places = columns.headings();
-    let group = |(name, counts): &(String, Counts)| {
-        let all = counts.iter().sum::<u64>() as f64;
-        let shares = columns.shares_of_counts(counts);
-        let each: Vec<f64> = shares.iter().map(|share| (share * all).round()).collect();
-        let words = each.iter().zip(&shares);
-        let in_words = |count: f64, share: f64| match count {
-            0.0 => "none".to_owned(),
-            _ => format!("{} ({} %)", group_thousands(count), cell(share)),
+    let group = |Counted { name, counts, all }: &Counted| {
+        let shares = columns.shares_of_counts(counts, *all);
+        let each: Vec<Option<f64>> =
+            shares.iter().map(|share| share.map(|share| (share * *all as f64).round())).collect();
+        let in_words = |(count, share): (&Option<f64>, &Option<f64>)| match count {
+            None => "not known".to_owned(),
+            Some(0.0) => "none".to_owned(),
+            Some(count) => format!("{} ({} %)", group_thousands(*count), cell(*share)),
         };
-        let words = words.map(|(count, share)| in_words(*count, *share)).collect();
+        let words = each.iter().zip(&shares).map(in_words).collect();
         let values = match heights {
-            Heights::Counts => each.into_iter().map(Some).collect(),
-            Heights::Shares => shares.iter().map(|share| Some(share * 100.0)).collect(),
+            Heights::Counts => each,
+            Heights::Shares => shares.iter().map(|share| share.map(|share| share * 100.0)).collect(),
         };
         Group { name: name.clone(), values, words }
     };
-    let told = series.iter().map(|(name, counts)| {
-        let shares = columns.shares_of_counts(counts);
-        let most = (0..shares.len()).max_by(|a, b| shares[*a].total_cmp(&shares[*b])).filter(|at| shares[*at] > 0.0);
+    let told = series.iter().map(|Counted { name, counts, all }| {
+        let shares = columns.shares_of_counts(counts, *all);
+        let share = |at: usize| shares[at].unwrap_or(0.0);
+        let most = (0..shares.len()).max_by(|a, b| share(*a).total_cmp(&share(*b))).filter(|at| share(*at) > 0.0);
         let most =
             most.map_or_else(String::new, |at| format!(", most of them ({} %) {}", cell(shares[at]), places[at]));
-        format!("{name}: {} {things}{most}", group_thousands(counts.iter().sum::<u64>() as f64))
+        format!("{name}: {} {things}{most}", group_thousands(*all as f64))
     });
     let words = format!("{}.", told.collect::<Vec<_>>().join("; "));
     let frame = Frame {
@@ -128,9 +140,10 @@ pub(super) fn traces(run: &Run, prefix: &str) -> Vec<Drawn> {
     let chart = |(number, kind): (usize, &&TraceStats)| {
         let of_step = |step: &&Step| {
             let found = step.traces.iter().find(|trace| trace.is_same_kind(kind));
-            (step.label.clone(), found.map_or([0; _], trace::counts))
+            let counts = found.map_or([0; _], trace::counts);
+            Counted { name: step.label.clone(), counts: counts.map(Some), all: counts.iter().sum() }
         };
-        let series: Vec<(String, Counts)> = shown(&run.steps).iter().map(of_step).collect();
+        let series: Vec<Counted> = shown(&run.steps).iter().map(of_step).collect();
         let note = format!("Layer: {}, timed in the kernel, in the measured window.{}", kind.layer, shown_of(run));
         let title = format!("{}: {}", kind.layer, trace::name(kind));
         bars_of_counts(format!("{prefix}trace-{number}"), &title, &note, "calls", Heights::Counts, &series)

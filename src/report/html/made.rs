@@ -83,8 +83,38 @@ const OF_REQUESTS: [Made; 2] = [
     ),
 ];
 
+const OF_IMPORTED: [Made; 5] = [
+    (
+        "Window",
+        "From the first to the last instant that the other program counted, as it tells them; of an AWR report its totals over its \
+         rates, where these agree with the elapsed time that it prints. Where no length is told, nothing has a rate.",
+    ),
+    (
+        "Percentiles",
+        "`<=` is the upper edge of the bucket that the other program tells; the true value may be anywhere in that bucket. `?` where \
+         the bucket has no upper edge. Means are from sums that it tells.",
+    ),
+    (
+        "Wait histogram",
+        "A wait counts under the lowest power of two of microseconds above it. 1 ms in these headings is 1024 us, as in Oracle's \
+         tables. `?` where a told bucket spans several columns. `-` is none; 0.0 is less than 0.05 %.",
+    ),
+    (
+        "Reads and writes",
+        "reads/s and writes/s are requests. blocks read/s and blocks written/s are `physical reads` and `physical writes` of an \
+         Oracle report, one request may carry many of them.",
+    ),
+    (
+        "As the source tells",
+        "Figures under the names, and in the units, of the program that measured them; each with the layer at which that was.",
+    ),
+];
+
 /// The figures that this run has.
 pub(super) fn words(run: &Run) -> Markup {
+    if run.imported.is_some() {
+        return listed(run, OF_IMPORTED.iter());
+    }
     let own: &[Made] = if operations_are_requests(run) {
         &OF_REQUESTS
     } else if is_on_servers(run) {
@@ -92,9 +122,13 @@ pub(super) fn words(run: &Run) -> Markup {
     } else {
         &OF_ENGINE
     };
+    listed(run, EVERYWHERE.iter().chain(own))
+}
+
+fn listed<'a>(run: &Run, made: impl Iterator<Item = &'a Made>) -> Markup {
     html! {
         dl.facts.made {
-            @for (name, words) in EVERYWHERE.iter().chain(own) { dt { (name) } dd { (words) } }
+            @for (name, words) in made { dt { (name) } dd { (words) } }
         }
         p.note { "Made by " (run.tool.name) " " (run.tool.version) ". `?`: not known. `-`: none." }
     }

@@ -14,6 +14,7 @@ mod run;
 mod sheets;
 pub(super) mod table;
 mod timeline;
+mod trend;
 
 use std::io::{self, Write};
 
@@ -22,6 +23,7 @@ use serde_json::Value;
 
 pub use comparison::comparison;
 pub use page::{Follow, Head, Kept, is_ours, page, policy};
+pub use trend::trend;
 
 use crate::analysis::Finding;
 use crate::record::Run;

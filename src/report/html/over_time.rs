@@ -1,5 +1,7 @@
 //! Charts over the time of a run: throughput, bytes, latency, waits, processors, devices, sessions.
 
+mod told;
+
 use std::collections::BTreeMap;
 
 use super::chart::{Drawn, First, Frame, Heat, Line, Lines, Quantity};
@@ -192,14 +194,14 @@ impl<'a> OverTime<'a> {
     pub(super) fn waits(&self) -> Option<Drawn> {
         let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
         for wait in self.run.steps.iter().flat_map(|step| &step.waits).filter(|wait| wait.foreground) {
-            *totals.entry(&wait.event).or_default() += wait.waits.total_ns();
+            *totals.entry(&wait.event).or_default() += wait.waits.total_ns().unwrap_or(0);
         }
         if operations_are_requests(self.run) {
             return None;
         }
         let lines = largest(totals).into_iter().map(|event| {
             self.timeline.line(event, |interval| {
-                let total = interval.waits.get(event).map_or(0, Histogram::total_ns);
+                let total = interval.waits.get(event).map_or(Some(0), Histogram::total_ns)?;
                 Some(total as f64 / interval.duration_ns as f64)
             })
         });

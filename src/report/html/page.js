@@ -27,6 +27,7 @@
         microseconds: duration,
         log_microseconds: (value) => duration(2 ** value),
         elapsed,
+        clock: (s) => new Date(s * 1e3).toISOString().slice(0, 16).replace("T", " "),
         percent: (value) => digits(value) + " %",
         count: digits,
         nines: (value) => "p" + (100 - 100 * 10 ** -value).toFixed(Math.min(6, Math.max(0, Math.floor(value) - 1))),

@@ -9,8 +9,8 @@ use super::sheets::{Sheets, marked};
 use super::{Reported, distribution, load_line, made};
 use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers};
 use crate::record::{Outcome, Run};
-use crate::report::facts::facts;
-use crate::report::sections::{self, requests, rounds, servers};
+use crate::report::facts::{clock, facts};
+use crate::report::sections::{self, imported, requests, rounds, servers};
 use crate::report::text::Detail;
 use crate::report::{calibration, trace};
 
@@ -60,6 +60,10 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, most_values: usize) ->
     let on_servers = is_on_servers(run);
 
     let profile = Sheets::of(|sheets| match words {
+        Vocabulary::Sessions if run.imported.is_some() => {
+            imported::throughput(sheets, run)?;
+            imported::instances(sheets, run)
+        }
         Vocabulary::Sessions if on_servers => servers::operations(sheets, run),
         Vocabulary::Sessions => {
             sections::throughput(sheets, run)?;
@@ -136,6 +140,11 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, most_values: usize) ->
         let tables = Sheets::of(|sheets| requests::generator(sheets, run, Detail::Full));
         parts.add("generator", "Load generator", Vec::new(), tables);
     }
+    let tables = Sheets::of(|sheets| {
+        imported::told(sheets, run, Detail::Full)?;
+        imported::not_understood(sheets, run, Detail::Full)
+    });
+    parts.add("told", "As the source tells", over_time.told(), tables);
     parts.add("configuration", "Configuration and environment", Vec::new(), configuration(run));
     parts.add("made", "How each number was made", Vec::new(), made::words(run));
 
@@ -171,7 +180,7 @@ fn under_title(run: &Run) -> Markup {
     html! {
         p.under-title {
             @if !run.name.is_empty() { (run.id) " · " }
-            time datetime=(run.started_at.0.to_string()) { (run.started_at.0.strftime("%Y-%m-%d %H:%M:%S UTC")) }
+            time datetime=(run.started_at.0.to_string()) { (run.started_at.0.strftime("%Y-%m-%d %H:%M:%S")) " " (clock(run)) }
             " · " (run.workload) " on " (run.target.kind) " " (run.target.address) " · " (outcome)
             @for (name, value) in &run.tags { " " span.tag { (name) "=" (value) } }
         }

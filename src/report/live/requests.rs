@@ -70,8 +70,8 @@ impl Seen {
 
 /// Waits begin when a request is sent, responses when it was due.
 fn queued_share(interval: &Interval) -> Option<f64> {
-    let waited: u64 = interval.waits.values().map(Histogram::total_ns).sum();
-    let response = Some(interval.response.total_ns()).filter(|ns| *ns > 0)?;
+    let waited: u64 = interval.waits.values().map(Histogram::total_ns).sum::<Option<u64>>()?;
+    let response = interval.response.total_ns().filter(|ns| *ns > 0)?;
     Some(1.0 - waited as f64 / response as f64)
 }
 

@@ -47,7 +47,9 @@ pub(super) fn histogram(point: &Point<'_>, size: Size) -> String {
         Size::Small => "Small",
         Size::Large => "Large",
     };
-    let counts = |way| point.times(size, way).map_or([0; POWER_OF_TWO_BOUNDS + 1], Histogram::power_of_two_us);
+    // These points were measured here, so that every bucket is known.
+    let known = |times: &Histogram| times.power_of_two_us().map(|count| count.unwrap_or(0));
+    let counts = |way| point.times(size, way).map_or([0; POWER_OF_TWO_BOUNDS + 1], known);
     let (reads, writes) = (counts(Way::Read), counts(Way::Write));
     let mut text = format!("{name} Read / Write Latency Histogram @ {}\n", point.place());
     text.push_str("        Latency:                         # of IOs (read)          # of IOs (write)\n");

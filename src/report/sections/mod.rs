@@ -1,5 +1,6 @@
 //! The tables of a report, in a terminal and on a page alike.
 
+pub(super) mod imported;
 pub(super) mod requests;
 pub(super) mod rounds;
 pub(super) mod servers;
@@ -14,14 +15,14 @@ use crate::record::{Histogram, Run, Step, WaitStats};
 use crate::report::buckets::Columns;
 use crate::report::grid::Grid;
 use crate::report::paper::Paper;
-use crate::report::words::{NONE, UNKNOWN, duration, mean, number, quantile, share};
-use crate::units::{group_thousands, short_count};
+use crate::report::words::{NONE, UNKNOWN, duration, longest, mean, number, quantile, share};
+use crate::units::{awr_count, group_thousands};
 
 /// Heading and value of a column of figures.
 type Column = (&'static str, fn(&Figures<'_>) -> String);
 
 const THROUGHPUT: [Column; 10] = [
-    ("sessions", |f| f.0.load.sessions.to_string()),
+    ("sessions", |f| sessions(f.0)),
     ("SLOBops/s", |f| number(f.operations_per_s())),
     ("logical reads/s", |f| number(f.logical_reads_per_s())),
     ("reads/s", |f| number(f.physical_reads_per_s())),
@@ -34,17 +35,22 @@ const THROUGHPUT: [Column; 10] = [
 ];
 
 const READS_AND_PROCESSORS: [Column; 10] = [
-    ("sessions", |f| f.0.load.sessions.to_string()),
+    ("sessions", |f| sessions(f.0)),
     ("read mean", |f| reads(f, mean)),
     ("p50", |f| reads(f, |waits| quantile(waits, 0.5))),
     ("p99", |f| reads(f, |waits| quantile(waits, 0.99))),
     ("p99.9", |f| reads(f, |waits| quantile(waits, 0.999))),
-    ("max", |f| reads(f, |waits| duration(waits.max_ns()))),
+    ("max", |f| reads(f, longest)),
     ("user %", |f| share(f.user_processors())),
     ("system %", |f| share(f.system_processors())),
     ("I/O per CPU s", |f| number(f.io_per_cpu_second())),
     ("memory MB", |f| number(f.0.peak_memory_bytes.map(|bytes| bytes as f64 / 1e6))),
 ];
+
+/// How many worked at the same time, where that is known.
+pub(super) fn sessions(step: &Step) -> String {
+    step.load.sessions.map_or_else(|| UNKNOWN.to_owned(), |sessions| group_thousands(f64::from(sessions)))
+}
 
 fn reads(figures: &Figures<'_>, show: fn(&Histogram) -> String) -> String {
     wait(figures.0, SINGLE_BLOCK_READ).map_or_else(|| NONE.to_owned(), |wait| show(&wait.waits))
@@ -55,8 +61,12 @@ pub(in crate::report) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Res
 }
 
 pub(in crate::report) fn reads_and_processors(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
-    let title =
-        "Single-block reads (db file sequential read), and processor time of this process (100 % = one processor)";
+    let title = match &run.imported {
+        None => {
+            "Single-block reads (db file sequential read), and processor time of this process (100 % = one processor)"
+        }
+        Some(_) => "Single-block reads (db file sequential read)",
+    };
     steps(paper, run, title, &READS_AND_PROCESSORS)
 }
 
@@ -66,7 +76,7 @@ fn steps(paper: &mut dyn Paper, run: &Run, title: &str, columns: &[Column]) -> i
         let values = columns.iter().map(|(_, value)| value(&Figures(step)));
         grid.push([step.label.clone()].into_iter().chain(values).collect());
     }
-    paper.table(title, &grid)
+    paper.table(title, &if run.imported.is_some() { grid.with_known_columns() } else { grid })
 }
 
 pub(in crate::report) fn waits(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
@@ -86,8 +96,8 @@ pub(in crate::report) fn waits(paper: &mut dyn Paper, run: &Run) -> io::Result<(
     for step in &run.steps {
         for wait in in_order(step) {
             let mut row = vec![step.label.clone(), wait.event.clone(), wait.class.clone()];
-            row.push(short_count(wait.waits.count() as f64));
-            row.push(duration(Some(wait.waits.total_ns())));
+            row.push(awr_count(wait.waits.count() as f64));
+            row.push(wait.waits.total_ns().map_or_else(|| UNKNOWN.to_owned(), |ns| duration(Some(ns))));
             row.extend(latencies(&wait.waits));
             row.push(match share_of_time(step, wait) {
                 Some(value) if wait.foreground => share(Some(value)),
@@ -105,8 +115,8 @@ fn share_of_time(step: &Step, wait: &WaitStats) -> Option<f64> {
     if !is_on_server(step) {
         return Figures(step).share_of_waiting(&wait.event);
     }
-    let all = Figures(step).service()?.total_ns();
-    (all > 0).then(|| wait.waits.total_ns() as f64 / all as f64)
+    let all = Figures(step).service()?.total_ns().filter(|ns| *ns > 0)?;
+    Some(wait.waits.total_ns()? as f64 / all as f64)
 }
 
 /// What sessions waited for first, then the engine's writers; the longest total first.
@@ -118,7 +128,16 @@ fn in_order(step: &Step) -> Vec<&WaitStats> {
 
 fn latencies(histogram: &Histogram) -> Vec<String> {
     let quantiles = [0.5, 0.9, 0.99, 0.999, 0.9999].map(|q| quantile(histogram, q));
-    [mean(histogram)].into_iter().chain(quantiles).chain([duration(histogram.max_ns())]).collect()
+    [mean(histogram)].into_iter().chain(quantiles).chain([longest(histogram)]).collect()
+}
+
+/// Events of an imported run that a brief report shows: nobody knows which of them its reader cares for.
+const FIRST_EVENTS: usize = 3;
+
+/// Whether sessions waited for the event, and how long they did is told in buckets.
+fn is_waited_for(run: &Run, event: &str) -> bool {
+    let mut waits = run.steps.iter().flat_map(|step| &step.waits).filter(|wait| wait.event == event);
+    waits.any(|wait| wait.foreground && wait.class != "Idle" && wait.waits.is_distribution())
 }
 
 /// One table an event, so that the steps of a sweep stand under each other.
@@ -130,19 +149,22 @@ pub(in crate::report) fn histograms(paper: &mut dyn Paper, run: &Run, detail: De
             events.push(&wait.event);
         }
     }
+    let mut events_told = 0;
     for event in events {
         let rows: Vec<_> = run.steps.iter().filter_map(|step| Some((step, &wait(step, event)?.waits))).collect();
         // A database is judged by its reads, a server also by its commits; raw storage by whatever was sent to it.
         let is_judged = [SINGLE_BLOCK_READ, servers::COMMIT].contains(&event);
-        let is_told = detail == Detail::Full || is_judged || operations_are_requests(run);
+        let comes_first = run.imported.is_some() && events_told < FIRST_EVENTS && is_waited_for(run, event);
+        let is_told = detail == Detail::Full || is_judged || comes_first || operations_are_requests(run);
         if !is_told {
             continue;
         }
+        events_told += 1;
         let columns = Columns::covering(rows.iter().map(|(_, waits)| *waits));
         let names = ["step", "waits"].map(str::to_owned);
         let mut grid = Grid::new(1, names.into_iter().chain(columns.headings()));
         for (step, waits) in rows {
-            let count = short_count(waits.count() as f64);
+            let count = awr_count(waits.count() as f64);
             grid.push([step.label.clone(), count].into_iter().chain(columns.cells(waits)).collect());
         }
         paper.table(&format!("{event}: % of waits"), &grid)?;

@@ -2,14 +2,15 @@
 
 use std::io;
 
+use super::sessions;
 use crate::analysis::{Figures, GeneratorVerdict, is_through_page_cache, rate};
 use crate::record::{Histogram, OperationStats, Run, Step};
 use crate::report::buckets::Columns;
 use crate::report::grid::Grid;
 use crate::report::paper::Paper;
 use crate::report::text::Detail;
-use crate::report::words::{NONE, UNKNOWN, duration, mean, number, quantile, share};
-use crate::units::{group_thousands, percent, short_count};
+use crate::report::words::{NONE, UNKNOWN, duration, longest, mean, number, quantile, share};
+use crate::units::{percent, short_count};
 
 const TIMES: [&str; 6] = ["mean", "p50", "p95", "p99", "p99.9", "max"];
 
@@ -30,7 +31,7 @@ pub(in crate::report) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Res
     for step in &run.steps {
         let figures = Figures(step);
         let asked = step.load.rate_operations_per_s.map(|rate| number(Some(rate)));
-        let load = asked.unwrap_or_else(|| group_thousands(f64::from(step.load.sessions)));
+        let load = asked.unwrap_or_else(|| sessions(step));
         let mut row = vec![step.label.clone(), load, number(figures.operations_per_s())];
         if mixes {
             row.extend([figures.physical_reads_per_s(), figures.physical_writes_per_s()].map(number));
@@ -64,7 +65,7 @@ fn is_open_loop(run: &Run) -> bool {
 fn times(histogram: Option<&Histogram>) -> Vec<String> {
     let Some(times) = histogram else { return TIMES.map(|_| NONE.to_owned()).into() };
     let quantiles = [0.5, 0.95, 0.99, 0.999].map(|q| quantile(times, q));
-    [mean(times)].into_iter().chain(quantiles).chain([duration(times.max_ns())]).collect()
+    [mean(times)].into_iter().chain(quantiles).chain([longest(times)]).collect()
 }
 
 /// Reads and writes, small and large, each by themselves; nothing where only one kind was sent.
@@ -159,7 +160,10 @@ pub(in crate::report) fn generator(paper: &mut dyn Paper, run: &Run, detail: Det
         }
         grid.push(row);
     }
-    paper.table("Load generator (whose limit these figures are; 100 % = one processor)", &grid)
+    paper.table(
+        "Load generator (whose limit these figures are; 100 % = one processor)",
+        &if run.imported.is_some() { grid.with_known_columns() } else { grid },
+    )
 }
 
 /// Response times of an open loop: all requests together, and in full each kind.

@@ -66,7 +66,7 @@ fn response(seen: &Seen<'_>, show: fn(&Histogram) -> String) -> String {
 }
 
 const OPERATIONS: [Column; 9] = [
-    ("sessions", |seen| seen.step.load.sessions.to_string()),
+    ("sessions", |seen| super::sessions(seen.step)),
     ("SLOBops/s", |seen| number(seen.figures.operations_per_s())),
     ("updates/s", |seen| number(Some(updates_per_s(seen)))),
     ("commits/s", |seen| number(seen.figures.commits_per_s())),

@@ -5,6 +5,7 @@
 //! script, or weigh more than a report may. Drawing here is only scales, paths and rectangles.
 
 mod bars;
+mod calendar;
 mod draw;
 mod heat;
 mod scale;
@@ -17,8 +18,9 @@ use serde_json::{Value, json};
 use super::sheets::marked;
 
 pub(super) use bars::{Bars, Group};
+pub(super) use calendar::Calendar;
 pub(super) use heat::Heat;
-pub(super) use scale::{Quantity, Scale, time_ticks};
+pub(super) use scale::{Quantity, Scale, day_ticks, time_ticks};
 pub(super) use thin::thin;
 
 /// Units of the drawing: it is stretched, so they only say how finely it is drawn.
@@ -166,7 +168,8 @@ impl Lines {
         let plots = scales.into_iter().flatten().map(|scale| self.plot(scale)).collect();
         let names: Vec<&str> = self.lines.iter().map(|line| line.name.as_str()).collect();
         let ticks = self.across.ticks.iter().map(|x| (self.across.share(*x), self.across.quantity.tick(*x)));
-        let series: Vec<Series<'_>> = self.lines.iter().map(Series::of).collect();
+        let digits = if self.across.quantity == Quantity::Clock { DIGITS_OF_TIME } else { DIGITS };
+        let series: Vec<Series<'_>> = self.lines.iter().map(|line| Series::of(line, digits)).collect();
         let data = json!({
             "id": self.frame.id,
             "x": { "quantity": self.across.quantity, "low": self.across.range.0, "high": self.across.range.1 },
@@ -225,26 +228,31 @@ struct Series<'a> {
 }
 
 impl<'a> Series<'a> {
-    fn of(line: &'a Line) -> Self {
+    fn of(line: &'a Line, digits: i32) -> Self {
         let (mut xs, mut ys) = (Vec::new(), Vec::new());
         for piece in line.pieces.iter().filter(|piece| !piece.is_empty()) {
             if !xs.is_empty() {
                 xs.push(None);
                 ys.push(None);
             }
-            xs.extend(piece.iter().map(|(x, _)| Some(Short(*x))));
-            ys.extend(piece.iter().map(|(_, y)| Some(Short(*y))));
+            xs.extend(piece.iter().map(|(x, _)| Some(Short(*x, digits))));
+            ys.extend(piece.iter().map(|(_, y)| Some(Short(*y, DIGITS))));
         }
         Self { name: &line.name, x: xs, y: ys }
     }
 }
 
-/// A number with five significant digits: more than a readout shows.
-struct Short(f64);
+/// Significant digits of values: more than a readout shows.
+const DIGITS: i32 = 5;
+/// Those of seconds since 1970.
+const DIGITS_OF_TIME: i32 = 10;
+
+/// A number with so many significant digits.
+struct Short(f64, i32);
 
 impl Serialize for Short {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let rounded = draw::significant(self.0, 5);
+        let rounded = draw::significant(self.0, self.1);
         if rounded.fract() == 0.0 && rounded.abs() < 9e15 {
             serializer.serialize_i64(rounded as i64)
         } else {

@@ -14,6 +14,8 @@ pub(in crate::report::html) enum Quantity {
     Microseconds,
     /// Seconds since the run began.
     Elapsed,
+    /// Seconds since 1970, of whatever clock: a date and a time of day.
+    Clock,
     /// 0 to 100.
     Percent,
     /// Anything that is counted.
@@ -31,6 +33,7 @@ impl Quantity {
             Self::Microseconds => duration(value),
             Self::LogMicroseconds => duration(value.exp2()),
             Self::Elapsed => elapsed(value),
+            Self::Clock => clock(value),
             Self::Percent => format!("{} %", short(value)),
             Self::PerSecond | Self::Count => short(value),
             Self::Nines => percentile(value),
@@ -77,6 +80,13 @@ fn elapsed(seconds: f64) -> String {
         .map(|(part, unit)| format!("{} {unit}", trimmed(*part)))
         .collect();
     if told.is_empty() { "0".to_owned() } else { told.join(" ") }
+}
+
+/// A day at midnight, else also the time of day.
+fn clock(second: f64) -> String {
+    let Ok(time) = jiff::Timestamp::from_second(second.round() as i64) else { return String::new() };
+    let form = if (second.round() as i64).rem_euclid(86_400) == 0 { "%Y-%m-%d" } else { "%m-%d %H:%M" };
+    time.strftime(form).to_string()
 }
 
 fn percentile(nines: f64) -> String {
@@ -165,6 +175,16 @@ pub(in crate::report::html) fn time_ticks(low_s: f64, high_s: f64, wanted: usize
     multiples(low_s, high_s, step.unwrap_or_else(|| round_up(least, &[1.0, 2.0, 5.0, 10.0])))
 }
 
+/// Labels along an axis of dates: whole hours of a day, or midnights.
+pub(in crate::report::html) fn day_ticks(low_s: f64, high_s: f64, wanted: usize) -> Vec<f64> {
+    const STEPS_H: [f64; 11] = [1.0, 3.0, 6.0, 12.0, 24.0, 48.0, 96.0, 168.0, 336.0, 720.0, 2_160.0];
+    let least = (high_s - low_s) / wanted as f64 / 3_600.0;
+    let step = STEPS_H.into_iter().find(|step| *step >= least).unwrap_or_else(|| (least / 24.0).ceil() * 24.0);
+    // Steps of several days are counted from the first midnight, not from that of 1970.
+    let midnight = (low_s / 86_400.0).floor() * 86_400.0;
+    multiples(low_s - midnight, high_s - midnight, step * 3_600.0).into_iter().map(|tick| midnight + tick).collect()
+}
+
 fn multiples(low: f64, high: f64, step: f64) -> Vec<f64> {
     if !(step > 0.0 && step.is_finite()) {
         return Vec::new();
@@ -223,6 +243,17 @@ mod tests {
         let wide = Scale::logarithmic([1.0, 1e9].into_iter()).unwrap();
         assert!(wide.ticks(5).len() <= 6, "{:?}", wide.ticks(5));
         assert_eq!(time_ticks(0.0, 3_600.0, 6), [0.0, 600.0, 1_200.0, 1_800.0, 2_400.0, 3_000.0, 3_600.0]);
+    }
+
+    #[test]
+    fn dates_stand_at_midnights_and_hours() {
+        let monday = 1_793_577_600.0;
+        let days = day_ticks(monday, monday + 10.0 * 86_400.0, 8);
+        assert_eq!(days.len(), 6);
+        assert_eq!(Quantity::Clock.tick(days[0]), "2026-11-02");
+        let hours: Vec<String> =
+            day_ticks(monday, monday + 7_200.0, 8).into_iter().map(|at| Quantity::Clock.tick(at)).collect();
+        assert_eq!(hours, ["2026-11-02", "11-02 01:00", "11-02 02:00"]);
     }
 
     #[test]

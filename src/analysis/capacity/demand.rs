@@ -1,0 +1,136 @@
+//! What a database asks of storage.
+
+use super::super::trend::{Measure, Trend};
+use super::super::{LatencyTarget, SINGLE_BLOCK_READ, Subject};
+use super::Rates;
+use super::platform::with_subject;
+use crate::record::Run;
+
+/// Which of a database's windows are to be carried.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Share {
+    /// All of them.
+    Peak,
+    /// What was not exceeded in this share of the time, 0 to 1.
+    Quantile(f64),
+}
+
+impl Share {
+    /// `peak` or `p95`.
+    pub fn name(self) -> String {
+        match self {
+            Self::Peak => "peak".to_owned(),
+            Self::Quantile(quantile) => format!("p{}", (quantile * 1e6).round() / 1e4),
+        }
+    }
+}
+
+/// What a database asks for, each respect by itself: its peaks need not fall into one window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Demand {
+    /// The database.
+    pub database: String,
+    /// Which of its windows.
+    pub share: Share,
+    /// What is asked for.
+    pub rates: Rates,
+    /// Windows that it is taken from.
+    pub windows: usize,
+    /// Length of the shortest and of the longest, in seconds.
+    pub lengths_s: (f64, f64),
+    /// Share of the time from the first to the last that windows cover, 0 to 1.
+    pub covered_share: f64,
+    /// Reads as a share of all requests over all windows, 0 to 1.
+    pub read_share: Option<f64>,
+    /// The window with that many requests.
+    pub window: Option<DemandWindow>,
+}
+
+/// What the database itself saw in the window whose requests are asked for, or in that of the next larger number.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DemandWindow {
+    /// Id of the run.
+    pub run: String,
+    /// When it began.
+    pub from: jiff::Timestamp,
+    /// When it ended.
+    pub to: jiff::Timestamp,
+    /// Mean of what the target judges, in milliseconds.
+    pub mean_ms: Option<f64>,
+    /// The target's quantile of it, in milliseconds: at most.
+    pub quantile_ms: Option<f64>,
+    /// What was judged, in words.
+    pub subject: String,
+}
+
+impl Demand {
+    /// Of the windows of one database; `runs` are those that they are from.
+    pub fn of(trend: &Trend, runs: &[&Run], share: Share, target: &LatencyTarget) -> Self {
+        let rate = |measure| match share {
+            Share::Peak => trend.summary(measure).map(|summary| summary.peak),
+            Share::Quantile(quantile) => trend.quantile(measure, quantile),
+        };
+        let rates = Rates {
+            reads: rate(Measure::Reads),
+            writes: rate(Measure::Writes),
+            // Of a server Measure::Io has reads alone, and its writes are not known in requests.
+            io: rate(Measure::Io)
+                .filter(|_| trend.windows.iter().any(|window| window.reading(Measure::Writes).is_some())),
+            megabytes: rate(Measure::Megabytes),
+            redo: rate(Measure::RedoMegabytes),
+            commits: rate(Measure::Commits),
+        };
+        let mean = |measure| trend.summary(measure).and_then(|summary| summary.mean);
+        let read_share =
+            mean(Measure::Reads).zip(mean(Measure::Writes)).map(|(reads, writes)| reads / (reads + writes));
+        let [least, _, most] = trend.lengths_s().unwrap_or_default();
+        Self {
+            database: trend.database.name.clone(),
+            share,
+            rates,
+            windows: trend.windows.len(),
+            lengths_s: (least, most),
+            covered_share: trend.covered_share(),
+            read_share: read_share.filter(|share| share.is_finite()),
+            window: window(trend, runs, &rates, target),
+        }
+    }
+}
+
+fn window(trend: &Trend, runs: &[&Run], rates: &Rates, target: &LatencyTarget) -> Option<DemandWindow> {
+    let (measure, asked) = match (rates.io, rates.reads) {
+        (Some(io), _) => (Measure::Io, io),
+        (None, reads) => (Measure::Reads, reads?),
+    };
+    let value = |window: &super::super::trend::TrendWindow| Some(window.reading(measure)?.value);
+    let enough = trend.windows.iter().filter(|window| value(window).is_some_and(|value| value >= asked));
+    let window = enough.min_by(|a, b| value(a).unwrap_or(0.0).total_cmp(&value(b).unwrap_or(0.0)))?;
+    let run = runs.iter().find(|run| run.id == window.run)?;
+    let step = run.steps.iter().find(|step| step.label == window.step)?;
+    // Of one snapshot among many in a step no more than its mean is kept.
+    if (window.seconds - step.window.duration_ns as f64 / 1e9).abs() > 1.0 {
+        return Some(DemandWindow {
+            run: run.id.clone(),
+            from: window.from,
+            to: window.to,
+            mean_ms: window.reading(Measure::ReadTime).map(|reading| reading.value),
+            quantile_ms: None,
+            subject: Subject::Event(SINGLE_BLOCK_READ.to_owned()).to_string(),
+        });
+    }
+    let target = with_subject(run, target);
+    let subject = target.subject.as_ref()?;
+    let times = subject.times(step);
+    Some(DemandWindow {
+        run: run.id.clone(),
+        from: window.from,
+        to: window.to,
+        mean_ms: times.as_ref().and_then(|times| times.mean_ns()).map(|ns| ns / 1e6),
+        quantile_ms: times
+            .as_ref()
+            .filter(|times| times.is_distribution())
+            .and_then(|times| times.quantile_ns(target.quantile))
+            .map(|ns| ns as f64 / 1e6),
+        subject: subject.to_string(),
+    })
+}

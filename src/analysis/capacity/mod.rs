@@ -1,0 +1,287 @@
+//! Can this platform carry that database? A database's demand held against what a platform was measured to carry.
+//!
+//! Nothing is extrapolated. A platform *carries* a demand if it met the latency target at a level that asked for at least as
+//! much in every respect that is compared. It does *not* if it missed the target at a level that asked for no more in any
+//! respect. Else the answer is not known, and why is said.
+
+mod demand;
+mod doubts;
+mod platform;
+#[cfg(test)]
+mod tests;
+
+pub use demand::{Demand, Share};
+pub use doubts::FitDoubt;
+pub use platform::{Level, Platform, Verdict};
+
+use super::LatencyTarget;
+use crate::record::Run;
+
+/// Shares of reads that differ by at most this much are one mix of reads and writes.
+const SAME_MIX: f64 = 0.1;
+/// Sizes of requests of which the larger is at most so many times the smaller are one size.
+const SAME_SIZE: f64 = 1.25;
+/// Reads or writes that are a smaller share of all requests than this are not asked for by themselves.
+const NEGLIGIBLE: f64 = 0.01;
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Respect {
+    /// Read and write requests per second together.
+    Io,
+    /// Read requests per second.
+    Reads,
+    /// Write requests per second.
+    Writes,
+    /// Megabytes (10^6) read and written per second.
+    Megabytes,
+    /// Megabytes of redo per second.
+    Redo,
+    /// Commits per second.
+    Commits,
+}
+
+impl Respect {
+    /// All of them, in the order in which they are told.
+    pub const ALL: [Self; 6] = [Self::Io, Self::Reads, Self::Writes, Self::Megabytes, Self::Redo, Self::Commits];
+
+    /// What it is called, with its unit.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Io => "IOPS",
+            Self::Reads => "reads/s",
+            Self::Writes => "writes/s",
+            Self::Megabytes => "MB/s",
+            Self::Redo => "redo MB/s",
+            Self::Commits => "commits/s",
+        }
+    }
+
+    /// What it is called in documents for programs.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Io => "io_per_s",
+            Self::Reads => "reads_per_s",
+            Self::Writes => "writes_per_s",
+            Self::Megabytes => "megabytes_per_s",
+            Self::Redo => "redo_megabytes_per_s",
+            Self::Commits => "commits_per_s",
+        }
+    }
+}
+
+/// Rates of a demand or of a level, each absent where it is not known.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Rates {
+    /// Read requests per second.
+    pub reads: Option<f64>,
+    /// Write requests for data per second.
+    pub writes: Option<f64>,
+    /// Both together.
+    pub io: Option<f64>,
+    /// Megabytes read and written per second.
+    pub megabytes: Option<f64>,
+    /// Megabytes of redo per second.
+    pub redo: Option<f64>,
+    /// Commits per second.
+    pub commits: Option<f64>,
+}
+
+impl Rates {
+    /// The rate in one respect.
+    pub fn of(&self, respect: Respect) -> Option<f64> {
+        match respect {
+            Respect::Io => self.io,
+            Respect::Reads => self.reads,
+            Respect::Writes => self.writes,
+            Respect::Megabytes => self.megabytes,
+            Respect::Redo => self.redo,
+            Respect::Commits => self.commits,
+        }
+    }
+
+    /// Reads as a share of all requests, 0 to 1.
+    pub fn read_share(&self) -> Option<f64> {
+        let (reads, writes) = (self.reads?, self.writes?);
+        (reads + writes > 0.0).then(|| reads / (reads + writes))
+    }
+
+    /// Mean size of a request, in bytes.
+    pub fn request_bytes(&self) -> Option<f64> {
+        Some(self.megabytes? * 1e6 / self.io.filter(|io| *io > 0.0)?)
+    }
+}
+
+/// One respect in numbers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Compared {
+    /// What is compared.
+    pub respect: Respect,
+    /// What the database asks for.
+    pub demand: f64,
+    /// What the platform did at the level that the answer rests on.
+    pub capacity: Option<f64>,
+    /// Whether the answer depends on it.
+    pub is_decisive: bool,
+}
+
+impl Compared {
+    /// Capacity over demand: 2 is twice what is asked for.
+    pub fn headroom(&self) -> Option<f64> {
+        self.capacity.filter(|_| self.demand > 0.0).map(|capacity| capacity / self.demand)
+    }
+}
+
+/// The answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// The platform met the target at a level that asked for as much or more.
+    Carries,
+    /// It missed the target at a level that asked for no more.
+    DoesNot,
+    /// Nobody measured it.
+    Unknown(NotKnown),
+}
+
+/// Why it is not known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NotKnown {
+    /// The demand tells neither requests nor bytes.
+    NoDemand,
+    /// No level of the platform can be judged by the target.
+    NotJudged,
+    /// No level tells something that is asked for, or has none of it.
+    NotMeasured(Respect),
+    /// Every judged level met the target, and none asked for so much.
+    BeyondLevels,
+    /// A smaller load met the target and a larger one missed it, or those that missed it asked for more in some respect.
+    Between,
+    /// The least level missed the target already, and asked for more.
+    BelowLevels,
+}
+
+/// A platform's latency at the demand's rate.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatencyThere {
+    /// The target's quantile, in milliseconds; absent where levels do not tell it.
+    pub quantile_ms: Option<f64>,
+    /// The mean, in milliseconds.
+    pub mean_ms: Option<f64>,
+    /// The levels between which it was read off a straight line; one alone where the demand lies at it, or below the least.
+    pub levels: Vec<String>,
+    /// Whether the demand lies below the least level that was measured: then this is the latency there.
+    pub is_below: bool,
+}
+
+/// A demand held against a platform.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fit {
+    /// The answer.
+    pub answer: Answer,
+    /// Every respect in which something is asked for.
+    pub compared: Vec<Compared>,
+    /// The decisive respect with the least headroom.
+    pub binding: Option<Respect>,
+    /// Whether no level missed the target, so that capacity is at least what was measured.
+    pub is_at_least: bool,
+    /// Label of the level that capacity is read from: of those that met the target the one with the most headroom in the
+    /// respect that has the least; where none met it, absent.
+    pub level: Option<String>,
+    /// The latency of the platform at the demand's rate; absent outside of what was measured.
+    pub latency: Option<LatencyThere>,
+    /// What makes the answer doubtful.
+    pub doubts: Vec<FitDoubt>,
+}
+
+impl Fit {
+    /// Holds `demand` against what `run` measured.
+    pub fn of(demand: &Demand, platform: &Platform, run: &Run, target: &LatencyTarget) -> Self {
+        let decisive = decisive(&demand.rates, platform);
+        let met: Vec<&Level> = platform.levels.iter().filter(|level| level.verdict == Verdict::Met).collect();
+        let missed = || platform.levels.iter().filter(|level| level.verdict == Verdict::Missed);
+        // What no level has any of ranks none of them.
+        let ranked: Vec<Respect> = decisive.iter().copied().filter(|respect| platform.is_loaded(*respect)).collect();
+        let best = met.iter().copied().reduce(|best, level| {
+            let least = |level: &Level| least_headroom(&demand.rates, level, &ranked).map_or(0.0, |(_, least)| least);
+            if least(level) > least(best) { level } else { best }
+        });
+        let compare = |respect| {
+            let demand = demand.rates.of(respect).filter(|demand| *demand > 0.0)?;
+            let capacity = best.and_then(|level| level.rates.of(respect)).filter(|capacity| *capacity > 0.0);
+            Some(Compared { respect, demand, capacity, is_decisive: decisive.contains(&respect) })
+        };
+        let fit = Self {
+            answer: answer(demand, platform, &decisive),
+            compared: Respect::ALL.into_iter().filter_map(compare).collect(),
+            binding: best.and_then(|level| least_headroom(&demand.rates, level, &ranked)).map(|(respect, _)| respect),
+            is_at_least: missed().next().is_none(),
+            level: best.map(|level| level.label.clone()),
+            latency: platform.latency_at(&demand.rates),
+            doubts: Vec::new(),
+        };
+        let doubts = doubts::find(&fit, demand, platform, run, target);
+        Self { doubts, ..fit }
+    }
+
+    /// Headroom in the respect that binds.
+    pub fn headroom(&self) -> Option<f64> {
+        self.compared.iter().find(|compared| Some(compared.respect) == self.binding)?.headroom()
+    }
+}
+
+/// In which respects a level must be as large as the demand. Reads and writes are asked for together if both have one mix, else
+/// each by itself; bytes always, since they are what limits large requests; redo and commits if the platform's load made any.
+fn decisive(demand: &Rates, platform: &Platform) -> Vec<Respect> {
+    let mixes: Vec<f64> = platform.levels.iter().filter_map(|level| level.rates.read_share()).collect();
+    let is_one_mix = demand
+        .read_share()
+        .is_some_and(|asked| !mixes.is_empty() && mixes.iter().all(|share| (share - asked).abs() <= SAME_MIX + 1e-12));
+    let mut respects = if is_one_mix { vec![Respect::Io] } else { vec![Respect::Reads, Respect::Writes] };
+    respects.push(Respect::Megabytes);
+    let io = demand.io.or(demand.reads).or(demand.writes).unwrap_or(0.0);
+    let is_asked = |respect: &Respect| match respect {
+        Respect::Reads | Respect::Writes => demand.of(*respect).is_some_and(|rate| rate > NEGLIGIBLE * io),
+        _ => demand.of(*respect).is_some_and(|rate| rate > 0.0),
+    };
+    respects.retain(is_asked);
+    respects.extend([Respect::Redo, Respect::Commits].into_iter().filter(|it| is_asked(it) && platform.is_loaded(*it)));
+    respects
+}
+
+/// The decisive respect in which a level has the least headroom; none where it does not tell one of them.
+fn least_headroom(demand: &Rates, level: &Level, decisive: &[Respect]) -> Option<(Respect, f64)> {
+    let headroom = |respect: &Respect| Some((*respect, level.rates.of(*respect)? / demand.of(*respect)?));
+    let known: Vec<(Respect, f64)> = decisive.iter().filter_map(headroom).collect();
+    known.into_iter().reduce(|least, other| if other.1 < least.1 { other } else { least })
+}
+
+fn answer(demand: &Demand, platform: &Platform, decisive: &[Respect]) -> Answer {
+    let at_least = |level: &Level| {
+        decisive.iter().all(|respect| {
+            level.rates.of(*respect).zip(demand.rates.of(*respect)).is_some_and(|(capacity, asked)| capacity >= asked)
+        })
+    };
+    let at_most = |level: &Level| {
+        decisive.iter().all(|respect| {
+            level.rates.of(*respect).zip(demand.rates.of(*respect)).is_some_and(|(capacity, asked)| capacity <= asked)
+        })
+    };
+    let with = |verdict: Verdict| platform.levels.iter().filter(move |level| level.verdict == verdict);
+    let asks_for_storage = decisive.iter().any(|it| !matches!(it, Respect::Redo | Respect::Commits));
+    if !asks_for_storage {
+        return Answer::Unknown(NotKnown::NoDemand);
+    }
+    if with(Verdict::Met).any(at_least) {
+        return Answer::Carries;
+    }
+    if with(Verdict::Missed).any(at_most) {
+        return Answer::DoesNot;
+    }
+    Answer::Unknown(match decisive.iter().find(|respect| !platform.is_loaded(**respect)) {
+        Some(respect) => NotKnown::NotMeasured(*respect),
+        None if with(Verdict::Met).next().is_none() && with(Verdict::Missed).next().is_none() => NotKnown::NotJudged,
+        None if with(Verdict::Missed).next().is_none() => NotKnown::BeyondLevels,
+        None if with(Verdict::Met).next().is_none() => NotKnown::BelowLevels,
+        None => NotKnown::Between,
+    })
+}

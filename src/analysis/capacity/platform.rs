@@ -1,0 +1,176 @@
+//! What a platform was measured to carry: the levels of a run.
+
+use super::super::{Figures, LatencyTarget, SINGLE_BLOCK_READ, Subject, VerdictOutcome, is_on_server, judge, measured};
+use super::{LatencyThere, Rates, Respect};
+use crate::record::{Histogram, Run, Step};
+
+/// The levels of a run, by what they asked of storage.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Platform {
+    /// Name of the run, or its id.
+    pub name: String,
+    /// Its levels, those with the least requests first; those of which no rate is known last.
+    pub levels: Vec<Level>,
+    /// The target with its subject said.
+    pub target: LatencyTarget,
+}
+
+/// One level.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Level {
+    /// Label of its step.
+    pub label: String,
+    /// Length of its window, in seconds.
+    pub seconds: f64,
+    /// What storage did.
+    pub rates: Rates,
+    /// Whether the target was met.
+    pub verdict: Verdict,
+    /// The target's quantile, in milliseconds: the upper edge of its bucket.
+    pub quantile_ms: Option<f64>,
+    /// The mean of what the target judges, in milliseconds.
+    pub mean_ms: Option<f64>,
+}
+
+/// Whether a level met the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It did.
+    Met,
+    /// It did not.
+    Missed,
+    /// The buckets of another program are too wide to say.
+    TooWide,
+    /// Nothing that the target judges was timed, or the load was not what was asked for.
+    NotJudged,
+}
+
+impl Platform {
+    /// The measured steps of `run`, judged by `target`.
+    pub fn of(run: &Run, target: &LatencyTarget) -> Self {
+        let target = with_subject(run, target);
+        let mut levels: Vec<Level> = measured(run).map(|step| level(run, step, &target)).collect();
+        let rate = |level: &Level| order(&level.rates).unwrap_or(f64::INFINITY);
+        levels.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
+        let name = if run.name.is_empty() { run.id.clone() } else { run.name.clone() };
+        Self { name, levels, target }
+    }
+
+    /// Whether any level had some of it.
+    pub fn is_loaded(&self, respect: Respect) -> bool {
+        self.levels.iter().any(|level| level.rates.of(respect).is_some_and(|rate| rate > 0.0))
+    }
+
+    /// The latency at `demand`, by all requests, or by what both know: read off a straight line between the two levels on either
+    /// side of it. Of levels in which more load gave no more rate that with the least latency counts. Absent beyond the
+    /// largest level.
+    pub(super) fn latency_at(&self, demand: &Rates) -> Option<LatencyThere> {
+        let by: fn(&Rates) -> Option<f64> =
+            if demand.io.is_some() && self.levels.iter().any(|level| level.rates.io.is_some()) {
+                |rates| rates.io
+            } else {
+                |rates| rates.reads
+            };
+        let asked = by(demand)?;
+        let told = |level: &&Level| level.quantile_ms.is_some() || level.mean_ms.is_some();
+        let mut points: Vec<(f64, &Level)> =
+            self.levels.iter().filter(told).filter_map(|level| Some((by(&level.rates)?, level))).collect();
+        points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (least, first) = *points.first()?;
+        let at = |level: &Level, is_below| LatencyThere {
+            quantile_ms: level.quantile_ms,
+            mean_ms: level.mean_ms,
+            levels: vec![level.label.clone()],
+            is_below,
+        };
+        if asked < least {
+            return Some(at(first, true));
+        }
+        let below = points.iter().rev().find(|(rate, _)| *rate <= asked)?;
+        if below.0 == asked {
+            return Some(at(below.1, false));
+        }
+        let above = points.iter().find(|(rate, _)| *rate > asked)?;
+        let share = (asked - below.0) / (above.0 - below.0);
+        let between = |value: fn(&Level) -> Option<f64>| {
+            let (low, high) = (value(below.1)?, value(above.1)?);
+            Some(low + share * (high - low))
+        };
+        Some(LatencyThere {
+            quantile_ms: between(|level| level.quantile_ms),
+            mean_ms: between(|level| level.mean_ms),
+            levels: vec![below.1.label.clone(), above.1.label.clone()],
+            is_below: false,
+        })
+    }
+}
+
+fn order(rates: &Rates) -> Option<f64> {
+    rates.io.or(rates.reads).or(rates.writes).or(rates.megabytes)
+}
+
+/// What is judged where nobody says: what the workload is usually judged by, and in reports of a database, which know no operations,
+/// its single-block reads.
+pub(super) fn with_subject(run: &Run, target: &LatencyTarget) -> LatencyTarget {
+    let usual = target.of_run(run);
+    let is_timed = |target: &LatencyTarget| run.steps.iter().any(|step| target.value(&run.workload, step).is_some());
+    let by_reads = LatencyTarget { subject: Some(Subject::Event(SINGLE_BLOCK_READ.to_owned())), ..target.clone() };
+    if target.subject.is_none() && !is_timed(&usual) && is_timed(&by_reads) { by_reads } else { usual }
+}
+
+fn level(run: &Run, step: &Step, target: &LatencyTarget) -> Level {
+    let times = target.subject.as_ref().and_then(|subject| subject.times(step));
+    let quantile = |times: &Histogram| times.is_distribution().then(|| times.quantile_ns(target.quantile)).flatten();
+    Level {
+        label: step.label.clone(),
+        seconds: Figures(step).seconds(),
+        rates: rates(step),
+        verdict: verdict(run, step, target, times.as_deref()),
+        quantile_ms: times.as_deref().and_then(quantile).map(|ns| ns as f64 / 1e6),
+        mean_ms: times.as_deref().and_then(Histogram::mean_ns).map(|ns| ns / 1e6),
+    }
+}
+
+/// Rates of a step. A sum is known where both its parts are; a server's writes reach storage later and in other requests.
+pub(super) fn rates(step: &Step) -> Rates {
+    let figures = Figures(step);
+    let (reads, on_server) = (figures.physical_reads_per_s(), is_on_server(step));
+    let writes = figures.physical_writes_per_s().filter(|_| !on_server);
+    Rates {
+        reads,
+        writes,
+        io: reads.zip(writes).map(|(reads, writes)| reads + writes),
+        megabytes: figures.all_megabytes_per_s().filter(|_| !on_server),
+        redo: figures.redo_megabytes_per_s(),
+        commits: figures.commits_per_s(),
+    }
+}
+
+fn verdict(run: &Run, step: &Step, target: &LatencyTarget, times: Option<&Histogram>) -> Verdict {
+    let Some(times) = times.filter(|times| times.count() > 0) else { return Verdict::NotJudged };
+    if step.load.rate_operations_per_s.is_some() {
+        return match judge(step, target) {
+            Some(VerdictOutcome::Passed) => Verdict::Met,
+            Some(VerdictOutcome::Failed) => Verdict::Missed,
+            Some(VerdictOutcome::Unsteady | VerdictOutcome::GeneratorBound) | None => Verdict::NotJudged,
+        };
+    }
+    if !times.is_told() {
+        return match target.is_met(&run.workload, step) {
+            Some(true) => Verdict::Met,
+            Some(false) => Verdict::Missed,
+            None => Verdict::NotJudged,
+        };
+    }
+    if !times.is_distribution() {
+        return Verdict::NotJudged;
+    }
+    // At the limit itself the target is still met.
+    let (surely, perhaps) = times.below_ns(target.limit.0.saturating_add(1));
+    let wanted = target.quantile * times.count() as f64;
+    match (surely as f64 >= wanted, perhaps as f64 >= wanted) {
+        (true, _) => Verdict::Met,
+        (false, true) => Verdict::TooWide,
+        (false, false) => Verdict::Missed,
+    }
+}

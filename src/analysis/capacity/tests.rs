@@ -1,0 +1,193 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::analysis::trend::Trends;
+use crate::record::sample::requests::{self, Requests};
+use crate::record::sample::windows::{Hour, QUICK, history, report};
+use crate::record::sample::{self};
+
+fn demand_of(runs: &[Run], share: Share) -> Demand {
+    let runs: Vec<&Run> = runs.iter().collect();
+    Demand::of(&Trends::of(&runs).trends[0], &runs, share, &LatencyTarget::default())
+}
+
+fn asks(reads_per_s: u64, writes_per_s: u64) -> Demand {
+    demand_of(&[report(Hour { at: 9, minutes: 60, reads_per_s, writes_per_s, within_ms: QUICK })], Share::Peak)
+}
+
+fn fit_to(demand: &Demand, run: &Run, target: &str) -> Fit {
+    let target: LatencyTarget = target.parse().unwrap();
+    Fit::of(demand, &Platform::of(run, &target), run, &target)
+}
+
+/// 5,040, 9,954, 19,404, 35,280, 40,068 and 40,320 reads/s of 8 KiB; p99 is above 5 ms in the last.
+fn sweep() -> Run {
+    sample::sweep(60)
+}
+
+#[test]
+fn a_demand_below_a_level_that_met_the_target_is_carried_with_its_headroom() {
+    let fit = fit_to(&asks(20_000, 0), &sweep(), "p99=5ms");
+    assert_eq!((fit.answer, fit.binding, fit.is_at_least), (Answer::Carries, Some(Respect::Io), false));
+    assert_eq!(fit.level.as_deref(), Some("s16_t1"));
+    assert!((fit.headroom().unwrap() - 40_068.0 / 20_000.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_demand_beyond_a_level_that_missed_it_is_not_carried() {
+    let fit = fit_to(&asks(41_000, 0), &sweep(), "p99=5ms");
+    assert_eq!(fit.answer, Answer::DoesNot);
+    assert!(fit.headroom().unwrap() < 1.0 && fit.latency.is_none());
+}
+
+#[test]
+fn between_met_and_missed_nobody_measured() {
+    assert_eq!(fit_to(&asks(40_200, 0), &sweep(), "p99=5ms").answer, Answer::Unknown(NotKnown::Between));
+    let mut all_met = sweep();
+    all_met.steps.truncate(3);
+    let beyond = fit_to(&asks(25_000, 0), &all_met, "p99=5ms");
+    assert_eq!((beyond.answer, beyond.is_at_least), (Answer::Unknown(NotKnown::BeyondLevels), true));
+    assert!(beyond.latency.is_none(), "never extrapolated");
+    assert_eq!(fit_to(&asks(1_000, 0), &sweep(), "p99=1us").answer, Answer::Unknown(NotKnown::BelowLevels));
+    assert_eq!(fit_to(&asks(6_000, 0), &sweep(), "p99=1us").answer, Answer::DoesNot);
+    let nothing = fit_to(&asks(1_000, 0), &sweep(), "no such event:p99=5ms");
+    assert_eq!(nothing.answer, Answer::Unknown(NotKnown::NotJudged));
+}
+
+#[test]
+fn a_load_of_reads_says_nothing_of_writes() {
+    let fit = fit_to(&asks(10_000, 4_000), &sweep(), "p99=5ms");
+    assert_eq!(fit.answer, Answer::Unknown(NotKnown::NotMeasured(Respect::Writes)));
+    assert!(
+        fit.doubts.iter().any(|doubt| matches!(doubt, FitDoubt::OtherMix(asked, 1.0) if (asked - 0.714).abs() < 0.01))
+    );
+    assert_eq!(
+        (fit.level.as_deref(), fit.binding),
+        (Some("s16_t1"), Some(Respect::Megabytes)),
+        "the rest is still compared"
+    );
+    assert!(fit.doubts.contains(&FitDoubt::NotLoaded(vec![Respect::Redo, Respect::Commits])));
+    // Some writes among very many reads are not asked for by themselves.
+    assert_eq!(fit_to(&asks(10_000, 50), &sweep(), "p99=5ms").answer, Answer::Carries);
+}
+
+#[test]
+fn larger_requests_are_judged_by_their_bytes() {
+    let mut large = report(Hour { at: 9, minutes: 60, reads_per_s: 5_000, writes_per_s: 0, within_ms: QUICK });
+    let bytes = large.steps[0].counters.physical_read_bytes.as_mut().unwrap();
+    *bytes *= 16;
+    let fit = fit_to(&demand_of(&[large], Share::Peak), &sweep(), "p99=5ms");
+    assert_eq!((fit.answer, fit.binding), (Answer::Unknown(NotKnown::Between), Some(Respect::Megabytes)));
+    assert!(
+        fit.doubts.iter().any(|doubt| matches!(doubt, FitDoubt::OtherSize(131_072.0, 8_192.0))),
+        "{:?}",
+        fit.doubts
+    );
+}
+
+#[test]
+fn of_one_mix_reads_and_writes_count_together_and_of_another_each_by_itself() {
+    let levels: Vec<Requests> = [(1, 7_000, 3_000, 500), (4, 14_000, 6_000, 900), (16, 16_800, 7_200, 9_000)]
+        .map(|(slots, reads_per_s, writes_per_s, us)| Requests {
+            slots,
+            asked_per_s: None,
+            reads_per_s,
+            writes_per_s,
+            service_ns: us * 1_000,
+            queued_ns: 0,
+        })
+        .into();
+    let mixed = requests::run(&levels);
+    let same = fit_to(&asks(14_500, 5_000), &mixed, "p99=5ms");
+    assert_eq!((same.answer, same.binding), (Answer::Carries, Some(Respect::Io)));
+    let other = fit_to(&asks(5_000, 10_000), &mixed, "p99=5ms");
+    assert_eq!((other.answer, other.binding), (Answer::Unknown(NotKnown::Between), Some(Respect::Writes)));
+    assert!(other.doubts.iter().any(|doubt| matches!(doubt, FitDoubt::OtherSubject { .. })), "{:?}", other.doubts);
+}
+
+#[test]
+fn bytes_of_writes_that_never_happened_are_known_and_others_are_not() {
+    let mut run = sweep();
+    run.steps.iter_mut().for_each(|step| step.counters.physical_write_bytes = None);
+    assert_eq!(fit_to(&asks(20_000, 0), &run, "p99=5ms").answer, Answer::Carries);
+    run.steps.iter_mut().for_each(|step| step.counters.physical_writes = None);
+    let unknown = fit_to(&asks(20_000, 0), &run, "p99=5ms");
+    assert_eq!(unknown.answer, Answer::Unknown(NotKnown::NotMeasured(Respect::Megabytes)));
+}
+
+#[test]
+fn latency_is_read_between_levels_and_not_beyond_them() {
+    let run = sweep();
+    let mean = |index: usize| run.steps[index].waits[0].waits.mean_ns().unwrap() / 1e6;
+    let fit = fit_to(&asks(27_342, 0), &run, "p99=5ms");
+    let there = fit.latency.unwrap();
+    assert_eq!(there.levels, ["s4_t1", "s8_t1"]);
+    assert!((there.mean_ms.unwrap() - (mean(2) + mean(3)) / 2.0).abs() < 1e-6, "{there:?}");
+    let below = fit_to(&asks(1_000, 0), &run, "p99=5ms").latency.unwrap();
+    assert_eq!((below.is_below, below.mean_ms), (true, Some(mean(0))));
+}
+
+#[test]
+fn buckets_too_wide_for_the_target_decide_nothing() {
+    let imported =
+        report(Hour { at: 0, minutes: 60, reads_per_s: 9_000, writes_per_s: 0, within_ms: [60, 20, 15, 5, 0, 0] });
+    let verdict = |target: &str| {
+        let fit = fit_to(&asks(4_000, 0), &imported, target);
+        (fit.answer, fit.doubts.iter().any(|doubt| matches!(doubt, FitDoubt::TooWide(_))))
+    };
+    assert_eq!(verdict("p99=10ms"), (Answer::Carries, false));
+    assert_eq!(verdict("p99=5ms"), (Answer::Unknown(NotKnown::NotJudged), true));
+    assert_eq!(verdict("p90=2ms"), (Answer::Unknown(NotKnown::BelowLevels), false));
+}
+
+#[test]
+fn peak_and_percentiles_of_a_history_are_different_demands() {
+    let runs = history();
+    let peak = demand_of(&runs, Share::Peak);
+    assert_eq!((peak.rates.reads, peak.windows), (Some(6_000.0), 237));
+    let window = peak.window.as_ref().unwrap();
+    assert_eq!((window.run.as_str(), window.quantile_ms), ("20261107-020000-awr", Some(32.768)));
+    let usual = demand_of(&runs, Share::Quantile(0.95));
+    assert!(usual.rates.reads.unwrap() < 4_000.0 && usual.rates.io.unwrap() == 4_500.0);
+    assert_eq!((usual.share.name(), Share::Quantile(0.999).name()), ("p95".to_owned(), "p99.9".to_owned()));
+}
+
+#[test]
+fn of_a_snapshot_among_many_the_latency_of_all_of_them_is_not_told() {
+    let mut run = report(Hour { at: 0, minutes: 120, reads_per_s: 1_000, writes_per_s: 0, within_ms: QUICK });
+    let snapshot = |at: u64| crate::record::Interval {
+        offset_ns: at * 3_600_000_000_000,
+        duration_ns: 3_600_000_000_000,
+        counters: crate::record::Counters { physical_reads: Some(3_600 * (at + 1)), ..Default::default() },
+        waits: [(
+            crate::analysis::SINGLE_BLOCK_READ.to_owned(),
+            crate::record::Histogram::counted(10, Some(70_000_000)),
+        )]
+        .into(),
+        ..Default::default()
+    };
+    run.steps[0].intervals = (0..2).map(snapshot).collect();
+    let demand = demand_of(&[run], Share::Peak);
+    let window = demand.window.unwrap();
+    assert_eq!((demand.rates.reads, window.mean_ms, window.quantile_ms), (Some(2.0), Some(7.0), None));
+}
+
+#[test]
+fn a_demand_that_tells_no_requests_is_no_demand() {
+    let mut run = report(Hour { at: 9, minutes: 60, reads_per_s: 1, writes_per_s: 1, within_ms: QUICK });
+    run.steps[0].counters = crate::record::Counters { commits: Some(1_000), ..Default::default() };
+    let fit = fit_to(&demand_of(&[run], Share::Peak), &sweep(), "p99=5ms");
+    assert_eq!((fit.answer, fit.binding), (Answer::Unknown(NotKnown::NoDemand), None));
+}
+
+proptest! {
+    /// What is carried stays carried when less is asked for, and what is not stays so when more is.
+    #[test]
+    fn asking_for_less_never_makes_it_worse(reads in 100_u64..60_000, less in 1_u64..100) {
+        let run = sample::sweep(3);
+        let more = fit_to(&asks(reads, 0), &run, "p99=5ms").answer;
+        let fewer = fit_to(&asks(reads * less / 100 + 1, 0), &run, "p99=5ms").answer;
+        prop_assert!(more != Answer::Carries || fewer == Answer::Carries);
+        prop_assert!(fewer != Answer::DoesNot || more == Answer::DoesNot);
+    }
+}

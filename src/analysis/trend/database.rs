@@ -1,0 +1,90 @@
+//! Which windows are of one and the same database.
+
+use std::collections::BTreeMap;
+
+use crate::record::{Run, Step};
+
+/// Fact about the target that holds the database's own number.
+const DATABASE_ID: &str = "db_id";
+/// Kind of target whose address is `DATABASE` or `DATABASE/INSTANCE`.
+const ORACLE: &str = "oracle";
+
+/// A database, or one instance of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Database {
+    /// What makes it one.
+    pub scope: Scope,
+    /// What it is called: its name, with its number where two of that name were given.
+    pub name: String,
+}
+
+/// What makes windows belong together. In rising order the whole of a database comes before its instances.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Scope {
+    /// Kind of target, such as `oracle`.
+    pub kind: String,
+    /// Its number where it is told, else its name or address.
+    pub identity: String,
+    /// The instance, where the figures are of one alone; absent for all of them together and for what has none.
+    pub instance: Option<String>,
+}
+
+/// Name of the database of `run`, and of the instance if its address has one. The reports of an Oracle database bear
+/// `DATABASE/INSTANCE` as their address.
+fn parts(run: &Run) -> (&str, Option<&str>) {
+    let target = &run.target;
+    match target.address.split_once('/') {
+        Some((database, instance)) if target.kind == ORACLE => {
+            (database.trim(), Some(instance.trim()).filter(|instance| !instance.is_empty() && *instance != "*"))
+        }
+        _ => (target.address.trim(), None),
+    }
+}
+
+/// What the database of `run` is called there.
+pub(super) fn name_of(run: &Run) -> String {
+    parts(run).0.to_owned()
+}
+
+impl Scope {
+    /// Of a step of `run`. A report that tells what each of several instances did is of the whole.
+    pub(super) fn of(run: &Run, step: &Step) -> Self {
+        let (database, instance) = parts(run);
+        let identity = run.target.facts.get(DATABASE_ID).map_or(database, String::as_str);
+        Self {
+            kind: run.target.kind.clone(),
+            identity: identity.trim().to_owned(),
+            instance: instance.filter(|_| step.instances.len() < 2).map(str::to_owned),
+        }
+    }
+
+    /// Whether `other` is an instance of the database of which this is the whole.
+    pub(super) fn holds(&self, other: &Self) -> bool {
+        self.instance.is_none()
+            && other.instance.is_some()
+            && (&self.kind, &self.identity) == (&other.kind, &other.identity)
+    }
+
+    /// Whether both are of one database, whatever instance.
+    pub fn is_same_database(&self, other: &Self) -> bool {
+        (&self.kind, &self.identity) == (&other.kind, &other.identity)
+    }
+}
+
+/// What each is called, from the names that its runs use. Two databases of one name are told apart by what makes them two.
+pub(super) fn named(names: &BTreeMap<Scope, String>) -> BTreeMap<Scope, String> {
+    let name = |(scope, own): (&Scope, &String)| {
+        let is_alone = names.iter().all(|(other, theirs)| other.is_same_database(scope) || theirs != own);
+        let database = match own.is_empty() {
+            true => format!("{} without a name", scope.kind),
+            false if is_alone => own.clone(),
+            false => format!("{own} ({} {})", scope.kind, scope.identity),
+        };
+        let full = match &scope.instance {
+            Some(instance) => format!("{database}/{instance}"),
+            None => database,
+        };
+        (scope.clone(), full)
+    };
+    names.iter().map(name).collect()
+}

@@ -1,0 +1,220 @@
+//! What is followed over time.
+
+use crate::analysis::{Figures, SINGLE_BLOCK_READ, is_on_server, operations_are_requests, wait};
+use crate::record::{Histogram, Run, Step, ToldFigure};
+
+/// Reads that take longer are what `slow reads` counts.
+const SLOW_NS: u64 = 10_000_000;
+
+/// What is followed over time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Measure {
+    /// Read and write requests to storage per second, both known.
+    Io,
+    /// Read requests per second.
+    Reads,
+    /// Write requests for data blocks per second.
+    Writes,
+    /// Megabytes (10^6) read and written per second, both known.
+    Megabytes,
+    /// Megabytes read per second.
+    ReadMegabytes,
+    /// Megabytes of data blocks written per second.
+    WriteMegabytes,
+    /// Megabytes of redo per second.
+    RedoMegabytes,
+    /// Commits per second.
+    Commits,
+    /// Mean time of a single-block read, in milliseconds.
+    ReadTime,
+    /// p99 of single-block reads, in milliseconds: the upper edge of its bucket.
+    ReadTimeP99,
+    /// Single-block reads that surely took longer than 10 ms, in percent.
+    SlowReads,
+    /// Processor time of the host that was used, in percent of what it has.
+    HostBusy,
+    /// Sessions that were active on average: the database's time over the clock's.
+    ActiveSessions,
+}
+
+/// What a measure is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bearing {
+    /// Requests or commits in a second.
+    Rate,
+    /// Megabytes in a second.
+    Megabytes,
+    /// A duration in milliseconds.
+    Milliseconds,
+    /// A share in percent.
+    Percent,
+    /// A plain number.
+    Count,
+}
+
+/// A value of one window.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reading {
+    /// The value, in the unit of its measure.
+    pub value: f64,
+    /// What it counts for in a mean: the seconds of its window, or the number of reads. Absent where a mean of values is
+    /// nothing, as of percentiles.
+    pub weight: Option<f64>,
+}
+
+impl Measure {
+    /// All of them, in the order in which they are told.
+    pub const ALL: [Self; 13] = [
+        Self::Io,
+        Self::Reads,
+        Self::Writes,
+        Self::Megabytes,
+        Self::ReadMegabytes,
+        Self::WriteMegabytes,
+        Self::RedoMegabytes,
+        Self::Commits,
+        Self::ReadTime,
+        Self::ReadTimeP99,
+        Self::SlowReads,
+        Self::HostBusy,
+        Self::ActiveSessions,
+    ];
+
+    /// What it is called, with its unit.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Io => "IOPS",
+            Self::Reads => "reads/s",
+            Self::Writes => "writes/s",
+            Self::Megabytes => "MB/s",
+            Self::ReadMegabytes => "read MB/s",
+            Self::WriteMegabytes => "write MB/s",
+            Self::RedoMegabytes => "redo MB/s",
+            Self::Commits => "commits/s",
+            Self::ReadTime => "read ms",
+            Self::ReadTimeP99 => "read p99 ms",
+            Self::SlowReads => "reads > 10 ms %",
+            Self::HostBusy => "host busy %",
+            Self::ActiveSessions => "active sessions",
+        }
+    }
+
+    /// What it is called in files for programs.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::Io => "io_per_s",
+            Self::Reads => "reads_per_s",
+            Self::Writes => "writes_per_s",
+            Self::Megabytes => "megabytes_per_s",
+            Self::ReadMegabytes => "read_megabytes_per_s",
+            Self::WriteMegabytes => "write_megabytes_per_s",
+            Self::RedoMegabytes => "redo_megabytes_per_s",
+            Self::Commits => "commits_per_s",
+            Self::ReadTime => "read_mean_ms",
+            Self::ReadTimeP99 => "read_p99_at_most_ms",
+            Self::SlowReads => "reads_surely_above_10ms_percent",
+            Self::HostBusy => "host_busy_percent",
+            Self::ActiveSessions => "active_sessions",
+        }
+    }
+
+    /// What its values are.
+    pub fn bearing(self) -> Bearing {
+        match self {
+            Self::Io | Self::Reads | Self::Writes | Self::Commits => Bearing::Rate,
+            Self::Megabytes | Self::ReadMegabytes | Self::WriteMegabytes | Self::RedoMegabytes => Bearing::Megabytes,
+            Self::ReadTime | Self::ReadTimeP99 => Bearing::Milliseconds,
+            Self::SlowReads | Self::HostBusy => Bearing::Percent,
+            Self::ActiveSessions => Bearing::Count,
+        }
+    }
+
+    /// Its place in [`Self::ALL`].
+    pub(super) fn place(self) -> usize {
+        Self::ALL.iter().position(|measure| *measure == self).unwrap_or(0)
+    }
+
+    /// What a step tells of it. Unknown is never taken for zero: a sum is known where both its parts are.
+    pub(super) fn read(self, run: &Run, step: &Step) -> Option<Reading> {
+        let figures = Figures(step);
+        let seconds = figures.seconds();
+        let over_time = |value: Option<f64>| value.map(|value| Reading { value, weight: Some(seconds) });
+        match self {
+            Self::Io if is_on_server(step) => over_time(figures.physical_io_per_s()),
+            Self::Io => {
+                over_time(figures.physical_reads_per_s().zip(figures.physical_writes_per_s()).map(|(r, w)| r + w))
+            }
+            Self::Reads => over_time(figures.physical_reads_per_s()),
+            Self::Writes => over_time(figures.physical_writes_per_s()),
+            Self::Megabytes => over_time(figures.all_megabytes_per_s()),
+            Self::ReadMegabytes => over_time(figures.read_megabytes_per_s()),
+            Self::WriteMegabytes => over_time(figures.write_megabytes_per_s()),
+            Self::RedoMegabytes => over_time(figures.redo_megabytes_per_s()),
+            Self::Commits => over_time(figures.commits_per_s()),
+            Self::ReadTime => {
+                let reads = single_reads(run, step)?;
+                Some(Reading { value: reads.mean_ns()? / 1e6, weight: Some(reads.count() as f64) })
+            }
+            Self::ReadTimeP99 => {
+                let reads = single_reads(run, step).filter(|reads| reads.is_distribution())?;
+                Some(Reading { value: reads.quantile_ns(0.99)? as f64 / 1e6, weight: None })
+            }
+            Self::SlowReads => {
+                let reads = single_reads(run, step).filter(|reads| reads.is_distribution())?;
+                let (_, perhaps_faster) = reads.below_ns(SLOW_NS);
+                let all = reads.count() as f64;
+                Some(Reading { value: 100.0 * (1.0 - perhaps_faster as f64 / all), weight: Some(all) })
+            }
+            Self::HostBusy => over_time(host_busy_percent(step)),
+            Self::ActiveSessions => over_time(active_sessions(step, seconds)),
+        }
+        .filter(|reading| reading.value.is_finite())
+    }
+}
+
+/// Reads of one block, as the database timed them; of raw storage the reads as they were sent.
+fn single_reads<'a>(run: &Run, step: &'a Step) -> Option<&'a Histogram> {
+    if operations_are_requests(run) {
+        let read = step.operations.iter().find(|operation| operation.kind == "read")?;
+        return Some(&read.service).filter(|times| times.count() > 0);
+    }
+    wait(step, SINGLE_BLOCK_READ).map(|wait| &wait.waits)
+}
+
+/// Letters and digits of a name, small: `%Idle` and `% idle` are one.
+fn bare(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+fn host_busy_percent(step: &Step) -> Option<f64> {
+    if let Some(cpu) = step.host_cpu {
+        let busy = (cpu.user_ns + cpu.system_ns) as f64;
+        let rest = cpu.idle_ns? + cpu.iowait_ns.unwrap_or(0) + cpu.steal_ns.unwrap_or(0);
+        let all = busy + rest as f64;
+        return (all > 0.0).then(|| 100.0 * busy / all);
+    }
+    let told = |ends: &[&str]| {
+        let of_host = |figure: &&ToldFigure| figure.layer == "host" && figure.unit.trim() == "%";
+        let mut figures = step.told.iter().filter(of_host);
+        figures.find(|figure| ends.iter().any(|end| bare(&figure.name).ends_with(end))).map(|figure| figure.value)
+    };
+    let sum = || Some(told(&["user", "usr"])? + told(&["system", "sys"])?);
+    told(&["idle"]).map(|idle| 100.0 - idle).or_else(sum).filter(|busy| (0.0..=100.5).contains(busy))
+}
+
+/// From `DB time` in the words of Oracle's reports, in its unit, or from what the load itself timed.
+fn active_sessions(step: &Step, seconds: f64) -> Option<f64> {
+    let figures = || step.told.iter().map(|figure| (bare(&figure.name), figure));
+    let of_time = |figure: &ToldFigure| match bare(&figure.unit).as_str() {
+        "ss" | "spers" | "persecond" | "pers" => Some(figure.value),
+        // `DB Time(s)` by the second.
+        "s" if figure.unit.trim() == "/s" => figure.name.contains("(s)").then_some(figure.value),
+        "s" | "sec" | "secs" | "seconds" => Some(figure.value / seconds),
+        "min" | "mins" | "minutes" => Some(figure.value * 60.0 / seconds),
+        _ => None,
+    };
+    let told = figures().filter(|(name, _)| name.starts_with("dbtime")).find_map(|(_, figure)| of_time(figure));
+    let direct =
+        || figures().find(|(name, _)| name.starts_with("averageactivesessions")).map(|(_, figure)| figure.value);
+    told.or_else(direct).or_else(|| Figures(step).busy_sessions()).filter(|sessions| *sessions >= 0.0)
+}

@@ -1,0 +1,266 @@
+//! `plimsoll import`.
+
+mod crew;
+mod walk;
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::arguments::RunsArgs;
+use super::exit::{Exit, Failure};
+use super::interrupt::Interrupt;
+use super::live::{ByteProgress, Loudness};
+use super::say;
+use crate::config::Tag;
+use crate::import::{ImportError, importers};
+use crate::record::store::{Store, Summary};
+use crate::record::{ImportedFile, NotUnderstood, Run};
+use crate::report::plain;
+use crate::units::group_thousands;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll import awrrpt_1_171_172.html                one AWR report
+  plimsoll import ~/slob-results                       all results below a folder, gzip or not
+  plimsoll import awr_p30x2_d8s_s64_t1_wu64            a directory of SLOB: reports, iostat, vmstat and slob.conf as one run
+  plimsoll import fio.json --tag disk=p30              with a tag, as for own runs
+  plimsoll import archive --dry-run                    only say what would be imported
+  plimsoll import --list                               the kinds of files that are read
+
+Files are recognised by what they hold, not by their names. In folders, files that are no results are passed over; a file that is
+named must be one. Then: `plimsoll report ID`, `plimsoll table ID... --style matrix`, `plimsoll compare ID ID`.";
+
+/// Places that were not understood which are told for each run; the rest is in the run.
+const MOST_TOLD: usize = 3;
+/// Files passed over that are named in the end.
+const MOST_PASSED_OVER: usize = 5;
+
+/// Arguments of `plimsoll import`.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// Files, and folders with files in them and below
+    #[arg(value_name = "FILE|DIR", required_unless_present = "list")]
+    paths: Vec<PathBuf>,
+
+    /// Give every run a tag, such as `vm=d8s`; may be repeated. It overrides one that a name tells
+    #[arg(long = "tag", value_name = "KEY=VALUE", help_heading = "Runs")]
+    tags: Vec<Tag>,
+
+    /// Import what was imported before once more
+    #[arg(long, help_heading = "Runs")]
+    again: bool,
+
+    /// Only say what would be imported
+    #[arg(long, help_heading = "Runs")]
+    dry_run: bool,
+
+    /// List the kinds of files that are read, and nothing else
+    #[arg(long, help_heading = "Output")]
+    list: bool,
+
+    /// Print a JSON list of the runs, with what was not understood
+    #[arg(long, help_heading = "Output")]
+    json: bool,
+
+    /// Show no progress
+    #[arg(short, long, help_heading = "Output")]
+    quiet: bool,
+
+    #[command(flatten)]
+    runs: RunsArgs,
+}
+
+/// A run that was made, as it is told.
+#[derive(Debug, Serialize)]
+struct Told {
+    /// Absent where nothing was kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    name: String,
+    workload: String,
+    program: String,
+    steps: usize,
+    files: Vec<ImportedFile>,
+    not_understood: Vec<NotUnderstood>,
+}
+
+pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+    if arguments.list {
+        return list(arguments.json);
+    }
+    let interrupt = Interrupt::listen()?;
+    let (units, problems) = walk::units(&arguments.paths);
+    let store = arguments.runs.store();
+    let mut desk = Desk::new(arguments, &store);
+    problems.iter().for_each(|problem| desk.refuse(problem));
+    let all: u64 = units.iter().map(|unit| unit.bytes).sum();
+    let progress = ByteProgress::new("importing", if arguments.quiet { Loudness::Quiet } else { Loudness::Normal });
+    let taken = crew::read(&units, interrupt.flag(), |outcome| {
+        desk.files += outcome.files;
+        desk.bytes += outcome.bytes;
+        outcome.problems.iter().for_each(|problem| desk.refuse(problem));
+        desk.passed_over.extend(outcome.passed_over);
+        outcome.runs.into_iter().try_for_each(|run| desk.keep(run))?;
+        progress.update(desk.bytes, all);
+        Ok(())
+    });
+    progress.end();
+    taken.and_then(|()| desk.tell(interrupt.exit()))
+}
+
+/// Takes what was read, and remembers what is to be said in the end.
+struct Desk<'a> {
+    arguments: &'a Arguments,
+    store: &'a Store,
+    /// Results that the store has, and the runs that they are.
+    known: BTreeMap<String, String>,
+    told: Vec<Told>,
+    again: usize,
+    passed_over: Vec<PathBuf>,
+    refused: usize,
+    files: usize,
+    bytes: u64,
+}
+
+impl<'a> Desk<'a> {
+    fn new(arguments: &'a Arguments, store: &'a Store) -> Self {
+        let sources = |run: Summary| run.sources.into_iter().map(move |source| (source, run.id.clone()));
+        let known =
+            if arguments.again { BTreeMap::new() } else { store.list().0.into_iter().flat_map(sources).collect() };
+        let (told, passed_over) = (Vec::new(), Vec::new());
+        Self { arguments, store, known, told, again: 0, passed_over, refused: 0, files: 0, bytes: 0 }
+    }
+
+    fn refuse(&mut self, problem: &ImportError) {
+        self.refused += 1;
+        say::error(plain(&problem.to_string()));
+        problem.hint().iter().for_each(say::hint);
+    }
+
+    fn keep(&mut self, mut run: Run) -> Result<(), Failure> {
+        let Some(imported) = run.imported.clone() else { return Ok(()) };
+        let Some(first) = imported.files.first() else { return Ok(()) };
+        let source = Summary::source(first);
+        if let Some(id) = self.known.get(&source).filter(|_| !self.arguments.again) {
+            self.again += 1;
+            if !self.arguments.quiet && self.again <= MOST_TOLD {
+                say::note(format_args!("{} was imported before, as {id}", plain(&first.path)));
+            }
+            return Ok(());
+        }
+        for Tag { key, value } in &self.arguments.tags {
+            run.tags.insert(key.clone(), value.clone());
+        }
+        let id = if self.arguments.dry_run {
+            None
+        } else {
+            let kind = first.kind.split('-').next().unwrap_or("import");
+            run.id = self.store.new_id(run.started_at, kind);
+            self.store.save(&run)?;
+            Some(run.id.clone())
+        };
+        self.known.insert(source, id.clone().unwrap_or_else(|| first.path.clone()));
+        if !self.arguments.quiet {
+            not_understood(&imported.not_understood);
+        }
+        self.told.push(Told {
+            id,
+            name: run.name,
+            workload: run.workload,
+            program: format!("{} {}", run.tool.name, run.tool.version).trim_end().to_owned(),
+            steps: run.steps.len(),
+            files: imported.files,
+            not_understood: imported.not_understood,
+        });
+        Ok(())
+    }
+
+    /// Says what came of it.
+    fn tell(self, signal: Option<Exit>) -> Result<Exit, Failure> {
+        if self.arguments.json {
+            say::json(&self.told)?;
+        } else {
+            let mut out = say::output();
+            self.told.iter().try_for_each(|run| writeln!(out, "{}", line(run)))?;
+            out.flush()?;
+        }
+        if !self.arguments.quiet {
+            self.summary();
+        }
+        if let Some(exit) = signal {
+            return Ok(exit);
+        }
+        if self.told.is_empty() && self.again == 0 && self.refused == 0 {
+            let failure = Failure::new("there is no result that is known here");
+            return Err(failure.with_hint("`plimsoll import --list` tells what is read".to_owned()));
+        }
+        Ok(if self.refused > 0 { Exit::CouldNot } else { Exit::Done })
+    }
+
+    fn summary(&self) {
+        let counted = |count: usize, one: &str| {
+            format!("{} {one}{}", group_thousands(count as f64), if count == 1 { "" } else { "s" })
+        };
+        let mut parts = vec![format!(
+            "{} {} from {}",
+            counted(self.told.len(), "run"),
+            if self.arguments.dry_run { "would be imported" } else { "imported" },
+            counted(self.files, "file")
+        )];
+        if self.again > 0 {
+            parts.push(format!("{} imported before (`--again` imports once more)", counted(self.again, "result")));
+        }
+        if !self.passed_over.is_empty() {
+            let named: Vec<String> =
+                self.passed_over.iter().take(MOST_PASSED_OVER).map(|path| plain(&path.display().to_string())).collect();
+            let more = self.passed_over.len() - named.len();
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            parts.push(format!("{} passed over: {}{more}", counted(self.passed_over.len(), "file"), named.join(", ")));
+        }
+        if self.refused > 0 {
+            parts.push(format!("{} could not be imported", counted(self.refused, "file")));
+        }
+        say::line(parts.join("; "));
+    }
+}
+
+/// Says where something was not understood, of each run a few places.
+fn not_understood(places: &[NotUnderstood]) {
+    for place in places.iter().take(MOST_TOLD) {
+        let line = place.line.map_or_else(String::new, |line| format!(", line {line}"));
+        say::note(plain(&format!("{}{line}: {}", place.path, place.what)));
+    }
+    if places.len() > MOST_TOLD {
+        say::note(format_args!(
+            "{} more places were not understood; the report of the run names them",
+            places.len() - MOST_TOLD
+        ));
+    }
+}
+
+fn line(run: &Told) -> String {
+    let id = run.id.as_deref().map_or_else(String::new, |id| format!("{id}  "));
+    let file = run.files.first().map_or("", |file| file.path.as_str());
+    let more = if run.files.len() > 1 { format!(" (+{})", run.files.len() - 1) } else { String::new() };
+    plain(&format!("{id}{}  {}  {file}{more}", run.name, run.program))
+}
+
+/// The kinds of files that are read.
+fn list(json: bool) -> Result<Exit, Failure> {
+    if json {
+        let kinds: Vec<BTreeMap<&str, &str>> = importers()
+            .iter()
+            .map(|importer| BTreeMap::from([("kind", importer.kind), ("name", importer.name)]))
+            .collect();
+        say::json(&kinds)?;
+        return Ok(Exit::Done);
+    }
+    let mut out = say::output();
+    importers().iter().try_for_each(|importer| writeln!(out, "{:<18} {}", importer.kind, importer.name))?;
+    out.flush()?;
+    Ok(Exit::Done)
+}

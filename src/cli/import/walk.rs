@@ -1,0 +1,125 @@
+//! Which files are to be read, and which of them together.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::import::ImportError;
+use crate::record::store::RUN_FILE;
+
+/// A folder with more files than this is an archive of many runs, and not the directory of one.
+const MOST_TOGETHER: usize = 64;
+
+/// Files that may tell of one run, and are read by one worker.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Unit {
+    /// Each file, and whether it was named by the user: then it must be a result.
+    pub(super) files: Vec<(PathBuf, bool)>,
+    /// Their size as they lie on the disk, for progress.
+    pub(super) bytes: u64,
+}
+
+/// The files below `paths`, in order of their names.
+pub(super) fn units(paths: &[PathBuf]) -> (Vec<Unit>, Vec<ImportError>) {
+    let mut folders: BTreeMap<PathBuf, BTreeMap<PathBuf, bool>> = BTreeMap::new();
+    let mut problems = Vec::new();
+    for path in paths {
+        match fs::metadata(path) {
+            Ok(status) if status.is_dir() => walk(path, &mut folders, &mut problems),
+            Ok(_) => {
+                let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+                folders.entry(folder).or_default().insert(path.clone(), true);
+            }
+            Err(error) => problems.push(ImportError::Io { path: path.display().to_string(), error }),
+        }
+    }
+    let units = folders.into_values().flat_map(|files| {
+        let files: Vec<(PathBuf, bool)> = files.into_iter().collect();
+        let size = if files.len() > MOST_TOGETHER { 1 } else { files.len().max(1) };
+        files.chunks(size).map(unit).collect::<Vec<_>>()
+    });
+    (units.collect(), problems)
+}
+
+fn unit(files: &[(PathBuf, bool)]) -> Unit {
+    let bytes = files.iter().filter_map(|(path, _)| fs::metadata(path).ok()).map(|status| status.len()).sum();
+    Unit { files: files.to_vec(), bytes }
+}
+
+/// The files in `top` and the folders below it. Hidden files, links to folders and kept runs are passed over.
+fn walk(top: &Path, folders: &mut BTreeMap<PathBuf, BTreeMap<PathBuf, bool>>, problems: &mut Vec<ImportError>) {
+    let mut waiting = vec![top.to_owned()];
+    while let Some(folder) = waiting.pop() {
+        if folder.join(RUN_FILE).is_file() {
+            continue;
+        }
+        let cannot = |error| ImportError::Io { path: folder.display().to_string(), error };
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) => {
+                problems.push(cannot(error));
+                continue;
+            }
+        };
+        for entry in entries {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    problems.push(cannot(error));
+                    break;
+                }
+            };
+            if entry.file_name().to_string_lossy().starts_with('.') {
+                continue;
+            }
+            let path = entry.path();
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => waiting.push(path),
+                Ok(kind) if kind.is_file() || (kind.is_symlink() && path.is_file()) => {
+                    folders.entry(folder.clone()).or_default().entry(path).or_insert(false);
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn touch(path: &Path) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "x").unwrap();
+    }
+
+    #[test]
+    fn folders_are_read_together_unless_they_are_archives() {
+        let top = tempfile::tempdir().unwrap();
+        for name in ["one/b", "one/a", "one/.hidden", "two/deep/c", "run/run.json", "run/intervals.jsonl"] {
+            touch(&top.path().join(name));
+        }
+        for number in 0..=MOST_TOGETHER {
+            touch(&top.path().join(format!("many/{number}")));
+        }
+        std::os::unix::fs::symlink(top.path(), top.path().join("one/round")).unwrap();
+        let (units, problems) = units(&[top.path().to_owned()]);
+        assert!(problems.is_empty());
+        let names = |unit: &Unit| -> Vec<String> {
+            unit.files.iter().map(|(path, _)| path.strip_prefix(top.path()).unwrap().display().to_string()).collect()
+        };
+        let together: Vec<Vec<String>> =
+            units.iter().map(names).filter(|names| !names[0].starts_with("many")).collect();
+        assert_eq!(together, [vec!["one/a", "one/b"], vec!["two/deep/c"]]);
+        assert_eq!(units.len(), MOST_TOGETHER + 1 + 2);
+    }
+
+    #[test]
+    fn named_files_are_marked_and_missing_ones_are_problems() {
+        let top = tempfile::tempdir().unwrap();
+        touch(&top.path().join("a"));
+        let (units, problems) = units(&[top.path().join("a"), top.path().to_owned(), top.path().join("none")]);
+        assert_eq!((units.len(), units[0].files[0].1, units[0].bytes), (1, true, 1));
+        assert!(problems[0].to_string().contains("none"), "{}", problems[0]);
+    }
+}

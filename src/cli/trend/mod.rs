@@ -1,0 +1,194 @@
+//! `plimsoll trend`.
+
+mod document;
+
+use std::fs::{self, File};
+use std::io::{BufWriter, Read, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::arguments::{FormatArgs, Reader, RunsArgs, Taken};
+use super::exit::{Exit, Failure};
+use super::page_file::PageArgs;
+use super::say;
+use crate::analysis::trend::Trends;
+use crate::record::Run;
+use crate::record::store::StoreError;
+use crate::report::html::Kept;
+use crate::report::trend::csv;
+use crate::report::{self, Detail};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll trend 202611                             every run whose id begins so: those of November 2026
+  plimsoll trend PROD-171 PROD-172 --full           every measure by hour and by day
+  plimsoll trend PROD-171 PROD-172 -o trend.html    charts with gaps as gaps, and a calendar of hours, for a browser
+  plimsoll trend PROD-171 PROD-172 --csv ./trend    four files for a spreadsheet
+  plimsoll trend PROD-171 PROD-172 --json           for a program
+
+Runs of any kind will do, as long as they tell when they were and for how long. Windows of different databases are told apart,
+the same time is counted once, and what is not covered is said.";
+
+/// Arguments of `plimsoll trend`.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// Runs: id, name, directory, or `last`; a beginning of ids, or a name, takes all runs that have it
+    #[arg(value_name = "RUN", required = true)]
+    names: Vec<String>,
+
+    #[command(flatten)]
+    page: PageArgs,
+
+    /// Also tell every measure by hour and day, every gap, and every window that does not count
+    #[arg(long, help_heading = "Output")]
+    full: bool,
+
+    /// Also write windows, measures, hours and days as CSV files into this directory
+    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    csv: Option<PathBuf>,
+
+    #[command(flatten)]
+    format: FormatArgs,
+
+    #[command(flatten)]
+    runs: RunsArgs,
+}
+
+pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+    arguments.page.check(arguments.format.reader())?;
+    let runs = load(&arguments.names, &arguments.runs)?;
+    let runs: Vec<&Run> = runs.iter().collect();
+    let trends = Trends::of(&runs);
+    if let Some(directory) = &arguments.csv {
+        write_csv(&trends, directory)?;
+    }
+    arguments.page.write(|| {
+        let mut page = Vec::new();
+        report::html::trend(&mut page, &trends, &Kept::File)?;
+        Ok(page)
+    })?;
+    match arguments.format.reader() {
+        Reader::Program => say::json(&document::document(&trends))?,
+        Reader::Person if !arguments.page.has_text() => {}
+        Reader::Person => {
+            let detail = if arguments.full { Detail::Full } else { Detail::Brief };
+            let mut out = say::output();
+            report::trend::trend(&mut out, &trends, detail, say::width())?;
+            out.flush()?;
+        }
+    }
+    if trends.trends.is_empty() {
+        let failure = Failure::new("none of these runs tells both when it was and for how long");
+        return Err(
+            failure.with_hint("why each is left out is told above; `plimsoll report RUN` shows what it has".to_owned())
+        );
+    }
+    Ok(Exit::Done)
+}
+
+/// The runs by their names; a name that several have, or that several ids begin with, takes all of them.
+pub(super) fn load(names: &[String], runs: &RunsArgs) -> Result<Vec<Run>, Failure> {
+    let store = runs.store();
+    let mut taken = Taken::default();
+    let mut loaded = Vec::new();
+    for name in names {
+        // Of a database over time, what several runs answer to means all of them.
+        let meant = match store.find(name) {
+            Err(StoreError::Ambiguous { candidates, .. }) => candidates,
+            _ => vec![name.clone()],
+        };
+        for name in meant {
+            loaded.push(taken.load(&store, &name)?.1);
+        }
+    }
+    Ok(loaded)
+}
+
+fn write_csv(trends: &Trends, directory: &Path) -> Result<(), Failure> {
+    let cannot = |doing: &str, path: &Path, error: std::io::Error| {
+        Failure::new(format_args!("cannot {doing} `{}`: {error}", path.display()))
+    };
+    fs::create_dir_all(directory).map_err(|error| cannot("make directory", directory, error))?;
+    let files = csv::FILES.map(|(name, writer)| (directory.join(name), writer));
+    if let Some((path, _)) = files.iter().find(|(path, _)| is_foreign(path)) {
+        let failure =
+            Failure::new(format_args!("`{}` is not overwritten: this program did not make it", path.display()));
+        return Err(failure.with_hint("name another directory: `--csv DIR`".to_owned()));
+    }
+    for (path, write) in files {
+        let file = File::create(&path).map_err(|error| cannot("make", &path, error))?;
+        let mut out = BufWriter::new(file);
+        write(&mut out, trends).and_then(|()| out.flush()).map_err(|error| cannot("write", &path, error))?;
+    }
+    say::line(format_args!("wrote {} files into `{}`", csv::FILES.len(), directory.display()));
+    Ok(())
+}
+
+/// Whether something is there that does not begin as all of these files do.
+fn is_foreign(path: &Path) -> bool {
+    const BEGINNING: &[u8] = b"database,";
+    let mut found = [0; BEGINNING.len()];
+    match File::open(path).and_then(|mut file| file.read_exact(&mut found)) {
+        Ok(()) => found != *BEGINNING,
+        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::record::sample::windows::history;
+    use crate::record::store::Store;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn parsed(words: &[&str]) -> Arguments {
+        Line::try_parse_from(std::iter::once(&"trend").chain(words)).unwrap().arguments
+    }
+
+    #[test]
+    fn a_beginning_of_ids_takes_all_runs_and_files_of_others_are_kept() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("runs");
+        let store = Store::new(&place);
+        history().iter().for_each(|run| drop(store.save(run).unwrap()));
+        let runs = place.to_str().unwrap();
+        let all = parsed(&["202611", "--runs", runs]);
+        assert_eq!(load(&all.names, &all.runs).unwrap().len(), 238);
+        let day = parsed(&["20261103", "--runs", runs]);
+        assert_eq!(load(&day.names, &day.runs).unwrap().len(), 24);
+
+        let csv = directory.path().join("csv");
+        let with_files = parsed(&["20261103", "--runs", runs, "--csv", csv.to_str().unwrap(), "--json"]);
+        assert_eq!(carry_out(&with_files).unwrap(), Exit::Done);
+        let windows = fs::read_to_string(csv.join("windows.csv")).unwrap();
+        assert_eq!(windows.lines().count(), 25);
+        assert_eq!(carry_out(&with_files).unwrap(), Exit::Done, "its own files may be written again");
+        fs::write(csv.join("days.csv"), "my own notes on days\n").unwrap();
+        assert!(
+            matches!(carry_out(&with_files), Err(Failure::Told(told)) if told.message.contains("is not overwritten"))
+        );
+    }
+
+    #[test]
+    fn a_document_has_every_measure_with_its_growth_and_hours() {
+        let runs = history();
+        let told = document::document(&Trends::of(&runs.iter().collect::<Vec<_>>()));
+        let database = &told["databases"][0];
+        assert_eq!((&database["clock"], &database["instance"]), (&"wall".into(), &"PROD1".into()));
+        let reads = &database["measures"][1];
+        assert_eq!(reads["measure"], "reads_per_s");
+        assert_eq!((&reads["peak"], &reads["peak_from"]), (&6_000.0.into(), &"2026-11-07T02:00:00Z".into()));
+        assert_eq!((reads["hours"].as_array().unwrap().len(), reads["days"].as_array().unwrap().len()), (24, 10));
+        assert!((reads["growth"]["per_day"].as_f64().unwrap() - 100.0).abs() < 1.0);
+        assert_eq!(database["windows"].as_array().unwrap().len(), 237);
+        assert_eq!(database["not_counted"][0]["why"], "same_time");
+    }
+}

@@ -1,0 +1,125 @@
+//! Event histograms of Oracle: spools of `v$event_histogram`, `v$event_histogram_micro`, their `gv$` forms and
+//! `dba_hist_event_histogram`.
+//!
+//! Columns may stand in any order; their headings tell them. A bucket is named by its upper edge, which is exclusive, and begins
+//! at the power of two below it: rows of buckets that hold nothing may be missing.
+//!
+//! Counts go up from the start of an instance. Differences are taken only where snapshots are told apart by their numbers or
+//! times; every other table is kept as it stands, in a step of its own with no window.
+
+mod events;
+mod readings;
+mod steps;
+#[cfg(test)]
+mod tests;
+
+pub(super) use events::kind_of_event;
+pub(super) use readings::edges_ns;
+
+use super::spool::{self, Found, Kind};
+use super::{Draft, ImportError, Notes, Source};
+use crate::record::Target;
+use readings::Readings;
+
+/// Readings of one file: five years of snapshots, one an hour.
+const MOST_READINGS: usize = 50_000;
+
+/// What a column says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Event,
+    Class,
+    Milliseconds,
+    Microseconds,
+    Count,
+    Instance,
+    Container,
+    Snapshot,
+    Begin,
+    End,
+    At,
+    /// Something that tells rows apart, such as a day: a column of no known name before the buckets.
+    Group,
+    Other(Kind),
+}
+
+fn role(heading: &str) -> Role {
+    match heading.trim().replace(' ', "_").as_str() {
+        "EVENT" | "EVENT_NAME" | "WAIT_EVENT" => Role::Event,
+        "WAIT_CLASS" => Role::Class,
+        "WAIT_TIME_MILLI" | "WAIT_TIME_MS" => Role::Milliseconds,
+        "WAIT_TIME_MICRO" | "WAIT_TIME_US" => Role::Microseconds,
+        "WAIT_COUNT" | "SUM(WAIT_COUNT)" => Role::Count,
+        "INST_ID" | "INSTANCE_NUMBER" | "INST" | "INST#" | "INSTANCE" => Role::Instance,
+        "CON_ID" => Role::Container,
+        "SNAP_ID" | "SNAP" => Role::Snapshot,
+        "BEGIN_INTERVAL_TIME" | "BEGIN_TIME" => Role::Begin,
+        "END_INTERVAL_TIME" | "END_TIME" => Role::End,
+        "SNAP_TIME" | "SAMPLE_TIME" | "SYSDATE" | "SYSTIMESTAMP" | "CURRENT_TIMESTAMP" => Role::At,
+        "LAST_UPDATE_TIME" => Role::Other(Kind::Time),
+        "WAIT_TIME_FORMAT" => Role::Other(Kind::Duration),
+        "EVENT#" | "EVENT_ID" | "WAIT_CLASS#" | "WAIT_CLASS_ID" | "DBID" | "CON_DBID" => Role::Other(Kind::Number),
+        _ => Role::Other(Kind::Text),
+    }
+}
+
+fn kind(heading: &str) -> Kind {
+    match role(heading) {
+        Role::Event => Kind::Text,
+        Role::Class => Kind::WaitClass,
+        Role::Begin | Role::End | Role::At => Kind::Time,
+        Role::Other(kind) => kind,
+        _ => Kind::Number,
+    }
+}
+
+fn is_histogram(headings: &[String]) -> bool {
+    let has = |wanted: &dyn Fn(Role) -> bool| headings.iter().any(|heading| wanted(role(heading)));
+    has(&|role| role == Role::Count) && has(&|role| matches!(role, Role::Milliseconds | Role::Microseconds))
+}
+
+/// Whether there is a table of buckets; AWR Miner and others print such tables within their own files.
+pub(super) fn recognises(head: &str) -> bool {
+    let has = |word: &str| head.contains(word) || head.contains(&word.to_ascii_lowercase());
+    if !has("WAIT_COUNT") || head.contains("~~BEGIN-") || head.contains("<begin record>") {
+        return false;
+    }
+    let mut rows = 0_u32;
+    spool::scan(head, is_histogram, kind, |found| rows += u32::from(matches!(found, Found::Row(..))));
+    rows > 0
+}
+
+/// The steps of all tables in the file, as one run.
+pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
+    let mut readings = Readings::default();
+    spool::scan(source.text(), is_histogram, kind, |found| readings.take(found, notes));
+    let mut draft = Draft::new("database", "Oracle Database", "event histogram");
+    draft.version = readings.release().to_owned();
+    let (tables, events) = readings.finish();
+    draft.target = Target { kind: "oracle".to_owned(), ..Target::default() };
+    if tables.iter().map(|table| table.snapshots.len()).sum::<usize>() > MOST_READINGS {
+        return Err(ImportError::damaged(
+            source,
+            None,
+            format!("it holds more than {MOST_READINGS} readings of histograms"),
+        ));
+    }
+    for table in &tables {
+        steps::add(table, &events, &mut draft);
+    }
+    if draft.steps.is_empty() {
+        return Err(ImportError::damaged(source, None, "there is no bucket with a count in its tables"));
+    }
+    draft.title = match events.as_slice() {
+        [event] => format!("event histogram of {}", event.name),
+        events => format!("event histograms of {} events", events.len()),
+    };
+    let mut notes: Vec<String> = tables.into_iter().flat_map(|table| table.notes).collect();
+    notes.append(&mut draft.notes);
+    for note in notes {
+        if !draft.notes.contains(&note) {
+            draft.notes.push(note);
+        }
+    }
+    Ok(vec![draft])
+}

@@ -1,0 +1,389 @@
+//! iperf3 with `--json` or `--json-stream`.
+
+use serde_json::{Map, Value};
+
+use super::{Side, figure, name, ns};
+use crate::import::draft::{step, told};
+use crate::import::interval;
+use crate::import::{Began, Draft, ImportError, Notes, Source};
+use crate::record::{Ending, Environment, Interval, Outcome, Step, Target, ToldFigure};
+
+/// Bytes of other lines that may stand before the first document.
+const MOST_BEFORE: usize = 4_096;
+
+/// Whether a text is of iperf3 with `--json`.
+pub(in crate::import) fn recognises(head: &str) -> bool {
+    let Some((_, text)) = documents(head, 0).filter(|(at, _)| *at < MOST_BEFORE) else { return false };
+    let stream = text.starts_with("{\"event\"") && text.contains("\"data\"");
+    let own = ["\"version\":", "\"tcp_mss_default\"", "\"test_start\"", "\"connecting_to\"", "\"connected\""];
+    let first = text.get(1..).map_or("", str::trim_start);
+    // A title stands before all else.
+    let begins = first.starts_with("\"start\"") || (first.starts_with("\"title\"") && text.contains("\"start\""));
+    (begins || stream)
+        && own.iter().any(|key| text.contains(key))
+        && (text.contains("iperf 3") || text.contains("\"test_start\""))
+}
+
+/// Where the next document begins, and the text from there: at a brace that begins a line, since other lines may stand between.
+fn documents(text: &str, from: usize) -> Option<(usize, &str)> {
+    let mut at = from;
+    for line in text.get(from..)?.split_inclusive('\n') {
+        let blanks = line.len() - line.trim_start().len();
+        if line.trim_start().starts_with('{') {
+            return Some((at + blanks, text.get(at + blanks..)?));
+        }
+        at += line.len();
+    }
+    None
+}
+
+/// Its runs: one for each test.
+pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
+    let mut found = Vec::new();
+    let mut stream = Stream::default();
+    let mut from = 0;
+    let mut lines_before = Lines { text: source.text(), at: 0, line: 1 };
+    while let Some((at, text)) = documents(source.text(), from) {
+        let mut read = serde_json::Deserializer::from_str(text).into_iter::<Value>();
+        let line = lines_before.line(at);
+        match read.next() {
+            Some(Ok(document)) => {
+                from = at + read.byte_offset().max(1);
+                match document.get("event").and_then(Value::as_str) {
+                    Some(event) => found.extend(stream.event(event, &document, notes)),
+                    None => found.push(draft(&document, notes)),
+                }
+            }
+            Some(Err(error)) => {
+                let what = if error.is_eof() { "the file ends in the middle of a result" } else { "this is not JSON" };
+                let within = u64::try_from(error.line()).unwrap_or(1).saturating_sub(1);
+                return Err(ImportError::damaged(source, line + within, format!("{what}: {error}")));
+            }
+            None => break,
+        }
+    }
+    found.extend(stream.end(notes));
+    let tells = |draft: &Draft| {
+        draft.steps.iter().any(|step| !step.told.is_empty() || matches!(step.outcome, Outcome::Failed { .. }))
+    };
+    if !found.iter().any(tells) {
+        return Err(ImportError::no_result(source, "it holds no result of iperf3"));
+    }
+    Ok(found)
+}
+
+/// Line numbers of rising places in a text.
+struct Lines<'a> {
+    text: &'a str,
+    at: usize,
+    line: u64,
+}
+
+impl Lines<'_> {
+    fn line(&mut self, at: usize) -> u64 {
+        let passed = self.text.get(self.at..at).unwrap_or("");
+        self.line += passed.bytes().filter(|byte| *byte == b'\n').count() as u64;
+        self.at = at;
+        self.line
+    }
+}
+
+/// The events of `--json-stream`, one a line, as the document that they would have been.
+#[derive(Default)]
+struct Stream {
+    document: Map<String, Value>,
+    intervals: Vec<Value>,
+}
+
+impl Stream {
+    /// Takes an event; the one that begins a test ends that before it.
+    fn event(&mut self, event: &str, line: &Value, notes: &mut Notes) -> Option<Draft> {
+        let data = line.get("data").cloned().unwrap_or(Value::Null);
+        match event {
+            "start" => {
+                let before = self.end(notes);
+                self.document.insert("start".to_owned(), data);
+                return before;
+            }
+            "interval" => self.intervals.push(data),
+            "end" | "error" => {
+                self.document.insert(event.to_owned(), data);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn end(&mut self, notes: &mut Notes) -> Option<Draft> {
+        let mut document = std::mem::take(&mut self.document);
+        let intervals = std::mem::take(&mut self.intervals);
+        if document.is_empty() && intervals.is_empty() {
+            return None;
+        }
+        document.insert("intervals".to_owned(), Value::Array(intervals));
+        Some(draft(&Value::Object(document), notes))
+    }
+}
+
+fn number(value: &Value, key: &str) -> Option<f64> {
+    value.get(key).and_then(Value::as_f64)
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> Option<&'a str> {
+    value.get(key).and_then(Value::as_str)
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn draft(document: &Value, notes: &mut Notes) -> Draft {
+    let null = Value::Null;
+    let start = document.get("start").unwrap_or(&null);
+    let test = start.get("test_start").unwrap_or(&null);
+    let protocol = text(test, "protocol").unwrap_or("");
+    let peer = start.get("connecting_to").or_else(|| start.get("accepted_connection")).unwrap_or(&null);
+    let is_server = start.get("connecting_to").is_none() && start.get("accepted_connection").is_some();
+    let host = text(peer, "host").unwrap_or("");
+    let title = [protocol, if is_server { "from" } else { "to" }, host].into_iter().filter(|word| !word.is_empty());
+    let mut draft = Draft::new(
+        "network",
+        "iperf3",
+        if host.is_empty() { "iperf3".to_owned() } else { title.collect::<Vec<_>>().join(" ") },
+    );
+    draft.version = text(start, "version").unwrap_or("").trim_start_matches("iperf ").to_owned();
+    let began_s = start.get("timestamp").and_then(|at| at.get("timesecs")).and_then(Value::as_i64);
+    draft.began = began_s.and_then(Began::epoch_s);
+    draft.environment = environment(text(start, "system_info").unwrap_or(""));
+    for (key, value) in test.as_object().into_iter().flatten() {
+        draft.parameters.insert(key.clone(), plain(value));
+    }
+    for key in ["tcp_mss_default", "tcp_mss", "sock_bufsize", "sndbuf_actual", "rcvbuf_actual"] {
+        if let Some(value) = start.get(key) {
+            draft.parameters.insert(key.to_owned(), plain(value));
+        }
+    }
+    if let Some(tag) = text(document, "title").or_else(|| text(start, "title")) {
+        draft.tags.insert("title".to_owned(), tag.to_owned());
+    }
+    if !host.is_empty() {
+        let address = number(peer, "port")
+            .filter(|_| !is_server)
+            .map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"));
+        draft.target = Target { kind: "network".to_owned(), address, ..Target::default() };
+    }
+    let reversed = number(test, "reverse").is_some_and(|reverse| reverse != 0.0);
+    let local = if is_server == reversed { Side::Sent } else { Side::Received };
+    let mut step = step(0, "iperf3", 0);
+    let streams = Some(list(start, "connected").len()).filter(|streams| *streams > 0);
+    let told_streams = number(test, "num_streams").and_then(crate::import::draft::whole);
+    step.load.sessions =
+        streams.and_then(|streams| u32::try_from(streams).ok()).or(told_streams.and_then(|n| u32::try_from(n).ok()));
+    step.intervals = intervals(document, local, &mut step);
+    if list(start, "connected").is_empty() && step.intervals.is_empty() {
+        step.load.sessions = None;
+    }
+    results(document.get("end").unwrap_or(&null), protocol, &mut step);
+    if step.told.is_empty() && !step.intervals.is_empty() {
+        draft.notes.push("The summary is missing: figures are those of the intervals.".to_owned());
+        of_intervals(&mut step);
+    }
+    if let Some(error) = document.get("error") {
+        step.outcome = Outcome::Failed { error: plain(error) };
+        step.window.ending = Ending::Failure;
+    } else if step.told.is_empty() {
+        notes.not_understood(
+            None,
+            "a test without intervals and without a summary; `end` with `sum_sent` or `sum` was expected",
+        );
+    }
+    if number(test, "duration").is_some_and(|seconds| seconds > 0.0)
+        && step.outcome == Outcome::Completed
+        && step.window.duration_ns > 0
+    {
+        step.window.ending = Ending::Time;
+    }
+    draft.steps = vec![step];
+    draft
+}
+
+/// A value as text; text without its quotes and line ends.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), |text| text.trim_end().to_owned())
+}
+
+/// `Linux host 4.4.0-79-generic #100-Ubuntu … x86_64 GNU/Linux`.
+fn environment(system: &str) -> Environment {
+    let mut words = system.split_whitespace();
+    let (kind, host, kernel) = (words.next(), words.next(), words.next());
+    let architecture = words.find(|word| ["x86_64", "aarch64", "arm64", "ppc64le", "s390x", "amd64"].contains(word));
+    Environment {
+        hostname: host.map(str::to_owned),
+        kernel: kernel.map(str::to_owned),
+        os: kind.filter(|kind| *kind != "Linux").map(str::to_owned),
+        architecture: architecture.map(str::to_owned),
+        ..Environment::default()
+    }
+}
+
+/// One interval each; omitted ones are the warm-up. The clock begins anew after these.
+fn intervals(document: &Value, local: Side, step: &mut Step) -> Vec<Interval> {
+    let mut made = Vec::new();
+    let mut offset_ns = 0_u64;
+    let null = Value::Null;
+    for told in list(document, "intervals") {
+        let streams = list(told, "streams");
+        let sum = told.get("sum").or_else(|| streams.first().filter(|_| streams.len() == 1)).unwrap_or(&null);
+        let Some(duration_ns) = number(sum, "seconds").map(ns) else { continue };
+        let warmup = sum.get("omitted").and_then(Value::as_bool).unwrap_or(false);
+        let mut of = interval::of(step, offset_ns, duration_ns);
+        of.warmup = warmup;
+        offset_ns = offset_ns.saturating_add(duration_ns);
+        let window = &mut step.window;
+        if warmup {
+            window.warmup_ns = window.warmup_ns.saturating_add(duration_ns);
+            window.offset_ns = window.warmup_ns;
+        } else {
+            window.duration_ns = window.duration_ns.saturating_add(duration_ns);
+        }
+        for (sum, reverse) in [(Some(sum), false), (told.get("sum_bidir_reverse"), true)] {
+            let Some(sum) = sum else { continue };
+            // Since 3.7 each sum says which side it is of.
+            let side = match sum.get("sender").and_then(Value::as_bool) {
+                Some(true) => Side::Sent,
+                Some(false) => Side::Received,
+                None => local,
+            };
+            let reverse = reverse && side != Side::Untold;
+            let mut tell = |figure: &str, value: Option<f64>| {
+                if let Some(value) = value.filter(|value| *value >= 0.0) {
+                    of.told.insert(figure.to_owned(), value);
+                }
+            };
+            tell(&name(reverse, side, "bits/s"), number(sum, "bits_per_second"));
+            tell(&name(reverse, side, "bytes"), number(sum, "bytes"));
+            let of_way = |figure: &str| format!("{}{figure}", if reverse { "reverse " } else { "" });
+            for (key, figure) in PER_WAY {
+                tell(&of_way(figure), number(sum, key));
+            }
+        }
+        let mean_rtt_us = mean(streams.iter().filter_map(|stream| number(stream, "rtt")).filter(|rtt| *rtt > 0.0));
+        of.told.extend(mean_rtt_us.map(|us| ("rtt mean".to_owned(), us / 1e3)));
+        if let [stream] = streams {
+            of.told.extend(
+                number(stream, "snd_cwnd").filter(|bytes| *bytes > 0.0).map(|bytes| ("cwnd".to_owned(), bytes)),
+            );
+        }
+        made.push(of);
+    }
+    made
+}
+
+/// Figures of one way of the data, by key, and their names.
+const PER_WAY: [(&str, &str); 5] = [
+    ("retransmits", "retransmits"),
+    ("jitter_ms", "jitter"),
+    ("lost_packets", "lost datagrams"),
+    ("packets", "datagrams"),
+    ("lost_percent", "lost"),
+];
+
+fn unit_of(figure: &str) -> &'static str {
+    match figure.trim_start_matches("reverse ") {
+        "jitter" | "rtt mean" => "ms",
+        "lost" => "%",
+        "cwnd" => "bytes",
+        figure if figure.ends_with("bits/s") => "bits/s",
+        figure if figure.ends_with("bytes") => "bytes",
+        _ => "",
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (sum, count) = values.fold((0.0, 0_u32), |(sum, count), value| (sum + value, count + 1));
+    (count > 0).then(|| sum / f64::from(count))
+}
+
+/// What the end of the document tells. Of a side that reports nothing while the other one does, nothing is known: a server and a
+/// client that were not told each other's results print zeros.
+fn results(end: &Value, protocol: &str, step: &mut Step) {
+    let is_udp = protocol.eq_ignore_ascii_case("udp") || end.get("sum").is_some();
+    let mut window_ns = None;
+    for reverse in [false, true] {
+        let key = |key: &str| if reverse { format!("{key}_bidir_reverse") } else { key.to_owned() };
+        let sum = end.get(key("sum"));
+        // Before 3.7 UDP had one sum, of what was sent.
+        let sent = end.get(key("sum_sent")).or(sum);
+        let received = end.get(key("sum_received"));
+        let bytes = |sum: Option<&Value>| sum.and_then(|sum| number(sum, "bytes")).unwrap_or(0.0);
+        let nothing = bytes(sent) == 0.0 && bytes(received) == 0.0;
+        let datagrams = sum.and_then(|sum| number(sum, "packets")).unwrap_or(0.0);
+        for (side, of) in [(Side::Sent, sent), (Side::Received, received)] {
+            let Some(of) = of.filter(|of| bytes(Some(of)) > 0.0 || (nothing && datagrams == 0.0)) else { continue };
+            window_ns = window_ns.or(number(of, "seconds").map(ns).filter(|ns| *ns > 0));
+            let mut tell = |what: &str, value: Option<f64>| {
+                step.told.extend(value.map(|value| figure(name(reverse, side, what), what, value)));
+            };
+            tell("bits/s", number(of, "bits_per_second"));
+            tell("bytes", number(of, "bytes"));
+        }
+        let of_way = |name: &str| format!("{}{name}", if reverse { "reverse " } else { "" });
+        if let Some(retransmits) =
+            end.get(key("sum_sent")).and_then(|sum| number(sum, "retransmits")).filter(|count| *count >= 0.0)
+        {
+            step.told.push(figure(of_way("retransmits"), "", retransmits));
+        }
+        let udp = received
+            .filter(|sum| number(sum, "jitter_ms").is_some() && bytes(Some(sum)) > 0.0)
+            .or(sum)
+            .filter(|_| is_udp);
+        if let Some(sum) = udp {
+            window_ns = window_ns.or(number(sum, "seconds").map(ns).filter(|ns| *ns > 0));
+            for (key, name) in PER_WAY.into_iter().skip(1) {
+                step.told.extend(number(sum, key).map(|value| figure(of_way(name), unit_of(name), value)));
+            }
+        }
+    }
+    if let Some(window_ns) = window_ns {
+        step.window.duration_ns = window_ns;
+    }
+    let streams: Vec<&Value> = list(end, "streams")
+        .iter()
+        .map(|stream| stream.get("sender").or_else(|| stream.get("udp")).unwrap_or(stream))
+        .collect();
+    let all =
+        |key: &'static str| streams.iter().filter_map(move |stream| number(stream, key)).filter(|value| *value > 0.0);
+    let extreme = |key, pick: fn(f64, f64) -> f64| all(key).reduce(pick);
+    let us = |name: &str, value: Option<f64>| value.map(|us| figure(name, "ms", us / 1e3));
+    step.told.extend(us("rtt mean", mean(all("mean_rtt"))));
+    step.told.extend(us("rtt min", extreme("min_rtt", f64::min)));
+    step.told.extend(us("rtt max", extreme("max_rtt", f64::max)));
+    step.told.extend(extreme("max_snd_cwnd", f64::max).map(|bytes| figure("cwnd max", "bytes", bytes)));
+    let out_of_order: Option<f64> = all("out_of_order").reduce(|sum, more| sum + more);
+    step.told.extend(out_of_order.map(|count| figure("out of order datagrams", "", count)));
+    for (key, value) in end.get("cpu_utilization_percent").and_then(Value::as_object).into_iter().flatten() {
+        let (layer, name) =
+            (if key.starts_with("remote") { "server" } else { "client" }, format!("{} CPU", key.replace('_', " ")));
+        step.told.extend(value.as_f64().map(|percent| told(layer, name, "%", percent)));
+    }
+}
+
+/// Averages over the intervals of the window, weighted by their lengths; counts are added.
+fn of_intervals(step: &mut Step) {
+    let mut sums: std::collections::BTreeMap<&str, (f64, f64)> = std::collections::BTreeMap::new();
+    for interval in step.intervals.iter().filter(|interval| !interval.warmup) {
+        for (name, value) in &interval.told {
+            let seconds = interval.duration_ns as f64 / 1e9;
+            let (sum, weight) = sums.entry(name).or_default();
+            let is_count = ["bytes", "retransmits", "datagrams"].iter().any(|end| name.ends_with(end));
+            let weighs = if is_count { 1.0 } else { seconds };
+            (*sum, *weight) = (*sum + value * weighs, if is_count { 1.0 } else { *weight + seconds });
+        }
+    }
+    let made: Vec<ToldFigure> = sums
+        .into_iter()
+        .filter(|(_, (_, weight))| *weight > 0.0)
+        .map(|(name, (sum, weight))| figure(name, unit_of(name), sum / weight))
+        .collect();
+    step.told = made;
+}

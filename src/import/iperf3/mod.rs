@@ -1,0 +1,46 @@
+//! What iperf3 measured of a network.
+
+pub(super) mod json;
+mod row;
+pub(super) mod text;
+
+#[cfg(test)]
+mod tests;
+
+use super::draft::{told, whole};
+use crate::record::ToldFigure;
+
+/// Which way data went: iperf3 tells what one side sent and what the other one received, and with `--bidir` both of these for
+/// the way back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Side {
+    Sent,
+    Received,
+    /// The row does not tell.
+    Untold,
+}
+
+impl Side {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Sent => "sent",
+            Self::Received => "received",
+            Self::Untold => "transferred",
+        }
+    }
+}
+
+/// How a figure is called: `sent bits/s`, `reverse received bits/s`.
+fn name(reverse: bool, side: Side, figure: &str) -> String {
+    format!("{}{} {figure}", if reverse { "reverse " } else { "" }, side.name())
+}
+
+/// A figure at the network's layer.
+fn figure(name: impl Into<String>, unit: &str, value: f64) -> ToldFigure {
+    told("network", name, unit, value)
+}
+
+/// Seconds as nanoseconds; 0 if that is no length.
+fn ns(seconds: f64) -> u64 {
+    whole(seconds * 1e9).unwrap_or(0)
+}

@@ -1,0 +1,92 @@
+//! What the name of a run tells, where people name it as SLOB's users do: `awr_p30x2_d8s_s64_t1_wu64`.
+
+use std::collections::BTreeMap;
+
+/// What a name tells.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Named {
+    /// The name without its `awr_`.
+    pub(super) name: String,
+    /// `disk=p30 qty=2 vm=d8s`.
+    pub(super) tags: BTreeMap<&'static str, String>,
+    /// Schemas, sessions for each, and blocks an operation touches.
+    pub(super) schemas: Option<u32>,
+    pub(super) threads: Option<u32>,
+    pub(super) work_unit: Option<u32>,
+}
+
+/// Reads a name of parts between underscores. Only a name that has schemas and threads or a work unit is taken for one: those
+/// of other things hold such parts by chance. A part that fits nothing is left to the name.
+pub(super) fn read(name: &str) -> Option<Named> {
+    let stem = name.strip_prefix("awr_").or_else(|| name.strip_prefix("rac_")).unwrap_or(name);
+    let mut named = Named { name: stem.to_owned(), ..Named::default() };
+    let number = |part: &str, prefix: &str| part.strip_prefix(prefix)?.parse::<u32>().ok().filter(|number| *number > 0);
+    for part in stem.split('_') {
+        // `wu` before others: no other part begins so.
+        if let Some(work_unit) = number(part, "wu") {
+            named.work_unit.get_or_insert(work_unit);
+        } else if let Some(schemas) = number(part, "s") {
+            named.schemas.get_or_insert(schemas);
+        } else if let Some(threads) = number(part, "t") {
+            named.threads.get_or_insert(threads);
+        } else if let Some((disk, quantity)) = disks(part) {
+            named.tags.entry("disk").or_insert_with(|| disk.to_owned());
+            named.tags.entry("qty").or_insert_with(|| quantity.to_string());
+        } else if is_machine(part) {
+            named.tags.entry("vm").or_insert_with(|| part.to_owned());
+        }
+    }
+    let is_one = named.schemas.is_some() && (named.threads.is_some() || named.work_unit.is_some());
+    is_one.then_some(named)
+}
+
+/// `p30x2`: a kind of disk, and how many.
+fn disks(part: &str) -> Option<(&str, u32)> {
+    let (disk, quantity) = part.rsplit_once('x')?;
+    let is_disk =
+        disk.starts_with(|c: char| c.is_ascii_alphabetic()) && disk.chars().all(|c| c.is_ascii_alphanumeric());
+    Some((disk, quantity.parse().ok().filter(|quantity| is_disk && *quantity > 0)?))
+}
+
+/// `d8s`, `e32s`, `m64`, `D32sv3`: a letter or two, a number, and what follows in letters and digits.
+fn is_machine(part: &str) -> bool {
+    let letters = part.chars().take_while(char::is_ascii_alphabetic).count();
+    let digits = part.chars().skip(letters).take_while(char::is_ascii_digit).count();
+    (1..=2).contains(&letters) && digits > 0 && part.len() <= 10 && part.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
+/// What a folder above a run tells, where it is called `cache-off` or the like: a tag of its own.
+pub(super) fn of_folder(folder: &str) -> Option<(&'static str, String)> {
+    let value = folder.strip_prefix("cache-").or_else(|| folder.strip_prefix("cache_"))?;
+    (!value.is_empty()).then(|| ("cache", value.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_tells_disks_machine_and_load() {
+        let named = read("awr_p30x2_d8s_s64_t1_wu64").unwrap();
+        assert_eq!(named.name, "p30x2_d8s_s64_t1_wu64");
+        assert_eq!((named.schemas, named.threads, named.work_unit), (Some(64), Some(1), Some(64)));
+        let tags: Vec<String> = named.tags.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(tags.join(" "), "disk=p30 qty=2 vm=d8s");
+    }
+
+    #[test]
+    fn parts_in_another_order_and_unknown_ones_are_borne() {
+        let named = read("s8_t4_ultrax16_e32sv3_nocache").unwrap();
+        assert_eq!((named.schemas, named.threads, named.work_unit), (Some(8), Some(4), None));
+        assert_eq!((named.tags["disk"].as_str(), named.tags["vm"].as_str()), ("ultra", "e32sv3"));
+    }
+
+    #[test]
+    fn other_names_tell_nothing() {
+        for name in ["awrrpt_1_171_172", "report", "s8", "iostat_2020", "x_y_z", "", "p30x2_d8s"] {
+            assert_eq!(read(name), None, "{name}");
+        }
+        assert_eq!(of_folder("cache-off"), Some(("cache", "off".to_owned())));
+        assert_eq!(of_folder("cachet"), None);
+    }
+}

@@ -1,0 +1,85 @@
+//! I/O by function and by type of file, as it is printed.
+
+use super::header::bytes;
+use super::table::{Report, Table, plain};
+use super::times;
+use crate::import::draft::told;
+use crate::import::numbers::{number, scaled};
+use crate::record::ToldFigure;
+
+/// Figures of the tables that sum up I/O by function and by file type.
+pub(super) fn figures(report: &Report) -> Vec<ToldFigure> {
+    let mut all = Vec::new();
+    for table in &report.tables {
+        let title = plain(&table.title);
+        let by = if title.starts_with("iostatbyfunction") && !title.contains("filetype") {
+            "function"
+        } else if title.starts_with("iostatbyfiletype") {
+            "file type"
+        } else {
+            continue;
+        };
+        add(table, by, &mut all);
+    }
+    all
+}
+
+fn add(table: &Table, by: &str, all: &mut Vec<ToldFigure>) {
+    // A cluster's report has the instance in front, and `*` for their sum.
+    let instance = table.column("I#");
+    let name = table.columns.iter().position(|column| plain(column).ends_with("name")).unwrap_or(0);
+    let mut under = "";
+    let headings: Vec<String> = table
+        .columns
+        .iter()
+        .map(|column| match column.split_once(':') {
+            Some((group, _)) => {
+                under = group;
+                column.clone()
+            }
+            // `Reqs per sec` stands twice, below reads and below writes.
+            None if under.is_empty() || !is_shared(column) => column.clone(),
+            None => format!("{under}: {column}"),
+        })
+        .collect();
+    for row in &table.rows {
+        if instance.is_some_and(|at| row.cell(at) != "*") {
+            continue;
+        }
+        let of = row.cell(name);
+        for (at, (heading, cell)) in headings.iter().zip(&row.cells).enumerate() {
+            if at == name || Some(at) == instance || cell.is_empty() {
+                continue;
+            }
+            if let Some((unit, value)) = value(heading, cell) {
+                all.push(told("engine", format!("{by} {of}: {heading}"), unit, value));
+            }
+        }
+    }
+}
+
+fn is_shared(column: &str) -> bool {
+    let column = plain(column);
+    column.ends_with("persec") || column.starts_with("avgt")
+}
+
+/// The unit and value of a cell: data in multiples of 1,024, counts in those of 1,000, times in milliseconds.
+fn value(heading: &str, cell: &str) -> Option<(&'static str, f64)> {
+    let plain = plain(heading);
+    if plain.contains("data") {
+        let unit = if plain.ends_with("persec") { "B/s" } else { "B" };
+        return bytes(cell).map(|bytes| (unit, bytes as f64));
+    }
+    if plain.contains("avgt") || plain.contains("smallread") || plain.contains("largeread") {
+        let unit_ns =
+            if plain.contains("(ms)") || plain.ends_with("ms") || number(cell).is_some() { Some(1e6) } else { None };
+        return times::rounded_ns(cell, unit_ns).map(|time| ("ms", time.value / 1e6));
+    }
+    let unit = match () {
+        () if plain.contains("mbs") => "MB/s",
+        () if plain.starts_with("mb") => "MB",
+        () if plain.ends_with("persec") || heading.ends_with("/s") => "/s",
+        () => "",
+    };
+    scaled(cell).map(|value| (unit, value))
+}

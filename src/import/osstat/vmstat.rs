@@ -1,0 +1,158 @@
+//! vmstat of procps as text.
+
+use super::clock::{self, Day, Stamp, Timeline};
+use super::header::{self, Tool};
+use super::iostat::shown;
+use super::samples::{note_on_time, step_of};
+use crate::import::numbers::number;
+use crate::import::{Began, Draft, ImportError, Notes, Source};
+
+/// Whether a text is of vmstat.
+pub(in crate::import) fn recognises(head: &str) -> bool {
+    header::tool_of(head) == Some(Tool::Vmstat)
+}
+
+/// Its run. vmstat does not say how many processors there are, so shares stay shares.
+pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
+    let mut found: Vec<Draft> = Vec::new();
+    let mut table = Table::default();
+    let last_line_whole = source.text().ends_with('\n');
+    let mut lines = source.lines().peekable();
+    while let Some((line_number, line)) = lines.next() {
+        let is_last = lines.peek().is_none();
+        let line = clock::plain(line);
+        let (prefix, rest) = match clock::before(&line) {
+            Some((stamp, rest)) => (Some(stamp), rest),
+            None => (None, &*line),
+        };
+        if rest.trim().is_empty() || header::is_vmstat_banner(rest) {
+        } else if header::is_vmstat_columns(rest) {
+            let columns = Columns::of(rest);
+            // Headers are repeated; other columns are another invocation, with a first line since boot of its own.
+            if table.columns.as_ref().is_some_and(|before| *before != columns) {
+                found.extend(std::mem::take(&mut table).draft());
+            }
+            table.columns = Some(columns);
+        } else if let Some(columns) = &table.columns {
+            match columns.row(rest, prefix) {
+                // The last figure of a line that was cut may lack digits.
+                Some(_) if is_last && !last_line_whole && !table.rows.is_empty() => table.cut = true,
+                Some(row) => table.rows.push(row),
+                None if is_last
+                    && !table.rows.is_empty()
+                    && rest.trim_start().starts_with(|c: char| c.is_ascii_digit()) =>
+                {
+                    table.cut = true;
+                }
+                None if is_shell(rest) => {}
+                None => notes.not_understood(
+                    line_number,
+                    format!("{}; {} figures were expected", shown(rest), columns.names.len()),
+                ),
+            }
+        } else if let Some((command, pace_s)) = header::command(rest, "vmstat") {
+            (table.command, table.pace_s) = (command, pace_s);
+        }
+    }
+    found.extend(table.draft());
+    if found.is_empty() {
+        return Err(ImportError::no_result(source, "it holds no line of figures of vmstat"));
+    }
+    Ok(found)
+}
+
+fn is_shell(line: &str) -> bool {
+    line.starts_with("^C") || line.contains("$ ") || line.contains("# ") || line.trim_end().ends_with(['$', '#'])
+}
+
+/// The columns, and the zone of the time stamps that may follow them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Columns {
+    names: Vec<(String, &'static str)>,
+    utc: bool,
+}
+
+#[derive(Debug)]
+struct Row {
+    stamp: Option<Stamp>,
+    values: Vec<f64>,
+}
+
+impl Columns {
+    fn of(line: &str) -> Self {
+        let known = |word: &&str| word.len() <= 6 && word.chars().all(|c| c.is_ascii_lowercase());
+        let names = line
+            .split_whitespace()
+            .take(header::MOST_COLUMNS)
+            .take_while(known)
+            .map(|name| (name.to_owned(), unit(name)))
+            .collect();
+        let zone = line.split_whitespace().find(|word| !known(word));
+        Self { names, utc: matches!(zone, Some("UTC" | "GMT")) }
+    }
+
+    /// A row of figures; a time may stand behind them, or before them as `prefix`.
+    fn row(&self, line: &str, prefix: Option<Stamp>) -> Option<Row> {
+        let mut rest = line;
+        let mut values = Vec::with_capacity(self.names.len());
+        for _ in &self.names {
+            let (word, after) = clock::word(rest)?;
+            values.push(number(word)?);
+            rest = after;
+        }
+        let behind = clock::leading(rest);
+        let stamp = behind
+            .map(|(stamp, zone)| Stamp { utc: stamp.utc || self.utc || matches!(zone.trim(), "UTC" | "GMT"), ..stamp });
+        if stamp.is_none() && !rest.trim().is_empty() {
+            return None;
+        }
+        Some(Row { stamp: stamp.or(prefix), values })
+    }
+}
+
+/// Memory and swapping are in units that `-S` sets and that the output does not tell.
+fn unit(column: &str) -> &'static str {
+    match column {
+        "bi" | "bo" => "KiB/s",
+        "in" | "cs" => "1/s",
+        "us" | "sy" | "id" | "wa" | "st" | "gu" => "%",
+        _ => "",
+    }
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    columns: Option<Columns>,
+    rows: Vec<Row>,
+    cut: bool,
+    command: Vec<String>,
+    pace_s: Option<f64>,
+}
+
+impl Table {
+    fn draft(mut self) -> Option<Draft> {
+        let columns = self.columns?;
+        let stamps: Vec<Option<Stamp>> = self.rows.iter().map(|row| row.stamp).collect();
+        let first = stamps.first()?;
+        let mut draft = Draft::new("host", "vmstat", "vmstat");
+        let mut timeline = Timeline::new(&stamps, Day::Untold, first.and_then(|stamp| stamp.month_first), self.pace_s);
+        if self.rows.len() > 1 {
+            draft.notes.push("The first line is the average since the machine started: it is left out.".to_owned());
+            self.rows.remove(0);
+        } else {
+            draft.notes.push("The only line is the average since the machine started.".to_owned());
+            timeline.spans = vec![(0, 0)];
+        }
+        if self.cut {
+            draft.notes.push("The last line was cut off: it is left out.".to_owned());
+        }
+        let rows: Vec<Vec<f64>> = self.rows.into_iter().map(|row| row.values).collect();
+        draft.notes.push("Memory and swapping are in KiB, unless vmstat was told another unit with -S.".to_owned());
+        note_on_time(&timeline, &mut draft.notes);
+        draft.steps = vec![step_of("vmstat", &columns.names, &rows, &timeline)];
+        draft.began = timeline.began.filter(|began: &Began| began.timestamp().0 > jiff::Timestamp::UNIX_EPOCH);
+        draft.ended = timeline.ended.filter(|_| draft.began.is_some());
+        draft.command = self.command;
+        Some(draft)
+    }
+}

@@ -1,0 +1,364 @@
+//! What pgbench prints, from version 8.3 to 18: lines of progress and a summary, of which either may be missing.
+
+use super::progress::{self, Progress};
+use crate::import::console::{plain, unprefixed};
+use crate::import::draft::{self, told, whole};
+use crate::import::numbers::{number, whole_number};
+use crate::import::percentiles::{ms, sum_of_mean};
+use crate::import::{Began, Draft, ImportError, Notes, Source};
+use crate::record::{Ending, Histogram, OperationStats, Outcome, Step};
+
+/// How much of a statement names its latency.
+const MOST_NAME: usize = 120;
+
+/// Whether it holds a line of progress, or the lines that begin a summary.
+pub(in crate::import) fn recognises(head: &str) -> bool {
+    let (mut of_type, mut clients) = (false, false);
+    for line in head.lines() {
+        let line = plain(line);
+        let text = unprefixed(&line);
+        if text.strip_prefix("progress:").is_some_and(|rest| progress::parse(rest).is_some()) {
+            return true;
+        }
+        of_type |= text.starts_with("transaction type:");
+        clients |= text.starts_with("number of clients:");
+        if of_type && (clients || text.starts_with("tps = ")) {
+            return true;
+        }
+    }
+    false
+}
+
+/// The runs in it.
+pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
+    let mut runs = vec![Printed::default()];
+    for (line, text) in source.lines() {
+        let text = plain(text);
+        let begins_new = |run: &Printed, text: &str| {
+            let begins = version(text).is_some() || text.starts_with("starting vacuum");
+            (begins || text.starts_with("progress:") || text.starts_with("transaction type:")) && run.tps_seen
+                || text.starts_with("transaction type:") && run.summary_seen
+        };
+        let bare = unprefixed(&text);
+        if runs.last().is_some_and(|run| begins_new(run, bare)) {
+            runs.push(Printed::default());
+        }
+        if let Some(run) = runs.last_mut() {
+            // Blanks at the beginning say what a line of statement latencies is.
+            run.line(notes, line, bare, text.trim_end());
+        }
+    }
+    runs.retain(|run| run.summary_seen || !run.progress.is_empty());
+    if runs.is_empty() {
+        return Err(ImportError::no_result(source, "it holds no result of pgbench"));
+    }
+    runs.into_iter().map(|run| run.draft(source)).collect()
+}
+
+/// `pgbench (18beta3, server 13.22)`, `pgbench (PostgreSQL) 14.2`: its version and that of the server, if it is told.
+fn version(text: &str) -> Option<(String, Option<String>)> {
+    let rest = text.strip_prefix("pgbench (")?;
+    if let Some(version) = rest.strip_prefix("PostgreSQL)") {
+        return Some((version.trim().to_owned(), None));
+    }
+    let (inside, _) = rest.rsplit_once(')')?;
+    let (version, server) = match inside.split_once(", server ") {
+        Some((version, server)) => (version, Some(server.trim().to_owned())),
+        None => (inside, None),
+    };
+    version.starts_with(|char: char| char.is_ascii_digit()).then(|| (version.trim().to_owned(), server))
+}
+
+/// Figures of the whole run, or of one of its scripts.
+#[derive(Debug, Default)]
+struct Figures {
+    name: String,
+    count: Option<u64>,
+    failed: Option<u64>,
+    latency_ms: Option<f64>,
+    with_failures: bool,
+    /// The rest, by its names.
+    told: Vec<(String, &'static str, f64)>,
+    /// Mean time by which transactions began late, with a rate limit; the latency includes it.
+    lag_ms: Option<f64>,
+}
+
+/// What was printed of one run.
+#[derive(Debug, Default)]
+struct Printed {
+    version: Option<(String, Option<String>)>,
+    progress: Vec<Progress>,
+    summary_seen: bool,
+    tps_seen: bool,
+    aborted: Option<String>,
+    asked: Option<u64>,
+    clients: Option<u32>,
+    duration_s: Option<f64>,
+    tps: Option<f64>,
+    parameters: Vec<(&'static str, String)>,
+    all: Figures,
+    scripts: Vec<Figures>,
+    in_statements: bool,
+    statements: u32,
+}
+
+/// Lines of the summary that say how the run was made.
+const PARAMETERS: [&str; 8] = [
+    "transaction type",
+    "scaling factor",
+    "partition method",
+    "partitions",
+    "query mode",
+    "number of threads",
+    "maximum number of tries",
+    "number of transactions per client",
+];
+/// Counts of the summary and of its scripts; shares in brackets follow.
+const COUNTS: [(&str, &str); 7] = [
+    ("number of transactions skipped", "number of transactions skipped"),
+    ("number of transactions retried", "number of transactions retried"),
+    ("total number of retries", "total number of retries"),
+    ("number of serialization failures", "number of serialization failures"),
+    ("number of deadlock failures", "number of deadlock failures"),
+    ("number of other failures", "number of other failures"),
+    ("number of other SQL failures", "number of other SQL failures"),
+];
+
+impl Printed {
+    fn line(&mut self, notes: &mut Notes, line: u64, text: &str, whole_line: &str) {
+        if let Some(told) = text.strip_prefix("progress:") {
+            match progress::parse(told) {
+                Some(progress) => self.progress.push(progress),
+                None => notes
+                    .not_understood(line, "a line of progress that is not whole; a rate and a latency were expected"),
+            }
+        } else if let Some(told) = version(text) {
+            self.version = Some(told);
+        } else if text.starts_with("Run was aborted") || text.starts_with("pgbench: fatal:") {
+            self.aborted = Some(text.to_owned());
+        } else if let Some(name) = text.strip_prefix("SQL script ") {
+            let (_, name) = name.split_once(':').unwrap_or(("", name));
+            self.scripts.push(Figures { name: name.trim().to_owned(), ..Figures::default() });
+            self.in_statements = false;
+        } else if text.trim_start_matches("- ").starts_with("statement latencies in milliseconds") {
+            (self.in_statements, self.statements) = (true, 0);
+        } else if self.in_statements && whole_line.starts_with([' ', '\t']) && self.statement(text) {
+        } else if text.starts_with("tps = ") {
+            self.tps(text);
+        } else {
+            self.named(text);
+        }
+    }
+
+    /// `tps = 540.4 (including connections establishing)`.
+    fn tps(&mut self, text: &str) {
+        let (value, how) =
+            text.trim_start_matches("tps = ").split_once(' ').unwrap_or((text.trim_start_matches("tps = "), ""));
+        let Some(tps) = number(value) else { return };
+        let how = how.trim().trim_matches(['(', ')']);
+        let name = if how.is_empty() { "tps".to_owned() } else { format!("tps ({how})") };
+        self.all.told.push((name, "/s", tps));
+        // Which of the two rates of old versions comes nearer to a duration: the one with connections.
+        if self.tps.is_none() || how.starts_with("including") {
+            self.tps = Some(tps);
+        }
+        (self.summary_seen, self.tps_seen) = (true, true);
+    }
+
+    /// `0.123  UPDATE …`, and with failures and retries between.
+    fn statement(&mut self, text: &str) -> bool {
+        let text = text.trim_start_matches("- ");
+        let Some((latency, statement)) = text.split_once(char::is_whitespace) else { return false };
+        let Some(latency) = number(latency) else { return false };
+        let statement =
+            statement.trim_start().trim_start_matches(|char: char| char.is_ascii_digit() || char == ' ').trim();
+        self.statements = self.statements.saturating_add(1);
+        let short: String = match statement.to_ascii_lowercase().contains("password") {
+            true => "(left out)".to_owned(),
+            false => statement.chars().take(MOST_NAME).collect(),
+        };
+        let name = format!("statement {}: {short}", self.statements);
+        self.current().told.push((name, "ms", latency));
+        true
+    }
+
+    /// The script that is told of, or the whole run.
+    fn current(&mut self) -> &mut Figures {
+        self.scripts.last_mut().unwrap_or(&mut self.all)
+    }
+
+    fn named(&mut self, text: &str) {
+        let text = text.trim_start_matches("- ").trim();
+        let in_script = !self.scripts.is_empty();
+        if let Some((count, "transactions", rest)) = in_script.then(|| words_of_script(text)).flatten() {
+            let figures = self.current();
+            figures.count = Some(count);
+            let tps = rest.rsplit_once("tps = ").map(|(_, tps)| tps.trim_end_matches([')', ' ']));
+            figures.told.extend(tps.and_then(number).map(|tps| ("tps".to_owned(), "/s", tps)));
+            return;
+        }
+        let Some((name, value)) = text.split_once(" = ").or_else(|| text.split_once(':')) else { return };
+        let (name, value) = (name.trim(), value.trim());
+        let first = value.split([' ', '/']).next().unwrap_or_default();
+        let known = PARAMETERS.iter().find(|known| **known == name);
+        if let Some(known) = known {
+            self.summary_seen = true;
+            self.parameters.push((known, value.to_owned()));
+            return;
+        }
+        match name {
+            "number of clients" => self.clients = whole_number(value).and_then(|clients| u32::try_from(clients).ok()),
+            "duration" => self.duration_s = value.strip_suffix('s').and_then(number),
+            "number of transactions actually processed" => {
+                self.all.count = whole_number(first);
+                self.asked = value.split_once('/').and_then(|(_, asked)| whole_number(asked));
+            }
+            "weight" => {
+                let figures = self.current();
+                figures.told.extend(number(first).map(|weight| ("weight".to_owned(), "", weight)));
+            }
+            "number of failed transactions" | "number of failures" => self.current().failed = whole_number(first),
+            "latency average" => {
+                let figures = self.current();
+                figures.latency_ms = number(first);
+                figures.with_failures = value.contains("including failures");
+            }
+            "rate limit schedule lag" => {
+                let numbers: Vec<f64> = value.split([' ', '(', ')']).filter_map(number).take(2).collect();
+                self.current().lag_ms = numbers.first().copied();
+                for (name, value) in ["rate limit schedule lag avg", "rate limit schedule lag max"].iter().zip(numbers)
+                {
+                    self.current().told.push(((*name).to_owned(), "ms", value));
+                }
+            }
+            "latency stddev" | "initial connection time" | "average connection time" => {
+                let name = name.to_owned();
+                self.current().told.extend(number(first).map(|value| (name, "ms", value)));
+            }
+            _ if name.starts_with("number of transactions above the ") => {
+                let name = name.to_owned();
+                self.current().told.extend(number(first).map(|value| (name, "", value)));
+            }
+            _ => {
+                let known = COUNTS.iter().find(|(known, _)| *known == name);
+                let figure = known.zip(number(first)).map(|((_, name), value)| ((*name).to_owned(), "", value));
+                self.current().told.extend(figure);
+            }
+        }
+    }
+
+    fn draft(mut self, source: &Source) -> Result<Draft, ImportError> {
+        let killed = !self.tps_seen && self.all.count.is_none();
+        if killed && self.progress.is_empty() {
+            return Err(ImportError::damaged(source, None, "a summary of pgbench ends before its results"));
+        }
+        let of_type =
+            self.parameters.iter().find(|(name, _)| *name == "transaction type").map(|(_, value)| value.clone());
+        let mut draft = Draft::new("transactions", "pgbench", of_type.clone().unwrap_or_else(|| "pgbench".to_owned()));
+        draft.target.kind = "postgres".to_owned();
+        if let Some((version, server)) = self.version.take() {
+            draft.version = version;
+            draft.target.facts.extend(server.map(|server| ("server_version".to_owned(), server)));
+        }
+        draft.parameters = self.parameters.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
+        let mut step =
+            draft::step(0, self.clients.map_or_else(|| "all".to_owned(), |clients| format!("c{clients}")), 0);
+        step.load.sessions = self.clients;
+        step.window.duration_ns = self.duration_ns();
+        step.window.ending = match (killed, self.duration_s) {
+            (false, Some(_)) if self.aborted.is_none() => Ending::Time,
+            _ => Ending::Unknown,
+        };
+        progress::fill(&mut step, &self.progress);
+        if progress::is_epoch(&self.progress) {
+            draft.began = progress::began_s(&self.progress).and_then(|began_s| {
+                let began = jiff::Timestamp::from_millisecond(whole(began_s * 1e3)?.try_into().ok()?).ok()?;
+                Some(Began::Utc(crate::record::Timestamp(began)))
+            });
+        }
+        if let Some(error) = self.aborted.take() {
+            step.outcome = Outcome::Failed { error };
+        } else if killed {
+            step.outcome = Outcome::Unfinished;
+            draft.notes.push("pgbench ended before its summary: there are only its lines of progress.".to_owned());
+        }
+        self.figures(&mut step, of_type);
+        self.remarks(&mut draft);
+        draft.steps.push(step);
+        Ok(draft)
+    }
+
+    /// The time asked for; of a run that did a number of transactions, that number over the rate, which is how pgbench made the
+    /// rate. Of one that was killed, until the last line of progress.
+    fn duration_ns(&self) -> u64 {
+        let by_rate = || Some(self.all.count? as f64 / self.tps.filter(|tps| *tps > 0.0)?);
+        let last = || {
+            let last = self.progress.last()?;
+            Some(last.at_s - progress::began_s(&self.progress)?)
+        };
+        crate::import::interval::seconds_ns(self.duration_s.or_else(by_rate).or_else(last).unwrap_or(0.0))
+    }
+
+    fn figures(&mut self, step: &mut Step, of_type: Option<String>) {
+        for (name, unit, value) in &self.all.told {
+            step.told.push(told("client", name, unit, *value));
+        }
+        if let Some(average_ms) = self.all.latency_ms {
+            step.told.push(told("client", "latency average", "ms", average_ms));
+        }
+        step.counters.operations = self.all.count;
+        step.counters.errors = self.all.failed;
+        let limited = self.all.lag_ms.is_some() || self.progress.iter().any(Progress::is_limited);
+        step.load.arrival = limited.then(|| "poisson".to_owned());
+        for script in &self.scripts {
+            for (name, unit, value) in &script.told {
+                step.told.push(told("client", format!("{}: {name}", script.name), unit, *value));
+            }
+            step.operations.extend(script.operation(&script.name, limited));
+        }
+        if step.operations.is_empty() {
+            step.operations.extend(self.all.operation(of_type.as_deref().unwrap_or("transaction"), limited));
+        }
+    }
+
+    fn remarks(&self, draft: &mut Draft) {
+        if let (Some(count), Some(asked)) = (self.all.count, self.asked)
+            && count < asked
+        {
+            draft.notes.push(format!("{count} of {asked} transactions were processed."));
+        }
+        if self.all.failed.is_some_and(|failed| failed > 0) {
+            draft.notes.push("Failed transactions are not among those that were processed.".to_owned());
+        }
+        if self.all.with_failures {
+            draft.notes.push("The mean latency includes failed transactions.".to_owned());
+        }
+    }
+}
+
+impl Figures {
+    /// Nothing if it does not tell how many there were. With a rate limit (`limited`) the latency begins when a transaction was
+    /// due, and without the lag nobody knows when it was sent.
+    fn operation(&self, kind: &str, limited: bool) -> Option<OperationStats> {
+        let count = self.count?;
+        let mean_ms = self.latency_ms.filter(|_| !self.with_failures);
+        let total_ns = mean_ms.and_then(ms).and_then(|_| sum_of_mean(mean_ms? * 1e6, count));
+        let response = Histogram::counted(count, total_ns);
+        let service = match self.lag_ms {
+            Some(lag_ms) => {
+                Histogram::counted(count, mean_ms.and_then(|mean| sum_of_mean((mean - lag_ms) * 1e6, count)))
+            }
+            None if limited => Histogram::counted(count, None),
+            None => response.clone(),
+        };
+        let errors = self.failed.unwrap_or(0);
+        Some(OperationStats { kind: kind.to_owned(), count, errors, block_touches: 0, service, response })
+    }
+}
+
+/// `1000 transactions (50.0% of total, tps = 123.4)`.
+fn words_of_script(text: &str) -> Option<(u64, &str, &str)> {
+    let (count, rest) = text.split_once(' ')?;
+    let (what, rest) = rest.split_once(' ').unwrap_or((rest, ""));
+    Some((whole_number(count)?, what, rest))
+}

@@ -1,0 +1,236 @@
+//! What charbench prints while it runs: a header and one row a refresh, whose columns are those that were asked for.
+
+use std::collections::BTreeMap;
+
+use crate::import::console::{plain, unprefixed};
+use crate::import::draft::{self, whole};
+use crate::import::interval;
+use crate::import::numbers::{number, whole_number};
+use crate::import::{Began, Draft, ImportError, Notes, Source};
+use crate::record::{Ending, Outcome, Step};
+
+const S: u64 = 1_000_000_000;
+const DAY_S: u64 = 86_400;
+
+/// Whether a header of rows stands in it and Swingbench has signed it, or a row follows the header.
+pub(in crate::import) fn recognises(head: &str) -> bool {
+    let mut header = false;
+    let mut signed = false;
+    for line in head.lines() {
+        let line = plain(line);
+        let text = unprefixed(&line);
+        if header && row(text).is_some() {
+            return true;
+        }
+        header |= columns(text).is_some();
+        signed |= text.starts_with("Swingbench") || text.contains("Dominic Giles");
+        if header && signed {
+            return true;
+        }
+    }
+    false
+}
+
+/// The runs in it. A run begins with its header and ends at `Completed Run.`; without that it was cut off.
+pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
+    let mut runs: Vec<Log> = Vec::new();
+    let mut version = String::new();
+    let mut expected = None;
+    let mut config = BTreeMap::new();
+    let mut date = None;
+    for (number, line) in source.lines() {
+        let line = plain(line);
+        date = date_before(&line).or(date);
+        let text = unprefixed(&line);
+        let open = runs.last_mut().filter(|run| !run.completed);
+        if let Some(columns) = columns(text) {
+            // The header comes again every screenful.
+            if open.is_none_or(|run| run.columns != columns) {
+                let expected = std::mem::take(&mut expected);
+                let parameters = std::mem::take(&mut config);
+                runs.push(Log { version: version.clone(), columns, expected, parameters, date, ..Log::default() });
+            }
+        } else if let Some((time_s, cells)) = row(text) {
+            let Some(run) = open else { continue };
+            if cells.len() + 1 == run.columns.len() {
+                run.rows.push((time_s, cells.into_iter().map(str::to_owned).collect()));
+            } else {
+                notes.not_understood(
+                    number,
+                    format!("a row of {} columns below a header of {}", cells.len() + 1, run.columns.len()),
+                );
+            }
+        } else if text.trim_end_matches(['.', ' ']) == "Completed Run" {
+            if let Some(run) = open {
+                run.completed = true;
+            }
+        } else if let Some(told) = value_of(text, "Version") {
+            version = told;
+        } else if let Some(told) = text.strip_prefix("Expected Benchmark Runtime is set to") {
+            expected = Some(told.trim().trim_end_matches('.').to_owned());
+        } else if let Some(told) = text.strip_prefix("Config file:") {
+            config.insert("config file".to_owned(), told.trim().to_owned());
+        }
+    }
+    if runs.is_empty() {
+        return Err(ImportError::no_result(source, "it holds no run"));
+    }
+    runs.into_iter().map(|run| run.draft(source)).collect()
+}
+
+/// The date that a wrapper put before a line; rows themselves have none.
+fn date_before(line: &str) -> Option<jiff::civil::DateTime> {
+    let text = line.trim_start().trim_start_matches('[').get(..19)?;
+    jiff::civil::DateTime::strptime("%Y-%m-%d %H:%M:%S", text.replace('T', " ")).ok()
+}
+
+/// `Version :  2.7`.
+fn value_of(text: &str, name: &str) -> Option<String> {
+    let value = text.strip_prefix(name)?.trim_start().strip_prefix(':')?.trim();
+    value.starts_with(|char: char| char.is_ascii_digit()).then(|| value.to_owned())
+}
+
+/// The names of the columns, if this is a header: `Time` and `Users` with others.
+fn columns(text: &str) -> Option<Vec<String>> {
+    let names: Vec<&str> = text.split_whitespace().take(200).collect();
+    let is_time = matches!(names.first(), Some(&("Time" | "TIME" | "time")));
+    let known = |name: &&&str| matches!(name.to_ascii_lowercase().as_str(), "users" | "tpm" | "tps");
+    (is_time && names.iter().filter(known).count() >= 2 && !text.contains('|'))
+        .then(|| names.into_iter().map(str::to_owned).collect())
+}
+
+/// A row: its time of day in seconds and the cells after it.
+fn row(text: &str) -> Option<(u64, Vec<&str>)> {
+    let (time, rest) = text.split_once(char::is_whitespace)?;
+    let mut cells: Vec<&str> = rest.split_whitespace().take(200).collect();
+    if matches!(cells.first(), Some(&("AM" | "PM"))) {
+        let half = cells.remove(0);
+        return Some((time_of_day(time, Some(half))?, cells));
+    }
+    let looks_right = cells.iter().all(|cell| cell.starts_with('[') || number(cell).is_some() || *cell == "-");
+    (!cells.is_empty() && looks_right).then_some((time_of_day(time, None)?, cells))
+}
+
+fn time_of_day(text: &str, half: Option<&str>) -> Option<u64> {
+    let parts: Vec<u64> = text.split(':').take(4).map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    let [hours, minutes, seconds] = parts[..] else { return None };
+    let hours = match half {
+        Some("PM") if hours < 12 => hours + 12,
+        Some("AM") if hours == 12 => 0,
+        _ => hours,
+    };
+    (hours < 24 && minutes < 60 && seconds < 61).then_some(hours * 3_600 + minutes * 60 + seconds)
+}
+
+/// One run of charbench.
+#[derive(Debug, Default)]
+struct Log {
+    version: String,
+    columns: Vec<String>,
+    expected: Option<String>,
+    /// When something else wrote into the log before the run began.
+    date: Option<jiff::civil::DateTime>,
+    parameters: BTreeMap<String, String>,
+    rows: Vec<(u64, Vec<String>)>,
+    completed: bool,
+}
+
+impl Log {
+    fn draft(self, source: &Source) -> Result<Draft, ImportError> {
+        if self.rows.is_empty() {
+            return Err(ImportError::damaged(source, None, "a header of charbench has no rows"));
+        }
+        let mut draft = Draft::new("transactions", "Swingbench", "charbench");
+        draft.version = self.version.clone();
+        draft.parameters = self.parameters.clone();
+        if let Some(expected) = &self.expected {
+            draft.parameters.insert("expected runtime".to_owned(), expected.clone());
+        }
+        draft.notes.push(
+            "charbench prints no totals: transactions were added up from its rows, which it prints about once a second."
+                .to_owned(),
+        );
+        draft.notes.push("Response times in its columns are means in whole milliseconds.".to_owned());
+        if !self.completed {
+            draft.notes.push("The log ends before `Completed Run.`".to_owned());
+        }
+        draft.began = self.began();
+        let mut step = draft::step(0, "", 0);
+        self.fill(&mut step);
+        // Without a run time it may have ended after a number of transactions.
+        let by_time = self.completed && self.expected.is_some();
+        step.window.ending = if by_time { Ending::Time } else { Ending::Unknown };
+        step.outcome = if self.completed { Outcome::Completed } else { Outcome::Unfinished };
+        step.label = step.load.sessions.map_or_else(|| "all".to_owned(), |users| format!("u{users}"));
+        draft.steps.push(step);
+        Ok(draft)
+    }
+
+    /// The time of the first row, on the day that the log told last before it or on the next.
+    fn began(&self) -> Option<Began> {
+        let (time_s, _) = self.rows.first()?;
+        let time =
+            jiff::civil::Time::midnight().checked_add(jiff::SignedDuration::from_secs((*time_s).cast_signed())).ok()?;
+        let told = self.date?;
+        let same_day = told.date().to_datetime(time);
+        let earlier = told.duration_since(same_day) > jiff::SignedDuration::from_hours(12);
+        Began::wall(if earlier { same_day.checked_add(jiff::Span::new().days(1)).ok()? } else { same_day })
+    }
+
+    fn fill(&self, step: &mut Step) {
+        let mut before: Option<u64> = None;
+        let mut offset_s: u64 = 0;
+        let (mut transactions, mut highest) = (Some(0_u64), None::<f64>);
+        let (mut most_users, mut asked_users) = (None::<u32>, None::<u32>);
+        for (time_s, cells) in &self.rows {
+            let mut interval = interval::of(step, 0, 0);
+            for (name, cell) in self.columns.iter().skip(1).zip(cells) {
+                if let Some((connected, asked)) = users(cell) {
+                    most_users = most_users.max(Some(connected));
+                    asked_users = asked_users.max(asked);
+                    interval.told.insert("Users".to_owned(), f64::from(connected));
+                } else if let Some(value) = number(cell) {
+                    // Old versions tell the users that are connected alone.
+                    let connected = whole_number(cell).filter(|_| name.eq_ignore_ascii_case("users"));
+                    most_users = most_users.max(connected.and_then(|users| u32::try_from(users).ok()));
+                    interval.told.insert(name.clone(), value);
+                }
+            }
+            let of = |name: &str| {
+                let same = |(known, _): &(&String, &f64)| known.eq_ignore_ascii_case(name);
+                interval.told.iter().find(same).map(|(_, value)| *value)
+            };
+            highest = of("TPM").into_iter().chain(highest).max_by(f64::total_cmp);
+            let per_s = of("TPS");
+            let passed_s = match before.replace(*time_s) {
+                // The first row is printed when the run begins, before anything ran.
+                None if per_s == Some(0.0) => continue,
+                None => 1,
+                // After midnight the clock begins anew.
+                Some(before) => (time_s + DAY_S - before.min(DAY_S)) % DAY_S,
+            };
+            interval.offset_ns = offset_s.saturating_mul(S);
+            interval.duration_ns = passed_s.saturating_mul(S);
+            // A row a second is what was counted in it; slower rows are rates.
+            let count = per_s.and_then(|per_s| whole(per_s * passed_s.max(1) as f64));
+            transactions = transactions.zip(count).map(|(sum, count)| sum.saturating_add(count));
+            interval.counters.operations = count;
+            offset_s = offset_s.saturating_add(passed_s);
+            step.intervals.push(interval);
+        }
+        step.load.sessions = asked_users.filter(|asked| *asked > 0).or(most_users);
+        step.window.duration_ns = offset_s.saturating_mul(S);
+        step.counters.operations = transactions.filter(|_| !step.intervals.is_empty());
+        step.told.extend(highest.map(|highest| draft::told("client", "highest TPM", "/min", highest)));
+    }
+}
+
+/// `[connected/asked]`, or one number in the column of users.
+fn users(cell: &str) -> Option<(u32, Option<u32>)> {
+    let inside = cell.strip_prefix('[')?.strip_suffix(']')?;
+    let of = |text: &str| whole_number(text).and_then(|users| u32::try_from(users).ok());
+    match inside.split_once('/') {
+        Some((connected, asked)) => Some((of(connected)?, of(asked))),
+        None => Some((of(inside)?, None)),
+    }
+}

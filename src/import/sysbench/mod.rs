@@ -1,0 +1,88 @@
+//! What sysbench prints, from version 0.4 to 1.1: databases, files, and the processor.
+
+mod interval;
+mod run;
+#[cfg(test)]
+mod tests;
+
+use self::run::Printed;
+use crate::import::console::{plain, unprefixed};
+use crate::import::{Draft, ImportError, Notes, Source};
+
+/// Whether it begins as sysbench does, and goes on to a result or a line of progress.
+pub(super) fn recognises(head: &str) -> bool {
+    let (mut begun, mut result) = (false, false);
+    for line in head.lines() {
+        let line = plain(line);
+        let text = unprefixed(&line);
+        begun |= version(text).is_some() || text.starts_with("Running the test with following options:");
+        result |= begun
+            && (interval::parse(text).is_some()
+                || ["Threads started!", "General statistics:", "Test execution summary:", "Latency (ms):"]
+                    .iter()
+                    .any(|start| text.starts_with(start)));
+        if begun && result {
+            return true;
+        }
+    }
+    false
+}
+
+/// The runs in it. What prepares or cleans up tables leaves none.
+pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
+    let mut runs = vec![Printed::default()];
+    let mut command = None;
+    for (line, text) in source.lines() {
+        let text = plain(text);
+        let text = unprefixed(&text);
+        let told = version(text);
+        let options = text.starts_with("Running the test with following options:");
+        if let Some(told) = command_of(text) {
+            command = Some(told);
+        } else if told.is_some() || options && runs.last().is_some_and(|run| run.has_options) {
+            let command = command.take().unwrap_or_default();
+            runs.push(Printed::begun(told.unwrap_or_default(), command));
+        }
+        if let Some(run) = runs.last_mut() {
+            run.has_options |= options;
+            run.line(notes, line, text);
+        }
+    }
+    let drafts: Vec<Draft> =
+        runs.into_iter().filter(Printed::has_results).map(|run| run.draft(source)).collect::<Result<_, _>>()?;
+    if drafts.is_empty() {
+        return Err(ImportError::no_result(source, "sysbench was started and there is no result"));
+    }
+    Ok(drafts)
+}
+
+/// `sysbench 1.0.20 (using …)`, `sysbench 0.5:  multi-threaded …`.
+fn version(text: &str) -> Option<String> {
+    let version = text.strip_prefix("sysbench ")?.split([' ', ':']).next()?;
+    let dots = version.starts_with(|char: char| char.is_ascii_digit()) && version.contains('.');
+    dots.then(|| version.to_owned())
+}
+
+/// The words of a command that runs sysbench, as scripts and shells echo it, without the values of passwords.
+fn command_of(text: &str) -> Option<Vec<String>> {
+    if !text.contains("sysbench") || !text.contains(" run") {
+        return None;
+    }
+    let words = text.trim_start_matches(['+', '$', '#', '>', ' ']).split_whitespace().take(200);
+    let mut words = words.skip_while(|word| !word.ends_with("sysbench")).peekable();
+    words.peek()?;
+    let mut secret_follows = false;
+    let kept: Vec<String> = words
+        .map(|word| {
+            let is_secret = word.to_ascii_lowercase().contains("pass");
+            let hidden = match word.split_once('=') {
+                Some((name, _)) if is_secret => format!("{name}=***"),
+                _ if secret_follows => "***".to_owned(),
+                _ => word.to_owned(),
+            };
+            secret_follows = is_secret && !word.contains('=');
+            hidden
+        })
+        .collect();
+    kept.iter().any(|word| word == "run").then_some(kept)
+}

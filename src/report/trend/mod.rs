@@ -1,0 +1,368 @@
+//! Many windows of a database along time, in text and in files for spreadsheets.
+
+pub mod csv;
+
+use std::io::{self, Write};
+
+use super::grid::Grid;
+use super::paper::{Paper, Terminal};
+use super::text::{Detail, NARROWEST};
+use super::words::UNKNOWN;
+use crate::analysis::trend::{
+    Bearing, Growth, LONGEST_FOR_HOURS_S, LikeDays, Measure, SetAside, Summary, Trend, TrendWindow, Trends, Why,
+};
+use crate::units::{group_thousands, percent};
+
+const LEGEND: &str = "Percentiles are over time: windows of that share of the covered time had no more, each counting for as long as \
+                      it is. Every value is the mean of a whole window: within it the load was higher and lower. MB: 1,000,000 bytes. \
+                      `?`: not known.";
+
+/// Gaps and windows set aside that a brief report lists.
+const MOST_LISTED: usize = 5;
+/// Characters of the longest bar.
+const BAR: usize = 24;
+
+/// Writes the trends for a terminal of `width` columns.
+///
+/// # Errors
+/// If `out` fails.
+pub fn trend(out: &mut impl Write, trends: &Trends, detail: Detail, width: usize) -> io::Result<()> {
+    let mut paper = Terminal { out, width: width.max(NARROWEST) };
+    for (number, trend) in trends.trends.iter().enumerate() {
+        if number > 0 {
+            paper.gap()?;
+        }
+        paper.remark(&headline(trend))?;
+        paper.remark(&grounds(trend))?;
+        tell(&mut paper, trend, detail, true)?;
+    }
+    left_out(&mut paper, trends)?;
+    if trends.trends.is_empty() {
+        return Ok(());
+    }
+    paper.gap()?;
+    paper.remark(LEGEND)
+}
+
+/// What there is, in a sentence: the peak of what storage had to do, and when it was.
+pub(super) fn headline(trend: &Trend) -> String {
+    let name = &trend.database.name;
+    let main = [Measure::Io, Measure::Reads, Measure::Megabytes, Measure::Commits].into_iter();
+    let Some(summary) = main.filter_map(|measure| trend.summary(measure)).next() else {
+        return format!("`{name}`: no window tells a rate.");
+    };
+    let when = trend.windows.get(summary.peak_at).map_or_else(String::new, |window| format!(" from {}", when(window)));
+    let [_, _, p95, _] = summary.quantiles;
+    let growth = match summary.growth {
+        Some(growth) if growth.is_shown() => {
+            format!("; {} per 30 days", signed(summary.measure, growth.per_day * 30.0))
+        }
+        _ => String::new(),
+    };
+    format!(
+        "`{name}`: busiest{when} with {} {} on average, {} or less for 95 % of the covered time{growth}.",
+        value(summary.measure, summary.peak),
+        summary.measure.name(),
+        value(summary.measure, p95)
+    )
+}
+
+/// What the figures rest on.
+pub(super) fn grounds(trend: &Trend) -> String {
+    let (Some((from, to)), Some([least, median, most])) = (trend.span(), trend.lengths_s()) else {
+        return String::new();
+    };
+    let count = match trend.windows.len() {
+        1 => "1 window".to_owned(),
+        windows => format!("{} windows", group_thousands(windows as f64)),
+    };
+    let lengths = if most - least < 60.0 {
+        format!("of {}", length(median))
+    } else {
+        format!("of {} to {} (half of them {} or less)", length(least), length(most), length(median))
+    };
+    let gaps = match trend.gaps.len() {
+        0 => "without a gap".to_owned(),
+        1 => "with one gap".to_owned(),
+        gaps => format!("with {gaps} gaps"),
+    };
+    let clock = if trend.is_wall_clock {
+        "Times are those of the database's own clock, in a zone that is not told."
+    } else {
+        "Times are in UTC."
+    };
+    format!(
+        "{count} {lengths} from {} to {}, which cover {} % of that time, {gaps}. {clock}",
+        minute(from),
+        minute(to),
+        percent(trend.covered_share())
+    )
+}
+
+/// All tables of one database.
+pub(super) fn tell(paper: &mut dyn Paper, trend: &Trend, detail: Detail, has_bars: bool) -> io::Result<()> {
+    let summaries: Vec<Summary> = trend.measures().into_iter().filter_map(|measure| trend.summary(measure)).collect();
+    paper.table("Over time", &over_time(trend, &summaries))?;
+    growth_words(paper, &summaries)?;
+    let main = main_measures(trend, detail);
+    let hours = by_hour(trend, &main, has_bars);
+    if hours.is_empty() && !main.is_empty() {
+        paper.aside(&format!(
+            "No window is of {} or less, so nothing is told of hours of the day.",
+            length(LONGEST_FOR_HOURS_S)
+        ))?;
+    }
+    paper.table("By hour of day: mean, p95, peak", &hours)?;
+    paper.table("By day: mean, peak", &by_day(trend, &main, has_bars))?;
+    aside(paper, trend, detail)
+}
+
+/// What the tables by hour and day are of: what storage is sized by, or everything.
+fn main_measures(trend: &Trend, detail: Detail) -> Vec<Measure> {
+    let told = trend.measures();
+    if detail == Detail::Full {
+        return told;
+    }
+    let first_of = |choices: &[Measure]| choices.iter().copied().find(|measure| told.contains(measure));
+    let choices: [&[Measure]; 4] = [
+        &[Measure::Io, Measure::Reads, Measure::Writes],
+        &[Measure::Megabytes, Measure::ReadMegabytes, Measure::WriteMegabytes],
+        &[Measure::RedoMegabytes, Measure::Commits],
+        &[Measure::ReadTime, Measure::ReadTimeP99],
+    ];
+    choices.into_iter().filter_map(first_of).collect()
+}
+
+fn over_time(trend: &Trend, summaries: &[Summary]) -> Grid {
+    let header = ["", "mean", "p50", "p90", "p95", "p99", "peak", "peak from", "per 30 days", "(95 % interval)"];
+    let mut grid = Grid::new(1, header);
+    for summary in summaries {
+        let measure = summary.measure;
+        let mut row = vec![measure.name().to_owned(), shown(measure, summary.mean)];
+        row.extend(summary.quantiles.map(|number| value(measure, number)));
+        row.push(value(measure, summary.peak));
+        row.push(trend.windows.get(summary.peak_at).map_or_else(String::new, |window| minute(window.from)));
+        row.extend(growth(measure, summary.growth));
+        grid.push(row);
+    }
+    grid
+}
+
+/// Growth in 30 days, and its interval.
+fn growth(measure: Measure, growth: Option<Growth>) -> [String; 2] {
+    let Some(growth) = growth else { return [UNKNOWN.to_owned(), UNKNOWN.to_owned()] };
+    let month = |per_day: f64| signed(measure, per_day * 30.0);
+    let interval = growth.interval.map(|(low, high)| format!("{} to {}", month(low), month(high)));
+    [month(growth.per_day), interval.unwrap_or_else(|| UNKNOWN.to_owned())]
+}
+
+/// What the columns of growth rest on.
+fn growth_words(paper: &mut dyn Paper, summaries: &[Summary]) -> io::Result<()> {
+    let grown = summaries.iter().find_map(|summary| summary.growth);
+    let Some(growth) = grown else {
+        return paper.aside("Growth is not told: it takes three days or more that have an hour in common.");
+    };
+    let like = match growth.like {
+        LikeDays::All => "each day with each other, by the hours that both have",
+        LikeDays::OfWeek => "each day with the same day of other weeks, by the hours that both have",
+    };
+    let doubt = match (growth.interval, growth.like) {
+        (None, _) => " They are too few for an interval, so nothing says whether it is real.",
+        (Some(_), LikeDays::All) => " Less than four weeks cannot tell growth from a week's own shape.",
+        (Some(_), LikeDays::OfWeek) => "",
+    };
+    paper.aside(&format!("Growth compares {} days, {like}: the median slope.{doubt}", growth.days))
+}
+
+fn by_hour(trend: &Trend, measures: &[Measure], has_bars: bool) -> Grid {
+    let rows: Vec<_> = measures.iter().map(|measure| (*measure, trend.hours(*measure))).collect();
+    let columns = |measure: &Measure| [format!("{} mean", measure.name()), "p95".to_owned(), "peak".to_owned()];
+    let mut header = vec!["hour".to_owned(), "days".to_owned()];
+    header.extend(bar_heading(measures, has_bars));
+    header.extend(measures.iter().flat_map(columns));
+    let mut grid = Grid::new(1, header);
+    let most = rows.first().map_or(0.0, |(_, hours)| hours.iter().filter_map(|hour| hour.mean).fold(0.0, f64::max));
+    for hour in 0..24_u8 {
+        let of_hour = |(measure, hours): &(Measure, Vec<crate::analysis::trend::HourRow>)| {
+            (*measure, hours.iter().find(|row| row.hour == hour).cloned())
+        };
+        let cells: Vec<_> = rows.iter().map(of_hour).collect();
+        let Some(days) = cells.iter().filter_map(|(_, row)| Some(row.as_ref()?.days)).max() else { continue };
+        let mut row = vec![format!("{hour:02}:00"), days.to_string()];
+        if has_bars && !measures.is_empty() {
+            row.push(bar(cells.first().and_then(|(_, row)| row.as_ref()?.mean), most));
+        }
+        for (measure, cell) in &cells {
+            let values = cell.as_ref().map(|row| [row.mean, Some(row.p95), Some(row.peak)]);
+            row.extend(values.unwrap_or_default().map(|number| shown(*measure, number)));
+        }
+        grid.push(row);
+    }
+    grid
+}
+
+fn by_day(trend: &Trend, measures: &[Measure], has_bars: bool) -> Grid {
+    let rows: Vec<_> = measures.iter().map(|measure| (*measure, trend.days(*measure))).collect();
+    let mut header = vec!["day".to_owned(), "covered %".to_owned()];
+    header.extend(bar_heading(measures, has_bars));
+    header.extend(measures.iter().flat_map(|measure| [format!("{} mean", measure.name()), "peak".to_owned()]));
+    let mut grid = Grid::new(1, header);
+    let most = rows.first().map_or(0.0, |(_, days)| days.iter().filter_map(|day| day.mean).fold(0.0, f64::max));
+    let days: std::collections::BTreeSet<i64> =
+        rows.iter().flat_map(|(_, days)| days.iter().map(|row| row.day)).collect();
+    for day in days {
+        let of_day = |(measure, days): &(Measure, Vec<crate::analysis::trend::DayRow>)| {
+            (*measure, days.iter().find(|row| row.day == day).cloned())
+        };
+        let cells: Vec<_> = rows.iter().map(of_day).collect();
+        let covered = cells.iter().filter_map(|(_, row)| Some(row.as_ref()?.covered_share)).fold(0.0, f64::max);
+        let mut row = vec![date(day), percent(covered)];
+        if has_bars && !measures.is_empty() {
+            row.push(bar(cells.first().and_then(|(_, row)| row.as_ref()?.mean), most));
+        }
+        for (measure, cell) in &cells {
+            let values = cell.as_ref().map(|row| [row.mean, Some(row.peak)]);
+            row.extend(values.unwrap_or_default().map(|number| shown(*measure, number)));
+        }
+        grid.push(row);
+    }
+    grid
+}
+
+fn bar_heading(measures: &[Measure], has_bars: bool) -> Option<String> {
+    let first = measures.first().filter(|_| has_bars)?;
+    Some(format!("{:<BAR$}", first.name()))
+}
+
+/// As long as the value is large; blanks keep bars on one side where cells stand on the other.
+fn bar(value: Option<f64>, most: f64) -> String {
+    let share = value.filter(|_| most > 0.0).map_or(0.0, |value| (value / most).clamp(0.0, 1.0));
+    format!("{:<BAR$}", "#".repeat((share * BAR as f64).round() as usize))
+}
+
+/// Gaps, and windows that do not count.
+fn aside(paper: &mut dyn Paper, trend: &Trend, detail: Detail) -> io::Result<()> {
+    let most = if detail == Detail::Full { usize::MAX } else { MOST_LISTED };
+    if !trend.gaps.is_empty() {
+        let mut longest: Vec<_> = trend.gaps.iter().collect();
+        longest.sort_by(|a, b| b.seconds().total_cmp(&a.seconds()));
+        let told = longest.iter().take(most).map(|gap| format!("{} from {}", length(gap.seconds()), minute(gap.from)));
+        let more = more(longest.len(), most);
+        paper.aside(&format!("Not known: {}{more}.", told.collect::<Vec<_>>().join(", ")))?;
+    }
+    if !trend.set_aside.is_empty() {
+        let told = trend.set_aside.iter().take(most).map(set_aside_words);
+        let more = more(trend.set_aside.len(), most);
+        paper.aside(&format!("Not counted: {}{more}.", told.collect::<Vec<_>>().join("; ")))?;
+    }
+    Ok(())
+}
+
+fn more(count: usize, most: usize) -> String {
+    if count > most { format!(" and {} more (`--full`)", count - most) } else { String::new() }
+}
+
+/// What has no place in time.
+pub(super) fn left_out(paper: &mut dyn Paper, trends: &Trends) -> io::Result<()> {
+    if trends.left_out.is_empty() {
+        return Ok(());
+    }
+    let told: Vec<String> = trends.left_out.iter().map(set_aside_words).collect();
+    paper.aside(&format!("Left out: {}.", told.join("; ")))
+}
+
+fn set_aside_words(aside: &SetAside) -> String {
+    let why = match &aside.why {
+        Why::Again { of } => format!("the time of `{of}` again"),
+        Why::Overlaps { of } => format!("overlaps `{of}`, which tells more of time"),
+        Why::InWhole { of } => format!("one instance in the time of `{of}`, which has all of them"),
+        Why::NoLength => "how long its window was is not told".to_owned(),
+        Why::NoTime => "when it was is not told".to_owned(),
+        Why::NotFinished => "it failed or was not finished".to_owned(),
+    };
+    format!("`{}`: {why}", aside.run)
+}
+
+/// A value as tables show it.
+pub(super) fn value(measure: Measure, value: f64) -> String {
+    match measure.bearing() {
+        Bearing::Milliseconds | Bearing::Megabytes if value < 9.995 => format!("{value:.2}"),
+        Bearing::Percent if value > 0.0 && value < 0.1 => format!("{value:.2}"),
+        _ if value.abs() < 99.95 => format!("{value:.1}"),
+        _ => group_thousands(value),
+    }
+}
+
+fn shown(measure: Measure, number: Option<f64>) -> String {
+    number.map_or_else(|| UNKNOWN.to_owned(), |number| value(measure, number))
+}
+
+fn signed(measure: Measure, change: f64) -> String {
+    let sign = if change < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", value(measure, change.abs()))
+}
+
+/// `2026-11-07 02:00 to 03:00`; of windows of less than two minutes also their seconds.
+pub(super) fn when(window: &TrendWindow) -> String {
+    let is_same_day = window.from.strftime("%F").to_string() == window.to.strftime("%F").to_string();
+    let form = if window.seconds < 120.0 { "%H:%M:%S" } else { "%H:%M" };
+    let to = if is_same_day { window.to.strftime(form) } else { window.to.strftime("%Y-%m-%d %H:%M") };
+    format!("{} {} to {to}", window.from.strftime("%Y-%m-%d"), window.from.strftime(form))
+}
+
+/// `2026-11-07 02:00`.
+pub(super) fn minute(time: jiff::Timestamp) -> String {
+    time.strftime("%Y-%m-%d %H:%M").to_string()
+}
+
+/// `2026-11-07`, from days since 1970-01-01.
+pub fn date(day: i64) -> String {
+    let time = day.checked_mul(86_400).and_then(|second| jiff::Timestamp::from_second(second).ok());
+    time.map_or_else(|| UNKNOWN.to_owned(), |time| time.strftime("%Y-%m-%d").to_string())
+}
+
+/// `15 minutes`, `1 hour`, `3.3 hours`, `2 days`.
+pub(super) fn length(seconds: f64) -> String {
+    let (amount, unit) = match seconds {
+        s if s < 119.5 => (s, "second"),
+        s if s < 3_599.5 => (s / 60.0, "minute"),
+        s if s < 86_399.5 * 2.0 => (s / 3_600.0, "hour"),
+        s => (s / 86_400.0, "day"),
+    };
+    let text = format!("{amount:.1}");
+    let text = text.strip_suffix(".0").unwrap_or(&text);
+    format!("{text} {unit}{}", if text == "1" { "" } else { "s" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Run;
+    use crate::record::sample::windows::{Hour, QUICK, history, report};
+
+    fn told(runs: &[Run], detail: Detail, width: usize) -> String {
+        let trends = Trends::of(&runs.iter().collect::<Vec<_>>());
+        let mut out = Vec::new();
+        trend(&mut out, &trends, detail, width).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn ten_days_of_reports_in_brief() {
+        insta::assert_snapshot!(told(&history(), Detail::Brief, 140));
+    }
+
+    #[test]
+    fn one_report_and_what_is_left_out() {
+        let one = report(Hour { at: 9, minutes: 60, reads_per_s: 1_000, writes_per_s: 100, within_ms: QUICK });
+        let mut no_length = report(Hour { at: 10, minutes: 60, reads_per_s: 1, writes_per_s: 1, within_ms: QUICK });
+        no_length.steps[0].window.duration_ns = 0;
+        insta::assert_snapshot!(told(&[one, no_length], Detail::Full, 80));
+    }
+
+    #[test]
+    fn lengths_of_time_read_as_people_say_them() {
+        let told = [10.0, 900.0, 3_600.0, 3_597.0, 12_000.0, 86_400.0, 172_800.0].map(length);
+        assert_eq!(told, ["10 seconds", "15 minutes", "1 hour", "60 minutes", "3.3 hours", "24 hours", "2 days"]);
+    }
+}
