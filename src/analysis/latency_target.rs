@@ -39,7 +39,7 @@ pub enum Subject {
 const WAITS_BEYOND: f64 = 10.0;
 /// Workloads whose operations are many single-block reads, so that a database's usual limits fit the reads only; of an imported
 /// report of a database nobody knows the operations at all.
-const JUDGED_BY_READS: [&str; 2] = ["slob", "database"];
+pub(super) const JUDGED_BY_READS: [&str; 2] = ["slob", "database"];
 
 impl Subject {
     /// What steps of a workload are judged by where nothing else is asked for: in a SLOB closed loop the single-block
@@ -237,8 +237,20 @@ impl FromStr for LatencyTarget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::sample;
+    use crate::record::{ToldBucket, sample};
     use proptest::prelude::*;
+
+    #[test]
+    fn buckets_of_another_program_are_judged_only_where_they_decide() {
+        let mut step = sample::sweep(1).steps.remove(0);
+        let bucket = |from_ns, to_ns, count| ToldBucket { from_ns, to_ns: Some(to_ns), count };
+        let told = [bucket(0, 4_096_000, 95), bucket(4_096_000, 8_192_000, 5)];
+        step.waits.retain(|wait| wait.event == SINGLE_BLOCK_READ);
+        step.waits[0].waits = Histogram::told(told, None, None, None);
+        let met = ["p95=5ms", "p99=5ms", "p99=4ms", "p99=8192us"]
+            .map(|target| target.parse::<LatencyTarget>().unwrap().is_met("database", &step));
+        assert_eq!(met, [Some(true), None, Some(false), Some(true)]);
+    }
 
     #[test]
     fn reads_what_users_write() {

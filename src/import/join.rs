@@ -85,6 +85,9 @@ fn one_interval(reports: Vec<Made>) -> Vec<Made> {
     std::iter::once(cluster).chain(apart).collect()
 }
 
+/// Facts of an instance's own report that are not the cluster's.
+const OF_ONE_INSTANCE: [&str; 5] = ["instance", "instance_number", "report", "startup", "sessions_begin"];
+
 /// What an instance's own report tells beyond the cluster's.
 ///
 /// A cluster's report tells its times in minutes; that of an instance, of the same snapshots, in seconds.
@@ -99,7 +102,7 @@ fn add_instance(cluster: &mut Made, instance: Made) {
     }
     cluster.files.extend(files);
     cluster.not_understood.extend(not_understood);
-    for (name, fact) in draft.target.facts {
+    for (name, fact) in draft.target.facts.into_iter().filter(|(name, _)| !OF_ONE_INSTANCE.contains(&name.as_str())) {
         cluster.draft.target.facts.entry(name).or_insert(fact);
     }
     let target = &mut cluster.draft.target;
@@ -143,11 +146,11 @@ fn add_host(run: &mut Made, host: Made) -> Option<Made> {
     run.not_understood.extend(not_understood);
     run.draft.notes.push(match after_ns {
         Some(after_ns) if after_ns < 0 => format!(
-            "figures of {} are means over its own samples, which begin {} s before the window",
+            "Figures of {} are means over its own samples, which begin {} s before the window.",
             draft.program,
             -after_ns / SECOND_NS
         ),
-        _ => format!("figures of {} are means over its own samples", draft.program),
+        _ => format!("Figures of {} are means over its own samples.", draft.program),
     });
     let mut beside = Vec::new();
     for mut other in draft.steps {

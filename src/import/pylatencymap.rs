@@ -240,11 +240,12 @@ impl Series {
         }
         if first.source.is_empty() && !is_tracing {
             draft.notes.push(
-                "the records do not say where they come from; their buckets are taken for Oracle's, upper edges".into(),
+                "The records do not say where they come from; their buckets are taken for Oracle's, upper edges."
+                    .into(),
             );
         }
         if first.instances > 1 {
-            draft.notes.push(format!("a record has {} instances; they are added up", first.instances));
+            draft.notes.push(format!("A record has {} instances; they are added up.", first.instances));
             draft.target.facts.insert("instances".to_owned(), first.instances.to_string());
         }
         let mut counts: BTreeMap<u64, u64> = BTreeMap::new();

@@ -133,7 +133,7 @@ fn machine(environment: &Environment) -> String {
     join([
         environment.hostname.clone(),
         environment.cpu_model.clone(),
-        environment.cpus.map(|cpus| format!("{cpus} processors")),
+        environment.cpus.map(|cpus| format!("{cpus} processor{}", if cpus == 1 { "" } else { "s" })),
         environment.cpu_governor.as_ref().map(|governor| format!("governor {governor}")),
         environment.memory_bytes.map(|bytes| format!("{} of memory", Bytes(bytes))),
         environment.memory_limit_bytes.map(|bytes| format!("limited to {}", Bytes(bytes))),

@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::change::{Better, Comparison, Evidence};
 use super::sample::{Durations, Sample};
+use crate::analysis::latency_target::JUDGED_BY_READS;
 use crate::analysis::{
     Figures, LatencyTarget, SINGLE_BLOCK_READ, Subject, Vocabulary, counted_per_s, is_on_server, is_on_servers,
     operations_are_requests, steadiness,
@@ -121,7 +122,10 @@ impl Measure {
         }
         let seconds = sides.each_ref().map(|side| seconds_of(side));
         let mut subjects = vec![Subject::Response(None)];
-        if is_closed && runs.iter().all(|run| run.workload == "slob") && !steps().any(|step| is_on_server(step)) {
+        if is_closed
+            && runs.iter().all(|run| JUDGED_BY_READS.contains(&run.workload.as_str()))
+            && !steps().any(|step| is_on_server(step))
+        {
             subjects.push(Subject::Event(SINGLE_BLOCK_READ.to_owned()));
         }
         let read: Vec<Read> = subjects.into_iter().map(|subject| Read::of(subject, sides, &seconds)).collect();

@@ -51,7 +51,7 @@ const WORK: [&str; 17] = [
 /// Facts about the target that say the same of it.
 const WORK_FACTS: [&str; 3] = ["direct_io", "durable", "layout"];
 /// Told of every run anew.
-const INCIDENTAL_FACTS: [&str; 2] = ["seed", "started_by_us"];
+const INCIDENTAL_FACTS: [&str; 6] = ["seed", "started_by_us", "snapshots", "startup", "sessions_begin", "sessions_end"];
 
 /// Whether a parameter or fact says what was measured.
 pub(super) fn is_work(name: &str) -> bool {

@@ -38,7 +38,8 @@ impl Finding {
                 format!("The run has not finished, or its process was killed, with {}.", begun(*steps))
             }
             Self::OperationErrors { steps, errors } => {
-                format!("{} operations ended in errors in {}.", group_thousands(*errors as f64), list(steps))
+                let operations = if *errors == 1 { "operation" } else { "operations" };
+                format!("{} {operations} ended in errors in {}.", group_thousands(*errors as f64), list(steps))
             }
             Self::PageCacheInPath => {
                 "Files are not read directly (direct_io is off): the operating system's page cache may have served reads."

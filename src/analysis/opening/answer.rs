@@ -250,3 +250,14 @@ pub(super) fn told(run: &Run) -> Option<String> {
     let (event, count) = waits.map(|wait| (&wait.event, wait.waits.count())).max_by_key(|(_, count)| *count)?;
     Some(format!("{tool} tells {} waits for {event}", group_thousands(count as f64)))
 }
+
+/// What steps carried together that were jobs at the same time, as those of one group of fio are.
+pub(super) fn at_once(run: &Run) -> Option<String> {
+    let jobs = run.imported.as_ref().and(run.target.facts.get("jobs_at_once"))?;
+    let sum =
+        |of: fn(&Figures<'_>) -> Option<f64>| run.steps.iter().map(|step| of(&Figures(step))).sum::<Option<f64>>();
+    let requests = sum(|figures| figures.operations_per_s())?;
+    let megabytes = sum(|figures| figures.megabytes_per_s())
+        .map_or_else(String::new, |megabytes| format!(" ({} MB/s)", group_thousands(megabytes)));
+    Some(format!("{jobs} jobs at the same time did {} requests/s{megabytes} together", group_thousands(requests)))
+}

@@ -3,10 +3,11 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::analysis::{BurstFound, LatencyTarget, Severity, SteadyState, Tiers, analyse, analyse_asked};
+use crate::analysis::{BurstFound, Figures, LatencyTarget, Severity, SteadyState, Tiers, analyse, analyse_asked};
 use crate::analysis::{Excursion, Mode, Reached, traffic::Counted};
 use crate::record::sample::{self, requests, servers};
-use crate::record::{Outcome, Step};
+use crate::record::{Clock, Imported, Outcome, Step, ToldFigure};
+use crate::units::group_thousands;
 
 /// More than this nobody repeats.
 const LONGEST: usize = 200;
@@ -437,4 +438,40 @@ proptest! {
             prop_assert!(opening.doubt.is_none() || !sentence.contains("/s"), "{sentence}");
         }
     }
+}
+
+/// The same run, as if another program had made it.
+fn imported(mut run: Run) -> Run {
+    run.imported = Some(Imported { files: Vec::new(), clock: Clock::Utc, not_understood: Vec::new() });
+    run
+}
+
+#[test]
+fn jobs_that_ran_at_the_same_time_are_told_together() {
+    let mut run = imported(requests::mixed());
+    let sum: f64 = run.steps.iter().filter_map(|step| Figures(step).operations_per_s()).sum();
+    run.target.facts.insert("jobs_at_once".to_owned(), "4".to_owned());
+    let sentence = Opening::of(&run, &[]).sentence();
+    let begin = format!("4 jobs at the same time did {} requests/s (", group_thousands(sum));
+    assert!(sentence.starts_with(&begin) && sentence.ends_with(" MB/s) together."), "{sentence}");
+}
+
+#[test]
+fn what_has_no_rate_is_told_by_the_sources_own_names() {
+    let mut run = imported(sample::sweep(1));
+    run.tool.name = "HammerDB".to_owned();
+    run.steps.truncate(3);
+    for (step, nopm) in run.steps.iter_mut().zip([10.0, 75_200.0, 30.0]) {
+        *step = Step::new(step.index, &step.label);
+        let figure = |name: &str, unit: &str, value| ToldFigure {
+            layer: "client".to_owned(),
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            value,
+        };
+        step.told = vec![figure("NOPM", "/min", nopm), figure("TPM", "/min", 3.0)];
+    }
+    assert_eq!(Opening::of(&run, &[]).sentence(), "HammerDB tells NOPM at most 75,200 /min.");
+    run.workload = "host".to_owned();
+    assert_eq!(Opening::of(&run, &[]).sentence(), "What HammerDB saw of a machine: of load it tells nothing.");
 }

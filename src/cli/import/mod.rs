@@ -188,7 +188,7 @@ impl<'a> Desk<'a> {
             self.told.iter().try_for_each(|run| writeln!(out, "{}", line(run)))?;
             out.flush()?;
         }
-        if !self.arguments.quiet {
+        if !self.arguments.quiet && self.files > 0 {
             self.summary();
         }
         if let Some(exit) = signal {

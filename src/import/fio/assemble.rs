@@ -57,12 +57,19 @@ pub fn draft(invocation: Invocation) -> Draft {
         first.told.extend(invocation.sums);
         first.told.extend(invocation.disks);
     }
+    let groups: BTreeSet<u64> = invocation.jobs.iter().map(|job| job.group).collect();
+    if groups.len() == 1 && invocation.jobs.len() > 1 {
+        draft.target.facts.insert(AT_ONCE.to_owned(), invocation.jobs.len().to_string());
+    }
     draft.version = invocation.version;
     draft.command = invocation.command;
     draft.began = invocation.began;
     draft.ended = invocation.ended;
     draft
 }
+
+/// The fact that all steps are jobs which ran at the same time, and how many: their sum is what was carried.
+const AT_ONCE: &str = "jobs_at_once";
 
 fn title(jobs: &[Job]) -> String {
     let names: BTreeSet<&str> = jobs.iter().map(|job| job.name.as_str()).collect();

@@ -185,7 +185,7 @@ fn global(report: &Report, draft: &mut Draft) -> Option<Header> {
         let at = names.iter().find_map(|name| table.and_then(|table| table.column(name)));
         rows.iter().map(|row| at.map_or("", |at| row.cell(at)).trim()).collect::<Vec<&str>>()
     };
-    let listed = |all: &[&str]| all.iter().copied().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(", ");
+    let listed = |all: &[&str]| once(all.iter().copied().filter(|text| !text.is_empty()).collect()).join(", ");
     let same =
         |all: &[&str]| all.first().copied().filter(|first| all.iter().all(|text| text == first)).map(str::to_owned);
     let (names, hosts, platforms) = (column(&["Instance"]), column(&["Host"]), column(&["Platform"]));
@@ -239,7 +239,7 @@ fn cluster_memory(report: &Report, draft: &mut Draft, instances: usize) {
     draft.target.cache_bytes = sizes("Cache Sizes", "DB Cache: Begin")
         .and_then(|all| crate::import::draft::whole(all.iter().sum::<f64>() * 1_048_576.0));
     let cpus = sizes("OS Statistics By Instance", "CPU: #CPUs");
-    let text = |all: &[f64]| all.iter().map(f64::to_string).collect::<Vec<_>>().join(", ");
+    let text = |all: &[f64]| once(all.iter().map(f64::to_string).collect()).join(", ");
     fact(&mut draft.target, "cpus", cpus.as_deref().map(text).as_deref());
     if instances == 1 {
         draft.environment.cpus = cpus.and_then(|all| all.first().map(|cpus| *cpus as u32));
@@ -322,4 +322,12 @@ pub(super) fn bytes(text: &str) -> Option<u64> {
         _ => 1.0,
     };
     crate::import::draft::whole(number(text.trim_end_matches(|c: char| c.is_alphabetic()))? * factor)
+}
+
+/// What is the same of all is said once.
+fn once<T: PartialEq>(mut all: Vec<T>) -> Vec<T> {
+    if all.windows(2).all(|pair| pair[0] == pair[1]) {
+        all.truncate(1);
+    }
+    all
 }

@@ -214,7 +214,7 @@ fn a_cluster_tells_of_each_instance() {
     );
     let facts =
         ["instances", "hosts", "rac", "db_id", "cpus", "sessions_begin"].map(|name| target.facts[name].as_str());
-    assert_eq!(facts, ["duo1, duo2", "left, right", "YES", "99", "8, 8", "1,170"]);
+    assert_eq!(facts, ["duo1, duo2", "left, right", "YES", "99", "8", "1,170"]);
     assert_eq!((step.window.duration_ns, draft.environment.hostname.as_ref()), (600_000_000_000, None));
     assert!(draft.notes.iter().any(|note| note.contains("hundredths of a minute")), "{:?}", draft.notes);
     let instances: Vec<_> = step

@@ -14,6 +14,8 @@ use crate::units::group_thousands;
 
 /// Figures by the source's names that a brief report shows.
 const BRIEF: usize = 24;
+/// Figures up to which those that are zero are looked for.
+const MOST_SORTED: usize = 2_000;
 /// Steps that stand side by side; of more, each figure has a row a step.
 const MOST_BESIDE: usize = 6;
 
@@ -108,6 +110,13 @@ pub(in crate::report) fn told(paper: &mut dyn Paper, run: &Run, detail: Detail) 
     }
     if named.is_empty() {
         return Ok(());
+    }
+    // A machine has many devices, and most of them do nothing.
+    let is_zero = |figure: &&ToldFigure| {
+        run.steps.iter().flat_map(|step| &step.told).all(|other| !is_same(figure, other) || other.value == 0.0)
+    };
+    if detail == Detail::Brief && named.len() > BRIEF && named.len() <= MOST_SORTED {
+        named.sort_by_key(is_zero);
     }
     let shown = if detail == Detail::Brief { named.len().min(BRIEF) } else { named.len() };
     let title = format!("As {} tells (by its own names)", run.tool.name);
