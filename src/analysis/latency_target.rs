@@ -156,6 +156,11 @@ impl LatencyTarget {
         }
     }
 
+    /// Whether the value of a step is known, and not only bounded.
+    pub(super) fn is_known(&self, workload: &str, step: &Step) -> bool {
+        self.times(workload, step).is_some_and(|times| times.knows_quantile(self.quantile))
+    }
+
     /// How wide the bucket of the value of a step is, as [`Histogram::quantile_width`] has it.
     pub(super) fn width(&self, workload: &str, step: &Step) -> Option<f64> {
         self.times(workload, step)?.quantile_width(self.quantile)

@@ -5,7 +5,6 @@ mod requests;
 use std::io::{self, Write};
 
 use super::buckets::heading;
-use super::words::KNOWN;
 use crate::analysis::{Figure, Figures, SINGLE_BLOCK_READ, counted_per_s, operations_are_requests, wait};
 use crate::record::{Counters, Histogram, POWER_OF_TWO_BOUNDS, Run, Step};
 
@@ -208,8 +207,7 @@ fn sessions(step: &Step) -> String {
 
 fn durations(histogram: &Histogram) -> [String; DURATION_COLUMNS.len()] {
     // The edge of a wide bucket that another program told is no percentile.
-    let is_known = |q| histogram.quantile_width(q).is_some_and(|width| width <= KNOWN);
-    let quantile = |q| microseconds(histogram.quantile_ns(q).filter(|_| is_known(q)));
+    let quantile = |q| microseconds(histogram.quantile_ns(q).filter(|_| histogram.knows_quantile(q)));
     [
         histogram.count().to_string(),
         microseconds(histogram.total_ns()),

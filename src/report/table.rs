@@ -6,7 +6,6 @@ use std::io::{self, Write};
 use super::buckets::{self, Columns};
 use super::html::{self, table::Around};
 use super::sheet::{Cell, Sheet};
-use super::words::KNOWN;
 use crate::analysis::{
     Figure, Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Served, foreground_waits, is_on_server, mean_us,
     operations_are_requests, wait,
@@ -170,8 +169,8 @@ const REQUESTS: [(&str, usize, Figure); 14] = [
 
 fn quantile_us(figures: &Figures<'_>, quantile: f64) -> Option<f64> {
     let times = figures.response()?;
-    times.quantile_width(quantile).filter(|width| *width <= KNOWN)?;
-    Some(times.quantile_ns(quantile)? as f64 / 1e3)
+    let known = times.quantile_ns(quantile).filter(|_| times.knows_quantile(quantile));
+    known.map(|ns| ns as f64 / 1e3)
 }
 
 /// What varies between the steps stands before the load.

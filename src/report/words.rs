@@ -8,9 +8,6 @@ pub(super) const UNKNOWN: &str = "?";
 /// It is known that there was none.
 pub(super) const NONE: &str = "-";
 
-/// A bucket no wider than this knows its quantile: as narrow as those that are recorded here.
-pub(super) const KNOWN: f64 = 1.01;
-
 /// A rate or count with grouped thousands; small ones keep a decimal.
 pub(super) fn number(value: Option<f64>) -> String {
     match value {
@@ -38,7 +35,7 @@ pub(super) fn mean(waits: &Histogram) -> String {
 /// The duration that a share of waits did not exceed. Buckets that another program told give no more than an upper bound.
 pub(super) fn quantile(waits: &Histogram, quantile: f64) -> String {
     match waits.quantile_ns(quantile) {
-        Some(ns) if waits.quantile_width(quantile).is_none_or(|width| width > KNOWN) => format!("<={}", Nanos(ns)),
+        Some(ns) if !waits.knows_quantile(quantile) => format!("<={}", Nanos(ns)),
         None if waits.count() > 0 => UNKNOWN.to_owned(),
         ns => duration(ns),
     }

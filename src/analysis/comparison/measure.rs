@@ -18,9 +18,6 @@ const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
 /// From so many repeats on each side on, they are the evidence.
 const REPEATS: usize = 3;
 
-/// A bucket no wider than this, as upper over lower edge, knows its quantile.
-const KNOWN: f64 = 1.01;
-
 /// A figure of a load.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Measure {
@@ -178,8 +175,7 @@ impl Measure {
         match self {
             // The edge of a wide bucket that another program told is no percentile to compare.
             Self::Quantile(_, quantile) => {
-                times.quantile_width(*quantile).filter(|width| *width <= KNOWN)?;
-                times.quantile_ns(*quantile).map(|ns| ns as f64)
+                times.quantile_ns(*quantile).filter(|_| times.knows_quantile(*quantile)).map(|ns| ns as f64)
             }
             _ => times.mean_ns(),
         }

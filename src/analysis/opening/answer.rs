@@ -194,8 +194,7 @@ fn load(step: &Step, words: Vocabulary) -> Option<String> {
     })
 }
 
-/// Buckets no wider than this, as upper over lower edge, know their quantile; those up to the other bound it well enough to say.
-const KNOWN: f64 = 1.01;
+/// Buckets no wider than this, as upper over lower edge, bound their quantile well enough to say.
 const WIDEST: f64 = 2.1;
 
 /// The quantile that the run was judged by, or the usual one.
@@ -205,8 +204,8 @@ fn seen_latency(run: &Run, findings: &[Finding], step: &Step, unit: Unit) -> Opt
     let is_asked = findings.iter().any(|finding| target_of(finding).is_some());
     let missed = (is_asked && target.is_met(&run.workload, step) == Some(false)).then_some(target.limit);
     // A bucket wider than Oracle's tells little more than the maximum, which is no percentile.
-    let width = target.width(&run.workload, step).filter(|width| *width <= WIDEST)?;
-    let is_bound = width > KNOWN;
+    target.width(&run.workload, step).filter(|width| *width <= WIDEST)?;
+    let is_bound = !target.is_known(&run.workload, step);
     Some(Latency::Seen { is_bound, what: what(&target, unit), value, missed })
 }
 
