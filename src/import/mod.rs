@@ -172,3 +172,30 @@ pub fn read(source: &Source) -> Result<(&'static Importer, Vec<Draft>, Notes), I
     let drafts = importer.read(source, &mut notes)?;
     Ok((importer, drafts, notes))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Timestamp;
+
+    #[test]
+    fn no_two_importers_have_one_name_and_every_one_says_what_it_reads() {
+        let mut kinds: Vec<&str> = importers().iter().map(|importer| importer.kind).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        assert_eq!(kinds.len(), importers().len());
+        assert!(importers().iter().all(|importer| !importer.name.is_empty()));
+    }
+
+    #[test]
+    fn a_run_has_figures_or_there_is_none() {
+        let source = Source::new("file", "x".into(), Timestamp(jiff::Timestamp::UNIX_EPOCH)).unwrap();
+        let nothing = importer("nothing", "nothing", |_| true, |_, _| Ok(Vec::new()));
+        let empty =
+            importer("empty", "empty", |_| true, |_, _| Ok(vec![Draft::new("io", "fio", "a job without a step")]));
+        for importer in [nothing, empty] {
+            let refused = importer.read(&source, &mut Notes::new(&source)).unwrap_err();
+            assert_eq!(refused.to_string(), "file: it holds no figures");
+        }
+    }
+}
