@@ -2,6 +2,7 @@
 
 use super::draft::{step, told};
 use super::numbers::number;
+use super::slob_console::PARAMETERS;
 use super::{Draft, ImportError, Notes, Source};
 
 /// Kind of a `slob.conf`.
@@ -11,30 +12,6 @@ pub(super) const TM: &str = "slob-tm";
 
 /// Parameters that every `slob.conf` has.
 const SURE: [&str; 3] = ["UPDATE_PCT", "RUN_TIME", "WORK_UNIT"];
-/// Parameters that are kept. Others may be secrets, or are the user's own shell.
-const KEPT: [&str; 20] = [
-    "UPDATE_PCT",
-    "SCAN_PCT",
-    "RUN_TIME",
-    "WORK_LOOP",
-    "SCALE",
-    "SCAN_TABLE_SZ",
-    "WORK_UNIT",
-    "REDO_STRESS",
-    "LOAD_PARALLEL_DEGREE",
-    "THREADS_PER_SCHEMA",
-    "DATABASE_STATISTICS_TYPE",
-    "DO_HOTSPOT",
-    "HOTSPOT_MB",
-    "HOTSPOT_OFFSET_MB",
-    "HOTSPOT_FREQUENCY",
-    "HOT_SCHEMA_FREQUENCY",
-    "THINK_TM_FREQUENCY",
-    "THINK_TM_MIN",
-    "THINK_TM_MAX",
-    "OBFUSCATE_COLUMNS",
-];
-
 /// A `KEY=value` line of a shell file, without quotes and comment.
 fn assignment(line: &str) -> Option<(&str, &str)> {
     let (key, value) = line.trim().strip_prefix("export ").unwrap_or(line.trim()).split_once('=')?;
@@ -51,7 +28,8 @@ pub(super) fn read_conf(source: &Source, _: &mut Notes) -> Result<Vec<Draft>, Im
     let mut draft = Draft::new("slob", "SLOB", "slob.conf");
     for (key, value) in source.lines().filter_map(|(_, line)| assignment(line)) {
         // A value with `$` in it was computed by a shell, and what came out is not known.
-        if KEPT.contains(&key) && !value.is_empty() && !value.contains(['$', '`']) {
+        // Others may be secrets, or are the user's own shell.
+        if PARAMETERS.contains(&key) && !value.is_empty() && !value.contains(['$', '`']) {
             draft.parameters.insert(key.to_owned(), value.to_owned());
         }
     }

@@ -1,5 +1,22 @@
 //! Wait classes of well-known events, as `V$EVENT_NAME` has them: many tables of events leave the class out.
 
+/// The classes of wait events.
+pub(in crate::import) const WAIT_CLASSES: [&str; 13] = [
+    "Administrative",
+    "Application",
+    "Cluster",
+    "Commit",
+    "Concurrency",
+    "Configuration",
+    "Idle",
+    "Network",
+    "Other",
+    "Queueing",
+    "Scheduler",
+    "System I/O",
+    "User I/O",
+];
+
 /// Events by class. Events of a class are in the order of their names.
 const CLASSES: [(&str, &[&str]); 11] = [
     (

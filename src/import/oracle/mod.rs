@@ -3,7 +3,7 @@
 //! Each form is read into the tables of a [`table::Report`]; what they mean is told once, in [`map`].
 
 mod activity;
-mod classes;
+pub(super) mod classes;
 mod events;
 mod files;
 mod grid;

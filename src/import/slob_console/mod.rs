@@ -9,8 +9,8 @@ use super::{Began, Draft, ImportError, Notes, Source};
 use crate::record::{Ending, Outcome};
 
 const S: u64 = 1_000_000_000;
-/// Parameters of `slob.conf` that the console shows. Whatever else stands there, a password above all, is not kept.
-const PARAMETERS: [&str; 25] = [
+/// Parameters of `slob.conf` that are kept, from the console and from the file itself. Whatever else stands there, a password above all, is not kept.
+pub(super) const PARAMETERS: [&str; 25] = [
     "UPDATE_PCT",
     "SCAN_PCT",
     "RUN_TIME",

@@ -1,6 +1,7 @@
 //! Rows whose blanks were lost, so that columns lie nowhere.
 
 use super::super::numbers::number;
+use super::super::oracle::classes::WAIT_CLASSES;
 use super::super::oracle_time;
 use super::{Kind, MOST_COLUMNS};
 
@@ -69,19 +70,3 @@ pub(super) fn by_words(line: &str, kinds: &[Kind]) -> Option<Vec<String>> {
 fn begins_blank(text: &str) -> bool {
     text.is_empty() || text.starts_with(' ')
 }
-
-const WAIT_CLASSES: [&str; 13] = [
-    "User I/O",
-    "System I/O",
-    "Administrative",
-    "Application",
-    "Cluster",
-    "Commit",
-    "Concurrency",
-    "Configuration",
-    "Idle",
-    "Network",
-    "Other",
-    "Queueing",
-    "Scheduler",
-];

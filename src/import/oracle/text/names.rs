@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use crate::import::oracle::classes::WAIT_CLASSES;
 use crate::import::oracle::table::Table;
 
 /// Where names of events stand in a table, and how many characters its column has.
@@ -15,22 +16,6 @@ pub(super) struct EventColumn {
     pub(super) width: usize,
 }
 
-/// Classes of wait events.
-const CLASSES: [&str; 13] = [
-    "Administrative",
-    "Application",
-    "Cluster",
-    "Commit",
-    "Concurrency",
-    "Configuration",
-    "Idle",
-    "Network",
-    "Other",
-    "Queueing",
-    "Scheduler",
-    "System I/O",
-    "User I/O",
-];
 /// Events, from `V$EVENT_NAME`, that matter to storage or are in every report, have names longer than columns are wide, and
 /// are told apart from all others by their first 25 characters.
 const KNOWN: [&str; 29] = [
@@ -72,7 +57,7 @@ const FILES: [&str; 3] = ["Archive Log Backup", "Data File Backup", "Data File I
 /// The names that a column can hold, or those of them that may be cut, if they are few.
 pub(super) fn of_column(name: &str) -> Option<&'static [&'static str]> {
     match name {
-        "Wait Class" | "Wait: Class" => Some(&CLASSES),
+        "Wait Class" | "Wait: Class" => Some(&WAIT_CLASSES),
         "Function Name" => Some(&FUNCTIONS),
         "Filetype Name" => Some(&FILES),
         _ => None,
