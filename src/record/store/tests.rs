@@ -134,6 +134,27 @@ fn a_new_id_avoids_what_is_there() {
     assert_eq!(store.new_id(instant, "slob"), "20261120-103000-slob-2");
     saved(&store, "20261120-103000-slob-2", "a", "2026-11-20T10:30:00Z");
     assert_eq!(store.new_id(instant, "slob"), "20261120-103000-slob-3");
+    for number in 3..=40 {
+        let id = format!("20261120-103000-slob-{number}");
+        assert_eq!(store.new_id(instant, "slob"), id, "ids have no gaps");
+        fs::create_dir(store.path().join(id)).unwrap();
+    }
+    fs::remove_dir(store.path().join("20261120-103000-slob-20")).unwrap();
+    assert!(!store.path().join(store.new_id(instant, "slob")).exists(), "a gap does no harm");
+}
+
+#[test]
+fn a_whole_run_that_cannot_be_kept_leaves_nothing() {
+    let (_directory, store) = store();
+    let run = Run { id: "20261120-103000-slob".to_owned(), ..sample::interrupted() };
+    let directory = store.save(&run).unwrap();
+    let document = fs::read(directory.join(RUN_FILE)).unwrap();
+    assert!(store.save(&run).is_err(), "one of that id is there");
+    assert_eq!(fs::read(directory.join(RUN_FILE)).unwrap(), document);
+
+    let bad = Run { id: "../elsewhere".to_owned(), ..sample::interrupted() };
+    assert!(matches!(store.save(&bad), Err(StoreError::BadId { .. })));
+    assert_eq!(fs::read_dir(store.path()).unwrap().count(), 1);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Writing a run while it goes on, so that a killed one still has its data.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::{INTERVALS_FILE, RUN_FILE, Store, StoreError, TEMPORARY_FILE};
@@ -22,9 +22,7 @@ impl RunWriter {
     /// # Errors
     /// If the id cannot name a directory, a run of that id is there already, or the file system refuses.
     pub fn create(store: &Store, run: &Run) -> Result<Self, StoreError> {
-        let directory = store.directory_of(&run.id)?;
-        fs::create_dir_all(store.path()).map_err(|e| StoreError::io(store.path(), "make directory", e))?;
-        fs::create_dir(&directory).map_err(|e| StoreError::io(&directory, "make directory", e))?;
+        let directory = make_directory(store, run)?;
         if let Err(error) = write_document(&directory, run) {
             // Nothing of the run is kept, so its directory would only be in the way.
             let _ = fs::remove_dir(&directory);
@@ -80,6 +78,44 @@ impl RunWriter {
         self.update(run)?;
         Ok(self.directory)
     }
+}
+
+/// Keeps a run that is whole already, and returns its directory. The document comes last: what is cut off before it is no run,
+/// rather than one without its intervals.
+pub(super) fn save(store: &Store, run: &Run) -> Result<PathBuf, StoreError> {
+    let directory = make_directory(store, run)?;
+    if let Err(error) = write_intervals(&directory, run).and_then(|()| write_document(&directory, run)) {
+        // Nothing of the run is kept, so what was begun would only be in the way.
+        let _ = fs::remove_file(directory.join(INTERVALS_FILE));
+        let _ = fs::remove_dir(&directory);
+        return Err(error);
+    }
+    Ok(directory)
+}
+
+fn make_directory(store: &Store, run: &Run) -> Result<PathBuf, StoreError> {
+    let directory = store.directory_of(&run.id)?;
+    fs::create_dir_all(store.path()).map_err(|e| StoreError::io(store.path(), "make directory", e))?;
+    fs::create_dir(&directory).map_err(|e| StoreError::io(&directory, "make directory", e))?;
+    Ok(directory)
+}
+
+/// Writes all intervals, durably. A run without any needs no file.
+fn write_intervals(directory: &Path, run: &Run) -> Result<(), StoreError> {
+    let mut intervals = run.steps.iter().flat_map(|step| &step.intervals).peekable();
+    if intervals.peek().is_none() {
+        return Ok(());
+    }
+    let path = directory.join(INTERVALS_FILE);
+    let written = File::create_new(&path).and_then(|file| {
+        let mut out = BufWriter::new(file);
+        for interval in intervals {
+            out.write_all(&to_json(interval, Layout::Compact))?;
+            out.write_all(b"\n")?;
+        }
+        out.into_inner()?.sync_all()
+    });
+    written.map_err(|error| StoreError::io(&path, "write", error))
 }
 
 enum Layout {
