@@ -4,6 +4,7 @@ mod arguments;
 mod compare;
 mod doctor;
 mod exit;
+mod files;
 mod fit;
 mod import;
 mod interrupt;
@@ -43,8 +44,9 @@ Examples:
   plimsoll slob sweep -s 8 --threads 1,2,4,8 RUN_TIME=30
   plimsoll report last --full                           see the last run again
 
-Exit codes: 0 done; 1 done, but a limit was not met, a run is worse than its baseline, a platform does not carry a database, or data are not what was written; 2 could not be done; 130 ended
-with Ctrl-C. Data go to standard output, everything else to standard error. NO_COLOR is honoured.";
+Exit codes: 0 done; 1 done, but a limit was not met, a run is worse than its baseline, a platform does not
+carry a database, or data are not what was written; 2 could not be done; 130 ended with Ctrl-C. Data go
+to standard output, everything else to standard error. NO_COLOR is honoured.";
 
 /// Tells how much database load a platform carries before it sinks, and why it stops there
 #[derive(Debug, Parser)]

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::arguments::Reader;
 use super::exit::Failure;
-use super::say;
+use super::{files, say};
 use crate::report::html::is_ours;
 use crate::units::group_thousands;
 
@@ -83,8 +83,7 @@ fn cannot(doing: &str, path: &Path, error: &std::io::Error) -> Failure {
     }
 }
 
-/// Writes a page whole or not at all: what stood there before stays until the new one is complete. A symbolic link stays one, and
-/// what it leads to is replaced.
+/// Writes a page whole or not at all.
 fn write(path: &Path, page: &[u8]) -> Result<(), Failure> {
     if path.as_os_str() == STANDARD_OUTPUT {
         let mut out = say::output();
@@ -96,17 +95,7 @@ fn write(path: &Path, page: &[u8]) -> Result<(), Failure> {
     if path.exists() && !path.is_file() {
         return fs::write(path, page).map_err(|error| cannot("write", path, &error));
     }
-    let place = fs::canonicalize(path).unwrap_or_else(|_| PathBuf::from(path));
-    let mut temporary = place.clone().into_os_string();
-    temporary.push(format!(".{}.tmp", std::process::id()));
-    // Made new, so that nothing which lies there under this name is followed or written over.
-    let made = File::options().write(true).create_new(true).open(&temporary);
-    let mut file = made.map_err(|error| cannot("write", path, &error))?;
-    let written = file.write_all(page).and_then(|()| fs::rename(&temporary, &place));
-    if let Err(error) = written {
-        let _ = fs::remove_file(&temporary);
-        return Err(cannot("write", path, &error));
-    }
+    files::replace(path, |out| out.write_all(page)).map_err(|error| cannot("write", path, &error))?;
     say::line(format_args!("wrote `{}`, {} KB", path.display(), group_thousands((page.len() as f64 / 1e3).ceil())));
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! `plimsoll report`.
 
-use std::fs::File;
-use std::io::{BufWriter, Read, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -10,7 +9,7 @@ use serde_json::json;
 use super::arguments::{FormatArgs, Reader, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::page_file::PageArgs;
-use super::say;
+use super::{files, say};
 use crate::analysis::{
     self, Calibrated, Calibration, Finding, GeneratorVerdict, LatencyTarget, Opening, Severity, VerdictOutcome, judge,
 };
@@ -67,7 +66,9 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
         runs.iter().zip(&told).map(|(run, findings)| Reported { run, findings }).collect();
     if let Some(directory) = &arguments.csv {
         let folders = csv_folders(directory, &places);
-        runs.iter().zip(folders).try_for_each(|(run, folder)| write_csv(run, &folder))?;
+        for (run, folder) in runs.iter().zip(folders) {
+            files::write_tables(&folder, &report::csv::FILES, report::csv::BEGINNING, run)?;
+        }
     }
     arguments.page.write(|| page(&reported))?;
     match arguments.format.reader() {
@@ -224,36 +225,6 @@ fn findings_document(findings: &[Finding]) -> Vec<serde_json::Value> {
         .iter()
         .map(|finding| json!({ "severity": severity(finding), "sentence": finding.sentence(), "advice": finding.advice() }))
         .collect()
-}
-
-fn write_csv(run: &Run, directory: &Path) -> Result<(), Failure> {
-    let cannot = |doing: &str, path: &Path, error: std::io::Error| {
-        Failure::new(format_args!("cannot {doing} `{}`: {error}", path.display()))
-    };
-    std::fs::create_dir_all(directory).map_err(|error| cannot("make directory", directory, error))?;
-    let files = report::csv::FILES.map(|(name, writer)| (directory.join(name), writer));
-    if let Some((path, _)) = files.iter().find(|(path, _)| is_foreign(path)) {
-        let failure =
-            Failure::new(format_args!("`{}` is not overwritten: this program did not make it", path.display()));
-        return Err(failure.with_hint("name another directory: `--csv DIR`".to_owned()));
-    }
-    for (path, write) in files {
-        let file = File::create(&path).map_err(|error| cannot("make", &path, error))?;
-        let mut out = BufWriter::new(file);
-        write(&mut out, run).and_then(|()| out.flush()).map_err(|error| cannot("write", &path, error))?;
-    }
-    say::line(format_args!("wrote {} files into `{}`", report::csv::FILES.len(), directory.display()));
-    Ok(())
-}
-
-/// Whether something is there that does not begin as all of our files do.
-fn is_foreign(path: &Path) -> bool {
-    const BEGINNING: &[u8] = b"run,step,";
-    let mut found = [0; BEGINNING.len()];
-    match File::open(path).and_then(|mut file| file.read_exact(&mut found)) {
-        Ok(()) => found != *BEGINNING,
-        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
-    }
 }
 
 #[cfg(test)]

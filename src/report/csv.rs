@@ -11,6 +11,9 @@ use crate::record::{Counters, Histogram, POWER_OF_TWO_BOUNDS, Run, Step};
 /// Writes one file of a run.
 pub type Writer = fn(&mut dyn Write, &Run) -> io::Result<()>;
 
+/// What every one of the files begins with.
+pub const BEGINNING: &str = "run,step,";
+
 /// Every file, by the name it should have.
 pub const FILES: [(&str, Writer); 5] = [
     ("steps.csv", steps),
@@ -225,7 +228,7 @@ fn microseconds(ns: Option<u64>) -> String {
     optional(ns.map(|ns| ns as f64 / 1e3))
 }
 
-fn optional(value: Option<f64>) -> String {
+pub(super) fn optional(value: Option<f64>) -> String {
     value.map(|value| value.to_string()).unwrap_or_default()
 }
 
@@ -234,7 +237,7 @@ pub(super) fn field(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
-fn line<T: AsRef<str>>(out: &mut dyn Write, cells: impl IntoIterator<Item = T>) -> io::Result<()> {
+pub(super) fn line<T: AsRef<str>>(out: &mut dyn Write, cells: impl IntoIterator<Item = T>) -> io::Result<()> {
     for (index, cell) in cells.into_iter().enumerate() {
         if index > 0 {
             out.write_all(b",")?;

@@ -2,7 +2,10 @@
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
+use crate::manners::signal;
 use crate::place::{Answer, Place};
 
 /// A small result of fio, as the importer's own tests have it.
@@ -73,6 +76,34 @@ fn the_same_result_is_taken_once_unless_asked() {
     assert_eq!(place.runs().len(), 1);
     imported(&place, &["copy.txt", "--again"]);
     assert_eq!(place.runs().len(), 2);
+}
+
+#[test]
+fn ctrl_c_keeps_the_runs_so_far_and_the_same_command_takes_the_rest() {
+    const FILES: usize = 600;
+    let place = Place::new();
+    std::fs::create_dir(place.path("results")).unwrap();
+    for number in 0..FILES {
+        place.write(&format!("results/{number}"), &format!("note: {number}\n{}", fio()));
+    }
+    let mut command = place.plimsoll(&["import", "results"]);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    while place.runs().is_empty() {
+        assert!(begun.elapsed().as_secs() < 30, "no run was ever kept");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    signal(&child, "-INT");
+    let answer = Answer::from(child.wait_with_output().unwrap());
+    let kept = place.runs();
+    assert_eq!(answer.code, Some(130), "{answer}");
+    assert!(answer.stderr.contains("of 600 files were not looked at"), "{answer}");
+    assert!(!kept.is_empty() && kept.len() < FILES, "{answer}");
+    assert_eq!(answer.stdout.lines().count(), kept.len(), "every run that was kept is told");
+
+    let rest = imported(&place, &["results", "--json"]).json();
+    assert_eq!(kept.len() + rest.as_array().unwrap().len(), FILES);
+    assert_eq!(place.runs().len(), FILES);
 }
 
 #[test]

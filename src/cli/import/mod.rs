@@ -98,6 +98,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut desk = Desk::new(arguments, &store);
     problems.iter().for_each(|problem| desk.refuse(problem));
     let all: u64 = units.iter().map(|unit| unit.bytes).sum();
+    let found: usize = units.iter().map(|unit| unit.files.len()).sum();
     let progress = ByteProgress::new("importing", if arguments.quiet { Loudness::Quiet } else { Loudness::Normal });
     let taken = crew::read(&units, interrupt.flag(), |outcome| {
         desk.files += outcome.files;
@@ -109,7 +110,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
         Ok(())
     });
     progress.end();
-    taken.and_then(|()| desk.tell(interrupt.exit()))
+    taken.and_then(|()| desk.tell(found, interrupt.exit()))
 }
 
 /// Takes what was read, and remembers what is to be said in the end.
@@ -179,8 +180,8 @@ impl<'a> Desk<'a> {
         Ok(())
     }
 
-    /// Says what came of it.
-    fn tell(self, signal: Option<Exit>) -> Result<Exit, Failure> {
+    /// Says what came of the `found` files.
+    fn tell(self, found: usize, signal: Option<Exit>) -> Result<Exit, Failure> {
         if self.arguments.json {
             say::json(&self.told)?;
         } else {
@@ -192,6 +193,16 @@ impl<'a> Desk<'a> {
             self.summary();
         }
         if let Some(exit) = signal {
+            if self.files < found {
+                let left = group_thousands((found - self.files) as f64);
+                say::note(format_args!(
+                    "stopped: {left} of {} files were not looked at",
+                    group_thousands(found as f64)
+                ));
+                if !self.arguments.again && !self.arguments.dry_run {
+                    say::hint("the same command takes the rest, and nothing twice");
+                }
+            }
             return Ok(exit);
         }
         if self.told.is_empty() && self.again == 0 && self.refused == 0 {

@@ -2,16 +2,15 @@
 
 mod document;
 
-use std::fs::{self, File};
-use std::io::{BufWriter, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 
 use clap::Args;
 
 use super::arguments::{FormatArgs, Reader, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::page_file::PageArgs;
-use super::say;
+use super::{files, say};
 use crate::analysis::trend::Trends;
 use crate::record::Run;
 use crate::record::store::StoreError;
@@ -61,7 +60,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     let runs: Vec<&Run> = runs.iter().collect();
     let trends = Trends::of(&runs);
     if let Some(directory) = &arguments.csv {
-        write_csv(&trends, directory)?;
+        files::write_tables(directory, &csv::FILES, csv::BEGINNING, &trends)?;
     }
     arguments.page.write(|| {
         let mut page = Vec::new();
@@ -105,38 +104,10 @@ pub(super) fn load(names: &[String], runs: &RunsArgs) -> Result<Vec<Run>, Failur
     Ok(loaded)
 }
 
-fn write_csv(trends: &Trends, directory: &Path) -> Result<(), Failure> {
-    let cannot = |doing: &str, path: &Path, error: std::io::Error| {
-        Failure::new(format_args!("cannot {doing} `{}`: {error}", path.display()))
-    };
-    fs::create_dir_all(directory).map_err(|error| cannot("make directory", directory, error))?;
-    let files = csv::FILES.map(|(name, writer)| (directory.join(name), writer));
-    if let Some((path, _)) = files.iter().find(|(path, _)| is_foreign(path)) {
-        let failure =
-            Failure::new(format_args!("`{}` is not overwritten: this program did not make it", path.display()));
-        return Err(failure.with_hint("name another directory: `--csv DIR`".to_owned()));
-    }
-    for (path, write) in files {
-        let file = File::create(&path).map_err(|error| cannot("make", &path, error))?;
-        let mut out = BufWriter::new(file);
-        write(&mut out, trends).and_then(|()| out.flush()).map_err(|error| cannot("write", &path, error))?;
-    }
-    say::line(format_args!("wrote {} files into `{}`", csv::FILES.len(), directory.display()));
-    Ok(())
-}
-
-/// Whether something is there that does not begin as all of these files do.
-fn is_foreign(path: &Path) -> bool {
-    const BEGINNING: &[u8] = b"database,";
-    let mut found = [0; BEGINNING.len()];
-    match File::open(path).and_then(|mut file| file.read_exact(&mut found)) {
-        Ok(()) => found != *BEGINNING,
-        Err(error) => error.kind() != std::io::ErrorKind::NotFound,
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use clap::Parser;
 
     use super::*;

@@ -3,22 +3,17 @@
 use std::io::{self, Write};
 
 use crate::analysis::trend::{Measure, QUANTILES, Trend, Trends};
-use crate::report::csv::field;
+use crate::report::csv::{field, line, optional};
 
 /// Writes one file.
 pub type Writer = fn(&mut dyn Write, &Trends) -> io::Result<()>;
 
-/// Every file, by the name it should have. Each begins with a column `database`.
+/// What every one of the files begins with.
+pub const BEGINNING: &str = "database,";
+
+/// Every file, by the name it should have.
 pub const FILES: [(&str, Writer); 4] =
     [("windows.csv", windows), ("measures.csv", measures), ("hours.csv", hours), ("days.csv", days)];
-
-fn line(out: &mut dyn Write, cells: &[String]) -> io::Result<()> {
-    writeln!(out, "{}", cells.join(","))
-}
-
-fn optional(value: Option<f64>) -> String {
-    value.map(|value| value.to_string()).unwrap_or_default()
-}
 
 fn time(time: jiff::Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S").to_string()

@@ -1,0 +1,102 @@
+//! Files that a command writes: whole or not at all, and never over what somebody else made.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use super::exit::Failure;
+use super::say;
+
+/// One of several files of comma-separated values: its name, and what writes it of a `T`.
+pub(super) type Table<T> = (&'static str, fn(&mut dyn Write, &T) -> io::Result<()>);
+
+/// Writes a file whole or not at all: what stood there before stays until the new one is complete. A symbolic link stays one, and
+/// what it leads to is replaced.
+///
+/// # Errors
+/// If a file cannot be made beside `path`, written or put in its place; nothing is left of it then.
+pub(super) fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
+    let place = fs::canonicalize(path).unwrap_or_else(|_| PathBuf::from(path));
+    let mut temporary = place.clone().into_os_string();
+    temporary.push(format!(".{}.tmp", std::process::id()));
+    // Made new, so that nothing which lies there under this name is followed or written over.
+    let file = File::options().write(true).create_new(true).open(&temporary)?;
+    let mut out = BufWriter::new(file);
+    let written = write(&mut out).and_then(|()| out.flush()).and_then(|()| fs::rename(&temporary, &place));
+    if written.is_err() {
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+/// Writes `tables` into `directory`, which is made if it is missing. Every one of them begins with `beginning`: a file of the same
+/// name that does not was made by somebody else, and then nothing is written.
+///
+/// # Errors
+/// If a file of somebody else is in the way, or the directory or a file cannot be made or written.
+pub(super) fn write_tables<T>(directory: &Path, tables: &[Table<T>], beginning: &str, of: &T) -> Result<(), Failure> {
+    let cannot = |doing: &str, path: &Path, error: io::Error| {
+        Failure::new(format_args!("cannot {doing} `{}`: {error}", path.display()))
+    };
+    fs::create_dir_all(directory).map_err(|error| cannot("make directory", directory, error))?;
+    for (name, _) in tables {
+        let path = directory.join(name);
+        if is_foreign(&path, beginning) {
+            let failure =
+                Failure::new(format_args!("`{}` is not overwritten: this program did not make it", path.display()));
+            return Err(failure.with_hint("name another directory: `--csv DIR`".to_owned()));
+        }
+    }
+    for (name, write) in tables {
+        let path = directory.join(name);
+        replace(&path, |out| write(out, of)).map_err(|error| cannot("write", &path, error))?;
+    }
+    say::line(format_args!("wrote {} files into `{}`", tables.len(), directory.display()));
+    Ok(())
+}
+
+/// Whether something is there that does not begin so. What cannot be read is taken for somebody else's.
+fn is_foreign(path: &Path, beginning: &str) -> bool {
+    let mut found = vec![0; beginning.len()];
+    match File::open(path).and_then(|mut file| file.read_exact(&mut found)) {
+        Ok(()) => found != beginning.as_bytes(),
+        Err(error) => error.kind() != ErrorKind::NotFound,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TABLES: [Table<u32>; 2] =
+        [("a.csv", |out, of| writeln!(out, "kind,{of}")), ("b.csv", |out, of| writeln!(out, "kind,b{of}"))];
+
+    #[test]
+    fn tables_are_written_again_but_never_over_files_of_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("new/tables");
+        let read = |name: &str| fs::read_to_string(place.join(name)).unwrap();
+        write_tables(&place, &TABLES, "kind,", &1).unwrap();
+        write_tables(&place, &TABLES, "kind,", &2).unwrap();
+        assert_eq!((read("a.csv").as_str(), read("b.csv").as_str()), ("kind,2\n", "kind,b2\n"));
+
+        fs::write(place.join("b.csv"), "mine\n").unwrap();
+        let Failure::Told(told) = write_tables(&place, &TABLES, "kind,", &3).unwrap_err() else { panic!("not told") };
+        assert!(told.message.contains("b.csv` is not overwritten"), "{}", told.message);
+        assert_eq!((read("a.csv").as_str(), read("b.csv").as_str()), ("kind,2\n", "mine\n"), "nothing was written");
+    }
+
+    #[test]
+    fn what_cannot_be_written_to_its_end_leaves_what_was_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("figures.csv");
+        fs::write(&path, "before").unwrap();
+        let failed = replace(&path, |out| {
+            out.write_all(b"half")?;
+            Err(io::Error::other("the disk is full"))
+        });
+        assert_eq!(failed.unwrap_err().to_string(), "the disk is full");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "before");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing half-written is left");
+    }
+}
