@@ -25,6 +25,8 @@ fn a_report_of_a_day_is_read_though_pages_break_within_its_tables() {
     assert_eq!(figure("physical read total IO requests"), 641_372.0);
     assert_eq!(figure("physical write total IO requests"), 440_701.0);
     assert_eq!(figure("db file sequential read: foreground waits"), 121_513.0);
+    assert_eq!((figure("%User"), figure("% of time Host is Busy")), (0.93, 1.4));
+    assert_eq!(step.host_cpu.as_ref().map(|cpu| cpu.user_ns), Some(9_601_970_000_000));
     for (event, waits, shares) in [
         ("log file sync", 27_068, [99.9, 0.1, 0.0, 0.0]),
         ("control file parallel write", 74_394, [98.8, 0.4, 0.8, 0.0]),

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::header::{Header, last_part};
-use super::table::{Report, ReportKind, Row, Table, plain};
+use super::table::{Report, ReportKind, Row, Table, is_same, plain};
 use crate::import::draft::{count_of, told, whole};
 use crate::import::numbers::{number, whole_number};
 use crate::record::{Counters, CpuTime, ServerStats, Step, ToldFigure};
@@ -106,7 +106,8 @@ fn counters(statistics: &Statistics, report: &Report) -> Counters {
         commits: get("user commits"),
         redo_bytes: get("redo size"),
         redo_writes: get("redo writes"),
-        log_switches: log_switches(),
+        // Statspack has it among the others.
+        log_switches: log_switches().or_else(|| get("log switches (derived)")),
         checkpoints: get("background checkpoints completed"),
         ..Counters::default()
     }
@@ -154,7 +155,14 @@ fn profiles(report: &Report, step: &mut Step) {
     for title in ["Host CPU", "Instance CPU"] {
         let layer = if title == "Host CPU" { "host" } else { "engine" };
         let Some(table) = report.table(title) else { continue };
-        if table.column("Value").is_some() {
+        let times = table.columns.iter().position(|column| is_same(column, "Time (seconds)"));
+        if times.is_some() {
+            // Statspack's, with names of rows, and percentages beside times.
+            cells(table, 1, &mut step.told, |row, column| {
+                let name = row.cell(0).strip_suffix("(s)").unwrap_or(row.cell(0)).trim_end();
+                (name.to_owned(), if column.contains('%') { "%" } else { "s" }, layer)
+            });
+        } else if table.column("Value").is_some() {
             cells(table, 1, &mut step.told, |row, _| (row.cell(0).to_owned(), unit_by_name(row.cell(0)), layer));
         } else {
             cells(table, 0, &mut step.told, |_, column| (column.to_owned(), unit_by_name(column), layer));
@@ -229,7 +237,8 @@ fn times_of_row(table: &Table, row: &Row) -> Vec<(String, u64)> {
 
 /// The machine's processor time; everything else of the operating system goes to `own`.
 fn processors(report: &Report, own: &mut Statistics) -> Option<CpuTime> {
-    let table = report.table("Operating System Statistics")?;
+    // Statspack calls it so too, but shorter.
+    let table = report.table("Operating System Statistics").or_else(|| report.table("OS Statistics"))?;
     let at = table.column("Value").or_else(|| table.column("Total"))?;
     let mut ns = BTreeMap::new();
     for row in &table.rows {

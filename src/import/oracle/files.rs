@@ -63,22 +63,29 @@ fn is_shared(column: &str) -> bool {
     column.ends_with("persec") || column.starts_with("avgt")
 }
 
+/// Whether a column is per second: `Reqs per sec`, `Reads/s`, and in Statspack `Requests /sec`.
+fn is_rate(heading: &str) -> bool {
+    ["per sec", "persec", "/s", "/sec"].iter().any(|end| heading.trim_end().ends_with(end))
+}
+
 /// The unit and value of a cell: data in multiples of 1,024, counts in those of 1,000, times in milliseconds.
 fn value(heading: &str, cell: &str) -> Option<(&'static str, f64)> {
     let plain = plain(heading);
     if plain.contains("data") {
-        let unit = if plain.ends_with("persec") { "B/s" } else { "B" };
+        let unit = if is_rate(heading) { "B/s" } else { "B" };
         return bytes(cell).map(|bytes| (unit, bytes as f64));
     }
-    if plain.contains("avgt") || plain.contains("smallread") || plain.contains("largeread") {
-        let unit_ns =
-            if plain.contains("(ms)") || plain.ends_with("ms") || number(cell).is_some() { Some(1e6) } else { None };
+    // Statspack also counts `Small Read Reqs`.
+    let is_time_of_reads =
+        ["smallread", "largeread"].iter().any(|reads| plain.contains(reads)) && !plain.contains("req");
+    if plain.contains("avgt") || is_time_of_reads {
+        let unit_ns = if plain.ends_with("ms") || number(cell).is_some() { Some(1e6) } else { None };
         return times::rounded_ns(cell, unit_ns).map(|time| ("ms", time.value / 1e6));
     }
     let unit = match () {
         () if plain.contains("mbs") => "MB/s",
         () if plain.starts_with("mb") => "MB",
-        () if plain.ends_with("persec") || heading.ends_with("/s") => "/s",
+        () if is_rate(heading) => "/s",
         () => "",
     };
     scaled(cell).map(|value| (unit, value))

@@ -58,7 +58,7 @@ const FILES: [&str; 3] = ["Archive Log Backup", "Data File Backup", "Data File I
 pub(super) fn of_column(name: &str) -> Option<&'static [&'static str]> {
     match name {
         "Wait Class" | "Wait: Class" => Some(&WAIT_CLASSES),
-        "Function Name" => Some(&FUNCTIONS),
+        "Function Name" | "Function" => Some(&FUNCTIONS),
         "Filetype Name" => Some(&FILES),
         _ => None,
     }

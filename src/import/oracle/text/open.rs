@@ -137,7 +137,7 @@ impl Open {
 
     /// Puts back what columns were too narrow for, where it can be known.
     pub(super) fn complete(&mut self) {
-        if self.table.title.starts_with("IOStat") {
+        if ["IOStat", "IO Stat"].iter().any(|begin| self.table.title.starts_with(begin)) {
             for (index, place) in self.columns.places.iter().enumerate() {
                 complete_units(&mut self.table.rows, index, place.len());
             }
