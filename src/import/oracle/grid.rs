@@ -4,7 +4,11 @@
 use super::table::{Row, Table, plain};
 
 /// More columns than any table has.
-const MOST_COLUMNS: usize = 256;
+const MOST_COLUMNS: usize = 128;
+/// More rows than any table has.
+const MOST_ROWS: usize = 16 << 10;
+/// More columns than any heading spans: those of the widest histogram are 22.
+const MOST_SPANNED: usize = 64;
 /// A longer cell is none that is asked for.
 const LONGEST_CELL: usize = 400;
 /// Forms whose names end in a colon.
@@ -28,6 +32,8 @@ pub(super) struct Grid {
     /// Rows of headings before the first row of figures.
     headings: Vec<Vec<Heading>>,
     rows: Vec<Row>,
+    /// Whether there were too many of them.
+    left_out: bool,
     /// The row that is read: its cells, and whether each is a heading.
     cells: Vec<(Heading, bool)>,
     row_line: u64,
@@ -62,7 +68,7 @@ impl Grid {
     /// How many columns the cell spans that has just begun.
     pub(super) fn spans_columns(&mut self, columns: usize) {
         if let Some((cell, _)) = self.cells.last_mut().filter(|(cell, _)| self.in_cell && cell.text.is_empty()) {
-            cell.columns = columns.clamp(1, MOST_COLUMNS - cell.column);
+            cell.columns = columns.clamp(1, MOST_SPANNED.min(MOST_COLUMNS - cell.column));
         }
     }
 
@@ -135,13 +141,21 @@ impl Grid {
                     *text = cell.text;
                 }
             }
-            self.rows.push(Row { line: self.row_line, cells: texts });
+            self.left_out |= self.rows.len() >= MOST_ROWS;
+            if !self.left_out {
+                self.rows.push(Row { line: self.row_line, cells: texts });
+            }
         }
     }
 
     /// The row that is open was cut off.
     pub(super) fn drop_last_row(&mut self) {
         self.cells.clear();
+    }
+
+    /// Whether rows were left out because there were too many.
+    pub(super) fn has_left_out(&self) -> bool {
+        self.left_out
     }
 
     /// The table; nothing if it is empty.

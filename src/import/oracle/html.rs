@@ -12,8 +12,12 @@ use super::grid::Grid;
 use super::table::{HEADER, Report, ReportKind, SNAPSHOTS, Table, plain};
 use crate::import::{ImportError, Notes, Source};
 
+/// The first heading and its tags take no more.
+const LONGEST_HEADING: usize = 1_000;
 /// A longer title is a remark.
 const LONGEST_TITLE: usize = 120;
+/// More cells than any report has; what follows is left out, and noted. Spans make many columns of few letters.
+const MOST_CELLS: usize = 4 << 20;
 /// Beginnings of the titles of sections that are kept.
 const WANTED: [&str; 17] = [
     "backgroundwaitevents",
@@ -40,15 +44,48 @@ const WANTED: [&str; 17] = [
 /// that borrow the heading.
 pub(super) fn recognises(head: &str) -> bool {
     let head = head.to_ascii_lowercase();
-    head.match_indices("workload repository").any(|(at, words)| {
-        let before = head.get(..at).unwrap_or_default().trim_end();
-        let tag = before.rfind('<').and_then(|from| before.get(from..)).unwrap_or_default();
+    head.match_indices("workload").any(|(at, words)| {
         let rest = head.get(at + words.len()..).unwrap_or_default();
-        let title = rest.split('<').next().unwrap_or_default();
-        let is_heading = tag.starts_with("<h1") && tag.ends_with('>');
+        let end = ["</h", "<table", "<p"].iter().filter_map(|tag| rest.find(tag)).min().unwrap_or(rest.len());
+        let title = rest.get(..end.min(LONGEST_HEADING)).unwrap_or_default();
         let identity = ["db id", "snapshot ids"].iter().any(|words| rest.contains(words));
-        is_heading && identity && title.contains("report") && !title.contains("compare") && !title.contains("sql")
+        is_heading(head.get(..at).unwrap_or_default())
+            && identity
+            && is_of_report(&collapsed(&format!("workload{}", without_tags(title))))
     })
+}
+
+/// Whether what stands before a text makes a first heading of it. Word processors put tags of their own between.
+fn is_heading(mut before: &str) -> bool {
+    const MOST_TAGS: usize = 8;
+    for _ in 0..MOST_TAGS {
+        let Some(inner) = before.trim_end().strip_suffix('>') else { return false };
+        let Some((rest, tag)) = inner.rsplit_once('<') else { return false };
+        if tag.starts_with("h1") {
+            return true;
+        }
+        if !["span", "a ", "/a", "b", "strong", "font", "o:p", "/o:p"].iter().any(|inline| tag.starts_with(inline)) {
+            return false;
+        }
+        before = rest;
+    }
+    false
+}
+
+/// Whether a heading in small letters is that of a report, not of a comparison or of one statement.
+fn is_of_report(heading: &str) -> bool {
+    heading
+        .split_once("workload repository")
+        .is_some_and(|(_, title)| title.contains("report") && !title.contains("compare") && !title.contains("sql"))
+}
+
+fn without_tags(text: &str) -> String {
+    let mut parts = text.split('<');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        plain.push_str(part.split_once('>').map_or("", |(_, after)| after));
+    }
+    plain
 }
 
 /// The tables of the reports in a file, which may follow one another.
@@ -70,6 +107,9 @@ pub(super) fn reports(source: &Source, notes: &mut Notes) -> Result<Vec<Report>,
     }
     reader.count_lines(text.len());
     reader.finish_report();
+    if let Some(line) = reader.left_out {
+        notes.not_understood(line, "here the report becomes longer than any report; what follows is left out");
+    }
     for report in &reader.reports {
         if report.tables.iter().all(|table| table.rows.is_empty()) {
             let what = "it is headed as an AWR report and has no table of one";
@@ -124,6 +164,9 @@ struct Reader<'a> {
     title: String,
     grid: Grid,
     tables: Vec<Table>,
+    /// Cells of all tables so far, and the line from which on they were too many.
+    cells: usize,
+    left_out: Option<u64>,
     ended: bool,
     reports: Vec<Report>,
 }
@@ -142,6 +185,8 @@ impl<'a> Reader<'a> {
             title: String::new(),
             grid: Grid::default(),
             tables: Vec::new(),
+            cells: 0,
+            left_out: None,
             ended: false,
             reports: Vec::new(),
         }
@@ -234,12 +279,17 @@ impl<'a> Reader<'a> {
     fn finish_heading(&mut self) {
         let words = collapsed(&self.words);
         match self.within {
-            Within::Heading if words.to_lowercase().contains("workload repository") => {
-                self.finish_report();
-                self.heading = words.to_lowercase();
+            Within::Heading => {
+                let heading = words.to_lowercase();
+                let ends_report = ["workload repository", "ash report", "addm report"];
+                if ends_report.iter().any(|begin| heading.contains(begin)) {
+                    self.finish_report();
+                    // Reports of other kinds may follow in the same file; they have tables of the same names.
+                    self.heading = if is_of_report(&heading) { heading } else { String::new() };
+                }
             }
             Within::Title if !words.is_empty() => self.title = words,
-            Within::Heading | Within::Title => {}
+            Within::Title => {}
             _ => return,
         }
         self.words.clear();
@@ -307,7 +357,15 @@ impl<'a> Reader<'a> {
         if !wanted {
             return;
         }
-        let Some(mut table) = std::mem::take(&mut self.grid).into_table() else { return };
+        let grid = std::mem::take(&mut self.grid);
+        if grid.has_left_out() || self.cells > MOST_CELLS {
+            self.left_out.get_or_insert(self.line);
+        }
+        if self.cells > MOST_CELLS {
+            return;
+        }
+        let Some(mut table) = grid.into_table() else { return };
+        self.cells = self.cells.saturating_add(table.columns.len() * (table.rows.len() + 1));
         let has = |name| table.column(name).is_some();
         table.title = if has("Snap Id") && has("Snap Time") {
             SNAPSHOTS.to_owned()
