@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::header::last_part;
 use super::histogram::{self, Range, Total};
 use super::table::{Report, Table, plain};
-use super::{classes, times};
+use super::{classes, times, top};
 use crate::import::Notes;
 use crate::import::draft::{told, whole};
 use crate::import::numbers::whole_number;
@@ -75,7 +75,9 @@ struct Buckets<'a> {
 /// Fills in the waits of a step.
 pub(super) fn read(report: &Report, step: &mut Step, remarks: &mut Vec<String>, notes: &mut Notes) {
     let mut events: BTreeMap<String, Event<'_>> = BTreeMap::new();
-    for table in &report.tables {
+    let stand_in = top::tables(report);
+    remarks.extend(top::remark(&stand_in));
+    for table in report.tables.iter().chain(&stand_in) {
         let title = plain(&table.title);
         if title.contains("histogram") || title.contains("class") {
             continue;

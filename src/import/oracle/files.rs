@@ -19,12 +19,13 @@ pub(super) fn figures(report: &Report) -> Vec<ToldFigure> {
         } else {
             continue;
         };
-        add(table, by, &mut all);
+        add(table, by, title.contains("persecond"), &mut all);
     }
     all
 }
 
-fn add(table: &Table, by: &str, all: &mut Vec<ToldFigure>) {
+/// Adds the figures of a table, of which all may be rates, as release 11 has them for clusters.
+fn add(table: &Table, by: &str, are_rates: bool, all: &mut Vec<ToldFigure>) {
     // A cluster's report has the instance in front, and `*` for their sum.
     let instance = table.column("I#");
     let name = table.columns.iter().position(|column| plain(column).ends_with("name")).unwrap_or(0);
@@ -52,6 +53,12 @@ fn add(table: &Table, by: &str, all: &mut Vec<ToldFigure>) {
                 continue;
             }
             if let Some((unit, value)) = value(heading, cell) {
+                let unit = match unit {
+                    "" if are_rates => "/s",
+                    "MB" if are_rates => "MB/s",
+                    "B" if are_rates => "B/s",
+                    unit => unit,
+                };
                 all.push(told("engine", format!("{by} {of}: {heading}"), unit, value));
             }
         }
@@ -89,4 +96,43 @@ fn value(heading: &str, cell: &str) -> Option<(&'static str, f64)> {
         () => "",
     };
     scaled(cell).map(|value| (unit, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_follow_from_the_headings() {
+        for (heading, cell, expected) in [
+            ("Reads: Data", "2G", ("B", 2_147_483_648.0)),
+            ("Reads: Data per sec", "1.5M", ("B/s", 1_572_864.0)),
+            ("Read: Data Vol/sec", ".5M", ("B/s", 524_288.0)),
+            ("Read: Requests /sec", "2.5", ("/s", 2.5)),
+            ("Reads: Reqs per sec", "4.25", ("/s", 4.25)),
+            ("Waits: Count", "1.2K", ("", 1_200.0)),
+            ("Waits: Avg Time", "640.50us", ("ms", 0.6405)),
+            ("Wait: Avg Tm(ms)", "3.5", ("ms", 3.5)),
+            ("Small Read", ".25ms", ("ms", 0.25)),
+            ("Large Read", "7.5", ("ms", 7.5)),
+            ("Read: Small Read Reqs", "12K", ("", 12_000.0)),
+            ("Read: Large Read Reqs", "7", ("", 7.0)),
+        ] {
+            assert_eq!(value(heading, cell), Some(expected), "{heading}");
+        }
+    }
+
+    #[test]
+    fn tables_per_second_hold_rates() {
+        let owned = |cells: [&str; 4]| cells.map(str::to_owned).to_vec();
+        let row = crate::import::oracle::table::Row { line: 1, cells: owned(["*", "DBWR", "12.5", "3.25"]) };
+        let columns = owned(["I#", "Function Name", "Requests: Total", "MB: Total"]);
+        let table = Table { columns, rows: vec![row], ..Table::default() };
+        let units = |are_rates| {
+            let mut all = Vec::new();
+            add(&table, "function", are_rates, &mut all);
+            all.into_iter().map(|figure| figure.unit).collect::<Vec<_>>()
+        };
+        assert_eq!((units(false).join(","), units(true).join(",")), (",MB".to_owned(), "/s,MB/s".to_owned()));
+    }
 }

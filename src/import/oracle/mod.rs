@@ -17,6 +17,7 @@ mod table;
 mod tests;
 mod text;
 mod times;
+mod top;
 mod window;
 
 use super::{Draft, ImportError, Notes, Source};

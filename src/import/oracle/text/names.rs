@@ -54,12 +54,16 @@ const KNOWN: [&str; 29] = [
 const FUNCTIONS: [&str; 2] = ["Buffer Cache Reads", "Inmemory Populate"];
 const FILES: [&str; 3] = ["Archive Log Backup", "Data File Backup", "Data File Incremental Backup"];
 
+/// Platforms of `V$DATABASE` whose names are told apart from all others by their first 15 characters.
+const PLATFORMS: [&str; 3] = ["AIX-Based Systems (64-bit)", "HP-UX IA (64-bit)", "Linux x86 64-bit"];
+
 /// The names that a column can hold, or those of them that may be cut, if they are few.
 pub(super) fn of_column(name: &str) -> Option<&'static [&'static str]> {
     match name {
         "Wait Class" | "Wait: Class" => Some(&WAIT_CLASSES),
         "Function Name" | "Function" => Some(&FUNCTIONS),
         "Filetype Name" => Some(&FILES),
+        "Platform" => Some(&PLATFORMS),
         _ => None,
     }
 }
@@ -178,6 +182,10 @@ mod tests {
         assert_eq!(known("log file switch (", 17), None, "it may be any of three");
         let classes = of_column("Wait Class").unwrap();
         assert_eq!(["Concurrenc", "Other", "Con"].map(|cut| whole(classes, cut)), [Some("Concurrency"), None, None]);
+        let platforms = of_column("Platform").unwrap();
+        let cut = ["Linux x86 64-bi", "Linux x86 64-bit", "Microsoft Windo", "Solaris", "Linux IA (64-bi"];
+        let found = [Some("Linux x86 64-bit"), None, None, None, None];
+        assert_eq!(cut.map(|cut| whole(platforms, cut)), found);
         assert_eq!(whole(&["Data File Backup", "Data File"], "Data File"), None, "it is whole");
     }
 
