@@ -18,7 +18,7 @@ mod words;
 use super::table::{Report, ReportKind, SNAPSHOTS};
 use crate::import::{ImportError, Notes, Source};
 use layout::Rule;
-use lines::{Line, Lines};
+use lines::{Line, Lines, without_margin};
 use sections::Sections;
 
 /// Lines after a report's first one in which the rule of its first table must stand.
@@ -125,8 +125,21 @@ fn finish(
 
 /// Which report begins at a line: it says so, and a table follows.
 fn begins(line: &Line<'_>, lines: &mut Lines<'_>) -> Option<ReportKind> {
-    let kind = begins_by_its_words(line.text.trim_start())?;
-    (0..LINES_TO_RULE).any(|ahead| lines.peek(ahead).is_some_and(|line| Rule::of(&line.text).is_some())).then_some(kind)
+    let kind = begins_by_its_words(without_margin(&line.text))?;
+    let mut has_rule = |margin: String| {
+        let before = lines.set_margin(margin);
+        let is_rule = |ahead| {
+            let line = lines.peek(ahead).filter(|line| Rule::of(&line.text).is_some()).cloned();
+            line.is_some_and(|line| lines.has_margin(&line))
+        };
+        let found = (0..LINES_TO_RULE).any(is_rule);
+        if !found {
+            lines.set_margin(before);
+        }
+        found
+    };
+    // The first line alone may stand in the middle.
+    (has_rule(line.margin()) || has_rule(String::new())).then_some(kind)
 }
 
 fn begins_by_its_words(text: &str) -> Option<ReportKind> {

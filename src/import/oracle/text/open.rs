@@ -135,6 +135,13 @@ impl Open {
         take(&mut self.block)
     }
 
+    /// The last line, which was a heading and no row.
+    pub(super) fn take_last_heading(&mut self) -> Option<(u64, String)> {
+        let (number, text) = self.block.pop_back()?;
+        self.table.rows.retain(|row| row.line != number);
+        Some((number, text))
+    }
+
     /// Puts back what columns were too narrow for, where it can be known.
     pub(super) fn complete(&mut self) {
         if ["IOStat", "IO Stat"].iter().any(|begin| self.table.title.starts_with(begin)) {

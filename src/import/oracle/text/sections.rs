@@ -204,6 +204,14 @@ impl Sections {
         if !is_over_groups && rule.ends_a_section() {
             return self.close();
         }
+        // Tables of the header have one line of headings each, even where the blank lines between them were lost.
+        if self.title.text == HEADER
+            && !is_over_groups
+            && let Some(mut open) = self.open.take()
+        {
+            self.heading.extend(open.take_last_heading());
+            self.keep(open);
+        }
         if let Some(open) = self.open.as_mut().filter(|open| !is_over_groups && open.has_only_headings()) {
             let groups = take(&mut self.groups);
             self.cells = self.cells.saturating_sub(open.add_rule(rule, groups));

@@ -188,6 +188,36 @@ fn a_report_is_the_same_however_it_was_spooled() {
 }
 
 #[test]
+fn a_report_is_the_same_in_a_listing_or_a_reply() {
+    let expected = only(&whole());
+    let with = |margin: &str| {
+        whole().lines().map(|line| format!("{margin}{line}").trim_end().to_owned() + "\n").collect::<String>()
+    };
+    for margin in ["    ", "> ", "  > > "] {
+        assert_eq!(only(&with(margin)), expected, "{margin:?}");
+        assert!(recognises(&with(margin)));
+    }
+    let (all, notes) = read(&[with("    "), whole(), with("> ")].concat());
+    assert_eq!((all.len(), notes.len()), (3, 0));
+    assert!(all.iter().all(|report| rows(&report.tables[5]) == rows(&expected.tables[5])));
+    // Only the first line stands further to the right.
+    assert_eq!(only(&format!("   {}", whole())), expected);
+}
+
+#[test]
+fn blank_lines_that_were_lost_between_the_tables_of_the_header_are_not_missed() {
+    let expected = only(&whole());
+    let dense: String = whole().lines().filter(|line| !line.is_empty()).map(|line| line.to_owned() + "\n").collect();
+    let found = only(&dense);
+    let told = |report: &Report| {
+        let rows = |table: &Table| rows(table).concat().join(" ");
+        report.tables.iter().map(|table| format!("{} {:?} {}", table.title, table.columns, rows(table))).collect()
+    };
+    let (found, expected): (Vec<String>, Vec<String>) = (told(&found), told(&expected));
+    assert_eq!(found, expected);
+}
+
+#[test]
 fn several_reports_in_a_file_are_several() {
     let (reports, notes) = read(&format!("{}\n\n{}", whole(), whole().replace("SHOP ", "YARD ")));
     let names: Vec<&str> = reports.iter().map(|report| report.tables[0].rows[0].cell(0)).collect();
