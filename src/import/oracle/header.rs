@@ -96,7 +96,7 @@ fn single(report: &Report, draft: &mut Draft) -> Option<Header> {
         ("unique_name", &["Unique Name"]),
         ("role", &["Role"]),
         ("edition", &["Edition"]),
-        ("rac", &["RAC"]),
+        ("rac", &["RAC", "Cluster", "OPS"]),
         ("cdb", &["CDB"]),
         ("instance", &["Instance"]),
         ("instance_number", &["Inst Num"]),
@@ -128,7 +128,8 @@ fn single(report: &Report, draft: &mut Draft) -> Option<Header> {
         memory_bytes: memory(report).or_else(|| giga(cell(&["Memory (GB)", "Memory(GB)"])?)),
         ..Environment::default()
     };
-    if let Some(sizes) = report.table("Cache Sizes") {
+    // The second is release 9's.
+    if let Some(sizes) = report.table("Cache Sizes").or_else(|| report.table("Cache Sizes (end)")) {
         let size = |name: &str| {
             let row = sizes.row(name)?;
             row.cells.iter().skip(1).find_map(|cell| bytes(cell))

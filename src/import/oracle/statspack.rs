@@ -143,6 +143,45 @@ End of Report ( sp_11_12.lst )
     }
 
     #[test]
+    fn release_9_tells_its_caches_without_a_table() {
+        let draft = read(
+            "\
+STATSPACK report for
+
+DB Name         DB Id    Instance     Inst Num Release     Cluster Host
+------------ ----------- ------------ -------- ----------- ------- ------------
+SHOP            77000111 shop1               1 9.2.0.6.0   NO      box.one
+
+              Snap Id     Snap Time      Sessions Curs/Sess Comment
+              ------- ------------------ -------- --------- -------------------
+  Begin Snap:      41 01-Jan-05 10:00:05       85       9.2
+    End Snap:      42 01-Jan-05 11:00:08       90       9.0
+     Elapsed:               60.05 (mins)
+
+Cache Sizes (end)
+~~~~~~~~~~~~~~~~~
+               Buffer Cache:     1,024M      Std Block Size:          8K
+           Shared Pool Size:       304M          Log Buffer:        512K
+
+Wait Events for DB: SHOP  Instance: shop1  Snaps: 41 -42
+-> cs - centisecond -     100th of a second
+
+                                                                   Avg
+                                                     Total Wait   wait    Waits
+Event                               Waits   Timeouts  Time (cs)   (ms)     /txn
+---------------------------- ------------ ---------- ---------- ------ --------
+db file sequential read           130,123          0     51,230      4     16.5
+          -------------------------------------------------------------
+End of Report
+",
+        );
+        assert_eq!((draft.target.cache_bytes, draft.target.block_bytes), (Some(1 << 30), Some(8_192)));
+        assert_eq!(draft.target.facts.get("rac").map(String::as_str), Some("NO"));
+        let waits = &draft.steps[0].waits[0].waits;
+        assert_eq!((waits.count(), waits.total_ns()), (130_123, Some(512_300_000_000)));
+    }
+
+    #[test]
     fn its_figures_have_their_own_names_and_units() {
         let draft = read(REPORT);
         let figures = &draft.steps[0].told;
