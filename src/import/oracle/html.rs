@@ -44,15 +44,18 @@ const WANTED: [&str; 17] = [
 /// that borrow the heading.
 pub(super) fn recognises(head: &str) -> bool {
     let head = head.to_ascii_lowercase();
-    head.match_indices("workload").any(|(at, words)| {
+    let is_report = |(at, words): (usize, &str)| {
+        // Most are no heading, and need no look at what follows.
+        if !is_heading(head.get(..at).unwrap_or_default()) {
+            return false;
+        }
         let rest = head.get(at + words.len()..).unwrap_or_default();
         let end = ["</h", "<table", "<p"].iter().filter_map(|tag| rest.find(tag)).min().unwrap_or(rest.len());
         let title = rest.get(..end.min(LONGEST_HEADING)).unwrap_or_default();
         let identity = ["db id", "snapshot ids"].iter().any(|words| rest.contains(words));
-        is_heading(head.get(..at).unwrap_or_default())
-            && identity
-            && is_of_report(&collapsed(&format!("workload{}", without_tags(title))))
-    })
+        identity && is_of_report(&collapsed(&format!("workload{}", without_tags(title))))
+    };
+    head.match_indices("workload").any(is_report)
 }
 
 /// Whether what stands before a text makes a first heading of it. Word processors put tags of their own between.
