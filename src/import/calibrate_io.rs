@@ -118,21 +118,30 @@ fn figures(line: &str) -> Vec<(&'static str, f64)> {
     if line.len() > 4_096 {
         return Vec::new();
     }
-    let lower = line.to_ascii_lowercase().replace("->", "=").replace("=>", "=");
+    let lower = without_limit(&line.to_ascii_lowercase()).replace("->", "=").replace("=>", "=");
     let mut figures = Vec::new();
     let mut parts = lower.split(['=', ':']);
     let mut before = parts.next().unwrap_or_default();
     for part in parts {
         let name = before.trim_end().replace([' ', '_', '.'], "");
-        let name = ["maxiops", "maxmbps", "maxpmbps", "latency"]
+        let name = ["maxiops", "maxmbps", "maxmb/s", "maxpmbps", "latency"]
             .into_iter()
-            .zip(["max_iops", "max_mbps", "max_pmbps", "latency"])
+            .zip(["max_iops", "max_mbps", "max_mbps", "max_pmbps", "latency"])
             .find(|(ending, _)| name.ends_with(ending));
         let value = part.split_whitespace().next().and_then(|word| number(word.trim_end_matches([',', ';', '.'])));
         figures.extend(name.zip(value).map(|((_, name), value)| (name, value)));
         before = part;
     }
     figures
+}
+
+/// A line of the call without the latency that it asks for, as `max_latency => 10`: that is none which was measured.
+fn without_limit(line: &str) -> String {
+    let Some((before, after)) = line.split_once("max_latency") else { return line.to_owned() };
+    match after.trim_start().strip_prefix("=>") {
+        Some(rest) => format!("{before}{}", rest.trim_start().trim_start_matches(|c: char| c.is_ascii_digit())),
+        None => line.to_owned(),
+    }
 }
 
 /// Whether it tells all three answers of a calibration.
@@ -245,15 +254,18 @@ fn printed(source: &Source, notes: &mut Notes) -> Result<(Vec<Calibration>, Vec<
     for (line, text) in source.lines() {
         let text = clean(text);
         let text = text.trim();
+        let found = figures(text);
         note = match note.take() {
-            Some(so_far) if !text.is_empty() && so_far.len() < LONGEST_NOTE => Some(format!("{so_far} {text}")),
+            Some(so_far) if !text.is_empty() && found.is_empty() && so_far.len() < LONGEST_NOTE => {
+                Some(format!("{so_far} {text}"))
+            }
             Some(whole) => {
                 keep(&mut kept, whole);
                 None
             }
             None => text.strip_prefix("Note:").map(|begin| begin.trim().chars().take(LONGEST_NOTE).collect()),
         };
-        for (name, value) in figures(text) {
+        for (name, value) in found {
             if current.line == 0 {
                 current.line = line;
             }
@@ -322,6 +334,25 @@ mod tests {
         let rates: Vec<f64> = drafts.iter().map(|draft| figures_of(draft)[0].1).collect();
         assert_eq!(rates, [154.0, 9_353.0]);
         assert!(drafts[1].notes.iter().any(|note| note == WHOLE_MS));
+    }
+
+    #[test]
+    fn the_latency_that_a_call_asks_for_is_not_the_one_that_it_measured() {
+        let call = "SQL> begin\n  2  dbms_resource_manager.calibrate_io(num_physical_disks => 1, max_latency => 15,\n  3  MAX_LATENCY\t=>  15,\n\
+                    max_iops => i, max_mbps => m, actual_latency => l);\n  4  /\n";
+        for printed in
+            ["max_iops = 2412\nmax_mbps = 320\nactual_latency = 7\n", "max_iops = 2412\nlatency = 7\nMax_MB/s = 320\n"]
+        {
+            let drafts = read_all(&format!("{call}{printed}"));
+            let told = drafts.iter().flat_map(figures_of).collect::<Vec<_>>();
+            assert_eq!(told, [("max_iops", 2_412.0), ("max_mbps", 320.0), ("latency", 7.0)], "{printed}");
+        }
+    }
+
+    #[test]
+    fn a_note_ends_where_the_next_result_begins() {
+        let drafts = read_all(&PRINTED.replace("cold.\n\n", "cold.\n"));
+        assert!(drafts[0].notes.contains(&"Oracle: the cache was cold.".to_owned()), "{:?}", drafts[0].notes);
     }
 
     #[test]
