@@ -19,6 +19,9 @@ const OTHER_TARGETS: [&str; 12] =
 /// Share by which runtimes of directions may differ before a note says so.
 const RUNTIMES_AGREE: f64 = 0.01;
 
+/// Shorter runtimes are too near to the time that starting takes.
+const SURE_MS: f64 = 500.0;
+
 /// The draft of one invocation, which has at least one job.
 pub fn draft(invocation: Invocation) -> Draft {
     let mut draft = Draft::new("io", "fio", title(&invocation.jobs));
@@ -124,7 +127,7 @@ fn parameters(job: &Job, invocation: &Invocation) -> BTreeMap<String, String> {
     parameters.extend(options.ours());
     if let Some(sessions) = sessions(job, &options) {
         parameters.insert("DEPTH".to_owned(), sessions.to_string());
-        parameters.extend(processes(job, &options).map(|jobs| ("JOBS".to_owned(), jobs.to_string())));
+        parameters.extend(job.processes.map(|jobs| ("JOBS".to_owned(), jobs.to_string())));
     }
     parameters
 }
@@ -136,33 +139,28 @@ fn in_common(each: &[BTreeMap<String, String>]) -> BTreeMap<String, String> {
     first.iter().filter(everywhere).map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
-fn processes(job: &Job, options: &Options<'_>) -> Option<u64> {
-    match job.processes {
-        Some(processes) => Some(processes),
-        None if options.are_groups_summed() => options.processes(),
-        None => Some(1),
-    }
-}
-
 /// Requests that the job, or the group that is reported as one, had outstanding at most.
 fn sessions(job: &Job, options: &Options<'_>) -> Option<u32> {
     job.options.as_ref()?;
     if is_of_several_jobs(job, options) {
         return None;
     }
-    let sessions = options.depth()?.checked_mul(processes(job, options)?)?;
+    let sessions = options.depth()?.checked_mul(job.processes?)?;
     u32::try_from(sessions).ok()
 }
 
 /// Whether a group's figures show that other jobs are in them than the one whose options stand there: fio prints the options of
 /// one only.
 fn is_of_several_jobs(job: &Job, options: &Options<'_>) -> bool {
+    if has_more_processes(job, options) {
+        return true;
+    }
     if !options.are_groups_summed() && job.processes.is_none_or(|processes| processes <= 1) {
         return false;
     }
     let read_pct = options.ours().get("READ_PCT").and_then(|pct| pct.parse::<u64>().ok());
     let against = |way: Way| match way {
-        Way::Read => read_pct == Some(0),
+        Way::Read => read_pct == Some(0) && !options.verifies(),
         Way::Write => read_pct == Some(100),
         _ => false,
     };
@@ -178,6 +176,15 @@ fn is_of_several_jobs(job: &Job, options: &Options<'_>) -> bool {
         };
         against(direction.way) || other_size
     })
+}
+
+/// Whether more processes ran than `numjobs` has: the time of all of them is as many times the runtime. A process that verifies
+/// reads when it has written.
+fn has_more_processes(job: &Job, options: &Options<'_>) -> bool {
+    let (Some(all_ms), Some(processes)) = (job.processes_ms, job.processes) else { return false };
+    let runtimes = job.directions.iter().filter_map(|direction| direction.runtime_ms);
+    let one_ms = if options.verifies() { Some(runtimes.sum()) } else { runtimes.max_by(f64::total_cmp) };
+    one_ms.is_some_and(|one_ms| one_ms >= SURE_MS && all_ms > one_ms * (processes as f64 + 0.5))
 }
 
 fn target(invocation: &Invocation) -> Target {
@@ -222,7 +229,7 @@ fn interrupted_group(invocation: &Invocation) -> Option<u64> {
 }
 
 fn step_of(index: usize, label: String, job: &Job, invocation: &Invocation) -> Step {
-    let duration_ns = longest_ms(job).and_then(|ms| whole(ms * 1e6)).unwrap_or(0);
+    let duration_ns = window_ms(job, invocation).and_then(|ms| whole(ms * 1e6)).unwrap_or(0);
     let mut step = step(index, label, duration_ns);
     let none = BTreeMap::new();
     step.load.sessions = sessions(job, &options_of(job, invocation, &none));
@@ -256,6 +263,28 @@ fn step_of(index: usize, label: String, job: &Job, invocation: &Invocation) -> S
 
 fn longest_ms(job: &Job) -> Option<f64> {
     job.directions.iter().filter_map(|direction| direction.runtime_ms).max_by(f64::total_cmp).filter(|ms| *ms > 0.0)
+}
+
+/// How long a job ran: as long as in the direction that took longest, since directions run at the same time; but what was only
+/// written is read afterwards to verify it.
+fn window_ms(job: &Job, invocation: &Invocation) -> Option<f64> {
+    let longest_ms = longest_ms(job)?;
+    if !is_read_afterwards(job, invocation) {
+        return Some(longest_ms);
+    }
+    let of_each = job.processes_ms.zip(job.processes).map(|(all_ms, processes)| all_ms / processes as f64);
+    let sum = || job.directions.iter().filter_map(|direction| direction.runtime_ms).sum();
+    Some(of_each.filter(|ms| *ms >= longest_ms).unwrap_or_else(sum))
+}
+
+/// Whether a job was to write only and read when it had written. Normal output does not tell `verify`; there a job of one process
+/// had no other reason to read.
+fn is_read_afterwards(job: &Job, invocation: &Invocation) -> bool {
+    let none = BTreeMap::new();
+    let options = options_of(job, invocation, &none);
+    let wrote_only = options.ours().get("READ_PCT").is_some_and(|pct| pct == "0");
+    let verifies = options.verifies() || (!invocation.tells_all_options && job.processes == Some(1));
+    wrote_only && verifies && job.direction(Way::Read).is_some()
 }
 
 fn operations(direction: &Direction) -> Option<OperationStats> {
@@ -308,7 +337,8 @@ fn notes(invocation: &Invocation) -> Vec<String> {
     );
     note(
         latencies().any(|latency| latency.bins.is_empty() && !latency.percentiles.is_empty()),
-        "Latency is known at the percentiles that fio printed, each up to 0.8 % off; those in between are the next above.",
+        "Latency is known at the percentiles that fio printed, each up to 0.8 % off, or more where few digits are printed; those \
+         in between are the next above.",
     );
     note(
         latencies().any(|latency| !latency.is_distribution() && !latency.shares.is_empty()),
@@ -320,13 +350,19 @@ fn notes(invocation: &Invocation) -> Vec<String> {
          it may be up to one request per second too low.",
     );
     note(jobs.iter().any(|job| job.bytes_rounded), "Bytes are rounded to the digits that fio printed.");
+    let is_verified = |job: &Job| is_read_afterwards(job, invocation);
+    note(
+        jobs.iter().any(is_verified),
+        "What was written was read again to verify it: the window is the time of both, one after the other, so that rates computed \
+         from it are lower than those that fio told of each.",
+    );
     let differ = |job: &Job| {
         let times = || job.directions.iter().filter_map(|direction| direction.runtime_ms).filter(|ms| *ms > 0.0);
         let least = times().min_by(f64::total_cmp);
         least.zip(longest_ms(job)).is_some_and(|(least, most)| most - least > most * RUNTIMES_AGREE)
     };
     note(
-        jobs.iter().any(differ),
+        jobs.iter().any(|job| differ(job) && !is_verified(job)),
         "Reads and writes of a job did not run equally long: its window is the longer time, so that rates computed from it are \
          lower than those that fio told for the shorter one.",
     );
@@ -340,9 +376,8 @@ fn notes(invocation: &Invocation) -> Vec<String> {
         "Groups of jobs ran at the same time, since nothing made them wait for each other.",
     );
     let none = BTreeMap::new();
-    let summed = |job: &&Job| options_of(job, invocation, &none).are_groups_summed();
     note(
-        jobs.iter().filter(summed).any(|job| is_of_several_jobs(job, &options_of(job, invocation, &none))),
+        jobs.iter().any(|job| is_of_several_jobs(job, &options_of(job, invocation, &none))),
         "fio summed up jobs of different kinds under the name and options of one of them: how many requests were outstanding \
          is not known.",
     );

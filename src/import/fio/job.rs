@@ -51,6 +51,8 @@ pub struct Job {
     pub errors: Option<u64>,
     /// How many processes it sums up, where that is told.
     pub processes: Option<u64>,
+    /// How long its processes ran, all added up, in milliseconds.
+    pub processes_ms: Option<f64>,
     /// Its own options, by fio's names; absent where the output has no place for them.
     pub options: Option<BTreeMap<String, String>>,
     /// What it did in each direction in which it did something.

@@ -20,6 +20,8 @@ pub(super) mod terse;
 #[cfg(test)]
 mod tests;
 pub(super) mod text;
+#[cfg(test)]
+mod unusual;
 
 /// What to say of status reports that a later one replaced.
 fn of_earlier_reports(left_out: usize) -> Option<String> {

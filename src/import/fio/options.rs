@@ -5,8 +5,29 @@ use std::collections::BTreeMap;
 /// Names of options that may hold what nobody else should read.
 const SECRETS: [&str; 6] = ["pass", "secret", "key", "token", "credential", "http_user"];
 
-/// Engines that have one request outstanding at most, whatever `iodepth` says.
-const ONE_AT_A_TIME: [&str; 8] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "ftruncate", "falloc"];
+/// Engines that have one request outstanding at most, whatever `iodepth` says: those with `FIO_SYNCIO` in fio's `engines/`.
+const ONE_AT_A_TIME: [&str; 20] = [
+    "sync",
+    "psync",
+    "vsync",
+    "pvsync",
+    "pvsync2",
+    "mmap",
+    "ftruncate",
+    "falloc",
+    "splice",
+    "net",
+    "netsplice",
+    "gfapi",
+    "http",
+    "libhdfs",
+    "dev-dax",
+    "libpmem",
+    "mtd",
+    "filecreate",
+    "filestat",
+    "filedelete",
+];
 
 /// The value of an option as it may be shown.
 pub fn shown(name: &str, value: &str) -> String {
@@ -57,6 +78,11 @@ impl<'a> Options<'a> {
         self.switch("group_reporting").unwrap_or(false)
     }
 
+    /// Whether what was written is read again to verify it.
+    pub fn verifies(&self) -> bool {
+        self.get(&["verify"]).is_some()
+    }
+
     /// Requests that one process may have outstanding; absent where it cannot be known.
     pub fn depth(&self) -> Option<u64> {
         let engine = self.get(&["ioengine"]);
@@ -78,7 +104,7 @@ impl<'a> Options<'a> {
 
     /// The one size of requests of reads, writes and trims; absent where there are several, or it cannot be known.
     pub fn blocks(&self) -> [Option<u64>; 3] {
-        if self.get(&["bsrange", "blocksize_range", "bssplit"]).is_some() {
+        if self.get(&["bsrange", "blocksize_range", "bssplit", "bs_is_seq_rand"]).is_some() {
             return [None; 3];
         }
         let Some(text) = self.get(&["bs", "blocksize"]) else { return [None; 3] };

@@ -5,11 +5,11 @@ use proptest::prelude::*;
 use crate::import::{Draft, Importer, Notes, Source, recognise};
 use crate::record::{Ending, Outcome, Step, Timestamp};
 
-const JSON_3: &str = include_str!("specimens/json_3.json");
+pub(super) const JSON_3: &str = include_str!("specimens/json_3.json");
 const JSON_2: &str = include_str!("specimens/json_2.json");
-const TEXT_3: &str = include_str!("specimens/normal_3.txt");
+pub(super) const TEXT_3: &str = include_str!("specimens/normal_3.txt");
 const TEXT_2: &str = include_str!("specimens/normal_2.txt");
-const TERSE: &str = include_str!("specimens/terse.txt");
+pub(super) const TERSE: &str = include_str!("specimens/terse.txt");
 
 fn source(text: &str) -> Source {
     Source::new("file", text.as_bytes().to_vec(), Timestamp(jiff::Timestamp::UNIX_EPOCH)).unwrap()
@@ -20,17 +20,17 @@ fn read(text: &str) -> Result<(&'static Importer, Vec<Draft>, Notes), String> {
 }
 
 /// The runs in a text of a kind that was understood.
-fn runs(kind: &str, text: &str) -> Vec<Draft> {
+pub(super) fn runs(kind: &str, text: &str) -> Vec<Draft> {
     let (importer, drafts, notes) = read(text).unwrap();
     assert_eq!((importer.kind, notes.into_list()), (kind, Vec::new()));
     drafts
 }
 
-fn told(step: &Step, name: &str) -> Option<f64> {
+pub(super) fn told(step: &Step, name: &str) -> Option<f64> {
     step.told.iter().find(|figure| figure.name == name).map(|figure| figure.value)
 }
 
-fn count(step: &Step, kind: &str) -> Option<u64> {
+pub(super) fn count(step: &Step, kind: &str) -> Option<u64> {
     step.operations.iter().find(|operation| operation.kind == kind).map(|operation| operation.count)
 }
 

@@ -72,6 +72,7 @@ pub fn job(value: &Value) -> (Job, Vec<String>) {
         options: value.get("job options").map(options),
         elapsed_s: at("elapsed").filter(|elapsed| *elapsed > 0.0),
         start_ms: at("job_start").filter(|start| *start > 0.0),
+        processes_ms: at("job_runtime").filter(|ms| *ms > 0.0),
         ..Job::default()
     };
     for way in [Way::Read, Way::Write, Way::Trim, Way::Mixed] {

@@ -3,11 +3,12 @@
 mod document;
 mod figures;
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use self::document::Document;
 use super::assemble;
 use super::job::{Invocation, Job};
+use super::options::Options;
 use super::text::{failure_text, job_name_of, signal_text};
 use crate::import::{Began, Draft, ImportError, Notes, Source};
 use crate::record::Timestamp;
@@ -151,17 +152,24 @@ fn is_same_invocation(before: &Document, after: &Document) -> bool {
     let same_beginning = began(before)
         .zip(began(after))
         .is_some_and(|(one, other)| (one - other).abs() <= SAME_BEGINNING_S && before.ended_ms() <= after.ended_ms());
-    same_beginning && before.version == after.version && names(before) == names(after) && !is_less(before, after)
+    same_beginning
+        && before.version == after.version
+        && names(before) == names(after)
+        && before.jobs.iter().zip(&after.jobs).all(|(one, other)| went_on(one, other))
 }
 
-/// Whether some job did less in the second document: then it is no later report of the same.
-fn is_less(before: &Document, after: &Document) -> bool {
-    before.jobs.iter().zip(&after.jobs).any(|(one, other)| {
-        one.directions.iter().any(|direction| {
-            let later = other.direction(direction.way);
-            later.and_then(|later| later.bytes).unwrap_or(0) < direction.bytes.unwrap_or(0)
+/// Whether a job may be the other one later on: none of its sums is less, and the extremes of its latency are none the nearer.
+/// Invocations of a second or two that follow each other can be told apart by that alone.
+fn went_on(one: &Job, other: &Job) -> bool {
+    one.start_ms == other.start_ms
+        && one.directions.iter().all(|earlier| {
+            let Some(later) = other.direction(earlier.way) else { return false };
+            let [short, long] = [earlier, later].map(|direction| direction.latency.clone().unwrap_or_default());
+            later.bytes >= earlier.bytes
+                && later.requests >= earlier.requests
+                && long.max_ns >= short.max_ns
+                && short.min_ns.zip(long.min_ns).is_none_or(|(short, long)| long <= short)
         })
-    })
 }
 
 fn elapsed_s(jobs: &[Job]) -> Option<f64> {
@@ -178,6 +186,7 @@ fn invocation(source: &Source, document: Document) -> Result<Invocation, ImportE
     let instant = |ms: f64| jiff::Timestamp::from_millisecond(ms as i64).ok().map(Timestamp);
     let tells_all_options = document.jobs.iter().any(|job| job.options.is_some());
     let mut jobs = document.jobs;
+    tell_processes(&mut jobs, &document.globals);
     for job in &mut jobs {
         if let Some(said) = job.error.and_then(|code| document.failures.get(&code)) {
             job.failure = job.failure.take().map(|failure| format!("{failure}: {said}"));
@@ -203,6 +212,20 @@ fn invocation(source: &Source, document: Document) -> Result<Invocation, ImportE
         tells_all_options,
         ..Invocation::default()
     })
+}
+
+/// Of how many processes each job is. Options that were set without a value, as most people set `group_reporting`, are not
+/// printed; but with it a group has one place in the list of jobs, and without it every clone of `numjobs` has its own.
+fn tell_processes(jobs: &mut [Job], globals: &BTreeMap<String, String>) {
+    let mut places = HashMap::<(Option<String>, u64), u32>::new();
+    for job in jobs.iter() {
+        *places.entry((job.host.clone(), job.group)).or_default() += 1;
+    }
+    for job in jobs {
+        let Some(own) = &job.options else { continue };
+        let is_alone = places.get(&(job.host.clone(), job.group)) == Some(&1);
+        job.processes = if is_alone { Options { own, globals }.processes() } else { Some(1) };
+    }
 }
 
 impl Document {

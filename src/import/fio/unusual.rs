@@ -1,0 +1,67 @@
+//! What fio prints with options that few people set.
+
+use super::tests::{TEXT_3, count, runs};
+use crate::import::Draft;
+
+/// A document of jobs of one group, each of `(options, runtimes of reads and writes, job_runtime)` in milliseconds.
+fn document(jobs: &[(&str, [u32; 2], u32)]) -> String {
+    let direction = |ms: u32| {
+        let bytes = if ms > 0 { 4_096_000 } else { 0 };
+        let count = bytes / 4_096;
+        format!(
+            r#"{{"io_bytes":{bytes},"io_kbytes":{},"bw":4,"iops":{count},"runtime":{ms},"total_ios":{count},
+            "clat_ns":{{"min":5,"max":5000,"mean":900.5,"N":{count}}}}}"#,
+            bytes / 1_024
+        )
+    };
+    let job = |(options, [read_ms, write_ms], job_ms): &(&str, [u32; 2], u32)| {
+        format!(
+            r#"{{"jobname":"a","groupid":0,"error":0,"job options":{{{options}}},"read":{},"write":{},"job_runtime":{job_ms}}}"#,
+            direction(*read_ms),
+            direction(*write_ms)
+        )
+    };
+    let jobs: Vec<String> = jobs.iter().map(job).collect();
+    format!(r#"{{"fio version":"fio-3.33","global options":{{"ioengine":"libaio"}},"jobs":[{}]}}"#, jobs.join(","))
+}
+
+fn only(drafts: Vec<Draft>) -> Draft {
+    let [draft] = <[Draft; 1]>::try_from(drafts).unwrap();
+    draft
+}
+
+/// fio prints no options that were set without a value: `group_reporting` of a job file is missing in its JSON.
+#[test]
+fn clones_that_are_reported_as_one_count_though_nothing_says_that_they_are_one() {
+    let options = r#""rw":"randread","bs":"4k","iodepth":"8","numjobs":"4""#;
+    let summed = only(runs("fio-json", &document(&[(options, [2_000, 0], 8_000)])));
+    assert_eq!((summed.steps[0].load.sessions, summed.parameters["JOBS"].as_str()), (Some(32), "4"));
+    let each = only(runs("fio-json", &document(&[(options, [2_000, 0], 2_000); 4])));
+    assert!(each.steps.iter().all(|step| step.load.sessions == Some(8)), "each clone has its own place");
+    assert_eq!(each.parameters["JOBS"], "1");
+}
+
+#[test]
+fn more_processes_than_the_options_have_are_those_of_other_jobs() {
+    let options = r#""rw":"randread","bs":"4k","iodepth":"8""#;
+    let draft = only(runs("fio-json", &document(&[(options, [2_000, 0], 4_010)])));
+    assert_eq!((draft.steps[0].load.sessions, draft.parameters.get("DEPTH")), (None, None));
+    assert!(draft.notes.iter().any(|note| note.contains("different kinds")), "{:?}", draft.notes);
+    let short = only(runs("fio-json", &document(&[(options, [20, 0], 60)])));
+    assert_eq!(short.steps[0].load.sessions, Some(8), "starting takes as long");
+}
+
+#[test]
+fn writes_that_are_verified_take_the_time_of_both() {
+    let options = r#""rw":"write","bs":"4k","verify":"crc32c""#;
+    let draft = only(runs("fio-json", &document(&[(options, [1_000, 2_000], 3_050)])));
+    assert_eq!((draft.steps[0].window.duration_ns, draft.steps[0].load.sessions), (3_050_000_000, Some(1)));
+    let about = |what: &str| draft.notes.iter().filter(|note| note.contains(what)).count();
+    assert_eq!((about("to verify it"), about("equally long")), (1, 0));
+    let both = only(runs("fio-json", &document(&[(r#""rw":"rw","bs":"4k""#, [1_000, 2_000], 2_000)])));
+    assert_eq!(both.steps[0].window.duration_ns, 2_000_000_000);
+    let reads = "  read: IOPS=500, BW=2000KiB/s (2048kB/s)(2000KiB/250msec)\n    clat (usec): min=2, max=4, avg= 3.00, stdev= 1.00\n  lat (usec)   : 50=90.00%";
+    let text = TEXT_3.replace("  lat (usec)   : 50=90.00%", reads).replace("total=0,500,0,500", "total=500,500,0,500");
+    let normal = only(runs("fio-text", &text));
+    assert_eq!(normal.steps[1].window.duration_ns, 1_250_000_000);
+}
