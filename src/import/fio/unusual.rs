@@ -1,6 +1,6 @@
 //! What fio prints with options that few people set.
 
-use super::tests::{TEXT_3, count, runs};
+use super::tests::{JSON_3, TEXT_3, count, runs};
 use crate::import::Draft;
 
 /// A document of jobs of one group, each of `(options, runtimes of reads and writes, job_runtime)` in milliseconds.
@@ -64,4 +64,21 @@ fn writes_that_are_verified_take_the_time_of_both() {
     let text = TEXT_3.replace("  lat (usec)   : 50=90.00%", reads).replace("total=0,500,0,500", "total=500,500,0,500");
     let normal = only(runs("fio-text", &text));
     assert_eq!(normal.steps[1].window.duration_ns, 1_250_000_000);
+}
+
+#[test]
+fn short_invocations_after_each_other_are_not_reports_of_one() {
+    let again = JSON_3
+        .replace("\"timestamp_ms\" : 1767607200500", "\"timestamp_ms\" : 1767607201500")
+        .replace("\"max\" : 201000", "\"max\" : 199000");
+    assert_ne!(again.matches("199000").count(), 0);
+    assert_eq!(runs("fio-json", &format!("{JSON_3}{again}")).len(), 2, "a longest request does not grow shorter");
+}
+
+#[test]
+fn the_sum_of_all_clients_is_a_result_where_nothing_else_is() {
+    let text = document(&[("", [1_000, 0], 1_000)])
+        .replace("\"a\"", "\"All clients\"")
+        .replace("\"jobs\"", "\"client_stats\"");
+    assert_eq!(only(runs("fio-json", &text)).steps[0].label, "All clients");
 }

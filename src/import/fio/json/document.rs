@@ -173,16 +173,25 @@ impl<'de> Visitor<'de> for JobsVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Jobs, A::Error> {
         let mut read = Jobs::default();
+        let mut all_clients = None;
         while let Some(value) = list.next_element::<Value>()? {
             let (job, not_understood) = figures::job(&value);
             read.not_understood.extend(not_understood);
             // With several clients fio adds a sum of all of them under this name.
             if job.name == "All clients" {
-                let named = |figure: ToldFigure| ToldFigure { name: format!("All clients {}", figure.name), ..figure };
-                read.sums.extend(job.told.into_iter().map(named));
+                all_clients = Some(job);
             } else {
                 read.jobs.push(job);
             }
+        }
+        match all_clients {
+            // Somebody kept the sum alone.
+            Some(sum) if read.jobs.is_empty() => read.jobs.push(sum),
+            Some(sum) => {
+                let named = |figure: ToldFigure| ToldFigure { name: format!("All clients {}", figure.name), ..figure };
+                read.sums.extend(sum.told.into_iter().map(named));
+            }
+            None => {}
         }
         Ok(read)
     }
