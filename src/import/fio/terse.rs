@@ -16,8 +16,16 @@ use crate::record::ToldFigure;
 const DIRECTION: usize = 41;
 /// Fields that version 5 adds to each direction: samples of bandwidth, and requests per second.
 const MORE_OF_5: usize = 6;
+/// Fields of a direction before its percentiles.
+const BEFORE_PERCENTILES: usize = 12;
 /// Percentiles in each direction.
 const PERCENTILES: usize = 20;
+/// Fields of a direction before its total latency.
+const TOTAL: usize = BEFORE_PERCENTILES + PERCENTILES;
+/// Fields of a direction before its completion latency.
+const COMPLETION: usize = 8;
+/// Share by which a percentile may be above what it stands for: fio prints the middle of a bucket.
+const BUCKET: f64 = 0.01;
 /// Fields of the processor, of depths and of the tables of latency.
 const AFTER_DIRECTIONS: usize = 5 + 7 + 10 + 12;
 /// Fields of a disk.
@@ -108,9 +116,12 @@ impl Row {
     fn read(line: &str) -> Option<Self> {
         let (order, fields) = fields(line)?;
         let first = if order == 2 { 4 } else { 5 };
-        let directions = if order == 3 { 2 } else { 3 };
         let length = if order == 5 { DIRECTION + MORE_OF_5 } else { DIRECTION };
-        let rest = fields.get(first + directions * length..).filter(|rest| rest.len() >= AFTER_DIRECTIONS)?;
+        let ways = ways(&fields, order, first, length)?;
+        let rest = fields.get(first + ways.len() * length..).filter(|rest| rest.len() >= AFTER_DIRECTIONS)?;
+        if !rest.first().is_some_and(|usr_cpu| usr_cpu.ends_with('%')) {
+            return None;
+        }
         let version = if order == 2 { "" } else { fields.get(1)?.strip_prefix("fio-")? };
         let mut job = Job {
             name: (*fields.get(first - 3)?).to_owned(),
@@ -120,10 +131,10 @@ impl Row {
             ..Job::default()
         };
         job.failure = job.error.filter(|error| *error != 0).map(|error| format!("fio says error {error}"));
-        for (at, way) in [Way::Read, Way::Write, Way::Trim].into_iter().take(directions).enumerate() {
+        for (at, way) in ways.iter().enumerate() {
             let from = first + at * length;
             let part = fields.get(from..from + length)?;
-            let direction = direction(part, way, &mut job.told)?;
+            let direction = direction(part, *way, &mut job.told)?;
             job.directions.extend(direction);
         }
         for (name, unit, value) in
@@ -152,6 +163,23 @@ impl Row {
     }
 }
 
+/// The directions of a row, by how many there are: `unified_rw_reporting` puts their sum in place of all, or behind them.
+fn ways(fields: &[&str], order: u32, first: usize, length: usize) -> Option<&'static [Way]> {
+    const OF_3: &[Way] = &[Way::Read, Way::Write, Way::Mixed];
+    const OF_OTHERS: &[Way] = &[Way::Read, Way::Write, Way::Trim, Way::Mixed];
+    let all = if order == 3 { OF_3 } else { OF_OTHERS };
+    let is_direction = |at: &usize| {
+        let from = first + at * length + BEFORE_PERCENTILES;
+        let percentiles = fields.get(from..from + PERCENTILES);
+        percentiles.is_some_and(|pairs| pairs.iter().all(|pair| pair.contains("%=")))
+    };
+    match (0..all.len()).take_while(is_direction).count() {
+        1 => Some(&[Way::Mixed]),
+        several if several + 1 >= all.len() => all.get(..several),
+        _ => None,
+    }
+}
+
 fn percent(text: &str) -> Option<f64> {
     number(text.trim().trim_end_matches('%'))
 }
@@ -160,10 +188,7 @@ fn percent(text: &str) -> Option<f64> {
 /// job did nothing in it.
 fn direction(fields: &[&str], way: Way, figures: &mut Vec<ToldFigure>) -> Option<Option<Direction>> {
     let at = |place: usize| fields.get(place).and_then(|text| percent(text));
-    let percentiles = fields.get(12..12 + PERCENTILES)?;
-    if percentiles.iter().any(|pair| !pair.contains("%=")) {
-        return None;
-    }
+    let percentiles = fields.get(BEFORE_PERCENTILES..TOTAL)?;
     let (kib, bw, iops, runtime_ms) = (at(0)?, at(1)?, at(2)?, at(3)?);
     if kib == 0.0 && iops == 0.0 && at(11).is_none_or(|max| max == 0.0) {
         return Some(None);
@@ -175,13 +200,13 @@ fn direction(fields: &[&str], way: Way, figures: &mut Vec<ToldFigure>) -> Option
     tell("iops", "1/s", Some(iops));
     tell("bw", "KiB/s", Some(bw));
     tell("runtime", "ms", Some(runtime_ms));
-    for (latency, place) in [("slat", 4), ("clat", 8), ("lat", 12 + PERCENTILES)] {
+    for (latency, place) in [("slat", 4), ("clat", COMPLETION), ("lat", TOTAL)] {
         if at(place + 1).is_some_and(|max| max > 0.0) {
             tell(&format!("{latency} mean"), "us", at(place + 2));
             tell(&format!("{latency} stddev"), "us", at(place + 3));
         }
     }
-    let rates = 12 + PERCENTILES + 4;
+    let rates = TOTAL + 4;
     for (figure, place) in [("bw_min", 0), ("bw_max", 1), ("bw_mean", 3), ("bw_dev", 4)] {
         tell(figure, "KiB/s", at(rates + place));
     }
@@ -198,14 +223,19 @@ fn direction(fields: &[&str], way: Way, figures: &mut Vec<ToldFigure>) -> Option
     if pairs.iter().all(|(_, ns)| *ns == 0.0) || pairs.windows(2).any(|pair| pair[1].1 < pair[0].1) {
         pairs.clear();
     }
-    let exactly = pairs.iter().find(|(percentage, _)| *percentage == 99.0);
-    tell("clat percentile 99", "us", exactly.map(|(_, ns)| ns / 1e3));
     let ns = |place: usize| at(place).and_then(|us| whole(us * 1e3));
+    // With `lat_percentiles` they are those of the total. No row says so, but one that is longer than any completion is.
+    let longest_ns = ns(COMPLETION + 1).unwrap_or(0) as f64;
+    let is_total = pairs.last().is_some_and(|(_, percentile_ns)| *percentile_ns > longest_ns * (1.0 + BUCKET) + 1e3);
+    let (measure, name, place) =
+        if is_total { (Measure::Total, "lat", TOTAL) } else { (Measure::Completion, "clat", COMPLETION) };
+    let exactly = pairs.iter().find(|(percentage, _)| *percentage == 99.0);
+    tell(&format!("{name} percentile 99"), "us", exactly.map(|(_, ns)| ns / 1e3));
     let latency = Latency {
-        measure: Some(Measure::Completion),
-        mean_ns: at(10).map(|us| us * 1e3),
-        min_ns: ns(8),
-        max_ns: ns(9),
+        measure: Some(measure),
+        mean_ns: at(place + 2).map(|us| us * 1e3),
+        min_ns: ns(place),
+        max_ns: ns(place + 1),
         percentiles: pairs,
         ..Latency::default()
     };

@@ -1,6 +1,6 @@
 //! What fio prints with options that few people set.
 
-use super::tests::{JSON_3, TEXT_3, count, runs};
+use super::tests::{JSON_3, TERSE, TEXT_3, count, runs, told};
 use crate::import::Draft;
 
 /// A document of jobs of one group, each of `(options, runtimes of reads and writes, job_runtime)` in milliseconds.
@@ -81,4 +81,37 @@ fn the_sum_of_all_clients_is_a_result_where_nothing_else_is() {
         .replace("\"a\"", "\"All clients\"")
         .replace("\"jobs\"", "\"client_stats\"");
     assert_eq!(only(runs("fio-json", &text)).steps[0].label, "All clients");
+}
+
+/// A terse row of version 3 with the directions `ways`: the reads of a job of the specimens stand for each.
+fn row(version: u32, ways: usize) -> String {
+    let row = TERSE.lines().find(|line| line.starts_with("3;fio-3.33;a;")).unwrap();
+    let fields: Vec<&str> = row.split(';').collect();
+    let (head, reads, tail) = (&fields[1..5], &fields[5..46], &fields[87..]);
+    let directions = vec![reads.join(";"); ways].join(";");
+    format!("{version};{};{directions};{}\n", head.join(";"), tail.join(";"))
+}
+
+#[test]
+fn terse_rows_of_unified_reports_have_one_direction_or_one_more() {
+    let mixed = only(runs("fio-terse", &row(3, 1)));
+    let step = &mixed.steps[0];
+    assert_eq!((count(step, "mixed"), step.counters.operations), (Some(264), Some(264)));
+    assert_eq!((step.counters.physical_reads, told(step, "usr_cpu")), (None, Some(1.5)));
+    for (version, ways) in [(3, 3), (4, 4)] {
+        let both = only(runs("fio-terse", &row(version, ways)));
+        let step = &both.steps[0];
+        assert_eq!((told(step, "usr_cpu"), told(step, "sda write_ticks")), (Some(1.5), Some(60.0)), "{version}");
+        assert_eq!((count(step, "read"), count(step, "mixed")), (Some(264), None), "they are counted already");
+        assert_eq!(told(step, "mixed iops"), Some(132.0));
+    }
+}
+
+#[test]
+fn terse_percentiles_that_no_completion_reached_are_of_the_total() {
+    let total = TERSE.lines().find(|line| line.starts_with("3;fio-3.33;a;")).unwrap().replace("%=9;", "%=16;");
+    let step = &only(runs("fio-terse", &total)).steps[0];
+    let reads = &step.operations[0].service;
+    assert_eq!((reads.max_ns(), reads.mean_ns()), (Some(17_000), Some(6_000.0)));
+    assert_eq!((told(step, "read lat percentile 99"), told(step, "read clat percentile 99")), (Some(16.0), None));
 }
