@@ -115,3 +115,33 @@ fn terse_percentiles_that_no_completion_reached_are_of_the_total() {
     assert_eq!((reads.max_ns(), reads.mean_ns()), (Some(17_000), Some(6_000.0)));
     assert_eq!((told(step, "read lat percentile 99"), told(step, "read clat percentile 99")), (Some(16.0), None));
 }
+
+#[test]
+fn latency_of_a_priority_is_not_that_of_all() {
+    let prio = "    high prio_clat (usec): min=7, max=8, avg= 7.50, stdev= 1.00\n    low prio_clat (msec): min=1, max=2, avg= 1.50, stdev= 1.00\n    clat percentiles (usec):\n     |  1.00th=[  130]";
+    let plain = format!("{:?}", runs("fio-text", TEXT_3));
+    let text = TEXT_3.replacen("    clat percentiles (usec):\n     |  1.00th=[  130]", prio, 1);
+    assert_ne!(text, TEXT_3);
+    assert_eq!(format!("{:?}", runs("fio-text", &text)), plain, "3.16 to 3.30");
+    let newer = prio.replace("high prio_clat", "clat prio 1/0").replace("low prio_clat", "clat prio 0/0");
+    let text = TEXT_3.replacen("    clat percentiles (usec):\n     |  1.00th=[  130]", &newer, 1);
+    assert_eq!(format!("{:?}", runs("fio-text", &text)), plain, "from 3.31 on");
+}
+
+#[test]
+fn rates_in_bits_are_told_in_bits() {
+    let text = TEXT_3.replace("BW=15.6MiB/s (16.4MB/s)(938MiB", "BW=125Mibit/s (131Mbit/s)(938MiB");
+    let drafts = runs("fio-text", &text);
+    let bw = drafts[0].steps[0].told.iter().find(|figure| figure.name == "read bw").unwrap();
+    assert_eq!((bw.value, bw.unit.as_str()), (125.0, "Mibit/s"));
+}
+
+/// `unified_rw_reporting=both` prints this of the sum, up to 3.33 at least, above latencies that are right.
+#[test]
+fn a_rate_of_zero_beside_latencies_is_not_told() {
+    let mixed = "  mixed: IOPS=0, BW=0 (0)(0B/60000msec)\n    clat (usec): min=1, max=9, avg= 3.00, stdev= 1.00\n  lat (usec)   : 250=5.27%";
+    let drafts = runs("fio-text", &TEXT_3.replace("  lat (usec)   : 250=5.27%", mixed));
+    let step = &drafts[0].steps[0];
+    assert_eq!((told(step, "mixed iops"), told(step, "mixed clat mean")), (None, Some(3.0)));
+    assert_eq!((step.counters.operations, step.operations.len()), (Some(80_000), 2));
+}

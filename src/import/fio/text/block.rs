@@ -115,7 +115,7 @@ impl Block {
     /// Takes a line. Says what was not understood, of a line that belongs to a job.
     pub fn take(&mut self, line: &str) -> Result<(), String> {
         // Latency of one priority is of requests that are counted already.
-        if line.contains(" prio ") {
+        if [" prio ", "high prio_", "low prio_"].iter().any(|mark| line.contains(mark)) {
             self.percentiles_of = None;
             return Ok(());
         }
@@ -156,6 +156,8 @@ impl Block {
         if volume.is_none() && iops.is_none() {
             return Err(format!("`{}`, where bytes and requests per second were expected", rest.trim()));
         }
+        // With `unified_rw_reporting=both` the sum beside its parts is printed as 0, at least up to 3.33.
+        let iops = iops.filter(|iops| way != Way::Mixed || *iops > 0.0);
         let name = way.name();
         self.job.told.extend(iops.map(|iops| told(LAYER, format!("{name} iops"), "1/s", iops)));
         if let Some((rate, unit, _)) =

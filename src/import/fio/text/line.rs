@@ -64,23 +64,27 @@ pub fn without_words(text: &str, words: usize) -> &str {
     rest
 }
 
-/// A number with a unit of bytes: `1969MiB`, `119MB`, `557417B`; the unit by which fio names it now, and how many bytes one is.
-/// Up to 2.17 fio wrote `KB` for what it calls `KiB` now.
+/// A number with a unit of bytes: `1969MiB`, `119MB`, `557417B`, or of bits, as rates have it with `unit_base=1`: `15.4Mibit`;
+/// the unit by which fio names it now, and how many bytes one is. Up to 2.17 fio wrote `KB` for what it calls `KiB` now.
 pub fn bytes(text: &str, is_old: bool) -> Option<(f64, String, f64)> {
     let text = text.trim();
     let at = text.find(|c: char| c.is_ascii_alphabetic())?;
     let (digits, unit) = text.split_at(at);
     let number = numbers::number(digits)?;
-    let unit = unit.trim();
-    let prefix = unit.chars().next()?.to_ascii_uppercase();
-    let power = "BKMGTP".find(prefix)?;
-    let is_iec = unit.contains('i') || (is_old && !unit.starts_with('k'));
-    let scale = if is_iec { 1_024_f64 } else { 1_000.0 }.powi(power as i32);
-    let name = match prefix {
-        'B' => "B".to_owned(),
-        _ if is_iec => format!("{prefix}iB"),
-        'K' => "kB".to_owned(),
-        _ => format!("{prefix}B"),
+    let unit = unit.trim().trim_end_matches("/s");
+    let (prefix, name, bytes) = match unit.strip_suffix("bit") {
+        Some(prefix) => (prefix, "bit", 1.0 / 8.0),
+        None => (unit.trim_end_matches(['B', 'b']), "B", 1.0),
+    };
+    let letter = prefix.chars().next().map(|c| c.to_ascii_uppercase());
+    let power = letter.map_or(Some(0), |letter| "KMGTP".find(letter).map(|power| power + 1))?;
+    let is_iec = prefix.contains('i') || (is_old && !prefix.starts_with('k'));
+    let scale = if is_iec { 1_024_f64 } else { 1_000.0 }.powi(power as i32) * bytes;
+    let name = match letter {
+        None => name.to_owned(),
+        Some(letter) if is_iec => format!("{letter}i{name}"),
+        Some('K') => format!("k{name}"),
+        Some(letter) => format!("{letter}{name}"),
     };
     Some((number, name, scale))
 }
@@ -117,6 +121,9 @@ mod tests {
         assert_eq!(read("1.5MiB/s", false), Some((1_572_864.0, "MiB".to_owned())));
         assert_eq!(read("7B/s", true), Some((7.0, "B".to_owned())));
         assert_eq!(read("x", true), None);
+        assert_eq!(read("8.0Mibit/s", false), Some((1_048_576.0, "Mibit".to_owned())), "unit_base=1");
+        assert_eq!(read("8.0kbit/s", false), Some((1_000.0, "kbit".to_owned())));
+        assert_eq!(read("16bit/s", false), Some((2.0, "bit".to_owned())));
     }
 
     #[test]
