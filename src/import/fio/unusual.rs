@@ -2,6 +2,7 @@
 
 use super::tests::{JSON_3, TERSE, TEXT_3, count, runs, told};
 use crate::import::Draft;
+use crate::record::Outcome;
 
 /// A document of jobs of one group, each of `(options, runtimes of reads and writes, job_runtime)` in milliseconds.
 fn document(jobs: &[(&str, [u32; 2], u32)]) -> String {
@@ -144,4 +145,19 @@ fn a_rate_of_zero_beside_latencies_is_not_told() {
     let step = &drafts[0].steps[0];
     assert_eq!((told(step, "mixed iops"), told(step, "mixed clat mean")), (None, Some(3.0)));
     assert_eq!((step.counters.operations, step.operations.len()), (Some(80_000), 2));
+}
+
+#[test]
+fn a_job_that_went_on_after_errors_did_not_fail() {
+    let options = r#""rw":"randread","bs":"4k","continue_on_error":"all""#;
+    let text = document(&[(options, [2_000, 0], 2_000)]);
+    let failed = text.replace("\"error\":0", "\"error\":84,\"total_err\":3,\"first_error\":5");
+    assert!(matches!(only(runs("fio-json", &failed)).steps[0].outcome, Outcome::Failed { .. }), "another one ended it");
+    let went_on = only(runs("fio-json", &failed.replace("\"error\":84", "\"error\":5")));
+    assert_eq!((&went_on.steps[0].outcome, went_on.steps[0].counters.errors), (&Outcome::Completed, Some(3)));
+    let text = TEXT_3
+        .replace("my job: (groupid=0, jobs=2): err= 0:", "my job: (groupid=0, jobs=2): err= 5 (file:x.c:1, func=f):");
+    assert_ne!(text, TEXT_3);
+    assert_eq!(only(runs("fio-text", &text)).steps[0].outcome, Outcome::Completed);
+    assert!(matches!(only(runs("fio-text", &text)).steps[1].outcome, Outcome::Failed { .. }));
 }

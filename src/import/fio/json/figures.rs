@@ -62,11 +62,13 @@ pub fn disks(value: &Value) -> Vec<ToldFigure> {
 pub fn job(value: &Value) -> (Job, Vec<String>) {
     let mut not_understood = Vec::new();
     let at = |name: &str| value.get(name).and_then(number);
+    // With `continue_on_error` the error is the first one that it went on after.
+    let went_on = at("total_err").is_some_and(|errors| errors > 0.0) && at("first_error") == at("error");
     let mut job = Job {
         name: value.get("jobname").and_then(text).unwrap_or_default(),
         host: value.get("hostname").and_then(text).filter(|host| !host.is_empty()),
         group: at("groupid").and_then(whole).unwrap_or(0),
-        failure: at("error").filter(|error| *error != 0.0).map(|error| format!("fio says error {error}")),
+        failure: at("error").filter(|error| *error != 0.0 && !went_on).map(|error| format!("fio says error {error}")),
         error: at("error").map(|error| error as i64),
         errors: at("total_err").and_then(whole),
         options: value.get("job options").map(options),

@@ -85,6 +85,7 @@ impl Block {
         let job = Job {
             group: group.trim().parse().ok()?,
             processes: Some(processes.trim().parse().ok()?),
+            error: error.parse().ok(),
             pid: pid.trim().parse().ok(),
             failure,
             ..Job::default()
@@ -275,6 +276,11 @@ impl Block {
             let total = figure(line, "total");
             tell("total_err", "", total);
             self.job.errors = total.and_then(whole);
+            // With `continue_on_error` the error is the first one that it went on after.
+            let first = value(line, "first_error").and_then(|first| first.split('/').next()?.parse().ok());
+            if first.is_some() && first == self.job.error && self.job.errors > Some(0) {
+                self.job.failure = None;
+            }
         } else if let Some(part) = self.parts.last() {
             let way = part.way.name();
             let (name, unit) = match (around(line, "bw ("), around(line, "iops ")) {
