@@ -111,7 +111,8 @@ fn labels(jobs: &[Job]) -> Vec<String> {
 }
 
 fn options_of<'a>(job: &'a Job, invocation: &'a Invocation, none: &'a BTreeMap<String, String>) -> Options<'a> {
-    Options { own: job.options.as_ref().unwrap_or(none), globals: &invocation.globals }
+    let are_all = invocation.tells_all_options && job.options.is_some();
+    Options { own: job.options.as_ref().unwrap_or(none), globals: &invocation.globals, are_all }
 }
 
 /// What was set for a job itself, by fio's names, and what follows of all that holds for it, by ours.

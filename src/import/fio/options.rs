@@ -29,6 +29,9 @@ const ONE_AT_A_TIME: [&str; 20] = [
     "filedelete",
 ];
 
+/// The size of a request unless something else is set.
+const DEFAULT_BLOCK: u64 = 4_096;
+
 /// The value of an option as it may be shown.
 pub fn shown(name: &str, value: &str) -> String {
     let name = name.to_ascii_lowercase();
@@ -55,6 +58,8 @@ pub struct Options<'a> {
     pub own: &'a BTreeMap<String, String>,
     /// Of all.
     pub globals: &'a BTreeMap<String, String>,
+    /// Whether these are all that were set to a value, so that others have fio's defaults.
+    pub are_all: bool,
 }
 
 impl<'a> Options<'a> {
@@ -107,7 +112,10 @@ impl<'a> Options<'a> {
         if self.get(&["bsrange", "blocksize_range", "bssplit", "bs_is_seq_rand"]).is_some() {
             return [None; 3];
         }
-        let Some(text) = self.get(&["bs", "blocksize"]) else { return [None; 3] };
+        let Some(text) = self.get(&["bs", "blocksize"]) else {
+            let is_default = self.are_all && self.get(&["rw", "readwrite"]).is_some();
+            return [is_default.then_some(DEFAULT_BLOCK); 3];
+        };
         let si = self.get(&["kb_base"]) == Some("1000");
         let parts: Vec<Option<u64>> = text.split([',', '/']).map(|part| size(part, si)).collect();
         // Those that are not told are as the one before.
@@ -200,7 +208,7 @@ mod tests {
     }
 
     fn of<R>(own: &str, read: impl Fn(Options<'_>) -> R) -> R {
-        read(Options { own: &options(own), globals: &options("ioengine=libaio") })
+        read(Options { own: &options(own), globals: &options("ioengine=libaio"), are_all: false })
     }
 
     #[test]
@@ -221,7 +229,7 @@ mod tests {
         assert_eq!(of("iodepth=32 ioengine=psync", |options| options.depth()), Some(1));
         assert_eq!(of("rw=read", |options| options.depth()), Some(1));
         let none = BTreeMap::new();
-        assert_eq!(Options { own: &options("iodepth=32"), globals: &none }.depth(), None);
+        assert_eq!(Options { own: &options("iodepth=32"), globals: &none, are_all: false }.depth(), None);
         assert_eq!(of("iodepth=x", |options| options.depth()), None);
     }
 

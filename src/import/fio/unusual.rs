@@ -161,3 +161,10 @@ fn a_job_that_went_on_after_errors_did_not_fail() {
     assert_eq!(only(runs("fio-text", &text)).steps[0].outcome, Outcome::Completed);
     assert!(matches!(only(runs("fio-text", &text)).steps[1].outcome, Outcome::Failed { .. }));
 }
+
+/// fio's JSON tells every option that has a value, so that one it does not tell has its default.
+#[test]
+fn blocks_that_nobody_set_are_of_4096_bytes() {
+    let draft = only(runs("fio-json", &document(&[(r#""rw":"randread","iodepth":"8""#, [2_000, 0], 2_000)])));
+    assert_eq!((draft.parameters["BLOCK_SIZE"].as_str(), draft.target.block_bytes), ("4K", Some(4_096)));
+}

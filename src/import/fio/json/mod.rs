@@ -224,7 +224,7 @@ fn tell_processes(jobs: &mut [Job], globals: &BTreeMap<String, String>) {
     for job in jobs {
         let Some(own) = &job.options else { continue };
         let is_alone = places.get(&(job.host.clone(), job.group)) == Some(&1);
-        job.processes = if is_alone { Options { own, globals }.processes() } else { Some(1) };
+        job.processes = if is_alone { Options { own, globals, are_all: true }.processes() } else { Some(1) };
     }
 }
 

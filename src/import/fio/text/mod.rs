@@ -263,7 +263,8 @@ impl Building {
         for block in self.blocks {
             let options = asked.of(&block, words_before);
             let none = BTreeMap::new();
-            let blocks = Options { own: options.as_ref().unwrap_or(&none), globals: &globals }.blocks();
+            let own = options.as_ref().unwrap_or(&none);
+            let blocks = Options { own, globals: &globals, are_all: self.options.is_some() }.blocks();
             let mut job = block.finish(words_before, blocks);
             // With several servers fio adds a sum of all of them under this name.
             if job.name == "All clients" {
