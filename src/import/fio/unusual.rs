@@ -76,6 +76,22 @@ fn short_invocations_after_each_other_are_not_reports_of_one() {
     assert_eq!(runs("fio-json", &format!("{JSON_3}{again}")).len(), 2, "a longest request does not grow shorter");
 }
 
+/// What was counted in a ramp is forgotten at its end, and the beginning of the job is the end of the ramp.
+#[test]
+fn a_report_of_a_ramp_is_no_run() {
+    let report = |seconds: u32, start: u32, count: u32| {
+        document(&[(r#""rw":"randread","ramp_time":"3""#, [1_000, 0], 1_000)])
+            .replace("\"error\":0", &format!("\"error\":0,\"elapsed\":{seconds},\"job_start\":1767607{start}000"))
+            .replace("\"total_ios\":1000", &format!("\"total_ios\":{count}"))
+            .replacen('{', &format!("{{\"timestamp_ms\":17676072{seconds:02}000,"), 1)
+    };
+    let draft = only(runs("fio-json", &format!("{}{}", report(3, 200, 900), report(5, 203, 500))));
+    assert_eq!((count(&draft.steps[0], "read"), draft.steps.len()), (Some(500), 1));
+    let plain = |report: String| report.replace(",\"ramp_time\":\"3\"", "");
+    let two = format!("{}{}", plain(report(3, 200, 900)), plain(report(5, 203, 500)));
+    assert_eq!(runs("fio-json", &two).len(), 2);
+}
+
 #[test]
 fn the_sum_of_all_clients_is_a_result_where_nothing_else_is() {
     let text = document(&[("", [1_000, 0], 1_000)])

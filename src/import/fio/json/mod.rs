@@ -155,7 +155,13 @@ fn is_same_invocation(before: &Document, after: &Document) -> bool {
     same_beginning
         && before.version == after.version
         && names(before) == names(after)
-        && before.jobs.iter().zip(&after.jobs).all(|(one, other)| went_on(one, other))
+        && (ramps(after) || before.jobs.iter().zip(&after.jobs).all(|(one, other)| went_on(one, other)))
+}
+
+/// Whether a job had a ramp, at whose end fio forgets what it had counted and reported.
+fn ramps(document: &Document) -> bool {
+    let of_jobs = document.jobs.iter().filter_map(|job| job.options.as_ref());
+    std::iter::once(&document.globals).chain(of_jobs).any(|options| options.contains_key("ramp_time"))
 }
 
 /// Whether a job may be the other one later on: none of its sums is less, and the extremes of its latency are none the nearer.
