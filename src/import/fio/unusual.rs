@@ -184,3 +184,33 @@ fn blocks_that_nobody_set_are_of_4096_bytes() {
     let draft = only(runs("fio-json", &document(&[(r#""rw":"randread","iodepth":"8""#, [2_000, 0], 2_000)])));
     assert_eq!((draft.parameters["BLOCK_SIZE"].as_str(), draft.target.block_bytes), ("4K", Some(4_096)));
 }
+
+#[test]
+fn servers_of_one_client_are_steps_of_one_run() {
+    let server = |host: &str| format!("hostname={host}, be=0, 64-bit, os=Linux, arch=x86-64, fio=fio-3.33, flags=1\n");
+    let asked = |host: &str| {
+        format!(
+            "<{host}> a: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=libaio, iodepth=4\n<{host}> Starting 1 process\n"
+        )
+    };
+    let job = |name: &str, pid: u32, count: u32| {
+        format!(
+            "{name}: (groupid=0, jobs=1): err= 0: pid={pid}: Tue Feb  3 04:05:06 2026\n  read: IOPS={count}, BW=4000KiB/s (4096kB/s)(4000KiB/1000msec)\n\
+             \x20   clat (usec): min=2, max=400, avg=44.87, stdev= 2.22\n     issued rwts: total={count},0,0,0 short=0,0,0,0 dropped=0,0,0,0\n\n"
+        )
+    };
+    let end = "Run status group 0 (all jobs):\n   READ: bw=4000KiB/s (4096kB/s), io=4000KiB (4096kB), run=1000-1000msec\n\nDisk stats (read/write):\n  vda: ios=287/442, merge=0/634, ticks=7686/126899, in_queue=137281, util=99.68%\n";
+    let report = |count: u32| {
+        let first = format!("Jobs: 2 (f=2)<db1> \n{}{end}", job("a", 7, count));
+        format!("{first}<db2> \n{}{end}{}", job("a", 7, count + 1), job("All clients", 0, 2 * count + 1))
+    };
+    let head = [server("db1"), asked("db1"), server("db2"), asked("db2")].concat();
+    let draft = only(runs("fio-text", &format!("{head}{}{}", report(500), report(1_000))));
+    let steps: Vec<(&str, Option<u64>, Option<u32>)> =
+        draft.steps.iter().map(|step| (step.label.as_str(), count(step, "read"), step.load.sessions)).collect();
+    assert_eq!(steps, [("db1 a", Some(1_000), Some(4)), ("db2 a", Some(1_001), Some(4))], "of two processes 7");
+    let figure = |name| told(&draft.steps[0], name);
+    assert_eq!((figure("All clients read iops"), figure("db2 vda util")), (Some(2_001.0), Some(99.68)));
+    let two = runs("fio-text", &format!("{head}{}{head}{}", report(500), report(1_000)));
+    assert_eq!(two.iter().map(|draft| draft.version.as_str()).collect::<Vec<_>>(), ["3.33", "3.33"]);
+}

@@ -14,6 +14,8 @@ pub struct Block {
     pub line: u64,
     /// Its name, with what a log put before it.
     raw_name: String,
+    /// The server that reports it, where there are several.
+    pub server: Option<String>,
     /// When it was printed, on the wall.
     pub printed: Option<jiff::civil::DateTime>,
     /// Whether the number of its requests was told, which comes near the end.
@@ -305,6 +307,7 @@ impl Block {
     /// The job, named, with the sizes of requests where each direction has one.
     pub fn finish(mut self, words_before: usize, blocks: [Option<u64>; 3]) -> Job {
         self.job.name = self.name(words_before).trim().to_owned();
+        self.job.host = self.server;
         self.job.is_partial = self.totals.is_none();
         let requests_of_one_way = self.parts.iter().filter(|part| part.way != Way::Sync).count() == 1;
         for part in self.parts {

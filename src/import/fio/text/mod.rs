@@ -80,7 +80,16 @@ struct Building {
     left_out: usize,
     /// Whether all jobs of a report were told: what follows is another report, or another invocation.
     is_reported: bool,
+    /// Servers that work for this client, each of which reports its own jobs.
+    servers: u32,
+    /// Reports that were told.
+    reports: u32,
+    /// The server that is reporting.
+    server: Option<String>,
 }
+
+/// With several servers fio adds a sum of all of them under this name.
+const ALL_CLIENTS: &str = "All clients";
 
 /// What the lines below are about.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -113,16 +122,19 @@ pub fn invocations(source: &Source, notes: &mut Notes) -> Result<Vec<Invocation>
             }
             now.headers.push(header);
             place = Place::Elsewhere;
-        } else if let Some(block) = Block::begin(line, number) {
+        } else if let Some(mut block) = Block::begin(line, number) {
             place = Place::Job;
             is_foreign = false;
-            if now.is_reported {
+            if now.is_reported && block.name(words_before).trim() != ALL_CLIENTS {
+                now.reports += 1;
                 let is_again = now.blocks.iter().any(|known| known.identity() == block.identity());
-                if is_again {
+                // Otherwise the next server reports, whose processes may have the same numbers.
+                let have_all_reported = now.reports.is_multiple_of(now.servers.max(1));
+                if have_all_reported && is_again {
                     // The same jobs again: a later report of their sums.
                     (now.blocks, now.sums, now.disks) = (Vec::new(), Vec::new(), Vec::new());
                     now.left_out += 1;
-                } else {
+                } else if have_all_reported {
                     done.push(std::mem::take(&mut now));
                 }
                 now.is_reported = false;
@@ -130,6 +142,7 @@ pub fn invocations(source: &Source, notes: &mut Notes) -> Result<Vec<Invocation>
             if now.line == 0 {
                 now.line = number;
             }
+            block.server.clone_from(&now.server);
             now.blocks.push(block);
         } else if let Some((_, rest)) = line.split_once("Run status group ") {
             now.is_reported = true;
@@ -145,7 +158,11 @@ pub fn invocations(source: &Source, notes: &mut Notes) -> Result<Vec<Invocation>
             now.version = version.to_owned();
         } else if let Some(version) = value(line, "fio").and_then(|version| version.strip_prefix("fio-")) {
             // What a client says of each server.
+            if !now.blocks.is_empty() {
+                done.push(std::mem::take(&mut now));
+            }
             version.clone_into(&mut now.version);
+            now.servers += 1;
         } else if let Some(rest) = after(line, "Starting ")
             && (rest.contains("process") || rest.contains("thread"))
         {
@@ -162,12 +179,22 @@ pub fn invocations(source: &Source, notes: &mut Notes) -> Result<Vec<Invocation>
                     // Lines of a job have figures; prose below what was copied of it has none.
                     is_foreign = if line.contains('=') { false } else { is_foreign || !is_of_job(line) };
                 }
-                Place::Group(group) => now.sums.extend(sums(line, group)),
+                Place::Group(group) => {
+                    let sums = sums(line, group).into_iter();
+                    now.sums.extend(sums.map(|(group, figure)| (group, of_server(now.server.as_deref(), figure))));
+                }
                 Place::Disks => match disk(line) {
-                    Some(figures) => now.disks.extend(figures),
+                    Some(figures) => {
+                        now.disks.extend(figures.into_iter().map(|figure| of_server(now.server.as_deref(), figure)));
+                    }
                     None => place = Place::Elsewhere,
                 },
                 Place::Elsewhere => {}
+            }
+            if now.servers > 1
+                && let Some((_, server)) = line.trim_end().strip_suffix('>').and_then(|line| line.rsplit_once('<'))
+            {
+                now.server = Some(server.to_owned());
             }
             command.take(line);
         }
@@ -175,6 +202,14 @@ pub fn invocations(source: &Source, notes: &mut Notes) -> Result<Vec<Invocation>
     let last_is_open = place == Place::Job && !is_foreign;
     done.push(now);
     finish(source, done, words_before, last_is_open, notes)
+}
+
+/// A figure that a server told of itself, where there are several.
+fn of_server(server: Option<&str>, figure: ToldFigure) -> ToldFigure {
+    match server {
+        Some(server) => ToldFigure { name: format!("{server} {}", figure.name), ..figure },
+        None => figure,
+    }
 }
 
 /// Whether a line without figures may stand among those of a job, of which it may be the beginning.
@@ -253,7 +288,7 @@ impl Building {
         });
         let globals = self.options.clone().unwrap_or_default();
         let mut several = BTreeMap::<u64, u32>::new();
-        for block in &self.blocks {
+        for block in self.blocks.iter().filter(|block| block.name(words_before).trim() != ALL_CLIENTS) {
             *several.entry(block.identity().0).or_default() += 1;
         }
         let mut sums: Vec<ToldFigure> = Vec::new();
@@ -266,9 +301,9 @@ impl Building {
             let own = options.as_ref().unwrap_or(&none);
             let blocks = Options { own, globals: &globals, are_all: self.options.is_some() }.blocks();
             let mut job = block.finish(words_before, blocks);
-            // With several servers fio adds a sum of all of them under this name.
-            if job.name == "All clients" {
-                let named = |figure: ToldFigure| ToldFigure { name: format!("All clients {}", figure.name), ..figure };
+            if job.name == ALL_CLIENTS {
+                let named =
+                    |figure: ToldFigure| ToldFigure { name: format!("{ALL_CLIENTS} {}", figure.name), ..figure };
                 sums.extend(job.told.into_iter().map(named));
                 continue;
             }
