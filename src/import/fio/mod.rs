@@ -15,6 +15,8 @@ mod assemble;
 mod job;
 pub(super) mod json;
 mod latency;
+#[cfg(test)]
+mod mangled;
 mod options;
 pub(super) mod terse;
 #[cfg(test)]

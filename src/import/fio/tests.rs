@@ -1,14 +1,12 @@
-//! Small outputs of every form and age, and what damage does to them.
-
-use proptest::prelude::*;
+//! Small outputs of every form and age.
 
 use crate::import::{Draft, Importer, Notes, Source, recognise};
 use crate::record::{Ending, Outcome, Step, Timestamp};
 
 pub(super) const JSON_3: &str = include_str!("specimens/json_3.json");
-const JSON_2: &str = include_str!("specimens/json_2.json");
+pub(super) const JSON_2: &str = include_str!("specimens/json_2.json");
 pub(super) const TEXT_3: &str = include_str!("specimens/normal_3.txt");
-const TEXT_2: &str = include_str!("specimens/normal_2.txt");
+pub(super) const TEXT_2: &str = include_str!("specimens/normal_2.txt");
 pub(super) const TERSE: &str = include_str!("specimens/terse.txt");
 
 fn source(text: &str) -> Source {
@@ -372,76 +370,4 @@ fn long_lines_and_many_braces_take_little_time() {
     let _ = read(&format!("{TEXT_2}{}", "\nread: IOPS=1 (".repeat(20_000)));
     let _ = read(&format!("{TERSE}\n3;fio-3.1;{}", ";".repeat(500_000)));
     assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
-}
-
-/// What happens to files on their way.
-#[derive(Debug, Clone)]
-enum Damage {
-    Cut(usize),
-    Flip(usize, u8),
-    Repeat(usize),
-    Drop(usize),
-    Insert(usize, &'static str, usize),
-}
-
-fn damage() -> impl Strategy<Value = Damage> {
-    let junk = prop::sample::select(vec![
-        "9", "{", "[", ";", ",", "th=[", "e308", "-", "%=", "\u{1b}[", "\r", "K", "é", "\"", ": io=", "(",
-    ]);
-    prop_oneof![
-        any::<usize>().prop_map(Damage::Cut),
-        (any::<usize>(), 9_u8..127).prop_map(|(at, byte)| Damage::Flip(at, byte)),
-        any::<usize>().prop_map(Damage::Repeat),
-        any::<usize>().prop_map(Damage::Drop),
-        (any::<usize>(), junk, 1_usize..2_000).prop_map(|(at, what, times)| Damage::Insert(at, what, times)),
-    ]
-}
-
-fn damaged(text: &str, damages: &[Damage]) -> Vec<u8> {
-    let mut bytes = text.as_bytes().to_vec();
-    for damage in damages {
-        let length = bytes.len().max(1);
-        match damage {
-            Damage::Cut(at) => bytes.truncate(at % length),
-            Damage::Flip(at, byte) => {
-                if let Some(place) = bytes.get_mut(at % length) {
-                    *place = *byte;
-                }
-            }
-            Damage::Insert(at, what, times) => {
-                let at = (at % length).min(bytes.len());
-                drop(bytes.splice(at..at, what.repeat(*times).into_bytes()));
-            }
-            Damage::Repeat(at) | Damage::Drop(at) => {
-                let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
-                let at = at % lines.len();
-                if matches!(damage, Damage::Drop(_)) {
-                    lines.remove(at);
-                } else {
-                    lines.insert(at, lines[at]);
-                }
-                bytes = lines.join(&b'\n');
-            }
-        }
-    }
-    bytes
-}
-
-proptest! {
-    #[test]
-    fn damaged_files_give_runs_or_an_error(
-        specimen in prop::sample::select(vec![JSON_3, JSON_2, TEXT_3, TEXT_2, TERSE]),
-        damages in prop::collection::vec(damage(), 1..6),
-    ) {
-        let bytes = damaged(specimen, &damages);
-        let Ok(source) = Source::new("file", bytes, Timestamp(jiff::Timestamp::UNIX_EPOCH)) else { return Ok(()) };
-        if let Ok((_, drafts, _)) = crate::import::read(&source) {
-            prop_assert!(!drafts.is_empty() && drafts.iter().all(|draft| !draft.steps.is_empty()));
-            for step in drafts.iter().flat_map(|draft| &draft.steps) {
-                for operation in &step.operations {
-                    prop_assert!(operation.service.count() > 0);
-                }
-            }
-        }
-    }
 }
