@@ -1,8 +1,9 @@
 //! iperf3 with `--json` or `--json-stream`.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use super::{Side, figure, name, ns};
+use super::stream::Stream;
+use super::{Side, ended_by, figure, name, ns};
 use crate::import::draft::{step, told};
 use crate::import::interval;
 use crate::import::{Began, Draft, ImportError, Notes, Source};
@@ -63,6 +64,11 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
         }
     }
     found.extend(stream.end(notes));
+    // A server that is stopped between tests ends with a document that tells nothing else.
+    found.retain(|draft| {
+        let tells = |step: &Step| !step.told.is_empty() || step.outcome != Outcome::Interrupted;
+        draft.steps.iter().any(tells)
+    });
     let tells = |draft: &Draft| {
         draft.steps.iter().any(|step| !step.told.is_empty() || matches!(step.outcome, Outcome::Failed { .. }))
     };
@@ -88,43 +94,6 @@ impl Lines<'_> {
     }
 }
 
-/// The events of `--json-stream`, one a line, as the document that they would have been.
-#[derive(Default)]
-struct Stream {
-    document: Map<String, Value>,
-    intervals: Vec<Value>,
-}
-
-impl Stream {
-    /// Takes an event; the one that begins a test ends that before it.
-    fn event(&mut self, event: &str, line: &Value, notes: &mut Notes) -> Option<Draft> {
-        let data = line.get("data").cloned().unwrap_or(Value::Null);
-        match event {
-            "start" => {
-                let before = self.end(notes);
-                self.document.insert("start".to_owned(), data);
-                return before;
-            }
-            "interval" => self.intervals.push(data),
-            "end" | "error" => {
-                self.document.insert(event.to_owned(), data);
-            }
-            _ => {}
-        }
-        None
-    }
-
-    fn end(&mut self, notes: &mut Notes) -> Option<Draft> {
-        let mut document = std::mem::take(&mut self.document);
-        let intervals = std::mem::take(&mut self.intervals);
-        if document.is_empty() && intervals.is_empty() {
-            return None;
-        }
-        document.insert("intervals".to_owned(), Value::Array(intervals));
-        Some(draft(&Value::Object(document), notes))
-    }
-}
-
 fn number(value: &Value, key: &str) -> Option<f64> {
     value.get(key).and_then(Value::as_f64)
 }
@@ -137,7 +106,8 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-fn draft(document: &Value, notes: &mut Notes) -> Draft {
+/// The run that a document tells of.
+pub(super) fn draft(document: &Value, notes: &mut Notes) -> Draft {
     let null = Value::Null;
     let start = document.get("start").unwrap_or(&null);
     let test = start.get("test_start").unwrap_or(&null);
@@ -183,14 +153,13 @@ fn draft(document: &Value, notes: &mut Notes) -> Draft {
     if list(start, "connected").is_empty() && step.intervals.is_empty() {
         step.load.sessions = None;
     }
-    results(document.get("end").unwrap_or(&null), protocol, &mut step);
+    results(document.get("end").unwrap_or(&null), protocol, is_server, &mut step);
     if step.told.is_empty() && !step.intervals.is_empty() {
         draft.notes.push("The summary is missing: figures are those of the intervals.".to_owned());
         of_intervals(&mut step);
     }
     if let Some(error) = document.get("error") {
-        step.outcome = Outcome::Failed { error: plain(error) };
-        step.window.ending = Ending::Failure;
+        (step.outcome, step.window.ending) = ended_by(&plain(error));
     } else if step.told.is_empty() {
         notes.not_understood(
             None,
@@ -306,7 +275,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
 
 /// What the end of the document tells. Of a side that reports nothing while the other one does, nothing is known: a server and a
 /// client that were not told each other's results print zeros.
-fn results(end: &Value, protocol: &str, step: &mut Step) {
+fn results(end: &Value, protocol: &str, is_server: bool, step: &mut Step) {
     let is_udp = protocol.eq_ignore_ascii_case("udp") || end.get("sum").is_some();
     let mut window_ns = None;
     for reverse in [false, true] {
@@ -333,13 +302,11 @@ fn results(end: &Value, protocol: &str, step: &mut Step) {
         {
             step.told.push(figure(of_way("retransmits"), "", retransmits));
         }
-        let udp = received
-            .filter(|sum| number(sum, "jitter_ms").is_some() && bytes(Some(sum)) > 0.0)
-            .or(sum)
-            .filter(|_| is_udp);
-        if let Some(sum) = udp {
+        let by_receiver = received.filter(|sum| number(sum, "jitter_ms").is_some() && bytes(Some(sum)) > 0.0);
+        if let Some(sum) = by_receiver.or(sum).filter(|_| is_udp) {
             window_ns = window_ns.or(number(sum, "seconds").map(ns).filter(|ns| *ns > 0));
-            for (key, name) in PER_WAY.into_iter().skip(1) {
+            let of_receiver = by_receiver.is_some() || !is_of_sender(sum);
+            for (key, name) in PER_WAY.into_iter().skip(1).filter(|(key, _)| of_receiver || *key == "packets") {
                 step.told.extend(number(sum, key).map(|value| figure(of_way(name), unit_of(name), value)));
             }
         }
@@ -361,11 +328,22 @@ fn results(end: &Value, protocol: &str, step: &mut Step) {
     step.told.extend(extreme("max_snd_cwnd", f64::max).map(|bytes| figure("cwnd max", "bytes", bytes)));
     let out_of_order: Option<f64> = all("out_of_order").reduce(|sum, more| sum + more);
     step.told.extend(out_of_order.map(|count| figure("out of order datagrams", "", count)));
-    for (key, value) in end.get("cpu_utilization_percent").and_then(Value::as_object).into_iter().flatten() {
+    let cpu = end.get("cpu_utilization_percent").and_then(Value::as_object);
+    let is_remote = |key: &str| key.starts_with("remote");
+    // A server prints before its client has told: zeros in its first test, figures of the test before in the others.
+    let told_by_remote = !is_server
+        && cpu.is_some_and(|cpu| cpu.iter().any(|(key, value)| is_remote(key) && value.as_f64() != Some(0.0)));
+    for (key, value) in cpu.into_iter().flatten().filter(|(key, _)| told_by_remote || !is_remote(key)) {
         let (layer, name) =
-            (if key.starts_with("remote") { "server" } else { "client" }, format!("{} CPU", key.replace('_', " ")));
+            (if is_remote(key) { "server" } else { "client" }, format!("{} CPU", key.replace('_', " ")));
         step.told.extend(value.as_f64().map(|percent| told(layer, name, "%", percent)));
     }
+}
+
+/// Whether a sum of UDP is of a sender that was not told what arrived: its zeros mean nothing, while the jitter of what arrived is
+/// never exactly zero.
+fn is_of_sender(sum: &Value) -> bool {
+    ["jitter_ms", "lost_packets"].iter().all(|key| number(sum, key) == Some(0.0))
 }
 
 /// Averages over the intervals of the window, weighted by their lengths; counts are added.

@@ -1,14 +1,16 @@
 //! What iperf3 measured of a network.
 
+mod before;
 pub(super) mod json;
 mod row;
+mod stream;
 pub(super) mod text;
 
 #[cfg(test)]
 mod tests;
 
 use super::draft::{told, whole};
-use crate::record::ToldFigure;
+use crate::record::{Ending, Outcome, ToldFigure};
 
 /// Which way data went: iperf3 tells what one side sent and what the other one received, and with `--bidir` both of these for
 /// the way back.
@@ -38,6 +40,15 @@ fn name(reverse: bool, side: Side, figure: &str) -> String {
 /// A figure at the network's layer.
 fn figure(name: impl Into<String>, unit: &str, value: f64) -> ToldFigure {
     told("network", name, unit, value)
+}
+
+/// How a test ended of which iperf3 tells this error: both sides say if somebody stopped one of them.
+fn ended_by(error: &str) -> (Outcome, Ending) {
+    if error.starts_with("interrupt") || ["the client has terminated", "the server has terminated"].contains(&error) {
+        (Outcome::Interrupted, Ending::Interrupt)
+    } else {
+        (Outcome::Failed { error: error.to_owned() }, Ending::Failure)
+    }
 }
 
 /// Seconds as nanoseconds; 0 if that is no length.

@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use crate::import::damaged::{damaged, survives};
 use crate::import::{Began, Draft, Source, importers, read, recognise};
-use crate::record::{Outcome, Step, Timestamp};
+use crate::record::{Ending, Outcome, Step, Timestamp};
 
 fn source(text: &str) -> Source {
     Source::new("file", text.as_bytes().to_vec(), Timestamp(jiff::Timestamp::UNIX_EPOCH)).unwrap()
@@ -270,6 +270,70 @@ fn tests_that_failed_or_have_no_end_say_so() {
     let (_, _, notes) =
         read(&source(&CLIENT.replace("4.00 MBytes  33.6 Mbits/sec", "4.00 QBytes  33.6 Mbits/sec"))).unwrap();
     assert_eq!(notes.into_list()[0].line, Some(19));
+}
+
+#[test]
+fn a_client_that_was_stopped_knows_only_its_own_side() {
+    let lines = "Connecting to host net2, port 5201\n[  5] local 10.1.1.1 port 4 connected to 10.1.1.2 port 5201\n\
+               [ ID] Interval           Transfer     Bitrate         Total Datagrams\n[  5]   0.00-1.00   sec   128 KBytes  1.05 Mbits/sec  91\n- - - - -\n\
+               [ ID] Interval           Transfer     Bitrate         Jitter    Lost/Total Datagrams\n[  5]   0.00-1.00   sec   128 KBytes  1.05 Mbits/sec  0.000 ms  0/91 (0%)  sender\n\
+               [  5]   0.00-1.00   sec  0.00 Bytes  0.00 bits/sec  0.000 ms  0/0 (0%)  receiver\n";
+    // Into a file what was buffered comes after the error.
+    let stopped = "iperf3: interrupt - the client has terminated\n";
+    for text in [format!("{lines}{stopped}"), format!("{stopped}{lines}")] {
+        let step = only("iperf3-text", &text).steps.remove(0);
+        assert_eq!(step.outcome, Outcome::Interrupted);
+        let figures = ["sent bits/s", "received bits/s", "jitter", "datagrams", "lost datagrams", "lost"]
+            .map(|name| told(&step, name));
+        assert_eq!(figures, [Some(1.05e6), None, None, None, None, None]);
+    }
+    let json = TCP.replace("\"end\": {", "\"error\": \"interrupt - the client has terminated\", \"end\": {");
+    let json = json.replace("\"remote_total\": 25.0", "\"remote_total\": 0");
+    let step = only("iperf3-json", &json).steps.remove(0);
+    assert_eq!((&step.outcome, step.window.ending), (&Outcome::Interrupted, Ending::Interrupt));
+    assert_eq!((told(&step, "remote total CPU"), told(&step, "host total CPU")), (None, Some(12.5)));
+}
+
+#[test]
+fn a_server_whose_client_was_stopped_has_one_summary() {
+    let text = "Accepted connection from 10.1.1.1, port 4\n[  5] local 10.1.1.2 port 5201 connected to 10.1.1.1 port 5\n\
+                [ ID] Interval           Transfer     Bitrate\n[  5]   0.00-1.00   sec  1.00 MBytes  8.39 Mbits/sec\n\
+                [ ID] Interval           Transfer     Bitrate\n[  5]   0.00-1.00   sec  1.00 MBytes  8.39 Mbits/sec\n\
+                iperf3: the client has terminated\n- - - - - -\n\
+                [ ID] Interval           Transfer     Bitrate\n[  5]   0.00-1.00   sec  1.20 MBytes  10.1 Mbits/sec                  receiver\n\
+                Server listening on 5201 (test #2)\niperf3: interrupt - the server has terminated\n";
+    let step = only("iperf3-text", text).steps.remove(0);
+    assert_eq!((step.intervals.len(), &step.outcome), (1, &Outcome::Interrupted));
+    assert_eq!((told(&step, "received bits/s"), told(&step, "transferred bits/s")), (Some(10.1e6), None));
+}
+
+#[test]
+fn what_the_client_repeats_of_its_server_is_no_test_of_its_own() {
+    let server = "Server output:\niperf 3.7\nTime: Tue, 14 Nov 2023 23:13:20 GMT\nAccepted connection from 10.1.1.1, port 4\n[  5] local 10.1.1.2 port 5201 connected to 10.1.1.1 port 5\n\
+                  [ ID] Interval           Transfer     Bitrate\n[  5]   0.00-2.00   sec  6.00 MBytes  25.2 Mbits/sec\n";
+    let (before, done) = CLIENT.split_at(CLIENT.find("iperf Done.").unwrap());
+    let text = format!("{before}{server}\n{done}");
+    let found = drafts("iperf3-text", &format!("{text}{text}"));
+    let alone = only("iperf3-text", CLIENT);
+    for draft in &found {
+        assert_eq!((&draft.steps, draft.began), (&alone.steps, alone.began));
+    }
+    assert_eq!(found.len(), 2);
+}
+
+#[test]
+fn a_server_knows_neither_jitter_of_what_it_sends_nor_the_processors_of_its_client() {
+    let text = r#"{"start": {"connected": [{}], "version": "iperf 3.12", "accepted_connection": {"host": "net1", "port": 1}, "test_start": {"protocol": "UDP", "num_streams": 1, "reverse": 1}},
+"intervals": [],
+"end": {"sum": {"seconds": 1, "bytes": 500, "bits_per_second": 4000, "jitter_ms": 0, "lost_packets": 0, "packets": 5, "lost_percent": 0, "sender": true},
+"sum_sent": {"seconds": 1, "bytes": 500, "bits_per_second": 4000, "jitter_ms": 0, "lost_packets": 0, "packets": 5, "lost_percent": 0, "sender": true},
+"sum_received": {"seconds": 1, "bytes": 0, "bits_per_second": 0, "jitter_ms": 0, "lost_packets": 0, "packets": 0, "lost_percent": 0, "sender": false},
+"cpu_utilization_percent": {"host_total": 12.5, "remote_total": 25.0}}}
+{"start": {"connected": [], "version": "iperf 3.12"}, "intervals": [], "end": {}, "error": "interrupt - the server has terminated"}"#;
+    let step = only("iperf3-json", text).steps.remove(0);
+    let figures = ["sent bits/s", "datagrams", "jitter", "lost datagrams", "lost", "remote total CPU"]
+        .map(|name| told(&step, name));
+    assert_eq!(figures, [Some(4_000.0), Some(5.0), None, None, None, None]);
 }
 
 #[test]

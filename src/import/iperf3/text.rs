@@ -1,12 +1,13 @@
 //! iperf3 as text.
 
+use super::before::Before;
 use super::row::Row;
-use super::{Side, figure, name, ns};
+use super::{Side, ended_by, figure, name, ns};
 use crate::import::draft::{step, told};
 use crate::import::interval;
 use crate::import::numbers::number;
-use crate::import::{Began, Draft, ImportError, Notes, Source};
-use crate::record::{Ending, Outcome, Step, Target, Timestamp};
+use crate::import::{Draft, ImportError, Notes, Source};
+use crate::record::{Ending, Outcome, Step, Target};
 
 /// Lines that may stand before the header of the intervals.
 const LINES_BEFORE: usize = 400;
@@ -48,7 +49,9 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
     let last_line_whole = source.text().ends_with('\n');
     while let Some((line_number, line)) = lines.next() {
         let is_cut = lines.peek().is_none() && !last_line_whole;
-        if line.contains("Connecting to host ") || line.contains("Accepted connection from ") {
+        // What the client repeats of its server has a beginning of its own.
+        let repeated = tests.last().is_some_and(|test| test.server_output);
+        if line.contains("Connecting to host ") || (line.contains("Accepted connection from ") && !repeated) {
             // One that measured nothing leaves nothing.
             if tests.last().is_some_and(Test::is_empty) {
                 tests.pop();
@@ -56,9 +59,10 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
             tests.push(Test::new(line, &mut before));
             continue;
         }
-        if before.line(line) {
+        if !repeated && before.line(line) {
             continue;
         }
+        before.interrupted |= tests.is_empty() && line.contains("iperf3: interrupt - the client ");
         let is_row = Row::of(line);
         if tests.is_empty() && (is_header(line) || is_row.is_some() || line.contains(" connected to ")) {
             tests.push(Test::new("", &mut before));
@@ -89,28 +93,9 @@ fn looks_like_row(line: &str) -> bool {
     line.trim_start().starts_with('[') && line.contains(" sec ") && line.contains("Bytes")
 }
 
-/// What `-V` tells before a test begins.
-#[derive(Debug, Default)]
-struct Before {
-    version: String,
-    began: Option<Began>,
-}
-
-impl Before {
-    fn line(&mut self, line: &str) -> bool {
-        let line = line.trim();
-        if let Some(version) = line.strip_prefix("iperf 3") {
-            self.version = format!("3{}", version.split_whitespace().next().unwrap_or(""));
-            return true;
-        }
-        if let Some(time) = line.strip_prefix("Time: ") {
-            // `GMT` is a zone of RFC 2822 by its old name.
-            let at = jiff::fmt::rfc2822::parse(&time.replace("GMT", "+0000").replace("UTC", "+0000"));
-            self.began = at.ok().map(|at| Began::Utc(Timestamp(at.timestamp())));
-            return true;
-        }
-        false
-    }
+/// `interrupt - the client has terminated`, as the side that was stopped says it, or `the client has terminated`.
+fn is_interruption(error: &str) -> bool {
+    ended_by(error.trim()).0 == Outcome::Interrupted
 }
 
 /// One test.
@@ -125,6 +110,8 @@ struct Test {
     /// What the header of the intervals told.
     header: String,
     headers: u32,
+    /// Whether the line before was a row of dashes, as it stands before the summary.
+    dashed: bool,
     summary: bool,
     server_output: bool,
     outcome: Option<Outcome>,
@@ -170,9 +157,11 @@ impl Test {
 
     /// Takes what is no row; whether it was understood.
     fn line(&mut self, line: &str) -> bool {
+        let after_dashes = std::mem::replace(&mut self.dashed, line.contains("- - - "));
         if is_header(line) && !self.server_output {
+            // One that was stopped writes a header before its last interval too.
             self.headers += 1;
-            self.summary |= self.headers > 1;
+            self.summary |= self.headers > 1 && after_dashes;
             self.is_udp |= line.contains("Datagrams");
             self.header = line.to_owned();
         } else if line.contains(" connected to ") && line.contains("local ") {
@@ -189,12 +178,14 @@ impl Test {
             self.parameters.push(("test", rest.trim().to_owned()));
             self.is_udp |= rest.contains("UDP");
         } else if let Some((_, error)) = line.split_once("iperf3: error - ") {
-            self.outcome = Some(Outcome::Failed { error: error.trim().to_owned() });
-        } else if line.contains("iperf3: interrupt") {
+            self.outcome = Some(ended_by(error.trim()).0);
+        } else if let Some((_, error)) = line.split_once("iperf3: ").filter(|(_, error)| is_interruption(error)) {
             // Between tests a server is ended in no other way.
-            if self.ends.is_empty() {
-                self.outcome = Some(Outcome::Interrupted);
+            if !self.is_server || self.ends.is_empty() {
+                self.outcome = Some(ended_by(error.trim()).0);
             }
+        } else if line.contains("iperf Done.") {
+            self.server_output = false;
         } else if let Some((count, _)) = line.split_once(" datagrams received out-of-order") {
             self.out_of_order = count.split_whitespace().next_back().and_then(number);
         } else {
@@ -203,13 +194,14 @@ impl Test {
         true
     }
 
-    /// `local/sender 1.9% (0.1%u/1.8%s), remote/receiver 4.2% (0.2%u/4.0%s)`.
+    /// `local/sender 1.9% (0.1%u/1.8%s), remote/receiver 4.2% (0.2%u/4.0%s)`. A server prints this before its client has told:
+    /// zeros, or figures of the test before.
     fn cpu(&mut self, text: &str) {
         let mut words = text.split_whitespace();
         while let Some(word) = words.next() {
             let side = match word.split('/').next() {
                 Some("local") => ("client", "host"),
-                Some("remote") => ("server", "remote"),
+                Some("remote") if !self.is_server => ("server", "remote"),
                 _ => continue,
             };
             let percent = |text: &str| {
@@ -273,6 +265,7 @@ impl Test {
         self.results(&mut step, &mut draft.notes);
         step.outcome = match self.outcome {
             Some(outcome) => outcome,
+            None if self.before.interrupted => Outcome::Interrupted,
             None if self.ends.is_empty() => {
                 draft.notes.push("There is no summary: the test did not end, or the file was cut off.".to_owned());
                 Outcome::Interrupted
@@ -351,8 +344,9 @@ impl Test {
                 }
             };
             once(of_way("retransmits"), "", row.retransmits);
-            // The sender's row of UDP has zeros for what only the receiver knows.
-            if let (Some((lost, all)), true) = (row.datagrams, row.side != Some(Side::Sent)) {
+            // The sender's row of UDP has zeros for what only the receiver knows, and so has the receiver's if it told nothing.
+            let known = row.side != Some(Side::Sent) && row.datagrams.is_some_and(|(_, all)| all > 0.0 || !anything);
+            if let (Some((lost, all)), true) = (row.datagrams, known) {
                 once(of_way("jitter"), "ms", row.jitter_ms);
                 once(of_way("datagrams"), "", Some(all));
                 once(of_way("lost datagrams"), "", lost);
