@@ -169,6 +169,17 @@ pub(super) fn word(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
+/// The time of a snapshot, where a line begins one: watchers run a tool anew for each. OSWatcher writes `zzz ***Tue Feb 11
+/// 11:00:04 EST 2020` before it, ExaWatcher `zzz <02/11/2020 11:00:04> Count:1`, always with the month first. The time is absent
+/// where it cannot be read.
+pub(super) fn snapshot(line: &str) -> Option<Option<Stamp>> {
+    let time = line.strip_prefix("zzz ")?.trim_start_matches(['*', ' ']);
+    let Some(time) = time.strip_prefix('<') else { return Some(leading(time).map(|(stamp, _)| stamp)) };
+    let stamp = leading(time)
+        .map(|(stamp, _)| Stamp { day: stamp.day.date(Some(true)).map_or(stamp.day, Day::Known), ..stamp });
+    Some(stamp)
+}
+
 /// The date and time, or the seconds since 1970, that a line begins with, and the rest of the line.
 pub(super) fn leading(line: &str) -> Option<(Stamp, &str)> {
     let (open, text) = match line.trim_start().strip_prefix('[') {

@@ -188,10 +188,13 @@ pub(super) fn draft(invocation: Invocation) -> Draft {
     let day = header.as_ref().map_or(super::clock::Day::Untold, |header| header.day);
     let mut timeline = Timeline::new(&stamps, day, month_first, pace_s);
     if samples.len() > 1 {
-        notes.push("The first sample is the average since the machine started: it is left out.".to_owned());
+        notes.push(
+            "The first sample is left out: it is the average since the machine started, unless iostat ran with -y."
+                .to_owned(),
+        );
         samples.remove(0);
     } else {
-        notes.push("The only sample is the average since the machine started.".to_owned());
+        notes.push("The only sample is the average since the machine started, unless iostat ran with -y.".to_owned());
         timeline.spans = vec![(0, 0)];
     }
     let cpus = header.as_ref().and_then(|header| header.environment.cpus);

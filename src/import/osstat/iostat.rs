@@ -92,6 +92,9 @@ impl Reader {
         if let Some((command, pace_s)) = header::command(line, "iostat").filter(|_| matches!(self.table, Table::None)) {
             self.finish();
             (self.now.command, self.now.pace_s) = (command, pace_s);
+        } else if let Some(stamp) = clock::snapshot(line) {
+            self.finish();
+            self.stamp = stamp;
         } else if let Some(header) = header::header(line) {
             let (command, pace_s) = (std::mem::take(&mut self.now.command), self.now.pace_s);
             if self.now.samples.is_empty() {
@@ -255,7 +258,7 @@ pub(super) fn cell(text: &str) -> Option<f64> {
 }
 
 /// A prompt, or what the terminal showed as the user ended the program.
-fn is_shell(line: &str) -> bool {
+pub(super) fn is_shell(line: &str) -> bool {
     line.starts_with("^C") || line.contains("$ ") || line.contains("# ") || line.trim_end().ends_with(['$', '#'])
 }
 

@@ -195,3 +195,6 @@ impl Reading {
         Some(draft)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,31 +4,31 @@ use crate::import::damaged::{damaged, survives};
 use crate::import::{Began, Draft, Source, importers, read, recognise};
 use crate::record::{Step, Timestamp};
 
-fn source(text: &str) -> Source {
+pub(super) fn source(text: &str) -> Source {
     Source::new("file", text.as_bytes().to_vec(), Timestamp(jiff::Timestamp::UNIX_EPOCH)).unwrap()
 }
 
 /// The runs in `text`, which must be of `kind` and be understood.
-fn drafts(kind: &str, text: &str) -> Vec<Draft> {
+pub(super) fn drafts(kind: &str, text: &str) -> Vec<Draft> {
     let (importer, drafts, notes) = read(&source(text)).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(importer.kind, kind);
     assert_eq!(notes.into_list(), []);
     drafts
 }
 
-fn only(kind: &str, text: &str) -> Draft {
+pub(super) fn only(kind: &str, text: &str) -> Draft {
     let mut found = drafts(kind, text);
     assert_eq!(found.len(), 1);
     found.remove(0)
 }
 
 /// A figure of a step; absent ones are -1.
-fn told(step: &Step, name: &str) -> f64 {
+pub(super) fn told(step: &Step, name: &str) -> f64 {
     let found = step.told.iter().find(|figure| figure.name == name).map_or(-1.0, |figure| figure.value);
     (found * 1e6).round() / 1e6
 }
 
-fn wall(text: &str) -> Option<Began> {
+pub(super) fn wall(text: &str) -> Option<Began> {
     Some(Began::Wall(Timestamp(text.parse().unwrap())))
 }
 
@@ -294,71 +294,28 @@ fn iostat_json_that_ends_early_keeps_its_whole_samples() {
     assert!(read(&source(&JSON.replace("\"w/s\"", "w/s"))).unwrap_err().to_string().contains("line 4"));
 }
 
-const VMSTAT: &str = "\
+#[test]
+fn each_snapshot_of_a_watcher_is_a_run_with_its_time() {
+    let one = NEW_IOSTAT.replace("01/05/2026 10:00:00 PM\n", "").replace("01/05/2026 10:00:05 PM\n", "");
+    let one = one.replace("01/05/2026 10:00:10 PM\n", "");
+    let text = format!(
+        "Linux OSWbb v8.3.2 db7\nSNAP_INTERVAL 30\nzzz ***Mon Jan 5 22:00:00 CET 2026\n{one}zzz ***Mon Jan  5 10:00:30 PM CET 2026\n{one}"
+    );
+    let found = drafts("iostat", &text);
+    let began: Vec<Option<Began>> = found.iter().map(|draft| draft.began).collect();
+    assert_eq!(began, [wall("2026-01-05T22:00:00Z"), wall("2026-01-05T22:00:30Z")]);
+    assert!(found.iter().all(|draft| draft.steps[0].intervals.len() == 2 && draft.steps[0].window.duration_ns == 0));
+}
+
+pub(super) const VMSTAT: &str = "\
 procs -----------memory---------- ---swap-- -----io---- -system-- -------cpu------- -----timestamp-----
  r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st gu                 UTC
  9  9      9    900     90    900    9    9   999   999   99   99 90  9  1  0  0  0 2026-02-01 23:59:56
  2  1      0    500     10    700    0    0   100    40 1000 2000 20 10 60 10  0  0 2026-02-01 23:59:58
-procs -----------memory---------- ---swap-- -----io---- -system-- -------cpu------- -----timestamp-----
- r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st gu                 UTC
  4  3      0    700     10    700    0    0   300    80 3000 4000 30 20 40 10  0  0 2026-02-02 00:00:00
 ";
 
-#[test]
-fn vmstat_gives_averages_of_the_lines_after_the_first() {
-    let draft = only("vmstat", VMSTAT);
-    let step = &draft.steps[0];
-    assert_eq!(draft.began, Some(Began::Utc(Timestamp("2026-02-01T23:59:56Z".parse().unwrap()))));
-    assert_eq!((step.window.duration_ns, step.intervals.len()), (4_000_000_000, 2));
-    assert_eq!(
-        ["r", "us", "id", "bi", "free", "gu"].map(|name| told(step, name)),
-        [3.0, 25.0, 50.0, 200.0, 600.0, 0.0]
-    );
-    assert_eq!((step.intervals[1].told["wa"], step.host_cpu), (10.0, None));
-    let unit = |name: &str| step.told.iter().find(|figure| figure.name == name).unwrap().unit.clone();
-    assert_eq!(["bi", "us", "free"].map(unit), ["KiB/s", "%", ""]);
-}
-
-#[test]
-fn vmstat_without_times_or_with_times_before_its_lines_is_read() {
-    let bare: String = VMSTAT
-        .lines()
-        .map(|line| {
-            format!(
-                "{}\n",
-                line.split(" 2026-").next().unwrap().replace(" -----timestamp-----", "").trim_end_matches("UTC")
-            )
-        })
-        .collect();
-    let draft = only("vmstat", &bare);
-    assert_eq!((draft.began, draft.steps[0].window.duration_ns, told(&draft.steps[0], "us")), (None, 0, 25.0));
-    let mut second = 0;
-    let timed: String = bare
-        .lines()
-        .map(|line| {
-            second += 2;
-            format!("11:00:{second:02} {line}\n")
-        })
-        .collect();
-    // The two lines of the header came in between: 20 % for 2 s, 30 % for 6 s.
-    let step = only("vmstat", &timed).steps.remove(0);
-    assert_eq!((told(&step, "us"), step.window.duration_ns), (27.5, 8_000_000_000));
-    let cut = bare.trim_end();
-    let (_, drafts, _) = read(&source(&cut[..cut.len() - 6])).unwrap();
-    assert_eq!(drafts[0].steps[0].intervals.len(), 1);
-    let (_, _, notes) = read(&source(&bare.replace(" 2  1      0    500", " 2  1      0      x"))).unwrap();
-    assert_eq!(notes.into_list()[0].line, Some(4));
-    let german = bare.replace("memory", "Speicher").replace("system", "System");
-    assert_eq!(only("vmstat", &german).steps[0].intervals.len(), 2);
-    let other = bare.replace("buff  cache", "inact active");
-    assert_eq!(drafts_of_both(&bare, &other), 2, "other columns are another invocation");
-}
-
-fn drafts_of_both(one: &str, other: &str) -> usize {
-    drafts("vmstat", &format!("{one}{other}")).len()
-}
-
-const MPSTAT: &str = "\
+pub(super) const MPSTAT: &str = "\
 Linux 5.14.0 (db9) \t02/01/2026 \t_x86_64_\t(2 CPU)
 
 11:59:58 PM  CPU    %usr   %nice    %sys %iowait    %irq   %soft  %steal  %guest  %gnice   %idle
@@ -384,40 +341,6 @@ Average:     CPU    %usr   %nice    %sys %iowait    %irq   %soft  %steal  %guest
 Average:     all   20.00    1.00    9.00   10.00    0.50    0.50    0.00    1.50    0.00   57.50
 Average:       0   15.00    0.00    5.00    0.00    0.00    0.00    0.00    0.00    0.00   80.00
 ";
-
-#[test]
-fn mpstat_gives_shares_of_all_processors_across_midnight() {
-    let draft = only("mpstat", MPSTAT);
-    let step = &draft.steps[0];
-    assert_eq!((draft.began, step.window.duration_ns), (wall("2026-02-01T23:59:58Z"), 4_000_000_000));
-    assert_eq!(["%usr", "%sys", "%idle", "intr/s"].map(|name| told(step, name)), [20.0, 9.0, 57.5, 200.0]);
-    // 2 processors for 4 s; 20 + 1 + 1.5 % in user code, 9 + 0.5 + 0.5 % in the kernel.
-    let cpu = step.host_cpu.unwrap();
-    assert_eq!((cpu.user_ns, cpu.system_ns, cpu.iowait_ns), (1_800_000_000, 800_000_000, Some(800_000_000)));
-    assert_eq!(
-        (step.intervals.len(), step.intervals[0].told["%guest"], step.intervals[1].told["intr/s"]),
-        (2, 3.0, 300.0)
-    );
-}
-
-#[test]
-fn mpstat_of_other_clocks_and_languages_is_read() {
-    let day =
-        MPSTAT.replace("11:59:58 PM", "23:59:58").replace("12:00:00 AM", "00:00:00").replace("12:00:02 AM", "00:00:02");
-    let draft = only("mpstat", &day.replace("Average:", "Moyenne :").replace('.', ",").replace("5,14", "5.14"));
-    assert_eq!((draft.steps[0].window.duration_ns, told(&draft.steps[0], "%usr")), (4_000_000_000, 20.0));
-    assert_eq!(draft.began, None, "without halves of the day the month may stand second");
-    let average: String = MPSTAT
-        .lines()
-        .filter(|line| line.starts_with("Average") || line.starts_with("Linux"))
-        .map(|line| format!("{line}\n"))
-        .collect();
-    let draft = only("mpstat", &average);
-    assert_eq!((draft.steps[0].window.duration_ns, told(&draft.steps[0], "%usr")), (0, 20.0));
-    let boot = "Linux 5.14.0 (db9) \t02/13/2026 \t_x86_64_\t(2 CPU)\n\n10:00:00     CPU    %usr   %nice    %sys %iowait   %idle\n10:00:00     all    1.00    0.00    1.00    0.00   98.00\n";
-    let draft = only("mpstat", boot);
-    assert!(draft.notes[0].contains("since the machine started") && draft.steps[0].host_cpu.is_none());
-}
 
 #[test]
 fn texts_of_others_are_not_claimed() {

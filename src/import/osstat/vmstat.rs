@@ -2,7 +2,7 @@
 
 use super::clock::{self, Day, Stamp, Timeline};
 use super::header::{self, Tool};
-use super::iostat::shown;
+use super::iostat::{is_shell, shown};
 use super::samples::{note_on_time, step_of};
 use crate::import::numbers::number;
 use crate::import::{Began, Draft, ImportError, Notes, Source};
@@ -12,7 +12,7 @@ pub(in crate::import) fn recognises(head: &str) -> bool {
     header::tool_of(head) == Some(Tool::Vmstat)
 }
 
-/// Its run. vmstat does not say how many processors there are, so shares stay shares.
+/// Its runs: one for each time that vmstat was started. vmstat does not say how many processors there are, so shares stay shares.
 pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
     let mut found: Vec<Draft> = Vec::new();
     let mut table = Table::default();
@@ -25,26 +25,25 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
             Some((stamp, rest)) => (Some(stamp), rest),
             None => (None, &*line),
         };
-        if rest.trim().is_empty() || header::is_vmstat_banner(rest) {
+        if let Some(stamp) = clock::snapshot(rest) {
+            found.extend(std::mem::replace(&mut table, Table { snapshot: stamp, ..Table::default() }).draft());
+        } else if rest.trim().is_empty() || header::is_vmstat_banner(rest) {
         } else if header::is_vmstat_columns(rest) {
-            let columns = Columns::of(rest);
-            // Headers are repeated; other columns are another invocation, with a first line since boot of its own.
-            if table.columns.as_ref().is_some_and(|before| *before != columns) {
-                found.extend(std::mem::take(&mut table).draft());
-            }
-            table.columns = Some(columns);
+            found.extend(table.header(Columns::of(rest)));
         } else if let Some(columns) = &table.columns {
             match columns.row(rest, prefix) {
                 // The last figure of a line that was cut may lack digits.
                 Some(_) if is_last && !last_line_whole && !table.rows.is_empty() => table.cut = true,
-                Some(row) => table.rows.push(row),
+                Some(row) => table.row(row),
                 None if is_last
                     && !table.rows.is_empty()
                     && rest.trim_start().starts_with(|c: char| c.is_ascii_digit()) =>
                 {
                     table.cut = true;
                 }
-                None if is_shell(rest) => {}
+                None if is_shell(rest) => {
+                    table.next_command = Some(header::command(rest, "vmstat").unwrap_or_default())
+                }
                 None => notes.not_understood(
                     line_number,
                     format!("{}; {} figures were expected", shown(rest), columns.names.len()),
@@ -59,10 +58,6 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
         return Err(ImportError::no_result(source, "it holds no line of figures of vmstat"));
     }
     Ok(found)
-}
-
-fn is_shell(line: &str) -> bool {
-    line.starts_with("^C") || line.contains("$ ") || line.contains("# ") || line.trim_end().ends_with(['$', '#'])
 }
 
 /// The columns, and the zone of the time stamps that may follow them.
@@ -120,27 +115,67 @@ fn unit(column: &str) -> &'static str {
     }
 }
 
+/// Rows of the smallest terminal; vmstat repeats its header after as many as fit, and after 21 where there is none.
+const LEAST_PAGE: usize = 10;
+
+/// What one invocation wrote.
 #[derive(Debug, Default)]
 struct Table {
     columns: Option<Columns>,
     rows: Vec<Row>,
+    /// Rows since the last header, and between the first two.
+    since_header: usize,
+    page: Option<usize>,
     cut: bool,
     command: Vec<String>,
     pace_s: Option<f64>,
+    /// The time of the snapshot that it is of.
+    snapshot: Option<Stamp>,
+    /// What a prompt behind the rows shows: the command that comes next, if it is vmstat, and its interval.
+    next_command: Option<(Vec<String>, Option<f64>)>,
 }
 
 impl Table {
+    /// Takes a header. Those of one invocation have the same columns and the same number of rows between them; any other one is
+    /// of the next invocation, with a first line since boot of its own. Returns the run of the one before.
+    fn header(&mut self, columns: Columns) -> Option<Draft> {
+        let same = self.columns.as_ref().is_none_or(|before| *before == columns);
+        let is_page = self.since_header >= LEAST_PAGE && self.page.is_none_or(|page| page == self.since_header);
+        let mut ended = None;
+        if !self.rows.is_empty() && (!same || !is_page || self.next_command.is_some()) {
+            let (command, pace_s) = self.next_command.take().unwrap_or_default();
+            ended = std::mem::replace(self, Self { command, pace_s, ..Self::default() }).draft();
+        } else if !self.rows.is_empty() {
+            self.page = Some(self.since_header);
+        }
+        self.columns = Some(columns);
+        self.since_header = 0;
+        ended
+    }
+
+    fn row(&mut self, row: Row) {
+        self.rows.push(row);
+        self.since_header += 1;
+    }
+
     fn draft(mut self) -> Option<Draft> {
         let columns = self.columns?;
-        let stamps: Vec<Option<Stamp>> = self.rows.iter().map(|row| row.stamp).collect();
-        let first = stamps.first()?;
+        let mut stamps: Vec<Option<Stamp>> = self.rows.iter().map(|row| row.stamp).collect();
+        let first = stamps.first_mut()?;
+        *first = first.or(self.snapshot);
+        let month_first = first.and_then(|stamp| stamp.month_first);
         let mut draft = Draft::new("host", "vmstat", "vmstat");
-        let mut timeline = Timeline::new(&stamps, Day::Untold, first.and_then(|stamp| stamp.month_first), self.pace_s);
+        let mut timeline = Timeline::new(&stamps, Day::Untold, month_first, self.pace_s);
         if self.rows.len() > 1 {
-            draft.notes.push("The first line is the average since the machine started: it is left out.".to_owned());
+            draft.notes.push(
+                "The first line is left out: it is the average since the machine started, unless vmstat ran with -y."
+                    .to_owned(),
+            );
             self.rows.remove(0);
         } else {
-            draft.notes.push("The only line is the average since the machine started.".to_owned());
+            draft
+                .notes
+                .push("The only line is the average since the machine started, unless vmstat ran with -y.".to_owned());
             timeline.spans = vec![(0, 0)];
         }
         if self.cut {
@@ -156,3 +191,6 @@ impl Table {
         Some(draft)
     }
 }
+
+#[cfg(test)]
+mod tests;
