@@ -64,6 +64,7 @@ metrics:
 times:
       run-time: 11.5
       user-time-percent: 44.0
+      load-average-1-minute: 3.5
 ...
 ";
 
@@ -143,6 +144,24 @@ fn runs_one_after_another_are_told_apart_and_failures_are_told() {
 }
 
 #[test]
+fn lines_of_the_kernel_within_a_table_do_not_end_it() {
+    let noise = "kern  :warn  : [  109.8] CPU: 84 PID: 1612 Comm: kworker\n\n";
+    let text: String = OLD.lines().map(|line| format!("user  :notice: [  109.7] {line}\n{noise}")).collect();
+    let draft = drafts("stress-ng-text", &text).remove(0);
+    assert_eq!(draft.steps.iter().filter_map(|step| told(step, "bogo ops")).collect::<Vec<_>>(), [4_500.0, 1_800.0]);
+}
+
+#[test]
+fn each_run_has_the_command_of_the_prompt_before_it() {
+    let text = format!(
+        "$ stress-ng --cpu 3\n{OLD}$ stress-ng --vm 1\nstress-ng: info:  [88] dispatching hogs: 1 vm\n$ stress-ng --cpu 4\n{}",
+        OLD.replace("[77]", "[79]")
+    );
+    let commands: Vec<String> = drafts("stress-ng-text", &text).iter().map(|draft| draft.command.join(" ")).collect();
+    assert_eq!(commands, ["stress-ng --cpu 3", "stress-ng --cpu 4"]);
+}
+
+#[test]
 fn yaml_is_read_as_the_text_is() {
     let draft = drafts("stress-ng-yaml", YAML).remove(0);
     assert_eq!((draft.version.as_str(), draft.began), ("0.17.01", Began::epoch_s(1_700_000_000)));
@@ -153,6 +172,8 @@ fn yaml_is_read_as_the_text_is() {
         (cpu.window.duration_ns, cpu.load.sessions, told(cpu, "all stressors: user time percent")),
         (10_500_000_000, None, Some(44.0))
     );
+    let load = cpu.told.iter().find(|figure| figure.name.ends_with("load average 1 minute")).unwrap();
+    assert_eq!((load.value, load.unit.as_str()), (3.5, ""));
     assert_eq!((draft.steps[1].label.as_str(), draft.steps[1].process_cpu), ("matrix", None));
     assert_eq!(drafts("stress-ng-yaml", &format!("{YAML}{YAML}")).len(), 2);
     let (_, _, notes) = read(&source(&YAML.replace("90.25", "many"))).unwrap();

@@ -22,6 +22,11 @@ fn is_header(message: &str) -> bool {
     message.starts_with("stressor ") && message.contains(" bogo ops ") && message.contains(" real time ")
 }
 
+/// `$ stress-ng --cpu 4 …` after a prompt.
+fn is_prompt(line: &Line<'_>) -> bool {
+    line.pid.is_none() && (line.message.contains("$ stress-ng ") || line.message.contains("# stress-ng "))
+}
+
 /// One line of the log.
 #[derive(Debug, Clone, Copy)]
 struct Line<'a> {
@@ -126,8 +131,11 @@ struct Reading {
 }
 
 impl Reading {
-    /// A line of another process, or the beginning of a run after metrics or an end.
+    /// A prompt, a line of another process, or the beginning of a run after metrics.
     fn is_ended_by(&self, line: &Line<'_>) -> bool {
+        if is_prompt(line) {
+            return self.pid.is_some() || !self.stressors.is_empty();
+        }
         let begins = line.message.starts_with("dispatching hogs:") || line.message.starts_with("setting to a ");
         let other = self.pid.is_some() && line.pid.is_some() && self.pid.as_deref() != line.pid;
         begins && (other || !self.stressors.is_empty())
@@ -137,6 +145,9 @@ impl Reading {
         let message = line.message;
         if self.pid.is_none() {
             self.pid = line.pid.map(str::to_owned);
+        } else if line.pid.is_none() {
+            // The kernel and other programs write between lines of stress-ng where both go to one log.
+            return Ok(());
         }
         if let Some((_, hogs)) = message.split_once("dispatching hogs:") {
             self.hogs.extend(hogs.split(',').filter_map(|hog| {
@@ -168,7 +179,7 @@ impl Reading {
             self.command = command.split('\'').next().unwrap_or("").split_whitespace().map(str::to_owned).collect();
         } else if let Some(version) = message.strip_prefix("stress-ng ").filter(|_| line.pid.is_some()) {
             self.version = version.split_whitespace().next().unwrap_or("").to_owned();
-        } else if line.pid.is_none() && (message.contains("$ stress-ng ") || message.contains("# stress-ng ")) {
+        } else if is_prompt(line) {
             let command = message.split_whitespace().skip_while(|word| *word != "stress-ng").take(60);
             self.command = command.map(str::to_owned).collect();
         } else {

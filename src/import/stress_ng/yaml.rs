@@ -68,7 +68,11 @@ impl Document {
                 }
             }
             "times" => {
-                let unit = if key.ends_with("percent") { "%" } else { "s" };
+                let unit = match key {
+                    key if key.ends_with("percent") => "%",
+                    key if key.contains("load-average") => "",
+                    _ => "s",
+                };
                 let name = format!("all stressors: {}", key.trim_start_matches(['-', ' ']).replace('-', " "));
                 self.times.extend(number(value).map(|figure| told("client", name, unit, figure)));
             }
