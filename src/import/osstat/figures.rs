@@ -37,6 +37,7 @@ pub(super) fn human(text: &str, column: &str) -> Option<f64> {
         'M' => 1_048_576.0,
         'G' => 1_073_741_824.0,
         'T' => 1_099_511_627_776.0,
+        'P' => 1_125_899_906_842_624.0,
         _ => return None,
     };
     let of_column = match unit(column) {
