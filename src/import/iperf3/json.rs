@@ -52,7 +52,10 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
                 from = at + read.byte_offset().max(1);
                 match document.get("event").and_then(Value::as_str) {
                     Some(event) => found.extend(stream.event(event, &document, notes)),
-                    None => found.push(draft(&document, notes)),
+                    None => {
+                        stream.forget(&document);
+                        found.push(draft(&document, notes));
+                    }
                 }
             }
             Some(Err(error)) => {

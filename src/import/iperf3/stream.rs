@@ -31,6 +31,14 @@ impl Stream {
         None
     }
 
+    /// Leaves out the test that is being read if `document` tells of the same, as it does with `--json-stream-full-output`.
+    pub(super) fn forget(&mut self, document: &Value) {
+        let cookie = self.document.get("start").and_then(|start| start.get("cookie"));
+        if cookie.is_some() && cookie == document.pointer("/start/cookie") {
+            *self = Self::default();
+        }
+    }
+
     /// The test that is being read, at the end of it.
     pub(super) fn end(&mut self, notes: &mut Notes) -> Option<Draft> {
         let mut document = std::mem::take(&mut self.document);

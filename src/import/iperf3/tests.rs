@@ -133,6 +133,10 @@ fn a_stream_of_events_is_read_as_the_document_is() {
         document["intervals"].as_array().unwrap().iter().map(|interval| event("interval", interval)).collect();
     let stream = format!("{}{intervals}{}", event("start", &document["start"]), event("end", &document["end"]));
     assert_eq!(only("iperf3-json", &stream).steps, only("iperf3-json", TCP).steps);
+    // `--json-stream-full-output` has the document behind its events.
+    let with_cookie = |text: &str| text.replace("\"version\"", "\"cookie\": \"abc\", \"version\"");
+    let full = format!("{}{}", with_cookie(&stream), with_cookie(TCP));
+    assert_eq!(only("iperf3-json", &full).steps, only("iperf3-json", TCP).steps);
     let killed = format!("{}{intervals}", event("start", &document["start"]));
     let draft = only("iperf3-json", &killed);
     assert_eq!(
