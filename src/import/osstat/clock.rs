@@ -1,8 +1,6 @@
 //! Times before, between and within lines: as the tools write them in many locales, and as wrappers such as `ts` put them in
 //! front of every line.
 
-use std::borrow::Cow;
-
 use jiff::civil::{Date, DateTime, Time};
 
 use crate::import::Began;
@@ -142,24 +140,6 @@ fn even(at_ms: &[i64]) -> Option<Vec<f64>> {
     // Output that was buffered comes in heaps: samples a moment apart, and then none for long.
     let (least_s, most_s) = steps_s.iter().fold((f64::MAX, 0.0_f64), |(least, most), s| (least.min(*s), most.max(*s)));
     (least_s > 0.0 && most_s <= 20.0 * least_s).then_some(steps_s)
-}
-
-/// A line without the escapes that colour it.
-pub(super) fn plain(line: &str) -> Cow<'_, str> {
-    if !line.contains('\u{1b}') {
-        return Cow::Borrowed(line);
-    }
-    let mut text = String::with_capacity(line.len());
-    let mut characters = line.chars();
-    while let Some(character) = characters.next() {
-        if character != '\u{1b}' {
-            text.push(character);
-        } else if characters.next() == Some('[') {
-            // `ESC [ 1 ; 32 m`: parameters up to a letter.
-            let _letter = characters.by_ref().find(|character| ('@'..='~').contains(character));
-        }
-    }
-    Cow::Owned(text)
 }
 
 /// The first word, and what follows it with its blanks.

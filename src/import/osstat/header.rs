@@ -1,6 +1,7 @@
 //! The first line of sysstat's tools, and which of the tools a text is by.
 
 use super::clock::{self, Day};
+use crate::import::console;
 use crate::record::Environment;
 
 /// The tool whose output a text is.
@@ -21,7 +22,7 @@ pub(super) fn tool_of(head: &str) -> Option<Tool> {
     let lines = head.lines().filter(|line| !line.trim().is_empty()).take(LINES_BEFORE);
     let mut procs = false;
     for line in lines {
-        let line = clock::plain(line);
+        let line = console::plain(line);
         let rest = clock::leading(&line).map_or(&*line, |(_, rest)| rest);
         let tool = tool_of_line(rest, procs);
         if tool.is_some() {

@@ -4,6 +4,7 @@ use super::clock::{self, Stamp};
 use super::devices::{Invocation, Row, Sample, draft};
 use super::figures::human;
 use super::header::{self, Tool};
+use crate::import::console;
 use crate::import::{Draft, ImportError, Notes, Source};
 
 /// Tables of one sample that are told apart; no version writes more than five.
@@ -21,7 +22,7 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
     let prefixed = is_prefixed(source.head());
     let mut reader = Reader::default();
     for (number, line) in source.lines() {
-        let line = clock::plain(line);
+        let line = console::plain(line);
         let (prefix, rest) = match clock::before(&line).filter(|_| prefixed) {
             // One blank or tab divides the time from what iostat wrote.
             Some((stamp, rest)) => (Some(stamp), rest.strip_prefix([' ', '\t']).unwrap_or(rest)),
@@ -42,7 +43,7 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
 /// Whether something put the time before every line: then it stands before headers too.
 fn is_prefixed(head: &str) -> bool {
     head.lines().any(|line| {
-        let line = clock::plain(line);
+        let line = console::plain(line);
         clock::before(&line).is_some_and(|(_, rest)| {
             header::is_cpu_header(rest) || header::is_device_header(rest) || header::header(rest).is_some()
         })

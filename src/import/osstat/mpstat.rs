@@ -4,6 +4,7 @@ use super::clock::{self, Day, Stamp, Timeline};
 use super::header::{self, Header, Tool};
 use super::iostat::{cell, shown};
 use super::samples::{Shares, note_on_time, step_of};
+use crate::import::console;
 use crate::import::{Draft, ImportError, Notes, Source};
 
 /// Whether a text is of mpstat.
@@ -21,7 +22,7 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
     let mut lines = source.lines().peekable();
     while let Some((line_number, line)) = lines.next() {
         let is_last = lines.peek().is_none();
-        let line = clock::plain(line);
+        let line = console::plain(line);
         // A date or an epoch before the time of mpstat itself was put there by a wrapper.
         let (prefix, own) = match clock::leading(&line) {
             Some((stamp, rest)) => (Some(stamp), rest),

@@ -4,6 +4,7 @@ use super::clock::{self, Day, Stamp, Timeline};
 use super::header::{self, Tool};
 use super::iostat::{is_shell, shown};
 use super::samples::{note_on_time, step_of};
+use crate::import::console;
 use crate::import::numbers::number;
 use crate::import::{Began, Draft, ImportError, Notes, Source};
 
@@ -20,7 +21,7 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
     let mut lines = source.lines().peekable();
     while let Some((line_number, line)) = lines.next() {
         let is_last = lines.peek().is_none();
-        let line = clock::plain(line);
+        let line = console::plain(line);
         let (prefix, rest) = match clock::before(&line) {
             Some((stamp, rest)) => (Some(stamp), rest),
             None => (None, &*line),

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::{NOTE, Stressor, steps};
+use crate::import::console;
 use crate::import::draft::told;
 use crate::import::numbers::number;
 use crate::import::{Draft, ImportError, Notes, Source};
@@ -11,7 +12,7 @@ use crate::record::{Outcome, ToldFigure};
 /// Whether a text is of stress-ng: it begins with what stress-ng logs.
 pub(in crate::import) fn recognises(head: &str) -> bool {
     head.lines().filter(|line| !line.trim().is_empty()).take(200).any(|line| {
-        Line::of(&without_colour(line)).is_some_and(|line| {
+        Line::of(&console::plain(line)).is_some_and(|line| {
             is_header(line.message) || (line.pid.is_some() && line.message.starts_with("dispatching hogs:"))
         })
     })
@@ -65,7 +66,7 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
     let mut lines = source.lines().peekable();
     let last_line_whole = source.text().ends_with('\n');
     while let Some((line_number, line)) = lines.next() {
-        let plain = without_colour(line);
+        let plain = console::plain(line);
         let Some(line) = Line::of(&plain) else { continue };
         let is_cut = lines.peek().is_none() && !last_line_whole;
         let is_new = runs.last().is_some_and(|run| run.is_ended_by(&line));
@@ -85,19 +86,6 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
         Some(error) => Err(ImportError::no_result(source, format!("it holds no metrics; stress-ng says: {error}"))),
         None => Err(ImportError::no_result(source, "it holds no metrics of stress-ng: run it with --metrics")),
     }
-}
-
-fn without_colour(line: &str) -> std::borrow::Cow<'_, str> {
-    if !line.contains('\u{1b}') {
-        return std::borrow::Cow::Borrowed(line);
-    }
-    let mut parts = line.split('\u{1b}');
-    let mut text = parts.next().unwrap_or("").to_owned();
-    for part in parts {
-        // `[1;32m` up to its letter.
-        text.push_str(part.split_once(|c: char| c.is_ascii_alphabetic()).map_or("", |(_, rest)| rest));
-    }
-    std::borrow::Cow::Owned(text)
 }
 
 /// What is being read.
