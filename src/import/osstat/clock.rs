@@ -335,5 +335,15 @@ pub(super) fn time_of(text: &str, after_date: bool) -> Option<(Time, &str, bool)
     // A leap second is told as the one before it.
     let time = Time::new(hour, minute, second.min(59), millis * 1_000_000).ok()?;
     let capital = half.is_some_and(|(half, _)| half.starts_with(['A', 'P']));
-    Some((time, half.map_or(rest, |(_, rest)| rest), capital))
+    Some((time, half.map_or(rest, |(_, rest)| after_zone(rest)), capital))
+}
+
+/// What follows a zone, which some locales such as en_IN write behind AM and PM.
+fn after_zone(text: &str) -> &str {
+    let is_zone = |word: &str| {
+        (3..=5).contains(&word.len())
+            && word.bytes().all(|byte| byte.is_ascii_uppercase())
+            && !["CPU", "NODE"].contains(&word)
+    };
+    word(text).filter(|(zone, _)| is_zone(zone)).map_or(text, |(_, rest)| rest)
 }

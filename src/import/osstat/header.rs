@@ -50,7 +50,7 @@ fn tool_of_line(line: &str, after_banner: bool) -> Option<Tool> {
 
 /// What follows the time of day, if one stands first.
 fn after_time(line: &str) -> &str {
-    clock::time_of(line, false).map_or(line, |(_, rest, _)| rest)
+    clock::time_of(line, true).map_or(line, |(_, rest, _)| rest)
 }
 
 /// `avg-cpu:  %user   %nice %system %iowait  %steal   %idle`.
@@ -91,19 +91,46 @@ pub(super) fn is_mpstat_header(line: &str) -> bool {
         && line.split_whitespace().take(16).any(|word| word == "%sys")
 }
 
-/// `procs -----------memory---------- ---swap-- …`; some languages have other words in it.
+/// `procs -----------memory---------- ---swap-- -----io---- …`, in any language.
 pub(super) fn is_vmstat_banner(line: &str) -> bool {
-    line.contains("--io--") && line.contains("--cpu--")
+    let dashes = line.bytes().filter(|byte| *byte == b'-').count();
+    dashes >= 30
+        && line.split("---").count() > 4
+        && line.contains(char::is_alphabetic)
+        && !line.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// ` r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st`.
+/// Whether a line names the columns of vmstat.
 pub(super) fn is_vmstat_columns(line: &str) -> bool {
-    let mut words = line.split_whitespace();
-    let starts = ["r", "b", "swpd", "free"].iter().all(|name| words.next() == Some(name));
-    starts
-        && ["si", "so", "bi", "bo", "us", "id"]
-            .iter()
-            .all(|name| line.split_whitespace().take(30).any(|word| word == *name))
+    vmstat_columns(line).is_some()
+}
+
+/// The columns of ` r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st`, with what follows them, such
+/// as the zone of times. Some languages have their own words for the first ten, whose order never changes; the fifth and the sixth
+/// depend on an option and keep their words.
+pub(super) fn vmstat_columns(line: &str) -> Option<(Vec<&str>, Option<&str>)> {
+    const FIRST: [&str; 10] = ["r", "b", "swpd", "free", "buff", "cache", "si", "so", "bi", "bo"];
+    const LAST: [&str; 5] = ["in", "cs", "us", "sy", "id"];
+    let words: Vec<&str> = line.split_whitespace().take(MOST_COLUMNS).collect();
+    if !words.starts_with(&["r", "b"]) {
+        return None;
+    }
+    let all = |names: &[&str]| names.iter().all(|name| words.contains(name));
+    let by_place = words.get(FIRST.len()..).is_some_and(|words| words.starts_with(&LAST));
+    if !by_place && !(words.starts_with(&["r", "b", "swpd", "free"]) && all(&["si", "so", "bi", "bo", "us", "id"])) {
+        return None;
+    }
+    let named = if by_place { FIRST.len() } else { 0 };
+    let known = |word: &str| word.len() <= 6 && word.bytes().all(|byte| byte.is_ascii_lowercase());
+    let count = named + words.iter().skip(named).take_while(|word| known(word)).count();
+    let zone = words.get(count).copied();
+    let mut names = words;
+    names.truncate(count);
+    if by_place {
+        let places = names.iter_mut().zip(FIRST).enumerate();
+        places.filter(|(place, _)| !(4..6).contains(place)).for_each(|(_, (word, name))| *word = name);
+    }
+    Some((names, zone))
 }
 
 /// The first line: `Linux 3.10.0-1062.el7.x86_64 (host) 02/10/2020 _x86_64_ (8 CPU)`. Old versions tell neither architecture

@@ -33,7 +33,7 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
             (reading.header, table) = (Some(header), Table::Other);
             continue;
         }
-        let (stamp, rest) = match clock::time_of(own, false) {
+        let (stamp, rest) = match clock::time_of(own, true) {
             Some((time, rest, half_day)) => {
                 reading.half_days |= half_day;
                 (Some(Stamp { day: Day::Untold, time, utc: false, month_first: None }), rest)

@@ -29,8 +29,8 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
         if let Some(stamp) = clock::snapshot(rest) {
             found.extend(std::mem::replace(&mut table, Table { snapshot: stamp, ..Table::default() }).draft());
         } else if rest.trim().is_empty() || header::is_vmstat_banner(rest) {
-        } else if header::is_vmstat_columns(rest) {
-            found.extend(table.header(Columns::of(rest)));
+        } else if let Some(columns) = Columns::of(rest) {
+            found.extend(table.header(columns));
         } else if let Some(columns) = &table.columns {
             match columns.row(rest, prefix) {
                 // The last figure of a line that was cut may lack digits.
@@ -75,16 +75,11 @@ struct Row {
 }
 
 impl Columns {
-    fn of(line: &str) -> Self {
-        let known = |word: &&str| word.len() <= 6 && word.chars().all(|c| c.is_ascii_lowercase());
-        let names = line
-            .split_whitespace()
-            .take(header::MOST_COLUMNS)
-            .take_while(known)
-            .map(|name| (name.to_owned(), unit(name)))
-            .collect();
-        let zone = line.split_whitespace().find(|word| !known(word));
-        Self { names, utc: matches!(zone, Some("UTC" | "GMT")) }
+    /// Nothing if the line does not name them.
+    fn of(line: &str) -> Option<Self> {
+        let (names, zone) = header::vmstat_columns(line)?;
+        let names = names.into_iter().map(|name| (name.to_owned(), unit(name))).collect();
+        Some(Self { names, utc: matches!(zone, Some("UTC" | "GMT")) })
     }
 
     /// A row of figures; a time may stand behind them, or before them as `prefix`.

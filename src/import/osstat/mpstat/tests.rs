@@ -22,6 +22,12 @@ fn mpstat_of_other_clocks_and_languages_is_read() {
     let draft = only("mpstat", &day.replace("Average:", "Moyenne :").replace('.', ",").replace("5,14", "5.14"));
     assert_eq!((draft.steps[0].window.duration_ns, told(&draft.steps[0], "%usr")), (4_000_000_000, 20.0));
     assert_eq!(draft.began, None, "without halves of the day the month may stand second");
+    for (before, after) in [(" PM  CPU", " PM IST  CPU"), (" AM ", " AM IST ")] {
+        let indian = MPSTAT.replace(before, after);
+        assert_eq!(only("mpstat", &indian).steps[0].window.duration_ns, 4_000_000_000);
+    }
+    let finnish = day.replace("23:59:58", "23.59.58").replace("00:00:0", "00.00.0");
+    assert_eq!(only("mpstat", &finnish).steps[0].window.duration_ns, 4_000_000_000);
     let average: String = MPSTAT
         .lines()
         .filter(|line| line.starts_with("Average") || line.starts_with("Linux"))

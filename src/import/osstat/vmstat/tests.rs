@@ -91,3 +91,22 @@ fn each_snapshot_of_a_watcher_is_a_run_with_its_time() {
     assert_eq!(began, [wall("2026-01-05T22:00:00Z"), wall("2026-01-05T22:00:30Z")]);
     assert!(found.iter().all(|draft| draft.steps[0].intervals.len() == 2));
 }
+
+#[test]
+fn columns_in_other_languages_are_known_by_their_places() {
+    let german = VMSTAT.replace("free   buff  cache", "frei   buff  Cache").replace("timestamp", "Zeitstempel");
+    let chinese = VMSTAT
+        .replace("swpd   free   buff  cache", "交换 空闲 缓冲 缓存")
+        .replace("-----io----", "---输入---")
+        .replace("-----cpu-----", "----处理器---");
+    for text in [german, chinese] {
+        let draft = only("vmstat", &text);
+        let step = &draft.steps[0];
+        assert_eq!(
+            ["r", "swpd", "free", "bi", "us", "gu"].map(|name| told(step, name)),
+            [3.0, 0.0, 600.0, 200.0, 25.0, 0.0]
+        );
+        assert_eq!(draft.began, Some(Began::Utc(Timestamp("2026-02-01T23:59:56Z".parse().unwrap()))));
+        assert_eq!((step.told.len(), told(step, "cache")), (18, -1.0), "what -a makes of it is not told");
+    }
+}
