@@ -117,7 +117,8 @@ pub(super) fn vmstat_columns(line: &str) -> Option<(Vec<&str>, Option<&str>)> {
     }
     let all = |names: &[&str]| names.iter().all(|name| words.contains(name));
     let by_place = words.get(FIRST.len()..).is_some_and(|words| words.starts_with(&LAST));
-    if !by_place && !(words.starts_with(&["r", "b", "swpd", "free"]) && all(&["si", "so", "bi", "bo", "us", "id"])) {
+    let by_name = words.starts_with(&["r", "b", "swpd", "free"]) && all(&["si", "so", "bi", "bo", "us", "id"]);
+    if !(by_place || by_name) {
         return None;
     }
     let named = if by_place { FIRST.len() } else { 0 };
