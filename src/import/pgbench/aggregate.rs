@@ -36,7 +36,12 @@ struct Row {
 /// A line whose numbers can be those of an interval: the sum of the latencies lies where least and most let it lie.
 fn row(line: &str) -> Option<Row> {
     let numbers = numbers(line)?;
-    let [start_s, count, sum_us, _, min_us, max_us, ref more @ ..] = numbers[..] else { return None };
+    let [start_s, counted, sum_us, _, min_us, max_us, ref more @ ..] = numbers[..] else { return None };
+    // Before version 15, whose lines have more columns, those that were skipped are among the transactions.
+    let count = match more {
+        [_, _, _, _, skipped] => counted.checked_sub(*skipped)?,
+        _ => counted,
+    };
     let within = min_us <= max_us && count.checked_mul(min_us)? <= sum_us && sum_us <= count.checked_mul(max_us)?;
     let columns = more.len() <= MORE.len();
     (EPOCH_S.contains(&start_s) && within && columns).then(|| Row {

@@ -1,6 +1,7 @@
 //! pgbench: what it prints, and the logs that it writes with `--log`.
 
 pub(super) mod aggregate;
+mod figures;
 mod progress;
 pub(super) mod summary;
 #[cfg(test)]

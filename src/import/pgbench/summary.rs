@@ -1,12 +1,12 @@
 //! What pgbench prints, from version 8.3 to 18: lines of progress and a summary, of which either may be missing.
 
+use super::figures::{Figures, SKIPPED, rate_of_script, words_of_script};
 use super::progress::{self, Progress};
 use crate::import::console::{plain, unprefixed};
 use crate::import::draft::{self, told, whole};
 use crate::import::numbers::{number, whole_number};
-use crate::import::percentiles::{ms, sum_of_mean};
 use crate::import::{Began, Draft, ImportError, Notes, Source};
-use crate::record::{Ending, Histogram, OperationStats, Outcome, Step};
+use crate::record::{Ending, Outcome, Step};
 
 /// How much of a statement names its latency.
 const MOST_NAME: usize = 120;
@@ -34,13 +34,8 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
     let mut runs = vec![Printed::default()];
     for (line, text) in source.lines() {
         let text = plain(text);
-        let begins_new = |run: &Printed, text: &str| {
-            let begins = version(text).is_some() || text.starts_with("starting vacuum");
-            (begins || text.starts_with("progress:") || text.starts_with("transaction type:")) && run.tps_seen
-                || text.starts_with("transaction type:") && run.summary_seen
-        };
         let bare = unprefixed(&text);
-        if runs.last().is_some_and(|run| begins_new(run, bare)) {
+        if runs.last().is_some_and(|run| run.is_over(bare)) {
             runs.push(Printed::default());
         }
         if let Some(run) = runs.last_mut() {
@@ -69,20 +64,6 @@ fn version(text: &str) -> Option<(String, Option<String>)> {
     version.starts_with(|char: char| char.is_ascii_digit()).then(|| (version.trim().to_owned(), server))
 }
 
-/// Figures of the whole run, or of one of its scripts.
-#[derive(Debug, Default)]
-struct Figures {
-    name: String,
-    count: Option<u64>,
-    failed: Option<u64>,
-    latency_ms: Option<f64>,
-    with_failures: bool,
-    /// The rest, by its names.
-    told: Vec<(String, &'static str, f64)>,
-    /// Mean time by which transactions began late, with a rate limit; the latency includes it.
-    lag_ms: Option<f64>,
-}
-
 /// What was printed of one run.
 #[derive(Debug, Default)]
 struct Printed {
@@ -98,7 +79,8 @@ struct Printed {
     parameters: Vec<(&'static str, String)>,
     all: Figures,
     scripts: Vec<Figures>,
-    in_statements: bool,
+    /// What stands between the latency of a statement and its text, below the heading of statements.
+    in_statements: Option<&'static [&'static str]>,
     statements: u32,
 }
 
@@ -114,17 +96,30 @@ const PARAMETERS: [&str; 8] = [
     "number of transactions per client",
 ];
 /// Counts of the summary and of its scripts; shares in brackets follow.
-const COUNTS: [(&str, &str); 7] = [
-    ("number of transactions skipped", "number of transactions skipped"),
-    ("number of transactions retried", "number of transactions retried"),
-    ("total number of retries", "total number of retries"),
-    ("number of serialization failures", "number of serialization failures"),
-    ("number of deadlock failures", "number of deadlock failures"),
-    ("number of other failures", "number of other failures"),
-    ("number of other SQL failures", "number of other SQL failures"),
+const COUNTS: [&str; 7] = [
+    SKIPPED,
+    "number of transactions retried",
+    "total number of retries",
+    "number of serialization failures",
+    "number of deadlock failures",
+    "number of other failures",
+    "number of other SQL failures",
 ];
 
 impl Printed {
+    /// Whether a line is one of the next run: what comes first in a run, after a summary or after progress that has none.
+    fn is_over(&self, text: &str) -> bool {
+        if let Some(told) = text.strip_prefix("progress:") {
+            let goes_back = |last: &Progress| progress::parse(told).is_some_and(|next| next.at_s <= last.at_s);
+            return self.summary_seen || self.progress.last().is_some_and(goes_back);
+        }
+        let killed = !self.progress.is_empty();
+        // Where standard error was put before standard output, the version follows the progress of its own run.
+        version(text).is_some() && (self.summary_seen || killed && self.version.is_some())
+            || text.starts_with("starting vacuum") && (self.summary_seen || killed)
+            || text.starts_with("transaction type:") && self.summary_seen
+    }
+
     fn line(&mut self, notes: &mut Notes, line: u64, text: &str, whole_line: &str) {
         if let Some(told) = text.strip_prefix("progress:") {
             match progress::parse(told) {
@@ -134,15 +129,23 @@ impl Printed {
             }
         } else if let Some(told) = version(text) {
             self.version = Some(told);
-        } else if text.starts_with("Run was aborted") || text.starts_with("pgbench: fatal:") {
+        } else if text.starts_with("pgbench: fatal:") || without_level(text).starts_with("Run was aborted") {
             self.aborted = Some(text.to_owned());
         } else if let Some(name) = text.strip_prefix("SQL script ") {
             let (_, name) = name.split_once(':').unwrap_or(("", name));
             self.scripts.push(Figures { name: name.trim().to_owned(), ..Figures::default() });
-            self.in_statements = false;
-        } else if text.trim_start_matches("- ").starts_with("statement latencies in milliseconds") {
-            (self.in_statements, self.statements) = (true, 0);
-        } else if self.in_statements && whole_line.starts_with([' ', '\t']) && self.statement(text) {
+            self.in_statements = None;
+        } else if let Some(and) = text.trim_start_matches("- ").strip_prefix("statement latencies in milliseconds") {
+            let between: &[&str] = match and.trim_end_matches(':') {
+                " and failures" => &["failures"],
+                ", failures and retries" => &["failures", "retries"],
+                _ => &[],
+            };
+            (self.in_statements, self.statements) = (Some(between), 0);
+        } else if whole_line.starts_with([' ', '\t'])
+            && let Some(between) = self.in_statements
+            && self.statement(text, between)
+        {
         } else if text.starts_with("tps = ") {
             self.tps(text);
         } else {
@@ -165,20 +168,26 @@ impl Printed {
         (self.summary_seen, self.tps_seen) = (true, true);
     }
 
-    /// `0.123  UPDATE …`, and with failures and retries between.
-    fn statement(&mut self, text: &str) -> bool {
-        let text = text.trim_start_matches("- ");
-        let Some((latency, statement)) = text.split_once(char::is_whitespace) else { return false };
+    /// `0.123  UPDATE …`, with the numbers `between`, which are named in their order.
+    fn statement(&mut self, text: &str, between: &[&str]) -> bool {
+        let Some((latency, mut statement)) = text.split_once(char::is_whitespace) else { return false };
         let Some(latency) = number(latency) else { return false };
-        let statement =
-            statement.trim_start().trim_start_matches(|char: char| char.is_ascii_digit() || char == ' ').trim();
+        let mut figures = vec![(String::new(), "ms", latency)];
+        for name in between {
+            let Some((count, rest)) = statement.trim_start().split_once(char::is_whitespace) else { return false };
+            let Some(count) = number(count) else { return false };
+            figures.push((format!(" ({name})"), "", count));
+            statement = rest;
+        }
         self.statements = self.statements.saturating_add(1);
         let short: String = match statement.to_ascii_lowercase().contains("password") {
             true => "(left out)".to_owned(),
-            false => statement.chars().take(MOST_NAME).collect(),
+            false => statement.trim().chars().take(MOST_NAME).collect(),
         };
-        let name = format!("statement {}: {short}", self.statements);
-        self.current().told.push((name, "ms", latency));
+        for (what, unit, value) in figures {
+            let name = format!("statement {}: {short}{what}", self.statements);
+            self.current().told.push((name, unit, value));
+        }
         true
     }
 
@@ -192,9 +201,8 @@ impl Printed {
         let in_script = !self.scripts.is_empty();
         if let Some((count, "transactions", rest)) = in_script.then(|| words_of_script(text)).flatten() {
             let figures = self.current();
-            figures.count = Some(count);
-            let tps = rest.rsplit_once("tps = ").map(|(_, tps)| tps.trim_end_matches([')', ' ']));
-            figures.told.extend(tps.and_then(number).map(|tps| ("tps".to_owned(), "/s", tps)));
+            (figures.count, figures.with_skipped) = (Some(count), true);
+            figures.told.extend(rate_of_script(rest));
             return;
         }
         let Some((name, value)) = text.split_once(" = ").or_else(|| text.split_once(':')) else { return };
@@ -209,6 +217,12 @@ impl Printed {
         match name {
             "number of clients" => self.clients = whole_number(value).and_then(|clients| u32::try_from(clients).ok()),
             "duration" => self.duration_s = value.strip_suffix('s').and_then(number),
+            // Newer versions tell it of each script as well, where the number before it counts failed and skipped ones too.
+            "number of transactions actually processed" if in_script => {
+                let figures = self.current();
+                (figures.count, figures.with_skipped) = (whole_number(first), false);
+                figures.told.extend(rate_of_script(value));
+            }
             "number of transactions actually processed" => {
                 self.all.count = whole_number(first);
                 self.asked = value.split_once('/').and_then(|(_, asked)| whole_number(asked));
@@ -217,10 +231,15 @@ impl Printed {
                 let figures = self.current();
                 figures.told.extend(number(first).map(|weight| ("weight".to_owned(), "", weight)));
             }
-            "number of failed transactions" | "number of failures" => self.current().failed = whole_number(first),
+            // Versions that tell of failures count neither these nor what was skipped.
+            "number of failed transactions" | "number of failures" => {
+                let figures = self.current();
+                (figures.failed, figures.with_skipped) = (whole_number(first), false);
+            }
             "latency average" => {
                 let figures = self.current();
-                figures.latency_ms = number(first);
+                // Version 9.4 makes it of the time that was asked for, which is 0 where that is a number of transactions.
+                figures.latency_ms = number(first).filter(|ms| *ms > 0.0);
                 figures.with_failures = value.contains("including failures");
             }
             "rate limit schedule lag" => {
@@ -240,9 +259,8 @@ impl Printed {
                 self.current().told.extend(number(first).map(|value| (name, "", value)));
             }
             _ => {
-                let known = COUNTS.iter().find(|(known, _)| *known == name);
-                let figure = known.zip(number(first)).map(|((_, name), value)| ((*name).to_owned(), "", value));
-                self.current().told.extend(figure);
+                let known = COUNTS.contains(&name).then(|| number(first)).flatten();
+                self.current().told.extend(known.map(|value| (name.to_owned(), "", value)));
             }
         }
     }
@@ -330,35 +348,20 @@ impl Printed {
         if self.all.failed.is_some_and(|failed| failed > 0) {
             draft.notes.push("Failed transactions are not among those that were processed.".to_owned());
         }
+        let measured = self.all.told.iter().any(|(name, ..)| name == "latency stddev");
+        if self.all.latency_ms.is_some() && !measured {
+            draft
+                .notes
+                .push("The mean latency was not measured: pgbench made it of time, clients and count.".to_owned());
+        }
         if self.all.with_failures {
             draft.notes.push("The mean latency includes failed transactions.".to_owned());
         }
     }
 }
 
-impl Figures {
-    /// Nothing if it does not tell how many there were. With a rate limit (`limited`) the latency begins when a transaction was
-    /// due, and without the lag nobody knows when it was sent.
-    fn operation(&self, kind: &str, limited: bool) -> Option<OperationStats> {
-        let count = self.count?;
-        let mean_ms = self.latency_ms.filter(|_| !self.with_failures);
-        let total_ns = mean_ms.and_then(ms).and_then(|_| sum_of_mean(mean_ms? * 1e6, count));
-        let response = Histogram::counted(count, total_ns);
-        let service = match self.lag_ms {
-            Some(lag_ms) => {
-                Histogram::counted(count, mean_ms.and_then(|mean| sum_of_mean((mean - lag_ms) * 1e6, count)))
-            }
-            None if limited => Histogram::counted(count, None),
-            None => response.clone(),
-        };
-        let errors = self.failed.unwrap_or(0);
-        Some(OperationStats { kind: kind.to_owned(), count, errors, block_touches: 0, service, response })
-    }
-}
-
-/// `1000 transactions (50.0% of total, tps = 123.4)`.
-fn words_of_script(text: &str) -> Option<(u64, &str, &str)> {
-    let (count, rest) = text.split_once(' ')?;
-    let (what, rest) = rest.split_once(' ').unwrap_or((rest, ""));
-    Some((whole_number(count)?, what, rest))
+/// A message without the name of the program and its level, which stand before it since version 12.
+fn without_level(text: &str) -> &str {
+    let levels = ["pgbench: error: ", "pgbench: fatal: ", "pgbench: "];
+    levels.iter().find_map(|level| text.strip_prefix(level)).unwrap_or(text)
 }

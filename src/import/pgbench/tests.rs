@@ -16,7 +16,7 @@ rate limit schedule lag: avg 0.310 (max 5.200) ms\ninitial connection time = 3.2
 tps = 25.001 (without initial connection time)\nSQL script 1: one.sql\n - weight: 3 (targets 75.0% of total)\n\
  - 70 transactions (70.0% of total, tps = 17.5)\n - number of failed transactions: 1 (1.408%)\n - latency average = 5.000 ms\n\
  - latency stddev = 0.900 ms\n - statement latencies in milliseconds and failures:\n         0.500           0  UPDATE t SET a = 1;\n\
-         0.250           1  ALTER USER x PASSWORD 'hush';\nSQL script 2: <builtin: select only>\n - weight: 1 (targets 25.0% of total)\n\
+\x20        0.250           1  ALTER USER x PASSWORD 'hush';\nSQL script 2: <builtin: select only>\n - weight: 1 (targets 25.0% of total)\n\
  - 30 transactions (30.0% of total, tps = 7.5)\n - latency average = 2.000 ms\n";
 
 const OLD: &str = "transaction type: TPC-B (sort of)\nscaling factor: 2\nquery mode: simple\nnumber of clients: 3\nnumber of threads: 1\n\
@@ -65,6 +65,73 @@ fn scripts_are_operations_and_progress_is_intervals() {
 }
 
 #[test]
+fn scripts_of_version_19_and_before_15_count_what_was_processed() {
+    let newest = NEW.replace(
+        " - 70 transactions (70.0% of total, tps = 17.5)\n",
+        " - 75 transactions (70.8% of total)\n - number of transactions actually processed: 70 (tps = 17.5)\n",
+    );
+    let draft = read(&newest).unwrap().remove(0);
+    let step = &draft.steps[0];
+    assert_eq!((step.counters.operations, step.operations[0].count), (Some(100), 70));
+    assert_eq!(told(&draft, "one.sql: tps"), Some(17.5));
+    let skipped = |text: &str| {
+        text.replace(
+            " - latency average = 2.000",
+            " - number of transactions skipped: 4 (13.3%)\n - latency average = 2.000",
+        )
+    };
+    let count = |text: &str| read(text).unwrap()[0].steps[0].operations[1].count;
+    assert_eq!(count(&skipped(NEW)), 26);
+    let since_15 = NEW.replace("tps = 7.5)\n", "tps = 7.5)\n - number of failed transactions: 0 (0.000%)\n");
+    assert_eq!(count(&skipped(&since_15)), 30);
+}
+
+#[test]
+fn failures_and_retries_of_statements_are_kept() {
+    let draft = read(NEW).unwrap().remove(0);
+    assert_eq!(told(&draft, "one.sql: statement 1: UPDATE t SET a = 1; (failures)"), Some(0.0));
+    assert_eq!(told(&draft, "one.sql: statement 2: (left out) (failures)"), Some(1.0));
+    let both = NEW
+        .replace("milliseconds and failures:", "milliseconds, failures and retries:")
+        .replace("  0  UPDATE", "  3  8 UPDATE");
+    let draft = read(&both).unwrap().remove(0);
+    let name = "one.sql: statement 1: UPDATE t SET a = 1;";
+    let figures = ["", " (failures)", " (retries)"].map(|what| told(&draft, &format!("{name}{what}")));
+    assert_eq!(figures, [Some(0.5), Some(3.0), Some(8.0)]);
+}
+
+#[test]
+fn a_run_after_one_that_was_killed_has_its_own_progress() {
+    let lines: Vec<&str> = NEW.lines().collect();
+    let killed = lines[..4].join("\n");
+    let counts =
+        |text: &str| -> Vec<usize> { read(text).unwrap().iter().map(|draft| draft.steps[0].intervals.len()).collect() };
+    assert_eq!(counts(&format!("{killed}\n{NEW}")), [2, 2]);
+    let no_banner = lines[2..].join("\n");
+    assert_eq!(
+        counts(&format!("{no_banner}\n").replacen(
+            "transaction type",
+            "progress: 2.0 s, 5.0 tps, lat 4.0 ms stddev 1.0\ntransaction type",
+            1
+        )),
+        [2, 1]
+    );
+    // Standard error first, then standard output: one run.
+    let apart = format!("{}\n{}\n{}", lines[1..4].join("\n"), lines[0], lines[4..].join("\n"));
+    assert_eq!(counts(&apart), [2]);
+    assert_eq!(read(&apart).unwrap()[0].version, "16.2");
+}
+
+#[test]
+fn a_mean_latency_that_was_not_measured_is_said_to_be_so() {
+    let has_note = |text: &str| read(text).unwrap()[0].notes.iter().any(|note| note.contains("was not measured"));
+    assert!(has_note(OLD) && !has_note(NEW));
+    let unknown = read(&OLD.replace("9.500 ms", "0.000 ms")).unwrap().remove(0);
+    assert_eq!(unknown.steps[0].operations[0].response.mean_ns(), None);
+    assert_eq!(told(&unknown, "latency average"), None);
+}
+
+#[test]
 fn old_summaries_and_several_runs_in_a_file_are_read() {
     let drafts = read(&format!("{OLD}\n{OLD}{NEW}{OLD}")).unwrap();
     assert_eq!(
@@ -106,6 +173,9 @@ fn what_ends_before_its_results_is_damaged_or_failed() {
         "pgbench: error: client 1 aborted\nRun was aborted; the above results are incomplete.\ntransaction type",
     );
     assert!(matches!(read(&aborted).unwrap()[0].steps[0].outcome, Outcome::Failed { .. }));
+    let since_12 = format!("{NEW}pgbench: error: Run was aborted; the above results are incomplete.\n");
+    let step = read(&since_12).unwrap().remove(0).steps.remove(0);
+    assert!(matches!(step.outcome, Outcome::Failed { .. }) && step.window.ending == Ending::Unknown, "{step:?}");
 }
 
 #[test]
@@ -135,6 +205,14 @@ fn aggregated_logs_of_every_version_are_read() {
         assert_eq!((operation.response.min_ns(), operation.response.max_ns()), (Some(20_000), Some(120_000)));
         assert_eq!(draft.steps[0].intervals[0].duration_ns, 5_000_000_000);
     }
+}
+
+#[test]
+fn skipped_transactions_of_old_aggregated_logs_are_not_counted() {
+    let text = "1700000000 10 300 30000 50 90 7 9 1 2 6\n1700000005 4 400 50000 80 120 1 1 1 1 0\n";
+    assert!(aggregate::recognises(text));
+    let draft = aggregate::read(&source(text), &mut Notes::default()).unwrap().remove(0);
+    assert_eq!((draft.steps[0].counters.operations, told(&draft, "skipped")), (Some(8), Some(6.0)));
 }
 
 #[test]
