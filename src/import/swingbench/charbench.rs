@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use super::report::{self, Report};
+use super::results;
 use crate::import::console::{plain, unprefixed};
 use crate::import::draft::{self, whole};
 use crate::import::interval;
@@ -14,17 +16,19 @@ const DAY_S: u64 = 86_400;
 
 /// Whether a header of rows stands in it and Swingbench has signed it, or a row follows the header.
 pub(in crate::import) fn recognises(head: &str) -> bool {
-    let mut header = false;
+    let mut header = Header::None;
     let mut signed = false;
     for line in head.lines() {
         let line = plain(line);
         let text = unprefixed(&line);
-        if header && row(text).is_some() {
+        let is_row =
+            |(_, cells): &(u64, Vec<&str>)| header == Header::Sure || cells.iter().any(|cell| users(cell).is_some());
+        if header != Header::None && row(text).as_ref().is_some_and(is_row) {
             return true;
         }
-        header |= columns(text).is_some();
+        header = header.max(columns(text).map_or(Header::None, |names| sure(&names)));
         signed |= text.starts_with("Swingbench") || text.contains("Dominic Giles");
-        if header && signed {
+        if header != Header::None && signed {
             return true;
         }
     }
@@ -38,7 +42,9 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
     let mut expected = None;
     let mut config = BTreeMap::new();
     let mut date = None;
-    for (number, line) in source.lines() {
+    // Without `-v` each row is written over the one before.
+    let lines = source.lines().flat_map(|(number, line)| line.split('\r').map(move |part| (number, part)));
+    for (number, line) in lines {
         let line = plain(line);
         date = date_before(&line).or(date);
         let text = unprefixed(&line);
@@ -60,6 +66,10 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
                     format!("a row of {} columns below a header of {}", cells.len() + 1, run.columns.len()),
                 );
             }
+        } else if let Some(cells) = report::cells(text)
+            && let Some(run) = open
+        {
+            run.report.line(&cells);
         } else if text.trim_end_matches(['.', ' ']) == "Completed Run" {
             if let Some(run) = open {
                 run.completed = true;
@@ -75,7 +85,7 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
     if runs.is_empty() {
         return Err(ImportError::no_result(source, "it holds no run"));
     }
-    runs.into_iter().map(|run| run.draft(source)).collect()
+    runs.into_iter().map(|run| run.draft(source, notes)).collect()
 }
 
 /// The date that a wrapper put before a line; rows themselves have none.
@@ -90,12 +100,27 @@ fn value_of(text: &str, name: &str) -> Option<String> {
     value.starts_with(|char: char| char.is_ascii_digit()).then(|| value.to_owned())
 }
 
-/// The names of the columns, if this is a header: `Time` and `Users` with others.
+/// How sure it is that a header of charbench was seen. Others have a column of users or of a rate, too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Header {
+    None,
+    Likely,
+    Sure,
+}
+
+fn is_known(name: &str) -> bool {
+    matches!(name.to_ascii_lowercase().as_str(), "users" | "tpm" | "tps")
+}
+
+fn sure(names: &[String]) -> Header {
+    if names.iter().filter(|name| is_known(name)).count() >= 2 { Header::Sure } else { Header::Likely }
+}
+
+/// The names of the columns, if this is a header: `Time` and two others, of which charbench always calls one so.
 fn columns(text: &str) -> Option<Vec<String>> {
     let names: Vec<&str> = text.split_whitespace().take(200).collect();
     let is_time = matches!(names.first(), Some(&("Time" | "TIME" | "time")));
-    let known = |name: &&&str| matches!(name.to_ascii_lowercase().as_str(), "users" | "tpm" | "tps");
-    (is_time && names.iter().filter(known).count() >= 2 && !text.contains('|'))
+    (is_time && names.len() > 2 && names.iter().any(|name| is_known(name)) && !text.contains('|'))
         .then(|| names.into_iter().map(str::to_owned).collect())
 }
 
@@ -132,11 +157,26 @@ struct Log {
     date: Option<jiff::civil::DateTime>,
     parameters: BTreeMap<String, String>,
     rows: Vec<(u64, Vec<String>)>,
+    report: Report,
     completed: bool,
 }
 
 impl Log {
-    fn draft(self, source: &Source) -> Result<Draft, ImportError> {
+    fn draft(self, source: &Source, notes: &mut Notes) -> Result<Draft, ImportError> {
+        if let Some(fields) = self.report.fields() {
+            let mut draft = results::draft(source, notes, None, fields)?;
+            draft.version.clone_from(&self.version);
+            draft.parameters.extend(self.parameters.clone());
+            for step in &mut draft.steps {
+                // The totals are those of the report; rows tell the seconds.
+                let mut of_rows = draft::step(0, "", 0);
+                self.fill(&mut of_rows);
+                step.load.sessions = of_rows.load.sessions;
+                step.label = step.load.sessions.map_or_else(|| "all".to_owned(), |users| format!("u{users}"));
+                step.intervals = of_rows.intervals;
+            }
+            return Ok(draft);
+        }
         if self.rows.is_empty() {
             return Err(ImportError::damaged(source, None, "a header of charbench has no rows"));
         }
@@ -180,6 +220,11 @@ impl Log {
     fn fill(&self, step: &mut Step) {
         let mut before: Option<u64> = None;
         let mut offset_s: u64 = 0;
+        // The time of one row alone is that of its print, and not of what it counted.
+        let alone = self.rows.len() == 1;
+        // After midnight the clock begins anew.
+        let between = |before: u64, after: u64| (after + DAY_S - before.min(DAY_S)) % DAY_S;
+        let refresh_s = self.rows.windows(2).filter_map(|pair| Some(between(pair.first()?.0, pair.get(1)?.0))).min();
         let (mut transactions, mut highest) = (Some(0_u64), None::<f64>);
         let (mut most_users, mut asked_users) = (None::<u32>, None::<u32>);
         for (time_s, cells) in &self.rows {
@@ -196,6 +241,9 @@ impl Log {
                     interval.told.insert(name.clone(), value);
                 }
             }
+            if alone {
+                continue;
+            }
             let of = |name: &str| {
                 let same = |(known, _): &(&String, &f64)| known.eq_ignore_ascii_case(name);
                 interval.told.iter().find(same).map(|(_, value)| *value)
@@ -206,13 +254,14 @@ impl Log {
                 // The first row is printed when the run begins, before anything ran.
                 None if per_s == Some(0.0) => continue,
                 None => 1,
-                // After midnight the clock begins anew.
-                Some(before) => (time_s + DAY_S - before.min(DAY_S)) % DAY_S,
+                Some(before) => between(before, *time_s),
             };
             interval.offset_ns = offset_s.saturating_mul(S);
             interval.duration_ns = passed_s.saturating_mul(S);
-            // A row a second is what was counted in it; slower rows are rates.
-            let count = per_s.and_then(|per_s| whole(per_s * passed_s.max(1) as f64));
+            // Of rows a second each is what was counted since the one before, also where that comes late; of slower ones it
+            // is a rate.
+            let seconds = if refresh_s.is_none_or(|refresh_s| refresh_s <= 1) { 1 } else { passed_s };
+            let count = per_s.and_then(|per_s| whole(per_s * seconds as f64));
             transactions = transactions.zip(count).map(|(sum, count)| sum.saturating_add(count));
             interval.counters.operations = count;
             offset_s = offset_s.saturating_add(passed_s);

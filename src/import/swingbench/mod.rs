@@ -3,6 +3,7 @@
 pub(super) mod charbench;
 mod fields;
 pub(super) mod json;
+mod report;
 mod results;
 #[cfg(test)]
 mod tests;

@@ -45,7 +45,7 @@ const RESULTS: &str = r#"<?xml version="1.0"?>
 
 const LOG: &str = "[2024-07-03 23:59:58] starting\n\u{1b}[33mSwingbench \u{1b}[m\nAuthor  :\tDominic Giles\nVersion :\t2.6.1\nExpected Benchmark Runtime is set to 4 seconds.\n\n\
 Time     Users  TPM  TPS  Errors\n23:59:59 [0/8] 0 0 0\n00:00:00 [8/8] 40 40 0\n00:00:01 [8/8] 90 50 1 \r\nTime     Users  TPM  TPS  Errors\n\
-00:00:03 [8/8] 190 50 1\nCompleted Run.\nTime Users TPM TPS Errors Pay\n00:10:00 [2/2] 7 7 0 3\n";
+00:00:03 [8/8] 140 50 1\nCompleted Run.\nTime Users TPM TPS Errors Pay\n00:10:00 [2/2] 7 7 0 3\n00:10:01 [2/2] 7 0 0 0\n";
 
 fn results(text: &str) -> Result<Vec<Draft>, ImportError> {
     assert!(xml::recognises(text));
@@ -179,7 +179,7 @@ fn a_log_of_several_runs_goes_past_midnight() {
         (step.load.sessions, step.window.ending, step.window.duration_ns),
         (Some(8), Ending::Time, 4_000_000_000)
     );
-    assert_eq!(step.counters.operations, Some(40 + 50 + 2 * 50));
+    assert_eq!(step.counters.operations, Some(40 + 50 + 50));
     assert_eq!(drafts[0].began.map(|began| began.timestamp().0.to_string()).as_deref(), Some("2024-07-03T23:59:59Z"));
     let cut = &drafts[1].steps[0];
     assert_eq!(
@@ -189,8 +189,56 @@ fn a_log_of_several_runs_goes_past_midnight() {
 }
 
 #[test]
+fn transactions_of_slow_rows_are_made_of_their_rates() {
+    let text = "Swingbench\nTime Users TPM TPS\n10:00:00 [0/2] 0 0\n10:00:05 [2/2] 10 3\n10:00:10 [2/2] 20 4\n";
+    let step = charbench::read(&source(text), &mut Notes::default()).unwrap().remove(0).steps.remove(0);
+    assert_eq!(step.counters.operations, Some(5 * 3 + 5 * 4));
+}
+
+#[test]
+fn rows_that_were_written_over_are_read_and_one_alone_tells_no_total() {
+    let text = "Author :\tDominic Giles\nTime\t\tUsers\tTPM\tTPS\n\n9:00:01 AM  3  0  0\r9:00:02 AM  3  20  20\r9:00:03 AM  3  50  30\n";
+    assert!(charbench::recognises(text));
+    let step = |text: &str| charbench::read(&source(text), &mut Notes::default()).unwrap().remove(0).steps.remove(0);
+    assert_eq!((step(text).counters.operations, step(text).load.sessions), (Some(50), Some(3)));
+    let last = step(&text.replace("9:00:01 AM  3  0  0\r9:00:02 AM  3  20  20\r", ""));
+    assert_eq!((last.counters.operations, last.window.duration_ns, last.intervals.len()), (None, 0, 0));
+    assert_eq!(last.load.sessions, Some(3));
+}
+
+#[test]
+fn a_report_at_the_end_has_the_totals() {
+    let text = "Swingbench\nVersion :\t2.8.1\nTime\tUsers\tTPM\tTPS\n9:00:03 AM  3  50  30\n----\n|Results of Charbench Run |\n----\n\
+|Benchmark Name |Shop|\n|Time of Run | Mar 3, 2026, 9:00:00 AM|\n|Length of Benchmark | 0:00:04|\n|Total Completed Transactions | 70|\n\
+|Total Failed Transactions | 2|\n|Total Commit Statements | 71|\n----\n|Transaction :  Pay |\n----\n|Minimum Response Time | 2|\n\
+|Maximum Response Time | 9|\n|Average Response Time | 3.5|\n|Median Response Time | 3.25|\n|Number of Transactions | 70|\n\
+|Failed Transactions | 2|\nCompleted Run.\n";
+    assert!(charbench::recognises(text));
+    let draft = charbench::read(&source(text), &mut Notes::default()).unwrap().remove(0);
+    let step = &draft.steps[0];
+    assert_eq!(
+        (draft.title.as_str(), draft.version.as_str(), step.window.duration_ns),
+        ("Shop", "2.8.1", 4_000_000_000)
+    );
+    assert_eq!((step.counters.operations, step.counters.errors), (Some(70), Some(2)));
+    let pay = &step.operations[0];
+    assert_eq!((pay.kind.as_str(), pay.count, pay.errors, pay.response.mean_ns()), ("Pay", 70, 2, Some(3.5e6)));
+    assert_eq!(pay.response.quantiles_ns(&[0.5, 1.0]), [Some(3_250_000), Some(9_000_000)]);
+    assert!(step.told.iter().any(|figure| figure.name == "CommitStatements" && figure.value == 71.0));
+}
+
+#[test]
+fn a_header_with_one_known_column_needs_the_signature_or_users() {
+    let rows = "Time NCR UCD Users\n10:00:00 0 0 [0/4]\n10:00:02 3 1 [4/4]\n";
+    assert!(charbench::recognises(rows));
+    let step = charbench::read(&source(rows), &mut Notes::default()).unwrap().remove(0).steps.remove(0);
+    assert_eq!((step.load.sessions, step.counters.operations), (Some(4), None));
+    assert!(!charbench::recognises("Time TPS Latency\n10:00:00 5 3\n10:00:01 6 3\n"));
+}
+
+#[test]
 fn rows_that_do_not_fit_their_header_are_noted() {
-    let text = LOG.replace("00:00:03 [8/8] 190 50 1", "00:00:03 [8/8] 190 50");
+    let text = LOG.replace("00:00:03 [8/8] 140 50 1", "00:00:03 [8/8] 140 50");
     let mut notes = Notes::default();
     charbench::read(&source(&text), &mut notes).unwrap();
     assert_eq!(notes.into_list()[0].what, "a row of 4 columns below a header of 5");
