@@ -67,13 +67,14 @@ fn word_goes_on(name: &str) -> bool {
     matches!(name, "response" | "queue")
 }
 
-/// Makes the intervals of a step. Counts are rates times the length of the interval, rounded.
-pub(super) fn fill(step: &mut Step, lines: &[Line]) {
-    let mut before_s = 0.0;
+/// Makes the intervals of a step that began `since_s` seconds after the load. Counts are rates times the length of the interval,
+/// rounded.
+pub(super) fn fill(step: &mut Step, lines: &[Line], since_s: f64) {
+    let mut before_s = since_s;
     for line in lines {
         if line.at_s < before_s {
             // Lines of a warm-up come before the clock begins anew.
-            before_s = 0.0;
+            before_s = since_s;
         }
         if line.at_s == before_s && !step.intervals.is_empty() {
             // A second line about the same interval: the queue of an open loop.
@@ -83,7 +84,7 @@ pub(super) fn fill(step: &mut Step, lines: &[Line]) {
             continue;
         }
         let length_ns = seconds_ns(line.at_s - before_s);
-        let mut interval = interval::of(step, seconds_ns(before_s), length_ns);
+        let mut interval = interval::of(step, seconds_ns(before_s - since_s), length_ns);
         before_s = line.at_s;
         interval.told = line.figures.iter().cloned().collect();
         let of = |names: &[&str]| names.iter().find_map(|name| interval.told.get(*name).copied());
@@ -91,7 +92,9 @@ pub(super) fn fill(step: &mut Step, lines: &[Line]) {
         let errors = of(&["err/s", "errors"]).and_then(|rate| count_of(rate, length_ns));
         interval.counters.operations = count;
         interval.counters.errors = errors;
-        if let Some((share, value_ms)) = line.latency {
+        // The 0th percentile, and that of no events, are printed as 0 and are not known.
+        let known = line.latency.filter(|(share, _)| *share > 0.0 && count != Some(0));
+        if let Some((share, value_ms)) = known {
             interval.told.insert(format!("lat {}%", share * 100.0), value_ms);
             if let Some(told) = count.zip(ms(value_ms)).filter(|_| value_ms > 0.0) {
                 let (count, ns) = told;

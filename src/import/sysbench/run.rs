@@ -41,6 +41,10 @@ pub(super) struct Printed {
     latencies: Vec<(String, f64)>,
     percentile: Option<(f64, f64)>,
     time_s: Option<f64>,
+    /// There are checkpoints (`--report-checkpoints`).
+    checkpoints: bool,
+    /// When the last of them was: statistics count from there.
+    since_s: f64,
     busy_s: Option<f64>,
     events: Option<u64>,
     transactions: Option<u64>,
@@ -101,6 +105,12 @@ impl Printed {
         if let Some((_, test, title)) = TESTS.iter().find(|(start, ..)| text.starts_with(start)) {
             (self.test, self.title) = (Some(*test), Some(*title));
         }
+        let heads = TESTS.iter().any(|(start, ..)| text.starts_with(start)) || text.starts_with("General statistics:");
+        if text.starts_with('[') && text.ends_with("Checkpoint report:") {
+            return self.begin_anew();
+        } else if self.checkpoints && heads && self.section == "Threads fairness" {
+            self.begin_anew();
+        }
         if let Some(line) = interval::parse(text) {
             if line.figures.iter().any(|(name, _)| name == "tps") {
                 self.test = Some(Test::Database);
@@ -128,6 +138,17 @@ impl Printed {
         } else {
             self.totals(text);
         }
+    }
+
+    /// Every checkpoint tells what was counted since the one before, and sets the counters back.
+    fn begin_anew(&mut self) {
+        self.checkpoints = true;
+        self.since_s = self.time_s.take().unwrap_or(self.since_s);
+        (self.figures, self.latencies, self.histogram) = (Vec::new(), Vec::new(), Vec::new());
+        (self.percentile, self.busy_s) = (None, None);
+        (self.events, self.transactions, self.errors) = (None, None, None);
+        (self.reads, self.writes, self.read_bytes, self.write_bytes) = (None, None, None, None);
+        self.section.clear();
     }
 
     /// `       1.857 |****              123` below the heading of a histogram.
@@ -275,7 +296,7 @@ impl Printed {
         }
     }
 
-    pub fn draft(self, source: &Source) -> Result<Draft, ImportError> {
+    pub fn draft(mut self, source: &Source) -> Result<Draft, ImportError> {
         if self.statistics && self.events.is_none() && self.latencies.is_empty() {
             return Err(ImportError::damaged(source, None, "the statistics of sysbench end before they are whole"));
         }
@@ -289,10 +310,17 @@ impl Printed {
         let mut draft = Draft::new(workload, "sysbench", title);
         draft.version.clone_from(&self.version);
         draft.command.clone_from(&self.command);
-        draft.parameters = self.settings.iter().cloned().collect();
+        for (name, value) in &self.settings {
+            // Several lines begin with `Using`.
+            let told = draft.parameters.entry(name.clone()).or_default();
+            if !told.is_empty() {
+                told.push_str("; ");
+            }
+            told.push_str(value);
+        }
         let label = self.threads.map_or_else(|| "all".to_owned(), |threads| format!("t{threads}"));
         let last_s = self.lines.last().map_or(0.0, |line| line.at_s);
-        let mut step = draft::step(0, label, seconds_ns(self.time_s.unwrap_or(last_s)));
+        let mut step = draft::step(0, label, seconds_ns(self.time_s.unwrap_or(last_s) - self.since_s));
         step.load.sessions = self.threads;
         step.load.rate_operations_per_s = self.rate.filter(|rate| *rate > 0.0);
         step.load.arrival = step.load.rate_operations_per_s.map(|_| "poisson".to_owned());
@@ -304,7 +332,14 @@ impl Printed {
         if let Some(error) = &self.fatal {
             step.outcome = Outcome::Failed { error: error.clone() };
         }
-        interval::fill(&mut step, &self.lines);
+        if self.since_s > 0.0 {
+            self.lines.retain(|line| line.at_s > self.since_s);
+            draft.notes.push(format!(
+                "sysbench sets its counters back at each checkpoint: this is what it counted after {} s.",
+                self.since_s
+            ));
+        }
+        interval::fill(&mut step, &self.lines, self.since_s);
         self.fill(&mut step);
         if self.histogram.is_empty() && self.percentile.is_some() {
             draft.notes.push("sysbench counts latencies in buckets 1.8 % wide and tells the middle of one.".to_owned());

@@ -129,6 +129,43 @@ fn memory_is_a_test_of_the_processor() {
 }
 
 #[test]
+fn statistics_after_a_checkpoint_are_of_the_time_since_then() {
+    let at = NEW.find("SQL statistics").unwrap();
+    let first =
+        format!("[ 15s ] Checkpoint report:\n{}", &NEW[at..]).replace("20.0000s", "15.0000s").replace("1000 ", "700 ");
+    let text = format!("{}{first}\n{}", &NEW[..NEW.find("Latency histogram").unwrap()], &NEW[at..]);
+    let draft = one(&text);
+    let step = &draft.steps[0];
+    assert_eq!((step.counters.operations, step.window.duration_ns), (Some(1_000), 5_000_000_000));
+    assert_eq!((step.load.rate_operations_per_s, step.intervals.len()), (Some(50.0), 1));
+    assert_eq!((step.intervals[0].offset_ns, step.intervals[0].duration_ns), (0, 5_000_000_000));
+    assert_eq!(step.told.iter().filter(|figure| figure.name == "transactions per sec.").count(), 1);
+    assert!(draft.notes.iter().any(|note| note.contains("after 15 s")), "{:?}", draft.notes);
+}
+
+#[test]
+fn percentiles_that_are_switched_off_are_not_known() {
+    let text = NEW
+        .replace("(ms,99%): 12.50", "(ms,0%): 0.00")
+        .replace("99th percentile:                       11.90", "percentile stats:               disabled");
+    let draft = one(&text);
+    let first = &draft.steps[0].intervals[0];
+    assert!(
+        !first.told.keys().any(|name| name.starts_with("lat")) && !first.response.is_distribution(),
+        "{:?}",
+        first.told
+    );
+    let idle = NEW.replace("tps: 40.00", "tps: 0.00").replace("12.50 err", "0.00 err");
+    assert!(!one(&idle).steps[0].intervals[0].told.contains_key("lat 99%"));
+}
+
+#[test]
+fn settings_that_begin_alike_are_all_kept() {
+    let text = OLD_FILES.replace("Doing random", "Using synchronous I/O mode\nUsing two threads\nDoing random");
+    assert_eq!(one(&text).parameters["Using"], "synchronous I/O mode; two threads");
+}
+
+#[test]
 fn several_runs_in_a_file_are_several() {
     let text = format!("{NEW}{OLD_FILES}\n{MEMORY}");
     let drafts = read(&source(&text), &mut Notes::default()).unwrap();
