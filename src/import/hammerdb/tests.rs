@@ -143,6 +143,30 @@ fn the_counter_gives_intervals() {
     assert!(counter::read(&source("Hammerdb Transaction Counter Log @ now\n"), &mut Notes::default()).is_err());
 }
 
+#[test]
+fn a_refresh_that_came_late_counted_no_more_than_its_rate_says() {
+    let late = COUNTER.replace("10:00:20", "10:00:21") + "6000 Oracle tpm @ Sat Feb 03 10:00:31 GMT 2024\n";
+    let draft = counter::read(&source(&late), &mut Notes::default()).unwrap().remove(0);
+    let seen: Vec<_> =
+        draft.steps[0].intervals.iter().map(|one| (one.duration_ns / 1_000_000_000, one.counters.operations)).collect();
+    assert_eq!(seen, [(10, Some(1_000)), (11, Some(2_000)), (10, Some(1_000))]);
+}
+
+#[test]
+fn counters_of_queries_and_those_without_times_are_read() {
+    let queries = COUNTER.replace(" tpm @", " qph @");
+    assert!(counter::recognises(&queries));
+    let step = counter::read(&source(&queries), &mut Notes::default()).unwrap().remove(0).steps.remove(0);
+    assert_eq!((step.intervals[1].counters.operations, step.intervals[1].told["QPH"]), (Some(12_000 / 360), 12_000.0));
+    let bare = "Hammerdb Transaction Counter Log @ Sat Feb 03 10:00:00 GMT 2024\n+-+-+\n0 SQL Server tpm\n700 SQL Server tpm\n";
+    let mut notes = Notes::default();
+    let draft = counter::read(&source(bare), &mut notes).unwrap().remove(0);
+    assert!(notes.is_empty());
+    let step = &draft.steps[0];
+    assert_eq!((told(step, "highest TPM"), step.intervals.len(), step.window.duration_ns), (Some(700.0), 0, 0));
+    assert!(!counter::recognises("we measured 3000 Oracle tpm\n"));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
