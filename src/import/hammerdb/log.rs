@@ -12,6 +12,9 @@ const LOG: &str = "Hammerdb Log @";
 /// Lines that only HammerDB prints.
 const MARKS: [&str; 6] = [CLI, LOG, "Vuser 1:", "Vuser 1 created", "Virtual Users Created", "SETTING CONFIGURATION"];
 
+/// What `job` prints of a test before its result, in the order of the test.
+const JOB_SAYS: [&str; 2] = ["Beginning rampup time of", "Timing test period of"];
+
 /// Whether two of its lines stand there, or a result by one of its users.
 pub(in crate::import) fn recognises(head: &str) -> bool {
     let mut seen = [false; MARKS.len()];
@@ -57,7 +60,8 @@ struct Session {
     tests: Vec<Test>,
     /// Results that `job` printed.
     quoted: Vec<Test>,
-    users_in_job: Option<String>,
+    /// What else it printed of the test that comes next.
+    of_job: Vec<String>,
 }
 
 /// The runs in it: one for each start of HammerDB, of which each test is a step.
@@ -109,13 +113,18 @@ impl Session {
             self.tests.push(test);
         } else if is_quoted_result(text) {
             let mut test = Test::default();
-            if let Some(users) = &self.users_in_job {
-                test.said(1, users);
+            for said in self.of_job.drain(..) {
+                test.said(1, &said);
             }
             test.result(text.trim_matches('"'));
             self.quoted.push(test);
-        } else if text.starts_with('"') && text.contains(" Active Virtual Users configured") {
-            self.users_in_job = Some(text.trim_matches(['"', ',', ' ']).to_owned());
+        } else if let Some(said) = text.strip_prefix('"')
+            && (said.contains(" Active Virtual User") || JOB_SAYS.iter().any(|start| said.starts_with(start)))
+        {
+            if said.starts_with(JOB_SAYS[0]) {
+                self.of_job.clear();
+            }
+            self.of_job.push(said.trim_matches(['"', ',', ' ']).to_owned());
         } else if let Some(database) = text.strip_prefix("Database set to ") {
             self.database = Some(database.trim().to_owned());
         } else if let Some(benchmark) = text.strip_prefix("Benchmark set to ") {

@@ -55,7 +55,7 @@ pub(super) fn percentiles_row(text: &str) -> Option<Percentiles> {
 }
 
 fn shares<'a>(of: impl Fn(&str) -> Option<u64> + 'a) -> impl Iterator<Item = (f64, u64)> + 'a {
-    [("P50", 0.5), ("P75", 0.75), ("P90", 0.9), ("P95", 0.95), ("P99", 0.99), ("P99.9", 0.999)]
+    [("P25", 0.25), ("P50", 0.5), ("P75", 0.75), ("P90", 0.9), ("P95", 0.95), ("P99", 0.99), ("P99.9", 0.999)]
         .into_iter()
         .filter_map(move |(name, share)| Some((share, of(name)?)))
 }
@@ -79,8 +79,9 @@ pub(super) struct Extended {
     figures: Vec<(String, String)>,
 }
 
-/// Every name in it.
-const NAMES: [&str; 10] = ["CALLS:", "MIN:", "AVG:", "MAX:", "TOTAL:", "P99:", "P95:", "P50:", "SD:", "RATIO:"];
+/// Every name in it, the quartiles since version 6.
+const NAMES: [&str; 12] =
+    ["CALLS:", "MIN:", "AVG:", "MAX:", "TOTAL:", "P99:", "P95:", "P75:", "P50:", "P25:", "SD:", "RATIO:"];
 
 impl Extended {
     /// One of which only the name is known.

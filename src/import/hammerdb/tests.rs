@@ -78,6 +78,27 @@ fn results_of_version_3_and_of_jobs_are_read() {
 }
 
 #[test]
+fn jobs_tell_of_their_times() {
+    let job = "[\n  \"1\",\n  \"Beginning rampup time of 2 minutes\",\n  \"1\",\n  \"Timing test period of 7 in minutes\",\n  \"1\",\n\
+  \"5 Active Virtual Users configured\",\n  \"1\",\n  \"TEST RESULT : System achieved 900 SQL Server TPM at 400 NOPM\",\n  \"0\"\n]\n";
+    let step = read(job).unwrap().remove(0).steps.remove(0);
+    assert_eq!((step.window.duration_ns, step.window.warmup_ns), (420_000_000_000, 120_000_000_000));
+    assert_eq!((told(&step, "NOPM"), told(&step, "TPM"), step.load.sessions), (Some(400.0), Some(900.0), Some(5)));
+}
+
+#[test]
+fn quartiles_of_version_6_leave_the_other_percentiles_as_they_are() {
+    let newer =
+        REPORT.replace("P95: 3.000ms\tP50: 1.500ms\t", "P95: 3.000ms\tP75: 2.500ms\tP50: 1.500ms\tP25: 1.250ms\t");
+    let step = report::read(&source(&newer), &mut Notes::default()).unwrap().remove(0).steps.remove(0);
+    let quantiles = step.operations[0].response.quantiles_ns(&[0.25, 0.5, 0.75, 0.95, 0.99]);
+    assert_eq!(quantiles, [1_250_000, 1_500_000, 2_500_000, 3_000_000, 8_000_000].map(Some));
+    let text = r#"{ "NEWORD": { "elapsed_ms": "6.5", "calls": "8", "p99_ms": "8.0", "p75_ms": "2.5", "p25_ms": "1.25", "ratio_pct": "61.0" } }"#;
+    let step = timing::read(&source(text), &mut Notes::default()).unwrap().remove(0).steps.remove(0);
+    assert_eq!(step.operations[0].response.quantiles_ns(&[0.25, 0.75]), [Some(1_250_000), Some(2_500_000)]);
+}
+
+#[test]
 fn query_times_are_operations() {
     let draft = read(QUERIES).unwrap().remove(0);
     let step = &draft.steps[0];

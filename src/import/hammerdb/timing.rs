@@ -9,7 +9,7 @@ use crate::import::percentiles::ms;
 use crate::import::{Draft, ImportError, Notes, Source};
 
 /// Names in JSON and in the report, and the unit that the former imply.
-const NAMES: [(&str, &str, &str); 10] = [
+const NAMES: [(&str, &str, &str); 12] = [
     ("calls", "CALLS", ""),
     ("min_ms", "MIN", "ms"),
     ("avg_ms", "AVG", "ms"),
@@ -17,7 +17,9 @@ const NAMES: [(&str, &str, &str); 10] = [
     ("total_ms", "TOTAL", "ms"),
     ("p99_ms", "P99", "ms"),
     ("p95_ms", "P95", "ms"),
+    ("p75_ms", "P75", "ms"),
     ("p50_ms", "P50", "ms"),
+    ("p25_ms", "P25", "ms"),
     ("sd", "SD", ""),
     ("ratio_pct", "RATIO", "%"),
 ];
