@@ -23,6 +23,9 @@ const MORE: [&str; 10] = [
     "other_sql_failures",
 ];
 
+/// Where in [`MORE`] those begin that count failed transactions.
+const FAILURES_AT: usize = 7;
+
 /// One line.
 struct Row {
     start_s: u64,
@@ -109,13 +112,13 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
         }
     }
     let response = Row::together(&rows);
-    let failures = sums.iter().skip(7).fold(0_u64, |sum, failed| sum.saturating_add(*failed));
     step.counters.operations = Some(response.count());
-    step.counters.errors = (first.more.len() >= 9).then_some(failures);
+    let failed = rows.iter().filter_map(Row::failures);
+    step.counters.errors = failed.reduce(u64::saturating_add);
     step.operations.push(OperationStats {
         kind: "transaction".to_owned(),
         count: response.count(),
-        errors: failures,
+        errors: step.counters.errors.unwrap_or(0),
         block_touches: 0,
         service: service(&response, sums.first().copied().unwrap_or(0)),
         response,
@@ -148,9 +151,16 @@ impl Row {
     fn interval(&self, mut interval: Interval) -> Interval {
         interval.response = self.histogram();
         interval.counters.operations = Some(self.count);
+        interval.counters.errors = self.failures();
         let known = MORE.iter().zip(&self.more).filter(|(_, value)| **value > 0);
         interval.told = known.map(|(name, value)| ((*name).to_owned(), *value as f64)).collect();
         interval
+    }
+
+    /// Transactions that failed, where the line has columns for them: since version 15.
+    fn failures(&self) -> Option<u64> {
+        (self.more.len() > FAILURES_AT)
+            .then(|| self.more.iter().skip(FAILURES_AT).copied().fold(0, u64::saturating_add))
     }
 
     /// All of them in one bucket: merging theirs would leave thousands that lie across each other.

@@ -204,6 +204,7 @@ fn aggregated_logs_of_every_version_are_read() {
         assert_eq!((operation.count, operation.errors, operation.response.total_ns()), (count, failed, Some(900_000)));
         assert_eq!((operation.response.min_ns(), operation.response.max_ns()), (Some(20_000), Some(120_000)));
         assert_eq!(draft.steps[0].intervals[0].duration_ns, 5_000_000_000);
+        assert_eq!(draft.steps[0].intervals[0].counters.errors, (failed > 0).then_some(failed));
     }
 }
 
