@@ -160,6 +160,17 @@ fn percentiles_that_are_switched_off_are_not_known() {
 }
 
 #[test]
+fn latencies_too_short_to_be_printed_are_not_nothing() {
+    let step = one(MEMORY).steps.remove(0);
+    let response = &step.operations[0].response;
+    assert_eq!((response.min_ns(), response.max_ns(), response.total_ns()), (None, Some(30_000), Some(1_200_000)));
+    assert_eq!(response.quantile_ns(0.5), Some(30_000), "no more is known than the maximum");
+    let told: Vec<&str> =
+        step.told.iter().map(|figure| figure.name.as_str()).filter(|name| name.starts_with("latency")).collect();
+    assert_eq!(told, ["latency max", "latency sum"]);
+}
+
+#[test]
 fn settings_that_begin_alike_are_all_kept() {
     let text = OLD_FILES.replace("Doing random", "Using synchronous I/O mode\nUsing two threads\nDoing random");
     assert_eq!(one(&text).parameters["Using"], "synchronous I/O mode; two threads");

@@ -16,10 +16,11 @@ impl Printed {
         for (name, unit, value) in &self.figures {
             step.told.push(told(layer, name, unit, *value));
         }
-        if let Some((share, value_ms)) = self.percentile {
+        // With two decimals 0.00 ms is anything below 5 us, so what it is is not known.
+        if let Some((share, value_ms)) = self.percentile.filter(|(_, value_ms)| *value_ms > 0.0) {
             step.told.push(told(layer, format!("latency {}th percentile", share * 100.0), "ms", value_ms));
         }
-        for (name, value_ms) in &self.latencies {
+        for (name, value_ms) in self.latencies.iter().filter(|(_, value_ms)| *value_ms > 0.0) {
             step.told.push(told(layer, format!("latency {name}"), "ms", *value_ms));
         }
         let count = self.events.or(self.transactions);
@@ -64,9 +65,9 @@ impl Printed {
 
     fn response(&self, count: u64) -> Histogram {
         let of = |name: &str| self.latencies.iter().find(|(known, _)| known == name).map(|(_, value)| *value);
-        let ns = |name: &str| of(name).filter(|_| count > 0).and_then(percentiles::ms);
+        let ns = |name: &str| of(name).filter(|value| count > 0 && *value > 0.0).and_then(percentiles::ms);
         let sum_s = self.busy_s.filter(|_| count > 0).and_then(|seconds| whole(seconds * 1e9));
-        let mean = || of("avg").and_then(|mean| sum_of_mean(mean * 1e6, count));
+        let mean = || of("avg").filter(|mean| *mean > 0.0).and_then(|mean| sum_of_mean(mean * 1e6, count));
         let total_ns = ns("sum").or(sum_s).or_else(mean);
         let held = self.histogram.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));
         if held == count && held > 0 {
@@ -81,7 +82,7 @@ impl Printed {
             return Histogram::told(buckets, total_ns, ns("min"), ns("max"));
         }
         let percentile = self.percentile.and_then(|(share, value)| Some((share, percentiles::ms(value)?)));
-        let known: Vec<(f64, u64)> = percentile.into_iter().filter(|_| count > 0).collect();
+        let known: Vec<(f64, u64)> = percentile.into_iter().filter(|(_, ns)| count > 0 && *ns > 0).collect();
         percentiles::histogram(count, total_ns, ns("min"), ns("max"), &known)
     }
 }
