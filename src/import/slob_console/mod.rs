@@ -156,6 +156,12 @@ impl Printed {
         } else if text.contains("accessed by") {
             self.schemas = before("schema").or(self.schemas);
             self.threads = before("thread").or(self.threads);
+        } else if let Some(rest) = text.strip_prefix("Connecting ")
+            && text.contains("(THREADS_PER_SCHEMA)")
+        {
+            // `Connecting 4 (THREADS_PER_SCHEMA) session(s) to 8 schema(s) ...`: what it does, whoever asked for it.
+            self.threads = rest.split(' ').next().and_then(|threads| threads.parse().ok()).or(self.threads);
+            self.schemas = before("schema").or(self.schemas);
         }
         self.complete |= text.starts_with("SLOB test is complete");
     }
@@ -169,7 +175,9 @@ impl Printed {
             "SLOB's console tells no figures of load: those stand in the report of the database from the same run."
                 .to_owned(),
         );
-        let parameter = self.parameters.get("THREADS_PER_SCHEMA").and_then(|threads| threads.parse().ok());
+        // `4 (-t option)` where the command line has the say.
+        let parameter =
+            self.parameters.get("THREADS_PER_SCHEMA").and_then(|threads| threads.split(' ').next()?.parse().ok());
         let threads = self.threads.or(parameter);
         let mut step = draft::step(0, "", self.seconds.unwrap_or(0).saturating_mul(S));
         step.load.schemas = self.schemas;
