@@ -41,6 +41,8 @@ pub(super) struct Test {
     query_users: std::collections::BTreeSet<u32>,
     query_sets: Vec<(f64, f64)>,
     geometric_mean_s: Option<f64>,
+    /// Refreshes of a power test, and how long they took in seconds.
+    refreshes: Vec<(String, f64)>,
     profile: Vec<(String, Histogram)>,
     profiled: Vec<Profiled>,
     failed_users: u32,
@@ -85,6 +87,9 @@ impl Test {
             self.query_sets.extend(numbers.next().zip(numbers.next()));
         } else if text.starts_with("Geometric mean of query times") {
             self.geometric_mean_s = text.split_whitespace().filter_map(number).next_back();
+        } else if let Some((which, time)) = text.split_once(" refresh complete in ") {
+            let seconds = time.split_whitespace().next().and_then(number);
+            self.refreshes.extend(seconds.map(|seconds| (format!("{which} refresh"), seconds)));
         } else if text.starts_with("FINISHED FAILED") {
             self.failed_users = self.failed_users.saturating_add(1);
         } else if text.starts_with('|') {
@@ -176,6 +181,9 @@ impl Test {
         }
         for (sets, seconds) in &self.query_sets {
             step.told.push(told("client", format!("{sets} query set(s)"), "s", *seconds));
+        }
+        for (refresh, seconds) in &self.refreshes {
+            step.told.push(told("client", refresh, "s", *seconds));
         }
         step.told.extend(self.geometric_mean_s.map(|mean| told("client", "geometric mean of query times", "s", mean)));
         step.operations =

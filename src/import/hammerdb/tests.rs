@@ -110,6 +110,13 @@ fn query_times_are_operations() {
 }
 
 #[test]
+fn refreshes_of_a_power_test_are_figures() {
+    let refresh = "Vuser 1:New Sales refresh\nVuser 1:New Sales refresh complete in 4.25 seconds\nVuser 1:query 2";
+    let step = read(&QUERIES.replacen("Vuser 2:query 2", refresh, 1)).unwrap().remove(0).steps.remove(0);
+    assert_eq!(told(&step, "New Sales refresh"), Some(4.25));
+}
+
+#[test]
 fn building_a_schema_and_ending_too_early_are_no_results() {
     let build = "HammerDB CLI v4.9\nSETTING CONFIGURATION\nDatabase set to Oracle\nVuser 1:CREATING TPCC SCHEMA\nVuser 1:TPCC SCHEMA COMPLETE\n";
     assert!(read(build).unwrap_err().to_string().contains("built or set up a schema"));
