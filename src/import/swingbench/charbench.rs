@@ -258,8 +258,8 @@ impl Log {
             };
             interval.offset_ns = offset_s.saturating_mul(S);
             interval.duration_ns = passed_s.saturating_mul(S);
-            // Of rows a second each is what was counted since the one before, also where that comes late; of slower ones it
-            // is a rate.
+            // Of rows a second each is what was counted since the one before, also where that comes late; of
+            // slower ones it is a rate.
             let seconds = if refresh_s.is_none_or(|refresh_s| refresh_s <= 1) { 1 } else { passed_s };
             let count = per_s.and_then(|per_s| whole(per_s * seconds as f64));
             transactions = transactions.zip(count).map(|(sum, count)| sum.saturating_add(count));
