@@ -1,15 +1,34 @@
 //! Numbers as reports print them.
 
-/// A number with or without thousands commas, also `1.69E+05`, `.5` and `-3`; nothing for blanks, `N/A`, `#####` and the like.
+/// A number with or without thousands commas, also `1.69E+05`, `.5` and `-3`; nothing for blanks, `N/A`, `#####` and the like,
+/// nor for `0,75` and `18,9`: there a comma stands for the point.
 pub(super) fn number(text: &str) -> Option<f64> {
     let text = text.trim();
-    let plain: String = text.chars().filter(|c| *c != ',').collect();
     let is_number = |c: char| c.is_ascii_digit() || "+-.eE".contains(c);
+    if text.contains(',') && !has_thousands(text) {
+        return None;
+    }
+    let plain: String = text.chars().filter(|c| *c != ',').collect();
     // `inf` and `NaN` are words to us.
     if plain.is_empty() || !plain.chars().all(is_number) {
         return None;
     }
     plain.parse().ok().filter(|value: &f64| value.is_finite())
+}
+
+/// Whether the commas of a number hold thousands apart; one at its end belongs to the sentence around it.
+fn has_thousands(text: &str) -> bool {
+    let whole = text.trim_start_matches(['+', '-']).trim_end_matches(',');
+    let (whole, fraction) = whole.split_once('.').unwrap_or((whole, ""));
+    match whole.split_once(',') {
+        _ if fraction.contains(',') => false,
+        None => true,
+        Some((first, _)) => {
+            // Groups of two are those of India; the last one has three digits everywhere.
+            let last = whole.rsplit(',').next().unwrap_or_default();
+            !first.is_empty() && !first.starts_with('0') && last.len() == 3 && !whole.contains(",,")
+        }
+    }
 }
 
 /// A number that may end in `K`, `M`, `G` or `T` for thousands, millions and so on; `16.4K` is 16400.
@@ -28,6 +47,25 @@ pub(super) fn scaled(text: &str) -> Option<f64> {
 /// A whole number with or without thousands commas.
 pub(super) fn whole_number(text: &str) -> Option<u64> {
     super::draft::whole(number(text)?)
+}
+
+/// A count: a whole number, whatever the locale puts between its thousands (a comma, a point, a blank, an apostrophe, or a sign
+/// that was no UTF-8). Nothing for one with decimals: it is no count.
+pub(super) fn count(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let marks = ['.', ',', ' ', '\'', '’', '\u{a0}', '\u{202f}', char::REPLACEMENT_CHARACTER];
+    let is_digits = |group: &str| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit());
+    if is_digits(text) {
+        return text.parse().ok();
+    }
+    let is_first = |group: &str| is_digits(group) && group.len() <= 3 && !group.starts_with('0');
+    let is_group = |group: &str| is_digits(group) && group.len() == 3;
+    if text.split_once(marks).is_some_and(|(first, rest)| is_first(first) && rest.split(marks).all(is_group)) {
+        return text.replace(marks, "").parse().ok();
+    }
+    // `1.2346E+10`, of a column that was too narrow.
+    let value = number(text).filter(|value| value.fract() == 0.0)?;
+    super::draft::whole(value)
 }
 
 /// A duration with its unit, such as `4.66ms`, `757.40us`, `.96ms`, `124.71us`, `1.2s`, `3.5 min`, in nanoseconds; nothing
@@ -61,6 +99,24 @@ mod tests {
             ["16.4K", "4.2M", "359K", "12", "K", "x"].map(scaled),
             [Some(16_400.0), Some(4_200_000.0), Some(359_000.0), Some(12.0), None, None]
         );
+    }
+
+    #[test]
+    fn a_decimal_comma_makes_no_number_ten_times_as_large() {
+        assert_eq!(["0,75", "18,9", "1,5", ",009", "0,125", "1,2345", "1.234,5"].map(number), [None; 7]);
+        assert_eq!(
+            ["1,234", "12,34,567", "-1,234.5", "17,"].map(number),
+            [1_234.0, 1_234_567.0, -1_234.5, 17.0].map(Some)
+        );
+    }
+
+    #[test]
+    fn counts_are_whole_whatever_stands_between_thousands() {
+        let written =
+            ["1.234.567", "1,234,567", "1 234 567", "1'234'567", "1\u{a0}234\u{202f}567", "1234567", "1.234567E+6"];
+        assert_eq!(written.map(count), [Some(1_234_567); 7]);
+        assert_eq!(["4.096", "0", "18446744073709551615"].map(count), [Some(4_096), Some(0), Some(u64::MAX)]);
+        assert_eq!(["1.5", "0.125", "1 2", "12 34", "1..234", "", "-1", "####", "1,5"].map(count), [None; 9]);
     }
 
     #[test]
