@@ -20,8 +20,14 @@ pub(super) fn plain(line: &str) -> Cow<'_, str> {
         match rest.next() {
             // A control sequence ends with a letter or one of a few signs.
             Some('[') => _ = rest.find(|char| ('@'..='~').contains(char)),
-            // A command to the system of the terminal ends with a bell or an escape.
-            Some(']') => _ = rest.find(|char| matches!(char, '\u{7}' | '\u{1b}')),
+            // A command to the system of the terminal ends with a bell, or an escape and a backslash.
+            Some(']') => {
+                if rest.find(|char| matches!(char, '\u{7}' | '\u{1b}')) == Some('\u{1b}') {
+                    rest.next();
+                }
+            }
+            // Which letters are shown: `tput sgr0` says so too.
+            Some('(' | ')' | '*' | '+' | '#' | '%') => _ = rest.next(),
             _ => {}
         }
     }
@@ -80,6 +86,7 @@ mod tests {
         assert_eq!(plain("\u{1b}[33;1mSpeed \u{1b}[m 7  \r"), "Speed  7");
         assert_eq!(plain("10 %\r100 %"), "100 %");
         assert_eq!(plain("\u{1b}]0;title\u{7}x\u{1b}[K"), "x");
+        assert_eq!(plain("\u{1b}]0;title\u{1b}\\x\u{1b}(B\u{1b}[m"), "x");
         assert_eq!(plain("a\u{1b}[31"), "a");
         assert_eq!(plain("\u{1b}"), "");
     }

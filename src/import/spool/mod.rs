@@ -8,7 +8,8 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use super::columns::of_rule;
-use super::numbers::number;
+use super::console::plain;
+use super::numbers::{count, number};
 use super::oracle_time;
 use words::by_words;
 
@@ -17,6 +18,8 @@ const MOST_COLUMNS: usize = 256;
 
 /// No name in a cell is longer.
 const LONGEST_TEXT: usize = 1_024;
+/// What `set colsep` and `set markup csv delimiter` are set to; `#` last, as it ends names of columns too.
+const DELIMITERS: [char; 8] = ['|', ',', ';', '~', '^', '!', ':', '#'];
 /// What a log puts before its lines, in characters.
 const LONGEST_MARK: usize = 64;
 
@@ -178,14 +181,14 @@ impl Page {
                 if is_ornament(line) {
                     return Row::Rule;
                 }
-                let fixed = parts.first().and_then(|columns| cells_at(line, columns));
-                match self.checked(fixed) {
-                    Row::None => self.checked(by_words(line, &self.kinds)),
-                    row => row,
+                // Words are looked for only where columns hold none: cells that are no numbers are not those of another column.
+                match parts.first().and_then(|columns| cells_at(line, columns)) {
+                    Some(cells) => self.checked(Some(cells)),
+                    None => self.checked(by_words(line, &self.kinds)),
                 }
             }
             Layout::Delimited(delimiter) => {
-                if line.chars().all(|c| c == *delimiter || "-+= ".contains(c)) {
+                if line.chars().all(|c| c == *delimiter || "-_+=: ".contains(c)) {
                     return Row::Rule;
                 }
                 let fields = fields(line, *delimiter);
@@ -235,7 +238,9 @@ impl Page {
     fn checked(&self, cells: Option<Vec<String>>) -> Row {
         let Some(cells) = cells else { return Row::None };
         let numbers = || cells.iter().zip(&self.kinds).filter(|(_, kind)| **kind == Kind::Number).map(|(cell, _)| cell);
-        let is_number = |cell: &String| number(cell).is_some() || (!cell.is_empty() && cell.bytes().all(|b| b == b'#'));
+        let is_number = |cell: &String| {
+            number(cell).is_some() || count(cell).is_some() || (!cell.is_empty() && cell.bytes().all(|b| b == b'#'))
+        };
         let mut times = cells.iter().zip(&self.kinds).filter(|(_, kind)| **kind == Kind::Time).map(|(cell, _)| cell);
         let mut has_time = || times.any(|cell| oracle_time::began(cell).is_some());
         let fits = numbers().all(|cell| cell.is_empty() || is_number(cell))
@@ -244,34 +249,25 @@ impl Page {
     }
 }
 
-/// A line without colours and carriage returns, and with blanks for tabs: SQL*Plus writes tabs for blanks where it can.
+/// A line without colours, carriage returns and form feeds, and with blanks for tabs: SQL*Plus writes tabs for blanks where it
+/// can, and `set newpage 0` begins each page with a form feed.
 pub(super) fn clean(line: &str) -> Cow<'_, str> {
-    let line = line.trim_end();
-    if !line.contains(['\t', '\u{1b}', '\r']) {
-        return Cow::Borrowed(line);
+    let line = match plain(line) {
+        Cow::Borrowed(line) => Cow::Borrowed(line.trim_start_matches('\u{c}')),
+        Cow::Owned(line) => Cow::Owned(line.trim_start_matches('\u{c}').to_owned()),
+    };
+    if !line.contains('\t') {
+        return line;
     }
     let mut text = String::with_capacity(line.len() + 16);
     let mut column = 0_usize;
-    let mut chars = line.chars().peekable();
-    while let Some(c) = chars.next() {
+    for c in line.chars() {
+        let width = if c == '\t' { 8 - column % 8 } else { 1 };
         match c {
-            '\t' => {
-                let blanks = 8 - column % 8;
-                text.extend(std::iter::repeat_n(' ', blanks));
-                column += blanks;
-            }
-            '\u{1b}' => {
-                if chars.next_if_eq(&'[').is_some() {
-                    while chars.next_if(|c| !c.is_ascii_alphabetic()).is_some() {}
-                    chars.next();
-                }
-            }
-            '\r' => {}
-            c => {
-                text.push(c);
-                column += 1;
-            }
+            '\t' => text.extend(std::iter::repeat_n(' ', width)),
+            c => text.push(c),
         }
+        column += width;
     }
     Cow::Owned(text)
 }
@@ -367,7 +363,7 @@ fn bare_headings(line: &str, wanted: &impl Fn(&[String]) -> bool) -> Option<(Lay
         return None;
     }
     let capitals = |fields: Vec<String>| fields.iter().map(|field| field.to_uppercase()).collect::<Vec<_>>();
-    for delimiter in ['|', ',', ';'] {
+    for delimiter in DELIMITERS {
         if line.contains(delimiter) {
             let headings = capitals(fields(line, delimiter));
             if headings.len() <= MOST_COLUMNS && wanted(&headings) {

@@ -82,3 +82,33 @@ fn text_that_had_no_room_goes_on_below_its_row() {
                 end              3\nof test\n";
     assert_eq!(rows(text), ["NAME+N", "db file sequential read|1", "db file scattered|2", "end|3"]);
 }
+
+#[test]
+fn columns_are_held_apart_by_whatever_was_set() {
+    for sign in ['|', ',', ';', '~', '^', '!', ':', '#'] {
+        let text = format!("NAME        {sign}       N\n------------{sign}--------\na b         {sign}       7\n");
+        assert_eq!(rows(&text), ["NAME+N", "a b|7"], "{sign}");
+    }
+    assert_eq!(rows("| NAME | N |\n| :--- | ---: |\n| a | 1 |\n"), ["NAME+N", "a|1"]);
+}
+
+#[test]
+fn pages_that_begin_with_a_form_feed_are_read() {
+    let page = |row: &str| format!("\u{c}NAME             N\n------------ -----\n{row}\n");
+    assert_eq!(
+        rows(&(page("db file sequ     1\nential read") + &page("b                2"))),
+        ["NAME+N", "db file sequential read|1", "NAME+N", "b|2"]
+    );
+    assert_eq!(
+        rows("\u{1b}[1mNAME\u{1b}(B\u{1b}[m             N\n------------ -----\na                1\n"),
+        ["NAME+N", "a|1"]
+    );
+}
+
+#[test]
+fn thousands_of_any_locale_are_numbers() {
+    let of = |number: &str| format!("NAME                 N\n------------ ---------\na            {number:>9}\n");
+    for number in ["1,234,567", "1.234.567", "1 234 567", "1\u{a0}234\u{a0}567", "1'234'567"] {
+        assert_eq!(rows(&of(number)), ["NAME+N".to_owned(), format!("a|{number}")], "{number}");
+    }
+}
