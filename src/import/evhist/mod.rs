@@ -7,6 +7,7 @@
 //! Counts go up from the start of an instance. Differences are taken only where snapshots are told apart by their numbers or
 //! times; every other table is kept as it stands, in a step of its own with no window.
 
+mod captions;
 mod events;
 mod readings;
 mod steps;

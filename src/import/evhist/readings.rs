@@ -2,10 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::super::numbers::whole_number;
+use super::super::numbers::{count, whole_number};
 use super::super::oracle_time;
 use super::super::spool::{Found, Kind, release_of, rows_selected};
 use super::super::{Began, Notes};
+use super::captions::{asked_event, is_caption};
 use super::{Role, role};
 use crate::record::ToldBucket;
 
@@ -13,8 +14,6 @@ use crate::record::ToldBucket;
 const OVERFLOW_US: u64 = 4_294_967_295;
 /// The last bucket of `v$event_histogram`.
 const OVERFLOW_MS: u64 = 4_194_304;
-/// A line that is longer is no caption.
-const LONGEST_CAPTION: usize = 60;
 
 /// A wait event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -95,10 +94,16 @@ pub(super) struct Readings {
     roles: Vec<Role>,
     /// Buckets of the table that is being read.
     seen: HashSet<Key>,
-    /// Its rows before the page that is being read.
-    rows_before_page: usize,
+    /// Its histograms: [`Key`]s without buckets.
+    histograms: HashSet<(usize, Option<u64>, Option<u64>, usize)>,
+    /// Whether the next row is the first below its headings.
+    begins_page: bool,
     /// Whether text came after its last row.
     is_closed: bool,
+    /// Whether SQL*Plus has counted its rows, so that it is whole.
+    is_counted: bool,
+    /// Whether it has several rows of one bucket.
+    is_mixed: bool,
     /// What the last row had in the columns that `break on` prints once.
     last: Last,
     caption: Option<String>,
@@ -148,25 +153,41 @@ impl Readings {
         for role in roles.iter_mut().take(before).filter(|role| **role == Role::Other(Kind::Text)) {
             *role = Role::Group;
         }
-        if self.tables.is_empty() || self.is_closed || roles != self.roles {
+        if self.tables.is_empty() || self.is_counted || roles != self.roles {
             self.begin_table();
         }
         self.roles = roles;
-        self.rows_before_page = self.tables.last().map_or(0, |table| table.rows.len());
+        self.begins_page = true;
     }
 
     fn begin_table(&mut self) {
         self.tables.push(Table { caption: self.caption.clone(), ..Table::default() });
         self.seen.clear();
+        self.histograms.clear();
         self.snapshot_numbers.clear();
-        self.rows_before_page = 0;
-        self.is_closed = false;
+        (self.is_closed, self.is_counted, self.is_mixed) = (false, false, false);
         self.last = Last::default();
     }
 
+    /// Whether a table goes on with this row though text stands before it: the title that stands on each page, and a bucket
+    /// above the last or an event that was not there.
+    fn goes_on_below_title(&self, event: &str, from_ns: u64) -> bool {
+        let Some((table, last)) = self.tables.last().and_then(|table| Some((table, table.rows.last()?))) else {
+            return false;
+        };
+        let is_title = self.caption.is_some() && self.caption == table.caption;
+        let is_same = event.is_empty() || event == self.last.event;
+        is_title && if is_same { from_ns > last.from_ns } else { !self.event_numbers.contains_key(event) }
+    }
+
     fn other(&mut self, line: u64, text: &str, notes: &mut Notes) {
+        let is_row = !self.is_counted && !self.last.event.is_empty() && text.contains(&self.last.event);
+        if is_row && text.trim_end().ends_with(|c: char| c.is_ascii_digit()) {
+            notes.not_understood(line, format!("`{}`: a row was expected", shortened(text.trim())));
+        }
         self.is_closed = true;
         if let Some(selected) = rows_selected(text) {
+            self.is_counted = true;
             if self.rows_to_count > 0 && selected != self.rows_to_count {
                 let read = self.rows_to_count;
                 notes.not_understood(line, format!("`{}` stands here, but {read} were understood", text.trim()));
@@ -186,10 +207,18 @@ impl Readings {
     }
 
     fn row(&mut self, line: u64, cells: &[String], notes: &mut Notes) {
-        let cell = |wanted: Role| {
-            let at = self.roles.iter().position(|role| *role == wanted);
-            at.and_then(|at| cells.get(at)).map_or("", String::as_str)
+        let of = |role: Role| cell_of(&self.roles, cells, role);
+        let (milliseconds, microseconds, waits) = (of(Role::Milliseconds), of(Role::Microseconds), of(Role::Count));
+        let edges = match microseconds {
+            "" => count(milliseconds).and_then(|ms| edges_ns(ms, 1_000_000, OVERFLOW_MS)),
+            us => count(us).and_then(|us| edges_ns(us, 1_000, OVERFLOW_US)),
         };
+        let goes_on = edges.is_some_and(|(from_ns, _)| self.goes_on_below_title(of(Role::Event), from_ns));
+        if self.is_closed && !goes_on {
+            self.begin_table();
+        }
+        self.is_closed = false;
+        let cell = |role: Role| cell_of(&self.roles, cells, role);
         let carried = |wanted: Role, last: &str| match cell(wanted) {
             "" => last.to_owned(),
             text => text.to_owned(),
@@ -214,22 +243,16 @@ impl Readings {
                 carried(Role::At, at),
             ],
         };
-        let (milliseconds, microseconds, count) =
-            (cell(Role::Milliseconds), cell(Role::Microseconds), cell(Role::Count));
         if milliseconds.is_empty() && microseconds.is_empty() {
             // A sum over the rows above it.
             return;
         }
         self.rows_to_count += 1;
         self.caption = None;
-        let edges = match microseconds {
-            "" => whole_number(milliseconds).and_then(|ms| edges_ns(ms, 1_000_000, OVERFLOW_MS)),
-            us => whole_number(us).and_then(|us| edges_ns(us, 1_000, OVERFLOW_US)),
-        };
-        if count.contains(['E', 'e']) {
+        if waits.contains(['E', 'e']) {
             self.note("counts are rounded: they had no room in their column");
         }
-        let (Some((from_ns, to_ns)), Some(count)) = (edges, count_of(count)) else {
+        let (Some((from_ns, to_ns)), Some(count)) = (edges, count(waits)) else {
             let stands = cells.join(" ");
             notes.not_understood(line, format!("`{}`: a bucket and a count were expected", shortened(&stands)));
             return;
@@ -275,21 +298,36 @@ impl Readings {
     }
 
     fn add(&mut self, mut row: Row) {
-        if !self.seen.insert(key(&row)) {
-            let rows = self.tables.last().map_or(0, |table| table.rows.len());
-            if rows > 0 && rows == self.rows_before_page {
-                // A page that begins again with a bucket that was there is the next reading.
-                row = self.begin_reading(row);
-            } else {
-                self.note(
-                    "a table has several rows of one bucket, such as of instances or containers that it does not tell apart; they \
-                     are added up",
-                );
-            }
+        let begins_page = std::mem::take(&mut self.begins_page);
+        if begins_page && self.begins_reading(&row) {
+            row = self.begin_reading(row);
+        } else if !self.seen.insert(key(&row)) {
+            self.is_mixed = true;
+            self.note(
+                "a table has several rows of one bucket, such as of instances or containers that it does not tell apart; they \
+                 are added up",
+            );
         }
+        self.histograms.insert((row.event, row.instance, row.container, row.snapshot));
         if let Some(table) = self.tables.last_mut() {
             table.rows.push(row);
         }
+    }
+
+    /// Whether the first row of a page is that of another reading of the same counters: it does not go up from the row before.
+    /// The first bucket that has waits may be a lower one than before. In a table that has several rows of one bucket anyway
+    /// nobody can tell.
+    fn begins_reading(&self, row: &Row) -> bool {
+        let Some(rows) = self.tables.last().map(|table| table.rows.as_slice()).filter(|_| !self.is_mixed) else {
+            return false;
+        };
+        let goes_down = match rows {
+            [.., before, last] if before.event == last.event && before.from_ns > last.from_ns => false,
+            [.., last] => row.from_ns < last.from_ns,
+            [] => false,
+        };
+        let is_there = self.histograms.contains(&(row.event, row.instance, row.container, row.snapshot));
+        self.seen.contains(&key(row)) || (is_there && goes_down)
     }
 
     /// Begins a table with a row of the one before.
@@ -318,16 +356,6 @@ impl Readings {
     }
 }
 
-/// A count; some locales put dots between thousands.
-fn count_of(text: &str) -> Option<u64> {
-    let mut groups = text.split('.');
-    let is_group = |group: &str| group.len() == 3 && group.bytes().all(|byte| byte.is_ascii_digit());
-    if text.contains('.') && groups.next().is_some_and(|first| matches!(first.len(), 1..=3)) && groups.all(is_group) {
-        return whole_number(&text.replace('.', ""));
-    }
-    whole_number(text)
-}
-
 /// The edges of the bucket below `upper`, in nanoseconds: down to half of it, as all edges are powers of two. Nothing for what is
 /// none.
 pub(in crate::import) fn edges_ns(upper: u64, unit_ns: u64, overflow: u64) -> Option<(u64, Option<u64>)> {
@@ -342,34 +370,14 @@ pub(in crate::import) fn edges_ns(upper: u64, unit_ns: u64, overflow: u64) -> Op
     Some((lower.checked_mul(unit_ns)?, to_ns))
 }
 
+/// The cell in the column of a role; blank where there is none.
+fn cell_of<'a>(roles: &[Role], cells: &'a [String], wanted: Role) -> &'a str {
+    let at = roles.iter().position(|role| *role == wanted);
+    at.and_then(|at| cells.get(at)).map_or("", String::as_str)
+}
+
 fn shortened(text: &str) -> String {
     text.chars().take(80).collect()
-}
-
-/// The event of `where event = 'log file sync'`.
-fn asked_event(text: &str) -> Option<&str> {
-    let at = text.find("event").or_else(|| text.find("EVENT"))?;
-    let mut quoted = text.get(at..)?.split('\'');
-    quoted.next()?;
-    quoted.next().filter(|event| !event.is_empty() && event.len() <= 64 && !event.contains('%'))
-}
-
-/// A few words without a full stop above a table say what it is; statements and prompts do not.
-fn is_caption(text: &str) -> bool {
-    let text = text.trim();
-    let lower = text.to_ascii_lowercase();
-    let is_statement = [
-        "connect", "conn", "sqlplus", "select", "from", "where", "and", "order", "group", "column", "col", "set",
-        "spool", "break", "sql>",
-    ]
-    .iter()
-    .any(|word| lower.split_whitespace().next() == Some(word));
-    text.len() <= LONGEST_CAPTION
-        && !is_statement
-        // A connect string would be a secret.
-        && !text.contains(['>', ';', '\'', '=', ',', '$', '/', '@'])
-        && !text.ends_with(['.', ':', '?', '!', ')', '/'])
-        && text.chars().next().is_some_and(char::is_alphabetic)
 }
 
 #[cfg(test)]
@@ -384,24 +392,5 @@ mod tests {
         assert_eq!(edges_ns(4, 1_000_000, OVERFLOW_MS), Some((2_000_000, Some(4_000_000))));
         assert_eq!(edges_ns(4_194_304, 1_000_000, OVERFLOW_MS), Some((2_097_152_000_000, None)));
         assert_eq!([0, 12].map(|us| edges_ns(us, 1_000, OVERFLOW_US)), [None, None]);
-    }
-
-    #[test]
-    fn counts_are_whole_whatever_stands_between_thousands() {
-        assert_eq!(
-            ["1.234.567", "1,234,567", "12.345", "7"].map(count_of),
-            [1_234_567, 1_234_567, 12_345, 7].map(Some)
-        );
-        assert_eq!(count_of("1.2346E+10"), Some(12_346_000_000));
-    }
-
-    #[test]
-    fn captions_are_no_statements() {
-        assert!(is_caption("Before the change"));
-        assert!(
-            ["select event", "It was fast.", "SQL> @hist", "19", "order by 1"].iter().all(|text| !is_caption(text))
-        );
-        assert_eq!(asked_event("where event = 'log file sync' order by 1"), Some("log file sync"));
-        assert_eq!(asked_event("where event like 'db file%'"), None);
     }
 }

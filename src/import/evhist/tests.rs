@@ -187,6 +187,74 @@ fn rows_without_a_count_and_too_few_rows_are_told() {
     assert!(read_text("EVENT,WAIT_TIME_MICRO,WAIT_COUNT\na,1,##\n").is_err());
 }
 
+/// A page of SQL*Plus.
+fn page(rows: &[(&str, &str, &str)]) -> String {
+    let rows: String =
+        rows.iter().map(|(event, bucket, waits)| format!("{event:<10} {bucket:>15} {waits:>10}\n")).collect();
+    format!("EVENT      WAIT_TIME_MICRO WAIT_COUNT\n---------- --------------- ----------\n{rows}\n")
+}
+
+#[test]
+fn points_and_blanks_between_thousands_are_no_decimals() {
+    for mark in [".", " ", "\u{a0}", "'", ","] {
+        let (bucket, waits) = (format!("4{mark}096"), format!("12{mark}345"));
+        let draft = draft(&page(&[("file read", "8", "7"), ("file read", &bucket, &waits)]));
+        assert_eq!(buckets(waits_of(&draft)), [(4, Some(8), 7), (2_048, Some(4_096), 12_345)], "{mark:?}");
+    }
+}
+
+fn waits_of(draft: &Draft) -> &Histogram {
+    waits(&draft.steps[0], "file read")
+}
+
+#[test]
+fn a_reading_that_begins_with_a_lower_bucket_is_not_added_to_the_one_before() {
+    let first = [("file read", "256", "10"), ("file read", "512", "100")];
+    let second = [("file read", "128", "1"), ("file read", "256", "15"), ("file read", "512", "130")];
+    let draft = draft(&(page(&first) + &page(&second)));
+    let counts: Vec<u64> = draft.steps.iter().map(|step| waits(step, "file read").count()).collect();
+    assert_eq!(counts, [110, 146]);
+}
+
+#[test]
+fn instances_that_a_table_does_not_tell_apart_stay_together_over_its_pages() {
+    let pages = [
+        page(&[("file read", "1", "1"), ("file read", "2", "2"), ("file read", "4", "3"), ("file read", "1", "10")]),
+        page(&[("file read", "2", "20"), ("file read", "4", "30")]),
+    ];
+    let draft = draft(&pages.concat());
+    assert_eq!(draft.steps.len(), 1);
+    assert_eq!(buckets(waits_of(&draft)), [(0, Some(1), 11), (1, Some(2), 22), (2, Some(4), 33)]);
+    assert!(draft.notes.iter().any(|note| note.contains("they are added up")));
+}
+
+#[test]
+fn rows_in_falling_order_are_one_reading() {
+    let pages = [
+        page(&[("file read", "64", "1"), ("file read", "32", "2")]),
+        page(&[("file read", "16", "3"), ("file read", "8", "4")]),
+    ];
+    assert_eq!(draft(&pages.concat()).steps.len(), 1);
+}
+
+#[test]
+fn a_title_on_each_page_does_not_cut_a_table() {
+    let title = "Mon Sep 07                       page    1\n                 Waits\n\n";
+    let first = page(&[("file read", "1", "1"), ("file read", "2", "2")]);
+    let second = page(&[("file read", "4", "3"), ("file write", "1", "4")]);
+    let whole = draft(&format!("{title}{first}{title}{second}4 rows selected.\n"));
+    assert_eq!((whole.steps.len(), waits_of(&whole).count()), (1, 6));
+    let twice = draft(&format!("{title}{first}2 rows selected.\n\n{title}{second}2 rows selected.\n"));
+    assert_eq!(twice.steps.len(), 2, "what was counted is whole");
+}
+
+#[test]
+fn rows_that_end_a_table_since_they_make_no_sense_are_told() {
+    let text = page(&[("file read", "1", "1"), ("file read", "2", "1 2"), ("file read", "4", "7")]);
+    let (draft, notes) = read_text(&text).unwrap();
+    assert_eq!((waits_of(&draft).count(), notes), (1, 2));
+}
+
 proptest! {
     #[test]
     fn nothing_that_is_cut_or_changed_makes_it_fall(at in 0usize..600, byte in 1u8..127, times in 1usize..4, line in 0usize..9) {
