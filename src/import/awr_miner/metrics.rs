@@ -7,17 +7,18 @@ use crate::record::Counters;
 const LEAST_RATE: f64 = 10.0;
 
 /// The layer at which a metric is measured, and its unit. The script divides bytes by 1024 twice and hundredths of seconds by
-/// 100 where the name does not say `cs`.
+/// 100 where the name does not say `cs`. Two metrics are not of a second, whatever their names say: Oracle counts `Cell Physical
+/// IO Interconnect Bytes` over each interval of a minute, and `Background Time Per Sec` is told in active sessions.
 pub(super) fn unit(name: &str) -> (&'static str, &'static str) {
     let plain = name.strip_suffix("_max").or_else(|| name.strip_suffix("_sd")).unwrap_or(name);
     let unit = match plain {
         "os_cpu" => return ("host", "%"),
         "h_cpu_per_s" => return ("host", "s/s"),
         "db_wait_ratio" | "db_cpu_ratio" => "%",
-        "cpu_per_s" => "s/s",
-        "db_time" | "bkgd_t_per_s" => "cs/s",
+        "cpu_per_s" | "bkgd_t_per_s" => "s/s",
+        "db_time" => "cs/s",
         "s_blk_r_lat" => "ms",
-        "cell_io_int_mb" => "MiB/s",
+        "cell_io_int_mb" => "MiB/min",
         "read_bks" | "write_bks" | "read_bks_direct" | "write_bks_direct" => "blocks/s",
         name if name.ends_with("_cs") => "cs",
         name if name.ends_with("_mb_s") => "MiB/s",
@@ -76,5 +77,25 @@ pub(super) fn sum(all: &[Counters]) -> Counters {
         block_changes: of(|counters| counters.block_changes),
         commits: of(|counters| counters.commits),
         ..Counters::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_have_the_units_of_oracle_and_not_those_of_their_names() {
+        let units =
+            ["db_time", "bkgd_t_per_s", "cell_io_int_mb_max", "read_mb_s", "h_cpu_per_s", "write_bks"].map(unit);
+        let expected = [
+            ("engine", "cs/s"),
+            ("engine", "s/s"),
+            ("engine", "MiB/min"),
+            ("engine", "MiB/s"),
+            ("host", "s/s"),
+            ("engine", "blocks/s"),
+        ];
+        assert_eq!(units, expected);
     }
 }
