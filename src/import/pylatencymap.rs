@@ -35,8 +35,10 @@ struct Record {
     is_quantized: bool,
     /// Counts by bucket, of all instances.
     counts: BTreeMap<u64, u64>,
+    /// How often each bucket stands in it.
+    times: BTreeMap<u64, usize>,
+    /// The most of these: a query of the workload repository prints buckets in any order.
     instances: usize,
-    last_bucket: Option<u64>,
 }
 
 /// What is known of one label.
@@ -99,6 +101,12 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     Ok(drafts)
 }
 
+/// The instant of microseconds since 1970, as SystemTap and BPF count them; Oracle's scripts count from midnight or from 2010.
+fn since_1970(at_us: u64) -> Option<Began> {
+    let at_s = i64::try_from(at_us / 1_000_000).ok()?;
+    (1_000_000_000..10_000_000_000).contains(&at_s).then(|| Began::epoch_s(at_s)).flatten()
+}
+
 impl Record {
     /// Whether a line was understood, or says nothing.
     fn take(&mut self, text: &str) -> bool {
@@ -111,6 +119,8 @@ impl Record {
                 (Some(bucket), Some(count)) => self.count(bucket, count),
                 // `< 0` and negative values: no time is that short.
                 (None, Some(0)) => true,
+                // SystemTap draws its headings so.
+                (None, None) => bucket == "value",
                 _ => false,
             };
         }
@@ -127,7 +137,8 @@ impl Record {
                 };
                 let at = fields.next().and_then(super::numbers::number);
                 self.at_us = at.and_then(|at| super::draft::whole(at * scale));
-                self.began = fields.next().and_then(oracle_time::began);
+                let written = fields.next().and_then(oracle_time::began);
+                self.began = self.at_us.and_then(since_1970).or(written);
                 true
             }
             "label" => {
@@ -151,12 +162,11 @@ impl Record {
     }
 
     fn count(&mut self, bucket: u64, count: u64) -> bool {
-        if self.last_bucket.is_none_or(|last| bucket <= last) {
-            self.instances += 1;
-        }
-        self.last_bucket = Some(bucket);
         let sum = self.counts.entry(bucket).or_default();
         *sum = sum.saturating_add(count);
+        let times = self.times.entry(bucket).or_default();
+        *times += 1;
+        self.instances = self.instances.max(*times);
         true
     }
 
@@ -295,109 +305,4 @@ impl Series {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::super as import;
-    use super::*;
-    use crate::record::Timestamp;
-
-    fn source(text: &str) -> Source {
-        Source::new("x.txt", text.as_bytes().to_vec(), Timestamp(jiff::Timestamp::UNIX_EPOCH)).unwrap()
-    }
-
-    fn read_all(text: &str) -> (Vec<Draft>, usize) {
-        let source = source(text);
-        let (importer, drafts, notes) = import::read(&source).unwrap_or_else(|error| panic!("{error}"));
-        assert_eq!(importer.kind, "pylatencymap");
-        (drafts, notes.into_list().len())
-    }
-
-    fn record(at_us: u64, unit: &str, lines: &str) -> String {
-        format!(
-            "<begin record>\ntimestamp, microsec, {at_us},05-MAY-21 11.59.59.000000 PM +01:00\nlabel,log file sync latency data from \
-             gv$event_histogram\nlatencyunit, {unit}\n{lines}\n<end record>\n\n9 rows selected.\n\n"
-        )
-    }
-
-    fn counts(waits: &Histogram) -> Vec<(u64, u64, u64)> {
-        let document = serde_json::to_value(waits).unwrap();
-        let of = |bucket: &serde_json::Value, key: &str| bucket[key].as_u64().unwrap_or(0);
-        let told = document["told"].as_array().unwrap();
-        told.iter().map(|bucket| (of(bucket, "from_ns"), of(bucket, "to_ns"), of(bucket, "count"))).collect()
-    }
-
-    #[test]
-    fn what_happened_between_records_is_their_difference_over_both_instances() {
-        let text = record(86_399_000_000, "millisec", "1, 100\n2, 50\n1, 10\n2, 5")
-            + &record(1_000_000, "millisec", "1, 11\n2, 5\n8, 2\n1, 130\n2, 51")
-            + &record(4_000_000, "millisec", "1, 130\n2, 60\n1, 11\n2, 5\n8, 2");
-        let (drafts, notes) = read_all(&text);
-        let [draft] = drafts.as_slice() else { panic!("{} drafts", drafts.len()) };
-        let step = &draft.steps[0];
-        assert_eq!((notes, step.window.duration_ns, step.waits[0].event.as_str()), (0, 5_000_000_000, "log file sync"));
-        assert_eq!(
-            counts(&step.waits[0].waits),
-            [(0, 1_000_000, 31), (1_000_000, 2_000_000, 10), (4_000_000, 8_000_000, 2)]
-        );
-        let intervals: Vec<(u64, u64, u64)> = step
-            .intervals
-            .iter()
-            .map(|one| (one.offset_ns, one.duration_ns, one.waits["log file sync"].count()))
-            .collect();
-        assert_eq!(intervals, [(0, 2_000_000_000, 34), (2_000_000_000, 3_000_000_000, 9)]);
-        assert_eq!(draft.began, Some(Began::Utc("2021-05-05T22:59:59Z".parse().map(Timestamp).unwrap())));
-    }
-
-    #[test]
-    fn a_restart_leaves_its_interval_out() {
-        let text = record(1_000_000, "microsec", "4, 100")
-            + &record(2_000_000, "microsec", "4, 7")
-            + &record(3_000_000, "microsec", "4, 9");
-        let (drafts, _) = read_all(&text);
-        assert_eq!(counts(&drafts[0].steps[0].waits[0].waits), [(2_000, 4_000, 2)]);
-        assert!(drafts[0].notes.iter().any(|note| note.contains("an instance was restarted")));
-    }
-
-    #[test]
-    fn tracing_names_buckets_by_their_lower_edges() {
-        let with = |source: &str, lines: &str| record(5, "nanosec", &format!("datasource, {source}\n{lines}"));
-        let text = with("bpf", "1024, 0\n2048, 7") + &with("bpf", "1024, 3\n2048, 9");
-        let (drafts, _) = read_all(&text);
-        assert_eq!(counts(&drafts[0].steps[0].waits[0].waits), [(1_024, 2_048, 3), (2_048, 4_096, 2)]);
-        assert_eq!((drafts[0].workload, drafts[0].steps[0].waits[0].layer.as_str()), ("io", "OS file"));
-        let drawn =
-            |count| format!("   value  ---- Distribution ---- count\n  4096 |@@@@      {count}\n  8192 |          0");
-        let text = record(5, "nanosec", &drawn(4)) + &record(9, "nanosec", &drawn(10));
-        assert_eq!(counts(&read_all(&text).0[0].steps[0].waits[0].waits), [(4_096, 8_192, 6)]);
-    }
-
-    #[test]
-    fn a_bucket_that_is_no_power_of_two_is_left_out_and_told() {
-        let (drafts, _) = read_all(&record(1, "millisec", "3, 9\n4, 5"));
-        assert_eq!(counts(&drafts[0].steps[0].waits[0].waits), [(2_000_000, 4_000_000, 5)]);
-        assert!(drafts[0].notes.iter().any(|note| note.starts_with("buckets such as 3 are left out")));
-    }
-
-    #[test]
-    fn a_record_that_is_cut_is_left_out_and_told() {
-        let whole = record(1, "millisec", "1, 5");
-        let (drafts, notes) = read_all(&format!("{whole}<begin record>\nlabel,log file sync latency\n1, 9\n"));
-        assert_eq!((counts(&drafts[0].steps[0].waits[0].waits), notes), (vec![(0, 1_000_000, 5)], 1));
-        assert_eq!(drafts[0].steps[0].window.duration_ns, 0);
-        assert!(import::read(&source("<begin record>\nlatencyunit, millisec\n1, 2\n")).is_err());
-    }
-
-    proptest! {
-        #[test]
-        fn nothing_that_is_cut_or_changed_makes_it_fall(from in 0usize..600, length in 0usize..90, byte in 1u8..127, times in 0usize..90) {
-            let mut text = record(1, "millisec", "1, 5\n18446744073709551615, 3") + &record(2, "nanosec", "1, 6\n  8192 |@@  7");
-            let from = from % text.len();
-            let to = (from + length).min(text.len());
-            text.replace_range(from..to, &char::from(byte).to_string().repeat(times));
-            let source = source(&text);
-            let _ = recognises(source.head());
-            let _ = read(&source, &mut Notes::new(&source));
-        }
-    }
-}
+mod tests;
