@@ -1,6 +1,6 @@
 //! A file to be imported, as text.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
@@ -14,6 +14,7 @@ const HEAD_BYTES: usize = 64 << 10;
 /// Notes of one file that are kept; the rest is counted.
 const MOST_NOTES: usize = 50;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
+const ZEROS: &str = "it holds zero bytes";
 
 /// A file to be imported, as text. Gzip is taken off, a byte order mark too, and UTF-16 becomes UTF-8; bytes that are neither
 /// become U+FFFD one by one, so that columns stay where they are.
@@ -41,11 +42,12 @@ impl Source {
     pub fn open(path: &Path) -> Result<Self, ImportError> {
         let shown = path.display().to_string();
         let cannot = |error: io::Error| ImportError::Io { path: shown.clone(), error };
-        let file = File::open(path).map_err(cannot)?;
-        let status = file.metadata().map_err(cannot)?;
+        // Opening a pipe would wait for somebody who writes to it.
+        let status = fs::metadata(path).map_err(cannot)?;
         if !status.is_file() {
             return Err(cannot(io::Error::other("it is not a file")));
         }
+        let file = File::open(path).map_err(cannot)?;
         let changed = status.modified().ok().and_then(|time| jiff::Timestamp::try_from(time).ok()).unwrap_or_default();
         let mut reader = BufReader::new(file);
         let packed = { io::BufRead::fill_buf(&mut reader).map_err(cannot)?.starts_with(&GZIP) };
@@ -114,6 +116,8 @@ fn decode(bytes: Vec<u8>) -> Result<String, String> {
     let text = match bytes.as_slice() {
         [0xff, 0xfe, ..] => utf16(u16::from_le_bytes),
         [0xfe, 0xff, ..] => utf16(u16::from_be_bytes),
+        // Before it is copied: a core dump may be large.
+        bytes if bytes.contains(&0) => return Err(ZEROS.to_owned()),
         _ => match String::from_utf8(bytes) {
             Ok(text) => text,
             // Latin-1 has one byte a character, which keeps columns in their places; so does this.
@@ -128,7 +132,7 @@ fn decode(bytes: Vec<u8>) -> Result<String, String> {
         None => text,
     };
     if text.contains('\0') {
-        return Err("it holds zero bytes".to_owned());
+        return Err(ZEROS.to_owned());
     }
     if text.trim().is_empty() {
         return Err("it is empty".to_owned());
@@ -190,6 +194,14 @@ mod tests {
         assert_eq!(of(b"\xff\xfea\0b\0").unwrap().text(), "ab");
         assert_eq!(of(b"\xfe\xff\0a\0b").unwrap().text(), "ab");
         assert_eq!(of(b"caf\xe9 x").unwrap().text().chars().count(), 6);
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_writes_to_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        assert!(Source::open(&pipe).unwrap_err().to_string().ends_with("it is not a file"));
     }
 
     #[test]
