@@ -15,12 +15,32 @@ pub(super) struct Named {
     pub(super) work_unit: Option<u32>,
 }
 
+/// Endings of files of results; what else follows a point belongs to the name, such as `4xlarge`.
+const ENDINGS: [&str; 16] =
+    ["awr", "bz2", "conf", "csv", "gz", "htm", "html", "json", "log", "lis", "lst", "md", "out", "spool", "txt", "xml"];
+
+/// The name of a file without its endings.
+pub(super) fn stem(mut name: &str) -> &str {
+    while let Some((rest, ending)) = name.rsplit_once('.')
+        && ENDINGS.iter().any(|known| ending.eq_ignore_ascii_case(known))
+    {
+        name = rest;
+    }
+    name
+}
+
 /// Reads a name of parts between underscores. Only a name that has schemas and threads or a work unit is taken for one: those
 /// of other things hold such parts by chance. A part that fits nothing is left to the name.
 pub(super) fn read(name: &str) -> Option<Named> {
-    let stem = name.strip_prefix("awr_").or_else(|| name.strip_prefix("rac_")).unwrap_or(name);
+    let has_kind =
+        name.get(..4).is_some_and(|kind| ["awr_", "rac_"].iter().any(|known| kind.eq_ignore_ascii_case(known)));
+    let stem = if has_kind { name.get(4..)? } else { name };
     let mut named = Named { name: stem.to_owned(), ..Named::default() };
-    let number = |part: &str, prefix: &str| part.strip_prefix(prefix)?.parse::<u32>().ok().filter(|number| *number > 0);
+    let number = |part: &str, prefix: &str| {
+        let (letters, digits) = part.split_at_checked(prefix.len())?;
+        let is_number = letters.eq_ignore_ascii_case(prefix) && digits.bytes().all(|byte| byte.is_ascii_digit());
+        digits.parse::<u32>().ok().filter(|number| is_number && *number > 0)
+    };
     for part in stem.split('_') {
         // `wu` before others: no other part begins so.
         if let Some(work_unit) = number(part, "wu") {
@@ -42,17 +62,20 @@ pub(super) fn read(name: &str) -> Option<Named> {
 
 /// `p30x2`: a kind of disk, and how many.
 fn disks(part: &str) -> Option<(&str, u32)> {
-    let (disk, quantity) = part.rsplit_once('x')?;
+    let (disk, quantity) = part.rsplit_once(['x', 'X'])?;
     let is_disk =
         disk.starts_with(|c: char| c.is_ascii_alphabetic()) && disk.chars().all(|c| c.is_ascii_alphanumeric());
     Some((disk, quantity.parse().ok().filter(|quantity| is_disk && *quantity > 0)?))
 }
 
-/// `d8s`, `e32s`, `m64`, `D32sv3`: a letter or two, a number, and what follows in letters and digits.
+/// `d8s`, `e32s`, `m64`, `D32sv3`, `r5.4xlarge`: a letter or two, a number, and what follows in letters, digits and points.
 fn is_machine(part: &str) -> bool {
     let letters = part.chars().take_while(char::is_ascii_alphabetic).count();
     let digits = part.chars().skip(letters).take_while(char::is_ascii_digit).count();
-    (1..=2).contains(&letters) && digits > 0 && part.len() <= 10 && part.chars().all(|c| c.is_ascii_alphanumeric())
+    (1..=2).contains(&letters)
+        && digits > 0
+        && part.len() <= 16
+        && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '.')
 }
 
 /// What a folder above a run tells, where it is called `cache-off` or the like: a tag of its own.
@@ -79,6 +102,14 @@ mod tests {
         let named = read("s8_t4_ultrax16_e32sv3_nocache").unwrap();
         assert_eq!((named.schemas, named.threads, named.work_unit), (Some(8), Some(4), None));
         assert_eq!((named.tags["disk"].as_str(), named.tags["vm"].as_str()), ("ultra", "e32sv3"));
+    }
+
+    #[test]
+    fn points_and_capitals_belong_to_a_name() {
+        let named = read(stem("AWR_P30X2_r5.4xlarge_S64_T1.txt.GZ")).unwrap();
+        assert_eq!((named.name.as_str(), named.schemas, named.threads), ("P30X2_r5.4xlarge_S64_T1", Some(64), Some(1)));
+        assert_eq!((named.tags["disk"].as_str(), named.tags["vm"].as_str()), ("P30", "r5.4xlarge"));
+        assert_eq!([stem("awr_rac.html.gz"), stem("r5.4xlarge"), stem(".out")], ["awr_rac", "r5.4xlarge", ""]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! From what was read to runs: files that tell of one thing are joined, and each result becomes a [`Run`].
 
-use std::path::Path;
+use std::path::PathBuf;
 
 use super::{Began, Draft, naming};
 use crate::record::{Clock, FORMAT, Imported, ImportedFile, NotUnderstood, Outcome, Run, Timestamp};
@@ -87,21 +87,22 @@ pub fn runs(files: Vec<FileRead>) -> Vec<Run> {
 }
 
 /// Reads what the names of the file and of its folders tell: of the nearest that is named as SLOB's users do.
+///
+/// `s100` and `t16` mean other things to users of other programs, such as a scale: the name of a result that is not Oracle's is
+/// read only if it has a work unit, which nobody else has.
 fn name_it(run: &mut Run) {
     let Some(first) = run.imported.as_ref().and_then(|imported| imported.files.first()) else { return };
-    let path = first.path.clone();
-    let stem = |path: &Path| {
-        path.file_name().map(|name| name.to_string_lossy().split('.').next().unwrap_or_default().to_owned())
-    };
-    for part in Path::new(&path).ancestors().take(4).filter_map(stem) {
-        if let Some((tag, value)) = naming::of_folder(&part) {
-            run.tags.entry(tag.to_owned()).or_insert(value);
-        }
+    // Within its folder, a file was perhaps named without it.
+    let path = std::path::absolute(&first.path).unwrap_or_else(|_| PathBuf::from(&first.path));
+    let names = || path.ancestors().filter_map(|part| Some(part.file_name()?.to_string_lossy()));
+    for (tag, value) in names().skip(1).take(3).filter_map(|folder| naming::of_folder(&folder)) {
+        run.tags.entry(tag.to_owned()).or_insert(value);
     }
     // Only a file's own name and that of its directory: farther ones are of many runs.
-    let Some(named) = Path::new(&path).ancestors().take(2).filter_map(stem).find_map(|part| naming::read(&part)) else {
-        return;
-    };
+    let named = names().take(2).find_map(|name| naming::read(naming::stem(&name)));
+    let is_slobs =
+        |named: &naming::Named| ["slob", "database"].contains(&run.workload.as_str()) || named.work_unit.is_some();
+    let Some(named) = named.filter(is_slobs) else { return };
     run.name = named.name;
     for (tag, value) in named.tags {
         run.tags.entry(tag.to_owned()).or_insert(value);
@@ -115,5 +116,43 @@ fn name_it(run: &mut Run) {
         step.load.sessions = step.load.sessions.or(sessions);
         step.load.schemas = step.load.schemas.or(named.schemas);
         step.load.threads_per_schema = step.load.threads_per_schema.or(named.threads);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::draft::step;
+
+    fn run(workload: &'static str, path: &str) -> Run {
+        let mut draft = Draft::new(workload, "program", "title");
+        draft.steps.push(step(0, "step", 0));
+        let file = ImportedFile { path: path.to_owned(), kind: "kind".into(), bytes: 1, crc64: String::new(), part: 0 };
+        let changed = Timestamp(jiff::Timestamp::UNIX_EPOCH);
+        let read = FileRead { file, changed, drafts: vec![draft], not_understood: Vec::new() };
+        runs(vec![read]).remove(0)
+    }
+
+    #[test]
+    fn schemas_and_threads_are_those_of_oracle() {
+        let of = |run: &Run| (run.name.clone(), run.steps[0].load.sessions, run.tags.len());
+        assert_eq!(of(&run("database", "/a/awr_m64_s8_t2/awr.txt")), ("m64_s8_t2".into(), Some(16), 1));
+        assert_eq!(of(&run("transactions", "/a/pgbench_s100_t16.log")), ("title".into(), None, 0));
+        assert_eq!(of(&run("host", "/a/awr_s8_t2_wu64/iostat.out")), ("s8_t2_wu64".into(), Some(16), 0));
+    }
+
+    #[test]
+    fn folders_tell_of_the_cache_and_files_do_not() {
+        assert_eq!(run("io", "/cache-off/a/b/fio.json").tags["cache"], "off");
+        assert!(run("io", "/a/b/cache-misses.json").tags.is_empty());
+        assert!(run("io", "/cache-off/a/b/c/fio.json").tags.is_empty(), "farther ones are of many runs");
+    }
+
+    #[test]
+    fn a_file_that_was_named_within_its_folder_is_named_after_it() {
+        let folder = std::env::current_dir().unwrap().file_name().unwrap().to_string_lossy().into_owned();
+        let expected = naming::read(&folder).map_or("title".to_owned(), |named| named.name);
+        assert_eq!(run("database", "awr.txt").name, expected);
+        assert_eq!(run("database", "./s8_t2/awr.txt").name, "s8_t2");
     }
 }
