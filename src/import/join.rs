@@ -131,12 +131,17 @@ fn add_context(run: &mut Made, settings: Made) {
     }
 }
 
-/// What a tool saw of the machine meanwhile; it comes back if the two were not at the same time, as far as both tell.
+/// What a tool saw of the machine meanwhile; it comes back if the two were not at the same time, as far as both tell: then its
+/// means would be those of something else.
 fn add_host(run: &mut Made, host: Made) -> Option<Made> {
     let began = |made: &Made| made.draft.began.map(|began| began.timestamp().0);
     let after_ns = began(run).zip(began(&host)).map(|(of_run, of_host)| of_host.duration_since(of_run).as_nanos());
     let lasts = |made: &Made| made.draft.steps.iter().map(|step| i128::from(step.window.duration_ns)).sum::<i128>();
-    let is_apart = after_ns.is_some_and(|after_ns| after_ns > lasts(run) || -after_ns > lasts(&host));
+    let (run_ns, host_ns) = (lasts(run), lasts(&host));
+    let is_apart = after_ns.is_some_and(|after_ns| {
+        let together_ns = (after_ns + host_ns).min(run_ns) - after_ns.max(0);
+        together_ns < 0 || (run_ns > 0 && together_ns * 2 < host_ns)
+    });
     let [step] = run.draft.steps.as_mut_slice() else { return Some(host) };
     if is_apart {
         return Some(host);
@@ -145,12 +150,14 @@ fn add_host(run: &mut Made, host: Made) -> Option<Made> {
     run.files.extend(files);
     run.not_understood.extend(not_understood);
     run.draft.notes.push(match after_ns {
-        Some(after_ns) if after_ns < 0 => format!(
-            "Figures of {} are means over its own samples, which begin {} s before the window.",
+        Some(after_ns) => format!(
+            "Figures of {} are means over its own samples of {} s, which begin {} s {} the window does.",
             draft.program,
-            -after_ns / SECOND_NS
+            host_ns / SECOND_NS,
+            after_ns.abs() / SECOND_NS,
+            if after_ns < 0 { "before" } else { "after" }
         ),
-        _ => format!("Figures of {} are means over its own samples.", draft.program),
+        None => format!("Figures of {} are means over its own samples.", draft.program),
     });
     let mut beside = Vec::new();
     for mut other in draft.steps {

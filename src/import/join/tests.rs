@@ -110,3 +110,21 @@ fn what_tools_saw_at_another_time_or_beside_two_reports_stays_apart() {
     let meanwhile = read("iostat.out", "iostat", host("iostat", Some("2020-02-10T20:34:00Z"), "x"));
     assert_eq!(join(vec![report("1-2"), report("2-3"), meanwhile]).len(), 3);
 }
+
+#[test]
+fn samples_that_are_mostly_of_another_time_stay_apart() {
+    let report = || read("awr.txt", "awr-text", report("DB/db1", "1-2", &["db1"], 1));
+    let day = |began| {
+        let mut host = host("iostat", Some(began), "x");
+        host.steps[0].window.duration_ns = 3_600_000_000_000;
+        read("iostat.out", "iostat", host)
+    };
+    assert_eq!(join(vec![report(), day("2020-02-10T20:03:02Z")]).len(), 2, "ten minutes of an hour");
+    // The last ten of 30 s lie in the window.
+    let early = |began| read("iostat.out", "iostat", host("iostat", Some(began), "x"));
+    assert_eq!(join(vec![report(), early("2020-02-10T20:32:42Z")]).len(), 2);
+    let joined = join(vec![report(), early("2020-02-10T20:32:52Z")]);
+    assert_eq!(joined.len(), 1);
+    let note = "Figures of iostat are means over its own samples of 30 s, which begin 10 s before the window does.";
+    assert_eq!(joined[0].draft.notes, [note]);
+}
