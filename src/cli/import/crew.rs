@@ -28,7 +28,12 @@ pub(super) struct Outcome {
 ///
 /// # Errors
 /// Those of `take`.
-pub(super) fn read<E>(
+pub(super) fn read<E>(units: &[Unit], stop: &AtomicBool, take: impl FnMut(Outcome) -> Result<(), E>) -> Result<(), E> {
+    read_by(outcome, units, stop, take)
+}
+
+fn read_by<E>(
+    outcome: impl Fn(&Unit) -> Outcome + Sync,
     units: &[Unit],
     stop: &AtomicBool,
     mut take: impl FnMut(Outcome) -> Result<(), E>,
@@ -41,8 +46,9 @@ pub(super) fn read<E>(
         let (sender, outcomes) = mpsc::sync_channel(workers);
         let most_ahead = MOST_AHEAD * workers;
         for _ in 0..workers {
-            let (sender, next, gate) = (sender.clone(), &next, &gate);
+            let (sender, next, gate, outcome) = (sender.clone(), &next, &gate, &outcome);
             scope.spawn(move || {
+                let _bell = Bell { gate, next, units: units.len() };
                 while !stop.load(Ordering::Relaxed) {
                     let at = next.fetch_add(1, Ordering::Relaxed);
                     let Some(unit) = units.get(at) else { break };
@@ -86,13 +92,31 @@ struct Gate {
 
 impl Gate {
     fn open(&self, due: usize) {
-        *self.due.lock().unwrap_or_else(PoisonError::into_inner) = due;
+        let mut so_far = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+        *so_far = (*so_far).max(due);
+        drop(so_far);
         self.moved.notify_all();
     }
 
     fn wait(&self, may_go: impl Fn(usize) -> bool) {
         let due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.moved.wait_while(due, |due| !may_go(*due)).unwrap_or_else(PoisonError::into_inner));
+    }
+}
+
+/// Sends the other workers home if one panics: what it was to read will never be due, and they would wait for it for ever.
+struct Bell<'a> {
+    gate: &'a Gate,
+    next: &'a AtomicUsize,
+    units: usize,
+}
+
+impl Drop for Bell<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.next.store(self.units, Ordering::Relaxed);
+            self.gate.open(usize::MAX);
+        }
     }
 }
 
@@ -112,4 +136,47 @@ fn outcome(unit: &Unit) -> Outcome {
     }
     outcome.runs = import::runs(read);
     outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn units(count: u64) -> Vec<Unit> {
+        (0..count).map(|bytes| Unit { files: Vec::new(), bytes }).collect()
+    }
+
+    fn as_told(unit: &Unit) -> Outcome {
+        Outcome { bytes: unit.bytes, ..Outcome::default() }
+    }
+
+    #[test]
+    fn outcomes_come_in_the_order_of_their_units() {
+        let mut taken = Vec::new();
+        let all: Result<(), ()> = read_by(as_told, &units(500), &AtomicBool::new(false), |outcome| {
+            taken.push(outcome.bytes);
+            Ok(())
+        });
+        assert_eq!((all, taken), (Ok(()), (0..500).collect::<Vec<u64>>()));
+    }
+
+    #[test]
+    fn an_error_ends_the_reading() {
+        let all = read_by(as_told, &units(500), &AtomicBool::new(false), |outcome| match outcome.bytes {
+            7 => Err("full"),
+            _ => Ok(()),
+        });
+        assert_eq!(all, Err("full"));
+    }
+
+    #[test]
+    fn a_worker_that_panics_does_not_leave_the_others_waiting() {
+        let (units, stop) = (units(500), AtomicBool::new(false));
+        let panics = |unit: &Unit| match unit.bytes {
+            3 => panic!("a bug of an importer"),
+            _ => as_told(unit),
+        };
+        let read = std::panic::AssertUnwindSafe(|| read_by::<()>(panics, &units, &stop, |_| Ok(())));
+        assert!(std::panic::catch_unwind(read).is_err());
+    }
 }

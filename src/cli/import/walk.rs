@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use crate::import::ImportError;
@@ -50,7 +51,7 @@ fn unit(files: &[(PathBuf, bool)]) -> Unit {
 fn walk(top: &Path, folders: &mut BTreeMap<PathBuf, BTreeMap<PathBuf, bool>>, problems: &mut Vec<ImportError>) {
     let mut waiting = vec![top.to_owned()];
     while let Some(folder) = waiting.pop() {
-        if folder.join(RUN_FILE).is_file() {
+        if is_kept_run(&folder) {
             continue;
         }
         let cannot = |error| ImportError::Io { path: folder.display().to_string(), error };
@@ -84,6 +85,21 @@ fn walk(top: &Path, folders: &mut BTreeMap<PathBuf, BTreeMap<PathBuf, bool>>, pr
     }
 }
 
+/// Whether a folder is that of a run which is kept here. Other programs' results are called `run.json` too; documents of runs
+/// begin with their format.
+fn is_kept_run(folder: &Path) -> bool {
+    let document = folder.join(RUN_FILE);
+    let begins = || {
+        let mut head = Vec::new();
+        fs::File::open(&document)?.take(64).read_to_end(&mut head).map(|_| head)
+    };
+    document.is_file()
+        && begins().is_ok_and(|head| {
+            let text = String::from_utf8_lossy(&head);
+            text.trim_start().strip_prefix('{').is_some_and(|text| text.trim_start().starts_with("\"format\""))
+        })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -102,6 +118,9 @@ mod tests {
         for number in 0..=MOST_TOGETHER {
             touch(&top.path().join(format!("many/{number}")));
         }
+        fs::write(top.path().join("run/run.json"), "{\n  \"format\": 2,\n  \"id\": \"run\"").unwrap();
+        fs::create_dir(top.path().join("foreign")).unwrap();
+        fs::write(top.path().join("foreign/run.json"), "{ \"fio version\": \"fio-3.36\"").unwrap();
         std::os::unix::fs::symlink(top.path(), top.path().join("one/round")).unwrap();
         let (units, problems) = units(&[top.path().to_owned()]);
         assert!(problems.is_empty());
@@ -110,8 +129,8 @@ mod tests {
         };
         let together: Vec<Vec<String>> =
             units.iter().map(names).filter(|names| !names[0].starts_with("many")).collect();
-        assert_eq!(together, [vec!["one/a", "one/b"], vec!["two/deep/c"]]);
-        assert_eq!(units.len(), MOST_TOGETHER + 1 + 2);
+        assert_eq!(together, [vec!["foreign/run.json"], vec!["one/a", "one/b"], vec!["two/deep/c"]]);
+        assert_eq!(units.len(), MOST_TOGETHER + 1 + 3);
     }
 
     #[test]
