@@ -44,8 +44,20 @@ enum Role {
     Other(Kind),
 }
 
+/// Names that SQL*Plus cuts to the width of their columns, and how much of them there must be.
+const CUT: [(&str, usize); 6] = [
+    ("EVENT_NAME", 6),
+    ("WAIT_CLASS", 6),
+    ("BEGIN_INTERVAL_TIME", 9),
+    ("END_INTERVAL_TIME", 7),
+    ("LAST_UPDATE_TIME", 8),
+    ("WAIT_TIME_FORMAT", 11),
+];
+
 fn role(heading: &str) -> Role {
-    match heading.trim().replace(' ', "_").as_str() {
+    let heading = heading.trim().replace(' ', "_");
+    let whole = CUT.iter().find(|(name, least)| heading.len() >= *least && name.starts_with(heading.as_str()));
+    match whole.map_or(heading.as_str(), |(name, _)| *name) {
         "EVENT" | "EVENT_NAME" | "WAIT_EVENT" => Role::Event,
         "WAIT_CLASS" => Role::Class,
         "WAIT_TIME_MILLI" | "WAIT_TIME_MS" => Role::Milliseconds,

@@ -8,8 +8,8 @@ use super::kind_of_event;
 use super::readings::{Event, Row, Snapshot, Table};
 use crate::record::{Histogram, Step, ToldBucket, WaitStats};
 
-const CUMULATIVE: &str = "counts go up from the start of the instance: how long that was, the file does not tell, so there are no \
-                          rates";
+const CUMULATIVE: &str = "counts are kept as they stand; those of Oracle's views go up from the start of the instance, and the file does not \
+                          tell for how long, so there are no rates";
 const SUMMED: &str = "the waits of all instances are added up; how many each of them had is told beside them";
 
 /// Adds the steps of a table to the draft.

@@ -249,6 +249,17 @@ fn a_title_on_each_page_does_not_cut_a_table() {
 }
 
 #[test]
+fn headings_that_were_cut_to_the_width_of_their_columns_are_known() {
+    let text = "WAIT_CL EVENT_NA WAIT_TIME_MICRO WAIT_COUNT LAST_UPDATE_T\n------- -------- --------------- ---------- -------------\n\
+                System  log file               1          4 soon\nI/O      paralle\n        l write\n\
+                Commit  log file               2          5 soon\n         sync\n";
+    let draft = draft(text);
+    let [step] = draft.steps.as_slice() else { panic!("{} steps", draft.steps.len()) };
+    let waits: Vec<(&str, &str)> = step.waits.iter().map(|wait| (wait.event.as_str(), wait.class.as_str())).collect();
+    assert_eq!(waits, [("log file parallel write", "System I/O"), ("log file sync", "Commit")]);
+}
+
+#[test]
 fn rows_that_end_a_table_since_they_make_no_sense_are_told() {
     let text = page(&[("file read", "1", "1"), ("file read", "2", "1 2"), ("file read", "4", "7")]);
     let (draft, notes) = read_text(&text).unwrap();

@@ -16,6 +16,8 @@ use words::by_words;
 /// No table that is read here is wider.
 const MOST_COLUMNS: usize = 256;
 
+/// `set linesize` takes no more.
+const WIDEST: usize = 32_767;
 /// No name in a cell is longer.
 const LONGEST_TEXT: usize = 1_024;
 /// What `set colsep` and `set markup csv delimiter` are set to; `#` last, as it ends names of columns too.
@@ -213,7 +215,7 @@ impl Page {
         let had_no_room = |((cell, more), (kind, column)): ((&String, &String), (&Kind, &Range<usize>))| {
             let first_word = more.split(' ').next().map_or(0, |word| word.chars().count());
             more.is_empty()
-                || (*kind == Kind::Text
+                || (matches!(kind, Kind::Text | Kind::WaitClass)
                     && cell.len() < LONGEST_TEXT
                     && cell.chars().count() + 1 + first_word > column.len())
         };
@@ -223,8 +225,8 @@ impl Page {
             for ((cell, more), column) in
                 cells.iter_mut().zip(&more).zip(columns).filter(|((_, more), _)| !more.is_empty())
             {
-                // Where the column was full, a word was cut.
-                if cell.chars().count() < column.len() {
+                // Where the column was full, a word was cut, unless the blank behind it is the first of this line.
+                if cell.chars().count() < column.len() || line.chars().nth(column.start) == Some(' ') {
                     cell.push(' ');
                 }
                 cell.push_str(more);
@@ -262,7 +264,8 @@ pub(super) fn clean(line: &str) -> Cow<'_, str> {
     let mut text = String::with_capacity(line.len() + 16);
     let mut column = 0_usize;
     for c in line.chars() {
-        let width = if c == '\t' { 8 - column % 8 } else { 1 };
+        // Far to the right there are no columns, and a file of tabs would become eight times as large.
+        let width = if c == '\t' && column < WIDEST { 8 - column % 8 } else { 1 };
         match c {
             '\t' => text.extend(std::iter::repeat_n(' ', width)),
             c => text.push(c),

@@ -51,6 +51,10 @@ fn lost_blanks_are_made_up_for_by_what_columns_hold() {
             "|gc cr block 2-way|2|2 microseconds"
         ]
     );
+    assert_eq!(
+        rows("NAME N FORMAT\ngc cr block 5 1 minute 7 seconds\ngc cr block 6 2 minutes 14 seconds\n"),
+        ["NAME+N+FORMAT", "gc cr block|5|1 minute 7 seconds", "gc cr block|6|2 minutes 14 seconds"]
+    );
     assert_eq!(rows("NAME CLASS N\nfile read User I/O 5\n"), ["NAME+CLASS+N", "file read|User I/O|5"]);
     assert_eq!(rows("CLASS NAME N\nUser I/O file read 5\n"), ["CLASS+NAME+N", "User I/O|file read|5"]);
 }
@@ -81,6 +85,8 @@ fn text_that_had_no_room_goes_on_below_its_row() {
     let text = "NAME             N\n------------ -----\ndb file sequ     1\nential read\n\ndb file          2\nscattered\n\n\
                 end              3\nof test\n";
     assert_eq!(rows(text), ["NAME+N", "db file sequential read|1", "db file scattered|2", "end|3"]);
+    let at_a_blank = "NAME               N\n-------------- -----\nread by others     1\n  session\n";
+    assert_eq!(rows(at_a_blank), ["NAME+N", "read by others session|1"]);
 }
 
 #[test]
@@ -111,4 +117,10 @@ fn thousands_of_any_locale_are_numbers() {
     for number in ["1,234,567", "1.234.567", "1 234 567", "1\u{a0}234\u{a0}567", "1'234'567"] {
         assert_eq!(rows(&of(number)), ["NAME+N".to_owned(), format!("a|{number}")], "{number}");
     }
+}
+
+#[test]
+fn a_line_of_tabs_does_not_grow_without_end() {
+    let tabs = format!("{}x", "\t".repeat(1 << 20));
+    assert!(clean(&tabs).len() < 2 << 20);
 }

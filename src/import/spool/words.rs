@@ -32,6 +32,8 @@ pub(super) fn by_words(line: &str, kinds: &[Kind]) -> Option<Vec<String>> {
     for kind in after_text.iter().rev() {
         let count = match kind {
             Kind::Number if rest.last().is_some_and(|word| number(word).is_some()) => 1,
+            // `1 minute 7 seconds`
+            Kind::Duration if rest.iter().rev().nth(2).is_some_and(|word| word.starts_with("minute")) => 4,
             Kind::Duration => 2,
             Kind::Time => {
                 let fits = |count: &usize| {
