@@ -62,7 +62,8 @@ pub enum ImportError {
 impl ImportError {
     /// `source` is of no known kind.
     pub fn not_recognised(source: &Source) -> Self {
-        let begins = source.text().split_whitespace().take(8).collect::<Vec<_>>().join(" ");
+        // The head: a word may be as long as the file.
+        let begins = source.head().split_whitespace().take(8).collect::<Vec<_>>().join(" ");
         Self::NotRecognised { path: source.path().to_owned(), begins: begins.chars().take(60).collect() }
     }
 

@@ -3,12 +3,22 @@
 /// A line that is longer is no caption.
 const LONGEST_CAPTION: usize = 60;
 
-/// The event of `where event = 'log file sync'`.
+/// The event of `where event = 'log file sync'`; nothing where others are asked for too, or all but this one.
 pub(super) fn asked_event(text: &str) -> Option<&str> {
-    let at = text.find("event").or_else(|| text.find("EVENT"))?;
-    let mut quoted = text.get(at..)?.split('\'');
-    quoted.next()?;
-    quoted.next().filter(|event| !event.is_empty() && event.len() <= 64 && !event.contains('%'))
+    let (before, rest) = text.split_once('\'')?;
+    let (event, rest) = rest.split_once('\'')?;
+    let before = before.get(before.to_ascii_lowercase().rfind("event")?..)?.to_ascii_lowercase();
+    let excludes = before.contains(['<', '>', '!', '|', ',']) || before.contains(" not ");
+    let is_one =
+        !rest.trim_start().starts_with(',') && !(rest.contains('\'') && rest.to_ascii_lowercase().contains("event"));
+    (!excludes && is_one && !event.is_empty() && event.len() <= 64 && !event.contains(['%', '&'])).then_some(event)
+}
+
+/// Whether a query begins here, of which nothing is known yet.
+pub(super) fn begins_query(text: &str) -> bool {
+    let text = text.trim_start();
+    let text = text.strip_prefix("SQL>").unwrap_or(text).trim_start();
+    text.get(..7).is_some_and(|word| word.eq_ignore_ascii_case("select ")) || text.eq_ignore_ascii_case("select")
 }
 
 /// Lines that SQL*Plus prints by itself begin so, and statements.
@@ -81,7 +91,19 @@ mod tests {
             ["select event", "It was fast.", "SQL> @hist", "19", "order by 1"].iter().all(|text| !is_caption(text))
         );
         assert_eq!(asked_event("where event = 'log file sync' order by 1"), Some("log file sync"));
-        assert_eq!(asked_event("where event like 'db file%'"), None);
+        let among_others =
+            "select event#, wait_count from v$event_histogram where event = 'log file sync' order by event";
+        assert_eq!(asked_event(among_others), Some("log file sync"));
+        let not_one = [
+            "where event like 'db file%'",
+            "where event in ('log file sync', 'log file parallel write')",
+            "where event = 'log file sync' or event = 'buffer busy waits'",
+            "where event <> 'log file sync'",
+            "where event not in ('log file sync')",
+            "where event = '&event'",
+        ];
+        assert_eq!(not_one.map(asked_event), [None; 6]);
+        assert!(begins_query("SQL> select wait_count") && begins_query("SELECT") && !begins_query("selection"));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use super::super::numbers::{count, whole_number};
 use super::super::oracle_time;
 use super::super::spool::{Found, Kind, release_of, rows_selected};
 use super::super::{Began, Notes};
-use super::captions::{asked_event, is_caption};
+use super::captions::{asked_event, begins_query, is_caption};
 use super::{Role, role};
 use crate::record::ToldBucket;
 
@@ -197,6 +197,9 @@ impl Readings {
         }
         if let Some(release) = release_of(text) {
             release.clone_into(&mut self.release);
+        }
+        if begins_query(text) {
+            self.asked = None;
         }
         if let Some(event) = asked_event(text) {
             self.asked = Some(event.to_owned());

@@ -178,6 +178,18 @@ fn an_event_that_only_the_statement_names_is_found_there() {
 }
 
 #[test]
+fn the_event_of_one_statement_is_not_that_of_the_next() {
+    let table =
+        "\nWAIT_TIME_MILLI WAIT_COUNT\n--------------- ----------\n              1         12\n\n1 row selected.\n\n";
+    let text = format!(
+        "SQL> select wait_time_milli, wait_count from v$event_histogram where event = 'log file sync';\n{table}\
+         SQL> select wait_time_milli, wait_count from v$event_histogram where event = :event;\n{table}"
+    );
+    let events: Vec<String> = draft(&text).steps.iter().map(|step| step.waits[0].event.clone()).collect();
+    assert_eq!(events, ["log file sync", "event that the file does not name"]);
+}
+
+#[test]
 fn rows_without_a_count_and_too_few_rows_are_told() {
     let short = MICRO.replace("                 1024         20", "                 1024 ##########");
     let (draft, notes) = read_text(&short).unwrap();
