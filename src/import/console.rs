@@ -22,7 +22,8 @@ pub(super) fn plain(line: &str) -> Cow<'_, str> {
             Some('[') => _ = rest.find(|char| ('@'..='~').contains(char)),
             // A command to the system of the terminal ends with a bell, or an escape and a backslash.
             Some(']') => {
-                if rest.find(|char| matches!(char, '\u{7}' | '\u{1b}')) == Some('\u{1b}') {
+                let end = rest.find(|char| matches!(char, '\u{7}' | '\u{1b}'));
+                if end == Some('\u{1b}') {
                     rest.next();
                 }
             }

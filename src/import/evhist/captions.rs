@@ -9,9 +9,9 @@ pub(super) fn asked_event(text: &str) -> Option<&str> {
     let (event, rest) = rest.split_once('\'')?;
     let before = before.get(before.to_ascii_lowercase().rfind("event")?..)?.to_ascii_lowercase();
     let excludes = before.contains(['<', '>', '!', '|', ',']) || before.contains(" not ");
-    let is_one =
-        !rest.trim_start().starts_with(',') && !(rest.contains('\'') && rest.to_ascii_lowercase().contains("event"));
-    (!excludes && is_one && !event.is_empty() && event.len() <= 64 && !event.contains(['%', '&'])).then_some(event)
+    let has_others = rest.contains('\'') && rest.to_ascii_lowercase().contains("event");
+    let is_one = !excludes && !has_others && !rest.trim_start().starts_with(',');
+    (is_one && !event.is_empty() && event.len() <= 64 && !event.contains(['%', '&'])).then_some(event)
 }
 
 /// Whether a query begins here, of which nothing is known yet.
