@@ -55,18 +55,26 @@ impl Subject {
 
     /// The durations judged in a step; absent if there are none.
     pub fn times<'a>(&self, step: &'a Step) -> Option<Cow<'a, Histogram>> {
-        let (kind, time): (_, fn(&OperationStats) -> &Histogram) = match self {
-            Self::Event(event) => return super::wait(step, event).map(|wait| Cow::Borrowed(&wait.waits)),
-            Self::Response(kind) => (kind, |operation| &operation.response),
-            Self::Service(kind) => (kind, |operation| &operation.service),
-        };
-        let asked = |operation: &&OperationStats| kind.as_ref().is_none_or(|kind| *kind == operation.kind);
-        let mut parts = step.operations.iter().filter(asked).map(time).filter(|times| times.count() > 0);
+        if let Self::Event(event) = self {
+            return super::wait(step, event).map(|wait| Cow::Borrowed(&wait.waits));
+        }
+        let mut parts = self.parts(step);
         let first = parts.next()?;
         Some(parts.fold(Cow::Borrowed(first), |mut all, more| {
             all.to_mut().merge(more);
             all
         }))
+    }
+
+    /// The durations of each kind of operations that it judges; none of an event.
+    fn parts<'a>(&self, step: &'a Step) -> impl Iterator<Item = &'a Histogram> {
+        let (operations, kind, time): (&[OperationStats], _, fn(&OperationStats) -> &Histogram) = match self {
+            Self::Event(_) => (&[], &None, |operation| &operation.response),
+            Self::Response(kind) => (&step.operations, kind, |operation| &operation.response),
+            Self::Service(kind) => (&step.operations, kind, |operation| &operation.service),
+        };
+        let asked = move |operation: &&OperationStats| kind.as_ref().is_none_or(|kind| *kind == operation.kind);
+        operations.iter().filter(asked).map(time).filter(|times| times.count() > 0)
     }
 
     /// What one second of a step tells of it; absent where seconds are not kept that finely.
@@ -143,15 +151,35 @@ impl LatencyTarget {
     /// Whether a step of `workload` meets the target; absent if nothing of what is judged happened, or if another program told
     /// it in buckets too wide to say.
     pub fn is_met(&self, workload: &str, step: &Step) -> Option<bool> {
-        let times = self.times(workload, step)?;
+        match &self.subject {
+            Some(subject) => self.is_met_by(subject, step),
+            None => self.is_met_by(&Subject::usual(workload, step), step),
+        }
+    }
+
+    /// The same of what `subject` judges. Of several kinds of operations, whose buckets together may be too wide, each may say
+    /// the same by itself: if more than the share that is allowed took longer in each, so it did in all.
+    pub(super) fn is_met_by(&self, subject: &Subject, step: &Step) -> Option<bool> {
+        let times = subject.times(step)?;
+        self.is_met_in(&times).or_else(|| {
+            let verdicts: Vec<bool> = subject.parts(step).map(|times| self.is_met_in(times)).collect::<Option<_>>()?;
+            let first = *verdicts.first()?;
+            verdicts.iter().all(|verdict| *verdict == first).then_some(first)
+        })
+    }
+
+    fn is_met_in(&self, times: &Histogram) -> Option<bool> {
+        let by_value = || times.quantile_ns(self.quantile).map(|ns| ns <= self.limit.0);
         if !times.is_told() {
-            return self.value(workload, step).map(|value| value <= self.limit);
+            return by_value();
         }
         // As many must not exceed the limit, which is what shorter than a nanosecond more means.
         let wanted = (self.quantile * times.count() as f64).ceil() as u64;
         match times.below_ns(self.limit.0.saturating_add(1)) {
             (surely, _) if surely >= wanted => Some(true),
             (_, perhaps) if perhaps < wanted => Some(false),
+            // A bucket made of percentiles may begin below the limit and end beyond it, at the very quantile.
+            _ if times.knows_quantile(self.quantile) => by_value(),
             _ => None,
         }
     }
@@ -255,6 +283,45 @@ mod tests {
         let met = ["p95=5ms", "p99=5ms", "p99=4ms", "p99=8192us"]
             .map(|target| target.parse::<LatencyTarget>().unwrap().is_met("database", &step));
         assert_eq!(met, [Some(true), None, Some(false), Some(true)]);
+    }
+
+    #[test]
+    fn a_percentile_that_another_program_told_is_judged_and_the_last_of_few_durations_is_not() {
+        let bucket = |from_ns, to_ns, count| ToldBucket { from_ns, to_ns: Some(to_ns), count };
+        let of = |buckets: Vec<ToldBucket>| {
+            let mut step = sample::sweep(1).steps.remove(0);
+            let times = Histogram::told(buckets, None, None, None);
+            step.operations.truncate(1);
+            step.operations[0].response = times;
+            step
+        };
+        let met = |step: &Step, target: &str| target.parse::<LatencyTarget>().unwrap().is_met("io", step);
+        // p95, p99 and the maximum of 1,000 requests.
+        let percentiles =
+            [bucket(10_000, 3_000_000, 950), bucket(3_000_000, 5_210_000, 40), bucket(5_210_000, 9_000_000, 10)];
+        let told = of(percentiles.into());
+        assert_eq!(
+            (met(&told, "p99=5ms"), met(&told, "p99=5210us"), met(&told, "p98=5ms")),
+            (Some(false), Some(true), None)
+        );
+        // A table of powers of two ends somewhere too: the one wait beyond 8 ms may have taken 8.1 ms.
+        let few = of(vec![bucket(0, 8_192_000, 99), bucket(8_192_000, 16_384_000, 1)]);
+        assert_eq!((met(&few, "p99.5=10ms"), met(&few, "p99=5ms")), (None, None));
+        // Reads and writes have percentiles of their own: together none is known, and each missed.
+        let mut mixed = told.clone();
+        let mut writes = mixed.operations[0].clone();
+        writes.kind = "write".to_owned();
+        writes.response = Histogram::told(
+            [bucket(10_000, 2_000_000, 950), bucket(2_000_000, 6_000_000, 40), bucket(6_000_000, 7_000_000, 10)],
+            None,
+            None,
+            None,
+        );
+        mixed.operations.push(writes);
+        assert_eq!(
+            (met(&mixed, "p99=5ms"), met(&mixed, "p99=5500us"), met(&mixed, "p99=6ms")),
+            (Some(false), None, Some(true))
+        );
     }
 
     #[test]

@@ -28,6 +28,9 @@ const DIGITS: u8 = 2;
 /// A bucket no wider than this, as its upper over its lower edge, knows the quantiles in it.
 const KNOWN_WIDTH: f64 = 1.02;
 
+/// With fewer durations beyond a quantile than this the end of any bucket may lie at it.
+const BEYOND: u64 = 10;
+
 /// Durations in nanoseconds, as counts in HdrHistogram buckets, with their exact sum, minimum and maximum.
 ///
 /// One that was [told](Self::told) by another program has that program's buckets instead, often as wide as a power of two, and
@@ -245,12 +248,19 @@ impl Histogram {
         let all = self.count();
         let wanted = ((quantile * all as f64).ceil() as u64).max(1);
         let mut below: u64 = 0;
-        for bucket in buckets {
+        for (at, bucket) in buckets.iter().enumerate() {
             below = below.saturating_add(bucket.count);
             if below >= wanted {
                 let to_ns = bucket.to_ns.or(self.max_ns)?;
+                // Where two histograms with other edges were merged, durations of later buckets may be shorter.
+                let rest = buckets.get(at + 1..).unwrap_or_default();
+                let from_ns = rest.iter().map(|later| later.from_ns).fold(bucket.from_ns, u64::min);
+                let is_apart = rest.iter().all(|later| later.from_ns >= to_ns);
+                // A table of powers of two ends somewhere near the quantile of few durations too, and knows nothing by that.
+                let may_be_chance = all.saturating_sub(wanted) < BEYOND && (from_ns == 0 || to_ns / 2 >= from_ns);
                 let ends_there = below - wanted <= 1 + all / 1_000_000 && bucket.to_ns.is_some();
-                return Some(if ends_there { 1.0 } else { to_ns as f64 / bucket.from_ns.max(1) as f64 });
+                let is_known = ends_there && is_apart && !may_be_chance;
+                return Some(if is_known { 1.0 } else { to_ns as f64 / from_ns.max(1) as f64 });
             }
         }
         None
