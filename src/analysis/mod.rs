@@ -3,6 +3,7 @@
 //! [`Figures`] derives rates and shares from one step, so that every table and every finding computes them alike.
 //! [`analyse`] says what is to be said about a run. Thresholds stand beside the rule that uses them.
 
+mod at_once;
 mod burst;
 mod cache_trap;
 mod calibration;

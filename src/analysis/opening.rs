@@ -9,7 +9,7 @@ mod words;
 
 pub use doubt::OpeningDoubt;
 
-use super::{Calibration, Cause, Ceiling, Finding, Limit, Place, ServerFinding, SizeLimits, Why, measured};
+use super::{Calibration, Cause, Ceiling, Finding, Limit, Place, ServerFinding, SizeLimits, Why, at_once, measured};
 use crate::record::Run;
 use crate::units::Nanos;
 
@@ -195,13 +195,12 @@ impl Opening {
         }
         let is_seen_only = carries.as_ref().is_some_and(|carried| carried.claim == Claim::Seen);
         let may_rise = is_seen_only && matches!(stopped_by, None | Some(StoppedBy::Nothing));
-        let at_once = answer::at_once(run);
-        if at_once.is_some() {
+        if at_once::jobs(run).is_some() {
             carries = None;
         }
         let is_told = run.imported.is_some() && carries.is_none() && calibration.is_none();
         Self {
-            told: if is_told { at_once.or_else(|| answer::told(run)) } else { None },
+            told: if is_told { answer::of_jobs(run).or_else(|| answer::told(run)) } else { None },
             is_measured: measured(run).next().is_some(),
             doubt: doubt::find(run, findings, carries.as_ref(), calibration.as_ref()),
             rises_from: carries.as_ref().filter(|_| may_rise).and_then(|carried| rises_from(findings, carried)),

@@ -18,6 +18,11 @@ macro_rules! counters {
                 let Self { $($name,)* } = other;
                 $(if let Some(more) = $name { *self.$name.get_or_insert(0) += more; })*
             }
+
+            /// Both together, each counter known where both know it: a sum of one part would pass for the whole.
+            pub fn with(&self, other: &Self) -> Self {
+                Self { $($name: self.$name.zip(other.$name).map(|(mine, more)| mine.saturating_add(more)),)* }
+            }
         }
     };
 }

@@ -4,8 +4,8 @@ use super::doubt::leading;
 use super::{Carried, Claim, Latency, Unit};
 use crate::analysis::traffic::Counted;
 use crate::analysis::{
-    BurstFound, Figures, Finding, LatencyTarget, OpenLoadLine, Point, Reached, Subject, Vocabulary, is_on_servers,
-    measured,
+    BurstFound, Figures, Finding, LatencyTarget, OpenLoadLine, Point, Reached, Subject, Vocabulary, at_once,
+    is_on_servers, measured,
 };
 use crate::analysis::{SINGLE_BLOCK_READ, SteadyState};
 use crate::record::{Run, Step};
@@ -251,12 +251,12 @@ pub(super) fn told(run: &Run) -> Option<String> {
 }
 
 /// What steps carried together that were jobs at the same time, as those of one group of fio are.
-pub(super) fn at_once(run: &Run) -> Option<String> {
-    let jobs = run.imported.as_ref().and(run.target.facts.get("jobs_at_once"))?;
-    let sum =
-        |of: fn(&Figures<'_>) -> Option<f64>| run.steps.iter().map(|step| of(&Figures(step))).sum::<Option<f64>>();
-    let requests = sum(|figures| figures.operations_per_s())?;
-    let megabytes = sum(|figures| figures.megabytes_per_s())
+pub(super) fn of_jobs(run: &Run) -> Option<String> {
+    let all = at_once::together(run)?;
+    let (jobs, figures) = (at_once::jobs(run)?, Figures(&all));
+    let requests = figures.operations_per_s()?;
+    let megabytes = figures
+        .megabytes_per_s()
         .map_or_else(String::new, |megabytes| format!(" ({} MB/s)", group_thousands(megabytes)));
     Some(format!("{jobs} jobs at the same time did {} requests/s{megabytes} together", group_thousands(requests)))
 }

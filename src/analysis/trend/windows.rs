@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::super::at_once;
 use super::{Measure, Reading, Scope};
 use crate::record::{Clock, Interval, Outcome, Run, Step, ToldFigure};
 
@@ -112,7 +113,8 @@ pub(super) fn seconds_between(from: jiff::Timestamp, to: jiff::Timestamp) -> f64
 pub(super) fn of_run(run: &Run, left_out: &mut Vec<SetAside>) -> Vec<(Scope, TrendWindow)> {
     let mut windows = Vec::new();
     let has_time = run.imported.as_ref().is_none_or(|imported| imported.clock != Clock::FileTime);
-    for step in &run.steps {
+    let together = at_once::together(run);
+    for step in together.as_ref().map_or(&run.steps[..], std::slice::from_ref) {
         let mut leave = |why| left_out.push(SetAside { run: run.id.clone(), step: step.label.clone(), why });
         if !matches!(step.outcome, Outcome::Completed | Outcome::Interrupted) {
             leave(Why::NotFinished);
