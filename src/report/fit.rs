@@ -94,6 +94,9 @@ fn share_words(share: Share) -> String {
 fn not_known(why: NotKnown, fit: &Fit, demand: &Demand) -> String {
     match why {
         NotKnown::NoDemand => "no window tells how many requests or bytes the database needs".to_owned(),
+        NotKnown::NotTold(respect) => {
+            format!("how many {} the database needs is not told, and storage has to carry them too", respect.name())
+        }
         NotKnown::NotJudged => "no level of the platform can be judged by that target".to_owned(),
         NotKnown::NotMeasured(respect) => format!(
             "the load on the platform had no {}, or does not tell them, and {} are asked for",
@@ -101,7 +104,9 @@ fn not_known(why: NotKnown, fit: &Fit, demand: &Demand) -> String {
             number(demand.rates.of(respect))
         ),
         NotKnown::BeyondLevels => "every level that was measured met the target, and none asked for so much".to_owned(),
-        NotKnown::BelowLevels => "the least level that was measured missed the target, and asked for more".to_owned(),
+        NotKnown::BelowLevels => {
+            "no level met the target, and each did more in some respect than is asked for at one time".to_owned()
+        }
         NotKnown::Between => {
             let short = fit.compared.iter().filter(|it| it.is_decisive && it.headroom().is_some_and(|room| room < 1.0));
             let names: Vec<&str> = short.map(|compared| compared.respect.name()).collect();

@@ -1,9 +1,9 @@
 //! What a database asks of storage.
 
-use super::super::trend::{Measure, Trend};
-use super::super::{LatencyTarget, SINGLE_BLOCK_READ, Subject};
-use super::Rates;
+use super::super::trend::{Measure, Trend, TrendWindow};
+use super::super::{LatencyTarget, SINGLE_BLOCK_READ, Subject, is_on_servers};
 use super::platform::with_subject;
+use super::{Rates, Respect};
 use crate::record::Run;
 
 /// Which of a database's windows are to be carried.
@@ -44,6 +44,8 @@ pub struct Demand {
     pub read_share: Option<f64>,
     /// The window with that many requests.
     pub window: Option<DemandWindow>,
+    /// What each window asks for, and how long it is, in seconds.
+    each: Vec<(Rates, f64)>,
 }
 
 /// What the database itself saw in the window whose requests are asked for, or in that of the next larger number.
@@ -70,16 +72,24 @@ impl Demand {
             Share::Peak => trend.summary(measure).map(|summary| summary.peak),
             Share::Quantile(quantile) => trend.quantile(measure, quantile),
         };
-        let rates = Rates {
-            reads: rate(Measure::Reads),
-            writes: rate(Measure::Writes),
-            // Of a server Measure::Io has reads alone, and its writes are not known in requests.
-            io: rate(Measure::Io)
-                .filter(|_| trend.windows.iter().any(|window| window.reading(Measure::Writes).is_some())),
-            megabytes: rate(Measure::Megabytes),
-            redo: rate(Measure::RedoMegabytes),
-            commits: rate(Measure::Commits),
+        // What a server writes reaches storage later and in other requests, as the platform's own levels have it.
+        let is_on_server = runs.iter().any(|run| is_on_servers(run));
+        let rates = self::rates(is_on_server, rate);
+        let of_window = |window: &TrendWindow| {
+            let told = self::rates(is_on_server, |measure| Some(window.reading(measure)?.value));
+            (told, window.seconds)
         };
+        let telling = |respect| {
+            let measure = match respect {
+                Respect::Writes => Measure::Writes,
+                Respect::Megabytes => Measure::Megabytes,
+                _ => Measure::Reads,
+            };
+            trend.summary(measure).filter(|_| rates.of(respect).is_some()).map(|it| (it.windows, it.covered_s))
+        };
+        let all_s: f64 = trend.windows.iter().map(|window| window.seconds).sum();
+        let told = [Respect::Reads, Respect::Writes, Respect::Megabytes].into_iter().filter_map(telling);
+        let (windows, told_s) = told.min_by_key(|(windows, _)| *windows).unwrap_or((trend.windows.len(), all_s));
         let mean = |measure| trend.summary(measure).and_then(|summary| summary.mean);
         let read_share =
             mean(Measure::Reads).zip(mean(Measure::Writes)).map(|(reads, writes)| reads / (reads + writes));
@@ -88,12 +98,39 @@ impl Demand {
             database: trend.database.name.clone(),
             share,
             rates,
-            windows: trend.windows.len(),
+            windows,
             lengths_s: (least, most),
-            covered_share: trend.covered_share(),
+            covered_share: trend.covered_share() * if all_s > 0.0 { told_s / all_s } else { 1.0 },
             read_share: read_share.filter(|share| share.is_finite()),
             window: window(trend, runs, &rates, target),
+            each: trend.windows.iter().map(of_window).collect(),
         }
+    }
+
+    /// Whether windows of which `is_enough` holds are part of what is to be carried: one of them at the peak, and at a
+    /// percentile more of the time than may be left out.
+    pub(super) fn is_reached(&self, is_enough: impl Fn(&Rates) -> bool) -> bool {
+        let seconds =
+            |windows: &mut dyn Iterator<Item = &(Rates, f64)>| windows.map(|(_, seconds)| seconds).sum::<f64>();
+        let enough_s = seconds(&mut self.each.iter().filter(|(rates, _)| is_enough(rates)));
+        let left_out = match self.share {
+            Share::Peak => 0.0,
+            Share::Quantile(quantile) => (1.0 - quantile) * seconds(&mut self.each.iter()),
+        };
+        enough_s > left_out
+    }
+}
+
+/// Rates by what `rate` has of each measure.
+fn rates(is_on_server: bool, rate: impl Fn(Measure) -> Option<f64>) -> Rates {
+    let in_requests = |measure| rate(measure).filter(|_| !is_on_server);
+    Rates {
+        reads: rate(Measure::Reads),
+        writes: in_requests(Measure::Writes),
+        io: in_requests(Measure::Io),
+        megabytes: in_requests(Measure::Megabytes),
+        redo: rate(Measure::RedoMegabytes),
+        commits: rate(Measure::Commits),
     }
 }
 
@@ -102,7 +139,7 @@ fn window(trend: &Trend, runs: &[&Run], rates: &Rates, target: &LatencyTarget) -
         (Some(io), _) => (Measure::Io, io),
         (None, reads) => (Measure::Reads, reads?),
     };
-    let value = |window: &super::super::trend::TrendWindow| Some(window.reading(measure)?.value);
+    let value = |window: &TrendWindow| Some(window.reading(measure)?.value);
     let enough = trend.windows.iter().filter(|window| value(window).is_some_and(|value| value >= asked));
     let window = enough.min_by(|a, b| value(a).unwrap_or(0.0).total_cmp(&value(b).unwrap_or(0.0)))?;
     let run = runs.iter().find(|run| run.id == window.run)?;

@@ -2,7 +2,7 @@
 //!
 //! Nothing is extrapolated. A platform *carries* a demand if it met the latency target at a level that asked for at least as
 //! much in every respect that is compared. It does *not* if it missed the target at a level that asked for no more in any
-//! respect. Else the answer is not known, and why is said.
+//! respect, while the database had as much at one time. Else the answer is not known, and why is said.
 
 mod demand;
 mod doubts;
@@ -148,6 +148,8 @@ pub enum Answer {
 pub enum NotKnown {
     /// The demand tells neither requests nor bytes.
     NoDemand,
+    /// The demand does not tell this, which storage has to carry too.
+    NotTold(Respect),
     /// No level of the platform can be judged by the target.
     NotJudged,
     /// No level tells something that is asked for, or has none of it.
@@ -156,7 +158,7 @@ pub enum NotKnown {
     BeyondLevels,
     /// A smaller load met the target and a larger one missed it, or those that missed it asked for more in some respect.
     Between,
-    /// The least level missed the target already, and asked for more.
+    /// No level met the target, and those that missed it asked for more in some respect.
     BelowLevels,
 }
 
@@ -232,11 +234,8 @@ impl Fit {
 /// In which respects a level must be as large as the demand. Reads and writes are asked for together if both have one mix, else
 /// each by itself; bytes always, since they are what limits large requests; redo and commits if the platform's load made any.
 fn decisive(demand: &Rates, platform: &Platform) -> Vec<Respect> {
-    let mixes: Vec<f64> = platform.levels.iter().filter_map(|level| level.rates.read_share()).collect();
-    let is_one_mix = demand
-        .read_share()
-        .is_some_and(|asked| !mixes.is_empty() && mixes.iter().all(|share| (share - asked).abs() <= SAME_MIX + 1e-12));
-    let mut respects = if is_one_mix { vec![Respect::Io] } else { vec![Respect::Reads, Respect::Writes] };
+    let mut respects =
+        if is_one_mix(demand, platform) { vec![Respect::Io] } else { vec![Respect::Reads, Respect::Writes] };
     respects.push(Respect::Megabytes);
     let io = demand.io.or(demand.reads).or(demand.writes).unwrap_or(0.0);
     let is_asked = |respect: &Respect| match respect {
@@ -255,21 +254,49 @@ fn least_headroom(demand: &Rates, level: &Level, decisive: &[Respect]) -> Option
     known.into_iter().reduce(|least, other| if other.1 < least.1 { other } else { least })
 }
 
+/// Whether reads and writes are the same share of requests on both sides. The most reads and the most writes may have been asked
+/// for at different times: neither may be more than a load of the platform's mix with all requests would have.
+fn is_one_mix(demand: &Rates, platform: &Platform) -> bool {
+    let (Some(reads), Some(writes), Some(io)) = (demand.reads, demand.writes, demand.io) else { return false };
+    let mut shares = platform.levels.iter().filter_map(|level| level.rates.read_share()).peekable();
+    let most = |share: f64| io * (share + SAME_MIX + 1e-12);
+    shares.peek().is_some() && io > 0.0 && shares.all(|share| reads <= most(share) && writes <= most(1.0 - share))
+}
+
+/// Whether `level` asked storage for no more than `window` did, in any respect that storage feels: requests no larger, reads
+/// and writes each by itself unless they are `decisive` together, and what else is.
+fn is_no_more(level: &Rates, window: &Rates, decisive: &[Respect]) -> bool {
+    let is_within = |respect: &Respect| {
+        let spared = match respect {
+            Respect::Reads | Respect::Writes => level.io.map_or(0.0, |io| NEGLIGIBLE * io),
+            _ => 0.0,
+        };
+        level.of(*respect).zip(window.of(*respect)).is_some_and(|(done, asked)| done <= asked.max(spared))
+    };
+    let each: &[Respect] =
+        if decisive.contains(&Respect::Io) { &[Respect::Io] } else { &[Respect::Reads, Respect::Writes] };
+    let is_larger = match (level.request_bytes(), window.request_bytes()) {
+        (Some(done), Some(asked)) => done > SAME_SIZE * asked,
+        _ => true,
+    };
+    !is_larger && each.iter().chain(decisive).all(is_within)
+}
+
 fn answer(demand: &Demand, platform: &Platform, decisive: &[Respect]) -> Answer {
     let at_least = |level: &Level| {
         decisive.iter().all(|respect| {
             level.rates.of(*respect).zip(demand.rates.of(*respect)).is_some_and(|(capacity, asked)| capacity >= asked)
         })
     };
-    let at_most = |level: &Level| {
-        decisive.iter().all(|respect| {
-            level.rates.of(*respect).zip(demand.rates.of(*respect)).is_some_and(|(capacity, asked)| capacity <= asked)
-        })
-    };
+    let at_most = |level: &Level| demand.is_reached(|window| is_no_more(&level.rates, window, decisive));
     let with = |verdict: Verdict| platform.levels.iter().filter(move |level| level.verdict == verdict);
     let asks_for_storage = decisive.iter().any(|it| !matches!(it, Respect::Redo | Respect::Commits));
     if !asks_for_storage {
         return Answer::Unknown(NotKnown::NoDemand);
+    }
+    let told = [Respect::Reads, Respect::Writes, Respect::Megabytes];
+    if let Some(respect) = told.into_iter().find(|respect| demand.rates.of(*respect).is_none()) {
+        return Answer::Unknown(NotKnown::NotTold(respect));
     }
     if with(Verdict::Met).any(at_least) {
         return Answer::Carries;

@@ -1,6 +1,8 @@
 //! What a platform was measured to carry: the levels of a run.
 
-use super::super::{Figures, LatencyTarget, SINGLE_BLOCK_READ, Subject, VerdictOutcome, is_on_server, judge, measured};
+use super::super::{
+    Figures, LatencyTarget, SINGLE_BLOCK_READ, Subject, VerdictOutcome, at_once, is_on_server, judge, measured,
+};
 use super::{LatencyThere, Rates, Respect};
 use crate::record::{Histogram, Run, Step};
 
@@ -49,7 +51,14 @@ impl Platform {
     /// The measured steps of `run`, judged by `target`.
     pub fn of(run: &Run, target: &LatencyTarget) -> Self {
         let target = with_subject(run, target);
-        let mut levels: Vec<Level> = measured(run).map(|step| level(run, step, &target)).collect();
+        let mut levels: Vec<Level> = match at_once::together(run) {
+            Some(all) => vec![level(&all, &target)],
+            None => measured(run).map(|step| level(step, &target)).collect(),
+        };
+        // What a part of a load met or missed by itself says nothing of the platform that all of it was on.
+        if levels.len() > 1 && at_once::jobs(run).is_some() {
+            levels.iter_mut().for_each(|level| level.verdict = Verdict::NotJudged);
+        }
         let rate = |level: &Level| order(&level.rates).unwrap_or(f64::INFINITY);
         levels.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
         let name = if run.name.is_empty() { run.id.clone() } else { run.name.clone() };
@@ -118,14 +127,14 @@ pub(super) fn with_subject(run: &Run, target: &LatencyTarget) -> LatencyTarget {
     if target.subject.is_none() && !is_timed(&usual) && is_timed(&by_reads) { by_reads } else { usual }
 }
 
-fn level(run: &Run, step: &Step, target: &LatencyTarget) -> Level {
+fn level(step: &Step, target: &LatencyTarget) -> Level {
     let times = target.subject.as_ref().and_then(|subject| subject.times(step));
     let quantile = |times: &Histogram| times.is_distribution().then(|| times.quantile_ns(target.quantile)).flatten();
     Level {
         label: step.label.clone(),
         seconds: Figures(step).seconds(),
         rates: rates(step),
-        verdict: verdict(run, step, target, times.as_deref()),
+        verdict: verdict(step, target, times.as_deref()),
         quantile_ms: times.as_deref().and_then(quantile).map(|ns| ns as f64 / 1e6),
         mean_ms: times.as_deref().and_then(Histogram::mean_ns).map(|ns| ns / 1e6),
     }
@@ -146,31 +155,23 @@ pub(super) fn rates(step: &Step) -> Rates {
     }
 }
 
-fn verdict(run: &Run, step: &Step, target: &LatencyTarget, times: Option<&Histogram>) -> Verdict {
-    let Some(times) = times.filter(|times| times.count() > 0) else { return Verdict::NotJudged };
-    if step.load.rate_operations_per_s.is_some() {
+fn verdict(step: &Step, target: &LatencyTarget, times: Option<&Histogram>) -> Verdict {
+    let (Some(times), Some(subject)) = (times.filter(|times| times.count() > 0), &target.subject) else {
+        return Verdict::NotJudged;
+    };
+    if step.load.rate_operations_per_s.is_some() && !times.is_told() {
         return match judge(step, target) {
             Some(VerdictOutcome::Passed) => Verdict::Met,
             Some(VerdictOutcome::Failed) => Verdict::Missed,
             Some(VerdictOutcome::Unsteady | VerdictOutcome::GeneratorBound) | None => Verdict::NotJudged,
         };
     }
-    if !times.is_told() {
-        return match target.is_met(&run.workload, step) {
-            Some(true) => Verdict::Met,
-            Some(false) => Verdict::Missed,
-            None => Verdict::NotJudged,
-        };
-    }
     if !times.is_distribution() {
         return Verdict::NotJudged;
     }
-    // At the limit itself the target is still met.
-    let (surely, perhaps) = times.below_ns(target.limit.0.saturating_add(1));
-    let wanted = target.quantile * times.count() as f64;
-    match (surely as f64 >= wanted, perhaps as f64 >= wanted) {
-        (true, _) => Verdict::Met,
-        (false, true) => Verdict::TooWide,
-        (false, false) => Verdict::Missed,
+    match target.is_met_by(subject, step) {
+        Some(true) => Verdict::Met,
+        Some(false) => Verdict::Missed,
+        None => Verdict::TooWide,
     }
 }

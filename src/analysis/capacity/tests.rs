@@ -87,17 +87,7 @@ fn larger_requests_are_judged_by_their_bytes() {
 
 #[test]
 fn of_one_mix_reads_and_writes_count_together_and_of_another_each_by_itself() {
-    let levels: Vec<Requests> = [(1, 7_000, 3_000, 500), (4, 14_000, 6_000, 900), (16, 16_800, 7_200, 9_000)]
-        .map(|(slots, reads_per_s, writes_per_s, us)| Requests {
-            slots,
-            asked_per_s: None,
-            reads_per_s,
-            writes_per_s,
-            service_ns: us * 1_000,
-            queued_ns: 0,
-        })
-        .into();
-    let mixed = requests::run(&levels);
+    let mixed = levels(&[(1, 7_000, 3_000, 500), (4, 14_000, 6_000, 900), (16, 16_800, 7_200, 9_000)]);
     let same = fit_to(&asks(14_500, 5_000), &mixed, "p99=5ms");
     assert_eq!((same.answer, same.binding), (Answer::Carries, Some(Respect::Io)));
     let other = fit_to(&asks(5_000, 10_000), &mixed, "p99=5ms");
@@ -178,6 +168,97 @@ fn a_demand_that_tells_no_requests_is_no_demand() {
     run.steps[0].counters = crate::record::Counters { commits: Some(1_000), ..Default::default() };
     let fit = fit_to(&demand_of(&[run], Share::Peak), &sweep(), "p99=5ms");
     assert_eq!((fit.answer, fit.binding), (Answer::Unknown(NotKnown::NoDemand), None));
+}
+
+/// Levels of reads and writes of 8 KiB, each with its number of requests outstanding and its time in microseconds.
+fn levels(of: &[(u32, u64, u64, u64)]) -> Run {
+    let levels: Vec<Requests> = of
+        .iter()
+        .map(|(slots, reads_per_s, writes_per_s, us)| Requests {
+            slots: *slots,
+            asked_per_s: None,
+            reads_per_s: *reads_per_s,
+            writes_per_s: *writes_per_s,
+            service_ns: us * 1_000,
+            queued_ns: 0,
+        })
+        .collect();
+    requests::run(&levels)
+}
+
+fn hour(at: i64, reads_per_s: u64, writes_per_s: u64) -> Run {
+    report(Hour { at, minutes: 60, reads_per_s, writes_per_s, within_ms: QUICK })
+}
+
+#[test]
+fn reads_by_day_and_writes_by_night_are_no_mix_of_both() {
+    let half = levels(&[(4, 6_000, 6_000, 900)]);
+    let apart = demand_of(&[hour(2, 0, 10_000), hour(9, 10_000, 0)], Share::Peak);
+    let fit = fit_to(&apart, &half, "p99=5ms");
+    assert_eq!(fit.answer, Answer::Unknown(NotKnown::BeyondLevels), "nobody wrote 10,000 times a second");
+    let mixed = demand_of(&[hour(2, 5_000, 5_000), hour(9, 5_500, 4_500)], Share::Peak);
+    assert_eq!(fit_to(&mixed, &half, "p99=5ms").answer, Answer::Carries);
+}
+
+#[test]
+fn peaks_of_different_hours_never_prove_that_a_platform_fails() {
+    let slow = levels(&[(4, 6_000, 6_000, 9_000)]);
+    let apart = demand_of(&[hour(2, 0, 10_000), hour(9, 10_000, 0)], Share::Peak);
+    assert_eq!(fit_to(&apart, &slow, "p99=5ms").answer, Answer::Unknown(NotKnown::BelowLevels));
+    let quiet: Vec<Run> = (0..20).map(|at| hour(at, 1_000, 1_000)).collect();
+    let busy =
+        |hours: i64| [&quiet[..], &(0..hours).map(|at| hour(30 + at, 8_000, 8_000)).collect::<Vec<_>>()].concat();
+    assert_eq!(fit_to(&demand_of(&busy(1), Share::Peak), &slow, "p99=5ms").answer, Answer::DoesNot);
+    let most = |hours| fit_to(&demand_of(&busy(hours), Share::Quantile(0.9)), &slow, "p99=5ms").answer;
+    assert_eq!(most(2), Answer::Unknown(NotKnown::BelowLevels), "9 % of the time need not be carried");
+    assert_eq!(most(3), Answer::DoesNot);
+}
+
+#[test]
+fn what_a_report_does_not_tell_is_not_taken_for_nothing() {
+    let without = |take: fn(&mut crate::record::Counters)| {
+        let mut run = hour(9, 10_000, 4_000);
+        take(&mut run.steps[0].counters);
+        fit_to(&demand_of(&[run], Share::Peak), &sweep(), "p99=5ms").answer
+    };
+    let writes = without(|counters| (counters.physical_writes, counters.physical_write_bytes) = (None, None));
+    assert_eq!(writes, Answer::Unknown(NotKnown::NotTold(Respect::Writes)));
+    let bytes = without(|counters| {
+        (counters.physical_writes, counters.physical_write_bytes, counters.physical_read_bytes) = (Some(0), None, None);
+    });
+    assert_eq!(bytes, Answer::Unknown(NotKnown::NotTold(Respect::Megabytes)));
+    // One report of many that tells writes is all that is known of them.
+    let mut many: Vec<Run> = (0..30).map(|at| hour(at, 1_000, 10)).collect();
+    many.iter_mut().skip(1).for_each(|run| run.steps[0].counters.physical_writes = None);
+    let known = demand_of(&many, Share::Peak);
+    assert_eq!((known.windows, known.covered_share), (1, 1.0 / 30.0));
+}
+
+#[test]
+fn slow_large_requests_say_nothing_of_small_ones() {
+    let mut large = levels(&[(4, 1_000, 0, 9_000)]);
+    let bytes = large.steps[0].counters.physical_read_bytes.as_mut().unwrap();
+    *bytes *= 16;
+    assert_eq!(fit_to(&asks(20_000, 0), &large, "p99=5ms").answer, Answer::Unknown(NotKnown::BelowLevels));
+    assert_eq!(fit_to(&asks(20_000, 0), &levels(&[(4, 1_000, 0, 9_000)]), "p99=5ms").answer, Answer::DoesNot);
+}
+
+#[test]
+fn jobs_at_the_same_time_are_judged_as_one_load() {
+    let mut jobs = levels(&[(4, 3_000, 0, 900), (4, 3_000, 0, 900), (4, 3_000, 0, 900)]);
+    jobs.imported = Some(crate::record::Imported {
+        files: Vec::new(),
+        clock: crate::record::Clock::Utc,
+        not_understood: Vec::new(),
+    });
+    assert_eq!(fit_to(&asks(8_000, 0), &jobs, "p99=5ms").answer, Answer::Unknown(NotKnown::BeyondLevels));
+    jobs.target.facts.insert("jobs_at_once".to_owned(), "3".to_owned());
+    let together = fit_to(&asks(8_000, 0), &jobs, "p99=5ms");
+    assert_eq!((together.answer, together.level.as_deref()), (Answer::Carries, Some("3 jobs together")));
+    // Three jobs that were slow together say nothing of a load like that of one of them.
+    assert_eq!(fit_to(&asks(4_000, 0), &jobs, "p99=100us").answer, Answer::Unknown(NotKnown::BelowLevels));
+    jobs.steps[0].window.duration_ns /= 3;
+    assert_eq!(fit_to(&asks(4_000, 0), &jobs, "p99=5ms").answer, Answer::Unknown(NotKnown::NotJudged));
 }
 
 proptest! {
