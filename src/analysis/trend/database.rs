@@ -6,6 +6,11 @@ use crate::record::{Run, Step};
 
 /// Fact about the target that holds the database's own number.
 const DATABASE_ID: &str = "db_id";
+/// Fact about the target that lists the containers which a report is on: one alone in a report on a pluggable database, which
+/// bears the number of the database that holds it.
+const CONTAINERS: &str = "containers";
+/// The container that is the database itself.
+const ROOT: &str = "CDB$ROOT";
 /// Kind of target whose address is `DATABASE` or `DATABASE/INSTANCE`.
 const ORACLE: &str = "oracle";
 
@@ -23,27 +28,38 @@ pub struct Database {
 pub struct Scope {
     /// Kind of target, such as `oracle`.
     pub kind: String,
-    /// Its number where it is told, else its name or address.
+    /// Its number where it is told, else its name or address; of a pluggable database with the name of its container.
     pub identity: String,
     /// The instance, where the figures are of one alone; absent for all of them together and for what has none.
     pub instance: Option<String>,
 }
 
 /// Name of the database of `run`, and of the instance if its address has one. The reports of an Oracle database bear
-/// `DATABASE/INSTANCE` as their address.
+/// `DATABASE/INSTANCE` as their address; clients of one name a listener, such as `//host:1521/service`.
 fn parts(run: &Run) -> (&str, Option<&str>) {
     let target = &run.target;
+    let is_of_listener = target.address.starts_with('/') || target.address.contains(':');
     match target.address.split_once('/') {
-        Some((database, instance)) if target.kind == ORACLE => {
+        Some((database, instance)) if target.kind == ORACLE && !is_of_listener => {
             (database.trim(), Some(instance.trim()).filter(|instance| !instance.is_empty() && *instance != "*"))
         }
         _ => (target.address.trim(), None),
     }
 }
 
+/// The pluggable database that a report is on alone.
+fn container(run: &Run) -> Option<&str> {
+    let listed = run.target.facts.get(CONTAINERS)?.trim();
+    Some(listed).filter(|name| !name.is_empty() && !name.contains(',') && *name != ROOT)
+}
+
+fn with_container(database: &str, run: &Run) -> String {
+    container(run).map_or_else(|| database.to_owned(), |container| format!("{database}:{container}"))
+}
+
 /// What the database of `run` is called there.
 pub(super) fn name_of(run: &Run) -> String {
-    parts(run).0.to_owned()
+    with_container(parts(run).0, run)
 }
 
 impl Scope {
@@ -53,7 +69,7 @@ impl Scope {
         let identity = run.target.facts.get(DATABASE_ID).map_or(database, String::as_str);
         Self {
             kind: run.target.kind.clone(),
-            identity: identity.trim().to_owned(),
+            identity: with_container(identity.trim(), run),
             instance: instance.filter(|_| step.instances.len() < 2).map(str::to_owned),
         }
     }

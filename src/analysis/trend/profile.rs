@@ -9,7 +9,7 @@ pub const LONGEST_FOR_HOURS_S: f64 = 7_200.0;
 /// Windows longer than this say nothing about a day. Some of a day are an hour or two too long when clocks change.
 pub const LONGEST_FOR_DAYS_S: f64 = 26.0 * 3_600.0;
 /// An hour of a day is compared with others if at least so many seconds of it are known, or half a window where windows are
-/// shorter: a report that begins some seconds early tells nothing about the hour before.
+/// shorter: a report that ends some seconds late tells nothing about the hour after, least of all its peak.
 const KNOWN_OF_HOUR_S: f64 = 600.0;
 
 const HOUR_S: i64 = 3_600;
@@ -20,7 +20,7 @@ const DAY_S: i64 = 86_400;
 pub struct Cell {
     /// Seconds of it that windows cover.
     pub covered_s: f64,
-    /// Largest value of a window that reaches into it.
+    /// Largest value of a window that lies in it, or reaches into it by ten minutes or half of its length.
     pub peak: f64,
     sum: f64,
     weights: f64,
@@ -36,14 +36,20 @@ impl Cell {
         (self.covered_s > 0.0).then(|| self.seconds_sum / self.covered_s)
     }
 
-    fn add(&mut self, value: f64, weight: Option<f64>, covered_s: f64, share: f64) {
-        self.peak = if self.covered_s > 0.0 { self.peak.max(value) } else { value };
-        self.covered_s += covered_s;
-        self.seconds_sum += value * covered_s;
-        if let Some(weight) = weight {
-            self.sum += value * weight * share;
-            self.weights += weight * share;
+    /// Of the parts of one place; absent where windows only touch it. The peak is that of windows which do more.
+    fn of(parts: &[Part<'_>]) -> Option<Self> {
+        let peaks = parts.iter().filter(|part| !part.is_sliver()).map(|part| part.value);
+        let mut cell = Self { peak: peaks.reduce(f64::max)?, ..Self::default() };
+        for part in parts {
+            cell.covered_s += part.covered_s;
+            cell.seconds_sum += part.value * part.covered_s;
+            if let Some(weight) = part.weight {
+                let share = part.covered_s / part.window.seconds;
+                cell.sum += part.value * weight * share;
+                cell.weights += weight * share;
+            }
         }
+        Some(cell)
     }
 }
 
@@ -58,7 +64,7 @@ pub struct HourRow {
     pub mean: Option<f64>,
     /// Not exceeded in 95 % of its covered time.
     pub p95: f64,
-    /// Largest value of a window that reaches into it.
+    /// Largest value of a window that lies in it, or reaches into it by ten minutes or half of its length.
     pub peak: f64,
     /// Beginning of that window.
     pub peak_from: jiff::Timestamp,
@@ -75,7 +81,7 @@ pub struct DayRow {
     pub mean: Option<f64>,
     /// Not exceeded in 95 % of its covered time.
     pub p95: f64,
-    /// Largest value of a window that reaches into it.
+    /// Largest value of a window that lies in it, or reaches into it by ten minutes or half of its length.
     pub peak: f64,
     /// Beginning of that window.
     pub peak_from: jiff::Timestamp,
@@ -89,6 +95,13 @@ struct Part<'a> {
     covered_s: f64,
     value: f64,
     weight: Option<f64>,
+}
+
+impl Part<'_> {
+    /// Whether so little of the window lies there that it says nothing of that place by itself.
+    fn is_sliver(&self) -> bool {
+        self.covered_s + 1e-3 < KNOWN_OF_HOUR_S.min(self.window.seconds / 2.0)
+    }
 }
 
 /// The windows of at most `longest_s`, cut at whole multiples of `length_s`: each part keeps the mean of its window, since
@@ -108,21 +121,14 @@ fn parts(trend: &Trend, measure: Measure, length_s: i64, longest_s: f64) -> impl
     })
 }
 
-fn cells(parts: impl Iterator<Item = (i64, f64, f64, Option<f64>, f64)>) -> BTreeMap<i64, Cell> {
-    let mut cells: BTreeMap<i64, Cell> = BTreeMap::new();
-    for (place, covered_s, value, weight, share) in parts {
-        cells.entry(place).or_default().add(value, weight, covered_s, share);
-    }
-    cells
-}
-
 impl Trend {
-    /// Hours of single days, by hours since 1970: what is known of each.
+    /// Hours of single days, by hours since 1970: what is known of each. Those that a window only touches are not there.
     pub fn hour_cells(&self, measure: Measure) -> BTreeMap<i64, Cell> {
-        let of = |part: Part<'_>| {
-            (part.place, part.covered_s, part.value, part.weight, part.covered_s / part.window.seconds)
-        };
-        cells(parts(self, measure, HOUR_S, LONGEST_FOR_HOURS_S).map(of))
+        let mut by_hour: BTreeMap<i64, Vec<Part<'_>>> = BTreeMap::new();
+        for part in parts(self, measure, HOUR_S, LONGEST_FOR_HOURS_S) {
+            by_hour.entry(part.place).or_default().push(part);
+        }
+        by_hour.into_iter().filter_map(|(place, parts)| Some((place, Cell::of(&parts)?))).collect()
     }
 
     /// The usual day: hours of which anything is known.
@@ -132,7 +138,8 @@ impl Trend {
             by_hour.entry(part.place.rem_euclid(24)).or_default().push(part);
         }
         let row = |(hour, parts): (i64, Vec<Part<'_>>)| {
-            let days: std::collections::BTreeSet<i64> = parts.iter().map(|part| part.place.div_euclid(24)).collect();
+            let whole = parts.iter().filter(|part| !part.is_sliver());
+            let days: std::collections::BTreeSet<i64> = whole.map(|part| part.place.div_euclid(24)).collect();
             let (mean, p95, peak, peak_from) = of_parts(&parts)?;
             Some(HourRow { hour: u8::try_from(hour).ok()?, days: days.len(), mean, p95, peak, peak_from })
         };
@@ -179,16 +186,11 @@ impl Trend {
 
 /// Mean, p95, peak and when the peak's window began.
 fn of_parts(parts: &[Part<'_>]) -> Option<(Option<f64>, f64, f64, jiff::Timestamp)> {
-    let mut all = Cell::default();
-    let mut values: Vec<(f64, f64)> = Vec::new();
-    let mut most = parts.first()?;
-    for part in parts {
-        all.add(part.value, part.weight, part.covered_s, part.covered_s / part.window.seconds);
-        values.push((part.value, part.covered_s));
-        if part.value > most.value {
-            most = part;
-        }
-    }
+    let all = Cell::of(parts)?;
+    let mut values: Vec<(f64, f64)> = parts.iter().map(|part| (part.value, part.covered_s)).collect();
+    let mut whole = parts.iter().filter(|part| !part.is_sliver());
+    let first = whole.next()?;
+    let most = whole.fold(first, |most, part| if part.value > most.value { part } else { most });
     let p95 = weighted_quantiles(&mut values, &[0.95]).first().copied()?;
     Some((all.mean().filter(|_| all.weights > 0.0), p95, most.value, most.window.from))
 }

@@ -86,6 +86,62 @@ fn a_window_that_crosses_an_hour_counts_for_both_by_its_time_in_them() {
 }
 
 #[test]
+fn a_report_that_ends_some_seconds_late_tells_nothing_of_the_hour_after() {
+    let late = |at, reads_per_s| {
+        let mut run = report(Hour { reads_per_s, ..hour(at) });
+        run.started_at.0 += jiff::SignedDuration::from_secs(5);
+        run
+    };
+    let trend = only(of(&[late(22, 1_000), late(23, 6_000), late(24, 500)]));
+    let hours: Vec<(u8, usize, f64)> =
+        trend.hours(Measure::Reads).iter().map(|row| (row.hour, row.days, row.peak)).collect();
+    assert_eq!(hours, [(0, 1, 500.0), (22, 1, 1_000.0), (23, 1, 6_000.0)], "and not 6,000 after midnight");
+    let days: Vec<f64> = trend.days(Measure::Reads).iter().map(|row| row.peak).collect();
+    assert_eq!(days, [6_000.0, 500.0]);
+    let cells: Vec<f64> = trend.hour_cells(Measure::Reads).values().map(|cell| cell.peak).collect();
+    assert_eq!(cells, [1_000.0, 6_000.0, 500.0]);
+    // What is known of an hour still counts in its mean, by its time.
+    let midnight = &trend.hours(Measure::Reads)[0];
+    assert!((midnight.mean.unwrap() - (5.0 * 6_000.0 + 3_595.0 * 500.0) / 3_600.0).abs() < 1e-6);
+}
+
+#[test]
+fn pluggable_databases_of_one_database_are_not_the_same_time_again() {
+    let on = |containers: &str| {
+        let mut run = report(hour(3));
+        run.target.facts.insert("containers".to_owned(), containers.to_owned());
+        run
+    };
+    let trends = of(&[on("CDB$ROOT, PDB$SEED, SALES"), on("SALES"), on("HR"), on("CDB$ROOT")]);
+    let told: Vec<(&str, usize)> =
+        trends.trends.iter().map(|trend| (trend.database.name.as_str(), trend.set_aside.len())).collect();
+    assert_eq!(told, [("PROD/PROD1", 1), ("PROD:HR/PROD1", 0), ("PROD:SALES/PROD1", 0)]);
+}
+
+#[test]
+fn a_listener_is_no_instance_of_a_database() {
+    let mut client = report(hour(3));
+    client.target.facts.clear();
+    for address in ["//localhost:1521/FREEPDB1", "db1:1521/ORCL"] {
+        client.target.address = address.to_owned();
+        let database = only(of(std::slice::from_ref(&client))).database;
+        assert_eq!((database.name.as_str(), database.scope.instance), (address, None));
+    }
+}
+
+#[test]
+fn jobs_at_the_same_time_are_one_window_with_all_that_they_did() {
+    let mut run = report(hour(3));
+    let mut second = run.steps[0].clone();
+    second.label = "second".to_owned();
+    run.steps.push(second);
+    run.target.facts.insert("jobs_at_once".to_owned(), "2".to_owned());
+    let trend = only(of(&[run]));
+    assert_eq!((trend.windows.len(), trend.set_aside.len()), (1, 0));
+    assert_eq!(trend.windows[0].reading(Measure::Io).unwrap().value, 2_200.0);
+}
+
+#[test]
 fn of_a_report_on_a_day_and_those_on_its_hours_the_hours_count() {
     let mut day = report(hour(0));
     day.id = "day".to_owned();
