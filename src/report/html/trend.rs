@@ -60,7 +60,7 @@ pub fn trend(out: &mut dyn Write, trends: &Trends, kept: &Kept<'_>) -> io::Resul
     let names: Vec<&str> = trends.trends.iter().map(|one| one.database.name.as_str()).collect();
     let body = html! {
         @for article in &articles { (article) }
-        @if !trends.left_out.is_empty() { (Sheets::of(|sheets| left_out(sheets, trends))) }
+        @if !trends.left_out.is_empty() { (Sheets::of(|sheets| left_out(sheets, trends, Detail::Full))) }
         (for_script(&data))
     };
     let title = format!("{} over time", names.join(" and "));

@@ -36,7 +36,7 @@ pub fn trend(out: &mut impl Write, trends: &Trends, detail: Detail, width: usize
         paper.remark(&grounds(trend))?;
         tell(&mut paper, trend, detail, true)?;
     }
-    left_out(&mut paper, trends)?;
+    left_out(&mut paper, trends, detail)?;
     if trends.trends.is_empty() {
         return Ok(());
     }
@@ -91,8 +91,13 @@ pub(super) fn grounds(trend: &Trend) -> String {
     } else {
         "Times are in UTC."
     };
+    let nameless = if trend.database.scope.identity.is_empty() {
+        " No run tells what it is of: figures of several may stand here as those of one."
+    } else {
+        ""
+    };
     format!(
-        "{count} {lengths} from {} to {}, which cover {} % of that time, {gaps}. {clock}",
+        "{count} {lengths} from {} to {}, which cover {} % of that time, {gaps}. {clock}{nameless}",
         minute(from),
         minute(to),
         percent(trend.covered_share())
@@ -148,28 +153,33 @@ fn over_time(trend: &Trend, summaries: &[Summary]) -> Grid {
     grid
 }
 
-/// Growth in 30 days, and its interval.
+/// Growth in 30 days, and its interval: what three days changed by, ten times over, is no growth of a month.
 fn growth(measure: Measure, growth: Option<Growth>) -> [String; 2] {
-    let Some(growth) = growth else { return [UNKNOWN.to_owned(), UNKNOWN.to_owned()] };
+    let Some((growth, (low, high))) = growth.and_then(|growth| Some((growth, growth.interval?))) else {
+        return [UNKNOWN.to_owned(), UNKNOWN.to_owned()];
+    };
     let month = |per_day: f64| signed(measure, per_day * 30.0);
-    let interval = growth.interval.map(|(low, high)| format!("{} to {}", month(low), month(high)));
-    [month(growth.per_day), interval.unwrap_or_else(|| UNKNOWN.to_owned())]
+    [month(growth.per_day), format!("{} to {}", month(low), month(high))]
 }
 
 /// What the columns of growth rest on.
 fn growth_words(paper: &mut dyn Paper, summaries: &[Summary]) -> io::Result<()> {
-    let grown = summaries.iter().find_map(|summary| summary.growth);
-    let Some(growth) = grown else {
-        return paper.aside("Growth is not told: it takes three days or more that have an hour in common.");
+    let grown = || summaries.iter().filter_map(|summary| summary.growth);
+    let Some(growth) = grown().find(|growth| growth.interval.is_some()) else {
+        return paper.aside(&match grown().map(|growth| growth.days).max() {
+            Some(days) => format!(
+                "Growth is not told: {days} days that have an hour in common are too few to tell it from chance."
+            ),
+            None => "Growth is not told: it takes five days or more that have an hour in common.".to_owned(),
+        });
     };
     let like = match growth.like {
         LikeDays::All => "each day with each other, by the hours that both have",
         LikeDays::OfWeek => "each day with the same day of other weeks, by the hours that both have",
     };
-    let doubt = match (growth.interval, growth.like) {
-        (None, _) => " They are too few for an interval, so nothing says whether it is real.",
-        (Some(_), LikeDays::All) => " Less than four weeks cannot tell growth from a week's own shape.",
-        (Some(_), LikeDays::OfWeek) => "",
+    let doubt = match growth.like {
+        LikeDays::All => " Less than four weeks cannot tell growth from a week's own shape.",
+        LikeDays::OfWeek => "",
     };
     paper.aside(&format!("Growth compares {} days, {like}: the median slope.{doubt}", growth.days))
 }
@@ -263,12 +273,13 @@ fn more(count: usize, most: usize) -> String {
 }
 
 /// What has no place in time.
-pub(super) fn left_out(paper: &mut dyn Paper, trends: &Trends) -> io::Result<()> {
+pub(super) fn left_out(paper: &mut dyn Paper, trends: &Trends, detail: Detail) -> io::Result<()> {
     if trends.left_out.is_empty() {
         return Ok(());
     }
-    let told: Vec<String> = trends.left_out.iter().map(set_aside_words).collect();
-    paper.aside(&format!("Left out: {}.", told.join("; ")))
+    let most = if detail == Detail::Full { usize::MAX } else { MOST_LISTED };
+    let told: Vec<String> = trends.left_out.iter().take(most).map(set_aside_words).collect();
+    paper.aside(&format!("Left out: {}{}.", told.join("; "), more(trends.left_out.len(), most)))
 }
 
 fn set_aside_words(aside: &SetAside) -> String {
@@ -288,6 +299,7 @@ pub(super) fn value(measure: Measure, value: f64) -> String {
     match measure.bearing() {
         Bearing::Milliseconds | Bearing::Megabytes if value < 9.995 => format!("{value:.2}"),
         Bearing::Percent if value > 0.0 && value < 0.1 => format!("{value:.2}"),
+        _ if value != 0.0 && value.abs() < 0.05 => format!("{value:.2}"),
         _ if value.abs() < 99.95 => format!("{value:.1}"),
         _ => group_thousands(value),
     }
@@ -358,6 +370,39 @@ mod tests {
         let mut no_length = report(Hour { at: 10, minutes: 60, reads_per_s: 1, writes_per_s: 1, within_ms: QUICK });
         no_length.steps[0].window.duration_ns = 0;
         insta::assert_snapshot!(told(&[one, no_length], Detail::Full, 80));
+    }
+
+    #[test]
+    fn growth_comes_with_an_interval_or_not_at_all() {
+        let days = |count: i64| -> Vec<Run> {
+            let hour = |day: i64| Hour {
+                at: 24 * day + 9,
+                minutes: 60,
+                reads_per_s: 1_000 + day as u64,
+                writes_per_s: 1,
+                within_ms: QUICK,
+            };
+            (0..count).map(|day| report(hour(day))).collect()
+        };
+        let four = told(&days(4), Detail::Brief, 140);
+        assert!(four.contains("Growth is not told: 4 days") && !four.contains("+30.0"), "{four}");
+        let seven = told(&days(7), Detail::Brief, 140);
+        assert!(seven.contains("+30.0 to +30.0") && seven.contains("Growth compares 7 days"), "{seven}");
+    }
+
+    #[test]
+    fn what_has_no_name_may_be_several_databases() {
+        let mut run = report(Hour { at: 9, minutes: 60, reads_per_s: 9, writes_per_s: 1, within_ms: QUICK });
+        assert!(!told(std::slice::from_ref(&run), Detail::Brief, 140).contains("No run tells"));
+        run.target.facts.clear();
+        run.target.address.clear();
+        assert!(told(&[run], Detail::Brief, 140).contains("figures of several may stand here"));
+    }
+
+    #[test]
+    fn a_small_rate_is_not_shown_as_none() {
+        let told = [0.0, 0.02, 0.3, 99.0].map(|rate| value(Measure::Reads, rate));
+        assert_eq!(told, ["0.0", "0.02", "0.3", "99.0"]);
     }
 
     #[test]
