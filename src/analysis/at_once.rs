@@ -34,6 +34,22 @@ pub(super) fn together(run: &Run) -> Option<Step> {
     Some(all)
 }
 
+/// Whether steps of an imported run must have overlapped, since together they are longer than the run took, though which did so is
+/// not told: what one of them missed it missed beside an unknown load.
+pub(super) fn is_beside_others(run: &Run) -> bool {
+    let Some(ended_at) = run.ended_at.filter(|_| run.imported.is_some() && run.steps.len() > 1) else { return false };
+    let took_ns = ended_at.0.duration_since(run.started_at.0).as_nanos() as f64;
+    let all_ns: f64 = measured(run).map(|step| step.window.duration_ns as f64).sum();
+    took_ns < EQUALLY_LONG * all_ns
+}
+
+/// Whether nobody told when each of several imported steps began: all of them stand at the beginning of the run.
+pub(super) fn has_no_order(run: &Run) -> bool {
+    let mut offsets = run.steps.iter().map(|step| step.window.offset_ns);
+    let first = offsets.next();
+    run.imported.is_some() && run.steps.len() > 1 && offsets.all(|offset| Some(offset) == first)
+}
+
 fn add(operations: &mut Vec<OperationStats>, more: &OperationStats) {
     let Some(sum) = operations.iter_mut().find(|operation| operation.kind == more.kind) else {
         operations.push(more.clone());
@@ -50,6 +66,23 @@ fn add(operations: &mut Vec<OperationStats>, more: &OperationStats) {
 mod tests {
     use super::*;
     use crate::record::{Clock, Imported, sample};
+
+    #[test]
+    fn steps_that_are_longer_than_their_run_overlapped() {
+        let mut run = sample::sweep(60);
+        run.imported = Some(Imported { files: Vec::new(), clock: Clock::Utc, not_understood: Vec::new() });
+        let took =
+            |seconds| Some(crate::record::Timestamp(run.started_at.0 + jiff::SignedDuration::from_secs(seconds)));
+        let (all, half) = (took(60 * 6), took(60 * 3));
+        run.ended_at = all;
+        assert!(!is_beside_others(&run) && !has_no_order(&run));
+        run.ended_at = half;
+        assert!(is_beside_others(&run));
+        run.steps.iter_mut().for_each(|step| step.window.offset_ns = 0);
+        assert!(has_no_order(&run));
+        run.imported = None;
+        assert!(!is_beside_others(&run) && !has_no_order(&run));
+    }
 
     #[test]
     fn jobs_at_the_same_time_are_one_level_and_steps_after_each_other_are_not() {

@@ -62,6 +62,11 @@ pub fn sentence(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
             compared.respect.name(),
             times(headroom)
         ),
+        (Answer::DoesNot, None) if platform.levels.iter().any(|level| level.verdict != Verdict::Missed) => {
+            format!(
+                "`{name}` does not carry `{database}` at {share} with {target}: it missed that at a level that asked for no more."
+            )
+        }
         (Answer::DoesNot, None) => format!(
             "`{name}` does not carry `{database}` at {share} with {target}: it missed that at every level, also where no more \
              was asked for."
@@ -103,6 +108,10 @@ fn not_known(why: NotKnown, fit: &Fit, demand: &Demand) -> String {
             respect.name(),
             number(demand.rates.of(respect))
         ),
+        NotKnown::FromMemory => {
+            "the load on the platform went through the page cache, and what memory did is nothing that storage carries"
+                .to_owned()
+        }
         NotKnown::BeyondLevels => "every level that was measured met the target, and none asked for so much".to_owned(),
         NotKnown::BelowLevels => {
             "no level met the target, and each did more in some respect than is asked for at one time".to_owned()
@@ -339,6 +348,20 @@ mod tests {
     fn one_report_that_is_not() {
         let one = report(Hour { at: 9, minutes: 60, reads_per_s: 50_000, writes_per_s: 0, within_ms: QUICK });
         insta::assert_snapshot!(told(&[one], Share::Quantile(0.95), &sample::sweep(60), "p99=5ms"));
+    }
+
+    #[test]
+    fn a_level_that_met_the_target_is_not_said_to_have_missed_it() {
+        let one = || report(Hour { at: 9, minutes: 60, reads_per_s: 60_000, writes_per_s: 20_000, within_ms: QUICK });
+        let first = |text: String| text.lines().take(2).collect::<Vec<_>>().join(" ");
+        // The levels that met it wrote nothing, so that no headroom binds.
+        let mut run = sample::sweep(60);
+        let last = &mut run.steps.last_mut().unwrap().counters;
+        (last.physical_writes, last.physical_write_bytes) = (Some(60_000), Some(60_000 * 8_192));
+        let some = first(told(&[one()], Share::Peak, &run, "p99=5ms"));
+        assert!(some.contains("does not carry") && some.contains("missed that at a level that asked"), "{some}");
+        let none = first(told(&[one()], Share::Peak, &sample::sweep(60), "p99=1us"));
+        assert!(none.contains("missed that at every level"), "{none}");
     }
 
     #[test]

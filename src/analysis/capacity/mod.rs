@@ -154,6 +154,8 @@ pub enum NotKnown {
     NotJudged,
     /// No level tells something that is asked for, or has none of it.
     NotMeasured(Respect),
+    /// The levels went through the page cache of the machine that made the load, and tell of its memory.
+    FromMemory,
     /// Every judged level met the target, and none asked for so much.
     BeyondLevels,
     /// A smaller load met the target and a larger one missed it, or those that missed it asked for more in some respect.
@@ -299,7 +301,7 @@ fn answer(demand: &Demand, platform: &Platform, decisive: &[Respect]) -> Answer 
         return Answer::Unknown(NotKnown::NotTold(respect));
     }
     if with(Verdict::Met).any(at_least) {
-        return Answer::Carries;
+        return if platform.is_memory { Answer::Unknown(NotKnown::FromMemory) } else { Answer::Carries };
     }
     if with(Verdict::Missed).any(at_most) {
         return Answer::DoesNot;

@@ -1,7 +1,8 @@
 //! What a platform was measured to carry: the levels of a run.
 
 use super::super::{
-    Figures, LatencyTarget, SINGLE_BLOCK_READ, Subject, VerdictOutcome, at_once, is_on_server, judge, measured,
+    Figures, LatencyTarget, SINGLE_BLOCK_READ, Subject, VerdictOutcome, at_once, is_on_server, is_on_servers,
+    is_through_page_cache, judge, measured,
 };
 use super::{LatencyThere, Rates, Respect};
 use crate::record::{Histogram, Run, Step};
@@ -15,6 +16,8 @@ pub struct Platform {
     pub levels: Vec<Level>,
     /// The target with its subject said.
     pub target: LatencyTarget,
+    /// Whether the load went through the page cache of the machine that made it.
+    pub is_memory: bool,
 }
 
 /// One level.
@@ -51,18 +54,26 @@ impl Platform {
     /// The measured steps of `run`, judged by `target`.
     pub fn of(run: &Run, target: &LatencyTarget) -> Self {
         let target = with_subject(run, target);
-        let mut levels: Vec<Level> = match at_once::together(run) {
-            Some(all) => vec![level(&all, &target)],
+        let together = at_once::together(run);
+        let mut levels: Vec<Level> = match &together {
+            Some(all) => vec![level(all, &target)],
             None => measured(run).map(|step| level(step, &target)).collect(),
         };
         // What a part of a load met or missed by itself says nothing of the platform that all of it was on.
-        if levels.len() > 1 && at_once::jobs(run).is_some() {
+        if together.is_none() && at_once::jobs(run).is_some() {
             levels.iter_mut().for_each(|level| level.verdict = Verdict::NotJudged);
+        }
+        // Of jobs some of which ran beside others, one that missed the target did not miss it by its own load.
+        if together.is_none() && at_once::is_beside_others(run) {
+            let missed = levels.iter_mut().filter(|level| level.verdict == Verdict::Missed);
+            missed.for_each(|level| level.verdict = Verdict::NotJudged);
         }
         let rate = |level: &Level| order(&level.rates).unwrap_or(f64::INFINITY);
         levels.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
         let name = if run.name.is_empty() { run.id.clone() } else { run.name.clone() };
-        Self { name, levels, target }
+        // A database server reads through the page cache too, and counts what it had from storage.
+        let is_memory = is_through_page_cache(run) && !is_on_servers(run);
+        Self { name, levels, target, is_memory }
     }
 
     /// Whether any level had some of it.

@@ -244,6 +244,33 @@ fn slow_large_requests_say_nothing_of_small_ones() {
 }
 
 #[test]
+fn what_the_page_cache_did_storage_need_not() {
+    let mut cached = levels(&[(4, 30_000, 0, 90)]);
+    assert_eq!(fit_to(&asks(20_000, 0), &cached, "p99=5ms").answer, Answer::Carries);
+    cached.target.facts.insert("direct_io".to_owned(), "off".to_owned());
+    assert_eq!(fit_to(&asks(20_000, 0), &cached, "p99=5ms").answer, Answer::Unknown(NotKnown::FromMemory));
+    assert_eq!(fit_to(&asks(40_000, 0), &cached, "p99=10us").answer, Answer::DoesNot);
+}
+
+#[test]
+fn a_job_beside_others_does_not_miss_the_target_by_its_own_load() {
+    let mut groups = levels(&[(4, 3_000, 0, 9_000), (4, 3_000, 0, 9_000)]);
+    groups.imported = Some(crate::record::Imported {
+        files: Vec::new(),
+        clock: crate::record::Clock::Utc,
+        not_understood: Vec::new(),
+    });
+    let seconds = groups.steps.iter().map(|step| step.window.duration_ns / 1_000_000_000).sum::<u64>() as i64;
+    let took = |seconds| Some(crate::record::Timestamp(groups.started_at.0 + jiff::SignedDuration::from_secs(seconds)));
+    let (in_turn, beside) = (took(seconds), took(seconds / 2));
+    groups.ended_at = in_turn;
+    assert_eq!(fit_to(&asks(4_000, 0), &groups, "p99=5ms").answer, Answer::DoesNot);
+    groups.ended_at = beside;
+    assert_eq!(fit_to(&asks(4_000, 0), &groups, "p99=5ms").answer, Answer::Unknown(NotKnown::NotJudged));
+    assert_eq!(fit_to(&asks(2_000, 0), &groups, "p99=100ms").answer, Answer::Carries);
+}
+
+#[test]
 fn jobs_at_the_same_time_are_judged_as_one_load() {
     let mut jobs = levels(&[(4, 3_000, 0, 900), (4, 3_000, 0, 900), (4, 3_000, 0, 900)]);
     jobs.imported = Some(crate::record::Imported {

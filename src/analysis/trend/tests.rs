@@ -135,6 +135,8 @@ fn jobs_at_the_same_time_are_one_window_with_all_that_they_did() {
     let mut second = run.steps[0].clone();
     second.label = "second".to_owned();
     run.steps.push(second);
+    let untold = of(std::slice::from_ref(&run));
+    assert!(untold.trends.is_empty() && untold.left_out.iter().all(|aside| aside.why == Why::NoTime), "{untold:?}");
     run.target.facts.insert("jobs_at_once".to_owned(), "2".to_owned());
     let trend = only(of(&[run]));
     assert_eq!((trend.windows.len(), trend.set_aside.len()), (1, 0));

@@ -114,6 +114,7 @@ pub(super) fn of_run(run: &Run, left_out: &mut Vec<SetAside>) -> Vec<(Scope, Tre
     let mut windows = Vec::new();
     let has_time = run.imported.as_ref().is_none_or(|imported| imported.clock != Clock::FileTime);
     let together = at_once::together(run);
+    let has_time = has_time && (together.is_some() || !at_once::has_no_order(run));
     for step in together.as_ref().map_or(&run.steps[..], std::slice::from_ref) {
         let mut leave = |why| left_out.push(SetAside { run: run.id.clone(), step: step.label.clone(), why });
         if !matches!(step.outcome, Outcome::Completed | Outcome::Interrupted) {
