@@ -151,10 +151,8 @@ impl LatencyTarget {
     /// Whether a step of `workload` meets the target; absent if nothing of what is judged happened, or if another program told
     /// it in buckets too wide to say.
     pub fn is_met(&self, workload: &str, step: &Step) -> Option<bool> {
-        match &self.subject {
-            Some(subject) => self.is_met_by(subject, step),
-            None => self.is_met_by(&Subject::usual(workload, step), step),
-        }
+        let subject = self.subject.clone().unwrap_or_else(|| Subject::usual(workload, step));
+        self.is_met_by(&subject, step)
     }
 
     /// The same of what `subject` judges. Of several kinds of operations, whose buckets together may be too wide, each may say
@@ -288,35 +286,27 @@ mod tests {
     #[test]
     fn a_percentile_that_another_program_told_is_judged_and_the_last_of_few_durations_is_not() {
         let bucket = |from_ns, to_ns, count| ToldBucket { from_ns, to_ns: Some(to_ns), count };
-        let of = |buckets: Vec<ToldBucket>| {
+        let of = |buckets: &[ToldBucket]| {
             let mut step = sample::sweep(1).steps.remove(0);
-            let times = Histogram::told(buckets, None, None, None);
             step.operations.truncate(1);
-            step.operations[0].response = times;
+            step.operations[0].response = Histogram::told(buckets.to_vec(), None, None, None);
             step
         };
         let met = |step: &Step, target: &str| target.parse::<LatencyTarget>().unwrap().is_met("io", step);
         // p95, p99 and the maximum of 1,000 requests.
-        let percentiles =
-            [bucket(10_000, 3_000_000, 950), bucket(3_000_000, 5_210_000, 40), bucket(5_210_000, 9_000_000, 10)];
-        let told = of(percentiles.into());
+        let percentiles = |p95, p99, most| [bucket(9, p95, 950), bucket(p95, p99, 40), bucket(p99, most, 10)];
+        let told = of(&percentiles(3_000_000, 5_210_000, 9_000_000));
         assert_eq!(
             (met(&told, "p99=5ms"), met(&told, "p99=5210us"), met(&told, "p98=5ms")),
             (Some(false), Some(true), None)
         );
         // A table of powers of two ends somewhere too: the one wait beyond 8 ms may have taken 8.1 ms.
-        let few = of(vec![bucket(0, 8_192_000, 99), bucket(8_192_000, 16_384_000, 1)]);
+        let few = of(&[bucket(0, 8_192_000, 99), bucket(8_192_000, 16_384_000, 1)]);
         assert_eq!((met(&few, "p99.5=10ms"), met(&few, "p99=5ms")), (None, None));
         // Reads and writes have percentiles of their own: together none is known, and each missed.
         let mut mixed = told.clone();
-        let mut writes = mixed.operations[0].clone();
+        let mut writes = of(&percentiles(2_000_000, 6_000_000, 7_000_000)).operations.remove(0);
         writes.kind = "write".to_owned();
-        writes.response = Histogram::told(
-            [bucket(10_000, 2_000_000, 950), bucket(2_000_000, 6_000_000, 40), bucket(6_000_000, 7_000_000, 10)],
-            None,
-            None,
-            None,
-        );
         mixed.operations.push(writes);
         assert_eq!(
             (met(&mixed, "p99=5ms"), met(&mixed, "p99=5500us"), met(&mixed, "p99=6ms")),

@@ -1,15 +1,19 @@
 //! Many windows of a database along time, in text and in files for spreadsheets.
 
 pub mod csv;
+mod times;
 
 use std::io::{self, Write};
+
+pub use times::date;
+pub(super) use times::{length, minute, when};
 
 use super::grid::Grid;
 use super::paper::{Paper, Terminal};
 use super::text::{Detail, NARROWEST};
 use super::words::UNKNOWN;
 use crate::analysis::trend::{
-    Bearing, Growth, LONGEST_FOR_HOURS_S, LikeDays, Measure, SetAside, Summary, Trend, TrendWindow, Trends, Why,
+    Bearing, Growth, LONGEST_FOR_HOURS_S, LikeDays, Measure, SetAside, Summary, Trend, Trends, Why,
 };
 use crate::units::{group_thousands, percent};
 
@@ -314,38 +318,6 @@ fn signed(measure: Measure, change: f64) -> String {
     format!("{sign}{}", value(measure, change.abs()))
 }
 
-/// `2026-11-07 02:00 to 03:00`; of windows of less than two minutes also their seconds.
-pub(super) fn when(window: &TrendWindow) -> String {
-    let is_same_day = window.from.strftime("%F").to_string() == window.to.strftime("%F").to_string();
-    let form = if window.seconds < 120.0 { "%H:%M:%S" } else { "%H:%M" };
-    let to = if is_same_day { window.to.strftime(form) } else { window.to.strftime("%Y-%m-%d %H:%M") };
-    format!("{} {} to {to}", window.from.strftime("%Y-%m-%d"), window.from.strftime(form))
-}
-
-/// `2026-11-07 02:00`.
-pub(super) fn minute(time: jiff::Timestamp) -> String {
-    time.strftime("%Y-%m-%d %H:%M").to_string()
-}
-
-/// `2026-11-07`, from days since 1970-01-01.
-pub fn date(day: i64) -> String {
-    let time = day.checked_mul(86_400).and_then(|second| jiff::Timestamp::from_second(second).ok());
-    time.map_or_else(|| UNKNOWN.to_owned(), |time| time.strftime("%Y-%m-%d").to_string())
-}
-
-/// `15 minutes`, `1 hour`, `3.3 hours`, `2 days`.
-pub(super) fn length(seconds: f64) -> String {
-    let (amount, unit) = match seconds {
-        s if s < 119.5 => (s, "second"),
-        s if s < 3_599.5 => (s / 60.0, "minute"),
-        s if s < 86_399.5 * 2.0 => (s / 3_600.0, "hour"),
-        s => (s / 86_400.0, "day"),
-    };
-    let text = format!("{amount:.1}");
-    let text = text.strip_suffix(".0").unwrap_or(&text);
-    format!("{text} {unit}{}", if text == "1" { "" } else { "s" })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -403,11 +375,5 @@ mod tests {
     fn a_small_rate_is_not_shown_as_none() {
         let told = [0.0, 0.02, 0.3, 99.0].map(|rate| value(Measure::Reads, rate));
         assert_eq!(told, ["0.0", "0.02", "0.3", "99.0"]);
-    }
-
-    #[test]
-    fn lengths_of_time_read_as_people_say_them() {
-        let told = [10.0, 900.0, 3_600.0, 3_597.0, 12_000.0, 86_400.0, 172_800.0].map(length);
-        assert_eq!(told, ["10 seconds", "15 minutes", "1 hour", "60 minutes", "3.3 hours", "24 hours", "2 days"]);
     }
 }
