@@ -92,7 +92,7 @@ pub(super) fn named(names: &BTreeMap<Scope, String>) -> BTreeMap<Scope, String> 
     let name = |(scope, own): (&Scope, &String)| {
         let is_alone = names.iter().all(|(other, theirs)| other.is_same_database(scope) || theirs != own);
         let database = match own.is_empty() {
-            true => format!("{} without a name", scope.kind),
+            true => format!("{} without a name", scope.kind).trim_start().to_owned(),
             false if is_alone => own.clone(),
             false => format!("{own} ({} {})", scope.kind, scope.identity),
         };

@@ -112,6 +112,7 @@ impl Trends {
                 None => left_out.extend(trend.set_aside),
             }
         }
+        kept.sort_by(|a, b| a.database.name.cmp(&b.database.name));
         Self { trends: kept, left_out }
     }
 }

@@ -167,7 +167,7 @@ fn other_databases_stand_apart_and_are_told_by_their_number_where_the_name_is_on
     other.target.facts.insert("db_id".to_owned(), "42".to_owned());
     let trends = of(&[report(hour(3)), other, sample::updates(20)]);
     let names: Vec<&str> = trends.trends.iter().map(|trend| trend.database.name.as_str()).collect();
-    assert_eq!(names, ["dir:/u01/plimsoll", "PROD (oracle 1234567890)/PROD1", "PROD (oracle 42)/PROD1"]);
+    assert_eq!(names, ["PROD (oracle 1234567890)/PROD1", "PROD (oracle 42)/PROD1", "dir:/u01/plimsoll"]);
     assert!(trends.trends.iter().all(|trend| trend.windows.len() == 1 && trend.set_aside.is_empty()));
 }
 

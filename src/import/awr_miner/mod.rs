@@ -118,11 +118,14 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     if snapshots.is_empty() {
         return Err(ImportError::no_result(source, "it holds no snapshot"));
     }
-    let facts = &draft.target.facts;
-    let database = facts.get("DB_NAME").map_or("database", String::as_str);
+    let fact = |name: &str| draft.target.facts.get(name).cloned();
+    let (database, number) = (fact("DB_NAME"), fact("DBID"));
     let (first, last) = snapshots.range();
-    draft.title = format!("{database} snapshots {first} to {last}");
-    draft.version = facts.get("AWR_MINER_VER").cloned().unwrap_or_default();
+    draft.title = format!("{} snapshots {first} to {last}", database.as_deref().unwrap_or("database"));
+    draft.version = fact("AWR_MINER_VER").unwrap_or_default();
+    // As reports of the same repository tell them, so that both are known to be of one database.
+    draft.target.address = database.unwrap_or_default();
+    draft.target.facts.extend(number.map(|number| ("db_id".to_owned(), number)));
     draft.notes.push(LEFT_OUT.to_owned());
     snapshots.into_steps(&mut draft);
     Ok(vec![draft])

@@ -15,6 +15,7 @@ STAT_NAME            STAT_VALUE
 NUM_CPUS             6
 PHYSICAL_MEMORY_GB   3.5
 DB_NAME              ORA
+DBID                 4711
 INSTANCES            2
 AWR_MINER_VER        9.9.1
 ~~END-OS-INFORMATION~~
@@ -79,6 +80,7 @@ fn told(draft: &Draft, step: usize, name: &str) -> Option<f64> {
 fn snapshots_are_steps_with_their_time_and_place() {
     let draft = draft(FILE);
     assert_eq!((draft.title.as_str(), draft.version.as_str()), ("ORA snapshots 60 to 61", "9.9.1"));
+    assert_eq!((draft.target.address.as_str(), draft.target.facts["db_id"].as_str()), ("ORA", "4711"));
     assert_eq!((draft.environment.cpus, draft.environment.memory_bytes), (Some(6), Some(7 << 29)));
     assert_eq!(draft.target.block_bytes, Some(16_384));
     assert!(!draft.parameters.contains_key("db_domain"));

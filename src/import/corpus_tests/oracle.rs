@@ -150,7 +150,7 @@ fn snapshots_of_a_cluster_are_steps() {
     assert_eq!((draft.title.as_str(), draft.version.as_str()), ("FLAVIA snapshots 800 to 804", "4.0.11"));
     let fact = |name: &str| draft.target.facts.get(name).map(String::as_str);
     assert_eq!(
-        (fact("DBID"), fact("HOSTS"), fact("VERSION")),
+        (fact("db_id"), fact("HOSTS"), fact("VERSION")),
         (Some("1836093013"), Some("rac1,rac2"), Some("11.2.0.3.0"))
     );
     assert_eq!(draft.steps.iter().map(|step| step.instances.len()).collect::<Vec<_>>(), [1, 2, 2, 2, 2]);
