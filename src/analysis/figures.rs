@@ -111,20 +111,21 @@ impl Figures<'_> {
         self.counted(|counters| counters.physical_writes)
     }
 
-    /// Physical reads and data writes together per second; where only one of them is known, that one. On a server only
-    /// reads: its writes go to the page cache, and to storage later in other requests.
-    ///
-    /// Where a database counts blocks apart from requests, as Oracle does, it is its blocks: `physical reads` and `physical
-    /// writes`, which everybody who makes such tables from its reports adds up.
-    pub fn physical_io_per_s(&self) -> Option<f64> {
-        if let (Some(read), Some(written)) = (self.blocks_read_per_s(), self.blocks_written_per_s()) {
-            return Some(read + written);
-        }
+    /// Read requests and write requests for data blocks together per second; where only one of them is known, that one. On a
+    /// server only reads: its writes go to the page cache, and to storage later in other requests.
+    pub fn requests_per_s(&self) -> Option<f64> {
         match (self.physical_reads_per_s(), self.physical_writes_per_s()) {
             (reads, _) if is_on_server(self.0) => reads,
             (None, None) => None,
             (reads, writes) => Some(reads.unwrap_or(0.0) + writes.unwrap_or(0.0)),
         }
+    }
+
+    /// What tables call IOPS: [`Self::requests_per_s`]. Where a database counts blocks apart from requests, as Oracle does, it
+    /// is its blocks: `physical reads` and `physical writes`, which everybody who makes such tables from its reports adds up.
+    pub fn physical_io_per_s(&self) -> Option<f64> {
+        let blocks = self.blocks_read_per_s().zip(self.blocks_written_per_s());
+        blocks.map(|(read, written)| read + written).or_else(|| self.requests_per_s())
     }
 
     /// Blocks read from storage per second, where they are counted apart from requests.
@@ -244,14 +245,14 @@ impl Figures<'_> {
         (!self.0.servers.is_empty()).then_some(ns_per_s / 1e9)
     }
 
-    /// Physical reads and data writes for each second of processor time of this process; absent on a server, which does
+    /// Requests sent to storage for each second of processor time of this process; absent on a server, which does
     /// the work that they cost.
     pub fn io_per_cpu_second(&self) -> Option<f64> {
         if is_on_server(self.0) {
             return None;
         }
         let busy = self.processors_busy().filter(|busy| *busy > 0.0)?;
-        Some(self.physical_io_per_s()? / busy)
+        Some(self.requests_per_s()? / busy)
     }
 
     /// Mean number of sessions inside an operation (AWR's "DB time per second").

@@ -107,9 +107,9 @@ fn merged<'a>(parts: impl Iterator<Item = &'a Histogram>) -> Option<Histogram> {
     (all.count() > 0).then_some(all)
 }
 
-/// Rate of requests of a step, reads and writes together.
+/// Rate of requests of a step, reads and writes together; never of blocks, of which a request may carry many.
 pub(super) fn requests_per_s(step: &Step) -> Option<f64> {
-    Figures(step).physical_io_per_s()
+    Figures(step).requests_per_s()
 }
 
 /// A length of time as people say it: whole minutes or hours where seconds no longer matter.
