@@ -3,6 +3,7 @@
 use super::tests::{report, tabulate};
 use super::*;
 use crate::record::sample::requests;
+use crate::record::{Clock, Imported, Run};
 
 #[test]
 fn a_sweep_of_raw_storage() {
@@ -68,4 +69,20 @@ fn the_generators_own_limit_comes_first() {
     run.steps[2].generator.as_mut().unwrap().ceiling_operations_per_s = Some(5_300.0);
     let text = report(&run, Detail::Brief, 200);
     assert!(text.lines().next().unwrap().contains("this is its limit, not that of storage"), "{text}");
+}
+
+#[test]
+fn times_that_another_program_does_not_tell_are_not_known_rather_than_none() {
+    let mut run = requests::sweep();
+    run.steps.iter_mut().for_each(|step| step.operations.clear());
+    let first = |run: &Run| {
+        let text = report(run, Detail::Brief, 200);
+        let table = text.split("Requests (times").nth(1).unwrap().to_owned();
+        table.lines().nth(3).unwrap().split_whitespace().rev().take(6).collect::<Vec<_>>().concat()
+    };
+    assert_eq!(first(&run), "------");
+    run.imported = Some(Imported { files: Vec::new(), clock: Clock::Utc, not_understood: Vec::new() });
+    assert_eq!(first(&run), "??????");
+    run.steps[0].counters.operations = Some(0);
+    assert_eq!(first(&run), "------", "nothing was sent");
 }

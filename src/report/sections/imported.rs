@@ -4,12 +4,12 @@
 use std::io;
 
 use super::{Column, steps};
-use crate::analysis::{SINGLE_BLOCK_READ, counted_per_s, wait};
-use crate::record::{Counters, Run, ServerStats, ToldFigure};
+use crate::analysis::{Figures, SINGLE_BLOCK_READ, counted_per_s, wait};
+use crate::record::{Counters, Histogram, Run, ServerStats, ToldFigure};
 use crate::report::grid::Grid;
 use crate::report::paper::Paper;
 use crate::report::text::Detail;
-use crate::report::words::{UNKNOWN, mean, number, quantile, share};
+use crate::report::words::{UNKNOWN, longest, mean, number, quantile, share};
 use crate::units::group_thousands;
 
 /// Figures by the source's names that a brief report shows.
@@ -43,11 +43,26 @@ const THROUGHPUT: [Column; 18] = [
     ("processors", |f| number(f.database_processors())),
 ];
 
+/// A report that does not name the event tells nothing of it.
+const READS: [Column; 6] = [
+    ("sessions", |f| super::sessions(f.0)),
+    ("read mean", |f| reads(f, mean)),
+    ("p50", |f| reads(f, |waits| quantile(waits, 0.5))),
+    ("p99", |f| reads(f, |waits| quantile(waits, 0.99))),
+    ("p99.9", |f| reads(f, |waits| quantile(waits, 0.999))),
+    ("max", |f| reads(f, longest)),
+];
+
+fn reads(figures: &Figures<'_>, show: fn(&Histogram) -> String) -> String {
+    let waits = figures.0.waits.iter().find(|wait| wait.event == SINGLE_BLOCK_READ).map(|wait| &wait.waits);
+    waits.map_or_else(|| UNKNOWN.to_owned(), show)
+}
+
 /// Rates of whatever was counted.
 pub(in crate::report) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     steps(paper, run, "Throughput (reads, writes: requests)", &THROUGHPUT)?;
     if run.steps.iter().any(|step| wait(step, SINGLE_BLOCK_READ).is_some()) {
-        super::reads_and_processors(paper, run)?;
+        steps(paper, run, "Single-block reads (db file sequential read)", &READS)?;
     }
     Ok(())
 }

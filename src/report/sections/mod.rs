@@ -61,12 +61,8 @@ pub(in crate::report) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Res
 }
 
 pub(in crate::report) fn reads_and_processors(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
-    let title = match &run.imported {
-        None => {
-            "Single-block reads (db file sequential read), and processor time of this process (100 % = one processor)"
-        }
-        Some(_) => "Single-block reads (db file sequential read)",
-    };
+    let title =
+        "Single-block reads (db file sequential read), and processor time of this process (100 % = one processor)";
     steps(paper, run, title, &READS_AND_PROCESSORS)
 }
 

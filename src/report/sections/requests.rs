@@ -10,7 +10,7 @@ use crate::report::grid::Grid;
 use crate::report::paper::Paper;
 use crate::report::text::Detail;
 use crate::report::words::{NONE, UNKNOWN, duration, longest, mean, number, quantile, share};
-use crate::units::{percent, short_count};
+use crate::units::{awr_count, percent};
 
 const TIMES: [&str; 6] = ["mean", "p50", "p95", "p99", "p99.9", "max"];
 
@@ -38,10 +38,11 @@ pub(in crate::report) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Res
         }
         row.push(number(figures.megabytes_per_s()));
         let response = figures.response();
-        row.extend(times(response.as_ref()));
+        let untimed = untimed(run, step);
+        row.extend(response.as_ref().map_or_else(|| TIMES.map(|_| untimed.to_owned()).into(), times));
         if is_open {
-            row.push(figures.service().map_or_else(|| NONE.to_owned(), |service| mean(&service)));
-            row.push(figures.queued_share().map_or_else(|| NONE.to_owned(), percent));
+            row.push(figures.service().map_or_else(|| untimed.to_owned(), |service| mean(&service)));
+            row.push(figures.queued_share().map_or_else(|| untimed.to_owned(), percent));
         }
         grid.push(row);
     }
@@ -62,8 +63,14 @@ fn is_open_loop(run: &Run) -> bool {
     run.steps.iter().any(|step| step.load.rate_operations_per_s.is_some())
 }
 
-fn times(histogram: Option<&Histogram>) -> Vec<String> {
-    let Some(times) = histogram else { return TIMES.map(|_| NONE.to_owned()).into() };
+/// What stands for times that a step has not: every request of ours is timed, so there was none; another program may have
+/// timed none of its own, or told of none.
+fn untimed(run: &Run, step: &Step) -> &'static str {
+    let is_known = run.imported.is_none() || step.counters.operations == Some(0);
+    if is_known { NONE } else { UNKNOWN }
+}
+
+fn times(times: &Histogram) -> Vec<String> {
     let quantiles = [0.5, 0.95, 0.99, 0.999].map(|q| quantile(times, q));
     [mean(times)].into_iter().chain(quantiles).chain([longest(times)]).collect()
 }
@@ -85,7 +92,7 @@ pub(in crate::report) fn kinds(paper: &mut dyn Paper, run: &Run) -> io::Result<(
             let mut row = vec![step.label.clone(), operation.kind.clone()];
             row.push(number(rate(Some(operation.count), step.window.duration_ns)));
             row.push(number(megabytes_per_s(run, step, operation)));
-            row.extend(times(Some(&operation.response)));
+            row.extend(times(&operation.response));
             if is_open {
                 row.push(mean(&operation.service));
             }
@@ -196,7 +203,7 @@ fn histogram(paper: &mut dyn Paper, title: &str, rows: &[(String, Histogram)]) -
     let columns = Columns::covering(rows.iter().map(|(_, times)| times));
     let mut grid = Grid::new(1, ["step", "requests"].map(str::to_owned).into_iter().chain(columns.headings()));
     for (label, times) in rows {
-        let count = short_count(times.count() as f64);
+        let count = awr_count(times.count() as f64);
         grid.push([label.clone(), count].into_iter().chain(columns.cells(times)).collect());
     }
     paper.table(title, &grid)
