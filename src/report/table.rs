@@ -1,6 +1,6 @@
 //! One row a step over many runs, in the layouts that people already have spreadsheets for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
 use super::buckets::{self, Columns};
@@ -233,35 +233,90 @@ fn tags(runs: &[Run]) -> Vec<&str> {
     names
 }
 
-/// Tags as columns, then what varies, then I/O per second and the share of waits in each bucket.
+/// What stands before the figures of a row: tags, then what varies.
+struct Labels<'a> {
+    run: Option<fn(&Run, &Step) -> String>,
+    tags: Vec<&'a str>,
+    parameters: BTreeSet<&'a str>,
+    has_sessions: bool,
+}
+
+impl<'a> Labels<'a> {
+    fn of(runs: &'a [Run]) -> Self {
+        let tags = tags(runs);
+        let sessions: BTreeSet<Option<u32>> = steps(runs).map(|(_, step)| step.load.sessions).collect();
+        let parameters = steps(runs).flat_map(|(_, step)| step.parameters.keys().map(String::as_str)).collect();
+        let run: Option<fn(&Run, &Step) -> String> = if tags.is_empty() { Some(|run, _| name(run)) } else { None };
+        let mut labels = Self { run, tags, parameters, has_sessions: sessions.len() > 1 };
+        let more = labels.telling_apart(runs);
+        labels.parameters.extend(more);
+        for run in [(|run, _| name(run)) as fn(&Run, &Step) -> String, file] {
+            if !labels.alike(runs).is_empty() {
+                labels.run = Some(run);
+            }
+        }
+        labels
+    }
+
+    fn columns(&self) -> Vec<String> {
+        let run = self.run.map(|_| "RUN".to_owned()).into_iter();
+        let names = run.chain(self.tags.iter().map(|tag| tag.to_uppercase()));
+        let names = names.chain(self.parameters.iter().map(|name| (*name).to_owned()));
+        names.chain(self.has_sessions.then(|| "SESSIONS".to_owned())).collect()
+    }
+
+    fn cells(&self, run: &Run, step: &Step) -> Vec<Cell> {
+        let text = |value: Option<&String>| value.map_or(Cell::Absent, |value| Cell::Text(value.clone()));
+        let name = self.run.map(|name| Cell::Text(name(run, step))).into_iter();
+        let cells = name.chain(self.tags.iter().map(|tag| text(run.tags.get(*tag))));
+        let cells = cells.chain(self.parameters.iter().map(|name| parameter(run, step, name)));
+        let sessions = || Cell::number(step.load.sessions.map(f64::from), 0);
+        cells.chain(self.has_sessions.then(sessions)).collect()
+    }
+
+    /// Rows that these labels do not tell apart, if any of them was imported: names that other programs give to files tell
+    /// little, and one file may hold many readings.
+    fn alike(&self, runs: &'a [Run]) -> Vec<Vec<(&'a Run, &'a Step)>> {
+        let mut rows: BTreeMap<Vec<String>, Vec<(&Run, &Step)>> = BTreeMap::new();
+        for (run, step) in steps(runs) {
+            let labels = self.cells(run, step).iter().map(|cell| cell.text("")).collect();
+            rows.entry(labels).or_default().push((run, step));
+        }
+        let is_imported = |rows: &Vec<(&Run, &Step)>| rows.iter().any(|(run, _)| run.imported.is_some());
+        rows.into_values().filter(|rows| rows.len() > 1 && is_imported(rows)).collect()
+    }
+
+    /// Parameters of runs in which such rows differ.
+    fn telling_apart(&self, runs: &'a [Run]) -> BTreeSet<&'a str> {
+        let of_rows = |rows: Vec<(&'a Run, &'a Step)>| {
+            let names: BTreeSet<&str> =
+                rows.iter().flat_map(|(run, _)| run.parameters.keys()).map(String::as_str).collect();
+            let differs = move |name: &&str| {
+                let values: BTreeSet<_> = rows.iter().map(|(run, _)| run.parameters.get(*name)).collect();
+                values.len() > 1
+            };
+            names.into_iter().filter(differs).collect::<Vec<_>>()
+        };
+        self.alike(runs).into_iter().flat_map(of_rows).collect()
+    }
+}
+
+fn name(run: &Run) -> String {
+    if run.name.is_empty() { run.id.clone() } else { run.name.clone() }
+}
+
+/// What tells rows apart, then I/O per second and the share of waits in each bucket.
 fn matrix(runs: &[Run]) -> Sheet {
-    let tags = tags(runs);
-    let varied: BTreeSet<&str> = steps(runs).flat_map(|(_, step)| step.parameters.keys().map(String::as_str)).collect();
-    let sessions: BTreeSet<Option<u32>> = steps(runs).map(|(_, step)| step.load.sessions).collect();
+    let labels = Labels::of(runs);
     let buckets = Columns::covering(steps(runs).filter_map(|(_, step)| reads(step)));
 
-    let mut columns: Vec<String> = tags.iter().map(|tag| tag.to_uppercase()).collect();
-    if tags.is_empty() {
-        columns.push("RUN".to_owned());
-    }
-    columns.extend(varied.iter().map(|name| (*name).to_owned()));
-    if sessions.len() > 1 {
-        columns.push("SESSIONS".to_owned());
-    }
+    let mut columns = labels.columns();
     columns.extend(["IOPS_RESULT", "DB_S_R_WAIT"].map(str::to_owned));
     let shares_from = columns.len();
     columns.extend(buckets.headings());
 
     let rows = steps(runs).map(|(run, step)| {
-        let text = |value: Option<&String>| value.map_or(Cell::Absent, |value| Cell::Text(value.clone()));
-        let mut row: Vec<Cell> = tags.iter().map(|tag| text(run.tags.get(*tag))).collect();
-        if tags.is_empty() {
-            row.push(Cell::Text(if run.name.is_empty() { run.id.clone() } else { run.name.clone() }));
-        }
-        row.extend(varied.iter().map(|name| parameter(run, step, name)));
-        if sessions.len() > 1 {
-            row.push(Cell::number(step.load.sessions.map(f64::from), 0));
-        }
+        let mut row = labels.cells(run, step);
         row.push(Cell::shown(Figures(step).physical_io_per_s(), group_thousands));
         row.push(Cell::shown(reads(step).map(|waits| waits.count() as f64), awr_count));
         match reads(step) {

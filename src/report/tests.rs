@@ -2,6 +2,7 @@ use std::path::Path;
 
 use super::*;
 use crate::analysis::{LatencyTarget, analyse};
+use crate::record::sample::windows::{self, Hour, QUICK};
 use crate::record::{Run, Target, sample, store};
 
 fn golden(kind: &str) -> Run {
@@ -178,4 +179,37 @@ fn one_second_in_one_line() {
     assert!(lines.iter().skip(1).all(|line| line.find("LIO/s") == lines[0].find("LIO/s")));
     let empty = interval_line(&crate::record::Interval::default());
     assert!(empty.contains("? ops/s") && empty.ends_with("?"), "{empty}");
+}
+
+#[test]
+fn a_matrix_of_imported_runs_has_columns_that_tell_its_rows_apart() {
+    let hour = |at| Hour { at, minutes: 60, reads_per_s: 100, writes_per_s: 10, within_ms: QUICK };
+    let mut runs = [9, 10, 11].map(|at| windows::report(hour(at)));
+    let head = |runs: &[Run]| -> Vec<String> {
+        let table = tabulate(runs, Style::Matrix, Format::Csv);
+        table.lines().map(|line| line.split(",").take(4).collect::<Vec<_>>().join(",")).collect()
+    };
+    for (run, work_unit) in runs.iter_mut().zip(["12", "16", "20"]) {
+        run.tags.insert("disk".to_owned(), "p80".to_owned());
+        run.parameters.extend([("SCALE", "1G"), ("WORK_UNIT", work_unit)].map(|(k, v)| (k.to_owned(), v.to_owned())));
+    }
+    assert_eq!(head(&runs)[0], "DISK,WORK_UNIT,IOPS_RESULT,DB_S_R_WAIT");
+    assert!(head(&runs)[2].starts_with("p80,16,"), "{:?}", head(&runs));
+    runs.iter_mut().for_each(|run| run.parameters.clear());
+    assert_eq!(head(&runs)[0], "RUN,DISK,IOPS_RESULT,DB_S_R_WAIT");
+    assert!(head(&runs)[1].starts_with("PROD snapshots 109 to 110,p80,"), "{:?}", head(&runs));
+    // Readings of one file have one name, and may be steps of one run.
+    runs.iter_mut().for_each(|run| {
+        run.name = "spool".to_owned();
+        run.tags.clear();
+    });
+    let mut second = runs[2].steps[0].clone();
+    second.label = "second".to_owned();
+    runs[2].steps.push(second);
+    let labels: Vec<String> = head(&runs)[1..].iter().map(|line| line.split(',').next().unwrap().to_owned()).collect();
+    let [first, second, third] = runs.each_ref().map(|run| run.id.clone());
+    assert_eq!(labels, [first, second, format!("{third}/snapshots 111 to 112"), format!("{third}/second")]);
+    // Repeats of a run of our own are rows that only the user can name.
+    runs.iter_mut().for_each(|run| run.imported = None);
+    assert!(head(&runs)[1].starts_with("spool,"), "{:?}", head(&runs));
 }
