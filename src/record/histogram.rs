@@ -28,6 +28,17 @@ const DIGITS: u8 = 2;
 /// A bucket no wider than this, as its upper over its lower edge, knows the quantiles in it.
 const KNOWN_WIDTH: f64 = 1.02;
 
+/// The edge at one second with which some of Oracle's tables of powers of two end.
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Whether all edges are powers of two of micro- or milliseconds, as those of a database's tables; percentiles lie there by chance
+/// only, and hardly all of them.
+fn is_of_powers(buckets: &[ToldBucket]) -> bool {
+    let is_power = |ns: u64, unit: u64| ns.is_multiple_of(unit) && (ns / unit).is_power_of_two();
+    let is_edge = |ns: u64| ns == 0 || ns == SECOND_NS || is_power(ns, 1_000) || is_power(ns, 1_000_000);
+    buckets.iter().all(|bucket| is_edge(bucket.from_ns) && bucket.to_ns.is_none_or(is_edge))
+}
+
 /// With fewer durations beyond a quantile than this the end of any bucket may lie at it.
 const BEYOND: u64 = 10;
 
@@ -256,8 +267,11 @@ impl Histogram {
                 let rest = buckets.get(at + 1..).unwrap_or_default();
                 let from_ns = rest.iter().map(|later| later.from_ns).fold(bucket.from_ns, u64::min);
                 let is_apart = rest.iter().all(|later| later.from_ns >= to_ns);
-                // A table of powers of two ends somewhere near the quantile of few durations too, and knows nothing by that.
-                let may_be_chance = all.saturating_sub(wanted) < BEYOND && (from_ns == 0 || to_ns / 2 >= from_ns);
+                // A table ends somewhere near the quantile of few durations too, and knows nothing by that; and where its shares
+                // are rounded, as those of reports are, of many.
+                let is_wide = from_ns == 0 || to_ns / 2 >= from_ns;
+                let is_few = all.saturating_sub(wanted) < BEYOND;
+                let may_be_chance = is_wide && (is_few || is_of_powers(buckets));
                 let ends_there = below - wanted <= 1 + all / 1_000_000 && bucket.to_ns.is_some();
                 let is_known = ends_there && is_apart && !may_be_chance;
                 return Some(if is_known { 1.0 } else { to_ns as f64 / from_ns.max(1) as f64 });
@@ -610,11 +624,29 @@ mod tests {
         let folded = told.power_of_two_us();
         assert_eq!(folded[..10], [None; 10], "how many of those below 1 ms were how short, nobody knows");
         assert_eq!((folded[10], folded[11], folded[12], folded[27]), (Some(60), Some(39), None, None));
-        assert_eq!([0.6, 0.9, 0.999].map(|quantile| told.quantile_width(quantile)), [Some(1.0), Some(2.0), None]);
-        assert_eq!([0.6, 0.9, 0.999].map(|quantile| told.knows_quantile(quantile)), [true, false, false]);
+        assert_eq!([0.9, 0.999].map(|quantile| told.quantile_width(quantile)), [Some(2.0), None]);
+        assert_eq!([0.6, 0.9, 0.999].map(|quantile| told.knows_quantile(quantile)), [false; 3]);
         let fine =
             Histogram::told(buckets(&[(100_000, Some(101_600), 9), (101_600, Some(103_200), 9)]), None, None, None);
         assert!(fine.knows_quantile(0.7), "a bucket of fio");
+    }
+
+    #[test]
+    fn a_table_of_powers_of_two_knows_no_percentile_where_a_rounded_share_ends_at_it() {
+        let counts = |edges: [u64; 3]| {
+            let [first, second, third] = edges;
+            let counts = [(0, Some(first), 900_000), (first, Some(second), 90_000), (second, Some(third), 10_000)];
+            Histogram::told(buckets(&counts), None, None, None)
+        };
+        for table in [
+            [8_192_000, 16_384_000, 32_768_000],
+            [8_000_000, 16_000_000, 32_000_000],
+            [8_000_000, 32_000_000, SECOND_NS],
+        ] {
+            assert!(!counts(table).knows_quantile(0.99), "{table:?}");
+        }
+        let percentiles = counts([8_192_000, 16_384_000, 31_000_000]);
+        assert!(percentiles.knows_quantile(0.9) && percentiles.knows_quantile(0.99), "p90, p99 and the maximum");
     }
 
     #[test]
