@@ -10,11 +10,14 @@ use crate::analysis::{
     Figures, LatencyTarget, SINGLE_BLOCK_READ, Subject, Vocabulary, counted_per_s, is_on_server, is_on_servers,
     operations_are_requests, steadiness,
 };
-use crate::record::{Histogram, Interval, Run, Step};
+use crate::record::{Counters, Histogram, Interval, Run, Step};
 use crate::units::Nanos;
 
 /// Quantiles that are compared where there are enough durations for them.
 const QUANTILES: [f64; 3] = [0.5, 0.99, 0.999];
+/// Waits by which databases are compared beside single-block reads: of many blocks at once, and of the log.
+const OTHER_WAITS: [&str; 4] =
+    ["db file scattered read", "direct path read", "log file sync", "log file parallel write"];
 /// From so many repeats on each side on, they are the evidence.
 const REPEATS: usize = 3;
 
@@ -25,6 +28,14 @@ pub enum Measure {
     Operations(Vocabulary),
     /// Read requests that an engine sent to storage per second.
     PhysicalReads,
+    /// Blocks that an engine read from storage per second, where it does not count its requests.
+    BlocksRead,
+    /// Write requests for data blocks per second.
+    PhysicalWrites,
+    /// Megabytes (10^6) read from storage and written to it per second.
+    Megabytes,
+    /// Megabytes (10^6) of redo per second.
+    RedoMegabytes,
     /// Blocks per second that a server asked of the operating system.
     BufferMisses,
     /// Mean of a time, in nanoseconds.
@@ -38,6 +49,10 @@ impl fmt::Display for Measure {
         match self {
             Self::Operations(words) => write!(f, "{}/s", words.work()),
             Self::PhysicalReads => f.write_str("physical reads/s"),
+            Self::BlocksRead => f.write_str("blocks read/s"),
+            Self::PhysicalWrites => f.write_str("physical writes/s"),
+            Self::Megabytes => f.write_str("MB/s read and written"),
+            Self::RedoMegabytes => f.write_str("redo MB/s"),
             Self::BufferMisses => f.write_str("buffer misses/s"),
             Self::Mean(subject) => write!(f, "mean of {subject}"),
             Self::Quantile(subject, quantile) => f.write_str(&judged(subject, *quantile).what()),
@@ -92,8 +107,8 @@ impl Measure {
     /// Which way it gets better.
     pub fn better(&self) -> Better {
         match self {
-            Self::Operations(_) | Self::PhysicalReads | Self::BufferMisses => Better::More,
             Self::Mean(_) | Self::Quantile(..) => Better::Less,
+            _ => Better::More,
         }
     }
 
@@ -107,7 +122,7 @@ impl Measure {
         let steps = || sides.iter().flatten();
         let is_closed = steps().all(|step| step.load.rate_operations_per_s.is_none());
         let on_servers = runs.iter().any(|run| is_on_servers(run));
-        let mut measures = Vec::new();
+        let (mut measures, mut other_waits) = (Vec::new(), Vec::new());
         if is_closed {
             measures.push(Self::Operations(Vocabulary::of(runs[0])));
             if on_servers {
@@ -115,6 +130,13 @@ impl Measure {
             }
             if !runs.iter().any(|run| operations_are_requests(run)) {
                 measures.push(Self::PhysicalReads);
+                // What another program knows of a database it mostly tells in full, and of one window each.
+                if runs.iter().any(|run| run.imported.is_some()) {
+                    let counts_no_requests = |step: &&Step| Figures(step).physical_reads_per_s().is_none();
+                    measures.extend(steps().any(counts_no_requests).then_some(Self::BlocksRead));
+                    measures.extend([Self::PhysicalWrites, Self::Megabytes, Self::RedoMegabytes]);
+                    other_waits.extend(OTHER_WAITS.map(|event| Subject::Event(event.to_owned())));
+                }
             }
         }
         let seconds = sides.each_ref().map(|side| seconds_of(side));
@@ -125,9 +147,14 @@ impl Measure {
         {
             subjects.push(Subject::Event(SINGLE_BLOCK_READ.to_owned()));
         }
+        let with_quantiles = subjects.len();
+        subjects.extend(other_waits);
         let read: Vec<Read> = subjects.into_iter().map(|subject| Read::of(subject, sides, &seconds)).collect();
-        for Read { subject, whole, .. } in &read {
+        for (place, Read { subject, whole, .. }) in read.iter().enumerate() {
             measures.push(Self::Mean(subject.clone()));
+            if place >= with_quantiles {
+                continue;
+            }
             let enough = |quantile: &f64| {
                 let wanted = judged(subject, *quantile).durations_wanted();
                 whole.iter().all(|times| times.as_ref().is_some_and(|times| times.count() >= wanted))
@@ -146,8 +173,25 @@ impl Measure {
     fn subject(&self) -> Option<&Subject> {
         match self {
             Self::Mean(subject) | Self::Quantile(subject, _) => Some(subject),
-            Self::Operations(_) | Self::PhysicalReads | Self::BufferMisses => None,
+            _ => None,
         }
+    }
+
+    /// What it counts, and how many of that are one of its unit.
+    fn count(&self, counters: &Counters) -> Option<u64> {
+        match self {
+            Self::PhysicalReads => counters.physical_reads,
+            Self::BlocksRead => counters.physical_read_blocks,
+            Self::PhysicalWrites => counters.physical_writes,
+            Self::Megabytes => Some(counters.physical_read_bytes?.saturating_add(counters.physical_write_bytes?)),
+            Self::RedoMegabytes => counters.redo_bytes,
+            Self::BufferMisses => counters.buffer_misses,
+            Self::Operations(_) | Self::Mean(_) | Self::Quantile(..) => counters.operations,
+        }
+    }
+
+    fn unit(&self) -> f64 {
+        if matches!(self, Self::Megabytes | Self::RedoMegabytes) { 1e6 } else { 1.0 }
     }
 
     fn prepare(self, sides: &[Vec<&Step>; 2], seconds: &[Vec<&Interval>; 2], read: Option<&Read>) -> Prepared {
@@ -201,6 +245,10 @@ impl Measure {
         match self {
             Self::Operations(_) => Figures(step).operations_per_s(),
             Self::PhysicalReads => Figures(step).physical_reads_per_s(),
+            Self::BlocksRead => Figures(step).blocks_read_per_s(),
+            Self::PhysicalWrites => Figures(step).physical_writes_per_s(),
+            Self::Megabytes => Figures(step).all_megabytes_per_s(),
+            Self::RedoMegabytes => Figures(step).redo_megabytes_per_s(),
             Self::BufferMisses => Figures(step).buffer_misses_per_s(),
             Self::Mean(_) | Self::Quantile(..) => None,
         }
@@ -230,12 +278,8 @@ impl Measure {
             },
             None => {
                 let ns = second.duration_ns;
-                let per_s = counted_per_s(&second.counters, &second.servers, ns, |count| match self {
-                    Self::BufferMisses => count.buffer_misses,
-                    Self::PhysicalReads => count.physical_reads,
-                    _ => count.operations,
-                })?;
-                Some((per_s * ns as f64 / 1e9, ns as f64 / 1e9))
+                let per_s = counted_per_s(&second.counters, &second.servers, ns, |counters| self.count(counters))?;
+                Some((per_s / self.unit() * ns as f64 / 1e9, ns as f64 / 1e9))
             }
         };
         match self {
@@ -254,7 +298,7 @@ impl Measure {
             Self::Mean(_) => 1.0 / value.max(1.0),
             _ => {
                 let length: f64 = steps.iter().map(|step| Figures(step).seconds()).sum();
-                1.0 / (value * length).max(1.0)
+                1.0 / (value * self.unit() * length).max(1.0)
             }
         }
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::scatter::tests::series;
 use super::*;
 use crate::analysis::chance::Chance;
-use crate::record::sample::{self, Level, requests};
+use crate::record::sample::{self, Level, requests, windows};
 use crate::record::{Histogram, Interval, Load, OperationStats, Outcome, WaitStats};
 
 const SECOND: u64 = 1_000_000_000;
@@ -453,4 +453,40 @@ fn runs_that_differ_are_no_repeats() {
     let told = Repeats::of(vec![a, b]).unwrap().unwrap_err().to_string();
     assert_eq!(told, "`a` and `b` are no repeats of each other: they differ in kernel");
     assert_eq!(Repeats::of(Vec::new()), None);
+}
+
+#[test]
+fn reports_of_a_database_are_compared_by_all_that_they_tell_exactly() {
+    let hour =
+        |reads_per_s| windows::Hour { at: 9, minutes: 60, reads_per_s, writes_per_s: 100, within_ms: windows::QUICK };
+    let [old, mut new] = [1_000, 2_000].map(|reads_per_s| {
+        let mut run = windows::report(hour(reads_per_s));
+        run.name = format!("{reads_per_s}");
+        let commits = Histogram::counted(7_200, Some(reads_per_s * 7_200_000));
+        run.steps[0].waits.push(sample::wait("log file sync", "Commit", true, commits));
+        run
+    });
+    let values = |runs: [&Run; 2], what: &str| {
+        let compared = compared(&runs, 0.05);
+        let figure = figure(&compared.pairs[0], 0, what).clone();
+        assert!(figure.comparison.is_none_or(|it| it.difference() == Difference::Unknown), "one reading each");
+        figure.values.map(|value| value.map(|value| (value * 1e3).round() / 1e3))
+    };
+    for (what, wanted) in [
+        ("physical reads/s", [1_000.0, 2_000.0]),
+        ("physical writes/s", [100.0, 100.0]),
+        ("MB/s read and written", [9.011, 17.203]),
+        ("redo MB/s", [0.1, 0.1]),
+        ("mean of `log file sync`", [1e6, 2e6]),
+    ] {
+        assert_eq!(values([&old, &new], what), wanted.map(Some), "{what}");
+    }
+    new.steps[0].counters.physical_reads = None;
+    new.steps[0].counters.physical_read_bytes = None;
+    new.steps[0].counters.physical_read_blocks = Some(7_200_000);
+    assert_eq!(values([&old, &new], "blocks read/s"), [None, Some(2_000.0)]);
+    assert_eq!(values([&old, &new], "MB/s read and written"), [Some(9.011), None], "writes alone are not both");
+    let own = sample::sweep(20);
+    let figures = &compared(&[&own, &own.clone()], 0.05).pairs[0].loads[0].figures;
+    assert!(!figures.iter().any(|figure| figure.measure == Measure::RedoMegabytes), "{figures:?}");
 }
