@@ -35,6 +35,29 @@ pub enum Subject {
     Service(Option<String>),
 }
 
+/// The value of a quantile, in words `5.00 ms` or `at most 5.00 ms`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct QuantileValue {
+    /// The value.
+    pub ns: Nanos,
+    /// Whether it is no more than an upper bound, as of times that another program told in wide buckets.
+    pub is_bound: bool,
+}
+
+impl QuantileValue {
+    /// Of durations; absent if there are none, or if nothing bounds it.
+    pub(super) fn of(times: &Histogram, quantile: f64) -> Option<Self> {
+        let ns = times.quantile_ns(quantile).map(Nanos)?;
+        Some(Self { ns, is_bound: !times.knows_quantile(quantile) })
+    }
+}
+
+impl fmt::Display for QuantileValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", if self.is_bound { "at most " } else { "" }, self.ns)
+    }
+}
+
 /// Waits that should lie beyond a quantile before it means anything.
 const WAITS_BEYOND: f64 = 10.0;
 /// Workloads whose operations are many single-block reads, so that a database's usual limits fit the reads only; of an imported
@@ -144,8 +167,12 @@ impl LatencyTarget {
 
     /// The quantile of a step of `workload`; absent if nothing of what is judged happened.
     pub fn value(&self, workload: &str, step: &Step) -> Option<Nanos> {
-        let times = self.times(workload, step)?;
-        times.quantile_ns(self.quantile).map(Nanos)
+        Some(self.told(workload, step)?.ns)
+    }
+
+    /// The same with whether it is known or only bounded.
+    pub(super) fn told(&self, workload: &str, step: &Step) -> Option<QuantileValue> {
+        QuantileValue::of(&*self.times(workload, step)?, self.quantile)
     }
 
     /// Whether a step of `workload` meets the target; absent if nothing of what is judged happened, or if another program told
@@ -180,11 +207,6 @@ impl LatencyTarget {
             _ if times.knows_quantile(self.quantile) => by_value(),
             _ => None,
         }
-    }
-
-    /// Whether the value of a step is known, and not only bounded.
-    pub(super) fn is_known(&self, workload: &str, step: &Step) -> bool {
-        self.times(workload, step).is_some_and(|times| times.knows_quantile(self.quantile))
     }
 
     /// How wide the bucket of the value of a step is, as [`Histogram::quantile_width`] has it.

@@ -1,8 +1,9 @@
 //! How much load is carried, and what the curve of a sweep looks like.
 
-use super::{Ceiling, Figures, Finding, LatencyTarget, Series, Vocabulary, burst, ceiling, knee, open_line, sizes};
+use super::{
+    Ceiling, Figures, Finding, LatencyTarget, QuantileValue, Series, Vocabulary, burst, ceiling, knee, open_line, sizes,
+};
 use crate::record::{Run, Step};
-use crate::units::Nanos;
 
 /// One step seen against the latency target.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,7 +13,7 @@ pub struct Point {
     /// Its load in words, such as `8 sessions` or `32 outstanding`.
     pub load: String,
     /// Value of the target's quantile.
-    pub value: Nanos,
+    pub value: QuantileValue,
     /// Physical reads per second.
     pub reads_per_s: Option<f64>,
     /// Operations per second.
@@ -57,7 +58,7 @@ fn load_line(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Vec
         .iter()
         .filter_map(|step| {
             let figures = Figures(step);
-            let value = target.value(workload, step)?;
+            let value = target.told(workload, step)?;
             let point = Point {
                 step: step.label.clone(),
                 load: series.words.load(step),

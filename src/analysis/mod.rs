@@ -62,7 +62,7 @@ pub use fit::{Queue, ResponseShape, Scalability};
 pub use generator::{GeneratorVerdict, LateAgainst, LimitedBy, SentLate};
 pub use judge::judge;
 pub use knee::{RateKnee, Responds, Scales};
-pub use latency_target::{LatencyTarget, Subject};
+pub use latency_target::{LatencyTarget, QuantileValue, Subject};
 pub use levels::{TwoLevels, two_levels};
 pub use limits::{Failing, Point};
 pub use modes::{Mode, modes};

@@ -4,10 +4,11 @@ use super::finding::{list, of_series};
 use super::judge::fails_often;
 use super::verdicts::Verdicts;
 use super::{
-    Ended, Figures, Finding, LatencyTarget, Point, Series, Told, Verdict, VerdictOutcome, Vocabulary, doubts, judge,
+    Ended, Figures, Finding, LatencyTarget, Point, QuantileValue, Series, Told, Verdict, VerdictOutcome, Vocabulary,
+    doubts, judge,
 };
 use crate::record::Step;
-use crate::units::{Nanos, group_thousands};
+use crate::units::group_thousands;
 
 /// Between which rates the load line lies.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,7 +39,7 @@ pub struct RatePoint {
     /// The rate that was reached.
     pub reached_operations_per_s: Option<f64>,
     /// Value of the target's quantile.
-    pub value: Option<Nanos>,
+    pub value: Option<QuantileValue>,
     /// What decided.
     pub why: Why,
 }
@@ -104,8 +105,8 @@ pub(super) fn find(series: &Series<'_>, target: &LatencyTarget, largest: Option<
 impl RatePoint {
     fn of(rate: f64, outcome: VerdictOutcome, step: &Step, target: &LatencyTarget) -> Self {
         let value = target.subject.as_ref().and_then(|subject| subject.times(step));
-        let value = value.and_then(|times| times.quantile_ns(target.quantile)).map(Nanos);
-        let within = value.is_some_and(|value| value <= target.limit);
+        let value = value.and_then(|times| QuantileValue::of(&times, target.quantile));
+        let within = value.is_some_and(|value| value.ns <= target.limit);
         let why = match outcome {
             VerdictOutcome::GeneratorBound => Why::GeneratorBound,
             VerdictOutcome::Unsteady => Why::NotSteady,
@@ -294,7 +295,7 @@ mod tests {
         let steps = [(1_000, 400), (2_000, 3_000), (2_000, 600), (2_000, 600), (4_000, 3_000)];
         let Finding::OpenLoadLine(found) = line(&run(steps.map(|(r, us)| open(r, us)).into())) else { panic!() };
         assert_eq!(found.passing.as_ref().unwrap().asked_operations_per_s, 2_000.0);
-        assert!(found.passing.unwrap().value.unwrap() < Nanos::millis(5));
+        assert!(found.passing.unwrap().value.unwrap().ns < crate::units::Nanos::millis(5));
     }
 
     #[test]

@@ -9,7 +9,10 @@ mod words;
 
 pub use doubt::OpeningDoubt;
 
-use super::{Calibration, Cause, Ceiling, Finding, Limit, Place, ServerFinding, SizeLimits, Why, at_once, measured};
+use super::{
+    Calibration, Cause, Ceiling, Finding, Limit, Place, QuantileValue, ServerFinding, SizeLimits, Why, at_once,
+    measured,
+};
 use crate::record::Run;
 use crate::units::Nanos;
 
@@ -72,7 +75,7 @@ pub enum Claim {
     /// The least load that was tried misses the target.
     LessThan {
         /// The value that misses it; unknown where operations did not finish.
-        value: Option<Nanos>,
+        value: Option<QuantileValue>,
     },
     /// It meets the target, and smaller loads do not.
     Unclear,
@@ -119,12 +122,10 @@ pub enum Latency {
     },
     /// As it was seen.
     Seen {
-        /// Whether it is no more than an upper bound, as of times that another program told in wide buckets.
-        is_bound: bool,
         /// The quantile in words.
         what: String,
         /// Its value.
-        value: Nanos,
+        value: QuantileValue,
         /// A limit that it misses.
         missed: Option<Nanos>,
     },
@@ -142,7 +143,7 @@ pub enum StoppedBy {
     /// The next larger load missed the latency target.
     Latency {
         /// Its value there, if it is known.
-        value: Option<Nanos>,
+        value: Option<QuantileValue>,
         /// That load in words; absent where the rate itself was told.
         load: Option<String>,
     },

@@ -261,7 +261,8 @@ impl Told for SteadyState {
                 format!("{on} is steady after {from}, at {} operations/s", group_thousands(operations_per_s))
             }
             Reached::Lost { from, last } => {
-                format!("{on} was steady after {from} but did not stay so: {}", strayed(last))
+                let when = if from == Nanos(0) { "from the start".to_owned() } else { format!("after {from}") };
+                format!("{on} was steady {when} but did not stay so: {}", strayed(last))
             }
             Reached::Never { last } => format!("{on} reached no steady state: {}", strayed(last)),
         };
@@ -350,6 +351,7 @@ mod tests {
     fn a_state_that_was_lost_is_said_to_be_lost() {
         let state = judged(&soak(1_500, |second| if second < 1_350 { 1_000 } else { 400 }));
         assert!(matches!(state.reached, Reached::Lost { from: Nanos(0), .. }), "{state:?}");
+        assert!(state.sentence().contains("was steady from the start but did not stay so"), "{}", state.sentence());
     }
 
     #[test]

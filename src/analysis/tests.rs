@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::record::sample::{self, Level, SEQUENTIAL_READ};
+use crate::record::sample::{self, Level, SEQUENTIAL_READ, windows};
 use crate::record::{Load, Outcome};
 use crate::units::Nanos;
 
@@ -43,7 +43,7 @@ fn the_load_line_is_the_largest_step_that_meets_the_target() {
     let found = findings(&sample::sweep(60));
     let Some(Finding::LoadLine { passing, failing, .. }) = found.first() else { panic!("{found:#?}") };
     assert_eq!((passing.step.as_str(), failing.above.step.as_str()), ("s16_t1", "s32_t1"));
-    assert!(passing.value <= Nanos::millis(5) && failing.above.value > Nanos::millis(5));
+    assert!(passing.value.ns <= Nanos::millis(5) && failing.above.value.ns > Nanos::millis(5));
     assert_eq!(passing.reads_per_s, Some(636.0 * 63.0));
     assert!(failing.below.is_empty());
 }
@@ -360,4 +360,31 @@ fn every_sentence_ends_and_every_advice_is_one_line() {
         assert!(finding.sentence().ends_with('.') && !finding.sentence().contains('\n'), "{}", finding.sentence());
         assert!(finding.advice().is_none_or(|advice| advice.ends_with('.')), "{finding:?}");
     }
+}
+
+#[test]
+fn blocks_that_a_database_counts_apart_are_no_requests() {
+    let hour = windows::Hour { at: 9, minutes: 5, reads_per_s: 900, writes_per_s: 250, within_ms: windows::QUICK };
+    let mut run = windows::report(hour);
+    let told = |run: &Run| {
+        let credits = findings(run).into_iter().find(|finding| matches!(finding, Finding::CreditNotSeen(_)));
+        credits.map_or(String::new(), |finding| finding.sentence())
+    };
+    run.steps[0].counters.physical_read_blocks = Some(2_000 * 300);
+    run.steps[0].counters.physical_write_blocks = Some(250 * 300);
+    assert!(told(&run).contains(" at 1,150 requests/s"), "{}", told(&run));
+    run.steps[0].counters.physical_reads = None;
+    run.steps[0].counters.physical_writes = None;
+    assert!(!told(&run).contains("requests/s"), "{}", told(&run));
+}
+
+#[test]
+fn the_upper_edge_of_a_bucket_is_told_as_no_more_than_that() {
+    let hour = windows::Hour { at: 9, minutes: 5, reads_per_s: 900, writes_per_s: 250, within_ms: windows::QUICK };
+    let told = |limit: &str| {
+        let found = analyse(&windows::report(hour), &limit.parse().unwrap());
+        found.iter().map(Finding::sentence).find(|sentence| sentence.starts_with("Load line")).unwrap()
+    };
+    assert!(told("p99=1ms").contains("it is at most 4.10 ms already"), "{}", told("p99=1ms"));
+    assert!(told("p99=5ms").contains("it is at most 4.10 ms, "), "{}", told("p99=5ms"));
 }

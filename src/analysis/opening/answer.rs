@@ -200,13 +200,12 @@ const WIDEST: f64 = 2.1;
 /// The quantile that the run was judged by, or the usual one.
 fn seen_latency(run: &Run, findings: &[Finding], step: &Step, unit: Unit) -> Option<Latency> {
     let target = findings.iter().find_map(target_of).cloned().unwrap_or_default().of_step(&run.workload, step);
-    let value = target.value(&run.workload, step)?;
+    let value = target.told(&run.workload, step)?;
     let is_asked = findings.iter().any(|finding| target_of(finding).is_some());
     let missed = (is_asked && target.is_met(&run.workload, step) == Some(false)).then_some(target.limit);
     // A bucket wider than Oracle's tells little more than the maximum, which is no percentile.
     target.width(&run.workload, step).filter(|width| *width <= WIDEST)?;
-    let is_bound = !target.is_known(&run.workload, step);
-    Some(Latency::Seen { is_bound, what: what(&target, unit), value, missed })
+    Some(Latency::Seen { what: what(&target, unit), value, missed })
 }
 
 fn target_of(finding: &Finding) -> Option<&LatencyTarget> {

@@ -56,8 +56,8 @@ impl Latency {
     fn words(&self) -> String {
         match self {
             Self::Within { what, limit } => format!(" at {what} within {limit}"),
-            Self::Seen { is_bound, what, value, missed } => {
-                let bound = if *is_bound { "of at most " } else { "" };
+            Self::Seen { what, value, missed } => {
+                let bound = if value.is_bound { "of " } else { "" };
                 let limit = missed.map_or_else(String::new, |limit| format!(" (limit {limit})"));
                 format!(" at {what} {bound}{value}{limit}")
             }
