@@ -12,7 +12,7 @@ use crate::analysis::{
     is_on_servers, operations_are_requests, signed_percent, wait,
 };
 use crate::record::{Histogram, Run};
-use crate::units::{percent, short_count};
+use crate::units::{awr_count, percent};
 
 const LEGEND: &str = "`worse`, `better`: a real difference beyond the threshold. `small`: real, but within it. `same`: none \
                       beyond it. `?`: not shown, and one beyond it could be hidden. `unknown`: nothing says how much the \
@@ -318,7 +318,7 @@ fn histograms(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run]) -> io::
     let fixed = ["load", "run", "count"].map(str::to_owned);
     let mut grid = Grid::new(2, fixed.into_iter().chain(columns.headings()));
     for (load, run, times) in rows() {
-        let fixed = [load.to_owned(), compared.names[run].clone(), short_count(times.count() as f64)];
+        let fixed = [load.to_owned(), compared.names[run].clone(), awr_count(times.count() as f64)];
         grid.push(fixed.into_iter().chain(columns.cells(times)).collect());
     }
     paper.table(&format!("{}, in % of the count", compared_times(runs)), &grid)

@@ -12,6 +12,7 @@ use crate::analysis::trend::{Measure, Trend, TrendWindow, Trends};
 use crate::report::text::Detail;
 use crate::report::trend::{grounds, headline, left_out, minute, tell, value};
 
+const DAY_S: f64 = 86_400.0;
 /// Labels along the axis of days.
 const LABELS: usize = 8;
 /// Days beyond which the tables leave measures out.
@@ -163,8 +164,8 @@ fn calendar(trend: &Trend, id: String, measure: Measure) -> Option<Drawn> {
         .filter_map(|(hour, cell)| Some((hour.div_euclid(24), hour.rem_euclid(24) as u8, cell.mean()?)))
         .collect();
     let most = cells.iter().copied().reduce(|most, cell| if cell.2 > most.2 { cell } else { most })?;
-    let first = cells.first()?.0 as f64 * 86_400.0;
-    let last = (cells.last()?.0 + 1) as f64 * 86_400.0;
+    let first = cells.first()?.0 as f64 * DAY_S;
+    let last = (cells.last()?.0 + 1) as f64 * DAY_S;
     let frame = Frame {
         id,
         title: format!("{} by day and hour", measure.name()),
@@ -175,7 +176,9 @@ fn calendar(trend: &Trend, id: String, measure: Measure) -> Option<Drawn> {
         first: First::Linear,
         words: format!("The busiest hour began at {:02}:00 on {}.", most.1, crate::report::trend::date(most.0)),
     };
-    let across = Across { range: (first, last), ticks: day_ticks(first, last, LABELS), ..across(trend)? };
+    // Hours are upwards here, so that across stand days alone however few there are.
+    let ticks = day_ticks(first, last, LABELS).into_iter().filter(|tick| tick.rem_euclid(DAY_S) == 0.0).collect();
+    let across = Across { range: (first, last), ticks, ..across(trend)? };
     Calendar { frame, across, cells, unit: measure.name().to_owned() }.draw()
 }
 
@@ -266,6 +269,16 @@ mod tests {
         let runs: Vec<Run> = (0..2 * 365 * 24).map(hour).collect();
         let page = page_of(&runs);
         assert!(page.len() < super::super::MOST_BYTES, "{} bytes", page.len());
+    }
+
+    #[test]
+    fn across_the_calendar_of_a_single_day_stands_that_day_and_no_hours() {
+        let hour = |at| report(Hour { at, minutes: 60, reads_per_s: 100, writes_per_s: 9, within_ms: QUICK });
+        let runs: Vec<Run> = (0..24).map(hour).collect();
+        let trends = Trends::of(&runs.iter().collect::<Vec<_>>());
+        let drawn = calendar(&trends.trends[0], "calendar-0".to_owned(), Measure::Io).unwrap();
+        let figure = drawn.figure.into_string();
+        assert!(figure.contains("2026-11-02") && !figure.contains("11-02 03:00"), "{figure}");
     }
 
     #[test]

@@ -76,9 +76,9 @@ pub(super) fn grounds(trend: &Trend) -> String {
     let (Some((from, to)), Some([least, median, most])) = (trend.span(), trend.lengths_s()) else {
         return String::new();
     };
-    let count = match trend.windows.len() {
-        1 => "1 window".to_owned(),
-        windows => format!("{} windows", group_thousands(windows as f64)),
+    let (count, cover) = match trend.windows.len() {
+        1 => ("1 window".to_owned(), "covers"),
+        windows => (format!("{} windows", group_thousands(windows as f64)), "cover"),
     };
     let lengths = if most - least < 60.0 {
         format!("of {}", length(median))
@@ -101,7 +101,7 @@ pub(super) fn grounds(trend: &Trend) -> String {
         ""
     };
     format!(
-        "{count} {lengths} from {} to {}, which cover {} % of that time, {gaps}. {clock}{nameless}",
+        "{count} {lengths} from {} to {}, which {cover} {} % of that time, {gaps}. {clock}{nameless}",
         minute(from),
         minute(to),
         percent(trend.covered_share())
@@ -301,6 +301,8 @@ fn set_aside_words(aside: &SetAside) -> String {
 /// A value as tables show it.
 pub(super) fn value(measure: Measure, value: f64) -> String {
     match measure.bearing() {
+        // Reads of a cache below the database take microseconds.
+        Bearing::Milliseconds if value != 0.0 && value.abs() < 0.0995 => format!("{value:.4}"),
         Bearing::Milliseconds | Bearing::Megabytes if value < 9.995 => format!("{value:.2}"),
         Bearing::Percent if value > 0.0 && value < 0.1 => format!("{value:.2}"),
         _ if value != 0.0 && value.abs() < 0.05 => format!("{value:.2}"),
@@ -375,5 +377,7 @@ mod tests {
     fn a_small_rate_is_not_shown_as_none() {
         let told = [0.0, 0.02, 0.3, 99.0].map(|rate| value(Measure::Reads, rate));
         assert_eq!(told, ["0.0", "0.02", "0.3", "99.0"]);
+        let times = [0.0, 0.012_96, 0.099_6, 0.15, 12.3].map(|ms| value(Measure::ReadTime, ms));
+        assert_eq!(times, ["0.00", "0.0130", "0.10", "0.15", "12.3"]);
     }
 }
