@@ -186,6 +186,7 @@ fn bare(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).map(|c| c.to_ascii_lowercase()).collect()
 }
 
+/// Busy is what code of users and of the system used: a processor that waits for storage is not busy.
 fn host_busy_percent(step: &Step) -> Option<f64> {
     if let Some(cpu) = step.host_cpu {
         let busy = (cpu.user_ns + cpu.system_ns) as f64;
@@ -193,13 +194,45 @@ fn host_busy_percent(step: &Step) -> Option<f64> {
         let all = busy + rest as f64;
         return (all > 0.0).then(|| 100.0 * busy / all);
     }
-    let told = |ends: &[&str]| {
-        let of_host = |figure: &&ToldFigure| figure.layer == "host" && figure.unit.trim() == "%";
-        let mut figures = step.told.iter().filter(of_host);
-        figures.find(|figure| ends.iter().any(|end| bare(&figure.name).ends_with(end))).map(|figure| figure.value)
+    busy_of_instances(step).or_else(|| told_busy(step)).filter(|busy| (0.0..=100.5).contains(busy))
+}
+
+/// From the processor time of every instance's machine.
+fn busy_of_instances(step: &Step) -> Option<f64> {
+    let (mut busy, mut all) = (0.0, 0.0);
+    for instance in &step.instances {
+        let of = |name: &str| instance.own.get(name).map(|ns| *ns as f64);
+        let (used, idle) = of("BUSY_TIME_ns").zip(of("IDLE_TIME_ns"))?;
+        (busy, all) = (busy + used, all + used + idle);
+    }
+    (all > 0.0).then(|| 100.0 * busy / all)
+}
+
+/// From shares in percent, in the words of Oracle, iostat, mpstat or vmstat, all of them by the one that is told first.
+fn told_busy(step: &Step) -> Option<f64> {
+    // `db1: %Idle`, `iostat %idle`: what stands before the sign tells whose it is.
+    let of_host = |figure: &&ToldFigure| figure.layer == "host" && figure.unit.trim() == "%";
+    let parts = step.told.iter().filter(of_host).map(|figure| {
+        let (whose, part) =
+            figure.name.rsplit_once('%').or_else(|| figure.name.rsplit_once(' ')).unwrap_or(("", &figure.name));
+        (whose.trim(), bare(part), figure.value)
+    });
+    let parts: Vec<(&str, String, f64)> = parts.collect();
+    let first =
+        |names: &[&str]| parts.iter().find(|(_, part, _)| names.contains(&part.as_str())).map(|(whose, ..)| *whose);
+    let whose = first(&["user", "usr", "us"]).or_else(|| first(&["idle", "id"]))?;
+    if whose.ends_with(':') && parts.iter().any(|(other, ..)| other.ends_with(':') && *other != whose) {
+        // Machines of a cluster: how many processors each of them has is not known here.
+        return None;
+    }
+    let told = |names: &[&str]| {
+        parts.iter().find(|(of, part, _)| *of == whose && names.contains(&part.as_str())).map(|(_, _, value)| *value)
     };
-    let sum = || Some(told(&["user", "usr"])? + told(&["system", "sys"])?);
-    told(&["idle"]).map(|idle| 100.0 - idle).or_else(sum).filter(|busy| (0.0..=100.5).contains(busy))
+    let others = || ["nice", "irq", "soft", "guest", "gnice"].iter().filter_map(|name| told(&[name])).sum::<f64>();
+    let used = || Some(told(&["user", "usr", "us"])? + told(&["system", "sys", "sy"])? + others());
+    // Oracle's `%Idle` holds its `%WIO`; that of sysstat and vmstat does not hold the time that storage was waited for.
+    let waited = || told(&["iowait", "wa"]).unwrap_or(0.0) + told(&["steal", "st"]).unwrap_or(0.0);
+    used().or_else(|| told(&["idle", "id"]).map(|idle| 100.0 - idle - waited()))
 }
 
 /// From `DB time` in the words of Oracle's reports, in its unit, or from what the load itself timed.

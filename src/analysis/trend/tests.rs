@@ -7,6 +7,10 @@ fn of(runs: &[Run]) -> Trends {
     Trends::of(&runs.iter().collect::<Vec<_>>())
 }
 
+fn of_one(run: &Run) -> Trends {
+    of(std::slice::from_ref(run))
+}
+
 fn hour(at: i64) -> Hour {
     Hour { at, minutes: 60, reads_per_s: 1_000, writes_per_s: 100, within_ms: QUICK }
 }
@@ -245,6 +249,43 @@ fn latency_load_and_processors_are_read_in_the_words_of_a_report() {
         run.steps[0].told[0].unit = unit.to_owned();
         assert_eq!(value(&run, Measure::ActiveSessions), Some(7.5), "{unit}");
     }
+}
+
+#[test]
+fn a_processor_that_waits_for_storage_is_not_busy() {
+    let busy = |figures: &[(&str, f64)]| {
+        let mut run = report(hour(3));
+        let step = &mut run.steps[0];
+        step.told.retain(|figure| figure.layer != "host");
+        let of = |(name, value): &(&str, f64)| {
+            let (layer, unit) = ("host".to_owned(), "%".to_owned());
+            crate::record::ToldFigure { layer, name: (*name).to_owned(), unit, value: *value }
+        };
+        step.told.extend(figures.iter().map(of));
+        only(of_one(&run)).summary(Measure::HostBusy).map(|told| told.peak)
+    };
+    let sysstat =
+        [("%user", 10.0), ("%nice", 2.0), ("%system", 5.0), ("%iowait", 40.0), ("%steal", 1.0), ("%idle", 42.0)];
+    assert_eq!(busy(&sysstat), Some(17.0));
+    assert_eq!(busy(&[("us", 10.0), ("sy", 5.0), ("id", 60.0), ("wa", 25.0)]), Some(15.0));
+    assert_eq!(busy(&[("%iowait", 30.0), ("%idle", 60.0)]), Some(10.0));
+    // Oracle counts the wait for storage as idle, so that its shares add up to 100 without it.
+    assert_eq!(busy(&[("%User", 10.0), ("%System", 5.0), ("%WIO", 40.0), ("%Idle", 85.0)]), Some(15.0));
+    // What iostat saw is not mixed with what mpstat did.
+    assert_eq!(busy(&[("iostat %user", 10.0), ("mpstat %sys", 70.0), ("iostat %system", 5.0)]), Some(15.0));
+    assert_eq!(busy(&[("db1: %Idle", 90.0), ("db2: %Idle", 10.0)]), None, "two machines of unknown sizes");
+    assert_eq!(busy(&[("%WIO", 40.0)]), None);
+}
+
+#[test]
+fn the_machines_of_a_cluster_are_busy_by_their_times() {
+    let mut run = report(hour(3));
+    let of_node = |busy: u64, idle: u64| ServerStats {
+        own: [("BUSY_TIME_ns", busy), ("IDLE_TIME_ns", idle)].map(|(name, ns)| (name.to_owned(), ns)).into(),
+        ..ServerStats::default()
+    };
+    run.steps[0].instances = vec![of_node(10, 90), of_node(200, 100)];
+    assert_eq!(only(of_one(&run)).summary(Measure::HostBusy).map(|told| told.peak), Some(52.5));
 }
 
 #[test]
