@@ -40,6 +40,17 @@ pub(super) struct Stamp {
     pub(super) month_first: Option<bool>,
 }
 
+impl Stamp {
+    /// The time so many seconds before, as the first sample of a tool that shows no other one began.
+    pub(super) fn before(self, seconds: f64, month_first: Option<bool>) -> Option<Self> {
+        let ms = whole(seconds * 1e3).and_then(|ms| i64::try_from(ms).ok())?;
+        let date = self.day.date(month_first);
+        let at = DateTime::from_parts(date.unwrap_or(jiff::civil::date(2000, 1, 1)), self.time);
+        let at = at.checked_sub(jiff::SignedDuration::from_millis(ms)).ok()?;
+        Some(Self { day: date.map_or(Day::Untold, |_| Day::Known(at.date())), time: at.time(), ..self })
+    }
+}
+
 /// When samples were taken: what is known of it.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {

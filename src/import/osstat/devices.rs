@@ -68,6 +68,16 @@ impl Names {
         Some(self.list.len() - 1)
     }
 
+    /// Whether a device is a partition of another one that is here too, whose figures hold its own: `sda1` of `sda`, `nvme0n1p1`
+    /// of `nvme0n1`.
+    fn is_partition(&self, name: &str) -> bool {
+        const DISKS: [&str; 10] = ["sd", "hd", "vd", "xvd", "nvme", "mmcblk", "md", "nbd", "dasd", "loop"];
+        let disk = name.trim_end_matches(|c: char| c.is_ascii_digit());
+        let ends_in_digit = |disk: &str| disk.ends_with(|c: char| c.is_ascii_digit());
+        let of = disk.strip_suffix('p').filter(|disk| ends_in_digit(disk)).unwrap_or(disk);
+        disk.len() < name.len() && DISKS.iter().any(|start| name.starts_with(start)) && self.known.contains_key(of)
+    }
+
     pub(super) fn name(&self, number: usize) -> &str {
         self.list.get(number).map_or("", String::as_str)
     }
@@ -157,7 +167,7 @@ impl Columns {
 }
 
 /// Adds the counts of a later sample.
-fn add(sum: &mut DeviceStats, more: &DeviceStats) {
+pub(in crate::import) fn add(sum: &mut DeviceStats, more: &DeviceStats) {
     let pairs = [
         (&mut sum.reads, more.reads),
         (&mut sum.read_bytes, more.read_bytes),
@@ -179,15 +189,21 @@ pub(super) fn draft(invocation: Invocation) -> Draft {
     let Invocation { header, command, pace_s, devices, columns, mut samples, mut notes } = invocation;
     let host = header.as_ref().and_then(|header| header.environment.hostname.clone());
     let mut draft = Draft::new("host", "iostat", host.unwrap_or_else(|| "iostat".to_owned()));
-    let stamps: Vec<Option<Stamp>> = samples.iter().map(|sample| sample.stamp).collect();
+    let mut stamps: Vec<Option<Stamp>> = samples.iter().map(|sample| sample.stamp).collect();
     let month_first = stamps
         .iter()
         .flatten()
         .find_map(|stamp| stamp.month_first)
         .or(header.as_ref().and_then(|header| header.month_first));
     let day = header.as_ref().map_or(super::clock::Day::Untold, |header| header.day);
+    let is_first_real = super::header::omits_since_boot(&command, pace_s);
+    if is_first_real {
+        let first = stamps.first().copied().flatten();
+        stamps.insert(0, first.zip(pace_s).and_then(|(first, pace_s)| first.before(pace_s, month_first)));
+    }
     let mut timeline = Timeline::new(&stamps, day, month_first, pace_s);
-    if samples.len() > 1 {
+    if is_first_real {
+    } else if samples.len() > 1 {
         notes.push(
             "The first sample is left out: it is the average since the machine started, unless iostat ran with -y."
                 .to_owned(),
@@ -199,6 +215,10 @@ pub(super) fn draft(invocation: Invocation) -> Draft {
     }
     let cpus = header.as_ref().and_then(|header| header.environment.cpus);
     let busy = busy(&samples, devices.list.len());
+    let partitions = devices.list.iter().filter(|name| devices.is_partition(name)).count();
+    if partitions > 0 {
+        notes.push(format!("{partitions} partitions have figures by their names, and are left out of counts of devices: their disks have them."));
+    }
     let step = step_of(&samples, &devices, &columns, &timeline, cpus, &busy);
     note_on_time(&timeline, &mut notes);
     if !is_small(&samples, &busy) {
@@ -270,7 +290,7 @@ fn step_of(
                     interval.told.insert(format!("{name} {}", columns.name(*number)), value);
                 }
             }
-            let stats = ways.stats(&cells, name, span.1).filter(|_| !row.group);
+            let stats = ways.stats(&cells, name, span.1).filter(|_| !row.group && !devices.is_partition(name));
             match (sums.get_mut(&row.device), &stats) {
                 (None, _) => {
                     sums.insert(row.device, stats.clone());

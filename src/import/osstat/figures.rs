@@ -50,7 +50,7 @@ pub(super) fn human(text: &str, column: &str) -> Option<f64> {
 }
 
 /// How the figures of several samples become one.
-pub(super) enum Over {
+pub(in crate::import) enum Over {
     /// Averaged over time.
     Time,
     /// Averaged over what was counted in these columns.
@@ -60,7 +60,7 @@ pub(super) enum Over {
 }
 
 /// How the figures of this column become one.
-pub(super) fn over(column: &str) -> Over {
+pub(in crate::import) fn over(column: &str) -> Over {
     match column {
         "r_await" | "rareq-sz" => Over::Counts(&["r/s"]),
         "w_await" | "wareq-sz" => Over::Counts(&["w/s"]),

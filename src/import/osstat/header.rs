@@ -176,3 +176,13 @@ pub(super) fn command(line: &str, tool: &str) -> Option<(Vec<String>, Option<f64
     let interval_s = arguments.iter().find_map(|word| word.parse::<u32>().ok()).map(f64::from);
     Some((std::iter::once(name).chain(arguments).map(str::to_owned).collect(), interval_s))
 }
+
+/// Whether the command leaves out the report since boot, so that the first one is a sample: `-y` among its options. Without an
+/// interval that option does nothing.
+pub(super) fn omits_since_boot(command: &[String], pace_s: Option<f64>) -> bool {
+    let is_option = |word: &String| {
+        let letters = word.strip_prefix('-').filter(|letters| letters.bytes().all(|byte| byte.is_ascii_alphabetic()));
+        word == "--no-first" || letters.is_some_and(|letters| letters.contains('y'))
+    };
+    pace_s.is_some() && command.iter().skip(1).any(is_option)
+}

@@ -307,6 +307,44 @@ fn each_snapshot_of_a_watcher_is_a_run_with_its_time() {
     assert!(found.iter().all(|draft| draft.steps[0].intervals.len() == 2 && draft.steps[0].window.duration_ns == 0));
 }
 
+#[test]
+fn where_the_command_leaves_out_the_report_since_boot_the_first_is_a_sample() {
+    let asked = |command: &str| only("iostat", &format!("$ {command}\n{NEW_IOSTAT}"));
+    for command in ["iostat -xty 5", "iostat -y -x -t 5 3"] {
+        let draft = asked(command);
+        let step = &draft.steps[0];
+        assert_eq!((step.intervals.len(), step.window.duration_ns), (3, 15_000_000_000), "{command}");
+        assert_eq!(draft.began, wall("2026-01-05T21:59:55Z"), "its first sample took five seconds");
+        assert_eq!((told(step, "sdx r/s"), step.devices[0].reads), (166.333333, 2_495));
+        assert!(!draft.notes.iter().any(|note| note.contains("since the machine started")), "{:?}", draft.notes);
+    }
+    let once = &NEW_IOSTAT[..NEW_IOSTAT.find("\n\n01/05/2026 10:00:05").unwrap()];
+    let step = only("iostat", &format!("$ iostat -xty 5 1\n{once}\n")).steps.remove(0);
+    assert_eq!((step.window.duration_ns, step.intervals.len()), (5_000_000_000, 1));
+    // No such option, or no interval, without which it does nothing.
+    for command in ["iostat -xt 5 -p sdy", "iostat --pretty -xt 5", "iostat -xty"] {
+        assert_eq!(asked(command).steps[0].intervals.len(), 2, "{command}");
+    }
+}
+
+#[test]
+fn partitions_are_not_counted_beside_their_disks() {
+    let draft = only("iostat", &NEW_IOSTAT.replace("sdy ", "sdx1"));
+    let names = |draft: &Draft| -> Vec<String> {
+        let step = &draft.steps[0];
+        let of_samples = step.intervals.iter().flat_map(|interval| &interval.devices);
+        step.devices.iter().chain(of_samples).map(|device| device.name.clone()).collect()
+    };
+    assert_eq!(names(&draft), ["sdx"; 3]);
+    assert_eq!(told(&draft.steps[0], "sdx1 r/s"), 0.0);
+    assert!(draft.notes.iter().any(|note| note.contains("their disks have them")), "{:?}", draft.notes);
+    let namespace = NEW_IOSTAT.replace("sdx    ", "nvme0n1").replace("sdy      ", "nvme0n1p1");
+    assert_eq!(names(&only("iostat", &namespace)), ["nvme0n1"; 3]);
+    for other in ["sdxa", "sdy1", "dm-1"] {
+        assert_eq!(only("iostat", &NEW_IOSTAT.replace("sdy ", other)).steps[0].devices.len(), 2, "{other}");
+    }
+}
+
 pub(super) const VMSTAT: &str = "\
 procs -----------memory---------- ---swap-- -----io---- -system-- -------cpu------- -----timestamp-----
  r  b   swpd   free   buff  cache   si   so    bi    bo   in   cs us sy id wa st gu                 UTC

@@ -158,11 +158,18 @@ impl Table {
         let columns = self.columns?;
         let mut stamps: Vec<Option<Stamp>> = self.rows.iter().map(|row| row.stamp).collect();
         let first = stamps.first_mut()?;
-        *first = first.or(self.snapshot);
-        let month_first = first.and_then(|stamp| stamp.month_first);
+        let month_first = first.or(self.snapshot).and_then(|stamp| stamp.month_first);
+        let is_first_real = header::omits_since_boot(&self.command, self.pace_s);
+        if is_first_real {
+            let before = first.zip(self.pace_s).and_then(|(first, pace_s)| first.before(pace_s, month_first));
+            stamps.insert(0, before.or(self.snapshot));
+        } else {
+            *first = first.or(self.snapshot);
+        }
         let mut draft = Draft::new("host", "vmstat", "vmstat");
         let mut timeline = Timeline::new(&stamps, Day::Untold, month_first, self.pace_s);
-        if self.rows.len() > 1 {
+        if is_first_real {
+        } else if self.rows.len() > 1 {
             draft.notes.push(
                 "The first line is left out: it is the average since the machine started, unless vmstat ran with -y."
                     .to_owned(),

@@ -110,3 +110,15 @@ fn columns_in_other_languages_are_known_by_their_places() {
         assert_eq!((step.told.len(), told(step, "cache")), (18, -1.0), "what -a makes of it is not told");
     }
 }
+
+#[test]
+fn where_the_command_leaves_out_the_line_since_boot_the_first_is_a_sample() {
+    let asked = |command: &str| only("vmstat", &format!("$ {command}\n{VMSTAT}"));
+    for command in ["vmstat -ty 2", "vmstat -w --no-first -t 2 3"] {
+        let draft = asked(command);
+        assert_eq!(draft.began, Some(Began::Utc(Timestamp("2026-02-01T23:59:54Z".parse().unwrap()))), "{command}");
+        assert_eq!((draft.steps[0].intervals.len(), draft.steps[0].window.duration_ns), (3, 6_000_000_000));
+        assert!(!draft.notes.iter().any(|note| note.contains("since the machine started")), "{:?}", draft.notes);
+    }
+    assert_eq!(asked("vmstat -t 2").steps[0].intervals.len(), 2);
+}
