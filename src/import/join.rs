@@ -1,15 +1,12 @@
 //! Files of one folder that tell of one thing become one run: a cluster's report and those of its instances, text and HTML of
 //! one report, and what SLOB leaves beside them (`iostat`, `vmstat`, `mpstat`, `slob.conf`, `tm.out`).
 
-use std::collections::{BTreeMap, BTreeSet};
+mod beside;
+mod series;
 
 use super::run::{FileRead, Made};
 use super::{Began, slob_files};
-use crate::record::{Interval, ServerStats, Step, Timestamp, ToldFigure};
-
-const SECOND_NS: i128 = 1_000_000_000;
-/// Samples that begin within this time of each other are of one interval: three tools that one script started.
-const TOGETHER_NS: i128 = SECOND_NS;
+use crate::record::{ServerStats, Step, Timestamp};
 
 /// Joins what belongs together, in the order of the files.
 pub(super) fn join(files: Vec<FileRead>) -> Vec<Made> {
@@ -34,7 +31,7 @@ pub(super) fn join(files: Vec<FileRead>) -> Vec<Made> {
     match (joined.as_mut_slice(), others.as_mut_slice()) {
         ([only], []) | ([], [only]) => {
             context.into_iter().for_each(|settings| add_context(only, settings));
-            hosts = hosts.into_iter().filter_map(|host| add_host(only, host)).collect();
+            hosts = beside::add(only, hosts);
         }
         _ => {}
     }
@@ -129,91 +126,6 @@ fn add_context(run: &mut Made, settings: Made) {
     if let [step] = run.draft.steps.as_mut_slice() {
         step.told.extend(settings.draft.steps.into_iter().flat_map(|step| step.told));
     }
-}
-
-/// What a tool saw of the machine meanwhile; it comes back if the two were not at the same time, as far as both tell: then its
-/// means would be those of something else.
-fn add_host(run: &mut Made, host: Made) -> Option<Made> {
-    let began = |made: &Made| made.draft.began.map(|began| began.timestamp().0);
-    let after_ns = began(run).zip(began(&host)).map(|(of_run, of_host)| of_host.duration_since(of_run).as_nanos());
-    let lasts = |made: &Made| made.draft.steps.iter().map(|step| i128::from(step.window.duration_ns)).sum::<i128>();
-    let (run_ns, host_ns) = (lasts(run), lasts(&host));
-    let is_apart = after_ns.is_some_and(|after_ns| {
-        let together_ns = (after_ns + host_ns).min(run_ns) - after_ns.max(0);
-        together_ns < 0 || (run_ns > 0 && together_ns * 2 < host_ns)
-    });
-    let [step] = run.draft.steps.as_mut_slice() else { return Some(host) };
-    if is_apart {
-        return Some(host);
-    }
-    let Made { draft, files, not_understood, .. } = host;
-    run.files.extend(files);
-    run.not_understood.extend(not_understood);
-    run.draft.notes.push(match after_ns {
-        Some(after_ns) => format!(
-            "Figures of {} are means over its own samples of {} s, which begin {} s {} the window does.",
-            draft.program,
-            host_ns / SECOND_NS,
-            after_ns.abs() / SECOND_NS,
-            if after_ns < 0 { "before" } else { "after" }
-        ),
-        None => format!("Figures of {} are means over its own samples.", draft.program),
-    });
-    let mut beside = Vec::new();
-    for mut other in draft.steps {
-        // `%idle` is said by several tools, each of its own samples.
-        let of_host: BTreeSet<String> =
-            other.told.iter().filter(|figure| figure.layer == "host").map(|figure| figure.name.clone()).collect();
-        let renamed = |name: &str| match of_host.contains(name) {
-            true => format!("{} {name}", draft.program),
-            false => name.to_owned(),
-        };
-        step.told.extend(other.told.drain(..).map(|figure| ToldFigure { name: renamed(&figure.name), ..figure }));
-        for interval in &mut other.intervals {
-            interval.told =
-                std::mem::take(&mut interval.told).into_iter().map(|(name, value)| (renamed(&name), value)).collect();
-        }
-        step.host_cpu = step.host_cpu.or(other.host_cpu);
-        step.devices.append(&mut other.devices);
-        // Without a time of both nobody knows when these samples were.
-        let at = |interval: Interval| Some((after_ns? + i128::from(interval.offset_ns), interval));
-        beside.extend(other.intervals.into_iter().filter_map(at));
-    }
-    if !beside.is_empty() {
-        set_beside(step, beside);
-    }
-    None
-}
-
-/// Puts samples, each with its time after the start of the window, beside those that are there. Samples of several tools at the
-/// same time become one interval, and what lies before the window is its warm-up.
-fn set_beside(step: &mut Step, beside: Vec<(i128, Interval)>) {
-    let warmup_ns = i128::from(step.window.warmup_ns);
-    let window_ns = i128::from(step.window.duration_ns);
-    let there = std::mem::take(&mut step.intervals);
-    let there = there.into_iter().map(|interval| (i128::from(interval.offset_ns) - warmup_ns, interval));
-    let mut at: BTreeMap<i128, Interval> = BTreeMap::new();
-    for (at_ns, interval) in there.chain(beside) {
-        let near = at.range(at_ns - TOGETHER_NS..=at_ns + TOGETHER_NS).map(|(at_ns, _)| *at_ns).next();
-        match near.and_then(|near| at.get_mut(&near)) {
-            Some(known) => {
-                known.told.extend(interval.told);
-                known.devices.extend(interval.devices);
-                known.process_cpu = known.process_cpu.or(interval.process_cpu);
-            }
-            None => {
-                at.insert(at_ns, interval);
-            }
-        }
-    }
-    let first_ns = at.keys().next().copied().unwrap_or(0).min(0);
-    step.window.warmup_ns = u64::try_from(-first_ns).unwrap_or(0);
-    let placed = at.into_iter().map(|(at_ns, interval)| Interval {
-        offset_ns: u64::try_from(at_ns - first_ns).unwrap_or(u64::MAX),
-        warmup: at_ns < 0 || at_ns >= window_ns,
-        ..interval
-    });
-    step.intervals = placed.collect();
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 use super::*;
+use crate::import::draft::told;
 use crate::import::{Began, Draft};
-use crate::record::{ImportedFile, Timestamp};
+use crate::record::{CpuTime, DeviceStats, ImportedFile, Interval, Timestamp};
 
 const BEGAN: &str = "2020-02-10T20:33:02Z";
 
@@ -127,4 +128,110 @@ fn samples_that_are_mostly_of_another_time_stay_apart() {
     assert_eq!(joined.len(), 1);
     let note = "Figures of iostat are means over its own samples of 30 s, which begin 10 s before the window does.";
     assert_eq!(joined[0].draft.notes, [note]);
+}
+
+/// A file of `vmstat` or another tool that lasts 30 s from `began`.
+fn beside(path: &str, began: &str, name: &str) -> FileRead {
+    read(path, "iostat", host("iostat", Some(began), name))
+}
+
+#[test]
+fn files_of_one_tool_that_follow_one_another_are_added_once() {
+    let with = |began: &str, rate: f64, wait_ms: f64, idle: f64| {
+        let mut file = beside(began, began, "sda r/s");
+        let step = &mut file.drafts[0].steps[0];
+        step.told = vec![
+            told("device", "sda r/s", "1/s", rate),
+            told("device", "sda r_await", "ms", wait_ms),
+            told("host", "%idle", "%", idle),
+        ];
+        step.devices = vec![DeviceStats {
+            name: "sda".into(),
+            elapsed_ns: 30_000_000_000,
+            reads: 30 * rate as u64,
+            ..DeviceStats::default()
+        }];
+        step.host_cpu = Some(CpuTime { user_ns: 5, system_ns: 1, iowait_ns: None, steal_ns: None, idle_ns: Some(4) });
+        file
+    };
+    // The second stands first.
+    let files = vec![
+        with("2020-02-10T20:34:02Z", 300.0, 5.0, 10.0),
+        with("2020-02-10T20:33:32Z", 100.0, 1.0, 90.0),
+        // Of another hour.
+        with("2020-02-10T22:33:32Z", 1e6, 1e6, 0.0),
+        read("awr.txt", "awr-text", report("DB/db1", "1-2", &["db1"], 1)),
+    ];
+    let joined = join(files);
+    assert_eq!((joined.len(), joined[0].files.len()), (2, 3));
+    let step = &joined[0].draft.steps[0];
+    let figures: Vec<(&str, f64)> = step.told.iter().map(|figure| (figure.name.as_str(), figure.value)).collect();
+    // A time weighs by the requests that took it: (100 x 1 ms + 300 x 5 ms) / 400.
+    assert_eq!(figures, [("sda r/s", 200.0), ("sda r_await", 4.0), ("iostat %idle", 50.0)]);
+    let [sda] = step.devices.as_slice() else { panic!("{:?}", step.devices) };
+    assert_eq!((sda.reads, sda.elapsed_ns), (12_000, 60_000_000_000));
+    assert_eq!(step.host_cpu.map(|cpu| (cpu.user_ns, cpu.idle_ns)), Some((10, Some(8))));
+    let offsets: Vec<u64> = step.intervals.iter().map(|interval| interval.offset_ns / 1_000_000_000).collect();
+    assert_eq!(offsets, (0..20).map(|number| 30 + 3 * number).collect::<Vec<u64>>());
+    let note = "Figures of iostat are means over its own samples of 60 s, which begin 30 s after the window does.";
+    assert_eq!(joined[0].draft.notes, [note]);
+}
+
+#[test]
+fn runs_of_one_tool_at_one_time_or_at_none_stay_apart_and_it_is_said() {
+    let awr = || read("awr.txt", "awr-text", report("DB/db1", "1-2", &["db1"], 1));
+    let at_once = vec![beside("a", "2020-02-10T20:34:02Z", "x"), beside("b", "2020-02-10T20:34:12Z", "x"), awr()];
+    let timeless = || read("iostat.out", "iostat", host("iostat", None, "x"));
+    let mut other_host = beside("b", "2020-02-10T20:35:02Z", "x");
+    other_host.drafts[0].environment.hostname = Some("db2".to_owned());
+    let other_hosts = vec![beside("a", "2020-02-10T20:34:02Z", "x"), other_host, awr()];
+    for files in [at_once, vec![timeless(), timeless(), awr()], other_hosts] {
+        let joined = join(files);
+        assert_eq!((joined.len(), joined[0].files.len()), (3, 1));
+        assert!(joined[0].draft.notes[0].starts_with("2 runs of iostat lie beside it"), "{:?}", joined[0].draft.notes);
+        assert!(joined[0].draft.steps[0].intervals.is_empty() && joined[0].draft.steps[0].told.is_empty());
+    }
+}
+
+#[test]
+fn samples_of_every_second_stay_apart_and_meet_those_of_other_tools() {
+    let every_second = |program: &'static str, began: &str, name: &str| {
+        let mut draft = host(program, Some(began), name);
+        let step = &mut draft.steps[0];
+        step.window.duration_ns = 10_000_000_000;
+        for (interval, number) in step.intervals.iter_mut().zip(0..) {
+            (interval.offset_ns, interval.duration_ns) = (number * 1_000_000_000, 1_000_000_000);
+        }
+        read(program, program, draft)
+    };
+    let files = vec![
+        every_second("iostat", "2020-02-10T20:34:02Z", "a"),
+        every_second("vmstat", "2020-02-10T20:34:02.400Z", "b"),
+        read("awr.txt", "awr-text", report("DB/db1", "1-2", &["db1"], 1)),
+    ];
+    let joined = join(files);
+    let told: Vec<(f64, f64)> =
+        joined[0].draft.steps[0].intervals.iter().map(|interval| (interval.told["a"], interval.told["b"])).collect();
+    assert_eq!(told, (0..10).map(|number| (f64::from(number), f64::from(number))).collect::<Vec<_>>());
+}
+
+#[test]
+fn samples_of_unknown_length_give_their_means_and_no_places() {
+    let mut snapshot = beside("iostat.out", "2020-02-10T20:34:02Z", "x");
+    let step = &mut snapshot.drafts[0].steps[0];
+    step.window.duration_ns = 0;
+    step.intervals.iter_mut().for_each(|interval| (interval.offset_ns, interval.duration_ns) = (0, 0));
+    step.told = vec![told("host", "%idle", "%", 7.0)];
+    let joined = join(vec![snapshot, read("awr.txt", "awr-text", report("DB/db1", "1-2", &["db1"], 1))]);
+    let step = &joined[0].draft.steps[0];
+    assert_eq!((joined.len(), step.told[0].value, step.intervals.len()), (1, 7.0, 0));
+}
+
+#[test]
+fn clocks_of_which_one_tells_its_zone_are_said_to_be_taken_for_the_same() {
+    let mut utc = beside("iostat.out", "2020-02-10T20:34:02Z", "x");
+    utc.drafts[0].began = Some(Began::Utc(at("2020-02-10T20:34:02Z")));
+    let joined = join(vec![utc, read("awr.txt", "awr-text", report("DB/db1", "1-2", &["db1"], 1))]);
+    assert_eq!(joined.len(), 1);
+    assert!(joined[0].draft.notes[0].ends_with("their clocks are taken for the same."), "{:?}", joined[0].draft.notes);
 }

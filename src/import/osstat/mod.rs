@@ -10,5 +10,8 @@ pub(super) mod mpstat;
 mod samples;
 pub(super) mod vmstat;
 
+pub(super) use devices::add;
+pub(super) use figures::{Over, over};
+
 #[cfg(test)]
 mod tests;
