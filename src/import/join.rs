@@ -123,8 +123,12 @@ fn add_context(run: &mut Made, settings: Made) {
     for (name, value) in settings.draft.parameters {
         run.draft.parameters.entry(name).or_insert(value);
     }
-    if let [step] = run.draft.steps.as_mut_slice() {
-        step.told.extend(settings.draft.steps.into_iter().flat_map(|step| step.told));
+    let told = settings.draft.steps.into_iter().flat_map(|step| step.told);
+    match run.draft.steps.as_mut_slice() {
+        [step] => step.told.extend(told),
+        _ => run.draft.notes.extend(told.map(|figure| {
+            format!("{}: {} {}, of which of its steps is not told.", figure.name, figure.value, figure.unit)
+        })),
     }
 }
 

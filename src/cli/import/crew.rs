@@ -1,6 +1,6 @@
 //! Reads units on all processors and hands them on in their order.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -120,12 +120,18 @@ impl Drop for Bell<'_> {
     }
 }
 
+/// What is said of a file such as `slob.conf` that was named and is in no run.
+const NOT_JOINED: &str = "it tells of a run and is none, and there is not exactly one result beside it";
+
 fn outcome(unit: &Unit) -> Outcome {
     let mut outcome = Outcome { files: unit.files.len(), bytes: unit.bytes, ..Outcome::default() };
-    let mut read = Vec::new();
+    let (mut read, mut unjoined) = (Vec::new(), Vec::new());
     for (path, is_named) in &unit.files {
         match import::read_file(path) {
-            Ok(file) => read.push(file),
+            Ok(file) => {
+                unjoined.push((file.file.path.clone(), path, *is_named));
+                read.push(file);
+            }
             Err(ImportError::NotRecognised { .. } | ImportError::NotText { .. } | ImportError::NoResult { .. })
                 if !is_named =>
             {
@@ -135,6 +141,16 @@ fn outcome(unit: &Unit) -> Outcome {
         }
     }
     outcome.runs = import::runs(read);
+    // Settings of a run are in it, or in none.
+    let of_runs = outcome.runs.iter().filter_map(|run| run.imported.as_ref()).flat_map(|imported| &imported.files);
+    let of_runs: BTreeSet<&str> = of_runs.map(|file| file.path.as_str()).collect();
+    unjoined.retain(|(shown, ..)| !of_runs.contains(shown.as_str()));
+    for (shown, path, is_named) in unjoined {
+        match is_named {
+            true => outcome.problems.push(ImportError::NoResult { path: shown, what: NOT_JOINED.to_owned() }),
+            false => outcome.passed_over.push(path.clone()),
+        }
+    }
     outcome
 }
 
@@ -178,5 +194,27 @@ mod tests {
         };
         let read = std::panic::AssertUnwindSafe(|| read_by::<()>(panics, &units, &stop, |_| Ok(())));
         assert!(std::panic::catch_unwind(read).is_err());
+    }
+
+    #[test]
+    fn settings_that_are_in_no_run_are_passed_over_or_an_error_where_they_were_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let settings = write("slob.conf", "UPDATE_PCT=20\nRUN_TIME=300\nWORK_UNIT=64\n");
+        let results = ["one.csv", "two.csv"].map(|name| write(name, "EVENT,WAIT_TIME_MICRO,WAIT_COUNT\na,1,7\n"));
+        let of = |results: &[PathBuf], is_named: bool| {
+            let files = results.iter().map(|path| (path.clone(), true)).chain([(settings.clone(), is_named)]).collect();
+            let outcome = outcome(&Unit { files, bytes: 0 });
+            (outcome.runs.len(), outcome.passed_over.len(), outcome.problems.len())
+        };
+        assert_eq!(of(&results[..1], true), (1, 0, 0));
+        for results in [&results[..0], &results[..]] {
+            assert_eq!(of(results, false), (results.len(), 1, 0));
+            assert_eq!(of(results, true), (results.len(), 0, 1));
+        }
     }
 }
