@@ -11,8 +11,6 @@ mod columns;
 mod console;
 #[cfg(test)]
 mod corpus_tests;
-#[cfg(test)]
-mod damaged;
 mod draft;
 mod error;
 mod evhist;
@@ -21,8 +19,6 @@ mod hammerdb;
 mod interval;
 mod iperf3;
 mod join;
-#[cfg(test)]
-mod mangle;
 mod naming;
 mod numbers;
 mod oracle;
@@ -38,6 +34,8 @@ mod run;
 mod slob_console;
 mod slob_files;
 mod source;
+#[cfg(test)]
+mod specimens;
 mod spool;
 mod stress_ng;
 mod swingbench;

@@ -60,11 +60,7 @@ pub(super) fn read_tm(source: &Source, _: &mut Notes) -> Result<Vec<Draft>, Impo
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::Timestamp;
-
-    fn source(text: &str) -> Source {
-        Source::new("file", text.as_bytes().to_vec(), Timestamp(jiff::Timestamp::UNIX_EPOCH)).unwrap()
-    }
+    use crate::import::specimens::source;
 
     #[test]
     fn settings_are_kept_and_secrets_are_not() {

@@ -2,11 +2,7 @@ use proptest::prelude::*;
 
 use super::super as import;
 use super::*;
-use crate::record::Timestamp;
-
-fn source(text: &str) -> Source {
-    Source::new("awr-hist.out", text.as_bytes().to_vec(), Timestamp(jiff::Timestamp::UNIX_EPOCH)).unwrap()
-}
+use crate::import::specimens::source;
 
 const FILE: &str = "\
 ~~BEGIN-OS-INFORMATION~~

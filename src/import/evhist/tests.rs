@@ -1,12 +1,9 @@
 use proptest::prelude::*;
 
-use super::super::{self as import, Draft, ImportError, Notes, Source};
+use super::super::{self as import, Draft, ImportError, Notes};
 use super::*;
-use crate::record::{Histogram, Step, Timestamp};
-
-fn source(text: &str) -> Source {
-    Source::new("spool.lst", text.as_bytes().to_vec(), Timestamp(jiff::Timestamp::UNIX_EPOCH)).unwrap()
-}
+use crate::import::specimens::source;
+use crate::record::{Histogram, Step};
 
 fn read_text(text: &str) -> Result<(Draft, usize), ImportError> {
     let source = source(text);

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::{counter, log, report, timing};
-use crate::import::mangle::{self, source};
+use crate::import::specimens::{damaged, source, survives};
 use crate::import::{Began, Draft, ImportError, Notes};
 use crate::record::{Outcome, Step};
 
@@ -196,12 +196,8 @@ fn counters_of_queries_and_those_without_times_are_read() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn mangled_files_give_runs_or_errors(changes in mangle::changes()) {
-        mangle::survives(log::read, log::recognises, LOG, &changes);
-        mangle::survives(log::read, log::recognises, QUERIES, &changes);
-        mangle::survives(report::read, report::recognises, REPORT, &changes);
-        mangle::survives(counter::read, counter::recognises, COUNTER, &changes);
+    fn damaged_files_give_runs_or_errors(file in damaged(&[LOG, QUERIES, REPORT, COUNTER])) {
+        survives(file);
     }
 }

@@ -1,24 +1,8 @@
 use proptest::prelude::*;
 
-use crate::import::damaged::{damaged, survives};
-use crate::import::{Began, Draft, Source, importers, read, recognise};
-use crate::record::{Ending, Outcome, Step, Timestamp};
-
-fn source(text: &str) -> Source {
-    Source::new("file", text.as_bytes().to_vec(), Timestamp(jiff::Timestamp::UNIX_EPOCH)).unwrap()
-}
-
-fn drafts(kind: &str, text: &str) -> Vec<Draft> {
-    let (importer, drafts, notes) = read(&source(text)).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!((importer.kind, notes.into_list()), (kind, vec![]));
-    drafts
-}
-
-fn only(kind: &str, text: &str) -> Draft {
-    let mut found = drafts(kind, text);
-    assert_eq!(found.len(), 1);
-    found.remove(0)
-}
+use crate::import::specimens::{damaged, drafts, only, source, survives};
+use crate::import::{Began, importers, read, recognise};
+use crate::record::{Ending, Outcome, Step};
 
 fn told(step: &Step, name: &str) -> Option<f64> {
     step.told.iter().find(|figure| figure.name == name).map(|figure| figure.value)
@@ -356,7 +340,7 @@ fn iperf_2_and_other_texts_are_not_claimed() {
 
 proptest! {
     #[test]
-    fn damaged_text_never_panics(text in damaged(&[TCP, CLIENT])) {
-        survives(text);
+    fn damaged_text_never_panics(file in damaged(&[TCP, CLIENT])) {
+        survives(file);
     }
 }

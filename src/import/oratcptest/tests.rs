@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
-use crate::import::damaged::{damaged, survives};
-use crate::import::{Draft, Source, importers, read, recognise};
-use crate::record::{Ending, Outcome, Timestamp};
+use crate::import::specimens::{damaged, drafts, source, survives};
+use crate::import::{importers, read, recognise};
+use crate::record::{Ending, Outcome};
 
 const SYNC: &str = "\
 $ java -jar /tmp/oratcptest.jar db4-priv -mode=sync -duration=6s -interval=3s -port=5566 > out
@@ -27,19 +27,9 @@ $ java -jar /tmp/oratcptest.jar db4-priv -mode=sync -duration=6s -interval=3s -p
 
 ";
 
-fn source(text: &str) -> Source {
-    Source::new("file", text.as_bytes().to_vec(), Timestamp(jiff::Timestamp::UNIX_EPOCH)).unwrap()
-}
-
-fn drafts(text: &str) -> Vec<Draft> {
-    let (importer, drafts, notes) = read(&source(text)).unwrap();
-    assert_eq!((importer.kind, notes.into_list()), ("oratcptest", vec![]));
-    drafts
-}
-
 #[test]
 fn a_synchronous_test_has_throughput_and_latency() {
-    let draft = drafts(SYNC).remove(0);
+    let draft = drafts("oratcptest", SYNC).remove(0);
     let step = &draft.steps[0];
     assert_eq!(
         (draft.workload, draft.title.as_str(), draft.target.address.as_str()),
@@ -68,7 +58,7 @@ fn an_asynchronous_test_has_no_latency_and_repeated_tests_are_steps() {
     let text: String = SYNC.lines().filter(|line| !line.contains("latency")).map(line).collect();
     let repeated =
         format!("{text}(00:01:00) The server is ready.\n(00:01:03) 10.000 Mbytes/s\n(00:01:05) 1.000 Mbytes/s\n");
-    let draft = drafts(&repeated).remove(0);
+    let draft = drafts("oratcptest", &repeated).remove(0);
     assert!(draft.steps[0].told.iter().all(|figure| figure.name == "throughput"));
     let second = &draft.steps[1];
     assert_eq!(
@@ -81,7 +71,7 @@ fn an_asynchronous_test_has_no_latency_and_repeated_tests_are_steps() {
 
 #[test]
 fn several_requests_are_several_runs() {
-    assert_eq!(drafts(&format!("{SYNC}{SYNC}")).len(), 2);
+    assert_eq!(drafts("oratcptest", &format!("{SYNC}{SYNC}")).len(), 2);
 }
 
 #[test]
@@ -100,7 +90,7 @@ fn no_other_importer_claims_it() {
 
 proptest! {
     #[test]
-    fn damaged_text_never_panics(text in damaged(&[SYNC])) {
-        survives(text);
+    fn damaged_text_never_panics(file in damaged(&[SYNC])) {
+        survives(file);
     }
 }

@@ -1,26 +1,8 @@
 use proptest::prelude::*;
 
-use crate::import::damaged::{damaged, survives};
-use crate::import::{Began, Draft, Source, importers, read, recognise};
+use crate::import::specimens::{damaged, drafts, only, source, survives};
+use crate::import::{Began, Draft, importers, read, recognise};
 use crate::record::{Step, Timestamp};
-
-pub(super) fn source(text: &str) -> Source {
-    Source::new("file", text.as_bytes().to_vec(), Timestamp(jiff::Timestamp::UNIX_EPOCH)).unwrap()
-}
-
-/// The runs in `text`, which must be of `kind` and be understood.
-pub(super) fn drafts(kind: &str, text: &str) -> Vec<Draft> {
-    let (importer, drafts, notes) = read(&source(text)).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(importer.kind, kind);
-    assert_eq!(notes.into_list(), []);
-    drafts
-}
-
-pub(super) fn only(kind: &str, text: &str) -> Draft {
-    let mut found = drafts(kind, text);
-    assert_eq!(found.len(), 1);
-    found.remove(0)
-}
 
 /// A figure of a step; absent ones are -1.
 pub(super) fn told(step: &Step, name: &str) -> f64 {
@@ -408,7 +390,7 @@ fn no_two_importers_claim_one_text() {
 
 proptest! {
     #[test]
-    fn damaged_text_never_panics(text in damaged(&[NEW_IOSTAT, JSON, VMSTAT, MPSTAT])) {
-        survives(text);
+    fn damaged_text_never_panics(file in damaged(&[NEW_IOSTAT, JSON, VMSTAT, MPSTAT])) {
+        survives(file);
     }
 }

@@ -2,11 +2,8 @@ use proptest::prelude::*;
 
 use super::super as import;
 use super::*;
+use crate::import::specimens::source;
 use crate::record::Timestamp;
-
-fn source(text: &str) -> Source {
-    Source::new("x.txt", text.as_bytes().to_vec(), Timestamp(jiff::Timestamp::UNIX_EPOCH)).unwrap()
-}
 
 fn read_all(text: &str) -> (Vec<Draft>, usize) {
     let source = source(text);

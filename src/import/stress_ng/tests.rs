@@ -1,8 +1,8 @@
 use proptest::prelude::*;
 
-use crate::import::damaged::{damaged, survives};
-use crate::import::{Began, Draft, Source, importers, read};
-use crate::record::{Outcome, Step, Timestamp};
+use crate::import::specimens::{damaged, drafts, source, survives};
+use crate::import::{Began, importers, read};
+use crate::record::{Outcome, Step};
 
 const OLD: &str = "\
 stress-ng: info:  [77] dispatching hogs: 3 cpu, 2 vm
@@ -67,16 +67,6 @@ times:
       load-average-1-minute: 3.5
 ...
 ";
-
-fn source(text: &str) -> Source {
-    Source::new("file", text.as_bytes().to_vec(), Timestamp(jiff::Timestamp::UNIX_EPOCH)).unwrap()
-}
-
-fn drafts(kind: &str, text: &str) -> Vec<Draft> {
-    let (importer, drafts, notes) = read(&source(text)).unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!((importer.kind, notes.into_list()), (kind, vec![]));
-    drafts
-}
 
 fn told(step: &Step, name: &str) -> Option<f64> {
     step.told.iter().find(|figure| figure.name == name).map(|figure| figure.value)
@@ -197,7 +187,7 @@ fn one_importer_claims_each_text() {
 
 proptest! {
     #[test]
-    fn damaged_text_never_panics(text in damaged(&[OLD, NEW, YAML])) {
-        survives(text);
+    fn damaged_text_never_panics(file in damaged(&[OLD, NEW, YAML])) {
+        survives(file);
     }
 }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::{charbench, json, xml};
-use crate::import::mangle::{self, source};
+use crate::import::specimens::{damaged, source, survives};
 use crate::import::{Began, Draft, ImportError, Notes};
 use crate::record::{Ending, Outcome};
 
@@ -245,10 +245,8 @@ fn rows_that_do_not_fit_their_header_are_noted() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn mangled_files_give_runs_or_errors(changes in mangle::changes()) {
-        mangle::survives(xml::read, xml::recognises, RESULTS, &changes);
-        mangle::survives(charbench::read, charbench::recognises, LOG, &changes);
+    fn damaged_files_give_runs_or_errors(file in damaged(&[RESULTS, LOG])) {
+        survives(file);
     }
 }

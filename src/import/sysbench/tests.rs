@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::{read, recognises};
-use crate::import::mangle::{self, source};
+use crate::import::specimens::{damaged, source, survives};
 use crate::import::{Draft, ImportError, Notes};
 use crate::record::Outcome;
 
@@ -214,11 +214,8 @@ fn a_line_of_progress_that_is_cut_is_noted() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn mangled_files_give_runs_or_errors(changes in mangle::changes()) {
-        for text in [NEW, OLD_FILES, NEW_FILES, MEMORY] {
-            mangle::survives(read, recognises, text, &changes);
-        }
+    fn damaged_files_give_runs_or_errors(file in damaged(&[NEW, OLD_FILES, NEW_FILES, MEMORY])) {
+        survives(file);
     }
 }

@@ -1,4 +1,5 @@
-use crate::import::osstat::tests::{MPSTAT, only, told, wall};
+use crate::import::osstat::tests::{MPSTAT, told, wall};
+use crate::import::specimens::only;
 
 #[test]
 fn mpstat_gives_shares_of_all_processors_across_midnight() {

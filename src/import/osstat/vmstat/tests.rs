@@ -1,4 +1,5 @@
-use crate::import::osstat::tests::{VMSTAT, drafts, only, source, told, wall};
+use crate::import::osstat::tests::{VMSTAT, told, wall};
+use crate::import::specimens::{drafts, only, source};
 use crate::import::{Began, read};
 use crate::record::Timestamp;
 
