@@ -7,6 +7,7 @@
 //! Counts go up from the start of an instance. Differences are taken only where snapshots are told apart by their numbers or
 //! times; every other table is kept as it stands, in a step of its own with no window.
 
+mod bare;
 mod captions;
 mod events;
 mod readings;
@@ -20,6 +21,7 @@ pub(super) use readings::edges_ns;
 use super::spool::{self, Found, Kind};
 use super::{Draft, ImportError, Notes, Source};
 use crate::record::Target;
+use bare::Bare;
 use readings::Readings;
 
 /// Readings of one file: five years of snapshots, one an hour.
@@ -94,18 +96,32 @@ fn is_histogram(headings: &[String]) -> bool {
 /// Whether there is a table of buckets; AWR Miner and others print such tables within their own files.
 pub(super) fn recognises(head: &str) -> bool {
     let has = |word: &str| head.contains(word) || head.contains(&word.to_ascii_lowercase());
-    if !has("WAIT_COUNT") || head.contains("~~BEGIN-") || head.contains("<begin record>") {
+    // Rows without headings are known by the statement, or by the words for their edges.
+    let is_named = has("WAIT_COUNT") || has("EVENT_HISTOGRAM") || head.contains("microsecond");
+    if !is_named || head.contains("~~BEGIN-") || head.contains("<begin record>") {
         return false;
     }
+    let head = spool::unmarked(head);
     let mut rows = 0_u32;
-    spool::scan(head, is_histogram, kind, |found| rows += u32::from(matches!(found, Found::Row(..))));
-    rows > 0
+    spool::scan(&head, is_histogram, kind, |found| rows += u32::from(matches!(found, Found::Row(..))));
+    rows > 0 || bare::columns_of(&head) != Bare::None
 }
 
 /// The steps of all tables in the file, as one run.
 pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
     let mut readings = Readings::default();
-    spool::scan(source.text(), is_histogram, kind, |found| readings.take(found, notes));
+    let text = spool::unmarked(source.text());
+    let mut has_headings = false;
+    spool::scan(&text, is_histogram, kind, |found| has_headings |= matches!(found, Found::Headings(_)));
+    match bare::columns_of(if has_headings { "" } else { &text }) {
+        Bare::Columns(columns) => bare::scan(&text, &columns, |found| readings.take(found, notes)),
+        Bare::Untold => {
+            let what = "its rows have no headings, and nothing tells what their columns are: spool it with `set heading on` \
+                        and `set pagesize 50000`";
+            return Err(ImportError::damaged(source, None, what));
+        }
+        Bare::None => spool::scan(&text, is_histogram, kind, |found| readings.take(found, notes)),
+    }
     let mut draft = Draft::new("database", "Oracle Database", "event histogram");
     draft.version = readings.release().to_owned();
     let (tables, events) = readings.finish();

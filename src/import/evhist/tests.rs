@@ -275,6 +275,83 @@ fn rows_that_end_a_table_since_they_make_no_sense_are_told() {
     assert_eq!((waits_of(&draft).count(), notes), (1, 2));
 }
 
+const BARE: &str = "\
+file read              1          0 1 microsecond
+file read            512         40 512 microseconds
+file read          65536          2 65 milliseconds
+";
+
+#[test]
+fn rows_without_headings_are_read_where_words_tell_their_edges() {
+    let wanted = [(256, Some(512), 40), (32_768, Some(65_536), 2)];
+    assert_eq!(buckets(waits_of(&draft(BARE))), wanted);
+    let delimited: String = BARE
+        .lines()
+        .map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            format!("\"file read\",{},{},\"{} {}\"\n", words[2], words[3], words[4], words[5])
+        })
+        .collect();
+    assert_eq!(buckets(waits_of(&draft(&delimited))), wanted);
+    // Two readings, with nothing between them.
+    let twice = draft(&(BARE.to_owned() + &BARE.replace("40", "90")));
+    let counts: Vec<u64> = twice.steps.iter().map(|step| waits(step, "file read").count()).collect();
+    assert_eq!(counts, [42, 92]);
+    let other = BARE.replace("65 milliseconds", "64 milliseconds");
+    assert_eq!(waits_of(&read_text(&other).unwrap().0).count(), 40, "a row that contradicts itself");
+}
+
+#[test]
+fn rows_without_headings_are_read_where_the_statement_tells_their_columns() {
+    let rows = "file read           1       5\nfile read           2       7\n\n2 rows selected.\n";
+    let asked = |columns: &str| format!("SQL> select {columns} from v$event_histogram;\n\n{rows}");
+    let milliseconds = draft(&asked("event, wait_time_milli, wait_count"));
+    assert_eq!(buckets(waits_of(&milliseconds)), [(0, Some(1_000), 5), (1_000, Some(2_000), 7)]);
+    for untold in ["*", "event, wait_time_milli ms, wait_count", "event, wait_time_milli, wait_count/2"] {
+        let refused = read_text(&asked(untold)).unwrap_err();
+        assert!(refused.to_string().contains("set heading on"), "{refused}");
+    }
+    let two = format!(
+        "{}SQL> select event, wait_time_micro, wait_count from v$event_histogram_micro;\n{rows}",
+        asked("event, wait_time_milli, wait_count")
+    );
+    assert!(read_text(&two).is_err(), "of which statement a row is is told by its place alone");
+}
+
+#[test]
+fn markup_is_read() {
+    let row = |cells: [&str; 4], tag: &str| {
+        let cells: String = cells.iter().map(|cell| format!("<{tag}>\n{cell}\n</{tag}>\n")).collect();
+        format!("<tr>\n{cells}</tr>\n")
+    };
+    let rows = [
+        ["file read", "        1", "        5", "1 microsecond"],
+        ["file read", "        2", "       70", "2 microseconds"],
+    ];
+    let headings = ["EVENT", "WAIT_TIME_MICRO", "WAIT_COUNT", "WAIT_TIME_FORMAT"];
+    let body: String = rows.iter().map(|cells| row(*cells, "td")).collect();
+    let html = format!(
+        "<html>\n<body>\nSQL&gt; select * from v$event_histogram_micro;\n<br>\n<p>\n<table border='1'>\n{}{body}</table>\n<p>\n\n2 rows selected.<br>\n",
+        row(headings, "th")
+    );
+    let wanted = [(0, Some(1), 5), (1, Some(2), 70)];
+    assert_eq!(buckets(waits_of(&draft(&html))), wanted);
+    assert_eq!(buckets(waits_of(&draft(&html.replace('\n', "")))), wanted, "on one line");
+    let csv: String = [headings]
+        .iter()
+        .chain(&rows)
+        .map(|cells| {
+            cells
+                .map(|cell| cell.trim().parse::<u64>().map_or(format!("\"{cell}\""), |number| number.to_string()))
+                .join(",")
+                + "\n"
+        })
+        .collect();
+    assert_eq!(buckets(waits_of(&draft(&format!("\n{csv}\n2 rows selected.\n")))), wanted);
+    let broken = html.replace("       70", "##########");
+    assert_eq!(read_text(&broken).unwrap().1, 1);
+}
+
 proptest! {
     #[test]
     fn nothing_that_is_cut_or_changed_makes_it_fall(at in 0usize..600, byte in 1u8..127, times in 1usize..4, line in 0usize..9) {

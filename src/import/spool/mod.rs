@@ -1,6 +1,8 @@
 //! Tables as SQL*Plus spools them, whatever stands around them.
 
+mod bare;
 mod lines;
+mod markup;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -11,7 +13,9 @@ use std::ops::Range;
 use super::columns::of_rule;
 use super::numbers::{count, number};
 use super::oracle_time;
+pub(super) use bare::scan_bare;
 pub(super) use lines::{clean, release_of, rows_selected};
+pub(super) use markup::unmarked;
 use words::by_words;
 
 /// No table that is read here is wider.
