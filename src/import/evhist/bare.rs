@@ -116,16 +116,20 @@ fn says(words: &str, us: u64) -> bool {
     unit > 0 && us >= told && us - told < unit
 }
 
-/// Lines that end with the edge of a bucket and a count, or with more after them.
+/// Lines that hold the edge of a bucket and a count, and end with a number: such as no script has.
 fn buckets(text: &str) -> usize {
     let is_row = |line: &&str| {
+        if line.contains(['(', ')', '=', '<', '>', '*']) {
+            return false;
+        }
         let line = line.replace(['|', ',', ';', '"'], " ");
         let words: Vec<&str> = line.split_whitespace().take(32).collect();
-        let number = |word: &&str| word.parse::<u64>().ok();
-        words.windows(2).any(|pair| match pair {
+        let number = |word: &str| word.parse::<u64>().ok();
+        let has_bucket = words.windows(2).any(|pair| match pair {
             [edge, waits] => number(edge).is_some_and(u64::is_power_of_two) && number(waits).is_some(),
             _ => false,
-        })
+        });
+        has_bucket && words.last().is_some_and(|last| number(last).is_some())
     };
     text.lines().filter(is_row).count()
 }
@@ -186,5 +190,8 @@ mod tests {
         let star = "select * from v$event_histogram;\n 5 a 1 7\n 5 a 2 7\n";
         assert_eq!(columns_of(star), Bare::Untold);
         assert_eq!(columns_of("a text on event_histogram"), Bare::None);
+        let script =
+            "select decode(wait_time_milli, 1, 2,\n 4, 5) from v$event_histogram\nwhere wait_time_milli in (1, 2)\n";
+        assert_eq!(columns_of(script), Bare::None);
     }
 }

@@ -118,7 +118,7 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
         Bare::Untold => {
             let what = "its rows have no headings, and nothing tells what their columns are: spool it with `set heading on` \
                         and `set pagesize 50000`";
-            return Err(ImportError::damaged(source, None, what));
+            return Err(ImportError::no_result(source, what));
         }
         Bare::None => spool::scan(&text, is_histogram, kind, |found| readings.take(found, notes)),
     }
