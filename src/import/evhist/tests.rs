@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::super::{self as import, Draft, ImportError, Notes};
 use super::*;
-use crate::import::specimens::source;
+use crate::import::specimens::{damaged, source, survives};
 use crate::record::{Histogram, Step};
 
 fn read_text(text: &str) -> Result<(Draft, usize), ImportError> {
@@ -352,7 +352,15 @@ fn markup_is_read() {
     assert_eq!(read_text(&broken).unwrap().1, 1);
 }
 
+const MARKUP: &str = "<table>\n<tr><th>EVENT</th><th>WAIT_TIME_MICRO</th><th>WAIT_COUNT</th></tr>\n\
+<tr>\n<td>a</td><td>1&nbsp;</td>\n<td>7</td></tr>\n</table>\n";
+
 proptest! {
+    #[test]
+    fn damaged_spools_give_runs_or_errors(file in damaged(&[MICRO, BARE, MARKUP])) {
+        survives(file);
+    }
+
     #[test]
     fn nothing_that_is_cut_or_changed_makes_it_fall(at in 0usize..600, byte in 1u8..127, times in 1usize..4, line in 0usize..9) {
         let mut text = MICRO.repeat(times);
