@@ -3,7 +3,7 @@
 use jiff::civil::DateTime;
 
 use super::table::{HEADER, Report, ReportKind, Row, SNAPSHOTS, Table, plain};
-use super::times;
+use super::{containers, times};
 use crate::import::numbers::{number, whole_number};
 use crate::import::{Began, Draft, ImportError, Source};
 use crate::record::{Environment, Target};
@@ -48,6 +48,7 @@ pub(super) struct Header {
 /// If there are no snapshots.
 pub(super) fn read(report: &Report, source: &Source, draft: &mut Draft) -> Result<Header, ImportError> {
     let header = if report.kind == ReportKind::AwrGlobal { global(report, draft) } else { single(report, draft) };
+    containers::read(report, draft);
     header.ok_or_else(|| {
         ImportError::damaged(
             source,
@@ -58,7 +59,7 @@ pub(super) fn read(report: &Report, source: &Source, draft: &mut Draft) -> Resul
 }
 
 /// Puts text into the facts, unless it is blank or the rest of a tag: people blank out names before they show a report.
-fn fact(target: &mut Target, name: &str, text: Option<&str>) {
+pub(super) fn fact(target: &mut Target, name: &str, text: Option<&str>) {
     if let Some(text) = text.map(str::trim).filter(|text| !text.is_empty() && !text.contains(['<', '>'])) {
         target.facts.insert(name.to_owned(), text.to_owned());
     }
@@ -110,13 +111,6 @@ fn single(report: &Report, draft: &mut Draft) -> Option<Header> {
     for (name, columns) in facts {
         fact(target, name, cell(columns));
     }
-    let containers: Vec<&str> = report
-        .tables(HEADER)
-        .filter_map(|table| Some((table, table.column("Container Name")?)))
-        .flat_map(|(table, at)| table.rows.iter().map(move |row| row.cell(at)))
-        .filter(|name| !name.is_empty() && !name.contains(['<', '>']))
-        .collect();
-    fact(target, "containers", Some(&containers.join(", ")));
     snapshot_facts(target, snapshots, begin, end);
     let snapshots = target.facts.get("snapshots").cloned().unwrap_or_default();
     name(draft, &[db, instance], &snapshots);

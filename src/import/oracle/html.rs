@@ -311,7 +311,8 @@ impl<'a> Reader<'a> {
         }
         let summary = tables.iter().any(|table| plain(&table.title) == "databasesummary");
         let kind = if summary || heading.contains("(rac)") { ReportKind::AwrGlobal } else { ReportKind::AwrSingle };
-        self.reports.push(Report { kind, tables, ended, last_line: self.line });
+        let is_on_pdb = heading.contains("repository pdb");
+        self.reports.push(Report { kind, is_on_pdb, tables, ended, last_line: self.line });
     }
 
     fn string(&mut self, value: &[u8]) {

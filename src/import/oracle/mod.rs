@@ -4,6 +4,7 @@
 
 mod activity;
 pub(super) mod classes;
+mod containers;
 mod events;
 mod files;
 mod grid;

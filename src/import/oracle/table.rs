@@ -8,6 +8,8 @@
 pub(super) struct Report {
     /// Which program made it, of what.
     pub(super) kind: ReportKind,
+    /// Whether its heading says that it is on a pluggable database: `PDB report (root snapshots)`, `PDB report (PDB snapshots)`.
+    pub(super) is_on_pdb: bool,
     /// Its tables. A table that goes on after a page break, under its repeated title, is one table; two tables with other
     /// columns under one title are two with that title.
     pub(super) tables: Vec<Table>,
@@ -20,7 +22,7 @@ pub(super) struct Report {
 /// Which program made a report, of what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReportKind {
-    /// `awrrpt.sql`: one instance. Reports of a pluggable database have this form too; their header tables tell.
+    /// `awrrpt.sql`: one instance. Reports on a pluggable database have this form too.
     AwrSingle,
     /// `awrgrpt.sql`: all instances of a cluster.
     AwrGlobal,

@@ -59,7 +59,7 @@ pub(super) fn reports(source: &Source, notes: &mut Notes) -> Result<Vec<Report>,
             if let Some((sections, began)) = open.take() {
                 reports.push(finish(sections, began, line.number - 1, End::Missing, source, notes)?);
             }
-            open = Some((Sections::new(kind), line.number));
+            open = Some((Sections::new(kind, is_on_pdb(&line.text)), line.number));
             continue;
         }
         let Some((sections, _)) = &mut open else { continue };
@@ -154,10 +154,16 @@ fn begins_by_its_words(text: &str) -> Option<ReportKind> {
         return Some(ReportKind::Statspack);
     }
     let rest = text.strip_prefix("WORKLOAD REPOSITORY ")?;
-    if rest.starts_with("REPORT (RAC") || rest.starts_with("REPORT (GLOBAL") {
+    let report = rest.trim_start_matches("PDB ");
+    if report.starts_with("REPORT (RAC") || report.starts_with("REPORT (GLOBAL") {
         return Some(ReportKind::AwrGlobal);
     }
     (rest.starts_with("REPORT FOR") || rest.starts_with("PDB REPORT")).then_some(ReportKind::AwrSingle)
+}
+
+/// Whether the first line of a report says that it is on a pluggable database.
+fn is_on_pdb(text: &str) -> bool {
+    text.to_ascii_uppercase().contains("REPOSITORY PDB")
 }
 
 fn is_end(text: &str) -> bool {

@@ -78,7 +78,7 @@ mod tests {
     }
 
     fn report(tables: Vec<Table>) -> Report {
-        Report { kind: ReportKind::AwrGlobal, tables, ended: true, last_line: 9 }
+        Report { kind: ReportKind::AwrGlobal, is_on_pdb: false, tables, ended: true, last_line: 9 }
     }
 
     const COLUMNS: [&str; 5] = ["I#", "Wait: Class", "Wait: Event", "Event: Waits", "Wait Time: Total(s)"];

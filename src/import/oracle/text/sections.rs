@@ -27,6 +27,7 @@ const STATEMENTS: [&str; 3] = ["SQL ordered by", "Complete List of SQL", "Top SQ
 /// What was read of a report so far.
 pub(super) struct Sections {
     kind: ReportKind,
+    is_on_pdb: bool,
     tables: Vec<Table>,
     events: Vec<EventColumn>,
     cells: usize,
@@ -57,11 +58,12 @@ struct Title {
 }
 
 impl Sections {
-    /// A report that begins.
-    pub(super) fn new(kind: ReportKind) -> Self {
+    /// A report that begins, and whether its first line says that it is on a pluggable database.
+    pub(super) fn new(kind: ReportKind, is_on_pdb: bool) -> Self {
         let title = Title { text: HEADER.to_owned(), ends_at_blank: true, ..Title::default() };
         Self {
             kind,
+            is_on_pdb,
             tables: Vec::new(),
             events: Vec::new(),
             cells: 0,
@@ -343,7 +345,7 @@ impl Sections {
         if self.kind == ReportKind::Statspack {
             statspack::name_database(&mut self.tables, &self.database);
         }
-        Report { kind: self.kind, tables: self.tables, ended, last_line }
+        Report { kind: self.kind, is_on_pdb: self.is_on_pdb, tables: self.tables, ended, last_line }
     }
 }
 

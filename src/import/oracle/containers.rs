@@ -1,0 +1,61 @@
+//! Which containers of a database a report is on: all of them, or one pluggable database.
+//!
+//! A report from the root lists all containers that were open, one that was made within a pluggable database only that one, beside
+//! the number and the name of the database that holds it.
+
+use super::header::{fact, last_part};
+use super::table::{HEADER, Report, ReportKind, Row, Table, plain};
+use crate::import::Draft;
+
+/// The fact that lists them. One name alone is that of the pluggable database that the report is on, if it is not the root's.
+const FACT: &str = "containers";
+/// What stands for a name that was blanked out.
+const UNNAMED: &str = "unnamed";
+/// Text reports cut names at so many characters; then only the number tells which container it is.
+const LONGEST_IN_TEXT: usize = 15;
+
+/// Fills in what a report tells of containers.
+pub(super) fn read(report: &Report, draft: &mut Draft) {
+    let mut names: Vec<String> = Vec::new();
+    let of_header = |table: &&Table| table.title == HEADER || report.kind == ReportKind::AwrGlobal;
+    for table in report.tables.iter().filter(of_header) {
+        let Some(at) = column(table, "containername") else { continue };
+        let number = column(table, "containerdbid");
+        for row in &table.rows {
+            let name = name(row, at, number);
+            // Reports of a cluster may list those of each instance.
+            if name == UNNAMED || !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    if report.is_on_pdb {
+        if names.iter().all(|name| name == UNNAMED) {
+            names = vec![UNNAMED.to_owned()];
+            draft.notes.push(
+                "The report is on a pluggable database that it does not name: it may be any of its database."
+                    .to_owned(),
+            );
+        }
+        // An application container and those in it; a list with commas is that of a whole database.
+        fact(&mut draft.target, FACT, Some(&names.join(" and ")));
+    } else if names.iter().any(|name| name != UNNAMED) {
+        fact(&mut draft.target, FACT, Some(&names.join(", ")));
+    }
+}
+
+fn column(table: &Table, name: &str) -> Option<usize> {
+    table.columns.iter().position(|column| plain(last_part(column)) == name)
+}
+
+fn name(row: &Row, at: usize, number: Option<usize>) -> String {
+    let told = |text: &str| !text.is_empty() && !text.contains(['<', '>']);
+    let name = row.cell(at);
+    let number = number.map(|at| row.cell(at)).filter(|number| told(number) && number.parse::<u64>().is_ok());
+    match number {
+        Some(number) if !told(name) => number.to_owned(),
+        Some(number) if name.chars().count() == LONGEST_IN_TEXT => format!("{name} ({number})"),
+        _ if told(name) => name.to_owned(),
+        _ => UNNAMED.to_owned(),
+    }
+}
