@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::header::last_part;
-use super::histogram::{self, Range, Total};
+use super::histogram::{self, Buckets, Total};
 use super::table::{Report, Table, plain};
 use super::{classes, times, top};
 use crate::import::Notes;
@@ -64,14 +64,6 @@ impl Event<'_> {
     }
 }
 
-/// Buckets of one histogram table.
-struct Buckets<'a> {
-    ranges: Vec<Range>,
-    /// Whether it is the table of the whole range.
-    is_whole: bool,
-    table: &'a Table,
-}
-
 /// Fills in the waits of a step.
 pub(super) fn read(report: &Report, step: &mut Step, remarks: &mut Vec<String>, notes: &mut Notes) {
     let mut events: BTreeMap<String, Event<'_>> = BTreeMap::new();
@@ -93,7 +85,7 @@ pub(super) fn read(report: &Report, step: &mut Step, remarks: &mut Vec<String>, 
         };
         add_waits(table, &mut events, place, notes);
     }
-    let tables = bucket_tables(report, notes);
+    let tables = histogram::bucket_tables(report, notes);
     for (at, buckets) in tables.iter().enumerate() {
         add_histograms(at, buckets, &mut events, notes);
     }
@@ -191,74 +183,26 @@ fn waits_in(text: &str) -> Option<u64> {
     if text.ends_with(|c: char| c.is_ascii_digit()) { whole_number(text) } else { None }
 }
 
-fn bucket_tables<'a>(report: &'a Report, notes: &mut Notes) -> Vec<Buckets<'a>> {
-    let tables: Vec<&Table> =
-        report.tables.iter().filter(|table| plain(&table.title).starts_with("waiteventhistogram")).collect();
-    let labels = |table: &'a Table| -> Vec<&'a str> {
-        table.columns.iter().map(|name| last_part(name)).filter(|name| histogram::is_bucket(name)).collect()
-    };
-    let micro = tables.iter().flat_map(|table| labels(table)).any(histogram::is_micro);
-    let mut all = Vec::new();
-    for table in tables {
-        match histogram::ranges(&labels(table), micro) {
-            Some(ranges) => {
-                let title = plain(&table.title);
-                // `Waits 64ms to 2s` counts a part of all waits.
-                let of_part = |name: &String| {
-                    let name = plain(last_part(name));
-                    name.starts_with("waits") && name.contains(|c: char| c.is_ascii_digit())
-                };
-                let is_whole =
-                    !title.contains("detail") && !title.contains("upto") && !table.columns.iter().any(of_part);
-                all.push(Buckets { ranges, is_whole, table });
-            }
-            None if table.rows.is_empty() => {}
-            None => {
-                let columns = table.columns.join("`, `");
-                notes.not_understood(
-                    table.line,
-                    format!("`{}` with the columns `{columns}`; rising durations were expected", table.title),
-                );
-            }
-        }
-    }
-    all.sort_by_key(|buckets| !buckets.is_whole);
-    all
-}
-
 fn add_histograms<'a>(at: usize, buckets: &Buckets<'a>, events: &mut BTreeMap<String, Event<'a>>, notes: &mut Notes) {
     let table = buckets.table;
     let event = column(table, |name| name == "event").unwrap_or(0);
-    let total = table.columns.iter().position(|name| {
-        let name = plain(last_part(name));
-        name == "totalwaits" || name == "waits" || name.starts_with("waits")
-    });
-    let cells: Vec<usize> = table
-        .columns
-        .iter()
-        .enumerate()
-        .filter(|(_, name)| histogram::is_bucket(last_part(name)))
-        .map(|(at, _)| at)
-        .collect();
     for row in &table.rows {
         let name = row.cell(event);
         if name.is_empty() {
             continue;
         }
-        let read: Option<Vec<histogram::Cell>> = cells.iter().map(|at| histogram::cell(row.cell(*at))).collect();
-        let Some(read) = read else {
+        let Some(read) = buckets.row(row) else {
             notes.not_understood(
                 row.line,
                 format!("a row of `{}` that is not all percentages, of `{name}`", table.title),
             );
             continue;
         };
-        let total = total.and_then(|at| histogram::total(row.cell(at)));
         let event = events.entry(name.to_owned()).or_default();
         if event.histograms.last().is_some_and(|(last, _)| *last == at) {
             event.has_two_histograms = true;
         } else {
-            event.histograms.push((at, histogram::Row { total, cells: read }));
+            event.histograms.push((at, read));
         }
     }
 }
@@ -355,8 +299,8 @@ impl Joined {
     ) -> Option<Histogram> {
         // A table of a part of the range alone says nothing of the rest.
         let whole = event.histograms.first().and_then(|(at, _)| tables.get(*at)).is_some_and(|table| table.is_whole);
-        let rows: Vec<(&[Range], &histogram::Row)> =
-            event.histograms.iter().filter_map(|(at, row)| Some((tables.get(*at)?.ranges.as_slice(), row))).collect();
+        let rows: Vec<(&Buckets<'_>, &histogram::Row)> =
+            event.histograms.iter().filter_map(|(at, row)| Some((tables.get(*at)?, row))).collect();
         if !whole || count == 0 {
             return None;
         }
