@@ -17,10 +17,14 @@ const LONGEST_IN_TEXT: usize = 15;
 /// Fills in what a report tells of containers.
 pub(super) fn read(report: &Report, draft: &mut Draft) {
     let mut names: Vec<String> = Vec::new();
-    let of_header = |table: &&Table| table.title == HEADER || report.kind == ReportKind::AwrGlobal;
-    for table in report.tables.iter().filter(of_header) {
+    for table in &report.tables {
         let Some(at) = column(table, "containername") else { continue };
         let number = column(table, "containerdbid");
+        // Sections on statements name the container of each.
+        let is_list = table.title == HEADER || report.kind == ReportKind::AwrGlobal && number.is_some();
+        if !is_list {
+            continue;
+        }
         for row in &table.rows {
             let name = name(row, at, number);
             // Reports of a cluster may list those of each instance.
