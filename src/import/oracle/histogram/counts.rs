@@ -68,10 +68,12 @@ pub(super) fn counts(
     }
     // The histogram's own number of waits may differ from what tables of events tell; then its parts do as well.
     let scale = printed.filter(|printed| printed.waits > 0).map_or(1.0, |printed| all / printed.waits as f64);
-    let groups = groups(parts, counted);
-    let mut buckets = [&[1.0, scale][..], &[scale]]
-        .into_iter()
-        .find_map(|scales| within_ranges(&open, &groups, all, shared, scales))
+    let mut groups = groups(parts, counted);
+    groups.sort_by(|one, other| other.total.total_cmp(&one.total));
+    // Where the numbers leave no room for the rest, that of the most waits says least beside its shares.
+    let mut buckets = (0..groups.len())
+        .filter_map(|without| groups.get(without..))
+        .find_map(|groups| within_ranges(&open, groups, all, shared, &[1.0, scale]))
         .unwrap_or_else(|| spread(&open, shared, all));
     let exactly = |part: &Part| part.exactly.map(|count| bucket(part.range, count));
     buckets.extend(parts.iter().filter_map(exactly));
