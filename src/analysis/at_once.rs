@@ -1,53 +1,127 @@
 //! Steps that were jobs at the same time: what the platform carried is what they did together.
 
-use super::measured;
+use std::borrow::Cow;
+
+use super::is_measured;
 use crate::record::{OperationStats, Outcome, Run, Step};
 
-/// Fact that all steps of an imported run are jobs that ran at the same time, and how many they are.
+/// Fact of which steps of an imported run are jobs that ran at the same time: how many, if all of them did; else for each step a
+/// word that those which ran together have in common, or [`UNKNOWN`].
 const AT_ONCE: &str = "jobs_at_once";
-/// Jobs of which the shortest lasted less than this share of the longest were not there together all the time.
-const EQUALLY_LONG: f64 = 0.9;
+/// Stands for a step that ran beside others for a time that is not told.
+const UNKNOWN: &str = "?";
+/// Jobs that were there together for less than this share of the time from the first one's begin to the last one's end were not
+/// one load.
+const TOGETHER: f64 = 0.9;
 
-/// How many jobs the steps of `run` were at the same time; absent where they ran one after the other.
-pub(super) fn jobs(run: &Run) -> Option<&str> {
-    run.imported.as_ref().and(run.target.facts.get(AT_ONCE)).map(String::as_str)
+/// What ran by itself: a step, or all that ran at the same time.
+#[derive(Debug, Clone)]
+pub(super) struct Level<'a> {
+    /// The step, or those that ran together summed up.
+    pub(super) step: Cow<'a, Step>,
+    /// How many steps it is.
+    pub(super) jobs: usize,
+    /// Whether it is all that ran in its time; else a part of a load of which the rest is not known.
+    pub(super) is_whole: bool,
 }
 
-/// All steps as the one level that they were; absent where they ran one after the other, where one of them is not measured to
-/// its end, and where some ended long before the others, so that nobody knows what the load was while all of them ran.
-pub(super) fn together(run: &Run) -> Option<Step> {
-    let count = jobs(run)?;
-    let steps: Vec<&Step> = measured(run).filter(|step| step.outcome == Outcome::Completed).collect();
-    let lengths = || steps.iter().map(|step| step.window.duration_ns);
-    let (shortest, longest) = (lengths().min()?, lengths().max()?);
-    if steps.len() != run.steps.len() || (shortest as f64) < EQUALLY_LONG * longest as f64 {
+/// The levels of `run`, in the order in which their first steps stand there. Steps that ran together are one level, unless one of
+/// them is not measured to its end, or they were not there together nearly all the time, so that nobody knows what the load was
+/// while all of them ran: then each is a part.
+pub(super) fn levels(run: &Run) -> Vec<Level<'_>> {
+    let groups = groups(run);
+    let are_several = groups.len() > 1;
+    let mut levels = Vec::new();
+    for (steps, is_told) in groups {
+        let sum = if steps.len() > 1 && is_told { sum(&steps, are_several) } else { None };
+        match sum {
+            Some(sum) => levels.push(Level { step: Cow::Owned(sum), jobs: steps.len(), is_whole: true }),
+            None => {
+                let is_whole = is_told && steps.len() == 1;
+                levels.extend(steps.into_iter().map(|step| Level { step: Cow::Borrowed(step), jobs: 1, is_whole }));
+            }
+        }
+    }
+    levels
+}
+
+/// Whether some steps of `run` were jobs at the same time.
+pub(super) fn is_of_jobs(run: &Run) -> bool {
+    groups(run).iter().any(|(steps, is_told)| steps.len() > 1 || !is_told)
+}
+
+/// Steps by what they ran with, and whether that is told of them.
+fn groups(run: &Run) -> Vec<(Vec<&Step>, bool)> {
+    let each = || run.steps.iter().map(|step| (vec![step], true)).collect();
+    let Some(fact) = run.imported.as_ref().and(run.target.facts.get(AT_ONCE)) else { return each() };
+    let words: Vec<&str> = fact.split_whitespace().collect();
+    match words.as_slice() {
+        // One step has one word too, and is alone either way.
+        [count] if *count != UNKNOWN => return vec![(run.steps.iter().collect(), true)],
+        words if words.len() != run.steps.len() => return each(),
+        _ => {}
+    }
+    let mut groups: Vec<(Vec<&Step>, bool)> = Vec::new();
+    let mut places = std::collections::HashMap::new();
+    for (step, word) in run.steps.iter().zip(words) {
+        let place = *places.entry(word).or_insert(groups.len());
+        match groups.get_mut(place) {
+            Some((steps, _)) => steps.push(step),
+            None => groups.push((vec![step], word != UNKNOWN)),
+        }
+    }
+    groups
+}
+
+fn end_ns(step: &Step) -> u64 {
+    step.window.offset_ns.saturating_add(step.window.duration_ns)
+}
+
+/// Steps that ran at the same time as the one level that they were.
+fn sum(steps: &[&Step], are_several: bool) -> Option<Step> {
+    let (first, others) = steps.split_first()?;
+    if steps.iter().any(|step| step.outcome != Outcome::Completed || step.window.duration_ns == 0) {
         return None;
     }
-    let (first, others) = steps.split_first()?;
-    let mut all = Step::new(first.index, format!("{count} jobs together"));
+    let offsets = || steps.iter().map(|step| step.window.offset_ns);
+    let ends = || steps.iter().map(|step| end_ns(step));
+    let (from_ns, to_ns) = (offsets().min()?, ends().max()?);
+    let all_ns = to_ns.saturating_sub(from_ns);
+    if (ends().min()?.saturating_sub(offsets().max()?) as f64) < TOGETHER * all_ns as f64 {
+        return None;
+    }
+    let label = if are_several {
+        format!("{} and {} more together", first.label, others.len())
+    } else {
+        format!("{} jobs together", steps.len())
+    };
+    let mut all = Step::new(first.index, label);
     all.outcome = Outcome::Completed;
     all.window = first.window.clone();
-    all.window.duration_ns = longest;
+    (all.window.offset_ns, all.window.duration_ns) = (from_ns, all_ns);
     all.load.sessions = steps.iter().map(|step| step.load.sessions).sum();
     all.counters = others.iter().fold(first.counters.clone(), |sum, step| sum.with(&step.counters));
     steps.iter().flat_map(|step| &step.operations).for_each(|more| add(&mut all.operations, more));
     Some(all)
 }
 
-/// Whether steps of an imported run must have overlapped, since together they are longer than the run took, though which did so is
+/// Whether levels of an imported run must have overlapped, since together they are longer than the run took, though which did so is
 /// not told: what one of them missed it missed beside an unknown load.
 pub(super) fn is_beside_others(run: &Run) -> bool {
     let Some(ended_at) = run.ended_at.filter(|_| run.imported.is_some() && run.steps.len() > 1) else { return false };
     let took_ns = ended_at.0.duration_since(run.started_at.0).as_nanos() as f64;
-    let all_ns: f64 = measured(run).map(|step| step.window.duration_ns as f64).sum();
-    took_ns < EQUALLY_LONG * all_ns
+    let levels = levels(run);
+    let all_ns: f64 =
+        levels.iter().filter(|level| is_measured(&level.step)).map(|level| level.step.window.duration_ns as f64).sum();
+    levels.len() > 1 && took_ns < TOGETHER * all_ns
 }
 
-/// Whether nobody told when each of several imported steps began: all of them stand at the beginning of the run.
+/// Whether nobody told when each of several levels of an imported run began: all of them stand at the beginning of the run.
 pub(super) fn has_no_order(run: &Run) -> bool {
-    let mut offsets = run.steps.iter().map(|step| step.window.offset_ns);
+    let levels = levels(run);
+    let mut offsets = levels.iter().map(|level| level.step.window.offset_ns);
     let first = offsets.next();
-    run.imported.is_some() && run.steps.len() > 1 && offsets.all(|offset| Some(offset) == first)
+    run.imported.is_some() && levels.len() > 1 && offsets.all(|offset| Some(offset) == first)
 }
 
 fn add(operations: &mut Vec<OperationStats>, more: &OperationStats) {
@@ -84,16 +158,33 @@ mod tests {
         assert!(!is_beside_others(&run) && !has_no_order(&run));
     }
 
+    fn imported(steps: usize, fact: &str) -> Run {
+        let mut run = sample::sweep(60);
+        run.steps.truncate(steps);
+        run.steps.iter_mut().for_each(|step| step.window.offset_ns = 0);
+        run.imported = Some(Imported { files: Vec::new(), clock: Clock::Utc, not_understood: Vec::new() });
+        run.target.facts.insert(AT_ONCE.to_owned(), fact.to_owned());
+        run
+    }
+
+    fn reads(step: &Step) -> u64 {
+        step.counters.physical_reads.unwrap()
+    }
+
+    /// How many jobs each level is, and whether it is whole.
+    fn shape(run: &Run) -> Vec<(usize, bool)> {
+        levels(run).iter().map(|level| (level.jobs, level.is_whole)).collect()
+    }
+
     #[test]
     fn jobs_at_the_same_time_are_one_level_and_steps_after_each_other_are_not() {
-        let mut run = sample::sweep(60);
-        assert_eq!(together(&run), None);
-        run.target.facts.insert(AT_ONCE.to_owned(), run.steps.len().to_string());
-        assert_eq!(together(&run), None, "our own steps never are");
-        run.imported = Some(Imported { files: Vec::new(), clock: Clock::Utc, not_understood: Vec::new() });
-        let all = together(&run).unwrap();
-        let reads = |step: &Step| step.counters.physical_reads.unwrap();
-        assert_eq!(reads(&all), run.steps.iter().map(reads).sum::<u64>());
+        let mut run = imported(6, "6");
+        let of_import = run.imported.take();
+        assert!(levels(&run).len() == 6 && !is_of_jobs(&run), "our own steps never are");
+        run.imported = of_import;
+        let all = levels(&run).remove(0).step.into_owned();
+        assert!(shape(&run) == [(6, true)] && is_of_jobs(&run));
+        assert_eq!((reads(&all), all.label.as_str()), (run.steps.iter().map(reads).sum(), "6 jobs together"));
         let count = |step: &Step| step.operations.iter().map(|operation| operation.response.count()).sum::<u64>();
         assert_eq!(
             (count(&all), all.operations.len()),
@@ -101,8 +192,47 @@ mod tests {
         );
 
         run.steps[1].counters.physical_writes = None;
-        assert_eq!(together(&run).unwrap().counters.physical_writes, None, "not that of the others");
+        assert_eq!(levels(&run)[0].step.counters.physical_writes, None, "not that of the others");
         run.steps[0].window.duration_ns /= 2;
-        assert_eq!(together(&run), None, "half of the time it was not there");
+        assert_eq!(shape(&run), [(1, false); 6], "half of the time it was not there");
+        run.target.facts.clear();
+        assert!(shape(&run) == [(1, true); 6] && !is_of_jobs(&run));
+    }
+
+    #[test]
+    fn of_several_groups_each_is_a_level_of_its_own_jobs() {
+        let run = imported(6, "1 1 2 3 3 1");
+        assert_eq!(shape(&run), [(3, true), (1, true), (2, true)]);
+        let (levels, steps) = (levels(&run), &run.steps);
+        assert_eq!(reads(&levels[0].step), reads(&steps[0]) + reads(&steps[1]) + reads(&steps[5]));
+        assert_eq!(reads(&levels[1].step), reads(&steps[2]));
+        assert_eq!(reads(&levels[2].step), reads(&steps[3]) + reads(&steps[4]));
+        assert_eq!(levels[2].step.label, format!("{} and 1 more together", steps[3].label));
+        assert!(is_of_jobs(&run) && !is_of_jobs(&imported(3, "1 2 3")));
+    }
+
+    #[test]
+    fn jobs_of_which_nobody_tells_how_long_they_ran_together_are_parts() {
+        assert_eq!(shape(&imported(3, "? ? 2")), [(1, false), (1, false), (1, true)]);
+        assert_eq!(shape(&imported(2, "1 1 2")), [(1, true); 2], "it is of another run");
+    }
+
+    #[test]
+    fn jobs_that_began_after_each_other_are_no_sum() {
+        let mut run = imported(2, "2");
+        run.steps[1].window.offset_ns = 3_000_000_000;
+        let level = levels(&run).remove(0);
+        assert_eq!((level.is_whole, level.step.window.duration_ns), (true, 63_000_000_000));
+        run.steps[1].window.offset_ns = 60_000_000_000;
+        assert_eq!(shape(&run), [(1, false); 2]);
+    }
+
+    #[test]
+    fn levels_of_several_jobs_are_no_longer_than_their_run() {
+        let mut run = imported(6, "1 1 1 2 2 2");
+        run.ended_at = Some(crate::record::Timestamp(run.started_at.0 + jiff::SignedDuration::from_secs(120)));
+        assert!(!is_beside_others(&run));
+        run.target.facts.clear();
+        assert!(is_beside_others(&run));
     }
 }

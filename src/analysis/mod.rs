@@ -133,9 +133,11 @@ fn fits_imported(run: &Run, finding: &Finding) -> bool {
 
 /// Steps with figures: those that ended as asked, or were cut short by the user with something measured.
 fn measured(run: &Run) -> impl Iterator<Item = &Step> {
-    run.steps
-        .iter()
-        .filter(|step| matches!(step.outcome, Outcome::Completed | Outcome::Interrupted) && step.window.duration_ns > 0)
+    run.steps.iter().filter(|step| is_measured(step))
+}
+
+fn is_measured(step: &Step) -> bool {
+    matches!(step.outcome, Outcome::Completed | Outcome::Interrupted) && step.window.duration_ns > 0
 }
 
 #[cfg(test)]

@@ -196,7 +196,7 @@ impl Opening {
         }
         let is_seen_only = carries.as_ref().is_some_and(|carried| carried.claim == Claim::Seen);
         let may_rise = is_seen_only && matches!(stopped_by, None | Some(StoppedBy::Nothing));
-        if at_once::jobs(run).is_some() {
+        if at_once::is_of_jobs(run) {
             carries = None;
         }
         let is_told = run.imported.is_some() && carries.is_none() && calibration.is_none();

@@ -1,8 +1,8 @@
 //! What a platform was measured to carry: the levels of a run.
 
 use super::super::{
-    Figures, LatencyTarget, SINGLE_BLOCK_READ, Subject, VerdictOutcome, at_once, is_on_server, is_on_servers,
-    is_through_page_cache, judge, measured,
+    Figures, LatencyTarget, SINGLE_BLOCK_READ, Subject, VerdictOutcome, at_once, is_measured, is_on_server,
+    is_on_servers, is_through_page_cache, judge,
 };
 use super::{LatencyThere, Rates, Respect};
 use crate::record::{Histogram, Run, Step};
@@ -54,20 +54,16 @@ impl Platform {
     /// The measured steps of `run`, judged by `target`.
     pub fn of(run: &Run, target: &LatencyTarget) -> Self {
         let target = with_subject(run, target);
-        let together = at_once::together(run);
-        let mut levels: Vec<Level> = match &together {
-            Some(all) => vec![level(all, &target)],
-            None => measured(run).map(|step| level(step, &target)).collect(),
+        let is_beside_others = at_once::is_beside_others(run);
+        let judged = |of: at_once::Level<'_>| {
+            let level = level(&of.step, &target);
+            // What a part of a load met or missed by itself says nothing of the platform that all of it was on; and of levels some
+            // of which ran beside others, one that missed the target did not miss it by its own load.
+            let is_judged = of.is_whole && !(is_beside_others && level.verdict == Verdict::Missed);
+            if is_judged { level } else { Level { verdict: Verdict::NotJudged, ..level } }
         };
-        // What a part of a load met or missed by itself says nothing of the platform that all of it was on.
-        if together.is_none() && at_once::jobs(run).is_some() {
-            levels.iter_mut().for_each(|level| level.verdict = Verdict::NotJudged);
-        }
-        // Of jobs some of which ran beside others, one that missed the target did not miss it by its own load.
-        if together.is_none() && at_once::is_beside_others(run) {
-            let missed = levels.iter_mut().filter(|level| level.verdict == Verdict::Missed);
-            missed.for_each(|level| level.verdict = Verdict::NotJudged);
-        }
+        let there = at_once::levels(run).into_iter().filter(|level| is_measured(&level.step));
+        let mut levels: Vec<Level> = there.map(judged).collect();
         let rate = |level: &Level| order(&level.rates).unwrap_or(f64::INFINITY);
         levels.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
         let name = if run.name.is_empty() { run.id.clone() } else { run.name.clone() };

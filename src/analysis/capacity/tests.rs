@@ -273,6 +273,7 @@ fn a_job_beside_others_does_not_miss_the_target_by_its_own_load() {
 #[test]
 fn jobs_at_the_same_time_are_judged_as_one_load() {
     let mut jobs = levels(&[(4, 3_000, 0, 900), (4, 3_000, 0, 900), (4, 3_000, 0, 900)]);
+    jobs.steps.iter_mut().for_each(|step| step.window.offset_ns = 0);
     jobs.imported = Some(crate::record::Imported {
         files: Vec::new(),
         clock: crate::record::Clock::Utc,
@@ -284,6 +285,13 @@ fn jobs_at_the_same_time_are_judged_as_one_load() {
     assert_eq!((together.answer, together.level.as_deref()), (Answer::Carries, Some("3 jobs together")));
     // Three jobs that were slow together say nothing of a load like that of one of them.
     assert_eq!(fit_to(&asks(4_000, 0), &jobs, "p99=100us").answer, Answer::Unknown(NotKnown::BelowLevels));
+    // Of two groups each is a level: what both did one after the other is no load.
+    jobs.target.facts.insert("jobs_at_once".to_owned(), "1 1 2".to_owned());
+    let groups = |reads, target| fit_to(&asks(reads, 0), &jobs, target).answer;
+    assert_eq!(groups(5_000, "p99=5ms"), Answer::Carries);
+    assert_eq!(groups(8_000, "p99=5ms"), Answer::Unknown(NotKnown::BeyondLevels));
+    assert_eq!(groups(4_000, "p99=100us"), Answer::DoesNot, "the second group missed it alone");
+    jobs.target.facts.insert("jobs_at_once".to_owned(), "3".to_owned());
     jobs.steps[0].window.duration_ns /= 3;
     assert_eq!(fit_to(&asks(4_000, 0), &jobs, "p99=5ms").answer, Answer::Unknown(NotKnown::NotJudged));
 }

@@ -249,13 +249,21 @@ pub(super) fn told(run: &Run) -> Option<String> {
     Some(format!("{tool} tells {} waits for {event}", group_thousands(count as f64)))
 }
 
-/// What steps carried together that were jobs at the same time, as those of one group of fio are.
+/// What steps carried together that were jobs at the same time, as those of one group of fio are; of several groups that which
+/// did most.
 pub(super) fn of_jobs(run: &Run) -> Option<String> {
-    let all = at_once::together(run)?;
-    let (jobs, figures) = (at_once::jobs(run)?, Figures(&all));
-    let requests = figures.operations_per_s()?;
-    let megabytes = figures
+    let levels = at_once::levels(run);
+    let together = levels.iter().filter(|level| level.is_whole && level.jobs > 1);
+    let rate = |level: &at_once::Level<'_>| Figures(&level.step).operations_per_s();
+    let (most, requests) = together
+        .filter_map(|level| Some((level, rate(level)?)))
+        .reduce(|most, level| if level.1 > most.1 { level } else { most })?;
+    let megabytes = Figures(&most.step)
         .megabytes_per_s()
         .map_or_else(String::new, |megabytes| format!(" ({} MB/s)", group_thousands(megabytes)));
-    Some(format!("{jobs} jobs at the same time did {} requests/s{megabytes} together", group_thousands(requests)))
+    Some(format!(
+        "{} jobs at the same time did {} requests/s{megabytes} together",
+        most.jobs,
+        group_thousands(requests)
+    ))
 }

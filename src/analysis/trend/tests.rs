@@ -142,9 +142,23 @@ fn jobs_at_the_same_time_are_one_window_with_all_that_they_did() {
     let untold = of(std::slice::from_ref(&run));
     assert!(untold.trends.is_empty() && untold.left_out.iter().all(|aside| aside.why == Why::NoTime), "{untold:?}");
     run.target.facts.insert("jobs_at_once".to_owned(), "2".to_owned());
-    let trend = only(of(&[run]));
+    let trend = only(of(std::slice::from_ref(&run)));
     assert_eq!((trend.windows.len(), trend.set_aside.len()), (1, 0));
     assert_eq!(trend.windows[0].reading(Measure::Io).unwrap().value, 2_200.0);
+    // Those that began an hour later ran by themselves, and those of which nobody knows when they ran together count for nothing.
+    let of_groups = |fact: &str| {
+        let mut run = run.clone();
+        let third = run.steps[1].clone();
+        run.steps.push(third);
+        run.steps[2].window.offset_ns = 3_600_000_000_000;
+        run.target.facts.insert("jobs_at_once".to_owned(), fact.to_owned());
+        of(&[run])
+    };
+    let two = only(of_groups("1 1 2"));
+    let io: Vec<f64> = two.windows.iter().map(|window| window.reading(Measure::Io).unwrap().value).collect();
+    assert_eq!((io, two.set_aside.len()), (vec![2_200.0, 1_100.0], 0));
+    let part = of_groups("? ? 2");
+    assert!(part.left_out.iter().filter(|aside| aside.why == Why::Part).count() == 2, "{part:?}");
 }
 
 #[test]

@@ -63,6 +63,8 @@ pub enum Why {
     NoLength,
     /// When it was is not told.
     NoTime,
+    /// It is of a job beside others, of which it is not told what all of them did together.
+    Part,
     /// It failed, or was not finished.
     NotFinished,
 }
@@ -113,14 +115,16 @@ pub(super) fn seconds_between(from: jiff::Timestamp, to: jiff::Timestamp) -> f64
 pub(super) fn of_run(run: &Run, left_out: &mut Vec<SetAside>) -> Vec<(Scope, TrendWindow)> {
     let mut windows = Vec::new();
     let has_time = run.imported.as_ref().is_none_or(|imported| imported.clock != Clock::FileTime);
-    let together = at_once::together(run);
-    let has_time = has_time && (together.is_some() || !at_once::has_no_order(run));
-    for step in together.as_ref().map_or(&run.steps[..], std::slice::from_ref) {
+    let has_time = has_time && !at_once::has_no_order(run);
+    for level in at_once::levels(run) {
+        let step = &*level.step;
         let mut leave = |why| left_out.push(SetAside { run: run.id.clone(), step: step.label.clone(), why });
         if !matches!(step.outcome, Outcome::Completed | Outcome::Interrupted) {
             leave(Why::NotFinished);
         } else if !has_time {
             leave(Why::NoTime);
+        } else if !level.is_whole {
+            leave(Why::Part);
         } else {
             let snapshots: Vec<&Interval> = step.intervals.iter().filter(|interval| is_snapshot(interval)).collect();
             let found: Vec<TrendWindow> = if snapshots.len() < 2 {

@@ -107,6 +107,7 @@ fn set_aside(aside: &SetAside) -> Value {
         Why::InWhole { of } => ("instance_of_whole", Some(of)),
         Why::NoLength => ("no_length", None),
         Why::NoTime => ("no_time", None),
+        Why::Part => ("part", None),
         Why::NotFinished => ("not_finished", None),
     };
     json!({ "run": aside.run, "step": aside.step, "why": why, "of": of })

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use super::at_once;
 use super::job::{Direction, Invocation, Job, Measure, Way};
 use super::latency;
 use super::options::{self, Options};
@@ -55,14 +56,17 @@ pub fn draft(invocation: Invocation) -> Draft {
         }
         draft.steps.push(step);
     }
+    if at_once::are_groups_beside(&invocation, &draft.steps) {
+        draft
+            .notes
+            .push("Groups of jobs ran at the same time, since nothing made them wait for each other.".to_owned());
+    }
+    let fact = at_once::fact(&invocation, &draft.steps);
+    draft.target.facts.extend(fact.map(|fact| (at_once::FACT.to_owned(), fact)));
     // What is told of all jobs together has no place of its own: it stands with the first.
     if let Some(first) = draft.steps.first_mut() {
         first.told.extend(invocation.sums);
         first.told.extend(invocation.disks);
-    }
-    let groups: BTreeSet<u64> = invocation.jobs.iter().map(|job| job.group).collect();
-    if groups.len() == 1 && invocation.jobs.len() > 1 {
-        draft.target.facts.insert(AT_ONCE.to_owned(), invocation.jobs.len().to_string());
     }
     draft.version = invocation.version;
     draft.command = invocation.command;
@@ -70,9 +74,6 @@ pub fn draft(invocation: Invocation) -> Draft {
     draft.ended = invocation.ended;
     draft
 }
-
-/// The fact that all steps are jobs which ran at the same time, and how many: their sum is what was carried.
-const AT_ONCE: &str = "jobs_at_once";
 
 fn title(jobs: &[Job]) -> String {
     let names: BTreeSet<&str> = jobs.iter().map(|job| job.name.as_str()).collect();
@@ -372,10 +373,6 @@ fn notes(invocation: &Invocation) -> Vec<String> {
         groups.len() < jobs.len(),
         "Steps are jobs; those of one group ran at the same time, so that what the platform carried is their sum.",
     );
-    note(
-        jobs.iter().enumerate().any(|(at, job)| at > 0 && begins_beside_the_one_before(job, &jobs[at - 1])),
-        "Groups of jobs ran at the same time, since nothing made them wait for each other.",
-    );
     let none = BTreeMap::new();
     note(
         jobs.iter().any(|job| is_of_several_jobs(job, &options_of(job, invocation, &none))),
@@ -386,13 +383,4 @@ fn notes(invocation: &Invocation) -> Vec<String> {
         notes.push(format!("It was ended early: `{signal}`."));
     }
     notes
-}
-
-/// Whether a job is of another group than the one before and did not wait for it, as far as options tell.
-fn begins_beside_the_one_before(job: &Job, before: &Job) -> bool {
-    let waits = |options: &BTreeMap<String, String>| {
-        ["stonewall", "wait_for_previous", "wait_for", "startdelay"].iter().any(|name| options.contains_key(*name))
-    };
-    job.group != before.group
-        && job.options.as_ref().is_some_and(|options| options.contains_key("new_group") && !waits(options))
 }

@@ -12,6 +12,7 @@
 //! - Where a file holds several forms of one result, only one of them is taken: JSON, else terse rows, else normal output.
 
 mod assemble;
+mod at_once;
 mod job;
 pub(super) mod json;
 mod latency;

@@ -293,6 +293,7 @@ fn set_aside_words(aside: &SetAside) -> String {
         Why::InWhole { of } => format!("one instance in the time of `{of}`, which has all of them"),
         Why::NoLength => "how long its window was is not told".to_owned(),
         Why::NoTime => "when it was is not told".to_owned(),
+        Why::Part => "other jobs ran in a part of its time".to_owned(),
         Why::NotFinished => "it failed or was not finished".to_owned(),
     };
     format!("`{}`: {why}", aside.run)
