@@ -112,9 +112,16 @@ fn not_known(why: NotKnown, fit: &Fit, demand: &Demand) -> String {
             "the load on the platform went through the page cache, and what memory did is nothing that storage carries"
                 .to_owned()
         }
-        NotKnown::BeyondLevels => "every level that was measured met the target, and none asked for so much".to_owned(),
+        NotKnown::BeyondLevels => {
+            "no level that was measured missed the target, and none that met it asked for so much".to_owned()
+        }
         NotKnown::BelowLevels => {
             "no level met the target, and each did more in some respect than is asked for at one time".to_owned()
+        }
+        NotKnown::Apart => {
+            "each of the rates that are asked for was reached at some level, but of no level is it told that it \
+                            reached all of them at once"
+                .to_owned()
         }
         NotKnown::Between => {
             let short = fit.compared.iter().filter(|it| it.is_decisive && it.headroom().is_some_and(|room| room < 1.0));
@@ -225,6 +232,7 @@ pub fn verdict(verdict: Verdict) -> &'static str {
         Verdict::Missed => "missed",
         Verdict::TooWide => "buckets too wide",
         Verdict::NotJudged => "not judged",
+        Verdict::OnlyMean => "only a mean",
     }
 }
 
@@ -244,6 +252,16 @@ pub fn doubt_sentence(doubt: &FitDoubt) -> String {
             "No level of the platform lasted longer than {}: burst credit, caches and the housekeeping of flash may last longer \
              than that, and less be left for a load that stays.",
             length(*seconds)
+        ),
+        FitDoubt::UntoldLengths => {
+            "How long levels of the platform lasted is not told, and each is one reading: burst credit and \
+                                    caches may have served them."
+                .to_owned()
+        }
+        FitDoubt::OnlyMeans(levels) => format!(
+            "Of {} no more is known than a mean latency: a mean proves a percentile only where it is short against the limit, for \
+             p99 a hundredth of it and for p90 a tenth.",
+            listed(levels)
         ),
         FitDoubt::OtherMix(asked, measured) => format!(
             "The database reads with {} % of its requests, the load on the platform with {} %: writes may cost more or less than reads.",
@@ -286,6 +304,10 @@ pub fn doubt_advice(doubt: &FitDoubt) -> Option<String> {
         FitDoubt::MeansOf(_) => "take reports of shorter windows of the busiest hour, or keep more headroom",
         FitDoubt::LittleKnown { .. } => "give reports that cover a whole month or the busiest days of it",
         FitDoubt::ShortLevels(_) => "measure the level that matters for an hour: `plimsoll io soak`, or RUN_TIME=3600",
+        FitDoubt::UntoldLengths => "measure the level that matters again, for an hour: `plimsoll io soak`",
+        FitDoubt::OnlyMeans(_) => {
+            "ask for what a mean can prove, such as `--limit p90=5ms`, or measure the platform with `plimsoll io`"
+        }
         FitDoubt::OtherMix(..) => "measure the platform with the database's own share of writes",
         FitDoubt::OtherSize(..) => "measure the platform with requests of that size",
         FitDoubt::NotLoaded(_) => "measure with updates: `plimsoll slob sweep UPDATE_PCT=20`",

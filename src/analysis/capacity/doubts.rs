@@ -27,6 +27,10 @@ pub enum FitDoubt {
     },
     /// The longest level of the platform lasted so many seconds.
     ShortLevels(f64),
+    /// How long levels lasted is not told: each is one reading.
+    UntoldLengths,
+    /// Levels of which no more is told than a mean latency, or a rate that bounds it.
+    OnlyMeans(Vec<String>),
     /// Shares of reads of the demand and of the level that the answer rests on.
     OtherMix(f64, f64),
     /// Mean bytes of a request of the demand and of that level.
@@ -67,8 +71,11 @@ pub(super) fn find(
     if demand.windows < FEW_WINDOWS || demand.covered_share < COVERS_MOST {
         doubts.push(FitDoubt::LittleKnown { windows: demand.windows, covered_share: demand.covered_share });
     }
-    let longest = platform.levels.iter().map(|level| level.seconds).reduce(f64::max);
+    let longest = platform.levels.iter().filter_map(|level| level.seconds).reduce(f64::max);
     doubts.extend(longest.filter(|longest| *longest < SHORT_LEVEL_S).map(FitDoubt::ShortLevels));
+    if platform.levels.iter().any(|level| level.seconds.is_none()) {
+        doubts.push(FitDoubt::UntoldLengths);
+    }
     let level =
         platform.levels.iter().find(|level| Some(&level.label) == fit.level.as_ref()).or(platform.levels.last());
     if let Some(level) = level {
@@ -91,14 +98,15 @@ pub(super) fn find(
     if !idle.is_empty() {
         doubts.push(FitDoubt::NotLoaded(idle));
     }
-    let wide: Vec<String> = platform
-        .levels
-        .iter()
-        .filter(|level| level.verdict == Verdict::TooWide)
-        .map(|level| level.label.clone())
-        .collect();
+    let of_verdict = |verdict: Verdict| -> Vec<String> {
+        platform.levels.iter().filter(|level| level.verdict == verdict).map(|level| level.label.clone()).collect()
+    };
+    let (wide, means) = (of_verdict(Verdict::TooWide), of_verdict(Verdict::OnlyMean));
     if !wide.is_empty() {
         doubts.push(FitDoubt::TooWide(wide));
+    }
+    if !means.is_empty() {
+        doubts.push(FitDoubt::OnlyMeans(means));
     }
     doubts.extend(not_monotonic(fit, platform));
     if let (Some(window), Some(subject)) = (&demand.window, &platform.target.subject)

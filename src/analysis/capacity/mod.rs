@@ -9,6 +9,9 @@ mod doubts;
 mod platform;
 #[cfg(test)]
 mod tests;
+mod told;
+#[cfg(test)]
+mod told_tests;
 
 pub use demand::{Demand, Share};
 pub use doubts::FitDoubt;
@@ -162,6 +165,8 @@ pub enum NotKnown {
     Between,
     /// No level met the target, and those that missed it asked for more in some respect.
     BelowLevels,
+    /// Each respect was reached at some level that did not miss the target, but no level is known to have done all at once.
+    Apart,
 }
 
 /// A platform's latency at the demand's rate.
@@ -306,8 +311,15 @@ fn answer(demand: &Demand, platform: &Platform, decisive: &[Respect]) -> Answer 
     if with(Verdict::Missed).any(at_most) {
         return Answer::DoesNot;
     }
+    let reaches = |respect: &Respect| {
+        let levels = platform.levels.iter().filter(|level| level.verdict != Verdict::Missed);
+        let mut rates = levels.filter_map(|level| level.rates.of(*respect));
+        demand.rates.of(*respect).is_some_and(|asked| rates.any(|rate| rate >= asked))
+    };
+    let is_told_apart = platform.levels.iter().any(|level| level.seconds.is_none());
     Answer::Unknown(match decisive.iter().find(|respect| !platform.is_loaded(**respect)) {
         Some(respect) => NotKnown::NotMeasured(*respect),
+        None if is_told_apart && with(Verdict::Met).next().is_some() && decisive.iter().all(reaches) => NotKnown::Apart,
         None if with(Verdict::Met).next().is_none() && with(Verdict::Missed).next().is_none() => NotKnown::NotJudged,
         None if with(Verdict::Missed).next().is_none() => NotKnown::BeyondLevels,
         None if with(Verdict::Met).next().is_none() => NotKnown::BelowLevels,

@@ -4,8 +4,9 @@ use super::super::{
     Figures, LatencyTarget, SINGLE_BLOCK_READ, Subject, VerdictOutcome, at_once, is_measured, is_on_server,
     is_on_servers, is_through_page_cache, judge,
 };
+use super::told::{self, Told};
 use super::{LatencyThere, Rates, Respect};
-use crate::record::{Histogram, Run, Step};
+use crate::record::{Histogram, Outcome, Run, Step};
 
 /// The levels of a run, by what they asked of storage.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,8 +26,8 @@ pub struct Platform {
 pub struct Level {
     /// Label of its step.
     pub label: String,
-    /// Length of its window, in seconds.
-    pub seconds: f64,
+    /// Length of its window, in seconds; absent where a program told rates and not in what time.
+    pub seconds: Option<f64>,
     /// What storage did.
     pub rates: Rates,
     /// Whether the target was met.
@@ -48,6 +49,8 @@ pub enum Verdict {
     TooWide,
     /// Nothing that the target judges was timed, or the load was not what was asked for.
     NotJudged,
+    /// Another program told no more than a mean latency, which does not prove it.
+    OnlyMean,
 }
 
 impl Platform {
@@ -62,8 +65,15 @@ impl Platform {
             let is_judged = of.is_whole && !(is_beside_others && level.verdict == Verdict::Missed);
             if is_judged { level } else { Level { verdict: Verdict::NotJudged, ..level } }
         };
-        let there = at_once::levels(run).into_iter().filter(|level| is_measured(&level.step));
-        let mut levels: Vec<Level> = there.map(judged).collect();
+        let mut levels: Vec<Level> = Vec::new();
+        for of in at_once::levels(run) {
+            let told = told::levels(run, &of.step);
+            if told.is_empty() && is_measured(&of.step) {
+                levels.push(judged(of));
+            } else if of.step.outcome == Outcome::Completed {
+                levels.extend(told.iter().map(|told| completed(level(&of.step, &target), told, &target)));
+            }
+        }
         let rate = |level: &Level| order(&level.rates).unwrap_or(f64::INFINITY);
         levels.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
         let name = if run.name.is_empty() { run.id.clone() } else { run.name.clone() };
@@ -121,6 +131,31 @@ impl Platform {
     }
 }
 
+/// A level with what its counts do not say and its program told.
+fn completed(level: Level, told: &Told, target: &LatencyTarget) -> Level {
+    let (counted, rates) = (level.rates, told.rates);
+    let is_of_all = matches!(&target.subject, Some(Subject::Response(None) | Subject::Service(None)));
+    let is_not_judged = level.verdict == Verdict::NotJudged && is_of_all;
+    let verdict = match told.mean_below_ms.or(told.max_ms) {
+        Some(_) if is_not_judged && told.proves(target.quantile, target.limit.0 as f64 / 1e6) => Verdict::Met,
+        Some(_) if is_not_judged => Verdict::OnlyMean,
+        _ => level.verdict,
+    };
+    Level {
+        label: told.label.map_or(level.label, str::to_owned),
+        rates: Rates {
+            reads: counted.reads.or(rates.reads),
+            writes: counted.writes.or(rates.writes),
+            io: counted.io.or(rates.io),
+            megabytes: counted.megabytes.or(rates.megabytes),
+            ..counted
+        },
+        verdict,
+        mean_ms: level.mean_ms.or(told.mean_ms.filter(|_| is_of_all)),
+        ..level
+    }
+}
+
 fn order(rates: &Rates) -> Option<f64> {
     rates.io.or(rates.reads).or(rates.writes).or(rates.megabytes)
 }
@@ -139,7 +174,7 @@ fn level(step: &Step, target: &LatencyTarget) -> Level {
     let quantile = |times: &Histogram| times.is_distribution().then(|| times.quantile_ns(target.quantile)).flatten();
     Level {
         label: step.label.clone(),
-        seconds: Figures(step).seconds(),
+        seconds: Some(Figures(step).seconds()).filter(|seconds| *seconds > 0.0),
         rates: rates(step),
         verdict: verdict(step, target, times.as_deref()),
         quantile_ms: times.as_deref().and_then(quantile).map(|ns| ns as f64 / 1e6),
