@@ -14,9 +14,7 @@ pub(super) fn sum_of_mean(mean_ns: f64, count: u64) -> Option<u64> {
 }
 
 /// `count` durations between `min_ns` and `max_ns`, of which a share (0 to 1) did not exceed each of `percentiles` (in
-/// nanoseconds). Between two of them lies one bucket, and the last goes on to the maximum, or has no end where that is not told.
-///
-/// A percentile below a lower one counts as that: estimates of percentiles can cross.
+/// nanoseconds).
 pub(super) fn histogram(
     count: u64,
     total_ns: Option<u64>,
@@ -24,25 +22,43 @@ pub(super) fn histogram(
     max_ns: Option<u64>,
     percentiles: &[(f64, u64)],
 ) -> Histogram {
+    Histogram::told(buckets(count, min_ns, max_ns, percentiles), total_ns, min_ns, max_ns)
+}
+
+/// The buckets of [`histogram`]. Between two percentiles lies one, and the last goes on to the maximum, or has no end where that is
+/// not told. Up to a percentile lie as many durations as its share says, rounded up, so that the quantile gives it back.
+///
+/// A percentile below a lower one counts as that: estimates of percentiles can cross. Where the maximum is no more than the last
+/// percentile, which may be the middle of a bucket, what lies above that is in its bucket.
+pub(super) fn buckets(
+    count: u64,
+    min_ns: Option<u64>,
+    max_ns: Option<u64>,
+    percentiles: &[(f64, u64)],
+) -> Vec<ToldBucket> {
     let mut known: Vec<(f64, u64)> = percentiles.iter().copied().filter(|(share, _)| *share > 0.0).collect();
     known.sort_by(|left, right| left.0.total_cmp(&right.0));
-    let mut from_ns = known.first().map(|first| first.1).into_iter().chain(min_ns).min().filter(|_| min_ns.is_some());
+    let first_ns = known.first().map_or(u64::MAX, |first| first.1);
+    let mut from_ns = min_ns.unwrap_or(0).min(first_ns);
     let mut below = 0;
-    let mut buckets = Vec::new();
+    let mut buckets: Vec<ToldBucket> = Vec::with_capacity(known.len() + 1);
     for (share, ns) in known {
-        // The same sum as a quantile of the histogram makes, so that it gives this percentile back.
-        let up_to = ((share.min(1.0) * count as f64).ceil() as u64).min(count);
-        let to_ns = ns.max(from_ns.unwrap_or(0));
-        let bucket =
-            ToldBucket { from_ns: from_ns.unwrap_or(0), to_ns: Some(to_ns), count: up_to.saturating_sub(below) };
-        buckets.push(bucket);
-        below = below.max(up_to);
-        from_ns = Some(to_ns);
+        let reached = ((share.min(1.0) * count as f64).ceil() as u64).clamp(below, count);
+        let (to_ns, more) = (ns.max(from_ns), reached - below);
+        match buckets.last_mut() {
+            Some(last) if last.to_ns == Some(to_ns) => last.count += more,
+            _ => buckets.push(ToldBucket { from_ns, to_ns: Some(to_ns), count: more }),
+        }
+        (below, from_ns) = (reached, to_ns);
     }
-    let from_ns = from_ns.or(min_ns).unwrap_or(0);
-    let to_ns = max_ns.map(|max_ns| max_ns.max(from_ns));
-    buckets.push(ToldBucket { from_ns, to_ns, count: count.saturating_sub(below) });
-    Histogram::told(buckets, total_ns, min_ns, max_ns)
+    if count > below {
+        let to_ns = max_ns.filter(|max_ns| *max_ns > from_ns);
+        match buckets.last_mut() {
+            Some(last) if max_ns.is_some() && to_ns.is_none() => last.count += count - below,
+            _ => buckets.push(ToldBucket { from_ns, to_ns: to_ns.or(max_ns), count: count - below }),
+        }
+    }
+    buckets
 }
 
 #[cfg(test)]
@@ -73,5 +89,12 @@ mod tests {
         let told = histogram(100, None, Some(10), Some(20), &[(0.1, 5), (0.2, 30), (0.3, 4), (7.0, 9), (-1.0, 1)]);
         assert_eq!(told.count(), 100);
         assert!(!histogram(3, Some(12), None, None, &[]).is_distribution());
+        assert_eq!(histogram(3, None, Some(8), Some(8), &[]).buckets_ns().collect::<Vec<_>>(), [(8, 8, 3)]);
+    }
+
+    #[test]
+    fn equal_percentiles_and_a_maximum_below_them_have_one_bucket() {
+        let told = buckets(100, Some(1), Some(9), &[(0.5, 10), (0.9, 10)]);
+        assert_eq!(told, [ToldBucket { from_ns: 1, to_ns: Some(10), count: 100 }]);
     }
 }

@@ -2,6 +2,7 @@
 
 use super::job::Latency;
 use crate::import::draft::whole;
+use crate::import::percentiles;
 use crate::record::{Histogram, ToldBucket};
 
 /// fio counts durations below this one by one ...
@@ -64,7 +65,7 @@ pub fn histogram(latency: &Latency, requests: Option<u64>) -> Histogram {
     let buckets = if counted > 0 {
         latency.bins.clone()
     } else if !latency.percentiles.is_empty() {
-        between_percentiles(&latency.percentiles, count, min_ns, max_ns)
+        percentiles::buckets(count, min_ns, max_ns, &as_shares(&latency.percentiles))
     } else if !latency.shares.is_empty() {
         of_shares(&latency.shares, count)
     } else {
@@ -73,39 +74,9 @@ pub fn histogram(latency: &Latency, requests: Option<u64>) -> Histogram {
     Histogram::told(buckets, total_ns, min_ns, max_ns)
 }
 
-/// Buckets between percentiles. Up to each lie as many durations as the percentage says, rounded up: the one that fio prints
-/// is the first at which that many are reached.
-fn between_percentiles(
-    percentiles: &[(f64, f64)],
-    count: u64,
-    min_ns: Option<u64>,
-    max_ns: Option<u64>,
-) -> Vec<ToldBucket> {
-    let mut buckets: Vec<ToldBucket> = Vec::with_capacity(percentiles.len() + 1);
-    let mut below = 0;
-    let mut from_ns = min_ns.unwrap_or(0);
-    for (percentage, ns) in percentiles {
-        let Some(to_ns) = whole(*ns) else { continue };
-        // Percentages have six digits: divided as whole numbers they are the fractions that people write.
-        let fraction = (percentage * 1e6).round() / 1e8;
-        let reached = ((fraction * count as f64).ceil() as u64).clamp(below, count);
-        let more = reached - below;
-        below = reached;
-        match buckets.last_mut() {
-            Some(last) if last.to_ns == Some(to_ns) => last.count += more,
-            _ => buckets.push(ToldBucket { from_ns: from_ns.min(to_ns), to_ns: Some(to_ns), count: more }),
-        }
-        from_ns = to_ns;
-    }
-    if count > below {
-        let to_ns = max_ns.filter(|max_ns| *max_ns > from_ns);
-        match buckets.last_mut() {
-            // The longest one lies in the same bucket of fio as the last percentile, whose middle was printed.
-            Some(last) if max_ns.is_some() && to_ns.is_none() => last.count += count - below,
-            _ => buckets.push(ToldBucket { from_ns, to_ns, count: count - below }),
-        }
-    }
-    buckets
+/// fio's percentages as shares. They have six digits: divided as whole numbers they are the fractions that people write.
+fn as_shares(percentiles: &[(f64, f64)]) -> Vec<(f64, u64)> {
+    percentiles.iter().filter_map(|(percentage, ns)| Some(((percentage * 1e6).round() / 1e8, whole(*ns)?))).collect()
 }
 
 /// Buckets by shares in percent, whose counts sum to `count`. fio prints `0.01%` for anything that is less and not nothing, so

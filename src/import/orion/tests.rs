@@ -100,6 +100,14 @@ fn a_latency_without_a_unit_is_in_milliseconds_up_to_11_1() {
     assert_eq!(of("RION VERSION 11.1.0.7.0"), us(250.0));
     assert_eq!(of("ORION VERSION 11.2.0.4.0"), us(0.25));
     assert_eq!(of(""), us(250.0));
+    let note = |banner: &str| {
+        let text = format!("{banner}\nMinimum Small Latency=0.25 @ Small=1 and Large=0\n");
+        read("orion-summary", "x.txt", &text).unwrap()[0].notes.join("\n")
+    };
+    assert!(note("RION VERSION 11.1.0.7.0").contains("ORION up to 11.1 prints milliseconds"));
+    let later = note("ORION VERSION 12.2.0.1.0");
+    assert!(later.contains("taken for microseconds") && !later.contains("milliseconds"), "{later}");
+    assert!(note("").contains("no version tells"));
 }
 
 #[test]

@@ -322,7 +322,7 @@ impl Reading {
                 let factor = match unit.trim().trim_matches(['(', ')']) {
                     "us" | "usec" | "usecs" => 1.0,
                     "ms" | "msec" | "msecs" => 1_000.0,
-                    "" if self.prints_microseconds() => 1.0,
+                    "" if prints_microseconds(&self.version) => 1.0,
                     "" => 1_000.0,
                     _ => return false,
                 };
@@ -332,12 +332,6 @@ impl Reading {
         };
         self.points.at(point).told.push(told);
         true
-    }
-
-    /// Whether its release is one that prints microseconds, from 11.2 on.
-    fn prints_microseconds(&self) -> bool {
-        let mut parts = self.version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
-        (parts.next(), parts.next()) >= (Some(11), Some(2))
     }
 
     fn latency(&mut self, kind: usize, text: &str, point: Point) -> bool {
@@ -381,7 +375,7 @@ impl Reading {
             draft.notes.push("ORION does not tell whether its MBPS are units of 2^20 or of 1,000,000 bytes".to_owned());
         }
         if self.has_unit == Some(false) {
-            draft.notes.push("the latency has no unit there: ORION up to 11.1 prints milliseconds".to_owned());
+            draft.notes.push(unit_note(&draft.version).to_owned());
         }
         if !self.command.is_empty() {
             draft.command = std::iter::once("orion".to_owned()).chain(self.command).collect();
@@ -398,6 +392,26 @@ impl Reading {
         self.points.into_steps(&mut draft, &self.load);
         draft.parameters = self.parameters;
         Ok(draft)
+    }
+}
+
+/// Whether a release is one that prints microseconds, from 11.2 on.
+fn prints_microseconds(version: &str) -> bool {
+    let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or(0));
+    (parts.next(), parts.next()) >= (Some(11), Some(2))
+}
+
+/// In which unit a latency without one was read, and why.
+fn unit_note(version: &str) -> &'static str {
+    match version {
+        "" => {
+            "the latency has no unit there and no version tells which it is in: it is taken for milliseconds, as ORION prints it up to \
+             11.1 without a unit, while later releases name theirs"
+        }
+        version if prints_microseconds(version) => {
+            "the latency has no unit there: it is taken for microseconds, as ORION prints it from 11.2 on"
+        }
+        _ => "the latency has no unit there: ORION up to 11.1 prints milliseconds",
     }
 }
 
