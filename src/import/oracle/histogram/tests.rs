@@ -236,6 +236,9 @@ fn a_histogram_of_other_waits_gives_its_shares() {
     assert_eq!(all.unwrap().iter().map(|bucket| bucket.2).sum::<u64>(), 130);
 }
 
+/// Heading of the count, the count, labels of the columns, cells, and the buckets that it covers.
+type Detail<'a> = (&'a str, &'a str, &'a [&'a str], Vec<&'a str>, (usize, usize));
+
 proptest! {
     #[test]
     fn counts_sum_to_all_waits_and_stay_near_their_shares(counts in prop::collection::vec(0_u64..200_000, 4)) {
@@ -282,7 +285,7 @@ proptest! {
             ("Waits 64ms to 2s", number(16, 22), UP_TO_2_S, columns(16, 22, true), (16, 22)),
         ];
         let main: Vec<&str> = main.iter().map(String::as_str).collect();
-        let details: Vec<(&str, &str, &[&str], Vec<&str>, (usize, usize))> = details
+        let details: Vec<Detail<'_>> = details
             .iter()
             .filter(|(.., (from, to))| counts[*from..*to].iter().any(|count| *count > 0))
             .map(|(heading, number, labels, cells, at)| {

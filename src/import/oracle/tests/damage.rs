@@ -60,6 +60,9 @@ fn what_is_not_understood_is_noted_with_its_line() {
     }
 }
 
+/// A page that grows with its argument.
+type Bomb = fn(usize) -> String;
+
 /// Processor time of this thread, which other processes do not add to.
 fn processor_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -68,14 +71,14 @@ fn processor_time() -> Duration {
 
 #[test]
 fn hostile_pages_cost_no_more_than_their_text() {
-    let bombs: [(&str, fn(usize) -> String); 5] = [
+    let bombs: [(&str, Bomb); 5] = [
         ("open", |n| "<table><tr><th>Event<td colspan=999999999 rowspan=999999999>".repeat(n)),
         ("deep", |n| "<b><ul><li>".repeat(5 * n)),
         ("wide", |n| format!("<table><tr>{}</tr>", "<th>&lt;1us".repeat(5 * n))),
         ("long", |n| format!("<table><tr><th>Event</th></tr><tr><td>{}</td></tr>", "x ".repeat(20 * n))),
         ("tall", |n| format!("<table><tr>{}</tr>{}", "<th>x".repeat(128), "<tr><td>1".repeat(n / 2))),
     ];
-    let cost = |bomb: fn(usize) -> String, n: usize| {
+    let cost = |bomb: Bomb, n: usize| {
         let text = single_12().replace(
             "<h3 class=\"awr\">Wait Event Histogram</h3>",
             &format!("<h3>Wait Event Histogram</h3>{}", bomb(n)),
