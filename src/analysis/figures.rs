@@ -67,9 +67,17 @@ impl Figures<'_> {
         self.counted(bytes).map(|bytes| bytes / 1e6)
     }
 
-    /// Operations finished per second (SLOBops/s).
+    /// Operations finished per second (SLOBops/s). ORION tells the rate of a point of small requests alone, and no count.
     pub fn operations_per_s(&self) -> Option<f64> {
         self.rate(self.0.counters.operations)
+            .or_else(|| self.told_of_point(["Maximum Small IOPS", "Small IOPS"], "LARGE"))
+    }
+
+    /// What ORION tells of a point without requests of the `other` size: beside them it would be the rate of some of its requests.
+    fn told_of_point(&self, names: [&str; 2], other: &str) -> Option<f64> {
+        let is_alone = self.0.parameters.get(other).is_some_and(|outstanding| outstanding == "0");
+        let mut told = self.0.told.iter().filter(|figure| names.contains(&figure.name.as_str()));
+        told.next().filter(|_| is_alone).map(|figure| figure.value)
     }
 
     /// Operations that ended per second, those that failed included: what was carried of a rate that was asked for.
@@ -178,7 +186,7 @@ impl Figures<'_> {
     /// Megabytes (10^6) read and written per second; where only one of them is known, that one.
     pub fn megabytes_per_s(&self) -> Option<f64> {
         match (self.read_megabytes_per_s(), self.write_megabytes_per_s()) {
-            (None, None) => None,
+            (None, None) => self.told_of_point(["Maximum Large MBPS", "Large MBPS"], "SMALL"),
             (reads, writes) => Some(reads.unwrap_or(0.0) + writes.unwrap_or(0.0)),
         }
     }

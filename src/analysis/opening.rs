@@ -5,6 +5,8 @@ mod answer;
 mod doubt;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod told_tests;
 mod words;
 
 pub use doubt::OpeningDoubt;

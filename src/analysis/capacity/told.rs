@@ -2,6 +2,7 @@
 //! stays unknown; of latency they tell at most a mean and the longest one.
 
 use super::Rates;
+use crate::analysis::Figures;
 use crate::record::{Run, Step};
 
 /// What is told of one level.
@@ -41,11 +42,11 @@ fn of_point(run: &Run, step: &Step) -> Option<Told> {
     let writes = write_share(run);
     let none_written = (writes == Some(0.0)).then_some(0.0);
     if small == 0 {
-        let megabytes = figure(step, &["Maximum Large MBPS", "Large MBPS"])?;
+        let megabytes = Figures(step).megabytes_per_s().filter(|rate| *rate > 0.0)?;
         let rates = Rates { megabytes: Some(megabytes), writes: none_written, ..Rates::default() };
         return Some(Told { rates, ..Told::default() });
     }
-    let io = figure(step, &["Maximum Small IOPS", "Small IOPS"]).filter(|_| large == 0)?;
+    let io = Figures(step).operations_per_s().filter(|rate| *rate > 0.0 && large == 0)?;
     let rates = Rates {
         reads: writes.map(|share| io * (1.0 - share)),
         writes: writes.map(|share| io * share),

@@ -236,6 +236,9 @@ pub(super) fn told(run: &Run) -> Option<String> {
     if run.workload == "host" {
         return Some(format!("What {tool} saw of a machine: of load it tells nothing"));
     }
+    if let Some(answers) = of_storage(run) {
+        return Some(format!("{tool} tells {answers}"));
+    }
     if let Some(first) = run.steps.iter().flat_map(|step| &step.told).next() {
         let same = run.steps.iter().flat_map(|step| &step.told).filter(|figure| figure.name == first.name);
         let largest = same.map(|figure| figure.value).fold(f64::NEG_INFINITY, f64::max);
@@ -247,6 +250,39 @@ pub(super) fn told(run: &Run) -> Option<String> {
     let waits = run.steps.iter().flat_map(|step| &step.waits);
     let (event, count) = waits.map(|wait| (&wait.event, wait.waits.count())).max_by_key(|(_, count)| *count)?;
     Some(format!("{tool} tells {} waits for {event}", group_thousands(count as f64)))
+}
+
+/// What ORION and CALIBRATE_IO are asked for: the most small requests a second, and the most bytes a second of large ones.
+fn of_storage(run: &Run) -> Option<String> {
+    let steps = || run.steps.iter();
+    let most = |of: fn(&Step) -> Option<f64>| {
+        let rates = steps().filter_map(|step| Some((step, of(step)?)));
+        rates.reduce(|most, other| if other.1 > most.1 { other } else { most })
+    };
+    let told = |name: &str| steps().flat_map(|step| &step.told).find(|figure| figure.name == name);
+    let (requests, bytes) = match run.workload.as_str() {
+        "orion" => {
+            let beside = |step: &Step| match step.load.sessions {
+                Some(sessions) => format!(" with {sessions} outstanding"),
+                None => format!(" at {}", step.label),
+            };
+            let requests = most(|step| Figures(step).operations_per_s());
+            // Bytes of small requests are theirs, and no answer to how much large ones bring.
+            let bytes = most(|step| Figures(step).megabytes_per_s().filter(|_| step.counters.operations.is_none()));
+            let told =
+                |unit: &str, (step, rate): (&Step, f64)| format!("{} {unit}{}", group_thousands(rate), beside(step));
+            (requests.map(|most| told("requests/s", most)), bytes.map(|most| told("MB/s", most)))
+        }
+        "calibrate" => {
+            let took =
+                told("latency").map_or_else(String::new, |it| format!(" in {} {} on average", it.value, it.unit));
+            let requests = told("max_iops").map(|it| format!("{} reads/s{took}", group_thousands(it.value)));
+            (requests, told("max_mbps").map(|it| format!("{} MB/s", group_thousands(it.value))))
+        }
+        _ => (None, None),
+    };
+    let both: Vec<String> = requests.into_iter().chain(bytes).collect();
+    (!both.is_empty()).then(|| format!("at most {}", both.join(", and ")))
 }
 
 /// What steps carried together that were jobs at the same time, as those of one group of fio are; of several groups that which

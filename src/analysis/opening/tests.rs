@@ -6,7 +6,7 @@ use super::*;
 use crate::analysis::{BurstFound, Figures, LatencyTarget, Severity, SteadyState, Tiers, analyse, analyse_asked};
 use crate::analysis::{Excursion, Mode, Reached, traffic::Counted};
 use crate::record::sample::{self, requests, servers};
-use crate::record::{Clock, Imported, Outcome, Step, ToldFigure};
+use crate::record::{Clock, Imported, Outcome, Step};
 use crate::units::group_thousands;
 
 /// More than this nobody repeats.
@@ -462,24 +462,4 @@ fn jobs_that_ran_at_the_same_time_are_told_together() {
     let sentence = Opening::of(&run, &[]).sentence();
     let begin = format!("2 jobs at the same time did {} requests/s (", group_thousands(most));
     assert!(sentence.starts_with(&begin), "{sentence}");
-}
-
-#[test]
-fn what_has_no_rate_is_told_by_the_sources_own_names() {
-    let mut run = imported(sample::sweep(1));
-    run.tool.name = "HammerDB".to_owned();
-    run.steps.truncate(3);
-    for (step, nopm) in run.steps.iter_mut().zip([10.0, 75_200.0, 30.0]) {
-        *step = Step::new(step.index, &step.label);
-        let figure = |name: &str, unit: &str, value| ToldFigure {
-            layer: "client".to_owned(),
-            name: name.to_owned(),
-            unit: unit.to_owned(),
-            value,
-        };
-        step.told = vec![figure("NOPM", "/min", nopm), figure("TPM", "/min", 3.0)];
-    }
-    assert_eq!(Opening::of(&run, &[]).sentence(), "HammerDB tells NOPM at most 75,200 /min.");
-    run.workload = "host".to_owned();
-    assert_eq!(Opening::of(&run, &[]).sentence(), "What HammerDB saw of a machine: of load it tells nothing.");
 }

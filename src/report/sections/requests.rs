@@ -28,7 +28,7 @@ pub(in crate::report) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Res
         header.extend(["service", "queued %"]);
     }
     let mut grid = Grid::new(1, header);
-    for step in &run.steps {
+    for step in run.steps.iter().filter(|step| has_figures(run, step)) {
         let figures = Figures(step);
         let asked = step.load.rate_operations_per_s.map(|rate| number(Some(rate)));
         let load = asked.unwrap_or_else(|| sessions(step));
@@ -46,12 +46,23 @@ pub(in crate::report) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Res
         }
         grid.push(row);
     }
+    if grid.is_empty() {
+        return Ok(());
+    }
     let times = if is_open {
         "times from due to finished; service: mean from sent to finished"
     } else {
         "times from sent to finished"
     };
     paper.table(&labelled(run, &format!("Requests ({times})")), &grid)
+}
+
+/// Whether a step has anything of what the table shows; of an imported one its program may tell other figures only.
+fn has_figures(run: &Run, step: &Step) -> bool {
+    let figures = Figures(step);
+    run.imported.is_none()
+        || figures.operations_per_s().or_else(|| figures.megabytes_per_s()).is_some()
+        || figures.response().is_some()
 }
 
 /// A title that says so where the page cache answers.
@@ -207,4 +218,28 @@ fn histogram(paper: &mut dyn Paper, title: &str, rows: &[(String, Histogram)]) -
         grid.push([label.clone(), count].into_iter().chain(columns.cells(times)).collect());
     }
     paper.table(title, &grid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Clock, Imported, ToldFigure, sample};
+
+    #[test]
+    fn of_imported_runs_steps_that_tell_nothing_of_requests_are_left_out() {
+        let mut run = sample::requests::sweep();
+        run.steps.truncate(2);
+        run.steps[1] = Step::new(1, "small0_large2");
+        let is_shown = |run: &Run| run.steps.iter().map(|step| has_figures(run, step)).collect::<Vec<_>>();
+        assert_eq!(is_shown(&run), [true, true], "all of ours are");
+        run.imported = Some(Imported { files: Vec::new(), clock: Clock::Utc, not_understood: Vec::new() });
+        assert_eq!(is_shown(&run), [true, false]);
+
+        let name = "Maximum Large MBPS".to_owned();
+        let (layer, unit) = ("OS file".to_owned(), "MB/s".to_owned());
+        run.steps[1].told.push(ToldFigure { layer, name, unit, value: 362.0 });
+        assert_eq!(is_shown(&run), [true, false], "of all its requests or of some?");
+        run.steps[1].parameters.insert("SMALL".to_owned(), "0".to_owned());
+        assert_eq!(is_shown(&run), [true, true]);
+    }
 }

@@ -1,0 +1,58 @@
+//! What reports of other programs' figures open with.
+
+use super::*;
+use crate::analysis::{Figures, analyse_asked};
+use crate::record::{Clock, Imported, Outcome, Run, Step, ToldFigure, sample};
+
+fn told(run: &Run) -> String {
+    Opening::of(run, &analyse_asked(run, None)).sentence()
+}
+
+/// A step of a program that only tells figures: name, unit and value of each.
+fn only_told(label: &str, loads: &[(&str, &str)], figures: &[(&str, &str, f64)]) -> Step {
+    let mut step = Step::new(0, label);
+    step.outcome = Outcome::Completed;
+    step.parameters.extend(loads.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    step.told.extend(figures.iter().map(|(name, unit, value)| ToldFigure {
+        layer: "client".to_owned(),
+        name: (*name).to_owned(),
+        unit: (*unit).to_owned(),
+        value: *value,
+    }));
+    step
+}
+
+fn told_by(program: &str, workload: &str, steps: Vec<Step>) -> Run {
+    let mut run = sample::imported();
+    run.imported = Some(Imported { files: Vec::new(), clock: Clock::Wall, not_understood: Vec::new() });
+    program.clone_into(&mut run.tool.name);
+    workload.clone_into(&mut run.workload);
+    run.steps = steps;
+    run
+}
+
+#[test]
+fn what_has_no_rate_is_told_by_the_sources_own_names() {
+    let step = |nopm| only_told("test", &[], &[("NOPM", "/min", nopm), ("TPM", "/min", 3.0)]);
+    let mut run = told_by("HammerDB", "transactions", [10.0, 75_200.0, 30.0].map(step).into());
+    assert_eq!(told(&run), "HammerDB tells NOPM at most 75,200 /min.");
+    run.workload = "host".to_owned();
+    assert_eq!(told(&run), "What HammerDB saw of a machine: of load it tells nothing.");
+}
+
+#[test]
+fn orion_and_calibrate_io_open_with_both_of_their_answers() {
+    let mut small =
+        only_told("small9_large0", &[("SMALL", "9"), ("LARGE", "0")], &[("Maximum Small IOPS", "/s", 4_321.0)]);
+    small.load.sessions = Some(9);
+    let large = only_told("small0_large2", &[("SMALL", "0"), ("LARGE", "2")], &[("Maximum Large MBPS", "MB/s", 210.7)]);
+    let mixed = only_told("small4_large2", &[("SMALL", "4"), ("LARGE", "2")], &[("Small IOPS", "/s", 9_999.0)]);
+    assert_eq!(Figures(&mixed).operations_per_s(), None, "large requests were sent beside them");
+    let orion = told_by("ORION", "orion", vec![large, small, mixed]);
+    assert_eq!(told(&orion), "ORION tells at most 4,321 requests/s with 9 outstanding, and 211 MB/s at small0_large2.");
+
+    let figures = [("max_iops", "/s", 1_234.0), ("latency", "ms", 9.5), ("max_mbps", "MB/s", 88.0)];
+    let calibration = only_told("calibration", &[], &figures);
+    let calibrate = told_by("CALIBRATE_IO", "calibrate", vec![calibration]);
+    assert_eq!(told(&calibrate), "CALIBRATE_IO tells at most 1,234 reads/s in 9.5 ms on average, and 88 MB/s.");
+}
