@@ -25,11 +25,10 @@ pub(super) const NARROWEST: usize = 60;
 const ANSWERS: usize = 12;
 const FACTS: usize = 9;
 
-const LEGEND: &str = "`?`: not known. `-`: none. MB: 1,000,000 bytes. ms in histogram columns: 1024 us; 0.0: less than \
-                      0.05 %. Quantiles are at most 0.8 % too high.";
-
-const TOLD_LEGEND: &str = "`?`: not known. `-`: none. MB: 1,000,000 bytes. ms in histogram columns: 1024 us; 0.0: less than \
-                           0.05 %. `<=`: the upper edge of the bucket that the other program tells, which may be wide.";
+const LEGEND: &str =
+    "`?`: not known. `-`: none. MB: 1,000,000 bytes. ms in histogram columns: 1024 us; 0.0: less than 0.05 %.";
+const OWN_QUANTILES: &str = " Quantiles are at most 0.8 % too high.";
+const TOLD_QUANTILES: &str = " `<=`: the upper edge of the bucket that the other program tells, which may be wide.";
 
 /// Writes the report for a terminal of `width` columns. It begins with the answer in a sentence, or with
 /// what makes the answer doubtful.
@@ -53,7 +52,13 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
         step.waits.iter().any(|wait| wait.waits.is_told())
             || step.operations.iter().any(|operation| operation.response.is_told())
     };
-    paper.remark(if run.steps.iter().any(is_told) { TOLD_LEGEND } else { LEGEND })
+    let quantiles = match run.steps.iter().any(is_told) {
+        true => TOLD_QUANTILES,
+        // Another program without buckets has no quantiles of ours.
+        false if run.imported.is_some() => "",
+        false => OWN_QUANTILES,
+    };
+    paper.remark(&format!("{LEGEND}{quantiles}"))
 }
 
 /// The tables, in the order in which a reader of AWR reports looks for them.

@@ -86,7 +86,8 @@ fn of_point(run: &Run, series: &str, target: &LatencyTarget, point: &Point, clai
     let same = |step: &&Step| step.label == point.step && Figures(step).operations_per_s() == point.operations_per_s;
     let step = measured(run).find(same);
     let (unit, per_s) = counted(run, point.reads_per_s, point.operations_per_s)?;
-    let is_open = step.is_some_and(|step| step.load.rate_operations_per_s.is_some());
+    // A rate that was asked for is the answer itself, and of a load that nobody told there is nothing to say.
+    let has_load = step.is_none_or(|step| step.load.rate_operations_per_s.is_none() && step.load.sessions.is_some());
     Some(Carried {
         claim,
         unit,
@@ -94,7 +95,7 @@ fn of_point(run: &Run, series: &str, target: &LatencyTarget, point: &Point, clai
         megabytes_per_s: point.megabytes_per_s.filter(|_| unit == Unit::Requests),
         misses_per_s: step.and_then(|step| misses_per_s(run, step)),
         latency: Some(Latency::Within { what: what(target, unit), limit: target.limit }),
-        load: (!is_open).then(|| point.load.clone()),
+        load: has_load.then(|| point.load.clone()),
         series: series.to_owned(),
         step: Some(point.step.clone()),
     })
