@@ -28,7 +28,8 @@ pub(super) fn histogram(
 /// The buckets of [`histogram`]. Between two percentiles lies one, and the last goes on to the maximum, or has no end where that is
 /// not told. Up to a percentile lie as many durations as its share says, rounded up, so that the quantile gives it back.
 ///
-/// A percentile below a lower one counts as that: estimates of percentiles can cross. Where the maximum is no more than the last
+/// A percentile below a lower one counts as that: estimates of percentiles can cross. All between two that are the same took just as
+/// long, as far as the program tells times apart: they have a bucket without width. Where the maximum is no more than the last
 /// percentile, which may be the middle of a bucket, what lies above that is in its bucket.
 pub(super) fn buckets(
     count: u64,
@@ -46,7 +47,7 @@ pub(super) fn buckets(
         let reached = ((share.min(1.0) * count as f64).ceil() as u64).clamp(below, count);
         let (to_ns, more) = (ns.max(from_ns), reached - below);
         match buckets.last_mut() {
-            Some(last) if last.to_ns == Some(to_ns) => last.count += more,
+            Some(last) if from_ns == to_ns && (last.from_ns, last.to_ns) == (to_ns, Some(to_ns)) => last.count += more,
             _ => buckets.push(ToldBucket { from_ns, to_ns: Some(to_ns), count: more }),
         }
         (below, from_ns) = (reached, to_ns);
@@ -93,8 +94,16 @@ mod tests {
     }
 
     #[test]
-    fn equal_percentiles_and_a_maximum_below_them_have_one_bucket() {
-        let told = buckets(100, Some(1), Some(9), &[(0.5, 10), (0.9, 10)]);
-        assert_eq!(told, [ToldBucket { from_ns: 1, to_ns: Some(10), count: 100 }]);
+    fn all_between_equal_percentiles_took_just_as_long() {
+        let bucket = |from_ns, count| ToldBucket { from_ns, to_ns: Some(10), count };
+        let percentiles = [(0.5, 10), (0.75, 10), (0.9, 10)];
+        assert_eq!(
+            buckets(100, Some(1), Some(9), &percentiles),
+            [bucket(1, 50), bucket(10, 50)],
+            "a maximum below them"
+        );
+        let told = histogram(1_000, None, Some(1), None, &percentiles);
+        assert!([0.5, 0.6, 0.75, 0.9].iter().all(|quantile| told.knows_quantile(*quantile)));
+        assert!(!told.knows_quantile(0.4));
     }
 }
