@@ -7,6 +7,7 @@ use crate::analysis::{Finding, LatencyTarget, SINGLE_BLOCK_READ, Served, Subject
 use crate::record::{Histogram, Run, Step, TraceStats, WaitStats};
 use crate::report::buckets::{Columns, Counts, cell};
 use crate::report::trace;
+use crate::report::words::quantile;
 use crate::units::{Nanos, group_thousands};
 
 /// Steps of one chart: more cannot be told apart.
@@ -241,7 +242,7 @@ pub(super) fn percentiles(id: String, title: &str, note: &str, series: &[Named<'
         Line { name: named.name.clone(), pieces: vec![piece], dots: false }
     };
     let told = series.iter().map(|named| {
-        let at = |q: f64| named.times.quantile_ns(q).map_or_else(String::new, |ns| Nanos(ns).to_string());
+        let at = |q: f64| quantile(&named.times, q);
         format!("{}: p50 {}, p99 {}, p99.9 {}", named.name, at(0.5), at(0.99), at(0.999))
     });
     let words = format!("{}.", told.collect::<Vec<_>>().join("; "));

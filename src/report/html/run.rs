@@ -177,11 +177,16 @@ fn under_title(run: &Run) -> Markup {
         Outcome::Interrupted => "ended early",
         Outcome::Failed { .. } => "failed",
     };
+    // Another program may not have told what it measured.
+    let target = format!("{} {}", run.target.kind, run.target.address);
+    let target = target.trim();
     html! {
         p.under-title {
             @if !run.name.is_empty() { (run.id) " · " }
             time datetime=(run.started_at.0.to_string()) { (run.started_at.0.strftime("%Y-%m-%d %H:%M:%S")) " " (clock(run)) }
-            " · " (run.workload) " on " (run.target.kind) " " (run.target.address) " · " (outcome)
+            " · " (run.workload)
+            @if !target.is_empty() { " on " (target) }
+            " · " (outcome)
             @for (name, value) in &run.tags { " " span.tag { (name) "=" (value) } }
         }
     }

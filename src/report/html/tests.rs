@@ -3,6 +3,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::analysis::analyse_asked;
 use crate::record::sample::{self, Level, requests, servers};
+use crate::record::{Clock, Histogram, Imported, Target, ToldBucket};
 
 fn samples() -> Vec<Run> {
     let mut samples = vec![sample::sweep(60), sample::updates(30), sample::interrupted(), sample::imported()];
@@ -170,4 +171,22 @@ fn charts_show_the_values_of_the_run() {
         })
         .sum();
     assert_eq!(told as u64, reads.waits.count());
+}
+
+#[test]
+fn edges_of_buckets_and_targets_that_nobody_told_are_not_passed_off_as_known() {
+    let mut run = requests::sweep();
+    run.imported = Some(Imported { files: Vec::new(), clock: Clock::Utc, not_understood: Vec::new() });
+    run.target = Target::default();
+    let bucket = |from_ns, to_ns, count| ToldBucket { from_ns, to_ns: Some(to_ns), count };
+    let told = Histogram::told(vec![bucket(0, 128_000, 5_000), bucket(128_000, 256_000, 7_000)], None, None, None);
+    for operation in run.steps.iter_mut().flat_map(|step| &mut step.operations) {
+        (operation.response, operation.service) = (told.clone(), told.clone());
+    }
+    let page = page_of(&[run.clone()]);
+    assert!(page.contains("p50 &lt;=256 us, p99 &lt;=256 us"), "{}", between(&page, "p50 ", '<').join("\n"));
+    let under_title = between(&page, "class=\"under-title\">", '\u{0}')[0].split("</p>").next().unwrap();
+    assert!(!under_title.contains(" on "), "{under_title}");
+    run.target.kind = "block".to_owned();
+    assert!(page_of(&[run]).contains(" on block · completed"));
 }
