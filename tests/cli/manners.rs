@@ -90,7 +90,8 @@ fn ctrl_c_keeps_what_was_measured_and_says_so() {
     for (name, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let place = Place::new();
         let words = ["slob", "run", "RUN_TIME=60", "--warmup=0s", "--target", "sim:"];
-        let mut child = place.plimsoll(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut command = place.plimsoll_that_hangs_up(&words);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut stderr = wait_for(&mut child, " ops/s ");
         signal(&child, name);
         let output = child.wait_with_output().unwrap();

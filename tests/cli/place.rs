@@ -51,7 +51,17 @@ impl Place {
 
     /// The program with nothing of the tester's own surroundings: no terminal, no settings.
     pub fn plimsoll(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+        self.prepared(Command::new(env!("CARGO_BIN_EXE_plimsoll")), arguments)
+    }
+
+    /// The same, and a terminal that closes ends it also where the tester works under `nohup`.
+    pub fn plimsoll_that_hangs_up(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new("env");
+        command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_plimsoll")]);
+        self.prepared(command, arguments)
+    }
+
+    fn prepared(&self, mut command: Command, arguments: &[&str]) -> Command {
         command.args(arguments).current_dir(self.0.path()).stdin(Stdio::null());
         for name in ["PLIMSOLL_TARGET", "PLIMSOLL_RUNS", "NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "COLUMNS"] {
             command.env_remove(name);
