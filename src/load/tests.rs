@@ -168,7 +168,8 @@ fn a_work_loop_closes_the_window_with_the_first_session_that_is_done() {
     plan.duration = Nanos::seconds(20);
     let (step, _) = run(&plan, service(1_000, 4));
     assert_eq!(step.window.ending, Ending::WorkLoop);
-    assert!((390..=400).contains(&operations(&step)), "{} operations", operations(&step));
+    // Nobody does more than its hundred. On a busy machine the others may be a few behind when the first has done its own.
+    assert!((360..=400).contains(&operations(&step)), "{} operations", operations(&step));
     assert!((190_000_000..260_000_000).contains(&step.window.duration_ns), "{} ns", step.window.duration_ns);
 }
 
