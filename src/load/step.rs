@@ -10,7 +10,7 @@ use super::batch::BatchDriver;
 use super::collect::{Besides, Seen, Totals, interval};
 use super::drive::{Driver, LaneReport, Part};
 use super::{Pace, StepPlan, Stop, generator_ceiling};
-use crate::measure::os::{Difference, Probe, Snapshot, precise_timers};
+use crate::measure::os::{Difference, Probe, Snapshot, precise_timers, start_thread};
 use crate::measure::{Clock, IntervalId, Outbox, Recorded, Timeline};
 use crate::record::{Ending, Generator, Interval, Outcome, Step, Window};
 use crate::target::{Background, BatchLane, Lane, Seat, TargetError, TargetFor};
@@ -95,16 +95,24 @@ pub(super) fn run_load<S: Shape>(
     let desks: Vec<LaneDesk> =
         (0..lanes).map(|_| LaneDesk { outbox: Arc::new(outbox()), ..LaneDesk::default() }).collect();
     let (ready, all_ready) = mpsc::channel();
+    // Whether every lane has its thread: else none is opened, for memory may be short, and servers need not hear of it.
+    let all_started = OnceLock::new();
     let timeline = OnceLock::new();
     std::thread::scope(|scope| {
         let mut handles = Vec::with_capacity(desks.len());
         let mut refused = None;
         for (part, desk) in parts(plan.load.slots(), lanes).zip(&desks) {
-            let (ready, timeline) = (ready.clone(), &timeline);
+            let (ready, all_started, timeline) = (ready.clone(), &all_started, &timeline);
             let lane = std::thread::Builder::new().name(format!("lane {}", part.lane));
-            let spawned = lane.spawn_scoped(scope, move || {
-                let _leaving = Leaving { desk, timeline, clock };
-                run_lane(target, plan, part, clock, stop, ready, timeline, desk)
+            let spawned = start_thread(|begun| {
+                lane.spawn_scoped(scope, move || {
+                    begun.say();
+                    let _leaving = Leaving { desk, timeline, clock };
+                    if !all_started.wait() {
+                        return Ok(LaneReport::default());
+                    }
+                    run_lane(target, plan, part, clock, stop, ready, timeline, desk)
+                })
             });
             match spawned {
                 Ok(handle) => handles.push(handle),
@@ -114,6 +122,7 @@ pub(super) fn run_load<S: Shape>(
                 }
             }
         }
+        all_started.get_or_init(|| refused.is_none());
         desks[handles.len()..].iter().for_each(|desk| desk.gone.store(true, Ordering::Release));
         // Fewer answers come only from a lane that panicked, and its handle tells that.
         drop(ready);
@@ -411,6 +420,7 @@ impl<S: Shape> Coordinator<'_, S> {
             while part.is_none() {
                 // Looked at first: what was handed over before the lane went is still there to be taken.
                 let gone = desk.gone.load(Ordering::Acquire);
+                let patience = if gone { Duration::ZERO } else { patience };
                 match desk.outbox.take(patience) {
                     Some((taken, recorded)) if taken == edge.id => *part = Some(recorded),
                     // A lane that handed over less than the others was stopped by an error.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
+use crate::measure::os::start_thread;
 use crate::target::error::TargetError;
 use crate::target::io::{Arena, Completion, Direction, IoEngine, Patience, Queue, Request, StorageFile};
 
@@ -105,11 +106,14 @@ impl Crew<'_> {
                     shared.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
                     shared.failed.store(true, Ordering::Relaxed);
                 };
-                let spawned = std::thread::Builder::new().spawn_scoped(scope, move || {
-                    if let Err(error) = serve(errand, files, io_engine, shared, stop) {
-                        fail(error);
-                    }
-                    drop(sender);
+                let spawned = start_thread(|begun| {
+                    std::thread::Builder::new().spawn_scoped(scope, move || {
+                        begun.say();
+                        if let Err(error) = serve(errand, files, io_engine, shared, stop) {
+                            fail(error);
+                        }
+                        drop(sender);
+                    })
                 });
                 if let Err(source) = spawned {
                     fail(TargetError::Kernel { action: "start a thread", source });

@@ -68,7 +68,8 @@ fn a_limit_that_is_not_kept_is_exit_code_one() {
 #[test]
 fn a_sweep_finds_the_planted_knee() {
     let place = Place::new();
-    let words = "slob sweep --threads 1,4,16 RUN_TIME=1 --warmup 0s --target sim:service=2ms,servers=4 --limit p99=4ms";
+    let words =
+        "slob sweep --threads 1,4,16 RUN_TIME=1 --warmup 0s --target sim:service=10ms,servers=4 --limit p99=30ms";
     let answer = place.done(&words.split(' ').collect::<Vec<_>>());
     assert!(answer.stdout.starts_with("Carries "), "{answer}");
     assert!(answer.stdout.lines().next().is_some_and(|line| line.contains(" with 4 sessions")), "{answer}");

@@ -45,9 +45,10 @@ fn read_by<E>(
         // A few outcomes at most wait for one that takes long: each may hold many runs.
         let (sender, outcomes) = mpsc::sync_channel(workers);
         let most_ahead = MOST_AHEAD * workers;
+        let mut started = 0;
         for _ in 0..workers {
             let (sender, next, gate, outcome) = (sender.clone(), &next, &gate, &outcome);
-            scope.spawn(move || {
+            let spawned = std::thread::Builder::new().spawn_scoped(scope, move || {
                 let _bell = Bell { gate, next, units: units.len() };
                 while !stop.load(Ordering::Relaxed) {
                     let at = next.fetch_add(1, Ordering::Relaxed);
@@ -59,8 +60,13 @@ fn read_by<E>(
                     }
                 }
             });
+            // Fewer workers do where a limit forbids more: only time is lost.
+            started += usize::from(spawned.is_ok());
         }
         drop(sender);
+        if started == 0 {
+            return units.iter().take_while(|_| !stop.load(Ordering::Relaxed)).try_for_each(|unit| take(outcome(unit)));
+        }
         let mut early: BTreeMap<usize, Outcome> = BTreeMap::new();
         let mut due = 0;
         let taken = (|| {

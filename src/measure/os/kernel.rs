@@ -1,6 +1,7 @@
 //! Calls to the C library for what the standard library does not offer. All unsafe code of this room is here.
 
 use std::ffi::CString;
+use std::io;
 use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -80,6 +81,26 @@ pub(crate) fn limit(resource: Resource) -> Option<u64> {
 pub(crate) fn effective_user() -> u32 {
     // SAFETY: the call takes nothing, touches no memory of ours and cannot fail.
     unsafe { libc::geteuid() }
+}
+
+/// Maps so much memory without touching it, and gives it back at once: tells whether it could be had.
+///
+/// Asked of the kernel, since the allocator may answer with what it has set aside for other threads.
+///
+/// # Errors
+/// What `mmap(2)` says, above all `ENOMEM` at a limit of the process.
+pub(crate) fn map_for_a_moment(bytes: usize) -> io::Result<()> {
+    let (protection, flags) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping at an address of the kernel's choice: no memory of ours changes.
+    let mapped = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, -1, 0) };
+    if mapped == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the mapping made above, whole, to which nothing refers.
+    if unsafe { libc::munmap(mapped, bytes) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
 }
 
 /// Lets timed sleeps of the calling thread end on time: the kernel may otherwise let them last 50 us longer to save power.

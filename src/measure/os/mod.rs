@@ -4,6 +4,7 @@
 
 mod kernel;
 mod root;
+mod threads;
 
 pub(crate) mod block;
 pub(crate) mod mounts;
@@ -12,6 +13,7 @@ pub(crate) mod proc;
 pub(crate) use kernel::{Resource, effective_user, limit, space, ticks_per_second};
 pub use kernel::{precise_timers, thread_cpu_ns};
 pub use root::Root;
+pub use threads::{room_for_thread, start_thread};
 
 use crate::record::{CpuTime, DeviceStats, ProcessIo};
 

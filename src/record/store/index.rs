@@ -203,7 +203,9 @@ fn read_all(unread: Vec<(String, PathBuf, Stamp)>) -> Vec<Arc<Indexed>> {
     let processors = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
         // This thread is one of them.
-        let workers: Vec<_> = (2..processors).map(|_| scope.spawn(work)).collect();
+        // Fewer than that where a limit forbids more: only time is lost.
+        let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
+        let workers: Vec<_> = (2..processors).filter_map(start).collect();
         let mut runs = work();
         for worker in workers {
             runs.extend(worker.join().expect("reading a document does not panic"));

@@ -7,6 +7,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use super::{Arena, Completion, Direction, Patience, Request, StorageFile};
+use crate::measure::os::room_for_thread;
 
 /// Helper threads of one queue at most; deeper queues wait for a free one.
 const MAX_THREADS: u32 = 512;
@@ -120,6 +121,8 @@ impl PoolQueue {
     }
 
     fn add_helper(&mut self) -> io::Result<()> {
+        // Not waited for until it has begun: requests are being timed.
+        room_for_thread()?;
         let shared = Arc::clone(&self.shared);
         let helper = thread::Builder::new().name("psync".into()).stack_size(STACK_BYTES);
         self.helpers.push(helper.spawn(move || shared.serve())?);

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, mpsc};
 
 use super::session::{Access, Halt, LOOK_AROUND, Session};
+use crate::measure::os::start_thread;
 use crate::target::error::TargetError;
 
 /// Who works.
@@ -81,11 +82,14 @@ impl Streams<'_> {
         std::thread::scope(|scope| {
             for _ in 0..self.count.max(1) {
                 let (sender, serve, fail) = (sender.clone(), &serve, &fail);
-                let spawned = std::thread::Builder::new().spawn_scoped(scope, move || {
-                    if let Err(error) = serve() {
-                        fail(error);
-                    }
-                    drop(sender);
+                let spawned = start_thread(|begun| {
+                    std::thread::Builder::new().spawn_scoped(scope, move || {
+                        begun.say();
+                        if let Err(error) = serve() {
+                            fail(error);
+                        }
+                        drop(sender);
+                    })
                 });
                 if let Err(source) = spawned {
                     fail(TargetError::Kernel { action: "start a thread", source });
