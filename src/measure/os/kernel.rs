@@ -148,6 +148,15 @@ mod tests {
     }
 
     #[test]
+    fn what_was_mapped_for_a_moment_is_given_back_and_too_much_is_refused() {
+        // 160 TiB in all, more than a process may map.
+        for _ in 0..160 << 10 {
+            map_for_a_moment(1 << 30).unwrap();
+        }
+        assert_eq!(map_for_a_moment(1 << 50).unwrap_err().raw_os_error(), Some(libc::ENOMEM));
+    }
+
+    #[test]
     fn no_space_is_known_where_nothing_is() {
         assert_eq!(space(Path::new("/no/such/place")), None);
         assert_eq!(space(Path::new("with\0nul")), None);
