@@ -151,7 +151,8 @@ fn ctrl_c_keeps_what_was_found_and_says_how_little_that_is() {
 #[test]
 fn a_real_file_is_laid_out_and_read() {
     let place = Place::on_disk();
-    let words = "io calibrate --quiet --path data.dat --size 16M --duration 100ms --warmup 0 --json --max-latency 1s";
+    // Long enough for a disk that others use: it may finish nothing at all in 100 ms.
+    let words = "io calibrate --quiet --path data.dat --size 16M --duration 500ms --warmup 0 --json --max-latency 1s";
     let answer = place.done(&words.split_whitespace().collect::<Vec<_>>()).json();
     assert!(answer["calibration"]["max_iops"]["value"].as_f64().unwrap() > 0.0, "{answer}");
     assert!(answer["calibration"]["max_mbps"]["value"].as_f64().unwrap() > 0.0, "{answer}");

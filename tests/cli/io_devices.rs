@@ -60,8 +60,7 @@ fn a_device_is_written_to_only_if_nobody_uses_it_and_all_has_been_said() {
     };
     let (device, name) = (disk.device.clone(), disk.name().to_owned());
     let write = |more: &[&str]| {
-        let words =
-            ["io", "run", "--path", &device, "--pattern=randwrite", "--duration=250ms", "--warmup=0s", "--quiet"];
+        let words = ["io", "run", "--path", &device, "--pattern=randwrite", "--duration=1s", "--warmup=0s", "--quiet"];
         place.run(&[&words[..], more].concat())
     };
     let assert_refused = |answer: Answer, told: &str| {

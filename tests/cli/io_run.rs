@@ -15,7 +15,7 @@ use crate::place::{Answer, Place};
 
 /// A run of a quarter of a second on a file of 4 MiB.
 const SHORT: [&str; 9] =
-    ["io", "run", "--path", "new", "--size=4M", "--duration=250ms", "--warmup=0s", "--depth=4", "--quiet"];
+    ["io", "run", "--path", "new", "--size=4M", "--duration=1s", "--warmup=0s", "--depth=4", "--quiet"];
 
 fn short<'a>(more: &[&'a str]) -> Vec<&'a str> {
     SHORT.into_iter().chain(more.iter().copied()).collect()
@@ -140,10 +140,10 @@ fn more_than_the_file_system_holds_is_refused_before_anything_is_made() {
 fn somebody_elses_file_is_written_to_only_with_its_name_typed_out() {
     let place = Place::on_disk();
     let before = write_theirs(&place);
-    let words = ["io", "run", "--path", "theirs", "--pattern=randwrite", "--duration=250ms", "--warmup=0s", "--quiet"];
+    let words = ["io", "run", "--path", "theirs", "--pattern=randwrite", "--duration=1s", "--warmup=0s", "--quiet"];
     refused(&place, &words);
     refused(&place, &[&words[..], &["--destroy", "new"]].concat());
-    place.done(&["io", "run", "--path", "theirs", "--pattern=randread", "--duration=250ms", "--warmup=0s", "--quiet"]);
+    place.done(&["io", "run", "--path", "theirs", "--pattern=randread", "--duration=1s", "--warmup=0s", "--quiet"]);
     assert!(std::fs::read(place.path("theirs")).unwrap() == before, "reads and refusals changed it");
     let run = place.done(&[&words[..], &["--destroy", "theirs", "--json"]].concat()).json();
     assert!(operations(&run) > 0);
@@ -180,7 +180,7 @@ fn the_json_is_one_document_that_follows_the_schema_and_is_kept() {
 #[test]
 fn a_sweep_makes_its_file_once_and_has_a_step_for_each_depth() {
     let place = Place::on_disk();
-    let words = "io sweep --path new --size 4M --pattern randread --depth 1,2,4 --duration 250ms --warmup 0s --json";
+    let words = "io sweep --path new --size 4M --pattern randread --depth 1,2,4 --duration 1s --warmup 0s --json";
     let answer = place.done(&words.split(' ').collect::<Vec<_>>());
     let labels: Vec<Value> =
         answer.json()["steps"].as_array().unwrap().iter().map(|step| step["label"].clone()).collect();
