@@ -3,13 +3,9 @@
 use std::borrow::Cow;
 
 use super::is_measured;
+use crate::record::facts::{JOBS_AT_ONCE, TOGETHER_UNTOLD};
 use crate::record::{OperationStats, Outcome, Run, Step};
 
-/// Fact of which steps of an imported run are jobs that ran at the same time: how many, if all of them did; else for each step a
-/// word that those which ran together have in common, or [`UNKNOWN`].
-const AT_ONCE: &str = "jobs_at_once";
-/// Stands for a step that ran beside others for a time that is not told.
-const UNKNOWN: &str = "?";
 /// Jobs that were there together for less than this share of the time from the first one's begin to the last one's end were not
 /// one load.
 const TOGETHER: f64 = 0.9;
@@ -53,11 +49,11 @@ pub(super) fn is_of_jobs(run: &Run) -> bool {
 /// Steps by what they ran with, and whether that is told of them.
 fn groups(run: &Run) -> Vec<(Vec<&Step>, bool)> {
     let each = || run.steps.iter().map(|step| (vec![step], true)).collect();
-    let Some(fact) = run.imported.as_ref().and(run.target.facts.get(AT_ONCE)) else { return each() };
+    let Some(fact) = run.imported.as_ref().and(run.target.facts.get(JOBS_AT_ONCE)) else { return each() };
     let words: Vec<&str> = fact.split_whitespace().collect();
     match words.as_slice() {
         // One step has one word too, and is alone either way.
-        [count] if *count != UNKNOWN => return vec![(run.steps.iter().collect(), true)],
+        [count] if *count != TOGETHER_UNTOLD => return vec![(run.steps.iter().collect(), true)],
         words if words.len() != run.steps.len() => return each(),
         _ => {}
     }
@@ -67,7 +63,7 @@ fn groups(run: &Run) -> Vec<(Vec<&Step>, bool)> {
         let place = *places.entry(word).or_insert(groups.len());
         match groups.get_mut(place) {
             Some((steps, _)) => steps.push(step),
-            None => groups.push((vec![step], word != UNKNOWN)),
+            None => groups.push((vec![step], word != TOGETHER_UNTOLD)),
         }
     }
     groups
@@ -163,7 +159,7 @@ mod tests {
         run.steps.truncate(steps);
         run.steps.iter_mut().for_each(|step| step.window.offset_ns = 0);
         run.imported = Some(Imported { files: Vec::new(), clock: Clock::Utc, not_understood: Vec::new() });
-        run.target.facts.insert(AT_ONCE.to_owned(), fact.to_owned());
+        run.target.facts.insert(JOBS_AT_ONCE.to_owned(), fact.to_owned());
         run
     }
 

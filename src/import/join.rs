@@ -6,6 +6,7 @@ mod series;
 
 use super::run::{FileRead, Made};
 use super::{Began, slob_files};
+use crate::record::facts::DATABASE_ID;
 use crate::record::{ServerStats, Step, Timestamp};
 
 /// Joins what belongs together, in the order of the files.
@@ -43,7 +44,7 @@ pub(super) fn join(files: Vec<FileRead>) -> Vec<Made> {
 /// Which interval of which database a report is of: its database and its snapshots.
 fn interval_of(made: &Made) -> Option<String> {
     let facts = &made.draft.target.facts;
-    Some(format!("{} {}", facts.get("db_id")?, facts.get("snapshots")?))
+    Some(format!("{} {}", facts.get(DATABASE_ID)?, facts.get("snapshots")?))
 }
 
 /// Whether a report is of a whole database, and not of one of its instances.

@@ -6,6 +6,7 @@
 mod buckets;
 mod counters;
 mod environment;
+pub mod facts;
 mod histogram;
 mod imported;
 mod run;

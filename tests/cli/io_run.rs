@@ -13,7 +13,7 @@ use crate::errors::refused;
 use crate::manners::{signal, wait_for};
 use crate::place::{Answer, Place};
 
-/// A run of a quarter of a second on a file of 4 MiB.
+/// A run of a second on a file of 4 MiB.
 const SHORT: [&str; 9] =
     ["io", "run", "--path", "new", "--size=4M", "--duration=1s", "--warmup=0s", "--depth=4", "--quiet"];
 

@@ -59,6 +59,38 @@ fn threads_that_cannot_be_started_are_an_error_with_advice() {
     }
 }
 
+/// An ordinary user who may start no other thread than the one that listens for signals.
+#[test]
+fn an_import_without_workers_takes_longer_and_nothing_else() {
+    // A user of its own, for the limit counts all threads of one user.
+    const USER: u32 = 64_321;
+    // SAFETY: a plain system call without arguments.
+    if unsafe { libc::geteuid() } != 0 {
+        eprintln!("skipped: only root can work as a user without other threads");
+        return;
+    }
+    let place = Place::new();
+    for (count, name) in ["one.csv", "two.csv", "three.csv"].into_iter().enumerate() {
+        std::fs::write(place.path(name), format!("EVENT,WAIT_TIME_MICRO,WAIT_COUNT\na,1,{count}7\n")).unwrap();
+    }
+    let opened = std::process::Command::new("chmod").args(["-R", "a+rwX"]).arg(place.path("")).status();
+    assert!(opened.is_ok_and(|status| status.success()));
+    let may_start = in_shell(&place, "true", &["--version"]).uid(USER).output();
+    if !may_start.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: an ordinary user cannot start the program where it stands");
+        return;
+    }
+    let words = ["import", "one.csv", "two.csv", "three.csv", "missing.csv"];
+    let limits = "ulimit -u 2 2>/dev/null || ulimit -p 2";
+    let answer = Answer::from(in_shell(&place, limits, &words).uid(USER).output().unwrap());
+    assert_eq!(answer.code, Some(2), "{answer}");
+    assert!(
+        answer.stdout.contains("3 runs imported from 3 files") || answer.stderr.contains("missing.csv"),
+        "{answer}"
+    );
+    assert_eq!(place.done(&["runs", "list", "--json"]).json().as_array().map(Vec::len), Some(3), "{answer}");
+}
+
 /// Containers often allow an ordinary user 64 KiB of locked memory, and newer kernels count rings as such.
 #[test]
 fn little_locked_memory_is_no_reason_to_fail() {

@@ -2,13 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use crate::record::facts::{CONTAINERS, DATABASE_ID};
 use crate::record::{Run, Step};
 
-/// Fact about the target that holds the database's own number.
-const DATABASE_ID: &str = "db_id";
-/// Fact about the target that lists the containers which a report is on: one alone in a report on a pluggable database, which
-/// bears the number of the database that holds it.
-const CONTAINERS: &str = "containers";
 /// The container that is the database itself.
 const ROOT: &str = "CDB$ROOT";
 /// Kind of target whose address is `DATABASE` or `DATABASE/INSTANCE`.

@@ -17,6 +17,7 @@ use super::numbers::whole_number;
 use super::spool::{self, Found, Kind, rows_selected};
 use super::{Draft, ImportError, Notes, Source};
 use crate::record::Target;
+use crate::record::facts::DATABASE_ID;
 use snapshots::Snapshots;
 
 /// Parameters of the database that say how it does its I/O or how large it is.
@@ -125,7 +126,7 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     draft.version = fact("AWR_MINER_VER").unwrap_or_default();
     // As reports of the same repository tell them, so that both are known to be of one database.
     draft.target.address = database.unwrap_or_default();
-    draft.target.facts.extend(number.map(|number| ("db_id".to_owned(), number)));
+    draft.target.facts.extend(number.map(|number| (DATABASE_ID.to_owned(), number)));
     draft.notes.push(LEFT_OUT.to_owned());
     snapshots.into_steps(&mut draft);
     Ok(vec![draft])

@@ -8,6 +8,7 @@ use super::latency;
 use super::options::{self, Options};
 use crate::import::Draft;
 use crate::import::draft::{step, whole};
+use crate::record::facts::JOBS_AT_ONCE;
 use crate::record::{Counters, Ending, OperationStats, Outcome, Step, Target, WaitStats};
 
 /// Layer of what a job measures: it calls the operating system's files and devices.
@@ -62,7 +63,7 @@ pub fn draft(invocation: Invocation) -> Draft {
             .push("Groups of jobs ran at the same time, since nothing made them wait for each other.".to_owned());
     }
     let fact = at_once::fact(&invocation, &draft.steps);
-    draft.target.facts.extend(fact.map(|fact| (at_once::FACT.to_owned(), fact)));
+    draft.target.facts.extend(fact.map(|fact| (JOBS_AT_ONCE.to_owned(), fact)));
     // What is told of all jobs together has no place of its own: it stands with the first.
     if let Some(first) = draft.steps.first_mut() {
         first.told.extend(invocation.sums);

@@ -5,12 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::job::{Invocation, Job};
 use super::options::Options;
 use crate::record::Step;
+use crate::record::facts::TOGETHER_UNTOLD;
 
-/// The fact of which steps are jobs that ran at the same time: how many, if all of them did; else for each step the number of
-/// those that it ran with, or [`UNKNOWN`].
-pub const FACT: &str = "jobs_at_once";
-/// Stands for a job that ran beside others for a time that is not told.
-const UNKNOWN: &str = "?";
 /// Share of the shorter of two times by which a job that waited for another may seem to begin before that ended.
 const SEEMING: f64 = 0.05;
 
@@ -23,7 +19,7 @@ enum Begins {
     Beside,
 }
 
-/// The value of [`FACT`]; absent where each job ran alone. `steps` are those of the jobs of `invocation`, in their order.
+/// The value of [`JOBS_AT_ONCE`](crate::record::facts::JOBS_AT_ONCE); absent where each job ran alone. `steps` are those of the jobs of `invocation`, in their order.
 pub fn fact(invocation: &Invocation, steps: &[Step]) -> Option<String> {
     let batches = batches(invocation, steps);
     let mut sizes: BTreeMap<u64, usize> = BTreeMap::new();
@@ -40,7 +36,8 @@ pub fn fact(invocation: &Invocation, steps: &[Step]) -> Option<String> {
         _ if sizes.values().all(|size| *size == 1) => None,
         1 if unknown.is_empty() => Some(steps.len().to_string()),
         _ => {
-            let name = |batch: &u64| if unknown.contains(batch) { UNKNOWN.to_owned() } else { batch.to_string() };
+            let name =
+                |batch: &u64| if unknown.contains(batch) { TOGETHER_UNTOLD.to_owned() } else { batch.to_string() };
             Some(batches.iter().map(name).collect::<Vec<_>>().join(" "))
         }
     }

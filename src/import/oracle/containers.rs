@@ -6,9 +6,8 @@
 use super::header::{fact, last_part};
 use super::table::{HEADER, Report, ReportKind, Row, Table, plain};
 use crate::import::Draft;
+use crate::record::facts::CONTAINERS;
 
-/// The fact that lists them. One name alone is that of the pluggable database that the report is on, if it is not the root's.
-const FACT: &str = "containers";
 /// What stands for a name that was blanked out.
 const UNNAMED: &str = "unnamed";
 /// Text reports cut names at so many characters; then only the number tells which container it is.
@@ -42,9 +41,9 @@ pub(super) fn read(report: &Report, draft: &mut Draft) {
             );
         }
         // An application container and those in it; a list with commas is that of a whole database.
-        fact(&mut draft.target, FACT, Some(&names.join(" and ")));
+        fact(&mut draft.target, CONTAINERS, Some(&names.join(" and ")));
     } else if names.iter().any(|name| name != UNNAMED) {
-        fact(&mut draft.target, FACT, Some(&names.join(", ")));
+        fact(&mut draft.target, CONTAINERS, Some(&names.join(", ")));
     }
 }
 

@@ -6,6 +6,7 @@ use super::table::{HEADER, Report, ReportKind, Row, SNAPSHOTS, Table, plain};
 use super::{containers, times};
 use crate::import::numbers::{number, whole_number};
 use crate::import::{Began, Draft, ImportError, Source};
+use crate::record::facts::DATABASE_ID;
 use crate::record::{Environment, Target};
 
 /// More instances than a cluster may have.
@@ -93,7 +94,7 @@ fn single(report: &Report, draft: &mut Draft) -> Option<Header> {
     draft.version = cell(&["Release"]).unwrap_or_default().to_owned();
     let target = &mut draft.target;
     let facts: [(&str, &[&str]); 14] = [
-        ("db_id", &["DB Id"]),
+        (DATABASE_ID, &["DB Id"]),
         ("unique_name", &["Unique Name"]),
         ("role", &["Role"]),
         ("edition", &["Edition"]),
@@ -160,7 +161,7 @@ fn global(report: &Report, draft: &mut Draft) -> Option<Header> {
     let snapshots = format!("{begin}-{end}");
     let database = cell("Database: Name").unwrap_or_default();
     for (fact_name, column) in [
-        ("db_id", "Database: Id"),
+        (DATABASE_ID, "Database: Id"),
         ("unique_name", "Database: Unique Name"),
         ("role", "Database: Role"),
         ("edition", "Database: Edition"),

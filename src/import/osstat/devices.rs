@@ -202,14 +202,13 @@ pub(super) fn draft(invocation: Invocation) -> Draft {
         stamps.insert(0, first.zip(pace_s).and_then(|(first, pace_s)| first.before(pace_s, month_first)));
     }
     let mut timeline = Timeline::new(&stamps, day, month_first, pace_s);
-    if is_first_real {
-    } else if samples.len() > 1 {
+    if !is_first_real && samples.len() > 1 {
         notes.push(
             "The first sample is left out: it is the average since the machine started, unless iostat ran with -y."
                 .to_owned(),
         );
         samples.remove(0);
-    } else {
+    } else if !is_first_real {
         notes.push("The only sample is the average since the machine started, unless iostat ran with -y.".to_owned());
         timeline.spans = vec![(0, 0)];
     }

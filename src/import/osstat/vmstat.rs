@@ -168,14 +168,13 @@ impl Table {
         }
         let mut draft = Draft::new("host", "vmstat", "vmstat");
         let mut timeline = Timeline::new(&stamps, Day::Untold, month_first, self.pace_s);
-        if is_first_real {
-        } else if self.rows.len() > 1 {
+        if !is_first_real && self.rows.len() > 1 {
             draft.notes.push(
                 "The first line is left out: it is the average since the machine started, unless vmstat ran with -y."
                     .to_owned(),
             );
             self.rows.remove(0);
-        } else {
+        } else if !is_first_real {
             draft
                 .notes
                 .push("The only line is the average since the machine started, unless vmstat ran with -y.".to_owned());

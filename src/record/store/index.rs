@@ -202,8 +202,7 @@ fn read_all(unread: Vec<(String, PathBuf, Stamp)>) -> Vec<Arc<Indexed>> {
     };
     let processors = thread::available_parallelism().map_or(1, usize::from);
     thread::scope(|scope| {
-        // This thread is one of them.
-        // Fewer than that where a limit forbids more: only time is lost.
+        // This thread is one of them; there are fewer others where a limit forbids more: only time is lost.
         let start = |_| thread::Builder::new().spawn_scoped(scope, work).ok();
         let workers: Vec<_> = (2..processors).filter_map(start).collect();
         let mut runs = work();
