@@ -9,9 +9,9 @@ use super::arguments::{FormatArgs, Reader, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::say;
 use super::trend::load;
-use crate::analysis::LatencyTarget;
 use crate::analysis::capacity::{Answer, Demand, Fit, Platform, Respect, Share};
 use crate::analysis::trend::{Trend, Trends};
+use crate::analysis::{LatencyTarget, QuantileValue};
 use crate::record::Run;
 use crate::report;
 use crate::report::fit::{doubt_advice, doubt_sentence, headrooms, sentence, verdict, word};
@@ -125,6 +125,10 @@ fn one_database(trends: &Trends) -> Result<Trend, Failure> {
     }
 }
 
+fn in_ms(value: QuantileValue) -> f64 {
+    value.ns.0 as f64 / 1e6
+}
+
 fn document(fit: &Fit, demand: &Demand, platform: &Platform) -> Value {
     let compared = headrooms(fit).map(|(compared, headroom)| {
         json!({
@@ -143,14 +147,16 @@ fn document(fit: &Fit, demand: &Demand, platform: &Platform) -> Value {
             "writes_per_s": level.rates.writes,
             "megabytes_per_s": level.rates.megabytes,
             "mean_ms": level.mean_ms,
-            "quantile_ms": level.quantile_ms,
+            "quantile_ms": level.quantile.map(in_ms),
+            "quantile_is_bound": level.quantile.map(|value| value.is_bound),
             "target": verdict(level.verdict),
         })
     };
     let there = fit.latency.as_ref().map(|there| {
         json!({
             "mean_ms": there.mean_ms,
-            "quantile_ms": there.quantile_ms,
+            "quantile_ms": there.quantile.map(in_ms),
+            "quantile_is_bound": there.quantile.map(|value| value.is_bound),
             "levels": there.levels,
             "below_least_level": there.is_below,
         })
@@ -162,7 +168,7 @@ fn document(fit: &Fit, demand: &Demand, platform: &Platform) -> Value {
             "to": window.to.to_string(),
             "judged": window.subject,
             "mean_ms": window.mean_ms,
-            "quantile_at_most_ms": window.quantile_ms,
+            "quantile_at_most_ms": window.quantile.map(in_ms),
         })
     });
     let doubts =

@@ -7,6 +7,7 @@ use super::paper::{Paper, Terminal};
 use super::text::NARROWEST;
 use super::trend::{length, minute};
 use super::words::{UNKNOWN, number};
+use crate::analysis::QuantileValue;
 use crate::analysis::capacity::{
     Answer, Compared, Demand, Fit, FitDoubt, LatencyThere, NotKnown, Platform, Respect, Share, Verdict,
 };
@@ -177,12 +178,12 @@ fn latency(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
         Some(there) => format!("On `{}` {}.", platform.name, latency_there(there, &quantile)),
     };
     let Some(window) = &demand.window else { return there };
-    let own = match (window.mean_ms, window.quantile_ms) {
+    let own = match (window.mean_ms, window.quantile) {
         (None, None) => "no latency is told".to_owned(),
-        (mean, at_most) => {
+        (mean, value) => {
             let mean = mean.map(|mean| format!("{} on average", milliseconds(mean)));
-            let at_most = at_most.map(|most| format!("{quantile} of at most {}", milliseconds(most)));
-            let values: Vec<String> = mean.into_iter().chain(at_most).collect();
+            let value = value.map(|value| format!("{quantile} of {value}"));
+            let values: Vec<String> = mean.into_iter().chain(value).collect();
             format!("{} took {}", window.subject, values.join(", "))
         }
     };
@@ -191,8 +192,8 @@ fn latency(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
 
 fn latency_there(there: &LatencyThere, quantile: &str) -> String {
     let mean = there.mean_ms.map(|mean| format!("{} on average", milliseconds(mean)));
-    let most = there.quantile_ms.map(|most| format!("{quantile} of {}", milliseconds(most)));
-    let values = mean.into_iter().chain(most).collect::<Vec<_>>().join(", ");
+    let value = there.quantile.map(|value| format!("{quantile} of {value}"));
+    let values = mean.into_iter().chain(value).collect::<Vec<_>>().join(", ");
     match there.levels.as_slice() {
         [least] if there.is_below => {
             format!("it was {values} at {least}, the least level that was measured, which is more")
@@ -200,6 +201,11 @@ fn latency_there(there: &LatencyThere, quantile: &str) -> String {
         [level] => format!("it was {values} at {level}, which is that rate"),
         levels => format!("it is about {values} at that rate, on a straight line between {}", levels.join(" and ")),
     }
+}
+
+/// A quantile in a table, as reports show it.
+fn edge(value: QuantileValue) -> String {
+    format!("{}{}", if value.is_bound { "<=" } else { "" }, value.ns)
 }
 
 fn milliseconds(ms: f64) -> String {
@@ -218,7 +224,7 @@ fn levels(paper: &mut Terminal<'_>, platform: &Platform) -> io::Result<()> {
             number(level.rates.writes),
             number(level.rates.megabytes),
             time(level.mean_ms),
-            time(level.quantile_ms),
+            level.quantile.map_or_else(|| UNKNOWN.to_owned(), edge),
             verdict(level.verdict).to_owned(),
         ]);
     }
@@ -364,6 +370,19 @@ mod tests {
     #[test]
     fn a_history_that_is_carried() {
         insta::assert_snapshot!(told(&reads_only(history()), Share::Peak, &sample::sweep(60), "p99=5ms"));
+    }
+
+    #[test]
+    fn edges_of_another_programs_buckets_are_not_passed_off_as_percentiles() {
+        let hour = |at, reads_per_s| {
+            report(Hour { at, minutes: 60, reads_per_s, writes_per_s: 0, within_ms: [60, 20, 15, 5, 0, 0] })
+        };
+        let words = told(&[hour(9, 4_000)], Share::Peak, &hour(30, 9_000), "p99=10ms");
+        let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("p99 of at most 8.19 ms at snapshots 130 to 131, the least level"), "{words}");
+        assert!(words.contains(" <=8.19 ms met"), "{words}");
+        let own = told(&[hour(9, 4_000)], Share::Peak, &sample::sweep(60), "p99=10ms");
+        assert!(!own.contains("<=") && own.contains("p99 of at most 8.19 ms"), "that of the database: {own}");
     }
 
     #[test]

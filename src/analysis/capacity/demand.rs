@@ -1,8 +1,8 @@
 //! What a database asks of storage.
 
 use super::super::trend::{Measure, Trend, TrendWindow};
-use super::super::{LatencyTarget, SINGLE_BLOCK_READ, Subject, is_on_servers};
-use super::platform::with_subject;
+use super::super::{LatencyTarget, QuantileValue, SINGLE_BLOCK_READ, Subject, is_on_servers};
+use super::platform::{quantile, with_subject};
 use super::{Rates, Respect};
 use crate::record::Run;
 
@@ -59,8 +59,8 @@ pub struct DemandWindow {
     pub to: jiff::Timestamp,
     /// Mean of what the target judges, in milliseconds.
     pub mean_ms: Option<f64>,
-    /// The target's quantile of it, in milliseconds: at most.
-    pub quantile_ms: Option<f64>,
+    /// The target's quantile of it.
+    pub quantile: Option<QuantileValue>,
     /// What was judged, in words.
     pub subject: String,
 }
@@ -151,7 +151,7 @@ fn window(trend: &Trend, runs: &[&Run], rates: &Rates, target: &LatencyTarget) -
             from: window.from,
             to: window.to,
             mean_ms: window.reading(Measure::ReadTime).map(|reading| reading.value),
-            quantile_ms: None,
+            quantile: None,
             subject: Subject::Event(SINGLE_BLOCK_READ.to_owned()).to_string(),
         });
     }
@@ -163,11 +163,7 @@ fn window(trend: &Trend, runs: &[&Run], rates: &Rates, target: &LatencyTarget) -
         from: window.from,
         to: window.to,
         mean_ms: times.as_ref().and_then(|times| times.mean_ns()).map(|ns| ns / 1e6),
-        quantile_ms: times
-            .as_ref()
-            .filter(|times| times.is_distribution())
-            .and_then(|times| times.quantile_ns(target.quantile))
-            .map(|ns| ns as f64 / 1e6),
+        quantile: quantile(times.as_deref(), &target),
         subject: subject.to_string(),
     })
 }

@@ -110,7 +110,7 @@ pub(super) fn find(
     }
     doubts.extend(not_monotonic(fit, platform));
     if let (Some(window), Some(subject)) = (&demand.window, &platform.target.subject)
-        && (window.mean_ms.is_some() || window.quantile_ms.is_some())
+        && (window.mean_ms.is_some() || window.quantile.is_some())
         && window.subject != subject.to_string()
     {
         doubts.push(FitDoubt::OtherSubject { demand: window.subject.clone(), platform: subject.to_string() });

@@ -17,7 +17,7 @@ pub use demand::{Demand, Share};
 pub use doubts::FitDoubt;
 pub use platform::{Level, Platform, Verdict};
 
-use super::LatencyTarget;
+use super::{LatencyTarget, QuantileValue};
 use crate::record::Run;
 
 /// Shares of reads that differ by at most this much are one mix of reads and writes.
@@ -172,8 +172,8 @@ pub enum NotKnown {
 /// A platform's latency at the demand's rate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatencyThere {
-    /// The target's quantile, in milliseconds; absent where levels do not tell it.
-    pub quantile_ms: Option<f64>,
+    /// The target's quantile; absent where levels do not tell it, a bound where one of them only bounds it.
+    pub quantile: Option<QuantileValue>,
     /// The mean, in milliseconds.
     pub mean_ms: Option<f64>,
     /// The levels between which it was read off a straight line; one alone where the demand lies at it, or below the least.

@@ -1,12 +1,13 @@
 //! What a platform was measured to carry: the levels of a run.
 
 use super::super::{
-    Figures, LatencyTarget, SINGLE_BLOCK_READ, Subject, VerdictOutcome, at_once, is_measured, is_on_server,
-    is_on_servers, is_through_page_cache, judge,
+    Figures, LatencyTarget, QuantileValue, SINGLE_BLOCK_READ, Subject, VerdictOutcome, at_once, is_measured,
+    is_on_server, is_on_servers, is_through_page_cache, judge,
 };
 use super::told::{self, Told};
 use super::{LatencyThere, Rates, Respect};
 use crate::record::{Histogram, Outcome, Run, Step};
+use crate::units::Nanos;
 
 /// The levels of a run, by what they asked of storage.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,8 +33,8 @@ pub struct Level {
     pub rates: Rates,
     /// Whether the target was met.
     pub verdict: Verdict,
-    /// The target's quantile, in milliseconds: the upper edge of its bucket.
-    pub quantile_ms: Option<f64>,
+    /// The target's quantile, as far as its program tells it.
+    pub quantile: Option<QuantileValue>,
     /// The mean of what the target judges, in milliseconds.
     pub mean_ms: Option<f64>,
 }
@@ -98,13 +99,13 @@ impl Platform {
                 |rates| rates.reads
             };
         let asked = by(demand)?;
-        let told = |level: &&Level| level.quantile_ms.is_some() || level.mean_ms.is_some();
+        let told = |level: &&Level| level.quantile.is_some() || level.mean_ms.is_some();
         let mut points: Vec<(f64, &Level)> =
             self.levels.iter().filter(told).filter_map(|level| Some((by(&level.rates)?, level))).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (least, first) = *points.first()?;
         let at = |level: &Level, is_below| LatencyThere {
-            quantile_ms: level.quantile_ms,
+            quantile: level.quantile,
             mean_ms: level.mean_ms,
             levels: vec![level.label.clone()],
             is_below,
@@ -118,13 +119,14 @@ impl Platform {
         }
         let above = points.iter().find(|(rate, _)| *rate > asked)?;
         let share = (asked - below.0) / (above.0 - below.0);
-        let between = |value: fn(&Level) -> Option<f64>| {
-            let (low, high) = (value(below.1)?, value(above.1)?);
-            Some(low + share * (high - low))
+        let between = |low: f64, high: f64| low + share * (high - low);
+        let quantile = |(low, high): (QuantileValue, QuantileValue)| QuantileValue {
+            ns: Nanos(between(low.ns.0 as f64, high.ns.0 as f64).round() as u64),
+            is_bound: low.is_bound || high.is_bound,
         };
         Some(LatencyThere {
-            quantile_ms: between(|level| level.quantile_ms),
-            mean_ms: between(|level| level.mean_ms),
+            quantile: below.1.quantile.zip(above.1.quantile).map(quantile),
+            mean_ms: below.1.mean_ms.zip(above.1.mean_ms).map(|(low, high)| between(low, high)),
             levels: vec![below.1.label.clone(), above.1.label.clone()],
             is_below: false,
         })
@@ -169,15 +171,19 @@ pub(super) fn with_subject(run: &Run, target: &LatencyTarget) -> LatencyTarget {
     if target.subject.is_none() && !is_timed(&usual) && is_timed(&by_reads) { by_reads } else { usual }
 }
 
+/// The target's quantile of times that tell more than their mean.
+pub(super) fn quantile(times: Option<&Histogram>, target: &LatencyTarget) -> Option<QuantileValue> {
+    times.filter(|times| times.is_distribution()).and_then(|times| QuantileValue::of(times, target.quantile))
+}
+
 fn level(step: &Step, target: &LatencyTarget) -> Level {
     let times = target.subject.as_ref().and_then(|subject| subject.times(step));
-    let quantile = |times: &Histogram| times.is_distribution().then(|| times.quantile_ns(target.quantile)).flatten();
     Level {
         label: step.label.clone(),
         seconds: Some(Figures(step).seconds()).filter(|seconds| *seconds > 0.0),
         rates: rates(step),
         verdict: verdict(step, target, times.as_deref()),
-        quantile_ms: times.as_deref().and_then(quantile).map(|ns| ns as f64 / 1e6),
+        quantile: quantile(times.as_deref(), target),
         mean_ms: times.as_deref().and_then(Histogram::mean_ns).map(|ns| ns / 1e6),
     }
 }

@@ -5,6 +5,7 @@ use crate::analysis::trend::Trends;
 use crate::record::sample::requests::{self, Requests};
 use crate::record::sample::windows::{Hour, QUICK, history, report};
 use crate::record::sample::{self};
+use crate::units::Nanos;
 
 fn demand_of(runs: &[Run], share: Share) -> Demand {
     let runs: Vec<&Run> = runs.iter().collect();
@@ -125,6 +126,8 @@ fn buckets_too_wide_for_the_target_decide_nothing() {
         let fit = fit_to(&asks(4_000, 0), &imported, target);
         (fit.answer, fit.doubts.iter().any(|doubt| matches!(doubt, FitDoubt::TooWide(_))))
     };
+    let level = Platform::of(&imported, &"p99=10ms".parse().unwrap()).levels.remove(0);
+    assert_eq!(level.quantile, Some(QuantileValue { ns: Nanos(8_192_000), is_bound: true }));
     assert_eq!(verdict("p99=10ms"), (Answer::Carries, false));
     assert_eq!(verdict("p99=5ms"), (Answer::Unknown(NotKnown::NotJudged), true));
     assert_eq!(verdict("p90=2ms"), (Answer::Unknown(NotKnown::BelowLevels), false));
@@ -136,7 +139,10 @@ fn peak_and_percentiles_of_a_history_are_different_demands() {
     let peak = demand_of(&runs, Share::Peak);
     assert_eq!((peak.rates.reads, peak.windows), (Some(6_000.0), 237));
     let window = peak.window.as_ref().unwrap();
-    assert_eq!((window.run.as_str(), window.quantile_ms), ("20261107-020000-awr", Some(32.768)));
+    assert_eq!(
+        (window.run.as_str(), window.quantile),
+        ("20261107-020000-awr", Some(QuantileValue { ns: Nanos(32_768_000), is_bound: true }))
+    );
     let usual = demand_of(&runs, Share::Quantile(0.95));
     assert!(usual.rates.reads.unwrap() < 4_000.0 && usual.rates.io.unwrap() == 4_500.0);
     assert_eq!((usual.share.name(), Share::Quantile(0.999).name()), ("p95".to_owned(), "p99.9".to_owned()));
@@ -159,7 +165,7 @@ fn of_a_snapshot_among_many_the_latency_of_all_of_them_is_not_told() {
     run.steps[0].intervals = (0..2).map(snapshot).collect();
     let demand = demand_of(&[run], Share::Peak);
     let window = demand.window.unwrap();
-    assert_eq!((demand.rates.reads, window.mean_ms, window.quantile_ms), (Some(2.0), Some(7.0), None));
+    assert_eq!((demand.rates.reads, window.mean_ms, window.quantile), (Some(2.0), Some(7.0), None));
 }
 
 #[test]
