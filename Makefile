@@ -26,12 +26,12 @@ demo: build ## Set up 1 GiB in ./plimsoll-data, sweep 1 to 32 sessions, tell wha
 
 # Checked once more by itself: features that only tests switch on must not be what makes the program build.
 .PHONY: test
-test: tools ## Format, lints, documentation and the whole test suite
+test: tools ## Format, lints, documentation and the whole test suite, with a summary of what failed and what was skipped
 	$(CARGO) fmt --check
 	$(CARGO) clippy --all-targets --locked -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --locked --quiet
 	$(CARGO) check --locked --quiet
-	$(CARGO) test --locked
+	CARGO="$(CARGO)" tests/run
 
 # As root on Debian or Ubuntu, installs what is missing and nothing else; otherwise names it. A server is not on the PATH.
 .PHONY: tools

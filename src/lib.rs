@@ -28,6 +28,9 @@ pub mod plan;
 pub mod record;
 pub mod report;
 pub mod serve;
+#[cfg(test)]
+#[path = "../tests/common/skip.rs"]
+mod skip;
 pub mod target;
 pub mod units;
 pub mod workload;

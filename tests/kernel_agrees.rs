@@ -5,6 +5,7 @@ mod common;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use common::skip::skip;
 use common::{open_with, raw, run, scratch, set_up, small, step};
 use plimsoll::target::block::{Persistence, VolumeLayout};
 use plimsoll::target::io::IoEngine;
@@ -23,7 +24,7 @@ fn physical_read_bytes_agree_with_the_kernels_within_one_percent() {
     set_up(dir.path(), &request);
     let (best, refused) = IoEngine::best_available();
     if let Some(reason) = refused {
-        println!("skipped for io_uring, which is refused here: {reason}");
+        skip(format_args!("io_uring, which is refused here: {reason}"));
     }
     for (io, scan_pct) in [(best, 0), (best, 20), (IoEngine::Psync, 0)] {
         let (engine, clock) = open_with(dir.path(), Bytes::mib(2), io);
@@ -35,7 +36,7 @@ fn physical_read_bytes_agree_with_the_kernels_within_one_percent() {
         engine.close().unwrap();
         let ours = outcome.step.counters.physical_read_bytes.unwrap() as f64;
         let Some(kernel) = outcome.step.process_io else {
-            println!("skipped: /proc/self/io cannot be read here");
+            skip("/proc/self/io cannot be read here");
             return;
         };
         let ratio = ours / kernel.read_bytes as f64;
@@ -61,7 +62,7 @@ fn bytes_of_raw_storage_agree_with_the_kernels() {
             let outcome = raw::run(&block, &plan);
             assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
             let Some(kernel) = outcome.step.process_io else {
-                println!("skipped: /proc/self/io cannot be read here");
+                skip("/proc/self/io cannot be read here");
                 return;
             };
             // Everything that is written to a mirror is written twice; a write is counted once.

@@ -2,7 +2,9 @@
 //! command line to its files.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
-#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
+
+#[path = "common/skip.rs"]
+mod skip;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,6 +17,7 @@ use plimsoll::record::{
 };
 use plimsoll::report::orion::texts;
 use plimsoll::units::Bytes;
+use skip::skip;
 
 const WINDOW_S: u64 = 100;
 
@@ -91,7 +94,7 @@ fn specimen(name: &str) -> Option<String> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus/orion").join(name);
     let text = fs::read_to_string(&path).ok();
     if text.is_none() {
-        eprintln!("skipped: there is no specimen {}", path.display());
+        skip(format_args!("there is no specimen {}", path.display()));
     }
     text
 }

@@ -7,6 +7,8 @@
 
 #[path = "throttle/group.rs"]
 mod group;
+#[path = "common/skip.rs"]
+mod skip;
 
 use std::fmt::Display;
 use std::io::{BufRead, BufReader};
@@ -16,6 +18,7 @@ use std::process::{Child, Stdio};
 use group::{Counted, Group};
 use plimsoll::analysis::{BurstFound, Ceiling, Figures, Finding, LatencyTarget, Limit, analyse};
 use plimsoll::record::{Run, store};
+use skip::skip;
 
 /// Windows of a sweep: as many whole seconds as the rule for an even rate asks for.
 const STEP: [&str; 2] = ["--duration=5", "--warmup=1"];
@@ -131,7 +134,7 @@ fn what_a_throttle_limits_is_found_and_nothing_without_one() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let group = match Group::new(directory.path()) {
         Ok(group) => group,
-        Err(why) => return eprintln!("skipped, no throttle was tested: {why}"),
+        Err(why) => return skip(format_args!("no throttle was tested: {why}")),
     };
     let place = Place { directory, group };
     // Also lays out the file, without a limit.
@@ -142,16 +145,16 @@ fn what_a_throttle_limits_is_found_and_nothing_without_one() {
     }
     let fastest = Figures(free.steps.last().unwrap()).operations_per_s().unwrap();
     if fastest < 22_000.0 {
-        return eprintln!("skipped, no throttle was tested: the device gives only {fastest:.0} requests/s without one");
+        return skip(format_args!("no throttle was tested: the device gives only {fastest:.0} requests/s without one"));
     }
 
     place.group.limit(Counted::Requests, 2_000);
     let checked = place.run(&["run", "--depth=16", "--duration=2", "--warmup=0"]);
     let checked = Figures(&checked.steps[0]).operations_per_s().unwrap();
     if checked > 4_000.0 {
-        return eprintln!(
-            "skipped, no throttle was tested: a limit of 2,000 requests/s lets {checked:.0} direct reads/s through"
-        );
+        return skip(format_args!(
+            "no throttle was tested: a limit of 2,000 requests/s lets {checked:.0} direct reads/s through"
+        ));
     }
 
     for (cap, depths) in [(5_000, "2,64"), (16_000, "16,128")] {

@@ -8,6 +8,7 @@ use crate::common::raw::{
     BLOCK, bytes_at, checked, engines, layouts, open, open_as, read_back, run, run_on, sequential, step, wanted, wide,
 };
 use crate::common::scratch;
+use crate::common::skip::skip;
 use plimsoll::load::Pace;
 use plimsoll::measure::environment;
 use plimsoll::record::Step;
@@ -246,7 +247,7 @@ fn durable_writes_flush_the_devices_cache() {
     let dir = scratch();
     let device = match device_with_write_cache(dir.path()) {
         Ok(device) => device,
-        Err(reason) => return eprintln!("skipped: {reason}"),
+        Err(reason) => return skip(reason),
     };
     for engine in engines() {
         for (durability, persistence, writes_each) in
@@ -260,7 +261,7 @@ fn durable_writes_flush_the_devices_cache() {
             assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
             let writes = outcome.step.counters.physical_writes.unwrap();
             let Some(flushes) = outcome.step.devices.first().and_then(|device| device.flushes) else {
-                return eprintln!("skipped: this kernel does not count flushes");
+                return skip("this kernel does not count flushes");
             };
             assert!(writes >= 16, "only {writes} writes");
             assert!(flushes + 2 >= writes / writes_each, "{engine}, {persistence}: {flushes} flushes, {writes} writes");

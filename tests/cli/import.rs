@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::manners::signal;
 use crate::place::{Answer, Place};
+use crate::skip::skip;
 
 /// A small result of fio, as the importer's own tests have it.
 fn fio() -> String {
@@ -206,13 +207,12 @@ fn the_kinds_are_listed() {
 }
 
 /// Other people's results beside the project, if they are there.
-#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn corpus() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");
     if folder.join("INDEX.tsv").is_file() {
         return Some(folder);
     }
-    eprintln!("skipped: there is no corpus in {}", folder.display());
+    skip(format_args!("there is no corpus in {}", folder.display()));
     None
 }
 

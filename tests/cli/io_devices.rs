@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::place::{Answer, Place};
+use crate::skip::skip;
 
 /// A loop device and a file system on it, taken down again however the test ends.
 struct Disk {
@@ -56,7 +57,7 @@ impl Drop for Disk {
 fn a_device_is_written_to_only_if_nobody_uses_it_and_all_has_been_said() {
     let place = Place::on_disk();
     let Some(mut disk) = Disk::over(&place.path("image")) else {
-        return eprintln!("skipped: no loop device can be made here");
+        return skip("no loop device can be made here");
     };
     let (device, name) = (disk.device.clone(), disk.name().to_owned());
     let write = |more: &[&str]| {
@@ -68,7 +69,7 @@ fn a_device_is_written_to_only_if_nobody_uses_it_and_all_has_been_said() {
         assert!(answer.stderr.contains(told), "{answer}");
     };
     if !disk.make_file_system() {
-        return eprintln!("skipped: no file system can be made here");
+        return skip("no file system can be made here");
     }
     let before = std::fs::read(place.path("image")).unwrap();
     assert_refused(write(&[]), "destroys all data on this device");
@@ -86,7 +87,7 @@ fn a_device_is_written_to_only_if_nobody_uses_it_and_all_has_been_said() {
         assert_refused(write(&more), "is mounted at `");
         disk.unmount();
     } else {
-        eprintln!("skipped for mounted devices: nothing can be mounted here");
+        skip("mounted devices: nothing can be mounted here");
     }
     let larger = place.run(&["io", "run", "--path", &device, "--pattern=randread", "--size=1G"]);
     assert_refused(larger, "1 GiB are to be used, but there are only 64 MiB");

@@ -12,6 +12,7 @@ use serde_json::Value;
 use crate::errors::refused;
 use crate::manners::{signal, wait_for};
 use crate::place::{Answer, Place};
+use crate::skip::skip;
 
 /// A run of a second on a file of 4 MiB.
 const SHORT: [&str; 9] =
@@ -121,7 +122,7 @@ fn a_file_that_was_only_reserved_is_not_read() {
     let file = File::create(place.path("reserved")).unwrap();
     // SAFETY: a plain system call on a descriptor that lives.
     if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, 8 << 20) } != 0 {
-        return eprintln!("skipped: this file system cannot reserve space");
+        return skip("this file system cannot reserve space");
     }
     let told = refused(&place, &["io", "run", "--path", "reserved", "--pattern", "randread"]);
     assert!(told.contains("error: reading `reserved` would measure nothing: only 0 % of it"), "{told}");
@@ -334,7 +335,7 @@ fn a_user_who_may_not_is_told_so() {
     };
     mode("", 0o555);
     if !run(&["--version"]).is_ok_and(|output| output.status.success()) {
-        return eprintln!("skipped: an ordinary user cannot start the program where it stands");
+        return skip("an ordinary user cannot start the program where it stands");
     }
     let cases: [(u32, &[&str], &str); 3] = [
         (0o000, &["--path", "theirs", "--pattern=randread"], "error: cannot open `theirs`: Permission denied"),

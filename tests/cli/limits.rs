@@ -4,6 +4,7 @@ use std::os::unix::process::CommandExt;
 use std::time::{Duration, Instant};
 
 use crate::place::{Answer, Place};
+use crate::skip::skip;
 
 /// Runs the program from a shell that has set `limits` first.
 fn limited(place: &Place, limits: &str, arguments: &[&str]) -> Answer {
@@ -66,7 +67,7 @@ fn an_import_without_workers_takes_longer_and_nothing_else() {
     const USER: u32 = 64_321;
     // SAFETY: a plain system call without arguments.
     if unsafe { libc::geteuid() } != 0 {
-        eprintln!("skipped: only root can work as a user without other threads");
+        skip("only root can work as a user without other threads");
         return;
     }
     let place = Place::new();
@@ -77,7 +78,7 @@ fn an_import_without_workers_takes_longer_and_nothing_else() {
     assert!(opened.is_ok_and(|status| status.success()));
     let may_start = in_shell(&place, "true", &["--version"]).uid(USER).output();
     if !may_start.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: an ordinary user cannot start the program where it stands");
+        skip("an ordinary user cannot start the program where it stands");
         return;
     }
     let words = ["import", "one.csv", "two.csv", "three.csv", "missing.csv"];
@@ -104,7 +105,7 @@ fn little_locked_memory_is_no_reason_to_fail() {
         assert!(opened.is_ok_and(|status| status.success()));
         let may_start = in_shell(&place, "true", &["--version"]).uid(65_534).output();
         if !may_start.is_ok_and(|output| output.status.success()) {
-            eprintln!("skipped: an ordinary user cannot start the program where it stands");
+            skip("an ordinary user cannot start the program where it stands");
             return;
         }
     }

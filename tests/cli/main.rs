@@ -18,3 +18,5 @@ mod place;
 mod postgres;
 mod probe;
 mod serve;
+#[path = "../common/skip.rs"]
+mod skip;

@@ -1,7 +1,6 @@
 //! Pages in a real browser, with somebody who points, clicks and types.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
-#![expect(clippy::print_stdout, reason = "a test that is skipped says so")]
 
 use std::path::Path;
 use std::process::Command;
@@ -9,6 +8,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::place::Place;
+use crate::skip::skip;
 
 const PROBE: &str = include_str!("../pages/probe.js");
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
@@ -17,7 +17,7 @@ const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 pub(crate) fn browser() -> Option<&'static str> {
     let found = BROWSERS.into_iter().find(|name| Command::new(name).arg("--version").output().is_ok());
     if found.is_none() {
-        println!("skipped, no page was opened: there is no Chromium (`make tools` installs it as root)");
+        skip("no page was opened: there is no Chromium (`make tools` installs it as root)");
     }
     found
 }

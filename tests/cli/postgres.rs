@@ -12,12 +12,13 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use crate::place::{Answer, Place};
+use crate::skip::skip;
 
 /// A place on a disk that the server's own user may reach too; `None`, with a word about it, without PostgreSQL.
 fn place() -> Option<Place> {
     let is_installed = fs::read_dir("/usr/lib/postgresql").is_ok_and(|mut versions| versions.next().is_some());
     if !is_installed {
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), b"skipped: PostgreSQL's server is not installed\n");
+        skip("PostgreSQL's server is not installed");
         return None;
     }
     let place = Place::new();

@@ -1,7 +1,6 @@
 //! `plimsoll probe` on a shell that stands for a server: its calls are known, so the counts must be.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
-#![expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -9,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::manners::{signal, wait_for};
 use crate::place::{Answer, Place};
+use crate::skip::skip;
 
 /// A shell in a directory laid out as PostgreSQL's, which does what it is told.
 struct Server {
@@ -53,7 +53,7 @@ impl Server {
     /// A probe that has begun to count; `None` where tracing is not permitted, which is then told.
     fn probe(&self, arguments: &[&str]) -> Option<(Child, BufReader<std::process::ChildStderr>)> {
         if let Some(reason) = not_permitted() {
-            eprintln!("skipped: {reason}");
+            skip(reason);
             return None;
         }
         let words = ["probe"].iter().chain(arguments).copied().collect::<Vec<_>>();
@@ -171,7 +171,7 @@ fn a_probe_that_is_killed_leaves_no_tracing_behind() {
 fn where_the_tracing_file_system_is_not_mounted_it_is_mounted_for_the_tracing_alone() {
     let server = Server::start();
     if let Some(reason) = not_permitted() {
-        return eprintln!("skipped: {reason}");
+        return skip(reason);
     }
     let pid = server.shell.id().to_string();
     let hidden = "umount /sys/kernel/tracing 2>/dev/null; \"$@\"; test ! -e /sys/kernel/tracing/events";
@@ -237,10 +237,10 @@ fn what_is_missing_is_named_with_advice() {
 fn an_ordinary_user_is_told_which_right_is_missing() {
     let arguments =
         ["--reuid=65534", "--regid=65534", "--clear-groups", env!("CARGO_BIN_EXE_plimsoll"), "probe", "--pid", "1"];
-    let Ok(output) = Command::new("setpriv").args(arguments).output() else { return eprintln!("skipped: no setpriv") };
+    let Ok(output) = Command::new("setpriv").args(arguments).output() else { return skip("no setpriv") };
     let answer = Answer::from(output);
     if answer.stderr.starts_with("setpriv:") || answer.stderr.contains("not installed") {
-        return eprintln!("skipped: {}", answer.stderr);
+        return skip(answer.stderr);
     }
     assert_eq!(answer.code, Some(2), "{answer}");
     let told = "error: kernel tracing is not permitted: this process has neither the capability SYS_ADMIN nor both BPF and PERFMON\n\

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
 pub mod raw;
+pub mod skip;
 
 use std::collections::BTreeMap;
 use std::path::Path;

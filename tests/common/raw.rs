@@ -1,7 +1,5 @@
 //! Files as volumes and loads on them, for the tests of raw storage.
 
-#![allow(clippy::print_stderr, reason = "what is skipped is told; not every test program uses all of this")]
-
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -10,6 +8,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
+use super::skip::skip;
 use plimsoll::load::{Pace, StepOutcome, StepPlan, Stop, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record;
@@ -28,7 +27,7 @@ pub fn engines() -> Vec<IoEngine> {
     match IoEngine::best_available() {
         (IoEngine::Uring, _) => vec![IoEngine::Uring, IoEngine::Psync],
         (IoEngine::Psync, refused) => {
-            eprintln!("skipped for io_uring, which is refused here: {refused:?}");
+            skip(format_args!("io_uring, which is refused here: {refused:?}"));
             vec![IoEngine::Psync]
         }
     }
@@ -166,11 +165,11 @@ impl LoopDevice {
                 Some(Self(PathBuf::from(String::from_utf8(made.stdout).unwrap().trim())))
             }
             Ok(made) => {
-                eprintln!("skipped: no loop device: {}", String::from_utf8_lossy(&made.stderr).trim());
+                skip(format_args!("no loop device: {}", String::from_utf8_lossy(&made.stderr).trim()));
                 None
             }
             Err(error) => {
-                eprintln!("skipped: losetup cannot be started: {error}");
+                skip(format_args!("losetup cannot be started: {error}"));
                 None
             }
         }

@@ -18,6 +18,7 @@ mod sysbench;
 use std::path::PathBuf;
 
 use super::{Draft, Notes, Source};
+use crate::skip::skip;
 
 /// The corpus, if it is there.
 pub(super) fn folder() -> Option<PathBuf> {
@@ -26,7 +27,7 @@ pub(super) fn folder() -> Option<PathBuf> {
     if folder.join("INDEX.tsv").is_file() {
         return Some(folder);
     }
-    eprintln!("skipped: there is no corpus in {}", folder.display());
+    skip(format_args!("there is no corpus in {}", folder.display()));
     None
 }
 

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::measure::os::{Probe, Snapshot};
+use crate::skip::skip;
 
 /// Printed by bpftrace 0.17.
 const PRINTED: &str = r#"{"type": "attached_probes", "data": {"probes": 5}}
@@ -80,7 +81,7 @@ fn tracer(request: &TraceRequest) -> Option<Alone> {
         Err(
             missing @ (NoTrace::NotInstalled | NoTrace::NotPermitted { .. } | NoTrace::NoTracing | NoTrace::NoTypes),
         ) => {
-            eprintln!("skipped: {missing}");
+            skip(missing);
             None
         }
         Err(other) => panic!("{other}"),
@@ -237,8 +238,8 @@ fn parts_add_up_to_the_time_that_passed() {
 fn requests_of_a_device_are_those_that_the_kernel_counts() {
     let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let devices = environment::devices_below(directory.path());
-    let Ok(traced) = traced_devices(&devices) else { return };
-    let [device] = traced.as_slice() else { return eprintln!("skipped: not one disk below the sources: {traced:?}") };
+    let Ok(traced) = traced_devices(&devices) else { return skip("the devices below the sources are not known") };
+    let [device] = traced.as_slice() else { return skip(format_args!("not one disk below the sources: {traced:?}")) };
     let request = TraceRequest { process: None, devices };
     let Some(tracer) = tracer(&request) else { return };
     let probe = Probe::new(vec![device.clone()]);
@@ -277,7 +278,10 @@ fn requests_of_a_device_are_those_that_the_kernel_counts() {
 fn what_is_not_there_is_named() {
     let missing = |request: &TraceRequest| match Tracer::start(request) {
         Ok(_) => panic!("it was started"),
-        Err(NoTrace::NotInstalled | NoTrace::NotPermitted { .. }) => None,
+        Err(missing @ (NoTrace::NotInstalled | NoTrace::NotPermitted { .. })) => {
+            skip(missing);
+            None
+        }
         Err(missing) => Some(missing.to_string()),
     };
     let Some(told) = missing(&of(u32::MAX)) else { return };

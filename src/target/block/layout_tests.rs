@@ -4,6 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::Ordering;
 
 use super::*;
+use crate::skip::skip;
 
 const MIB: u64 = 1 << 20;
 
@@ -110,7 +111,7 @@ fn a_file_that_was_only_reserved_is_not_taken_for_written() {
     StorageFile::create(&path, Durability::OnSync).unwrap().reserve(4 * MIB).unwrap();
     match inspect(&path, 4 * MIB).unwrap() {
         FileState::NeverWritten { written_share } => assert_eq!(written_share, 0.0),
-        other => eprintln!("skipped: this file system does not tell reserved space from data: {other:?}"),
+        other => skip(format_args!("this file system does not tell reserved space from data: {other:?}")),
     }
 }
 
@@ -141,7 +142,7 @@ fn a_pipe_is_refused_without_waiting_for_its_other_end() {
     let pipe = directory.path().join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     if !made.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: no mkfifo");
+        skip("no mkfifo");
         return;
     }
     assert!(inspect(&pipe, 0).unwrap_err().to_string().contains("is a named pipe"));

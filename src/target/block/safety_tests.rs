@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::AtomicBool;
 
 use super::*;
+use crate::skip::skip;
 use crate::target::block::Member;
 use crate::target::block::layout::{FileState, inspect, lay_over};
 use crate::target::block::stamp::{Cover, fill, write_stamps};
@@ -140,7 +141,7 @@ impl Loop {
         match made {
             Ok(made) if made.status.success() => Some(PathBuf::from(String::from_utf8(made.stdout).unwrap().trim())),
             _ => {
-                eprintln!("skipped: no loop device can be made here");
+                skip("no loop device can be made here");
                 None
             }
         }
@@ -206,7 +207,7 @@ fn a_file_that_backs_a_device_is_not_written_to() {
 fn a_device_with_a_file_system_needs_a_second_permission_and_a_mounted_one_is_never_written_to() {
     let Some(device) = Loop::new(&[]) else { return };
     if !run("mkfs.ext4", &["-q", "-F", device.path()]) {
-        eprintln!("skipped: no mkfs.ext4");
+        skip("no mkfs.ext4");
         return;
     }
     let (said, hint) = refused(&[&device.device], Purpose::Write(&naming(device.name())));
@@ -219,7 +220,7 @@ fn a_device_with_a_file_system_needs_a_second_permission_and_a_mounted_one_is_ne
     fs::create_dir(&mount_point).unwrap();
     let at = mount_point.to_str().unwrap();
     if !run("mount", &[device.path(), at]) {
-        eprintln!("skipped: this user cannot mount");
+        skip("this user cannot mount");
         return;
     }
     let said = std::panic::catch_unwind(|| device.refused_in_spite_of_all());
@@ -239,7 +240,7 @@ fn a_device_that_is_mounted_where_we_cannot_see_it_is_never_written_to() {
         Command::new("unshare").args(["-m", "sh", "-c", &script]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()
     });
     let Some(Ok(mut other)) = other else {
-        eprintln!("skipped: no file system or no second mount namespace can be made here");
+        skip("no file system or no second mount namespace can be made here");
         return;
     };
     let mut said = String::new();
@@ -250,7 +251,7 @@ fn a_device_that_is_mounted_where_we_cannot_see_it_is_never_written_to() {
     if said.trim() == "mounted" {
         assert!(refusal.unwrap().contains("has `loop"), "O_EXCL must tell");
     } else {
-        eprintln!("skipped: this user cannot mount");
+        skip("this user cannot mount");
     }
 }
 
@@ -258,7 +259,7 @@ fn a_device_that_is_mounted_where_we_cannot_see_it_is_never_written_to() {
 fn swap_space_in_use_is_never_written_to() {
     let Some(device) = Loop::new(&[]) else { return };
     if !run("mkswap", &[device.path()]) || !run("swapon", &[device.path()]) {
-        eprintln!("skipped: no swap space can be made here");
+        skip("no swap space can be made here");
         return;
     }
     let said = std::panic::catch_unwind(|| device.refused_in_spite_of_all());

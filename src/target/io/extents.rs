@@ -133,6 +133,7 @@ mod tests {
     use std::os::unix::fs::FileExt;
 
     use super::*;
+    use crate::skip::skip;
 
     const MIB: u64 = 1 << 20;
 
@@ -160,7 +161,7 @@ mod tests {
         for look in [mapped, sought] {
             match look(&file, 8 * MIB) {
                 Ok(found) => assert_eq!((found.data_bytes, found.hole_bytes), (3 * MIB, 5 * MIB)),
-                Err(error) => eprintln!("skipped: this file system cannot tell: {error}"),
+                Err(error) => skip(format_args!("this file system cannot tell: {error}")),
             }
         }
         assert_eq!(written(&file, MIB).unwrap().hole_bytes, 0, "only the range asked for counts");
@@ -184,13 +185,13 @@ mod tests {
     fn reserved_space_is_not_data() {
         let file = tempfile::tempfile().unwrap();
         if !reserve(&file, 4 * MIB) {
-            eprintln!("skipped: this file system cannot reserve space");
+            skip("this file system cannot reserve space");
             return;
         }
         file.write_all_at(&vec![1; MIB as usize], 0).unwrap();
         let found = written(&file, 4 * MIB).unwrap();
         if found.reserved_bytes.is_none() {
-            eprintln!("skipped: this file system does not tell reserved space from data");
+            skip("this file system does not tell reserved space from data");
             return;
         }
         assert_eq!(found, Written { data_bytes: MIB, reserved_bytes: Some(3 * MIB), hole_bytes: 0 });

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use super::connect::{Connected, Connector};
 pub(crate) use crate::config::postgres::{PostgresAddress, USUAL_PORT};
 use crate::config::postgres::{PostgresNode, TlsOptions};
+use crate::skip::skip;
 
 /// The server. A shell waits beside it for the end of this process, which closes the shell's input, and then ends it.
 pub(super) struct TestServer {
@@ -36,7 +37,7 @@ pub(super) fn server() -> Option<&'static TestServer> {
     let start = || Some(TestServer::start(&binaries()?, &Extras::default()));
     let server = SERVER.get_or_init(start).as_ref();
     if server.is_none() {
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), b"skipped: PostgreSQL's server is not installed\n");
+        skip("PostgreSQL's server is not installed");
     }
     server
 }
@@ -84,8 +85,7 @@ pub(super) fn network_server(encrypted: bool) -> Option<&'static NetworkServer> 
     let server = if encrypted { &ENCRYPTED } else { &PLAIN };
     let server = server.get_or_init(|| NetworkServer::start(encrypted)).as_ref();
     if server.is_none() {
-        let told = b"skipped: PostgreSQL's server or openssl is not installed\n";
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), told);
+        skip("PostgreSQL's server or openssl is not installed");
     }
     server
 }

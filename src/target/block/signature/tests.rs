@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::*;
+use crate::skip::skip;
 
 const SIZE: u64 = 160 * MIB;
 
@@ -174,8 +175,8 @@ fn what_real_tools_make_is_found() {
                     assert!(!said.is_empty());
                 }
             }
-            Ok(status) => eprintln!("skipped: {tool} ended with {status}"),
-            Err(error) => eprintln!("skipped: {tool}: {error}"),
+            Ok(status) => skip(format_args!("{tool} ended with {status}")),
+            Err(error) => skip(format_args!("{tool}: {error}")),
         }
     }
 }

@@ -8,11 +8,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::super::connect::{Connected, Connector};
 use super::super::test_server::block_on;
 use super::*;
+use crate::skip::skip;
 
 /// A directory that the server's user can enter.
 fn place() -> Option<tempfile::TempDir> {
     if Binaries::find(None, None).is_err() {
-        let _ = std::io::Write::write_all(&mut std::io::stderr(), b"skipped: PostgreSQL's server is not installed\n");
+        skip("PostgreSQL's server is not installed");
         return None;
     }
     let place = tempfile::Builder::new().prefix("plimsoll-test-").tempdir().unwrap();
@@ -281,9 +282,7 @@ fn limited_memory_bounds_the_server_and_its_group_goes_with_it() {
     match MemoryLimit::make(Bytes::mib(256)) {
         Ok(made) => drop(made),
         Err(refused) => {
-            let line = format!("skipped: {refused}\n");
-            let _ = std::io::Write::write_all(&mut std::io::stderr(), line.as_bytes());
-            return;
+            return skip(refused);
         }
     }
     let limit = Bytes::mib(128);
