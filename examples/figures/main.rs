@@ -176,6 +176,15 @@ fn median(values: impl Iterator<Item = f64>) -> f64 {
     (below + above) / 2.0
 }
 
+/// The run in a document that `--json` printed; a document without one stays as it is.
+fn run_of(document: &str) -> Result<Value, Failure> {
+    let mut document: Value = serde_json::from_str(document)?;
+    Ok(match document.get_mut("run") {
+        Some(run) => run.take(),
+        None => document,
+    })
+}
+
 fn number(value: &Value) -> Result<f64, Failure> {
     value.as_f64().ok_or_else(|| format!("a number is missing: {value}").into())
 }

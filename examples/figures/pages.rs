@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use crate::{Bench, Failure, figure, median, verdict};
+use crate::{Bench, Failure, figure, median, run_of, verdict};
 
 /// Runs in the list.
 const RUNS: usize = 10_000;
@@ -50,7 +50,7 @@ impl Bench {
             "RUN_TIME=5",
             "UPDATE_PCT=20",
         ])?;
-        let mut document: Value = serde_json::from_str(&document)?;
+        let mut document = run_of(&document)?;
         let id = document["id"].as_str().ok_or("a run has no id")?.to_owned();
         let folder = self.runs.join(&id);
         let seconds = std::fs::read_to_string(folder.join("intervals.jsonl"))?;

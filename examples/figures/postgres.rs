@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use serde_json::Value;
 
-use crate::{Asked, Bench, Failure, figure, in_turn, median, number, ratios, text, verdict};
+use crate::{Asked, Bench, Failure, figure, in_turn, median, number, ratios, run_of, text, verdict};
 
 /// Sessions of the read figures, on as many schemas.
 const SESSIONS: usize = 16;
@@ -49,7 +49,7 @@ impl Bench {
         let mut all = vec!["slob"];
         all.extend_from_slice(arguments);
         all.extend_from_slice(&["--json", "--quiet", "--target", &address, "--keep-running"]);
-        Ok(serde_json::from_str(&self.plimsoll_text(&all)?)?)
+        run_of(&self.plimsoll_text(&all)?)
     }
 
     fn psql(&self, statements: &[&str]) -> Command {

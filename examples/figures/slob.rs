@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::{Asked, Bench, Failure, figure, in_turn, median, number, ratios, verdict};
+use crate::{Asked, Bench, Failure, figure, in_turn, median, number, ratios, run_of, verdict};
 
 /// One round of reads: requests per second, microseconds of processor time for each.
 struct Reads {
@@ -104,7 +104,7 @@ impl Bench {
         let (target, runs) = (self.target(), self.runs.display().to_string());
         let mut all = vec!["slob", "run", "--json", "--quiet", "--target", &target, "--runs", &runs, "UPDATE_PCT=0"];
         all.extend_from_slice(arguments);
-        let run: Value = serde_json::from_str(&self.plimsoll_text(&all)?)?;
+        let run = run_of(&self.plimsoll_text(&all)?)?;
         Ok(run["steps"][0].clone())
     }
 

@@ -2,7 +2,7 @@
 
 use plimsoll::record::Run;
 
-use crate::{Asked, Bench, Failure, in_turn, number, ratios};
+use crate::{Asked, Bench, Failure, in_turn, number, ratios, run_of};
 
 /// One load for both sides.
 #[derive(Clone, Copy)]
@@ -109,7 +109,7 @@ impl Bench {
         if pattern == "write" {
             words.extend(["--destroy", &path]);
         }
-        let run: Run = serde_json::from_str(&self.plimsoll_text(&words)?)?;
+        let run: Run = serde_json::from_value(run_of(&self.plimsoll_text(&words)?)?)?;
         let step = run.steps.first().ok_or("a run without a step")?;
         let done = step.counters.operations.ok_or("no operations were counted")? as f64;
         let cpu = step.process_cpu.ok_or("the processor time is not known")?;

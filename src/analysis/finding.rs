@@ -12,7 +12,8 @@ use super::{
 use crate::units::Nanos;
 
 /// How a finding bears on the rest of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
 pub enum Severity {
     /// The figures do not mean what they seem to mean.
     Doubt,

@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args};
-use serde_json::json;
 
 use super::arguments::{FormatArgs, ProgressArgs, Reader, Seconds};
 use super::exit::{Exit, Failure};
@@ -17,6 +16,7 @@ use crate::config::postgres::PostgresAddress;
 use crate::measure::environment;
 use crate::measure::trace::{NoTrace, Process, TraceRequest, Tracer, devices_of, traced_devices};
 use crate::record::{Timestamp, TraceStats};
+use crate::report::document::{ProbeEnd, ProbeLine};
 use crate::report::trace::{trace_lines, write_traces_within};
 use crate::target::TargetError;
 use crate::target::embedded::Directory;
@@ -74,26 +74,6 @@ pub(super) struct Arguments {
     progress: ProgressArgs,
 }
 
-/// What ended a probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    Duration,
-    Signal,
-    Process,
-    Tracing,
-}
-
-impl End {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Duration => "duration",
-            Self::Signal => "signal",
-            Self::Process => "process",
-            Self::Tracing => "tracing",
-        }
-    }
-}
-
 pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     if !(SHORTEST_INTERVAL..=LONGEST_INTERVAL).contains(&arguments.interval.0) {
         let failure = Failure::new(format_args!("`--interval` cannot be {}", arguments.interval.0));
@@ -125,12 +105,12 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     let end = probe.watch(arguments.duration.map(|Seconds(time)| time), arguments.interval.0)?;
     probe.tell_sum(end)?;
     match end {
-        End::Tracing => {
+        ProbeEnd::Tracing => {
             let why = probe.tracer.ended().unwrap_or_default();
             Err(Failure::new(format_args!("tracing ended by itself: {why}")))
         }
         // Without a duration, a signal is how it is meant to end.
-        End::Signal if arguments.duration.is_some() => Ok(probe.interrupt.exit().unwrap_or(Exit::Done)),
+        ProbeEnd::Signal if arguments.duration.is_some() => Ok(probe.interrupt.exit().unwrap_or(Exit::Done)),
         _ => Ok(Exit::Done),
     }
 }
@@ -233,7 +213,7 @@ struct Probe {
 
 impl Probe {
     /// Tells every interval until something ends it.
-    fn watch(&mut self, duration: Option<Nanos>, interval: Nanos) -> Result<End, Failure> {
+    fn watch(&mut self, duration: Option<Nanos>, interval: Nanos) -> Result<ProbeEnd, Failure> {
         let begun = Instant::now();
         // Too far away to be a time at all is no end.
         let last = duration.and_then(|duration| begun.checked_add(duration.as_duration()));
@@ -252,20 +232,20 @@ impl Probe {
     }
 
     /// Waits until `due`, or until something ends the probe.
-    fn wait(&self, due: Instant, last: Option<Instant>) -> Option<End> {
+    fn wait(&self, due: Instant, last: Option<Instant>) -> Option<ProbeEnd> {
         loop {
             let now = Instant::now();
             if self.interrupt.exit().is_some() {
-                return Some(End::Signal);
+                return Some(ProbeEnd::Signal);
             }
             if self.tracer.ended().is_some() {
-                return Some(End::Tracing);
+                return Some(ProbeEnd::Tracing);
             }
             if self.process.is_some_and(|process| !process.is_running()) {
-                return Some(End::Process);
+                return Some(ProbeEnd::Process);
             }
             if now >= due {
-                return last.is_some_and(|last| now >= last).then_some(End::Duration);
+                return last.is_some_and(|last| now >= last).then_some(ProbeEnd::Duration);
             }
             std::thread::sleep(LOOK_EVERY.min(due - now));
         }
@@ -283,7 +263,7 @@ impl Probe {
 
     fn tell(&self, traces: &[TraceStats]) -> Result<(), Failure> {
         if self.reader == Reader::Program && !traces.is_empty() {
-            line(&json!({ "kind": "interval", "at": Timestamp(jiff::Timestamp::now()), "traces": traces }))?;
+            line(&ProbeLine::Interval { at: now(), traces })?;
         }
         let table = |width| {
             let mut text = Vec::new();
@@ -296,15 +276,12 @@ impl Probe {
         Ok(())
     }
 
-    fn tell_sum(&self, end: End) -> Result<(), Failure> {
-        if end == End::Process {
+    fn tell_sum(&self, end: ProbeEnd) -> Result<(), Failure> {
+        if end == ProbeEnd::Process {
             say::note("the process has ended");
         }
         match self.reader {
-            Reader::Program => {
-                let at = Timestamp(jiff::Timestamp::now());
-                line(&json!({ "kind": "total", "at": at, "ended_by": end.word(), "traces": self.sum }))
-            }
+            Reader::Program => line(&ProbeLine::Total { at: now(), ended_by: end, traces: &self.sum }),
             Reader::Person => {
                 let mut out = say::output();
                 let elapsed = Nanos(self.sum.first().map_or(0, |sum| sum.elapsed_ns));
@@ -327,11 +304,16 @@ MB: 1,000,000 bytes. ms in the lower tables: 1024 us. p50 to max: upper edges of
 timed %: of the requests that the kernel counted; tracing itself makes it miss some. `-`: none; 0.0: less than 0.05 %.";
 
 /// One document in one line, at once.
-fn line(value: &serde_json::Value) -> Result<(), Failure> {
+fn line(line: &ProbeLine<'_>) -> Result<(), Failure> {
     let mut out = say::output();
-    writeln!(out, "{value}")?;
+    serde_json::to_writer(&mut out, line)?;
+    writeln!(out)?;
     out.flush()?;
     Ok(())
+}
+
+fn now() -> Timestamp {
+    Timestamp(jiff::Timestamp::now())
 }
 
 impl From<NoTrace> for Failure {

@@ -7,13 +7,14 @@ use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::live::RunProgress;
 use super::{report, say};
-use crate::analysis::{Calibration, LatencyTarget};
+use crate::analysis::LatencyTarget;
 use crate::config::without_secrets;
 use crate::load::{StepPlan, Stop, run_step};
 use crate::measure::{Clock, environment};
 use crate::record::store::{self, RunWriter, Store, StoreError};
 use crate::record::{self, Ending, FORMAT, Outcome, Run, Step, Timestamp, Tool, Window};
 use crate::report::Detail;
+use crate::report::document::RunReport;
 use crate::target::{TargetError, TargetFor};
 use crate::workload::Shape;
 
@@ -226,13 +227,10 @@ impl Recorded {
         interrupt: &Interrupt,
     ) -> Result<Exit, Failure> {
         let Self { run, directory, failure } = self;
+        let findings = report::findings(&run, limit);
         let written = match reader {
-            // Its answer is not in the document itself.
-            Reader::Program if Calibration::of(&run).is_some() => {
-                say::json(&report::document(&run, &report::findings(&run, limit)))
-            }
-            Reader::Program => say::json(&run),
-            Reader::Person => report::write_text(&run, &report::findings(&run, limit), Detail::Brief),
+            Reader::Program => say::json(&RunReport::new(&run, &findings)),
+            Reader::Person => report::write_text(&run, &findings, Detail::Brief),
         };
         // Somebody may have removed it meanwhile; the failure to come says so.
         if directory.exists() {

@@ -4,16 +4,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::json;
 
 use super::arguments::{FormatArgs, Reader, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::page_file::PageArgs;
 use super::{files, say};
-use crate::analysis::{
-    self, Calibrated, Calibration, Finding, GeneratorVerdict, LatencyTarget, Opening, Severity, VerdictOutcome, judge,
-};
+use crate::analysis::{self, Finding, LatencyTarget, VerdictOutcome, judge};
 use crate::record::{Run, Step};
+use crate::report::document::RunReport;
 use crate::report::html::{Kept, MOST_BYTES, Reported};
 use crate::report::{self, Detail};
 
@@ -133,7 +131,7 @@ fn page(reported: &[Reported<'_>]) -> Result<Vec<u8>, Failure> {
 
 /// One run is a document; several are a list of them.
 fn write_json(reported: &[Reported<'_>]) -> Result<(), Failure> {
-    let documents: Vec<_> = reported.iter().map(|reported| document(reported.run, reported.findings)).collect();
+    let documents: Vec<_> = reported.iter().map(|Reported { run, findings }| RunReport::new(run, findings)).collect();
     match documents.as_slice() {
         [one] => say::json(one),
         several => say::json(&several),
@@ -167,64 +165,6 @@ fn meets(run: &Run, step: &Step, limit: &LatencyTarget) -> Option<bool> {
         return limit.is_met(&run.workload, step);
     }
     judge(step, &limit.of_step(&run.workload, step)).map(|outcome| outcome == VerdictOutcome::Passed)
-}
-
-/// The load generator's verdict on itself, one a step.
-fn generator_document(run: &Run) -> Vec<GeneratorVerdict> {
-    run.steps.iter().filter_map(GeneratorVerdict::of).collect()
-}
-
-/// A run and what is to be said about it, for other programs.
-pub(super) fn document(run: &Run, findings: &[Finding]) -> serde_json::Value {
-    let opening = Opening::of(run, findings).sentence();
-    let mut document = json!({ "run": run, "opening": opening, "findings": findings_document(findings) });
-    if analysis::operations_are_requests(run) {
-        document["generator"] = json!(generator_document(run));
-    }
-    if let Some(calibration) = Calibration::of(run) {
-        document["calibration"] = calibration_document(&calibration);
-    }
-    document
-}
-
-fn calibration_document(calibration: &Calibration) -> serde_json::Value {
-    let answer = |answer: &Calibrated, unit: f64| {
-        let Calibrated { request, depth, rate, mean, p99, steps, .. } = answer;
-        json!({
-            "value": rate.value / unit,
-            "low": rate.low / unit,
-            "high": rate.high / unit,
-            "runs": rate.runs,
-            "request_bytes": request.0,
-            "outstanding": depth,
-            "mean_ns": mean.0,
-            "p99_ns": p99.0,
-            "steps": steps,
-        })
-    };
-    let Calibration { cap, max_iops, max_bytes, sureness } = calibration;
-    json!({
-        "max_latency": cap.to_string(),
-        "max_iops": max_iops.as_ref().map(|found| answer(found, 1.0)),
-        "max_mbps": max_bytes.as_ref().map(|found| answer(found, 1e6)),
-        "actual_latency_us": max_iops.as_ref().map(|found| found.mean.0 as f64 / 1e3),
-        "spread": sureness.spread,
-        "range_of_seconds": sureness.range_of_seconds,
-        "watched_ns": sureness.watched.0,
-        "doubts": sureness.doubts,
-    })
-}
-
-fn findings_document(findings: &[Finding]) -> Vec<serde_json::Value> {
-    let severity = |finding: &Finding| match finding.severity() {
-        Severity::Doubt => "doubt",
-        Severity::Answer => "answer",
-        Severity::Note => "note",
-    };
-    findings
-        .iter()
-        .map(|finding| json!({ "severity": severity(finding), "sentence": finding.sentence(), "advice": finding.advice() }))
-        .collect()
 }
 
 #[cfg(test)]

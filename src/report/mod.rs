@@ -7,6 +7,7 @@ mod buckets;
 mod calibration;
 mod comparison;
 pub mod csv;
+pub mod document;
 mod facts;
 pub mod fit;
 mod grid;

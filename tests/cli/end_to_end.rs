@@ -21,7 +21,7 @@ fn from_nothing_to_a_report_and_back_to_nothing() {
     let info = place.done(&["slob", "info", "--json"]).json();
     assert_eq!((&info["descriptor"]["schemas"], &info["state"]["is"]), (&2.into(), &"closed_cleanly".into()));
 
-    let run = place.done(&[&SHORT[..], &["-t", "2", "--json", "--seed", "9"]].concat()).json();
+    let run = place.done(&[&SHORT[..], &["-t", "2", "--json", "--seed", "9"]].concat()).run();
     assert_eq!((&run["seed"], &run["steps"][0]["load"]["sessions"]), (&9.into(), &4.into()));
     assert!(run["steps"][0]["counters"]["commits"].as_u64().unwrap() > 0);
     assert_eq!(run["parameters"]["SCALE"], "16000K");
@@ -61,7 +61,7 @@ fn an_existing_slob_conf_is_used_unchanged_and_its_password_is_never_kept() {
     );
     let answer =
         place.done(&["slob", "run", "-c", "slob.conf", "2", "WORK_UNIT=16", "--json", "SYSDBA_PASSWD=lionish"]);
-    let run = answer.json();
+    let run = answer.run();
     assert_eq!((&run["parameters"]["WORK_UNIT"], &run["parameters"]["SCALE"]), (&"16".into(), &"8000K".into()));
     let notes: Vec<&str> = run["notes"].as_array().unwrap().iter().map(|note| note.as_str().unwrap()).collect();
     assert_eq!(notes.iter().filter(|note| note.contains("ignored on this one")).count(), 1, "{notes:?}");

@@ -17,7 +17,9 @@ fn answers(place: &Place, planted: &str, more: &[&str]) -> Value {
     let more: Vec<&str> = more.iter().copied().chain(["--json"]).collect();
     let answer = calibrate(place, planted, &more);
     assert_eq!(answer.code, Some(0), "{answer}");
-    answer.json()["calibration"].clone()
+    let report = answer.json();
+    assert!(report["run"]["steps"].is_array() && report["opening"].is_string(), "{answer}");
+    report["calibration"].clone()
 }
 
 fn assert_near(answer: &Value, planted: f64, share: f64, what: &str) {

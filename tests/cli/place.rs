@@ -98,6 +98,11 @@ impl Answer {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}\n{self}"))
     }
 
+    /// The run in the report that `--json` printed.
+    pub fn run(&self) -> serde_json::Value {
+        self.json()["run"].take()
+    }
+
     /// Everything the user sees. Nothing of it may depend on the machine.
     pub fn told(&self) -> String {
         self.to_string()

@@ -122,7 +122,7 @@ fn a_private_cluster_lives_from_its_set_up_to_its_removal() {
                 "--target",
                 &target,
             ])
-            .json();
+            .run();
         let (facts, step) = (&run["target"]["facts"], &run["steps"][0]);
         assert_eq!((&facts["send"], &facts["timed_by"]), (&Value::from(send), &Value::from(timed_by)));
         let count =
@@ -152,7 +152,7 @@ fn a_private_cluster_lives_from_its_set_up_to_its_removal() {
             "--target",
             &target,
         ])
-        .json();
+        .run();
     let steps = swept["steps"].as_array().unwrap();
     assert_eq!(steps.len(), 2);
     for step in steps {

@@ -311,27 +311,3 @@ fn the_schema_refuses_a_document_without_steps() {
     value.as_object_mut().unwrap().remove("steps");
     assert!(!jsonschema::is_valid(&schema(), &value));
 }
-
-/// Names of all properties anywhere in a schema.
-fn field_names(schema: &serde_json::Value, names: &mut std::collections::BTreeSet<String>) {
-    match schema {
-        serde_json::Value::Object(object) => {
-            if let Some(serde_json::Value::Object(properties)) = object.get("properties") {
-                names.extend(properties.keys().cloned());
-            }
-            object.values().for_each(|value| field_names(value, names));
-        }
-        serde_json::Value::Array(items) => items.iter().for_each(|value| field_names(value, names)),
-        _ => {}
-    }
-}
-
-#[test]
-fn the_documentation_names_every_field() {
-    let page = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/result-format.md")).unwrap();
-    let mut names = std::collections::BTreeSet::new();
-    field_names(&schema(), &mut names);
-    field_names(&interval_schema(), &mut names);
-    let missing: Vec<_> = names.iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();
-    assert!(missing.is_empty(), "docs/result-format.md lacks {missing:?}");
-}

@@ -1,0 +1,272 @@
+//! What `--json` prints of runs and probes. The types are the format: their schemas are in `docs/schema`, and a test holds
+//! those files against them.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::analysis::{self, Calibrated, Calibration, Finding, GeneratorVerdict, Opening, Severity};
+use crate::record::{self, Run, Timestamp, TraceStats};
+
+/// Version of these documents' form. A field that is added does not raise it.
+const FORMAT: u32 = 1;
+
+/// A run and what is to be said about it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(title = "Report")]
+pub struct RunReport<'a> {
+    /// Version of this document's form. A field that is added does not raise it; `run` has a version of its own.
+    format: u32,
+    /// The sentence that a report begins with.
+    opening: String,
+    /// What is to be said about the run, most important first.
+    findings: Vec<FindingText>,
+    /// The load generator's verdict on itself, one a step that has one; only of loads on raw storage.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generator: Option<Vec<GeneratorVerdict>>,
+    /// The answers of `plimsoll io calibrate`; absent in every other run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calibration: Option<CalibrationAnswers>,
+    /// The run, as `run.json` has it.
+    run: &'a Run,
+}
+
+/// One thing that there is to say about a run.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Finding")]
+struct FindingText {
+    /// How it bears on the rest of the report.
+    severity: Severity,
+    /// What it says.
+    sentence: String,
+    /// What to do about it, where there is something.
+    advice: Option<String>,
+}
+
+/// The answers of a calibration. What could not be measured is `null`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Calibration")]
+struct CalibrationAnswers {
+    /// The latency that `max_iops` had to keep, such as `10ms` or `p99=10ms`.
+    max_latency: String,
+    /// Most small random reads a second within that latency.
+    max_iops: Option<CalibratedRate>,
+    /// Most megabytes (1,000,000 bytes) a second of large random reads.
+    max_mbps: Option<CalibratedRate>,
+    /// Mean latency at `max_iops`, in microseconds.
+    actual_latency_us: Option<f64>,
+    /// The largest distance between repeats, as a share of their median.
+    spread: f64,
+    /// How far the rate of single seconds ranged within a repeat, at most, as a share of its mean.
+    range_of_seconds: Option<f64>,
+    /// Load on the storage in all. A burst credit that lasts longer was not seen to end.
+    watched_ns: u64,
+    /// What makes the answers doubtful, in sentences.
+    doubts: Vec<String>,
+}
+
+/// One answer of a calibration.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CalibratedRate {
+    /// Median of the repeats.
+    value: f64,
+    /// The lowest of them.
+    low: f64,
+    /// The highest of them.
+    high: f64,
+    /// How many repeats there are.
+    runs: usize,
+    /// Length of a request.
+    request_bytes: u64,
+    /// Requests outstanding.
+    outstanding: u32,
+    /// Mean latency over all repeats.
+    mean_ns: u64,
+    /// 99th percentile of it.
+    p99_ns: u64,
+    /// Labels of the steps that it comes from.
+    steps: Vec<String>,
+}
+
+impl<'a> RunReport<'a> {
+    /// The report of `run` with `findings`, which are its own.
+    pub fn new(run: &'a Run, findings: &[Finding]) -> Self {
+        let generator = || run.steps.iter().filter_map(GeneratorVerdict::of).collect();
+        Self {
+            format: FORMAT,
+            opening: Opening::of(run, findings).sentence(),
+            findings: findings.iter().map(FindingText::new).collect(),
+            generator: analysis::operations_are_requests(run).then(generator),
+            calibration: Calibration::of(run).map(CalibrationAnswers::new),
+            run,
+        }
+    }
+}
+
+impl FindingText {
+    fn new(finding: &Finding) -> Self {
+        Self { severity: finding.severity(), sentence: finding.sentence(), advice: finding.advice() }
+    }
+}
+
+impl CalibrationAnswers {
+    fn new(calibration: Calibration) -> Self {
+        let Calibration { cap, max_iops, max_bytes, sureness } = calibration;
+        Self {
+            max_latency: cap.to_string(),
+            actual_latency_us: max_iops.as_ref().map(|found| found.mean.0 as f64 / 1e3),
+            max_iops: max_iops.map(|found| CalibratedRate::new(found, 1.0)),
+            max_mbps: max_bytes.map(|found| CalibratedRate::new(found, 1e6)),
+            spread: sureness.spread,
+            range_of_seconds: sureness.range_of_seconds,
+            watched_ns: sureness.watched.0,
+            doubts: sureness.doubts,
+        }
+    }
+}
+
+impl CalibratedRate {
+    fn new(answer: Calibrated, unit: f64) -> Self {
+        let Calibrated { request, depth, rate, mean, p99, steps, stopped: _ } = answer;
+        Self {
+            value: rate.value / unit,
+            low: rate.low / unit,
+            high: rate.high / unit,
+            runs: rate.runs,
+            request_bytes: request.0,
+            outstanding: depth,
+            mean_ns: mean.0,
+            p99_ns: p99.0,
+            steps,
+        }
+    }
+}
+
+/// One line of `plimsoll probe --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum ProbeLine<'a> {
+    /// What happened in one interval.
+    Interval {
+        /// When the interval ended.
+        at: Timestamp,
+        /// One element for each kind of call or request, those without any included.
+        traces: &'a [TraceStats],
+    },
+    /// The sum of all intervals; the last line.
+    Total {
+        /// When the probe ended.
+        at: Timestamp,
+        /// What ended it.
+        ended_by: ProbeEnd,
+        /// One element for each kind of call or request, those without any included.
+        traces: &'a [TraceStats],
+    },
+}
+
+/// What ended a probe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ProbeEnd {
+    /// The time that was asked for was over.
+    Duration,
+    /// A signal, such as that of Ctrl-C.
+    Signal,
+    /// The process that was traced ended.
+    Process,
+    /// Tracing ended by itself.
+    Tracing,
+}
+
+/// The JSON schema of every document that `docs/schema` publishes, by the name of its file.
+pub fn schemas() -> [(&'static str, Value); 4] {
+    [
+        ("run.json", record::schema()),
+        ("interval.json", record::interval_schema()),
+        ("report.json", schemars::schema_for!(RunReport<'_>).to_value()),
+        ("probe.json", schemars::schema_for!(ProbeLine<'_>).to_value()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::analysis::analyse_asked;
+    use crate::record::sample::{self, requests};
+
+    /// Whether a document is what the published schema of that name describes.
+    #[track_caller]
+    fn assert_follows(name: &str, document: &impl Serialize) {
+        let (_, schema) = schemas().into_iter().find(|(file, _)| *file == name).unwrap();
+        let document = serde_json::to_value(document).unwrap();
+        let errors: Vec<_> =
+            jsonschema::validator_for(&schema).unwrap().iter_errors(&document).map(|e| e.to_string()).collect();
+        assert!(errors.is_empty(), "{name}: {errors:?}");
+    }
+
+    #[test]
+    fn the_published_schemas_are_those_of_the_types() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/schema");
+        for (name, schema) in schemas() {
+            let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+            if std::env::var_os("UPDATE_DOCS").is_some() {
+                std::fs::create_dir_all(&folder).unwrap();
+                std::fs::write(folder.join(name), &text).unwrap();
+            }
+            let published = std::fs::read_to_string(folder.join(name)).unwrap_or_default();
+            assert!(published == text, "docs/schema/{name} is stale: UPDATE_DOCS=1 cargo test published_schemas");
+        }
+        let published = std::fs::read_dir(folder).unwrap().count();
+        assert_eq!(published, schemas().len(), "docs/schema has a file that nothing is made from");
+    }
+
+    #[test]
+    fn reports_of_every_kind_of_run_follow_the_schema() {
+        for run in [sample::imported(), requests::open_loop(), requests::mixed(), sample::updates(12)] {
+            assert_follows("report.json", &RunReport::new(&run, &analyse_asked(&run, None)));
+        }
+    }
+
+    #[test]
+    fn a_report_without_its_run_does_not_follow_the_schema() {
+        let run = sample::imported();
+        let mut document = serde_json::to_value(RunReport::new(&run, &[])).unwrap();
+        document.as_object_mut().unwrap().remove("run");
+        let [.., (_, schema), _] = schemas();
+        assert!(!jsonschema::is_valid(&schema, &document));
+    }
+
+    #[test]
+    fn lines_of_a_probe_follow_the_schema() {
+        let at = Timestamp(jiff::Timestamp::UNIX_EPOCH);
+        assert_follows("probe.json", &ProbeLine::Interval { at, traces: &[TraceStats::default()] });
+        let total = ProbeLine::Total { at, ended_by: ProbeEnd::Signal, traces: &[] };
+        assert_follows("probe.json", &total);
+        assert!(serde_json::to_string(&total).unwrap().starts_with("{\"kind\":\"total\",\"at\":"));
+    }
+
+    /// Names of all properties anywhere in a schema.
+    fn field_names(schema: &Value, names: &mut std::collections::BTreeSet<String>) {
+        match schema {
+            Value::Object(object) => {
+                if let Some(Value::Object(properties)) = object.get("properties") {
+                    names.extend(properties.keys().cloned());
+                }
+                object.values().for_each(|value| field_names(value, names));
+            }
+            Value::Array(items) => items.iter().for_each(|value| field_names(value, names)),
+            _ => {}
+        }
+    }
+
+    #[test]
+    fn the_documentation_names_every_field() {
+        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/result-format.md")).unwrap();
+        let mut names = std::collections::BTreeSet::new();
+        schemas().iter().for_each(|(_, schema)| field_names(schema, &mut names));
+        let missing: Vec<_> = names.iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();
+        assert!(missing.is_empty(), "docs/result-format.md lacks {missing:?}");
+    }
+}
