@@ -32,12 +32,12 @@ pub enum ImportError {
         what: String,
     },
     /// No importer knows it.
-    #[error("{path} is no result that is known here: it begins with {begins:?}")]
+    #[error("{path} is no result that is known here{}", begins.as_ref().map_or_else(String::new, |begins| format!(": it begins with `{begins}`")))]
     NotRecognised {
         /// The file.
         path: String,
-        /// Its first words.
-        begins: String,
+        /// What its first line says of its kind, where anybody may read it.
+        begins: Option<String>,
     },
     /// It is of a known kind, and what is imported is not in it.
     #[error("{path}: {what}")]
@@ -62,9 +62,8 @@ pub enum ImportError {
 impl ImportError {
     /// `source` is of no known kind.
     pub fn not_recognised(source: &Source) -> Self {
-        // The head: a word may be as long as the file.
-        let begins = source.head().split_whitespace().take(8).collect::<Vec<_>>().join(" ");
-        Self::NotRecognised { path: source.path().to_owned(), begins: begins.chars().take(60).collect() }
+        let begins = if source.is_private() { None } else { heading(source.head()) };
+        Self::NotRecognised { path: source.path().to_owned(), begins }
     }
 
     /// `source` is of its kind and damaged at `line`.
@@ -84,6 +83,63 @@ impl ImportError {
             Self::TooLarge { .. } => Some("cut it down to the part that matters"),
             Self::Damaged { .. } => Some("make the file again; nothing of it was kept"),
             Self::Io { .. } | Self::NotText { .. } | Self::NoResult { .. } => None,
+        }
+    }
+}
+
+/// Characters of a file that an error quotes, at most.
+const MAX_QUOTED: usize = 40;
+
+/// What the first line of a text says of its kind. It ends where a value may begin, since the file may hold anything: a list of users, or
+/// passwords.
+fn heading(text: &str) -> Option<String> {
+    let line = text.lines().find(|line| !line.trim().is_empty())?.trim();
+    let heading: String = line.chars().take(MAX_QUOTED).take_while(|c| is_plain(*c) && !"=:@,;".contains(*c)).collect();
+    let heading = heading.trim_end();
+    heading.contains(|c: char| c.is_ascii_alphabetic()).then(|| heading.to_owned())
+}
+
+/// Whether a character can be printed and moves no cursor.
+fn is_plain(c: char) -> bool {
+    c == ' ' || c.is_ascii_graphic()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn only_what_says_something_of_the_kind_is_quoted() {
+        for (text, quoted) in [
+            ("root:x:0:0:root:/root:/bin/bash\n", Some("root")),
+            ("\n  <html lang=\"en\"><body>\n", Some("<html lang")),
+            ("password=hunter2\n", Some("password")),
+            ("{\"key\": \"value\"}", Some("{\"key\"")),
+            (
+                "# Results of an evening with a volume that nobody has heard of",
+                Some("# Results of an evening with a volume th"),
+            ),
+            ("bell\u{7}bell", Some("bell")),
+            ("\u{1b}[31mred", None),
+            ("\u{fffd}\u{fffd}PNG", None),
+            ("1,2,3\n4,5,6\n", None),
+        ] {
+            assert_eq!(heading(text).as_deref(), quoted, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_quoted_of_a_file_that_not_everybody_may_read() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("notes");
+        std::fs::write(&path, "secret plans\n").unwrap();
+        for (mode, is_quoted) in [(0o644, true), (0o640, false), (0o600, false)] {
+            std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+            let told = ImportError::not_recognised(&Source::open(&path).unwrap()).to_string();
+            assert_eq!(told.contains("secret"), is_quoted, "{mode:o}: {told}");
+            assert!(told.contains("is no result that is known here"), "{told}");
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::ImportError;
@@ -24,6 +25,7 @@ pub struct Source {
     text: String,
     changed: Timestamp,
     crc64: u64,
+    is_private: bool,
 }
 
 impl Source {
@@ -32,7 +34,7 @@ impl Source {
         let path = path.into();
         let crc64 = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, &bytes);
         let text = decode(bytes).map_err(|what| ImportError::NotText { path: path.clone(), what })?;
-        Ok(Self { path, text, changed, crc64 })
+        Ok(Self { path, text, changed, crc64, is_private: false })
     }
 
     /// Reads the file at `path`.
@@ -64,7 +66,14 @@ impl Source {
         if bytes.len() as u64 > MOST_BYTES {
             return Err(ImportError::TooLarge { path: shown, most: MOST_BYTES });
         }
-        Self::new(shown, bytes, Timestamp(changed))
+        // Readable for everybody, or nobody is shown what it holds.
+        let is_private = status.permissions().mode() & 0o004 == 0;
+        Ok(Self { is_private, ..Self::new(shown, bytes, Timestamp(changed))? })
+    }
+
+    /// Whether it is a file that not everybody may read.
+    pub fn is_private(&self) -> bool {
+        self.is_private
     }
 
     /// Its path, as it was named.
