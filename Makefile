@@ -4,6 +4,13 @@ CARGO ?= cargo
 DATA ?= ./plimsoll-data
 RUNS ?= ./plimsoll-runs
 PLIMSOLL = target/release/plimsoll
+# Where `make install` puts things; DESTDIR stands before it for whoever makes a package.
+PREFIX ?= /usr/local
+INSTALLED = $(DESTDIR)$(PREFIX)
+BASH_COMPLETIONS = $(INSTALLED)/share/bash-completion/completions
+ZSH_COMPLETIONS = $(INSTALLED)/share/zsh/site-functions
+FISH_COMPLETIONS = $(INSTALLED)/share/fish/vendor_completions.d
+MANUAL = $(INSTALLED)/share/man/man1
 # Debian packages that tests and benchmarks compare with or drive.
 TEST_PACKAGES = fio bpftrace postgresql chromium
 # Debian's PostgreSQL starts a server of its own unless told not to; tests start private ones.
@@ -17,6 +24,22 @@ help: ## Show this list
 .PHONY: build
 build: ## Build the release program, target/release/plimsoll
 	$(CARGO) build --release --locked
+
+# Installs what was built before, so that root builds nothing.
+.PHONY: install
+install: ## Install the program, man pages and completions below PREFIX=/usr/local (DESTDIR is honoured)
+	@test -x $(PLIMSOLL) || { echo "error: $(PLIMSOLL) is not there" >&2; echo 'hint: run `make build` first' >&2; exit 2; }
+	install -d "$(INSTALLED)/bin" "$(BASH_COMPLETIONS)" "$(ZSH_COMPLETIONS)" "$(FISH_COMPLETIONS)" "$(MANUAL)"
+	install -m 755 $(PLIMSOLL) "$(INSTALLED)/bin/plimsoll"
+	$(PLIMSOLL) completions bash >"$(BASH_COMPLETIONS)/plimsoll"
+	$(PLIMSOLL) completions zsh >"$(ZSH_COMPLETIONS)/_plimsoll"
+	$(PLIMSOLL) completions fish >"$(FISH_COMPLETIONS)/plimsoll.fish"
+	$(PLIMSOLL) manual "$(MANUAL)"
+
+.PHONY: uninstall
+uninstall: ## Remove what `make install` put below PREFIX
+	rm -f "$(INSTALLED)/bin/plimsoll" "$(BASH_COMPLETIONS)/plimsoll" "$(ZSH_COMPLETIONS)/_plimsoll" \
+		"$(FISH_COMPLETIONS)/plimsoll.fish" "$(MANUAL)/plimsoll.1" "$(MANUAL)"/plimsoll-*.1
 
 .PHONY: demo
 demo: build ## Set up 1 GiB in ./plimsoll-data, sweep 1 to 32 sessions, tell what was found

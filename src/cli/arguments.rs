@@ -290,10 +290,10 @@ impl FromStr for Seconds {
 /// What follows the flags in the help of a command that takes parameters.
 pub(super) fn with_parameters(examples: &str) -> String {
     format!(
-        "{examples}\n\nParameters (KEY=VALUE, with their defaults):\n{}\nSizes take K, M, G and T; durations ms, s, m and h. In \
+        "{examples}\n\nParameters (KEY=VALUE, with their defaults):\n{}\n\nSizes take K, M, G and T; durations ms, s, m and h. In \
          a run, a SCALE that is not given is all that was set up. SLOB's connection parameters are accepted and have \
          no effect here.",
-        crate::config::help_text()
+        super::help::hanging(&crate::config::help_text())
     )
 }
 

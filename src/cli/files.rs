@@ -35,23 +35,39 @@ pub(super) fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Res
 /// # Errors
 /// If a file of somebody else is in the way, or the directory or a file cannot be made or written.
 pub(super) fn write_tables<T>(directory: &Path, tables: &[Table<T>], beginning: &str, of: &T) -> Result<(), Failure> {
+    let tables: Vec<_> = tables.iter().map(|(name, write)| (*name, |out: &mut dyn Write| write(out, of))).collect();
+    write_all(directory, &tables, beginning, "name another directory: `--csv DIR`")?;
+    say::line(format_args!("wrote {} files into `{}`", tables.len(), directory.display()));
+    Ok(())
+}
+
+/// Writes files, each by its name, into `directory`, which is made if it is missing. Every one of them begins with `beginning`: a file
+/// of the same name that does not was made by somebody else, and then nothing is written; `hint` says what to do about it.
+///
+/// # Errors
+/// If a file of somebody else is in the way, or the directory or a file cannot be made or written.
+pub(super) fn write_all<W: Fn(&mut dyn Write) -> io::Result<()>>(
+    directory: &Path,
+    files: &[(&str, W)],
+    beginning: &str,
+    hint: &str,
+) -> Result<(), Failure> {
     let cannot = |doing: &str, path: &Path, error: io::Error| {
         Failure::new(format_args!("cannot {doing} `{}`: {error}", path.display()))
     };
     fs::create_dir_all(directory).map_err(|error| cannot("make directory", directory, error))?;
-    for (name, _) in tables {
+    for (name, _) in files {
         let path = directory.join(name);
         if is_foreign(&path, beginning) {
             let failure =
                 Failure::new(format_args!("`{}` is not overwritten: this program did not make it", path.display()));
-            return Err(failure.with_hint("name another directory: `--csv DIR`".to_owned()));
+            return Err(failure.with_hint(hint.to_owned()));
         }
     }
-    for (name, write) in tables {
+    for (name, write) in files {
         let path = directory.join(name);
-        replace(&path, |out| write(out, of)).map_err(|error| cannot("write", &path, error))?;
+        replace(&path, write).map_err(|error| cannot("write", &path, error))?;
     }
-    say::line(format_args!("wrote {} files into `{}`", tables.len(), directory.display()));
     Ok(())
 }
 

@@ -18,14 +18,15 @@ use crate::report::fit::{doubt_advice, doubt_sentence, headrooms, sentence, verd
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  plimsoll fit --demand 20261103-100000-awr --capacity last            one AWR report against the last run
-  plimsoll fit --demand 202610 --capacity 20261120-120502 --at p95     October's reports, and what was enough 95 % of the time
-  plimsoll fit --demand 202610 --capacity p30x2 --limit p99=10ms       a run by its name, and another latency target
-  plimsoll fit --demand 202610 --capacity p30x2 --json                 for a program
+  plimsoll fit --demand 20261103-100000-awr --capacity last
+  plimsoll fit --demand 202610 --capacity 20261120-120502 --at p95
+  plimsoll fit --demand 202610 --capacity p30x2 --limit p99=10ms
+  plimsoll fit --demand 202610 --capacity p30x2 --json      for a program
 
-The exit code is 0 if the platform carries the database, 1 if it does not, and 2 if that cannot be known. Nothing is
-extrapolated: beyond the largest level that was measured capacity is `at least`, and between a level that met the target and one
-that missed it nobody knows.";
+The first holds one AWR report against the last run, the second October's reports, and what was enough for 95 % of the \
+time. The exit code is 0 if the platform carries the database, 1 if it does not, and 2 if that cannot be known. Nothing is \
+extrapolated: beyond the largest level that was measured capacity is `at least`, and between a level that met the target \
+and one that missed it nobody knows.";
 
 /// Arguments of `plimsoll fit`.
 #[derive(Debug, Args)]

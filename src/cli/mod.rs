@@ -2,14 +2,17 @@
 
 mod arguments;
 mod compare;
+mod completions;
 mod doctor;
 mod exit;
 mod files;
 mod fit;
+mod help;
 mod import;
 mod interrupt;
 mod io;
 mod live;
+mod manual;
 mod page_file;
 mod probe;
 mod recording;
@@ -28,7 +31,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 
 use crate::config::ConfigError;
 use crate::serve::ListenError;
@@ -39,14 +42,20 @@ use exit::{Exit, Failure};
 
 const EXAMPLES: &str = "\
 Examples:
-  plimsoll doctor                                       is this machine fit for measuring?
-  plimsoll slob setup -s 8 SCALE=1G                     make data in ./plimsoll-data
+  plimsoll doctor                    is this machine fit for measuring?
+  plimsoll slob setup -s 8 SCALE=1G  make data in ./plimsoll-data
   plimsoll slob sweep -s 8 --threads 1,2,4,8 RUN_TIME=30
-  plimsoll report last --full                           see the last run again
+  plimsoll report last --full        see the last run again
 
-Exit codes: 0 done; 1 done, but a limit was not met, a run is worse than its baseline, a platform does not
-carry a database, or data are not what was written; 2 could not be done; 130 ended with Ctrl-C. Data go
-to standard output, everything else to standard error. NO_COLOR is honoured.";
+Exit codes:
+  0    done
+  1    done, but a limit was not met, a run is worse than
+       its baseline, a platform does not carry a database,
+       or data are not what was written
+  2    could not be done
+  130  ended with Ctrl-C
+
+Data go to standard output, everything else to standard error. NO_COLOR is honoured.";
 
 /// Tells how much database load a platform carries before it sinks, and why it stops there
 #[derive(Debug, Parser)]
@@ -94,6 +103,12 @@ enum Command {
     /// Look whether this machine is fit for measuring
     #[command(after_long_help = doctor::EXAMPLES)]
     Doctor(doctor::Arguments),
+    /// Print the completions of a shell
+    #[command(after_long_help = completions::EXAMPLES)]
+    Completions(completions::Arguments),
+    /// Write the man pages
+    #[command(after_long_help = manual::EXAMPLES)]
+    Manual(manual::Arguments),
 }
 
 /// The program: reads the command line, carries it out, and says how it ended.
@@ -102,7 +117,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
-    let outcome = match Cli::try_parse_from(arguments) {
+    let outcome = match parse(arguments) {
         Ok(cli) => cli.command.carry_out(),
         Err(error) => return refuse(&error),
     };
@@ -115,6 +130,12 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             told.exit
         }
     }
+}
+
+fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+    let mut command = help::command();
+    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
 impl Command {
@@ -132,6 +153,8 @@ impl Command {
             Self::Serve(arguments) => serve::carry_out(&arguments),
             Self::Probe(arguments) => probe::carry_out(&arguments),
             Self::Doctor(arguments) => doctor::carry_out(&arguments),
+            Self::Completions(arguments) => completions::carry_out(&arguments),
+            Self::Manual(arguments) => manual::carry_out(&arguments),
         }
     }
 }
@@ -156,8 +179,7 @@ fn refuse(error: &clap::Error) -> Exit {
     } else if let Some(reason) = source.filter(|source| is_ours(*source)) {
         say::error(format_args!("{}{reason}", flag_of(error)));
     } else {
-        // Help goes to standard output; if nobody reads it, nothing is lost.
-        let _ = error.print();
+        help::write(error);
     }
     if error.use_stderr() { Exit::CouldNot } else { Exit::Done }
 }
@@ -217,10 +239,13 @@ mod tests {
     fn every_example_can_be_typed() {
         walk(&Cli::command(), "plimsoll", &mut |command, path| {
             let examples = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
+            let examples = examples.replace(" \\\n    ", " ");
             let lines = examples.lines().filter_map(|line| line.strip_prefix("  plimsoll "));
             for line in lines {
-                let line = line.split("   ").next().unwrap_or(line);
-                let words = std::iter::once("plimsoll").chain(line.split_whitespace());
+                // A remark is set off by blanks, and the shell keeps its own words.
+                let line = line.split("  ").next().unwrap_or(line);
+                let words = line.split_whitespace().take_while(|word| !matches!(*word, ">" | "&&"));
+                let words = std::iter::once("plimsoll").chain(words);
                 let parsed = Cli::try_parse_from(words);
                 assert!(parsed.is_ok(), "{path}: {line}: {}", parsed.unwrap_err());
             }

@@ -25,16 +25,16 @@ use crate::units::Nanos;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  plimsoll probe --pid 4711                          a server by its first process, until Ctrl-C
-  plimsoll probe --device nvme0n1 --device nvme1n1   disks alone, whoever uses them
+  plimsoll probe --pid 4711                   a server by its first process
+  plimsoll probe --device nvme0n1 --device nvme1n1    disks, whoever uses them
   plimsoll probe --target dir:/u01/plimsoll --interval 5s
-  plimsoll probe --pid 4711 --duration 60s --json    one line a second, and the sum
+  plimsoll probe --pid 4711 --duration 60s --json     one line a second
 
-It needs `bpftrace` and root. Nothing is written to the database or its disks. Times are of two layers: `OS file`, the
-system calls that the server makes on its files, and `device`, the requests below. Requests through io_uring, libaio and
+It needs `bpftrace` and root. Nothing is written to the database or its disks. Times are of two layers: `OS file`, the \
+system calls that the server makes on its files, and `device`, the requests below. Requests through io_uring, libaio and \
 mapped memory are seen on the device only.
 
-Ctrl-C is how a probe without `--duration` ends: the sums are told, and the exit code is 0.";
+Ctrl-C is how a probe without `--duration` ends: the sums are printed, and the exit code is 0.";
 
 /// How often signals and the process are looked at while an interval passes.
 const LOOK_EVERY: Duration = Duration::from_millis(50);

@@ -1,8 +1,6 @@
 //! `docs/cli.md`, made from the commands themselves.
 
-use clap::CommandFactory;
-
-use crate::cli::Cli;
+use crate::cli::help;
 
 const COLUMNS: usize = 100;
 const HEADER: &str = "# Commands\n\nThis page is made from the program's own `--help`; a test keeps the two equal. \
@@ -10,14 +8,14 @@ const HEADER: &str = "# Commands\n\nThis page is made from the program's own `--
 
 fn render() -> String {
     let mut page = HEADER.to_owned();
-    let mut root = Cli::command().term_width(COLUMNS).disable_help_subcommand(true);
+    let mut root = help::command().term_width(COLUMNS).disable_help_subcommand(true);
     root.build();
     section(&mut root, "plimsoll", &mut page);
     page
 }
 
 fn section(command: &mut clap::Command, path: &str, page: &mut String) {
-    let help = command.render_long_help().to_string();
+    let help = help::plain(&command.render_long_help().to_string());
     let lines: Vec<&str> = help.lines().map(str::trim_end).collect();
     page.push_str(&format!("\n## {path}\n\n```text\n{}\n```\n", lines.join("\n").trim_end()));
     for inner in command.get_subcommands_mut() {

@@ -17,12 +17,12 @@ use crate::report::{self, Detail};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  plimsoll report                                 the last run in brief
-  plimsoll report 20261120-103000-slob --full     every wait event, operation type and device
-  plimsoll report last --limit p99.9=20ms         another latency limit for the load line
-  plimsoll report last -o report.html             charts, tables and advice in one file for a browser
-  plimsoll report last --csv ./figures            five files for a spreadsheet
-  plimsoll report last --json                     the run document and the findings";
+  plimsoll report                               the last run in brief
+  plimsoll report 20261120-103000-slob --full   every event, kind and device
+  plimsoll report last --limit p99.9=20ms       another latency limit
+  plimsoll report last -o report.html           one file for a browser
+  plimsoll report last --csv ./figures          five files for a spreadsheet
+  plimsoll report last --json                   the run and the findings";
 
 /// Columns of the line between two reports.
 const LONGEST_RULE: usize = 120;

@@ -26,8 +26,8 @@ Examples:
 
 const SHOW_EXAMPLES: &str = "\
 Examples:
-  plimsoll runs show last               what was asked, where it ran, how each step ended
-  plimsoll runs show last --json        the run document, as it is kept in run.json";
+  plimsoll runs show last          what was asked, and how each step ended
+  plimsoll runs show last --json   the run document, as run.json has it";
 
 const REMOVE_EXAMPLES: &str = "\
 Examples:

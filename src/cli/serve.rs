@@ -13,10 +13,10 @@ use crate::serve::{Listen, Problem, Server};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  plimsoll serve                                  http://127.0.0.1:8321/ until Ctrl-C
+  plimsoll serve                        http://127.0.0.1:8321/ until Ctrl-C
   plimsoll serve --runs /u01/plimsoll-runs
-  plimsoll serve --listen 127.0.0.1:0             any free port; the address goes to standard output
-  plimsoll serve --listen 0.0.0.0:8321            for everybody who can reach this machine
+  plimsoll serve --listen 127.0.0.1:0   any free port; standard output has it
+  plimsoll serve --listen 0.0.0.0:8321  for everybody who can reach this machine
 
 Nothing can be changed through it. From another machine, `ssh -L 8321:localhost:8321 HOST` is the safe way to reach it.";
 

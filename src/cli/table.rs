@@ -12,11 +12,11 @@ use crate::report::{self, Format, Style};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  plimsoll table last                                      the columns of SLOB's awr_info, or of raw storage
-  plimsoll table 20261120-10 20261120-11 --style matrix     tags, IOPS and wait histogram
-  plimsoll table last --style matrix --format markdown     for a document
-  plimsoll table last --format csv                         for a spreadsheet
-  plimsoll table last --format html > table.html           for a browser";
+  plimsoll table last                          as SLOB's awr_info, or for io
+  plimsoll table 20261120-10 20261120-11 --style matrix
+  plimsoll table last --style matrix --format markdown    for a document
+  plimsoll table last --format csv             for a spreadsheet
+  plimsoll table last --format html > table.html";
 
 /// Arguments of `plimsoll table`.
 #[derive(Debug, Args)]

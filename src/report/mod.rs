@@ -27,7 +27,7 @@ pub use comparison::comparison;
 pub use live::{interval_line, interval_words};
 pub use table::{Format, Style, table};
 pub use text::{Detail, text};
-pub use words::plain;
+pub use words::{plain, wrap};
 
 #[cfg(test)]
 mod requests_tests;

@@ -52,7 +52,7 @@ pub fn plain(text: &str) -> String {
 }
 
 /// Breaks `text` into lines of at most `width` characters between words; a longer word stays whole.
-pub(super) fn wrap(text: &str, width: usize) -> Vec<String> {
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
         let line = lines.last_mut().expect("it starts with one line and only grows");

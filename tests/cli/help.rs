@@ -25,6 +25,8 @@ fn short_help_of_every_command() {
         "fit",
         "probe",
         "doctor",
+        "completions",
+        "manual",
     ] {
         let arguments: Vec<&str> = words.split_whitespace().chain(["-h"]).collect();
         let answer = place.done(&arguments);

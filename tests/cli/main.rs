@@ -18,5 +18,6 @@ mod place;
 mod postgres;
 mod probe;
 mod serve;
+mod shells;
 #[path = "../common/skip.rs"]
 mod skip;

@@ -20,17 +20,17 @@ use crate::report::{self, Detail};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  plimsoll compare 20261120-10 20261120-11                 the second against the first
-  plimsoll compare before after --threshold 10%            what matters is a tenth; exit code 1 if `after` is worse
-  plimsoll compare p20 p30 p40 --baseline p30              many against one
-  plimsoll compare a1,a2,a3 b1,b2,b3                       three repeats of each as the evidence
-  plimsoll compare before after -o comparison.html         charts laid over each other, for a browser
-  plimsoll compare before after --full                     every figure in a sentence, and incidental settings
-  plimsoll compare before after --json                     for a program
+  plimsoll compare 20261120-10 20261120-11      the second against the first
+  plimsoll compare before after --threshold 10%    only a tenth matters
+  plimsoll compare p20 p30 p40 --baseline p30   many against one
+  plimsoll compare a1,a2,a3 b1,b2,b3            three repeats of each
+  plimsoll compare before after -o comparison.html   charts, for a browser
+  plimsoll compare before after --full          every figure in a sentence
+  plimsoll compare before after --json          for a program
 
-The exit code is 1 if a figure of any run is worse than the baseline's by more than the threshold and the difference is
-real, and 2 if nothing could be compared. For evidence that knows how one run differs from the next, make three runs or more of each in turns, and join
-those that repeat each other with commas.";
+The exit code is 1 if a figure of any run is worse than the baseline's by more than the threshold and the difference is \
+real, and 2 if nothing could be compared. To learn how one run differs from the next, make three runs or more of each in \
+turns, and join those that repeat each other with commas.";
 
 /// Arguments of `plimsoll compare`.
 #[derive(Debug, Args)]

@@ -24,15 +24,16 @@ use crate::units::group_thousands;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  plimsoll import awrrpt_1_171_172.html                one AWR report
-  plimsoll import ~/slob-results                       all results below a folder, gzip or not
-  plimsoll import awr_p30x2_d8s_s64_t1_wu64            a directory of SLOB: reports, iostat, vmstat and slob.conf as one run
-  plimsoll import fio.json --tag disk=p30              with a tag, as for own runs
-  plimsoll import archive --dry-run                    only say what would be imported
-  plimsoll import --list                               the kinds of files that are read
+  plimsoll import awrrpt_1_171_172.html        one AWR report
+  plimsoll import ~/slob-results               everything below a folder
+  plimsoll import awr_p30x2_d8s_s64_t1_wu64    a directory of SLOB, as one run
+  plimsoll import fio.json --tag disk=p30      with a tag, as for own runs
+  plimsoll import archive --dry-run            only say what would be imported
+  plimsoll import --list                       the kinds of files that are read
 
-Files are recognised by what they hold, not by their names. In folders, files that are no results are passed over; a file that is
-named must be one. Then: `plimsoll report ID`, `plimsoll table ID... --style matrix`, `plimsoll compare ID ID`.";
+Files are recognised by their content, gzip or not, and not by their names. In folders, files that are no results are \
+passed over; a file that is named must be one. Then: `plimsoll report ID`, `plimsoll table ID... --style matrix`, \
+`plimsoll compare ID ID`.";
 
 /// Places that were not understood which are told for each run; the rest is in the run.
 const MOST_TOLD: usize = 3;

@@ -24,10 +24,11 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll io calibrate --path /dev/sdb
   plimsoll io calibrate --path /u01/test.dat --size 64G --max-latency 5ms
-  plimsoll io calibrate --path /dev/sdb --path /dev/sdc --stripe 1M --max-latency p99=10ms --json
+  plimsoll io calibrate --path /dev/sdb --path /dev/sdc --stripe 1M \\
+    --max-latency p99=10ms --json
   plimsoll io calibrate --path sim:iops_cap=5000,mbps_cap=200,clock=simulated
 
-Only reads; files that are missing are laid out first. A whole calibration takes about 30 steps.";
+It only reads; missing files are laid out first. A whole calibration takes about 30 steps.";
 
 /// Best points that are given up because repeats do not keep the limit, at most.
 const MOST_RETREATS: usize = 3;

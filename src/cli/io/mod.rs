@@ -17,10 +17,12 @@ use super::exit::{Exit, Failure};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  plimsoll io run --path /u01/test.dat --size 16G --pattern randread --block-size 8k --depth 32
+  plimsoll io run --path /u01/test.dat --size 16G --pattern randread \\
+    --block-size 8k --depth 32
   plimsoll io run --path /dev/sdb --pattern randread --rate 5000
   plimsoll io sweep --path /u01/test.dat --pattern randread --depth 1,2,4,…,256
-  plimsoll io sweep --path /u01/test.dat --pattern randread --rate 1000..60000 --target-latency p99=5ms
+  plimsoll io sweep --path /u01/test.dat --pattern randread \\
+    --rate 1000..60000 --target-latency p99=5ms
   plimsoll io soak --path /dev/sdb --duration 2h
   plimsoll io orion -run simple -testname san -num_disks 4
   plimsoll io calibrate --path /dev/sdb --max-latency 10ms";

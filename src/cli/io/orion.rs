@@ -11,6 +11,7 @@ use crate::analysis::{Figures, rate};
 use crate::cli::arguments::KeepingArgs;
 use crate::cli::arguments::Seconds;
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::help::hanging;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{Loudness, RunProgress, Steps, warmup_words};
 use crate::cli::recording::{Header, Onward, Recording};
@@ -26,12 +27,15 @@ use crate::units::{Bytes, group_thousands};
 pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll io orion -run simple -testname san -num_disks 4
-  plimsoll io orion -run advanced -testname san -type seq -matrix detailed -cache_size 0
-  plimsoll io orion --destroy sdb --destroy sdc -run advanced -testname san -write 20 -simulate raid0 -stripe 1024
+  plimsoll io orion -run advanced -testname san -type seq \\
+    -matrix detailed -cache_size 0
+  plimsoll io orion --destroy sdb --destroy sdc -run advanced \\
+    -testname san -write 20 -simulate raid0 -stripe 1024
   plimsoll io orion --path /u01/test.dat --size 16G -run oltp -testname vm1
-  plimsoll io orion --path sim:service=5ms,servers=4,clock=simulated -run normal -testname try
+  plimsoll io orion --path sim:service=5ms,servers=4,clock=simulated \\
+    -run normal -testname try
 
-The list of devices is TESTNAME.lun, one a line. `plimsoll io orion -help` lists ORION's options; Plimsoll's own stand before
+TESTNAME.lun lists the devices, one a line. `plimsoll io orion -help` lists ORION's options; Plimsoll's own stand before \
 the first of them.";
 
 /// Arguments of `plimsoll io orion`.
@@ -68,7 +72,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     let options = match parse(&arguments.words)? {
         OrionCommand::Help => {
             let mut out = say::output();
-            writeln!(out, "{}", help_text().trim_end())?;
+            writeln!(out, "{}", hanging(&help_text()))?;
             out.flush()?;
             return Ok(Exit::Done);
         }

@@ -12,12 +12,18 @@ use crate::plan::io::open_loop_depth;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll io run --path /u01/test.dat --size 16G --pattern randread --depth 32
-  plimsoll io run --path /u01/test.dat --pattern randrw --read-pct 70 --depth 64 --jobs 4 --duration 60
-  plimsoll io run --path /u01/test.dat --pattern write --block-size 1M --depth 4 --durable dsync
-  plimsoll io run --path /u01/test.dat --pattern randread --rate 5000 --target-latency p99=5ms
-  plimsoll io run --path /dev/sdb --path /dev/sdc --stripe 1M --pattern randread --depth 64
-  plimsoll io run --path /dev/sdb --pattern randwrite --depth 16 --destroy sdb --verify
-  plimsoll io run --path sim:service=200us,servers=8 --pattern randread --depth 16 --duration 5";
+  plimsoll io run --path /u01/test.dat --pattern randrw --read-pct 70 \\
+    --depth 64 --jobs 4 --duration 60
+  plimsoll io run --path /u01/test.dat --pattern write --block-size 1M \\
+    --depth 4 --durable dsync
+  plimsoll io run --path /u01/test.dat --pattern randread --rate 5000 \\
+    --target-latency p99=5ms
+  plimsoll io run --path /dev/sdb --path /dev/sdc --stripe 1M \\
+    --pattern randread --depth 64
+  plimsoll io run --path /dev/sdb --pattern randwrite --depth 16 \\
+    --destroy sdb --verify
+  plimsoll io run --path sim:service=200us,servers=8 --pattern randread \\
+    --depth 16 --duration 5";
 
 /// Requests outstanding in a closed loop unless the user says otherwise.
 const USUAL_DEPTH: u32 = 32;

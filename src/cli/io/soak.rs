@@ -13,13 +13,17 @@ use crate::units::Nanos;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll io soak --path /dev/sdb --duration 2h
-  plimsoll io soak --path /u01/test.dat --size 256G --pattern randrw --read-pct 70 --depth 64 --duration 45m
-  plimsoll io soak --path /u01/test.dat --rate 3000 --target-latency p99=5ms --duration 8h
-  plimsoll io soak --path /dev/sdb --pattern randwrite --destroy sdb --duration 4h --round 5m
-  plimsoll io soak --path sim:iops_cap=500,burst=3000:30m,clock=simulated --duration 2h
+  plimsoll io soak --path /u01/test.dat --size 256G --pattern randrw \\
+    --read-pct 70 --depth 64 --duration 45m
+  plimsoll io soak --path /u01/test.dat --rate 3000 \\
+    --target-latency p99=5ms --duration 8h
+  plimsoll io soak --path /dev/sdb --pattern randwrite --destroy sdb \\
+    --duration 4h --round 5m
+  plimsoll io soak --path sim:iops_cap=500,burst=3000:30m,clock=simulated \\
+    --duration 2h
 
-A full burst credit of an AWS gp2 or Azure Premium volume lasts for about half an hour at its full rate: a shorter soak
-cannot show that it ends. docs/soak.md tells how to read the report.";
+A full burst credit of an AWS gp2 or Azure Premium volume lasts for about half an hour at its full rate: a shorter soak \
+cannot show that it ends. docs/soak.md explains the report.";
 
 /// Requests outstanding in a closed loop unless the user says otherwise.
 const USUAL_DEPTH: u32 = 32;

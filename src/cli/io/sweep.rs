@@ -11,9 +11,12 @@ use crate::plan::io::open_loop_depth;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll io sweep --path /u01/test.dat --pattern randread --depth 1,2,4,…,256
-  plimsoll io sweep --path /u01/test.dat --pattern read --block-size 1M --depth 1..16 --duration 20
-  plimsoll io sweep --path /u01/test.dat --pattern randread --rate 1000..60000 --target-latency p99=5ms
-  plimsoll io sweep --path sim:service=200us,servers=8 --pattern randread --depth 1..64 --duration 3 --warmup 1";
+  plimsoll io sweep --path /u01/test.dat --pattern read --block-size 1M \\
+    --depth 1..16 --duration 20
+  plimsoll io sweep --path /u01/test.dat --pattern randread \\
+    --rate 1000..60000 --target-latency p99=5ms
+  plimsoll io sweep --path sim:service=200us,servers=8 --pattern randread \\
+    --depth 1..64 --duration 3 --warmup 1";
 
 /// Arguments of `plimsoll io sweep`.
 #[derive(Debug, Args)]

@@ -17,11 +17,12 @@ use crate::units::Bytes;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  plimsoll slob drop --dry-run                             only say what would go
+  plimsoll slob drop --dry-run                    only say what would go
   plimsoll slob drop --target dir:/u01/plimsoll --yes
-  plimsoll slob drop --target postgres://bench@db1/bench   only the tables that set-up made
+  plimsoll slob drop --target postgres://bench@db1/bench
 
-Only what set-up made is removed, and the directory if nothing else is in it. A private cluster (`pg:DIR`) is removed whole.";
+Only what set-up made is removed, and the directory if nothing else is in it. A private cluster (`pg:DIR`) is removed \
+whole; on a server of yours, only the tables that set-up made.";
 
 /// Arguments of `plimsoll slob drop`.
 #[derive(Debug, Args)]

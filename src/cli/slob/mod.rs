@@ -20,7 +20,8 @@ use super::exit::{Exit, Failure};
 pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll slob setup -s 8 SCALE=1G --target dir:/u01/plimsoll
-  plimsoll slob run -s 8 -t 4 RUN_TIME=60 UPDATE_PCT=20 --target dir:/u01/plimsoll
+  plimsoll slob run -s 8 -t 4 RUN_TIME=60 UPDATE_PCT=20 \\
+    --target dir:/u01/plimsoll
   plimsoll slob run -c slob.conf 8
   plimsoll slob sweep -s 8 --threads 1,2,4,8,16,32
   plimsoll slob verify

@@ -9,10 +9,11 @@ use crate::config::{Axes, MAX_SESSIONS};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  plimsoll slob run -s 8 -t 4 RUN_TIME=60 UPDATE_PCT=20 --tag vm=d8s --tag disk=p30x2
-  plimsoll slob run -c slob.conf                           an existing slob.conf, unchanged
-  plimsoll slob run -c slob.conf 8 WORK_UNIT=16            8 schemas, one value overridden
-  plimsoll slob run 4 --rate 500/s --limit p99=10ms        open loop, with a limit
+  plimsoll slob run -s 8 -t 4 RUN_TIME=60 UPDATE_PCT=20 \\
+    --tag vm=d8s --tag disk=p30x2
+  plimsoll slob run -c slob.conf                      an existing slob.conf
+  plimsoll slob run -c slob.conf 8 WORK_UNIT=16       one value overridden
+  plimsoll slob run 4 --rate 500/s --limit p99=10ms   open loop, with a limit
   plimsoll slob run -s 64 --target sim:service=200us,servers=8";
 
 /// Arguments of `plimsoll slob run`.

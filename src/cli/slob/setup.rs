@@ -26,7 +26,7 @@ Examples:
   plimsoll slob setup -s 8 SCALE=1G --target dir:/u01/plimsoll
   plimsoll slob setup 4 SCALE=10G SCAN_TABLE_SZ=100M --block-size 16K
   plimsoll slob setup -c slob.conf -s 16 --dry-run
-  plimsoll slob setup -s 8 SCALE=1G --target pg:/u01/pgdata            a private PostgreSQL
+  plimsoll slob setup -s 8 SCALE=1G --target pg:/u01/pgdata
   plimsoll slob setup -s 8 SCALE=1G --target postgres://bench@db1/bench
   plimsoll slob setup -s 1 SCALE=4G --redo-size 1G --redo-files 3 --replace";
 

@@ -14,16 +14,24 @@ Examples:
   plimsoll slob sweep -s 8 --vary UPDATE_PCT=0,20,50,100 --dry-run
   plimsoll slob sweep --threads 1,2,4 --target sim: --limit p99=2ms";
 
+/// clap's own is one line that does not fit a terminal.
+const USAGE: &str = "\
+plimsoll slob sweep [OPTIONS] --threads <N,N,...> [N | KEY=VALUE]...
+       plimsoll slob sweep [OPTIONS] --vary <KEY=V,V,...> [N | KEY=VALUE]...";
+
 /// Arguments of `plimsoll slob sweep`.
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("axes").args(["threads", "vary"]).required(true).multiple(true))]
+#[command(
+    group = clap::ArgGroup::new("axes").args(["threads", "vary"]).required(true).multiple(true),
+    override_usage = USAGE
+)]
 pub(in crate::cli) struct Arguments {
     /// Sessions for each schema, one step each
     #[arg(short, long, value_name = "N,N,...", help_heading = "Load")]
     threads: Option<ThreadList>,
 
     /// Values of one parameter, one step each; several are multiplied
-    #[arg(long, value_name = "KEY=VALUE,VALUE,...", help_heading = "Load")]
+    #[arg(long, value_name = "KEY=V,V,...", help_heading = "Load")]
     vary: Vec<Vary>,
 
     #[command(flatten)]

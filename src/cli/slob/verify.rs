@@ -21,7 +21,7 @@ Examples:
   plimsoll slob verify
   plimsoll slob verify --target dir:/u01/plimsoll --json
 
-Redo is replayed first if the last run was killed. Exit code 1: a block is not what was written, or a commit that was
+Redo is replayed first if the last run was killed. Exit code 1: a block is not what was written, or a commit that was \
 acknowledged is missing.";
 
 /// Bad blocks that are told; `--json` has more of them.

@@ -20,14 +20,14 @@ use crate::report::{self, Detail};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  plimsoll trend 202611                      every run whose id begins so: those of November 2026
-  plimsoll trend 202610 202611 --full        every measure by hour and by day
-  plimsoll trend 202611 -o trend.html        charts with gaps as gaps, and a calendar of hours, for a browser
-  plimsoll trend 202611 --csv ./trend        four files for a spreadsheet
-  plimsoll trend 202611 --json               for a program
+  plimsoll trend 202611                   all runs whose id begins so
+  plimsoll trend 202610 202611 --full     every measure by hour and by day
+  plimsoll trend 202611 -o trend.html     charts and a calendar, for a browser
+  plimsoll trend 202611 --csv ./trend     four files for a spreadsheet
+  plimsoll trend 202611 --json            for a program
 
-Runs of any kind will do, as long as they tell when they were and for how long. Windows of different databases are told apart,
-the same time is counted once, and what is not covered is said.";
+Any run will do that says when it was and for how long. Different databases are kept apart, the same time is counted once, \
+and what is not covered is named.";
 
 /// Arguments of `plimsoll trend`.
 #[derive(Debug, Args)]
