@@ -1,23 +1,52 @@
-//! Holds README.md to the program: what it tells a reader to type must exist, and its picture must show its own figures.
+//! Holds README.md and the pages under `docs` to the program: what they tell a reader to type must exist, their links must lead
+//! somewhere, and the picture must show its own figures.
 
 #[path = "cli/place.rs"]
 #[allow(dead_code, reason = "a part of it is used here")]
 mod place;
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
 use place::Place;
 
 const README: &str = include_str!("../README.md");
+const RAW_STORAGE: &str = include_str!("../docs/tasks/raw-storage.md");
 const MAKEFILE: &str = include_str!("../Makefile");
 const PICTURE: &str = include_str!("../docs/picture.svg");
 
+const MAX_README_LINES: usize = 350;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every page that a reader may open, by its path.
+fn pages() -> BTreeMap<PathBuf, String> {
+    let mut paths: Vec<PathBuf> =
+        ["README.md", "CHANGELOG.md", "CONTRIBUTING.md"].iter().map(|name| root().join(name)).collect();
+    let mut folders = vec![root().join("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("the folder is there") {
+            let path = entry.expect("the folder can be listed").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "md") {
+                paths.push(path);
+            }
+        }
+    }
+    let read = |path: PathBuf| std::fs::read_to_string(&path).ok().map(|text| (path, text));
+    let pages: BTreeMap<PathBuf, String> = paths.into_iter().filter_map(read).collect();
+    assert!(pages.len() > 20, "only {} pages were found", pages.len());
+    pages
+}
+
 /// The lines of all fenced blocks of a language.
-fn fenced(language: &str) -> Vec<&'static str> {
+fn fenced<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
     let mut lines = Vec::new();
     let mut within = None;
-    for line in README.lines() {
+    for line in page.lines() {
         match (line.strip_prefix("```"), within) {
             (Some(opened), None) => within = Some(opened),
             (Some(_), Some(_)) => within = None,
@@ -29,36 +58,56 @@ fn fenced(language: &str) -> Vec<&'static str> {
     lines
 }
 
-/// The arguments of each `plimsoll` line in a shell block.
-fn commands() -> Vec<Vec<&'static str>> {
-    let lines = fenced("sh");
-    assert!(!lines.iter().any(|line| line.ends_with('\\')), "the tests here read commands of one line");
-    let commands = lines.iter().filter_map(|line| line.strip_prefix("plimsoll "));
-    commands.map(|arguments| arguments.split_whitespace().collect()).collect()
+/// The lines of a page outside its fenced blocks.
+fn prose(page: &str) -> Vec<&str> {
+    let mut is_fenced = false;
+    let mut outside = |line: &&str| {
+        let is_fence = line.starts_with("```");
+        is_fenced ^= is_fence;
+        !is_fenced && !is_fence
+    };
+    page.lines().filter(&mut outside).collect()
 }
 
-/// What follows each occurrence of `before` in the README, as far as `belongs` holds.
-fn after(before: &str, belongs: impl Fn(char) -> bool) -> BTreeSet<&'static str> {
-    let ends = README.match_indices(before).map(|(at, found)| &README[at + found.len()..]);
+/// The arguments of each `plimsoll` line in a shell block of any page, without a comment or a file that the output goes to.
+fn commands() -> Vec<Vec<String>> {
+    let mut commands = Vec::new();
+    for (path, page) in pages() {
+        for line in fenced(&page, "sh") {
+            assert!(!line.ends_with('\\'), "{}: the tests here read commands of one line", path.display());
+            let line = line.trim_start().trim_start_matches("target/release/");
+            let Some(arguments) = line.strip_prefix("plimsoll ") else { continue };
+            let words = arguments.split_whitespace().take_while(|word| !word.starts_with('#') && *word != ">");
+            commands.push(words.map(str::to_owned).collect());
+        }
+    }
+    commands
+}
+
+/// What follows each occurrence of `before` in a page, as far as `belongs` holds.
+fn after<'a>(page: &'a str, before: &str, belongs: impl Fn(char) -> bool) -> BTreeSet<&'a str> {
+    let ends = page.match_indices(before).map(|(at, found)| &page[at + found.len()..]);
     ends.map(|rest| rest.split(|letter| !belongs(letter)).next().unwrap_or("")).collect()
 }
 
 /// The words that name a command: those before the first flag, number, name or setting.
-fn command_words<'a>(arguments: &[&'a str]) -> Vec<&'a str> {
-    let words = if matches!(arguments[0], "slob" | "io" | "runs") { 2 } else { 1 };
-    arguments[..words].to_vec()
+fn command_words(arguments: &[String]) -> Vec<&str> {
+    let words = if matches!(arguments[0].as_str(), "slob" | "io" | "runs") { 2 } else { 1 };
+    arguments[..words].iter().map(String::as_str).collect()
 }
 
 #[test]
 fn every_flag_and_parameter_of_every_command_is_in_that_commands_help() {
     let place = Place::new();
     let commands = commands();
-    assert!(commands.len() > 20, "only {} commands were found", commands.len());
-    for arguments in commands {
-        let help = place.done(&[command_words(&arguments), vec!["--help"]].concat()).stdout;
+    assert!(commands.len() > 80, "only {} commands were found", commands.len());
+    let mut helps: BTreeMap<Vec<&str>, String> = BTreeMap::new();
+    for arguments in &commands {
+        let words = command_words(arguments);
+        let help = helps.entry(words.clone()).or_insert_with(|| place.done(&[&words[..], &["--help"]].concat()).stdout);
         let is_word = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
         let known: BTreeSet<&str> = help.split(|letter| !is_word(letter)).collect();
-        for argument in &arguments {
+        for argument in arguments {
             let name = argument.split('=').next().unwrap_or(argument);
             let is_parameter =
                 argument.contains('=') && name.chars().all(|letter| letter.is_ascii_uppercase() || letter == '_');
@@ -74,7 +123,8 @@ fn every_flag_and_parameter_of_every_command_is_in_that_commands_help() {
 fn every_load_and_set_up_can_be_planned() {
     let place = Place::new();
     place.write("slob.conf", "UPDATE_PCT=10\nRUN_TIME=300\nSCALE=80M\nWORK_UNIT=64\n");
-    for mut arguments in commands() {
+    for arguments in &commands() {
+        let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         let address = match arguments[..] {
             ["slob", "run" | "sweep", ..] => "sim:",
             ["slob", "setup", ..] => "dir:./data",
@@ -135,9 +185,10 @@ fn every_load_on_raw_storage_can_be_planned() {
     let place = Place::new();
     let loads: Vec<_> = commands().into_iter().filter(|arguments| arguments[0] == "io").collect();
     for command in ["run", "sweep", "orion", "calibrate", "soak"] {
-        assert!(loads.iter().any(|arguments| arguments[1] == command), "no `plimsoll io {command}` in README.md");
+        assert!(loads.iter().any(|arguments| arguments[1] == command), "no page has a `plimsoll io {command}`");
     }
     for arguments in loads {
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
         place.done(&planned_on_small_files(&arguments, &["one.dat", "two.dat", "three.dat"]));
     }
 }
@@ -146,7 +197,7 @@ fn every_load_on_raw_storage_can_be_planned() {
 #[test]
 fn every_flag_that_is_given_for_one_of_fios_exists() {
     let help = Place::new().done(&["io", "run", "--help"]).stdout;
-    let rows: Vec<&str> = README.lines().filter(|line| line.starts_with("| `--")).collect();
+    let rows: Vec<&str> = RAW_STORAGE.lines().filter(|line| line.starts_with("| `--")).collect();
     assert!(rows.len() > 10, "the table of fio's flags was not found");
     for row in rows {
         let ours = row.split(" | ").nth(1).unwrap_or_default();
@@ -156,23 +207,84 @@ fn every_flag_that_is_given_for_one_of_fios_exists() {
     }
 }
 
+/// The anchor that GitHub makes of a heading.
+fn anchor(heading: &str) -> String {
+    let kept = heading.chars().filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+    kept.collect::<String>().trim().to_lowercase().replace(' ', "-")
+}
+
 #[test]
-fn every_file_that_is_linked_is_there() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let targets = after("](", |letter| letter != ')' && letter != '#');
-    let files: Vec<&str> = targets.into_iter().filter(|target| !target.is_empty() && !target.contains("://")).collect();
-    assert!(files.contains(&"docs/picture.svg"), "{files:?}");
-    for file in files {
-        assert!(root.join(file).is_file(), "README.md links `{file}`, which is not there");
+fn anchors_are_made_as_github_makes_them() {
+    assert_eq!(anchor("What would CALIBRATE_IO say, only honestly?"), "what-would-calibrate_io-say-only-honestly");
+    assert_eq!(anchor("`--host-memory`"), "--host-memory");
+}
+
+#[test]
+fn every_link_leads_to_a_file_and_a_heading_that_are_there() {
+    let pages = pages();
+    let mut wrong = Vec::new();
+    let mut anchors = 0;
+    for (path, page) in &pages {
+        let folder = path.parent().expect("a page lies in a folder");
+        let text = prose(page).join("\n");
+        for target in after(&text, "](", |letter| letter != ')' && letter != '\n') {
+            if target.is_empty() || target.contains("://") {
+                continue;
+            }
+            let (file, heading) =
+                target.split_once('#').map_or((target, None), |(file, heading)| (file, Some(heading)));
+            let linked = if file.is_empty() { path.clone() } else { folder.join(file) };
+            let Ok(linked) = linked.canonicalize() else {
+                wrong.push(format!("{}: `{target}` is not there", path.display()));
+                continue;
+            };
+            let Some(heading) = heading else { continue };
+            anchors += 1;
+            let headings = pages.get(&linked).map(|page| prose(page)).unwrap_or_default();
+            let mut headings = headings.iter().filter(|line| line.starts_with('#'));
+            if !headings.any(|line| anchor(line.trim_start_matches('#')) == heading) {
+                wrong.push(format!("{}: `{target}` has no such heading", path.display()));
+            }
+        }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(anchors > 50, "only {anchors} links to headings were found");
+}
+
+#[test]
+fn every_page_can_be_reached_from_the_readme() {
+    let pages = pages();
+    let mut seen = BTreeSet::new();
+    let mut next = vec![root().join("README.md").canonicalize().expect("README.md is there")];
+    while let Some(path) = next.pop() {
+        let Some(page) = pages.get(&path) else { continue };
+        if seen.insert(path.clone()) {
+            let folder = path.parent().expect("a page lies in a folder");
+            let targets = after(page, "](", |letter| letter != ')' && letter != '#' && letter != '\n');
+            next.extend(targets.into_iter().filter_map(|target| folder.join(target).canonicalize().ok()));
+        }
+    }
+    let lost: Vec<_> =
+        pages.keys().filter(|path| path.starts_with(root().join("docs")) && !seen.contains(*path)).collect();
+    assert!(lost.is_empty(), "no link leads to {lost:?}");
+}
+
+#[test]
+fn the_readme_stays_short_enough_to_be_read() {
+    let lines = README.lines().count();
+    assert!(lines <= MAX_README_LINES, "README.md has {lines} lines: move what is about one task to docs/tasks");
 }
 
 #[test]
 fn every_make_target_that_is_named_exists() {
-    let in_text = after("`make ", |letter| letter.is_ascii_lowercase() || letter == '-');
-    let in_blocks = fenced("sh").into_iter().filter_map(|line| line.strip_prefix("make "));
-    let named: BTreeSet<&str> = in_text.into_iter().chain(in_blocks).collect();
-    assert!(named.contains("demo") && named.contains("test"), "{named:?}");
+    let mut named = BTreeSet::new();
+    let pages = pages();
+    for page in pages.values() {
+        named.extend(after(page, "`make ", |letter| letter.is_ascii_lowercase() || letter == '-'));
+        let lines = fenced(page, "sh").into_iter().map(|line| line.trim_start_matches("sudo "));
+        named.extend(lines.filter_map(|line| line.strip_prefix("make ")?.split(' ').next()));
+    }
+    assert!(["demo", "test", "install"].iter().all(|target| named.contains(target)), "{named:?}");
     for target in named {
         assert!(MAKEFILE.lines().any(|line| line.starts_with(&format!("{target}:"))), "there is no `make {target}`");
     }
@@ -181,7 +293,10 @@ fn every_make_target_that_is_named_exists() {
 #[test]
 fn every_variable_that_is_named_is_read_by_a_command() {
     let help = Place::new().done(&["slob", "run", "--help"]).stdout;
-    for name in after("`PLIMSOLL_", |letter| letter.is_ascii_uppercase() || letter == '_') {
+    let page = include_str!("../docs/install.md");
+    let named = after(page, "`PLIMSOLL_", |letter| letter.is_ascii_uppercase() || letter == '_');
+    assert!(named.contains("TARGET") && named.contains("RUNS"), "{named:?}");
+    for name in named {
         assert!(help.contains(&format!("[env: PLIMSOLL_{name}]")), "`PLIMSOLL_{name}` is not in the help");
     }
 }
@@ -189,7 +304,8 @@ fn every_variable_that_is_named_is_read_by_a_command() {
 /// The cells of the row that the demo's output has for `sessions`, from the table whose heading holds `heading`.
 fn demo_row(heading: &str, sessions: u32) -> Vec<&'static str> {
     let label = format!("s1_t{sessions}");
-    let mut rows = fenced("text").into_iter().skip_while(|line| !(line.starts_with("step") && line.contains(heading)));
+    let mut rows =
+        fenced(README, "text").into_iter().skip_while(|line| !(line.starts_with("step") && line.contains(heading)));
     let row = rows.find(|line| line.split_whitespace().next() == Some(&label));
     row.unwrap_or_else(|| panic!("the demo's output has no {label} below `{heading}`")).split_whitespace().collect()
 }
