@@ -41,8 +41,8 @@ pub(super) fn write_tables<T>(directory: &Path, tables: &[Table<T>], beginning: 
     Ok(())
 }
 
-/// Writes files, each by its name, into `directory`, which is made if it is missing. Every one of them begins with `beginning`: a file
-/// of the same name that does not was made by somebody else, and then nothing is written; `hint` says what to do about it.
+/// Writes files, each by its name, into `directory`, which is made if it is missing. Every one of them begins with `beginning`:
+/// a file of the same name that does not was made by somebody else, and then nothing is written; `hint` says what to do then.
 ///
 /// # Errors
 /// If a file of somebody else is in the way, or the directory or a file cannot be made or written.

@@ -64,8 +64,8 @@ fn collect(command: &Command, pages: &mut Vec<(String, String)>) -> io::Result<(
     Ok(())
 }
 
-/// A character as troff is to print it. It takes three of ASCII for accents, and an example with an accent in it cannot be copied; those
-/// beyond ASCII it may not know how to read.
+/// A character as troff is to print it. It takes three of ASCII for accents, and an example with an accent in it cannot be
+/// copied; those beyond ASCII it may not know how to read.
 fn for_troff(c: char) -> String {
     match c {
         '~' => "\\(ti".to_owned(),
@@ -76,8 +76,8 @@ fn for_troff(c: char) -> String {
     }
 }
 
-/// Examples and what else follows the options: a line that ends in a colon is the heading of the indented lines below it, which stay
-/// as they are.
+/// Examples and what else follows the options: a line that ends in a colon is the heading of the indented lines below it,
+/// which stay as they are.
 fn after_the_options(text: &str) -> Roff {
     let mut roff = Roff::new();
     let mut is_kept = false;

@@ -32,7 +32,7 @@ pub enum ImportError {
         what: String,
     },
     /// No importer knows it.
-    #[error("{path} is no result that is known here{}", begins.as_ref().map_or_else(String::new, |begins| format!(": it begins with `{begins}`")))]
+    #[error("{path} is no result that is known here{}", quotation(begins.as_deref()))]
     NotRecognised {
         /// The file.
         path: String,
@@ -90,13 +90,17 @@ impl ImportError {
 /// Characters of a file that an error quotes, at most.
 const MAX_QUOTED: usize = 40;
 
-/// What the first line of a text says of its kind. It ends where a value may begin, since the file may hold anything: a list of users, or
-/// passwords.
+/// What the first line of a text says of its kind. It ends where a value may begin, since the file may hold anything: a list
+/// of users, or passwords.
 fn heading(text: &str) -> Option<String> {
     let line = text.lines().find(|line| !line.trim().is_empty())?.trim();
     let heading: String = line.chars().take(MAX_QUOTED).take_while(|c| is_plain(*c) && !"=:@,;".contains(*c)).collect();
     let heading = heading.trim_end();
     heading.contains(|c: char| c.is_ascii_alphabetic()).then(|| heading.to_owned())
+}
+
+fn quotation(begins: Option<&str>) -> String {
+    begins.map_or_else(String::new, |begins| format!(": it begins with `{begins}`"))
 }
 
 /// Whether a character can be printed and moves no cursor.

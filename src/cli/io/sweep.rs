@@ -18,9 +18,17 @@ Examples:
   plimsoll io sweep --path sim:service=200us,servers=8 --pattern randread \\
     --depth 1..64 --duration 3 --warmup 1";
 
+/// clap's own is one line that does not fit a terminal.
+const USAGE: &str = "\
+plimsoll io sweep [OPTIONS] --path <PATH> --pattern <PATTERN>
+                         <--depth <N,N,...>|--rate <N,N,...>>";
+
 /// Arguments of `plimsoll io sweep`.
 #[derive(Debug, Args)]
-#[command(group = clap::ArgGroup::new("axis").args(["depth", "rate"]).required(true).multiple(true))]
+#[command(
+    group = clap::ArgGroup::new("axis").args(["depth", "rate"]).required(true).multiple(true),
+    override_usage = USAGE
+)]
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     volume: VolumeArgs,
