@@ -80,6 +80,22 @@ fn the_same_result_is_taken_once_unless_asked() {
 }
 
 #[test]
+fn one_result_seen_twice_in_one_import_is_one_run() {
+    let place = with_fio();
+    place.write("copy.txt", &fio());
+    std::fs::create_dir(place.path("elsewhere")).unwrap();
+    place.write("elsewhere/copy.json", &fio());
+    std::os::unix::fs::symlink("fio.json", place.path("link")).unwrap();
+    let answer = imported(&place, &["fio.json", "copy.txt", "link", "elsewhere", "--again"]);
+    assert_eq!(place.runs().len(), 1, "{answer}");
+    // In one folder the first by its name is taken.
+    for left_out in ["fio.json", "link", "elsewhere/copy.json"] {
+        assert!(answer.stderr.contains(&format!("{left_out} is left out: it holds the same as copy.txt")), "{answer}");
+    }
+    assert!(answer.stderr.contains("1 run imported from 4 files; 3 files left out as copies"), "{answer}");
+}
+
+#[test]
 fn ctrl_c_keeps_the_runs_so_far_and_the_same_command_takes_the_rest() {
     const FILES: usize = 600;
     let place = Place::new();

@@ -19,6 +19,8 @@ pub(super) struct Outcome {
     pub(super) problems: Vec<ImportError>,
     /// Files that nobody named and that are no results.
     pub(super) passed_over: Vec<PathBuf>,
+    /// Files that hold the same as another one of their folder, and that one.
+    pub(super) repeated: Vec<(PathBuf, PathBuf)>,
     /// Files that were looked at, and their size on the disk.
     pub(super) files: usize,
     pub(super) bytes: u64,
@@ -132,9 +134,16 @@ const NOT_JOINED: &str = "it tells of a run and is none, and there is not exactl
 fn outcome(unit: &Unit) -> Outcome {
     let mut outcome = Outcome { files: unit.files.len(), bytes: unit.bytes, ..Outcome::default() };
     let (mut read, mut unjoined) = (Vec::new(), Vec::new());
+    let mut contents: BTreeMap<String, &PathBuf> = BTreeMap::new();
     for (path, is_named) in &unit.files {
         match import::read_file(path) {
             Ok(file) => {
+                // Before files are joined: two copies would be two results, and nothing is joined to one of several.
+                if let Some(first) = contents.get(&file.file.crc64) {
+                    outcome.repeated.push((path.clone(), (*first).clone()));
+                    continue;
+                }
+                contents.insert(file.file.crc64.clone(), path);
                 unjoined.push((file.file.path.clone(), path, *is_named));
                 read.push(file);
             }
@@ -203,6 +212,32 @@ mod tests {
     }
 
     #[test]
+    fn a_copy_does_not_keep_settings_from_the_run_that_they_are_of() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = [
+            ("a.csv", "EVENT,WAIT_TIME_MICRO,WAIT_COUNT\na,1,7\n"),
+            ("slob.conf", "UPDATE_PCT=20\nRUN_TIME=300\nWORK_UNIT=64\n"),
+        ];
+        let mut paths: Vec<PathBuf> = files
+            .iter()
+            .map(|(name, text)| {
+                let path = folder.path().join(name);
+                std::fs::write(&path, text).unwrap();
+                path
+            })
+            .collect();
+        let copies = [folder.path().join("b.csv"), folder.path().join("c.csv")];
+        std::fs::hard_link(&paths[0], &copies[0]).unwrap();
+        std::os::unix::fs::symlink(&paths[0], &copies[1]).unwrap();
+        paths.extend(copies.clone());
+        let files = paths.iter().map(|path| (path.clone(), true)).collect();
+        let outcome = outcome(&Unit { files, bytes: 0 });
+        assert_eq!((outcome.runs.len(), outcome.problems.len()), (1, 0));
+        assert_eq!(outcome.runs[0].parameters["WORK_UNIT"], "64");
+        assert_eq!(outcome.repeated, copies.map(|copy| (copy, paths[0].clone())));
+    }
+
+    #[test]
     fn settings_that_are_in_no_run_are_passed_over_or_an_error_where_they_were_named() {
         let folder = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| {
@@ -211,7 +246,9 @@ mod tests {
             path
         };
         let settings = write("slob.conf", "UPDATE_PCT=20\nRUN_TIME=300\nWORK_UNIT=64\n");
-        let results = ["one.csv", "two.csv"].map(|name| write(name, "EVENT,WAIT_TIME_MICRO,WAIT_COUNT\na,1,7\n"));
+        let results = ["one", "two"].map(|event| {
+            write(&format!("{event}.csv"), &format!("EVENT,WAIT_TIME_MICRO,WAIT_COUNT\n{event},1,7\n"))
+        });
         let of = |results: &[PathBuf], is_named: bool| {
             let files = results.iter().map(|path| (path.clone(), true)).chain([(settings.clone(), is_named)]).collect();
             let outcome = outcome(&Unit { files, bytes: 0 });

@@ -37,6 +37,8 @@ passed over; a file that is named must be one. Then: `plimsoll report ID`, `plim
 
 /// Places that were not understood which are told for each run; the rest is in the run.
 const MOST_TOLD: usize = 3;
+/// Copies that are named; the rest is counted.
+const MAX_COPIES_NAMED: usize = 20;
 /// Files passed over that are named in the end.
 const MOST_PASSED_OVER: usize = 5;
 
@@ -106,6 +108,9 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
         desk.bytes += outcome.bytes;
         outcome.problems.iter().for_each(|problem| desk.refuse(problem));
         desk.passed_over.extend(outcome.passed_over);
+        for (path, first) in outcome.repeated {
+            desk.leave_out(&path.display().to_string(), &first.display().to_string());
+        }
         outcome.runs.into_iter().try_for_each(|run| desk.keep(run))?;
         progress.update(desk.bytes, all);
         Ok(())
@@ -120,8 +125,11 @@ struct Desk<'a> {
     store: &'a Store,
     /// Results that the store has, and the runs that they are.
     known: BTreeMap<String, String>,
+    /// Results that this import has taken, and the files that they are from.
+    taken: BTreeMap<String, String>,
     told: Vec<Told>,
     again: usize,
+    left_out: usize,
     passed_over: Vec<PathBuf>,
     refused: usize,
     files: usize,
@@ -133,8 +141,28 @@ impl<'a> Desk<'a> {
         let sources = |run: Summary| run.sources.into_iter().map(move |source| (source, run.id.clone()));
         let known =
             if arguments.again { BTreeMap::new() } else { store.list().0.into_iter().flat_map(sources).collect() };
-        let (told, passed_over) = (Vec::new(), Vec::new());
-        Self { arguments, store, known, told, again: 0, passed_over, refused: 0, files: 0, bytes: 0 }
+        let (taken, told, passed_over) = (BTreeMap::new(), Vec::new(), Vec::new());
+        Self {
+            arguments,
+            store,
+            known,
+            taken,
+            told,
+            again: 0,
+            left_out: 0,
+            passed_over,
+            refused: 0,
+            files: 0,
+            bytes: 0,
+        }
+    }
+
+    /// Says that the file at `path` holds the same as that at `first`, which is taken.
+    fn leave_out(&mut self, path: &str, first: &str) {
+        self.left_out += 1;
+        if !self.arguments.quiet && self.left_out <= MAX_COPIES_NAMED {
+            say::note(plain(&format!("{path} is left out: it holds the same as {first}")));
+        }
     }
 
     fn refuse(&mut self, problem: &ImportError) {
@@ -147,7 +175,14 @@ impl<'a> Desk<'a> {
         let Some(imported) = run.imported.clone() else { return Ok(()) };
         let Some(first) = imported.files.first() else { return Ok(()) };
         let source = Summary::source(first);
-        if let Some(id) = self.known.get(&source).filter(|_| !self.arguments.again) {
+        if let Some(taken) = self.taken.get(&source).cloned() {
+            // Of a file with several results it is said once.
+            if first.part == 0 {
+                self.leave_out(&first.path, &taken);
+            }
+            return Ok(());
+        }
+        if let Some(id) = self.known.get(&source) {
             self.again += 1;
             if !self.arguments.quiet && self.again <= MOST_TOLD {
                 say::note(format_args!("{} was imported before, as {id}", plain(&first.path)));
@@ -165,7 +200,8 @@ impl<'a> Desk<'a> {
             self.store.save(&run)?;
             Some(run.id.clone())
         };
-        self.known.insert(source, id.clone().unwrap_or_else(|| first.path.clone()));
+        // A report that was joined to another one is no run of its own elsewhere either.
+        self.taken.extend(imported.files.iter().map(|file| (Summary::source(file), file.path.clone())));
         if !self.arguments.quiet {
             not_understood(&imported.not_understood);
         }
@@ -225,6 +261,9 @@ impl<'a> Desk<'a> {
         )];
         if self.again > 0 {
             parts.push(format!("{} imported before (`--again` imports once more)", counted(self.again, "result")));
+        }
+        if self.left_out > 0 {
+            parts.push(format!("{} left out as copies", counted(self.left_out, "file")));
         }
         if !self.passed_over.is_empty() {
             let named: Vec<String> =
