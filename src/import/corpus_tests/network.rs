@@ -14,6 +14,19 @@ fn told(step: &Step, name: &str) -> Option<f64> {
     step.told.iter().find(|figure| figure.name == name).map(|figure| figure.value)
 }
 
+/// Whether the bytes of all streams add up to those of their sum, and no interval has a stream less.
+fn of_streams(step: &Step, sent_bytes: f64) -> bool {
+    let of = |end: &str| {
+        let is_one = |name: &str| name.starts_with("stream ") && name.ends_with(end);
+        step.told.iter().filter(|figure| is_one(&figure.name)).map(|figure| figure.value).collect::<Vec<_>>()
+    };
+    let streams = |names: &mut dyn Iterator<Item = &String>| {
+        names.filter(|name| name.starts_with("stream ") && name.ends_with("bits/s")).count()
+    };
+    let in_intervals = step.intervals.iter().all(|interval| streams(&mut interval.told.keys()) == 10);
+    of("sent bytes").len() == 10 && of("sent bytes").iter().sum::<f64>() == sent_bytes && in_intervals
+}
+
 #[test]
 fn iperf3_texts_of_tcp_give_both_sides() {
     for (file, sent, received, length_s) in [
@@ -84,6 +97,7 @@ fn iperf3_json_gives_exact_figures() {
             "{file}"
         );
         assert_eq!((draft.version.as_str(), step.load.sessions), (version, Some(streams)), "{file}");
+        assert!(streams == 1 || of_streams(step, sent_bytes), "{file}: {:?}", step.told);
         let way = if file.contains("reverse") { "received bits/s" } else { "sent bits/s" };
         assert!(step.intervals.iter().all(|interval| interval.told.contains_key(way)), "{file}");
     }

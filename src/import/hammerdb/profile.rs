@@ -121,6 +121,20 @@ impl Extended {
         Some(percentiles::histogram(count, total_ns, ns("MIN"), ns("MAX"), &known))
     }
 
+    /// All of its figures, as those of one virtual user; times in milliseconds.
+    pub fn of_user(&self, user: u32) -> Vec<ToldFigure> {
+        let figure = |(name, text): &(String, String)| {
+            let (unit, value) = match name.as_str() {
+                "CALLS" => ("", number(text)),
+                "SD" => ("us", number(text.trim_end_matches(['u', 's']))),
+                "RATIO" => ("%", number(text.trim_end_matches('%'))),
+                _ => ("ms", duration_ns(text).map(|ns| ns / 1e6)),
+            };
+            Some(told("client", format!("vu{user} {} {name}", self.procedure), unit, value?))
+        };
+        self.figures.iter().filter_map(figure).collect()
+    }
+
     /// What a histogram does not hold: the deviation, in microseconds, and the share of the time.
     pub fn told(&self) -> Vec<ToldFigure> {
         let figure = |name: &str, unit: &str| {

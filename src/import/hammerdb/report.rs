@@ -6,6 +6,7 @@ use crate::import::draft;
 use crate::import::numbers::duration_ns;
 use crate::import::unix_date;
 use crate::import::{Began, Draft, ImportError, Notes, Source};
+use crate::record::ToldFigure;
 
 const TITLE: &str = "Hammerdb Time Profile Report";
 
@@ -23,9 +24,12 @@ struct Report {
     elapsed_ns: Option<f64>,
     procedures: Vec<Extended>,
     in_summary: bool,
+    /// The virtual user that is told of, before the summary.
+    user: Option<u32>,
+    of_users: Vec<ToldFigure>,
 }
 
-/// The reports in it. Figures of single virtual users are left out: the summary is made of them.
+/// The reports in it: the summary as operations, and what each virtual user did by the names of the report.
 pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
     let mut reports: Vec<Report> = Vec::new();
     for (line, text) in source.lines() {
@@ -58,12 +62,26 @@ impl Report {
             self.procedures.push(Extended::of(procedure));
             return;
         }
+        self.end_user();
         self.in_summary = text.starts_with("SUMMARY OF");
-        self.procedures.clear();
+        if let Some(rest) = text.strip_prefix("VIRTUAL USER ") {
+            self.user = rest.split_whitespace().next().and_then(|user| user.parse().ok());
+            let elapsed_ms = text.rsplit(':').next().and_then(duration_ns).map(|ns| ns / 1e6);
+            let elapsed = self.user.zip(elapsed_ms);
+            self.of_users
+                .extend(elapsed.map(|(user, ms)| draft::told("client", format!("vu{user} elapsed"), "ms", ms)));
+        }
         if self.in_summary {
             self.users = text.split_whitespace().nth(2).and_then(|users| users.parse().ok());
             self.elapsed_ns = text.rsplit(':').next().and_then(duration_ns);
         }
+    }
+
+    /// Keeps the figures of the virtual user that was told of.
+    fn end_user(&mut self) {
+        let procedures = std::mem::take(&mut self.procedures);
+        let Some(user) = self.user.take() else { return };
+        self.of_users.extend(procedures.iter().flat_map(|procedure| procedure.of_user(user)));
     }
 
     fn draft(self, source: &Source) -> Result<Draft, ImportError> {
@@ -88,6 +106,7 @@ impl Report {
             step.told.extend(procedure.told());
             step.operations.push(profile::operation(&procedure.procedure, response));
         }
+        step.told.extend(self.of_users);
         if step.operations.is_empty() {
             return Err(ImportError::damaged(source, None, "the summary of the time profile has no procedures"));
         }

@@ -10,6 +10,8 @@ use crate::record::{Ending, Histogram, OperationStats, Outcome, Step};
 
 const MINUTE_NS: u64 = 60_000_000_000;
 const S: f64 = 1e9;
+/// Virtual users that are named when they failed.
+const MAX_USERS_NAMED: usize = 20;
 /// Procedures of one interval that are added up.
 const MOST_PROCEDURES: usize = 32;
 
@@ -21,6 +23,16 @@ struct Profiled {
     response: Option<Histogram>,
     merged: usize,
     figures: BTreeMap<String, f64>,
+}
+
+/// The queries of one virtual user.
+#[derive(Debug, Default)]
+struct OfUser {
+    /// How many of each, and how long they took in all, in seconds.
+    queries: BTreeMap<u32, (u32, f64)>,
+    /// How many sets, and how long they took in seconds.
+    sets: Vec<(f64, f64)>,
+    geometric_mean_s: Option<f64>,
 }
 
 /// One test.
@@ -38,14 +50,13 @@ pub(super) struct Test {
     pub database: Option<String>,
     /// Result and profile lines of a query run.
     queries: BTreeMap<u32, Histogram>,
-    query_users: std::collections::BTreeSet<u32>,
-    query_sets: Vec<(f64, f64)>,
-    geometric_mean_s: Option<f64>,
+    /// What each virtual user said of its queries.
+    query_users: BTreeMap<u32, OfUser>,
     /// Refreshes of a power test, and how long they took in seconds.
     refreshes: Vec<(String, f64)>,
     profile: Vec<(String, Histogram)>,
     profiled: Vec<Profiled>,
-    failed_users: u32,
+    failed_users: Vec<u32>,
     /// It has begun to put load on.
     pub running: bool,
 }
@@ -84,14 +95,15 @@ impl Test {
             self.query(user, told);
         } else if text.starts_with("Completed ") && text.contains("query set") {
             let mut numbers = text.split_whitespace().filter_map(number);
-            self.query_sets.extend(numbers.next().zip(numbers.next()));
+            self.query_users.entry(user).or_default().sets.extend(numbers.next().zip(numbers.next()));
         } else if text.starts_with("Geometric mean of query times") {
-            self.geometric_mean_s = text.split_whitespace().filter_map(number).next_back();
+            self.query_users.entry(user).or_default().geometric_mean_s =
+                text.split_whitespace().filter_map(number).next_back();
         } else if let Some((which, time)) = text.split_once(" refresh complete in ") {
             let seconds = time.split_whitespace().next().and_then(number);
             self.refreshes.extend(seconds.map(|seconds| (format!("{which} refresh"), seconds)));
         } else if text.starts_with("FINISHED FAILED") {
-            self.failed_users = self.failed_users.saturating_add(1);
+            self.failed_users.push(user);
         } else if text.starts_with('|') {
             self.profiled(text);
         }
@@ -115,9 +127,10 @@ impl Test {
         let Some((query, time)) = text.split_once(" completed in ") else { return };
         let seconds = time.split_whitespace().next().and_then(number);
         let query = query.trim().parse().ok().filter(|query| *query < 1_000);
-        if let Some((query, ns)) = query.zip(seconds.and_then(|seconds| whole(seconds * S))) {
+        if let Some(((query, seconds), ns)) = query.zip(seconds).zip(seconds.and_then(|seconds| whole(seconds * S))) {
             self.queries.entry(query).or_default().record(ns);
-            self.query_users.insert(user);
+            let (count, sum_s) = self.query_users.entry(user).or_default().queries.entry(query).or_default();
+            (*count, *sum_s) = (count.saturating_add(1), *sum_s + seconds);
             self.running = true;
         }
     }
@@ -153,7 +166,8 @@ impl Test {
     }
 
     fn users(&self) -> Option<u32> {
-        let of_queries = u32::try_from(self.query_users.len()).ok().filter(|users| *users > 0);
+        let asking = self.query_users.values().filter(|user| !user.queries.is_empty()).count();
+        let of_queries = u32::try_from(asking).ok().filter(|users| *users > 0);
         self.active.or(self.created).or(of_queries)
     }
 
@@ -162,7 +176,8 @@ impl Test {
         let users = self.users();
         let label = users.map_or_else(|| "all".to_owned(), |users| format!("vu{users}"));
         let minutes_ns = |minutes: Option<u64>| minutes.map_or(0, |minutes| minutes.saturating_mul(MINUTE_NS));
-        let longest_s = self.query_sets.iter().map(|(_, seconds)| *seconds).max_by(f64::total_cmp);
+        let sets = self.query_users.values().flat_map(|user| &user.sets);
+        let longest_s = sets.map(|(_, seconds)| *seconds).max_by(f64::total_cmp);
         let window_ns = match longest_s.filter(|_| self.result.is_none()) {
             Some(seconds) => interval::seconds_ns(seconds),
             None => minutes_ns(self.minutes),
@@ -171,21 +186,22 @@ impl Test {
         step.load.sessions = users;
         step.window.warmup_ns = minutes_ns(self.rampup_minutes);
         step.window.ending = if self.minutes.is_some() { Ending::Time } else { Ending::Unknown };
-        if self.failed_users > 0 {
-            step.outcome =
-                Outcome::Failed { error: format!("{} virtual users finished with an error", self.failed_users) };
+        if !self.failed_users.is_empty() {
+            let count = self.failed_users.len();
+            let named: Vec<String> =
+                self.failed_users.iter().take(MAX_USERS_NAMED).map(|user| user.to_string()).collect();
+            let more = if count > MAX_USERS_NAMED { ", …" } else { "" };
+            let error = format!("{count} virtual users finished with an error: {}{more}", named.join(", "));
+            step.outcome = Outcome::Failed { error };
         }
         if let Some((nopm, tpm)) = self.result {
             step.told.push(told("client", "NOPM", "/min", nopm));
             step.told.push(told("server", "TPM", "/min", tpm));
         }
-        for (sets, seconds) in &self.query_sets {
-            step.told.push(told("client", format!("{sets} query set(s)"), "s", *seconds));
-        }
+        self.of_users(&mut step);
         for (refresh, seconds) in &self.refreshes {
             step.told.push(told("client", refresh, "s", *seconds));
         }
-        step.told.extend(self.geometric_mean_s.map(|mean| told("client", "geometric mean of query times", "s", mean)));
         step.operations =
             self.profile.iter().map(|(name, response)| profile::operation(name, response.clone())).collect();
         let of_queries = self.queries.iter();
@@ -198,6 +214,23 @@ impl Test {
         step.operations.extend(operations);
         self.intervals(&mut step);
         step
+    }
+
+    /// What each virtual user did, by its number where there are several.
+    fn of_users(&self, step: &mut Step) {
+        let several = self.query_users.len() > 1;
+        for (user, of_user) in &self.query_users {
+            let of = |what: String| if several { format!("vu{user} {what}") } else { what };
+            for (sets, seconds) in &of_user.sets {
+                step.told.push(told("client", of(format!("{sets} query set(s)")), "s", *seconds));
+            }
+            let mean = of_user.geometric_mean_s;
+            step.told.extend(mean.map(|mean| told("client", of("geometric mean of query times".into()), "s", mean)));
+            // Those of the only one are operations, and nothing but that.
+            for (query, (count, sum_s)) in of_user.queries.iter().filter(|_| several) {
+                step.told.push(told("client", of(format!("query {query} mean")), "s", sum_s / f64::from(*count)));
+            }
+        }
     }
 
     /// Of one virtual user, so that nothing is counted for the whole. Those of the ramp-up are marked.

@@ -52,7 +52,8 @@ fn each_result_is_a_step_with_its_users() {
         (step.window.duration_ns, step.window.warmup_ns, step.load.sessions),
         (180_000_000_000, 60_000_000_000, Some(2))
     );
-    assert!(matches!(step.outcome, Outcome::Failed { .. }));
+    let error = "1 virtual users finished with an error: 3".to_owned();
+    assert_eq!(step.outcome, Outcome::Failed { error });
     assert!(draft.notes.iter().any(|note| note.starts_with("1 tests were begun")), "{:?}", draft.notes);
     assert!(!format!("{draft:?}").contains("hush"));
 }
@@ -106,7 +107,13 @@ fn query_times_are_operations() {
         step.operations.iter().map(|one| (one.kind.as_str(), one.count, one.response.total_ns())).collect();
     assert_eq!(seen, [("query 2", 1, Some(250_000_000)), ("query 14", 2, Some(4_000_000_000))]);
     assert_eq!((step.load.sessions, step.window.duration_ns), (Some(2), 5_000_000_000));
-    assert_eq!(told(step, "geometric mean of query times"), Some(0.79057));
+    assert_eq!(told(step, "vu2 geometric mean of query times"), Some(0.79057));
+    let of_users =
+        ["vu1 1 query set(s)", "vu2 1 query set(s)", "vu1 query 14 mean", "vu2 query 14 mean", "vu1 query 2 mean"];
+    assert_eq!(of_users.map(|name| told(step, name)), [Some(4.0), Some(5.0), Some(1.5), Some(2.5), None]);
+    let alone = QUERIES.replace("Vuser 2", "Vuser 1");
+    let step = read(&alone).unwrap().remove(0).steps.remove(0);
+    assert_eq!((told(&step, "geometric mean of query times"), told(&step, "query 14 mean")), (Some(0.79057), None));
 }
 
 #[test]
@@ -138,6 +145,10 @@ fn the_report_of_a_profile_is_its_summary() {
         (response.total_ns(), told(step, "NEWORD SD"), told(step, "NEWORD RATIO")),
         (Some(201_000_000), Some(810.5), Some(61.0))
     );
+    let of_user =
+        ["vu2 elapsed", "vu2 NEWORD CALLS", "vu2 NEWORD AVG", "vu2 NEWORD P99", "vu2 NEWORD TOTAL", "vu2 NEWORD SD"];
+    let values = [60_000.0, 5.0, 2.0, 4.0, 10.0, 800.25];
+    assert_eq!(of_user.map(|name| told(step, name)), values.map(Some), "{:?}", step.told);
     assert_eq!(draft.began.map(Began::timestamp).map(|at| at.0.to_string()).as_deref(), Some("2024-02-03T10:03:59Z"));
     let cut = &REPORT[..REPORT.find(">>>>> SUMMARY").unwrap()];
     assert!(report::read(&source(cut), &mut Notes::default()).is_err());

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::stream::Stream;
-use super::{Side, ended_by, figure, name, ns};
+use super::{Side, ended_by, figure, name, ns, of_stream};
 use crate::import::draft::{step, told};
 use crate::import::interval;
 use crate::import::{Began, Draft, ImportError, Notes, Source};
@@ -234,10 +234,16 @@ fn intervals(document: &Value, local: Side, step: &mut Step) -> Vec<Interval> {
             };
             tell(&name(reverse, side, "bits/s"), number(sum, "bits_per_second"));
             tell(&name(reverse, side, "bytes"), number(sum, "bytes"));
-            let of_way = |figure: &str| format!("{}{figure}", if reverse { "reverse " } else { "" });
             for (key, figure) in PER_WAY {
-                tell(&of_way(figure), number(sum, key));
+                tell(&of_way(reverse, figure), number(sum, key));
             }
+        }
+        for stream in streams.iter().filter(|_| streams.len() > 1) {
+            let Some((id, reverse, side)) = which(stream, local) else { continue };
+            let figures = [(name(reverse, side, "bits/s"), "bits_per_second"), (name(reverse, side, "bytes"), "bytes")];
+            let figures = figures.into_iter().chain(PER_WAY.map(|(key, figure)| (of_way(reverse, figure), key)));
+            let known = figures.filter_map(|(figure, key)| Some((of_stream(id, &figure), number(stream, key)?)));
+            of.told.extend(known.filter(|(_, value)| *value >= 0.0));
         }
         let mean_rtt_us = mean(streams.iter().filter_map(|stream| number(stream, "rtt")).filter(|rtt| *rtt > 0.0));
         of.told.extend(mean_rtt_us.map(|us| ("rtt mean".to_owned(), us / 1e3)));
@@ -249,6 +255,23 @@ fn intervals(document: &Value, local: Side, step: &mut Step) -> Vec<Interval> {
         made.push(of);
     }
     made
+}
+
+/// How a figure is called that both sides of one way of the data have in common.
+fn of_way(reverse: bool, figure: &str) -> String {
+    format!("{}{figure}", if reverse { "reverse " } else { "" })
+}
+
+/// The number of a stream, whether it is one of the way back, and the side that its figures are of: with `--bidir` those that
+/// receive where the others send.
+fn which(stream: &Value, local: Side) -> Option<(u64, bool, Side)> {
+    let id = stream.get("socket")?.as_u64()?;
+    let side = match stream.get("sender").and_then(Value::as_bool) {
+        Some(true) => Side::Sent,
+        Some(false) => Side::Received,
+        None => local,
+    };
+    Some((id, side != local, side))
 }
 
 /// Figures of one way of the data, by key, and their names.
@@ -299,24 +322,24 @@ fn results(end: &Value, protocol: &str, is_server: bool, step: &mut Step) {
             tell("bits/s", number(of, "bits_per_second"));
             tell("bytes", number(of, "bytes"));
         }
-        let of_way = |name: &str| format!("{}{name}", if reverse { "reverse " } else { "" });
         if let Some(retransmits) =
             end.get(key("sum_sent")).and_then(|sum| number(sum, "retransmits")).filter(|count| *count >= 0.0)
         {
-            step.told.push(figure(of_way("retransmits"), "", retransmits));
+            step.told.push(figure(of_way(reverse, "retransmits"), "", retransmits));
         }
         let by_receiver = received.filter(|sum| number(sum, "jitter_ms").is_some() && bytes(Some(sum)) > 0.0);
         if let Some(sum) = by_receiver.or(sum).filter(|_| is_udp) {
             window_ns = window_ns.or(number(sum, "seconds").map(ns).filter(|ns| *ns > 0));
             let of_receiver = by_receiver.is_some() || !is_of_sender(sum);
             for (key, name) in PER_WAY.into_iter().skip(1).filter(|(key, _)| of_receiver || *key == "packets") {
-                step.told.extend(number(sum, key).map(|value| figure(of_way(name), unit_of(name), value)));
+                step.told.extend(number(sum, key).map(|value| figure(of_way(reverse, name), unit_of(name), value)));
             }
         }
     }
     if let Some(window_ns) = window_ns {
         step.window.duration_ns = window_ns;
     }
+    of_streams(list(end, "streams"), step);
     let streams: Vec<&Value> = list(end, "streams")
         .iter()
         .map(|stream| stream.get("sender").or_else(|| stream.get("udp")).unwrap_or(stream))
@@ -340,6 +363,31 @@ fn results(end: &Value, protocol: &str, is_server: bool, step: &mut Step) {
         let (layer, name) =
             (if is_remote(key) { "server" } else { "client" }, format!("{} CPU", key.replace('_', " ")));
         step.told.extend(value.as_f64().map(|percent| told(layer, name, "%", percent)));
+    }
+}
+
+/// What the end of the document tells of each stream, where there are several.
+fn of_streams(streams: &[Value], step: &mut Step) {
+    for stream in streams.iter().filter(|_| streams.len() > 1) {
+        let parts = [("sender", Side::Sent), ("receiver", Side::Received), ("udp", Side::Untold)];
+        for (part, side) in parts.into_iter().filter_map(|(key, side)| Some((stream.get(key)?, side))) {
+            let Some(id) = part.get("socket").and_then(Value::as_u64) else { continue };
+            // One that was told nothing by the other side has zeros.
+            if number(part, "bytes").is_none_or(|bytes| bytes <= 0.0) {
+                continue;
+            }
+            let mut tell = |name: &str, unit: &str, value: Option<f64>| {
+                step.told
+                    .extend(value.filter(|value| *value >= 0.0).map(|value| figure(of_stream(id, name), unit, value)));
+            };
+            tell(&name(false, side, "bits/s"), "bits/s", number(part, "bits_per_second"));
+            tell(&name(false, side, "bytes"), "bytes", number(part, "bytes"));
+            tell("rtt mean", "ms", number(part, "mean_rtt").filter(|us| *us > 0.0).map(|us| us / 1e3));
+            let of_receiver = side != Side::Untold || !is_of_sender(part);
+            for (key, name) in PER_WAY.into_iter().filter(|(key, _)| of_receiver || *key == "packets") {
+                tell(name, unit_of(name), number(part, key));
+            }
+        }
     }
 }
 

@@ -37,6 +37,11 @@ fn name(reverse: bool, side: Side, figure: &str) -> String {
     format!("{}{} {figure}", if reverse { "reverse " } else { "" }, side.name())
 }
 
+/// How a figure of one stream is called: `stream 5 sent bits/s`.
+fn of_stream(stream: u64, name: &str) -> String {
+    format!("stream {stream} {name}")
+}
+
 /// A figure at the network's layer.
 fn figure(name: impl Into<String>, unit: &str, value: f64) -> ToldFigure {
     told("network", name, unit, value)

@@ -7,6 +7,8 @@ use crate::import::numbers::number;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Row {
     pub(super) sum: bool,
+    /// The number of its stream, unless it is the sum of all.
+    pub(super) stream: Option<u64>,
     /// Whether it is of the way back, with `--bidir`; absent without.
     pub(super) role: Option<bool>,
     pub(super) from_s: f64,
@@ -30,7 +32,7 @@ impl Row {
     /// `[  5]   0.00-1.00   sec  6.06 GBytes  52.1 Gbits/sec    0    595 KBytes`, also behind a time.
     pub(super) fn of(line: &str) -> Option<Self> {
         let (id, rest) = bracket(line)?;
-        let mut row = Self { sum: id == "SUM", ..Self::default() };
+        let mut row = Self { sum: id == "SUM", stream: id.parse().ok(), ..Self::default() };
         let rest = match rest.trim_start().strip_prefix('[').and_then(|rest| rest.split_once(']')) {
             // TX and RX of the client or the server: data goes from the client to the server in TX-C and RX-S.
             Some((role, rest)) => {

@@ -55,6 +55,33 @@ fn a_json_of_tcp_tells_both_sides_and_its_intervals() {
 }
 
 #[test]
+fn streams_are_told_apart_where_there_are_several() {
+    let text = "Connecting to host net2, port 5201\n[  5] local 10.0.0.1 port 1 connected to 10.0.0.2 port 5201\n\
+[  7] local 10.0.0.1 port 2 connected to 10.0.0.2 port 5201\n[ ID] Interval           Transfer     Bitrate         Retr  Cwnd\n\
+[  5]   0.00-2.00   sec  1.00 MBytes  4.19 Mbits/sec    3    64.0 KBytes\n[  7]   0.00-2.00   sec  3.00 MBytes  12.6 Mbits/sec    0    128 KBytes\n\
+[SUM]   0.00-2.00   sec  4.00 MBytes  16.8 Mbits/sec    3\n- - - - - - - - - - -\n[ ID] Interval           Transfer     Bitrate         Retr\n\
+[  5]   0.00-2.00   sec  1.00 MBytes  4.19 Mbits/sec    3             sender\n[  5]   0.00-2.00   sec   900 KBytes  3.69 Mbits/sec                  receiver\n\
+[  7]   0.00-2.00   sec  3.00 MBytes  12.6 Mbits/sec    0             sender\n[  7]   0.00-2.00   sec  2.90 MBytes  12.2 Mbits/sec                  receiver\n\
+[SUM]   0.00-2.00   sec  4.00 MBytes  16.8 Mbits/sec    3             sender\n[SUM]   0.00-2.00   sec  3.78 MBytes  15.9 Mbits/sec                  receiver\n\niperf Done.\n";
+    let draft = only("iperf3-text", text);
+    let step = &draft.steps[0];
+    let names = [
+        "stream 5 sent bits/s",
+        "stream 5 retransmits",
+        "stream 5 received bits/s",
+        "stream 7 sent bytes",
+        "sent bits/s",
+    ];
+    let values = [4.19e6, 3.0, 3.69e6, 3.0 * 1_048_576.0, 16.8e6];
+    assert_eq!(names.map(|name| told(step, name)), values.map(Some), "{:?}", step.told);
+    assert_eq!((step.intervals.len(), step.window.duration_ns, step.load.sessions), (1, 2_000_000_000, Some(2)));
+    let first = &step.intervals[0].told;
+    let names = ["stream 5 sent bits/s", "stream 7 cwnd", "sent bits/s", "retransmits"];
+    assert_eq!(names.map(|name| first[name]), [4.19e6, 131_072.0, 16.8e6, 3.0]);
+    assert!(draft.notes.iter().all(|note| !note.contains("stand there as told")), "{:?}", draft.notes);
+}
+
+#[test]
 fn what_the_other_side_did_not_tell_is_unknown() {
     let server = TCP
         .replace("\"connecting_to\": {\"host\": \"net2\"", "\"accepted_connection\": {\"host\": \"net2\"")

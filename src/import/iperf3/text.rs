@@ -2,7 +2,7 @@
 
 use super::before::Before;
 use super::row::Row;
-use super::{Side, ended_by, figure, name, ns};
+use super::{Side, ended_by, figure, name, ns, of_stream};
 use crate::import::draft::{step, told};
 use crate::import::interval;
 use crate::import::numbers::number;
@@ -286,8 +286,8 @@ impl Test {
     fn intervals(&self, step: &mut Step) {
         let side = self.local();
         let several = self.rows.iter().any(|row| row.sum);
-        let rows =
-            self.rows.iter().filter(|row| row.sum == several && (several || self.streams <= 1 || row.role.is_some()));
+        // Where there are sums, those of the streams stand before them.
+        let rows = self.rows.iter().filter(|row| several || (!row.sum && (self.streams <= 1 || row.role.is_some())));
         let mut key = None;
         for row in rows {
             let now = (row.from_s, row.to_s, row.omitted);
@@ -309,14 +309,20 @@ impl Test {
                 None => side,
             };
             let of_way = |name: &str| format!("{}{name}", if reverse { "reverse " } else { "" });
-            interval.told.insert(name(reverse, side, "bits/s"), row.bits_per_s);
-            interval.told.insert(name(reverse, side, "bytes"), row.bytes);
-            interval.told.extend(row.retransmits.map(|count| (of_way("retransmits"), count)));
-            interval.told.extend(row.cwnd_bytes.filter(|_| !several).map(|bytes| (of_way("cwnd"), bytes)));
-            interval.told.extend(row.jitter_ms.map(|ms| (of_way("jitter"), ms)));
+            let mut told =
+                vec![(name(reverse, side, "bits/s"), row.bits_per_s), (name(reverse, side, "bytes"), row.bytes)];
+            told.extend(row.retransmits.map(|count| (of_way("retransmits"), count)));
+            told.extend(row.cwnd_bytes.map(|bytes| (of_way("cwnd"), bytes)));
+            told.extend(row.jitter_ms.map(|ms| (of_way("jitter"), ms)));
             if let Some((lost, all)) = row.datagrams {
-                interval.told.insert(of_way("datagrams"), all);
-                interval.told.extend(lost.map(|lost| (of_way("lost datagrams"), lost)));
+                told.push((of_way("datagrams"), all));
+                told.extend(lost.map(|lost| (of_way("lost datagrams"), lost)));
+            }
+            match row.stream.filter(|_| several) {
+                Some(stream) => {
+                    interval.told.extend(told.into_iter().map(|(name, value)| (of_stream(stream, &name), value)));
+                }
+                None => interval.told.extend(told),
             }
         }
         step.window.offset_ns = step.window.warmup_ns;
@@ -360,6 +366,24 @@ impl Test {
             }
         }
         let rated = step.told.iter().any(|figure| figure.unit == "bits/s");
+        for row in self.ends.iter().filter(|row| several && row.bytes > 0.0) {
+            let Some(stream) = row.stream else { continue };
+            let side = row.side.unwrap_or(Side::Untold);
+            let way = if row.role == Some(true) { "reverse " } else { "" };
+            let mut tell = |name: String, unit: &str, value: Option<f64>| {
+                let name = of_stream(stream, &name);
+                step.told.extend(value.map(|value| figure(name, unit, value)));
+            };
+            tell(name(row.role == Some(true), side, "bits/s"), "bits/s", Some(row.bits_per_s));
+            tell(name(row.role == Some(true), side, "bytes"), "bytes", Some(row.bytes));
+            tell(format!("{way}retransmits"), "", row.retransmits);
+            // The sender's row of UDP has zeros for what only the receiver knows.
+            if let Some((lost, all)) = row.datagrams.filter(|_| row.side != Some(Side::Sent)) {
+                tell(format!("{way}jitter"), "ms", row.jitter_ms);
+                tell(format!("{way}datagrams"), "", Some(all));
+                tell(format!("{way}lost datagrams"), "", lost);
+            }
+        }
         if !rated && !step.intervals.is_empty() {
             let names: std::collections::BTreeSet<String> = step
                 .intervals

@@ -5,8 +5,10 @@ mod run;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
+
 use self::run::Printed;
-use crate::import::console::{plain, unprefixed};
+use crate::import::console::{plain, unprefixed, writer};
 use crate::import::{Draft, ImportError, Notes, Source};
 
 /// Whether it begins as sysbench does, and goes on to a result or a line of progress.
@@ -30,20 +32,26 @@ pub(super) fn recognises(head: &str) -> bool {
 
 /// The runs in it. What prepares or cleans up tables leaves none.
 pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
-    let mut runs = vec![Printed::default()];
-    let mut command = None;
+    let mut runs: Vec<Printed> = Vec::new();
+    // The run of each machine that writes into the log, and the command that comes next.
+    let mut open: BTreeMap<String, (usize, Option<Vec<String>>)> = BTreeMap::new();
     for (line, text) in source.lines() {
         let text = plain(text);
+        let writer = writer(&text);
         let text = unprefixed(&text);
+        let (at, command) = open.entry(writer).or_insert_with(|| {
+            runs.push(Printed::default());
+            (runs.len() - 1, None)
+        });
         let told = version(text);
         let options = text.starts_with("Running the test with following options:");
         if let Some(told) = command_of(text) {
-            command = Some(told);
-        } else if told.is_some() || options && runs.last().is_some_and(|run| run.has_options) {
-            let command = command.take().unwrap_or_default();
-            runs.push(Printed::begun(told.unwrap_or_default(), command));
+            *command = Some(told);
+        } else if told.is_some() || options && runs.get(*at).is_some_and(|run| run.has_options) {
+            *at = runs.len();
+            runs.push(Printed::begun(told.unwrap_or_default(), command.take().unwrap_or_default()));
         }
-        if let Some(run) = runs.last_mut() {
+        if let Some(run) = runs.get_mut(*at) {
             run.has_options |= options;
             run.line(notes, line, text);
         }

@@ -129,6 +129,23 @@ fn memory_is_a_test_of_the_processor() {
 }
 
 #[test]
+fn memory_behind_prefixes_and_of_several_machines_is_told_apart() {
+    let behind = |prefix: &str| MEMORY.lines().map(|line| format!("{prefix}{line}\n")).collect::<String>();
+    for prefix in
+        ["[db-1] ", "[16:21:53] ", "2026-04-23 16:21:53 [db-1] ", "Apr 23 16:21:53 db-1 sysbench[17]: ", "a-1  | "]
+    {
+        let draft = one(&behind(prefix));
+        assert_eq!((draft.workload, draft.title.as_str()), ("processor", "memory"), "{prefix}");
+        assert_eq!((told(&draft, "transferred"), told(&draft, "Total operations per sec.")), (0.98, 500.0), "{prefix}");
+        assert_eq!(draft.steps[0].intervals[0].told["MiB/sec"], 5_960.47, "{prefix}");
+    }
+    let (one, other) = (behind("[db-1] "), behind("[db-2] ").replace("0.98 MiB", "1.96 MiB"));
+    let mixed: String = one.lines().zip(other.lines()).map(|(one, other)| format!("{one}\n{other}\n")).collect();
+    let drafts = read(&source(&mixed), &mut Notes::default()).unwrap();
+    assert_eq!(drafts.iter().map(|draft| told(draft, "transferred")).collect::<Vec<_>>(), [0.98, 1.96]);
+}
+
+#[test]
 fn statistics_after_a_checkpoint_are_of_the_time_since_then() {
     let at = NEW.find("SQL statistics").unwrap();
     let first =
