@@ -6,6 +6,7 @@
 //! [`ImportError`]. Nothing here touches the disk except [`Source::open`].
 
 mod awr_miner;
+mod block_latency;
 mod calibrate_io;
 mod columns;
 mod console;
@@ -29,6 +30,7 @@ mod osstat;
 mod percentiles;
 mod pgbench;
 mod pgio;
+mod plausible;
 mod pylatencymap;
 mod run;
 mod slob_console;
@@ -66,10 +68,11 @@ impl Importer {
     /// # Errors
     /// If it is damaged, or of another kind, or holds no result.
     pub fn read(&self, source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
-        let drafts = (self.read)(source, notes)?;
+        let mut drafts = (self.read)(source, notes)?;
         if drafts.is_empty() || drafts.iter().any(|draft| draft.steps.is_empty()) {
             return Err(ImportError::no_result(source, "it holds no figures"));
         }
+        drafts.iter_mut().for_each(plausible::check);
         Ok(drafts)
     }
 }
@@ -99,6 +102,7 @@ static IMPORTERS: &[Importer] = &[
     importer("fio-json", "fio JSON", fio::json::recognises, fio::json::read),
     importer("fio-terse", "fio terse rows", fio::terse::recognises, fio::terse::read),
     importer("fio-text", "fio normal output", fio::text::recognises, fio::text::read),
+    importer("fio-hist-log", "fio log of histograms", fio::histogram_log::recognises, fio::histogram_log::read),
     importer("swingbench-xml", "Swingbench results (XML)", swingbench::xml::recognises, swingbench::xml::read),
     importer("swingbench-json", "Swingbench results (JSON)", swingbench::json::recognises, swingbench::json::read),
     importer("charbench", "charbench log", swingbench::charbench::recognises, swingbench::charbench::read),
@@ -126,6 +130,25 @@ static IMPORTERS: &[Importer] = &[
     importer("iostat-json", "iostat JSON", osstat::iostat_json::recognises, osstat::iostat_json::read),
     importer("vmstat", "vmstat text", osstat::vmstat::recognises, osstat::vmstat::read),
     importer("mpstat", "mpstat text", osstat::mpstat::recognises, osstat::mpstat::read),
+    importer("biolatency", "biolatency of bcc", block_latency::bcc::recognises, block_latency::bcc::read),
+    importer(
+        "biolatency-json",
+        "biolatency of bcc, dictionaries",
+        block_latency::dictionary::recognises,
+        block_latency::dictionary::read,
+    ),
+    importer(
+        "biolatency-bt",
+        "biolatency.bt of bpftrace",
+        block_latency::bpftrace::recognises,
+        block_latency::bpftrace::read,
+    ),
+    importer(
+        "iolatency",
+        "iolatency of perf-tools",
+        block_latency::iolatency::recognises,
+        block_latency::iolatency::read,
+    ),
     importer("iperf3-json", "iperf3 JSON", iperf3::json::recognises, iperf3::json::read),
     importer("iperf3-text", "iperf3 text", iperf3::text::recognises, iperf3::text::read),
     importer("oratcptest", "oratcptest", oratcptest::recognises, oratcptest::read),

@@ -180,7 +180,8 @@ impl Histogram {
         );
     }
 
-    fn told_buckets(&self) -> Vec<ToldBucket> {
+    /// Its buckets as [`Self::told`] takes them, those that hold nothing left out.
+    pub fn told_buckets(&self) -> Vec<ToldBucket> {
         match &self.buckets {
             Buckets::Told(buckets) => buckets.clone(),
             buckets => {

@@ -10,6 +10,7 @@ mod oracle;
 mod osstat;
 mod pgbench;
 mod pgio;
+mod plausible;
 mod slob_console;
 mod statspack;
 mod swingbench;

@@ -35,6 +35,21 @@ pub fn bin_of_index(index: u64, count: u64) -> Option<ToldBucket> {
     Some(bucket(from, width, 1_000, count, last_bucket(GROUPS_OF_2)))
 }
 
+/// What a log of histograms holds in one column, by how many columns it has: all buckets of this or of older versions, or 2, 4, ... 64
+/// of them together (`log_hist_coarseness`). Nothing if fio never writes so many.
+pub fn columns_of_log(columns: usize) -> Option<Vec<(u64, Option<u64>)>> {
+    let known = [(GROUPS, 1), (GROUPS_OF_2, 1_000)].into_iter();
+    let (groups, unit_ns, together) = known
+        .flat_map(|(groups, unit_ns)| (0..=BITS).map(move |coarseness| (groups, unit_ns, 1_u64 << coarseness)))
+        .find(|(groups, _, together)| Ok(columns) == usize::try_from((groups << BITS) / together))?;
+    let last = last_bucket(groups);
+    let ends = |first: u64| {
+        let ((from, _), (highest, width)) = (edges(first), edges(first + together - 1));
+        (from * unit_ns, (highest < last).then_some((highest + width) * unit_ns))
+    };
+    Some((0..groups << BITS).step_by(1 << together.ilog2()).map(ends).collect())
+}
+
 fn bucket(from: u64, width: u64, unit_ns: u64, count: u64, last: u64) -> ToldBucket {
     let to_ns = (from < last).then(|| from.saturating_add(width).saturating_mul(unit_ns));
     ToldBucket { from_ns: from.saturating_mul(unit_ns), to_ns, count }
@@ -135,6 +150,25 @@ mod tests {
             let (from, width) = edges(index);
             assert_eq!(bin_of_middle(from + width / 2, 1, 1).from_ns, from, "{index}");
         }
+    }
+
+    #[test]
+    fn columns_of_logs_cover_all_durations_one_after_the_other() {
+        for (columns, first_ns, at_128, last_from_ns) in [
+            (1_856, 1, (128, Some(130)), 17_045_651_456),
+            (232, 8, (2_097_152, Some(2_359_296)), 16_106_127_360),
+            (29, 64, (0, None), 8_589_934_592),
+            (1_216, 1_000, (128_000, Some(130_000)), 16_646_144_000),
+        ] {
+            let made = columns_of_log(columns).unwrap();
+            assert_eq!((made.len(), made[0]), (columns, (0, Some(first_ns))));
+            if columns > 128 {
+                assert_eq!(made[128], at_128, "{columns}");
+            }
+            assert_eq!(made[columns - 1], (last_from_ns, None));
+            assert!(made.windows(2).all(|pair| pair[0].1 == Some(pair[1].0)));
+        }
+        assert_eq!([0, 1, 100, 1_855].map(columns_of_log), [const { None }; 4]);
     }
 
     #[test]

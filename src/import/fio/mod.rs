@@ -1,6 +1,7 @@
-//! What fio prints: its JSON ([`json`]), its normal output ([`text`]) and its terse rows ([`terse`]).
+//! What fio prints: its JSON ([`json`]), its normal output ([`text`]) and its terse rows ([`terse`]); and what it logs of latencies
+//! ([`histogram_log`]).
 //!
-//! Each of the three is read into the same few things ([`job`]): an invocation, its jobs, and what each did in each direction;
+//! Each of the first three is read into the same few things ([`job`]): an invocation, its jobs, and what each did in each direction;
 //! [`assemble`] makes a draft of them, so that a run reads the same whichever way it was printed.
 //!
 //! Decisions that hold for all three:
@@ -13,6 +14,7 @@
 
 mod assemble;
 mod at_once;
+pub(super) mod histogram_log;
 mod job;
 pub(super) mod json;
 mod latency;

@@ -8,6 +8,10 @@ use crate::import::numbers::{number, whole_number};
 use crate::import::{Began, Draft, ImportError, Notes, Source};
 use crate::record::{Ending, Outcome, Step};
 
+/// Share of the time asked for that a run lasts at least: clocks are read a little apart.
+const MIN_OF_ASKED: f64 = 0.99;
+/// Share by which a run may be longer than asked before a note says so.
+const OTHER_THAN_ASKED: f64 = 0.01;
 /// How much of a statement names its latency.
 const MOST_NAME: usize = 120;
 
@@ -301,20 +305,24 @@ impl Printed {
             draft.notes.push("pgbench ended before its summary: there are only its lines of progress.".to_owned());
         }
         self.figures(&mut step, of_type);
-        self.remarks(&mut draft);
         draft.steps.push(step);
+        self.remarks(&mut draft);
         Ok(draft)
     }
 
-    /// The time asked for; of a run that did a number of transactions, that number over the rate, which is how pgbench made the
-    /// rate. Of one that was killed, until the last line of progress.
+    /// How long it took: its transactions over their rate, which is how pgbench made the rate. The time asked for with `-T` is only
+    /// when it stops beginning transactions, and connecting is no part of it. Of one that was killed, until the last line of
+    /// progress.
     fn duration_ns(&self) -> u64 {
-        let by_rate = || Some(self.all.count? as f64 / self.tps.filter(|tps| *tps > 0.0)?);
+        let by_rate = self.all.count.zip(self.tps.filter(|tps| *tps > 0.0)).map(|(count, tps)| count as f64 / tps);
+        // A run that was not ended early cannot have been shorter: then count and rate contradict each other.
+        let least_s = self.duration_s.filter(|_| self.aborted.is_none()).unwrap_or(0.0) * MIN_OF_ASKED;
+        let by_rate = by_rate.filter(|seconds| *seconds > 0.0 && *seconds >= least_s);
         let last = || {
             let last = self.progress.last()?;
             Some(last.at_s - progress::began_s(&self.progress)?)
         };
-        crate::import::interval::seconds_ns(self.duration_s.or_else(by_rate).or_else(last).unwrap_or(0.0))
+        crate::import::interval::seconds_ns(by_rate.or(self.duration_s).or_else(last).unwrap_or(0.0))
     }
 
     fn figures(&mut self, step: &mut Step, of_type: Option<String>) {
@@ -344,6 +352,12 @@ impl Printed {
             && count < asked
         {
             draft.notes.push(format!("{count} of {asked} transactions were processed."));
+        }
+        let took_s = draft.steps.first().map_or(0.0, |step| step.window.duration_ns as f64 / 1e9);
+        if let Some(asked_s) = self.duration_s.filter(|asked_s| (took_s - asked_s).abs() > OTHER_THAN_ASKED * asked_s) {
+            draft.notes.push(format!(
+                "It was asked to run for {asked_s} s and took {took_s:.2} s by its count and rate; figures are of the latter."
+            ));
         }
         if self.all.failed.is_some_and(|failed| failed > 0) {
             draft.notes.push("Failed transactions are not among those that were processed.".to_owned());
