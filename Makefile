@@ -19,7 +19,7 @@ NO_MAIN_CLUSTER = /etc/postgresql-common/createcluster.d/plimsoll.conf
 
 .PHONY: help
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build the release program, target/release/plimsoll
@@ -93,6 +93,10 @@ fuzz: build ## Fuzz the slob.conf reader and every importer (or KINDS="awr-text 
 		IMPORTER=$$kind $(FUZZ_BINARIES)/import -max_total_time=$${SECONDS:-600} -timeout=10 -rss_limit_mb=2048 \
 			-artifact_prefix=fuzz/artifacts/$$kind- fuzz/corpus/$$kind $$(ls -d ../shared/corpus 2>/dev/null) || exit 1; \
 	done
+
+.PHONY: test-hostile
+test-hostile: tools ## As root: the test suite on a slow disk, beside two busy processes, and on tmpfs (about an hour)
+	CARGO="$(CARGO)" tests/hostile
 
 .PHONY: clean
 clean: ## Remove what was built; data and runs stay

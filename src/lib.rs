@@ -27,6 +27,9 @@ pub mod measure;
 pub mod plan;
 pub mod record;
 pub mod report;
+#[cfg(test)]
+#[path = "../tests/common/scratch.rs"]
+mod scratch;
 pub mod serve;
 #[cfg(test)]
 #[path = "../tests/common/skip.rs"]

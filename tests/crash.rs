@@ -4,6 +4,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
+#[path = "common/scratch.rs"]
+mod scratch;
+
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -11,6 +14,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use plimsoll::workload::Rng;
+use scratch::scratch;
 use serde_json::Value;
 
 const KILLS: u32 = 20;
@@ -52,6 +56,14 @@ fn acknowledged(data: &Path) -> u64 {
     ledger.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).sum()
 }
 
+fn wait_for_commits(data: &Path, count: u64) {
+    let begin = Instant::now();
+    while acknowledged(data) < count {
+        assert!(begin.elapsed() < Duration::from_secs(300), "no commits");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 fn verify(data: &Path) -> (Option<i32>, Value) {
     let told = plimsoll().args(["slob", "verify", "--json", "--quiet", "--target", &target(data)]).output().unwrap();
     let report = serde_json::from_slice(&told.stdout).unwrap_or(Value::Null);
@@ -60,7 +72,7 @@ fn verify(data: &Path) -> (Option<i32>, Value) {
 
 #[test]
 fn no_acknowledged_commit_is_lost_however_often_the_process_is_killed() {
-    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let dir = scratch();
     let (data, runs) = (dir.path().join("data"), dir.path().join("runs"));
     set_up(&data);
     let seconds = std::env::var("PLIMSOLL_TORTURE_SECONDS").ok().map(|text| text.parse().unwrap());
@@ -70,7 +82,11 @@ fn no_acknowledged_commit_is_lost_however_often_the_process_is_killed() {
     let (mut kills, mut recovered, mut commits) = (0, 0, 0);
     while until.map_or(kills < KILLS, |until| Instant::now() < until) {
         let mut child = load(&data, &runs, &mut rng);
-        std::thread::sleep(Duration::from_millis(150 + rng.below(900)));
+        // At any moment from the start on, or when it is at work, however long this machine takes to come so far.
+        if rng.below(4) > 0 {
+            wait_for_commits(&data, commits + 1);
+        }
+        std::thread::sleep(Duration::from_millis(rng.below(500)));
         child.kill().unwrap();
         child.wait().unwrap();
         kills += 1;
@@ -96,11 +112,7 @@ fn killed(dir: &Path) -> std::path::PathBuf {
     let (data, runs) = (dir.join("data"), dir.join("runs"));
     set_up(&data);
     let mut child = load(&data, &runs, &mut Rng::new(5, 5));
-    let begin = Instant::now();
-    while acknowledged(&data) < 50 {
-        assert!(begin.elapsed() < Duration::from_secs(20), "no commits");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    wait_for_commits(&data, 50);
     child.kill().unwrap();
     child.wait().unwrap();
     data
@@ -130,7 +142,7 @@ fn spoil(path: &Path, offset: u64) {
 
 #[test]
 fn a_torn_redo_tail_is_told_and_a_lost_commit_with_it() {
-    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let dir = scratch();
     let data = killed(dir.path());
     // Tear so many of the last writes that acknowledged commits must be among them.
     let writes = redo_writes(&data);
@@ -150,7 +162,7 @@ fn a_torn_redo_tail_is_told_and_a_lost_commit_with_it() {
 
 #[test]
 fn redo_destroyed_in_the_middle_is_an_error_not_an_end() {
-    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let dir = scratch();
     let data = killed(dir.path());
     let writes = redo_writes(&data);
     let (_, path, offset, _) = &writes[writes.len() - 5];

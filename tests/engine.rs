@@ -7,8 +7,8 @@ mod common;
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 
-use common::{open, open_with, options, run, scratch, set_up, small, step, verified};
-use plimsoll::load::Pace;
+use common::{open, open_with, options, run, run_until, scratch, set_up, small, step, verified};
+use plimsoll::load::{Pace, Stop, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record::{Outcome, Step};
 use plimsoll::target::embedded::{Engine, EngineOptions};
@@ -27,7 +27,10 @@ fn uniform_reads_hit_as_often_as_the_cache_is_large() {
     let request = small();
     set_up(dir.path(), &request);
     let (engine, clock) = open(dir.path(), Bytes::mib(4));
-    let outcome = run(&engine, clock, &step(&request));
+    let mut plan = step(&request);
+    (plan.shape.work_unit, plan.work_loop, plan.duration) = (1, None, Nanos::seconds(1));
+    let is_enough = |step: &Step| step.counters.logical_reads.unwrap() > 10_000;
+    let outcome = run_until(&mut plan, |plan| run(&engine, clock, plan), is_enough);
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     let counters = &outcome.step.counters;
     let (logical, hits) = (counters.logical_reads.unwrap(), counters.cache_hits.unwrap());
@@ -48,10 +51,17 @@ fn everything_cached_needs_no_reads() {
     set_up(dir.path(), &request);
     let (engine, clock) = open(dir.path(), Bytes::mib(64));
     let mut plan = step(&request);
-    plan.warmup = Nanos::millis(2_000);
-    let outcome = run(&engine, clock, &plan);
-    assert_eq!(outcome.step.counters.physical_reads, Some(0));
-    assert_eq!(outcome.step.counters.cache_hits, outcome.step.counters.logical_reads);
+    (plan.warmup, plan.work_loop) = (Nanos(0), Some(500));
+    let mut reads = 0;
+    loop {
+        let counters = run(&engine, clock, &plan).step.counters;
+        if counters.physical_reads == Some(0) {
+            assert_eq!(counters.cache_hits, counters.logical_reads);
+            break;
+        }
+        reads += counters.physical_reads.unwrap();
+        assert!(reads <= 4_000, "{reads} reads of 4,000 blocks: one was read again");
+    }
     engine.close().unwrap();
 }
 
@@ -65,7 +75,6 @@ fn updates_are_there_after_closing_and_after_being_killed() {
         let mut plan = step(&request);
         plan.shape.update_pct = 100;
         plan.shape.redo_stress = stress;
-        plan.duration = Nanos::millis(500);
         let outcome = run(&engine, clock, &plan);
         assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
         let counters = &outcome.step.counters;
@@ -97,7 +106,8 @@ fn a_log_too_small_makes_sessions_wait_for_checkpoints_and_loses_nothing() {
     plan.shape.update_pct = 100;
     plan.shape.work_unit = 64;
     plan.shape.redo_stress = RedoStress::Heavy;
-    plan.duration = Nanos::millis(3_000);
+    // Each of the eight sessions changes 64 blocks at a time, some 150 KiB of redo: three times what all log files hold.
+    plan.work_loop = Some(60);
     let outcome = run(&engine, clock, &plan);
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     let counters = &outcome.step.counters;
@@ -117,7 +127,7 @@ fn a_cache_full_of_changes_makes_sessions_wait_for_clean_buffers() {
     let mut plan = step(&request);
     plan.shape.update_pct = 100;
     plan.shape.work_unit = 64;
-    plan.load.sessions = Some(60);
+    (plan.load.sessions, plan.work_loop) = (Some(60), Some(2));
     plan.shape.threads_per_schema = 30;
     let outcome = run(&engine, clock, &plan);
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
@@ -153,7 +163,7 @@ fn scans_read_past_the_cache_in_large_pieces() {
     set_up(dir.path(), &request);
     let (engine, clock) = open(dir.path(), Bytes::mib(4));
     let mut plan = step(&request);
-    plan.shape.scan_pct = 50;
+    (plan.shape.scan_pct, plan.work_loop) = (50, Some(10));
     let outcome = run(&engine, clock, &plan);
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
     let scans = outcome.step.operations.iter().find(|operations| operations.kind == "scan").unwrap();
@@ -177,7 +187,7 @@ fn every_block_size_works() {
         let mut plan = step(&request);
         plan.shape.update_pct = 30;
         plan.shape.scan_pct = 10;
-        plan.duration = Nanos::millis(300);
+        plan.work_loop = Some(40);
         let outcome = run(&engine, clock, &plan);
         assert!(outcome.failure.is_none(), "{kib} KiB: {:?}", outcome.failure);
         engine.close().unwrap();
@@ -217,11 +227,10 @@ fn four_thousand_sessions_work_and_think() {
     plan.shape.update_pct = 10;
     plan.shape.work_unit = 4;
     plan.shape.think = Some(Think { frequency: 1, min_ns: 10_000_000, max_ns: 300_000_000 });
-    plan.duration = Nanos::millis(2_000);
-    let outcome = run(&engine, clock, &plan);
+    (plan.work_loop, plan.duration) = (None, Nanos::millis(1_000));
+    let is_enough = |step: &Step| step.counters.operations.unwrap() > 4_096;
+    let outcome = run_until(&mut plan, |plan| run(&engine, clock, plan), is_enough);
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);
-    // About 155 ms of thought: 26,000 operations/s if the storage were not in the way.
-    assert!(outcome.step.counters.operations.unwrap() > 4_096, "{:?}", outcome.step.counters);
     engine.close().unwrap();
     assert!(verified(dir.path()).is_sound());
 }
@@ -234,6 +243,7 @@ fn an_open_loop_keeps_its_rate() {
     let (engine, clock) = open(dir.path(), Bytes::mib(4));
     let mut plan = step(&request);
     plan.pace = Pace::Open { rate_per_s: 200.0, arrival: plimsoll::workload::Arrival::Fixed };
+    (plan.work_loop, plan.duration) = (None, Nanos::seconds(1));
     let outcome = run(&engine, clock, &plan);
     // Storage that stalls leaves operations to be done after the window; none is forgotten, and none is sent before its time.
     let (done, generator) = (outcome.step.counters.operations.unwrap(), outcome.step.generator.unwrap());
@@ -253,7 +263,7 @@ fn damaged(spoil: impl FnOnce(&std::fs::File)) -> (Outcome, TargetError) {
     spoil(&file);
     let (engine, clock) = open(dir.path(), Bytes::mib(2));
     let mut plan = step(&request);
-    plan.duration = Nanos::seconds(20);
+    plan.work_loop = None;
     let outcome = run(&engine, clock, &plan);
     (outcome.step.outcome, outcome.failure.expect("the damage is found"))
 }
@@ -327,14 +337,15 @@ fn a_file_truncated_behind_our_back_ends_the_run() {
     set_up(dir.path(), &request);
     let (engine, clock) = open(dir.path(), Bytes::mib(2));
     let path = dir.path().join("data-0001.dbf");
-    let cut = path.clone();
-    std::thread::spawn(move || {
-        std::thread::sleep(std::time::Duration::from_millis(500));
-        OpenOptions::new().write(true).open(cut).unwrap().set_len(8192 * 100).unwrap();
-    });
     let mut plan = step(&request);
-    plan.duration = Nanos::seconds(20);
-    let outcome = run(&engine, clock, &plan);
+    plan.work_loop = None;
+    let mut reads = 0;
+    let outcome = run_step(&engine, &plan, 0, &[], clock, &Stop::new(), &mut |interval| {
+        reads += interval.counters.physical_reads.unwrap();
+        if reads > 0 {
+            OpenOptions::new().write(true).open(&path).unwrap().set_len(8192 * 100).unwrap();
+        }
+    });
     let error = outcome.failure.expect("it is noticed");
     assert!(matches!(&error, TargetError::Truncated { length: 819_200, .. }), "{error}");
     assert!(outcome.step.counters.physical_reads.unwrap() > 0, "what was measured is kept");
@@ -351,7 +362,7 @@ fn a_deleted_file_ends_the_run() {
     let (engine, clock) = open(dir.path(), Bytes::mib(2));
     std::fs::remove_file(dir.path().join("data-0001.dbf")).unwrap();
     let mut plan = step(&request);
-    plan.duration = Nanos::seconds(20);
+    plan.work_loop = None;
     let error = run(&engine, clock, &plan).failure.expect("it is noticed");
     assert!(matches!(&error, TargetError::Vanished { .. }), "{error}");
 }

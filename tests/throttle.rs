@@ -7,6 +7,8 @@
 
 #[path = "throttle/group.rs"]
 mod group;
+#[path = "common/scratch.rs"]
+mod scratch;
 #[path = "common/skip.rs"]
 mod skip;
 
@@ -18,6 +20,7 @@ use std::process::{Child, Stdio};
 use group::{Counted, Group};
 use plimsoll::analysis::{BurstFound, Ceiling, Figures, Finding, LatencyTarget, Limit, analyse};
 use plimsoll::record::{Run, store};
+use scratch::scratch;
 use skip::skip;
 
 /// Windows of a sweep: as many whole seconds as the rule for an even rate asks for.
@@ -131,7 +134,7 @@ fn finds_a_burst(found: &[Finding], (rate, base): (f64, f64)) -> Result<(), Stri
 
 #[test]
 fn what_a_throttle_limits_is_found_and_nothing_without_one() {
-    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let directory = scratch();
     let group = match Group::new(directory.path()) {
         Ok(group) => group,
         Err(why) => return skip(format_args!("no throttle was tested: {why}")),

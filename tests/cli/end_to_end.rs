@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 
 use crate::place::Place;
 
-/// A run that lasts a second.
-const SHORT: [&str; 4] = ["slob", "run", "RUN_TIME=1", "--warmup=0s"];
+/// A run that ends when it has done enough.
+const SHORT: [&str; 5] = ["slob", "run", "RUN_TIME=300", "WORK_LOOP=20", "--warmup=0s"];
 
 #[test]
 fn from_nothing_to_a_report_and_back_to_nothing() {

@@ -238,7 +238,7 @@ fn a_rate_above_the_capacity_is_told_first_and_missing_a_target_is_exit_code_one
     let words = [
         "io",
         "run",
-        "--path=sim:service=1ms,servers=1",
+        "--path=sim:service=1ms,servers=1,clock=simulated",
         "--pattern=randread",
         "--rate=5000",
         "--duration=2",

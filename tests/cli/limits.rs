@@ -56,7 +56,7 @@ fn threads_that_cannot_be_started_are_an_error_with_advice() {
         assert_eq!(refused.code, Some(2), "{kib} KiB\n{refused}");
         assert!(refused.stderr.contains("cannot start a thread for each lane of sessions"), "{kib} KiB\n{refused}");
         assert!(refused.stderr.contains("hint: use fewer `--lanes`"), "{kib} KiB\n{refused}");
-        assert!(begun.elapsed() < Duration::from_secs(20), "it took {:?}", begun.elapsed());
+        assert!(begun.elapsed() < Duration::from_secs(120), "it took {:?}", begun.elapsed());
     }
 }
 

@@ -1,9 +1,13 @@
 //! A directory to run the program in, and what it answered.
 
+#[path = "../common/scratch.rs"]
+mod scratch;
+
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use scratch::scratch;
 use tempfile::TempDir;
 
 /// A directory of its own for one test.
@@ -23,7 +27,7 @@ impl Place {
 
     /// A place on the disk that the tests were built on, so that O_DIRECT works.
     pub fn on_disk() -> Self {
-        Self(tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary directory can be made"))
+        Self(scratch())
     }
 
     /// A place with the runs that were kept by earlier formats.

@@ -162,7 +162,7 @@ fn a_probe_that_is_killed_leaves_no_tracing_behind() {
     probe.wait().unwrap();
     let begun = Instant::now();
     while is_running(tracing[0]) {
-        assert!(begun.elapsed() < Duration::from_secs(10), "bpftrace still runs");
+        assert!(begun.elapsed() < Duration::from_secs(120), "bpftrace still runs");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

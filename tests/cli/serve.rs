@@ -1,8 +1,10 @@
 //! The local server over its own socket, with a client of a few lines.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::manners::{signal, wait_for};
@@ -238,54 +240,126 @@ fn a_signal_ends_it_at_once_and_is_no_failure() {
     }
 }
 
+/// A run that goes on until it is ended.
+struct LongRun {
+    child: Child,
+    stderr: BufReader<std::process::ChildStderr>,
+}
+
+impl LongRun {
+    /// Its first second is over.
+    fn start(place: &Place) -> Self {
+        let words = ["slob", "run", "RUN_TIME=300", "--warmup=0s", "--target", "sim:service=200us,servers=4"];
+        let mut child = place.plimsoll(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let stderr = wait_for(&mut child, " ops/s ");
+        Self { child, stderr }
+    }
+
+    fn end(mut self) {
+        signal(&self.child, "-INT");
+        self.stderr.read_to_string(&mut String::new()).unwrap();
+        assert_eq!(self.child.wait().unwrap().code(), Some(130));
+    }
+}
+
+impl Drop for LongRun {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The address of the only run's page.
+fn page_of_the_run(place: &Place) -> String {
+    let id = std::fs::read_dir(place.path("plimsoll-runs")).unwrap().next().unwrap().unwrap().file_name();
+    format!("/runs/{}", id.to_string_lossy())
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < Duration::from_secs(120), "it did not happen: {what}");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
 #[test]
 fn a_run_is_followed_while_it_goes_on_and_then_said_to_have_ended() {
     let place = Place::new();
-    let words = ["slob", "run", "RUN_TIME=5", "--warmup=0s", "--target", "sim:service=200us,servers=4"];
-    let mut run = place.plimsoll(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stderr = wait_for(&mut run, " ops/s ");
+    let run = LongRun::start(&place);
     let served = Served::start(&place);
-    let id = std::fs::read_dir(place.path("plimsoll-runs")).unwrap().next().unwrap().unwrap().file_name();
-    let path = format!("/runs/{}", id.to_string_lossy());
+    let path = page_of_the_run(&place);
     assert!(served.get("/").body.contains("in progress"));
     let first = served.get(&path);
     assert!(first.body.contains(&format!("data-follow=\"{path}\" data-follow-seconds=\"")), "{}", first.body);
     let tag = |reply: &Reply| reply.header("etag").expect("a tag").to_owned();
-    std::thread::sleep(Duration::from_millis(2_100));
-    let second = served.get(&path);
-    assert!(second.body.contains("data-follow=") && tag(&first) != tag(&second), "nothing has changed");
-    stderr.read_to_string(&mut String::new()).unwrap();
-    assert!(run.wait().unwrap().success());
+    wait_until("the page changes", || {
+        let next = served.get(&path);
+        assert!(next.body.contains("data-follow="), "{}", next.body);
+        tag(&next) != tag(&first)
+    });
+    run.end();
     // A page made just before the end may be answered once more, for one period at most.
-    std::thread::sleep(Duration::from_millis(2_100));
-    let last = served.get(&path);
-    assert!(last.status == 200 && !last.body.contains("data-follow="), "{}", last.body);
-    assert!(served.get("/").body.contains("completed"));
+    wait_until("the page says that the run has ended", || {
+        let last = served.get(&path);
+        assert_eq!(last.status, 200, "{}", last.body);
+        !last.body.contains("data-follow=")
+    });
+    assert!(served.get("/").body.contains("interrupted"));
+}
+
+/// An address that hands everything on to a server, and how often a page was asked for there.
+fn counted(server: &str, page: &str) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let (server, asked_for, asked) = (server.to_owned(), format!("GET {page} "), Arc::new(AtomicUsize::new(0)));
+    let count = Arc::clone(&asked);
+    std::thread::spawn(move || {
+        for client in listener.incoming() {
+            let (client, server) = (client.unwrap(), TcpStream::connect(&server).unwrap());
+            for (mut from, mut to) in [(client.try_clone().unwrap(), server.try_clone().unwrap()), (server, client)] {
+                let (asked_for, count) = (asked_for.clone(), Arc::clone(&count));
+                std::thread::spawn(move || {
+                    let mut bytes = [0; 16_384];
+                    while let Ok(read @ 1..) = from.read(&mut bytes) {
+                        let is_request = bytes[..read].starts_with(asked_for.as_bytes());
+                        count.fetch_add(usize::from(is_request), Ordering::Relaxed);
+                        if to.write_all(&bytes[..read]).is_err() {
+                            break;
+                        }
+                    }
+                    let _ = to.shutdown(std::net::Shutdown::Both);
+                });
+            }
+        }
+    });
+    (address, asked)
 }
 
 #[test]
 fn a_browser_keeps_up_with_a_run_by_itself() {
     let Some(browser) = browser() else { return };
     let place = Place::new();
-    // Long enough for a browser that starts slowly: it has to see the run go on.
-    let words = ["slob", "run", "RUN_TIME=12", "--warmup=0s", "--target", "sim:service=200us,servers=4"];
-    let mut run = place.plimsoll(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut stderr = wait_for(&mut run, " ops/s ");
+    let run = LongRun::start(&place);
     let served = Served::start(&place);
-    let id = std::fs::read_dir(place.path("plimsoll-runs")).unwrap().next().unwrap().unwrap().file_name();
-    let path = format!("/runs/{}", id.to_string_lossy());
+    let path = page_of_the_run(&place);
     assert!(served.get(&path).body.contains("data-follow="));
+    let (address, asked) = counted(&served.address, &path);
     // The browser's clock leaps from one look to the next, so that it looks very often while the run goes on.
     // On a busy machine looks are up to a minute apart by that clock: it has enough of it for 16,000 of them.
-    let output = Command::new(browser)
+    let child = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--virtual-time-budget=1000000000"])
         .arg(format!("--user-data-dir={}", place.path("profile").display()))
-        .args(["--dump-dom", &format!("http://{}{path}", served.address)])
-        .output()
+        .args(["--dump-dom", &format!("http://{address}{path}")])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
         .unwrap();
-    stderr.read_to_string(&mut String::new()).unwrap();
-    assert!(run.wait().unwrap().success());
+    // However slowly it starts, it sees the run go on.
+    wait_until("the browser looks again", || asked.load(Ordering::Relaxed) >= 3);
+    run.end();
+    let output = child.wait_with_output().unwrap();
     let page = String::from_utf8_lossy(&output.stdout);
     assert!(page.contains(">The run has ended; this is all of it.</span>"), "{page}");
-    assert!(page.contains(" · completed<"), "the content is that of the ended run: {page}");
+    assert!(page.contains(" · ended early<"), "the content is that of the ended run: {page}");
 }

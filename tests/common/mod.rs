@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
 pub mod raw;
+mod scratch;
 pub mod skip;
 
 use std::collections::BTreeMap;
@@ -20,10 +21,10 @@ use plimsoll::target::io::IoEngine;
 use plimsoll::units::{Bytes, Nanos};
 use plimsoll::workload::{RedoStress, SlobShape};
 
-/// A directory on the disk that the tests were built on, so that O_DIRECT works.
-pub fn scratch() -> tempfile::TempDir {
-    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
-}
+pub use scratch::scratch;
+
+/// Loads end when they have done enough; one that has not after this time hangs.
+pub const LIMIT: Nanos = Nanos::seconds(300);
 
 /// A set-up of two schemas that takes well under a second.
 pub fn small() -> SetupRequest {
@@ -62,7 +63,7 @@ pub fn open_with(path: &Path, cache: Bytes, io: IoEngine) -> (Engine, Clock) {
     (Engine::open(path, &options, clock, &|_| ()).unwrap(), clock)
 }
 
-/// Reads of eight blocks by eight sessions for a second, on all of `request`'s data.
+/// Reads of eight blocks by eight sessions, on all of `request`'s data, until one session has done a hundred.
 pub fn step(request: &SetupRequest) -> StepPlan<SlobShape> {
     StepPlan {
         index: 0,
@@ -82,11 +83,27 @@ pub fn step(request: &SetupRequest) -> StepPlan<SlobShape> {
             think: None,
         },
         seed: 3,
-        work_loop: None,
+        work_loop: Some(100),
         warmup: Nanos::millis(200),
-        duration: Nanos::millis(1_000),
+        duration: LIMIT,
         pace: Pace::Closed,
         lanes: 2,
+    }
+}
+
+/// Runs a plan for longer and longer windows until enough has happened in one, however fast the machine is.
+pub fn run_until<S>(
+    plan: &mut StepPlan<S>,
+    run: impl Fn(&StepPlan<S>) -> StepOutcome,
+    is_enough: impl Fn(&record::Step) -> bool,
+) -> StepOutcome {
+    loop {
+        let outcome = run(plan);
+        if outcome.failure.is_some() || is_enough(&outcome.step) {
+            return outcome;
+        }
+        assert!(plan.duration < LIMIT, "too little in {}: {:?}", plan.duration, outcome.step.counters);
+        plan.duration = Nanos(plan.duration.0 * 4);
     }
 }
 

@@ -8,6 +8,7 @@ use std::process::Command;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
+use super::LIMIT;
 use super::skip::skip;
 use plimsoll::load::{Pace, StepOutcome, StepPlan, Stop, run_step};
 use plimsoll::measure::Clock;
@@ -18,6 +19,9 @@ use plimsoll::target::block::{Block, BlockOptions, Checking, Persistence, Prepar
 use plimsoll::target::io::{Caching, Durability, IoEngine};
 use plimsoll::units::{Bytes, Nanos};
 use plimsoll::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
+
+/// Requests of a load that was not asked for another number: enough for each check, and a second's work for a slow disk.
+const REQUESTS: u64 = 800;
 
 /// Length of a request.
 pub const BLOCK: u32 = 8192;
@@ -87,7 +91,7 @@ pub fn open_as(wanted: &Wanted, io_engine: IoEngine, persistence: Persistence) -
     Block::new(volume, members, options)
 }
 
-/// Eight random requests of one lane outstanding for 300 ms.
+/// Eight random requests of one lane outstanding, until about [`REQUESTS`] are done.
 pub fn step(block: &Block, read_pct: u8) -> StepPlan<IoShape> {
     let class = IoClass {
         size: RequestSize::Small,
@@ -105,9 +109,9 @@ pub fn step(block: &Block, read_pct: u8) -> StepPlan<IoShape> {
         parameters: BTreeMap::new(),
         shape: IoShape::of(class),
         seed: 3,
-        work_loop: None,
+        work_loop: Some(REQUESTS / 8),
         warmup: Nanos(0),
-        duration: Nanos::millis(300),
+        duration: LIMIT,
         pace: Pace::Closed,
         lanes: 1,
     }
@@ -118,6 +122,7 @@ pub fn wide(mut plan: StepPlan<IoShape>, slots: u32, lanes: u32) -> StepPlan<IoS
     plan.shape.classes[0].slots = slots;
     plan.shape.classes[0].streams = lanes;
     plan.load.sessions = Some(slots);
+    plan.work_loop = Some(REQUESTS.div_ceil(u64::from(slots)));
     plan.lanes = lanes;
     plan
 }

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::measure::os::{Probe, Snapshot};
+use crate::scratch::scratch;
 use crate::skip::skip;
 
 /// Printed by bpftrace 0.17.
@@ -230,13 +231,15 @@ fn parts_add_up_to_the_time_that_passed() {
     }
     told_ns += tracer.take().first().map_or(0, |stats| stats.elapsed_ns);
     let passed_ns = begun.elapsed().as_nanos() as u64;
-    assert!(told_ns.abs_diff(passed_ns) < 300_000_000, "{told_ns} of {passed_ns}");
-    assert!(longest < Duration::from_millis(600), "{longest:?}");
+    // Part of the first and of the last look is outside.
+    let looks_ns = 2 * longest.as_nanos() as u64;
+    assert!(told_ns.abs_diff(passed_ns) < 300_000_000 + looks_ns, "{told_ns} of {passed_ns}, looks of {longest:?}");
+    assert!(longest < Duration::from_secs(20), "{longest:?}");
 }
 
 #[test]
 fn requests_of_a_device_are_those_that_the_kernel_counts() {
-    let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let directory = scratch();
     let devices = environment::devices_below(directory.path());
     let Ok(traced) = traced_devices(&devices) else { return skip("the devices below the sources are not known") };
     let [device] = traced.as_slice() else { return skip(format_args!("not one disk below the sources: {traced:?}")) };
@@ -265,12 +268,14 @@ fn requests_of_a_device_are_those_that_the_kernel_counts() {
     let written = one(&stats, "write");
     assert_eq!((written.layer.as_str(), written.device.as_deref()), ("device", Some(device.as_str())));
     assert!(written.count >= 3_900 && written.bytes >= 4_000 * (63 << 10), "{written:?}");
+    // The kernel counts a write that flushes the device's cache first as one more.
+    let some = 50 + most.flushes.unwrap_or(0);
     let is_between = |traced: u64, least: u64, most: u64, some: u64| {
         traced + some + least / 20 >= least && traced <= most + some + most / 20
     };
     let told = format!("{written:?}\n{least:?}\n{most:?}");
-    assert!(is_between(written.counted_by_kernel.unwrap(), least.writes, most.writes, 50), "{told}");
-    assert!(is_between(written.count, least.writes, most.writes, 50), "{told}");
+    assert!(is_between(written.counted_by_kernel.unwrap(), least.writes, most.writes, some), "{told}");
+    assert!(is_between(written.count, least.writes, most.writes, some), "{told}");
     assert!(is_between(written.bytes, least.write_bytes, most.write_bytes, 8 << 20), "{told}");
 }
 
@@ -314,7 +319,7 @@ fn tracing_that_was_killed_says_so_and_keeps_what_it_told() {
     assert!(Command::new("kill").args(["-KILL", &tracer.bpftrace.pid().to_string()]).status().unwrap().success());
     let begun = Instant::now();
     while tracer.ended().is_none() {
-        assert!(begun.elapsed() < Duration::from_secs(10));
+        assert!(begun.elapsed() < Duration::from_secs(120));
         std::thread::sleep(Duration::from_millis(10));
     }
     tracer.take();

@@ -1,6 +1,7 @@
 //! What is looked at, made and refused before load.
 
 use super::*;
+use crate::scratch::scratch;
 
 fn wanted(paths: &[&Path]) -> Wanted {
     Wanted {
@@ -23,7 +24,7 @@ fn prepare(wanted: Wanted) -> Result<(Volume, Vec<Member>), TargetError> {
 
 #[test]
 fn missing_files_are_laid_out_and_found_again() {
-    let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let folder = scratch();
     let (first, second) = (folder.path().join("a"), folder.path().join("b"));
     let wanted = wanted(&[&first, &second]);
     let look = Preparation::look(wanted.clone()).unwrap();
@@ -36,7 +37,7 @@ fn missing_files_are_laid_out_and_found_again() {
 
 #[test]
 fn files_that_have_no_room_or_no_directory_are_refused_before_any_is_made() {
-    let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let folder = scratch();
     let (first, second) = (folder.path().join("a"), folder.path().join("b"));
     let available = os::space(folder.path()).unwrap().available_bytes;
     // Each by itself would fit.
@@ -51,7 +52,7 @@ fn files_that_have_no_room_or_no_directory_are_refused_before_any_is_made() {
 
 #[test]
 fn a_file_without_data_is_refused_for_reads() {
-    let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let folder = scratch();
     let path = folder.path().join("hole");
     std::fs::File::create(&path).unwrap().set_len(8 << 20).unwrap();
     let said = Preparation::look(wanted(&[&path])).unwrap_err().to_string();
@@ -60,7 +61,7 @@ fn a_file_without_data_is_refused_for_reads() {
 
 #[test]
 fn a_file_without_data_is_written_to_with_a_note() {
-    let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let folder = scratch();
     let path = folder.path().join("hole");
     std::fs::File::create(&path).unwrap().set_len(8 << 20).unwrap();
     let permission = Permission { destroy: vec!["hole".to_owned()], ..Permission::default() };
@@ -73,7 +74,7 @@ fn a_file_without_data_is_written_to_with_a_note() {
 
 #[test]
 fn a_file_that_somebody_uses_is_not_replaced_by_a_larger_one() {
-    let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let folder = scratch();
     let path = folder.path().join("data");
     drop(prepare(wanted(&[&path])).unwrap());
     let larger = Wanted { size: Some(Bytes::mib(8)), ..wanted(&[&path]) };
@@ -86,7 +87,7 @@ fn a_file_that_somebody_uses_is_not_replaced_by_a_larger_one() {
 
 #[test]
 fn a_missing_file_under_two_names_is_refused_before_it_is_made() {
-    let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let folder = scratch();
     let (first, second) = (folder.path().join("a"), folder.path().join(".").join("a"));
     std::os::unix::fs::symlink(folder.path(), folder.path().join("link")).unwrap();
     for other in [second, folder.path().join("link").join("a")] {
@@ -98,7 +99,7 @@ fn a_missing_file_under_two_names_is_refused_before_it_is_made() {
 
 #[test]
 fn a_hole_that_a_row_of_files_would_read_is_found_wherever_it_is() {
-    let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let folder = scratch();
     let (first, second) = (folder.path().join("a"), folder.path().join("b"));
     for path in [&first, &second] {
         std::fs::write(path, vec![7; 4 << 20]).unwrap();
@@ -114,7 +115,7 @@ fn a_hole_that_a_row_of_files_would_read_is_found_wherever_it_is() {
 
 #[test]
 fn somebody_elses_file_is_read_but_never_replaced() {
-    let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let folder = scratch();
     let path = folder.path().join("theirs");
     std::fs::write(&path, vec![7; 1 << 20]).unwrap();
     std::fs::File::open(&path).unwrap().sync_all().unwrap();
@@ -130,7 +131,7 @@ fn somebody_elses_file_is_read_but_never_replaced() {
 
 #[test]
 fn a_file_that_somebody_reads_is_not_replaced_by_a_larger_one() {
-    let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let folder = scratch();
     let path = folder.path().join("a");
     let (_, reader) = prepare(wanted(&[&path])).unwrap();
     let larger = || Wanted { size: Some(Bytes::mib(8)), ..wanted(&[&path]) };
@@ -145,7 +146,7 @@ fn a_file_that_somebody_reads_is_not_replaced_by_a_larger_one() {
 
 #[test]
 fn somebody_elses_file_that_came_after_the_look_is_not_replaced() {
-    let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let folder = scratch();
     let path = folder.path().join("a");
     let look = Preparation::look(wanted(&[&path])).unwrap();
     std::fs::write(&path, b"theirs").unwrap();
@@ -156,7 +157,7 @@ fn somebody_elses_file_that_came_after_the_look_is_not_replaced() {
 
 #[test]
 fn sizes_beyond_all_storage_are_refused() {
-    let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let folder = scratch();
     let (first, second) = (folder.path().join("a"), folder.path().join("b"));
     for paths in [&[first.as_path()][..], &[&first, &second]] {
         for layout in [VolumeLayout::Concat, VolumeLayout::Stripe { unit_bytes: 1 << 20 }] {
@@ -176,7 +177,7 @@ fn no_file_is_made_among_devices() {
 
 #[test]
 fn a_file_that_is_missing_needs_a_size() {
-    let folder = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let folder = scratch();
     let path = folder.path().join("none");
     let error = Preparation::look(Wanted { size: None, ..wanted(&[&path]) }).unwrap_err();
     assert!(error.hint().unwrap().contains("--size"), "{error}");

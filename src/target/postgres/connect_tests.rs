@@ -124,7 +124,7 @@ fn a_black_hole_ends_with_the_time_for_connecting() {
     let address = format!("postgres://u@{}/d?connect_timeout=1", hole.local_addr().unwrap());
     let (told, hint) = refusal(&address);
     assert!(told.ends_with("there was no answer for 1 s") && hint.contains("firewall"), "{told} {hint}");
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_connection_that_was_ended_tells_why() {
         let busy = connector.connect(0).await.unwrap();
         let pid = busy.server_pid;
         let ended = tokio::spawn(async move {
-            tokio::time::sleep(Duration::from_millis(50)).await;
+            tokio::time::sleep(Duration::from_millis(300)).await;
             operator.client.execute("SELECT pg_terminate_backend($1)", &[&pid]).await.unwrap()
         });
         let outcome = busy.client.batch_execute("SELECT pg_sleep(60)").await;
@@ -222,7 +222,7 @@ fn a_connection_that_was_ended_tells_why() {
 pub(super) async fn broken_off(connected: &Connected) -> tokio_postgres::Error {
     let token = connected.cancel_token();
     let asked = tokio::spawn(async move {
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        tokio::time::sleep(Duration::from_millis(300)).await;
         token.cancel().await
     });
     let outcome = connected.client.batch_execute("SELECT pg_sleep(60)").await;

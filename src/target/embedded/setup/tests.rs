@@ -3,15 +3,9 @@ use std::fs;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tempfile::TempDir;
-
 use super::*;
+use crate::scratch::scratch;
 use crate::target::embedded::verify::verify;
-
-/// A directory on the file system of the sources: one in memory may refuse direct I/O.
-fn ground() -> TempDir {
-    tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap()
-}
 
 fn request(block_bytes: u32) -> SetupRequest {
     SetupRequest {
@@ -48,7 +42,7 @@ fn assert_sound(path: &Path) {
 #[test]
 fn data_of_every_block_size_are_sound_and_of_the_size_planned() {
     for kib in [2, 4, 8, 16, 32] {
-        let dir = ground();
+        let dir = scratch();
         let path = dir.path().join("new").join("deep");
         let request = request(kib << 10);
         let plan = plan(&path, &request).unwrap();
@@ -72,7 +66,7 @@ fn data_of_every_block_size_are_sound_and_of_the_size_planned() {
 
 #[test]
 fn redo_log_files_are_all_zeros_and_really_written() {
-    let dir = ground();
+    let dir = scratch();
     set_up(dir.path(), &request(8192)).unwrap();
     for (path, metadata) in Directory::files_at(dir.path()).unwrap() {
         if path.extension().is_some_and(|extension| extension == "log") {
@@ -84,7 +78,7 @@ fn redo_log_files_are_all_zeros_and_really_written() {
 
 #[test]
 fn setting_up_the_same_data_again_changes_nothing() {
-    let dir = ground();
+    let dir = scratch();
     set_up(dir.path(), &request(8192)).unwrap();
     let before = contents(dir.path());
     let again = plan(dir.path(), &request(8192)).unwrap();
@@ -96,7 +90,7 @@ fn setting_up_the_same_data_again_changes_nothing() {
 
 #[test]
 fn the_same_data_with_a_cut_or_missing_file_are_not_there_already() {
-    let dir = ground();
+    let dir = scratch();
     set_up(dir.path(), &request(8192)).unwrap();
     let data = dir.path().join("data-0001.dbf");
     fs::OpenOptions::new().write(true).open(&data).unwrap().set_len(8192).unwrap();
@@ -109,7 +103,7 @@ fn the_same_data_with_a_cut_or_missing_file_are_not_there_already() {
 
 #[test]
 fn other_data_are_refused_untouched_and_every_difference_is_told() {
-    let dir = ground();
+    let dir = scratch();
     set_up(dir.path(), &request(8192)).unwrap();
     let before = contents(dir.path());
     let different = SetupRequest { schemas: 4, seed: 1, filling: Filling::Compressible, ..request(8192) };
@@ -126,7 +120,7 @@ fn other_data_are_refused_untouched_and_every_difference_is_told() {
 
 #[test]
 fn other_data_are_replaced_when_told_so() {
-    let dir = ground();
+    let dir = scratch();
     set_up(dir.path(), &request(8192)).unwrap();
     fs::write(dir.path().join("data-0099.dbf"), "left over").unwrap();
     let other = SetupRequest { schemas: 2, replace: Replace::Replace, redo_files: 4, ..request(4096) };
@@ -140,7 +134,7 @@ fn other_data_are_replaced_when_told_so() {
 
 #[test]
 fn an_interrupted_set_up_leaves_nothing() {
-    let dir = ground();
+    let dir = scratch();
     for (path, stays) in [(dir.path().join("a").join("b"), false), (dir.path().join("kept"), true)] {
         if stays {
             fs::create_dir(&path).unwrap();
@@ -158,7 +152,7 @@ fn an_interrupted_set_up_leaves_nothing() {
 
 #[test]
 fn an_unfinished_set_up_is_begun_anew() {
-    let dir = ground();
+    let dir = scratch();
     let directory = Directory::claim(dir.path()).unwrap();
     directory.begin_setup().unwrap();
     fs::write(dir.path().join("data-0001.dbf"), "half").unwrap();
@@ -171,7 +165,7 @@ fn an_unfinished_set_up_is_begun_anew() {
 
 #[test]
 fn a_foreign_directory_is_refused_untouched() {
-    let dir = ground();
+    let dir = scratch();
     fs::write(dir.path().join("thesis.tex"), "years of work").unwrap();
     for replace in [Replace::Refuse, Replace::Replace] {
         let refused = plan(dir.path(), &SetupRequest { replace, ..request(8192) });
@@ -182,7 +176,7 @@ fn a_foreign_directory_is_refused_untouched() {
 
 #[test]
 fn data_that_do_not_fit_are_refused_before_anything_is_written() {
-    let dir = ground();
+    let dir = scratch();
     let path = dir.path().join("new");
     let refused = plan(&path, &SetupRequest { scale_blocks: 1 << 37, ..request(8192) });
     match refused {
@@ -194,7 +188,7 @@ fn data_that_do_not_fit_are_refused_before_anything_is_written() {
 
 #[test]
 fn a_directory_in_use_is_refused() {
-    let dir = ground();
+    let dir = scratch();
     let held = Directory::claim(dir.path()).unwrap();
     let refused = plan(dir.path(), &request(8192));
     assert!(matches!(&refused, Err(TargetError::Locked { holder, .. }) if holder.contains("process")), "{refused:?}");
@@ -204,7 +198,7 @@ fn a_directory_in_use_is_refused() {
 
 #[test]
 fn data_made_by_somebody_else_after_the_plan_are_not_lost() {
-    let dir = ground();
+    let dir = scratch();
     let planned = plan(dir.path(), &SetupRequest { seed: 1, ..request(8192) }).unwrap();
     set_up(dir.path(), &request(8192)).unwrap();
     let refused = carry_out(planned, &|_| {}, &AtomicBool::new(false));
@@ -225,7 +219,7 @@ fn the_data_do_not_depend_on_the_number_of_loaders_or_the_way_of_writing() {
     }
     let made =
         [(1, IoEngine::Psync), (2, IoEngine::best_available().0), (5, IoEngine::Psync)].map(|(loaders, engine)| {
-            let dir = ground();
+            let dir = scratch();
             set_up(dir.path(), &SetupRequest { loaders, io_engine: Some(engine), ..request(8192) }).unwrap();
             comparable(dir.path())
         });
@@ -234,7 +228,7 @@ fn the_data_do_not_depend_on_the_number_of_loaders_or_the_way_of_writing() {
 
 #[test]
 fn every_impossible_shape_is_refused_with_its_reason() {
-    let dir = ground();
+    let dir = scratch();
     let good = request(8192);
     let cases = [
         (SetupRequest { schemas: 0, ..good.clone() }, "schemas"),

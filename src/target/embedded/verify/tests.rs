@@ -4,6 +4,7 @@ use std::os::unix::fs::FileExt;
 use tempfile::TempDir;
 
 use super::*;
+use crate::scratch::scratch;
 use crate::target::embedded::block::{self, BlockShape, Filling};
 use crate::target::embedded::info::{State, info};
 use crate::target::embedded::setup::{Replace, SetupRequest, carry_out, plan};
@@ -12,7 +13,7 @@ use crate::workload::Rng;
 const BLOCK: usize = 8192;
 
 fn set_up() -> TempDir {
-    let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let dir = scratch();
     let request = SetupRequest {
         schemas: 3,
         scale_blocks: 500,

@@ -62,6 +62,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
+    use crate::scratch::scratch;
 
     fn cached_bytes(path: &Path) -> Option<u64> {
         let told = Command::new("fincore").args(["--bytes", "--noheadings", "--output", "RES"]).arg(path).output();
@@ -71,7 +72,7 @@ mod tests {
     #[test]
     fn files_of_all_levels_leave_the_page_cache() {
         // A file system on a device: on a RAM disk the page cache is the file.
-        let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let directory = scratch();
         let inner = directory.path().join("base/16384");
         fs::create_dir_all(&inner).unwrap();
         let (small, large) = (directory.path().join("base/small"), inner.join("large"));

@@ -149,6 +149,29 @@ fn updates_are_told_with_their_redo_and_the_images_after_a_checkpoint() {
     });
 }
 
+const SLEEP: &str = "SELECT pg_sleep(300)";
+
+/// Ends the sleep of all sessions of the database.
+async fn wake(client: &Client) {
+    let asleep = format!("datname = current_database() AND query = '{SLEEP}'");
+    client.batch_execute(&format!("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE {asleep}")).await.unwrap();
+}
+
+/// Takes longer and longer parts until one has enough in it, however slow the machine is.
+async fn seen(monitor: &Monitor, is_enough: impl Fn(&ServerStats) -> bool) -> ServerStats {
+    let begun = Instant::now();
+    let mut part = Duration::from_millis(200);
+    loop {
+        tokio::time::sleep(part).await;
+        let told = only(monitor.take());
+        if is_enough(&told) {
+            return told;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(120), "{told:?}");
+        part *= 2;
+    }
+}
+
 #[test]
 fn samples_show_what_our_sessions_at_work_wait_for() {
     let Some(address) = filled("monitor_samples") else { return };
@@ -160,26 +183,23 @@ fn samples_show_what_our_sessions_at_work_wait_for() {
         idle.batch_execute("SELECT 1").await.unwrap();
         let lock = format!("UPDATE {} SET c2 = c2 WHERE custid = 0", sql().table(0));
         holder.batch_execute(&format!("BEGIN; {lock}")).await.unwrap();
-        let begun = Instant::now();
-        monitor.take();
-        let spawned = [
-            tokio::spawn(async move { sleeper.batch_execute("SELECT pg_sleep(1)").await.unwrap() }),
-            tokio::spawn(async move { stranger.batch_execute("SELECT pg_sleep(1)").await.unwrap() }),
-            tokio::spawn(async move { waiter.batch_execute(&lock).await.unwrap() }),
-        ];
-        tokio::time::sleep(Duration::from_millis(900)).await;
-        let told = only(monitor.take());
+        tokio::spawn(async move { sleeper.batch_execute(SLEEP).await });
+        tokio::spawn(async move { stranger.batch_execute(SLEEP).await });
+        let waiting = tokio::spawn(async move { waiter.batch_execute(&lock).await.unwrap() });
+        let of = |told: &ServerStats| {
+            ["Timeout:PgSleep", "Lock:transactionid"].map(|event| told.session_samples.get(event).copied().unwrap_or(0))
+        };
+        // One session each, and in nearly every sample once both have begun.
+        let is_enough = |told: &ServerStats| {
+            told.sampled_times >= 5 && of(told).iter().all(|samples| samples * 2 > told.sampled_times)
+        };
+        let told = seen(&monitor, is_enough).await;
         holder.batch_execute("ROLLBACK").await.unwrap();
-        for task in spawned {
-            task.await.unwrap();
-        }
-        let most = 1 + begun.elapsed().as_millis() as u64 / 20;
-        assert!((5..=most).contains(&told.sampled_times), "{} of {most}", told.sampled_times);
-        let of = |event: &str| told.session_samples.get(event).copied().unwrap_or(0);
-        let (sleeping, locked) = (of("Timeout:PgSleep"), of("Lock:transactionid"));
-        // One session each, and in nearly every sample.
-        assert!(sleeping <= told.sampled_times && sleeping * 2 > told.sampled_times, "{told:?}");
-        assert!(locked <= told.sampled_times && locked * 2 > told.sampled_times, "{told:?}");
+        waiting.await.unwrap();
+        wake(&idle).await;
+        let most = 2 + told.elapsed_ns / 20_000_000;
+        assert!(told.sampled_times <= most, "{} of {most}", told.sampled_times);
+        assert!(of(&told).iter().all(|samples| *samples <= told.sampled_times), "{told:?}");
         assert_eq!(told.session_samples.keys().filter(|event| event.starts_with("Client")).count(), 0);
     });
 }
@@ -225,14 +245,13 @@ fn an_ordinary_role_is_told_as_much() {
         let client = session(&address).await;
         monitor.take();
         read(&client, 20).await;
-        let sleeper = tokio::spawn(async move { client.batch_execute("SELECT pg_sleep(0.5)").await.unwrap() });
-        tokio::time::sleep(Duration::from_millis(400)).await;
         let told = only(monitor.take());
-        sleeper.await.unwrap();
         assert!(told.counters.logical_reads.unwrap() >= 1_280);
         assert!(told.counters.redo_bytes.is_some() && told.counters.checkpoints.is_some());
-        assert!(told.session_samples["Timeout:PgSleep"] > 0);
         assert!(told.cpu.is_some());
+        tokio::spawn(async move { client.batch_execute(SLEEP).await });
+        seen(&monitor, |told| told.session_samples.contains_key("Timeout:PgSleep")).await;
+        wake(&session(&address).await).await;
     });
     assert!(!monitor.notes().iter().any(|note| note.contains("cannot be read")), "{:?}", monitor.notes());
 }
@@ -301,11 +320,13 @@ fn processor_time_of_the_server_is_that_of_its_processes() {
     block_on(async {
         let client = session(&address).await;
         monitor.take();
-        let begun = Instant::now();
-        client.batch_execute("SELECT count(md5(n::text)) FROM generate_series(1, 400000) n").await.unwrap();
-        let (took, cpu) = (begun.elapsed(), only(monitor.take()).cpu.unwrap());
-        let used = Duration::from_nanos(cpu.user_ns + cpu.system_ns);
-        assert!(used > Duration::from_millis(50), "{used:?} in {took:?}");
+        let (begun, mut used) = (Instant::now(), Duration::ZERO);
+        while used < Duration::from_millis(50) {
+            client.batch_execute("SELECT count(md5(n::text)) FROM generate_series(1, 400000) n").await.unwrap();
+            let cpu = only(monitor.take()).cpu.unwrap();
+            used += Duration::from_nanos(cpu.user_ns + cpu.system_ns);
+            assert!(begun.elapsed() < Duration::from_secs(20), "only {used:?} of work in {:?}", begun.elapsed());
+        }
     });
 }
 
@@ -338,7 +359,7 @@ fn a_server_that_hangs_is_unknown_soon_and_told_when_it_is_back() {
         let told = monitor.take();
         assert_eq!(told, Told::default());
         assert_eq!(monitor.take(), Told::default());
-        assert!(begun.elapsed() < TAKE_LIMIT + Duration::from_millis(500), "{:?}", begun.elapsed());
+        assert!(begun.elapsed() < TAKE_LIMIT + Duration::from_secs(20), "{:?}", begun.elapsed());
         assert!(monitor.silent_for().unwrap() > TAKE_LIMIT / 2);
         signal(&pids, Signal::CONT);
         let told = loop {
@@ -346,7 +367,7 @@ fn a_server_that_hangs_is_unknown_soon_and_told_when_it_is_back() {
             if !told.servers.is_empty() {
                 break only(told);
             }
-            assert!(begun.elapsed() < Duration::from_secs(20), "never told again");
+            assert!(begun.elapsed() < Duration::from_secs(120), "never told again");
         };
         assert_eq!(told.own["pg_stat_user_tables.idx_scan"], 10);
         assert!(told.elapsed_ns > TAKE_LIMIT.as_nanos() as u64);
@@ -365,7 +386,7 @@ fn what_was_counted_while_the_connection_was_lost_is_unknown() {
         let begun = Instant::now();
         // Once to notice, once for a new beginning.
         while monitor.take().servers.is_empty() {
-            assert!(begun.elapsed() < Duration::from_secs(20), "never told again");
+            assert!(begun.elapsed() < Duration::from_secs(120), "never told again");
         }
         assert!(monitor.notes().iter().any(|note| note.contains("broke")), "{:?}", monitor.notes());
         read(&client, 7).await;
@@ -386,7 +407,7 @@ fn a_server_that_was_killed_is_unknown_and_keeps_nobody_waiting() {
     assert_eq!(monitor.take(), Told::default());
     assert!(monitor.silent_for().unwrap() > Duration::from_millis(100));
     drop(monitor);
-    assert!(begun.elapsed() < 2 * TAKE_LIMIT + Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(begun.elapsed() < 2 * TAKE_LIMIT + Duration::from_secs(20), "{:?}", begun.elapsed());
 }
 
 #[test]
@@ -413,7 +434,7 @@ fn nothing_stays_behind() {
         drop(monitor);
         let begun = Instant::now();
         while !watchers(&client).await.is_empty() {
-            assert!(begun.elapsed() < Duration::from_secs(5), "sessions of the monitor stay");
+            assert!(begun.elapsed() < Duration::from_secs(60), "sessions of the monitor stay");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     });
