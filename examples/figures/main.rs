@@ -24,7 +24,7 @@ type Failure = Box<dyn std::error::Error>;
 type Measure = fn(&Bench) -> Result<(), Failure>;
 
 /// Everything that is measured, by the word that selects it. All parts about the engine need its set-up.
-const PARTS: [(&str, Measure); 15] = [
+const PARTS: [(&str, Measure); 16] = [
     ("set-up", Bench::set_up),
     ("engine-reads", Bench::engine_reads),
     ("cached-reads", Bench::cached_reads),
@@ -33,6 +33,7 @@ const PARTS: [(&str, Measure); 15] = [
     ("single", Bench::single_reads),
     ("sequential", Bench::sequential),
     ("page-cache", Bench::page_cached_reads),
+    ("open-loop", Bench::open_loop),
     ("server-load", Bench::server_load),
     ("server-reads", Bench::server_reads),
     ("traced-reads", Bench::traced_reads),
@@ -126,11 +127,11 @@ impl Bench {
 
 /// Runs ours and theirs one after the other; who comes first changes from round to round, so that neither has the better
 /// place.
-fn in_turn<T>(
+fn in_turn<T, U>(
     round: usize,
     ours: impl FnOnce() -> Result<T, Failure>,
-    theirs: impl FnOnce() -> Result<T, Failure>,
-) -> Result<(T, T), Failure> {
+    theirs: impl FnOnce() -> Result<U, Failure>,
+) -> Result<(T, U), Failure> {
     if round.is_multiple_of(2) {
         let theirs = theirs()?;
         Ok((ours()?, theirs))

@@ -1,8 +1,11 @@
 //! Raw storage: `plimsoll io run` and fio on the same file, with the same flags.
 
-use plimsoll::record::Run;
+use plimsoll::record::{Histogram, Run};
 
-use crate::{Asked, Bench, Failure, in_turn, number, ratios, run_of};
+use crate::{Asked, Bench, Failure, figure, in_turn, median, number, ratios, run_of};
+
+/// The rate of the open loop.
+const RATE_PER_S: &str = "15000";
 
 /// One load for both sides.
 #[derive(Clone, Copy)]
@@ -77,6 +80,72 @@ impl Bench {
         Ok(())
     }
 
+    /// Random 8 KiB reads that fall due at 15,000 a second, as Poisson has them, where up to 64 may be outstanding. fio
+    /// waits for all that it has outstanding before it sleeps until the next one is due, unless other threads send for it,
+    /// which it does with engines that block only.
+    pub(crate) fn open_loop(&self) -> Result<(), Failure> {
+        let load = Load { pattern: "randread", block_size: "8k", depth: 64, cache: Cache::Past };
+        self.lay_out(load)?;
+        let rounds = (0..self.rounds).map(|round| {
+            let theirs = || {
+                let one_thread = self.fio_at_a_rate(load, &["--io_submit_mode=inline", "--ioengine=io_uring"])?;
+                let other_threads = self.fio_at_a_rate(load, &["--io_submit_mode=offload", "--ioengine=psync"])?;
+                Ok([one_thread, other_threads])
+            };
+            in_turn(round, || self.ours_at_a_rate(load), theirs)
+        });
+        let rounds: Vec<([f64; 3], [f64; 2])> = rounds.collect::<Result<_, Failure>>()?;
+        for (what, ours, theirs) in [
+            ("p99 of 8 KiB reads at 15,000/s, us: response against fio's latency, one thread", 0, 0),
+            ("the same: response against fio's latency, sent by other threads", 0, 1),
+            ("the same: service against fio's latency, one thread", 1, 0),
+            ("the same: service against fio's latency, sent by other threads", 1, 1),
+        ] {
+            let pairs: Vec<(f64, f64)> = rounds.iter().map(|(own, fio)| (own[ours], fio[theirs])).collect();
+            ratios(what, &pairs, 0, Asked::AtMost(1.0));
+        }
+        let lag = median(rounds.iter().map(|(own, _)| own[2]));
+        figure(&format!(
+            "| the same: p99 of how long after it was due a request was sent, us | {lag:.0} | - | - | - | |"
+        ));
+        Ok(())
+    }
+
+    /// p99 of response, of service and of late sending, in microseconds.
+    fn ours_at_a_rate(&self, load: Load) -> Result<[f64; 3], Failure> {
+        let (path, runs) = (self.raw.display().to_string(), self.runs.display().to_string());
+        let (depth, seconds) = (load.depth.to_string(), self.seconds.to_string());
+        let mut words = vec!["io", "run", "--json", "--quiet", "--path", &path, "--runs", &runs];
+        words.extend(["--engine", "io-uring", "--pattern", load.pattern, "--block-size", load.block_size]);
+        words.extend(["--depth", &depth, "--rate", RATE_PER_S, "--duration", &seconds, "--warmup", "2"]);
+        let run = self.run_of(&words)?;
+        let step = run.steps.first().ok_or("a run without a step")?;
+        let operations = step.operations.first().ok_or("no operation finished")?;
+        let p99_us = |times: &Histogram| times.quantile_ns(0.99).map(|ns| ns as f64 / 1e3);
+        let lag = step.generator.as_ref().and_then(|generator| generator.schedule_lag.as_ref()).and_then(p99_us);
+        let times = (p99_us(&operations.response), p99_us(&operations.service), lag);
+        let (Some(response), Some(service), Some(lag)) = times else { return Err("a latency is missing".into()) };
+        Ok([response, service, lag])
+    }
+
+    /// p99 of fio's latency in microseconds, which counts from sending.
+    fn fio_at_a_rate(&self, load: Load, sending: &[&str]) -> Result<f64, Failure> {
+        let file = format!("--filename={}", self.raw.display());
+        let (iodepth, runtime) = (format!("--iodepth={}", load.depth), format!("--runtime={}", self.seconds));
+        let rate = format!("--rate_iops={RATE_PER_S}");
+        let mut words = vec![&*file, "--rw=randread", "--bs=8k", &*iodepth, "--direct=1", &*runtime, &*rate];
+        words.extend(sending);
+        words.extend(["--rate_process=poisson", "--norandommap", "--randrepeat=0"]);
+        words.extend(["--time_based", "--ramp_time=2", "--lat_percentiles=1", "--clat_percentiles=0"]);
+        let told = self.fio(&words)?;
+        Ok(number(&told["jobs"][0]["read"]["lat_ns"]["percentile"]["99.000000"])? / 1e3)
+    }
+
+    /// A run that was printed.
+    fn run_of(&self, words: &[&str]) -> Result<Run, Failure> {
+        Ok(serde_json::from_value(run_of(&self.plimsoll_text(words)?)?)?)
+    }
+
     fn rounds_of(&self, load: Load) -> Result<Vec<(Done, Done)>, Failure> {
         self.lay_out(load)?;
         (0..self.rounds).map(|round| in_turn(round, || self.ours(load), || self.theirs(load))).collect()
@@ -109,7 +178,7 @@ impl Bench {
         if pattern == "write" {
             words.extend(["--destroy", &path]);
         }
-        let run: Run = serde_json::from_value(run_of(&self.plimsoll_text(&words)?)?)?;
+        let run = self.run_of(&words)?;
         let step = run.steps.first().ok_or("a run without a step")?;
         let done = step.counters.operations.ok_or("no operations were counted")? as f64;
         let cpu = step.process_cpu.ok_or("the processor time is not known")?;

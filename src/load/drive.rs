@@ -155,8 +155,8 @@ impl<'a, S: Shape> Driver<'a, S> {
             }
             self.wake_thinkers(now);
             let more = match self.arrivals {
-                None => self.start_ready(lane)?,
-                Some(_) => self.start_due(lane)?,
+                None => self.start_ready(lane, now)?,
+                Some(_) => self.start_due(lane, now)?,
             };
             let until = if more { 0 } else { self.next_instant(now) };
             lane.poll(until, &mut self.recorder, &mut finished)?;
@@ -190,10 +190,9 @@ impl<'a, S: Shape> Driver<'a, S> {
         }
     }
 
-    /// Closed loop: starts what is ready, a burst at most. Returns whether more is ready.
-    fn start_ready(&mut self, lane: &mut dyn Lane<S::Operation>) -> Result<bool, TargetError> {
-        // One reading for all of the burst: what is sent last counts from before the first, never from too late.
-        let now = self.clock.now_ns();
+    /// Closed loop: starts what is ready, a burst at most. Returns whether more is ready. `now` is one reading of the clock
+    /// for all of the burst: what is sent last counts from before the first, never from too late.
+    fn start_ready(&mut self, lane: &mut dyn Lane<S::Operation>, now: u64) -> Result<bool, TargetError> {
         for _ in 0..BURST {
             let Some((session, since_ns)) = self.ready.pop_front() else { return Ok(false) };
             if since_ns >= self.timeline.window_start_ns() {
@@ -208,8 +207,7 @@ impl<'a, S: Shape> Driver<'a, S> {
 
     /// Open loop: starts what has fallen due, as far as sessions are free, a burst at most. Returns whether more could be
     /// started.
-    fn start_due(&mut self, lane: &mut dyn Lane<S::Operation>) -> Result<bool, TargetError> {
-        let now = self.clock.now_ns();
+    fn start_due(&mut self, lane: &mut dyn Lane<S::Operation>, now: u64) -> Result<bool, TargetError> {
         for _ in 0..BURST {
             if self.next_due_ns > now {
                 return Ok(false);

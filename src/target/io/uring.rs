@@ -102,8 +102,6 @@ impl UringQueue {
             in_flight: 0,
             unsent: 0,
         };
-        // Saves a descriptor lookup on each call; refused by old kernels, which changes nothing else.
-        let _ = queue.ring.submitter().register_ring_fd();
         queue.arm_wake()?;
         Ok(queue)
     }
