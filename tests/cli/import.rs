@@ -141,10 +141,7 @@ fn a_file_that_is_named_must_be_a_result() {
     place.write("notes.txt", "Please restart the database before the test.\n");
     let told = place.run(&["import", "notes.txt", "fio.json", "missing.txt"]);
     assert_eq!(told.code, Some(2), "{told}");
-    assert!(
-        told.stderr.contains("error: notes.txt is no result that is known here: it begins with \"Please"),
-        "{told}"
-    );
+    assert!(told.stderr.contains("error: notes.txt is no result that is known here"), "{told}");
     assert!(told.stderr.contains("error: cannot read missing.txt") && told.stderr.contains("hint: "), "{told}");
     assert_eq!(place.runs().len(), 1, "what could be imported is kept: {told}");
 }
