@@ -10,7 +10,8 @@ use super::{Cli, say};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  plimsoll completions bash > ~/.local/share/bash-completion/completions/plimsoll
+  plimsoll completions bash \\
+    > ~/.local/share/bash-completion/completions/plimsoll
   plimsoll completions zsh > ~/.zfunc/_plimsoll
   plimsoll completions fish > ~/.config/fish/completions/plimsoll.fish
 
