@@ -87,6 +87,7 @@ fn requests(criterion: &mut Criterion) {
         let class = IoClass {
             size: RequestSize::Small,
             block_bytes: 8192,
+            from_bytes: 0,
             region_bytes: BLOCKS * 8192,
             access,
             read_pct: 70,

@@ -11,17 +11,23 @@ mod group;
 mod scratch;
 #[path = "common/skip.rs"]
 mod skip;
+#[path = "throttle/together.rs"]
+mod together;
 
 use std::fmt::Display;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use group::{Counted, Group};
 use plimsoll::analysis::{BurstFound, Ceiling, Figures, Finding, LatencyTarget, Limit, analyse};
 use plimsoll::record::{Run, store};
 use scratch::scratch;
 use skip::skip;
+
+/// Tests that measure do so one after the other.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// Windows of a sweep: as many whole seconds as the rule for an even rate asks for.
 const STEP: [&str; 2] = ["--duration=5", "--warmup=1"];
@@ -134,6 +140,7 @@ fn finds_a_burst(found: &[Finding], (rate, base): (f64, f64)) -> Result<(), Stri
 
 #[test]
 fn what_a_throttle_limits_is_found_and_nothing_without_one() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let directory = scratch();
     let group = match Group::new(directory.path()) {
         Ok(group) => group,

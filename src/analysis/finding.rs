@@ -7,7 +7,7 @@ pub(super) use words::{list, of_series};
 use super::{
     BurstFound, CacheTrap, Ceiling, CreditNotSeen, DurableWrites, Failing, LatencyTarget, Limit, OpenLoadLine,
     PageCacheUse, Point, RateKnee, RateRose, Reached, Responds, Scales, SentLate, ServerFinding, SizeLimits,
-    SteadyState, Tiers, Told, Vocabulary, WritesDisagree,
+    SteadyState, Tiers, Together, Told, Vocabulary, WritesDisagree,
 };
 use crate::units::Nanos;
 
@@ -85,6 +85,8 @@ pub enum Finding {
     },
     /// Which limit stopped the load, or that none did.
     Ceiling(Ceiling),
+    /// Whether volumes share a limit.
+    Together(Together),
     /// Caps told by steps of several request sizes.
     SizeLimits(SizeLimits),
     /// The rate of an open loop at which requests wait as long as they are served.
@@ -159,6 +161,7 @@ impl Finding {
             | Self::Knee { .. }
             | Self::Ceiling(_)
             | Self::SizeLimits(_)
+            | Self::Together(_)
             | Self::RateKnee(_) => Severity::Answer,
             Self::CacheHeld { .. }
             | Self::SentLate(_)
@@ -222,7 +225,7 @@ impl Finding {
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::ClientSaturated { .. } | Self::Server(ServerFinding::ProcessorsExhausted { .. }) => 0,
-            Self::Ceiling(Ceiling { limit: Limit::Generator { .. }, .. }) => 0,
+            Self::Ceiling(Ceiling { limit: Limit::Generator { .. }, .. }) | Self::Together(_) => 0,
             Self::RateNotReached { .. } | Self::SentLate(_) => 1,
             Self::Failed { .. } | Self::Interrupted { .. } | Self::Unfinished { .. } => 2,
             Self::OperationErrors { .. } => 3,

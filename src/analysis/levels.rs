@@ -112,7 +112,7 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     values
 }
 
-fn median(values: &[f64]) -> f64 {
+pub(super) fn median(values: &[f64]) -> f64 {
     let values = sorted(values);
     match values.len() {
         0 => 0.0,
@@ -130,7 +130,7 @@ pub(super) fn robust_mean(values: &[f64]) -> f64 {
 }
 
 /// Standard deviation as the median distance from the median tells it, which stalls do not inflate.
-fn spread(values: &[f64]) -> f64 {
+pub(super) fn spread(values: &[f64]) -> f64 {
     let middle = median(values);
     let distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();
     1.4826 * median(&distances)

@@ -36,6 +36,7 @@ mod server;
 mod sizes;
 mod steadiness;
 mod tiers;
+mod together;
 mod told;
 mod traffic;
 pub mod trend;
@@ -76,6 +77,7 @@ pub use server::{Processors, Served, ServerFinding, counted_per_s, imbalance, is
 pub use sizes::SizeLimits;
 pub use steadiness::{Excursion, Reached, SteadyState};
 pub use tiers::{Cause, Place, Tiers};
+pub use together::{MIN_SECONDS, Measured, Together, TogetherPoint, TogetherVerdict};
 pub use told::Told;
 pub use traffic::{Counted, operations_are_requests};
 pub use verdicts::{Ended, LoadLine, Verdict, VerdictOutcome};
@@ -91,6 +93,7 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     findings.extend(generator::sent_late(run, target).into_iter().map(Finding::SentLate));
     findings.extend(proof::find(run));
     findings.extend(limits::find(run, target));
+    findings.extend(Together::of(run).map(Finding::Together));
     findings.extend(waits::find(run));
     findings.extend(steadiness::find(run));
     findings.extend(tiers::find(run));

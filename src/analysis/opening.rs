@@ -12,8 +12,8 @@ mod words;
 pub use doubt::OpeningDoubt;
 
 use super::{
-    Calibration, Cause, Ceiling, Finding, Limit, Place, QuantileValue, ServerFinding, SizeLimits, Why, at_once,
-    measured,
+    Calibration, Cause, Ceiling, Finding, Limit, Place, QuantileValue, ServerFinding, SizeLimits, Together,
+    TogetherVerdict, Why, at_once, measured,
 };
 use crate::record::Run;
 use crate::units::Nanos;
@@ -29,6 +29,8 @@ pub struct Opening {
     pub calibration: Option<Calibration>,
     /// Why it was not more; absent where nothing tells.
     pub stopped_by: Option<StoppedBy>,
+    /// Whether the volumes share a limit, of a run that loaded them alone and together.
+    pub together: Option<Together>,
     /// From where on latency rises faster than load, in words; told where nothing stopped a load that has no limit asked for.
     pub rises_from: Option<String>,
     /// What answered instead of storage.
@@ -188,6 +190,10 @@ impl Opening {
     pub fn of(run: &Run, findings: &[Finding]) -> Self {
         let answered = |found: &Calibration| found.max_iops.is_some() || found.max_bytes.is_some();
         let calibration = Calibration::of(run).filter(answered);
+        let together = findings.iter().find_map(|finding| match finding {
+            Finding::Together(found) => Some(found.clone()),
+            _ => None,
+        });
         let mut carries = if calibration.is_some() { None } else { answer::find(run, findings) };
         let stopped_by = carries.as_ref().and_then(|carried| stopped_by(findings, carried));
         if let Some(carried) = &mut carries
@@ -210,9 +216,18 @@ impl Opening {
             from_cache: carries.as_ref().and_then(|carried| from_cache(findings, carried)),
             carries,
             calibration,
-            stopped_by,
+            // The limit that volumes share is told as that.
+            stopped_by: stopped_by.filter(|by| !together.as_ref().is_some_and(|found| is_shared(by, found))),
+            together,
         }
     }
+}
+
+/// Whether it is the limit that all volumes together were stopped by.
+fn is_shared(by: &StoppedBy, found: &Together) -> bool {
+    let StoppedBy::Ceiling(ceiling) = by else { return false };
+    let is_loaded = |step: &String| found.points.iter().any(|point| point.together.steps.contains(step));
+    found.verdict == TogetherVerdict::Shared && ceiling.steps.iter().all(is_loaded)
 }
 
 fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {

@@ -165,8 +165,9 @@ fn last_digit(ns: u64) -> f64 {
 fn own_latencies(step: &Step, load_ns: Option<u64>, doubts: &mut Doubts) {
     let Some(load_ns) = load_ns else { return };
     let is_latency = |name: &str| {
-        let is_one =
-            |word: &str| ["clat", "slat", "lat", "latency", "rtt", "jitter"].iter().any(|known| word.starts_with(known));
+        let is_one = |word: &str| {
+            ["clat", "slat", "lat", "latency", "rtt", "jitter"].iter().any(|known| word.starts_with(known))
+        };
         // A sum is one of all requests.
         !name.ends_with("sum") && name.split([' ', '_']).any(is_one)
     };

@@ -394,6 +394,7 @@ fn a_stream_of_requests_is_never_drawn_from_by_two_lanes() {
         let shape = IoShape::of(IoClass {
             size: RequestSize::Small,
             block_bytes: 8192,
+            from_bytes: 0,
             region_bytes: 1 << 30,
             access: Access::Random(Distribution::Uniform),
             read_pct: 100,

@@ -125,6 +125,7 @@ impl CalibratePlan {
             shape: IoShape::of(IoClass {
                 size: RequestSize::Small,
                 block_bytes: block.bytes(),
+                from_bytes: 0,
                 region_bytes: self.region_bytes,
                 access: Access::Random(Distribution::Uniform),
                 read_pct: 100,
@@ -165,7 +166,8 @@ mod tests {
         }
     }
 
-    const FACTS: Facts = Facts { capacity_bytes: (1 << 30) + 5_000, unit_bytes: 512, available_memory: None };
+    const FACTS: Facts =
+        Facts { capacity_bytes: (1 << 30) + 5_000, volumes: Vec::new(), unit_bytes: 512, available_memory: None };
 
     #[test]
     fn no_two_steps_read_the_same_places() {

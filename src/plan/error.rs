@@ -102,6 +102,14 @@ pub enum PlanError {
         /// Memory that can be had.
         available: Bytes,
     },
+    /// More requests on all volumes together than there may be.
+    #[error("all volumes together would have {slots} requests outstanding; {most} is the most")]
+    TooDeepTogether {
+        /// Requests outstanding on all volumes.
+        slots: u32,
+        /// Requests that there can be.
+        most: u32,
+    },
     /// More requests at the same time than blocks, each of which can be written once at a time.
     #[error("{slots} requests cannot be outstanding on {blocks} blocks that are checked: each has one write at a time")]
     FewerBlocksThanWrites {
@@ -172,6 +180,7 @@ impl PlanError {
             Self::FewerBlocksThanWrites { .. } => {
                 "use a smaller `--depth` or a larger `--size`, or leave `--verify` out".to_owned()
             }
+            Self::TooDeepTogether { .. } => "lower `--depth`: it counts for each volume".to_owned(),
             Self::TagTwice { .. } => "give each tag once".to_owned(),
             Self::NoLuns => "name at least one".to_owned(),
             Self::LunTooSmall { .. } => "make it larger, take it off the list, or ask for smaller requests".to_owned(),

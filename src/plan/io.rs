@@ -1,15 +1,18 @@
 //! The plan of a run of requests to raw storage.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use super::PlanError;
 use super::names::plain;
 use super::slob::{in_common, tags_by_key};
 use super::steps::{arrival_name, rate_per_s, seed_of_step};
+use super::together::{Chosen, schedule};
 use crate::config::Tag;
-use crate::config::io::{DepthList, Durable, IoAsked, RateRange};
+use crate::config::io::{DepthList, Durable, IoAsked, MAX_DEPTH, RateRange, Volumes};
 use crate::load::{Pace, StepPlan};
 use crate::record::Load;
+use crate::record::facts::VOLUMES;
 use crate::units::{Bytes, Nanos};
 use crate::workload::Arrival;
 use crate::workload::io::{Distribution, IoClass, IoShape, RequestSize};
@@ -35,10 +38,12 @@ pub struct Request {
 }
 
 /// What is known about the volume.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Facts {
     /// Bytes that requests can touch.
     pub capacity_bytes: u64,
+    /// Where each volume lies in that, if each path is one.
+    pub volumes: Vec<Range<u64>>,
     /// What offsets and lengths of requests must be multiples of.
     pub unit_bytes: u32,
     /// Memory that can be taken, if it is known.
@@ -57,6 +62,15 @@ pub enum Level {
         /// Most that may be outstanding.
         most: u32,
     },
+    /// Closed loop on some of several volumes.
+    Volumes {
+        /// Requests outstanding on each of them.
+        depth: u32,
+        /// Which.
+        chosen: Chosen,
+        /// Number of the measurement of this load, from 1.
+        round: u32,
+    },
 }
 
 impl Level {
@@ -65,6 +79,7 @@ impl Level {
         match self {
             Self::Depth(depth) => depth,
             Self::Rate { most, .. } => most,
+            Self::Volumes { depth, chosen, .. } => depth * chosen.count(),
         }
     }
 
@@ -72,6 +87,7 @@ impl Level {
         match self {
             Self::Depth(depth) => format!("d{depth}"),
             Self::Rate { per_s, .. } => format!("r{}", rate_text(per_s)),
+            Self::Volumes { depth, chosen, round } => format!("d{depth}_{chosen}_{round}"),
         }
     }
 }
@@ -98,6 +114,8 @@ pub struct IoPlan {
     pub levels: Vec<Level>,
     /// What the user should know.
     pub notes: Vec<String>,
+    /// The parts of the volume that requests touch: one, or one in each volume.
+    regions: Vec<Range<u64>>,
     request: Request,
 }
 
@@ -106,8 +124,22 @@ impl IoPlan {
     pub fn step(&self, index: u32, level: Level) -> StepPlan<IoShape> {
         let Request { asked, duration, warmup, arrival, .. } = &self.request;
         let pace = match level {
-            Level::Depth(_) => Pace::Closed,
+            Level::Depth(_) | Level::Volumes { .. } => Pace::Closed,
             Level::Rate { per_s, .. } => Pace::Open { rate_per_s: per_s, arrival: *arrival },
+        };
+        let (regions, slots) = match level {
+            Level::Volumes { depth, chosen, .. } => (chosen.of(&self.regions), depth),
+            Level::Depth(_) | Level::Rate { .. } => (self.regions.clone(), level.slots()),
+        };
+        let class = |region: &Range<u64>| IoClass {
+            size: RequestSize::Small,
+            block_bytes: asked.block.bytes(),
+            from_bytes: region.start,
+            region_bytes: region.end - region.start,
+            access: asked.access(),
+            read_pct: asked.read_pct_in_force(),
+            streams: asked.jobs,
+            slots,
         };
         let mut parameters = level_parameters(level);
         parameters.retain(|name, value| self.parameters.get(name) != Some(value));
@@ -121,21 +153,14 @@ impl IoPlan {
                 ..Load::default()
             },
             parameters,
-            shape: IoShape::of(IoClass {
-                size: RequestSize::Small,
-                block_bytes: asked.block.bytes(),
-                region_bytes: self.region_bytes,
-                access: asked.access(),
-                read_pct: asked.read_pct_in_force(),
-                streams: asked.jobs,
-                slots: level.slots(),
-            }),
+            shape: IoShape { classes: regions.iter().map(class).collect() },
             seed: seed_of_step(self.seed, index),
             work_loop: None,
             warmup: *warmup,
             duration: *duration,
             pace,
-            lanes: asked.jobs,
+            // Volumes have threads of their own, so that one does not wait for the other's requests.
+            lanes: asked.jobs * regions.len() as u32,
         }
     }
 
@@ -169,34 +194,50 @@ pub fn plan(request: &Request, facts: &Facts) -> Result<IoPlan, PlanError> {
     if !block_bytes.is_multiple_of(facts.unit_bytes) {
         return Err(PlanError::BlockBelowUnit { block: asked.block.into(), unit: Bytes(u64::from(facts.unit_bytes)) });
     }
-    let capacity = Bytes(facts.capacity_bytes);
-    if u64::from(block_bytes) > capacity.0 {
-        return Err(PlanError::VolumeBelowBlock { block: asked.block.into(), capacity });
-    }
-    let wanted = asked.size.unwrap_or(capacity);
-    if wanted > capacity {
-        return Err(PlanError::VolumeTooSmall { asked: wanted, capacity });
-    }
-    let region_bytes = wanted.0 - wanted.0 % u64::from(block_bytes);
-    let levels = levels(asked);
+    let regions = match asked.volumes {
+        Volumes::One => vec![region(asked, 0..facts.capacity_bytes)?],
+        Volumes::Each { .. } => {
+            facts.volumes.iter().map(|volume| region(asked, volume.clone())).collect::<Result<Vec<_>, _>>()?
+        }
+    };
+    let region_bytes = regions.iter().map(|region| region.end - region.start).sum::<u64>();
+    let levels = levels(asked, regions.len());
+    check_depth(asked, &levels)?;
     check_blocks(asked, &levels, region_bytes / u64::from(block_bytes))?;
     check_memory(asked, &levels, facts)?;
     let mut parameters = shape_parameters(asked);
     parameters.extend(in_common(levels.iter().map(|level| level_parameters(*level)).collect::<Vec<_>>().iter()));
     Ok(IoPlan {
-        name: name(request, &levels),
+        name: name(request),
         tags: tags_by_key(&request.tags)?,
         seed: request.seed,
         parameters,
         region_bytes,
         levels,
         notes: Vec::new(),
+        regions,
         request: request.clone(),
     })
 }
 
-fn levels(asked: &IoAsked) -> Vec<Level> {
+/// The part of a volume that requests touch.
+fn region(asked: &IoAsked, volume: Range<u64>) -> Result<Range<u64>, PlanError> {
+    let (capacity, block) = (Bytes(volume.end - volume.start), Bytes::from(asked.block));
+    if block > capacity {
+        return Err(PlanError::VolumeBelowBlock { block, capacity });
+    }
+    let wanted = asked.size.unwrap_or(capacity);
+    if wanted > capacity {
+        return Err(PlanError::VolumeTooSmall { asked: wanted, capacity });
+    }
+    Ok(volume.start..volume.start + wanted.0 - wanted.0 % block.0)
+}
+
+fn levels(asked: &IoAsked, volumes: usize) -> Vec<Level> {
     let DepthList(depths) = &asked.depths;
+    if let Volumes::Each { rounds } = asked.volumes {
+        return schedule(depths, volumes, rounds);
+    }
     match &asked.rates {
         None => depths.iter().map(|depth| Level::Depth(*depth)).collect(),
         Some(rates) => {
@@ -204,6 +245,13 @@ fn levels(asked: &IoAsked) -> Vec<Level> {
             rates.named().into_iter().map(|per_s| Level::Rate { per_s, most }).collect()
         }
     }
+}
+
+/// Refuses more requests on all volumes together than can be outstanding.
+fn check_depth(asked: &IoAsked, levels: &[Level]) -> Result<(), PlanError> {
+    let (slots, most) = (levels.iter().map(|level| level.slots()).max().unwrap_or(1), MAX_DEPTH);
+    let is_too_deep = asked.volumes != Volumes::One && slots > most;
+    if is_too_deep { Err(PlanError::TooDeepTogether { slots, most }) } else { Ok(()) }
 }
 
 /// Refuses writes that could never all be under way where a block has one at a time.
@@ -263,15 +311,24 @@ fn shape_parameters(asked: &IoAsked) -> BTreeMap<String, String> {
 }
 
 fn level_parameters(level: Level) -> BTreeMap<String, String> {
-    let mut parameters = BTreeMap::from([("DEPTH".to_owned(), level.slots().to_string())]);
-    if let Level::Rate { per_s, .. } = level {
-        parameters.insert("RATE".to_owned(), rate_text(per_s));
-    }
+    let mut parameters = BTreeMap::new();
+    let depth = match level {
+        Level::Depth(depth) => depth,
+        Level::Rate { per_s, most } => {
+            parameters.insert("RATE".to_owned(), rate_text(per_s));
+            most
+        }
+        Level::Volumes { depth, chosen, .. } => {
+            parameters.insert(VOLUMES.to_owned(), chosen.to_string());
+            depth
+        }
+    };
+    parameters.insert("DEPTH".to_owned(), depth.to_string());
     parameters
 }
 
 /// The name of a run, such as `p30_randread_8K_d1-256`.
-fn name(request: &Request, levels: &[Level]) -> String {
+fn name(request: &Request) -> String {
     let asked = &request.asked;
     let mut parts: Vec<String> = request.tags.iter().map(|tag| plain(&tag.value)).collect();
     parts.push(asked.pattern.to_string());
@@ -284,7 +341,10 @@ fn name(request: &Request, levels: &[Level]) -> String {
     match &asked.rates {
         Some(RateRange::Between { lowest, highest }) => parts.push(range("r", vec![*lowest, *highest])),
         Some(RateRange::Each(rates)) => parts.push(range("r", rates.clone())),
-        None => parts.push(range("d", levels.iter().map(|level| f64::from(level.slots())).collect())),
+        None => parts.push(range("d", asked.depths.0.iter().map(|depth| f64::from(*depth)).collect())),
+    }
+    if asked.volumes != Volumes::One {
+        parts.push("together".to_owned());
     }
     parts.join("_")
 }
@@ -305,6 +365,7 @@ mod tests {
             jobs: 1,
             rates: None,
             arrival: None,
+            volumes: Volumes::One,
             size: None,
             durable: Durable::None,
             page_cache: PageCache::Bypassed,
@@ -320,7 +381,8 @@ mod tests {
         Request { asked, duration, warmup, arrival: Arrival::Poisson, seed: 7, tags }
     }
 
-    const FACTS: Facts = Facts { capacity_bytes: (1 << 30) + 5_000, unit_bytes: 512, available_memory: None };
+    const FACTS: Facts =
+        Facts { capacity_bytes: (1 << 30) + 5_000, volumes: Vec::new(), unit_bytes: 512, available_memory: None };
 
     #[test]
     fn each_depth_is_a_step_and_the_tail_of_the_volume_is_left_alone() {
@@ -333,6 +395,37 @@ mod tests {
         assert_eq!(steps[1].parameters["DEPTH"], "4");
         assert!(!plan.parameters.contains_key("DEPTH"), "it differs from step to step");
         assert_ne!(steps[0].seed, steps[1].seed, "a step that repeats another's places would read a cache");
+    }
+
+    #[test]
+    fn each_volume_is_loaded_alone_and_with_the_others_forth_and_back() {
+        let paths = vec!["/dev/x".into(), "/dev/y".into()];
+        let together = IoAsked { paths, volumes: Volumes::Each { rounds: 2 }, ..asked("1,8") };
+        let facts = Facts { volumes: vec![0..100_000, 100_000..200_000], ..FACTS };
+        let plan = plan(&request(together.clone()), &facts).unwrap();
+        let steps: Vec<_> = (0..).zip(&plan.levels).map(|(index, level)| plan.step(index, *level)).collect();
+        let labels: Vec<_> = steps.iter().map(|step| step.label.as_str()).collect();
+        assert_eq!(labels[..6], ["d1_A_1", "d1_B_1", "d1_A+B_1", "d1_A+B_2", "d1_B_2", "d1_A_2"]);
+        assert_eq!((plan.name.as_str(), labels.len()), ("p30_randread_8K_d1-8_together", 12));
+        assert_eq!(plan.region_bytes, 2 * 98_304);
+        let of = |label: &str| steps.iter().find(|step| step.label == label).unwrap();
+        let places = |label: &str| -> Vec<_> {
+            of(label).shape.classes.iter().map(|class| (class.from_bytes, class.region_bytes, class.slots)).collect()
+        };
+        assert_eq!(places("d8_B_1"), [(100_000, 98_304, 8)]);
+        assert_eq!(places("d8_A+B_2"), [(0, 98_304, 8), (100_000, 98_304, 8)]);
+        let both = of("d8_A+B_1");
+        assert_eq!((both.load.sessions, both.lanes, of("d8_A_1").lanes), (Some(16), 2, 1));
+        let parameters = |label: &str| {
+            let parameters = &of(label).parameters;
+            (parameters["DEPTH"].clone(), parameters["VOLUMES"].clone())
+        };
+        assert_eq!(parameters("d8_A+B_2"), ("8".to_owned(), "A+B".to_owned()));
+        let large = IoAsked { size: Some(Bytes(100_001)), ..together.clone() };
+        assert!(matches!(super::plan(&request(large), &facts), Err(PlanError::VolumeTooSmall { .. })));
+        let deep = IoAsked { depths: "4096".parse().unwrap(), ..together };
+        let error = super::plan(&request(deep), &facts).unwrap_err();
+        assert_eq!(error.to_string(), "all volumes together would have 8192 requests outstanding; 4096 is the most");
     }
 
     #[test]

@@ -13,5 +13,6 @@ pub mod slob;
 mod steps;
 #[cfg(test)]
 mod tests;
+pub mod together;
 
 pub use error::PlanError;

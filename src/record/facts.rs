@@ -1,4 +1,4 @@
-//! Names of those facts about a target which importers write and the analysis decides by. All others are for readers only.
+//! Names of those facts about a target, and of parameters, by which the analysis decides. All others are for readers only.
 
 /// The database's own number.
 pub const DATABASE_ID: &str = "db_id";
@@ -10,3 +10,11 @@ pub const CONTAINERS: &str = "containers";
 pub const JOBS_AT_ONCE: &str = "jobs_at_once";
 /// The word of a step that ran beside others for a time that is not told.
 pub const TOGETHER_UNTOLD: &str = "?";
+/// Parameter of a step that loads some of several volumes: their letters, joined by [`VOLUMES_JOIN`], such as `A` or `A+B`.
+pub const VOLUMES: &str = "VOLUMES";
+/// What stands between the letters of volumes.
+pub const VOLUMES_JOIN: &str = "+";
+/// Fact whose name ends in the letter of a volume: the path that it is.
+pub const VOLUME_PATH: &str = "volume_";
+/// Devices that lie below several volumes that are loaded together, blanks between them.
+pub const DEVICES_SHARED: &str = "devices_shared";

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::facts::facts;
 use super::paper::{Paper, Terminal};
-use super::sections::{self, imported, requests, rounds, servers};
+use super::sections::{self, imported, requests, rounds, servers, together};
 use super::{calibration, trace};
 use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers};
 use crate::record::{Run, Step};
@@ -78,6 +78,7 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
             sections::reads_and_processors(paper, run)?;
         }
         Vocabulary::Requests => {
+            together::tell(paper, run)?;
             requests::throughput(paper, run)?;
             requests::kinds(paper, run)?;
             requests::generator(paper, run, detail)?;

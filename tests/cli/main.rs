@@ -10,6 +10,7 @@ mod io_devices;
 mod io_orion;
 mod io_run;
 mod io_soak;
+mod io_together;
 mod kept_runs;
 mod limits;
 mod manners;

@@ -96,6 +96,7 @@ pub fn step(block: &Block, read_pct: u8) -> StepPlan<IoShape> {
     let class = IoClass {
         size: RequestSize::Small,
         block_bytes: BLOCK,
+        from_bytes: 0,
         region_bytes: block.options().region_bytes,
         access: Access::Random(Distribution::Uniform),
         read_pct,

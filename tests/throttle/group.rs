@@ -32,9 +32,13 @@ pub struct Group {
 impl Group {
     /// A new group that limits nothing yet, for the device below `directory`; or why there is none.
     pub fn new(directory: &Path) -> Result<Self, String> {
-        let device = disk_below(directory)?;
+        Self::on(disk_below(directory)?)
+    }
+
+    /// The same for a device by its number, `major:minor`.
+    pub fn on(device: String) -> Result<Self, String> {
         let (mount, version) = controller()?;
-        let path = mount.join(format!("plimsoll-test-{}", std::process::id()));
+        let path = mount.join(format!("plimsoll-test-{}-{}", std::process::id(), device.replace(':', "-")));
         fs::create_dir(&path).map_err(|error| format!("no group can be made in `{}`: {error}", mount.display()))?;
         let group = Self { path, version, device };
         // Tells whether the kernel knows the device, while there is nothing to limit.
@@ -56,14 +60,19 @@ impl Group {
     }
 
     fn try_to_limit(&self, counted: Counted, per_s: u32) -> Result<(), String> {
+        self.limit_device(&self.device, counted, per_s)
+    }
+
+    /// The same for another device.
+    pub fn limit_device(&self, device: &str, counted: Counted, per_s: u32) -> Result<(), String> {
         let unit = match counted {
             Counted::Requests => "iops",
             Counted::Bytes => "bps",
         };
         let set = |file: String, text: String| {
             let path = self.path.join(file);
-            fs::write(&path, format!("{} {text}\n", self.device))
-                .map_err(|error| format!("`{}` refuses a limit for {}: {error}", path.display(), self.device))
+            fs::write(&path, format!("{device} {text}\n"))
+                .map_err(|error| format!("`{}` refuses a limit for {device}: {error}", path.display()))
         };
         match self.version {
             Version::One => ["read", "write"]

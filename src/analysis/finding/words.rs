@@ -165,6 +165,7 @@ impl Finding {
             ),
             Self::Ceiling(told) => told.sentence(),
             Self::SizeLimits(told) => told.sentence(),
+            Self::Together(told) => told.sentence(),
             Self::RateKnee(told) => told.sentence(),
             Self::Scales(told) => told.sentence(),
             Self::Responds(told) => told.sentence(),
@@ -265,6 +266,7 @@ impl Finding {
             }
             Self::Ceiling(told) => return told.advice(),
             Self::SizeLimits(told) => return told.advice(),
+            Self::Together(told) => return told.advice(),
             Self::RateKnee(told) => return told.advice(),
             Self::Scales(told) => return told.advice(),
             Self::Responds(told) => return told.advice(),

@@ -2,7 +2,7 @@
 
 use super::{Carried, Claim, FromCache, Latency, Opening, StoppedBy, Unit};
 use crate::analysis::finding::{list, of_series};
-use crate::analysis::{Calibrated, Calibration, Ceiling, Limit, SizeLimits, Stopped};
+use crate::analysis::{Calibrated, Calibration, Ceiling, Limit, SizeLimits, Stopped, Together};
 use crate::units::{Bytes, Nanos, group_thousands};
 
 impl Opening {
@@ -26,7 +26,8 @@ impl Opening {
         };
         let rises = self.rises_from.as_ref().map(|from| format!("latency rises faster than load from about {from} on"));
         let stopped = self.stopped_by.as_ref().map(StoppedBy::words);
-        let parts = [Some(answer), stopped, rises, self.from_cache.as_ref().map(FromCache::words)];
+        let together = self.together.as_ref().map(Together::phrase);
+        let parts = [Some(answer), stopped, together, rises, self.from_cache.as_ref().map(FromCache::words)];
         parts.into_iter().flatten().collect::<Vec<_>>().join("; ") + "."
     }
 }

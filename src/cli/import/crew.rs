@@ -246,9 +246,8 @@ mod tests {
             path
         };
         let settings = write("slob.conf", "UPDATE_PCT=20\nRUN_TIME=300\nWORK_UNIT=64\n");
-        let results = ["one", "two"].map(|event| {
-            write(&format!("{event}.csv"), &format!("EVENT,WAIT_TIME_MICRO,WAIT_COUNT\n{event},1,7\n"))
-        });
+        let results = ["one", "two"]
+            .map(|event| write(&format!("{event}.csv"), &format!("EVENT,WAIT_TIME_MICRO,WAIT_COUNT\n{event},1,7\n")));
         let of = |results: &[PathBuf], is_named: bool| {
             let files = results.iter().map(|path| (path.clone(), true)).chain([(settings.clone(), is_named)]).collect();
             let outcome = outcome(&Unit { files, bytes: 0 });

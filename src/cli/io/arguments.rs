@@ -8,7 +8,9 @@ use clap::{Args, ValueEnum};
 use crate::analysis::LatencyTarget;
 use crate::cli::arguments::{KeepingArgs, Seconds};
 use crate::cli::exit::Failure;
-use crate::config::io::{BlockSize, DepthList, Durable, IoAsked, PageCache, Pattern, RateRange, Redundancy, Verify};
+use crate::config::io::{
+    BlockSize, DepthList, Durable, IoAsked, PageCache, Pattern, RateRange, Redundancy, Verify, Volumes,
+};
 use crate::config::{Arrival, TargetAddress};
 use crate::target::block::safety::Permission;
 use crate::target::io::IoEngine;
@@ -170,6 +172,7 @@ impl VolumeArgs {
             jobs: 1,
             rates: None,
             arrival: None,
+            volumes: Volumes::One,
             size: self.size,
             durable: Durable::None,
             page_cache: self.page_cache(),

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use super::arguments::{OutputArgs, Storage, TimeArgs, VolumeArgs};
+use super::together;
 use super::volume::{Ground, Intended, Prospect};
 use crate::analysis::{ROUND, SearchPlan};
 use crate::cli::exit::{Exit, Failure};
@@ -11,10 +12,11 @@ use crate::cli::live::{RunProgress, Steps, warmup_words};
 use crate::cli::recording::{Header, Onward, Recording};
 use crate::cli::{fresh_seed, say};
 use crate::config::Arrival;
-use crate::config::io::{IoAsked, RateRange};
+use crate::config::io::{IoAsked, RateRange, Volumes};
 use crate::load::{Stop, generator_ceiling};
 use crate::measure::Clock;
 use crate::plan::io::{IoPlan, Level, Request, plan};
+use crate::plan::together::{Chosen, letter};
 use crate::record;
 use crate::units::{Nanos, group_thousands};
 use crate::workload;
@@ -46,6 +48,8 @@ fn carry_out_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Ex
     let prospect = Prospect::look(storage, &volume.handling, asked)?;
     let mut plan = plan(&request(job), &prospect.facts(asked)?)?;
     plan.parameters.extend(parameter);
+    let volumes = together::look(job, &prospect)?;
+    plan.notes.extend(volumes.notes.iter().cloned());
     plan.notes.iter().for_each(say::note);
     if output.keeping.dry_run {
         let mut out = say::output();
@@ -58,7 +62,7 @@ fn carry_out_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Ex
     let intended = Intended { region_bytes: plan.region_bytes, largest_bytes: asked.block.bytes(), seed: plan.seed };
     let ground = prospect.open(asked, intended, clock, &interrupt, loudness)?;
     check_rates(asked, &plan, &ground, clock, interrupt.stop())?;
-    let mut recording = begin(job, &plan, &ground, clock, &interrupt)?;
+    let mut recording = begin(job, &plan, volumes.facts, &ground, clock, &interrupt)?;
     let wanted = match &asked.rates {
         Some(RateRange::Between { lowest, highest }) => super::search::carry_out(
             &mut recording,
@@ -115,6 +119,7 @@ fn request(job: &Job<'_>) -> Request {
 fn begin(
     job: &Job<'_>,
     plan: &IoPlan,
+    facts: Vec<(String, String)>,
     ground: &Ground,
     clock: Clock,
     interrupt: &Interrupt,
@@ -127,6 +132,8 @@ fn begin(
     let progress = RunProgress::new(steps, job.output.keeping.progress.loudness());
     let notes = ground.target().notes();
     notes.iter().for_each(|note| progress.note(note));
+    let mut target = ground.target().describe();
+    target.facts.extend(facts);
     let header = Header {
         workload: job.workload,
         name: plan.name.clone(),
@@ -136,7 +143,7 @@ fn begin(
         target: record::Target {
             block_bytes: Some(u64::from(job.asked.block.bytes())),
             data_bytes: Some(plan.region_bytes),
-            ..ground.target().describe()
+            ..target
         },
         paths: &job.asked.paths,
         notes: plan.notes.iter().cloned().chain(notes).collect(),
@@ -156,8 +163,11 @@ fn each(recording: &mut Recording, plan: &IoPlan, ground: &Ground) -> usize {
 
 fn write_plan(out: &mut impl Write, plan: &IoPlan, prospect: &Prospect, asked: &IoAsked) -> io::Result<()> {
     writeln!(out, "name       {}", plan.name)?;
-    for path in &asked.paths {
-        writeln!(out, "path       {}", path.display())?;
+    for (volume, path) in asked.paths.iter().enumerate() {
+        match asked.volumes {
+            Volumes::One => writeln!(out, "path       {}", path.display())?,
+            Volumes::Each { .. } => writeln!(out, "volume {}   {}", letter(volume), path.display())?,
+        }
     }
     for (path, bytes) in prospect.fills() {
         writeln!(out, "lay out    {} with {bytes}", path.display())?;
@@ -177,6 +187,10 @@ fn write_plan(out: &mut impl Write, plan: &IoPlan, prospect: &Prospect, asked: &
         let what = match level {
             Level::Depth(depth) => format!("{depth} outstanding"),
             Level::Rate { per_s, most } => format!("{per_s} requests/s, at most {most} outstanding"),
+            Level::Volumes { depth, chosen: Chosen::One(volume), .. } => {
+                format!("{depth} outstanding on {}", letter(*volume))
+            }
+            Level::Volumes { depth, chosen, .. } => format!("{depth} outstanding on each of {chosen}"),
         };
         let (warmup, duration) = (warmup_words(step.warmup), step.duration);
         writeln!(out, "step {:<3} {}: {what}, {warmup}, {duration} measured", index + 1, step.label)?;

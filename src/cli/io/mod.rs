@@ -9,6 +9,7 @@ mod run;
 mod search;
 mod soak;
 mod sweep;
+mod together;
 mod volume;
 
 use clap::Subcommand;
@@ -23,6 +24,8 @@ Examples:
   plimsoll io sweep --path /u01/test.dat --pattern randread --depth 1,2,4,…,256
   plimsoll io sweep --path /u01/test.dat --pattern randread \\
     --rate 1000..60000 --target-latency p99=5ms
+  plimsoll io sweep --path /dev/sdb --path /dev/sdc --together \\
+    --pattern randread --depth 8,32,128
   plimsoll io soak --path /dev/sdb --duration 2h
   plimsoll io orion -run simple -testname san -num_disks 4
   plimsoll io calibrate --path /dev/sdb --max-latency 10ms";

@@ -16,7 +16,7 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{Loudness, RunProgress, Steps, warmup_words};
 use crate::cli::recording::{Header, Onward, Recording};
 use crate::cli::{fresh_seed, say};
-use crate::config::io::{BlockSize, DepthList, Durable, IoAsked, PageCache, Pattern, Redundancy, Verify};
+use crate::config::io::{BlockSize, DepthList, Durable, IoAsked, PageCache, Pattern, Redundancy, Verify, Volumes};
 use crate::config::orion::{ArrayLayout, OrionCommand, OrionOptions, Verbosity, help_text, lun_file, parse, read_luns};
 use crate::measure::Clock;
 use crate::plan::orion::{Lun, OrionPlan, OrionRequest, luns_fact, plan};
@@ -171,6 +171,7 @@ fn asked(options: &OrionOptions, storage: &Storage, size: Option<Bytes>) -> Resu
         jobs: 1,
         rates: None,
         arrival: None,
+        volumes: Volumes::One,
         size,
         durable: Durable::None,
         page_cache: PageCache::Bypassed,

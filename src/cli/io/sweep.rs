@@ -5,7 +5,7 @@ use clap::Args;
 use super::arguments::{OutputArgs, ShapeArgs, TimeArgs, VolumeArgs};
 use super::measure::{self, Job};
 use crate::cli::exit::{Exit, Failure};
-use crate::config::io::{DepthList, RateRange};
+use crate::config::io::{DepthList, RateRange, Volumes};
 use crate::plan::io::open_loop_depth;
 
 pub(super) const EXAMPLES: &str = "\
@@ -15,6 +15,8 @@ Examples:
     --depth 1..16 --duration 20
   plimsoll io sweep --path /u01/test.dat --pattern randread \\
     --rate 1000..60000 --target-latency p99=5ms
+  plimsoll io sweep --path /dev/sdb --path /dev/sdc --together \\
+    --pattern randread --depth 8,32,128
   plimsoll io sweep --path sim:service=200us,servers=8 --pattern randread \\
     --depth 1..64 --duration 3 --warmup 1";
 
@@ -45,6 +47,15 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "N,N,...", help_heading = "Load")]
     rate: Option<RateRange>,
 
+    /// Take each path for a volume, and measure each alone and all together at every --depth, which then counts for each
+    /// volume, as --size does: whether they share a limit, such as that of the machine
+    #[arg(long, help_heading = "Load")]
+    together: bool,
+
+    /// How often each volume alone and all together are measured in turn, forth and back [default: 2]
+    #[arg(long, value_name = "N", requires = "together", help_heading = "Load")]
+    rounds: Option<u32>,
+
     #[command(flatten)]
     time: TimeArgs,
 
@@ -53,9 +64,12 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
-    let Arguments { volume, shape, depth, rate, time, output } = arguments;
+    let Arguments { volume, shape, depth, rate, together, rounds, time, output } = arguments;
     let storage = volume.storage()?;
     let depths = depth.clone().unwrap_or_else(|| DepthList(vec![open_loop_depth(shape.block_size.bytes())]));
-    let asked = shape.asked(volume, &storage, depths, rate.clone());
+    let mut asked = shape.asked(volume, &storage, depths, rate.clone());
+    if *together {
+        asked.volumes = Volumes::Each { rounds: rounds.unwrap_or(Volumes::DEFAULT_ROUNDS) };
+    }
     measure::carry_out(&Job { workload: "io", volume, storage: &storage, asked, time, output })
 }

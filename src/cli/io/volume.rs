@@ -7,7 +7,7 @@ use crate::cli::exit::Failure;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{ByteProgress, Loudness};
 use crate::cli::say;
-use crate::config::io::{Durable, IoAsked, PageCache, Redundancy, Verify};
+use crate::config::io::{Durable, IoAsked, PageCache, Redundancy, Verify, Volumes};
 use crate::measure::{Clock, environment};
 use crate::plan::io::Facts;
 use crate::record::Environment;
@@ -58,8 +58,16 @@ impl Prospect {
                     let failure = Failure::new("simulated storage holds no data that could be laid out or checked");
                     return Err(failure.with_hint("leave `--prefill` and `--verify` out".to_owned()));
                 }
-                let options = Box::new(SimulatedOptions::from_pairs(pairs)?);
-                Ok(Self::Simulated { options, size: asked.size.unwrap_or(SIMULATED_SIZE) })
+                let mut options = Box::new(SimulatedOptions::from_pairs(pairs)?);
+                let size = asked.size.unwrap_or(SIMULATED_SIZE).min(Bytes(u64::MAX / u64::from(options.volumes)));
+                if asked.volumes != Volumes::One {
+                    if options.volumes < 2 {
+                        let failure = Failure::new("`--together` compares volumes, and this simulated storage is one");
+                        return Err(failure.with_hint("say how many it is: `sim:volumes=2`".to_owned()));
+                    }
+                    options.volume_bytes = Some(size);
+                }
+                Ok(Self::Simulated { options, size })
             }
             Storage::Paths(paths) => {
                 let io_engine = engine(handling.engine());
@@ -73,12 +81,18 @@ impl Prospect {
 
     /// What a plan needs to know.
     pub(super) fn facts(&self, asked: &IoAsked) -> Result<Facts, TargetError> {
-        let (capacity_bytes, unit_bytes) = match self {
-            // The unit is only known of what is open; what it is for files and devices that are not is told then.
-            Self::Paths { preparation, .. } => (preparation.volume()?.capacity_bytes(), 512),
-            Self::Simulated { size, .. } => (size.0.max(u64::from(asked.block.bytes())), 512),
+        let (capacity_bytes, volumes) = match self {
+            Self::Paths { preparation, .. } => {
+                let volume = preparation.volume()?;
+                (volume.capacity_bytes(), volume.spans())
+            }
+            Self::Simulated { size, options } => {
+                let size = size.0.max(u64::from(asked.block.bytes()));
+                (size, (0..u64::from(options.volumes)).map(|volume| volume * size..(volume + 1) * size).collect())
+            }
         };
-        Ok(Facts { capacity_bytes, unit_bytes, available_memory: available_memory() })
+        // The unit is only known of what is open; what it is for files and devices that are not is told then.
+        Ok(Facts { capacity_bytes, volumes, unit_bytes: 512, available_memory: available_memory() })
     }
 
     /// Every path and how much it will hold.
@@ -173,6 +187,7 @@ fn engine(asked: Option<IoEngine>) -> IoEngine {
 fn wanted(paths: Vec<PathBuf>, handling: &HandlingArgs, asked: &IoAsked, io_engine: IoEngine) -> Wanted {
     let unit_bytes = asked.stripe.unwrap_or(USUAL_UNIT).0;
     let layout = match (paths.len(), asked.redundancy, asked.stripe) {
+        _ if asked.volumes != Volumes::One => VolumeLayout::Separate,
         (_, Redundancy::Mirror, _) => VolumeLayout::Mirror { unit_bytes },
         (_, Redundancy::None, Some(_)) => VolumeLayout::Stripe { unit_bytes },
         (1, Redundancy::None, None) => VolumeLayout::Single,

@@ -39,6 +39,28 @@ pub enum Verify {
     Blocks,
 }
 
+/// What several paths are to each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Volumes {
+    /// All paths make one volume.
+    #[default]
+    One,
+    /// Each path is a volume, loaded alone and together with the others (`--together`).
+    Each {
+        /// How often each of these loads is measured.
+        rounds: u32,
+    },
+}
+
+impl Volumes {
+    /// Volumes that can be told apart by a letter.
+    pub const MAX: usize = 26;
+    /// Rounds that can be asked for.
+    pub const MAX_ROUNDS: u32 = 1_000;
+    /// An even number: rounds go forth and back, so that a drift in time touches every load alike.
+    pub const DEFAULT_ROUNDS: u32 = 2;
+}
+
 /// A load on raw storage, as the user asked for it; [`check`](Self::check) says whether it makes sense.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IoAsked {
@@ -61,7 +83,9 @@ pub struct IoAsked {
     pub rates: Option<RateRange>,
     /// How the requests of an open loop arrive.
     pub arrival: Option<Arrival>,
-    /// How much of the paths together is used; all where absent.
+    /// What the paths are to each other.
+    pub volumes: Volumes,
+    /// How much of a volume is used, which is that of all paths unless each is one; all where absent.
     pub size: Option<Bytes>,
     /// When writes count as durable.
     pub durable: Durable,
@@ -85,6 +109,7 @@ impl IoAsked {
         self.check_places()
             .and_then(|()| self.check_load())
             .and_then(|()| self.check_paths())
+            .and_then(|()| self.check_volumes())
             .map_err(ConfigError::Io)?;
         if read_pct == 100 && self.durable != Durable::None {
             let problem = IoProblem::NothingToMakeDurable { durable: self.durable, pattern: self.pattern };
@@ -167,6 +192,26 @@ impl IoAsked {
             Some(_) => Ok(()),
         }
     }
+
+    fn check_volumes(&self) -> Result<(), IoProblem> {
+        let Volumes::Each { rounds } = self.volumes else { return Ok(()) };
+        let paths = self.paths.len();
+        let cut_over_paths = match (self.stripe, self.redundancy) {
+            (_, Redundancy::Mirror) => Some("--mirror"),
+            (Some(_), Redundancy::None) => Some("--stripe"),
+            (None, Redundancy::None) => None,
+        };
+        match cut_over_paths {
+            _ if rounds == 0 || rounds > Volumes::MAX_ROUNDS => Err(IoProblem::Rounds { rounds }),
+            Some(flag) => Err(IoProblem::TogetherAsOneVolume { flag }),
+            // Simulated storage has no paths, and says itself how many volumes it is.
+            None if paths == 1 => Err(IoProblem::TogetherAlone),
+            None if paths > Volumes::MAX => Err(IoProblem::TooManyVolumes { paths }),
+            None if self.rates.is_some() => Err(IoProblem::TogetherAtRate),
+            None if self.verify == Verify::Blocks => Err(IoProblem::TogetherVerified),
+            None => Ok(()),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -184,6 +229,7 @@ mod tests {
             jobs: 4,
             rates: None,
             arrival: None,
+            volumes: Volumes::One,
             size: None,
             durable: Durable::None,
             page_cache: PageCache::Bypassed,
@@ -332,6 +378,45 @@ mod tests {
     fn a_stripe_of_nothing_is_too_small() {
         let error = IoAsked { stripe: Some(Bytes(0)), ..plain() }.check().unwrap_err();
         assert_eq!(error.to_string(), "a stripe of 0B is less than 4 KiB");
+    }
+
+    #[test]
+    fn contradictions_about_volumes_that_are_loaded_together_are_found() {
+        let together = || IoAsked { volumes: Volumes::Each { rounds: 2 }, ..plain() };
+        together().check().unwrap();
+        IoAsked { paths: Vec::new(), ..together() }.check().unwrap();
+        assert_contradicts(
+            &IoAsked { volumes: Volumes::Each { rounds: 0 }, ..plain() },
+            "`--rounds 0` is not a number of rounds from 1 to 1000",
+            "leave `--rounds` out for 2, or use a larger even number where the storage is noisy",
+        );
+        assert_contradicts(
+            &IoAsked { paths: vec!["/u01/one".into()], ..together() },
+            "`--together` compares volumes with each other, but only one path was given",
+            "give each volume's `--path`, at least two",
+        );
+        assert_contradicts(
+            &IoAsked { redundancy: Redundancy::Mirror, ..together() },
+            "`--together` takes each path for a volume of its own, and `--mirror` makes one volume of all",
+            "leave one of the two out",
+        );
+        assert_contradicts(
+            &IoAsked { stripe: Some(Bytes::mib(1)), ..together() },
+            "`--together` takes each path for a volume of its own, and `--stripe` makes one volume of all",
+            "leave one of the two out",
+        );
+        assert_contradicts(
+            &IoAsked { rates: Some(RateRange::Each(vec![5.0])), ..together() },
+            "`--together` looks how much the volumes carry, which a fixed `--rate` does not tell",
+            "use `--depth` alone: it is what is outstanding on each volume",
+        );
+        assert_contradicts(
+            &IoAsked { verify: Verify::Blocks, ..together() },
+            "`--together` cannot check what it reads",
+            "leave `--verify` out, or verify each volume by itself",
+        );
+        let many = (0..27).map(|number| format!("/u{number}").into()).collect();
+        assert!(IoAsked { paths: many, ..together() }.check().is_err());
     }
 
     #[test]

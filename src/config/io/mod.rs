@@ -23,7 +23,7 @@ mod pattern;
 mod problem;
 mod rates;
 
-pub use asked::{IoAsked, PageCache, Redundancy, Verify};
+pub use asked::{IoAsked, PageCache, Redundancy, Verify, Volumes};
 pub use block_size::BlockSize;
 pub use depths::{DepthList, MAX_DEPTH};
 pub use durable::Durable;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::units::Bytes;
 use crate::workload::io::{Distribution, MAX_ZIPF_THETA};
 
-use super::{BlockSize, Durable, LEAST_RATE, MAX_DEPTH, MOST_RATE, Pattern};
+use super::{BlockSize, Durable, LEAST_RATE, MAX_DEPTH, MOST_RATE, Pattern, Volumes};
 
 /// Why a load on raw storage cannot be made, as far as that can be told without the device.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -107,6 +107,25 @@ pub enum IoProblem {
     /// Checks of what lies in memory.
     #[error("`--verify` with `--direct off` would check blocks in the page cache instead of those on the storage")]
     VerifyInMemory,
+
+    /// Volumes to compare, of which there is one.
+    #[error("`--together` compares volumes with each other, but only one path was given")]
+    TogetherAlone,
+    /// More volumes than letters.
+    #[error("`--together` compares at most {} volumes, but {paths} paths were given", Volumes::MAX)]
+    TooManyVolumes { paths: usize },
+    /// Paths that would be one volume and several.
+    #[error("`--together` takes each path for a volume of its own, and `{flag}` makes one volume of all")]
+    TogetherAsOneVolume { flag: &'static str },
+    /// A load that does not look for a limit.
+    #[error("`--together` looks how much the volumes carry, which a fixed `--rate` does not tell")]
+    TogetherAtRate,
+    /// Checks of what is only compared.
+    #[error("`--together` cannot check what it reads")]
+    TogetherVerified,
+    /// No rounds, or no end of them.
+    #[error("`--rounds {rounds}` is not a number of rounds from 1 to {}", Volumes::MAX_ROUNDS)]
+    Rounds { rounds: u32 },
 }
 
 fn direction(pattern: Pattern) -> &'static str {
@@ -181,7 +200,15 @@ impl IoProblem {
                 format!("use a multiple of {block}, such as `--stripe {}`", shown(fitting_stripe(*block)))
             }
             Self::StripeTooSmall { .. } => "use `--stripe 1M`, as disk groups and volume managers do".to_owned(),
-            Self::VerifyInMemory => "leave one of the two out".to_owned(),
+            Self::VerifyInMemory | Self::TogetherAsOneVolume { .. } => "leave one of the two out".to_owned(),
+            Self::TogetherAlone => "give each volume's `--path`, at least two".to_owned(),
+            Self::TooManyVolumes { .. } => "give fewer paths".to_owned(),
+            Self::TogetherAtRate => "use `--depth` alone: it is what is outstanding on each volume".to_owned(),
+            Self::TogetherVerified => "leave `--verify` out, or verify each volume by itself".to_owned(),
+            Self::Rounds { .. } => format!(
+                "leave `--rounds` out for {}, or use a larger even number where the storage is noisy",
+                Volumes::DEFAULT_ROUNDS
+            ),
         }
     }
 }

@@ -156,7 +156,11 @@ fn dictionaries_of_python_and_json_are_the_same() {
     let json = DICTIONARIES.replace("b'", "'").replace('\'', "\"");
     assert_eq!(waits(&only("biolatency-json", &json)), waits(&draft));
     let other = DICTIONARIES.replace("sda", "sdb");
-    assert_eq!(waits(&only("biolatency-json", &other))[0].0, "block I/O of sdb", "its last letter is no mark of Python");
+    assert_eq!(
+        waits(&only("biolatency-json", &other))[0].0,
+        "block I/O of sdb",
+        "its last letter is no mark of Python"
+    );
     let cut = DICTIONARIES.get(..DICTIONARIES.len() - 40).unwrap();
     let (_, drafts, notes) = read(&source(cut)).unwrap();
     assert_eq!((drafts[0].steps[0].waits[0].waits.count(), notes.into_list().len()), (8, 1));

@@ -155,6 +155,7 @@ impl OrionPlan {
         IoClass {
             size: RequestSize::Small,
             block_bytes: request_bytes(self.options.size_small),
+            from_bytes: 0,
             region_bytes: self.region_bytes,
             access: ANYWHERE,
             read_pct: 100 - self.options.write_pct.min(100),

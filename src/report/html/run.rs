@@ -10,7 +10,7 @@ use super::{Reported, distribution, load_line, made};
 use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers};
 use crate::record::{Outcome, Run};
 use crate::report::facts::{clock, facts};
-use crate::report::sections::{self, imported, requests, rounds, servers};
+use crate::report::sections::{self, imported, requests, rounds, servers, together};
 use crate::report::text::Detail;
 use crate::report::{calibration, trace};
 
@@ -70,6 +70,7 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, most_values: usize) ->
             sections::reads_and_processors(sheets, run)
         }
         Vocabulary::Requests => {
+            together::tell(sheets, run)?;
             requests::throughput(sheets, run)?;
             requests::kinds(sheets, run)
         }

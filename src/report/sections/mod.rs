@@ -4,6 +4,7 @@ pub(super) mod imported;
 pub(super) mod requests;
 pub(super) mod rounds;
 pub(super) mod servers;
+pub(super) mod together;
 
 use std::io;
 

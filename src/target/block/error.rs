@@ -25,6 +25,16 @@ pub enum BlockError {
         /// The unit asked for.
         unit: Bytes,
     },
+    /// Two paths that are to be compared have everything in common.
+    #[error("`{first}` and `{second}` lie on one device ({place}), which gives both together what it gives one", first = .first.display(), second = .second.display())]
+    OneDevice {
+        /// One path.
+        first: PathBuf,
+        /// The other.
+        second: PathBuf,
+        /// The device or file system.
+        place: String,
+    },
     /// Nothing is there, in a directory of devices.
     #[error("there is no device `{path}`", path = .path.display())]
     NoDevice {
@@ -185,6 +195,9 @@ impl BlockError {
     pub fn hint(&self) -> Option<String> {
         let told = match self {
             Self::Members { .. } => "name other paths, or choose another layout",
+            Self::OneDevice { .. } => {
+                "name paths on devices of their own, or leave `--together` out and load them as one volume"
+            }
             Self::Unit { .. } => "databases use 1M, which is also what disk groups use",
             Self::NoDevice { .. } => "`lsblk` lists the devices that are there",
             Self::Missing { .. } => "check the path, or lay the file out: `--size 16G`",

@@ -1,6 +1,7 @@
 //! Requests of one thread to a volume: the path on which every nanosecond of ours counts as the device's.
 
 use std::io;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use super::generations::{Floor, Generations};
 use super::memory::SlotMemory;
 use super::raw::{Block, Persistence};
 use super::stamp::{self, Cover};
-use super::volume::Segment;
+use super::volume::{Segment, VolumeLayout};
 use crate::measure::{Counter, LaneRecorder, WaitEvent};
 use crate::target::error::TargetError;
 use crate::target::io::{Completion, Direction, Patience, Queue, Request};
@@ -258,15 +259,26 @@ impl<'t> BlockLane<'t> {
         if !sync {
             return Ok(true);
         }
-        let members = self.block.files().len() as u32;
+        let members = self.members_to_sync(self.slots[index as usize].operation);
         let slot = &mut self.slots[index as usize];
         slot.then = Then::Finish;
-        slot.left = members;
-        for member in 0..members {
+        slot.left = members.len() as u32;
+        for member in members {
             let nothing = Segment { member, offset_bytes: 0, bytes: 0, at: 0 };
             self.push(index, nothing, 0, Direction::Sync)?;
         }
         Ok(false)
+    }
+
+    /// Where the writes of this lane up to this one may lie. A volume does not wait for another's flush: a lane whose volumes are
+    /// separate writes to one of them.
+    fn members_to_sync(&self, IoOperation { offset_bytes, bytes, .. }: IoOperation) -> Range<u32> {
+        let volume = self.block.volume();
+        let own = volume.segments(offset_bytes, bytes, Direction::Read).next();
+        match own.filter(|_| volume.layout() == VolumeLayout::Separate) {
+            Some(Segment { member, .. }) => member..member + 1,
+            None => 0..self.block.files().len() as u32,
+        }
     }
 
     fn check(&self, index: u32, floor: Floor) -> Result<(), TargetError> {

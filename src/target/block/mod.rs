@@ -1,5 +1,6 @@
 //! Raw files and block devices as one volume.
 
+mod below;
 mod checking;
 mod error;
 mod generations;
@@ -16,6 +17,7 @@ pub mod stamp;
 mod usage;
 mod volume;
 
+pub use below::devices_shared;
 pub use error::BlockError;
 pub use generations::{Floor, Generations, Verdict, base_at};
 pub use member::Member;

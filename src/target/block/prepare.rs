@@ -164,7 +164,7 @@ impl Preparation {
         // One member after the other is used as far as the size goes, so one that was there may hold all of it.
         let wanted = match self.wanted.layout {
             VolumeLayout::Single | VolumeLayout::Concat => self.wanted.size.map(|size| size.0),
-            VolumeLayout::Stripe { .. } | VolumeLayout::Mirror { .. } => each,
+            VolumeLayout::Separate | VolumeLayout::Stripe { .. } | VolumeLayout::Mirror { .. } => each,
         };
         let used = wanted.map_or(length, |wanted| wanted.min(length)) / GRAIN_BYTES * GRAIN_BYTES;
         if found.kind() == PathKind::BlockDevice {
@@ -300,12 +300,14 @@ fn refuse_among_devices(path: &Path) -> Result<(), TargetError> {
 /// What each of so many members must hold for a volume of `size`.
 fn share(size: Bytes, layout: VolumeLayout, members: usize) -> u64 {
     let (unit, copies) = match layout {
+        // Each of them is a volume of that size.
+        VolumeLayout::Separate => (GRAIN_BYTES, members as u64),
         VolumeLayout::Single | VolumeLayout::Concat => (GRAIN_BYTES, 1),
         VolumeLayout::Stripe { unit_bytes } => (unit_bytes, 1),
         VolumeLayout::Mirror { unit_bytes } => (2 * unit_bytes, 2),
     };
     // Sums of what members hold, their roundings included, stay numbers; that there is no room is told elsewhere.
-    let size = size.0.min(MOST_BYTES);
+    let size = size.0.min(MOST_BYTES / copies);
     (size * copies).div_ceil(members.max(1) as u64).next_multiple_of(unit.max(GRAIN_BYTES))
 }
 

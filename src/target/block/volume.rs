@@ -1,6 +1,7 @@
 //! One logical volume over several files or devices.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::BlockError;
 use crate::target::io::Direction;
@@ -18,6 +19,8 @@ pub enum VolumeLayout {
     Single,
     /// One member after the other.
     Concat,
+    /// The same, but each member is a volume of its own that nothing but the address has to do with the others.
+    Separate,
     /// Units go round the members.
     Stripe {
         /// Length of a unit, in bytes.
@@ -34,7 +37,7 @@ pub enum VolumeLayout {
 impl VolumeLayout {
     fn unit_bytes(self) -> Option<u64> {
         match self {
-            Self::Single | Self::Concat => None,
+            Self::Single | Self::Concat | Self::Separate => None,
             Self::Stripe { unit_bytes } | Self::Mirror { unit_bytes } => Some(unit_bytes),
         }
     }
@@ -44,6 +47,7 @@ impl VolumeLayout {
         match self {
             Self::Single => "single",
             Self::Concat => "concat",
+            Self::Separate => "separate",
             Self::Stripe { .. } => "stripe",
             Self::Mirror { .. } => "mirror",
         }
@@ -105,7 +109,7 @@ impl Volume {
         let (fits, needed) = match layout {
             VolumeLayout::Single => (found == 1, "exactly 1 path"),
             VolumeLayout::Concat | VolumeLayout::Stripe { .. } => (found >= 1, "at least 1 path"),
-            VolumeLayout::Mirror { .. } => (found >= 2, "at least 2 paths"),
+            VolumeLayout::Separate | VolumeLayout::Mirror { .. } => (found >= 2, "at least 2 paths"),
         };
         if !fits {
             return Err(BlockError::Members { layout: layout.name().to_owned(), needed, found });
@@ -117,7 +121,7 @@ impl Volume {
         }
         let smallest = member_bytes.iter().copied().min().unwrap_or_default();
         let needed = match layout {
-            VolumeLayout::Single | VolumeLayout::Concat => GRAIN_BYTES,
+            VolumeLayout::Single | VolumeLayout::Concat | VolumeLayout::Separate => GRAIN_BYTES,
             VolumeLayout::Stripe { unit_bytes } => unit_bytes,
             VolumeLayout::Mirror { unit_bytes } => 2 * unit_bytes,
         };
@@ -126,7 +130,7 @@ impl Volume {
         }
         let members = found as u64;
         let (map, capacity_bytes) = match layout {
-            VolumeLayout::Single | VolumeLayout::Concat => rows(member_bytes),
+            VolumeLayout::Single | VolumeLayout::Concat | VolumeLayout::Separate => rows(member_bytes),
             // All units of a single member follow each other: one long unit, so that no request is cut for nothing.
             VolumeLayout::Stripe { unit_bytes } if members == 1 => rows(&[smallest - smallest % unit_bytes]),
             VolumeLayout::Stripe { unit_bytes } => {
@@ -154,6 +158,13 @@ impl Volume {
     /// Bytes that requests can touch.
     pub fn capacity_bytes(&self) -> u64 {
         self.capacity_bytes
+    }
+
+    /// Where each member lies in the volume, in bytes; empty where units go round the members.
+    pub fn spans(&self) -> Vec<Range<u64>> {
+        let Map::Rows(ends) = &self.map else { return Vec::new() };
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        starts.zip(ends).map(|(start, end)| start..*end).collect()
     }
 
     /// Most segments that a request of `bytes` bytes can have, wherever it begins.

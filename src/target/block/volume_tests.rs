@@ -29,6 +29,16 @@ fn requests() -> impl Strategy<Value = (Volume, Vec<u64>, u64, u32)> {
     })
 }
 
+#[test]
+fn separate_members_lie_one_behind_the_other_and_say_where() {
+    let volume = Volume::new(VolumeLayout::Separate, &[10_000, 8_192, 4_096]).unwrap();
+    assert_eq!(volume.spans(), [0..8_192, 8_192..16_384, 16_384..20_480]);
+    assert_eq!((volume.layout().to_string().as_str(), volume.capacity_bytes()), ("separate", 20_480));
+    assert!(Volume::new(VolumeLayout::Separate, &[8_192]).is_err());
+    let striped = Volume::new(VolumeLayout::Stripe { unit_bytes: 4_096 }, &[8_192, 8_192]).unwrap();
+    assert_eq!(striped.spans(), []);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 

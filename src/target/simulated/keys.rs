@@ -131,6 +131,38 @@ pub const KEYS: &[Key] = &[
         write: |options| options.mbps?.burst.map(|Burst { per_s, length }| format!("{per_s}:{}", exact(length))),
     },
     Key {
+        name: "volumes",
+        value: "COUNT",
+        meaning: "volumes, each with caps and servers of its own, 1 to 26; only `plimsoll io sweep --together` loads more \
+                  than the first",
+        read: |options, text| {
+            let volumes = text.parse().ok().filter(|volumes| (1..=26).contains(volumes));
+            options.volumes = volumes.ok_or("a whole number from 1 to 26 is needed")?;
+            Ok(())
+        },
+        write: |options| (options.volumes > 1).then(|| options.volumes.to_string()),
+    },
+    Key {
+        name: "machine_iops_cap",
+        value: "RATE",
+        meaning: "requests a second at most of all volumes, as the limit of a machine",
+        read: |options, text| {
+            options.machine_iops = Some(Cap { per_s: rate(text)?, burst: None });
+            Ok(())
+        },
+        write: |options| options.machine_iops.map(|cap| cap.per_s.to_string()),
+    },
+    Key {
+        name: "machine_mbps_cap",
+        value: "RATE",
+        meaning: "MB (1,000,000 bytes) a second at most of all volumes",
+        read: |options, text| {
+            options.machine_mbps = Some(Cap { per_s: rate(text)?, burst: None });
+            Ok(())
+        },
+        write: |options| options.machine_mbps.map(|cap| cap.per_s.to_string()),
+    },
+    Key {
         name: "cache",
         value: "SIZE",
         meaning: "a cache in front of caps and servers that keeps the blocks (8 KiB) touched last; reads of what it holds \

@@ -8,7 +8,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::cache::{BlockCache, Lookup};
-use super::options::{SimulatedOptions, Spread};
+use super::options::{Cap, SimulatedOptions, Spread, Stall};
 use super::pacer::Pacer;
 use crate::target::OperationResult;
 use crate::workload::Rng;
@@ -40,24 +40,71 @@ pub struct Served {
 #[derive(Debug)]
 pub struct Model {
     options: SimulatedOptions,
-    /// When each server is free again, soonest first.
-    free_at_ns: BinaryHeap<Reverse<u64>>,
-    iops: Option<Pacer>,
-    mbps: Option<Pacer>,
+    volumes: Vec<Volume>,
+    machine: Caps,
     cache: Option<BlockCache>,
     service_times: Rng,
     tiers: Rng,
     failures: Rng,
 }
 
+/// Limits on the rate of requests, on that of bytes, or on both.
+#[derive(Debug)]
+struct Caps {
+    iops: Option<Pacer>,
+    mbps: Option<Pacer>,
+}
+
+impl Caps {
+    fn new(iops: Option<Cap>, mbps: Option<Cap>) -> Self {
+        Self { iops: iops.map(|cap| Pacer::new(cap, 1.0)), mbps: mbps.map(|cap| Pacer::new(cap, BYTES_PER_MB)) }
+    }
+
+    fn is_none(&self) -> bool {
+        self.iops.is_none() && self.mbps.is_none()
+    }
+
+    fn earliest_ns(&self, at_ns: u64) -> u64 {
+        [&self.iops, &self.mbps].into_iter().flatten().fold(at_ns, |at, cap| cap.earliest_ns(at))
+    }
+
+    fn take(&mut self, at_ns: u64, requests: u64, bytes: u32) {
+        if let Some(iops) = &mut self.iops {
+            iops.take(at_ns, requests as f64);
+        }
+        if let Some(mbps) = &mut self.mbps {
+            mbps.take(at_ns, f64::from(bytes));
+        }
+    }
+}
+
+/// The end of the stall in which `at_ns` lies, or else `at_ns` itself.
+fn after_stalls(stalls: &[Stall], at_ns: u64) -> u64 {
+    stalls.iter().fold(at_ns, |at_ns, stall| {
+        let end_ns = stall.at.0.saturating_add(stall.length.0);
+        if (stall.at.0..end_ns).contains(&at_ns) { end_ns } else { at_ns }
+    })
+}
+
+/// What each volume has for itself.
+#[derive(Debug)]
+struct Volume {
+    /// When each server is free again, soonest first.
+    free_at_ns: BinaryHeap<Reverse<u64>>,
+    caps: Caps,
+}
+
 impl Model {
     /// A model at rest: buckets full, cache empty.
     pub fn new(options: SimulatedOptions) -> Self {
         let stream = |choice| Rng::new(options.seed, choice);
-        Self {
+        let volume = |_| Volume {
             free_at_ns: (0..options.servers.max(1)).map(|_| Reverse(0)).collect(),
-            iops: options.iops.map(|cap| Pacer::new(cap, 1.0)),
-            mbps: options.mbps.map(|cap| Pacer::new(cap, BYTES_PER_MB)),
+            caps: Caps::new(options.iops, options.mbps),
+        };
+        Self {
+            volumes: (0..options.volumes.max(1)).map(volume).collect(),
+            machine: Caps::new(options.machine_iops, options.machine_mbps),
             cache: options.cache.map(|cache| BlockCache::new(cache.size.0)),
             service_times: stream(0),
             tiers: stream(1),
@@ -84,44 +131,46 @@ impl Model {
             (Some(Lookup::Hit), Some(cache)) if !request.is_write => {
                 self.after_stalls(now_ns).saturating_add(self.spread(cache.service.0 as f64))
             }
-            _ => self.serve_by_device(now_ns, request.bytes),
+            _ => self.serve_by_device(now_ns, request),
         };
         Served { done_at_ns, result }
     }
 
-    fn serve_by_device(&mut self, now_ns: u64, bytes: u32) -> u64 {
-        let allowed_ns = self.pass_caps(now_ns, bytes);
+    /// The volume that holds a request, counted from 0.
+    fn volume_of(&self, offset_bytes: u64) -> usize {
+        let volume = self.options.volume_bytes.map_or(0, |length| offset_bytes / length.0.max(1));
+        usize::try_from(volume).unwrap_or(usize::MAX).min(self.volumes.len() - 1)
+    }
+
+    fn serve_by_device(&mut self, now_ns: u64, Asked { offset_bytes, bytes, .. }: Asked) -> u64 {
+        let volume = self.volume_of(offset_bytes);
+        let allowed_ns = self.pass_caps(volume, now_ns, bytes);
         let service_ns = self.service_ns(now_ns, bytes);
-        let Reverse(free_ns) = self.free_at_ns.pop().expect("there is at least one server");
+        let Reverse(free_ns) = self.volumes[volume].free_at_ns.pop().expect("there is at least one server");
         let done_at_ns = self.after_stalls(allowed_ns.max(free_ns)).saturating_add(service_ns);
-        self.free_at_ns.push(Reverse(done_at_ns));
+        self.volumes[volume].free_at_ns.push(Reverse(done_at_ns));
         done_at_ns
     }
 
     /// When the caps let a request through. A stall holds them up too: what could not go then is not let through at once
     /// afterwards.
-    fn pass_caps(&mut self, now_ns: u64, bytes: u32) -> u64 {
-        let caps = || [&self.iops, &self.mbps].into_iter().flatten();
-        if caps().next().is_none() {
+    fn pass_caps(&mut self, volume: usize, now_ns: u64, bytes: u32) -> u64 {
+        if self.volumes[volume].caps.is_none() && self.machine.is_none() {
             return now_ns;
         }
-        let at_ns = self.after_stalls(caps().fold(now_ns, |at, cap| cap.earliest_ns(at)));
-        if let Some(iops) = &mut self.iops {
-            let requests = self.options.io_unit.map_or(1, |unit| u64::from(bytes).div_ceil(unit.0).max(1));
-            iops.take(at_ns, requests as f64);
-        }
-        if let Some(mbps) = &mut self.mbps {
-            mbps.take(at_ns, f64::from(bytes));
+        let requests = self.options.io_unit.map_or(1, |unit| u64::from(bytes).div_ceil(unit.0).max(1));
+        let mut at_ns = now_ns;
+        // The machine's first: what waits for its volume does not hold up the others' requests.
+        let stalls = &self.options.stalls;
+        for caps in [&mut self.machine, &mut self.volumes[volume].caps] {
+            at_ns = after_stalls(stalls, caps.earliest_ns(at_ns));
+            caps.take(at_ns, requests, bytes);
         }
         at_ns
     }
 
-    /// The end of the stall in which `at_ns` lies, or else `at_ns` itself.
     fn after_stalls(&self, at_ns: u64) -> u64 {
-        self.options.stalls.iter().fold(at_ns, |at_ns, stall| {
-            let end_ns = stall.at.0.saturating_add(stall.length.0);
-            if (stall.at.0..end_ns).contains(&at_ns) { end_ns } else { at_ns }
-        })
+        after_stalls(&self.options.stalls, at_ns)
     }
 
     fn service_ns(&mut self, now_ns: u64, bytes: u32) -> u64 {

@@ -97,6 +97,14 @@ pub struct SimulatedOptions {
     pub io_unit: Option<Bytes>,
     /// MB of 1,000,000 bytes a second.
     pub mbps: Option<Cap>,
+    /// Volumes of raw storage, each with caps and servers of its own; at least 1.
+    pub volumes: u32,
+    /// Length of each of them; absent if there is only one.
+    pub volume_bytes: Option<Bytes>,
+    /// Requests a second of all volumes.
+    pub machine_iops: Option<Cap>,
+    /// MB of 1,000,000 bytes a second of all volumes.
+    pub machine_mbps: Option<Cap>,
     /// A cache in front of caps and servers.
     pub cache: Option<Cache>,
     /// Stalls, in the order in which they begin.
@@ -122,6 +130,10 @@ impl Default for SimulatedOptions {
             iops: None,
             io_unit: None,
             mbps: None,
+            volumes: 1,
+            volume_bytes: None,
+            machine_iops: None,
+            machine_mbps: None,
             cache: None,
             stalls: Vec::new(),
             drift_pct_per_h: 0.0,

@@ -165,6 +165,7 @@ fn what_cannot_be_planted_is_refused_with_what_is_wanted() {
         ("burst=20:20s,iops_cap=20", "its rate must be above `iops_cap=20`"),
         ("tiers=0.3:90us", "its shares add up to 0.3, not to 1"),
         ("tiers=1:90us,service=1ms", "it takes the place of `service`, so give one of them"),
+        ("volumes=27", "a whole number from 1 to 26 is needed"),
         ("cache_service=10us", "it needs `cache=SIZE`"),
         ("stall=10s", "`10s` has no `:` between its two parts"),
         ("drift=10", "write `drift=10%/h`"),
@@ -173,7 +174,7 @@ fn what_cannot_be_planted_is_refused_with_what_is_wanted() {
         (
             "colour=blue",
             "its keys are service, tiers, spread, servers, bandwidth, iops_cap, io_unit, burst, mbps_cap, burst_mbps, \
-             cache, cache_service, stall, drift, errors, seed and clock",
+             volumes, machine_iops_cap, machine_mbps_cap, cache, cache_service, stall, drift, errors, seed and clock",
         ),
     ] {
         let pair = address.split(',').next().unwrap();

@@ -22,10 +22,12 @@ pub struct IoShape {
 pub struct IoClass {
     /// As what its requests count.
     pub size: RequestSize,
-    /// The length of each request, and what its offset is a multiple of; at least 1.
+    /// The length of each request, and what its offset in the visited part is a multiple of; at least 1.
     pub block_bytes: u32,
-    /// The part of the volume that is visited, from its beginning; at least one block, or else all requests go to the
-    /// beginning. A tail that is shorter than a block is never touched.
+    /// Where in the volume the part begins that is visited.
+    pub from_bytes: u64,
+    /// Length of that part; at least one block, or else all requests go to its beginning. A tail that is shorter than a
+    /// block is never touched.
     pub region_bytes: u64,
     /// In which order blocks are visited.
     pub access: Access,
@@ -127,6 +129,7 @@ impl Shape for IoShape {
 pub struct IoStream {
     mix: Mix<IoKind>,
     places: Places,
+    from_bytes: u64,
     block_bytes: u32,
 }
 
@@ -137,6 +140,7 @@ impl IoStream {
         Self {
             mix: Mix::new(&[(read, class.read_pct)], write, phase),
             places: Places::new(class.access, class.blocks(), seed, place),
+            from_bytes: class.from_bytes,
             block_bytes: class.block_bytes.max(1),
         }
     }
@@ -149,7 +153,7 @@ impl Stream for IoStream {
     fn draw(&mut self) -> Drawn<IoOperation> {
         let operation = IoOperation {
             kind: self.mix.draw(),
-            offset_bytes: self.places.draw() * u64::from(self.block_bytes),
+            offset_bytes: self.from_bytes + self.places.draw() * u64::from(self.block_bytes),
             bytes: self.block_bytes,
         };
         Drawn { operation, think_ns: 0 }

@@ -13,6 +13,7 @@ fn random(distribution: Distribution, blocks: u64) -> IoClass {
     IoClass {
         size: RequestSize::Small,
         block_bytes: 8192,
+        from_bytes: 0,
         region_bytes: blocks * 8192,
         access: Access::Random(distribution),
         read_pct: 100,
@@ -56,13 +57,15 @@ proptest! {
     #[test]
     fn requests_are_aligned_and_lie_inside_the_region(
         access in accesses(), block in 1..=131_072_u32, blocks in 1..1_u64 << 36, tail: u32, streams in 1..9_u32, seed: u64,
+        from_bytes in 0..1_u64 << 60,
     ) {
         let region_bytes = blocks * u64::from(block * 512) + u64::from(tail) % u64::from(block * 512);
-        let class = IoClass { block_bytes: block * 512, region_bytes, access, streams, ..random(ZIPF, 1) };
+        let class = IoClass { block_bytes: block * 512, from_bytes, region_bytes, access, streams, ..random(ZIPF, 1) };
         for request in draws(&IoShape::of(class), seed, streams - 1, 50) {
             prop_assert_eq!(request.bytes, class.block_bytes);
-            prop_assert_eq!(request.offset_bytes % u64::from(class.block_bytes), 0);
-            prop_assert!(request.offset_bytes + u64::from(request.bytes) <= region_bytes);
+            let offset_bytes = request.offset_bytes.checked_sub(from_bytes).unwrap();
+            prop_assert_eq!(offset_bytes % u64::from(class.block_bytes), 0);
+            prop_assert!(offset_bytes + u64::from(request.bytes) <= region_bytes);
         }
     }
 
@@ -225,6 +228,7 @@ fn classes_have_streams_and_kinds_of_their_own() {
     let large = IoClass {
         size: RequestSize::Large,
         block_bytes: 1 << 20,
+        from_bytes: 0,
         region_bytes: 1 << 30,
         slots: 8,
         read_pct: 50,
