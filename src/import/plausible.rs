@@ -115,7 +115,7 @@ fn histogram(of: &mut Histogram, load_ns: Option<u64>, what: &str, doubts: &mut 
             let is_so = ns > limit(load_ns);
             if is_so {
                 let (value, load) = (Nanos(ns as u64), Nanos(load_ns));
-                doubts.add(format!("The {which} {what} is told as {value}, longer than the load of {load}: {ending}."));
+                doubts.add(format!("The {which} {what} is reported as {value}, longer than the load of {load}: {ending}."));
             }
             is_so
         };
@@ -137,7 +137,7 @@ fn histogram(of: &mut Histogram, load_ns: Option<u64>, what: &str, doubts: &mut 
         if is_below || is_above {
             let (which, bound) = if is_below { ("shortest", min_ns) } else { ("longest", max_ns) };
             doubts.add(format!(
-                "The mean {what} is told as {}, {} the {which}, {}: the mean is left unknown.",
+                "The mean {what} is reported as {}, {} the {which}, {}: the mean is left unknown.",
                 Nanos(mean_ns as u64),
                 if is_below { "below" } else { "above" },
                 Nanos(bound.unwrap_or(0))
@@ -180,7 +180,7 @@ fn own_latencies(step: &Step, load_ns: Option<u64>, doubts: &mut Doubts) {
         };
         if is_latency(name) && value * unit_ns > limit(load_ns) {
             doubts.add(format!(
-                "`{name}` is told as {} {unit}, longer than the load of {}: it stands there as told.",
+                "`{name}` is reported as {} {unit}, longer than the load of {}: it is kept as reported.",
                 group_thousands(*value),
                 Nanos(load_ns)
             ));
@@ -204,7 +204,7 @@ fn means(told: &[ToldFigure], doubts: &mut Doubts) {
         let above = || of("max").filter(|max| is_beyond(max, 1.0)).map(|max| ("above", max));
         if let Some((side, bound)) = below.or_else(above) {
             doubts.add(format!(
-                "`{}` is told as {} {}, {side} `{}` of {}: both stand there as told.",
+                "`{}` is reported as {} {}, {side} `{}` of {}: both are kept as reported.",
                 mean.name, mean.value, mean.unit, bound.name, bound.value
             ));
         }
@@ -234,7 +234,7 @@ fn headlines(program: &str, step: &mut Step, doubts: &mut Doubts) {
             let doubted = is_so(figure);
             if doubted {
                 doubts.add(format!(
-                    "{} is told as {} {}, and is not believed: {} {counted} in {} are {}/s. The counts are kept.",
+                    "{} is reported as {} {}, and is not believed: {} {counted} in {} are {}/s. The counts are kept.",
                     figure.name,
                     group_thousands(figure.value),
                     figure.unit,
@@ -261,7 +261,7 @@ fn transfers(step: &Step, doubts: &mut Doubts) {
         // One side may have counted longer than the other, by the time that a packet takes.
         if (by_bytes - rate.value).abs() > 2.0 * RATE_TOLERANCE * by_bytes.max(rate.value) && seconds > 1.0 {
             doubts.add(format!(
-                "`{}` is told as {}, and `{name}` over {} are {}: both stand there as told.",
+                "`{}` is reported as {}, and `{name}` over {} are {}: both are kept as reported.",
                 rate.name,
                 group_thousands(rate.value),
                 Nanos(step.window.duration_ns),
@@ -283,7 +283,7 @@ fn busy(step: &Step, doubts: &mut Doubts) {
     let had_ns = limit(step.window.warmup_ns.saturating_add(step.window.duration_ns)) * f64::from(sessions);
     if taken_ns > had_ns * BUSY_TOLERANCE {
         doubts.add(format!(
-            "Operations are told to have taken {} in all, more than {sessions} sessions have in the load: counts or latencies are \
+            "Operations are reported to have taken {} in all, more than {sessions} sessions have in the load: counts or latencies are \
              too high, or more sessions were at work. All are kept.",
             Nanos(taken_ns as u64)
         ));

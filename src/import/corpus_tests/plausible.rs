@@ -22,7 +22,7 @@ fn what_can_be_is_not_doubted() {
     for path in found {
         let Ok((_, drafts, _)) = Source::open(&path).and_then(|source| read(&source)) else { continue };
         let of = |note: &&String| {
-            note.contains(" told as ") || note.contains(" told to have ") || note.contains("cannot be.")
+            note.contains(" reported as ") || note.contains(" reported to have ") || note.contains("cannot be.")
         };
         let name = path.strip_prefix(&folder).unwrap().display().to_string();
         doubted.extend(drafts.iter().flat_map(|draft| &draft.notes).filter(of).map(|note| format!("{name}: {note}")));

@@ -78,7 +78,7 @@ fn streams_are_told_apart_where_there_are_several() {
     let first = &step.intervals[0].told;
     let names = ["stream 5 sent bits/s", "stream 7 cwnd", "sent bits/s", "retransmits"];
     assert_eq!(names.map(|name| first[name]), [4.19e6, 131_072.0, 16.8e6, 3.0]);
-    assert!(draft.notes.iter().all(|note| !note.contains("stand there as told")), "{:?}", draft.notes);
+    assert!(draft.notes.iter().all(|note| !note.contains("kept as reported")), "{:?}", draft.notes);
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn a_latency_longer_than_the_load_is_left_unknown_with_its_value() {
     let (draft, notes) = checked(run(response));
     assert_eq!(
         notes,
-        ["The longest latency of read is told as 1h00m, longer than the load of 10.0 s: it is left unknown."]
+        ["The longest latency of read is reported as 1h00m, longer than the load of 10.0 s: it is left unknown."]
     );
     let response = &draft.steps[0].operations[0].response;
     assert_eq!((response.count(), response.max_ns(), response.mean_ns()), (100, None, Some(2.0 * MS as f64)));
@@ -60,7 +60,7 @@ fn buckets_beyond_the_load_are_kept_and_told() {
     let (draft, notes) = checked(run(Histogram::told([bucket], None, None, None)));
     assert_eq!(
         notes,
-        ["The highest bucket of the latency of read is told as 1m00s, longer than the load of 10.0 s: it is kept."]
+        ["The highest bucket of the latency of read is reported as 1m00s, longer than the load of 10.0 s: it is kept."]
     );
     assert_eq!(draft.steps[0].operations[0].response.count(), 1);
 }
@@ -76,7 +76,7 @@ fn a_mean_outside_its_extremes_is_left_unknown() {
     assert!(!is_known);
     assert_eq!(
         notes,
-        ["The mean latency of read is told as 9.12 ms, above the longest, 8.77 ms: the mean is left unknown."]
+        ["The mean latency of read is reported as 9.12 ms, above the longest, 8.77 ms: the mean is left unknown."]
     );
     assert!(of(100_001, 123_456, 8_765_432).1[0].contains("below the shortest, 123 us"));
     // Extremes in whole milliseconds are rounded.
@@ -97,8 +97,8 @@ fn figures_by_other_names_stay_and_are_told() {
     assert_eq!(
         notes,
         [
-            "`latency max` is told as 20,000 ms, longer than the load of 10.0 s: it stands there as told.",
-            "`latency avg` is told as 1.25 ms, below `latency min` of 1.5: both stand there as told."
+            "`latency max` is reported as 20,000 ms, longer than the load of 10.0 s: it is kept as reported.",
+            "`latency avg` is reported as 1.25 ms, below `latency min` of 1.5: both are kept as reported."
         ]
     );
     assert_eq!(draft.steps[0].told.len(), 4);
@@ -142,7 +142,7 @@ fn operations_do_not_take_longer_than_their_sessions_have() {
     assert!(checked(run(Histogram::counted(1_000, Some(40 * S)))).1.is_empty());
     let (draft, notes) = checked(run(Histogram::counted(1_000, Some(90 * S))));
     assert!(
-        notes[0].starts_with("Operations are told to have taken 1m30s in all, more than 4 sessions have"),
+        notes[0].starts_with("Operations are reported to have taken 1m30s in all, more than 4 sessions have"),
         "{notes:?}"
     );
     assert_eq!(draft.steps[0].operations[0].response.total_ns(), Some(90 * S));
