@@ -115,7 +115,9 @@ fn histogram(of: &mut Histogram, load_ns: Option<u64>, what: &str, doubts: &mut 
             let is_so = ns > limit(load_ns);
             if is_so {
                 let (value, load) = (Nanos(ns as u64), Nanos(load_ns));
-                doubts.add(format!("The {which} {what} is reported as {value}, longer than the load of {load}: {ending}."));
+                doubts.add(format!(
+                    "The {which} {what} is reported as {value}, longer than the load of {load}: {ending}."
+                ));
             }
             is_so
         };

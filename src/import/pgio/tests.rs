@@ -43,8 +43,7 @@ fn a_headline_that_its_counters_contradict_is_not_believed() {
         step.told.iter().all(|figure| figure.name != "RIOPS")
             && step.told.iter().any(|figure| figure.name == "CACHE_HITS/s")
     );
-    let doubt =
-        "RIOPS is reported as 4,000 /s, and is not believed: 60,000 blks_read in 1m00s are 1,000/s. The counts are kept.";
+    let doubt = "RIOPS is reported as 4,000 /s, and is not believed: 60,000 blks_read in 1m00s are 1,000/s. The counts are kept.";
     assert!(draft.notes.iter().any(|note| note == doubt), "{:?}", draft.notes);
     assert!(only("pgio", RUN).notes.iter().all(|note| !note.contains("believed")));
 }
