@@ -34,7 +34,7 @@ fn table(value: &Value) -> Option<(Table, Option<Began>)> {
     }
     // Of disks bcc names no key of its own.
     let of = ["flags", "disk", "Bucket ptr"].iter().find_map(|key| value.get(key)?.as_str());
-    of.unwrap_or_default().chars().take(120).collect::<String>().clone_into(&mut table.of);
+    table.of = of.unwrap_or_default().chars().take(120).collect();
     let written = value.get("ts").and_then(Value::as_str);
     let time = written.and_then(|text| jiff::civil::DateTime::strptime("%Y-%m-%d %H:%M:%S", text).ok());
     let at = time.and_then(Began::wall);

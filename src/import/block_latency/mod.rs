@@ -46,7 +46,7 @@ fn command(line: &str) -> Option<Vec<String>> {
     // A sentence about it has other words before or after it.
     let are_options = |word: &&str| word.starts_with('-') || word.bytes().all(|byte| byte.is_ascii_digit());
     let before = words.get(..at)?.iter().all(|word| ["sudo", "bpftrace"].contains(word));
-    (before && words.get(at + 1..)?.iter().all(|word| are_options(&word)))
+    (before && words.get(at + 1..)?.iter().all(are_options))
         .then(|| words.iter().map(|word| (*word).to_owned()).collect())
 }
 
