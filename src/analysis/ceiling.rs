@@ -1,20 +1,27 @@
-//! Which limit stopped a series of steps: a cap, the device, the load generator, or none yet.
+//! Which limit stopped a series of steps: a cap, the device, the load generator, a neighbour on the device, or none yet.
+//!
+//! Judged are seconds, with disturbed ones left out ([`super::seconds`]). A cap is told by its fingerprint
+//! ([`super::fingerprint`]), which is all but certain, or else by a plateau that is flat, even and sharp.
 
-use super::finding::of_series;
+mod mark;
+mod words;
+
+use super::seconds::{LeftOut, Level, Seconds};
 use super::traffic::{
-    Counted, LARGE_REQUEST_BYTES, operations_are_requests, request_bytes, requests, requests_per_s, service, variation,
+    Counted, LARGE_REQUEST_BYTES, inside, operations_are_requests, request_bytes, requests, requests_per_s, service,
 };
 use super::{
-    Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Series, Told, doubts, is_on_server, is_on_servers, published, server,
-    wait,
+    Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Series, doubts, is_on_server, is_on_servers, published, server, wait,
 };
-use crate::record::{Histogram, Run, Step};
-use crate::units::{group_thousands, percent};
+use crate::record::{Counters, Histogram, Run, Step};
+
+use mark::Mark;
 
 /// Rates this close are the same rate.
 const FLAT: f64 = 0.05;
-/// So close as only something that counts requests holds a rate, over steps and from second to second.
+/// So close as only something that counts requests holds a rate over steps, and from second to second.
 const CAPPED: f64 = 0.02;
+const EVEN: f64 = 0.01;
 /// From second to second, for a step that is judged alone.
 const CAPPED_ALONE: f64 = 0.01;
 /// Least growth of load over a plateau, and the share of it by which latency must grow too.
@@ -37,6 +44,10 @@ const LEAST_WAIT_NS: f64 = 1e6;
 const NARROW: f64 = 2.0;
 /// A plateau is like a published number within this.
 const LIKE_PUBLISHED: f64 = 0.01;
+/// A chance of false alarm up to which a verdict is almost certain.
+const ALMOST_CERTAIN: f64 = 1e-4;
+/// Others at work in more than this share of the seconds make a device's end theirs.
+const MOSTLY_OTHERS: f64 = 0.5;
 /// A server whose buffer misses are fetched from storage in more than this share is at the end of its storage.
 const FROM_STORAGE: f64 = 0.9;
 
@@ -58,10 +69,52 @@ pub enum Limit {
         /// That rate.
         ceiling_per_s: f64,
     },
+    /// Others that used the device in most seconds: what it gives alone is not known.
+    Neighbour {
+        /// Seconds in which they did, and all of these steps.
+        seconds: (usize, usize),
+    },
+    /// Some seconds show a cap, too few to tell it from chance: there are not enough undisturbed ones.
+    Unclear,
     /// Nothing yet: from the last step but one to the last, the rate grew by this share.
     NotReached {
         /// That share.
         growth: f64,
+    },
+}
+
+/// How sure a verdict is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Confidence {
+    /// It is the best guess.
+    Uncertain,
+    /// Rarely wrong.
+    Likely,
+    /// Wrong in fewer than one of 10,000 runs.
+    AlmostCertain,
+}
+
+/// The seconds that a verdict rests on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Grounds {
+    /// Seconds that are the same to within a few requests.
+    Exact {
+        /// How many.
+        seconds: usize,
+        /// By how many requests they may differ.
+        within: f64,
+        /// Chance that the most even device shows so many; an upper bound.
+        chance: f64,
+        /// The others.
+        left_out: LeftOut,
+    },
+    /// Seconds that are even, or not.
+    Scatter {
+        /// The largest standard deviation of a step's seconds, as a share of their mean, disturbed ones left out; absent
+        /// where there are too few seconds.
+        deviation: Option<f64>,
+        /// Those left out.
+        left_out: LeftOut,
     },
 }
 
@@ -74,9 +127,11 @@ pub struct Ceiling {
     pub steps: Vec<String>,
     /// Least and most load among them, in words.
     pub loads: (String, String),
-    /// What is counted: `physical reads` of an engine, `buffer misses` of a server, or `requests` of raw I/O.
+    /// What is counted: `physical reads` of an engine, `buffer misses` of a server, or `requests` of raw I/O; `reads` or
+    /// `writes` where one of them alone is held back.
     pub what: &'static str,
-    /// The highest rate among these steps, in requests per second.
+    /// The highest rate among these steps, in requests per second; of a cap, a device and a server disturbed seconds are
+    /// left out.
     pub per_s: f64,
     /// Megabytes (10^6) per second of the same step.
     pub megabytes_per_s: Option<f64>,
@@ -86,14 +141,23 @@ pub struct Ceiling {
     pub slower: Option<f64>,
     /// What stopped it.
     pub limit: Limit,
+    /// The seconds that say so; absent where the rates of whole steps do.
+    pub grounds: Option<Grounds>,
     /// Whose published cap this rate is like.
     pub like: Option<&'static str>,
 }
 
-/// Engines answer many requests for an operation, and their writers write when they like: there, reads are judged. Raw
-/// I/O is judged by all its requests. What a server asks of the operating system is always known, what of it reached
-/// storage is not.
-fn rate(run: &Run, step: &Step) -> Option<f64> {
+type Count = fn(&Counters) -> Option<u64>;
+
+/// What is judged. Engines answer many requests for an operation, and their writers write when they like: there, reads are
+/// judged. Raw I/O is judged by all its requests. What a server asks of the operating system is always known, what of it
+/// reached storage is not.
+fn judged(run: &Run) -> Count {
+    if operations_are_requests(run) { requests } else { |counters| counters.physical_reads }
+}
+
+/// Its rate over the whole window.
+fn mean_rate(run: &Run, step: &Step) -> Option<f64> {
     if operations_are_requests(run) {
         requests_per_s(step)
     } else if is_on_servers(run) {
@@ -103,9 +167,14 @@ fn rate(run: &Run, step: &Step) -> Option<f64> {
     }
 }
 
-/// The same from second to second.
-fn deviation(run: &Run, step: &Step) -> Option<(f64, f64)> {
-    if operations_are_requests(run) { variation(step, requests) } else { variation(step, |count| count.physical_reads) }
+fn level(run: &Run, step: &Step) -> Option<Level> {
+    if is_on_servers(run) { None } else { Seconds::of(run, step, judged(run)).level() }
+}
+
+/// Its rate over undisturbed seconds; over the whole window where none is disturbed.
+fn rate(run: &Run, step: &Step) -> Option<f64> {
+    let level = level(run, step).filter(|level| level.left_out.disturbed > 0);
+    level.map(|level| level.per_s).or_else(|| mean_rate(run, step))
 }
 
 fn megabytes(run: &Run, step: &Step) -> Option<f64> {
@@ -124,8 +193,17 @@ fn latency(run: &Run, step: &Step) -> Option<Histogram> {
     }
 }
 
+/// p99 over p50, of undisturbed seconds where seconds of requests are left out.
 fn tail(run: &Run, step: &Step) -> Option<f64> {
-    let times = latency(run, step)?;
+    let disturbed = Seconds::of(run, step, judged(run)).disturbed();
+    let times = if operations_are_requests(run) && disturbed.contains(&true) {
+        let mut times = Histogram::default();
+        inside(step).zip(disturbed).filter(|(_, out)| !out).for_each(|(second, _)| times.merge(&second.response));
+        Some(times).filter(|times| times.count() > 0)
+    } else {
+        None
+    };
+    let times = times.or_else(|| latency(run, step))?;
     Some(times.quantile_ns(0.99)? as f64 / times.quantile_ns(0.5)?.max(1) as f64)
 }
 
@@ -145,16 +223,27 @@ pub(super) fn find(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     if doubts::is_saturated(run, last) || server::are_exhausted(run, last) {
         return None;
     }
+    let mark = Mark::of(run, series);
+    if let Some(cap) = mark.as_ref().and_then(|mark| mark.cap(run, series)) {
+        return Some(cap);
+    }
     let plateau = if series.is_closed_loop() { closed_plateau(run, series) } else { open_plateau(run, series) };
-    plateau.or_else(|| alone(run, series)).or_else(|| not_reached(run, series))
+    let found = plateau.or_else(|| alone(run, series));
+    if found.as_ref().is_some_and(Ceiling::is_cap) {
+        return found;
+    }
+    let found = found.or_else(|| not_reached(run, series));
+    let hint = || mark.and_then(|mark| mark.hint(run, series));
+    hint().or_else(|| neighbour(run, series, found.as_ref())).or(found)
 }
 
-fn told(run: &Run, series: &Series<'_>, steps: &[&Step], limit: Limit) -> Option<Ceiling> {
-    let rates: Vec<f64> = steps.iter().map(|step| rate(run, step)).collect::<Option<_>>()?;
+/// What these steps have come to, which `rates` are their rates of.
+fn told(run: &Run, series: &Series<'_>, steps: &[&Step], rates: &[f64], limit: Limit) -> Option<Ceiling> {
     let low = rates.iter().copied().fold(f64::MAX, f64::min);
     // Rate and throughput are those of one and the same step.
     let best = (0..rates.len()).max_by(|left, right| rates[*left].total_cmp(&rates[*right]))?;
-    let megabytes_per_s = megabytes(run, steps[best]);
+    let megabytes_per_s = megabytes(run, steps[best]).zip(mean_rate(run, steps[best]));
+    let megabytes_per_s = megabytes_per_s.map(|(megabytes, mean)| megabytes * rates[best] / mean);
     let like = match limit {
         Limit::Requests | Limit::RequestsOrThroughput => {
             published::like(Counted::Requests, rates[best], LIKE_PUBLISHED)
@@ -176,8 +265,49 @@ fn told(run: &Run, series: &Series<'_>, steps: &[&Step], limit: Limit) -> Option
         spread: (rates[best] - low) / rates[best],
         slower: None,
         limit,
+        grounds: None,
         like,
     })
+}
+
+/// The same by undisturbed seconds, with what they say.
+fn told_by_seconds(run: &Run, series: &Series<'_>, steps: &[&Step], limit: Limit) -> Option<Ceiling> {
+    let rates: Vec<f64> = steps.iter().map(|step| rate(run, step)).collect::<Option<_>>()?;
+    let (mut deviation, mut left_out) = (None, LeftOut::default());
+    for level in steps.iter().filter_map(|step| level(run, step)) {
+        deviation = Some(level.deviation.max(deviation.unwrap_or(0.0)));
+        left_out.add(level.left_out);
+    }
+    let grounds = Some(Grounds::Scatter { deviation, left_out }).filter(|_| !is_on_servers(run));
+    Some(Ceiling { grounds, ..told(run, series, steps, &rates, limit)? })
+}
+
+/// Which limit it is that counts.
+fn cap_of(step: Option<&&Step>) -> Limit {
+    match step.and_then(|step| request_bytes(step)) {
+        Some(size) if size >= LARGE_REQUEST_BYTES => Limit::Throughput,
+        _ => Limit::RequestsOrThroughput,
+    }
+}
+
+/// Others that used the device most of the time where it seems to have come to its end, or where the rates make no sense.
+fn neighbour(run: &Run, series: &Series<'_>, found: Option<&Ceiling>) -> Option<Ceiling> {
+    let steps: Vec<&Step> = match found {
+        Some(found) if found.limit == Limit::Device => {
+            series.steps.iter().copied().filter(|step| found.steps.contains(&step.label)).collect()
+        }
+        Some(_) => return None,
+        None => series.steps.last().copied().into_iter().collect(),
+    };
+    let (mut with_others, mut all) = (0, 0);
+    for seconds in steps.iter().map(|step| Seconds::of(run, step, judged(run))) {
+        (with_others, all) = (with_others + seconds.with_others(), all + seconds.per_s.len());
+    }
+    if with_others as f64 <= MOSTLY_OTHERS * all as f64 {
+        return None;
+    }
+    let rates: Vec<f64> = steps.iter().map(|step| mean_rate(run, step)).collect::<Option<_>>()?;
+    told(run, series, &steps, &rates, Limit::Neighbour { seconds: (with_others, all) })
 }
 
 /// The fastest step came within a tenth of what its threads reach without a device.
@@ -189,13 +319,13 @@ fn at_generator(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     let bound: Vec<&Step> = series.steps.iter().copied().filter(is_bound).collect();
     // The ceiling is measured before each step; the last of them is the one with the most load.
     let ceiling_per_s = bound.last()?.generator.as_ref()?.ceiling_operations_per_s?;
-    told(run, series, &bound, Limit::Generator { ceiling_per_s })
+    let rates: Vec<f64> = bound.iter().map(|step| mean_rate(run, step)).collect::<Option<_>>()?;
+    told(run, series, &bound, &rates, Limit::Generator { ceiling_per_s })
 }
 
-/// Whether a rate with this deviation and mean is held as evenly as only a counter does; counts of a few are even
-/// within one.
-pub(super) fn is_even((deviation, mean): (f64, f64), limit: f64) -> bool {
-    deviation <= limit.max(1.5 / mean)
+/// Whether a rate is held as evenly as only a counter does; counts of a few are even within one.
+pub(super) fn is_even(level: Level, limit: f64) -> bool {
+    level.deviation <= limit.max(1.5 / level.per_s)
 }
 
 /// What limits the plateau that begins at step `first`, its rate being that of something that counts or not.
@@ -207,16 +337,12 @@ fn cap_or_device(run: &Run, series: &Series<'_>, first: usize, is_held: bool) ->
         let from_storage = Figures(step).physical_reads_per_s().is_some_and(|reads| reads >= FROM_STORAGE * misses);
         return if from_storage { Limit::Device } else { Limit::Server };
     }
-    let even = is_held && plateau.iter().filter_map(|step| deviation(run, step)).all(|rate| is_even(rate, CAPPED));
+    let even = is_held && plateau.iter().filter_map(|step| level(run, step)).all(|level| is_even(level, EVEN));
     let unsliced = || series.steps[first.saturating_sub(1)..].iter().filter(|step| !is_in_slices(run, step));
     let tails = || unsliced().filter_map(|step| tail(run, step));
     let widened = tail(run, series.steps[0]).is_some_and(|least| tails().any(|tail| tail > WIDENED * least));
-    match plateau.last().and_then(|step| request_bytes(step)) {
-        // In an open loop above its limit the queue stands before the target, so nothing widens.
-        _ if !even || (widened && series.is_closed_loop()) => Limit::Device,
-        Some(size) if size >= LARGE_REQUEST_BYTES => Limit::Throughput,
-        _ => Limit::RequestsOrThroughput,
-    }
+    // In an open loop above its limit the queue stands before the target, so nothing widens.
+    if !even || (widened && series.is_closed_loop()) { Limit::Device } else { cap_of(plateau.last()) }
 }
 
 /// A rate that does not grow while sessions at least double and requests take longer in proportion. Within a few
@@ -239,7 +365,7 @@ fn closed_plateau(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     let is_held = |first: usize| steps[..first].iter().all(below);
     let of = |(first, slower): (usize, f64), is_held: bool| {
         let limit = cap_or_device(run, series, first, is_held);
-        Some(Ceiling { slower: Some(slower), ..told(run, series, &steps[first..], limit)? })
+        Some(Ceiling { slower: Some(slower), ..told_by_seconds(run, series, &steps[first..], limit)? })
     };
     flat_from(CAPPED)
         .filter(|(first, _)| is_held(*first))
@@ -255,11 +381,11 @@ fn open_plateau(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     let first = series.steps.iter().rposition(|step| reached(step).unwrap_or(true)).map_or(0, |below| below + 1);
     let plateau = &series.steps[first..];
     let (from, to) = (plateau.first()?, plateau.last()?);
-    let rough = told(run, series, plateau, Limit::Device)?;
+    let rough = told_by_seconds(run, series, plateau, Limit::Device)?;
     if asked(to)? < MORE_RATE * asked(from)? || rough.spread > FLAT {
         return None;
     }
-    told(run, series, plateau, cap_or_device(run, series, first, rough.spread <= CAPPED))
+    told_by_seconds(run, series, plateau, cap_or_device(run, series, first, rough.spread <= CAPPED))
 }
 
 /// One load that sits at a published number, evenly, with requests that queue for it. A loop limited by latency at
@@ -274,7 +400,7 @@ fn alone(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     if series.is_closed_loop() && is_sweep {
         return None;
     }
-    let (deviation, _) = deviation(run, step)?;
+    let level = level(run, step)?;
     let times = latency(run, step)?;
     let queues = match step.load.rate_operations_per_s {
         Some(asked) => Figures(step).ended_per_s()? < RATE_REACHED * asked,
@@ -282,15 +408,15 @@ fn alone(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
             step.load.sessions >= Some(LEAST_QUEUE) && times.mean_ns()? >= LEAST_WAIT_NS && tail(run, step)? <= NARROW
         }
     };
-    if !queues || deviation > CAPPED_ALONE || doubts::is_saturated(run, step) {
+    if !queues || level.deviation > CAPPED_ALONE || doubts::is_saturated(run, step) {
         return None;
     }
     let (limit, counted, per_s) = match request_bytes(step)? {
-        size if size >= LARGE_REQUEST_BYTES => (Limit::Throughput, Counted::Bytes, megabytes(run, step)? * 1e6),
-        _ => (Limit::Requests, Counted::Requests, requests_per_s(step)?),
+        size if size >= LARGE_REQUEST_BYTES => (Limit::Throughput, Counted::Bytes, level.per_s * size),
+        _ => (Limit::Requests, Counted::Requests, level.per_s),
     };
     let like = Some(published::like(counted, per_s, AT_PUBLISHED)?);
-    Some(Ceiling { like, spread: deviation, ..told(run, series, &[step], limit)? })
+    Some(Ceiling { like, spread: level.deviation, ..told_by_seconds(run, series, &[step], limit)? })
 }
 
 fn not_reached(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
@@ -298,12 +424,13 @@ fn not_reached(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     if !series.is_closed_loop() || series.steps.len() < 3 || last.load.sessions <= before.load.sessions {
         return None;
     }
-    let growth = rate(run, last)? / rate(run, before).filter(|rate| *rate > 0.0)?;
+    let rates = [mean_rate(run, before).filter(|rate| *rate > 0.0)?, mean_rate(run, last)?];
+    let growth = rates[1] / rates[0];
     let load = f64::from(last.load.sessions?) / f64::from(before.load.sessions?.max(1));
     if growth.ln() < STILL_GROWS * load.ln() {
         return None;
     }
-    told(run, series, &[before, last], Limit::NotReached { growth: growth - 1.0 })
+    told(run, series, &[before, last], &rates, Limit::NotReached { growth: growth - 1.0 })
 }
 
 impl Ceiling {
@@ -312,88 +439,18 @@ impl Ceiling {
         matches!(self.limit, Limit::Requests | Limit::Throughput | Limit::RequestsOrThroughput)
     }
 
-    fn rates(&self) -> String {
-        let megabytes = self.megabytes_per_s.map_or(String::new(), |mb| format!(" ({} MB/s)", group_thousands(mb)));
-        format!("{} {}/s{megabytes}", group_thousands(self.per_s), self.what)
-    }
-
-    fn verdict(&self) -> String {
-        let verdict = match self.limit {
-            Limit::Requests => "this looks like a cap on requests",
-            Limit::Throughput => "this looks like a cap on throughput",
-            Limit::RequestsOrThroughput => "this looks like a cap",
-            Limit::Server => "the server, or what it reads from, has no more to give",
-            _ => "the device, or its queue, has no more to give",
-        };
-        match self.like {
-            Some(like) => format!("{verdict}, as published for {like}"),
-            None => verdict.to_owned(),
+    /// How sure the verdict is; absent where it says what was seen and no more.
+    pub fn confidence(&self) -> Option<Confidence> {
+        let is_verdict = self.is_cap() || self.limit == Limit::Device;
+        match self.grounds.filter(|_| is_verdict)? {
+            Grounds::Exact { chance, .. } if chance <= ALMOST_CERTAIN => Some(Confidence::AlmostCertain),
+            Grounds::Exact { .. } => Some(Confidence::Likely),
+            Grounds::Scatter { deviation: None, .. } => Some(Confidence::Uncertain),
+            // A device that is even to this degree may be a cap that the plateau's other signs do not show.
+            Grounds::Scatter { deviation: Some(deviation), .. } if !self.is_cap() && deviation <= EVEN => {
+                Some(Confidence::Uncertain)
+            }
+            Grounds::Scatter { .. } => Some(Confidence::Likely),
         }
-    }
-}
-
-impl Told for Ceiling {
-    fn sentence(&self) -> String {
-        let (from, to) = &self.loads;
-        let series = of_series(&self.series);
-        let spread = percent(self.spread);
-        match self.limit {
-            Limit::Generator { ceiling_per_s } => format!(
-                "Throughput{series} reached {} at {to}; the load generator alone reaches {} {}/s: this is its limit, not that of storage.",
-                self.rates(),
-                group_thousands(ceiling_per_s),
-                if self.what == "requests" { self.what } else { "operations" }
-            ),
-            Limit::NotReached { growth } => format!(
-                "No limit was reached{series}: throughput still grew by {} % from {from} to {to}, to {}.",
-                percent(growth),
-                self.rates()
-            ),
-            _ if self.steps.len() == 1 => format!(
-                "Throughput{series} sits at {} at {to} (within {spread} % from second to second): {}.",
-                self.rates(),
-                self.verdict()
-            ),
-            _ => {
-                let slower = self.slower.map_or(String::new(), |slower| {
-                    let what = match self.what {
-                        "requests" => "requests",
-                        "buffer misses" => "operations",
-                        _ => "reads",
-                    };
-                    format!(" while {what} take {slower:.1} times as long")
-                });
-                format!(
-                    "Throughput{series} stays at {} from {from} to {to} (within {spread} %){slower}: {}.",
-                    self.rates(),
-                    self.verdict()
-                )
-            }
-        }
-    }
-
-    fn advice(&self) -> Option<String> {
-        let advice = match self.limit {
-            Limit::RequestsOrThroughput => {
-                "Compare with the limits of the volume and of the machine; repeat with another block size to tell an IOPS cap from a throughput cap."
-            }
-            Limit::Requests | Limit::Throughput => {
-                "Compare with the limits of the volume and of the machine; a larger or faster volume moves the first only."
-            }
-            Limit::Device => {
-                "Compare with another device; if both stop here, look at what lies between them and the machine."
-            }
-            Limit::Server => "Look at what its sessions were doing, and at its processors and its storage.",
-            Limit::Generator { .. } if self.what == "requests" => {
-                "Give the load generator more threads (`--jobs`) or processors."
-            }
-            Limit::Generator { .. } => "Give the load generator more threads (`--lanes`) or processors.",
-            Limit::NotReached { .. } => "Raise the load until throughput stops growing.",
-        };
-        Some(advice.to_owned())
-    }
-
-    fn steps(&self) -> Option<&[String]> {
-        Some(&self.steps)
     }
 }

@@ -15,6 +15,7 @@ mod comparison;
 mod doubts;
 mod figures;
 mod finding;
+mod fingerprint;
 mod fit;
 mod generator;
 mod judge;
@@ -31,6 +32,7 @@ mod proof;
 mod published;
 mod rounds;
 mod search;
+mod seconds;
 mod series;
 mod server;
 mod sizes;
@@ -52,7 +54,7 @@ pub use calibration::{
     Calibrated, Calibration, DepthSearch, Estimate, LatencyCap, Question, REPEATS, Reading, SearchRule, Statistic,
     Stopped, Sureness,
 };
-pub use ceiling::{Ceiling, Limit};
+pub use ceiling::{Ceiling, Confidence, Grounds, Limit};
 pub use comparison::{
     Bearing, Better, Compared, ComparedFigure, ComparedLoad, Comparison, Difference, Doubt, ERROR_RATE, Evidence,
     Measure, NotRepeats, Overall, Pair, Repeats, SettingDifference, signed_percent,
@@ -72,6 +74,7 @@ pub use opening::{Carried, Claim, FromCache, Latency, Opening, OpeningDoubt, Sto
 pub use proof::{DurableWrites, PageCacheUse, SeenFlushes, WritesDisagree, is_through_page_cache};
 pub use rounds::{ROUND, Round, round_of, rounds};
 pub use search::{Search, SearchPlan};
+pub use seconds::LeftOut;
 pub use series::Series;
 pub use server::{Processors, Served, ServerFinding, counted_per_s, imbalance, is_on_server, is_on_servers};
 pub use sizes::SizeLimits;

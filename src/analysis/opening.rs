@@ -249,7 +249,7 @@ fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
     });
     let at_ceiling = ceiling.and_then(|found| match found.limit {
         Limit::Generator { .. } => Some(StoppedBy::LoadGenerator),
-        Limit::NotReached { .. } => None,
+        Limit::NotReached { .. } | Limit::Unclear => None,
         _ => Some(StoppedBy::Ceiling(found.clone())),
     });
     let still_grew = || ceiling.map(|_| StoppedBy::Nothing);

@@ -4,7 +4,7 @@
 use super::doubts::worst;
 use super::finding::list;
 use super::{Figures, Finding, Told, measured, operations_are_requests, rate, traffic};
-use crate::record::{DeviceStats, Run, Step};
+use crate::record::{DeviceStats, Interval, Run, Step};
 use crate::units::{Bytes, group_thousands, percent};
 
 const AGREE: f64 = 0.01;
@@ -131,6 +131,22 @@ fn tops<'a>(run: &Run, step: &'a Step) -> Vec<&'a DeviceStats> {
     };
     let each_its_own = step.devices.len() == paths && first_stack.len() == 1 && !step.devices.iter().any(is_part);
     if each_its_own { step.devices.iter().collect() } else { Vec::new() }
+}
+
+/// What others moved to and from the devices in an interval, as a share of what we moved; absent where that cannot be told. It
+/// compares bytes, since the kernel joins and splits requests.
+pub(super) fn others_share(run: &Run, step: &Step, interval: &Interval) -> Option<f64> {
+    if !operations_are_requests(run) || !is_in_process(run) || is_through_page_cache(run) || copies(run) > 1 {
+        return None;
+    }
+    let ours = traffic::bytes(&interval.counters)?;
+    let tops = tops(run, step);
+    let moved = |top: &&DeviceStats| {
+        let device = interval.devices.iter().find(|device| device.name == top.name)?;
+        Some(device.read_bytes + device.write_bytes)
+    };
+    let all = tops.iter().map(moved).sum::<Option<u64>>().filter(|_| !tops.is_empty())?;
+    Some(all.saturating_sub(ours) as f64 / ours.max(1) as f64)
 }
 
 /// The share of what the devices have read that we did not ask for, above 0 and up to 1.

@@ -6,6 +6,7 @@ use crate::record::{Counters, Histogram, Interval, Load, OperationStats, Step};
 
 mod bursts;
 mod ceilings;
+mod disturbed;
 mod knees;
 
 const SEEDS: u64 = 200;
@@ -130,7 +131,7 @@ pub(super) fn share(finds: impl Fn(&mut Noise) -> bool) -> f64 {
 
 #[test]
 fn what_is_told_reads_as_sentences() {
-    let runs = bursts::told().into_iter().chain(ceilings::told()).chain(knees::told());
+    let runs = bursts::told().into_iter().chain(ceilings::told()).chain(disturbed::told()).chain(knees::told());
     for finding in runs.flat_map(|run| analyse(&run, &LatencyTarget::default())) {
         for text in [Some(finding.sentence()), finding.advice()].into_iter().flatten() {
             assert!(text.ends_with('.') && !text.contains('\n') && !text.contains("  "), "{text}");

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::ceiling::is_even;
+use super::seconds::Seconds;
 use super::series::LOAD_PARAMETERS;
-use super::traffic::{operations_are_requests, request_bytes, requests, requests_per_s, variation};
+use super::traffic::{operations_are_requests, request_bytes, requests, requests_per_s};
 use super::{Told, measured};
 use crate::record::{Run, Step};
 use crate::units::{Bytes, group_thousands};
@@ -52,21 +53,21 @@ pub(super) fn find(run: &Run) -> Vec<SizeLimits> {
         let differs = |name: &str| LOAD_PARAMETERS.contains(&name) || SIZE_PARAMETERS.contains(&name);
         groups.entry(key.filter(|(name, _)| !differs(name)).collect()).or_default().push(step);
     }
-    groups.values().filter_map(|steps| of_group(steps)).collect()
+    groups.values().filter_map(|steps| of_group(run, steps)).collect()
 }
 
-fn of_group(steps: &[&Step]) -> Option<SizeLimits> {
+fn of_group(run: &Run, steps: &[&Step]) -> Option<SizeLimits> {
     let mut fastest: BTreeMap<u64, (&Step, f64)> = BTreeMap::new();
+    let level = |step: &Step| Seconds::of(run, step, requests).level();
     for step in steps {
-        let (size, rate) = (request_bytes(step)?.round() as u64, requests_per_s(step)?);
-        let best = fastest.entry(size).or_insert((step, rate));
+        let rate = level(step).map(|level| level.per_s).or_else(|| requests_per_s(step))?;
+        let best = fastest.entry(request_bytes(step)?.round() as u64).or_insert((step, rate));
         if rate > best.1 {
             *best = (step, rate);
         }
     }
-    let queued = |step: &Step| {
-        step.load.sessions >= Some(LEAST_QUEUE) && variation(step, requests).is_some_and(|rate| is_even(rate, EVEN))
-    };
+    let queued =
+        |step: &Step| step.load.sessions >= Some(LEAST_QUEUE) && level(step).is_some_and(|level| is_even(level, EVEN));
     if !fastest.values().all(|(step, _)| queued(step)) {
         return None;
     }

@@ -140,9 +140,12 @@ fn a_cap_is_found_with_its_value() {
 #[test]
 fn rate_and_throughput_of_a_plateau_are_those_of_one_step() {
     let mut run = sample::sweep(60);
-    let counters = &mut run.steps[4].counters;
-    for count in [&mut counters.physical_reads, &mut counters.physical_read_bytes] {
-        *count.as_mut().unwrap() += count.unwrap() / 100;
+    let step = &mut run.steps[4];
+    let seconds = step.intervals.iter_mut().map(|second| &mut second.counters);
+    for counters in seconds.chain([&mut step.counters]) {
+        for count in [&mut counters.physical_reads, &mut counters.physical_read_bytes] {
+            *count.as_mut().unwrap() += count.unwrap() / 100;
+        }
     }
     let found = findings(&run);
     let Some(Finding::Ceiling(cap)) = found.iter().find(|finding| matches!(finding, Finding::Ceiling(_))) else {

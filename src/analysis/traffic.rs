@@ -78,17 +78,9 @@ pub(super) fn inside(step: &Step) -> impl Iterator<Item = &Interval> {
     step.intervals.iter().filter(move |interval| !interval.warmup && interval.duration_ns > longest / 2)
 }
 
-/// Coefficient of variation of the rate of what `count` counts from second to second, and its mean; absent with fewer
-/// than five seconds.
-pub(super) fn variation(step: &Step, count: impl Fn(&Counters) -> Option<u64>) -> Option<(f64, f64)> {
-    let rates: Vec<f64> =
-        inside(step).filter_map(|interval| super::rate(count(&interval.counters), interval.duration_ns)).collect();
-    let mean = rates.iter().sum::<f64>() / rates.len().max(1) as f64;
-    if rates.len() < 5 || mean <= 0.0 {
-        return None;
-    }
-    let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
-    Some(((squares / (rates.len() - 1) as f64).sqrt() / mean, mean))
+/// Rate of what `count` counts in each of these.
+pub(super) fn rates_inside(step: &Step, count: impl Fn(&Counters) -> Option<u64>) -> Vec<f64> {
+    inside(step).filter_map(|interval| super::rate(count(&interval.counters), interval.duration_ns)).collect()
 }
 
 /// Service times of all operations together; absent if none is recorded.

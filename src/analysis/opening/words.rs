@@ -138,7 +138,10 @@ fn at_ceiling(ceiling: &Ceiling) -> String {
         Limit::Throughput => format!("a throughput cap at {}{like}", bytes.unwrap_or(rate)),
         Limit::RequestsOrThroughput => format!("a cap at {both}{like}"),
         Limit::Server => format!("the server, or what it reads from, at {rate}"),
-        Limit::Device | Limit::Generator { .. } | Limit::NotReached { .. } => format!("the device, at {both}"),
+        Limit::Neighbour { .. } => format!("others who used the device, at {both}"),
+        Limit::Device | Limit::Generator { .. } | Limit::Unclear | Limit::NotReached { .. } => {
+            format!("the device, at {both}")
+        }
     }
 }
 

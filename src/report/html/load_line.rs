@@ -164,8 +164,9 @@ fn marks(run: &Run, target: &LatencyTarget, findings: &[Finding]) -> Vec<Mark> {
             Finding::Knee { measured_step, .. } => (at_step(measured_step), "knee"),
             Finding::RateKnee(knee) => (Some(knee.per_s), "knee"),
             Finding::Ceiling(ceiling) => match ceiling.limit {
-                Limit::NotReached { .. } => continue,
-                // A ceiling of buffer misses lies on another axis.
+                Limit::NotReached { .. } | Limit::Neighbour { .. } | Limit::Unclear => continue,
+                // A ceiling of buffer misses, or of a part of all requests, lies on another axis.
+                _ if matches!(ceiling.what, "reads" | "writes") => continue,
                 _ if is_operations(run) != operations_are_requests(run) => continue,
                 _ => (Some(ceiling.per_s), "ceiling"),
             },
