@@ -67,9 +67,12 @@ impl Ceiling {
         let confidence = confidence.words();
         let reason = match grounds {
             Grounds::Exact { seconds, within, chance, left_out } => format!(
-                "{seconds} of {} seconds are the same to within {} requests, which the most even device shows in {}{}",
+                "{seconds} of {} seconds are the same to within {}, which the most even device shows in {}{}",
                 left_out.seconds,
-                group_thousands(within.ceil()),
+                match within.ceil() {
+                    requests if requests <= 1.0 => "one request".to_owned(),
+                    requests => format!("{} requests", group_thousands(requests)),
+                },
                 seldom(chance),
                 left_out.words()
             ),

@@ -292,3 +292,30 @@ fn of_a_thousand_disturbed_caps_nearly_all_are_found_with_their_value() {
     let share = found.count() as f64 / (5 * SEEDS) as f64;
     assert!(share >= 0.98, "{share}");
 }
+
+/// One load below a limiter whose cap falls from `burst` to `base` at second `change`, on a device that others use.
+fn credit(noise: &mut Noise, seconds: usize, change: usize, (burst, base): (f64, f64)) -> Run {
+    let (ability, deviation) = (noise.between(1.5, 4.0) * burst, noise.between(0.02, 0.1));
+    let taken = visits(noise, seconds);
+    let given: Vec<f64> =
+        taken.iter().map(|taken| ability * (1.0 + deviation * noise.normal()) * (1.0 - taken)).collect();
+    let mut counts = limiter(burst)(noise, given[..change].to_vec());
+    counts.extend(limiter(base)(noise, given[change..].to_vec()));
+    io_run(vec![io_step(0, 32, 8_192, &counts, 0)])
+}
+
+#[test]
+fn a_credit_that_runs_out_is_found_between_disturbed_seconds() {
+    let found = share(|noise| {
+        let seconds = noise.between(60.0, 240.0) as usize;
+        let change = noise.between(20.0, seconds as f64 - 20.0) as usize;
+        // A slice holds whole requests.
+        let burst = (noise.between(200.0, 2_000.0)).round() * 10.0;
+        let base = (burst * noise.between(0.005, 0.06)).round() * 10.0;
+        let found = crate::analysis::burst::bursts(&credit(noise, seconds, change, (burst, base)));
+        matches!(found.as_slice(), [found] if (found.burst_per_s / burst - 1.0).abs() < 0.01
+            && (found.base_per_s / base - 1.0).abs() < 0.01
+            && (found.after.as_seconds() - change as f64).abs() <= 2.0)
+    });
+    assert!(found >= 0.98, "{found}");
+}
