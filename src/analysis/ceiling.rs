@@ -290,14 +290,14 @@ fn cap_of(step: Option<&&Step>) -> Limit {
     }
 }
 
-/// Others that used the device most of the time where it seems to have come to its end, or where the rates make no sense.
+/// Others that used the device most of the time where it seems to have come to its end, or at the most load.
 fn neighbour(run: &Run, series: &Series<'_>, found: Option<&Ceiling>) -> Option<Ceiling> {
     let steps: Vec<&Step> = match found {
         Some(found) if found.limit == Limit::Device => {
             series.steps.iter().copied().filter(|step| found.steps.contains(&step.label)).collect()
         }
-        Some(_) => return None,
-        None => series.steps.last().copied().into_iter().collect(),
+        // A rate that seems to grow may do so because others left.
+        _ => series.steps.last().copied().into_iter().collect(),
     };
     let (mut with_others, mut all) = (0, 0);
     for seconds in steps.iter().map(|step| Seconds::of(run, step, judged(run))) {

@@ -78,8 +78,7 @@ fn lie(seconds: &Seconds, edge: f64) -> Lie {
             (sum - *length as f64 * edge).abs() <= near * (*length as f64).sqrt()
         };
         let length = (1..=3).find(on_edge);
-        for second in at..at + length.unwrap_or(1) {
-            let rate = rates[second];
+        for (second, rate) in rates.iter().copied().enumerate().skip(at).take(length.unwrap_or(1)) {
             let with_others = seconds.is_near_others(second);
             if length == Some(1) {
                 lie.exact += 1;
