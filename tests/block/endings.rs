@@ -4,12 +4,13 @@ use std::fs::File;
 use std::path::Path;
 
 use crate::common::raw::{LoopDevice, checked, engines, open, open_as, read_back, run, step, wanted, wide};
-use crate::common::{LIMIT, scratch};
+use crate::common::{LIMIT, run_until, scratch};
 use plimsoll::load::{StepOutcome, Stop, run_step};
 use plimsoll::measure::Clock;
-use plimsoll::record::{Ending, Outcome};
+use plimsoll::record::{Ending, Outcome, Step};
 use plimsoll::target::TargetError;
 use plimsoll::target::block::{Block, BlockError, Persistence, VolumeLayout, Wanted};
+use plimsoll::units::Nanos;
 
 /// Reads of a loop device whose file was cut to `left` bytes behind its back, which the kernel answers with EIO.
 fn reads_of_a_failing_device(left: u64) -> Vec<StepOutcome> {
@@ -29,8 +30,17 @@ fn reads_of_a_failing_device(left: u64) -> Vec<StepOutcome> {
             let block = open_as(&reads, engine, Persistence::Unasked);
             File::options().write(true).open(&file).unwrap().set_len(left).unwrap();
             let mut plan = step(&block, 100);
-            plan.work_loop = plan.work_loop.filter(|_| left > 0);
-            let outcome = run(&block, &plan);
+            plan.work_loop = None;
+            let outcome = if left == 0 {
+                run(&block, &plan)
+            } else {
+                plan.duration = Nanos::millis(300);
+                let both = |step: &Step| {
+                    step.counters.errors.is_some_and(|errors| errors > 10)
+                        && step.counters.operations.is_some_and(|done| done > 10)
+                };
+                run_until(&mut plan, |plan| run(&block, plan), both)
+            };
             drop(block);
             Some(outcome)
         })

@@ -46,12 +46,13 @@ fn every_layout_is_read_and_written_through_both_engines() {
         let dir = scratch();
         for engine in engines() {
             let block = open_as(&wanted(dir.path(), layout, members, 8), engine, Persistence::Unasked);
-            let outcome = run_in_time(&block, step(&block, 50), |step| step.counters.physical_writes.unwrap() > 8);
+            let outcome = run_in_time(&block, step(&block, 50), |step| step.counters.physical_writes.unwrap() > 1_000);
             assert!(outcome.failure.is_none(), "{layout}, {engine}: {:?}", outcome.failure);
             assert_accounts_agree(&outcome.step);
             let counters = &outcome.step.counters;
             let (reads, writes) = (counters.physical_reads.unwrap(), counters.physical_writes.unwrap());
-            assert!(reads.abs_diff(writes) < 20, "{layout}: {reads} reads, {writes} writes");
+            // Of any hundred requests of a slot fifty are reads.
+            assert!(reads.abs_diff(writes) <= 8 * 50, "{layout}: {reads} reads, {writes} writes");
             let facts = block.describe().facts;
             assert_eq!((facts["direct_io"].as_str(), facts["io_engine"].clone()), ("on", engine.to_string()));
             assert!(outcome.step.generator.unwrap().ceiling_operations_per_s.unwrap() > 0.0);

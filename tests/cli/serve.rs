@@ -1,5 +1,7 @@
 //! The local server over its own socket, with a client of a few lines.
 
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};

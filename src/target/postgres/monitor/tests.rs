@@ -325,7 +325,7 @@ fn processor_time_of_the_server_is_that_of_its_processes() {
             client.batch_execute("SELECT count(md5(n::text)) FROM generate_series(1, 400000) n").await.unwrap();
             let cpu = only(monitor.take()).cpu.unwrap();
             used += Duration::from_nanos(cpu.user_ns + cpu.system_ns);
-            assert!(begun.elapsed() < Duration::from_secs(20), "only {used:?} of work in {:?}", begun.elapsed());
+            assert!(begun.elapsed() < Duration::from_secs(120), "only {used:?} of work in {:?}", begun.elapsed());
         }
     });
 }
