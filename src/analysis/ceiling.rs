@@ -22,6 +22,8 @@ const FLAT: f64 = 0.05;
 /// So close as only something that counts requests holds a rate over steps, and from second to second.
 const CAPPED: f64 = 0.02;
 const EVEN: f64 = 0.01;
+/// Slow rates stray by more than that, though by no more than so many requests.
+const FEW_REQUESTS: f64 = 6.0;
 /// From second to second, for a step that is judged alone.
 const CAPPED_ALONE: f64 = 0.01;
 /// Least growth of load over a plateau, and the share of it by which latency must grow too.
@@ -337,7 +339,11 @@ fn cap_or_device(run: &Run, series: &Series<'_>, first: usize, is_held: bool) ->
         let from_storage = Figures(step).physical_reads_per_s().is_some_and(|reads| reads >= FROM_STORAGE * misses);
         return if from_storage { Limit::Device } else { Limit::Server };
     }
-    let even = is_held && plateau.iter().filter_map(|step| level(run, step)).all(|level| is_even(level, EVEN));
+    let even = is_held
+        && plateau
+            .iter()
+            .filter_map(|step| level(run, step))
+            .all(|level| is_even(level, EVEN.max(FEW_REQUESTS / level.per_s)));
     let unsliced = || series.steps[first.saturating_sub(1)..].iter().filter(|step| !is_in_slices(run, step));
     let tails = || unsliced().filter_map(|step| tail(run, step));
     let widened = tail(run, series.steps[0]).is_some_and(|least| tails().any(|tail| tail > WIDENED * least));

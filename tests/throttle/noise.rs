@@ -1,13 +1,15 @@
 //! Twenty caps and twenty runs without one on a disk that somebody else uses now and then. It takes a quarter of an hour,
 //! so only `make torture` runs it.
 
+use std::sync::PoisonError;
+
 use plimsoll::analysis::{Ceiling, Finding};
 use plimsoll::workload::Rng;
 
 use super::group::Counted;
 use super::reader::Reader;
 use super::skip::skip;
-use super::{Place, ceiling, is_cap, told};
+use super::{ALONE, Place, ceiling, is_cap, told};
 
 const RUNS: u64 = 20;
 const SWEEP: [&str; 4] = ["sweep", "--depth=8,32,128", "--duration=6", "--warmup=1"];
@@ -59,6 +61,7 @@ fn caps_are_found_beside_a_competing_reader_and_none_where_there_is_none() {
         Ok(_) => u64::from(std::process::id()),
         Err(_) => return skip("no cap was sought beside a competing reader: `make torture` does that"),
     };
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let place = match Place::new() {
         Ok(place) => place,
         Err(why) => return skip(format_args!("no cap was sought beside a competing reader: {why}")),
