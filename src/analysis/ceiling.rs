@@ -191,7 +191,7 @@ fn latency(run: &Run, step: &Step) -> Option<Histogram> {
     if operations_are_requests(run) || is_on_server(step) {
         service(step)
     } else {
-        wait(step, SINGLE_BLOCK_READ).map(|wait| wait.waits.clone())
+        wait(step, SINGLE_BLOCK_READ).map(|wait| wait.times().into_owned())
     }
 }
 

@@ -1,7 +1,7 @@
 //! Rates and shares of one step.
 
 use super::{counted_per_s, is_on_server, traffic};
-use crate::record::{Counters, Histogram, ServerStats, Step, WaitStats};
+use crate::record::{Counters, Histogram, ServerStats, Step, WaitStats, Waited};
 
 /// Rates and shares over the measured window of a step. Each is absent where the step does not tell what it needs, or
 /// where it would divide by nothing.
@@ -16,6 +16,7 @@ const IDLE: &str = "Idle";
 /// Statistics of an Oracle report's instances.
 const DB_TIME: &str = "DB time_ns";
 const DB_CPU: &str = "DB CPU_ns";
+const BACKGROUND_CPU: &str = "background cpu time_ns";
 
 /// One of the figures, for tables that list them.
 pub type Figure = fn(&Figures<'_>) -> Option<f64>;
@@ -36,16 +37,16 @@ pub fn wait<'a>(step: &'a Step, event: &str) -> Option<&'a WaitStats> {
     step.waits.iter().find(|wait| wait.event == event && wait.waits.count() > 0)
 }
 
-/// Whether sessions waited in it for something: idle sessions wait for their user, which is no waiting.
-fn is_waiting(wait: &WaitStats) -> bool {
-    wait.foreground && wait.class != IDLE
+/// What sessions waited in it for something: idle sessions wait for their user, which is no waiting.
+fn waited(wait: &WaitStats) -> Option<Waited> {
+    wait.of_sessions().filter(|waited| waited.count > 0 && wait.class != IDLE)
 }
 
 /// Waits that sessions stood in, the longest total first; not those of idle sessions.
 pub fn foreground_waits(step: &Step) -> Vec<&WaitStats> {
-    let mut waits: Vec<_> = step.waits.iter().filter(|wait| is_waiting(wait) && wait.waits.count() > 0).collect();
-    waits.sort_by_key(|wait| (std::cmp::Reverse(wait.waits.total_ns()), wait.event.clone()));
-    waits
+    let mut waits: Vec<_> = step.waits.iter().filter_map(|wait| Some((waited(wait)?.total_ns, wait))).collect();
+    waits.sort_by_key(|(total_ns, wait)| (std::cmp::Reverse(*total_ns), wait.event.clone()));
+    waits.into_iter().map(|(_, wait)| wait).collect()
 }
 
 impl Figures<'_> {
@@ -253,6 +254,31 @@ impl Figures<'_> {
         (!self.0.servers.is_empty()).then_some(ns_per_s / 1e9)
     }
 
+    /// The same, with processors that the background processes of an imported database used.
+    pub fn all_database_processors(&self) -> Option<f64> {
+        let foreground = self.database_processors()?;
+        let background = if is_on_server(self.0) { None } else { self.processors(self.own(BACKGROUND_CPU)) };
+        Some(foreground + background.unwrap_or(0.0))
+    }
+
+    /// Bytes read from storage per second: of an Oracle report all I/O of its instances, of what else the data files.
+    pub fn all_read_bytes_per_s(&self) -> Option<f64> {
+        self.all_bytes_per_s("physical read total bytes")
+            .or_else(|| self.counted(|counters| counters.physical_read_bytes))
+    }
+
+    /// Bytes written to storage per second, likewise.
+    pub fn all_written_bytes_per_s(&self) -> Option<f64> {
+        self.all_bytes_per_s("physical write total bytes")
+            .or_else(|| self.counted(|counters| counters.physical_write_bytes))
+    }
+
+    fn all_bytes_per_s(&self, statistic: &str) -> Option<f64> {
+        let told = self.0.told.iter().find(|figure| figure.name == statistic && figure.unit == "B")?;
+        let seconds = self.seconds();
+        (seconds > 0.0).then(|| told.value / seconds)
+    }
+
     /// Requests sent to storage for each second of processor time of this process; absent on a server, which does
     /// the work that they cost.
     pub fn io_per_cpu_second(&self) -> Option<f64> {
@@ -265,11 +291,7 @@ impl Figures<'_> {
 
     /// Mean number of sessions inside an operation (AWR's "DB time per second").
     pub fn busy_sessions(&self) -> Option<f64> {
-        if self.0.operations.is_empty() {
-            return self.processors(self.own(DB_TIME));
-        }
-        let total = self.0.operations.iter().map(|operation| operation.service.total_ns()).sum::<Option<u64>>();
-        self.processors(total)
+        self.processors(self.db_time_ns())
     }
 
     /// Seconds that a session takes for one operation, think time included: by Little's law, sessions over rate.
@@ -281,7 +303,28 @@ impl Figures<'_> {
     /// Time that sessions waited, all events together. Waits of one session may overlap, so this can exceed the
     /// window times its sessions.
     pub fn foreground_wait_ns(&self) -> u64 {
-        self.0.waits.iter().filter(|wait| is_waiting(wait)).filter_map(|wait| wait.waits.total_ns()).sum()
+        self.0.waits.iter().filter_map(|wait| waited(wait)?.total_ns).fold(0, u64::saturating_add)
+    }
+
+    /// Time that sessions were in calls, working or waiting, in nanoseconds.
+    pub fn db_time_ns(&self) -> Option<u64> {
+        if self.0.operations.is_empty() {
+            return self.own(DB_TIME);
+        }
+        self.0.operations.iter().map(|operation| operation.service.total_ns()).sum::<Option<u64>>()
+    }
+
+    /// Share of DB time that sessions waited in `event`, 0 to 1; absent where either is not known, or the event is idleness.
+    pub fn share_of_db_time(&self, event: &str) -> Option<f64> {
+        let all = self.db_time_ns().filter(|ns| *ns > 0)?;
+        let wait = self.0.waits.iter().find(|wait| wait.event == event && waited(wait).is_some())?;
+        Some(waited(wait)?.total_ns? as f64 / all as f64)
+    }
+
+    /// Share of DB time that sessions used processors, 0 to 1, as an imported report has it.
+    pub fn cpu_share_of_db_time(&self) -> Option<f64> {
+        let all = self.own(DB_TIME).filter(|ns| *ns > 0)?;
+        Some(self.own(DB_CPU)? as f64 / all as f64)
     }
 
     /// Share of [`Self::foreground_wait_ns`] that `event` takes, 0 to 1; absent if nobody waited.
@@ -290,7 +333,8 @@ impl Figures<'_> {
         if self.0.waits.iter().any(|wait| wait.event == event && wait.class == IDLE) {
             return None;
         }
-        let share = |wait: &WaitStats| wait.waits.total_ns().map(|ns| ns as f64 / all as f64);
-        if all == 0 { None } else { wait(self.0, event).map_or(Some(0.0), share) }
+        let mut of_event = self.0.waits.iter().filter(|wait| wait.event == event).filter_map(waited);
+        let share = |waited: Waited| waited.total_ns.map(|ns| ns as f64 / all as f64);
+        if all == 0 { None } else { of_event.next().map_or(Some(0.0), share) }
     }
 }

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::{SINGLE_BLOCK_READ, is_on_server};
-use crate::record::{Histogram, Interval, OperationStats, Run, Step};
+use crate::record::{Histogram, Interval, OperationStats, Run, Step, WaitStats};
 use crate::units::{Nanos, UnitError};
 
 /// A limit on one quantile of what it judges, its subject. Parsed from
@@ -79,7 +79,7 @@ impl Subject {
     /// The durations judged in a step; absent if there are none.
     pub fn times<'a>(&self, step: &'a Step) -> Option<Cow<'a, Histogram>> {
         if let Self::Event(event) = self {
-            return super::wait(step, event).map(|wait| Cow::Borrowed(&wait.waits));
+            return super::wait(step, event).map(WaitStats::times);
         }
         let mut parts = self.parts(step);
         let first = parts.next()?;

@@ -53,6 +53,6 @@ fn top_wait(run: &Run) -> Option<Finding> {
         return None;
     }
     let share = Figures(step).share_of_waiting(&wait.event)?;
-    let mean = crate::units::Nanos(wait.waits.mean_ns()? as u64);
+    let mean = crate::units::Nanos(wait.of_sessions()?.mean_ns()? as u64);
     Some(Finding::TopWait { step: step.label.clone(), event: wait.event.clone(), share, mean })
 }

@@ -2,12 +2,13 @@
 //! one report, and what SLOB leaves beside them (`iostat`, `vmstat`, `mpstat`, `slob.conf`, `tm.out`).
 
 mod beside;
+mod reports;
 mod series;
 
 use super::run::{FileRead, Made};
-use super::{Began, slob_files};
+use super::slob_files;
+use crate::record::Step;
 use crate::record::facts::DATABASE_ID;
-use crate::record::{ServerStats, Step, Timestamp};
 
 /// Joins what belongs together, in the order of the files.
 pub(super) fn join(files: Vec<FileRead>) -> Vec<Made> {
@@ -65,56 +66,24 @@ fn told(made: &Made) -> usize {
 fn one_interval(reports: Vec<Made>) -> Vec<Made> {
     let mut by_address: Vec<Made> = Vec::new();
     for made in reports {
-        match by_address.iter_mut().find(|known| known.draft.target.address == made.draft.target.address) {
+        match by_address.iter_mut().find(|known| reports::is_same_report(known, &made)) {
             Some(known) => {
                 let mut other = made;
                 if told(&other) > told(known) {
                     std::mem::swap(known, &mut other);
                 }
-                known.files.extend(other.files);
+                reports::add_twin(known, other);
             }
             None => by_address.push(made),
         }
     }
     let Some(at) = by_address.iter().position(is_cluster) else { return by_address };
     let mut cluster = by_address.remove(at);
-    let (of_it, apart): (Vec<Made>, Vec<Made>) = by_address.into_iter().partition(|made| !is_cluster(made));
-    of_it.into_iter().for_each(|instance| add_instance(&mut cluster, instance));
+    let (of_it, apart): (Vec<Made>, Vec<Made>) =
+        by_address.into_iter().partition(|made| !is_cluster(made) && reports::is_of_cluster(&cluster, made));
+    of_it.into_iter().for_each(|instance| reports::add_instance(&mut cluster, instance));
+    reports::add_histograms(&mut cluster);
     std::iter::once(cluster).chain(apart).collect()
-}
-
-/// Facts of an instance's own report that are not the cluster's.
-const OF_ONE_INSTANCE: [&str; 5] = ["instance", "instance_number", "report", "startup", "sessions_begin"];
-
-/// What an instance's own report tells beyond the cluster's.
-///
-/// A cluster's report tells its times in minutes; that of an instance, of the same snapshots, in seconds.
-fn add_instance(cluster: &mut Made, instance: Made) {
-    let Made { draft, files, not_understood, .. } = instance;
-    let within_a_minute = |exact: Timestamp, rounded: Timestamp| exact.0.duration_since(rounded.0).abs().as_secs() < 60;
-    if let (Some(Began::Wall(exact)), Some(Began::Wall(rounded))) = (draft.began, cluster.draft.began)
-        && within_a_minute(exact, rounded)
-    {
-        cluster.draft.began = draft.began;
-        cluster.draft.ended = draft.ended.or(cluster.draft.ended);
-    }
-    cluster.files.extend(files);
-    cluster.not_understood.extend(not_understood);
-    for (name, fact) in draft.target.facts.into_iter().filter(|(name, _)| !OF_ONE_INSTANCE.contains(&name.as_str())) {
-        cluster.draft.target.facts.entry(name).or_insert(fact);
-    }
-    let target = &mut cluster.draft.target;
-    target.block_bytes = target.block_bytes.or(draft.target.block_bytes);
-    let own = draft.steps.into_iter().flat_map(|step| step.instances);
-    let Some(step) = cluster.draft.steps.first_mut() else { return };
-    for ServerStats { node, own, cpu, .. } in own {
-        if let Some(known) = step.instances.iter_mut().find(|known| known.node == node) {
-            own.into_iter().for_each(|(name, value)| {
-                known.own.entry(name).or_insert(value);
-            });
-            known.cpu = known.cpu.or(cpu);
-        }
-    }
 }
 
 /// Settings of a run, and the time it took.

@@ -46,6 +46,7 @@ mod unix_date;
 
 pub use draft::{Began, Draft};
 pub use error::ImportError;
+pub use naming::telling_apart;
 pub use run::{FileRead, runs};
 pub use source::{MOST_BYTES, Notes, Source};
 

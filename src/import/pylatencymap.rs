@@ -298,7 +298,8 @@ impl Series {
             (true, true) => "device",
             (true, false) => "OS file",
         };
-        step.waits.push(WaitStats { event, class: class.to_owned(), layer: layer.to_owned(), foreground, waits });
+        let (class, layer) = (class.to_owned(), layer.to_owned());
+        step.waits.push(WaitStats { event, class, layer, foreground, waits, reported: Vec::new() });
         draft.steps.push(step);
         Some(draft)
     }

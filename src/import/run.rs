@@ -86,6 +86,9 @@ pub fn runs(files: Vec<FileRead>) -> Vec<Run> {
     super::join::join(files).into_iter().map(Made::into_run).collect()
 }
 
+/// SLOB's parameter of that name.
+const UPDATE_PCT: &str = "UPDATE_PCT";
+
 /// Reads what the names of the file and of its folders tell: of the nearest that is named as SLOB's users do.
 ///
 /// `s100` and `t16` mean other things to users of other programs, such as a scale: the name of a result that is not Oracle's is
@@ -98,6 +101,14 @@ fn name_it(run: &mut Run) {
     for (tag, value) in names().skip(1).take(3).filter_map(|folder| naming::of_folder(&folder)) {
         run.tags.entry(tag.to_owned()).or_insert(value);
     }
+    if ["slob", "database"].contains(&run.workload.as_str())
+        && let Some(update_pct) = names().skip(1).take(3).find_map(|folder| naming::updates(&folder))
+    {
+        run.parameters.entry(UPDATE_PCT.to_owned()).or_insert_with(|| update_pct.to_string());
+    }
+    if let ("database", [step], Some(file)) = (run.workload.as_str(), run.steps.as_mut_slice(), names().next()) {
+        step.load.sessions = step.load.sessions.or_else(|| naming::sessions(&file));
+    }
     // Only a file's own name and that of its directory: farther ones are of many runs.
     let named = names().take(2).find_map(|name| naming::read(naming::stem(&name)));
     let is_slobs =
@@ -108,7 +119,7 @@ fn name_it(run: &mut Run) {
         run.tags.entry(tag.to_owned()).or_insert(value);
     }
     let sessions = named.schemas.zip(named.threads).and_then(|(schemas, threads)| schemas.checked_mul(threads));
-    let told = [("THREADS_PER_SCHEMA", named.threads), ("WORK_UNIT", named.work_unit)];
+    let told = [("THREADS_PER_SCHEMA", named.threads), ("WORK_UNIT", named.work_unit), (UPDATE_PCT, named.update_pct)];
     for (name, value) in told.into_iter().filter_map(|(name, value)| Some((name, value?))) {
         run.parameters.entry(name.to_owned()).or_insert_with(|| value.to_string());
     }
@@ -139,6 +150,18 @@ mod tests {
         assert_eq!(of(&run("database", "/a/awr_m64_s8_t2/awr.txt")), ("m64_s8_t2".into(), Some(16), 1));
         assert_eq!(of(&run("transactions", "/a/pgbench_s100_t16.log")), ("title".into(), None, 0));
         assert_eq!(of(&run("host", "/a/awr_s8_t2_wu64/iostat.out")), ("s8_t2_wu64".into(), Some(16), 0));
+    }
+
+    #[test]
+    fn updates_and_sessions_are_told_by_folders_and_names_of_reports() {
+        let of = |path: &str| {
+            let run = run("database", path);
+            (run.parameters.get("UPDATE_PCT").cloned(), run.steps[0].load.sessions)
+        };
+        assert_eq!(of("/a/upd5/awr_s8_t2/awr.txt"), (Some("5".to_owned()), Some(16)));
+        assert_eq!(of("/a/awr_s8_t2_update3/awr.txt"), (Some("3".to_owned()), Some(16)));
+        assert_eq!(of("/a/b/awr.txt.128"), (None, Some(128)));
+        assert_eq!(run("io", "/a/upd5/fio.json").parameters.len(), 0, "it means something else there");
     }
 
     #[test]

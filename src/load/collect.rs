@@ -120,6 +120,7 @@ impl Totals {
                 layer: layer.to_owned(),
                 foreground: event.is_foreground(),
                 waits: waits.clone(),
+                reported: Vec::new(),
             })
             .collect()
     }

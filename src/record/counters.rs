@@ -19,6 +19,17 @@ macro_rules! counters {
                 $(if let Some(more) = $name { *self.$name.get_or_insert(0) += more; })*
             }
 
+            /// Takes from `other`, of the same window, what is not known here; tells what both know and differ in: the name,
+            /// what is known here, and what there.
+            pub fn fill(&mut self, other: &Self) -> Vec<(&'static str, u64, u64)> {
+                let mut differ = Vec::new();
+                $(match (self.$name, other.$name) {
+                    (Some(mine), Some(theirs)) if mine != theirs => differ.push((stringify!($name), mine, theirs)),
+                    (mine, theirs) => self.$name = mine.or(theirs),
+                })*
+                differ
+            }
+
             /// Both together, each counter known where both know it: a sum of one part would pass for the whole.
             pub fn with(&self, other: &Self) -> Self {
                 Self { $($name: self.$name.zip(other.$name).map(|(mine, more)| mine.saturating_add(more)),)* }

@@ -103,6 +103,11 @@ impl Histogram {
         Self::told([ToldBucket { from_ns: 0, to_ns: None, count }], total_ns, None, None)
     }
 
+    /// The same counts with a sum that is known from elsewhere.
+    pub fn with_total_ns(self, total_ns: u64) -> Self {
+        Self { total_ns: Some(total_ns), ..self }
+    }
+
     /// Whether another program told it, in buckets of its own: then quantiles are the upper edges of these.
     pub fn is_told(&self) -> bool {
         matches!(self.buckets, Buckets::Told(_))

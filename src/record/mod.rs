@@ -16,6 +16,7 @@ mod schema;
 mod server;
 mod step;
 pub mod store;
+mod waits;
 
 pub use counters::Counters;
 pub use environment::{BlockDevice, Environment, FileSystem};
@@ -27,3 +28,4 @@ pub use server::{ServerStats, TraceStats};
 pub use step::{
     CpuTime, DeviceStats, Ending, Generator, Interval, Load, OperationStats, ProcessIo, Step, WaitStats, Window,
 };
+pub use waits::{ReportedWaits, Waited, Waiters};

@@ -58,7 +58,8 @@ pub(crate) fn latencies(count: u64, median_ns: u64) -> Histogram {
 }
 
 pub(crate) fn wait(event: &str, class: &str, foreground: bool, waits: Histogram) -> WaitStats {
-    WaitStats { event: event.to_owned(), class: class.to_owned(), layer: "engine".to_owned(), foreground, waits }
+    let (event, class, layer) = (event.to_owned(), class.to_owned(), "engine".to_owned());
+    WaitStats { event, class, layer, foreground, waits, reported: Vec::new() }
 }
 
 fn counters(operations: u64, updates: u64) -> Counters {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counters, CpuTime};
+use super::{Counters, CpuTime, WaitStats};
 
 /// One database server in one window or interval, as the difference of two readings of its own counters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -25,12 +25,16 @@ pub struct ServerStats {
     /// Processor time of all processes of the server, where it runs on this machine and lets us see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuTime>,
+    /// Waits of this instance alone, where an imported run was joined with a report of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waits: Vec<WaitStats>,
 }
 
 impl ServerStats {
     /// Adds the readings that followed, of the same server.
     pub fn add(&mut self, other: &Self) {
-        let Self { node: _, elapsed_ns, counters, own, session_samples, sampled_times, cpu } = other;
+        // Imports alone have waits here, and they have no readings that follow.
+        let Self { node: _, elapsed_ns, counters, own, session_samples, sampled_times, cpu, waits: _ } = other;
         self.elapsed_ns += elapsed_ns;
         self.counters.add(counters);
         add_by_name(&mut self.own, own);
@@ -114,6 +118,7 @@ mod tests {
             session_samples: [("CPU".to_owned(), 2)].into(),
             sampled_times: 1,
             cpu,
+            waits: Vec::new(),
         };
         let mut sum = stats(Some(1), 5, None);
         sum.add(&stats(Some(2), 7, Some(CpuTime { user_ns: 3, system_ns: 4, ..CpuTime::default() })));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counters, Histogram, Outcome, ServerStats, ToldFigure, TraceStats};
+use super::{Counters, Histogram, Outcome, ReportedWaits, ServerStats, ToldFigure, TraceStats};
 
 /// One load level of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -181,6 +181,9 @@ pub struct WaitStats {
     pub foreground: bool,
     /// Every wait that ended in the window.
     pub waits: Histogram,
+    /// Numbers and times that an imported report states of these waits elsewhere, where they are not those of the histogram.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reported: Vec<ReportedWaits>,
 }
 
 /// Processor time.

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 
 use super::buckets::heading;
 use crate::analysis::{Figure, Figures, SINGLE_BLOCK_READ, counted_per_s, operations_are_requests, wait};
-use crate::record::{Counters, Histogram, POWER_OF_TWO_BOUNDS, Run, Step};
+use crate::record::{Counters, Histogram, POWER_OF_TWO_BOUNDS, Run, Step, WaitStats};
 
 /// Writes one file of a run.
 pub type Writer = fn(&mut dyn Write, &Run) -> io::Result<()>;
@@ -64,7 +64,7 @@ pub fn steps(out: &mut dyn Write, run: &Run) -> io::Result<()> {
         let mut row = vec![field(&run.id), field(&step.label)];
         row.extend(STEP_COLUMNS.map(|(_, value)| optional(value(&Figures(step)))));
         match wait(step, SINGLE_BLOCK_READ) {
-            Some(wait) => row.extend(durations(&wait.waits)),
+            Some(wait) => row.extend(durations_of(wait)),
             None => row.extend(DURATION_COLUMNS.map(|_| String::new())),
         }
         line(out, row)?;
@@ -85,7 +85,7 @@ pub fn waits(out: &mut dyn Write, run: &Run) -> io::Result<()> {
         for wait in &step.waits {
             let names = [&run.id, &step.label, &sessions(step), &wait.event, &wait.class, &wait.layer];
             let row = names.into_iter().map(|name| field(name)).chain([wait.foreground.to_string()]);
-            line(out, row.chain(durations(&wait.waits)))?;
+            line(out, row.chain(durations_of(wait)))?;
         }
     }
     Ok(())
@@ -206,6 +206,16 @@ pub fn intervals(out: &mut dyn Write, run: &Run) -> io::Result<()> {
 /// Empty where it is not known.
 fn sessions(step: &Step) -> String {
     step.load.sessions.map_or_else(String::new, |sessions| sessions.to_string())
+}
+
+/// Number and sum as they are reported, quantiles by the histogram.
+fn durations_of(wait: &WaitStats) -> [String; DURATION_COLUMNS.len()] {
+    let mut row = durations(&wait.waits);
+    let sum = wait.sum();
+    row[0] = sum.count.to_string();
+    row[1] = microseconds(sum.total_ns);
+    row[2] = optional(sum.mean_ns().map(|ns| ns / 1e3));
+    row
 }
 
 fn durations(histogram: &Histogram) -> [String; DURATION_COLUMNS.len()] {

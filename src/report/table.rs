@@ -10,7 +10,7 @@ use crate::analysis::{
     Figure, Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Served, foreground_waits, is_on_server, mean_us,
     operations_are_requests, wait,
 };
-use crate::record::{Histogram, Run, Step};
+use crate::record::{Histogram, Run, Step, WaitStats, Waited};
 use crate::units::{awr_count, group_thousands, percent};
 
 /// Which columns.
@@ -42,9 +42,12 @@ impl Style {
     fn legend(self) -> &'static str {
         match self {
             Self::AwrInfo => {
-                "One row a step. Rates are per second of the measured window: DB CPU and DB Tm in seconds per second, \
-                 columns in _MBS in MB (1,000,000 bytes). ELAPSED is in seconds, columns in _LAT are mean microseconds. \
-                 A dash means that a value is not known."
+                "One row a step. Rates are per second of the measured window: DB CPU (with that of background processes) and \
+                 DB Tm in seconds per second, columns in _MBS in MB of 2^20 bytes; of an Oracle report READ_MBS and \
+                 WRITE_MBS are of all I/O (the statistics `total bytes`), PREADS and PWRITES of data files alone. ELAPSED is \
+                 in seconds. Columns in _LAT are mean microseconds: DFSR, DPR and DFPR of what sessions waited for, DFPW and \
+                 LFPW of background processes. TOP WAIT is what sessions waited for longest. A dash means that a value is not \
+                 known."
             }
             Self::Matrix => {
                 "One row a step. IOPS_RESULT: read and write requests sent to storage, per second; of a database server, \
@@ -112,29 +115,45 @@ fn counted(runs: &[Run]) -> String {
     }
 }
 
-/// Columns after `FILE` and before `TOP WAIT`, with their decimals. As in `awr_info`, figures are per second of the window, `DB CPU` and
-/// `DB Tm` too (seconds per second), and latencies are mean microseconds.
+/// Columns after `FILE` and before `TOP WAIT`, with their decimals. As in `awr_info`, figures are per second of the window, `DB CPU`
+/// (of background processes too) and `DB Tm` in seconds per second, MB are 2^20 bytes, and latencies are mean microseconds: those
+/// of reads in the foreground, those of writes in the background.
 const AWR_INFO: [(&str, usize, Figure); 16] = [
     ("SESSIONS", 0, |f| f.0.load.sessions.map(f64::from)),
-    ("ELAPSED", 0, |f| Some(f.seconds())),
-    ("DB CPU", 1, |f| f.database_processors()),
+    ("ELAPSED", 0, |f| Some(f.seconds()).filter(|seconds| *seconds > 0.0)),
+    ("DB CPU", 1, |f| f.all_database_processors()),
     ("DB Tm", 1, |f| f.busy_sessions()),
     ("EXECUTES", 0, |f| f.executes_per_s()),
     ("LIO", 0, |f| f.logical_reads_per_s()),
     ("PREADS", 0, |f| f.physical_reads_per_s()),
-    ("READ_MBS", 1, |f| f.read_megabytes_per_s()),
+    ("READ_MBS", 1, |f| mebibytes(f.all_read_bytes_per_s())),
     ("PWRITES", 0, |f| f.physical_writes_per_s()),
-    ("WRITE_MBS", 1, |f| f.write_megabytes_per_s()),
-    ("REDO_MBS", 1, |f| f.redo_megabytes_per_s()),
-    ("DFSR_LAT", 0, |f| latency(f, SINGLE_BLOCK_READ)),
-    ("DPR_LAT", 0, |f| latency(f, "direct path read")),
-    ("DFPR_LAT", 0, |f| latency(f, "db file parallel read")),
-    ("DFPW_LAT", 0, |f| latency(f, "db file parallel write")),
-    ("LFPW_LAT", 0, |f| latency(f, "log file parallel write")),
+    ("WRITE_MBS", 1, |f| mebibytes(f.all_written_bytes_per_s())),
+    ("REDO_MBS", 1, |f| mebibytes(f.redo_megabytes_per_s().map(|megabytes| megabytes * 1e6))),
+    ("DFSR_LAT", 0, |f| foreground_us(f, SINGLE_BLOCK_READ)),
+    ("DPR_LAT", 0, |f| foreground_us(f, "direct path read")),
+    ("DFPR_LAT", 0, |f| foreground_us(f, "db file parallel read")),
+    ("DFPW_LAT", 0, |f| background_us(f, "db file parallel write")),
+    ("LFPW_LAT", 0, |f| background_us(f, "log file parallel write")),
 ];
 
-fn latency(figures: &Figures<'_>, event: &str) -> Option<f64> {
-    mean_us(&wait(figures.0, event)?.waits)
+fn mebibytes(bytes_per_s: Option<f64>) -> Option<f64> {
+    bytes_per_s.map(|bytes| bytes / f64::from(1 << 20))
+}
+
+fn foreground_us(figures: &Figures<'_>, event: &str) -> Option<f64> {
+    mean_us_of(figures, event, WaitStats::of_sessions)
+}
+
+/// Where the source does not know who waited for a writer, it was one of the background.
+fn background_us(figures: &Figures<'_>, event: &str) -> Option<f64> {
+    mean_us_of(figures, event, WaitStats::of_background)
+        .or_else(|| mean_us_of(figures, event, |wait| Some(wait.sum()).filter(|_| wait.reported.is_empty())))
+}
+
+fn mean_us_of(figures: &Figures<'_>, event: &str, of: fn(&WaitStats) -> Option<Waited>) -> Option<f64> {
+    let mut waits = figures.0.waits.iter().filter(|wait| wait.event == event);
+    waits.find_map(|wait| of(wait)?.mean_ns()).map(|ns| ns / 1e3)
 }
 
 fn awr_info(runs: &[Run]) -> Sheet {
@@ -206,7 +225,9 @@ fn file(run: &Run, step: &Step) -> String {
     if run.steps.len() == 1 { run.id.clone() } else { format!("{}/{}", run.id, step.label) }
 }
 
-/// Of a server, whose waits are not timed, what its sessions were found in most often.
+/// What sessions waited for longest, and its share with what that is a share of. Where using processors takes more of DB time than
+/// any wait, as the table of top events of a report shows it, that stands before. Of a server, whose waits are not timed, what its
+/// sessions were found in most often.
 fn top_wait(run: &Run, step: &Step) -> Cell {
     if is_on_server(step) {
         let doing = Served::of(run, step).doing();
@@ -214,12 +235,25 @@ fn top_wait(run: &Run, step: &Step) -> Cell {
         let Some((what, sessions)) = doing.iter().max_by(|a, b| a.1.total_cmp(b.1)).filter(|_| all > 0.0) else {
             return Cell::Absent;
         };
-        return Cell::Text(format!("{what} {}%", percent(sessions / all)));
+        return Cell::Text(format!("{what} {}% of samples", percent(sessions / all)));
     }
+    let figures = Figures(step);
     let waits = foreground_waits(step);
-    let Some(top) = waits.first() else { return Cell::Absent };
-    let share = Figures(step).share_of_waiting(&top.event).unwrap_or(0.0);
-    Cell::Text(format!("{} {}%", top.event, percent(share)))
+    let top = waits.first().map(|wait| wait.event.as_str());
+    if figures.db_time_ns().is_none() {
+        let share = |event: &str| Some(format!("{event} {}% of waiting", percent(figures.share_of_waiting(event)?)));
+        return top.map_or(Cell::Absent, |event| Cell::Text(share(event).unwrap_or_else(|| event.to_owned())));
+    }
+    let wait = top.map(|event| (event, figures.share_of_db_time(event)));
+    let cpu = figures.cpu_share_of_db_time().map(|share| ("DB CPU", Some(share)));
+    let is_more = |cpu: &(&str, Option<f64>)| wait.is_none_or(|(_, share)| cpu.1 > share);
+    let shown: Vec<String> = cpu
+        .filter(is_more)
+        .into_iter()
+        .chain(wait)
+        .map(|(what, share)| share.map_or_else(|| what.to_owned(), |share| format!("{what} {}%", percent(share))))
+        .collect();
+    if shown.is_empty() { Cell::Absent } else { Cell::Text(format!("{} of DB time", shown.join(", "))) }
 }
 
 /// Tags in the order in which people compare platforms: the machine, its disks and their number, then the cache.
@@ -321,7 +355,11 @@ fn matrix(runs: &[Run]) -> Sheet {
         row.push(Cell::shown(reads(step).map(|waits| waits.count() as f64), awr_count));
         match reads(step) {
             Some(waits) => row.extend(buckets.shares(waits).into_iter().map(|share| {
-                Cell::shown(share.map(|share| share * 100.0), |percent| buckets::cell(Some(percent / 100.0)))
+                // Made of the share itself, so that a report and this table round it to the same digit.
+                share.map_or(Cell::Absent, |share| Cell::Number {
+                    value: share * 100.0,
+                    shown: buckets::cell(Some(share)),
+                })
             })),
             None => row.extend(buckets.headings().iter().map(|_| Cell::Absent)),
         }

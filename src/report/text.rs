@@ -89,6 +89,7 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     if detail == Detail::Full {
         sections::waits(paper, run)?;
     }
+    imported::waits_of_instances(paper, run, detail)?;
     sections::histograms(paper, run, detail)?;
     if words == Vocabulary::Requests {
         requests::response_histograms(paper, run, detail)?;

@@ -1,7 +1,9 @@
 //! What is followed over time.
 
+use std::borrow::Cow;
+
 use crate::analysis::{Figures, SINGLE_BLOCK_READ, is_on_server, operations_are_requests, wait};
-use crate::record::{Histogram, Run, Step, ToldFigure};
+use crate::record::{Histogram, Run, Step, ToldFigure, WaitStats};
 
 /// Reads that take longer are what `slow reads` counts.
 const SLOW_NS: u64 = 10_000_000;
@@ -173,12 +175,12 @@ impl Measure {
 }
 
 /// Reads of one block, as the database timed them; of raw storage the reads as they were sent.
-fn single_reads<'a>(run: &Run, step: &'a Step) -> Option<&'a Histogram> {
+fn single_reads<'a>(run: &Run, step: &'a Step) -> Option<Cow<'a, Histogram>> {
     if operations_are_requests(run) {
         let read = step.operations.iter().find(|operation| operation.kind == "read")?;
-        return Some(&read.service).filter(|times| times.count() > 0);
+        return Some(Cow::Borrowed(&read.service)).filter(|times| times.count() > 0);
     }
-    wait(step, SINGLE_BLOCK_READ).map(|wait| &wait.waits)
+    wait(step, SINGLE_BLOCK_READ).map(WaitStats::times)
 }
 
 /// Letters and digits of a name, small: `%Idle` and `% idle` are one.

@@ -16,8 +16,8 @@ use super::interrupt::Interrupt;
 use super::live::{ByteProgress, Loudness};
 use super::say;
 use crate::config::Tag;
-use crate::import::{ImportError, importers};
-use crate::record::store::{Store, Summary};
+use crate::import::{ImportError, importers, telling_apart};
+use crate::record::store::{Store, Summary, load};
 use crate::record::{ImportedFile, NotUnderstood, Run};
 use crate::report::plain;
 use crate::units::group_thousands;
@@ -84,6 +84,7 @@ struct Told {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
     name: String,
+    tags: BTreeMap<String, String>,
     workload: String,
     program: String,
     steps: usize,
@@ -208,6 +209,7 @@ impl<'a> Desk<'a> {
         self.told.push(Told {
             id,
             name: run.name,
+            tags: run.tags,
             workload: run.workload,
             program: format!("{} {}", run.tool.name, run.tool.version).trim_end().to_owned(),
             steps: run.steps.len(),
@@ -217,8 +219,36 @@ impl<'a> Desk<'a> {
         Ok(())
     }
 
+    /// Gives runs that have one name and the same tags a tag by which their folders differ.
+    fn tell_apart(&mut self) -> Result<(), Failure> {
+        let mut alike: BTreeMap<(String, BTreeMap<String, String>), Vec<usize>> = BTreeMap::new();
+        for (at, run) in self.told.iter().enumerate() {
+            alike.entry((run.name.clone(), run.tags.clone())).or_default().push(at);
+        }
+        for places in alike.into_values().filter(|places| places.len() > 1) {
+            let folder = |at: &usize| {
+                let file = self.told.get(*at).and_then(|run| run.files.first()).map_or("", |file| file.path.as_str());
+                let path = std::path::absolute(file).unwrap_or_else(|_| PathBuf::from(file));
+                path.parent().map(PathBuf::from).unwrap_or_default()
+            };
+            let folders: Vec<PathBuf> = places.iter().map(folder).collect();
+            let Some(tags) = telling_apart(&folders) else { continue };
+            for (at, (key, value)) in places.into_iter().zip(tags) {
+                let Some(told) = self.told.get_mut(at).filter(|run| !run.tags.contains_key(&key)) else { continue };
+                told.tags.insert(key.clone(), value.clone());
+                if let Some(id) = &told.id {
+                    let mut run = load(&self.store.find(id)?)?;
+                    run.tags.insert(key, value);
+                    self.store.replace(&run)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Says what came of the `found` files.
-    fn tell(self, found: usize, signal: Option<Exit>) -> Result<Exit, Failure> {
+    fn tell(mut self, found: usize, signal: Option<Exit>) -> Result<Exit, Failure> {
+        self.tell_apart()?;
         if self.arguments.json {
             say::json(&self.told)?;
         } else {

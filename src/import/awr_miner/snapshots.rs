@@ -262,6 +262,11 @@ impl Snapshot {
         }
         step.told.extend(self.told);
         for (event, waits) in self.waits {
+            let histogram = waits.histogram();
+            // It is of other waits than the histogram, and known all the same.
+            if let (Some(us), None) = (waits.total_us, histogram.total_ns()) {
+                step.told.push(told("engine", format!("{event}: total wait time"), "s", us / 1e6));
+            }
             if waits.buckets.is_empty() {
                 continue;
             }
@@ -271,7 +276,8 @@ impl Snapshot {
                 class,
                 layer: "engine".to_owned(),
                 foreground,
-                waits: waits.histogram(),
+                waits: histogram,
+                reported: Vec::new(),
                 event,
             });
         }

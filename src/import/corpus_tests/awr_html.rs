@@ -66,7 +66,8 @@ fn release_11_has_milliseconds_and_empty_ends() {
     assert_eq!(figure(step, "physical read total IO requests"), 9_031.0);
     assert_eq!(figure(step, "physical write total IO requests"), 3_435.0);
     let read = wait(step, "db file sequential read");
-    assert_eq!((read.waits.count(), read.foreground, read.waits.mean_ns()), (73, false, Some(4e6)));
+    assert_eq!((read.sum().count, read.foreground, read.sum().mean_ns()), (73, false, Some(4e6)));
+    assert_eq!(read.waits.count(), 70, "as the histogram counts them");
     let shares = [(1_000, 47.1), (2_000, 14.3), (4_000, 2.9), (8_000, 12.9), (16_000, 17.1), (32_000, 5.7), (0, 0.0)];
     assert_shares(read, &shares);
 }
@@ -87,8 +88,9 @@ fn a_pluggable_database_in_a_quoted_file_is_read() {
         ("cell single block physical read: flash cache", 5_061, 5.1, 1_020.0),
     ] {
         let read = wait(step, event);
-        assert_eq!((read.waits.count(), read.waits.mean_ns().map(f64::round)), (waits, Some(mean_us * 1e3)), "{event}");
-        assert!((read.waits.total_ns().unwrap() as f64 / 1e9 - total_s).abs() < 0.1, "{event}");
+        let sum = read.sum();
+        assert_eq!((sum.count, sum.mean_ns().map(f64::round)), (waits, Some(mean_us * 1e3)), "{event}");
+        assert!((sum.total_ns.unwrap() as f64 / 1e9 - total_s).abs() < 0.1, "{event}");
     }
 }
 
@@ -101,9 +103,8 @@ fn what_a_client_program_printed_before_the_report_is_passed_over() {
     assert_eq!(draft.began.unwrap().timestamp().0.to_string(), "2024-10-20T19:51:14Z");
     assert!((figure(step, "DB time") / 60.0 - 0.24).abs() < 0.005);
     assert_io_profile(step, COLUMNS, [1.9, 1.4, 0.5]);
-    assert_eq!(figure(step, "db file sequential read: foreground waits"), 780.0);
-    let time_s = figure(step, "db file sequential read: foreground wait time");
-    assert_eq!((time_s / 780.0 * 1e5).round(), 143.0, "1.43 ms each");
+    let sessions = wait(step, "db file sequential read").of_sessions().unwrap();
+    assert_eq!((sessions.count, (sessions.mean_ns().unwrap() / 1e4).round()), (780, 143.0), "1.43 ms each");
     let shares = [(8, 0.1), (16, 2.2), (32, 16.4), (64, 19.2), (128, 6.5), (256, 15.0), (512, 2.1)];
     let read = wait(step, "db file sequential read");
     assert_shares(read, &shares);
@@ -147,16 +148,8 @@ fn release_23_tells_single_microseconds() {
         assert_io_profile(step, COLUMNS, profile);
         for (event, waits, mean_us) in [("db file sequential read", reads, mean_us), ("log file sync", syncs, sync_us)]
         {
-            let foreground = step.told.iter().any(|figure| figure.name == format!("{event}: foreground waits"));
-            let stats = wait(step, event);
-            let (count, total_s) = if foreground {
-                (
-                    figure(step, &format!("{event}: foreground waits")),
-                    figure(step, &format!("{event}: foreground wait time")),
-                )
-            } else {
-                (stats.waits.count() as f64, stats.waits.total_ns().unwrap() as f64 / 1e9)
-            };
+            let sessions = wait(step, event).of_sessions().unwrap();
+            let (count, total_s) = (sessions.count as f64, sessions.total_ns.unwrap() as f64 / 1e9);
             assert_eq!(count, waits, "{file} {event}");
             assert!((total_s * 1e6 / count - mean_us).abs() < 0.006, "{file} {event}");
         }
@@ -177,9 +170,11 @@ fn reads_that_bypass_the_cache_are_no_single_block_reads() {
     assert_eq!((figure(step, "Read IO requests"), figure(step, "Write IO requests")), (8_047.3, 1.0));
     assert_io_profile(step, COLUMNS, [8_053.2, 8_051.3, 1.9]);
     assert_eq!(figure(step, "physical read total IO requests"), 10_540_223.0);
-    assert_eq!(figure(step, "db file sequential read: foreground waits"), 109.0);
-    let seconds = figure(step, "db file sequential read: foreground wait time");
-    assert_eq!((seconds / 109.0 * 1e8).round(), 74_907.0, "749.07 us each");
+    let sessions = wait(step, "db file sequential read").of_sessions().unwrap();
+    assert_eq!((sessions.count, (sessions.mean_ns().unwrap() / 10.0).round()), (109, 74_907.0), "749.07 us each");
+    let top = crate::analysis::foreground_waits(step)[0];
+    let share = crate::analysis::Figures(step).share_of_db_time(&top.event).unwrap();
+    assert_eq!((top.event.as_str(), (share * 1e3).round()), ("direct path read", 321.0), "as the report ranks it");
     let shares = [(256, 15.3), (512, 74.0), (1_024, 8.1), (2_048, 1.4), (4_096, 0.9), (8_192, 0.2), (16_384, 0.2)];
     assert_shares(wait(step, "db file sequential read"), &shares);
 }
@@ -290,5 +285,5 @@ fn one_instance_of_a_cluster_tells_its_own_share() {
         read,
         &[(512, 12.9), (1_024, 4.0), (2_048, 0.6), (4_096, 63.6), (8_192, 14.5), (16_384, 1.7), (32_768, 1.9)],
     );
-    assert!(read.waits.total_ns().is_some() && read.waits.count() > 2_345_128);
+    assert!(read.sum().total_ns.is_some() && read.sum().count > 2_345_128);
 }

@@ -242,6 +242,7 @@ fn step_of<'a>(
             layer: "engine".to_owned(),
             foreground,
             waits: Histogram::told(told, None, None, None),
+            reported: Vec::new(),
         });
     }
     let instances: BTreeSet<u64> = by_instance.keys().map(|(_, instance)| *instance).collect();

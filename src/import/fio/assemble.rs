@@ -315,6 +315,7 @@ fn sync_waits(direction: &Direction) -> Option<WaitStats> {
         layer: LAYER.to_owned(),
         foreground: true,
         waits,
+        reported: Vec::new(),
     })
 }
 

@@ -1,7 +1,10 @@
 use super::*;
 use crate::import::draft::told;
 use crate::import::{Began, Draft};
-use crate::record::{CpuTime, DeviceStats, ImportedFile, Interval, Timestamp};
+use crate::record::{
+    CpuTime, DeviceStats, Histogram, ImportedFile, Interval, ReportedWaits, ServerStats, Timestamp, ToldBucket,
+    WaitStats, Waiters,
+};
 
 const BEGAN: &str = "2020-02-10T20:33:02Z";
 
@@ -64,6 +67,145 @@ fn a_cluster_and_its_instances_are_one_run_whichever_comes_first() {
     assert_eq!(paths, ["awr_rac.html", "awr_rac.txt", "awr.txt"]);
     let own: Vec<usize> = only.draft.steps[0].instances.iter().map(|instance| instance.own.len()).collect();
     assert_eq!(own, [3, 1], "the instance's own report knows more of it");
+}
+
+fn wait(event: &str, by: &[(Waiters, u64, u64)], histogram: Option<&[(u64, u64)]>) -> WaitStats {
+    let reported: Vec<ReportedWaits> = by
+        .iter()
+        .map(|(by, count, total_s)| ReportedWaits {
+            by: *by,
+            count: *count,
+            total_ns: Some(total_s * 1_000_000_000),
+            layer: "engine".to_owned(),
+            source: "Foreground Wait Events".to_owned(),
+        })
+        .collect();
+    let (count, total_ns) = by.iter().fold((0, 0), |sum, (_, count, s)| (sum.0 + count, sum.1 + s * 1_000_000_000));
+    let buckets = |buckets: &[(u64, u64)]| {
+        let of = |(to_us, count): &(u64, u64)| ToldBucket {
+            from_ns: to_us * 500,
+            to_ns: Some(to_us * 1_000),
+            count: *count,
+        };
+        Histogram::told(buckets.iter().map(of).collect::<Vec<_>>(), None, None, None)
+    };
+    WaitStats {
+        event: event.to_owned(),
+        class: "User I/O".to_owned(),
+        layer: "engine".to_owned(),
+        foreground: true,
+        waits: histogram.map_or_else(|| Histogram::counted(count, Some(total_ns)), buckets),
+        reported: if histogram.is_some() { reported } else { Vec::new() },
+    }
+}
+
+fn with(mut draft: Draft, waits: Vec<WaitStats>, figures: &[(&str, f64)]) -> Draft {
+    draft.steps[0].waits = waits;
+    draft.steps[0].told = figures.iter().map(|(name, value)| told("engine", *name, "/s", *value)).collect();
+    draft
+}
+
+#[test]
+fn a_cluster_takes_histograms_and_events_from_the_reports_of_all_its_instances() {
+    let of_node = |count: u64, bucket: u64| {
+        vec![
+            wait(
+                "db file sequential read",
+                &[(Waiters::Foreground, count, 4)],
+                Some(&[(512, count - bucket), (1_024, bucket)]),
+            ),
+            wait("tape read", &[(Waiters::Foreground, 5, 1)], None),
+        ]
+    };
+    let cluster = with(
+        report("DB", "1-2", &["db1", "db2"], 1),
+        vec![wait("db file sequential read", &[(Waiters::Foreground, 305, 9)], None)],
+        &[],
+    );
+    let files = vec![
+        read("awr_rac.html", "awr-html", cluster),
+        read(
+            "1/awr.txt",
+            "awr-text",
+            with(report("DB/db1", "1-2", &["db1"], 3), of_node(100, 10), &[("Read IO requests", 7.5)]),
+        ),
+        read(
+            "2/awr.txt",
+            "awr-text",
+            with(report("DB/db2", "1-2", &["db2"], 3), of_node(200, 50), &[("Read IO requests", 8.5)]),
+        ),
+    ];
+    let joined = join(files);
+    let [only] = joined.as_slice() else { panic!("{joined:?}") };
+    let step = &only.draft.steps[0];
+    let of = |event: &str| step.waits.iter().find(|wait| wait.event == event).unwrap();
+    let reads = of("db file sequential read");
+    assert_eq!((reads.waits.count(), reads.waits.below_ns(512_000).0), (300, 240), "the sum of both instances");
+    assert_eq!((reads.sum().count, reads.sum().total_ns), (305, Some(9_000_000_000)), "as the cluster states it");
+    assert_eq!((of("tape read").sum().count, of("tape read").sum().total_ns), (10, Some(2_000_000_000)));
+    let own: Vec<usize> = step.instances.iter().map(|instance| instance.waits.len()).collect();
+    assert_eq!(own, [2, 2], "and each instance keeps its own");
+    let figures: Vec<(&str, f64)> = step.told.iter().map(|figure| (figure.name.as_str(), figure.value)).collect();
+    assert_eq!(figures, [("db1: Read IO requests", 7.5), ("db2: Read IO requests", 8.5)]);
+    assert!(
+        only.draft.notes.iter().any(|note| note.contains("are sums of those of its instances")),
+        "{:?}",
+        only.draft.notes
+    );
+}
+
+#[test]
+fn the_histogram_of_one_instance_of_several_is_said_to_be_its_own() {
+    let reads = |histogram| wait("db file sequential read", &[(Waiters::Foreground, 100, 4)], histogram);
+    let alone = wait("tape read", &[(Waiters::Foreground, 5, 1)], None);
+    let files = vec![
+        read("awr_rac.txt", "awr-text", with(report("DB", "1-2", &["db1", "db2"], 1), vec![reads(None)], &[])),
+        read(
+            "awr.txt",
+            "awr-text",
+            with(report("DB/db1", "1-2", &["db1"], 3), vec![reads(Some(&[(512, 40)])), alone], &[]),
+        ),
+    ];
+    let joined = join(files);
+    let step = &joined[0].draft.steps[0];
+    assert_eq!((joined.len(), step.waits.len()), (1, 1), "what one instance waited for is not what the cluster did");
+    assert_eq!((step.waits[0].waits.count(), step.waits[0].sum().count), (40, 100));
+    assert_eq!(step.instances[0].waits.len(), 2);
+    assert!(
+        joined[0]
+            .draft
+            .notes
+            .iter()
+            .any(|note| note.contains("reports of db1, and are those of these instances alone"))
+    );
+}
+
+#[test]
+fn text_and_html_of_a_report_keep_what_either_has() {
+    let reads = |histogram| wait("db file sequential read", &[(Waiters::Foreground, 100, 4)], histogram);
+    let only_here = |event: &str| wait(event, &[(Waiters::Foreground, 5, 1)], None);
+    let html = with(
+        report("DB/db1", "1-2", &["db1"], 9),
+        vec![reads(None), only_here("latch: a long name of an event")],
+        &[("Redo size", 100.25), ("Executes", 7.0)],
+    );
+    let text = with(
+        report("DB/db1", "1-2", &["db1"], 1),
+        vec![reads(Some(&[(512, 100)])), only_here("latch: a long name of an"), only_here("latch: a long")],
+        &[("Redo size", 100.3), ("Executes", 8.0), ("Logons", 1.5)],
+    );
+    let joined = join(vec![read("awr.txt", "awr-text", text), read("awr.html", "awr-html", html)]);
+    let [only] = joined.as_slice() else { panic!("{joined:?}") };
+    let step = &only.draft.steps[0];
+    let events: Vec<(&str, bool)> =
+        step.waits.iter().map(|wait| (wait.event.as_str(), wait.waits.is_distribution())).collect();
+    let expected =
+        [("latch: a long name of an event", false), ("db file sequential read", true), ("latch: a long", false)];
+    assert_eq!(events, expected);
+    let figures: Vec<(&str, f64)> = step.told.iter().map(|figure| (figure.name.as_str(), figure.value)).collect();
+    assert_eq!(figures, [("Redo size", 100.25), ("Executes", 7.0), ("Logons", 1.5)], "the more exact stands");
+    let note = "Figures that the files state differently, beside awr.txt: Executes (7 stands, 8 is in the other).";
+    assert_eq!(only.draft.notes, [note]);
 }
 
 #[test]

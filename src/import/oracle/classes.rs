@@ -262,7 +262,7 @@ fn is_same(name: &str, maybe_cut: &str) -> bool {
 }
 
 /// Whether a name is as long as those that are cut.
-pub(super) fn is_cut(event: &str) -> bool {
+pub(in crate::import) fn is_cut(event: &str) -> bool {
     event.len() >= SHORTEST_CUT
 }
 

@@ -1,5 +1,6 @@
 //! Waits: what the tables of events tell exactly, joined with the histograms.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::header::last_part;
@@ -7,51 +8,88 @@ use super::histogram::{self, Buckets, Total};
 use super::table::{Report, Table, plain};
 use super::{classes, times, top};
 use crate::import::Notes;
-use crate::import::draft::{told, whole};
+use crate::import::draft::whole;
 use crate::import::numbers::whole_number;
-use crate::record::{Histogram, Step, ToldFigure, WaitStats};
+use crate::record::{Histogram, ReportedWaits, Step, WaitStats, Waiters};
+use crate::units::group_thousands;
 
-/// Oracle keeps numbers of waits and histograms apart, and they seldom agree to the last wait. Where they differ by no more than
-/// one in so many, the exact number stands with the shares of the histogram.
+/// Oracle keeps numbers of waits and histograms apart, and they seldom agree to the last wait. Events of which they differ by more
+/// than one in so many are named.
 const ALMOST: u64 = 10;
+/// What shares in tables of events are of.
+const SHARES: [&str; 3] = ["dbtime", "bgtime", "calltime"];
+/// Events named in a note.
+const MOST_NAMED: usize = 5;
 
 /// Waits of an event in the foreground or the background.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-struct Waits {
+struct Waits<'a> {
     count: u64,
     /// Their sum, by the more precise of total and average; absent where both were rounded to nothing.
     total_ns: Option<u64>,
+    /// Title of the table.
+    source: &'a str,
 }
+
+impl Waits<'_> {
+    fn reported(&self, by: Waiters) -> ReportedWaits {
+        let Self { count, total_ns, source } = *self;
+        ReportedWaits { by, count, total_ns, layer: LAYER.to_owned(), source: source.to_owned() }
+    }
+}
+
+/// Where Oracle times waits.
+const LAYER: &str = "engine";
+/// Class of waits of those that have nothing to do.
+const IDLE: &str = "Idle";
 
 /// All that is told of one event.
 #[derive(Debug, Default)]
 struct Event<'a> {
     class: &'a str,
-    foreground: Option<Waits>,
-    background: Option<Waits>,
+    foreground: Option<Waits<'a>>,
+    background: Option<Waits<'a>>,
     /// All waits: reports of before 11g have these instead of those in the foreground.
-    all: Option<Waits>,
+    all: Option<Waits<'a>>,
     /// What histograms tell, the table of the whole range first: place of their table, and their row.
     histograms: Vec<(usize, histogram::Row)>,
-    /// Whether a table has the name twice: text reports cut names, and nobody knows which is which.
-    is_twice: bool,
+    /// Whether those that wait in it have nothing to do: tables of events give these no share of DB time.
+    is_idle: Option<bool>,
+    /// Waits of further rows of that name in one table: text reports cut names, and nobody knows which is which.
+    namesakes: Vec<(Waiters, Waits<'a>)>,
     /// The same of a table of histograms.
     has_two_histograms: bool,
 }
 
-impl Event<'_> {
-    /// Foreground and background waits together, as the tables of events have them.
-    fn both(&self) -> Option<Waits> {
+impl<'a> Event<'a> {
+    /// Takes a row of a table of events.
+    fn take(&mut self, by: Waiters, waits: Waits<'a>) {
+        let place = match by {
+            Waiters::Foreground => &mut self.foreground,
+            Waiters::Background => &mut self.background,
+            Waiters::All => &mut self.all,
+        };
+        // Of two tables with one title, as those of before and after a page break, either may have it.
+        place.get_or_insert(waits);
+    }
+
+    /// What the tables of events state of it.
+    fn stated(&self) -> Vec<(Waiters, Waits<'a>)> {
         if let Some(all) = self.all {
-            return Some(all);
+            return vec![(Waiters::All, all)];
         }
-        match (self.foreground, self.background) {
-            (Some(one), Some(other)) => Some(Waits {
-                count: one.count.saturating_add(other.count),
-                total_ns: one.total_ns.zip(other.total_ns).map(|(one, other)| one.saturating_add(other)),
-            }),
-            (one, other) => one.or(other),
-        }
+        let parts = [(Waiters::Foreground, self.foreground), (Waiters::Background, self.background)];
+        parts.into_iter().filter_map(|(by, waits)| Some((by, waits?))).collect()
+    }
+
+    /// Foreground and background waits together, as the tables of events have them.
+    fn both(&self) -> Option<Waits<'a>> {
+        let add = |one: Waits<'a>, other: Waits<'a>| Waits {
+            count: one.count.saturating_add(other.count),
+            total_ns: one.total_ns.zip(other.total_ns).map(|(one, other)| one.saturating_add(other)),
+            ..one
+        };
+        self.stated().into_iter().map(|(_, waits)| waits).reduce(add)
     }
 
     fn is_foreground(&self) -> bool {
@@ -74,16 +112,16 @@ pub(super) fn read(report: &Report, step: &mut Step, remarks: &mut Vec<String>, 
         if title.contains("histogram") || title.contains("class") {
             continue;
         }
-        let place: fn(&mut Event<'_>, Waits) = if title.starts_with("foregroundwaitevents") {
-            |event, waits| event.foreground = event.foreground.or(Some(waits))
+        let by = if title.starts_with("foregroundwaitevents") {
+            Waiters::Foreground
         } else if title.starts_with("backgroundwaitevents") {
-            |event, waits| event.background = event.background.or(Some(waits))
+            Waiters::Background
         } else if title.starts_with("waitevents") {
-            |event, waits| event.all = event.all.or(Some(waits))
+            Waiters::All
         } else {
             continue;
         };
-        add_waits(table, &mut events, place, notes);
+        add_waits(table, &mut events, by, notes);
     }
     let tables = histogram::bucket_tables(report, notes);
     for (at, buckets) in tables.iter().enumerate() {
@@ -92,7 +130,13 @@ pub(super) fn read(report: &Report, step: &mut Step, remarks: &mut Vec<String>, 
     let told_classes = told_classes(report);
     for (name, event) in &mut events {
         if event.class.is_empty() {
-            event.class = told_classes.get(name.as_str()).copied().unwrap_or_else(|| classes::class(name));
+            let known = told_classes.get(name.as_str()).copied().unwrap_or_else(|| classes::class(name));
+            event.class = match event.is_idle {
+                Some(true) if known.is_empty() => IDLE,
+                // Releases differ in what they take for idle, and the report knows its own.
+                Some(false) if known == IDLE => "",
+                _ => known,
+            };
         }
     }
     let mut joined = Joined::default();
@@ -101,7 +145,6 @@ pub(super) fn read(report: &Report, step: &mut Step, remarks: &mut Vec<String>, 
     }
     remarks.extend(joined.remarks());
     step.waits = joined.waits;
-    step.told.extend(joined.figures);
 }
 
 /// Wait classes that the tables of the top events and of a cluster's events tell.
@@ -128,12 +171,7 @@ fn column(table: &Table, passes: impl Fn(&str) -> bool) -> Option<usize> {
     table.columns.iter().position(|name| passes(&plain(last_part(name))))
 }
 
-fn add_waits<'a>(
-    table: &'a Table,
-    events: &mut BTreeMap<String, Event<'a>>,
-    place: fn(&mut Event<'_>, Waits),
-    notes: &mut Notes,
-) {
+fn add_waits<'a>(table: &'a Table, events: &mut BTreeMap<String, Event<'a>>, by: Waiters, notes: &mut Notes) {
     let event = column(table, |name| name == "event");
     let waits = column(table, |name| name == "waits");
     let (Some(event), Some(waits)) = (event, waits) else {
@@ -147,6 +185,7 @@ fn add_waits<'a>(
     let unit = |at: Option<usize>, otherwise| {
         at.and_then(|at| table.columns.get(at)).map_or(otherwise, |name| times::unit_of_column(name).or(otherwise))
     };
+    let share = column(table, |name| name.starts_with('%') && SHARES.iter().any(|of| name.contains(of)));
     let mut seen = BTreeSet::new();
     let (total_unit, average_unit) = (unit(total, Some(1e9)), unit(average, None));
     for row in &table.rows {
@@ -171,9 +210,16 @@ fn add_waits<'a>(
         // Of a total in whole seconds and an average in hundredths of a millisecond, either may be the more precise.
         let best = [total, average].into_iter().flatten().min_by(|one, other| one.off.total_cmp(&other.off));
         let total_ns = best.filter(|best| best.value > best.off || count == 0).and_then(|best| whole(best.value));
+        let waits = Waits { count, total_ns, source: &table.title };
         let event = events.entry(name.to_owned()).or_default();
-        event.is_twice |= !seen.insert(name);
-        place(event, Waits { count, total_ns });
+        if seen.insert(name) {
+            event.take(by, waits);
+        } else {
+            event.namesakes.push((by, waits));
+        }
+        if let Some(at) = share.filter(|_| total_ns > Some(0)) {
+            event.is_idle = Some(row.cell(at).is_empty());
+        }
     }
 }
 
@@ -207,83 +253,97 @@ fn add_histograms<'a>(at: usize, buckets: &Buckets<'a>, events: &mut BTreeMap<St
     }
 }
 
-/// Whether an event is of a class that waits for storage.
-fn is_io(class: &str) -> bool {
-    matches!(class, "User I/O" | "System I/O" | "Commit")
-}
-
 #[derive(Default)]
 struct Joined {
     waits: Vec<WaitStats>,
-    figures: Vec<ToldFigure>,
-    /// I/O events whose foreground and background waits are one.
+    /// Events whose foreground and background waits are in one histogram.
     together: u64,
-    /// I/O events of which histograms and tables of events tell quite different numbers.
-    apart: u64,
-    /// Names of I/O events that are of several.
-    left_out: u64,
+    /// Events of which histograms and tables of events have different numbers: name, the table's and the histogram's.
+    apart: Vec<(String, u64, u64)>,
+    /// Names that are of several events.
+    namesakes: Vec<String>,
 }
 
 impl Joined {
     fn add(&mut self, name: &str, event: &Event<'_>, tables: &[Buckets<'_>], notes: &mut Notes) {
-        if event.is_twice {
-            self.left_out += u64::from(is_io(event.class));
-            return;
-        }
-        if event.has_two_histograms {
-            self.counted(name, event);
-            return;
+        if !event.namesakes.is_empty() || event.has_two_histograms {
+            self.namesakes.push(name.to_owned());
+            return self.counted(name, event);
         }
         let known = event.both();
         let (count, total_ns) = match (event.printed(tables), known) {
-            // Exact in the histogram, or rounded there to what the tables of events have exactly.
-            (Some(printed), Some(known))
-                if printed.waits.abs_diff(known.count) <= printed.off.max(printed.waits / ALMOST) =>
-            {
+            // Rounded in the histogram to what the tables of events have exactly.
+            (Some(printed), Some(known)) if printed.waits.abs_diff(known.count) <= printed.off => {
                 (known.count, known.total_ns)
             }
             (None, Some(known)) => (known.count, known.total_ns),
             (Some(printed), _) => (printed.waits, None),
             (None, None) => return,
         };
-        let waits = self.histogram(name, event, tables, count, total_ns, notes);
-        let Some(waits) = waits else {
-            self.counted(name, event);
-            return;
-        };
-        let is_apart = known.is_some_and(|known| known.count != count);
-        let is_both = event.foreground.is_some() && event.background.is_some();
-        if is_io(event.class) && (is_apart || is_both) {
-            self.together += u64::from(is_both);
-            self.apart += u64::from(is_apart);
-            // The background has the rest, where the sum is right.
-            let background = event.background.filter(|_| is_apart);
-            for (which, waits) in [("foreground", event.foreground), ("background", background)] {
-                let Some(waits) = waits else { continue };
-                self.figures.push(told("engine", format!("{name}: {which} waits"), "", waits.count as f64));
-                if let Some(ns) = waits.total_ns {
-                    self.figures.push(told("engine", format!("{name}: {which} wait time"), "s", ns as f64 / 1e9));
-                }
+        let Some(waits) = self.histogram(name, event, tables, count, total_ns, notes) else {
+            if known.is_none() && count > 0 {
+                self.push(name, event, event.is_foreground(), Histogram::counted(count, None), Vec::new());
             }
+            return self.counted(name, event);
+        };
+        let stated = event.stated();
+        let apart = known.filter(|known| known.count != count);
+        if let Some(known) = apart {
+            self.apart.push((name.to_owned(), known.count, count));
         }
-        self.push(name, event.class, event.is_foreground(), waits);
+        self.together += u64::from(stated.len() > 1);
+        let reported = if apart.is_some() || stated.len() > 1 {
+            stated.iter().map(|(by, waits)| waits.reported(*by)).collect()
+        } else {
+            Vec::new()
+        };
+        self.push(name, event, event.is_foreground(), waits, reported);
     }
 
-    /// What the reader of the waits must know, of events of I/O.
+    /// What the reader of the waits must know.
     fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
-        if self.together + self.apart > 0 {
-            let apart = match self.apart {
-                0 => String::new(),
-                n => format!("; of {n} I/O events these differ by over a tenth, and the histogram's number stands"),
-            };
+        if self.together > 0 {
+            remarks.push(
+                "Histograms have waits of the foreground and background together; numbers and times of each are those of the \
+                 tables of events."
+                    .to_owned(),
+            );
+        }
+        let named = |all: Vec<String>| {
+            let more = all.len().saturating_sub(MOST_NAMED);
+            let first = all.into_iter().take(MOST_NAMED).collect::<Vec<_>>().join(", ");
+            if more > 0 { format!("{first}, and {more} more") } else { first }
+        };
+        if !self.apart.is_empty() {
+            let mut far: Vec<_> = self
+                .apart
+                .iter()
+                .filter(|(_, table, histogram)| table.abs_diff(*histogram) > histogram / ALMOST)
+                .collect();
+            far.sort_by_key(|(_, table, histogram)| Reverse(table.abs_diff(*histogram)));
+            let far = far.into_iter().map(|(name, table, histogram)| {
+                format!(
+                    "`{name}` ({} there, {} here)",
+                    group_thousands(*table as f64),
+                    group_thousands(*histogram as f64)
+                )
+            });
+            let far: Vec<String> = far.collect();
+            let far = if far.is_empty() { String::new() } else { format!(" By more than a tenth: {}.", named(far)) };
             remarks.push(format!(
-                "Waits are foreground and background together, as in the histograms, and numbered as in the tables of \
-                 events{apart}."
+                "Of {} events the tables of events and the histograms have different numbers of waits. Both are kept: numbers, \
+                 times and ranks are those of the tables, shares and quantiles those of the histograms.{far}",
+                self.apart.len()
             ));
         }
-        if self.left_out > 0 {
-            remarks.push(format!("I/O events that the report cut to one name are left out: {} names.", self.left_out));
+        if !self.namesakes.is_empty() {
+            let names = self.namesakes.iter().map(|name| format!("`{name}`")).collect();
+            remarks.push(format!(
+                "The report cut names of several events to one: {}. Each of their rows is kept, without a histogram: it does not \
+                 tell which one is of which.",
+                named(names)
+            ));
         }
         remarks
     }
@@ -314,22 +374,29 @@ impl Joined {
         Some(Histogram::told(buckets?, total_ns, None, None)).filter(|waits| waits.count() == count)
     }
 
-    /// An event without a histogram: the foreground and the background apart.
+    /// An event without a histogram: the foreground and the background apart, and events of the same name.
     fn counted(&mut self, name: &str, event: &Event<'_>) {
-        let mut apart = [(event.foreground, true), (event.background, false)];
-        if event.all.is_some() {
-            apart = [(event.all, event.is_foreground()), (None, false)];
-        }
-        for (waits, foreground) in apart {
-            if let Some(waits) = waits.filter(|waits| waits.count > 0) {
-                self.push(name, event.class, foreground, Histogram::counted(waits.count, waits.total_ns));
-            }
+        for (by, waits) in event.stated().iter().chain(&event.namesakes).filter(|(_, waits)| waits.count > 0) {
+            let foreground = match by {
+                Waiters::Foreground => true,
+                Waiters::Background => false,
+                Waiters::All => event.is_foreground(),
+            };
+            self.push(name, event, foreground, Histogram::counted(waits.count, waits.total_ns), Vec::new());
         }
     }
 
-    fn push(&mut self, event: &str, class: &str, foreground: bool, waits: Histogram) {
-        let event = classes::whole_name(event).unwrap_or(event).to_owned();
-        self.waits.push(WaitStats { event, class: class.to_owned(), layer: "engine".to_owned(), foreground, waits });
+    fn push(
+        &mut self,
+        name: &str,
+        event: &Event<'_>,
+        foreground: bool,
+        waits: Histogram,
+        reported: Vec<ReportedWaits>,
+    ) {
+        let (class, layer) = (event.class.to_owned(), LAYER.to_owned());
+        let event = classes::whole_name(name).unwrap_or(name).to_owned();
+        self.waits.push(WaitStats { event, class, layer, foreground, waits, reported });
     }
 }
 

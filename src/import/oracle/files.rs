@@ -8,7 +8,7 @@ use crate::import::numbers::{number, scaled};
 use crate::record::ToldFigure;
 
 /// Figures of the tables that sum up I/O by function and by file type.
-pub(super) fn figures(report: &Report) -> Vec<ToldFigure> {
+pub(super) fn figures(report: &Report, window_ns: u64) -> Vec<ToldFigure> {
     let mut all = Vec::new();
     for table in &report.tables {
         let title = plain(&table.title);
@@ -19,13 +19,13 @@ pub(super) fn figures(report: &Report) -> Vec<ToldFigure> {
         } else {
             continue;
         };
-        add(table, by, title.contains("persecond"), &mut all);
+        add(table, by, title.contains("persecond"), window_ns, &mut all);
     }
     all
 }
 
 /// Adds the figures of a table, of which all may be rates, as release 11 has them for clusters.
-fn add(table: &Table, by: &str, are_rates: bool, all: &mut Vec<ToldFigure>) {
+fn add(table: &Table, by: &str, are_rates: bool, window_ns: u64, all: &mut Vec<ToldFigure>) {
     // A cluster's report has the instance in front, and `*` for their sum.
     let instance = table.column("I#");
     let name = table.columns.iter().position(|column| plain(column).ends_with("name")).unwrap_or(0);
@@ -52,7 +52,8 @@ fn add(table: &Table, by: &str, are_rates: bool, all: &mut Vec<ToldFigure>) {
             if at == name || Some(at) == instance || cell.is_empty() {
                 continue;
             }
-            if let Some((unit, value)) = value(heading, cell) {
+            let beside = || beside(&headings, &row.cells, heading, window_ns);
+            if let Some((unit, value)) = value(heading, cell, beside) {
                 let unit = match unit {
                     "" if are_rates => "/s",
                     "MB" if are_rates => "MB/s",
@@ -75,12 +76,55 @@ fn is_rate(heading: &str) -> bool {
     ["per sec", "persec", "/s", "/sec"].iter().any(|end| heading.trim_end().ends_with(end))
 }
 
+/// What a cell of data must be in bytes, or bytes per second, by the other of total and rate in its row, if that has its unit.
+fn beside(headings: &[String], cells: &[String], heading: &str, window_ns: u64) -> Option<f64> {
+    let group = heading.split_once(':').map(|(group, _)| group);
+    let is_other = |other: &str| {
+        plain(other).contains("data")
+            && is_rate(other) != is_rate(heading)
+            && other.split_once(':').map(|(group, _)| group) == group
+    };
+    let (_, cell) = headings.iter().zip(cells).find(|(other, cell)| is_other(other) && has_suffix(cell))?;
+    let seconds = window_ns as f64 / 1e9;
+    let other = bytes(cell)? as f64;
+    let expected = if is_rate(heading) { other / seconds } else { other * seconds };
+    (expected.is_finite() && expected > 0.0).then_some(expected)
+}
+
+fn has_suffix(cell: &str) -> bool {
+    cell.trim_end().ends_with(|c: char| c.is_alphabetic())
+}
+
+/// The unit that a heading states.
+fn unit_of_heading(plain: &str) -> Option<f64> {
+    let units = [("kb", 1_024.0), ("mb", MB), ("gb", MB * 1_024.0)];
+    units.into_iter().find(|(name, _)| plain.contains(name)).map(|(_, unit)| unit)
+}
+
+const MB: f64 = 1_048_576.0;
+
+/// Bytes in a cell of data. Release 11.2.0.3 prints `Data per sec` as a bare number of MB: a cell without a suffix is in the unit of
+/// its heading, or in the one that fits the total or rate beside it.
+fn data(heading: &str, cell: &str, beside: impl Fn() -> Option<f64>) -> Option<f64> {
+    if has_suffix(cell) {
+        return bytes(cell).map(|bytes| bytes as f64);
+    }
+    let value = number(cell)?;
+    let by_fit = || {
+        let expected = beside().filter(|_| value > 0.0)?;
+        let off = |unit: &f64| (value * unit / expected).ln().abs();
+        [1.0, 1_024.0, MB, MB * 1_024.0].into_iter().min_by(|one, other| off(one).total_cmp(&off(other)))
+    };
+    let usual = if is_rate(heading) { MB } else { 1.0 };
+    Some(value * unit_of_heading(&plain(heading)).or_else(by_fit).unwrap_or(usual))
+}
+
 /// The unit and value of a cell: data in multiples of 1,024, counts in those of 1,000, times in milliseconds.
-fn value(heading: &str, cell: &str) -> Option<(&'static str, f64)> {
+fn value(heading: &str, cell: &str, beside: impl Fn() -> Option<f64>) -> Option<(&'static str, f64)> {
     let plain = plain(heading);
     if plain.contains("data") {
         let unit = if is_rate(heading) { "B/s" } else { "B" };
-        return bytes(cell).map(|bytes| (unit, bytes as f64));
+        return data(heading, cell, beside).map(|bytes| (unit, bytes));
     }
     // Statspack also counts `Small Read Reqs`.
     let is_time_of_reads =
@@ -118,8 +162,26 @@ mod tests {
             ("Read: Small Read Reqs", "12K", ("", 12_000.0)),
             ("Read: Large Read Reqs", "7", ("", 7.0)),
         ] {
-            assert_eq!(value(heading, cell), Some(expected), "{heading}");
+            assert_eq!(value(heading, cell, || None), Some(expected), "{heading}");
         }
+    }
+
+    #[test]
+    fn data_without_a_suffix_is_in_the_unit_that_fits_what_stands_beside_it() {
+        // As 11.2.0.3 prints it: 70.1 G in an hour are 19.94 MB a second.
+        let headings =
+            ["Reads: Data", "Reqs per sec", "Reads: Data per sec", "Writes: Data per sec"].map(str::to_owned);
+        let cells = ["70.1G", "416.3", "19.9415", "7"].map(str::to_owned);
+        let of = |at: usize, cells: &[String; 4]| {
+            value(&headings[at], &cells[at], || beside(&headings, cells, &headings[at], 3_600_000_000_000))
+        };
+        assert_eq!(of(2, &cells), Some(("B/s", 19.9415 * MB)));
+        assert_eq!(of(3, &cells), Some(("B/s", 7.0 * MB)), "megabytes where nothing stands beside it");
+        let bytes = ["70.1G", "416.3", "20910000", "7"].map(str::to_owned);
+        assert_eq!(of(2, &bytes), Some(("B/s", 20_910_000.0)));
+        let bare = ["71782", "416.3", "19.94M", "7"].map(str::to_owned);
+        assert_eq!(of(0, &bare), Some(("B", 71_782.0 * MB)));
+        assert_eq!(value("Reads: Data per sec (KB)", "5", || Some(1e9)), Some(("B/s", 5_120.0)), "its heading says so");
     }
 
     #[test]
@@ -130,7 +192,7 @@ mod tests {
         let table = Table { columns, rows: vec![row], ..Table::default() };
         let units = |are_rates| {
             let mut all = Vec::new();
-            add(&table, "function", are_rates, &mut all);
+            add(&table, "function", are_rates, 0, &mut all);
             all.into_iter().map(|figure| figure.unit).collect::<Vec<_>>()
         };
         assert_eq!((units(false).join(","), units(true).join(",")), (",MB".to_owned(), "/s,MB/s".to_owned()));

@@ -1,7 +1,7 @@
 //! What a report means: a run with one step, from its begin to its end snapshot.
 
 use super::table::{Report, ReportKind};
-use super::{activity, events, files, header, window};
+use super::{activity, cross_checks, events, files, header, window};
 use crate::import::draft::step;
 use crate::import::{Draft, ImportError, Notes, Source};
 use crate::record::ToldFigure;
@@ -33,8 +33,9 @@ pub(super) fn drafts(report: &Report, source: &Source, notes: &mut Notes) -> Res
         let exact = instance.own.get("PHYSICAL_MEMORY_BYTES").copied().filter(|bytes| *bytes > 0);
         draft.environment.memory_bytes = exact.or(draft.environment.memory_bytes);
     }
-    step.told.extend(files::figures(report));
+    step.told.extend(files::figures(report, header.window_ns));
     events::read(report, &mut step, &mut draft.notes, notes);
+    draft.notes.extend(cross_checks::notes(report, &step));
     step.told.sort_by_key(rank);
     draft.steps.push(step);
     Ok(vec![draft])

@@ -5,6 +5,7 @@
 mod activity;
 pub(super) mod classes;
 mod containers;
+mod cross_checks;
 mod events;
 mod files;
 mod grid;

@@ -9,7 +9,7 @@ mod specimens;
 use self::specimens::{cluster_19, page, section, single_12, table};
 use super::*;
 use crate::import::Began;
-use crate::record::{Step, Timestamp, WaitStats};
+use crate::record::{Step, Timestamp, WaitStats, Waited, Waiters};
 
 fn read_all(text: &str) -> Result<(Draft, Vec<String>), ImportError> {
     let source = Source::new("report.html", text.as_bytes().to_vec(), Timestamp(jiff::Timestamp::UNIX_EPOCH))?;

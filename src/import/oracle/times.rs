@@ -62,7 +62,8 @@ pub(super) struct Rounded {
 }
 
 impl Rounded {
-    fn scaled(self, factor: f64) -> Self {
+    /// The same in other units.
+    pub(super) fn scaled(self, factor: f64) -> Self {
         Self { value: self.value * factor, off: self.off * factor }
     }
 }
@@ -79,8 +80,11 @@ pub(super) fn rounded(text: &str) -> Option<Rounded> {
         'T' | 't' => 1e12,
         _ => 1.0,
     };
-    let decimals = digits.split_once('.').map_or(0, |(_, rest)| rest.len().min(12));
-    Some(Rounded { value, off: unit * 0.5 / 10_f64.powi(decimals as i32) })
+    // `1.69E+05` has two decimals of a hundred thousand.
+    let (mantissa, exponent) = digits.split_once(['E', 'e']).unwrap_or((digits, ""));
+    let exponent = exponent.parse::<i32>().map_or(0, |exponent| exponent.clamp(-300, 300));
+    let decimals = mantissa.split_once('.').map_or(0, |(_, rest)| rest.len().min(12));
+    Some(Rounded { value, off: unit * 0.5 * 10_f64.powi(exponent - decimals as i32) })
 }
 
 /// A duration with a unit of its own (`4.03ms`) or in that of its column, in nanoseconds.
@@ -141,6 +145,7 @@ mod tests {
     fn figures_know_how_rounded_they_are() {
         assert_eq!(rounded("9,440"), Some(Rounded { value: 9_440.0, off: 0.5 }));
         assert_eq!(rounded("26.4K"), Some(Rounded { value: 26_400.0, off: 50.0 }));
+        assert_eq!(rounded("1.69E+05"), Some(Rounded { value: 169_000.0, off: 500.0 }));
         let near = |text: &str, unit, value: f64, off: f64| {
             let read = rounded_ns(text, unit).unwrap();
             assert!((read.value - value).abs() < 1e-3 && (read.off - off).abs() < 1e-3, "{text}: {read:?}");

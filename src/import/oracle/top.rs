@@ -16,7 +16,12 @@ pub(super) fn tables(report: &Report) -> Vec<Table> {
     if report.tables.iter().any(is_of_all) {
         return Vec::new();
     }
-    report.tables.iter().filter_map(|table| Some(stands_in(table, title(&plain(&table.title))?))).collect()
+    of(report).map(|(table, _)| table).collect()
+}
+
+/// The tables of top events in the form and with the titles of those of all events, each with itself.
+pub(super) fn of(report: &Report) -> impl Iterator<Item = (Table, &Table)> {
+    report.tables.iter().filter_map(|table| Some((stands_in(table, title(&plain(&table.title))?), table)))
 }
 
 /// What the reader must know of waits that such tables tell.

@@ -92,6 +92,7 @@ fn told(server: Server, operations: u64, updates: u64, elapsed_ns: u64) -> Serve
         session_samples: samples.map(|(name, sessions)| (name.to_owned(), sessions * sampled_times)).into(),
         sampled_times,
         cpu: cpu.map(|ns| CpuTime { user_ns: ns * 2 / 3, system_ns: ns / 3, ..CpuTime::default() }),
+        waits: Vec::new(),
     }
 }
 

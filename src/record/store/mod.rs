@@ -143,6 +143,14 @@ impl Store {
         writer::save(self, run)
     }
 
+    /// Replaces the document of a run that is kept, whose intervals stay. At every instant it is either the old or the new one.
+    ///
+    /// # Errors
+    /// If the id cannot name a directory, or the file system refuses; the old document is kept then.
+    pub fn replace(&self, run: &Run) -> Result<(), StoreError> {
+        writer::write_document(&self.directory_of(&run.id)?, run)
+    }
+
     fn directory_of(&self, id: &str) -> Result<PathBuf, StoreError> {
         let plain = id.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c));
         if id.is_empty() || id.starts_with('.') || !plain {

@@ -45,5 +45,6 @@ fn description(event: &str, known: &[WaitStats]) -> WaitStats {
         layer: same.map_or_else(|| "engine".to_owned(), |wait| wait.layer.clone()),
         foreground: same.map_or_else(|| !BACKGROUND.contains(&event), |wait| wait.foreground),
         waits: crate::record::Histogram::default(),
+        reported: Vec::new(),
     }
 }

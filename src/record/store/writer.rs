@@ -131,7 +131,8 @@ fn to_json(value: &impl serde::Serialize, layout: Layout) -> Vec<u8> {
     .expect("the document has text keys only, and memory takes every write")
 }
 
-fn write_document(directory: &Path, run: &Run) -> Result<(), StoreError> {
+/// Writes the document in one step.
+pub(super) fn write_document(directory: &Path, run: &Run) -> Result<(), StoreError> {
     let temporary = directory.join(TEMPORARY_FILE);
     let mut text = to_json(run, Layout::Pretty);
     text.push(b'\n');

@@ -194,7 +194,7 @@ impl<'a> OverTime<'a> {
     pub(super) fn waits(&self) -> Option<Drawn> {
         let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
         for wait in self.run.steps.iter().flat_map(|step| &step.waits).filter(|wait| wait.foreground) {
-            *totals.entry(&wait.event).or_default() += wait.waits.total_ns().unwrap_or(0);
+            *totals.entry(&wait.event).or_default() += wait.sum().total_ns.unwrap_or(0);
         }
         if operations_are_requests(self.run) {
             return None;

@@ -1,19 +1,22 @@
 //! What runs have that another program measured: rates of whatever it counted, each instance of a database, and its figures by
 //! its own names.
 
+use std::cmp::Reverse;
 use std::io;
 
 use super::{Column, steps};
 use crate::analysis::{Figures, SINGLE_BLOCK_READ, counted_per_s, wait};
-use crate::record::{Counters, Histogram, Run, ServerStats, ToldFigure};
+use crate::record::{Counters, Histogram, Run, ServerStats, Step, ToldFigure, WaitStats};
 use crate::report::grid::Grid;
 use crate::report::paper::Paper;
 use crate::report::text::Detail;
-use crate::report::words::{UNKNOWN, longest, mean, number, quantile, share};
-use crate::units::group_thousands;
+use crate::report::words::{NONE, UNKNOWN, longest, mean, number, quantile, share};
+use crate::units::{awr_count, group_thousands};
 
 /// Figures by the source's names that a brief report shows.
 const BRIEF: usize = 24;
+/// Wait events of each instance that it shows.
+const BRIEF_EVENTS: usize = 5;
 /// Figures up to which those that are zero are looked for.
 const MOST_SORTED: usize = 2_000;
 /// Steps that stand side by side; of more, each figure has a row a step.
@@ -54,8 +57,8 @@ const READS: [Column; 6] = [
 ];
 
 fn reads(figures: &Figures<'_>, show: fn(&Histogram) -> String) -> String {
-    let waits = figures.0.waits.iter().find(|wait| wait.event == SINGLE_BLOCK_READ).map(|wait| &wait.waits);
-    waits.map_or_else(|| UNKNOWN.to_owned(), show)
+    let waits = figures.0.waits.iter().find(|wait| wait.event == SINGLE_BLOCK_READ);
+    waits.map_or_else(|| UNKNOWN.to_owned(), |wait| show(&wait.times()))
 }
 
 /// Rates of whatever was counted.
@@ -101,6 +104,41 @@ pub(in crate::report) fn instances(paper: &mut dyn Paper, run: &Run) -> io::Resu
         }
     }
     paper.table("Instances (blocks/s: read and written)", &grid.with_known_columns())
+}
+
+/// How an instance's own histogram of an event reads, beside that of its step.
+pub(super) fn histograms_of_instances<'a>(
+    step: &'a Step,
+    event: &'a str,
+) -> impl Iterator<Item = (String, &'a Histogram)> {
+    step.instances.iter().flat_map(move |instance| {
+        let waits = instance.waits.iter().filter(|wait| wait.event == event && wait.waits.is_distribution());
+        waits.map(|wait| (format!("{}: {}", step.label, instance.node), &wait.waits))
+    })
+}
+
+/// Wait events of each instance, as its own report has them; in brief those that sessions waited for longest.
+pub(in crate::report) fn waits_of_instances(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
+    let mut grid = Grid::new(3, ["step", "instance", "event", "class", "waits", "total", "mean", "of background"]);
+    for step in &run.steps {
+        for instance in &step.instances {
+            let idle = |wait: &WaitStats| wait.class == "Idle";
+            let mut waits: Vec<&WaitStats> = instance.waits.iter().filter(|wait| wait.sum().count > 0).collect();
+            let of_sessions = |wait: &WaitStats| wait.of_sessions().map(|waited| waited.total_ns);
+            waits.sort_by_key(|wait| Reverse((!idle(wait), of_sessions(wait), wait.sum().total_ns)));
+            let shown = if detail == Detail::Full { waits.len() } else { BRIEF_EVENTS };
+            for wait in waits.into_iter().take(shown) {
+                let names = [&step.label, &instance.node, &wait.event, &wait.class].map(String::clone);
+                let background = wait.of_background().map_or(0, |waited| waited.count);
+                let background = if background == 0 { NONE.to_owned() } else { awr_count(background as f64) };
+                grid.push(names.into_iter().chain(super::waited(wait.sum())).chain([background]).collect());
+            }
+        }
+    }
+    if run.steps.iter().flat_map(|step| &step.instances).all(|instance| instance.waits.is_empty()) {
+        return Ok(());
+    }
+    paper.table("Wait events of instances that have reports of their own", &grid)
 }
 
 /// A value in its own unit: whole numbers as they are, others with two decimals or as many digits as tell something.

@@ -12,7 +12,7 @@ use super::text::Detail;
 use crate::analysis::{
     Figures, SINGLE_BLOCK_READ, Vocabulary, is_on_server, is_on_servers, operations_are_requests, wait,
 };
-use crate::record::{Histogram, Run, Step, WaitStats};
+use crate::record::{Histogram, Run, Step, WaitStats, Waited, Waiters};
 use crate::report::buckets::Columns;
 use crate::report::grid::Grid;
 use crate::report::paper::Paper;
@@ -54,7 +54,7 @@ pub(super) fn sessions(step: &Step) -> String {
 }
 
 fn reads(figures: &Figures<'_>, show: fn(&Histogram) -> String) -> String {
-    wait(figures.0, SINGLE_BLOCK_READ).map_or_else(|| NONE.to_owned(), |wait| show(&wait.waits))
+    wait(figures.0, SINGLE_BLOCK_READ).map_or_else(|| NONE.to_owned(), |wait| show(&wait.times()))
 }
 
 pub(in crate::report) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
@@ -81,34 +81,59 @@ pub(in crate::report) fn waits(paper: &mut dyn Paper, run: &Run) -> io::Result<(
         Vocabulary::Sessions if is_on_servers(run) => {
             "Wait events that the server timed (layer: server; % of the time that operations took)"
         }
+        Vocabulary::Sessions if is_of_db_time(run) => {
+            "Wait events (% of DB time; foreground and background apart where the report states both; quantiles by histogram)"
+        }
         Vocabulary::Sessions => "Wait events (% of the time that sessions waited; the engine's own writers have none)",
         Vocabulary::Requests => {
             "Wait events (what a database would call these requests; % of the time that requests took)"
         }
     };
+    let of_what = if is_of_db_time(run) { "% DB time" } else { "% waited" };
+    let grid_columns = 13;
     let mut grid = Grid::new(
         3,
-        ["step", "event", "class", "waits", "total", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max", "% waited"],
+        ["step", "event", "class", "waits", "total", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max", of_what],
     );
     for step in &run.steps {
         for wait in in_order(step) {
             let mut row = vec![step.label.clone(), wait.event.clone(), wait.class.clone()];
-            row.push(awr_count(wait.waits.count() as f64));
-            row.push(wait.waits.total_ns().map_or_else(|| UNKNOWN.to_owned(), |ns| duration(Some(ns))));
-            row.extend(latencies(&wait.waits));
+            row.extend(waited(wait.sum()));
+            row.extend(latencies(&wait.times()).into_iter().skip(1));
             row.push(match share_of_time(step, wait) {
-                Some(value) if wait.foreground => share(Some(value)),
+                Some(value) if wait.of_sessions().is_some() => share(Some(value)),
                 _ => NONE.to_owned(),
             });
             grid.push(row);
+            for part in wait.reported.iter().filter(|_| wait.reported.len() > 1) {
+                let by = if part.by == Waiters::Background { "background" } else { "foreground" };
+                let mut row = vec![step.label.clone(), format!("  of these, {by}"), wait.class.clone()];
+                row.extend(waited(Waited { count: part.count, total_ns: part.total_ns }));
+                row.resize(grid_columns, NONE.to_owned());
+                grid.push(row);
+            }
         }
     }
     paper.table(title, &grid)
 }
 
+/// Number, sum and mean.
+fn waited(waited: Waited) -> [String; 3] {
+    let known = |ns: Option<u64>| ns.map_or_else(|| UNKNOWN.to_owned(), |ns| duration(Some(ns)));
+    [awr_count(waited.count as f64), known(waited.total_ns), known(waited.mean_ns().map(|ns| ns.round() as u64))]
+}
+
+/// Whether shares of waits are of DB time, as reports of Oracle have them.
+fn is_of_db_time(run: &Run) -> bool {
+    run.imported.is_some() && run.steps.iter().any(|step| Figures(step).db_time_ns().is_some())
+}
+
 /// What an event takes of the time that sessions waited. A server times few of its waits, so there it is of the time that
-/// operations took.
+/// operations took; a report of Oracle has it of DB time.
 fn share_of_time(step: &Step, wait: &WaitStats) -> Option<f64> {
+    if step.operations.is_empty() && Figures(step).db_time_ns().is_some() {
+        return Figures(step).share_of_db_time(&wait.event);
+    }
     if !is_on_server(step) {
         return Figures(step).share_of_waiting(&wait.event);
     }
@@ -119,7 +144,9 @@ fn share_of_time(step: &Step, wait: &WaitStats) -> Option<f64> {
 /// What sessions waited for first, then the engine's writers; the longest total first.
 fn in_order(step: &Step) -> Vec<&WaitStats> {
     let mut waits: Vec<_> = step.waits.iter().filter(|wait| wait.waits.count() > 0).collect();
-    waits.sort_by_key(|wait| (!wait.foreground, std::cmp::Reverse(wait.waits.total_ns())));
+    let of_sessions = |wait: &WaitStats| wait.of_sessions().map(|waited| waited.total_ns);
+    // `Some` is above `None`: what sessions waited for comes first, and there what is known.
+    waits.sort_by_key(|wait| std::cmp::Reverse((wait.class != "Idle", of_sessions(wait), wait.sum().total_ns)));
     waits
 }
 
@@ -141,14 +168,19 @@ fn is_waited_for(run: &Run, event: &str) -> bool {
 pub(in crate::report) fn histograms(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     let mut events: Vec<&str> = Vec::new();
     // The heaviest load decides which event comes first.
-    for wait in run.steps.iter().rev().flat_map(in_order) {
+    let of_instances = |step: &'_ Step| step.instances.iter().flat_map(|instance| &instance.waits);
+    for wait in run.steps.iter().rev().flat_map(in_order).chain(run.steps.iter().flat_map(of_instances)) {
         if !events.contains(&wait.event.as_str()) {
             events.push(&wait.event);
         }
     }
     let mut events_told = 0;
     for event in events {
-        let rows: Vec<_> = run.steps.iter().filter_map(|step| Some((step, &wait(step, event)?.waits))).collect();
+        let of_step = |step: &'_ Step| Some((step.label.clone(), &wait(step, event)?.waits));
+        let mut rows: Vec<(String, &Histogram)> = run.steps.iter().filter_map(of_step).collect();
+        if detail == Detail::Full {
+            rows.extend(run.steps.iter().flat_map(|step| imported::histograms_of_instances(step, event)));
+        }
         // A database is judged by its reads, a server also by its commits; raw storage by whatever was sent to it.
         let is_judged = [SINGLE_BLOCK_READ, servers::COMMIT].contains(&event);
         let comes_first = run.imported.is_some() && events_told < FIRST_EVENTS && is_waited_for(run, event);
@@ -157,12 +189,15 @@ pub(in crate::report) fn histograms(paper: &mut dyn Paper, run: &Run, detail: De
             continue;
         }
         events_told += 1;
+        if rows.is_empty() {
+            continue;
+        }
         let columns = Columns::covering(rows.iter().map(|(_, waits)| *waits));
         let names = ["step", "waits"].map(str::to_owned);
         let mut grid = Grid::new(1, names.into_iter().chain(columns.headings()));
-        for (step, waits) in rows {
+        for (label, waits) in rows {
             let count = awr_count(waits.count() as f64);
-            grid.push([step.label.clone(), count].into_iter().chain(columns.cells(waits)).collect());
+            grid.push([label, count].into_iter().chain(columns.cells(waits)).collect());
         }
         paper.table(&format!("{event}: % of waits"), &grid)?;
     }

@@ -48,6 +48,7 @@ pub(in super::super) fn total(text: &str) -> Option<Total> {
         // A point without a unit: the unit was cut off.
         _ => return (!text.contains('.')).then_some(Total { waits, off: 0 }),
     };
-    let decimals = text.split_once('.').map_or(0, |(_, rest)| rest.len().saturating_sub(1).min(12));
+    // One decimal is printed unless it is zero: `19K` is 19.0 thousand.
+    let decimals = text.split_once('.').map_or(1, |(_, rest)| rest.len().saturating_sub(1).clamp(1, 12));
     Some(Total { waits, off: (unit / 2.0 / 10_f64.powi(decimals as i32)).ceil() as u64 })
 }

@@ -75,7 +75,9 @@ fn all_histogram_tables_of_an_event_are_one() {
         "9,000 and 1,000 waits are the 10K of the histogram"
     );
     assert_eq!(read.waits.total_ns(), Some(19_090_000_000), "averages are more exact than whole seconds here");
-    assert_eq!(figure(step, "db file sequential read: foreground waits"), told(9_000.0, ""));
+    let sessions = read.of_sessions().unwrap();
+    assert_eq!((sessions.count, sessions.total_ns), (9_000, Some(18_090_000_000)));
+    assert_eq!(read.of_background().unwrap().count, 1_000);
     assert!(draft.notes.iter().any(|note| note.contains("foreground and background together")), "{:?}", draft.notes);
     let write = wait(step, "db file parallel write");
     assert_eq!((buckets(write), write.foreground), (vec![(256, 1), (512, 4)], false));
@@ -87,17 +89,73 @@ fn all_histogram_tables_of_an_event_are_one() {
 }
 
 #[test]
-fn histograms_of_quite_other_waits_stand_alone() {
+fn a_total_time_stands_beside_a_histogram_of_other_waits() {
     let draft = read(&single_12().replace(
         "<td class='awrc'>9,000</td><td class='awrc'>&#160;",
         "<td class='awrc'>4,000</td><td class='awrc'>&#160;",
     ));
     let step = &draft.steps[0];
     let read = wait(step, "db file sequential read");
-    assert_eq!((read.waits.count(), read.waits.total_ns()), (10_000, None));
-    assert_eq!(figure(step, "db file sequential read: foreground waits"), told(4_000.0, ""));
-    assert_eq!(figure(step, "db file sequential read: background waits"), told(1_000.0, ""));
-    assert!(draft.notes.iter().any(|note| note.contains("of 1 I/O events these differ")), "{:?}", draft.notes);
+    assert_eq!((read.waits.count(), read.waits.total_ns()), (10_000, None), "the histogram's own");
+    let reported = |at: usize| (read.reported[at].by, read.reported[at].count, read.reported[at].source.as_str());
+    assert_eq!(reported(0), (Waiters::Foreground, 4_000, "Foreground Wait Events"));
+    assert_eq!(reported(1), (Waiters::Background, 1_000, "Background Wait Events"));
+    assert_eq!(read.sum(), Waited { count: 5_000, total_ns: Some(9_040_000_000) });
+    let expected = "Of 1 events the tables of events and the histograms have different numbers of waits.";
+    let note =
+        draft.notes.iter().find(|note| note.starts_with(expected)).unwrap_or_else(|| panic!("{:?}", draft.notes));
+    assert!(note.ends_with("By more than a tenth: `db file sequential read` (5,000 there, 10,000 here)."), "{note}");
+}
+
+#[test]
+fn waits_of_every_class_are_kept_where_histograms_count_otherwise() {
+    // The heaviest event is none of I/O, and its histogram has a tenth of its waits.
+    let text = single_12()
+        .replacen(
+            "<td class='awrc'>log file sync</td><td class='awrc'>400<",
+            "<td class='awrc'>latch free</td><td class='awrc'>90<",
+            1,
+        )
+        .replace("<td class='awrc'>120.50us<", "<td class='awrc'>100.00s<");
+    let draft = read(&text);
+    let step = &draft.steps[0];
+    let latch = wait(step, "latch free");
+    assert_eq!((latch.waits.count(), latch.sum()), (8, Waited { count: 90, total_ns: Some(9_000_000_000_000) }));
+    let ranked: Vec<&str> = crate::analysis::foreground_waits(step).iter().map(|wait| wait.event.as_str()).collect();
+    assert_eq!(ranked[..2], ["latch free", "db file sequential read"], "idle events are no waits");
+    assert!(draft.notes.iter().any(|note| note.contains("`latch free` (90 there, 8 here)")), "{:?}", draft.notes);
+}
+
+#[test]
+fn events_without_a_share_of_db_time_are_idle() {
+    let text = single_12().replace(
+        "<td class='awrc'>SQL*Net message from client</td>",
+        "<td class='awrc'>some new way to do nothing</td>",
+    );
+    assert_eq!(wait(&read(&text).steps[0], "some new way to do nothing").class, "Idle");
+    let shared = single_12().replace(
+        "<td class='awrc'>12857.14ms</td><td class='awrc'>1.0</td><td class='awrc'>&#160;</td>",
+        "<td class='awrc'>12857.14ms</td><td class='awrc'>1.0</td><td class='awrc'>9.9</td>",
+    );
+    assert_ne!(shared, single_12());
+    assert_eq!(wait(&read(&shared).steps[0], "SQL*Net message from client").class, "", "the report counts it");
+}
+
+#[test]
+fn rows_of_events_whose_names_were_cut_to_one_are_all_kept() {
+    let row = |waits: &str| {
+        format!(
+            "<tr><td class='awrc'>latch: cut</td><td class='awrc'>{waits}</td><td class='awrc'>&#160;</td><td class='awrc'>7</td><td class='awrc'>1.00ms</td><td class='awrc'>1</td><td class='awrc'>1.0</td></tr>\n"
+        )
+    };
+    let next = "<tr><td class='awrc'>log file sync</td>";
+    let text = single_12().replacen(next, &format!("{}{}{next}", row("70"), row("60")), 1);
+    assert_ne!(text, single_12());
+    let draft = read(&text);
+    let counts: Vec<u64> =
+        draft.steps[0].waits.iter().filter(|wait| wait.event == "latch: cut").map(|wait| wait.sum().count).collect();
+    assert_eq!(counts, [70, 60]);
+    assert!(draft.notes.iter().any(|note| note.contains("to one: `latch: cut`")), "{:?}", draft.notes);
 }
 
 #[test]

@@ -240,7 +240,16 @@ impl Node {
             ));
         }
         let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-        Some(ServerStats { node: name.to_owned(), elapsed_ns, counters, own, session_samples, sampled_times, cpu })
+        Some(ServerStats {
+            node: name.to_owned(),
+            elapsed_ns,
+            counters,
+            own,
+            session_samples,
+            sampled_times,
+            cpu,
+            waits: Vec::new(),
+        })
     }
 
     fn note(&mut self, note: String) {
