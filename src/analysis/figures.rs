@@ -16,7 +16,6 @@ const IDLE: &str = "Idle";
 /// Statistics of an Oracle report's instances.
 const DB_TIME: &str = "DB time_ns";
 const DB_CPU: &str = "DB CPU_ns";
-const BACKGROUND_CPU: &str = "background cpu time_ns";
 
 /// One of the figures, for tables that list them.
 pub type Figure = fn(&Figures<'_>) -> Option<f64>;
@@ -254,13 +253,6 @@ impl Figures<'_> {
         (!self.0.servers.is_empty()).then_some(ns_per_s / 1e9)
     }
 
-    /// The same, with processors that the background processes of an imported database used.
-    pub fn all_database_processors(&self) -> Option<f64> {
-        let foreground = self.database_processors()?;
-        let background = if is_on_server(self.0) { None } else { self.processors(self.own(BACKGROUND_CPU)) };
-        Some(foreground + background.unwrap_or(0.0))
-    }
-
     /// Bytes read from storage per second: of an Oracle report all I/O of its instances, of what else the data files.
     pub fn all_read_bytes_per_s(&self) -> Option<f64> {
         self.all_bytes_per_s("physical read total bytes")
@@ -291,7 +283,11 @@ impl Figures<'_> {
 
     /// Mean number of sessions inside an operation (AWR's "DB time per second").
     pub fn busy_sessions(&self) -> Option<f64> {
-        self.processors(self.db_time_ns())
+        if self.0.operations.is_empty() {
+            return self.processors(self.db_time_ns());
+        }
+        let total = self.0.operations.iter().map(|operation| operation.service.total_ns()).sum::<Option<u64>>();
+        self.processors(total)
     }
 
     /// Seconds that a session takes for one operation, think time included: by Little's law, sessions over rate.
@@ -306,12 +302,10 @@ impl Figures<'_> {
         self.0.waits.iter().filter_map(|wait| waited(wait)?.total_ns).fold(0, u64::saturating_add)
     }
 
-    /// Time that sessions were in calls, working or waiting, in nanoseconds.
+    /// Time that sessions were in calls, working or waiting, as an imported report has it. Our own sessions wait for several blocks
+    /// at once, so that their waits are no shares of it.
     pub fn db_time_ns(&self) -> Option<u64> {
-        if self.0.operations.is_empty() {
-            return self.own(DB_TIME);
-        }
-        self.0.operations.iter().map(|operation| operation.service.total_ns()).sum::<Option<u64>>()
+        self.own(DB_TIME)
     }
 
     /// Share of DB time that sessions waited in `event`, 0 to 1; absent where either is not known, or the event is idleness.
@@ -323,7 +317,7 @@ impl Figures<'_> {
 
     /// Share of DB time that sessions used processors, 0 to 1, as an imported report has it.
     pub fn cpu_share_of_db_time(&self) -> Option<f64> {
-        let all = self.own(DB_TIME).filter(|ns| *ns > 0)?;
+        let all = self.db_time_ns().filter(|ns| *ns > 0)?;
         Some(self.own(DB_CPU)? as f64 / all as f64)
     }
 

@@ -91,16 +91,19 @@ impl WaitStats {
         })
     }
 
+    /// Whether the report keeps waits of the foreground and the background apart.
+    fn are_apart(&self) -> bool {
+        self.reported.iter().any(|reported| reported.by != Waiters::All)
+    }
+
     /// Waits of sessions; nothing if only the background waited.
     pub fn of_sessions(&self) -> Option<Waited> {
-        let apart = !self.reported.is_empty() && self.reported_by(Waiters::All).is_none();
-        if apart { self.reported_by(Waiters::Foreground) } else { self.foreground.then(|| self.sum()) }
+        if self.are_apart() { self.reported_by(Waiters::Foreground) } else { self.foreground.then(|| self.sum()) }
     }
 
     /// Waits of the database's own processes; nothing if only sessions waited.
     pub fn of_background(&self) -> Option<Waited> {
-        let apart = !self.reported.is_empty() && self.reported_by(Waiters::All).is_none();
-        if apart { self.reported_by(Waiters::Background) } else { (!self.foreground).then(|| self.sum()) }
+        if self.are_apart() { self.reported_by(Waiters::Background) } else { (!self.foreground).then(|| self.sum()) }
     }
 }
 
@@ -135,6 +138,8 @@ mod tests {
         let all = wait(true, &[(Waiters::All, 90, Some(9))]);
         assert_eq!((all.of_sessions(), all.of_background()), (Some(all.sum()), None));
         assert_eq!(all.times().mean_ns(), Some(0.1), "its shares are of 100 waits, its mean of 90");
+        let with_sum = wait(true, &[(Waiters::All, 90, Some(9)), (Waiters::Foreground, 80, Some(8))]);
+        assert_eq!((with_sum.sum().count, with_sum.of_sessions().map(|waited| waited.count)), (90, Some(80)));
         let background = wait(true, &[(Waiters::Background, 10, None)]);
         assert_eq!((background.of_sessions(), background.sum().total_ns), (None, None));
     }

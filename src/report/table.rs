@@ -42,12 +42,11 @@ impl Style {
     fn legend(self) -> &'static str {
         match self {
             Self::AwrInfo => {
-                "One row a step. Rates are per second of the measured window: DB CPU (with that of background processes) and \
-                 DB Tm in seconds per second, columns in _MBS in MB of 2^20 bytes; of an Oracle report READ_MBS and \
-                 WRITE_MBS are of all I/O (the statistics `total bytes`), PREADS and PWRITES of data files alone. ELAPSED is \
-                 in seconds. Columns in _LAT are mean microseconds: DFSR, DPR and DFPR of what sessions waited for, DFPW and \
-                 LFPW of background processes. TOP WAIT is what sessions waited for longest. A dash means that a value is not \
-                 known."
+                "One row a step. Rates are per second of the measured window: DB CPU and DB Tm in seconds per second, \
+                 columns in _MBS in MB of 2^20 bytes; of an Oracle report READ_MBS and WRITE_MBS are of all I/O (the \
+                 statistics `total bytes`), PREADS and PWRITES of data files alone. ELAPSED is in seconds. Columns in _LAT are \
+                 mean microseconds: DFSR, DPR and DFPR of what sessions waited for, DFPW and LFPW of background processes. \
+                 TOP WAIT is what sessions waited for longest. A dash means that a value is not known."
             }
             Self::Matrix => {
                 "One row a step. IOPS_RESULT: read and write requests sent to storage, per second; of a database server, \
@@ -115,13 +114,13 @@ fn counted(runs: &[Run]) -> String {
     }
 }
 
-/// Columns after `FILE` and before `TOP WAIT`, with their decimals. As in `awr_info`, figures are per second of the window, `DB CPU`
-/// (of background processes too) and `DB Tm` in seconds per second, MB are 2^20 bytes, and latencies are mean microseconds: those
-/// of reads in the foreground, those of writes in the background.
+/// Columns after `FILE` and before `TOP WAIT`, with their decimals. As in `awr_info`, figures are per second of the window, `DB CPU` and
+/// `DB Tm` in seconds per second, MB are 2^20 bytes, and latencies are mean microseconds: those of reads in the foreground, those of
+/// writes in the background.
 const AWR_INFO: [(&str, usize, Figure); 16] = [
     ("SESSIONS", 0, |f| f.0.load.sessions.map(f64::from)),
     ("ELAPSED", 0, |f| Some(f.seconds()).filter(|seconds| *seconds > 0.0)),
-    ("DB CPU", 1, |f| f.all_database_processors()),
+    ("DB CPU", 1, |f| f.database_processors()),
     ("DB Tm", 1, |f| f.busy_sessions()),
     ("EXECUTES", 0, |f| f.executes_per_s()),
     ("LIO", 0, |f| f.logical_reads_per_s()),

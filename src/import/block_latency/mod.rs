@@ -184,6 +184,7 @@ impl Trace {
             layer: layer.to_owned(),
             foreground: true,
             waits,
+            reported: Vec::new(),
         });
         step.waits = waits.collect();
         draft.steps.push(step);

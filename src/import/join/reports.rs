@@ -44,15 +44,16 @@ struct Differences(Vec<String>);
 
 impl Differences {
     fn add(&mut self, name: &str, stands: impl ToString, other: impl ToString) {
-        self.0.push(format!("{name} ({} stands, {} is in the other)", stands.to_string(), other.to_string()));
+        self.0.push(format!("{name} ({} stands, not {})", stands.to_string(), other.to_string()));
     }
 
-    /// What is to be said of them, of the files that stand first and those that were joined to them.
+    /// What is to be said of them, where `file` was joined to others.
     fn note(self, file: &str) -> Option<String> {
         let more = self.0.len().saturating_sub(MOST_TOLD);
         let first = self.0.into_iter().take(MOST_TOLD).collect::<Vec<_>>().join("; ");
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-        (!first.is_empty()).then(|| format!("Figures that the files state differently, beside {file}: {first}{more}."))
+        (!first.is_empty())
+            .then(|| format!("Figures that {file} and the other files of this run state differently: {first}{more}."))
     }
 }
 
@@ -111,7 +112,7 @@ fn add_own(known: &mut ServerStats, other: ServerStats, differences: &mut Differ
 }
 
 /// The names of events, of which one may be cut, that belong together in `waits`.
-fn of_event<'a>(waits: &'a [WaitStats], event: &'a str) -> impl Iterator<Item = &'a WaitStats> + Clone {
+fn of_event<'a>(waits: &'a [WaitStats], event: &'a str) -> impl Iterator<Item = &'a WaitStats> {
     waits.iter().filter(move |wait| is_cut_of(&wait.event, event))
 }
 
@@ -125,25 +126,25 @@ fn add_waits(known: &mut Vec<WaitStats>, others: Vec<WaitStats>, differences: &m
     let mut replaced: BTreeSet<String> = BTreeSet::new();
     let theirs = others.clone();
     for other in others {
-        let mut mine = of_event(&before, &other.event).peekable();
-        if mine.peek().is_none() {
-            known.push(other);
-            continue;
-        }
-        let has_histogram = mine.clone().any(is_distribution);
-        if !has_histogram && of_event(&theirs, &other.event).any(is_distribution) {
-            // All rows of an event come from one file, so that none counts twice; its whole name stays.
-            let name =
-                mine.map(|wait| wait.event.as_str()).max_by_key(|name| name.len()).unwrap_or_default().to_owned();
-            if replaced.insert(name.clone()) {
-                known.retain(|wait| wait.event != name);
+        let mine: Vec<&WaitStats> = of_event(&before, &other.event).collect();
+        let has_histogram = mine.iter().any(|wait| is_distribution(wait));
+        // All rows of an event come from one file, so that none counts twice; its whole name stays.
+        let name = mine.iter().map(|wait| &wait.event).max_by_key(|name| name.len()).cloned();
+        let same = mine.iter().find(|mine| mine.event == other.event && mine.foreground == other.foreground);
+        let same_count = same.map(|mine| mine.sum().count);
+        match name {
+            None => known.push(other),
+            Some(name) if !has_histogram && of_event(&theirs, &other.event).any(is_distribution) => {
+                if replaced.insert(name.clone()) {
+                    known.retain(|wait| wait.event != name);
+                }
+                known.push(WaitStats { event: name, ..other });
             }
-            known.push(WaitStats { event: name, ..other });
-            continue;
-        }
-        let same = mine.find(|mine| mine.event == other.event && mine.foreground == other.foreground);
-        if let Some(same) = same.filter(|same| same.sum().count != other.sum().count) {
-            differences.add(&format!("waits of `{}`", other.event), same.sum().count, other.sum().count);
+            Some(_) => {
+                if let Some(count) = same_count.filter(|count| *count != other.sum().count) {
+                    differences.add(&format!("waits of `{}`", other.event), count, other.sum().count);
+                }
+            }
         }
     }
 }

@@ -204,7 +204,7 @@ fn text_and_html_of_a_report_keep_what_either_has() {
     assert_eq!(events, expected);
     let figures: Vec<(&str, f64)> = step.told.iter().map(|figure| (figure.name.as_str(), figure.value)).collect();
     assert_eq!(figures, [("Redo size", 100.25), ("Executes", 7.0), ("Logons", 1.5)], "the more exact stands");
-    let note = "Figures that the files state differently, beside awr.txt: Executes (7 stands, 8 is in the other).";
+    let note = "Figures that awr.txt and the other files of this run state differently: Executes (7 stands, not 8).";
     assert_eq!(only.draft.notes, [note]);
 }
 

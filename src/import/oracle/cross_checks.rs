@@ -228,6 +228,9 @@ fn events(table: &Table) -> BTreeMap<&str, Waits<'_>> {
     for row in &table.rows {
         let sum = total.and_then(|at| Some((row.cell(at), times::rounded_ns(row.cell(at), Some(unit))?)));
         if let Some(waits) = times::rounded(row.cell(count)) {
+            // A number without a suffix is not rounded.
+            let is_exact = row.cell(count).ends_with(|c: char| c.is_ascii_digit());
+            let waits = if is_exact { Rounded { off: 0.0, ..waits } } else { waits };
             events.insert(row.cell(event), Waits { count: (row.cell(count), waits), total: sum });
         }
     }

@@ -73,13 +73,19 @@ impl<'a> Event<'a> {
         place.get_or_insert(waits);
     }
 
-    /// What the tables of events state of it.
+    /// What the tables of events state of it: Statspack has all waits beside those of the foreground and the background.
     fn stated(&self) -> Vec<(Waiters, Waits<'a>)> {
-        if let Some(all) = self.all {
-            return vec![(Waiters::All, all)];
-        }
-        let parts = [(Waiters::Foreground, self.foreground), (Waiters::Background, self.background)];
-        parts.into_iter().filter_map(|(by, waits)| Some((by, waits?))).collect()
+        let all =
+            [(Waiters::All, self.all), (Waiters::Foreground, self.foreground), (Waiters::Background, self.background)];
+        all.into_iter().filter_map(|(by, waits)| Some((by, waits?))).collect()
+    }
+
+    /// The same with each wait in it once: all of them, or those of the foreground and of the background.
+    fn parts(&self) -> Vec<(Waiters, Waits<'a>)> {
+        let are_both = self.foreground.is_some() && self.background.is_some();
+        let mut stated = self.stated();
+        stated.retain(|(by, _)| self.all.is_none() || (*by == Waiters::All) != are_both);
+        stated
     }
 
     /// Foreground and background waits together, as the tables of events have them.
@@ -89,7 +95,7 @@ impl<'a> Event<'a> {
             total_ns: one.total_ns.zip(other.total_ns).map(|(one, other)| one.saturating_add(other)),
             ..one
         };
-        self.stated().into_iter().map(|(_, waits)| waits).reduce(add)
+        self.all.or_else(|| self.parts().into_iter().map(|(_, waits)| waits).reduce(add))
     }
 
     fn is_foreground(&self) -> bool {
@@ -376,7 +382,7 @@ impl Joined {
 
     /// An event without a histogram: the foreground and the background apart, and events of the same name.
     fn counted(&mut self, name: &str, event: &Event<'_>) {
-        for (by, waits) in event.stated().iter().chain(&event.namesakes).filter(|(_, waits)| waits.count > 0) {
+        for (by, waits) in event.parts().iter().chain(&event.namesakes).filter(|(_, waits)| waits.count > 0) {
             let foreground = match by {
                 Waiters::Foreground => true,
                 Waiters::Background => false,

@@ -73,7 +73,8 @@ fn is_shared(column: &str) -> bool {
 
 /// Whether a column is per second: `Reqs per sec`, `Reads/s`, and in Statspack `Requests /sec`.
 fn is_rate(heading: &str) -> bool {
-    ["per sec", "persec", "/s", "/sec"].iter().any(|end| heading.trim_end().ends_with(end))
+    let heading = heading.split('(').next().unwrap_or_default().trim_end();
+    ["per sec", "persec", "/s", "/sec"].iter().any(|end| heading.ends_with(end))
 }
 
 /// What a cell of data must be in bytes, or bytes per second, by the other of total and rate in its row, if that has its unit.

@@ -96,7 +96,10 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, most_values: usize) ->
     let tables = Sheets::of(|sheets| sections::operations(sheets, run));
     parts.add("percentiles", "Percentiles", distribution::percentile_curve(run, prefix).into_iter().collect(), tables);
 
-    let tables = Sheets::of(|sheets| sections::waits(sheets, run));
+    let tables = Sheets::of(|sheets| {
+        sections::waits(sheets, run)?;
+        imported::waits_of_instances(sheets, run, Detail::Full)
+    });
     parts.add("waits", "Wait events", over_time.waits().into_iter().chain(over_time.doing()).collect(), tables);
 
     let tables = Sheets::of(|sheets| {

@@ -107,14 +107,13 @@ pub(in crate::report) fn instances(paper: &mut dyn Paper, run: &Run) -> io::Resu
 }
 
 /// How an instance's own histogram of an event reads, beside that of its step.
-pub(super) fn histograms_of_instances<'a>(
-    step: &'a Step,
-    event: &'a str,
-) -> impl Iterator<Item = (String, &'a Histogram)> {
-    step.instances.iter().flat_map(move |instance| {
+pub(super) fn histograms_of_instances<'a>(step: &'a Step, event: &str) -> Vec<(String, &'a Histogram)> {
+    let mut rows = Vec::new();
+    for instance in &step.instances {
         let waits = instance.waits.iter().filter(|wait| wait.event == event && wait.waits.is_distribution());
-        waits.map(|wait| (format!("{}: {}", step.label, instance.node), &wait.waits))
-    })
+        rows.extend(waits.map(|wait| (format!("{}: {}", step.label, instance.node), &wait.waits)));
+    }
+    rows
 }
 
 /// Wait events of each instance, as its own report has them; in brief those that sessions waited for longest.

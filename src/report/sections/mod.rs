@@ -105,7 +105,8 @@ pub(in crate::report) fn waits(paper: &mut dyn Paper, run: &Run) -> io::Result<(
                 _ => NONE.to_owned(),
             });
             grid.push(row);
-            for part in wait.reported.iter().filter(|_| wait.reported.len() > 1) {
+            let parts = wait.reported.iter().filter(|part| part.by != Waiters::All && wait.reported.len() > 1);
+            for part in parts {
                 let by = if part.by == Waiters::Background { "background" } else { "foreground" };
                 let mut row = vec![step.label.clone(), format!("  of these, {by}"), wait.class.clone()];
                 row.extend(waited(Waited { count: part.count, total_ns: part.total_ns }));
@@ -125,13 +126,13 @@ fn waited(waited: Waited) -> [String; 3] {
 
 /// Whether shares of waits are of DB time, as reports of Oracle have them.
 fn is_of_db_time(run: &Run) -> bool {
-    run.imported.is_some() && run.steps.iter().any(|step| Figures(step).db_time_ns().is_some())
+    run.steps.iter().any(|step| Figures(step).db_time_ns().is_some())
 }
 
 /// What an event takes of the time that sessions waited. A server times few of its waits, so there it is of the time that
 /// operations took; a report of Oracle has it of DB time.
 fn share_of_time(step: &Step, wait: &WaitStats) -> Option<f64> {
-    if step.operations.is_empty() && Figures(step).db_time_ns().is_some() {
+    if Figures(step).db_time_ns().is_some() {
         return Figures(step).share_of_db_time(&wait.event);
     }
     if !is_on_server(step) {
@@ -168,16 +169,18 @@ fn is_waited_for(run: &Run, event: &str) -> bool {
 pub(in crate::report) fn histograms(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     let mut events: Vec<&str> = Vec::new();
     // The heaviest load decides which event comes first.
-    let of_instances = |step: &'_ Step| step.instances.iter().flat_map(|instance| &instance.waits);
-    for wait in run.steps.iter().rev().flat_map(in_order).chain(run.steps.iter().flat_map(of_instances)) {
+    let instances = run.steps.iter().flat_map(|step| &step.instances);
+    for wait in run.steps.iter().rev().flat_map(in_order).chain(instances.flat_map(|instance| &instance.waits)) {
         if !events.contains(&wait.event.as_str()) {
             events.push(&wait.event);
         }
     }
     let mut events_told = 0;
     for event in events {
-        let of_step = |step: &'_ Step| Some((step.label.clone(), &wait(step, event)?.waits));
-        let mut rows: Vec<(String, &Histogram)> = run.steps.iter().filter_map(of_step).collect();
+        let mut rows: Vec<(String, &Histogram)> = Vec::new();
+        for step in &run.steps {
+            rows.extend(wait(step, event).map(|wait| (step.label.clone(), &wait.waits)));
+        }
         if detail == Detail::Full {
             rows.extend(run.steps.iter().flat_map(|step| imported::histograms_of_instances(step, event)));
         }

@@ -134,9 +134,9 @@ fn rounded_numbers_of_waits_know_how_rounded_they_are() {
         [
             Some((2_464, 0)),
             Some((4_800_000, 50_000)),
-            Some((359_000, 500)),
+            Some((359_000, 50)),
             Some((12_300, 50)),
-            Some((7_000_000, 500_000)),
+            Some((7_000_000, 50_000)),
             Some((1_234, 0)),
         ]
     );
