@@ -85,8 +85,10 @@ Tracing block I/O. Output every 5 seconds. Ctrl-C to end.
 Ending tracing...
 ";
 
-/// Events with their layer, and buckets in microseconds with their counts.
-fn waits(draft: &Draft) -> Vec<(String, String, Vec<(u64, u64, u64)>)> {
+/// An event, its layer, and its buckets in microseconds with their counts.
+type Wait = (String, String, Vec<(u64, u64, u64)>);
+
+fn waits(draft: &Draft) -> Vec<Wait> {
     let of = |wait: &crate::record::WaitStats| {
         let buckets = wait.waits.told_buckets();
         let buckets =
