@@ -1,6 +1,6 @@
 //! Rates and shares of one step.
 
-use super::{counted_per_s, is_on_server, traffic};
+use super::{CELL_SINGLE_BLOCK_READ, SINGLE_BLOCK_READ, counted_per_s, is_on_server, traffic};
 use crate::record::{Counters, Histogram, ServerStats, Step, WaitStats, Waited};
 
 /// Rates and shares over the measured window of a step. Each is absent where the step does not tell what it needs, or
@@ -34,6 +34,22 @@ pub fn mean_us(waits: &Histogram) -> Option<f64> {
 /// The waits of one event, if it happened.
 pub fn wait<'a>(step: &'a Step, event: &str) -> Option<&'a WaitStats> {
     step.waits.iter().find(|wait| wait.event == event && wait.waits.count() > 0)
+}
+
+/// Reads of one block each: those of [`SINGLE_BLOCK_READ`], or else those of Exadata's cells, the most frequent first. Newer
+/// releases have an event for each place that answers, such as `cell single block physical read: flash cache`, and no read is in
+/// two of them.
+pub fn single_block_reads(step: &Step) -> Vec<&WaitStats> {
+    if let Some(usual) = wait(step, SINGLE_BLOCK_READ) {
+        return vec![usual];
+    }
+    let is_of_cells = |event: &str| {
+        event.strip_prefix(CELL_SINGLE_BLOCK_READ).is_some_and(|place| place.is_empty() || place.starts_with(": "))
+    };
+    let mut reads: Vec<&WaitStats> =
+        step.waits.iter().filter(|wait| wait.waits.count() > 0 && is_of_cells(&wait.event)).collect();
+    reads.sort_by_key(|wait| std::cmp::Reverse(wait.waits.count()));
+    reads
 }
 
 /// What sessions waited in it for something: idle sessions wait for their user, which is no waiting.

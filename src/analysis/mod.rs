@@ -59,7 +59,7 @@ pub use comparison::{
     Bearing, Better, Compared, ComparedFigure, ComparedLoad, Comparison, Difference, Doubt, ERROR_RATE, Evidence,
     Measure, NotRepeats, Overall, Pair, Repeats, SettingDifference, signed_percent,
 };
-pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, wait};
+pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, single_block_reads, wait};
 pub use finding::{Finding, Severity};
 pub use fit::{Queue, ResponseShape, Scalability};
 pub use generator::{GeneratorVerdict, LateAgainst, LimitedBy, SentLate};
@@ -88,6 +88,9 @@ pub use vocabulary::Vocabulary;
 
 /// One block read into the buffer cache: the event by which databases judge storage.
 pub const SINGLE_BLOCK_READ: &str = "db file sequential read";
+
+/// The same where storage cells of Exadata answer.
+const CELL_SINGLE_BLOCK_READ: &str = "cell single block physical read";
 
 /// Everything worth saying about `run`, most important first: what makes the answer doubtful, then the answer (how much
 /// load is carried, and what limits it), then doubts that do not touch it, then the rest.

@@ -21,7 +21,7 @@ Examples:
   plimsoll report 20261120-103000-slob --full   every event, kind and device
   plimsoll report last --limit p99.9=20ms       another latency limit
   plimsoll report last -o report.html           one file for a browser
-  plimsoll report last --csv ./figures          five files for a spreadsheet
+  plimsoll report last --csv ./figures          six files for a spreadsheet
   plimsoll report last --json                   the run and the findings";
 
 /// Columns of the line between two reports.

@@ -357,6 +357,7 @@ impl<S: Shape> Coordinator<'_, S> {
             servers,
             instances: Vec::new(),
             told: Vec::new(),
+            tables: Vec::new(),
             traces,
             intervals,
         };

@@ -9,6 +9,7 @@ mod environment;
 pub mod facts;
 mod histogram;
 mod imported;
+mod reported;
 mod run;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -22,6 +23,7 @@ pub use counters::Counters;
 pub use environment::{BlockDevice, Environment, FileSystem};
 pub use histogram::{Histogram, HistogramError, POWER_OF_TWO_BOUNDS, ToldBucket};
 pub use imported::{Clock, Imported, ImportedFile, NotUnderstood, ToldFigure};
+pub use reported::{Covers, ReportedColumn, ReportedRow, ReportedTable};
 pub use run::{FORMAT, Outcome, Run, Target, Timestamp, Tool};
 pub use schema::{interval_schema, schema};
 pub use server::{ServerStats, TraceStats};

@@ -155,6 +155,7 @@ pub(crate) fn step(index: u32, level: Level) -> Step {
         servers: Vec::new(),
         instances: Vec::new(),
         told: Vec::new(),
+        tables: Vec::new(),
         traces: Vec::new(),
         generator: Some(Generator {
             lanes: 2,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counters, Histogram, Outcome, ReportedWaits, ServerStats, ToldFigure, TraceStats};
+use super::{Counters, Histogram, Outcome, ReportedTable, ReportedWaits, ServerStats, ToldFigure, TraceStats};
 
 /// One load level of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -50,6 +50,9 @@ pub struct Step {
     /// Figures of an imported run by the names of the program that measured them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub told: Vec<ToldFigure>,
+    /// Tables of an imported report, of what no other field has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<ReportedTable>,
     /// What kernel tracing timed in the window; none where nothing was traced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<TraceStats>,
@@ -82,6 +85,7 @@ impl Step {
             servers: Vec::new(),
             instances: Vec::new(),
             told: Vec::new(),
+            tables: Vec::new(),
             traces: Vec::new(),
             generator: None,
             intervals: Vec::new(),

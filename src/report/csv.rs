@@ -2,11 +2,12 @@
 
 mod requests;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::buckets::heading;
 use crate::analysis::{Figure, Figures, SINGLE_BLOCK_READ, counted_per_s, operations_are_requests, wait};
-use crate::record::{Counters, Histogram, POWER_OF_TWO_BOUNDS, Run, Step, WaitStats};
+use crate::record::{Counters, Histogram, POWER_OF_TWO_BOUNDS, Run, Step, ToldFigure, WaitStats};
 
 /// Writes one file of a run.
 pub type Writer = fn(&mut dyn Write, &Run) -> io::Result<()>;
@@ -15,12 +16,13 @@ pub type Writer = fn(&mut dyn Write, &Run) -> io::Result<()>;
 pub const BEGINNING: &str = "run,step,";
 
 /// Every file, by the name it should have.
-pub const FILES: [(&str, Writer); 5] = [
+pub const FILES: [(&str, Writer); 6] = [
     ("steps.csv", steps),
     ("waits.csv", waits),
     ("histogram.csv", histogram),
     ("operations.csv", operations),
     ("intervals.csv", intervals),
+    ("figures.csv", figures),
 ];
 
 const STEP_COLUMNS: [(&str, Figure); 17] = [
@@ -198,6 +200,46 @@ pub fn intervals(out: &mut dyn Write, run: &Run) -> io::Result<()> {
             row.push(counted(|counters| counters.buffer_misses));
             row.push(counted(|counters| counters.page_cache_hits));
             line(out, row)?;
+        }
+    }
+    Ok(())
+}
+
+/// One row for each figure that an imported run has by the names of its source: of the step, of an interval (`offset_s` says
+/// which), or of a table (`table`, and the names of its row joined by ` / `). In the units of the source.
+///
+/// # Errors
+/// If `out` fails.
+pub fn figures(out: &mut dyn Write, run: &Run) -> io::Result<()> {
+    let columns = ["offset_s", "table", "instance", "row", "figure", "layer", "unit", "value"];
+    line(out, ["run", "step"].into_iter().chain(columns))?;
+    for step in &run.steps {
+        let names = [field(&run.id), field(&step.label)];
+        let row = |cells: [&str; 7], value: f64| {
+            names.clone().into_iter().chain(cells.map(field)).chain([value.to_string()]).collect::<Vec<_>>()
+        };
+        let sums: BTreeMap<&str, &ToldFigure> = step.told.iter().map(|figure| (figure.name.as_str(), figure)).collect();
+        for figure in &step.told {
+            line(out, row(["", "", "", "", &figure.name, &figure.layer, &figure.unit], figure.value))?;
+        }
+        for interval in &step.intervals {
+            let offset = (interval.offset_ns as f64 / 1e9).to_string();
+            for (name, value) in &interval.told {
+                let (layer, unit) = sums.get(name.as_str()).map_or(("", ""), |sum| (&sum.layer, &sum.unit));
+                line(out, row([&offset, "", "", "", name, layer, unit], *value))?;
+            }
+        }
+        for table in &step.tables {
+            let node = table.node.as_deref().unwrap_or_default();
+            for of_table in &table.rows {
+                let names = of_table.names.join(" / ");
+                for (at, (column, value)) in table.columns.iter().zip(&of_table.values).enumerate() {
+                    let Some(value) = value else { continue };
+                    let unit = table.unit(of_table, at);
+                    let cells = ["", &table.subject, node, &names, &column.name, &table.layer, unit];
+                    line(out, row(cells, *value))?;
+                }
+            }
         }
     }
     Ok(())

@@ -8,9 +8,9 @@ use super::html::{self, table::Around};
 use super::sheet::{Cell, Sheet};
 use crate::analysis::{
     Figure, Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Served, foreground_waits, is_on_server, mean_us,
-    operations_are_requests, wait,
+    operations_are_requests, single_block_reads,
 };
-use crate::record::{Histogram, Run, Step, WaitStats, Waited};
+use crate::record::{Run, Step, WaitStats, Waited};
 use crate::units::{awr_count, group_thousands, percent};
 
 /// Which columns.
@@ -341,19 +341,30 @@ fn name(run: &Run) -> String {
 /// What tells rows apart, then I/O per second and the share of waits in each bucket.
 fn matrix(runs: &[Run]) -> Sheet {
     let labels = Labels::of(runs);
-    let buckets = Columns::covering(steps(runs).filter_map(|(_, step)| reads(step)));
+    let all_reads = || steps(runs).flat_map(|(_, step)| single_block_reads(step));
+    let buckets = Columns::covering(all_reads().map(|reads| &reads.waits));
 
     let mut columns = labels.columns();
-    columns.extend(["IOPS_RESULT", "DB_S_R_WAIT"].map(str::to_owned));
+    columns.push("IOPS_RESULT".to_owned());
+    // SLOB's users know the heading as that of one event. Where there are others, each row names its own.
+    let names_events = all_reads().any(|reads| reads.event != SINGLE_BLOCK_READ);
+    columns.extend(
+        if names_events { vec!["READ_EVENT", "READ_WAITS"] } else { vec!["DB_S_R_WAIT"] }
+            .into_iter()
+            .map(str::to_owned),
+    );
     let shares_from = columns.len();
     columns.extend(buckets.headings());
 
-    let rows = steps(runs).map(|(run, step)| {
+    let row = |run: &Run, step: &Step, reads: Option<&WaitStats>| {
         let mut row = labels.cells(run, step);
         row.push(Cell::shown(Figures(step).physical_io_per_s(), group_thousands));
-        row.push(Cell::shown(reads(step).map(|waits| waits.count() as f64), awr_count));
-        match reads(step) {
-            Some(waits) => row.extend(buckets.shares(waits).into_iter().map(|share| {
+        if names_events {
+            row.push(reads.map_or(Cell::Absent, |reads| Cell::Text(reads.event.clone())));
+        }
+        row.push(Cell::shown(reads.map(|reads| reads.waits.count() as f64), awr_count));
+        match reads {
+            Some(reads) => row.extend(buckets.shares(&reads.waits).into_iter().map(|share| {
                 // Made of the share itself, so that a report and this table round it to the same digit.
                 share.map_or(Cell::Absent, |share| Cell::Number {
                     value: share * 100.0,
@@ -363,10 +374,12 @@ fn matrix(runs: &[Run]) -> Sheet {
             None => row.extend(buckets.headings().iter().map(|_| Cell::Absent)),
         }
         row
+    };
+    let rows = steps(runs).flat_map(|(run, step)| {
+        let reads = single_block_reads(step);
+        let of_none = reads.is_empty().then(|| row(run, step, None));
+        let of_each: Vec<_> = reads.into_iter().map(|reads| row(run, step, Some(reads))).collect();
+        of_none.into_iter().chain(of_each)
     });
     Sheet { columns, rows: rows.collect(), shares_from: Some(shares_from) }
-}
-
-fn reads(step: &Step) -> Option<&Histogram> {
-    wait(step, SINGLE_BLOCK_READ).map(|wait| &wait.waits)
 }

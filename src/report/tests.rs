@@ -3,7 +3,9 @@ use std::path::Path;
 use super::*;
 use crate::analysis::{LatencyTarget, analyse};
 use crate::record::sample::windows::{self, Hour, QUICK};
-use crate::record::{Run, Target, sample, store};
+use crate::record::{
+    Covers, Histogram, ReportedColumn, ReportedRow, ReportedTable, Run, Target, ToldBucket, WaitStats, sample, store,
+};
 
 fn golden(kind: &str) -> Run {
     let path = format!("{}/tests/data/runs/format-1-{kind}", env!("CARGO_MANIFEST_DIR"));
@@ -212,4 +214,95 @@ fn a_matrix_of_imported_runs_has_columns_that_tell_its_rows_apart() {
     // Repeats of a run of our own are rows that only the user can name.
     runs.iter_mut().for_each(|run| run.imported = None);
     assert!(head(&runs)[1].starts_with("spool,"), "{:?}", head(&runs));
+}
+
+/// A report of an hour with a table of tablespaces, and one of memory that has a unit a row.
+fn with_tables() -> Run {
+    let mut run = windows::report(Hour { at: 9, minutes: 60, reads_per_s: 100, writes_per_s: 10, within_ms: QUICK });
+    let column = |name: &str, unit: &str| ReportedColumn { name: name.to_owned(), unit: unit.to_owned() };
+    let row = |name: &str, unit: &str, values: &[Option<f64>]| ReportedRow {
+        names: vec![name.to_owned()],
+        unit: unit.to_owned(),
+        values: values.to_vec(),
+    };
+    let tablespaces = ReportedTable {
+        subject: "Tablespace I/O".to_owned(),
+        source: "Tablespace IO Stats".to_owned(),
+        node: Some("shop1".to_owned()),
+        layer: "engine".to_owned(),
+        covers: Covers::Window,
+        keys: vec!["tablespace".to_owned()],
+        columns: vec![column("reads/s", "/s"), column("read mean", "ms"), column("writes", ""), column("hit", "%")],
+        rows: vec![
+            row("ORDERS", "", &[Some(100.0), Some(2.5), Some(6_000.0), None]),
+            row("a,b", "", &[Some(0.0), None, Some(1.0), None]),
+        ],
+        remarks: vec!["Left out: buffer waits.".to_owned()],
+    };
+    let memory = ReportedTable {
+        subject: "Memory".to_owned(),
+        source: "Memory Statistics".to_owned(),
+        covers: Covers::Edges,
+        keys: vec!["memory".to_owned()],
+        columns: vec![column("begin", ""), column("end", "")],
+        rows: vec![
+            row("Host Mem", "B", &[Some(68_719_476_736.0), Some(68_719_476_736.0)]),
+            row("% used", "%", &[Some(17.25), None]),
+        ],
+        remarks: Vec::new(),
+        ..tablespaces.clone()
+    };
+    run.steps[0].tables = vec![tablespaces, memory];
+    run
+}
+
+#[test]
+fn tables_of_a_source_have_their_layer_their_window_and_their_units() {
+    let mut run = with_tables();
+    let full = report(&run, Detail::Full, 120);
+    let at = full.find("\nTablespace I/O").unwrap();
+    insta::assert_snapshot!(
+        full[at..full.find("\nAs Oracle").or(full.find("\nAs awr")).unwrap_or(full.len())].trim_start()
+    );
+    let brief = report(&run, Detail::Brief, 120);
+    assert!(
+        brief.contains("`--full` also shows: Tablespace I/O, Memory.") || brief.contains("--full also shows"),
+        "{brief}"
+    );
+    // The same of another instance stands in the same table.
+    let mut other = run.steps[0].tables[0].clone();
+    other.node = Some("shop2".to_owned());
+    run.steps[0].tables.push(other);
+    let full = report(&run, Detail::Full, 120);
+    assert_eq!((full.matches("\nTablespace I/O (").count(), full.matches("shop2 ").count()), (1, 2), "{full}");
+}
+
+#[test]
+fn figures_of_a_source_are_rows_of_a_file() {
+    let mut out = Vec::new();
+    csv::figures(&mut out, &with_tables()).unwrap();
+    let out = String::from_utf8(out).unwrap();
+    let lines: Vec<&str> = out.lines().filter(|line| line.contains("Tablespace") || line.contains("Memory")).collect();
+    assert!(lines[0].ends_with(",,Tablespace I/O,shop1,ORDERS,reads/s,engine,/s,100"), "{out}");
+    assert!(lines.iter().any(|line| line.ends_with(",Tablespace I/O,shop1,\"a,b\",writes,engine,,1")), "{out}");
+    assert!(lines.iter().any(|line| line.ends_with(",Memory,shop1,% used,begin,engine,%,17.25")), "{out}");
+    assert!(out.lines().nth(1).unwrap().contains(",,,,,DB Time,engine,min,"), "{out}");
+}
+
+#[test]
+fn a_matrix_names_the_events_of_cells() {
+    let hour = |at| Hour { at, minutes: 60, reads_per_s: 100, writes_per_s: 10, within_ms: QUICK };
+    let mut runs = [9, 10].map(|at| windows::report(hour(at)));
+    let reads = runs[1].steps[0].waits[0].clone();
+    let named = |event: &str| WaitStats { event: event.to_owned(), ..reads.clone() };
+    let mut fewer = named("cell single block physical read");
+    fewer.waits = Histogram::told([ToldBucket { from_ns: 0, to_ns: Some(1_024_000), count: 5 }], None, None, None);
+    let other = named("cell single block physical readahead");
+    runs[1].steps[0].waits = vec![fewer, named("cell single block physical read: flash cache"), other];
+    let table = tabulate(&runs, Style::Matrix, Format::Csv);
+    let cells: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').take(4).collect()).collect();
+    assert_eq!(cells[0], ["RUN", "IOPS_RESULT", "READ_EVENT", "READ_WAITS"], "{table}");
+    assert_eq!((cells.len(), cells[1][2]), (4, "db file sequential read"), "{table}");
+    assert_eq!(cells[2][2..], ["cell single block physical read: flash cache", "360000"], "{table}");
+    assert_eq!(cells[3][2..], ["cell single block physical read", "5"], "the fewer come later: {table}");
 }

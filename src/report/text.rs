@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::facts::facts;
 use super::paper::{Paper, Terminal};
-use super::sections::{self, imported, requests, rounds, servers, together};
+use super::sections::{self, imported, reported, requests, rounds, servers, together};
 use super::{calibration, trace};
 use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers};
 use crate::record::{Run, Step};
@@ -109,6 +109,10 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     }
     if detail == Detail::Full || on_servers {
         sections::devices(paper, run)?;
+    }
+    reported::tables(paper, run, detail)?;
+    if detail == Detail::Full {
+        reported::snapshots(paper, run)?;
     }
     imported::told(paper, run, detail)?;
     imported::not_understood(paper, run, detail)

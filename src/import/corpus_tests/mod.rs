@@ -8,6 +8,7 @@ mod fio;
 mod hammerdb;
 mod network;
 mod oracle;
+mod oracle_sections;
 mod osstat;
 mod pgbench;
 mod pgio;

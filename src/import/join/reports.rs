@@ -6,7 +6,9 @@ use super::super::Began;
 use super::super::oracle::classes;
 use super::super::run::Made;
 use crate::record::facts::CONTAINERS;
-use crate::record::{Histogram, ReportedWaits, ServerStats, Step, Timestamp, ToldFigure, WaitStats, Waiters};
+use crate::record::{
+    Histogram, ReportedTable, ReportedWaits, ServerStats, Step, Timestamp, ToldFigure, WaitStats, Waiters,
+};
 
 /// Contradictions that are told; the rest is counted.
 const MOST_TOLD: usize = 8;
@@ -90,6 +92,11 @@ pub(super) fn add_twin(known: &mut Made, other: Made) {
         }
     }
     add_waits(&mut step.waits, theirs.waits, &mut differences);
+    let is_known = |table: &ReportedTable| {
+        step.tables.iter().any(|known| (&known.subject, &known.node) == (&table.subject, &table.node))
+    };
+    let new: Vec<ReportedTable> = theirs.tables.into_iter().filter(|table| !is_known(table)).collect();
+    step.tables.extend(new);
     add_figures(&mut step.told, theirs.told, &mut differences);
     known.draft.notes.extend(differences.note(&other_file));
 }
@@ -236,7 +243,13 @@ pub(super) fn add_instance(cluster: &mut Made, instance: Made) {
     let Some(step) = cluster.draft.steps.first_mut() else { return };
     let mut differences = Differences::default();
     let mut nodes = Vec::new();
-    for Step { instances, mut waits, told, .. } in draft.steps {
+    for Step { instances, mut waits, told, tables, .. } in draft.steps {
+        // What the cluster's report has of all instances is not repeated for each.
+        let is_of_all = |table: &ReportedTable| {
+            step.tables.iter().any(|known| known.node.is_none() && known.subject == table.subject)
+        };
+        let new: Vec<ReportedTable> = tables.into_iter().filter(|table| !is_of_all(table)).collect();
+        step.tables.extend(new);
         for instance in instances {
             let node = instance.node.clone();
             let Some(known) = step.instances.iter_mut().find(|known| known.node == node) else { continue };

@@ -20,7 +20,7 @@ const TOTALS: [&str; 7] = [
 ];
 
 /// Statistics by name.
-type Statistics = BTreeMap<String, u64>;
+pub(super) type Statistics = BTreeMap<String, u64>;
 
 /// Fills in the counters, the instances and the figures that the report tells by its own names.
 pub(super) fn read(report: &Report, header: &Header, step: &mut Step, notes: &mut Vec<String>) {
@@ -64,7 +64,7 @@ fn unit_of(name: &str) -> &'static str {
 }
 
 /// All statistics with their totals. Where two have one name, because text reports cut it, nobody knows which is which.
-fn statistics(report: &Report) -> Statistics {
+pub(super) fn statistics(report: &Report) -> Statistics {
     let mut all: BTreeMap<String, Option<u64>> = BTreeMap::new();
     for table in &report.tables {
         let title = plain(&table.title);

@@ -12,7 +12,19 @@ const MOST_SPANNED: usize = 64;
 /// A longer cell is none that is asked for.
 const LONGEST_CELL: usize = 400;
 /// Forms whose names end in a colon.
-const FORMS: [&str; 5] = ["loadprofile", "ioprofile", "memorystatistics", "cachesizes", "snapshots"];
+const FORMS: [&str; 9] = [
+    "loadprofile",
+    "ioprofile",
+    "memorystatistics",
+    "cachesizes",
+    "snapshots",
+    "globalcacheloadprofile",
+    PAIRS[0],
+    PAIRS[1],
+    PAIRS[2],
+];
+/// Forms without headings, of pairs of a name and a value beside each other.
+const PAIRS: [&str; 3] = ["instanceefficiency", "globalcacheandenqueueservices", "globalcacheefficiency"];
 
 /// A heading and where it stands.
 #[derive(Debug, Clone, Default)]
@@ -204,6 +216,9 @@ fn columns(headings: &[Vec<Heading>]) -> Vec<String> {
 /// Makes a form of it that text reports have: names without their colon, and several pairs on a line taken apart.
 pub(super) fn as_form(table: &mut Table) {
     let title = plain(&table.title);
+    if PAIRS.iter().any(|form| title.starts_with(form)) && table.column("I#").is_none() {
+        take_pairs_apart(table);
+    }
     if FORMS.iter().any(|form| title.starts_with(form)) {
         for cell in table.rows.iter_mut().flat_map(|row| row.cells.iter_mut()) {
             if let Some(name) = cell.strip_suffix(':') {
@@ -234,4 +249,20 @@ pub(super) fn as_form(table: &mut Table) {
         table.rows =
             names.into_iter().zip(rows).map(|(name, (line, cell))| Row { line, cells: vec![name, cell] }).collect();
     }
+}
+
+/// A row for each name. What was taken for headings, as there are none, is the first line.
+fn take_pairs_apart(table: &mut Table) {
+    let first = std::mem::replace(&mut table.columns, vec![String::new(), "Value".to_owned()]);
+    let first = Row { line: table.line, cells: first };
+    let lines = std::iter::once(first).chain(std::mem::take(&mut table.rows));
+    table.rows = lines
+        .flat_map(|row| {
+            let line = row.line;
+            let mut cells = row.cells.into_iter();
+            std::iter::from_fn(move || Some(vec![cells.next()?, cells.next().unwrap_or_default()]))
+                .filter(|pair| pair.iter().any(|cell| !cell.is_empty()))
+                .map(move |cells| Row { line, cells })
+        })
+        .collect();
 }

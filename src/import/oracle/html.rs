@@ -9,6 +9,7 @@ use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 
 use super::grid::Grid;
+use super::subjects;
 use super::table::{HEADER, Report, ReportKind, SNAPSHOTS, Table, plain};
 use crate::import::{ImportError, Notes, Source};
 
@@ -16,6 +17,9 @@ use crate::import::{ImportError, Notes, Source};
 const LONGEST_HEADING: usize = 1_000;
 /// A longer title is a remark.
 const LONGEST_TITLE: usize = 120;
+/// A longer remark, or more of them, says nothing that is asked for.
+const MAX_REMARK: usize = 400;
+const MAX_REMARKS: usize = 16;
 /// More cells than any report has; what follows is left out, and noted. Spans make many columns of few letters.
 const MOST_CELLS: usize = 4 << 20;
 /// Beginnings of the titles of sections that are kept.
@@ -165,6 +169,8 @@ struct Reader<'a> {
     attribute: Vec<u8>,
     heading: String,
     title: String,
+    /// The list below the title, for the table that follows.
+    remarks: Vec<String>,
     grid: Grid,
     tables: Vec<Table>,
     /// Cells of all tables so far, and the line from which on they were too many.
@@ -186,6 +192,7 @@ impl<'a> Reader<'a> {
             attribute: Vec::new(),
             heading: String::new(),
             title: String::new(),
+            remarks: Vec::new(),
             grid: Grid::default(),
             tables: Vec::new(),
             cells: 0,
@@ -241,6 +248,7 @@ impl<'a> Reader<'a> {
             b"tr" if self.within == Within::Table => self.grid.start_row(self.line),
             b"td" | b"th" if self.within == Within::Table => self.grid.start_cell(name == b"th"),
             b"br" if self.within == Within::Table => self.grid.text(" "),
+            b"li" if self.within == Within::Aside => self.end_remark(),
             b"h1" | b"h2" | b"h3" | b"h4" => {
                 self.page_words();
                 self.finish_table();
@@ -269,7 +277,7 @@ impl<'a> Reader<'a> {
             b"td" | b"th" if self.within == Within::Table => self.grid.end_cell(),
             b"h1" | b"h2" | b"h3" | b"h4" => self.finish_heading(),
             _ if self.within == Within::Aside && name == self.aside => {
-                self.words.clear();
+                self.end_remark();
                 self.within = Within::Page;
             }
             b"p" if self.within == Within::Page => self.page_words(),
@@ -291,12 +299,26 @@ impl<'a> Reader<'a> {
                     self.heading = if is_of_report(&heading) { heading } else { String::new() };
                 }
             }
-            Within::Title if !words.is_empty() => self.title = words,
+            Within::Title if !words.is_empty() => self.begin_section(words),
             Within::Title => {}
             _ => return,
         }
         self.words.clear();
         self.within = Within::Page;
+    }
+
+    /// What stood in a list is a remark; what stood in a link or a script is nothing.
+    fn end_remark(&mut self) {
+        let remark = collapsed(&self.words);
+        self.words.clear();
+        if !remark.is_empty() && self.remarks.len() < MAX_REMARKS {
+            self.remarks.push(remark);
+        }
+    }
+
+    fn begin_section(&mut self, title: String) {
+        self.title = title;
+        self.remarks.clear();
     }
 
     /// A report ends, if one has begun.
@@ -305,7 +327,7 @@ impl<'a> Reader<'a> {
         let tables = std::mem::take(&mut self.tables);
         let heading = std::mem::take(&mut self.heading);
         let ended = std::mem::take(&mut self.ended);
-        self.title.clear();
+        self.begin_section(String::new());
         if heading.is_empty() {
             return;
         }
@@ -322,6 +344,10 @@ impl<'a> Reader<'a> {
                 let more = String::from_utf8_lossy(value.get(..value.len().min(4 * LONGEST_TITLE)).unwrap_or_default());
                 self.words.push_str(&more);
             }
+            Within::Aside if matches!(self.aside.as_slice(), b"li" | b"ul") && self.words.len() <= MAX_REMARK => {
+                self.words
+                    .push_str(&String::from_utf8_lossy(value.get(..value.len().min(MAX_REMARK)).unwrap_or_default()));
+            }
             _ => {}
         }
     }
@@ -334,7 +360,7 @@ impl<'a> Reader<'a> {
             if words.eq_ignore_ascii_case("end of report") {
                 self.ended = true;
             } else if is_title && self.is_in_report() && !words.starts_with("No data exists") {
-                self.title = words;
+                self.begin_section(words);
             }
         }
         self.words.clear();
@@ -350,7 +376,11 @@ impl<'a> Reader<'a> {
         let events = title.starts_with("top") && title.contains("events") && !title.contains("sql");
         let activity = title.contains("instanceactivity");
         self.is_in_report()
-            && (title.is_empty() || events || activity || WANTED.iter().any(|wanted| title.starts_with(wanted)))
+            && (title.is_empty()
+                || events
+                || activity
+                || WANTED.iter().any(|wanted| title.starts_with(wanted))
+                || subjects::is_title(&title))
     }
 
     fn finish_table(&mut self) {
@@ -378,6 +408,7 @@ impl<'a> Reader<'a> {
         } else {
             self.title.clone()
         };
+        table.remarks = std::mem::take(&mut self.remarks);
         super::grid::as_form(&mut table);
         self.tables.push(table);
     }

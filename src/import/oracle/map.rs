@@ -1,7 +1,7 @@
 //! What a report means: a run with one step, from its begin to its end snapshot.
 
 use super::table::{Report, ReportKind};
-use super::{activity, cross_checks, events, files, header, window};
+use super::{activity, cross_checks, events, files, header, snapshots, subjects, window};
 use crate::import::draft::step;
 use crate::import::{Draft, ImportError, Notes, Source};
 use crate::record::ToldFigure;
@@ -35,6 +35,9 @@ pub(super) fn drafts(report: &Report, source: &Source, notes: &mut Notes) -> Res
     }
     step.told.extend(files::figures(report, header.window_ns));
     events::read(report, &mut step, &mut draft.notes, notes);
+    subjects::read(report, &header, &mut step);
+    let began = draft.began.map(|began| began.timestamp().0.to_zoned(jiff::tz::TimeZone::UTC).datetime());
+    snapshots::read(report, began, &mut step);
     draft.notes.extend(cross_checks::notes(report, &step));
     step.told.sort_by_key(rank);
     draft.steps.push(step);

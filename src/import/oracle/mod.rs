@@ -13,7 +13,9 @@ mod header;
 mod histogram;
 mod html;
 mod map;
+mod snapshots;
 mod statspack;
+mod subjects;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -4,6 +4,7 @@ mod containers;
 mod damage;
 mod figures;
 mod releases;
+mod sections;
 mod specimens;
 
 use self::specimens::{cluster_19, page, section, single_12, table};

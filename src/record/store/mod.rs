@@ -24,7 +24,7 @@ pub const INTERVALS_FILE: &str = "intervals.jsonl";
 const TEMPORARY_FILE: &str = "run.json.tmp";
 
 /// Files that may lie in a run's directory and go with it. Anything else there is somebody's own.
-const KNOWN_FILES: [&str; 10] = [
+const KNOWN_FILES: [&str; 11] = [
     TEMPORARY_FILE,
     INTERVALS_FILE,
     "steps.csv",
@@ -32,6 +32,7 @@ const KNOWN_FILES: [&str; 10] = [
     "histogram.csv",
     "operations.csv",
     "intervals.csv",
+    "figures.csv",
     "report.txt",
     "report.html",
     RUN_FILE,

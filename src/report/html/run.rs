@@ -10,7 +10,7 @@ use super::{Reported, distribution, load_line, made};
 use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers};
 use crate::record::{Outcome, Run};
 use crate::report::facts::{clock, facts};
-use crate::report::sections::{self, imported, requests, rounds, servers, together};
+use crate::report::sections::{self, imported, reported, requests, rounds, servers, together};
 use crate::report::text::Detail;
 use crate::report::{calibration, trace};
 
@@ -144,6 +144,11 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, most_values: usize) ->
         let tables = Sheets::of(|sheets| requests::generator(sheets, run, Detail::Full));
         parts.add("generator", "Load generator", Vec::new(), tables);
     }
+    let tables = Sheets::of(|sheets| {
+        reported::tables(sheets, run, Detail::Full)?;
+        reported::snapshots(sheets, run)
+    });
+    parts.add("reported", "Sections of the source", Vec::new(), tables);
     let tables = Sheets::of(|sheets| {
         imported::told(sheets, run, Detail::Full)?;
         imported::not_understood(sheets, run, Detail::Full)

@@ -114,6 +114,14 @@ impl Open {
         self.is_fresh && (1..=MOST_LINES).contains(&self.block.len()) && !words.any(is_figure)
     }
 
+    /// Whether a rule stands below figures and above their sum: it is below columns of the table, but not below their first one,
+    /// which names the rows.
+    pub(super) fn is_above_sum(&self, rule: &Rule) -> bool {
+        let of_figures = self.columns.places.get(1..).unwrap_or_default();
+        let has_rows = self.rows_before < self.table.rows.len();
+        has_rows && !self.columns.form && rule.runs.iter().all(|run| of_figures.contains(run))
+    }
+
     /// Takes another rule, with the headings that looked like rows; how many cells are none.
     pub(super) fn add_rule(&mut self, rule: &Rule, groups: Vec<Groups>) -> usize {
         let headings: Vec<String> = self.block.drain(..).map(|(_, text)| text).collect();

@@ -219,6 +219,9 @@ impl Sections {
             self.cells = self.cells.saturating_sub(open.add_rule(rule, groups));
             return;
         }
+        if self.open.as_ref().is_some_and(|open| open.is_above_sum(rule)) {
+            return;
+        }
         if let Some(mut open) = self.open.take() {
             self.heading = open.take_headings();
             self.keep(open);
