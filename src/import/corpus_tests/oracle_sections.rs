@@ -75,9 +75,11 @@ fn a_cluster_has_its_instances_in_rows() {
         assert_eq!(value("Global cache efficiency", &["2"], "Buffer Access: Local %"), of(76.26, "%"));
         assert_eq!(value("Global cache and enqueue times", &["1"], "GE Get Time"), of(0.206, "ms"));
         assert_eq!(value("Caches", &["2", "DB Cache"], "end"), of(7_872.0 * 1_048_576.0, "B"));
-        assert_eq!(value("Host memory", &["1", "Host Mem"], "end"), of((257_947.8_f64 * 1_048_576.0).round(), "B"));
+        // The page has a digit more than the text.
+        let memory = value("Host memory", &["1", "Host Mem"], "end");
+        assert!((memory.0 / 1_048_576.0 - 257_947.8).abs() < 0.05, "{file}: {memory:?}");
         let user_io = value("Wait classes, foreground", &["User I/O"], "all instances");
-        assert!((user_io.0 - 38_263.6).abs() < 0.001, "{user_io:?}");
+        assert!((user_io.0 - 38_263.6).abs() < 0.01, "{user_io:?}");
         let devices = value("Interconnect devices", &["1", "fg-priv", "192.168.2.1"], "sent packets");
         assert_eq!(devices, of(9_769_560.0, ""), "{file}");
         assert!((value("Interconnect by client", &["2", "DLM"], "sent").0 - 3.66).abs() < 0.05, "{file}");
