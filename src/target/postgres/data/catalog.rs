@@ -118,6 +118,8 @@ pub(super) struct Server {
     pub(super) role: String,
     pub(super) data_checksums: bool,
     pub(super) autovacuum: bool,
+    /// Bytes of its buffers.
+    pub(super) shared_buffers: u64,
     in_recovery: bool,
     may_create_namespace: bool,
 }
@@ -127,7 +129,8 @@ impl Server {
         let ask = "SELECT current_setting('server_version'), current_setting('block_size')::int, \
                    current_database()::text, current_user::text, current_setting('data_checksums') = 'on', \
                    current_setting('autovacuum') = 'on', pg_is_in_recovery(), \
-                   has_database_privilege(current_database(), 'CREATE'), current_setting('server_version_num')::int";
+                   has_database_privilege(current_database(), 'CREATE'), current_setting('server_version_num')::int, \
+                   pg_size_bytes(current_setting('shared_buffers'))";
         let row = session.query_one("ask for its settings", ask, &[])?;
         let server = Self {
             version: row.get(0),
@@ -136,6 +139,7 @@ impl Server {
             role: row.get(3),
             data_checksums: row.get(4),
             autovacuum: row.get(5),
+            shared_buffers: row.get::<_, i64>(9).unsigned_abs(),
             in_recovery: row.get(6),
             may_create_namespace: row.get(7),
         };

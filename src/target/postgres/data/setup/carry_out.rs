@@ -62,6 +62,7 @@ pub fn carry_out(
         sql: plan.access.sql(plan.request.block_bytes),
         session,
         streams: plan.request.streams,
+        vacuum_bytes: copy::vacuum_bytes(ground.server.shared_buffers, plan.request.streams),
         tell,
         stop,
         report: SetupReport { created: true, ..nothing },
@@ -90,6 +91,8 @@ struct Work<'a> {
     data: DataSet,
     sql: Sql,
     streams: u32,
+    /// How much of a table is loaded between two vacuums.
+    vacuum_bytes: u64,
     tell: &'a dyn Fn(Phase, Progress),
     stop: &'a AtomicBool,
     report: SetupReport,
@@ -168,7 +171,7 @@ impl Work<'_> {
         let total = self.data.bytes();
         self.report.bytes_found = found;
         self.report.bytes_written = total - found;
-        let work = copy::missing(&self.data, &marks);
+        let work = copy::missing(&self.data, &marks, self.vacuum_bytes);
         let pieces = work.iter().map(|(_, pieces)| pieces.len()).sum();
         let pieces_left = Pieces::new(work);
         self.phase(Phase::Load, total, |work, tell| {

@@ -18,6 +18,14 @@ use crate::target::postgres::sql::Sql;
 /// Blocks of a piece, in bytes: a piece takes well under a second, which is what an interruption costs, and far longer
 /// than its commit.
 const PIECE_BYTES: u64 = 16 << 20;
+/// A table is vacuumed each time that so many bytes of it were loaded, or a smaller part of the server's buffers. Its blocks are
+/// still in memory and not yet written: an hour later each would be read and written once more, and the log flushed for every
+/// few of them.
+const MAX_VACUUM_BYTES: u64 = 64 << 20;
+/// All streams together fill so small a part of the server's buffers between two vacuums.
+const PART_OF_BUFFERS: u64 = 4;
+/// A table is vacuumed at most so often: each time the map of all blocks vacuumed before is gone through.
+const MAX_VACUUMS: u64 = 64;
 /// How long a piece may go on when the load is to end: one that is given up leaves its blocks behind, empty.
 const PIECE_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -29,6 +37,8 @@ pub(super) struct Piece {
     pub(super) first: u64,
     /// How many.
     pub(super) places: u64,
+    /// Whether the table is vacuumed after it.
+    pub(super) then_vacuum: bool,
 }
 
 /// Places that are loaded already, by table.
@@ -54,18 +64,30 @@ pub(super) fn loaded_places(marks: &Marks) -> u64 {
     marks.values().flatten().map(|(_, places)| places).sum()
 }
 
-/// What is missing, cut into pieces.
-pub(super) fn missing(data: &DataSet, marks: &Marks) -> Vec<(TableId, VecDeque<Piece>)> {
-    let longest = (PIECE_BYTES / u64::from(data.block_bytes)).max(1);
+/// How many bytes of a table are loaded between two vacuums of it, on a server with buffers of this size.
+pub(super) fn vacuum_bytes(shared_buffers: u64, streams: u32) -> u64 {
+    (shared_buffers / PART_OF_BUFFERS / u64::from(streams.max(1))).clamp(PIECE_BYTES, MAX_VACUUM_BYTES)
+}
+
+/// What is missing, cut into pieces. Each table is vacuumed whenever `vacuum_bytes` of it were loaded, or less often.
+pub(super) fn missing(data: &DataSet, marks: &Marks, vacuum_bytes: u64) -> Vec<(TableId, VecDeque<Piece>)> {
+    let block_bytes = u64::from(data.block_bytes);
+    let longest = (PIECE_BYTES / block_bytes).max(1);
     let mut work = Vec::new();
     for table in data.tables() {
+        let vacuum_places = (vacuum_bytes / block_bytes).max(data.rows_of(table) / MAX_VACUUMS);
         let mut pieces = VecDeque::new();
-        let mut at = 0;
+        let (mut at, mut since_vacuum) = (0, 0);
         let loaded = marks.get(&table).map_or(&[][..], Vec::as_slice);
         for (first, places) in loaded.iter().copied().chain([(data.rows_of(table), 0)]) {
             while at < first {
                 let places = longest.min(first - at);
-                pieces.push_back(Piece { table, first: at, places });
+                since_vacuum += places;
+                let then_vacuum = since_vacuum >= vacuum_places;
+                pieces.push_back(Piece { table, first: at, places, then_vacuum });
+                if then_vacuum {
+                    since_vacuum = 0;
+                }
                 at += places;
             }
             at = first + places;
@@ -109,7 +131,7 @@ impl Pieces {
     }
 }
 
-/// Loads one piece and its mark: both or neither.
+/// Loads one piece and its mark: both or neither. Then vacuums the table where that is due.
 pub(super) fn load(
     session: &Session<'_>,
     data: &DataSet,
@@ -118,13 +140,15 @@ pub(super) fn load(
     builder: &mut RowBuilder,
     stream: &Stream<'_>,
 ) -> Result<(), TargetError> {
-    let Piece { table, first, places } = *piece;
+    let Piece { table, first, places, then_vacuum } = *piece;
     let name = table.qualified(sql);
     let doing = format!("load rows into {name}");
     let source = RowSource::new(data, table);
     let block_bytes = u64::from(data.block_bytes);
+    // Rows count as committed for a vacuum once the log says so on storage.
+    let durable = if then_vacuum { "SET LOCAL synchronous_commit = local; " } else { "" };
     let mark = format!(
-        "INSERT INTO {} VALUES ({}, {}, {first}, {places}); COMMIT",
+        "{durable}INSERT INTO {} VALUES ({}, {}, {first}, {places}); COMMIT",
         catalog::load_table(session.access()),
         table.kind == TableKind::Scan,
         table.schema,
@@ -144,7 +168,14 @@ pub(super) fn load(
         sink.feed(RowBuilder::trailer()).await?;
         sink.finish().await?;
         client.batch_execute(&mark).await
-    })
+    })?;
+    if then_vacuum {
+        // Another stream's vacuum of the same table does as well. Blocks at the end may be those that another stream is about
+        // to fill.
+        let vacuum = format!("VACUUM (TRUNCATE false, SKIP_LOCKED) {name}");
+        session.execute(&format!("vacuum {name}"), &vacuum, stream.halt)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -166,7 +197,7 @@ mod tests {
     fn what_is_missing_is_what_no_mark_covers() {
         let data = data(1, 3 * PIECE + 10);
         let places = |marks: &Marks| -> Vec<(u64, u64)> {
-            missing(&data, marks)
+            missing(&data, marks, MAX_VACUUM_BYTES)
                 .iter()
                 .flat_map(|(_, pieces)| pieces)
                 .map(|piece| (piece.first, piece.places))
@@ -181,8 +212,22 @@ mod tests {
     }
 
     #[test]
+    fn a_table_is_vacuumed_while_its_blocks_are_in_memory_and_not_too_often() {
+        let due = |scale_blocks, vacuum_bytes| -> Vec<usize> {
+            let work = missing(&data(1, scale_blocks), &Marks::new(), vacuum_bytes);
+            let pieces = work[0].1.iter().enumerate();
+            pieces.filter(|(_, piece)| piece.then_vacuum).map(|(place, _)| place).collect()
+        };
+        assert_eq!(due(10 * PIECE, vacuum_bytes(128 << 20, 1)), [1, 3, 5, 7, 9]);
+        assert_eq!(due(10 * PIECE, vacuum_bytes(128 << 20, 2)), [0, 1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(due(10 * PIECE + 1, vacuum_bytes(8 << 30, 4)), [3, 7]);
+        assert_eq!(due(1000 * PIECE, vacuum_bytes(16 << 20, 16)).len(), 62, "each 16th piece");
+        assert!(due(PIECE - 1, MAX_VACUUM_BYTES).is_empty());
+    }
+
+    #[test]
     fn streams_keep_apart_until_tables_run_out() {
-        let pieces = Pieces::new(missing(&data(3, 2 * PIECE), &Marks::new()));
+        let pieces = Pieces::new(missing(&data(3, 2 * PIECE), &Marks::new(), MAX_VACUUM_BYTES));
         let take = |ended| pieces.next(ended).map(|piece| (piece, piece.table.schema));
         let (one, a) = take(None).unwrap();
         let (other, b) = take(None).unwrap();

@@ -165,6 +165,40 @@ fn an_interrupted_set_up_goes_on_where_it_was() {
     assert_eq!(load(&access).unwrap().created_at, began);
 }
 
+#[test]
+fn one_table_that_several_streams_load_is_loaded_once_however_often_it_is_interrupted() {
+    let Some(address) = database("setup_streams") else { return };
+    let connector = connector(&address);
+    let access = Access::new(&connector, NAMESPACE);
+    let request = SetupRequest { schemas: 1, scale_blocks: 40_000, streams: 4, ..large() };
+    let mut loaded = 0;
+    for quarter in [1, 2, 3] {
+        let enough = |phase, told: Progress| phase == Phase::Load && told.done_bytes * 4 > told.total_bytes * quarter;
+        let now = interrupt(&access, &request, enough);
+        assert!(now > loaded && now < 40_000 * 8192, "{now} after {loaded}");
+        loaded = now;
+    }
+    let report = set_up(&access, &request).unwrap();
+    assert_eq!((report.bytes_found, report.bytes_written), (loaded, 40_000 * 8192 - loaded));
+    assert_sound(&access);
+    let rows = "SELECT count(*) + count(DISTINCT custid) + count(DISTINCT (ctid::text::point)[0]) FROM plimsoll.slob_1";
+    assert_eq!(number(&access, rows), 3 * 40_000);
+}
+
+#[test]
+fn blocks_are_vacuumed_as_they_are_loaded() {
+    let Some(address) = database("setup_vacuumed") else { return };
+    let connector = connector(&address);
+    let access = Access::new(&connector, NAMESPACE);
+    let request = SetupRequest { schemas: 1, streams: 1, ..large() };
+    interrupt(&access, &request, |phase, _| phase == Phase::Index);
+    let visible = "SELECT relallvisible::bigint FROM pg_class WHERE oid = 'plimsoll.slob_1'::regclass";
+    let visible = number(&access, visible);
+    assert!(visible > 10_000, "{visible} of 20000 blocks");
+    set_up(&access, &request).unwrap();
+    assert_sound(&access);
+}
+
 fn load_started(access: &Access<'_>) -> String {
     catalog::find(access).unwrap().unwrap().data.created_at
 }
