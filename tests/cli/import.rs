@@ -220,7 +220,7 @@ fn the_kinds_are_listed() {
 }
 
 /// Other people's results beside the project, if they are there.
-fn corpus() -> Option<PathBuf> {
+pub fn corpus() -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/corpus");
     if folder.join("INDEX.tsv").is_file() {
         return Some(folder);

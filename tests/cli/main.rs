@@ -1,5 +1,6 @@
 //! The program as its user meets it: help, errors, exit codes, and whole runs on small data.
 
+mod awr_columns;
 mod compare;
 mod end_to_end;
 mod errors;

@@ -1,7 +1,6 @@
 //! The values that the corpus of other people's results says an importer must find. It lies beside the project and is no part
 //! of it: where it is missing, these tests say so and prove nothing.
 
-mod awr_columns;
 mod awr_html;
 mod awr_text;
 mod fio;

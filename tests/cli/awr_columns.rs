@@ -1,8 +1,9 @@
 //! The columns of SLOB's `awr_info`, as its script prints them of the same reports.
 
-use super::folder;
-use crate::import::{read_file, runs};
-use crate::report::{Format, Style, table};
+use plimsoll::import::{read_file, runs};
+use plimsoll::report::{Format, Style, table};
+
+use crate::import::corpus;
 
 /// A report, and what the script prints of it, by column.
 type Printed = (&'static str, &'static [(&'static str, f64)], &'static str);
@@ -48,7 +49,7 @@ const PRINTED: [Printed; 3] = [
 
 #[test]
 fn the_columns_of_slobs_script_have_its_values() {
-    let Some(folder) = folder() else { return };
+    let Some(folder) = corpus() else { return };
     for (file, columns, top) in PRINTED {
         let all = runs(vec![read_file(&folder.join(file)).unwrap_or_else(|error| panic!("{error}"))]);
         let mut out = Vec::new();
