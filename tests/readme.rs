@@ -188,7 +188,13 @@ fn every_load_on_raw_storage_can_be_planned() {
         assert!(loads.iter().any(|arguments| arguments[1] == command), "no page has a `plimsoll io {command}`");
     }
     for arguments in loads {
-        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        let mut arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        // Small files lie on one device, which is refused there.
+        if arguments.contains(&"--together") {
+            let at = arguments.iter().position(|argument| *argument == "--path").expect("it has paths");
+            arguments.drain(at + 2..at + 4);
+            arguments[at + 1] = "sim:volumes=2,clock=simulated";
+        }
         place.done(&planned_on_small_files(&arguments, &["one.dat", "two.dat", "three.dat"]));
     }
 }
