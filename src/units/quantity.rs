@@ -29,18 +29,17 @@ pub fn short_count(value: f64) -> String {
     if scaled.abs() < 9.95 { format!("{scaled:.1}{suffix}") } else { format!("{scaled:.0}{suffix}") }
 }
 
-/// A count of waits as AWR prints it, with K, M, G or T of thousands and at most one decimal, the rest cut off: `4.8M` for 4,853,007,
-/// `61K`, `862`.
+/// A count of waits as AWR prints it, with K, M, G or T of thousands, rounded to at most one decimal: `5M` for 4,982,227, `61K`, `862`.
 pub fn awr_count(value: f64) -> String {
     let value = value.round();
     let (unit, suffix) = match value.abs() {
         m if m < 1e3 => return format!("{value:.0}"),
-        m if m < 1e6 => (1e3, "K"),
-        m if m < 1e9 => (1e6, "M"),
-        m if m < 1e12 => (1e9, "G"),
+        m if m < 999_950.0 => (1e3, "K"),
+        m if m < 999_950_000.0 => (1e6, "M"),
+        m if m < 999_950_000_000.0 => (1e9, "G"),
         _ => (1e12, "T"),
     };
-    let tenths = (value / (unit / 10.0)).trunc();
+    let tenths = (value / (unit / 10.0)).round();
     if tenths % 10.0 == 0.0 { format!("{:.0}{suffix}", tenths / 10.0) } else { format!("{:.1}{suffix}", tenths / 10.0) }
 }
 
@@ -77,8 +76,11 @@ mod tests {
             (862.0, "862"),
             (999.7, "1K"),
             (4_200_000.0, "4.2M"),
-            (4_853_007.0, "4.8M"),
+            (4_853_007.0, "4.9M"),
+            (4_982_227.0, "5M"),
             (13_345_000.0, "13.3M"),
+            (999_949.0, "999.9K"),
+            (999_950.0, "1M"),
             (61_000.0, "61K"),
             (999_600.0, "999.6K"),
         ] {
