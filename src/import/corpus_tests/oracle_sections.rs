@@ -44,7 +44,7 @@ fn an_instance_of_a_cluster_tells_the_same_as_text_and_as_a_page() {
         assert_eq!(value("Wait classes", &["User I/O"], "waits"), of(5_481_057.0, ""));
         assert_eq!(value("Wait classes", &["User I/O"], "mean"), of(3.48, "ms"));
         assert_eq!(value("Wait classes", &["DB CPU"], "active sessions"), of(3.3, ""));
-        assert_eq!(value("Wait classes, foreground", &["Cluster"], "total"), of(2_621.0, "s"));
+        assert_eq!(value("Foreground wait classes", &["Cluster"], "total"), of(2_621.0, "s"));
         assert_eq!(value("Memory", &["Host Mem"], "begin"), of((257_947.8_f64 * 1_048_576.0).round(), "B"));
         assert_eq!(value("Memory", &["PGA use"], "end"), of((1_513.9_f64 * 1_048_576.0).round(), "B"));
         assert_eq!(value("Caches", &["Shared Pool Size"], "end"), of(1_066.0 * 1_048_576.0, "B"));
@@ -78,7 +78,7 @@ fn a_cluster_has_its_instances_in_rows() {
         // The page has a digit more than the text.
         let memory = value("Host memory", &["1", "Host Mem"], "end");
         assert!((memory.0 / 1_048_576.0 - 257_947.8).abs() < 0.05, "{file}: {memory:?}");
-        let user_io = value("Wait classes, foreground", &["User I/O"], "all instances");
+        let user_io = value("Foreground wait classes", &["User I/O"], "all instances");
         assert!((user_io.0 - 38_263.6).abs() < 0.01, "{user_io:?}");
         let devices = value("Interconnect devices", &["1", "fg-priv", "192.168.2.1"], "sent packets");
         assert_eq!(devices, of(9_769_560.0, ""), "{file}");

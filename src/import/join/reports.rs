@@ -261,7 +261,10 @@ pub(super) fn add_instance(cluster: &mut Made, instance: Made) {
         }
     }
     let of = nodes.join(", ");
-    cluster.draft.notes.extend(draft.notes.into_iter().map(|note| format!("{of}: {note}")));
+    // What the cluster's report already says of all is not said again of one.
+    let known = cluster.draft.notes.clone();
+    let new = draft.notes.into_iter().filter(|note| !known.contains(note));
+    cluster.draft.notes.extend(new.map(|note| format!("{of}: {note}")));
     cluster.draft.notes.extend(differences.note(&instance_file));
 }
 

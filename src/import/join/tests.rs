@@ -158,15 +158,13 @@ fn a_cluster_takes_histograms_and_events_from_the_reports_of_all_its_instances()
 fn the_histogram_of_one_instance_of_several_is_said_to_be_its_own() {
     let reads = |histogram| wait("db file sequential read", &[(Waiters::Foreground, 100, 4)], histogram);
     let alone = wait("tape read", &[(Waiters::Foreground, 5, 1)], None);
-    let files = vec![
-        read("awr_rac.txt", "awr-text", with(report("DB", "1-2", &["db1", "db2"], 1), vec![reads(None)], &[])),
-        read(
-            "awr.txt",
-            "awr-text",
-            with(report("DB/db1", "1-2", &["db1"], 3), vec![reads(Some(&[(512, 40)])), alone], &[]),
-        ),
-    ];
+    let mut cluster = with(report("DB", "1-2", &["db1", "db2"], 1), vec![reads(None)], &[]);
+    let mut instance = with(report("DB/db1", "1-2", &["db1"], 3), vec![reads(Some(&[(512, 40)])), alone], &[]);
+    cluster.notes.push("Of all reports.".to_owned());
+    instance.notes.extend(["Of all reports.".to_owned(), "Of one.".to_owned()]);
+    let files = vec![read("awr_rac.txt", "awr-text", cluster), read("awr.txt", "awr-text", instance)];
     let joined = join(files);
+    assert_eq!(joined[0].draft.notes[..2], ["Of all reports.", "db1: Of one."], "what is said of all is said once");
     let step = &joined[0].draft.steps[0];
     assert_eq!((joined.len(), step.waits.len()), (1, 1), "what one instance waited for is not what the cluster did");
     assert_eq!((step.waits[0].waits.count(), step.waits[0].sum().count), (40, 100));

@@ -10,8 +10,9 @@ use crate::record::Step;
 
 /// Notes of one report; the rest is counted.
 const MOST_NOTES: usize = 8;
-/// What two figures may differ beyond their rounding, as a share: rates of several tables are over times that differ a little.
-const SLACK: f64 = 5e-4;
+/// What two figures may differ beyond their rounding, as a share: rates of several tables are over times that differ a little, and
+/// some are sums of figures that were rounded before.
+const SLACK: f64 = 0.01;
 /// The same of figures that two parts of the database count: those of processes and those of I/O functions.
 const COUNTED_APART: f64 = 0.1;
 const MB: f64 = 1_048_576.0;
@@ -102,6 +103,7 @@ pub(super) fn notes(report: &Report, step: &Step) -> Vec<String> {
     if differing.len() > MOST_NOTES {
         notes.push(format!("The report states {} more figures in two ways.", differing.len() - MOST_NOTES));
     }
+    notes.extend(processor_time(step));
     notes
 }
 
@@ -158,6 +160,18 @@ fn functions<'a>(report: &'a Report, step: &'a Step) -> impl Iterator<Item = Twi
         };
         let other = find(report, &profile(column, &["Total (MB)", "Total (MB):"], MB))?;
         Some(Twice { what: what.to_owned(), one, other, slack: COUNTED_APART })
+    })
+}
+
+/// Processor time of sessions is a part of DB time.
+fn processor_time(step: &Step) -> Option<String> {
+    let seconds = |name: &str| step.told.iter().find(|figure| figure.name == name && figure.unit == "s");
+    let (all, processors) = (seconds("DB time")?.value, seconds("DB CPU")?.value);
+    (processors > all * (1.0 + COUNTED_APART) && processors > all + 1.0).then(|| {
+        format!(
+            "The report has {processors} s of DB CPU in {all} s of DB time, though DB CPU is a part of it: one of both is wrong, and DB CPU \
+             has no share of DB time here."
+        )
     })
 }
 

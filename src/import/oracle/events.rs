@@ -18,6 +18,8 @@ use crate::units::group_thousands;
 const ALMOST: u64 = 10;
 /// What shares in tables of events are of.
 const SHARES: [&str; 3] = ["dbtime", "bgtime", "calltime"];
+/// Waits below which an event is counted and not named: of a few, a tenth is next to nothing.
+const MIN_WAITS_NAMED: u64 = 50;
 /// Events named in a note.
 const MOST_NAMED: usize = 5;
 
@@ -215,6 +217,16 @@ fn add_waits<'a>(table: &'a Table, events: &mut BTreeMap<String, Event<'a>>, by:
             .map(|one| times::Rounded { value: one.value * count as f64, off: one.off * count as f64 });
         // Of a total in whole seconds and an average in hundredths of a millisecond, either may be the more precise.
         let best = [total, average].into_iter().flatten().min_by(|one, other| one.off.total_cmp(&other.off));
+        // The less precise one still bounds it, so that no total rounds to another figure than the report prints.
+        let best = match (best, total) {
+            (Some(best), Some(total)) if (best.value - total.value).abs() <= best.off + total.off => {
+                Some(times::Rounded {
+                    value: best.value.clamp(total.value - total.off, total.value + total.off),
+                    ..best
+                })
+            }
+            (best, _) => best,
+        };
         let total_ns = best.filter(|best| best.value > best.off || count == 0).and_then(|best| whole(best.value));
         let waits = Waits { count, total_ns, source: &table.title };
         let event = events.entry(name.to_owned()).or_default();
@@ -325,7 +337,9 @@ impl Joined {
             let mut far: Vec<_> = self
                 .apart
                 .iter()
-                .filter(|(_, table, histogram)| table.abs_diff(*histogram) > histogram / ALMOST)
+                .filter(|(_, table, histogram)| {
+                    *table.max(histogram) >= MIN_WAITS_NAMED && table.abs_diff(*histogram) > histogram / ALMOST
+                })
                 .collect();
             far.sort_by_key(|(_, table, histogram)| Reverse(table.abs_diff(*histogram)));
             let far = far.into_iter().map(|(name, table, histogram)| {

@@ -46,6 +46,31 @@ fn what_contradicts_another_table_is_told_with_both_figures_and_tables() {
 }
 
 #[test]
+fn figures_that_were_rounded_before_they_were_summed_need_no_note() {
+    // 8,331,291.36 bytes are 7.945 MB, which some profiles print as 8.0.
+    let rows: [&[&str]; 1] = [&["physical read total bytes", "1", "8,331,291.36", "1"]];
+    let activity = table("Instance Activity Stats", &["Statistic", "Total", "per Second", "per Trans"], &rows);
+    let profile = |megabytes: &str| {
+        let columns = ["", "Read+Write Per Second", "Read per Second", "Write Per Second"];
+        table("IO Profile", &columns, &[&["Total (MB)", "", megabytes, ""]])
+    };
+    assert!(notes_of(vec![profile("8.0"), activity.clone()]).is_empty());
+    assert_eq!(notes_of(vec![profile("8.3"), activity]).len(), 1);
+}
+
+#[test]
+fn more_processor_time_than_db_time_is_doubted() {
+    let with = |processors: f64| {
+        let mut step = Step::new(0, "step");
+        let told = |name: &str, value| crate::import::draft::told("engine", name, "s", value);
+        step.told = vec![told("DB time", 617.8), told("DB CPU", processors)];
+        notes(&report(Vec::new()), &step)
+    };
+    assert!(with(620.0).is_empty(), "both are sampled a little apart");
+    assert!(with(1186.7)[0].starts_with("The report has 1186.7 s of DB CPU in 617.8 s of DB time"));
+}
+
+#[test]
 fn totals_of_bytes_and_megabytes_are_held_against_each_other() {
     let activity = |bytes: &str| {
         let rows: [&[&str]; 1] = [&["physical read bytes", "9,000,000,000", bytes, "1"]];

@@ -130,7 +130,7 @@ fn of_cells(table: &Table) -> Option<ReportedTable> {
             None => {}
         }
     }
-    let remark = format!("Left out, as the report does not tell their unit: {}.", left_out.join(", "));
+    let remark = format!("Left out, as the report does not give their unit: {}.", left_out.join(", "));
     let mut read = table_of(of_all, table, &keys, &columns, |_| true)
         .or_else(|| (!left_out.is_empty()).then(|| empty(of_all, &table.title, Vec::new())))?;
     read.subject.clone_from(&table.title);

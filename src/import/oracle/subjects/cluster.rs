@@ -139,7 +139,7 @@ fn ping(table: &Table) -> Option<ReportedTable> {
         source.map(|at| ("from instance", at)).into_iter().chain([("to instance", target)]).collect();
     let mut read = table_of(PING, table, &keys, &columns, |row| !row.cell(target).is_empty())?;
     if !left_out.is_empty() {
-        read.remarks.push(format!("Left out, as the report does not tell their unit: {}.", left_out.join(", ")));
+        read.remarks.push(format!("Left out, as the report does not give their unit: {}.", left_out.join(", ")));
     }
     Some(read)
 }

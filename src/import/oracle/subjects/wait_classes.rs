@@ -7,7 +7,7 @@ use crate::import::oracle::table::{Report, Table, plain};
 use crate::record::{Covers, ReportedRow, ReportedTable};
 
 const ALL: Subject = subject("Wait classes", "engine", Covers::Window);
-const FOREGROUND: Subject = subject("Wait classes, foreground", "engine", Covers::Window);
+const FOREGROUND: Subject = subject("Foreground wait classes", "engine", Covers::Window);
 
 const COLUMNS: [Wanted; 5] = [
     wanted(|name| name == "waits", "waits", Measure::Count),

@@ -89,6 +89,18 @@ fn all_histogram_tables_of_an_event_are_one() {
 }
 
 #[test]
+fn a_total_by_its_mean_rounds_to_the_total_that_is_printed() {
+    let total = |seconds: &str| {
+        let text = single_12().replacen("<td class='awrc'>18<", &format!("<td class='awrc'>{seconds}<"), 1);
+        wait(&read(&text).steps[0], "db file sequential read").of_sessions().unwrap().total_ns
+    };
+    assert_eq!(total("18"), Some(18_090_000_000), "9,000 x 2.01 ms");
+    // 18.045 to 18.135 s by the mean, and 18.05 s or more by a total of tenths.
+    assert_eq!(total("18.1"), Some(18_090_000_000));
+    assert_eq!(total("18.0"), Some(18_050_000_000));
+}
+
+#[test]
 fn a_total_time_stands_beside_a_histogram_of_other_waits() {
     let draft = read(&single_12().replace(
         "<td class='awrc'>9,000</td><td class='awrc'>&#160;",
