@@ -16,6 +16,8 @@ const IDLE: &str = "Idle";
 /// Statistics of an Oracle report's instances.
 const DB_TIME: &str = "DB time_ns";
 const DB_CPU: &str = "DB CPU_ns";
+/// Processor time is a part of DB time. Both are sampled a little apart; beyond this, one of the two is wrong.
+const MAX_CPU_SHARE: f64 = 1.1;
 
 /// One of the figures, for tables that list them.
 pub type Figure = fn(&Figures<'_>) -> Option<f64>;
@@ -331,10 +333,10 @@ impl Figures<'_> {
         Some(waited(wait)?.total_ns? as f64 / all as f64)
     }
 
-    /// Share of DB time that sessions used processors, 0 to 1, as an imported report has it.
+    /// Share of DB time that sessions used processors, as an imported report has it; absent where it is far more than all of it.
     pub fn cpu_share_of_db_time(&self) -> Option<f64> {
         let all = self.db_time_ns().filter(|ns| *ns > 0)?;
-        Some(self.own(DB_CPU)? as f64 / all as f64)
+        Some(self.own(DB_CPU)? as f64 / all as f64).filter(|share| *share <= MAX_CPU_SHARE)
     }
 
     /// Share of [`Self::foreground_wait_ns`] that `event` takes, 0 to 1; absent if nobody waited.

@@ -240,7 +240,12 @@ fn top_wait(run: &Run, step: &Step) -> Cell {
     let waits = foreground_waits(step);
     let top = waits.first().map(|wait| wait.event.as_str());
     if figures.db_time_ns().is_none() {
-        let share = |event: &str| Some(format!("{event} {}% of waiting", percent(figures.share_of_waiting(event)?)));
+        // A share of those waits whose times are known is none of waiting.
+        let are_known = waits.iter().all(|wait| wait.of_sessions().is_some_and(|waited| waited.total_ns.is_some()));
+        let share = |event: &str| {
+            let share = figures.share_of_waiting(event).filter(|_| are_known)?;
+            Some(format!("{event} {}% of waiting", percent(share)))
+        };
         return top.map_or(Cell::Absent, |event| Cell::Text(share(event).unwrap_or_else(|| event.to_owned())));
     }
     let wait = top.map(|event| (event, figures.share_of_db_time(event)));

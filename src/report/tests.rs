@@ -278,6 +278,47 @@ fn tables_of_a_source_have_their_layer_their_window_and_their_units() {
 }
 
 #[test]
+fn shares_that_cannot_be_known_are_not_printed() {
+    let mut run = golden("imported");
+    let figure = |name: &str, unit: &str, value| crate::record::ToldFigure {
+        layer: "engine".to_owned(),
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        value,
+    };
+    let style = |run: &Run| tabulate(std::slice::from_ref(run), Style::AwrInfo, Format::Text);
+    assert!(style(&run).contains("db file sequential read 100.0% of waiting"));
+    let mut other = run.steps[0].waits[0].clone();
+    other.event = "log file sync".to_owned();
+    other.waits = crate::record::Histogram::counted(27, None);
+    run.steps[0].waits.push(other);
+    assert!(style(&run).ends_with("|db file sequential read\n"), "the time of one event is not known: {}", style(&run));
+    // Oracle's MB are not those of our own figures.
+    let legend = "MB are 1,048,576 bytes.";
+    assert!(!report(&run, Detail::Brief, 200).contains(legend));
+    run.steps[0].told.push(figure("Total (MB): Reads/s", "MB/s", 7.5));
+    assert!(report(&run, Detail::Brief, 200).contains(legend));
+}
+
+#[test]
+fn processor_time_beyond_db_time_has_no_share() {
+    let mut run = golden("imported");
+    let mut instance = crate::record::ServerStats { node: "db1".to_owned(), ..Default::default() };
+    let top = |run: &Run| tabulate(std::slice::from_ref(run), Style::AwrInfo, Format::Text);
+    for (processors_s, shown) in [(900, true), (1_200, false)] {
+        instance.own =
+            [("DB time_ns".to_owned(), 1_000_000_000_000), ("DB CPU_ns".to_owned(), processors_s * 1_000_000_000)]
+                .into();
+        run.steps[0].instances = vec![instance.clone()];
+        run.steps[0]
+            .waits
+            .iter_mut()
+            .for_each(|wait| wait.waits = crate::record::Histogram::counted(60, Some(1_000_000_000)));
+        assert_eq!(top(&run).contains("|DB CPU 90.0%,"), shown, "{}", top(&run));
+    }
+}
+
+#[test]
 fn figures_of_a_source_are_rows_of_a_file() {
     let mut out = Vec::new();
     csv::figures(&mut out, &with_tables()).unwrap();

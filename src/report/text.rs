@@ -27,6 +27,7 @@ const FACTS: usize = 9;
 
 const LEGEND: &str =
     "`?`: not known. `-`: none. MB: 1,000,000 bytes. ms in histogram columns: 1024 us; 0.0: less than 0.05 %.";
+const ORACLE_MEGABYTES: &str = " In figures by Oracle's own names and in its tables, MB are 1,048,576 bytes.";
 const OWN_QUANTILES: &str = " Quantiles are at most 0.8 % too high.";
 const TOLD_QUANTILES: &str = " `<=`: the upper edge of the bucket that the other program tells, which may be wide.";
 
@@ -58,7 +59,9 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
         false if run.imported.is_some() => "",
         false => OWN_QUANTILES,
     };
-    paper.remark(&format!("{LEGEND}{quantiles}"))
+    let has_megabytes = run.steps.iter().flat_map(|step| &step.told).any(|figure| figure.unit.starts_with("MB"));
+    let megabytes = if run.target.kind == "oracle" && has_megabytes { ORACLE_MEGABYTES } else { "" };
+    paper.remark(&format!("{LEGEND}{megabytes}{quantiles}"))
 }
 
 /// The tables, in the order in which a reader of AWR reports looks for them.

@@ -184,19 +184,7 @@ fn rates_of(name: &str, values: Vec<Option<f64>>) -> Group {
 
 /// One chart for each wait event, the steps side by side.
 pub(super) fn waits(run: &Run, prefix: &str) -> Vec<Drawn> {
-    let mut events: Vec<(&WaitStats, Histogram)> = Vec::new();
-    for wait in run.steps.iter().flat_map(|step| &step.waits).filter(|wait| wait.waits.count() > 0) {
-        match events.iter_mut().find(|(first, _)| first.event == wait.event) {
-            Some((_, all)) => all.merge(&wait.waits),
-            None => events.push((wait, wait.waits.clone())),
-        }
-    }
-    events.retain(|(_, all)| all.count() >= LEAST_WAITS);
-    // The event by which databases judge storage comes first, then what sessions waited for.
-    events.sort_by_key(|(first, all)| {
-        (first.event != SINGLE_BLOCK_READ, !first.foreground, std::cmp::Reverse(all.total_ns()))
-    });
-    let chart = |(number, (first, _)): (usize, &(&WaitStats, Histogram))| {
+    let chart = |(number, first): (usize, &&WaitStats)| {
         // A step without such a wait keeps its place, so that each step has one colour in all charts.
         let of_step = |step: &&Step| {
             let times = wait(step, &first.event).map(|wait| wait.waits.clone()).unwrap_or_default();
@@ -208,7 +196,28 @@ pub(super) fn waits(run: &Run, prefix: &str) -> Vec<Drawn> {
             format!("Layer: {}; {whose}. Every wait that ended in the measured window.{}", first.layer, shown_of(run));
         bars(format!("{prefix}wait-{number}"), &first.event, &note, "waits", Heights::Counts, &series)
     };
-    events.iter().take(MOST_EVENTS).enumerate().filter_map(chart).collect()
+    drawn(run).iter().enumerate().filter_map(chart).take(MOST_EVENTS).collect()
+}
+
+/// The first row of each event with a chart. That by which databases judge storage comes first, then what sessions waited for, then
+/// the engine's own; what took longest by the source's own totals is before the others, and who was idle comes last.
+fn drawn(run: &Run) -> Vec<&WaitStats> {
+    let mut events: Vec<(&WaitStats, u64, u64)> = Vec::new();
+    for wait in run.steps.iter().flat_map(|step| &step.waits).filter(|wait| wait.waits.count() > 0) {
+        let (count, total_ns) = (wait.waits.count(), wait.sum().total_ns.unwrap_or(0));
+        match events.iter_mut().find(|(first, ..)| first.event == wait.event) {
+            Some((_, waits, all_ns)) => {
+                *waits = waits.saturating_add(count);
+                *all_ns = all_ns.saturating_add(total_ns);
+            }
+            None => events.push((wait, count, total_ns)),
+        }
+    }
+    events.retain(|(_, waits, _)| *waits >= LEAST_WAITS);
+    events.sort_by_key(|(first, _, all_ns)| {
+        (first.event != SINGLE_BLOCK_READ, first.class == "Idle", !first.foreground, std::cmp::Reverse(*all_ns))
+    });
+    events.into_iter().map(|(first, ..)| first).collect()
 }
 
 /// Response times of each step as bars, where they are not the same as a wait event's.

@@ -174,6 +174,35 @@ fn charts_show_the_values_of_the_run() {
 }
 
 #[test]
+fn histograms_are_drawn_of_what_sessions_waited_for_longest() {
+    let mut run = sample::imported();
+    let told = Histogram::told([ToldBucket { from_ns: 0, to_ns: Some(1_000), count: 50 }], None, None, None);
+    let template = run.steps[0].waits[0].clone();
+    let wait = |event: &str, class: &str, seconds: u64| {
+        let reported = crate::record::ReportedWaits {
+            by: crate::record::Waiters::Foreground,
+            count: 60,
+            total_ns: Some(seconds * 1_000_000_000),
+            layer: "engine".to_owned(),
+            source: "Wait Events".to_owned(),
+        };
+        let (event, class) = (event.to_owned(), class.to_owned());
+        crate::record::WaitStats { event, class, waits: told.clone(), reported: vec![reported], ..template.clone() }
+    };
+    run.steps[0].waits = vec![
+        wait("SQL*Net message from client", "Idle", 900),
+        wait("gc cr block lost", "Cluster", 7),
+        wait("gc cr grant busy", "Cluster", 90),
+        wait("db file sequential read", "User I/O", 1),
+    ];
+    let page = page_of(&[run]);
+    let of_waits = between(&page, "<h3 id=\"wait-", '<');
+    let titles: Vec<&str> = of_waits.iter().filter_map(|heading| heading.split('>').nth(1)).collect();
+    let expected = ["db file sequential read", "gc cr grant busy", "gc cr block lost", "SQL*Net message from client"];
+    assert_eq!(titles, expected);
+}
+
+#[test]
 fn edges_of_buckets_and_targets_that_nobody_told_are_not_passed_off_as_known() {
     let mut run = requests::sweep();
     run.imported = Some(Imported { files: Vec::new(), clock: Clock::Utc, not_understood: Vec::new() });
