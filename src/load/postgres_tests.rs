@@ -299,7 +299,8 @@ fn statements_that_fall_due_at_a_rate_are_sent_when_they_are_due() {
     let (done, backlog) = (operations(&step), generator.backlog_operations.unwrap());
     let sessions = u64::from(sessions);
     assert!(done <= 520 + sessions && done + backlog + sessions >= 520, "{done} done and {backlog} left of 520");
-    assert!(generator.schedule_lag.as_ref().unwrap().count() >= done);
+    // What was sent before the window began may end in it.
+    assert!(generator.schedule_lag.as_ref().unwrap().count() + sessions >= done);
     let refused = run_step(&bench.target(Sending::Batch), &plan, 0, &[], Clock::start(), &Stop::new(), &mut |_| {});
     assert!(refused.failure.unwrap().hint().unwrap().contains("--send statement"));
 }
