@@ -60,6 +60,16 @@ pub(super) struct Table {
     pub(super) remarks: Vec<String>,
 }
 
+#[cfg(test)]
+impl Table {
+    /// A table as tests write it.
+    pub(super) fn of(title: &str, columns: &[&str], rows: &[&[&str]]) -> Self {
+        let owned = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<String>>();
+        let rows = rows.iter().map(|cells| Row { line: 1, cells: owned(cells) }).collect();
+        Self { title: title.to_owned(), columns: owned(columns), rows, ..Self::default() }
+    }
+}
+
 /// Title of the tables before the first section.
 pub(super) const HEADER: &str = "Header";
 /// Title of the table of snapshots.

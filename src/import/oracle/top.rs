@@ -72,16 +72,6 @@ mod tests {
     use crate::import::{Notes, Source};
     use crate::record::Timestamp;
 
-    fn table(title: &str, columns: &[&str], rows: &[&[&str]]) -> Table {
-        let owned = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<String>>();
-        Table {
-            title: title.to_owned(),
-            columns: owned(columns),
-            rows: rows.iter().map(|cells| Row { line: 1, cells: owned(cells) }).collect(),
-            ..Table::default()
-        }
-    }
-
     fn report(tables: Vec<Table>) -> Report {
         Report { kind: ReportKind::AwrGlobal, is_on_pdb: false, tables, ended: true, last_line: 9 }
     }
@@ -97,12 +87,12 @@ mod tests {
             &["1", "User I/O", "tape read", "300", "3.0"],
             &["", "Commit", "log file sync", "30", "0.5"],
         ];
-        let top = table("Top Timed Foreground Events", &COLUMNS, &rows);
-        let found = tables(&report(vec![table("Top Timed Events", &COLUMNS, &rows), top.clone()]));
+        let top = Table::of("Top Timed Foreground Events", &COLUMNS, &rows);
+        let found = tables(&report(vec![Table::of("Top Timed Events", &COLUMNS, &rows), top.clone()]));
         let events: Vec<(&str, &str)> = found[0].rows.iter().map(|row| (row.cell(2), row.cell(3))).collect();
         assert_eq!((found.len(), found[0].title.as_str()), (1, "Foreground Wait Events"));
         assert_eq!(events, [("tape read", "500"), ("log file sync", "40")]);
-        let all = table("Foreground Wait Events (Global)", &COLUMNS, &rows);
+        let all = Table::of("Foreground Wait Events (Global)", &COLUMNS, &rows);
         assert!(tables(&report(vec![top, all])).is_empty(), "they are all there");
     }
 
@@ -160,7 +150,7 @@ End of Report
         let all = [Some("Wait Events"), Some("Foreground Wait Events"), Some("Foreground Wait Events")];
         assert_eq!(titles.map(|one| title(&plain(one)))[..3], all);
         assert_eq!(titles.map(|one| title(&plain(one)))[3..], [Some("Background Wait Events"), None, None]);
-        let top = table("Top 5 Timed Events", &["Event", "Waits", "Time (s)"], &[&["tape read", "5", "1"]]);
+        let top = Table::of("Top 5 Timed Events", &["Event", "Waits", "Time (s)"], &[&["tape read", "5", "1"]]);
         assert_eq!(tables(&report(vec![top]))[0].columns, ["Event", "Waits", "Total Time(s)"]);
     }
 }

@@ -1,28 +1,18 @@
 use super::*;
-use crate::import::oracle::table::{ReportKind, Row};
+use crate::import::oracle::table::ReportKind;
 use crate::record::Step;
-
-fn table(title: &str, columns: &[&str], rows: &[&[&str]]) -> Table {
-    let owned = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<String>>();
-    Table {
-        title: title.to_owned(),
-        columns: owned(columns),
-        rows: rows.iter().map(|cells| Row { line: 1, cells: owned(cells) }).collect(),
-        ..Table::default()
-    }
-}
 
 fn report(tables: Vec<Table>) -> Report {
     Report { kind: ReportKind::AwrSingle, is_on_pdb: false, tables, ended: true, last_line: 9 }
 }
 
 fn load_profile(reads: &str, megabytes: &str) -> Table {
-    table("Load Profile", &["", "Per Second"], &[&["Read IO requests", reads], &["Read IO (MB)", megabytes]])
+    Table::of("Load Profile", &["", "Per Second"], &[&["Read IO requests", reads], &["Read IO (MB)", megabytes]])
 }
 
 fn io_profile(reads: &str, megabytes: &str) -> Table {
     let columns = ["", "Read+Write Per Second", "Read per Second", "Write Per Second"];
-    table("IO Profile", &columns, &[&["Database Requests", "", reads, ""], &["Database (MB)", "", megabytes, ""]])
+    Table::of("IO Profile", &columns, &[&["Database Requests", "", reads, ""], &["Database (MB)", "", megabytes, ""]])
 }
 
 fn notes_of(tables: Vec<Table>) -> Vec<String> {
@@ -49,10 +39,10 @@ fn what_contradicts_another_table_is_told_with_both_figures_and_tables() {
 fn figures_that_were_rounded_before_they_were_summed_need_no_note() {
     // 8,331,291.36 bytes are 7.945 MB, which some profiles print as 8.0.
     let rows: [&[&str]; 1] = [&["physical read total bytes", "1", "8,331,291.36", "1"]];
-    let activity = table("Instance Activity Stats", &["Statistic", "Total", "per Second", "per Trans"], &rows);
+    let activity = Table::of("Instance Activity Stats", &["Statistic", "Total", "per Second", "per Trans"], &rows);
     let profile = |megabytes: &str| {
         let columns = ["", "Read+Write Per Second", "Read per Second", "Write Per Second"];
-        table("IO Profile", &columns, &[&["Total (MB)", "", megabytes, ""]])
+        Table::of("IO Profile", &columns, &[&["Total (MB)", "", megabytes, ""]])
     };
     assert!(notes_of(vec![profile("8.0"), activity.clone()]).is_empty());
     assert_eq!(notes_of(vec![profile("8.3"), activity]).len(), 1);
@@ -74,7 +64,7 @@ fn more_processor_time_than_db_time_is_doubted() {
 fn totals_of_bytes_and_megabytes_are_held_against_each_other() {
     let activity = |bytes: &str| {
         let rows: [&[&str]; 1] = [&["physical read bytes", "9,000,000,000", bytes, "1"]];
-        table("Other Instance Activity Stats", &["Statistic", "Total", "per Second", "per Trans"], &rows)
+        Table::of("Other Instance Activity Stats", &["Statistic", "Total", "per Second", "per Trans"], &rows)
     };
     assert!(notes_of(vec![load_profile("1", "7.8"), activity("8,178,892.80")]).is_empty(), "7.8 x 2^20");
     let decimal = notes_of(vec![load_profile("1", "7.8"), activity("7,800,000.00")]);
@@ -87,7 +77,7 @@ fn functions_whose_unit_is_not_printed_are_held_against_the_profile() {
     let total = |mb: f64| crate::import::draft::told("engine", "function TOTAL:: Reads: Data per sec", "B/s", mb * MB);
     let profile = || {
         let columns = ["", "Read+Write Per Second", "Read per Second", "Write Per Second"];
-        report(vec![table("IO Profile", &columns, &[&["Total (MB)", "", "20.1", ""]])])
+        report(vec![Table::of("IO Profile", &columns, &[&["Total (MB)", "", "20.1", ""]])])
     };
     step.told = vec![total(19.9)];
     assert!(notes(&profile(), &step).is_empty());
@@ -106,9 +96,9 @@ fn snapshots_and_times_are_held_against_each_other() {
             &["Elapsed", "", elapsed],
             &["DB Time", "", db_time],
         ];
-        table(SNAPSHOTS, &["", "Snap Id", "Snap Time"], &rows)
+        Table::of(SNAPSHOTS, &["", "Snap Id", "Snap Time"], &rows)
     };
-    let model = || table("Time Model Statistics", &["Statistic Name", "Time (s)"], &[&["DB time", "6,030.12"]]);
+    let model = || Table::of("Time Model Statistics", &["Statistic Name", "Time (s)"], &[&["DB time", "6,030.12"]]);
     assert!(notes_of(vec![snapshots("03-May-21 09:20:30", "20.33 (mins)", "100.50 (mins)"), model()]).is_empty());
     let notes = notes_of(vec![snapshots("03-May-21 10:20:30", "20.33 (mins)", "90.50 (mins)"), model()]);
     assert!(notes[0].contains("4820 s in `snapshots`") && notes[0].contains("20.33 (mins)"), "{notes:?}");
@@ -117,13 +107,13 @@ fn snapshots_and_times_are_held_against_each_other() {
 
 #[test]
 fn top_events_are_held_against_all_events() {
-    let all = table(
+    let all = Table::of(
         "Foreground Wait Events",
         &["Event", "Waits", "Total Wait Time (s)"],
         &[&["tape read", "6,904,693", "26,366"], &["tape write", "5", "1"]],
     );
     let top = |waits: &str, time: &str| {
-        table(
+        Table::of(
             "Top 10 Foreground Events by Total Wait Time",
             &["Event", "Waits", "Total Wait Time (sec)"],
             &[&["tape read", waits, time], &["DB CPU", "", "489.7"]],
@@ -142,7 +132,7 @@ fn of_very_many_the_rest_is_counted() {
     let of = |title: &str, rows: &[Vec<String>]| {
         let rows: Vec<Vec<&str>> = rows.iter().map(|row| row.iter().map(String::as_str).collect()).collect();
         let rows: Vec<&[&str]> = rows.iter().map(Vec::as_slice).collect();
-        table(title, &["Event", "Waits"], &rows)
+        Table::of(title, &["Event", "Waits"], &rows)
     };
     let notes = notes_of(vec![of("Top 20 Timed Foreground Events", &rows), of("Foreground Wait Events", &other)]);
     assert_eq!(notes.len(), MOST_NOTES + 1);
