@@ -48,7 +48,7 @@ impl Bench {
             Asked::AtLeast(1.0),
         );
         let what = "processor time for each of these raw reads, us";
-        ratios(what, &pairs(&rounds, |done| done.cpu_us), 2, Asked::AtMost(0.75));
+        ratios(what, &pairs(&rounds, |done| done.cpu_us), 2, Asked::AtMost(0.70));
         Ok(())
     }
 
