@@ -104,7 +104,7 @@ impl GeneratorVerdict {
         };
         verdict.limited_by = if verdict.is_generators_limit() {
             LimitedBy::Generator
-        } else if verdict.is_late_against(mean_response_ns(step)) && is_own_lateness(step) {
+        } else if is_late_against(own_lag_p99_ns(step), mean_response_ns(step)) {
             LimitedBy::Schedule
         } else {
             LimitedBy::Device
@@ -125,29 +125,43 @@ impl GeneratorVerdict {
                 .iter()
                 .all(|share| share.is_some_and(|share| share > MOSTLY_OURS))
     }
+}
 
-    fn is_late_against(&self, ns: Option<f64>) -> bool {
-        self.lag_p99_ns.zip(ns).is_some_and(|(lag, ns)| lag as f64 > LATE * ns)
+/// The 99th percentile of the lateness that was the generator's own: it is recorded, or else told by [`is_own_lateness`].
+pub(super) fn own_lag_p99_ns(step: &Step) -> Option<u64> {
+    let generator = step.generator.as_ref()?;
+    match &generator.own_lag {
+        Some(own) => own.quantile_ns(LAG_QUANTILE).filter(|_| !is_kept_by_device(step)),
+        None => generator.schedule_lag.as_ref()?.quantile_ns(LAG_QUANTILE).filter(|_| is_own_lateness(step)),
     }
+}
+
+/// Whether a device that was never idle fell behind, so that the kernel kept the sender until there was room in its queue.
+fn is_kept_by_device(step: &Step) -> bool {
+    let never_idle =
+        step.devices.iter().any(|device| device.busy_ns as f64 >= NEVER_IDLE * device.elapsed_ns.max(1) as f64);
+    never_idle && doubts::behind(step).is_some()
 }
 
 fn mean_response_ns(step: &Step) -> Option<f64> {
     super::traffic::response(step)?.mean_ns()
 }
 
-/// Whether operations that were sent late waited for the generator. They did not while the target held the slots, nor
+fn is_late_against(lag_ns: Option<u64>, ns: Option<f64>) -> bool {
+    lag_ns.zip(ns).is_some_and(|(lag, ns)| lag as f64 > LATE * ns)
+}
+
+/// Whether operations that were sent late waited for the generator, where that was not recorded. They did not while the target held the slots, nor
 /// while a device that was never idle fell behind: then its queue is full, and the kernel keeps the sender until there is
 /// room in it.
-pub(super) fn is_own_lateness(step: &Step) -> bool {
+fn is_own_lateness(step: &Step) -> bool {
     let is_short = |times: Histogram| times.mean_ns().is_some_and(|ns| ns <= SHORT * step.window.duration_ns as f64);
     let slots_free = super::traffic::service(step).is_some_and(is_short)
         && Figures(step)
             .busy_sessions()
             .zip(step.load.sessions)
             .is_some_and(|(busy, slots)| busy < SLOTS_IN_USE * f64::from(slots));
-    let never_idle =
-        step.devices.iter().any(|device| device.busy_ns as f64 >= NEVER_IDLE * device.elapsed_ns.max(1) as f64);
-    slots_free && !(never_idle && doubts::behind(step).is_some())
+    slots_free && !is_kept_by_device(step)
 }
 
 /// Requests were sent later than they were due, and not because the target held all slots.
@@ -183,8 +197,8 @@ pub(super) fn sent_late(run: &Run, target: &LatencyTarget) -> Vec<SentLate> {
         return Vec::new();
     }
     let (mut deciding, mut seen) = (Vec::new(), Vec::new());
-    for step in measured(run).filter(|step| is_own_lateness(step)) {
-        let Some(lag) = GeneratorVerdict::of(step).and_then(|verdict| verdict.lag_p99_ns) else { continue };
+    for step in measured(run) {
+        let Some(lag) = own_lag_p99_ns(step) else { continue };
         let Some(mean) = mean_response_ns(step) else { continue };
         if lag as f64 > LATE * target.limit.0 as f64 {
             deciding.push((step.label.clone(), lag, target.limit));

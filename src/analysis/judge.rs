@@ -1,7 +1,7 @@
 //! The verdict on one open-loop step: whether its rate was carried within the latency target.
 
 use super::doubts::{self, SATURATED};
-use super::generator::{LATE, is_own_lateness};
+use super::generator::{LATE, own_lag_p99_ns};
 use super::steadiness::{self, Excursion, ROUNDS};
 use super::{Figures, GeneratorVerdict, LatencyTarget, Subject, VerdictOutcome};
 use crate::record::{Histogram, Interval, Step};
@@ -64,8 +64,8 @@ pub(super) fn fails_often(step: &Step) -> bool {
 fn is_generator_bound(step: &Step, target: &LatencyTarget) -> bool {
     let Some(verdict) = GeneratorVerdict::of(step) else { return false };
     // Lateness that is small against the limit does not decide over it.
-    let late = verdict.lag_p99_ns.is_some_and(|ns| ns as f64 > LATE * target.limit.0 as f64);
-    verdict.busiest_share > SATURATED || verdict.is_at_ceiling() || (late && is_own_lateness(step))
+    let late = own_lag_p99_ns(step).is_some_and(|ns| ns as f64 > LATE * target.limit.0 as f64);
+    verdict.busiest_share > SATURATED || verdict.is_at_ceiling() || late
 }
 
 /// One figure for each of five rounds of the window; absent where a round has none.

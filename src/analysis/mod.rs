@@ -11,6 +11,7 @@ pub mod capacity;
 mod ceiling;
 #[cfg(test)]
 mod chance;
+pub mod check;
 mod comparison;
 mod doubts;
 mod figures;
@@ -46,7 +47,7 @@ mod verdicts;
 mod vocabulary;
 mod waits;
 
-use crate::record::{Outcome, Run, Step};
+use crate::record::{Demands, Outcome, Run, Step};
 
 pub use burst::{BurstFound, CreditNotSeen, Outlasted, RateRose};
 pub use cache_trap::{CacheTrap, Trap};
@@ -117,8 +118,11 @@ pub fn analyse_asked(run: &Run, target: Option<&LatencyTarget>) -> Vec<Finding> 
     if target.is_none() && operations_are_requests(run) {
         findings.retain(|finding| !matches!(finding, Finding::NoStepMeetsTarget { .. }));
     }
-    // Its own answer has a limit of its own. Nobody who imports a result has asked for a limit by that.
-    if run.workload == "calibrate" || (target.is_none() && (is_on_servers(run) || run.imported.is_some())) {
+    // An answer of its own has limits of its own. Nobody who imports a result has asked for a limit by that.
+    if run.workload == "calibrate"
+        || Demands::of(run).is_some()
+        || (target.is_none() && (is_on_servers(run) || run.imported.is_some()))
+    {
         findings.retain(|finding| !finding.is_load_line());
     }
     if run.imported.is_some() {

@@ -10,7 +10,9 @@ mod told_tests;
 mod words;
 
 pub use doubt::OpeningDoubt;
+pub(super) use words::at_ceiling;
 
+use super::check::Check;
 use super::{
     Calibration, Cause, Ceiling, Finding, Limit, Place, QuantileValue, ServerFinding, SizeLimits, Together,
     TogetherVerdict, Why, at_once, measured,
@@ -23,6 +25,8 @@ use crate::units::Nanos;
 pub struct Opening {
     /// Whether any step has figures.
     pub is_measured: bool,
+    /// The answer of a run that asked whether demands are carried.
+    pub check: Option<Check>,
     /// The load that was carried; absent where no rate is known, and for a calibration that answers.
     pub carries: Option<Carried>,
     /// The answers of a run that asked what CALIBRATE_IO asks.
@@ -188,6 +192,7 @@ pub enum FromCache {
 impl Opening {
     /// From the findings on `run`, in the order in which [`super::analyse_asked`] tells them.
     pub fn of(run: &Run, findings: &[Finding]) -> Self {
+        let check = Check::of(run, findings);
         let answered = |found: &Calibration| found.max_iops.is_some() || found.max_bytes.is_some();
         let calibration = Calibration::of(run).filter(answered);
         let together = findings.iter().find_map(|finding| match finding {
@@ -211,7 +216,9 @@ impl Opening {
         Self {
             told: if is_told { answer::of_jobs(run).or_else(|| answer::told(run)) } else { None },
             is_measured: measured(run).next().is_some(),
-            doubt: doubt::find(run, findings, carries.as_ref(), calibration.as_ref()),
+            // A check has weighed the doubts by itself.
+            doubt: doubt::find(run, findings, carries.as_ref(), calibration.as_ref()).filter(|_| check.is_none()),
+            check,
             rises_from: carries.as_ref().filter(|_| may_rise).and_then(|carried| rises_from(findings, carried)),
             from_cache: carries.as_ref().and_then(|carried| from_cache(findings, carried)),
             carries,

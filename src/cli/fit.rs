@@ -107,7 +107,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
 }
 
 /// The demand of several databases is no demand of one: what they need at once nobody knows from their peaks.
-fn one_database(trends: &Trends) -> Result<Trend, Failure> {
+pub(super) fn one_database(trends: &Trends) -> Result<Trend, Failure> {
     match trends.trends.as_slice() {
         [one] => Ok(one.clone()),
         [] => {

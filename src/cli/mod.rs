@@ -1,6 +1,7 @@
 //! The doors: one file a command; the only place that prints or exits.
 
 mod arguments;
+mod check;
 mod compare;
 mod completions;
 mod doctor;
@@ -42,6 +43,8 @@ use exit::{Exit, Failure};
 
 const EXAMPLES: &str = "\
 Examples:
+  plimsoll check --reads 20000@5ms --commits 200@10ms /u01
+                                     does it carry that? yes or no
   plimsoll doctor                    is this machine fit for measuring?
   plimsoll slob setup -s 8 SCALE=1G  make data in ./plimsoll-data
   plimsoll slob sweep -s 8 --threads 1,2,4,8 RUN_TIME=30
@@ -67,6 +70,9 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Is this load carried here? Yes or no, how much room is left, and what stops it
+    #[command(after_long_help = check::EXAMPLES)]
+    Check(Box<check::Arguments>),
     /// Put SLOB's load on a target: many sessions that touch random blocks
     #[command(subcommand, after_long_help = slob::EXAMPLES)]
     Slob(Box<slob::Command>),
@@ -141,6 +147,7 @@ fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Err
 impl Command {
     fn carry_out(self) -> Result<Exit, Failure> {
         match self {
+            Self::Check(arguments) => check::carry_out(&arguments),
             Self::Slob(command) => command.carry_out(),
             Self::Io(command) => command.carry_out(),
             Self::Import(arguments) => import::carry_out(&arguments),

@@ -49,7 +49,7 @@ impl PageArgs {
 
 /// Whether a page can be written there, before anything else is done. A file that this program did not write is not written
 /// over; `has_more` says that something else goes to standard output.
-fn check(path: &Path, has_more: bool) -> Result<(), Failure> {
+pub(super) fn check(path: &Path, has_more: bool) -> Result<(), Failure> {
     if path.as_os_str() == STANDARD_OUTPUT {
         let failure = Failure::new("`-o -` writes the page to standard output, where `--text` and `--json` write too");
         return if has_more { Err(failure.with_hint("name a file: `-o FILE`".to_owned())) } else { Ok(()) };
@@ -95,7 +95,12 @@ fn write(path: &Path, page: &[u8]) -> Result<(), Failure> {
     if path.exists() && !path.is_file() {
         return fs::write(path, page).map_err(|error| cannot("write", path, &error));
     }
-    files::replace(path, |out| out.write_all(page)).map_err(|error| cannot("write", path, &error))?;
+    replace(path, page)?;
     say::line(format_args!("wrote `{}`, {} KB", path.display(), group_thousands((page.len() as f64 / 1e3).ceil())));
     Ok(())
+}
+
+/// Puts a page into a file, whole or not at all.
+pub(super) fn replace(path: &Path, page: &[u8]) -> Result<(), Failure> {
+    files::replace(path, |out| out.write_all(page)).map_err(|error| cannot("write", path, &error))
 }

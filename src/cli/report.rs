@@ -113,7 +113,7 @@ fn csv_folders(directory: &Path, places: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// The page of these runs.
-fn page(reported: &[Reported<'_>]) -> Result<Vec<u8>, Failure> {
+pub(super) fn page(reported: &[Reported<'_>]) -> Result<Vec<u8>, Failure> {
     let mut page = Vec::new();
     report::html::report(&mut page, reported, &Kept::File)?;
     if page.len() > MOST_BYTES && reported.len() > 1 {

@@ -51,6 +51,7 @@ pub(super) struct Totals {
     waits: Vec<Histogram>,
     operations: [OperationTotals; OPERATION_KINDS],
     schedule_lag: Histogram,
+    own_lag: Histogram,
     /// Processor time of each lane's thread, in the window.
     pub(super) lane_cpu_ns: Vec<u64>,
     /// What others counted.
@@ -73,6 +74,7 @@ impl Totals {
             waits: WaitEvent::ALL.iter().map(|_| Histogram::default()).collect(),
             operations: Default::default(),
             schedule_lag: Histogram::default(),
+            own_lag: Histogram::default(),
             lane_cpu_ns: vec![0; lanes],
             besides: Besides::default(),
         }
@@ -99,6 +101,9 @@ impl Totals {
         }
         if let Some(lag) = &recorded.schedule_lag {
             lag.merge_into(&mut self.schedule_lag);
+        }
+        if let Some(lag) = &recorded.own_lag {
+            lag.merge_into(&mut self.own_lag);
         }
     }
 
@@ -128,6 +133,11 @@ impl Totals {
     /// From due to sent; absent where nothing had a due instant.
     pub(super) fn schedule_lag(&self) -> Option<Histogram> {
         (self.schedule_lag.count() > 0).then(|| self.schedule_lag.clone())
+    }
+
+    /// From due and free to sent; absent where nothing had a due instant.
+    pub(super) fn own_lag(&self) -> Option<Histogram> {
+        (self.own_lag.count() > 0).then(|| self.own_lag.clone())
     }
 
     /// Operation types that happened, by the words that the workload has for them.

@@ -212,10 +212,10 @@ impl<'a, S: Shape> Driver<'a, S> {
             if self.next_due_ns > now {
                 return Ok(false);
             }
-            let Some((session, _)) = self.ready.pop_front() else { return Ok(false) };
+            let Some((session, since_ns)) = self.ready.pop_front() else { return Ok(false) };
             let due_ns = self.next_due_ns;
             self.draw_arrival();
-            self.recorder.schedule_lag(now - due_ns);
+            self.recorder.schedule_lag(now - due_ns, now.saturating_sub(due_ns.max(since_ns)));
             self.start(lane, session, due_ns, now)?;
         }
         Ok(true)

@@ -365,7 +365,7 @@ fn a_table_that_is_dropped_ends_the_load_and_a_row_that_is_missing_is_a_fault_of
 #[test]
 fn a_statement_timeout_costs_operations_and_not_the_load() {
     let Some(bench) = Bench::new("load_timeout") else { return };
-    bench.execute("ALTER DATABASE load_timeout SET statement_timeout = '400ms'");
+    bench.execute("ALTER DATABASE load_timeout SET statement_timeout = '1500ms'");
     for sending in BOTH_WAYS {
         let mut plan = plan(1, 3);
         (plan.shape.update_pct, plan.duration) = (50, Nanos::seconds(3));
@@ -374,7 +374,7 @@ fn a_statement_timeout_costs_operations_and_not_the_load() {
         let target = bench.target(sending);
         let outcome = bench.run_while(&target, &plan, || {
             bench.execute(&format!(
-                "SET statement_timeout = 0; BEGIN; LOCK TABLE {} IN EXCLUSIVE MODE; SELECT pg_sleep(1.3); COMMIT",
+                "SET statement_timeout = 0; BEGIN; LOCK TABLE {} IN EXCLUSIVE MODE; SELECT pg_sleep(5); COMMIT",
                 bench.sql.table(0)
             ));
         });

@@ -493,6 +493,7 @@ impl<S: Shape> Coordinator<'_, S> {
             due_operations: is_open.then(|| sum(|report| report.due_operations)),
             backlog_operations: is_open.then(|| sum(|report| report.backlog_operations)),
             schedule_lag: totals.schedule_lag(),
+            own_lag: totals.own_lag(),
             ceiling_operations_per_s: self.ceiling,
         }
     }

@@ -89,6 +89,8 @@ pub struct Recorded {
     pub operations: [Option<Box<OperationTimings>>; OPERATION_KINDS],
     /// From due to sent, of every operation of an open loop.
     pub schedule_lag: Option<Box<Timings>>,
+    /// The same from when it was due and a slot was free for it.
+    pub own_lag: Option<Box<Timings>>,
     /// Processor time of the thread.
     pub cpu_ns: u64,
 }
@@ -100,6 +102,7 @@ impl Default for Recorded {
             waits: [const { None }; WaitEvent::ALL.len()],
             operations: [const { None }; OPERATION_KINDS],
             schedule_lag: None,
+            own_lag: None,
             cpu_ns: 0,
         }
     }
@@ -263,10 +266,12 @@ impl LaneRecorder {
         timings.errors += 1;
     }
 
-    /// Records how long after its due instant an operation of an open loop was sent.
+    /// Records how long after its due instant an operation of an open loop was sent, and how much of that the generator itself
+    /// took: the time in which a slot was free for it.
     #[inline]
-    pub fn schedule_lag(&mut self, ns: u64) {
+    pub fn schedule_lag(&mut self, ns: u64, own_ns: u64) {
         self.now.schedule_lag.get_or_insert_default().record(ns);
+        self.now.own_lag.get_or_insert_default().record(own_ns);
     }
 }
 

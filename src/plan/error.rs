@@ -137,6 +137,25 @@ pub enum PlanError {
         /// Size of the largest request.
         request: Bytes,
     },
+    /// A commit that changes more than there is.
+    #[error("so many writes for each commit change {blocks:.0} blocks at once, but there are only {scale_blocks}")]
+    CommitTooLarge {
+        /// Blocks that each commit changes.
+        blocks: f64,
+        /// Blocks of a schema.
+        scale_blocks: u64,
+    },
+    /// Blocks that are changed and not read.
+    #[error("{writes} writes/s cannot be asked beside {reads} reads/s: a database reads each block that it changes")]
+    MoreWritesThanReads {
+        /// Writes per second.
+        writes: f64,
+        /// Reads per second.
+        reads: f64,
+    },
+    /// Scans of no table.
+    #[error("a scan is asked for, but the data have no scan table")]
+    NothingToScan,
     /// More requests at the same time than there may be sessions.
     #[error("the walk rises to {asked} requests outstanding, but there can be at most {most}")]
     TooManyOutstanding {
@@ -182,6 +201,11 @@ impl PlanError {
             }
             Self::TooDeepTogether { .. } => "lower `--depth`: it counts for each volume".to_owned(),
             Self::TagTwice { .. } => "give each tag once".to_owned(),
+            Self::CommitTooLarge { .. } => "ask for more commits or fewer writes, or for a larger `--size`".to_owned(),
+            Self::MoreWritesThanReads { .. } => {
+                "raise `--reads`, or leave `--commits` out to put the writes on raw storage".to_owned()
+            }
+            Self::NothingToScan => "leave `--scan` out, or check a directory without data: they are made then".to_owned(),
             Self::NoLuns => "name at least one".to_owned(),
             Self::LunTooSmall { .. } => "make it larger, take it off the list, or ask for smaller requests".to_owned(),
             Self::TooManyOutstanding { .. } => {

@@ -4,6 +4,7 @@
 //! be found wrong with a run is found here, before anything starts.
 
 pub mod calibrate;
+pub mod check;
 pub mod data_set;
 mod error;
 pub mod io;

@@ -278,7 +278,11 @@ fn notes_on_data(points: &[Point], data: &Facts) -> Option<String> {
     })
 }
 
-pub(super) fn tags_by_key(tags: &[Tag]) -> Result<BTreeMap<String, String>, PlanError> {
+/// Tags by their keys.
+///
+/// # Errors
+/// If a key is given twice.
+pub fn tags_by_key(tags: &[Tag]) -> Result<BTreeMap<String, String>, PlanError> {
     let mut by_key = BTreeMap::new();
     for tag in tags {
         if by_key.insert(tag.key.clone(), tag.value.clone()).is_some() {

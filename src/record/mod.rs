@@ -5,6 +5,7 @@
 
 mod buckets;
 mod counters;
+mod demand;
 mod environment;
 pub mod facts;
 mod histogram;
@@ -20,6 +21,7 @@ pub mod store;
 mod waits;
 
 pub use counters::Counters;
+pub use demand::{Demand, Demands, Throughput, Within};
 pub use environment::{BlockDevice, Environment, FileSystem};
 pub use histogram::{Histogram, HistogramError, POWER_OF_TWO_BOUNDS, ToldBucket};
 pub use imported::{Clock, Imported, ImportedFile, NotUnderstood, ToldFigure};

@@ -265,6 +265,10 @@ pub struct Generator {
     /// Open loop: from due to sent, of every operation sent in the window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule_lag: Option<Histogram>,
+    /// Open loop: the part of that in which a slot was free, so that only the generator was late. Runs made before it was recorded
+    /// do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub own_lag: Option<Histogram>,
     /// Operations per second that the same threads reached with no device at all, just before the step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ceiling_operations_per_s: Option<f64>,

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::analysis::check::{Carries, Check, Kind, Reached};
 use crate::analysis::{self, Calibrated, Calibration, Finding, GeneratorVerdict, Opening, Severity};
 use crate::record::{self, Run, Timestamp, TraceStats};
 
@@ -27,6 +28,9 @@ pub struct RunReport<'a> {
     /// The answers of `plimsoll io calibrate`; absent in every other run.
     #[serde(skip_serializing_if = "Option::is_none")]
     calibration: Option<CalibrationAnswers>,
+    /// The answer of `plimsoll check`; absent in every other run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    check: Option<CheckAnswer>,
     /// The run, as `run.json` has it.
     run: &'a Run,
 }
@@ -65,6 +69,87 @@ struct CalibrationAnswers {
     doubts: Vec<String>,
 }
 
+/// Whether a platform carries what was asked.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Check")]
+struct CheckAnswer {
+    /// The answer.
+    answer: CheckWord,
+    /// The same in lines that can be read aloud.
+    lines: Vec<String>,
+    /// Where it was asked.
+    place: String,
+    /// What came of each kind of work at exactly what was asked.
+    asked: Vec<CheckedKind>,
+    /// How long exactly what was asked was measured at a stretch.
+    window_ns: u64,
+    /// The largest multiple of what was asked that was carried. `null` where none was, or where it is not known.
+    carried_times: Option<f64>,
+    /// Whether a larger multiple was not carried; if not, the room is at least that.
+    limit_seen: bool,
+}
+
+/// One word for an answer.
+#[derive(Debug, Clone, Copy, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum CheckWord {
+    /// It is carried.
+    Yes,
+    /// It is not.
+    No,
+    /// The run does not tell.
+    NotMeasurable,
+}
+
+/// What came of one kind of work.
+#[derive(Debug, Serialize, JsonSchema)]
+struct CheckedKind {
+    /// Which: `reads`, `writes`, `commits` or `scans`.
+    kind: &'static str,
+    /// What was asked for per second; of scans in bytes.
+    asked_per_s: f64,
+    /// What was finished per second, in the same unit.
+    reached_per_s: Option<f64>,
+    /// The quantile that was judged, 0 to 1; `null` where no time was asked for.
+    quantile: Option<f64>,
+    /// Its value.
+    value_ns: Option<u64>,
+    /// Its limit.
+    limit_ns: Option<u64>,
+}
+
+impl CheckAnswer {
+    fn new(check: &Check) -> Self {
+        let room = check.room.as_ref();
+        Self {
+            answer: match check.answer {
+                Carries::Yes => CheckWord::Yes,
+                Carries::No(_) => CheckWord::No,
+                Carries::Unknown(_) => CheckWord::NotMeasurable,
+            },
+            lines: check.lines(),
+            place: check.place.clone(),
+            asked: check.kinds.iter().map(CheckedKind::new).collect(),
+            window_ns: check.window.0,
+            carried_times: room.and_then(|room| room.carried),
+            limit_seen: room.is_some_and(|room| room.stopped_by.is_some()),
+        }
+    }
+}
+
+impl CheckedKind {
+    fn new(reached: &Reached) -> Self {
+        Self {
+            kind: Kind::noun(reached.kind),
+            asked_per_s: reached.asked_per_s,
+            reached_per_s: reached.per_s,
+            quantile: reached.within.map(|within| within.quantile),
+            value_ns: reached.value.map(|value| value.ns.0),
+            limit_ns: reached.within.map(|within| within.limit.0),
+        }
+    }
+}
+
 /// One answer of a calibration.
 #[derive(Debug, Serialize, JsonSchema)]
 struct CalibratedRate {
@@ -98,6 +183,7 @@ impl<'a> RunReport<'a> {
             findings: findings.iter().map(FindingText::new).collect(),
             generator: analysis::operations_are_requests(run).then(generator),
             calibration: Calibration::of(run).map(CalibrationAnswers::new),
+            check: Check::of(run, findings).as_ref().map(CheckAnswer::new),
             run,
         }
     }

@@ -1,5 +1,7 @@
 //! Which kind of operation comes next.
 
+use super::rng::Rng;
+
 /// Operations in which the asked percentages hold exactly.
 const PERIOD: usize = 100;
 
@@ -43,6 +45,34 @@ impl<K: Copy> Mix<K> {
 /// across the end too, holds the proportional number of marks, rounded up or down.
 fn is_marked(slot: usize, marks: usize, slots: usize) -> bool {
     (slot + 1) * marks / slots != slot * marks / slots
+}
+
+/// Kinds drawn at random in proportion to their rates: arrivals at random that are shared out by chance are, for each kind,
+/// arrivals at random at its own rate (the splitting of a Poisson process).
+#[derive(Clone, Debug)]
+pub(super) struct Split {
+    /// The share of each kind and of all before it, 0 to 1.
+    up_to: Vec<f64>,
+    rng: Rng,
+}
+
+impl Split {
+    /// Of kinds with these rates, of which one is above 0.
+    pub(super) fn new(rates: impl Iterator<Item = f64> + Clone, rng: Rng) -> Self {
+        let all: f64 = rates.clone().sum();
+        let up_to = rates.scan(0.0, |sum, rate| {
+            *sum += rate / all;
+            Some(*sum)
+        });
+        Self { up_to: up_to.collect(), rng }
+    }
+
+    /// The number of the next kind.
+    #[inline]
+    pub(super) fn draw(&mut self) -> usize {
+        let drawn = self.rng.unit_f64();
+        self.up_to.iter().position(|up_to| drawn < *up_to).unwrap_or(self.up_to.len() - 1)
+    }
 }
 
 #[cfg(test)]

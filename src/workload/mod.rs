@@ -6,6 +6,7 @@
 //!
 //! - [`SlobSession`]: the operations of one session of the SLOB method.
 //! - [`io::IoStream`]: the requests of one stream to raw storage.
+//! - [`SlobBlend`], [`io::IoBlend`]: several kinds of work, each at a rate of its own.
 //! - [`Arrivals`]: when operations are due, for an open loop.
 //! - [`Permutation`]: where logical neighbours lie physically.
 //! - [`Rng`]: the random numbers behind all of them, and the filler of incompressible rows.
@@ -24,4 +25,4 @@ pub use operation::{OperationKind, RedoStress, SlobOperation};
 pub use permutation::Permutation;
 pub use rng::{Rng, mix64};
 pub use shape::{Drawn, Operation, Shape, Stream};
-pub use slob::{HotSpot, SlobSession, SlobShape, Think};
+pub use slob::{HotSpot, SlobBlend, SlobBlendSession, SlobSession, SlobShape, Think};

@@ -1,5 +1,9 @@
 //! The operations of one session of the SLOB method.
 
+mod blend;
+
+pub use blend::{SlobBlend, SlobBlendSession};
+
 use super::mix::Mix;
 use super::operation::{OperationKind, RedoStress, SlobOperation};
 use super::rng::{Choice, Rng};

@@ -4,6 +4,8 @@ use std::fs::File;
 use std::path::Path;
 
 use crate::common::raw::{LoopDevice, checked, engines, open, open_as, read_back, run, step, wanted, wide};
+use crate::common::scratch::is_in_memory;
+use crate::common::skip::skip;
 use crate::common::{LIMIT, run_until, scratch};
 use plimsoll::load::{StepOutcome, Stop, run_step};
 use plimsoll::measure::Clock;
@@ -150,7 +152,11 @@ fn more_writes_than_blocks_end_with_an_error_where_data_are_checked() {
     let mut wanted = checked(dir.path(), VolumeLayout::Single, 1, 1);
     wanted.size = Some(plimsoll::units::Bytes::kib(64));
     let block = open(&wanted);
-    let error = run(&block, &wide(step(&block, 0), 16, 2)).failure.expect("eight blocks cannot take sixteen writes");
+    let outcome = run(&block, &wide(step(&block, 0), 16, 2));
+    if outcome.failure.is_none() && is_in_memory(dir.path()) {
+        return skip("on tmpfs a write is done when it is sent, so that no block has one under way");
+    }
+    let error = outcome.failure.expect("eight blocks cannot take sixteen writes");
     assert!(matches!(error, TargetError::Block(BlockError::NoBlockFree { blocks: 8 })), "{error}");
     assert!(error.hint().is_some());
 }

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
 pub mod raw;
-mod scratch;
+pub mod scratch;
 pub mod skip;
 
 use std::collections::BTreeMap;

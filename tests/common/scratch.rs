@@ -20,3 +20,10 @@ fn beside_the_program() -> PathBuf {
     let program = std::env::current_exe().expect("a program has a path");
     program.ancestors().nth(3).expect("programs lie in the target directory").join("tmp")
 }
+
+/// Whether files there are in memory alone, on tmpfs: they have no page cache to leave, and writes to them are never under way.
+#[allow(dead_code, reason = "each test program uses a part of it")]
+pub fn is_in_memory(path: &std::path::Path) -> bool {
+    const TMPFS: i64 = 0x0102_1994;
+    rustix::fs::statfs(path).expect("the place of a test can be looked at").f_type == TMPFS
+}

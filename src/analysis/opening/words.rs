@@ -9,6 +9,9 @@ impl Opening {
     /// One sentence. What makes the answer doubtful is said instead of it, for a figure that is void is repeated all the
     /// same if it is told.
     pub fn sentence(&self) -> String {
+        if let Some(check) = &self.check {
+            return check.lines().join(" ");
+        }
         if let (Some(told), None) = (&self.told, &self.doubt) {
             return format!("{told}.");
         }
@@ -128,7 +131,7 @@ impl StoppedBy {
     }
 }
 
-fn at_ceiling(ceiling: &Ceiling) -> String {
+pub(in crate::analysis) fn at_ceiling(ceiling: &Ceiling) -> String {
     let rate = format!("{} {}/s", number(ceiling.per_s), ceiling.what.trim_start_matches("physical "));
     let bytes = ceiling.megabytes_per_s.map(|rate| format!("{} MB/s", number(rate)));
     let both = bytes.as_ref().map_or(rate.clone(), |bytes| format!("{rate} ({bytes})"));

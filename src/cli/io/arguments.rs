@@ -47,7 +47,7 @@ pub(super) struct VolumeArgs {
 
 /// How storage is opened, and what may be written there.
 #[derive(Debug, Args)]
-pub(super) struct HandlingArgs {
+pub(in crate::cli) struct HandlingArgs {
     /// How requests reach the kernel
     #[arg(long, value_enum, default_value_t, help_heading = "Storage")]
     engine: EngineChoice,
@@ -87,7 +87,7 @@ enum Switch {
 
 /// What the paths mean together.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Storage {
+pub(in crate::cli) enum Storage {
     /// Files and devices.
     Paths(Vec<PathBuf>),
     /// Nothing real.
@@ -96,7 +96,7 @@ pub(super) enum Storage {
 
 impl Storage {
     /// What paths mean together.
-    pub(super) fn of(paths: &[String]) -> Result<Self, Failure> {
+    pub(in crate::cli) fn of(paths: &[String]) -> Result<Self, Failure> {
         let simulated = |path: &&String| path.starts_with("sim:");
         match paths.iter().find(simulated) {
             None => Ok(Self::Paths(paths.iter().map(PathBuf::from).collect())),
@@ -112,7 +112,7 @@ impl Storage {
     }
 
     /// The files and devices.
-    pub(super) fn paths(&self) -> &[PathBuf] {
+    pub(in crate::cli) fn paths(&self) -> &[PathBuf] {
         match self {
             Self::Paths(paths) => paths,
             Self::Simulated(_) => &[],
@@ -122,7 +122,7 @@ impl Storage {
 
 impl HandlingArgs {
     /// The engine asked for; `None` for the best that works.
-    pub(super) fn engine(&self) -> Option<IoEngine> {
+    pub(in crate::cli) fn engine(&self) -> Option<IoEngine> {
         match self.engine {
             EngineChoice::Auto => None,
             EngineChoice::IoUring => Some(IoEngine::Uring),
@@ -131,12 +131,12 @@ impl HandlingArgs {
     }
 
     /// Whether everything is written once before the load.
-    pub(super) fn prefill(&self) -> bool {
+    pub(in crate::cli) fn prefill(&self) -> bool {
         self.prefill
     }
 
     /// What the user has said about data that may be lost.
-    pub(super) fn permission(&self) -> Permission {
+    pub(in crate::cli) fn permission(&self) -> Permission {
         Permission { destroy: self.destroy.clone(), destroy_signature: self.destroy_signature }
     }
 }

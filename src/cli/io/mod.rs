@@ -1,6 +1,6 @@
 //! `plimsoll io`.
 
-mod arguments;
+pub(super) mod arguments;
 mod calibrate;
 mod measure;
 mod orion;
@@ -10,7 +10,7 @@ mod search;
 mod soak;
 mod sweep;
 mod together;
-mod volume;
+pub(super) mod volume;
 
 use clap::Subcommand;
 

@@ -27,31 +27,31 @@ const USUAL_UNIT: Bytes = Bytes::mib(1);
 const SIMULATED_SIZE: Bytes = Bytes::gib(64);
 
 /// Storage that has been looked at and not yet touched.
-pub(super) enum Prospect {
+pub(in crate::cli) enum Prospect {
     Paths { preparation: Box<Preparation>, io_engine: IoEngine },
     Simulated { options: Box<SimulatedOptions>, size: Bytes },
 }
 
 /// What load will do with the storage.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Intended {
+pub(in crate::cli) struct Intended {
     /// Bytes that requests touch.
-    pub(super) region_bytes: u64,
+    pub(in crate::cli) region_bytes: u64,
     /// The longest request.
-    pub(super) largest_bytes: u32,
+    pub(in crate::cli) largest_bytes: u32,
     /// Seed of what is written.
-    pub(super) seed: u64,
+    pub(in crate::cli) seed: u64,
 }
 
 /// Open storage.
-pub(super) enum Ground {
+pub(in crate::cli) enum Ground {
     Block(Box<Block>),
     Simulated(Simulated),
 }
 
 impl Prospect {
     /// Looks at what the user named. Nothing is written.
-    pub(super) fn look(storage: &Storage, handling: &HandlingArgs, asked: &IoAsked) -> Result<Self, Failure> {
+    pub(in crate::cli) fn look(storage: &Storage, handling: &HandlingArgs, asked: &IoAsked) -> Result<Self, Failure> {
         match storage {
             Storage::Simulated(pairs) => {
                 if handling.prefill() || asked.verify == Verify::Blocks {
@@ -80,7 +80,7 @@ impl Prospect {
     }
 
     /// What a plan needs to know.
-    pub(super) fn facts(&self, asked: &IoAsked) -> Result<Facts, TargetError> {
+    pub(in crate::cli) fn facts(&self, asked: &IoAsked) -> Result<Facts, TargetError> {
         let (capacity_bytes, volumes) = match self {
             Self::Paths { preparation, .. } => {
                 let volume = preparation.volume()?;
@@ -96,7 +96,7 @@ impl Prospect {
     }
 
     /// Every path and how much it will hold.
-    pub(super) fn members(&self) -> Vec<(PathBuf, Bytes)> {
+    pub(in crate::cli) fn members(&self) -> Vec<(PathBuf, Bytes)> {
         match self {
             Self::Paths { preparation, .. } => {
                 preparation.members().map(|(path, bytes)| (path.to_owned(), bytes)).collect()
@@ -106,7 +106,7 @@ impl Prospect {
     }
 
     /// Files that will be laid out before the load, and their sizes.
-    pub(super) fn fills(&self) -> Vec<(PathBuf, Bytes)> {
+    pub(in crate::cli) fn fills(&self) -> Vec<(PathBuf, Bytes)> {
         match self {
             Self::Paths { preparation, .. } => {
                 preparation.fills().map(|(path, bytes)| (path.to_owned(), bytes)).collect()
@@ -116,7 +116,7 @@ impl Prospect {
     }
 
     /// The clock on which load will run.
-    pub(super) fn clock(&self) -> Clock {
+    pub(in crate::cli) fn clock(&self) -> Clock {
         match self {
             Self::Paths { .. } => Clock::start(),
             Self::Simulated { options, .. } => options.clock(),
@@ -124,7 +124,7 @@ impl Prospect {
     }
 
     /// Lays out what is missing, and opens everything.
-    pub(super) fn open(
+    pub(in crate::cli) fn open(
         self,
         asked: &IoAsked,
         intended: Intended,
@@ -159,14 +159,14 @@ impl Prospect {
 
 impl Ground {
     /// Says how long the longest request of the steps to come is, so that they take no more memory than they need.
-    pub(super) fn expect_largest(&mut self, bytes: u32) {
+    pub(in crate::cli) fn expect_largest(&mut self, bytes: u32) {
         match self {
             Self::Block(block) => block.set_largest_bytes(bytes),
             Self::Simulated(_) => {}
         }
     }
 
-    pub(super) fn target(&self) -> &dyn TargetFor<IoOperation> {
+    pub(in crate::cli) fn target(&self) -> &dyn TargetFor<IoOperation> {
         match self {
             Self::Block(block) => block.as_ref(),
             Self::Simulated(simulated) => simulated,

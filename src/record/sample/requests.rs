@@ -111,6 +111,7 @@ fn make(step: &mut Step, level: Requests) {
         idle_session_ns: if asked_per_s.is_some() { 0 } else { SECOND / 5 },
         due_operations: asked_per_s.map(|rate| rate * 10),
         backlog_operations: asked_per_s.map(|rate| (rate * 10).saturating_sub(reads + writes)),
+        own_lag: None,
         schedule_lag: asked_per_s.map(|_| latencies(reads + writes, queued_ns / 2 + 2_000)),
         ceiling_operations_per_s: Some(900_000.0),
     });

@@ -55,20 +55,20 @@ impl IoClass {
         (self.region_bytes / u64::from(self.block_bytes.max(1))).clamp(1, Permutation::MAX_SIZE)
     }
 
-    /// The stream, counted from 0 in this class, that slot number `slot` of this class belongs to. Slots are shared out
-    /// among streams as the sessions of a step are among lanes, so that each of as many lanes has a stream to itself.
-    fn stream_of_slot(&self, slot: u32) -> u32 {
-        let (streams, slots) = (u64::from(self.streams.max(1)), u64::from(self.slots.max(1)));
-        // The last stream that does not begin behind the slot.
-        ((u64::from(slot) + 1) * streams).div_ceil(slots).saturating_sub(1) as u32
-    }
-
     fn kinds(&self) -> (IoKind, IoKind) {
         match self.size {
             RequestSize::Small => (IoKind::Read, IoKind::Write),
             RequestSize::Large => (IoKind::LargeRead, IoKind::LargeWrite),
         }
     }
+}
+
+/// The stream, counted from 0, that slot number `slot` of so many belongs to. Slots are shared out among streams as the
+/// sessions of a step are among lanes, so that each of as many lanes has a stream to itself.
+pub(super) fn stream_of_slot(slot: u32, streams: u32, slots: u32) -> u32 {
+    let (streams, slots) = (u64::from(streams.max(1)), u64::from(slots.max(1)));
+    // The last stream that does not begin behind the slot.
+    ((u64::from(slot) + 1) * streams).div_ceil(slots).saturating_sub(1) as u32
 }
 
 impl IoShape {
@@ -100,7 +100,7 @@ impl Shape for IoShape {
         let (mut slot, mut first_stream) = (session, 0);
         for class in &self.classes {
             if slot < class.slots {
-                return first_stream + class.stream_of_slot(slot);
+                return first_stream + stream_of_slot(slot, class.streams, class.slots);
             }
             slot -= class.slots;
             first_stream += class.streams.max(1);

@@ -11,6 +11,7 @@ use super::super::sql::Sql;
 use super::super::test_server::{block_on, database, server_to_break};
 use super::*;
 use crate::config::postgres::PostgresAddress;
+use crate::scratch::is_in_memory;
 use crate::skip::skip;
 
 const LOAD: &str = "plimsoll load";
@@ -264,12 +265,15 @@ async fn make_cold(client: &Client) -> bool {
         )
         .await
         .unwrap();
-    let file = File::open(Path::new(row.get::<_, &str>(0))).unwrap();
-    const TMPFS: i64 = 0x0102_1994;
+    let name: String = row.get(0);
+    let file = File::open(&name).unwrap();
     rustix::fs::fsync(&file).unwrap();
     rustix::fs::fadvise(&file, 0, None, rustix::fs::Advice::DontNeed).unwrap();
-    rustix::fs::fstatfs(&file).unwrap().f_type != TMPFS
+    !is_in_memory(Path::new(&name))
 }
+
+/// Looks at a server that is not at rest, of which one must tell everything.
+const TRIES: usize = 10;
 
 #[test]
 fn reads_from_storage_are_told_from_hits_in_the_page_cache() {
@@ -295,13 +299,22 @@ fn reads_from_storage_are_told_from_hits_in_the_page_cache() {
             }
             let told = only(monitor.take());
             let counters = &told.counters;
-            let (misses, reads) = (counters.buffer_misses.unwrap(), counters.physical_reads.unwrap());
+            let misses = counters.buffer_misses.unwrap();
+            // Unknown while so much of the server ends and begins that its processes cannot be added up.
+            let Some(reads) = counters.physical_reads else {
+                assert_eq!((counters.page_cache_hits, counters.physical_read_bytes), (None, None));
+                return Some(None);
+            };
             assert_eq!(counters.page_cache_hits.unwrap() + reads, misses, "{counters:?}");
             assert!(misses >= KEYS, "{counters:?}");
             assert_eq!(told.own["proc_io.read_bytes"], counters.physical_read_bytes.unwrap());
             assert!(told.own["proc_io.rchar"] >= KEYS * 8192);
-            Some(reads)
+            Some(Some(reads))
         })
+    };
+    let split = |name: &str, cold: bool| {
+        let mut tries = (0..TRIES).map(|_| split(name, cold));
+        tries.find(|told| *told != Some(None)).expect("what reached storage stays unknown").flatten()
     };
     // Another server's children that end meanwhile, such as an autovacuum worker, may add a few blocks.
     if let Some(reads) = split("monitor_warm", false) {

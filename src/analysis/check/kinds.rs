@@ -1,0 +1,184 @@
+//! The kinds of work that are asked for, and what came of each in one step.
+
+use super::{READS_REACHED, SCAN_BYTES, Unmeasured, WRITES_REACHED};
+use crate::analysis::{
+    Figures, LatencyTarget, QuantileValue, SINGLE_BLOCK_READ, Subject, VerdictOutcome, judge, operations_are_requests,
+    wait,
+};
+use crate::record::{Demand, Demands, OperationStats, Run, Step, Within};
+use crate::units::Nanos;
+
+/// Bytes of one request of a scan of raw storage, where the run does not say.
+const SCAN_REQUEST_BYTES: f64 = 1_048_576.0;
+/// Wait by which databases time a commit.
+const COMMIT: &str = "log file sync";
+
+/// A kind of work that can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Reads of one block.
+    Reads,
+    /// Writes of one block.
+    Writes,
+    /// Durable commits.
+    Commits,
+    /// Large reads one after the other, in bytes.
+    Scan,
+}
+
+/// What came of a kind of work in one step.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Reached {
+    /// Which.
+    pub kind: Kind,
+    /// What was asked for in this step, per second; of a scan in bytes.
+    pub asked_per_s: f64,
+    /// What was finished per second, in the same unit; absent where it is not counted.
+    pub per_s: Option<f64>,
+    /// Value of the percentile that is asked for, or of the 99th; absent where nothing was timed.
+    pub value: Option<QuantileValue>,
+    /// How soon it should be done.
+    pub within: Option<Within>,
+}
+
+impl Reached {
+    /// Whether it took longer than was asked for.
+    pub fn is_late(&self) -> bool {
+        self.within.zip(self.value).is_some_and(|(within, value)| value.ns > within.limit)
+    }
+}
+
+impl Kind {
+    fn demand(self, demands: &Demands) -> Option<Demand> {
+        match self {
+            Self::Reads => demands.reads,
+            Self::Writes => demands.writes,
+            Self::Commits => demands.commits,
+            Self::Scan => demands.scan.map(|scan| Demand { per_s: scan.0, within: None }),
+        }
+    }
+
+    /// The operations that are of this kind alone, by their name in the record.
+    fn operations(self, run: &Run) -> Option<&'static str> {
+        match (operations_are_requests(run), self) {
+            (_, Self::Reads) => Some("read"),
+            (true, Self::Writes) => Some("write"),
+            (true, Self::Scan) => Some("large read"),
+            (false, Self::Scan) => Some("scan"),
+            (false, Self::Commits) => Some("update"),
+            // A database writes in the background.
+            (false, Self::Writes) | (true, Self::Commits) => None,
+        }
+    }
+
+    /// What its time is measured by. Reads and writes of storage from when they are due, so that a wait for a slot is
+    /// counted; a commit as databases do, by the wait for its redo, where that is timed.
+    fn subject(self, run: &Run, step: &Step) -> Option<Subject> {
+        let operations = self.operations(run)?;
+        let done = step.operations.iter().any(|kind| kind.kind == operations && kind.response.count() > 0);
+        match self {
+            Self::Commits if wait(step, COMMIT).is_some() => Some(Subject::Event(COMMIT.to_owned())),
+            Self::Reads if !done && wait(step, SINGLE_BLOCK_READ).is_some() => {
+                Some(Subject::Event(SINGLE_BLOCK_READ.to_owned()))
+            }
+            _ => done.then(|| Subject::Response(Some(operations.to_owned()))),
+        }
+    }
+
+    /// What was finished of it per second; of a scan in bytes.
+    fn per_s(self, run: &Run, step: &Step) -> Option<f64> {
+        let figures = Figures(step);
+        let of_kind = |name: &str| {
+            let finished = |kind: &&OperationStats| kind.kind == name;
+            let count = step.operations.iter().find(finished).map_or(0, |kind| kind.response.count());
+            (figures.seconds() > 0.0).then(|| count as f64 / figures.seconds())
+        };
+        let is_raw = operations_are_requests(run);
+        match self {
+            Self::Reads if !is_raw => wait(step, SINGLE_BLOCK_READ)
+                .map(|reads| reads.waits.count() as f64 / figures.seconds())
+                .or_else(|| figures.physical_reads_per_s()),
+            Self::Writes if !is_raw => figures.physical_writes_per_s(),
+            Self::Scan => {
+                let bytes = run.parameters.get(SCAN_BYTES).and_then(|bytes| bytes.parse().ok());
+                Some(of_kind(self.operations(run)?)? * bytes.unwrap_or(SCAN_REQUEST_BYTES))
+            }
+            _ => of_kind(self.operations(run)?),
+        }
+    }
+}
+
+fn asked(demands: &Demands) -> impl Iterator<Item = (Kind, Demand)> + '_ {
+    let kinds = [Kind::Reads, Kind::Writes, Kind::Commits, Kind::Scan];
+    kinds.into_iter().filter_map(|kind| Some((kind, kind.demand(demands)?)))
+}
+
+fn target(run: &Run, step: &Step, kind: Kind, within: Option<Within>) -> Option<LatencyTarget> {
+    let within = within.unwrap_or(Within { quantile: 0.99, limit: Nanos(u64::MAX) });
+    Some(LatencyTarget { subject: Some(kind.subject(run, step)?), quantile: within.quantile, limit: within.limit })
+}
+
+/// What came of each kind in a step at a multiple of what is asked.
+pub(super) fn reached(run: &Run, step: &Step, demands: &Demands, times: f64) -> Vec<Reached> {
+    let of = |(kind, demand): (Kind, Demand)| Reached {
+        kind,
+        asked_per_s: demand.per_s * times,
+        per_s: kind.per_s(run, step),
+        value: target(run, step, kind, demand.within).and_then(|target| target.told(&run.workload, step)),
+        within: demand.within,
+    };
+    asked(demands).map(of).collect()
+}
+
+/// The verdict on a step by all kinds that are asked for. Lateness of the generator is in all response times, so it excuses
+/// them all.
+pub(super) fn verdict(run: &Run, step: &Step, demands: &Demands) -> VerdictOutcome {
+    let judged = |(kind, demand): (Kind, Demand)| {
+        // Writes of a database have no time that anybody waits for.
+        let target = match kind.operations(run) {
+            None => LatencyTarget { subject: None, quantile: 0.99, limit: Nanos(u64::MAX) },
+            Some(_) => target(run, step, kind, demand.within)?,
+        };
+        judge(step, &target)
+    };
+    let outcomes: Vec<_> = asked(demands).map(judged).collect();
+    let is = |outcome| outcomes.contains(&Some(outcome));
+    if is(VerdictOutcome::GeneratorBound) {
+        VerdictOutcome::GeneratorBound
+    } else if is(VerdictOutcome::Failed) {
+        VerdictOutcome::Failed
+    } else if is(VerdictOutcome::Unsteady) || outcomes.contains(&None) {
+        VerdictOutcome::Unsteady
+    } else {
+        VerdictOutcome::Passed
+    }
+}
+
+/// Whether something before the storage has done a part of the work.
+pub(super) fn not_on_storage(run: &Run, step: &Step, demands: &Demands) -> Option<Unmeasured> {
+    if operations_are_requests(run) {
+        return None;
+    }
+    let less = |kind: Kind, share: f64| {
+        let asked = kind.demand(demands)?.per_s;
+        let reached = kind.per_s(run, step)?;
+        (reached < share * asked).then_some((reached, asked))
+    };
+    let cached = less(Kind::Reads, READS_REACHED)
+        .map(|(reads_per_s, asked_per_s)| Unmeasured::Cached { reads_per_s, asked_per_s });
+    cached.or_else(|| {
+        let (writes_per_s, asked_per_s) = less(Kind::Writes, WRITES_REACHED)?;
+        Some(Unmeasured::WrittenLater { writes_per_s, asked_per_s })
+    })
+}
+
+/// The kind of work of which there was too little for its percentile.
+pub(super) fn too_few(run: &Run, step: &Step, demands: &Demands) -> Option<Unmeasured> {
+    asked(demands).find_map(|(kind, demand)| {
+        let target = target(run, step, kind, Some(demand.within?))?;
+        let wanted = target.durations_wanted();
+        let count = target.subject.as_ref()?.times(step).map_or(0, |times| times.count());
+        let needs = Nanos((wanted as f64 / demand.per_s * 1e9) as u64);
+        (count < wanted).then_some(Unmeasured::TooFew { kind, count, wanted, needs })
+    })
+}

@@ -1,0 +1,347 @@
+//! Whether a platform carries what was asked of it: yes, no, or not measurable, with the room that is left and why.
+//!
+//! A check runs an open loop at exactly the rates that are asked, then at multiples of them. The answer is read from the run
+//! alone, so that it can be given again from its file.
+
+mod kinds;
+mod search;
+#[cfg(test)]
+mod tests;
+mod words;
+
+pub use kinds::{Kind, Reached};
+pub use search::next_multiple;
+
+use super::generator::own_lag_p99_ns;
+use super::verdicts::{Ended, Verdicts};
+use super::{Ceiling, Finding, Limit, LoadLine, Severity, Verdict, VerdictOutcome, is_measured};
+use crate::record::{Demands, Run, Step};
+use crate::units::Nanos;
+
+/// Parameter that names the place which was asked about, as the user wrote it.
+pub const PLACE: &str = "CHECK_WHERE";
+/// Parameter of an engine's run: bytes that one scan reads.
+pub const SCAN_BYTES: &str = "CHECK_SCAN_BYTES";
+/// Beginning of the labels of steps at exactly what is asked.
+const ASKED: &str = "asked";
+/// Work that falls due at less than this share of what a ceiling lets through is not stopped by it.
+const NEAR_CEILING: f64 = 0.8;
+/// A share of the reads that is asked for; if fewer reach storage, a cache has answered the others.
+const READS_REACHED: f64 = 0.95;
+/// The same of writes, which a database does later, and several of one block at once.
+const WRITES_REACHED: f64 = 0.9;
+
+/// The answer to whether demands are carried.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Check {
+    /// What was asked.
+    pub demands: Demands,
+    /// Of what.
+    pub place: String,
+    /// Yes, no, or neither.
+    pub answer: Carries,
+    /// What came of exactly what was asked, in the step that the answer rests on; empty if none was measured.
+    pub kinds: Vec<Reached>,
+    /// How long exactly what was asked was measured at a stretch.
+    pub window: Nanos,
+    /// How much of it is carried; absent where that is not known.
+    pub room: Option<Room>,
+    /// Share of what its device read that was not for the check, 0 to 1; absent where others were not seen.
+    pub others: Option<f64>,
+}
+
+/// Whether demands are carried.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Carries {
+    /// All of them, at the same time.
+    Yes,
+    /// Not all of them.
+    No(Shortfall),
+    /// The run does not tell.
+    Unknown(Unmeasured),
+}
+
+/// How a rate was missed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shortfall {
+    /// Work took too long: the kinds of it that did.
+    Late(Vec<Reached>),
+    /// Less was finished than fell due, or a queue grew.
+    FellBehind {
+        /// Share of the rate that was finished, 0 to 1.
+        share: Option<f64>,
+    },
+    /// Too much of it failed.
+    Errors,
+    /// It was not steady, twice.
+    NotSteady,
+}
+
+/// Why the run does not tell.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Unmeasured {
+    /// It ended before there was an answer, in words.
+    Ended(String),
+    /// The load generator was the limit, or sent late: the 99th percentile of its lateness, if it is known.
+    Generator {
+        /// That lateness.
+        late: Option<Nanos>,
+    },
+    /// Fewer reads reached storage than were asked for.
+    Cached {
+        /// Reads that did, per second.
+        reads_per_s: f64,
+        /// Reads that were asked for.
+        asked_per_s: f64,
+    },
+    /// Fewer writes reached storage than were asked for.
+    WrittenLater {
+        /// Writes that did, per second.
+        writes_per_s: f64,
+        /// Writes that were asked for.
+        asked_per_s: f64,
+    },
+    /// Too little of a kind of work for its percentile.
+    TooFew {
+        /// Which work.
+        kind: Kind,
+        /// How much there was.
+        count: u64,
+        /// How much the percentile needs.
+        wanted: u64,
+        /// How long that takes at the rate that is asked.
+        needs: Nanos,
+    },
+    /// It came out differently each time.
+    Contradictory,
+    /// Something else makes the figures void: a doubt, with its advice.
+    Doubt {
+        /// Its sentence.
+        sentence: String,
+        /// What to do about it.
+        advice: Option<String>,
+    },
+}
+
+/// Multiples of what is asked, between which the limit lies.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Room {
+    /// The largest multiple that was carried, below all that were not; absent if none was.
+    pub carried: Option<f64>,
+    /// What came of the largest that was carried.
+    pub kinds: Vec<Reached>,
+    /// What stopped the next one.
+    pub stopped_by: Option<Stopped>,
+}
+
+/// What stopped a multiple.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stopped {
+    /// A cap, the device or a server.
+    Ceiling(Box<Ceiling>),
+    /// It was missed.
+    Missed(Shortfall),
+    /// The load generator.
+    Generator,
+}
+
+impl Check {
+    /// The answer of a run; absent if nothing of this kind was asked. `findings` are all that there are on the run.
+    pub fn of(run: &Run, findings: &[Finding]) -> Option<Self> {
+        let demands = Demands::of(run)?;
+        let place = run.parameters.get(PLACE).cloned().unwrap_or_else(|| run.target.address.clone());
+        let tried = Tried::of(run, &demands);
+        let deciding = tried.deciding(1.0);
+        let answer = match deciding {
+            None => Carries::Unknown(Unmeasured::Ended(ended(findings))),
+            Some(step) => answer(run, &demands, findings, &tried, step),
+        };
+        let knows_room = deciding.is_some() && (answer == Carries::Yes || matches!(answer, Carries::No(_)));
+        Some(Self {
+            place,
+            kinds: deciding.map(|step| kinds::reached(run, step, &demands, 1.0)).unwrap_or_default(),
+            window: Nanos(tried.all_at(1.0).map(|(step, _)| step.window.duration_ns).max().unwrap_or(0)),
+            room: knows_room.then(|| room(run, &demands, findings, &tried)),
+            others: others(findings, &tried),
+            demands,
+            answer,
+        })
+    }
+}
+
+/// The steps of a check with their multiples and verdicts, in the order in which they ran.
+struct Tried<'a> {
+    steps: Vec<(&'a Step, f64, VerdictOutcome)>,
+    verdicts: Verdicts,
+}
+
+impl<'a> Tried<'a> {
+    fn of(run: &'a Run, demands: &Demands) -> Self {
+        let rate = |step: &Step| step.load.rate_operations_per_s.filter(|rate| *rate > 0.0);
+        let once = run.steps.iter().find(|step| step.label.starts_with(ASKED)).and_then(rate);
+        let mut verdicts = Verdicts::default();
+        let mut steps = Vec::new();
+        for step in
+            run.steps.iter().filter(|step| is_measured(step) && step.outcome == crate::record::Outcome::Completed)
+        {
+            let Some(times) = once.zip(rate(step)).map(|(once, rate)| rate / once) else { continue };
+            let times = if step.label.starts_with(ASKED) { 1.0 } else { times };
+            let outcome = kinds::verdict(run, step, demands);
+            verdicts.add(Verdict { rate: times, outcome });
+            steps.push((step, times, outcome));
+        }
+        Self { steps, verdicts }
+    }
+
+    fn all_at(&self, times: f64) -> impl Iterator<Item = (&'a Step, VerdictOutcome)> + '_ {
+        let same = move |(step, known, outcome): &(&'a Step, f64, VerdictOutcome)| {
+            ((known - times).abs() <= 1e-9 * times).then_some((*step, *outcome))
+        };
+        self.steps.iter().filter_map(same)
+    }
+
+    fn line(&self) -> LoadLine {
+        self.verdicts.final_line(Ended::Found)
+    }
+
+    /// What all steps at this multiple come to; absent if there is none. Those that the generator spoilt say nothing beside others.
+    fn outcome(&self, times: f64) -> Option<VerdictOutcome> {
+        let count = |wanted| self.all_at(times).filter(|(_, outcome)| *outcome == wanted).count();
+        let [passed, failed, unsteady, bound] =
+            [VerdictOutcome::Passed, VerdictOutcome::Failed, VerdictOutcome::Unsteady, VerdictOutcome::GeneratorBound]
+                .map(count);
+        Some(match () {
+            () if passed + failed + unsteady + bound == 0 => return None,
+            () if passed > failed + unsteady => VerdictOutcome::Passed,
+            // One failure beside a spoilt repeat is not confirmed.
+            () if failed + unsteady <= bound => VerdictOutcome::GeneratorBound,
+            () if failed > 0 => VerdictOutcome::Failed,
+            () => VerdictOutcome::Unsteady,
+        })
+    }
+
+    /// Whether as many steps at this multiple carried it as did not.
+    fn is_contradictory(&self, times: f64) -> bool {
+        let outcomes: Vec<_> = self.all_at(times).map(|(_, outcome)| outcome).collect();
+        let passed = outcomes.iter().filter(|outcome| **outcome == VerdictOutcome::Passed).count();
+        let spoilt = outcomes.iter().filter(|outcome| **outcome == VerdictOutcome::GeneratorBound).count();
+        passed > 0 && 2 * passed == outcomes.len() - spoilt
+    }
+
+    /// The first step at this multiple that came out as the multiple did.
+    fn deciding(&self, times: f64) -> Option<&'a Step> {
+        let outcome = self.outcome(times)?;
+        let same = |(_, known): &(&Step, VerdictOutcome)| *known == outcome;
+        self.all_at(times).find(same).or_else(|| self.all_at(times).next()).map(|(step, _)| step)
+    }
+}
+
+/// The largest share of others in a step at what is asked.
+fn others(findings: &[Finding], tried: &Tried<'_>) -> Option<f64> {
+    let shares = findings.iter().filter_map(|finding| match finding {
+        Finding::DeviceSharedWithOthers { steps, share, .. } => {
+            tried.all_at(1.0).any(|(step, _)| steps.contains(&step.label)).then_some(*share)
+        }
+        _ => None,
+    });
+    shares.reduce(f64::max)
+}
+
+/// Why there is no step at what is asked, in words.
+fn ended(findings: &[Finding]) -> String {
+    let reason = |finding: &Finding| {
+        matches!(finding, Finding::Failed { .. } | Finding::Interrupted { .. } | Finding::Unfinished { .. })
+            .then(|| finding.sentence().trim_end_matches('.').to_owned())
+    };
+    findings.iter().find_map(reason).unwrap_or_else(|| "nothing was measured at these rates".to_owned())
+}
+
+fn answer(run: &Run, demands: &Demands, findings: &[Finding], tried: &Tried<'_>, step: &Step) -> Carries {
+    let outcome = tried.outcome(1.0).filter(|_| !tried.is_contradictory(1.0));
+    let Some(outcome) = outcome else { return Carries::Unknown(Unmeasured::Contradictory) };
+    match outcome {
+        VerdictOutcome::Failed | VerdictOutcome::Unsteady => Carries::No(shortfall(run, step, demands, outcome)),
+        VerdictOutcome::GeneratorBound => {
+            let late = own_lag_p99_ns(step).map(Nanos);
+            Carries::Unknown(Unmeasured::Generator { late })
+        }
+        // That it is missed stands whatever else was wrong; that it is carried must have been seen on storage.
+        VerdictOutcome::Passed => {
+            let why = voided(findings, step)
+                .or_else(|| kinds::not_on_storage(run, step, demands))
+                .or_else(|| kinds::too_few(run, step, demands));
+            why.map_or(Carries::Yes, Carries::Unknown)
+        }
+    }
+}
+
+/// The first doubt by which the figures of a step are not those of the storage.
+fn voided(findings: &[Finding], step: &Step) -> Option<Unmeasured> {
+    let is_void = |finding: &&Finding| {
+        let is_of_storage = matches!(
+            finding,
+            Finding::PageCacheInPath
+                | Finding::PageCacheUsed(_)
+                | Finding::ReadsDisagree { .. }
+                | Finding::WritesDisagree(_)
+                | Finding::DurableWrites(_)
+                | Finding::CacheTrap(_)
+        );
+        is_of_storage
+            && finding.severity() == Severity::Doubt
+            && finding.steps().is_none_or(|steps| steps.contains(&step.label))
+    };
+    let finding = findings.iter().find(is_void)?;
+    Some(Unmeasured::Doubt { sentence: finding.sentence(), advice: finding.advice() })
+}
+
+fn shortfall(run: &Run, step: &Step, demands: &Demands, outcome: VerdictOutcome) -> Shortfall {
+    let times = |kinds: Vec<Reached>| kinds.into_iter().filter(Reached::is_late).collect::<Vec<_>>();
+    let late = times(kinds::reached(run, step, demands, 1.0));
+    match super::doubts::behind(step) {
+        _ if super::judge::fails_often(step) => Shortfall::Errors,
+        Some(_) => Shortfall::FellBehind { share: finished_share(step) },
+        None if !late.is_empty() => Shortfall::Late(late),
+        None if outcome == VerdictOutcome::Unsteady => Shortfall::NotSteady,
+        None => Shortfall::FellBehind { share: None },
+    }
+}
+
+fn finished_share(step: &Step) -> Option<f64> {
+    let asked = step.load.rate_operations_per_s.filter(|rate| *rate > 0.0)?;
+    Some((super::Figures(step).operations_per_s()? / asked).min(1.0))
+}
+
+/// Whether it says what stopped the load, rather than that nothing did or that nobody knows.
+fn is_answer(found: &Ceiling) -> bool {
+    !matches!(found.limit, Limit::NotReached { .. } | Limit::Unclear | Limit::Generator { .. })
+}
+
+fn room(run: &Run, demands: &Demands, findings: &[Finding], tried: &Tried<'_>) -> Room {
+    let line = tried.line();
+    let carried = line.highest_passing;
+    let kinds = carried.and_then(|times| Some(kinds::reached(run, tried.deciding(times)?, demands, times)));
+    let above = line.lowest_failing.into_iter().chain(line.generator_bound).reduce(f64::min);
+    let stopped_by = above.and_then(|times| {
+        let step = tried.deciding(times)?;
+        let outcome = tried.outcome(times)?;
+        if outcome == VerdictOutcome::GeneratorBound {
+            return Some(Stopped::Generator);
+        }
+        // A rate that stays flat at larger multiples stopped the least of them too, if that reaches as far.
+        let rate = step.load.rate_operations_per_s.unwrap_or(0.0);
+        let is_beyond = |label: &String| {
+            let beyond = |(step, known, _): &(&Step, f64, VerdictOutcome)| step.label == *label && *known >= times;
+            tried.steps.iter().any(beyond)
+        };
+        let ceiling = findings.iter().find_map(|finding| match finding {
+            Finding::Ceiling(found) if found.steps.iter().any(is_beyond) && is_answer(found) => Some(found.clone()),
+            _ => None,
+        });
+        let reaches = |found: &Ceiling| rate >= NEAR_CEILING * found.per_s || found.steps.contains(&step.label);
+        let ceiling = ceiling.filter(reaches);
+        let missed = || Stopped::Missed(shortfall(run, step, demands, outcome));
+        Some(ceiling.map_or_else(missed, |found| Stopped::Ceiling(Box::new(found))))
+    });
+    Room { carried, kinds: kinds.unwrap_or_default(), stopped_by }
+}

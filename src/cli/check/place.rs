@@ -1,0 +1,141 @@
+//! Where a check is made, and what is made there for it and removed again.
+
+use std::path::{Path, PathBuf};
+
+use crate::cli::exit::Failure;
+use crate::cli::say;
+use crate::config::TargetAddress;
+use crate::measure::environment;
+use crate::record::Demands;
+use crate::target::embedded::{Descriptor, Directory};
+use crate::units::Bytes;
+
+/// What is made in a directory: a file for raw storage, a directory for the engine's data.
+const MADE: &str = "plimsoll-check";
+
+/// Where a check is made.
+pub(super) enum Place {
+    /// A file or device for raw storage.
+    Storage {
+        /// It.
+        path: PathBuf,
+        /// How much is used; all of it where nobody says.
+        size: Option<Bytes>,
+        /// Removes it at the end, if it was made for the check.
+        made: Option<Made>,
+    },
+    /// Data of the engine.
+    Engine {
+        /// Their directory.
+        path: PathBuf,
+        /// How large they are to be made; absent where they are there.
+        size: Option<Bytes>,
+        /// Removes them at the end, if they are made for the check.
+        made: Option<Made>,
+    },
+    /// Simulated storage or a simulated database.
+    Simulated {
+        /// What is planted.
+        pairs: Vec<(String, String)>,
+        /// Size of the storage.
+        size: Option<Bytes>,
+        /// Whether it poses as a database.
+        is_database: bool,
+    },
+}
+
+/// What was made for a check. Removed when it is dropped, whatever ends the check.
+pub(super) enum Made {
+    /// One file.
+    File(PathBuf),
+    /// Data of the engine.
+    Data(PathBuf),
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        let (path, removed) = match self {
+            Self::File(path) => (&*path, std::fs::remove_file(&*path).map_err(|error| error.to_string())),
+            Self::Data(path) => {
+                let remove = || Directory::lock(path)?.remove();
+                (&*path, if path.exists() { remove().map_err(|error| error.to_string()) } else { Ok(()) })
+            }
+        };
+        if path.exists()
+            && let Err(error) = removed
+        {
+            say::note(format_args!("`{}` was made for the check and could not be removed: {error}", path.display()));
+        }
+    }
+}
+
+impl Place {
+    /// What the user's word means. Nothing is made yet.
+    pub(super) fn look(word: &str, demands: &Demands, size: Option<Bytes>) -> Result<Self, Failure> {
+        let is_database = demands.commits.is_some();
+        let is_address =
+            ["sim:", "dir:", "pg:", "postgres://", "postgresql://"].iter().any(|scheme| word.starts_with(scheme));
+        let path = match is_address.then(|| word.parse::<TargetAddress>()).transpose()? {
+            None => PathBuf::from(word),
+            Some(TargetAddress::Directory(path)) => path,
+            Some(TargetAddress::Simulated(pairs)) => return Ok(Self::Simulated { pairs, size, is_database }),
+            Some(address @ (TargetAddress::PrivateCluster(_) | TargetAddress::Postgres(_))) => {
+                let failure = Failure::new(format_args!("a check cannot be made on `{address}` yet"));
+                let hint = "check its storage: `plimsoll check … DIR`; or load it: `plimsoll slob sweep --target ADDRESS --limit p99=10ms`";
+                return Err(failure.with_hint(hint.to_owned()));
+            }
+        };
+        let found = std::fs::metadata(&path).map_err(|error| {
+            let failure = Failure::new(format_args!("cannot look at `{}`: {error}", path.display()));
+            failure.with_hint("name a directory on the storage in question, a file, or a device".to_owned())
+        })?;
+        match (found.is_dir(), is_database) {
+            (true, true) => Self::engine(path, size),
+            (true, false) => {
+                let made = path.join(format!("{MADE}-{}.dat", std::process::id()));
+                let size = made_size(&path, size)?;
+                Ok(Self::Storage { path: made.clone(), size: Some(size), made: Some(Made::File(made)) })
+            }
+            (false, false) => Ok(Self::Storage { path, size, made: None }),
+            (false, true) => {
+                let failure =
+                    Failure::new(format_args!("commits need files, and `{}` is no directory", path.display()));
+                let hint = "name a directory on the same storage, or leave `--commits` out to load the device itself";
+                Err(failure.with_hint(hint.to_owned()))
+            }
+        }
+    }
+
+    fn engine(path: PathBuf, size: Option<Bytes>) -> Result<Self, Failure> {
+        if Descriptor::load(&path).is_ok() {
+            if size.is_some() {
+                let failure =
+                    Failure::new(format_args!("`{}` holds data already, of a size of their own", path.display()));
+                return Err(failure.with_hint("leave `--size` out, or name another directory".to_owned()));
+            }
+            return Ok(Self::Engine { path, size: None, made: None });
+        }
+        let size = made_size(&path, size)?;
+        let path = path.join(MADE);
+        Ok(Self::Engine { path: path.clone(), size: Some(size), made: Some(Made::Data(path)) })
+    }
+}
+
+/// How large data are made in a directory: what is asked for, else the usual, and half of what is free at most.
+fn made_size(directory: &Path, asked: Option<Bytes>) -> Result<Bytes, Failure> {
+    if let Some(size) = asked {
+        return Ok(size);
+    }
+    let Some(free) =
+        environment::capture(Some(directory)).file_system.and_then(|found| found.available_bytes).map(Bytes)
+    else {
+        let failure = Failure::new(format_args!("how much is free in `{}` is not known", directory.display()));
+        return Err(failure.with_hint("say how large the data may be: `--size 4G`".to_owned()));
+    };
+    let half = Bytes(free.0 / 2 / (1 << 20) * (1 << 20));
+    if half < Bytes::mib(64) {
+        let failure = Failure::new(format_args!("only {free} are free in `{}`", directory.display()));
+        return Err(failure.with_hint("make room, or say how large the data may be: `--size 100M`".to_owned()));
+    }
+    Ok(super::DEFAULT_SIZE.min(half))
+}

@@ -1,0 +1,110 @@
+//! A check on raw storage.
+
+use std::path::PathBuf;
+
+use super::place::Made;
+use super::session::{Opened, Session};
+use crate::cli::exit::Failure;
+use crate::cli::io::arguments::Storage;
+use crate::cli::io::volume::{Ground, Intended, Prospect};
+use crate::cli::recording::Recorded;
+use crate::cli::say;
+use crate::config::io::{DepthList, Durable, IoAsked, PageCache, Pattern, Redundancy, Verify, Volumes};
+use crate::plan::check::StorageCheck;
+use crate::record;
+use crate::units::Bytes;
+
+/// On a file or a device; `made` is what is removed at the end.
+pub(super) fn on_paths(
+    session: &Session<'_>,
+    path: PathBuf,
+    size: Option<Bytes>,
+    made: Option<Made>,
+) -> Result<Option<Recorded>, Failure> {
+    let is_made = made.is_some();
+    // Removed after everything else is closed, however this function ends.
+    let _made = made.filter(|_| !session.arguments.keeping.dry_run);
+    on(session, &Storage::Paths(vec![path]), size, is_made)
+}
+
+/// On simulated storage.
+pub(super) fn simulated(
+    session: &Session<'_>,
+    pairs: Vec<(String, String)>,
+    size: Option<Bytes>,
+) -> Result<Option<Recorded>, Failure> {
+    on(session, &Storage::Simulated(pairs), size, false)
+}
+
+fn on(
+    session: &Session<'_>,
+    storage: &Storage,
+    size: Option<Bytes>,
+    is_made: bool,
+) -> Result<Option<Recorded>, Failure> {
+    let asked = asked(session, storage, size);
+    let prospect = Prospect::look(storage, &session.arguments.handling, &asked)?;
+    let capacity = prospect.facts(&asked)?.capacity_bytes;
+    let region_bytes = size.map_or(capacity, |size| size.0.min(capacity));
+    let processors = std::thread::available_parallelism().map_or(1, |processors| processors.get() as u32);
+    let check = StorageCheck::new(session.demands, region_bytes, asked.block.bytes(), processors)?;
+    let made = is_made.then(|| format!("a file of {}", Bytes(region_bytes)));
+    let load = format!("raw storage, {:.0} requests/s of all kinds together", check.per_s());
+    if session.is_dry_run(made.as_deref(), &load) {
+        return Ok(None);
+    }
+    if let Some(made) = made {
+        say::line(format_args!("making {made}, which is removed at the end"));
+    }
+    let (clock, loudness) = (prospect.clock(), session.arguments.keeping.progress.loudness());
+    let intended = Intended { region_bytes, largest_bytes: check.largest_bytes(), seed: session.data_seed() };
+    let ground = prospect.open(&asked, intended, clock, &session.interrupt, loudness)?;
+    let opened = Opened {
+        workload: "io",
+        target: match &ground {
+            Ground::Block(block) => block.as_ref(),
+            Ground::Simulated(simulated) => simulated,
+        },
+        described: record::Target {
+            block_bytes: Some(u64::from(asked.block.bytes())),
+            data_bytes: Some(region_bytes),
+            ..ground.target().describe()
+        },
+        clock,
+        paths: asked.paths.clone(),
+        parameters: vec![("BLOCK_SIZE", asked.block.to_string())],
+    };
+    let recording = session.run(&opened, |multiple, pacing| check.step(multiple, pacing, session.seed))?;
+    drop(ground);
+    let steps = recording.steps().len();
+    Ok(Some(recording.end(steps)))
+}
+
+/// What storage is opened for. Each write is durable by itself, as a database needs it.
+fn asked(session: &Session<'_>, storage: &Storage, size: Option<Bytes>) -> IoAsked {
+    let demands = session.demands;
+    let reads = demands.reads.is_some() || demands.scan.is_some();
+    let pattern = match (reads, demands.writes.is_some()) {
+        (true, true) => Pattern::RandRw,
+        (false, true) => Pattern::RandWrite,
+        (_, false) => Pattern::RandRead,
+    };
+    IoAsked {
+        paths: storage.paths().to_vec(),
+        pattern,
+        block: session.arguments.block_size,
+        read_pct: None,
+        distribution: None,
+        depths: DepthList(vec![1]),
+        jobs: 1,
+        rates: None,
+        arrival: None,
+        volumes: Volumes::One,
+        size,
+        durable: if demands.writes.is_some() { Durable::Dsync } else { Durable::None },
+        page_cache: PageCache::Bypassed,
+        stripe: None,
+        redundancy: Redundancy::None,
+        verify: Verify::Nothing,
+    }
+}

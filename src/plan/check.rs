@@ -1,0 +1,322 @@
+//! The plan of a check: demands and facts about what is there → steps at multiples of what is asked.
+
+use std::collections::BTreeMap;
+
+use super::PlanError;
+use super::io::open_loop_depth;
+use super::steps::{arrival_name, rate_per_s, seed_of_step};
+use crate::load::{Pace, StepPlan};
+use crate::record::{Demands, Load};
+use crate::units::{Bytes, Nanos};
+use crate::workload::io::{Access, Distribution, IoBlend, IoKind, IoPart};
+use crate::workload::{Arrival, SlobBlend};
+
+/// Length of a request of a scan of raw storage: what databases ask for when they read a table.
+pub const SCAN_REQUEST: Bytes = Bytes::mib(1);
+/// Size of the scan table of each schema of an engine's data that are made for a check.
+pub const SCAN_TABLE: Bytes = Bytes::mib(8);
+/// Bounds on the sessions of an engine; between them as many as twice the work under way at the limits.
+const SESSIONS: std::ops::RangeInclusive<f64> = 64.0..=1024.0;
+/// How long a piece of work without a limit may be under way, for the number of sessions.
+const NO_LIMIT: Nanos = Nanos::millis(20);
+/// Requests that one thread sends each second without effort.
+const PER_THREAD: f64 = 50_000.0;
+/// A database keeps recently used blocks: at most this share of the reads may be answered by the cache of the engine.
+const MAX_HITS: f64 = 0.5;
+
+/// When the steps of a check begin and how long they last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pacing {
+    /// Load before the window of each step.
+    pub warmup: Nanos,
+    /// Window at exactly the rates that are asked.
+    pub asked: Nanos,
+    /// Window at each multiple of them.
+    pub multiple: Nanos,
+}
+
+/// Multiples of what is asked that there is time for.
+const MULTIPLES: u64 = 5;
+/// Share of the time in which exactly what is asked runs.
+const ASKED_SHARE: f64 = 0.35;
+/// No more time than this is spent on multiples: a longer check is to look at what is asked for longer.
+const MULTIPLES_AT_MOST: Nanos = Nanos::seconds(180);
+/// Below this, a window says nothing.
+pub const LEAST_WINDOW: Nanos = Nanos::seconds(3);
+
+impl Pacing {
+    /// Of so much time; absent if it is too little for one window of each kind.
+    pub fn of(time: Nanos) -> Option<Self> {
+        let rest = Nanos(((time.0 as f64 * (1.0 - ASKED_SHARE)) as u64).min(MULTIPLES_AT_MOST.0));
+        // Whole seconds, for intervals are cut at those.
+        let whole = |nanos: u64| Nanos::seconds(nanos / 1_000_000_000);
+        let each = whole(rest.0 / MULTIPLES);
+        let warmup = whole(each.0 / 5).max(Nanos::seconds(1)).min(Nanos::seconds(10));
+        let multiple = Nanos(each.0.saturating_sub(warmup.0));
+        let asked = whole(time.0.saturating_sub(rest.0).saturating_sub(warmup.0));
+        (multiple >= LEAST_WINDOW && asked >= LEAST_WINDOW).then_some(Self { warmup, asked, multiple })
+    }
+
+    /// How long a step at a multiple lasts, warm-up included.
+    pub fn step(&self, times: f64) -> Nanos {
+        Nanos(self.warmup.0 + if times == 1.0 { self.asked.0 } else { self.multiple.0 })
+    }
+}
+
+/// One step of a check.
+#[derive(Debug, Clone, Copy)]
+pub struct Multiple {
+    /// How many times what is asked.
+    pub times: f64,
+    /// Position in the run, from 0.
+    pub index: u32,
+    /// How many steps at this multiple came before.
+    pub repeat: u32,
+}
+
+impl Multiple {
+    fn label(&self) -> String {
+        let name = if self.times == 1.0 { "asked".to_owned() } else { format!("x{}", short(self.times)) };
+        if self.repeat == 0 { name } else { format!("{name}_{}", self.repeat + 1) }
+    }
+}
+
+/// A multiple without digits that nobody needs.
+fn short(times: f64) -> String {
+    ((times * 1e3).round() / 1e3).to_string()
+}
+
+/// What is asked, put on raw storage.
+#[derive(Debug, Clone)]
+pub struct StorageCheck {
+    shape: IoBlend,
+}
+
+impl StorageCheck {
+    /// Of demands without commits on a volume of which so many bytes are touched.
+    ///
+    /// # Errors
+    /// If the volume holds no request of the length that is needed.
+    pub fn new(demands: &Demands, region_bytes: u64, block_bytes: u32, processors: u32) -> Result<Self, PlanError> {
+        let random = Access::Random(Distribution::Uniform);
+        let part = |kind, per_s, block_bytes, access| IoPart { kind, per_s, block_bytes, region_bytes, access };
+        let small = |kind, demand: Option<crate::record::Demand>| Some(part(kind, demand?.per_s, block_bytes, random));
+        let scan_bytes = SCAN_REQUEST.0 as u32;
+        let scan = demands
+            .scan
+            .map(|scan| part(IoKind::LargeRead, scan.0 / f64::from(scan_bytes), scan_bytes, Access::Sequential));
+        let parts: Vec<IoPart> = [small(IoKind::Read, demands.reads), small(IoKind::Write, demands.writes), scan]
+            .into_iter()
+            .flatten()
+            .collect();
+        let largest = parts.iter().map(|part| part.block_bytes).max().unwrap_or(block_bytes);
+        if u64::from(largest) > region_bytes {
+            return Err(PlanError::VolumeBelowBlock {
+                block: Bytes(u64::from(largest)),
+                capacity: Bytes(region_bytes),
+            });
+        }
+        let all: f64 = parts.iter().map(|part| part.per_s).sum();
+        let streams = (all / PER_THREAD).ceil().clamp(1.0, f64::from(processors.max(1))) as u32;
+        // A quarter of what a load of one kind may have outstanding: buffers of the longest kind take memory for all.
+        let slots = (open_loop_depth(largest) / if demands.scan.is_some() { 4 } else { 1 }).max(streams);
+        Ok(Self { shape: IoBlend { parts, streams, slots } })
+    }
+
+    /// The longest request.
+    pub fn largest_bytes(&self) -> u32 {
+        self.shape.parts.iter().map(|part| part.block_bytes).max().unwrap_or(1)
+    }
+
+    /// Requests per second of all kinds, once what is asked.
+    pub fn per_s(&self) -> f64 {
+        self.shape.parts.iter().map(|part| part.per_s).sum()
+    }
+
+    /// One step.
+    pub fn step(&self, multiple: Multiple, pacing: &Pacing, seed: u64) -> StepPlan<IoBlend> {
+        step(self.shape.clone(), (self.per_s(), self.shape.slots, self.shape.streams), multiple, pacing, seed)
+    }
+}
+
+/// What is asked, put on a database of blocks.
+#[derive(Debug, Clone)]
+pub struct EngineCheck {
+    shape: SlobBlend,
+    sessions: u32,
+    lanes: u32,
+}
+
+/// What is known of the data of an engine.
+#[derive(Debug, Clone, Copy)]
+pub struct EngineFacts {
+    /// Schemas.
+    pub schemas: u32,
+    /// Blocks of each.
+    pub scale_blocks: u64,
+    /// Blocks of each scan table.
+    pub scan_blocks: u64,
+    /// Size of a block.
+    pub block_bytes: u32,
+    /// Size of the buffer cache.
+    pub cache: Bytes,
+    /// Processors that this process may use.
+    pub processors: u32,
+}
+
+impl EngineCheck {
+    /// Of demands with commits.
+    ///
+    /// A commit is an update of as many blocks as there are writes for it, for what a database writes is what it changed. It
+    /// reads them first, and what the cache is expected to hold is asked for once more, so that reads reach storage.
+    ///
+    /// # Errors
+    /// If more blocks are to be written than are read, or if scans are asked and there is nothing to scan.
+    pub fn new(demands: &Demands, facts: &EngineFacts) -> Result<Self, PlanError> {
+        let per_s = |demand: Option<crate::record::Demand>| demand.map_or(0.0, |demand| demand.per_s);
+        let (reads, writes, commits) = (per_s(demands.reads), per_s(demands.writes), per_s(demands.commits));
+        let blocks = f64::from(facts.schemas.max(1)) * facts.scale_blocks.max(1) as f64;
+        let cached = facts.cache.0 as f64 / (f64::from(facts.block_bytes.max(1)) * blocks);
+        let (hits, block) = (cached.min(MAX_HITS), f64::from(facts.block_bytes.max(1)));
+        let update_blocks = if commits > 0.0 { (writes / commits).round().max(1.0) } else { 1.0 };
+        if update_blocks > facts.scale_blocks as f64 {
+            return Err(PlanError::CommitTooLarge { blocks: update_blocks, scale_blocks: facts.scale_blocks });
+        }
+        let changed = commits * update_blocks;
+        if demands.writes.is_some() && demands.reads.is_some() && changed > reads / (1.0 - hits) {
+            return Err(PlanError::MoreWritesThanReads { writes, reads });
+        }
+        let scan_bytes = facts.scan_blocks as f64 * block;
+        let scans_per_s = match demands.scan {
+            Some(_) if scan_bytes == 0.0 => return Err(PlanError::NothingToScan),
+            Some(scan) => scan.0 / scan_bytes,
+            None => 0.0,
+        };
+        let reads_per_s = (reads / (1.0 - hits) - changed).max(0.0);
+        let shape = SlobBlend {
+            schemas: facts.schemas,
+            scale_blocks: facts.scale_blocks,
+            reads_per_s,
+            updates_per_s: commits,
+            update_blocks: update_blocks as u32,
+            scans_per_s,
+        };
+        let under_way = |demand: Option<crate::record::Demand>| {
+            demand.map_or(0.0, |demand| {
+                demand.per_s * demand.within.map_or(NO_LIMIT, |within| within.limit).0 as f64 / 1e9
+            })
+        };
+        let wanted = 2.0 * (under_way(demands.reads) + 2.0 * under_way(demands.commits)) + 4.0 * scans_per_s.min(64.0);
+        let sessions = wanted.ceil().clamp(*SESSIONS.start(), *SESSIONS.end()) as u32;
+        Ok(Self { shape, sessions, lanes: facts.processors.clamp(1, sessions) })
+    }
+
+    /// Sessions of every step.
+    pub fn sessions(&self) -> u32 {
+        self.sessions
+    }
+
+    /// One step.
+    pub fn step(&self, multiple: Multiple, pacing: &Pacing, seed: u64) -> StepPlan<SlobBlend> {
+        step(self.shape.clone(), (self.shape.per_s(), self.sessions, self.lanes), multiple, pacing, seed)
+    }
+}
+
+fn step<S>(
+    shape: S,
+    (per_s, sessions, lanes): (f64, u32, u32),
+    multiple: Multiple,
+    pacing: &Pacing,
+    seed: u64,
+) -> StepPlan<S> {
+    let pace = Pace::Open { rate_per_s: per_s * multiple.times, arrival: Arrival::Poisson };
+    StepPlan {
+        index: multiple.index,
+        label: multiple.label(),
+        load: Load {
+            sessions: Some(sessions),
+            rate_operations_per_s: rate_per_s(pace),
+            arrival: arrival_name(pace),
+            ..Load::default()
+        },
+        parameters: BTreeMap::new(),
+        shape,
+        seed: seed_of_step(seed, multiple.index),
+        work_loop: None,
+        warmup: pacing.warmup,
+        duration: if multiple.times == 1.0 { pacing.asked } else { pacing.multiple },
+        pace,
+        lanes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Throughput;
+
+    const FACTS: EngineFacts = EngineFacts {
+        schemas: 1,
+        scale_blocks: 100_000,
+        scan_blocks: 1_024,
+        block_bytes: 8_192,
+        cache: Bytes(10_000 * 8_192),
+        processors: 2,
+    };
+
+    fn demands(reads: &str, writes: &str, commits: &str) -> Demands {
+        let rate = |text: &str| (!text.is_empty()).then(|| text.parse().unwrap());
+        Demands { reads: rate(reads), writes: rate(writes), commits: rate(commits), scan: None }
+    }
+
+    #[test]
+    fn most_of_a_long_check_runs_at_what_is_asked_and_a_short_one_is_refused() {
+        let two_minutes = Pacing::of(Nanos::seconds(110)).unwrap();
+        assert_eq!(
+            two_minutes,
+            Pacing { warmup: Nanos::seconds(2), asked: Nanos::seconds(36), multiple: Nanos::seconds(12) }
+        );
+        let half_an_hour = Pacing::of(Nanos::seconds(1_790)).unwrap();
+        assert!(half_an_hour.asked > Nanos::seconds(1_600) && half_an_hour.multiple > Nanos::seconds(25));
+        assert_eq!(Pacing::of(Nanos::seconds(30)), None);
+        for seconds in 31..4_000 {
+            let pacing = Pacing::of(Nanos::seconds(seconds)).unwrap();
+            let all = pacing.step(1.0).0 + MULTIPLES * pacing.step(2.0).0;
+            assert!(all <= seconds * 1_000_000_000, "{seconds} s: {pacing:?}");
+        }
+    }
+
+    #[test]
+    fn raw_storage_is_asked_for_each_kind_at_its_rate() {
+        let mut asked = demands("20000@5ms", "130", "");
+        asked.scan = Some(Throughput(800e6));
+        let check = StorageCheck::new(&asked, 1 << 30, 8_192, 4).unwrap();
+        let step =
+            check.step(Multiple { times: 2.5, index: 3, repeat: 0 }, &Pacing::of(Nanos::seconds(110)).unwrap(), 7);
+        assert_eq!((step.label.as_str(), step.lanes), ("x2.5", 1));
+        let scans = 800e6 / f64::from(1 << 20);
+        assert_eq!(step.load.rate_operations_per_s, Some((20_000.0 + 130.0 + scans) * 2.5));
+        assert_eq!(check.largest_bytes(), 1 << 20);
+        assert!(matches!(StorageCheck::new(&asked, 4_096, 8_192, 4), Err(PlanError::VolumeBelowBlock { .. })));
+    }
+
+    #[test]
+    fn reads_of_updates_count_and_what_the_cache_answers_is_asked_for_again() {
+        let check = EngineCheck::new(&demands("9000@5ms", "1000", "200@10ms"), &FACTS).unwrap();
+        // One block in ten is cached: 10,000 touches bring 9,000 reads, 1,000 of them by updates of 5 blocks.
+        assert_eq!((check.shape.update_blocks, check.shape.updates_per_s), (5, 200.0));
+        assert!((check.shape.reads_per_s - 9_000.0).abs() < 1e-6, "{}", check.shape.reads_per_s);
+        assert!(check.sessions() >= 90);
+    }
+
+    #[test]
+    fn what_an_engine_cannot_be_asked_for_is_refused() {
+        let error = EngineCheck::new(&demands("100", "5000", "200"), &FACTS).unwrap_err();
+        assert!(matches!(error, PlanError::MoreWritesThanReads { .. }), "{error}");
+        let error = EngineCheck::new(&demands("", "5000", "0.01"), &FACTS).unwrap_err();
+        assert!(matches!(error, PlanError::CommitTooLarge { .. }), "{error}");
+        let scan = Demands { scan: Some(Throughput(1e6)), ..demands("", "", "1") };
+        let error = EngineCheck::new(&scan, &EngineFacts { scan_blocks: 0, ..FACTS }).unwrap_err();
+        assert!(matches!(error, PlanError::NothingToScan), "{error}");
+    }
+}

@@ -1,0 +1,225 @@
+//! What a platform was asked to carry: rates, each with the time in which its work must be done.
+//!
+//! They stand in a run as parameters, so that the answer can be given again from the file.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use super::Run;
+use crate::units::{Nanos, UnitError};
+
+/// What is expected of the text of a rate.
+const WANTED: &str = "a rate such as `20000@5ms`, `20k/s@p99.9=5ms` or `20000`";
+/// What is expected of the text of a throughput.
+const WANTED_THROUGHPUT: &str = "a throughput such as `800MB/s`";
+/// Quantile of a limit that names none.
+const DEFAULT_QUANTILE: f64 = 0.99;
+/// Rates from a thousandth to a thousand million each second make sense.
+const RATES: std::ops::RangeInclusive<f64> = 1e-3..=1e9;
+
+/// So much work each second, and how soon each piece must be done.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Demand {
+    /// Pieces of work per second; above 0.
+    pub per_s: f64,
+    /// How soon; absent where nobody asks.
+    pub within: Option<Within>,
+}
+
+/// A share of the work that must be done in a time.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Within {
+    /// The share, 0 to 1, both excluded.
+    pub quantile: f64,
+    /// The time.
+    pub limit: Nanos,
+}
+
+/// Bytes per second that scans must bring; above 0.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Throughput(pub f64);
+
+/// Everything that one platform must carry at the same time.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Demands {
+    /// Reads of one block.
+    pub reads: Option<Demand>,
+    /// Writes of one block.
+    pub writes: Option<Demand>,
+    /// Durable commits.
+    pub commits: Option<Demand>,
+    /// Large reads, one after the other.
+    pub scan: Option<Throughput>,
+}
+
+const READS: &str = "CHECK_READS";
+const WRITES: &str = "CHECK_WRITES";
+const COMMITS: &str = "CHECK_COMMITS";
+const SCAN: &str = "CHECK_SCAN";
+
+impl Demands {
+    /// The demands that the parameters of a run hold; absent if it was not asked whether they are carried.
+    pub fn of(run: &Run) -> Option<Self> {
+        let text = |name| run.parameters.get(name);
+        let rate = |name| text(name).and_then(|text| text.parse().ok());
+        let demands = Self {
+            reads: rate(READS),
+            writes: rate(WRITES),
+            commits: rate(COMMITS),
+            scan: text(SCAN).and_then(|text| text.parse().ok()),
+        };
+        (!demands.is_empty()).then_some(demands)
+    }
+
+    /// The same as parameters of a run, from which [`Demands::of`] reads them.
+    pub fn parameters(&self) -> BTreeMap<String, String> {
+        let rates = [(READS, self.reads), (WRITES, self.writes), (COMMITS, self.commits)];
+        let rates = rates.into_iter().filter_map(|(name, demand)| Some((name, demand?.to_string())));
+        let scan = self.scan.map(|scan| (SCAN, scan.to_string()));
+        rates.chain(scan).map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    /// Whether nothing is asked.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl FromStr for Demand {
+    type Err = UnitError;
+
+    fn from_str(input: &str) -> Result<Self, UnitError> {
+        let fail = |reason| UnitError { input: input.to_owned(), wanted: WANTED, reason };
+        let (rate, within) = match input.split_once('@') {
+            Some((rate, within)) => (rate, Some(within.trim())),
+            None => (input, None),
+        };
+        let per_s = number(rate.trim().strip_suffix("/s").unwrap_or(rate.trim()))
+            .filter(|rate| RATES.contains(rate))
+            .ok_or_else(|| fail("its rate is no number from 0.001 to 1,000,000,000, with k or M at most"))?;
+        let within = match within.map(|within| within.split_once('=').unwrap_or(("p99", within))) {
+            None => None,
+            Some((quantile, limit)) => {
+                let percent = quantile.trim().strip_prefix(['p', 'P']).and_then(|text| text.parse::<f64>().ok());
+                let quantile = percent
+                    .map(|percent| (percent * 1e6).round() / 1e8)
+                    .filter(|quantile| (0.5..1.0).contains(quantile));
+                Some(Within {
+                    quantile: quantile.ok_or_else(|| fail("its percentile is none from p50 to below p100"))?,
+                    // Without a unit it would be seconds, which nobody means here.
+                    limit: Some(limit.trim())
+                        .filter(|limit| limit.ends_with(|c: char| c.is_ascii_alphabetic()))
+                        .and_then(|limit| limit.parse().ok())
+                        .filter(|limit| *limit > Nanos(0))
+                        .ok_or_else(|| fail("what follows `@` is no time such as `5ms`"))?,
+                })
+            }
+        };
+        Ok(Self { per_s, within })
+    }
+}
+
+impl fmt::Display for Demand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.per_s)?;
+        match self.within {
+            None => Ok(()),
+            Some(Within { quantile, limit }) if quantile == DEFAULT_QUANTILE => write!(f, "@{}ns", limit.0),
+            Some(Within { quantile, limit }) => write!(f, "@p{}={}ns", (quantile * 1e6).round() / 1e4, limit.0),
+        }
+    }
+}
+
+impl FromStr for Throughput {
+    type Err = UnitError;
+
+    fn from_str(input: &str) -> Result<Self, UnitError> {
+        let fail = |reason| UnitError { input: input.to_owned(), wanted: WANTED_THROUGHPUT, reason };
+        let text = input.trim().trim_end_matches("/s").trim_end_matches("/S").trim_end();
+        let text = text.strip_suffix(['b', 'B']).unwrap_or(text).trim_end();
+        let text = if text.ends_with(['k', 'K', 'm', 'M', 'g', 'G']) { text.to_owned() } else { format!("{text} ") };
+        number(&text)
+            .filter(|rate| *rate >= 1.0 && *rate <= 1e15)
+            .map(Self)
+            .ok_or_else(|| fail("it is no number of bytes with kB, MB or GB, in powers of ten"))
+    }
+}
+
+impl fmt::Display for Throughput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}B/s", self.0)
+    }
+}
+
+/// A number with a decimal suffix: `20k` is 20,000.
+fn number(text: &str) -> Option<f64> {
+    let text = text.trim();
+    let scales = [(['k', 'K'], 1e3), (['m', 'M'], 1e6), (['g', 'G'], 1e9)];
+    let scaled = scales.into_iter().find_map(|(letters, scale)| Some((text.strip_suffix(letters)?, scale)));
+    let (digits, scale) = scaled.unwrap_or((text, 1.0));
+    let digits = digits.trim_end();
+    let is_plain = digits.chars().all(|c| c.is_ascii_digit() || c == '.');
+    digits.parse::<f64>().ok().filter(|_| is_plain).map(|number| number * scale)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+
+    fn demand(text: &str) -> Demand {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn a_rate_has_a_limit_of_its_99th_percentile_unless_another_is_named() {
+        let within = |quantile, millis| Some(Within { quantile, limit: Nanos::millis(millis) });
+        assert_eq!(demand("20000@5ms"), Demand { per_s: 20_000.0, within: within(0.99, 5) });
+        assert_eq!(demand("1.5k/s @ p99.9=20ms"), Demand { per_s: 1_500.0, within: within(0.999, 20) });
+        assert_eq!(demand("1M"), Demand { per_s: 1e6, within: None });
+    }
+
+    #[test]
+    fn what_is_no_rate_is_refused_with_the_reason() {
+        for (text, reason) in [
+            ("", "rate"),
+            ("fast@5ms", "rate"),
+            ("-5@5ms", "rate"),
+            ("0@5ms", "rate"),
+            ("1e3@5ms", "rate"),
+            ("inf", "rate"),
+            ("20k@5", "no time"),
+            ("20k@0ms", "no time"),
+            ("20k@p100=5ms", "percentile"),
+            ("20k@q99=5ms", "percentile"),
+        ] {
+            let error = text.parse::<Demand>().unwrap_err().to_string();
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn throughput_is_in_powers_of_ten() {
+        for (text, bytes) in [("800MB/s", 8e8), ("1.5 GB/s", 1.5e9), ("64k", 64e3), ("1000", 1e3), ("12B/s", 12.0)] {
+            assert_eq!(text.parse(), Ok(Throughput(bytes)), "{text}");
+        }
+        for text in ["", "MB/s", "fast", "0MB/s", "800MiB/s"] {
+            assert!(text.parse::<Throughput>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_run_remembers_what_was_asked_of_it() {
+        let asked = Demands {
+            reads: Some(demand("20000@p99.9=5ms")),
+            commits: Some(demand("0.5@10ms")),
+            scan: Some(Throughput(8e8)),
+            ..Demands::default()
+        };
+        let mut run = sample::sweep(10);
+        assert_eq!(Demands::of(&run), None);
+        run.parameters.extend(asked.parameters());
+        assert_eq!(Demands::of(&run), Some(asked));
+    }
+}

@@ -1,0 +1,131 @@
+//! `plimsoll check`: the answer, its exit code, and what is left behind.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::place::Place;
+
+const CAPPED: &str = "sim:service=200us,servers=8,iops_cap=8000,clock=simulated";
+
+/// What a check of simulated storage prints and how it ends.
+fn checked(words: &[&str], place: &str) -> (i32, String) {
+    let directory = Place::new();
+    let ended = directory.run(&[&["check"], words, &[place, "--quiet"]].concat());
+    (ended.code.expect("nothing kills it"), ended.stdout)
+}
+
+#[test]
+fn yes_no_and_neither_have_their_exit_codes_in_at_most_five_lines() {
+    for (reads, code, begins) in
+        [("3000@5ms", 0, "Yes. sim:"), ("20000@5ms", 1, "No. sim:"), ("5@p99.9=5ms", 2, "Not measurable: there were ")]
+    {
+        let (ended, said) = checked(&["--reads", reads], CAPPED);
+        assert_eq!(ended, code, "{said}");
+        assert!(said.starts_with(begins) && said.lines().count() <= 5, "{said}");
+        let last = said.lines().last().unwrap();
+        assert!(last.starts_with("Page: check.html   Run: 20"), "{said}");
+    }
+}
+
+#[test]
+fn a_planted_cap_is_the_reason_and_the_room_ends_there() {
+    let (_, said) = checked(&["--reads", "3000@5ms", "--writes", "500@5ms"], CAPPED);
+    let room = said.lines().nth(1).unwrap();
+    let times: f64 = room.strip_prefix("Room to spare: ").unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!((2.0..=2.29).contains(&times), "3,500 go 2.29 times into 8,000: {said}");
+    assert!(room.contains("stopped by a cap at 8,000 requests/s"), "{said}");
+    assert!(said.contains("3,000 reads/s (p99 ") && said.contains("with 500 writes/s (p99 "), "{said}");
+}
+
+#[test]
+fn what_is_carried_instead_stands_beside_a_no() {
+    let (_, said) = checked(&["--reads", "20000@5ms"], CAPPED);
+    assert!(said.contains("because only 40 % of it was finished and a queue grew."), "{said}");
+    let carried = said.lines().nth(1).unwrap();
+    let times: f64 = carried.strip_prefix("It carries ").unwrap().split(' ').next().unwrap().parse().unwrap();
+    assert!((0.35..=0.4).contains(&times), "{said}");
+}
+
+#[test]
+fn commits_are_asked_of_a_database_at_the_same_time() {
+    let (code, said) = checked(&["--reads", "3000@5ms", "--commits", "100@10ms"], CAPPED);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains(" with 100 commits/s (p99 ") && said.contains("at the same time."), "{said}");
+}
+
+#[test]
+fn the_answer_is_in_the_document_the_page_and_the_report_of_the_run() {
+    let place = Place::new();
+    let words = ["check", "--reads", "3000@5ms", CAPPED, "--quiet", "--json", "-o", "answer.html"];
+    let document: Value = serde_json::from_str(&place.done(&words).stdout).unwrap();
+    let check = &document["check"];
+    assert_eq!((check["answer"].as_str(), check["limit_seen"].as_bool()), (Some("yes"), Some(true)));
+    assert_eq!(check["asked"][0]["asked_per_s"], 3000.0);
+    let first = check["lines"][0].as_str().unwrap();
+    let page = fs::read_to_string(place.path("answer.html")).unwrap();
+    assert!(page.contains("carries 3,000 reads/s"), "the page's head has the answer");
+    let report = place.done(&["report", "last"]).stdout;
+    let one_line = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(one_line.contains(first), "{report}");
+}
+
+/// What this machine carries is not the question: that it answers, and leaves nothing behind, is.
+fn leaves_nothing_behind(demands: &[&str]) {
+    let place = Place::on_disk();
+    let there = place.path("u01");
+    fs::create_dir_all(&there).expect("a directory can be made");
+    let ended = place.run(&[&["check"], demands, &["--size", "64M", "--for", "35", "--quiet", "u01"]].concat());
+    let said = &ended.stdout;
+    assert!(said.starts_with("Yes.") || said.starts_with("No.") || said.starts_with("Not measurable"), "{ended}");
+    assert_eq!(fs::read_dir(&there).expect("it can be listed").count(), 0, "{said}");
+}
+
+#[test]
+fn a_file_is_made_loaded_and_removed() {
+    leaves_nothing_behind(&["--reads", "20@60s", "--writes", "5@60s"]);
+}
+
+#[test]
+fn data_of_the_engine_are_made_loaded_and_removed() {
+    leaves_nothing_behind(&["--reads", "20@60s", "--commits", "5@60s"]);
+}
+
+#[test]
+fn what_cannot_be_asked_is_refused_before_anything_is_made() {
+    let place = Place::new();
+    fs::write(place.path("file"), "not ours").unwrap();
+    for (words, reason) in [
+        (vec!["."], "nothing is asked for"),
+        (vec!["--reads", "fast", "."], "is not a rate"),
+        (vec!["--reads", "100@5", "."], "no time such as `5ms`"),
+        (vec!["--reads", "100@5ms", "nowhere"], "cannot look at `nowhere`"),
+        (vec!["--commits", "10@5ms", "file"], "is no directory"),
+        (vec!["--commits", "10", "--writes", "100@5ms", "."], "cannot be asked to be done in a time"),
+        (vec!["--commits", "10", "--writes", "5000", "--reads", "10", "sim:"], "a database reads each block"),
+        (vec!["--reads", "100@5ms", "--for", "10", "."], "too little time"),
+        (vec!["--reads", "100@5ms", "-o", "file", "."], "is not overwritten"),
+        (vec!["--reads", "100@5ms", "postgres://a@b/c"], "cannot be made on"),
+        (vec!["--like", "nothing", "."], "no run"),
+    ] {
+        let ended = place.run(&[&["check"], &words[..]].concat());
+        let said = ended.stderr.clone();
+        assert_eq!(ended.code, Some(2), "{words:?}: {said}");
+        // Texts that are no rates say by themselves what to write.
+        let says_what_to_do = said.contains("hint:") || said.contains("such as");
+        assert!(said.contains(reason) && says_what_to_do, "{words:?}: {said}");
+    }
+    let left: Vec<_> = fs::read_dir(place.path(".")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["file"]);
+}
+
+#[test]
+fn a_dry_run_makes_nothing() {
+    let place = Place::new();
+    for demand in [["--reads", "100@5ms"], ["--commits", "10@50ms"]] {
+        let ended = place.run(&[&["check"], &demand[..], &["--size", "64M", "--dry-run", "."]].concat());
+        let said = ended.stderr.clone();
+        assert!(ended.code == Some(0) && said.contains("64 MiB"), "{said}");
+    }
+    assert_eq!(fs::read_dir(place.path(".")).unwrap().count(), 0);
+}
