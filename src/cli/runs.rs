@@ -11,6 +11,7 @@ use super::exit::{Exit, Failure};
 use super::say;
 use crate::record::store;
 use crate::record::{Clock, Outcome, Run, Timestamp};
+use crate::units::shell_command;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -144,7 +145,7 @@ fn write_run(out: &mut impl Write, run: &Run, path: &Path) -> std::io::Result<()
         ("name", run.name.clone()),
         ("kept in", path.display().to_string()),
         ("made by", format!("{} {}", run.tool.name, run.tool.version)),
-        ("command", run.command.join(" ")),
+        ("command", shell_command(&run.command)),
         ("began", told(run.started_at, clock)),
         ("ended", ended),
         ("outcome", outcome_sentence(&run.outcome)),

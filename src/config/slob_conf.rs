@@ -10,7 +10,7 @@ use std::iter::Peekable;
 use std::path::Path;
 use std::str::Chars;
 
-use crate::units::Bytes;
+use crate::units::{Bytes, shell_word};
 
 use super::{ConfigError, Origin, Setting, SyntaxProblem};
 
@@ -67,9 +67,9 @@ pub(super) fn is_plain_text(value: &str) -> bool {
     value.chars().all(|c| c == '\t' || (!c.is_control() && c != '\u{fffd}'))
 }
 
+/// A value as a shell takes it; nothing where it is empty.
 fn quoted(value: &str) -> String {
-    let is_bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '/' | '-');
-    if value.chars().all(is_bare) { value.to_owned() } else { format!("'{}'", value.replace('\'', r"'\''")) }
+    if value.is_empty() { String::new() } else { shell_word(value) }
 }
 
 fn parse_line(line: &str) -> Result<Option<(&str, String)>, SyntaxProblem> {

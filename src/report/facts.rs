@@ -6,14 +6,17 @@ use super::sections::servers;
 use super::text::Detail;
 use crate::analysis::{Vocabulary, is_on_servers};
 use crate::record::{BlockDevice, Clock, Environment, Imported, Outcome, Run};
-use crate::units::{Bytes, Nanos, group_thousands};
+use crate::units::{Bytes, Nanos, group_thousands, shell_command};
+
+/// Name of the command line among the facts.
+pub(super) const COMMAND: &str = "Command";
 
 /// What is known of a run and its surroundings, each with its name, in the order in which it is to be read.
 pub(super) fn facts(run: &Run, detail: Detail) -> Vec<(&'static str, String)> {
     let name = Some(run.name.clone()).filter(|name| !name.is_empty());
     let mut facts = vec![("Run", join([Some(run.id.clone()), name]))];
     facts.push(("Imported", run.imported.as_ref().map(files).unwrap_or_default()));
-    facts.extend([("Made", made(run)), ("Command", run.command.join(" ")), ("Load", load(run))]);
+    facts.extend([("Made", made(run)), (COMMAND, shell_command(&run.command)), ("Load", load(run))]);
     if is_on_servers(run) {
         let (told, settings) = servers::facts(run, detail);
         facts.extend([("Target", target(run, &told)), ("Settings", settings)]);

@@ -67,8 +67,13 @@ impl Paper for Terminal<'_> {
 impl Terminal<'_> {
     /// Text after `label`, wrapped, with later lines indented to where the first began.
     pub(super) fn paragraph(&mut self, text: &str, label: &str) -> io::Result<()> {
+        self.lines(&wrap(&plain(text), self.width - label.chars().count()), label)
+    }
+
+    /// Lines after `label`, the later ones indented to where the first began.
+    pub(super) fn lines(&mut self, lines: &[String], label: &str) -> io::Result<()> {
         let indent = label.chars().count();
-        for (index, line) in wrap(&plain(text), self.width - indent).iter().enumerate() {
+        for (index, line) in lines.iter().map(|line| plain(line)).enumerate() {
             if index == 0 {
                 writeln!(self.out, "{label}{line}")?;
             } else {

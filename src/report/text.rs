@@ -2,12 +2,13 @@
 
 use std::io::{self, Write};
 
-use super::facts::facts;
+use super::facts::{COMMAND, facts};
 use super::paper::{Paper, Terminal};
 use super::sections::{self, imported, reported, requests, rounds, servers, together};
 use super::{calibration, trace};
 use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers};
 use crate::record::{Run, Step};
+use crate::units::shell_lines;
 
 /// How much is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +46,14 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
     }
     paper.remark(&headline(run, findings))?;
     paper.gap()?;
-    facts(run, detail).iter().try_for_each(|(name, text)| paper.paragraph(text, &format!("{name:<FACTS$}")))?;
+    for (name, text) in facts(run, detail) {
+        let label = format!("{name:<FACTS$}");
+        match name {
+            // It can be pasted, lines and all.
+            COMMAND => paper.lines(&shell_lines(&run.command, paper.width - FACTS), &label)?,
+            _ => paper.paragraph(&text, &label)?,
+        }
+    }
     tables(&mut paper, run, detail)?;
     noticed(&mut paper, findings)?;
     paper.gap()?;

@@ -1,4 +1,4 @@
-//! Bytes, nanoseconds and rates: one parser and one printer each.
+//! Bytes, nanoseconds and rates: one parser and one printer each; and words as a shell takes them.
 //!
 //! Sizes are binary (`1K` = 1024 bytes) as in `slob.conf`; throughput is printed in MB/s of 1,000,000 bytes, as `fio`
 //! and iostat's users quote device limits. Durations are kept as whole nanoseconds.
@@ -6,10 +6,12 @@
 mod bytes;
 mod nanos;
 mod quantity;
+mod shell;
 
 pub use bytes::Bytes;
 pub use nanos::Nanos;
 pub use quantity::{awr_count, group_thousands, percent, short_count};
+pub use shell::{shell_command, shell_lines, shell_word};
 
 /// Why a size, duration or rate could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
