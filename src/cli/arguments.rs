@@ -8,7 +8,8 @@ use clap::{Args, ValueEnum};
 
 use super::exit::Failure;
 use super::live::Loudness;
-use crate::config::io::{LEAST_RATE, MOST_RATE};
+use super::say;
+use crate::config::io::read_rate;
 use crate::config::{
     Assignment, ConfigError, Key, MAX_SESSIONS, Setting, SlobParameters, Tag, TargetAddress, slob_conf,
 };
@@ -74,24 +75,61 @@ impl RunsArgs {
     }
 }
 
-/// Runs that were named so far. Each can be named once; that its directory is another one is what makes it another run, since
+/// Runs that were chosen so far. Each can be taken once; that its directory is another one is what makes it another run, since
 /// two machines may give one id in the same second.
 #[derive(Debug, Default)]
 pub(super) struct Taken(Vec<PathBuf>);
 
 impl Taken {
-    /// Reads a run by any of its names, and tells where it is kept.
-    pub(super) fn load(&mut self, store: &Store, name: &str) -> Result<(PathBuf, Run), Failure> {
-        let found = store.find(name)?;
-        let run = store::load(&found)?;
-        let place = found.canonicalize().unwrap_or(found);
+    /// Reads the one run that a word means, and tells where it is kept.
+    pub(super) fn load(&mut self, store: &Store, word: &str) -> Result<(PathBuf, Run), Failure> {
+        self.take(word, &store.find(word)?)
+    }
+
+    /// Reads every run that a word means. None of them may have been taken.
+    pub(super) fn load_each(&mut self, store: &Store, word: &str) -> Result<Vec<(PathBuf, Run)>, Failure> {
+        store.find_all(word)?.iter().map(|found| self.take(word, found)).collect()
+    }
+
+    /// Reads every run that any of the words means, or all that are kept where there is no word. What is one of several that a
+    /// word means may have been taken already.
+    pub(super) fn load_all(&mut self, store: &Store, words: &[String]) -> Result<Vec<(PathBuf, Run)>, Failure> {
+        let mut loaded = Vec::new();
+        for word in words {
+            let found = store.find_all(word)?;
+            let fresh = found.iter().filter(|found| !self.0.contains(&place(found)));
+            let fresh: Vec<_> = if found.len() == 1 { found.iter().collect() } else { fresh.collect() };
+            for found in fresh {
+                loaded.push(self.take(word, found)?);
+            }
+        }
+        if !words.is_empty() {
+            return Ok(loaded);
+        }
+        let (runs, problems) = store.list();
+        problems.iter().for_each(say::note);
+        if runs.is_empty() {
+            let failure = Failure::new(format_args!("there are no runs in `{}`", store.path().display()));
+            return Err(failure.with_hint("name the directory that they are kept in: `--runs DIR`".to_owned()));
+        }
+        runs.iter().map(|run| self.take(&run.id, &run.path)).collect()
+    }
+
+    fn take(&mut self, word: &str, found: &Path) -> Result<(PathBuf, Run), Failure> {
+        let run = store::load(found)?;
+        let place = place(found);
         if self.0.contains(&place) {
-            let failure = Failure::new(format_args!("run `{}` is named twice: `{name}` is it again", run.id));
+            let failure = Failure::new(format_args!("run `{}` is named twice: `{word}` is it again", run.id));
             return Err(failure.with_hint("name each run once".to_owned()));
         }
         self.0.push(place.clone());
         Ok((place, run))
     }
+}
+
+/// Where a run is kept, by whatever path it was found.
+fn place(found: &Path) -> PathBuf {
+    found.canonicalize().unwrap_or_else(|_| found.to_owned())
 }
 
 /// SLOB's parameters and schemas.
@@ -251,7 +289,7 @@ pub(super) struct KeepingArgs {
     pub(super) dry_run: bool,
 }
 
-/// Operations per second over all sessions: `5000` or `5000/s`.
+/// Operations per second over all sessions: `5000`, `5k` or `5000/s`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rate(pub(super) f64);
 
@@ -259,17 +297,13 @@ impl FromStr for Rate {
     type Err = RateError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let number = text.trim().strip_suffix("/s").unwrap_or(text.trim());
-        match number.trim_end().parse::<f64>() {
-            Ok(rate) if (LEAST_RATE..=MOST_RATE).contains(&rate) => Ok(Self(rate)),
-            _ => Err(RateError { text: text.to_owned() }),
-        }
+        read_rate(text).map(Self).ok_or_else(|| RateError { text: text.to_owned() })
     }
 }
 
 /// A text that is no rate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` is not a rate such as `5000` or `2500/s`, from 0.001 to 1000000000")]
+#[error("`{text}` is not a rate such as `5000`, `20k` or `2.5k/s`, from 0.001 to 1000000000")]
 pub(super) struct RateError {
     text: String,
 }
@@ -317,6 +351,7 @@ mod tests {
     fn rates_are_read_with_and_without_their_unit() {
         assert_eq!("5000".parse(), Ok(Rate(5_000.0)));
         assert_eq!("2.5 /s".parse(), Ok(Rate(2.5)));
+        assert_eq!("2.5k/s".parse(), Ok(Rate(2_500.0)));
         for text in ["", "/s", "0", "-1", "inf", "NaN", "5/m", "1e-300", "1e12"] {
             assert!(text.parse::<Rate>().is_err(), "{text}");
         }

@@ -31,11 +31,11 @@ and one that missed it nobody knows.";
 /// Arguments of `plimsoll fit`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Runs that tell what a database needs, such as imported AWR reports; a beginning of ids, or a name, takes all runs that have it
+    /// Runs that tell what a database needs, such as imported AWR reports: id, beginning of ids, name, tag as in `db=prod`, directory, or `last`; all that answer to it
     #[arg(long, value_name = "RUN", required = true, num_args = 1.., help_heading = "Question")]
     demand: Vec<String>,
 
-    /// Run that tells what a platform carries: a sweep, or any imported result with a latency; id, beginning of an id, name, directory, or `last`
+    /// Run that tells what a platform carries: a sweep, or any imported result with a latency; one id, beginning of an id, name, tag, directory, or `last`
     #[arg(long, value_name = "RUN", help_heading = "Question")]
     capacity: String,
 

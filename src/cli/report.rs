@@ -30,7 +30,7 @@ const LONGEST_RULE: usize = 120;
 /// Arguments of `plimsoll report`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Runs: id, beginning of an id, name, directory, or `last`
+    /// Runs: id, beginning of ids, name, tag as in `vm=d8s`, directory, or `last`; all that answer to it
     #[arg(value_name = "RUN", default_value = "last")]
     names: Vec<String>,
 
@@ -90,10 +90,8 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
 
 /// The runs that were named, each once, and where they are kept.
 fn load(arguments: &Arguments) -> Result<(Vec<PathBuf>, Vec<Run>), Failure> {
-    let store = arguments.runs.store();
-    let mut taken = Taken::default();
-    let loaded = arguments.names.iter().map(|name| taken.load(&store, name));
-    Ok(loaded.collect::<Result<Vec<_>, _>>()?.into_iter().unzip())
+    let loaded = Taken::default().load_all(&arguments.runs.store(), &arguments.names)?;
+    Ok(loaded.into_iter().unzip())
 }
 
 /// A folder of its own for each of several runs, called as the directory that the run is kept in. The id in its document is no

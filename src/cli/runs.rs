@@ -9,7 +9,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use super::arguments::{FormatArgs, Reader, RunsArgs};
 use super::exit::{Exit, Failure};
 use super::say;
-use crate::record::store;
+use crate::record::store::{self, Store, StoreError};
 use crate::record::{Clock, Outcome, Run, Timestamp};
 use crate::units::shell_command;
 
@@ -22,6 +22,7 @@ Examples:
 const LIST_EXAMPLES: &str = "\
 Examples:
   plimsoll runs list
+  plimsoll runs list vm=d8s 202611                only these
   plimsoll runs list --runs /u01/plimsoll-runs
   plimsoll runs list --json";
 
@@ -33,7 +34,7 @@ Examples:
 const REMOVE_EXAMPLES: &str = "\
 Examples:
   plimsoll runs rm 20261120-103000-slob
-  plimsoll runs rm last --dry-run                      only say what would go";
+  plimsoll runs rm vm=d8s --dry-run                    only say what would go";
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
@@ -51,6 +52,9 @@ pub(super) enum Command {
 /// Arguments of `plimsoll runs list`.
 #[derive(Debug, Args)]
 pub(super) struct ListArguments {
+    /// Only these: id, beginning of ids, name, tag as in `vm=d8s`, directory, or `last` [default: all]
+    #[arg(value_name = "RUN")]
+    words: Vec<String>,
     #[command(flatten)]
     format: FormatArgs,
     #[command(flatten)]
@@ -60,7 +64,7 @@ pub(super) struct ListArguments {
 /// Arguments of `plimsoll runs show`.
 #[derive(Debug, Args)]
 pub(super) struct ShowArguments {
-    /// A run: its id, the beginning of its id, its name, its directory, or `last`
+    /// A run: its id, the beginning of its id, its name, a tag as in `vm=d8s`, its directory, or `last`
     #[arg(default_value = "last")]
     run: String,
     #[command(flatten)]
@@ -72,7 +76,7 @@ pub(super) struct ShowArguments {
 /// Arguments of `plimsoll runs rm`.
 #[derive(Debug, Args)]
 pub(super) struct RemoveArguments {
-    /// Runs: id, beginning of an id, name, directory, or `last`
+    /// Runs: id, beginning of an id, name, directory, or `last`, each of one run; a tag as in `vm=d8s` takes all that have it
     #[arg(value_name = "RUN", required = true)]
     names: Vec<String>,
     /// Only say what would be removed
@@ -94,7 +98,7 @@ impl Command {
 
 fn list(arguments: &ListArguments) -> Result<Exit, Failure> {
     let store = arguments.runs.store();
-    let (runs, problems) = store.list();
+    let (runs, problems) = store.list_of(&arguments.words)?;
     match arguments.format.reader() {
         Reader::Program => say::json(&runs)?,
         Reader::Person if runs.is_empty() => say::note(format_args!("no runs in `{}`", store.path().display())),
@@ -179,7 +183,8 @@ fn write_run(out: &mut impl Write, run: &Run, path: &Path) -> std::io::Result<()
 fn remove(arguments: &RemoveArguments) -> Result<Exit, Failure> {
     let store = arguments.runs.store();
     // All are found before the first goes, so that a misspelt name removes nothing.
-    let mut paths: Vec<PathBuf> = arguments.names.iter().map(|name| store.find(name)).collect::<Result<_, _>>()?;
+    let mut paths: Vec<PathBuf> =
+        arguments.names.iter().map(|word| removed_by(&store, word)).collect::<Result<Vec<_>, _>>()?.concat();
     paths.sort();
     paths.dedup();
     for path in paths {
@@ -191,6 +196,14 @@ fn remove(arguments: &RemoveArguments) -> Result<Exit, Failure> {
         }
     }
     Ok(Exit::Done)
+}
+
+/// The runs that a word removes: one, unless it is a tag, by which whoever writes it means all that have it.
+fn removed_by(store: &Store, word: &str) -> Result<Vec<PathBuf>, StoreError> {
+    match store.find(word) {
+        Err(StoreError::Ambiguous { .. }) if word.contains('=') => store.find_all(word),
+        found => Ok(vec![found?]),
+    }
 }
 
 fn outcome_word(outcome: &Outcome) -> &'static str {

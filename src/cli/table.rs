@@ -4,16 +4,17 @@ use std::io::Write;
 
 use clap::{Args, ValueEnum};
 
-use super::arguments::RunsArgs;
+use super::arguments::{RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::say;
-use crate::record::{Run, store};
+use crate::record::Run;
 use crate::report::{self, Format, Style};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll table last                          as SLOB's awr_info, or for io
-  plimsoll table 20261120-10 20261120-11 --style matrix
+  plimsoll table vm=d8s vm=d16s --style matrix    all runs with these tags
+  plimsoll table --runs /u01/plimsoll-runs     all runs in that directory
   plimsoll table last --style matrix --format markdown    for a document
   plimsoll table last --format csv             for a spreadsheet
   plimsoll table last --format html > table.html";
@@ -21,8 +22,9 @@ Examples:
 /// Arguments of `plimsoll table`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Runs: id, beginning of an id, name, directory, or `last`
-    #[arg(value_name = "RUN", required = true)]
+    /// Runs: id, beginning of ids, name, tag as in `vm=d8s`, directory, or `last`; all that answer to it [default: all that
+    /// are kept]
+    #[arg(value_name = "RUN")]
     names: Vec<String>,
 
     /// Which columns [default: io if all runs are of raw storage, else awr]
@@ -63,9 +65,8 @@ enum Writing {
 }
 
 pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
-    let store = arguments.runs.store();
-    let runs: Vec<Run> =
-        arguments.names.iter().map(|name| store::load(&store.find(name)?)).collect::<Result<_, _>>()?;
+    let loaded = Taken::default().load_all(&arguments.runs.store(), &arguments.names)?;
+    let runs: Vec<Run> = loaded.into_iter().map(|(_, run)| run).collect();
     let style = match arguments.style {
         None => Style::usual(&runs),
         Some(Columns::Awr) => Style::AwrInfo,

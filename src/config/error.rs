@@ -179,6 +179,15 @@ pub enum VaryProblem {
     /// A value that stands twice in its list.
     #[error("`{value}` is there twice")]
     Twice { value: String },
+    /// A range that goes down.
+    #[error("the range from {first} to {last} has nothing in it")]
+    Down { first: String, last: String },
+    /// A range after numbers that do not double.
+    #[error("{first} is not the double of {before}, so it is not clear what `…` stands for")]
+    NoDoubling { before: String, first: String },
+    /// An end of a range that cannot be doubled.
+    #[error("`{text}` cannot begin or end a range")]
+    NotWhole { text: String },
     /// An item of a thread list that is not a number of threads.
     #[error("`{text}` is not a number of threads")]
     Threads { text: String },
@@ -300,7 +309,16 @@ impl VaryProblem {
             }
             .to_owned(),
             Self::Twice { .. } => "give each value once".to_owned(),
-            Self::Threads { .. } => format!("write numbers from 1 to {MAX_SESSIONS} such as `1,2,4,8`"),
+            Self::Down { first, last } => format!("write `{last}..{first}`"),
+            Self::NoDoubling { .. } => "write every number, or double them as in `1,2,…,64`".to_owned(),
+            Self::NotWhole { .. } => {
+                "a range doubles from whole number to whole number, from 1 on: `1..64`; write other \
+                                      values one by one"
+                    .to_owned()
+            }
+            Self::Threads { .. } => {
+                format!("write numbers from 1 to {MAX_SESSIONS} such as `1,2,4,8`, or `1..64` for doublings")
+            }
             Self::AxisTwice { .. } => "put all its values into one list".to_owned(),
             Self::TooManySteps => "vary less at a time".to_owned(),
         }

@@ -21,6 +21,7 @@ mod argument;
 mod arrival;
 mod error;
 pub mod io;
+mod list;
 pub mod orion;
 mod parameter;
 pub mod postgres;

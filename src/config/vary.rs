@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::list::{Gap, numbers, one_ellipsis};
 use super::parameter::Role;
 use super::slob::MAX_SESSIONS;
 use super::{ConfigError, Key, Origin, Setting, SlobParameters, VaryProblem};
@@ -34,18 +35,40 @@ impl FromStr for Vary {
             return fail(VaryProblem::Fixed { key });
         }
         let mut values: Vec<String> = Vec::new();
-        for value in list.split(',').map(str::trim) {
+        for value in without_ellipsis(list)? {
             if value.is_empty() {
                 return fail(VaryProblem::NotAList { text: text.to_owned() });
             }
-            SlobParameters::check_value(&Setting::from_command_line(key, value))?;
-            if values.iter().any(|known| known == value) {
-                return fail(VaryProblem::Twice { value: value.to_owned() });
+            SlobParameters::check_value(&Setting::from_command_line(key, value.as_str()))?;
+            if values.contains(&value) {
+                return fail(VaryProblem::Twice { value });
             }
-            values.push(value.to_owned());
+            values.push(value);
         }
         Ok(Self { key, values })
     }
+}
+
+/// The values of a list. Where something is left out, all of them are whole numbers.
+fn without_ellipsis(list: &str) -> Result<Vec<String>, ConfigError> {
+    if !one_ellipsis(list).contains('…') {
+        return Ok(list.split(',').map(|value| value.trim().to_owned()).collect());
+    }
+    let whole = |text: &str| {
+        let number = text.parse::<u32>().ok().filter(|number| *number > 0).map(u64::from);
+        number.ok_or_else(|| ConfigError::Vary(VaryProblem::NotWhole { text: text.to_owned() }))
+    };
+    Ok(numbers(list, whole, of_gap)?.iter().map(u64::to_string).collect())
+}
+
+fn of_gap<T: fmt::Display>(gap: Gap<T>) -> ConfigError {
+    ConfigError::Vary(match gap {
+        Gap::Twice(value) => VaryProblem::Twice { value: value.to_string() },
+        Gap::Down { first, last } => VaryProblem::Down { first: first.to_string(), last: last.to_string() },
+        Gap::NoDoubling { before, first } => {
+            VaryProblem::NoDoubling { before: before.to_string(), first: first.to_string() }
+        }
+    })
 }
 
 impl fmt::Display for Vary {
@@ -54,7 +77,8 @@ impl fmt::Display for Vary {
     }
 }
 
-/// Threads per schema, one step each, such as `1,2,4,8`. Each from 1 to [`MAX_SESSIONS`] and there once.
+/// Threads per schema, one step each, such as `1,2,4,8`, or with the doublings between left out as `1,2,…,64` or `1..64`.
+/// Each from 1 to [`MAX_SESSIONS`] and there once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadList(pub Vec<u32>);
 
@@ -62,17 +86,11 @@ impl FromStr for ThreadList {
     type Err = ConfigError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut threads = Vec::new();
-        for item in text.split(',').map(str::trim) {
-            match item.parse() {
-                Ok(count @ 1..=MAX_SESSIONS) if threads.contains(&count) => {
-                    return Err(ConfigError::Vary(VaryProblem::Twice { value: count.to_string() }));
-                }
-                Ok(count @ 1..=MAX_SESSIONS) => threads.push(count),
-                _ => return Err(ConfigError::Vary(VaryProblem::Threads { text: item.to_owned() })),
-            }
-        }
-        Ok(Self(threads))
+        let threads = |item: &str| match item.parse() {
+            Ok(count @ 1..=MAX_SESSIONS) => Ok(count),
+            _ => Err(ConfigError::Vary(VaryProblem::Threads { text: item.to_owned() })),
+        };
+        numbers(text, threads, of_gap).map(Self)
     }
 }
 
@@ -213,6 +231,37 @@ mod tests {
             assert!(text.parse::<ThreadList>().is_err(), "{text}");
         }
         assert_eq!("1, 2,4".parse::<ThreadList>().unwrap().to_string(), "1,2,4");
+    }
+
+    #[test]
+    fn doublings_may_be_left_out_of_every_list() {
+        for text in ["1..8", "1,2,…,8", "1,2,...,8", "1,2,4,8"] {
+            assert_eq!(text.parse::<ThreadList>().unwrap().0, [1, 2, 4, 8], "{text}");
+        }
+        assert_eq!("WORK_UNIT=4..64".parse::<Vary>().unwrap().values, ["4", "8", "16", "32", "64"]);
+        assert_eq!("REDO_STRESS=LITE,HEAVY".parse::<Vary>().unwrap().values, ["LITE", "HEAVY"]);
+        for (text, message, hint) in [
+            ("WORK_UNIT=64..4", "the range from 64 to 4 has nothing in it", "write `4..64`"),
+            (
+                "WORK_UNIT=1,3,…,9",
+                "3 is not the double of 1, so it is not clear what `…` stands for",
+                "write every number, or double them as in `1,2,…,64`",
+            ),
+            (
+                "UPDATE_PCT=0..50",
+                "`0` cannot begin or end a range",
+                "a range doubles from whole number to whole number, from 1 on: `1..64`; write other values one by one",
+            ),
+            (
+                "WORK_UNIT=4..8192..9",
+                "`8192…9` cannot begin or end a range",
+                "a range doubles from whole number to whole number, from 1 on: `1..64`; write other values one by one",
+            ),
+        ] {
+            let error = text.parse::<Vary>().unwrap_err();
+            assert_eq!((error.to_string().as_str(), error.hint().as_deref()), (message, Some(hint)));
+        }
+        assert!("WORK_UNIT=1..4294967295".parse::<Vary>().is_err(), "more than the parameter accepts");
     }
 
     #[test]

@@ -31,6 +31,8 @@ fn bad_words_are_refused_with_advice() {
         "slob run --tag vm=a --tag vm=b --target sim:",
         "slob run --limit 5ms",
         "slob run --rate 0",
+        "slob run RUN_TIME=30 --duration 20 --target sim:",
+        "slob run --duration 0.5 --target sim:",
         "slob run --warmup soon",
         "slob run -s 4096 -t 2 --target sim:",
         "slob run --target /u01/data",

@@ -186,6 +186,34 @@ fn tables_have_the_style_and_the_format_asked_for() {
 }
 
 #[test]
+fn every_command_takes_the_same_words_for_runs() {
+    let place = Place::with_kept_runs();
+    let rows = |words: &str| {
+        let arguments: Vec<&str> = ["table", "--format", "csv"].into_iter().chain(words.split_whitespace()).collect();
+        place.done(&arguments).stdout.lines().count()
+    };
+    let all = rows("");
+    assert_eq!((rows("--runs plimsoll-runs"), rows("format-1"), rows("./plimsoll-runs")), (all, all, all));
+    assert_eq!(rows("last format-1"), all, "one of them is in both words, and taken once");
+    let document = place.path("plimsoll-runs/format-1-sweep/run.json");
+    let text = std::fs::read_to_string(&document).unwrap();
+    std::fs::write(&document, text.replace("\"vm\": \"d8s\"", "\"vm\": \"d16s\"")).unwrap();
+    let listed = |word: &str| {
+        let runs = place.done(&["runs", "list", word, "--json"]).json();
+        let ids = runs.as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap().to_owned());
+        ids.collect::<Vec<_>>()
+    };
+    assert_eq!((listed("vm=d16s"), listed("vm=d8s").len()), (vec!["format-1-sweep".to_owned()], 3));
+    assert_eq!(place.done(&["report", "vm=d8s", "--json"]).json().as_array().map(Vec::len), Some(3));
+    let unknown = place.run(&["runs", "list", "vm=nobody"]);
+    assert!(unknown.code == Some(2) && unknown.stderr.contains("there is no run `vm=nobody`"), "{unknown}");
+    let many = place.run(&["runs", "rm", "format-1"]);
+    assert!(many.code == Some(2) && many.stderr.contains("may be any of"), "only a tag removes several: {many}");
+    place.done(&["runs", "rm", "vm=d8s"]);
+    assert_eq!(place.runs(), ["format-1-sweep"]);
+}
+
+#[test]
 fn the_directory_of_runs_is_taken_from_flag_or_environment() {
     let place = Place::with_kept_runs();
     std::fs::rename(place.path("plimsoll-runs"), place.path("elsewhere")).unwrap();

@@ -93,6 +93,25 @@ fn a_dry_run_says_everything_and_does_nothing() {
 }
 
 #[test]
+fn duration_and_lists_are_written_alike_in_all_commands() {
+    let place = Place::new();
+    place.write("slob.conf", "RUN_TIME=300\n");
+    let planned = |words: &str| {
+        let more = ["--dry-run", "--seed", "7", "--target", "sim:"];
+        place.done(&words.split(' ').chain(more).collect::<Vec<_>>()).stdout
+    };
+    for words in
+        ["slob run --duration 20", "slob run -c slob.conf --duration 20s", "slob run RUN_TIME=20 --duration 20"]
+    {
+        assert!(planned(words).contains("RUN_TIME=20\n"), "{words}");
+    }
+    assert!(planned("slob run --rate 2.5k/s").contains("2500 operations/s"));
+    let listed = planned("slob sweep --threads 1,2,4,8 --vary WORK_UNIT=4,8,16");
+    assert_eq!(planned("slob sweep --threads 1..8 --vary WORK_UNIT=4,8,…,16"), listed);
+    assert_eq!(planned("slob sweep --threads 1,2,...,8 --vary WORK_UNIT=4..16"), listed);
+}
+
+#[test]
 fn ctrl_c_keeps_what_was_measured_and_says_so() {
     for (name, code) in [("-INT", 130), ("-TERM", 143), ("-HUP", 129)] {
         let place = Place::new();

@@ -39,7 +39,7 @@ fn completions_are_scripts_that_their_shell_can_read() {
     let place = Place::new();
     for (shell, arguments) in [("bash", &["-n"][..]), ("zsh", &["-n"]), ("fish", &["--no-execute"])] {
         let script = place.done(&["completions", shell]).stdout;
-        for word in ["calibrate", "target-latency", "completions"] {
+        for word in ["calibrate", "max-latency", "completions"] {
             assert!(script.contains(word), "{shell} knows no {word}");
         }
         place.write(shell, &script);

@@ -24,6 +24,7 @@ Examples:
   plimsoll compare before after --threshold 10%    only a tenth matters
   plimsoll compare p20 p30 p40 --baseline p30   many against one
   plimsoll compare a1,a2,a3 b1,b2,b3            three repeats of each
+  plimsoll compare vm=d8s vm=d16s               all runs with each tag
   plimsoll compare before after -o comparison.html   charts, for a browser
   plimsoll compare before after --full          every figure in a sentence
   plimsoll compare before after --json          for a program
@@ -35,7 +36,8 @@ turns, and join those that repeat each other with commas.";
 /// Arguments of `plimsoll compare`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Runs, two or more: id, beginning of an id, name, directory, or `last`; repeats of a run joined with commas
+    /// Runs, two or more: id, beginning of ids, name, tag as in `vm=d8s`, directory, or `last`; repeats of a run joined with
+    /// commas, or all that answer to one word
     #[arg(value_name = "RUN", required = true)]
     names: Vec<String>,
 
@@ -144,16 +146,17 @@ fn load(arguments: &Arguments) -> Result<(Vec<Repeats>, usize), Failure> {
 
 /// One run, or several joined with commas, and where they are kept. A run whose own name holds a comma is found first.
 fn side(store: &Store, name: &str, taken: &mut Taken) -> Result<(Vec<PathBuf>, Repeats), Failure> {
-    let names: Vec<&str> = if name.contains(',') && store.find(name).is_err() {
+    let names: Vec<&str> = if name.contains(',') && store.find_all(name).is_err() {
         name.split(',').map(str::trim).filter(|name| !name.is_empty()).collect()
     } else {
         vec![name]
     };
     let (mut places, mut runs) = (Vec::new(), Vec::new());
     for name in names {
-        let (place, run) = taken.load(store, name)?;
-        places.push(place);
-        runs.push(run);
+        for (place, run) in taken.load_each(store, name)? {
+            places.push(place);
+            runs.push(run);
+        }
     }
     let side = Repeats::of(runs).ok_or_else(too_few)?;
     let side = side

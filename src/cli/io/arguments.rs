@@ -80,8 +80,10 @@ enum EngineChoice {
 enum Switch {
     /// Yes
     #[default]
+    #[value(alias = "1")]
     On,
     /// No
+    #[value(alias = "0")]
     Off,
 }
 
@@ -262,7 +264,7 @@ pub(super) struct TimeArgs {
 #[derive(Debug, Args)]
 pub(super) struct OutputArgs {
     /// Latency that the load must keep, such as `p99=5ms` (response time of all requests); exit code 1 if no step does
-    #[arg(long, alias = "limit", value_name = "[WHAT:]pQ=TIME", help_heading = "Output")]
+    #[arg(long = "limit", alias = "target-latency", value_name = "[WHAT:]pQ=TIME", help_heading = "Output")]
     pub(super) target_latency: Option<LatencyTarget>,
 
     #[command(flatten)]

@@ -42,7 +42,14 @@ pub(in crate::cli) struct Arguments {
     volume: VolumeArgs,
 
     /// Latency within which max_iops is looked for: of the mean, or of a quantile as in `p99=10ms`
-    #[arg(long, value_name = "[pQ=]TIME", default_value = "10ms", allow_hyphen_values = true, help_heading = "Load")]
+    #[arg(
+        long,
+        alias = "limit",
+        value_name = "[pQ=]TIME",
+        default_value = "10ms",
+        allow_hyphen_values = true,
+        help_heading = "Load"
+    )]
     max_latency: LatencyCap,
 
     /// Length of a small read

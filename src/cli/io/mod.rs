@@ -23,7 +23,7 @@ Examples:
   plimsoll io run --path /dev/sdb --pattern randread --rate 5000
   plimsoll io sweep --path /u01/test.dat --pattern randread --depth 1,2,4,…,256
   plimsoll io sweep --path /u01/test.dat --pattern randread \\
-    --rate 1000..60000 --target-latency p99=5ms
+    --rate 1000..60000 --limit p99=5ms
   plimsoll io sweep --path /dev/sdb --path /dev/sdc --together \\
     --pattern randread --depth 8,32,128
   plimsoll io soak --path /dev/sdb --duration 2h

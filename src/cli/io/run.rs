@@ -17,7 +17,7 @@ Examples:
   plimsoll io run --path /u01/test.dat --pattern write --block-size 1M \\
     --depth 4 --durable dsync
   plimsoll io run --path /u01/test.dat --pattern randread --rate 5000 \\
-    --target-latency p99=5ms
+    --limit p99=5ms
   plimsoll io run --path /dev/sdb --path /dev/sdc --stripe 1M \\
     --pattern randread --depth 64
   plimsoll io run --path /dev/sdb --pattern randwrite --depth 16 \\

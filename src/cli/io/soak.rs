@@ -16,7 +16,7 @@ Examples:
   plimsoll io soak --path /u01/test.dat --size 256G --pattern randrw \\
     --read-pct 70 --depth 64 --duration 45m
   plimsoll io soak --path /u01/test.dat --rate 3000 \\
-    --target-latency p99=5ms --duration 8h
+    --limit p99=5ms --duration 8h
   plimsoll io soak --path /dev/sdb --pattern randwrite --destroy sdb \\
     --duration 4h --round 5m
   plimsoll io soak --path sim:iops_cap=500,burst=3000:30m,clock=simulated \\

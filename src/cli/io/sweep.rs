@@ -14,7 +14,7 @@ Examples:
   plimsoll io sweep --path /u01/test.dat --pattern read --block-size 1M \\
     --depth 1..16 --duration 20
   plimsoll io sweep --path /u01/test.dat --pattern randread \\
-    --rate 1000..60000 --target-latency p99=5ms
+    --rate 1000..60000 --limit p99=5ms
   plimsoll io sweep --path /dev/sdb --path /dev/sdc --together \\
     --pattern randread --depth 8,32,128
   plimsoll io sweep --path sim:service=200us,servers=8 --pattern randread \\
@@ -43,7 +43,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "N,N,...", help_heading = "Load")]
     depth: Option<DepthList>,
 
-    /// Rates of an open loop: 1000,2000,5000 is one step each, 1000..60000 finds the load line between the two
+    /// Rates of an open loop: 1000,2000,5000 or 1k,2k,…,64k is one step each, 1k..60k finds the load line between the two
     #[arg(long, value_name = "N,N,...", help_heading = "Load")]
     rate: Option<RateRange>,
 

@@ -4,10 +4,10 @@ use clap::{Args, ValueEnum};
 
 use super::server::{SendArgs, ServerArgs, is_server};
 use crate::analysis::LatencyTarget;
-use crate::cli::arguments::{IoArgs, KeepingArgs, ParameterArgs, Rate, TargetArgs};
+use crate::cli::arguments::{Asked, IoArgs, KeepingArgs, ParameterArgs, Rate, Seconds, TargetArgs};
 use crate::cli::exit::Failure;
 use crate::cli::fresh_seed;
-use crate::config::{Axes, Key};
+use crate::config::{Axes, Key, Origin};
 use crate::load::Pace;
 use crate::plan::slob::Request;
 use crate::units::{Bytes, Nanos};
@@ -21,6 +21,10 @@ const USUAL_CACHE: Bytes = Bytes::mib(64);
 pub(super) struct LoadArgs {
     #[command(flatten)]
     parameters: ParameterArgs,
+
+    /// Length of each measured window, in seconds or with a unit; the same as RUN_TIME
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    duration: Option<Seconds>,
 
     /// Load before each measured window; recorded and marked [default: a fifth of RUN_TIME, 10 s at most]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
@@ -102,6 +106,9 @@ impl LoadArgs {
         if let Some(threads) = threads {
             asked.set(Key::ThreadsPerSchema, threads);
         }
+        if let Some(Seconds(duration)) = self.duration {
+            set_duration(&mut asked, duration)?;
+        }
         let arrival = match self.arrival {
             ArrivalChoice::Poisson => Arrival::Poisson,
             ArrivalChoice::Fixed => Arrival::Fixed,
@@ -122,4 +129,26 @@ impl LoadArgs {
                 .unwrap_or(1),
         })
     }
+}
+
+/// The shortest window, as RUN_TIME has it.
+const MIN_DURATION: Nanos = Nanos::seconds(1);
+
+/// Takes `--duration` for RUN_TIME. It wins over a file, as all on the command line does, but not over RUN_TIME beside it.
+fn set_duration(asked: &mut Asked, duration: Nanos) -> Result<(), Failure> {
+    if duration < MIN_DURATION {
+        let failure = Failure::new(format_args!("`--duration`: {duration} is shorter than one second"));
+        return Err(failure.with_hint("write one second or more: `--duration 1`".to_owned()));
+    }
+    let beside = asked.settings.iter().rfind(|setting| setting.key == Key::RunTime);
+    if let Some(run_time) = beside.filter(|setting| setting.origin == Origin::CommandLine)
+        && run_time.value.parse() != Ok(duration)
+    {
+        let failure = Failure::new(format_args!(
+            "the length of a window is given twice: `--duration` {duration} and `{run_time}`"
+        ));
+        return Err(failure.with_hint("leave one of them out: they mean the same".to_owned()));
+    }
+    asked.set(Key::RunTime, format_args!("{}ns", duration.0));
+    Ok(())
 }

@@ -10,6 +10,7 @@ use crate::config::{Axes, ThreadList, Vary};
 pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll slob sweep -s 8 --threads 1,2,4,8,16,32 RUN_TIME=30
+  plimsoll slob sweep -s 8 --threads 1..64 --duration 30
   plimsoll slob sweep -s 8 --threads 1,4,16 --vary WORK_UNIT=4,16,64
   plimsoll slob sweep -s 8 --vary UPDATE_PCT=0,20,50,100 --dry-run
   plimsoll slob sweep --threads 1,2,4 --target sim: --limit p99=2ms";
@@ -26,11 +27,11 @@ plimsoll slob sweep [OPTIONS] --threads <N,N,...> [N | KEY=VALUE]...
     override_usage = USAGE
 )]
 pub(in crate::cli) struct Arguments {
-    /// Sessions for each schema, one step each
+    /// Sessions for each schema, one step each: 1,2,4 or 1,2,…,64 or 1..64
     #[arg(short, long, value_name = "N,N,...", help_heading = "Load")]
     threads: Option<ThreadList>,
 
-    /// Values of one parameter, one step each; several are multiplied
+    /// Values of one parameter, one step each, as in WORK_UNIT=4,16,64 or WORK_UNIT=4..64; several are multiplied
     #[arg(long, value_name = "KEY=V,V,...", help_heading = "Load")]
     vary: Vec<Vary>,
 

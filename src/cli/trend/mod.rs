@@ -13,7 +13,6 @@ use super::page_file::PageArgs;
 use super::{files, say};
 use crate::analysis::trend::Trends;
 use crate::record::Run;
-use crate::record::store::StoreError;
 use crate::report::html::Kept;
 use crate::report::trend::csv;
 use crate::report::{self, Detail};
@@ -21,6 +20,7 @@ use crate::report::{self, Detail};
 pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll trend 202611                   all runs whose id begins so
+  plimsoll trend --runs ./october         all runs in that directory
   plimsoll trend 202610 202611 --full     every measure by hour and by day
   plimsoll trend 202611 -o trend.html     charts and a calendar, for a browser
   plimsoll trend 202611 --csv ./trend     four files for a spreadsheet
@@ -32,8 +32,9 @@ and what is not covered is named.";
 /// Arguments of `plimsoll trend`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Runs: id, name, directory, or `last`; a beginning of ids, or a name, takes all runs that have it
-    #[arg(value_name = "RUN", required = true)]
+    /// Runs: id, beginning of ids, name, tag as in `db=prod`, directory, or `last`; all that answer to it [default: all that
+    /// are kept]
+    #[arg(value_name = "RUN")]
     names: Vec<String>,
 
     #[command(flatten)]
@@ -86,22 +87,10 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The runs by their names; a name that several have, or that several ids begin with, takes all of them.
-pub(super) fn load(names: &[String], runs: &RunsArgs) -> Result<Vec<Run>, Failure> {
-    let store = runs.store();
-    let mut taken = Taken::default();
-    let mut loaded = Vec::new();
-    for name in names {
-        // Of a database over time, what several runs answer to means all of them.
-        let meant = match store.find(name) {
-            Err(StoreError::Ambiguous { candidates, .. }) => candidates,
-            _ => vec![name.clone()],
-        };
-        for name in meant {
-            loaded.push(taken.load(&store, &name)?.1);
-        }
-    }
-    Ok(loaded)
+/// The runs that words mean: of a database over time, all that answer to any of them.
+pub(super) fn load(words: &[String], runs: &RunsArgs) -> Result<Vec<Run>, Failure> {
+    let loaded = Taken::default().load_all(&runs.store(), words)?;
+    Ok(loaded.into_iter().map(|(_, run)| run).collect())
 }
 
 #[cfg(test)]

@@ -325,7 +325,7 @@ mod tests {
         assert_contradicts(
             &IoAsked { rates: Some(RateRange::Each(vec![0.0])), ..plain() },
             "`0` is not a rate",
-            "write operations a second from 0.001 to 1000000000, such as `1000..60000` or `1000,2000,5000`",
+            "write operations a second from 0.001 to 1000000000, such as `1000..60000` or `1k,2k,5k`",
         );
         assert_contradicts(
             &IoAsked { depths: "4..64".parse().unwrap(), rates: Some(RateRange::Each(vec![5.0])), ..plain() },

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::config::ConfigError;
+use crate::config::list::{Gap, numbers};
 
 use super::IoProblem;
 
@@ -26,32 +27,13 @@ impl FromStr for DepthList {
 }
 
 fn read(text: &str) -> Result<Vec<u32>, IoProblem> {
-    let mut depths: Vec<u32> = Vec::new();
-    for item in one_ellipsis(text).replace(",…,", "…").split(',') {
-        let Some((first, last)) = item.split_once('…') else {
-            depths.push(read_depth(item)?);
-            continue;
-        };
-        let (first, last) = (read_depth(first)?, read_depth(last)?);
-        if first > last {
-            return Err(IoProblem::DepthOrder { first, last });
+    numbers(text, read_depth, |gap| match gap {
+        Gap::Twice(depth) => IoProblem::DepthTwice { depth },
+        Gap::Down { first, last } => IoProblem::DepthOrder { first, last },
+        Gap::NoDoubling { before, first } => {
+            IoProblem::NoDoubling { before: f64::from(before), first: f64::from(first) }
         }
-        // `1,3,…,9` does not mean doubling, whatever else it means.
-        if let Some(&before) = depths.last().filter(|&&before| before.checked_mul(2) != Some(first)) {
-            return Err(IoProblem::NoDoubling { before, first });
-        }
-        depths.extend(std::iter::successors(Some(first), |depth| Some(depth * 2)).take_while(|&depth| depth < last));
-        depths.push(last);
-    }
-    match depths.iter().enumerate().find(|(place, depth)| depths[..*place].contains(depth)) {
-        Some((_, &depth)) => Err(IoProblem::DepthTwice { depth }),
-        None => Ok(depths),
-    }
-}
-
-/// The text without spaces, and with each way to leave something out written as `…`.
-pub(super) fn one_ellipsis(text: &str) -> String {
-    text.replace(char::is_whitespace, "").replace("...", "…").replace("..", "…")
+    })
 }
 
 fn read_depth(text: &str) -> Result<u32, IoProblem> {
@@ -112,7 +94,7 @@ mod tests {
         assert_refused::<DepthList>(
             "1,3,…,9",
             "3 is not the double of 1, so it is not clear what `…` stands for",
-            "write every depth, or double them as in `1,2,4,…,256`",
+            "write every number, or double them as in `1,2,4,…,256`",
         );
     }
 

@@ -29,7 +29,7 @@ pub use depths::{DepthList, MAX_DEPTH};
 pub use durable::Durable;
 pub use pattern::Pattern;
 pub use problem::IoProblem;
-pub use rates::{LEAST_RATE, MOST_RATE, RateRange};
+pub use rates::{LEAST_RATE, MOST_RATE, RateRange, read_rate};
 
 /// Asserts what a text is refused with.
 #[cfg(test)]

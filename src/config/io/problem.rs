@@ -63,9 +63,9 @@ pub enum IoProblem {
     /// A range of depths that goes down.
     #[error("the range from {first} to {last} has no depth in it")]
     DepthOrder { first: u32, last: u32 },
-    /// A range after depths that do not double.
+    /// A range after numbers that do not double.
     #[error("{first} is not the double of {before}, so it is not clear what `…` stands for")]
-    NoDoubling { before: u32, first: u32 },
+    NoDoubling { before: f64, first: f64 },
     /// No jobs.
     #[error("`--jobs 0` would send nothing")]
     NoJobs,
@@ -178,11 +178,11 @@ impl IoProblem {
             }
             Self::DepthTwice { .. } => "give each depth once".to_owned(),
             Self::DepthOrder { first, last } => format!("write `{last}..{first}`"),
-            Self::NoDoubling { .. } => "write every depth, or double them as in `1,2,4,…,256`".to_owned(),
+            Self::NoDoubling { .. } => "write every number, or double them as in `1,2,4,…,256`".to_owned(),
             Self::NoJobs => "give `--jobs` at least 1".to_owned(),
             Self::TooManyJobs { depth, .. } => format!("use `--jobs {depth}` or fewer, or raise `--depth`"),
             Self::Rate { .. } => format!(
-                "write operations a second from {LEAST_RATE} to {MOST_RATE}, such as `1000..60000` or `1000,2000,5000`"
+                "write operations a second from {LEAST_RATE} to {MOST_RATE}, such as `1000..60000` or `1k,2k,5k`"
             ),
             Self::RateTwice { .. } => "give each rate once".to_owned(),
             Self::RateOrder { lowest, highest } if lowest == highest => format!("write `{lowest}` for a single rate"),

@@ -4,9 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::config::ConfigError;
+use crate::config::list::{Gap, numbers, one_ellipsis};
 
 use super::IoProblem;
-use super::depths::one_ellipsis;
 
 /// The lowest rate that may be asked for, in operations a second.
 pub const LEAST_RATE: f64 = 0.001;
@@ -24,7 +24,7 @@ pub enum RateRange {
         /// The highest rate.
         highest: f64,
     },
-    /// `1000,2000,5000`: one step each, every rate there once.
+    /// `1000,2000,5000`, or `1000,2000,…,64000` with the doublings between left out: one step each, every rate there once.
     Each(Vec<f64>),
 }
 
@@ -42,32 +42,43 @@ impl FromStr for RateRange {
     type Err = ConfigError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        read(&one_ellipsis(text)).map_err(ConfigError::Io)
+        read(text).map_err(ConfigError::Io)
     }
 }
 
 fn read(text: &str) -> Result<RateRange, IoProblem> {
-    if let Some((lowest, highest)) = text.split_once('…') {
-        let (lowest, highest) = (read_rate(lowest)?, read_rate(highest)?);
-        if lowest >= highest {
-            return Err(IoProblem::RateOrder { lowest, highest });
-        }
-        return Ok(RateRange::Between { lowest, highest });
+    let order = |lowest, highest| IoProblem::RateOrder { lowest, highest };
+    let text = one_ellipsis(text);
+    // With a comma it is a list, whatever is left out of it.
+    if let Some((lowest, highest)) = text.split_once('…').filter(|_| !text.contains(',')) {
+        let (lowest, highest) = (rate_or_problem(lowest)?, rate_or_problem(highest)?);
+        return if lowest < highest { Ok(RateRange::Between { lowest, highest }) } else { Err(order(lowest, highest)) };
     }
-    let mut rates = Vec::new();
-    for item in text.split(',') {
-        let rate = read_rate(item)?;
-        if rates.contains(&rate) {
-            return Err(IoProblem::RateTwice { rate });
-        }
-        rates.push(rate);
-    }
+    let rates = numbers(&text, rate_or_problem, |gap| match gap {
+        Gap::Twice(rate) => IoProblem::RateTwice { rate },
+        Gap::Down { first, last } => order(first, last),
+        Gap::NoDoubling { before, first } => IoProblem::NoDoubling { before, first },
+    })?;
     Ok(RateRange::Each(rates))
 }
 
-fn read_rate(text: &str) -> Result<f64, IoProblem> {
-    let rate = text.strip_suffix("/s").unwrap_or(text).parse().ok();
-    rate.filter(|rate| is_rate(*rate)).ok_or_else(|| IoProblem::Rate { text: text.to_owned() })
+fn rate_or_problem(text: &str) -> Result<f64, IoProblem> {
+    read_rate(text).ok_or_else(|| IoProblem::Rate { text: text.to_owned() })
+}
+
+/// Units of thousands, which are decimal as everywhere where something is counted: only sizes are binary.
+const THOUSANDS: [(&str, &str); 3] = [("k", "e3"), ("M", "e6"), ("G", "e9")];
+
+/// Reads one rate: `5000`, `5k`, `2.5k/s` or `1M`, from [`LEAST_RATE`] to [`MOST_RATE`]. `None` for anything else.
+pub fn read_rate(text: &str) -> Option<f64> {
+    let number = text.trim();
+    let number = number.strip_suffix("/s").unwrap_or(number).trim_end();
+    let scaled = THOUSANDS.iter().find_map(|(unit, exponent)| {
+        // A capital K, since nobody asks for a rate of kelvins; but no small m, which is a thousandth.
+        let bare = number.strip_suffix(unit).or_else(|| number.strip_suffix('K').filter(|_| *unit == "k"))?;
+        Some(format!("{}{exponent}", bare.trim_end()))
+    });
+    scaled.as_deref().unwrap_or(number).parse().ok().filter(|rate| is_rate(*rate))
 }
 
 /// Whether a load can be asked for at this rate.
@@ -89,7 +100,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::assert_refused;
-    use super::RateRange;
+    use super::{RateRange, read_rate};
 
     #[test]
     fn reads_ranges_and_lists() {
@@ -101,17 +112,39 @@ mod tests {
         let list = "1000, 2500.5,5000".parse::<RateRange>().unwrap();
         assert_eq!(list.named(), [1_000.0, 2_500.5, 5_000.0]);
         assert_eq!("5000".parse::<RateRange>().unwrap(), RateRange::Each(vec![5_000.0]));
+        for text in ["1000,2000,…,8000", "1k,2k,...,8k", "1k,2k..8k/s"] {
+            assert_eq!(text.parse::<RateRange>().unwrap().named(), [1_000.0, 2_000.0, 4_000.0, 8_000.0], "{text}");
+        }
+    }
+
+    #[test]
+    fn thousands_are_decimal_and_exact() {
+        for (text, rate) in [
+            ("20k", 20_000.0),
+            ("20K", 20_000.0),
+            ("1M", 1e6),
+            ("2.5k/s", 2_500.0),
+            ("2.5 k /s", 2_500.0),
+            ("1.001k", 1_001.0),
+            ("1G", 1e9),
+            ("0.5", 0.5),
+        ] {
+            assert_eq!(read_rate(text), Some(rate), "{text}");
+        }
+        for text in ["k", "2m", "2KiB", "1e3k", "2kk", "2G", "/s", "-1k", "infk", "2k/m"] {
+            assert_eq!(read_rate(text), None, "{text}");
+        }
     }
 
     #[test]
     fn refuses_others_and_says_what_to_write() {
-        let hint = "write operations a second from 0.001 to 1000000000, such as `1000..60000` or `1000,2000,5000`";
+        let hint = "write operations a second from 0.001 to 1000000000, such as `1000..60000` or `1k,2k,5k`";
         for (text, item) in
-            [("", ""), ("0", "0"), ("-5", "-5"), ("nan", "nan"), ("1e10", "1e10"), ("1,,2", ""), ("9k", "9k")]
+            [("", ""), ("0", "0"), ("-5", "-5"), ("nan", "nan"), ("1e10", "1e10"), ("1,,2", ""), ("9q", "9q")]
         {
             assert_refused::<RateRange>(text, &format!("`{item}` is not a rate"), hint);
         }
-        for (text, item) in [("1..", ""), ("0..5", "0"), ("1..5..9", "5…9"), ("1,2..5", "1,2")] {
+        for (text, item) in [("1..", ""), ("0..5", "0"), ("1..5..9", "5…9"), ("1,2..", "")] {
             assert_refused::<RateRange>(text, &format!("`{item}` is not a rate"), hint);
         }
         assert_refused::<RateRange>("5,5", "rate 5 is there twice", "give each rate once");

@@ -106,11 +106,11 @@ impl StoreError {
             Self::NewerFormat { .. } => {
                 Some("read it with the version of the program that made it, or a later one".to_owned())
             }
-            Self::NotFound { .. } => {
-                Some("`plimsoll runs list` shows what there is; a path to a run directory works too".to_owned())
-            }
+            Self::NotFound { .. } => Some(
+                "`plimsoll runs list` shows what there is; a tag `vm=d8s` or a run's directory works too".to_owned(),
+            ),
             Self::NoRunThere { .. } => Some("give the directory that holds `run.json`, or that file itself".to_owned()),
-            Self::Ambiguous { .. } => Some("give more of the id".to_owned()),
+            Self::Ambiguous { .. } => Some("name one of them: give more of its id".to_owned()),
             Self::BadId { .. } => None,
             Self::NotRemoved { .. } => {
                 Some("look into the directory, and remove by hand what is not needed".to_owned())

@@ -94,46 +94,86 @@ impl Store {
                 Err(error) => problems.push(StoreError::io(&self.path, "list", error)),
             }
         }
-        summaries.sort_by(|a, b| (a.started_at, &a.id).cmp(&(b.started_at, &b.id)));
+        summaries.sort_by(Summary::in_time);
         (summaries, problems)
     }
 
-    /// The directory of the run that `name` means: an id, a path to a run directory or its `run.json`, `last`, a name
-    /// that only one run has, or the beginning of only one id; tried in this order.
+    /// What [`list`](Self::list) has, of those runs only that any of `words` means; of all where there is no word.
+    ///
+    /// # Errors
+    /// If nothing answers to a word, or a run that does cannot be read.
+    pub fn list_of(&self, words: &[String]) -> Result<(Vec<Summary>, Vec<StoreError>), StoreError> {
+        if words.is_empty() {
+            return Ok(self.list());
+        }
+        let mut paths = words.iter().map(|word| self.find_all(word)).collect::<Result<Vec<_>, _>>()?.concat();
+        paths.sort();
+        paths.dedup();
+        let mut runs: Vec<Summary> = paths.iter().map(|path| reader::summarise(path)).collect::<Result<_, _>>()?;
+        runs.sort_by(Summary::in_time);
+        Ok((runs, Vec::new()))
+    }
+
+    /// The directory of the run that `word` means; see [`find_all`](Self::find_all).
     ///
     /// # Errors
     /// If nothing answers to it, or several do.
-    pub fn find(&self, name: &str) -> Result<PathBuf, StoreError> {
-        if let Ok(directory) = self.directory_of(name)
-            && directory.join(RUN_FILE).is_file()
-        {
-            return Ok(directory);
-        }
-        let path = Path::new(name);
-        match reader::directory_of_run(path) {
-            Ok(directory) => return Ok(directory),
-            Err(error) if name.contains('/') => return Err(error),
-            Err(_) => {}
-        }
-        let not_found = || StoreError::NotFound { name: name.to_owned(), store: self.path.clone() };
-        let (mut runs, _) = self.list();
-        if name == "last" {
-            return runs.pop().map(|run| run.path).ok_or_else(not_found);
-        }
-        let named: Vec<_> = runs.iter().filter(|run| run.name == name).collect();
-        let matching = if named.is_empty() {
-            runs.iter().filter(|run| !name.is_empty() && run.id.starts_with(name)).collect()
-        } else {
-            named
-        };
-        match matching.as_slice() {
-            [] => Err(not_found()),
-            [one] => Ok(one.path.clone()),
-            several => Err(StoreError::Ambiguous {
-                name: name.to_owned(),
-                candidates: several.iter().map(|run| run.id.clone()).collect(),
+    pub fn find(&self, word: &str) -> Result<PathBuf, StoreError> {
+        let mut found = self.answering(word)?;
+        match found.len() {
+            1 => Ok(found.remove(0).path),
+            _ => Err(StoreError::Ambiguous {
+                name: word.to_owned(),
+                candidates: found.into_iter().map(|found| found.id).collect(),
             }),
         }
+    }
+
+    /// The directories of all runs that `word` means, at least one: an id; the path of a run's directory, of its `run.json` or
+    /// of a directory of runs; `last`; a name; a tag as in `vm=d8s`; or the beginning of ids. The first of these that anything
+    /// answers to counts.
+    ///
+    /// # Errors
+    /// If nothing answers to it.
+    pub fn find_all(&self, word: &str) -> Result<Vec<PathBuf>, StoreError> {
+        Ok(self.answering(word)?.into_iter().map(|found| found.path).collect())
+    }
+
+    fn answering(&self, word: &str) -> Result<Vec<Found>, StoreError> {
+        let one = |path| Ok(vec![Found { id: word.to_owned(), path }]);
+        if let Ok(directory) = self.directory_of(word)
+            && directory.join(RUN_FILE).is_file()
+        {
+            return one(directory);
+        }
+        match reader::directory_of_run(Path::new(word)) {
+            Ok(directory) => return one(directory),
+            Err(error) if word.contains('/') => {
+                let (inside, _) = Self::new(word).list();
+                return if inside.is_empty() { Err(error) } else { Ok(inside.into_iter().map(Found::from).collect()) };
+            }
+            Err(_) => {}
+        }
+        let (mut runs, _) = self.list();
+        if word == "last" {
+            runs.drain(..runs.len().saturating_sub(1));
+        } else {
+            let is_tagged = |run: &Summary| {
+                word.split_once('=').is_some_and(|(key, value)| run.tags.get(key).is_some_and(|tag| tag == value))
+            };
+            let answers: [&dyn Fn(&Summary) -> bool; 3] =
+                [&|run: &Summary| run.name == word, &is_tagged, &|run: &Summary| {
+                    !word.is_empty() && run.id.starts_with(word)
+                }];
+            match answers.into_iter().find(|answers| runs.iter().any(answers)) {
+                Some(answers) => runs.retain(|run| answers(run)),
+                None => runs.clear(),
+            }
+        }
+        if runs.is_empty() {
+            return Err(StoreError::NotFound { name: word.to_owned(), store: self.path.clone() });
+        }
+        Ok(runs.into_iter().map(Found::from).collect())
     }
 
     /// Keeps a whole run at once, as an importer has it, and returns its directory.
@@ -158,6 +198,18 @@ impl Store {
             return Err(StoreError::BadId { id: id.to_owned() });
         }
         Ok(self.path.join(id))
+    }
+}
+
+/// A run that answers to a word.
+struct Found {
+    id: String,
+    path: PathBuf,
+}
+
+impl From<Summary> for Found {
+    fn from(Summary { id, path, .. }: Summary) -> Self {
+        Self { id, path }
     }
 }
 

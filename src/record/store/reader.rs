@@ -51,6 +51,11 @@ impl Summary {
     pub fn source(file: &ImportedFile) -> String {
         format!("{}-{}", file.crc64, file.part)
     }
+
+    /// The order in which runs began.
+    pub(super) fn in_time(&self, other: &Self) -> std::cmp::Ordering {
+        (self.started_at, &self.id).cmp(&(other.started_at, &other.id))
+    }
 }
 
 /// The part of the document that every format has.

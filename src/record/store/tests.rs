@@ -199,6 +199,33 @@ fn runs_are_found_by_every_name_they_answer_to() {
 }
 
 #[test]
+fn a_word_that_several_runs_answer_to_means_all_of_them() {
+    let (_directory, store) = store();
+    let tagged = |id: &str, vm: &str| {
+        let tags = [("vm".to_owned(), vm.to_owned())].into();
+        store.save(&Run { id: id.to_owned(), name: "two".to_owned(), tags, ..sample::sweep(1) }).unwrap()
+    };
+    let one = tagged("20261120-103000-slob", "d8s");
+    let two = tagged("20261120-113000-slob", "d8s");
+    let three = tagged("20261121-103000-slob", "d16s");
+    let all = |word: &str| store.find_all(word).unwrap();
+    assert_eq!(all("vm=d8s"), [one.clone(), two.clone()]);
+    assert_eq!(all("vm=d16s"), std::slice::from_ref(&three));
+    assert_eq!(all("20261120"), [one.clone(), two.clone()]);
+    assert_eq!(all("two").len(), 3);
+    assert_eq!(all(store.path().to_str().unwrap()).len(), 3, "a directory of runs is all in it");
+    assert_eq!(all("last").len(), 1);
+    assert!(matches!(store.find("vm=d8s"), Err(StoreError::Ambiguous { .. })));
+    for none in ["vm=d32s", "vm=", "=", "disk=d8s", "nobody"] {
+        assert!(matches!(store.find_all(none), Err(StoreError::NotFound { .. })), "{none}");
+    }
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    let listed = |chosen: &[&str]| store.list_of(&words(chosen)).unwrap().0.len();
+    assert_eq!((listed(&[]), listed(&["vm=d8s", "20261120"]), listed(&["vm=d8s", "last"])), (3, 2, 3));
+    assert!(store.list_of(&words(&["vm=d8s", "nobody"])).is_err());
+}
+
+#[test]
 fn an_id_is_found_even_if_others_begin_with_it() {
     let (_directory, store) = store();
     let first = saved(&store, "20261120-103000-slob", "one", "2026-11-20T10:30:00Z");
