@@ -8,6 +8,7 @@ mod doctor;
 mod exit;
 mod files;
 mod fit;
+mod guesses;
 mod help;
 mod import;
 mod interrupt;
@@ -123,9 +124,10 @@ pub fn main() -> ExitCode {
 }
 
 fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
-    let outcome = match parse(arguments) {
+    let words: Vec<OsString> = arguments.into_iter().collect();
+    let outcome = match parse(&words) {
         Ok(cli) => cli.command.carry_out(),
-        Err(error) => return refuse(&error),
+        Err(error) => return refuse(error, &words),
     };
     match outcome {
         Ok(exit) => exit,
@@ -138,9 +140,9 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     }
 }
 
-fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Cli, clap::Error> {
+fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     let mut command = help::command();
-    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    let mut matches = command.try_get_matches_from_mut(words)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
@@ -174,12 +176,24 @@ fn fresh_seed() -> u64 {
 }
 
 /// Tells what is wrong with the command line, or shows the help that was asked for.
-fn refuse(error: &clap::Error) -> Exit {
+fn refuse(mut error: clap::Error, words: &[OsString]) -> Exit {
+    if let Some(met) = guesses::meet(&error, words, &help::command()) {
+        say::error(met.message);
+        say::hint(met.hint);
+        return Exit::CouldNot;
+    }
+    // All values that are possible are listed; which of them looks alike says nothing about what was meant.
+    error.remove(ContextKind::SuggestedValue);
+    let error = &error;
     // Our own types say better than clap what is wrong with a value and what to write instead.
     let source = error.source().filter(|_| error.kind() == ErrorKind::ValueValidation);
     if let Some(error) = source.and_then(|source| source.downcast_ref::<ConfigError>()) {
         say::error(error);
-        error.hint().iter().for_each(say::hint);
+        let meant = match error {
+            ConfigError::Argument { text } => guesses::meet_word(text),
+            _ => None,
+        };
+        meant.or_else(|| error.hint()).iter().for_each(say::hint);
     } else if let Some(error) = source.and_then(|source| source.downcast_ref::<ListenError>()) {
         say::error(error);
         say::hint(error.hint());

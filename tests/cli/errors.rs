@@ -46,6 +46,11 @@ fn bad_words_are_refused_with_advice() {
         "slob setup --redo-files 1 --target dir:new",
         "slob setup SCALE=4K --target dir:new",
         "slob verify --target sim:",
+        "slob run --runtime 30 --scale 1G",
+        "slob run dir:/u01/data",
+        "io run --bs 4k --rw randread",
+        "io run --patern randread",
+        "list",
     ]
     .iter()
     .map(|words| refused(&place, &words.split(' ').collect::<Vec<_>>()))

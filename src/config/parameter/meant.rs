@@ -39,7 +39,7 @@ pub(in super::super) fn meant_by(name: &str) -> Option<Meant> {
 
 /// Letters to insert, delete or replace to make one word of the other (Levenshtein). For short words: the cost is the
 /// product of both lengths, so a word far longer than any name is not measured.
-fn edit_distance(known: &str, other: &str) -> usize {
+pub fn edit_distance(known: &str, other: &str) -> usize {
     if other.len() > 2 * known.len() {
         return other.len();
     }
