@@ -22,6 +22,9 @@ const LONG_STEP_LINE: Nanos = Nanos::seconds(60);
 /// Columns of the spinner and the blank after it, and one for the cursor.
 const SPINNER: usize = 3;
 
+/// Columns from which the status line has room for the label of the step.
+const WIDE: usize = 80;
+
 /// Whether progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Loudness {
@@ -208,13 +211,16 @@ impl RunProgress {
             (Place::Terminal(bar), Some((number, label, length))) => {
                 let over = interval.offset_ns + interval.duration_ns;
                 let of_step = length.0.saturating_sub(over);
+                let width = say::status_width();
+                // A narrow line is for the figures: which step it is, its number tells.
+                let label = if width < WIDE { String::new() } else { format!(" {label}") };
                 let place = match (self.later, self.steps) {
                     (Some(later), Steps::Known(steps, _)) => {
-                        format!("{number}/{steps} {label}, {}: ", left(Nanos(of_step.saturating_add(later.0))))
+                        format!("{number}/{steps}{label}, {}: ", left(Nanos(of_step.saturating_add(later.0))))
                     }
-                    _ => format!("step {number} {label}, {} of it: ", left(Nanos(of_step))),
+                    _ => format!("step {number}{label}, {} of it: ", left(Nanos(of_step))),
                 };
-                let room = say::status_width().saturating_sub(SPINNER + place.chars().count());
+                let room = width.saturating_sub(SPINNER + place.chars().count());
                 bar.tick();
                 bar.set_message(place + &interval_words(interval, room));
             }

@@ -5,7 +5,7 @@ mod servers;
 
 use crate::analysis::{SINGLE_BLOCK_READ, rate};
 use crate::record::Interval;
-use crate::report::words::{NONE, UNKNOWN};
+use crate::report::words::NONE;
 use crate::units::{Nanos, percent, short_count};
 
 /// What was seen in one interval, in columns that line up from line to line. Cheap, but not for a hot path.
@@ -18,21 +18,25 @@ pub fn interval_line(interval: &Interval) -> String {
     }
     let seen = Seen::of(interval);
     let ended_s = (interval.offset_ns + interval.duration_ns) as f64 / 1e9;
+    let known = |figure: &Option<String>, width: usize, unit: &str| {
+        figure.as_ref().map_or_else(String::new, |figure| format!("  {figure:>width$} {unit}"))
+    };
     format!(
-        "{ended_s:>5.0} s {:>6} ops/s {:>6} LIO/s {:>6} reads/s {:>6} writes/s {:>8} MB/s  read p99 {:>7}  hit {:>7}{}",
-        seen.operations,
-        seen.logical_reads,
-        seen.reads,
-        seen.writes,
-        seen.megabytes,
+        "{ended_s:>5.0} s{}  read p99 {:>7}{}{}{}{}{}{}{}",
+        known(&seen.reads, 6, "reads/s"),
         seen.read_p99,
-        seen.hit,
+        known(&seen.redo_megabytes, 6, "redo MB/s"),
+        known(&seen.operations, 6, "ops/s"),
+        known(&seen.writes, 6, "writes/s"),
+        known(&seen.megabytes, 6, "MB/s"),
+        known(&seen.hit, 6, "hit"),
+        known(&seen.logical_reads, 6, "LIO/s"),
         if interval.warmup { "  warm-up" } else { "" },
     )
 }
 
-/// The same in at most `width` characters, for a line that is drawn over and over. What matters least is left out first;
-/// reads and how long they take stay.
+/// The same in at most `width` characters, for a line that is drawn over and over. What matters least is left out first, and
+/// stands last; reads and how long they take stay.
 pub fn interval_words(interval: &Interval, width: usize) -> String {
     if requests::are_counted(interval) {
         return fitting(requests::parts(interval), width);
@@ -41,17 +45,18 @@ pub fn interval_words(interval: &Interval, width: usize) -> String {
         return fitting(servers::parts(interval), width);
     }
     let seen = Seen::of(interval);
-    let warmup = interval.warmup.then(|| "warm-up".to_owned());
+    let known = |figure: Option<String>, unit: &str| figure.map(|figure| format!("{figure} {unit}"));
     let parts = [
         // The order in which they are shown, and how soon they are left out.
-        (warmup, 0),
-        (Some(format!("{} ops/s", seen.operations)), 2),
-        (Some(format!("{} LIO/s", seen.logical_reads)), 5),
-        (Some(format!("{} reads/s", seen.reads)), 0),
+        (interval.warmup.then(|| "warm-up".to_owned()), 0),
+        (known(seen.reads, "reads/s"), 0),
         (Some(format!("p99 {}", seen.read_p99)), 0),
-        (Some(format!("{} writes/s", seen.writes)), 1),
-        (Some(format!("{} MB/s", seen.megabytes)), 3),
-        (Some(format!("hit {}", seen.hit)), 4),
+        (known(seen.redo_megabytes, "redo MB/s"), 1),
+        (known(seen.operations, "ops/s"), 2),
+        (known(seen.writes, "writes/s"), 3),
+        (known(seen.megabytes, "MB/s"), 4),
+        (known(seen.hit, "hit"), 5),
+        (known(seen.logical_reads, "LIO/s"), 5),
     ];
     fitting(parts.into(), width)
 }
@@ -71,42 +76,42 @@ fn fitting(mut parts: Vec<(Option<String>, u8)>, width: usize) -> String {
     words
 }
 
-/// The figures of one interval in words.
+/// The figures of one interval in words; absent is what the target does not count.
 struct Seen {
-    operations: String,
-    logical_reads: String,
-    reads: String,
-    writes: String,
-    megabytes: String,
+    operations: Option<String>,
+    logical_reads: Option<String>,
+    reads: Option<String>,
+    writes: Option<String>,
+    /// Of data: redo has a figure of its own.
+    megabytes: Option<String>,
+    redo_megabytes: Option<String>,
     read_p99: String,
-    hit: String,
+    hit: Option<String>,
 }
 
 impl Seen {
     fn of(interval: &Interval) -> Self {
         let counters = &interval.counters;
         let per_s = |count| rate(count, interval.duration_ns);
-        let short = |count| per_s(count).map_or_else(|| UNKNOWN.to_owned(), short_count);
-        let bytes = match (counters.physical_read_bytes, counters.physical_write_bytes) {
-            (None, None) => None,
-            (read, write) => Some(read.unwrap_or(0) + write.unwrap_or(0)),
-        };
+        let short = |count| per_s(count).map(short_count);
+        let megabytes = |bytes| per_s(bytes).map(|bytes| format!("{:.1}", bytes / 1e6));
         Self {
             operations: short(counters.operations),
             logical_reads: short(counters.logical_reads),
             reads: short(counters.physical_reads),
             writes: short(counters.physical_writes),
-            megabytes: per_s(bytes).map_or_else(|| UNKNOWN.to_owned(), |bytes| format!("{:.1}", bytes / 1e6)),
+            megabytes: megabytes(
+                counters.physical_read_bytes.zip(counters.physical_write_bytes).map(|(read, write)| read + write),
+            ),
+            redo_megabytes: megabytes(counters.redo_bytes),
             read_p99: interval
                 .waits
                 .get(SINGLE_BLOCK_READ)
                 .and_then(|waits| waits.quantile_ns(0.99))
                 .map_or_else(|| NONE.to_owned(), |ns| Nanos(ns).to_string()),
-            hit: match (counters.cache_hits, counters.logical_reads) {
-                (Some(hits), Some(reads)) if reads > 0 => format!("{} %", percent(hits as f64 / reads as f64)),
-                (Some(_), Some(_)) => NONE.to_owned(),
-                _ => UNKNOWN.to_owned(),
-            },
+            hit: counters.cache_hits.zip(counters.logical_reads).map(|(hits, reads)| {
+                if reads == 0 { NONE.to_owned() } else { format!("{} %", percent(hits as f64 / reads as f64)) }
+            }),
         }
     }
 }
@@ -119,18 +124,31 @@ mod tests {
     #[test]
     fn a_narrow_line_leaves_out_what_matters_least() {
         let mut interval = sample::updates(60).steps[0].intervals[0].clone();
+        interval.warmup = false;
+        let narrow = interval_words(&interval, 45);
+        assert!(narrow.contains(" reads/s, p99 ") && narrow.ends_with(" redo MB/s"), "{narrow}");
         interval.warmup = true;
         let wide = interval_words(&interval, 200);
-        for part in ["warm-up", "ops/s", "LIO/s", "reads/s", "p99", "writes/s", "MB/s", "hit"] {
+        for part in ["warm-up", "reads/s", "p99", "redo MB/s", "ops/s", "writes/s", "% hit", "LIO/s"] {
             assert!(wide.contains(part), "{part} is not in {wide}");
         }
         let mut before = wide;
         for width in (0..200).rev() {
             let words = interval_words(&interval, width);
             let least = words.contains("warm-up") && words.contains(" reads/s") && words.contains("p99");
-            assert!(least && (words.chars().count() <= width || !words.contains("writes/s")), "{width}: {words}");
+            assert!(least && (words.chars().count() <= width || !words.contains("redo")), "{width}: {words}");
             assert!(words.len() <= before.len(), "{width}: {words}");
             before = words;
         }
+    }
+
+    #[test]
+    fn what_a_target_does_not_count_is_not_told() {
+        let mut interval = sample::updates(60).steps[0].intervals[0].clone();
+        interval.counters.physical_writes = None;
+        interval.counters.redo_bytes = None;
+        let told = [interval_line(&interval), interval_words(&interval, 200)];
+        assert!(told.iter().all(|line| !line.contains("writes/s") && !line.contains("redo") && !line.contains('?')));
+        assert!(told.iter().all(|line| !line.contains("misses")), "{told:?}");
     }
 }

@@ -14,14 +14,14 @@ pub(super) fn line(interval: &Interval) -> String {
     let ended_s = (interval.offset_ns + interval.duration_ns) as f64 / 1e9;
     let seen = Seen::of(interval);
     format!(
-        "{ended_s:>5.0} s {:>6} ops/s {:>6} LIO/s {:>6} misses/s {:>6} device reads/s {:>6} WAL MB/s  op p99 {:>7}  hit {:>7}{}",
+        "{ended_s:>5.0} s {:>6} ops/s  op p99 {:>7} {:>6} misses/s {:>6} device reads/s {:>6} WAL MB/s  hit {:>7} {:>6} LIO/s{}",
         seen.operations,
-        seen.logical_reads,
+        seen.p99,
         seen.misses,
         seen.device_reads,
         seen.log_megabytes,
-        seen.p99,
         seen.hit,
+        seen.logical_reads,
         if interval.warmup { "  warm-up" } else { "" },
     )
 }
@@ -32,12 +32,12 @@ pub(super) fn parts(interval: &Interval) -> Vec<(Option<String>, u8)> {
     vec![
         (interval.warmup.then(|| "warm-up".to_owned()), 0),
         (Some(format!("{} ops/s", seen.operations)), 0),
-        (Some(format!("{} LIO/s", seen.logical_reads)), 5),
-        (Some(format!("{} misses/s", seen.misses)), 0),
-        (Some(format!("{} device reads/s", seen.device_reads)), 1),
+        (Some(format!("p99 {}", seen.p99)), 0),
+        (Some(format!("{} misses/s", seen.misses)), 1),
+        (Some(format!("{} device reads/s", seen.device_reads)), 2),
         (Some(format!("{} WAL MB/s", seen.log_megabytes)), 3),
-        (Some(format!("p99 {}", seen.p99)), 2),
         (Some(format!("hit {}", seen.hit)), 4),
+        (Some(format!("{} LIO/s", seen.logical_reads)), 5),
     ]
 }
 
@@ -91,10 +91,11 @@ mod tests {
         let local = second(sample::servers::private_cluster());
         assert_eq!(
             interval_line(&local),
-            "    6 s    151 ops/s    10K LIO/s   9.1K misses/s   8.6K device reads/s    1.7 WAL MB/s  op p99 64.0 ms  hit  10.4 %"
+            "    6 s    151 ops/s  op p99 64.0 ms   9.1K misses/s   8.6K device reads/s    1.7 WAL MB/s  hit  10.4 %    10K LIO/s"
         );
         let narrow = interval_words(&local, 60);
-        assert!(narrow.contains("9.1K misses/s, 8.6K device reads/s") && !narrow.contains("LIO"), "{narrow}");
+        assert_eq!(narrow, "151 ops/s, p99 64.0 ms, 9.1K misses/s, 8.6K device reads/s");
+        assert_eq!(interval_words(&local, 30), "151 ops/s, p99 64.0 ms");
     }
 
     #[test]
