@@ -9,7 +9,7 @@ use super::arguments::{FormatArgs, Reader, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::say;
 use super::trend::load;
-use crate::analysis::capacity::{Answer, Demand, Fit, Platform, Respect, Share};
+use crate::analysis::capacity::{Answer, Basis, Demand, Fit, Platform, Respect, Share};
 use crate::analysis::trend::{Trend, Trends};
 use crate::analysis::{LatencyTarget, QuantileValue};
 use crate::record::Run;
@@ -21,17 +21,19 @@ Examples:
   plimsoll fit --demand 20261103-100000-awr --capacity last
   plimsoll fit --demand 202610 --capacity 20261120-120502 --at p95
   plimsoll fit --demand 202610 --capacity p30x2 --limit p99=10ms
+  plimsoll fit --demand crm erp --capacity p30x2            two databases at once
   plimsoll fit --demand 202610 --capacity p30x2 --json      for a program
 
 The first holds one AWR report against the last run, the second October's reports, and what was enough for 95 % of the \
 time. The exit code is 0 if the platform carries the database, 1 if it does not, and 2 if that cannot be known. Nothing is \
 extrapolated: beyond the largest level that was measured capacity is `at least`, and between a level that met the target \
-and one that missed it nobody knows.";
+and one that missed it nobody knows: then the command that decides it is printed.";
 
 /// Arguments of `plimsoll fit`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Runs that tell what a database needs, such as imported AWR reports: id, beginning of ids, name, tag as in `db=prod`, directory, or `last`; all that answer to it
+    /// Runs that tell what a database needs, such as imported AWR reports: id, beginning of ids, name, tag as in `db=prod`, directory,
+    /// or `last`; all that answer to it. Names of several databases ask for all of them at once
     #[arg(long, value_name = "RUN", required = true, num_args = 1.., help_heading = "Question")]
     demand: Vec<String>,
 
@@ -43,9 +45,10 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "SHARE", value_enum, default_value_t, help_heading = "Question")]
     at: At,
 
-    /// Latency that the platform must keep, such as `p99=5ms` or `db file sequential read:p99=10ms` [default: p99=5ms]
-    #[arg(long, value_name = "[EVENT:]pQ=TIME", help_heading = "Question")]
-    limit: Option<LatencyTarget>,
+    /// Latency that the platform must keep, such as `p99=5ms` or `db file sequential read:p99=10ms`; each time it is given it is
+    /// judged, and the worst answer counts [default: p99=5ms]
+    #[arg(long = "limit", value_name = "[EVENT:]pQ=TIME", help_heading = "Question")]
+    limits: Vec<LatencyTarget>,
 
     #[command(flatten)]
     format: FormatArgs,
@@ -78,56 +81,118 @@ impl At {
     }
 }
 
+/// One demand held against the platform within one limit.
+struct Judged {
+    fit: Fit,
+    demand: Demand,
+    platform: Platform,
+}
+
 pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
-    let given = load(&arguments.demand, &arguments.runs)?;
-    let given: Vec<&Run> = given.iter().collect();
+    let each = |name: &String| Ok((name.clone(), load(std::slice::from_ref(name), &arguments.runs)?));
+    let given = arguments.demand.iter().map(each).collect::<Result<Vec<_>, Failure>>()?;
+    let databases = databases(&arguments.demand, &given)?;
     let (_, run) = Taken::default().load(&arguments.runs.store(), &arguments.capacity)?;
-    let trend = one_database(&Trends::of(&given))?;
-    let target = arguments.limit.clone().unwrap_or_default();
-    let demand = Demand::of(&trend, &given, arguments.at.share(), &target);
-    let platform = Platform::of(&run, &target);
-    if platform.levels.is_empty() {
+    let limits = if arguments.limits.is_empty() { vec![LatencyTarget::default()] } else { arguments.limits.clone() };
+    let judged: Vec<Judged> =
+        limits.iter().flat_map(|limit| judge(&databases, arguments.at.share(), &run, limit)).collect();
+    let badness = |judged: &&Judged| judged.fit.answer.badness();
+    // The first of those that are equally bad.
+    let Some(worst) = judged.iter().rev().max_by_key(badness) else {
+        return Err(Failure::new("nothing was asked for"));
+    };
+    if worst.platform.levels.is_empty() {
         let failure = Failure::new(format_args!("run `{}` has no level that was measured to its end", run.id));
         return Err(failure.with_hint("name a run with load levels: `--capacity RUN`".to_owned()));
     }
-    let fit = Fit::of(&demand, &platform, &run, &target);
     match arguments.format.reader() {
-        Reader::Program => say::json(&document(&fit, &demand, &platform))?,
+        Reader::Program => say::json(&documents(worst, &judged))?,
         Reader::Person => {
             let mut out = say::output();
-            report::fit::fit(&mut out, &fit, &demand, &platform, say::width())?;
+            if judged.len() > 1 {
+                let sentences: Vec<String> = judged.iter().map(Judged::sentence).collect();
+                report::fit::several(&mut out, &sentences, say::width())?;
+            }
+            report::fit::fit(&mut out, &worst.fit, &worst.demand, &worst.platform, say::width())?;
             out.flush()?;
         }
     }
-    Ok(match fit.answer {
+    Ok(match worst.fit.answer {
         Answer::Carries => Exit::Done,
         Answer::DoesNot => Exit::NotMet,
         Answer::Unknown(_) => Exit::CouldNot,
     })
 }
 
-/// The demand of several databases is no demand of one: what they need at once nobody knows from their peaks.
-pub(super) fn one_database(trends: &Trends) -> Result<Trend, Failure> {
-    match trends.trends.as_slice() {
-        [one] => Ok(one.clone()),
-        [] => {
-            let failure = Failure::new("none of the runs of `--demand` tells both when it was and for how long");
-            Err(failure.with_hint("`plimsoll trend RUN...` says why each is left out".to_owned()))
-        }
-        several => {
-            let names: Vec<String> = several.iter().map(|trend| format!("`{}`", trend.database.name)).collect();
+impl Judged {
+    fn sentence(&self) -> String {
+        sentence(&self.fit, &self.demand, &self.platform)
+    }
+}
+
+/// Each database by itself, and several also together: what one of them needs alone is the least of what all need.
+fn judge(databases: &[(Trend, Vec<&Run>)], share: Share, run: &Run, limit: &LatencyTarget) -> Vec<Judged> {
+    let platform = Platform::of(run, limit);
+    let mut demands: Vec<Demand> =
+        databases.iter().map(|(trend, runs)| Demand::of(trend, runs, share, limit)).collect();
+    demands.extend(Demand::together(&demands));
+    let held = |demand: Demand| {
+        let fit = Fit::of(&demand, &platform, run, limit);
+        Judged { fit, demand, platform: platform.clone() }
+    };
+    demands.into_iter().map(held).collect()
+}
+
+/// The databases whose demand is asked for, each with its runs. A name that takes runs of several databases is an error: others in
+/// the same month, the sweep itself among them, are rarely meant.
+fn databases<'a>(names: &[String], given: &'a [(String, Vec<Run>)]) -> Result<Vec<(Trend, Vec<&'a Run>)>, Failure> {
+    for (name, runs) in given {
+        let trends = Trends::of(&runs.iter().collect::<Vec<_>>()).trends;
+        if let [_, _, ..] = trends.as_slice() {
+            let databases: Vec<String> = trends.iter().map(|trend| format!("`{}`", trend.database.name)).collect();
             let failure = Failure::new(format_args!(
-                "the runs of `--demand` are of more than one database: {}",
-                names.join(", ")
+                "the runs of `--demand {name}` are of more than one database: {}",
+                databases.join(", ")
             ));
-            let hint = "name runs of one database, and of one instance or of all instances together";
-            Err(failure.with_hint(hint.to_owned()))
+            let hint = "name runs of one database, and of one instance or of all instances together; several databases, each by a \
+                        name of its own, are asked for at once";
+            return Err(failure.with_hint(hint.to_owned()));
         }
     }
+    let runs: Vec<&Run> = given.iter().flat_map(|(_, runs)| runs).collect();
+    let trends = Trends::of(&runs).trends;
+    if trends.is_empty() {
+        let failure = Failure::new("none of the runs of `--demand` tells both when it was and for how long");
+        return Err(failure.with_hint(format!("`plimsoll trend {}` says why each is left out", names.join(" "))));
+    }
+    let of_trend = |trend: Trend| {
+        let is_in = |run: &&&Run| trend.windows.iter().any(|window| window.run == run.id);
+        let its_runs = runs.iter().filter(is_in).copied().collect();
+        (trend, its_runs)
+    };
+    Ok(trends.into_iter().map(of_trend).collect())
+}
+
+/// The document of the worst answer; of several, all of them stand in it too.
+fn documents(worst: &Judged, judged: &[Judged]) -> Value {
+    let one = |judged: &Judged| document(&judged.fit, &judged.demand, &judged.platform);
+    let mut document = one(worst);
+    if judged.len() > 1 {
+        document["answers"] = judged.iter().map(one).collect();
+    }
+    document
 }
 
 fn in_ms(value: QuantileValue) -> f64 {
     value.ns.0 as f64 / 1e6
+}
+
+fn basis(basis: &Basis) -> &'static str {
+    match basis {
+        Basis::Level => "level",
+        Basis::Windows => "windows",
+        Basis::Trivial(_) => "trivial",
+    }
 }
 
 fn document(fit: &Fit, demand: &Demand, platform: &Platform) -> Value {
@@ -183,6 +248,8 @@ fn document(fit: &Fit, demand: &Demand, platform: &Platform) -> Value {
         "windows": demand.windows,
         "covered_share": demand.covered_share,
         "target": platform.target.to_string(),
+        "basis": basis(&fit.basis),
+        "command": fit.command,
         "compared": compared.collect::<Vec<_>>(),
         "binding": fit.binding.map(Respect::key),
         "headroom": fit.headroom(),
@@ -232,9 +299,33 @@ mod tests {
         }
         let strict = ["--demand", &carried, "--capacity", &sweep.id, "--limit", "p99=1us", "--at", "p95"];
         assert_eq!(exit_of(&store, &strict).unwrap(), Exit::NotMet);
-        let two = ["--demand", &carried, &sweep.id, "--capacity", &sweep.id];
+        let two = ["--demand", "2026", "--capacity", &sweep.id];
         assert!(
             matches!(exit_of(&store, &two), Err(Failure::Told(told)) if told.message.contains("more than one database"))
         );
+    }
+
+    #[test]
+    fn of_several_limits_and_databases_the_worst_answer_counts() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::new(directory.path());
+        let sweep = sample::sweep(3);
+        store.save(&sweep).unwrap();
+        let demand = |at, database: &str, reads_per_s| {
+            let mut run = report(Hour { at, minutes: 60, reads_per_s, writes_per_s: 0, within_ms: QUICK });
+            database.clone_into(&mut run.target.address);
+            run.target.facts.clear();
+            store.save(&run).unwrap();
+            run.id
+        };
+        let ask = |words: &[&str]| exit_of(&store, &[words, &["--capacity", &sweep.id]].concat()).unwrap();
+        let (one, other) = (demand(1, "crm", 22_000), demand(2, "erp", 18_200));
+        assert_eq!(ask(&["--demand", &one, "--limit", "p99=5ms", "--limit", "p90=5ms"]), Exit::Done);
+        assert_eq!(ask(&["--demand", &one, "--limit", "p99=5ms", "--limit", "p99=1us"]), Exit::NotMet);
+        assert_eq!(ask(&["--demand", &other]), Exit::Done);
+        // Each alone is carried, and what was measured is too little for both at once.
+        assert_eq!(ask(&["--demand", &one, &other]), Exit::CouldNot);
+        let large = demand(3, "dwh", 50_000);
+        assert_eq!(ask(&["--demand", &one, &large]), Exit::NotMet, "one alone is too much");
     }
 }

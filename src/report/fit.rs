@@ -9,12 +9,15 @@ use super::trend::{length, minute};
 use super::words::{UNKNOWN, number};
 use crate::analysis::QuantileValue;
 use crate::analysis::capacity::{
-    Answer, Compared, Demand, Fit, FitDoubt, LatencyThere, NotKnown, Platform, Respect, Share, Verdict,
+    Answer, Basis, Compared, Demand, Fit, FitDoubt, LatencyThere, NotKnown, Platform, Respect, Share, Verdict,
 };
 use crate::units::{Bytes, group_thousands, percent};
 
 const LEGEND: &str = "Headroom is capacity over demand, both as measured: nothing is extrapolated. `*` decides the answer. It is about \
                       storage; processors, memory and network are not compared. MB: 1,000,000 bytes. `?`: not known.";
+
+/// What stands before the command that decides.
+pub const DECIDES: &str = "What decides it, on that platform, and then the same question with `--capacity last`";
 
 /// Writes the answer for a terminal of `width` columns.
 ///
@@ -23,6 +26,11 @@ const LEGEND: &str = "Headroom is capacity over demand, both as measured: nothin
 pub fn fit(out: &mut impl Write, fit: &Fit, demand: &Demand, platform: &Platform, width: usize) -> io::Result<()> {
     let mut paper = Terminal { out, width: width.max(NARROWEST) };
     paper.remark(&sentence(fit, demand, platform))?;
+    if let Some(command) = &fit.command {
+        paper.remark(&format!("{DECIDES}:"))?;
+        // In one line, however wide the terminal is, so that it can be pasted.
+        writeln!(paper.out, "    {command}")?;
+    }
     paper.table("Demand and capacity", &compared(fit, demand))?;
     paper.aside(&rests_on(fit, demand, platform))?;
     paper.aside(&latency(fit, demand, platform))?;
@@ -40,6 +48,19 @@ pub fn fit(out: &mut impl Write, fit: &Fit, demand: &Demand, platform: &Platform
     paper.remark(LEGEND)
 }
 
+/// Writes the answers to several questions, before what the worst of them rests on.
+///
+/// # Errors
+/// If `out` fails.
+pub fn several(out: &mut impl Write, sentences: &[String], width: usize) -> io::Result<()> {
+    let mut paper = Terminal { out, width: width.max(NARROWEST) };
+    for sentence in sentences {
+        paper.paragraph(sentence, "- ")?;
+    }
+    paper.gap()?;
+    paper.remark("The worst answer counts:")
+}
+
 /// The answer.
 pub fn sentence(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
     let (database, name) = (&demand.database, &platform.name);
@@ -48,6 +69,13 @@ pub fn sentence(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
     let binding = fit.compared.iter().find(|compared| Some(compared.respect) == fit.binding);
     let (at_least, binding) = (if fit.is_at_least { "at least " } else { "" }, binding.zip(fit.headroom()));
     match (fit.answer, binding) {
+        (Answer::Carries, _) if fit.basis == Basis::Windows => format!(
+            "`{name}` carries `{database}` at {share} with {target}: each window of the database is within a level that met it."
+        ),
+        (Answer::Carries, _) if let Basis::Trivial(level) = &fit.basis => format!(
+            "`{name}` carries `{database}` at {share} with {target}: all that is asked for is less than a hundredth of {level}, \
+             which met it with room."
+        ),
         (Answer::Carries, Some((compared, headroom))) => format!(
             "`{name}` carries `{database}` at {share} with {target}: it did {at_least}{} times the {} that are asked for, which is \
              the least headroom.",
@@ -166,6 +194,12 @@ fn rests_on(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
     let lengths = if most - least < 60.0 { length(most) } else { format!("{} to {}", length(least), length(most)) };
     let capacity = match &fit.level {
         Some(level) => format!("capacity of level {level} of `{}`, which met the target", platform.name),
+        None if fit.basis == Basis::Windows => {
+            format!(
+                "capacity is the most of any level of `{}` that met the target, and each window is within one",
+                platform.name
+            )
+        }
         None => format!("no level of `{}` met the target", platform.name),
     };
     format!("Demand is taken from {windows} of {lengths}, each figure by itself; {capacity}.")

@@ -121,6 +121,41 @@ impl Demand {
     }
 }
 
+impl Demand {
+    /// Whether `covers` holds of enough windows: of all at the peak, and at a percentile of so much of the time.
+    pub(super) fn is_covered(&self, covers: impl Fn(&Rates) -> bool) -> bool {
+        !self.each.is_empty() && !self.is_reached(|window| !covers(window))
+    }
+
+    /// Several databases at once: the sum of what each asks for, which is at least what all of them ask for at one time. Absent
+    /// of fewer than two. What one of them does not tell is not known of all, and no window of it is one of all.
+    pub fn together(demands: &[Self]) -> Option<Self> {
+        let [first, _, ..] = demands else { return None };
+        let sum = |respect: Respect| demands.iter().map(|demand| demand.rates.of(respect)).sum::<Option<f64>>();
+        let rates = Rates {
+            reads: sum(Respect::Reads),
+            writes: sum(Respect::Writes),
+            io: sum(Respect::Io),
+            megabytes: sum(Respect::Megabytes),
+            redo: sum(Respect::Redo),
+            commits: sum(Respect::Commits),
+        };
+        let least = |of: fn(&Self) -> f64| demands.iter().map(of).fold(f64::INFINITY, f64::min);
+        let names: Vec<&str> = demands.iter().map(|demand| demand.database.as_str()).collect();
+        Some(Self {
+            database: names.join(" + "),
+            share: first.share,
+            rates,
+            windows: demands.iter().map(|demand| demand.windows).min().unwrap_or(0),
+            lengths_s: (least(|it| it.lengths_s.0), demands.iter().map(|it| it.lengths_s.1).fold(0.0, f64::max)),
+            covered_share: least(|it| it.covered_share),
+            read_share: rates.read_share(),
+            window: None,
+            each: Vec::new(),
+        })
+    }
+}
+
 /// Rates by what `rate` has of each measure.
 fn rates(is_on_server: bool, rate: impl Fn(Measure) -> Option<f64>) -> Rates {
     let in_requests = |measure| rate(measure).filter(|_| !is_on_server);

@@ -1,9 +1,11 @@
 //! Can this platform carry that database? A database's demand held against what a platform was measured to carry.
 //!
 //! Nothing is extrapolated. A platform *carries* a demand if it met the latency target at a level that asked for at least as
-//! much in every respect that is compared. It does *not* if it missed the target at a level that asked for no more in any
-//! respect, while the database had as much at one time. Else the answer is not known, and why is said.
+//! much in every respect that is compared, or if each of the database's windows is within some such level. It does *not* if it
+//! missed the target at a level that asked for no more in any respect, while the database had as much at one time. Else the
+//! answer is not known: why is said, and which command decides.
 
+mod deciding;
 mod demand;
 mod doubts;
 mod platform;
@@ -20,12 +22,16 @@ pub use platform::{Level, Platform, Verdict};
 use super::{LatencyTarget, QuantileValue};
 use crate::record::Run;
 
-/// Shares of reads that differ by at most this much are one mix of reads and writes.
+/// Shares of reads that differ by more than this are worth a doubt.
 const SAME_MIX: f64 = 0.1;
 /// Sizes of requests of which the larger is at most so many times the smaller are one size.
 const SAME_SIZE: f64 = 1.25;
 /// Reads or writes that are a smaller share of all requests than this are not asked for by themselves.
 const NEGLIGIBLE: f64 = 0.01;
+/// A demand that is at most this share of the least level in every respect is trivial, if that level met the target with room.
+const TRIVIAL: f64 = 0.01;
+/// A level had room if the latency that is judged took at most this share of the limit.
+const WITH_ROOM: f64 = 0.5;
 
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -146,6 +152,28 @@ pub enum Answer {
     Unknown(NotKnown),
 }
 
+impl Answer {
+    /// How bad it is: of several answers the worst is that of all.
+    pub fn badness(self) -> u8 {
+        match self {
+            Self::Carries => 0,
+            Self::Unknown(_) => 1,
+            Self::DoesNot => 2,
+        }
+    }
+}
+
+/// What an answer rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Basis {
+    /// One level that was held against the demand.
+    Level,
+    /// Each window of the database is within some level that met the target, though no level has the peaks of all of them.
+    Windows,
+    /// The demand is next to nothing beside the least level, which has this label and met the target with room.
+    Trivial(String),
+}
+
 /// Why it is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotKnown {
@@ -198,6 +226,10 @@ pub struct Fit {
     pub level: Option<String>,
     /// The latency of the platform at the demand's rate; absent outside of what was measured.
     pub latency: Option<LatencyThere>,
+    /// What the answer rests on.
+    pub basis: Basis,
+    /// The command whose result would decide, where the answer is not known and a measurement can decide it.
+    pub command: Option<String>,
     /// What makes the answer doubtful.
     pub doubts: Vec<FitDoubt>,
 }
@@ -206,6 +238,7 @@ impl Fit {
     /// Holds `demand` against what `run` measured.
     pub fn of(demand: &Demand, platform: &Platform, run: &Run, target: &LatencyTarget) -> Self {
         let decisive = decisive(&demand.rates, platform);
+        let (answer, basis) = answer(demand, platform, &decisive);
         let met: Vec<&Level> = platform.levels.iter().filter(|level| level.verdict == Verdict::Met).collect();
         let missed = || platform.levels.iter().filter(|level| level.verdict == Verdict::Missed);
         // What no level has any of ranks none of them.
@@ -216,16 +249,29 @@ impl Fit {
         });
         let compare = |respect| {
             let demand = demand.rates.of(respect).filter(|demand| *demand > 0.0)?;
-            let capacity = best.and_then(|level| level.rates.of(respect)).filter(|capacity| *capacity > 0.0);
+            // Windows are held against the level nearest to each: there the most of any level counts.
+            let most = || met.iter().filter_map(|level| level.rates.of(respect)).reduce(f64::max);
+            let of_best = || best.and_then(|level| level.rates.of(respect));
+            let capacity = if basis == Basis::Windows { most() } else { of_best() };
+            let capacity = capacity.filter(|capacity| *capacity > 0.0);
             Some(Compared { respect, demand, capacity, is_decisive: decisive.contains(&respect) })
         };
+        let of_level = best.filter(|_| basis != Basis::Windows);
+        let command = match answer {
+            Answer::Unknown(_) => deciding::command(demand, platform, run, target, &decisive),
+            Answer::Carries | Answer::DoesNot => None,
+        };
         let fit = Self {
-            answer: answer(demand, platform, &decisive),
+            answer,
             compared: Respect::ALL.into_iter().filter_map(compare).collect(),
-            binding: best.and_then(|level| least_headroom(&demand.rates, level, &ranked)).map(|(respect, _)| respect),
+            binding: of_level
+                .and_then(|level| least_headroom(&demand.rates, level, &ranked))
+                .map(|(respect, _)| respect),
             is_at_least: missed().next().is_none(),
-            level: best.map(|level| level.label.clone()),
+            level: of_level.map(|level| level.label.clone()),
             latency: platform.latency_at(&demand.rates),
+            basis,
+            command,
             doubts: Vec::new(),
         };
         let doubts = doubts::find(&fit, demand, platform, run, target);
@@ -238,20 +284,21 @@ impl Fit {
     }
 }
 
-/// In which respects a level must be as large as the demand. Reads and writes are asked for together if both have one mix, else
-/// each by itself; bytes always, since they are what limits large requests; redo and commits if the platform's load made any.
+/// In which respects a level must be as large as the demand. Reads and writes each by itself: how much more of one makes up for less
+/// of the other nobody knows. Bytes always, since they are what limits large requests; redo and commits if the platform's load made
+/// any.
 fn decisive(demand: &Rates, platform: &Platform) -> Vec<Respect> {
-    let mut respects =
-        if is_one_mix(demand, platform) { vec![Respect::Io] } else { vec![Respect::Reads, Respect::Writes] };
-    respects.push(Respect::Megabytes);
-    let io = demand.io.or(demand.reads).or(demand.writes).unwrap_or(0.0);
-    let is_asked = |respect: &Respect| match respect {
-        Respect::Reads | Respect::Writes => demand.of(*respect).is_some_and(|rate| rate > NEGLIGIBLE * io),
-        _ => demand.of(*respect).is_some_and(|rate| rate > 0.0),
-    };
+    let is_asked = |respect: &Respect| demand.of(*respect).is_some_and(|rate| rate > spared(demand, *respect));
+    let mut respects = vec![Respect::Reads, Respect::Writes, Respect::Megabytes];
     respects.retain(is_asked);
     respects.extend([Respect::Redo, Respect::Commits].into_iter().filter(|it| is_asked(it) && platform.is_loaded(*it)));
     respects
+}
+
+/// What is not asked for by itself in a load of these rates: reads among very many writes, or writes among very many reads.
+fn spared(rates: &Rates, respect: Respect) -> f64 {
+    let io = rates.io.or(rates.reads).or(rates.writes).unwrap_or(0.0);
+    if matches!(respect, Respect::Reads | Respect::Writes) { NEGLIGIBLE * io } else { 0.0 }
 }
 
 /// The decisive respect in which a level has the least headroom; none where it does not tell one of them.
@@ -261,55 +308,67 @@ fn least_headroom(demand: &Rates, level: &Level, decisive: &[Respect]) -> Option
     known.into_iter().reduce(|least, other| if other.1 < least.1 { other } else { least })
 }
 
-/// Whether reads and writes are the same share of requests on both sides. The most reads and the most writes may have been asked
-/// for at different times: neither may be more than a load of the platform's mix with all requests would have.
-fn is_one_mix(demand: &Rates, platform: &Platform) -> bool {
-    let (Some(reads), Some(writes), Some(io)) = (demand.reads, demand.writes, demand.io) else { return false };
-    let mut shares = platform.levels.iter().filter_map(|level| level.rates.read_share()).peekable();
-    let most = |share: f64| io * (share + SAME_MIX + 1e-12);
-    shares.peek().is_some() && io > 0.0 && shares.all(|share| reads <= most(share) && writes <= most(1.0 - share))
-}
-
 /// Whether `level` asked storage for no more than `window` did, in any respect that storage feels: requests no larger, reads
-/// and writes each by itself unless they are `decisive` together, and what else is.
+/// and writes each by itself, and what else is `decisive`.
 fn is_no_more(level: &Rates, window: &Rates, decisive: &[Respect]) -> bool {
     let is_within = |respect: &Respect| {
-        let spared = match respect {
-            Respect::Reads | Respect::Writes => level.io.map_or(0.0, |io| NEGLIGIBLE * io),
-            _ => 0.0,
-        };
+        let spared = spared(level, *respect);
         level.of(*respect).zip(window.of(*respect)).is_some_and(|(done, asked)| done <= asked.max(spared))
     };
-    let each: &[Respect] =
-        if decisive.contains(&Respect::Io) { &[Respect::Io] } else { &[Respect::Reads, Respect::Writes] };
     let is_larger = match (level.request_bytes(), window.request_bytes()) {
         (Some(done), Some(asked)) => done > SAME_SIZE * asked,
         _ => true,
     };
-    !is_larger && each.iter().chain(decisive).all(is_within)
+    !is_larger && [Respect::Reads, Respect::Writes].iter().chain(decisive).all(is_within)
 }
 
-fn answer(demand: &Demand, platform: &Platform, decisive: &[Respect]) -> Answer {
-    let at_least = |level: &Level| {
-        decisive.iter().all(|respect| {
-            level.rates.of(*respect).zip(demand.rates.of(*respect)).is_some_and(|(capacity, asked)| capacity >= asked)
-        })
-    };
+/// Whether `level` did at least as much as `asked` in every decisive respect.
+fn is_enough(level: &Rates, asked: &Rates, decisive: &[Respect]) -> bool {
+    decisive.iter().all(|respect| match (level.of(*respect), asked.of(*respect)) {
+        (done, Some(asked_for)) => done.is_some_and(|done| done >= asked_for) || asked_for <= spared(asked, *respect),
+        (_, None) => false,
+    })
+}
+
+/// The least level that can be judged, if it met the target with room and `demand` is next to nothing beside it: all its
+/// requests, bytes and commits together, also of kinds that the load on the platform had none of.
+fn trivial_beside<'a>(demand: &Rates, platform: &'a Platform) -> Option<&'a Level> {
+    let judged = |level: &&Level| matches!(level.verdict, Verdict::Met | Verdict::Missed);
+    let least = platform.levels.iter().find(judged).filter(|level| level.verdict == Verdict::Met)?;
+    let is_roomy = least.quantile?.ns.0 as f64 <= WITH_ROOM * platform.target.limit.0 as f64;
+    let (io, megabytes) = (TRIVIAL * least.rates.io?, TRIVIAL * least.rates.megabytes?);
+    let is_small = demand.reads? + demand.writes? + demand.commits.unwrap_or(0.0) <= io
+        && demand.megabytes? + demand.redo.unwrap_or(0.0) <= megabytes;
+    (is_roomy && is_small).then_some(least)
+}
+
+fn answer(demand: &Demand, platform: &Platform, decisive: &[Respect]) -> (Answer, Basis) {
     let at_most = |level: &Level| demand.is_reached(|window| is_no_more(&level.rates, window, decisive));
     let with = |verdict: Verdict| platform.levels.iter().filter(move |level| level.verdict == verdict);
+    let unknown = |why| (Answer::Unknown(why), Basis::Level);
     let asks_for_storage = decisive.iter().any(|it| !matches!(it, Respect::Redo | Respect::Commits));
     if !asks_for_storage {
-        return Answer::Unknown(NotKnown::NoDemand);
+        return unknown(NotKnown::NoDemand);
     }
     let told = [Respect::Reads, Respect::Writes, Respect::Megabytes];
     if let Some(respect) = told.into_iter().find(|respect| demand.rates.of(*respect).is_none()) {
-        return Answer::Unknown(NotKnown::NotTold(respect));
+        return unknown(NotKnown::NotTold(respect));
     }
-    if with(Verdict::Met).any(at_least) {
-        return if platform.is_memory { Answer::Unknown(NotKnown::FromMemory) } else { Answer::Carries };
+    let is_carried = |asked: &Rates| with(Verdict::Met).any(|level| is_enough(&level.rates, asked, decisive));
+    let basis = if is_carried(&demand.rates) {
+        Some(Basis::Level)
+    } else if let Some(least) = trivial_beside(&demand.rates, platform) {
+        Some(Basis::Trivial(least.label.clone()))
+    } else {
+        demand.is_covered(is_carried).then_some(Basis::Windows)
+    };
+    match basis {
+        Some(_) if platform.is_memory => return unknown(NotKnown::FromMemory),
+        Some(basis) => return (Answer::Carries, basis),
+        None => {}
     }
     if with(Verdict::Missed).any(at_most) {
-        return Answer::DoesNot;
+        return (Answer::DoesNot, Basis::Level);
     }
     let reaches = |respect: &Respect| {
         let levels = platform.levels.iter().filter(|level| level.verdict != Verdict::Missed);
@@ -317,7 +376,7 @@ fn answer(demand: &Demand, platform: &Platform, decisive: &[Respect]) -> Answer 
         demand.rates.of(*respect).is_some_and(|asked| rates.any(|rate| rate >= asked))
     };
     let is_told_apart = platform.levels.iter().any(|level| level.seconds.is_none());
-    Answer::Unknown(match decisive.iter().find(|respect| !platform.is_loaded(**respect)) {
+    unknown(match decisive.iter().find(|respect| !platform.is_loaded(**respect)) {
         Some(respect) => NotKnown::NotMeasured(*respect),
         None if is_told_apart && with(Verdict::Met).next().is_some() && decisive.iter().all(reaches) => NotKnown::Apart,
         None if with(Verdict::Met).next().is_none() && with(Verdict::Missed).next().is_none() => NotKnown::NotJudged,

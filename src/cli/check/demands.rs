@@ -70,8 +70,15 @@ impl DemandArgs {
 /// What the busiest windows of one database need.
 fn needs(runs: &[Run]) -> Result<Demands, Failure> {
     let runs: Vec<&Run> = runs.iter().collect();
-    let trend = crate::cli::fit::one_database(&Trends::of(&runs))?;
-    let rates = Needs::of(&trend, &runs, Share::Peak, &LatencyTarget::default()).rates;
+    let trends = Trends::of(&runs).trends;
+    let [trend] = trends.as_slice() else {
+        let failure = match trends.as_slice() {
+            [] => Failure::new("none of the runs of `--like` says both when it was and for how long"),
+            _ => Failure::new("the runs of `--like` are of more than one database"),
+        };
+        return Err(failure.with_hint("name runs of one database; `plimsoll trend RUN...` says which each is of".to_owned()));
+    };
+    let rates = Needs::of(trend, &runs, Share::Peak, &LatencyTarget::default()).rates;
     let demand = |per_s: Option<f64>, within| {
         let per_s = per_s.filter(|per_s| *per_s >= 1.0)?.ceil();
         Some(Demand { per_s, within })

@@ -1,0 +1,185 @@
+//! The command whose result decides what is not known: a load of the demand's own size and mix, on the same storage.
+
+use super::super::{LatencyTarget, Subject};
+use super::{Demand, Platform, Respect};
+use crate::record::{Run, Step};
+
+/// Requests are whole units of this size.
+const UNIT_BYTES: f64 = 4_096.0;
+/// How far beside the demand the two rates lie at least, so that what is drawn at random falls on the side that is meant.
+const MARGIN: f64 = 0.01;
+/// Length of a window of such a load, in seconds.
+const SECONDS: f64 = 60.0;
+/// How much more a load of another kind is asked to do, since it is scaled from a level.
+const SCALED: f64 = 1.05;
+/// Flags of `plimsoll io` that say on what storage, and whether a value follows.
+const STORAGE_FLAGS: [(&str, bool); 8] = [
+    ("--path", true),
+    ("--size", true),
+    ("--stripe", true),
+    ("--mirror", false),
+    ("--engine", true),
+    ("--destroy", true),
+    ("--destroy-signature", false),
+    ("--durable", true),
+];
+/// Flags of `plimsoll slob` that say on what data, and whether a value follows.
+const DATA_FLAGS: [(&str, bool); 4] = [("--target", true), ("--cache", true), ("--config", true), ("-c", true)];
+
+/// The command for a demand that tells its reads, its writes and their bytes; else no load is known that would be like it.
+pub(super) fn command(
+    demand: &Demand,
+    platform: &Platform,
+    run: &Run,
+    target: &LatencyTarget,
+    decisive: &[Respect],
+) -> Option<String> {
+    engine_load(demand, platform, run, target, decisive).or_else(|| raw_load(demand, run, target))
+}
+
+/// Two rates of requests of the demand's size and mix: all that is asked for is within the larger one, and the smaller one is
+/// within what is asked for. Whichever of them meets the target, the answer is known; between them lie a few per cent.
+fn raw_load(demand: &Demand, run: &Run, target: &LatencyTarget) -> Option<String> {
+    let rates = &demand.rates;
+    let (reads, writes, megabytes) = (rates.reads?, rates.writes?, rates.megabytes?);
+    let requests = reads + writes;
+    if requests <= 0.0 {
+        return None;
+    }
+    let units = (megabytes * 1e6 / requests / UNIT_BYTES).round().max(1.0);
+    let bytes = units * UNIT_BYTES;
+    let (pattern, read_pct) = match (reads > 0.0, writes > 0.0) {
+        (true, true) => ("randrw", (100.0 * reads / requests).round().clamp(1.0, 99.0)),
+        (true, false) => ("randread", 100.0),
+        _ => ("randwrite", 0.0),
+    };
+    let needs: Vec<f64> = [(reads, read_pct / 100.0), (writes, 1.0 - read_pct / 100.0), (megabytes, bytes / 1e6)]
+        .into_iter()
+        .filter(|(_, of_each)| *of_each > 0.0)
+        .map(|(asked, of_each)| asked / of_each)
+        .collect();
+    let rarer = [reads, writes].into_iter().filter(|rate| *rate > 0.0).fold(f64::INFINITY, f64::min);
+    let margin = MARGIN.max(3.0 / (rarer * SECONDS).sqrt());
+    let most = (needs.iter().copied().fold(0.0, f64::max) * (1.0 + margin)).ceil().max(1.0);
+    let least = (needs.iter().copied().fold(f64::INFINITY, f64::min) * (1.0 - margin)).floor();
+    let rate = if least >= 1.0 && least < most { format!("{least},{most}") } else { format!("{most}") };
+    let mut words = vec!["plimsoll io sweep".to_owned(), storage(run)];
+    words.push(format!("--pattern {pattern} --block-size {}K", units * UNIT_BYTES / 1024.0));
+    if pattern == "randrw" {
+        words.push(format!("--read-pct {read_pct}"));
+    }
+    words.push(format!("--rate {rate} --duration {SECONDS} --limit {}", shell_word(&limit(target))));
+    Some(words.join(" "))
+}
+
+/// On which storage: what the run itself was told, else the file or device that it names, else a file beside an engine's data.
+fn storage(run: &Run) -> String {
+    let address = run.target.address.as_str();
+    let is_ours = run.imported.is_none();
+    let words = if is_ours && is_command(run, "io") { kept(&run.command, &STORAGE_FLAGS) } else { Vec::new() };
+    let beside = address.strip_prefix("dir:").filter(|_| is_ours);
+    match beside {
+        _ if words.iter().any(|word| word.starts_with("--path")) => words.join(" "),
+        Some(directory) => {
+            let path = shell_word(&format!("{}/plimsoll-fit.dat", directory.trim_end_matches('/')));
+            let size = run.target.data_bytes.map_or(16 << 30, |bytes| bytes.max(1 << 30));
+            format!("--path {path} --size {}M", size.div_ceil(1 << 20))
+        }
+        None if address.starts_with('/') || address.starts_with("sim:") => format!("--path {}", shell_word(address)),
+        None => "--path PATH".to_owned(),
+    }
+}
+
+/// The load of a level of the engine's own, as much more of it as makes all that is asked for; none where the level did nothing of
+/// something that is.
+fn engine_load(
+    demand: &Demand,
+    platform: &Platform,
+    run: &Run,
+    target: &LatencyTarget,
+    decisive: &[Respect],
+) -> Option<String> {
+    let is_engine = run.imported.is_none() && run.target.kind == "embedded" && is_command(run, "slob");
+    let asks_commits = demand.rates.commits.is_some_and(|rate| rate > 0.0) && decisive.contains(&Respect::Commits);
+    if !is_engine || !asks_commits {
+        return None;
+    }
+    let scaled = platform.levels.iter().rev().find_map(|level| {
+        let step = run.steps.iter().find(|step| step.label == level.label)?;
+        let of_each = |respect: &Respect| {
+            let done = level.rates.of(*respect).filter(|done| *done > 0.0)?;
+            Some(demand.rates.of(*respect)? / done)
+        };
+        let times = decisive.iter().map(of_each).collect::<Option<Vec<f64>>>()?.into_iter().fold(0.0, f64::max);
+        let operations = super::super::Figures(step).operations_per_s().filter(|rate| *rate > 0.0)?;
+        Some((step, operations * times * SCALED))
+    });
+    let (step, rate): (&Step, f64) = scaled?;
+    let mut words = vec!["plimsoll slob run".to_owned()];
+    words.extend(kept(&run.command, &DATA_FLAGS));
+    words.push(format!("-s {} -t {}", step.load.schemas?, step.load.threads_per_schema?));
+    words.extend(
+        run.command.iter().filter(|word| is_parameter(word) && !is_varied(word, step)).map(|it| shell_word(it)),
+    );
+    words.extend(step.parameters.iter().map(|(key, value)| shell_word(&format!("{key}={value}"))));
+    words.push(format!("RUN_TIME={SECONDS} --rate {:.0} --limit {}", rate.ceil().max(1.0), shell_word(&limit(target))));
+    Some(words.join(" "))
+}
+
+/// What is judged on our own storage: operations, unless the user named something.
+fn limit(target: &LatencyTarget) -> String {
+    let time = match target.limit.0 {
+        ns if ns % 1_000_000 == 0 => format!("{}ms", ns / 1_000_000),
+        ns => format!("{}us", ns as f64 / 1e3),
+    };
+    let value = format!("{}={time}", target.quantile_name());
+    match &target.subject {
+        None => value,
+        Some(Subject::Event(event)) => format!("{event}:{value}"),
+        Some(Subject::Response(kind)) => format!("{}:{value}", named(kind.as_deref(), "response")),
+        Some(Subject::Service(kind)) => format!("{}:{value}", named(kind.as_deref(), "service")),
+    }
+}
+
+fn named(kind: Option<&str>, time: &str) -> String {
+    kind.map_or_else(|| time.to_owned(), |kind| format!("{kind} {time}"))
+}
+
+fn is_command(run: &Run, name: &str) -> bool {
+    run.command.get(1).is_some_and(|word| word == name)
+}
+
+fn is_parameter(word: &str) -> bool {
+    word.split_once('=').is_some_and(|(key, _)| {
+        key != "RUN_TIME" && !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_')
+    })
+}
+
+fn is_varied(word: &str, step: &Step) -> bool {
+    word.split_once('=').is_some_and(|(key, _)| step.parameters.contains_key(key))
+}
+
+/// Of a command those flags, with their values.
+fn kept(command: &[String], flags: &[(&str, bool)]) -> Vec<String> {
+    let mut kept = Vec::new();
+    let mut words = command.iter();
+    while let Some(word) = words.next() {
+        let name = word.split_once('=').map_or(word.as_str(), |(name, _)| name);
+        let Some((_, has_value)) = flags.iter().find(|(flag, _)| *flag == name) else { continue };
+        kept.push(shell_word(word));
+        if *has_value && !word.contains('=') {
+            kept.extend(words.next().map(|value| shell_word(value)));
+        }
+    }
+    kept
+}
+
+/// A word as a shell reads it back.
+fn shell_word(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', "'\\''"))
+    }
+}
