@@ -5,11 +5,12 @@ use std::io::{self, Write};
 use super::buckets::Columns;
 use super::grid::Grid;
 use super::paper::{Paper, Terminal};
+use super::sections;
 use super::text::{Detail, NARROWEST};
 use super::words::{NONE, UNKNOWN, duration, number};
 use crate::analysis::{
     Bearing, Compared, ComparedFigure, ComparedLoad, Difference, Figures, Measure, Pair, SINGLE_BLOCK_READ,
-    is_on_servers, operations_are_requests, signed_percent, wait,
+    SettingDifference, is_on_servers, operations_are_requests, signed_percent, wait,
 };
 use crate::record::{Histogram, Run};
 use crate::units::{awr_count, percent};
@@ -78,6 +79,7 @@ pub(super) fn tell_changes(
     detail: Detail,
 ) -> io::Result<()> {
     figures(paper, compared)?;
+    operation_time(paper, compared, runs)?;
     answers(paper, compared, detail)?;
     histograms(paper, compared, runs)
 }
@@ -95,7 +97,8 @@ fn settings(paper: &mut dyn Paper, compared: &Compared, detail: Detail) -> io::R
         }
         let header = [""].into_iter().chain(compared.names.iter().map(String::as_str));
         let mut grid = Grid::new(1, header);
-        for setting in compared.settings.iter().filter(|setting| setting.bearing == bearing) {
+        let is_told = |setting: &&SettingDifference| detail == Detail::Full || !is_told_once(setting);
+        for setting in compared.settings.iter().filter(|setting| setting.bearing == bearing).filter(is_told) {
             let values = setting.values.iter().map(|value| value.clone().unwrap_or_else(|| UNKNOWN.to_owned()));
             grid.push([setting.name.clone()].into_iter().chain(values).collect());
         }
@@ -110,6 +113,17 @@ fn settings(paper: &mut dyn Paper, compared: &Compared, detail: Detail) -> io::R
         }
         is_first = false;
     }
+    let once = compared.settings.iter().filter(|setting| is_told_once(setting));
+    let once: Vec<&str> = once.map(|setting| setting.name.as_str()).collect();
+    if detail == Detail::Brief && !once.is_empty() {
+        let told = format!("Told of one run alone, so that nothing says whether they differ: {}.", once.join(", "));
+        if is_first {
+            paper.remark(&told)?
+        } else {
+            paper.aside(&told)?
+        }
+        is_first = false;
+    }
     let incidental = compared.settings.iter().filter(|setting| setting.bearing == Bearing::Incidental);
     let incidental: Vec<&str> = incidental.map(|setting| setting.name.as_str()).collect();
     match (is_first, incidental.is_empty() || detail == Detail::Full) {
@@ -118,6 +132,13 @@ fn settings(paper: &mut dyn Paper, compared: &Compared, detail: Detail) -> io::R
         (false, false) => paper.aside(&format!("Incidental: {}.", incidental.join(", "))),
         (false, true) => Ok(()),
     }
+}
+
+/// Whether one run tells a setting and the others do not, as a server its own: that is no difference. What the user set is one.
+fn is_told_once(setting: &SettingDifference) -> bool {
+    let is_fact = setting.bearing == Bearing::Varied && !setting.name.starts_with("tag ");
+    let is_parameter = setting.name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+    is_fact && !is_parameter && setting.values.iter().flatten().count() == 1
 }
 
 fn doubts(paper: &mut dyn Paper, compared: &Compared) -> io::Result<()> {
@@ -202,6 +223,22 @@ fn figures(paper: &mut dyn Paper, compared: &Compared) -> io::Result<()> {
     paper.aside(LEGEND)
 }
 
+/// Where an operation's time went on each side, where one of them is a server: why one is slower than the other.
+fn operation_time(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run]) -> io::Result<()> {
+    if !runs.iter().any(|run| is_on_servers(run)) {
+        return Ok(());
+    }
+    let mut rows = Vec::new();
+    for (load, of_pairs) in shared(compared) {
+        let others = compared.pairs.iter().zip(of_pairs).filter_map(|(pair, load)| Some((pair.run, 1, load?)));
+        for (run, side, of_run) in [(compared.baseline, 0, load)].into_iter().chain(others) {
+            let names = vec![load.name.clone(), compared.names[run].clone()];
+            rows.extend(of_run.steps(runs[run], side).map(|step| (names.clone(), runs[run], step)));
+        }
+    }
+    sections::operation_time::tell(paper, &["load", "run"], rows.into_iter())
+}
+
 fn value(measure: &Measure, value: Option<f64>) -> String {
     match value {
         None => UNKNOWN.to_owned(),
@@ -241,7 +278,9 @@ fn answers(paper: &mut dyn Paper, compared: &Compared, detail: Detail) -> io::Re
                 if place < is_told {
                     paper.remark(&format!("- {}", comparison.sentence(&what, compared.names_of(pair))))?;
                 }
-                advice.extend(comparison.advice(compared.names_of(pair)).filter(|told| !advice.contains(told)));
+                advice.extend(
+                    comparison.advice(compared.names_of(pair), pair.grounds).filter(|told| !advice.contains(told)),
+                );
             }
         }
         if detail == Detail::Brief {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::facts::{COMMAND, facts};
 use super::paper::{Paper, Terminal};
-use super::sections::{self, imported, reported, requests, rounds, servers, together};
+use super::sections::{self, imported, operation_time, reported, requests, rounds, servers, together};
 use super::{calibration, trace};
 use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers};
 use crate::record::{Run, Step};
@@ -83,6 +83,9 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
             servers::blocks(paper, run)?;
             servers::log(paper, run)?;
             servers::commit_latency(paper, run)?;
+            if detail == Detail::Full {
+                operation_time::of_run(paper, run)?;
+            }
         }
         Vocabulary::Sessions => {
             sections::throughput(paper, run)?;

@@ -2,7 +2,8 @@
 
 use super::sample::{Durations, Sample};
 use super::student;
-use crate::record::Histogram;
+use crate::analysis::measured;
+use crate::record::{Histogram, Run};
 use crate::units::percent;
 
 /// The share of comparisons of equal things in which some difference is called real.
@@ -198,20 +199,50 @@ impl Comparison {
     }
 
     /// What the user can do to learn more.
-    pub fn advice(&self, [baseline, other]: [&str; 2]) -> Option<String> {
+    pub fn advice(&self, [baseline, other]: [&str; 2], grounds: Grounds) -> Option<String> {
         match self.difference() {
             Difference::NotShown if matches!(self.evidence, Evidence::Repeats(..)) => {
                 Some("Add repeats of each, made in turns.".to_owned())
             }
+            Difference::NotShown if grounds == Grounds::Reports => Some(MORE_REPORTS.to_owned()),
             Difference::NotShown => {
                 Some(format!("Measure both for longer, or repeat them in turns: `{baseline}`, `{other}`, and again."))
             }
-            Difference::Unknown => Some(
-                "Make three runs or more of each in turns and compare them together (`a,b,c d,e,f`), or windows of ten seconds or \
-                 more."
-                    .to_owned(),
-            ),
+            Difference::Unknown if grounds == Grounds::Reports => Some(MORE_REPORTS.to_owned()),
+            Difference::Unknown => {
+                let longer = if grounds == Grounds::ShortRuns { ", or windows of ten seconds or more" } else { "" };
+                Some(format!(
+                    "Make three runs or more of each in turns and compare them together (`a,b,c d,e,f`){longer}."
+                ))
+            }
             _ => None,
+        }
+    }
+}
+
+const MORE_REPORTS: &str = "Import three results or more of each, such as reports of the same hour on several days, and compare them \
+                            together (`a,b,c d,e,f`).";
+
+/// What there is of two runs, and so what more could be had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grounds {
+    /// Our own runs, with windows that are long enough to have seconds that scatter.
+    Runs,
+    /// Our own, one of them with windows of less than ten seconds.
+    ShortRuns,
+    /// One of them was imported: it cannot be made again.
+    Reports,
+}
+
+impl Grounds {
+    pub(super) fn of(runs: [&Run; 2]) -> Self {
+        let mut lengths = runs.iter().flat_map(|run| measured(run)).map(|step| step.window.duration_ns);
+        if runs.iter().any(|run| run.imported.is_some()) {
+            Self::Reports
+        } else if lengths.any(|ns| ns < 10_000_000_000) {
+            Self::ShortRuns
+        } else {
+            Self::Runs
         }
     }
 }
@@ -318,7 +349,7 @@ mod tests {
             let sentence = comparison.sentence("throughput", names);
             assert!(sentence.contains(words), "{sentence}");
             let wants_more = matches!(answer, Difference::NotShown | Difference::Unknown);
-            assert_eq!(comparison.advice(names).is_some(), wants_more);
+            assert_eq!(comparison.advice(names, Grounds::Runs).is_some(), wants_more);
             assert_eq!(comparison.is_regression(), answer == Difference::Worse);
         }
         let times = Comparison { better: Better::Less, ..with(0.1, Some((0.08, 0.12))) };

@@ -20,7 +20,7 @@ mod verdict;
 use super::{Finding, analyse_asked};
 use crate::record::{Run, Step};
 
-pub use change::{Better, Comparison, Difference, ERROR_RATE, Evidence, signed_percent};
+pub use change::{Better, Comparison, Difference, ERROR_RATE, Evidence, Grounds, signed_percent};
 pub use doubts::Doubt;
 pub use measure::{ComparedFigure, Measure};
 pub use repeats::{NotRepeats, Repeats};
@@ -55,6 +55,8 @@ pub struct Pair {
     pub loads: Vec<ComparedLoad>,
     /// Loads that only the baseline has, and only the run, in words.
     pub only: [Vec<String>; 2],
+    /// What more could be had of the two.
+    pub grounds: Grounds,
 }
 
 /// One load in both runs.
@@ -114,7 +116,9 @@ impl Compared {
                 is_doubtful: false,
             });
             let (sides, told) = ([first, runs[*run]], [findings[baseline], findings[*run]]);
-            Pair { run: *run, doubts: Vec::new(), loads: loads_of_pair.collect(), only: loads.only }.judged(sides, told)
+            let grounds = Grounds::of(sides);
+            Pair { run: *run, doubts: Vec::new(), loads: loads_of_pair.collect(), only: loads.only, grounds }
+                .judged(sides, told)
         };
         let pairs = others.iter().zip(matched).zip(prepared).map(pair).collect();
         Some(Self { names: names(runs), baseline, threshold, intervals, settings: settings::differences(runs), pairs })

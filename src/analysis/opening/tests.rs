@@ -333,7 +333,7 @@ fn the_buffer_cache_and_the_page_cache_are_told_apart() {
     assert!(held(0.95).ends_with("the buffer cache answered most reads in s16_t1."), "{}", held(0.95));
     let served = |share| {
         let (run, steps) = (servers::remote(), vec!["s16_t1".to_owned()]);
-        let found = ServerFinding::PageCacheServed { steps, share, is_private: false };
+        let found = ServerFinding::PageCacheServed { steps, share, is_private: false, limited_to: None };
         Opening::of(&run, &[Finding::Server(found)]).sentence()
     };
     assert!(served(0.3).ends_with("; 30 % of buffer misses came from the page cache."), "{}", served(0.3));

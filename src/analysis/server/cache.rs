@@ -18,7 +18,8 @@ pub(super) fn find(run: &Run) -> Option<ServerFinding> {
     let share = |step: &Step| enough(run, step)?.page_cache_share().filter(|share| *share >= SERVED);
     if let Some((steps, share)) = worst(run, share) {
         let is_private = proof::fact(run, "started_by_us").as_deref() == Some("yes");
-        return Some(ServerFinding::PageCacheServed { steps, share, is_private });
+        let limited_to = run.target.facts.get("host_memory").cloned();
+        return Some(ServerFinding::PageCacheServed { steps, share, is_private, limited_to });
     }
     let is_unknown = |step: &&Step| enough(run, step).is_some_and(|served| served.page_cache_share().is_none());
     let steps: Vec<String> = measured(run).filter(is_unknown).map(|step| step.label.clone()).collect();

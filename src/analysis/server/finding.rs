@@ -13,7 +13,7 @@ pub enum ServerFinding {
     /// Tables grew, by pages and as a share, or the new versions of updated rows left their pages.
     ShapeChanged { steps: Vec<String>, grown: Option<(u64, f64)>, hot_share: Option<f64> },
     /// The page cache answered buffer misses.
-    PageCacheServed { steps: Vec<String>, share: f64, is_private: bool },
+    PageCacheServed { steps: Vec<String>, share: f64, is_private: bool, limited_to: Option<String> },
     /// Whether it did is not known.
     PageCacheUnknown { steps: Vec<String>, data: Option<Bytes> },
     /// A server did not answer when it was to be read, for so many seconds; its readings miss a share of the window.
@@ -163,6 +163,9 @@ impl Told for ServerFinding {
             }
             Self::ShapeChanged { .. } => {
                 "Set up the data anew before the next run, and end transactions that stay open for long: they keep old versions of rows alive."
+            }
+            Self::PageCacheServed { limited_to: Some(memory), .. } => {
+                return Some(format!("Use a larger SCALE, or give the server less than the {memory} that it has."));
             }
             Self::PageCacheServed { is_private: true, .. } => {
                 "Limit the server's memory with `--host-memory`, or use a larger SCALE."

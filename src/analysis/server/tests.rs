@@ -52,11 +52,16 @@ fn misses_that_the_page_cache_answered_are_figures_of_memory() {
         counters.physical_reads = Some(misses - misses * 8 / 10);
     });
     let found = told(&run);
-    let [ServerFinding::PageCacheServed { steps, share, is_private: true }] = &found[..] else { panic!("{found:#?}") };
+    let [ServerFinding::PageCacheServed { steps, share, is_private: true, .. }] = &found[..] else {
+        panic!("{found:#?}")
+    };
     assert_eq!((steps.len(), (share * 100.0).round()), (3, 80.0));
     assert_eq!(found[0].severity(), Severity::Doubt);
     assert!(found[0].sentence().contains("not of storage"), "{}", found[0].sentence());
-    assert!(found[0].advice().unwrap().contains("--host-memory"));
+    let limited = found[0].advice().unwrap();
+    assert!(limited.contains("less than the 1G") && !limited.contains("--host-memory"), "it was given: {limited}");
+    run.target.facts.remove("host_memory");
+    assert!(told(&run)[0].advice().unwrap().contains("--host-memory"));
 
     run.target.facts.insert("started_by_us".to_owned(), "no".to_owned());
     assert!(!told(&run)[0].advice().unwrap().contains("--host-memory"), "it is not ours to limit");
@@ -375,7 +380,7 @@ fn every_finding_ends_as_a_sentence() {
     for told in [
         ServerFinding::ProcessorsExhausted { steps: steps(), busy: 0.98, server: 0.9, generator: None },
         ServerFinding::ShapeChanged { steps: steps(), grown: None, hot_share: Some(0.5) },
-        ServerFinding::PageCacheServed { steps: steps(), share: 0.2, is_private: false },
+        ServerFinding::PageCacheServed { steps: steps(), share: 0.2, is_private: false, limited_to: None },
         ServerFinding::Unread { steps: steps(), node: "db1".to_owned(), silent: 0, missed: 0.1 },
         ServerFinding::RolledBack { steps: steps(), deadlocks: 1, rollbacks: 1 },
         ServerFinding::CheckpointInWindow { steps: steps(), timed: 1, requested: 1, images: 9, image_share: Some(0.4) },

@@ -10,7 +10,7 @@ use super::{Reported, distribution, load_line, made};
 use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers};
 use crate::record::{Outcome, Run};
 use crate::report::facts::{clock, facts};
-use crate::report::sections::{self, imported, reported, requests, rounds, servers, together};
+use crate::report::sections::{self, imported, operation_time, reported, requests, rounds, servers, together};
 use crate::report::text::Detail;
 use crate::report::{calibration, trace};
 
@@ -109,6 +109,7 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, most_values: usize) ->
         if on_servers {
             servers::log(sheets, run)?;
             servers::commit_latency(sheets, run)?;
+            operation_time::of_run(sheets, run)?;
             servers::shape(sheets, run)?;
             servers::sessions(sheets, run)
         } else {

@@ -1,6 +1,7 @@
 //! The tables of a report, in a terminal and on a page alike.
 
 pub(super) mod imported;
+pub(super) mod operation_time;
 pub(super) mod reported;
 pub(super) mod requests;
 pub(super) mod rounds;
