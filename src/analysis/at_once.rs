@@ -42,7 +42,7 @@ pub(super) fn levels(run: &Run) -> Vec<Level<'_>> {
 }
 
 /// Whether some steps of `run` were jobs at the same time.
-pub(super) fn is_of_jobs(run: &Run) -> bool {
+pub fn is_of_jobs(run: &Run) -> bool {
     groups(run).iter().any(|(steps, is_told)| steps.len() > 1 || !is_told)
 }
 

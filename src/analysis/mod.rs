@@ -50,6 +50,7 @@ mod waits;
 
 use crate::record::{Demands, Outcome, Run, Step};
 
+pub use at_once::is_of_jobs;
 pub use burst::{BurstFound, CreditNotSeen, Outlasted, RateRose};
 pub use cache_trap::{CacheTrap, Trap};
 pub use calibration::{

@@ -41,14 +41,34 @@ pub(super) fn write_tables<T>(directory: &Path, tables: &[Table<T>], beginning: 
     Ok(())
 }
 
+/// Whether a name means one file of comma-separated values, and not a directory of several.
+pub(super) fn is_one_table(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv")) && !path.is_dir()
+}
+
+/// Writes one file of comma-separated values, which begins with `beginning` as [`write_tables`] has it.
+///
+/// # Errors
+/// If a file of somebody else is in the way, or it cannot be written.
+pub(super) fn write_table(
+    path: &Path,
+    beginning: &str,
+    write: impl Fn(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Failure> {
+    let (directory, name) = (path.parent().unwrap_or(Path::new("")), path.file_name().unwrap_or_default());
+    write_all(directory, &[(name, write)], beginning, "name another file: `--csv FILE.csv`")?;
+    say::line(format_args!("wrote `{}`", path.display()));
+    Ok(())
+}
+
 /// Writes files, each by its name, into `directory`, which is made if it is missing. Every one of them begins with `beginning`:
 /// a file of the same name that does not was made by somebody else, and then nothing is written; `hint` says what to do then.
 ///
 /// # Errors
 /// If a file of somebody else is in the way, or the directory or a file cannot be made or written.
-pub(super) fn write_all<W: Fn(&mut dyn Write) -> io::Result<()>>(
+pub(super) fn write_all<N: AsRef<Path>, W: Fn(&mut dyn Write) -> io::Result<()>>(
     directory: &Path,
-    files: &[(&str, W)],
+    files: &[(N, W)],
     beginning: &str,
     hint: &str,
 ) -> Result<(), Failure> {

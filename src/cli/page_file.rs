@@ -1,4 +1,4 @@
-//! Pages written where `--output` says.
+//! Pages and pictures written where `--output` says.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
@@ -9,7 +9,7 @@ use clap::Args;
 use super::arguments::Reader;
 use super::exit::Failure;
 use super::{files, say};
-use crate::report::html::is_ours;
+use crate::report::html::{Picture, is_ours};
 use crate::units::group_thousands;
 
 /// Bytes at the beginning of a file by which a page of ours is known.
@@ -17,10 +17,19 @@ const BEGINNING: u64 = 4_096;
 /// In place of a file: standard output.
 const STANDARD_OUTPUT: &str = "-";
 
-/// Where a page goes, and what is told beside it.
+/// What a file holds, which the ending of its name says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Page,
+    Svg,
+    Png,
+}
+
+/// Where a page or a picture goes, and what is told beside it.
 #[derive(Debug, Args)]
 pub(super) struct PageArgs {
-    /// Write one HTML file with everything in it; `-` is standard output. Without it the output is text
+    /// Write one HTML file with everything in it; `-` is standard output. A name in `.svg` or `.png` gets a picture of the chart
+    /// that answers the question, where there is one. Without it the output is text
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     output: Option<PathBuf>,
 
@@ -35,19 +44,54 @@ impl PageArgs {
         self.output.is_none() || self.text
     }
 
-    /// Refuses a place that cannot be written to, before anything else is done.
+    /// Refuses a place that cannot be written to, or a kind of file that is not made, before anything else is done.
     pub(super) fn check(&self, reader: Reader) -> Result<(), Failure> {
         let has_more = self.text || reader == Reader::Program;
-        self.output.as_ref().map_or(Ok(()), |path| check(path, has_more))
+        self.output.as_ref().map_or(Ok(()), |path| kind(path).and_then(|_| check(path, has_more)))
     }
 
-    /// Writes the page that `make` makes, if one is asked for.
-    pub(super) fn write(&self, make: impl FnOnce() -> Result<Vec<u8>, Failure>) -> Result<(), Failure> {
-        self.output.as_ref().map_or(Ok(()), |path| write(path, &make()?))
+    /// Whether a picture is asked for.
+    pub(super) fn is_picture(&self) -> bool {
+        self.output.as_ref().is_some_and(|path| matches!(kind(path), Ok(Kind::Svg | Kind::Png)))
+    }
+
+    /// Writes the page or the picture, whichever is asked for.
+    pub(super) fn write(
+        &self,
+        page: impl FnOnce() -> Result<Vec<u8>, Failure>,
+        picture: impl FnOnce() -> Result<Picture, Failure>,
+    ) -> Result<(), Failure> {
+        let Some(path) = &self.output else { return Ok(()) };
+        let file = match kind(path)? {
+            Kind::Page => page()?,
+            Kind::Svg => picture()?.svg().into_bytes(),
+            Kind::Png => picture()?.png().map_err(|error| cannot("write", path, &error))?,
+        };
+        write(path, &file)
     }
 }
 
-/// Whether a page can be written there, before anything else is done. A file that this program did not write is not written
+/// What the name of a file says that it holds: a page where it says nothing.
+fn kind(path: &Path) -> Result<Kind, Failure> {
+    let ending = path.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    let hint = match ending.as_str() {
+        "" | "html" | "htm" => return Ok(Kind::Page),
+        "svg" => return Ok(Kind::Svg),
+        "png" => return Ok(Kind::Png),
+        "pdf" => "write `-o FILE.html` and print that from a browser into a PDF, or `-o FILE.png` for a mail",
+        "csv" | "tsv" | "xls" | "xlsx" => "figures for a spreadsheet come from `plimsoll report RUN --csv FILE.csv`",
+        "json" => "use `--json >FILE` for a program",
+        "txt" | "md" | "log" => "without `-o` the output is text: redirect it with `>FILE`",
+        "jpg" | "jpeg" | "gif" | "webp" | "bmp" | "tif" | "tiff" => {
+            "pictures are written as `-o FILE.png` or `-o FILE.svg`"
+        }
+        _ => "end the name in `.html` for a page, or in `.svg` or `.png` for a picture",
+    };
+    Err(Failure::new(format_args!("`-o {}`: no file of this kind is written", path.display()))
+        .with_hint(hint.to_owned()))
+}
+
+/// Whether a file can be written there, before anything else is done. A file that this program did not write is not written
 /// over; `has_more` says that something else goes to standard output.
 pub(super) fn check(path: &Path, has_more: bool) -> Result<(), Failure> {
     if path.as_os_str() == STANDARD_OUTPUT {
@@ -83,24 +127,47 @@ fn cannot(doing: &str, path: &Path, error: &std::io::Error) -> Failure {
     }
 }
 
-/// Writes a page whole or not at all.
-fn write(path: &Path, page: &[u8]) -> Result<(), Failure> {
+/// Writes a file whole or not at all.
+fn write(path: &Path, content: &[u8]) -> Result<(), Failure> {
     if path.as_os_str() == STANDARD_OUTPUT {
         let mut out = say::output();
-        out.write_all(page)?;
+        out.write_all(content)?;
         out.flush()?;
         return Ok(());
     }
     // A device or a pipe is written to as it is: there is nothing to replace.
     if path.exists() && !path.is_file() {
-        return fs::write(path, page).map_err(|error| cannot("write", path, &error));
+        return fs::write(path, content).map_err(|error| cannot("write", path, &error));
     }
-    replace(path, page)?;
-    say::line(format_args!("wrote `{}`, {} KB", path.display(), group_thousands((page.len() as f64 / 1e3).ceil())));
+    replace(path, content)?;
+    say::line(format_args!("wrote `{}`, {} KB", path.display(), group_thousands((content.len() as f64 / 1e3).ceil())));
     Ok(())
 }
 
-/// Puts a page into a file, whole or not at all.
-pub(super) fn replace(path: &Path, page: &[u8]) -> Result<(), Failure> {
-    files::replace(path, |out| out.write_all(page)).map_err(|error| cannot("write", path, &error))
+/// Puts what is made into a file, whole or not at all.
+pub(super) fn replace(path: &Path, content: &[u8]) -> Result<(), Failure> {
+    files::replace(path, |out| out.write_all(content)).map_err(|error| cannot("write", path, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_name_of_a_file_says_what_it_holds_or_it_is_refused_with_what_to_do() {
+        let kind_of = |name: &str| kind(Path::new(name)).unwrap();
+        let kinds = ["a.html", "b.HTM", "report", "-", "c.svg", "d.x.PNG"].map(kind_of);
+        assert_eq!(kinds, [Kind::Page, Kind::Page, Kind::Page, Kind::Page, Kind::Svg, Kind::Png]);
+        for (name, hint) in [
+            ("a.pdf", "print that from a browser"),
+            ("a.csv", "--csv FILE.csv"),
+            ("a.json", "--json"),
+            ("a.txt", "redirect"),
+            ("a.jpg", "FILE.png"),
+            ("p20.30x2", "end the name in `.html`"),
+        ] {
+            let Err(Failure::Told(told)) = kind(Path::new(name)) else { panic!("{name} is taken") };
+            assert!(told.message.contains(name) && told.hint.as_ref().unwrap().contains(hint), "{told:?}");
+        }
+    }
 }

@@ -12,7 +12,7 @@ use super::{files, say};
 use crate::analysis::{self, Finding, LatencyTarget, VerdictOutcome, judge};
 use crate::record::{Run, Step};
 use crate::report::document::RunReport;
-use crate::report::html::{Kept, MOST_BYTES, Reported};
+use crate::report::html::{Kept, MOST_BYTES, Picture, Reported};
 use crate::report::{self, Detail};
 
 pub(super) const EXAMPLES: &str = "\
@@ -21,6 +21,8 @@ Examples:
   plimsoll report 20261120-103000-slob --full   every event, kind and device
   plimsoll report last --limit p99.9=20ms       another latency limit
   plimsoll report last -o report.html           one file for a browser
+  plimsoll report last -o report.png            the chart, for a mail
+  plimsoll report last --csv steps.csv          a row for each step
   plimsoll report last --csv ./figures          six files for a spreadsheet
   plimsoll report last --json                   the run and the findings";
 
@@ -41,8 +43,8 @@ pub(super) struct Arguments {
     #[arg(long, help_heading = "Output")]
     full: bool,
 
-    /// Also write the figures as CSV files into this directory
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    /// Also write the figures as CSV files into this directory, or a row for each step into this `.csv` file
+    #[arg(long, value_name = "DIR|FILE.csv", help_heading = "Output")]
     csv: Option<PathBuf>,
 
     /// Latency that the load line must keep, such as `p99=5ms` or `log file sync:p99.9=20ms`
@@ -62,13 +64,17 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     let told: Vec<Vec<Finding>> = runs.iter().map(|run| findings(run, arguments.limit.as_ref())).collect();
     let reported: Vec<Reported<'_>> =
         runs.iter().zip(&told).map(|(run, findings)| Reported { run, findings }).collect();
-    if let Some(directory) = &arguments.csv {
+    if let Some(directory) = &arguments.csv.as_ref().filter(|path| !files::is_one_table(path)) {
         let folders = csv_folders(directory, &places);
         for (run, folder) in runs.iter().zip(folders) {
             files::write_tables(&folder, &report::csv::FILES, report::csv::BEGINNING, run)?;
         }
     }
-    arguments.page.write(|| page(&reported))?;
+    if let Some(file) = &arguments.csv.as_ref().filter(|path| files::is_one_table(path)) {
+        let steps = steps(&runs)?;
+        files::write_table(file, report::csv::BEGINNING, |out| out.write_all(&steps))?;
+    }
+    arguments.page.write(|| page(&reported), || picture(&reported))?;
     match arguments.format.reader() {
         Reader::Program => write_json(&reported)?,
         Reader::Person if !arguments.page.has_text() => {}
@@ -108,6 +114,41 @@ fn csv_folders(directory: &Path, places: &[PathBuf]) -> Vec<PathBuf> {
         earlier => directory.join(format!("{name}-{}", earlier + 1)),
     };
     names.iter().enumerate().map(folder).collect()
+}
+
+/// One row for each step of all runs.
+fn steps(runs: &[Run]) -> Result<Vec<u8>, Failure> {
+    let mut all = Vec::new();
+    for run in runs {
+        let mut own = Vec::new();
+        report::csv::steps(&mut own, run)?;
+        let heading = own.iter().position(|byte| *byte == b'\n').map_or(own.len(), |end| end + 1);
+        if all.is_empty() {
+            all = own;
+        } else if all.starts_with(&own[..heading]) {
+            all.extend_from_slice(&own[heading..]);
+        } else {
+            let failure =
+                Failure::new(format_args!("steps of `{}` and `{}` have not the same columns", runs[0].id, run.id));
+            return Err(failure.with_hint("write each into a folder of its own: `--csv DIR`".to_owned()));
+        }
+    }
+    Ok(all)
+}
+
+/// The picture of one run.
+fn picture(reported: &[Reported<'_>]) -> Result<Picture, Failure> {
+    let [one] = reported else {
+        let failure = Failure::new(format_args!("a picture shows one run, and these are {}", reported.len()));
+        return Err(failure.with_hint("`plimsoll compare A B -o FILE.png` lays runs over each other".to_owned()));
+    };
+    Picture::of_run(one).ok_or_else(|| {
+        let failure = Failure::new(format_args!(
+            "`{}` has nothing to draw: neither two steps with a rate and a latency, nor a histogram",
+            one.run.id
+        ));
+        failure.with_hint("`-o FILE.html` has all that it has".to_owned())
+    })
 }
 
 /// The page of these runs.

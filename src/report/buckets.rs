@@ -51,6 +51,15 @@ impl Columns {
         self.0.clone().map(|column| Some(counts[column]? as f64 / all.max(1) as f64)).collect()
     }
 
+    /// Where a duration lies when the columns stand side by side, each as wide as the others: 0 at the left edge of the first and
+    /// 1 at the right edge of the last. Absent beyond them, and in the one that has no upper bound.
+    pub(super) fn share_of_ns(&self, ns: u64) -> Option<f64> {
+        let (first, count) = (*self.0.start() as f64, self.0.clone().count() as f64);
+        let column = (ns as f64 / 1e3).log2() + 1.0;
+        let is_bounded = column <= POWER_OF_TWO_BOUNDS as f64;
+        Some((column - first) / count).filter(|share| is_bounded && (0.0..=1.0).contains(share))
+    }
+
     /// The shares as text: `-` where there was no wait, `0.0` where there were less than 0.05 %, `?` where that is not known.
     pub(super) fn cells(&self, histogram: &Histogram) -> Vec<String> {
         self.shares(histogram).into_iter().map(cell).collect()
@@ -94,6 +103,17 @@ mod tests {
         assert_eq!(usual.first().map(String::as_str), Some("<32us"));
         assert_eq!(usual.join(" "), "<32us <64us <128us <256us <512us <1ms <2ms <4ms <8ms <16ms <32ms <64ms <128ms");
         assert_eq!([heading(0), heading(20), heading(26), heading(27)].join(" "), "<1us <1s <64s >=64s");
+    }
+
+    #[test]
+    fn a_duration_lies_within_the_column_that_counts_it() {
+        let columns = Columns::covering([]);
+        // The first column is below 32 us, the last from 64 ms to 128 ms: 13 columns.
+        assert_eq!(columns.share_of_ns(16_000), Some(0.0));
+        assert_eq!(columns.share_of_ns(32_000), Some(1.0 / 13.0));
+        assert_eq!(columns.share_of_ns(128_000 * 1_024), Some(13.0 / 13.0));
+        assert_eq!([1_000, 132_000_000].map(|ns| columns.share_of_ns(ns)), [None, None]);
+        assert_eq!(Columns::covering([&of(&[80_000_000_000])]).share_of_ns(80_000_000_000), None);
     }
 
     #[test]

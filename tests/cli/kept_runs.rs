@@ -123,6 +123,57 @@ fn a_page_is_written_whole_and_over_nothing_but_pages_of_ours() {
 }
 
 #[test]
+fn the_ending_of_a_name_says_what_is_written_and_others_are_refused() {
+    let place = Place::with_kept_runs();
+    let read = |name: &str| std::fs::read(place.path(name)).unwrap();
+    for (name, beginning) in
+        [("a.html", &b"<!DOCTYPE html>"[..]), ("a.svg", b"<!-- made by plimsoll"), ("a.PNG", b"\x89PNG")]
+    {
+        for run in ["format-1-sweep", "format-1-updates"] {
+            let answer = place.done(&["report", run, "-o", name]);
+            assert!(answer.stdout.is_empty() && answer.stderr.contains(&format!("wrote `{name}`")), "{answer}");
+            assert!(read(name).starts_with(beginning), "{name}");
+        }
+    }
+    let answer = place.run(&["compare", "format-1-sweep", "format-1-updates", "-o", "b.svg", "--text"]);
+    assert!(
+        answer.code == Some(1) && answer.stdout.contains("worse"),
+        "a picture takes nothing from the answer: {answer}"
+    );
+    assert!(read("b.svg").starts_with(b"<!-- made by plimsoll"));
+    place.write("mine.svg", "<svg xmlns=\"http://www.w3.org/2000/svg\"/>");
+    for (arguments, why) in [
+        (&["report", "format-1-sweep", "-o", "a.pdf"][..], "hint: write `-o FILE.html` and print"),
+        (&["report", "format-1-sweep", "-o", "a.xlsx"], "hint: figures for a spreadsheet"),
+        (&["report", "format-1-sweep", "-o", "mine.svg"], "`mine.svg` is not overwritten"),
+        (&["report", "format-1-sweep", "format-1-updates", "-o", "c.png"], "hint: `plimsoll compare A B -o FILE.png`"),
+        (&["trend", "format-1-sweep", "-o", "c.png"], "hint: `-o FILE.html` has them all"),
+    ] {
+        let answer = place.run(arguments);
+        assert!(answer.code == Some(2) && answer.stderr.contains(why), "{answer}");
+    }
+    assert!(!place.path("a.pdf").exists() && !place.path("c.png").exists());
+}
+
+#[test]
+fn one_csv_file_has_a_row_for_each_step_of_all_runs() {
+    let place = Place::with_kept_runs();
+    let read = |name: &str| std::fs::read_to_string(place.path(name)).unwrap();
+    place.done(&["report", "format-1-sweep", "format-1-updates", "--csv", "steps.csv"]);
+    let rows = read("steps.csv");
+    assert_eq!(rows.lines().filter(|row| row.starts_with("run,step,")).count(), 1, "{rows}");
+    assert_eq!(rows.lines().filter(|row| row.starts_with("format-1-sweep,")).count(), 6, "{rows}");
+    assert!(rows.contains("\nformat-1-updates,"), "{rows}");
+    place.write("mine.csv", "my own,data\n");
+    let answer = place.run(&["report", "format-1-sweep", "--csv", "mine.csv"]);
+    assert!(answer.code == Some(2) && answer.stderr.contains("`mine.csv` is not overwritten"), "{answer}");
+    assert_eq!(read("mine.csv"), "my own,data\n");
+    std::fs::create_dir(place.path("folder.csv")).unwrap();
+    place.done(&["report", "format-1-sweep", "--csv", "folder.csv"]);
+    assert!(place.path("folder.csv/waits.csv").is_file());
+}
+
+#[test]
 fn several_runs_make_one_page_one_list_and_a_folder_each() {
     let place = Place::with_kept_runs();
     let both = |more: &[&str]| {

@@ -15,7 +15,7 @@ use super::say;
 use crate::analysis::{Compared, Repeats};
 use crate::record::Run;
 use crate::record::store::Store;
-use crate::report::html::Kept;
+use crate::report::html::{Kept, Picture};
 use crate::report::{self, Detail};
 
 pub(super) const EXAMPLES: &str = "\
@@ -26,6 +26,7 @@ Examples:
   plimsoll compare a1,a2,a3 b1,b2,b3            three repeats of each
   plimsoll compare vm=d8s vm=d16s               all runs with each tag
   plimsoll compare before after -o comparison.html   charts, for a browser
+  plimsoll compare before after -o comparison.png    one chart, for a mail
   plimsoll compare before after --full          every figure in a sentence
   plimsoll compare before after --json          for a program
 
@@ -93,11 +94,13 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     let (sides, baseline) = load(arguments)?;
     let runs: Vec<&Run> = sides.iter().map(|side| &side.run).collect();
     let compared = Compared::of_repeats(&sides, baseline, arguments.threshold.0).ok_or_else(too_few)?;
-    arguments.page.write(|| {
+    let page = || {
         let mut page = Vec::new();
         report::html::comparison(&mut page, &compared, &runs, &[], &Kept::File)?;
         Ok(page)
-    })?;
+    };
+    let picture = || Picture::of_comparison(&compared, &runs).ok_or_else(nothing_to_draw);
+    arguments.page.write(page, picture)?;
     match arguments.format.reader() {
         Reader::Program => say::json(&document::document(&compared, &sides))?,
         Reader::Person if !arguments.page.has_text() => {}
@@ -114,6 +117,11 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
         return Err(failure.with_hint("run the same loads on both sides; what each has is told above".to_owned()));
     }
     Ok(if compared.has_regression() { Exit::NotMet } else { Exit::Done })
+}
+
+fn nothing_to_draw() -> Failure {
+    Failure::new("these runs have nothing to draw: neither two steps with a rate and a latency, nor a load in common")
+        .with_hint("`-o FILE.html` has all that was compared".to_owned())
 }
 
 fn too_few() -> Failure {

@@ -44,8 +44,8 @@ pub(super) struct Arguments {
     #[arg(long, help_heading = "Output")]
     full: bool,
 
-    /// Also write windows, measures, hours and days as CSV files into this directory
-    #[arg(long, value_name = "DIR", help_heading = "Output")]
+    /// Also write windows, measures, hours and days as CSV files into this directory, or a row for each window into this `.csv` file
+    #[arg(long, value_name = "DIR|FILE.csv", help_heading = "Output")]
     csv: Option<PathBuf>,
 
     #[command(flatten)]
@@ -57,17 +57,25 @@ pub(super) struct Arguments {
 
 pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     arguments.page.check(arguments.format.reader())?;
+    if arguments.page.is_picture() {
+        return Err(no_picture());
+    }
     let runs = load(&arguments.names, &arguments.runs)?;
     let runs: Vec<&Run> = runs.iter().collect();
     let trends = Trends::of(&runs);
-    if let Some(directory) = &arguments.csv {
-        files::write_tables(directory, &csv::FILES, csv::BEGINNING, &trends)?;
+    match &arguments.csv {
+        Some(file) if files::is_one_table(file) => {
+            files::write_table(file, csv::BEGINNING, |out| csv::windows(out, &trends))?;
+        }
+        Some(directory) => files::write_tables(directory, &csv::FILES, csv::BEGINNING, &trends)?,
+        None => {}
     }
-    arguments.page.write(|| {
+    let page = || {
         let mut page = Vec::new();
         report::html::trend(&mut page, &trends, &Kept::File)?;
         Ok(page)
-    })?;
+    };
+    arguments.page.write(page, || Err(no_picture()))?;
     match arguments.format.reader() {
         Reader::Program => say::json(&document::document(&trends))?,
         Reader::Person if !arguments.page.has_text() => {}
@@ -85,6 +93,11 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
         );
     }
     Ok(Exit::Done)
+}
+
+fn no_picture() -> Failure {
+    Failure::new("a trend is many charts, and no picture is made of one")
+        .with_hint("`-o FILE.html` has them all; `plimsoll report RUN -o FILE.png` draws one run".to_owned())
 }
 
 /// The runs that words mean: of a database over time, all that answer to any of them.

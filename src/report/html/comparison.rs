@@ -6,13 +6,15 @@ use std::io::{self, Write};
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::chart::Drawn;
+use super::chart::{Bars, Drawn, Lines};
 use super::distribution::{Heights, Named, bars, percentiles};
 use super::sheets::{Sheets, marked};
 use super::{Head, Kept, for_script, load_line, page};
 use crate::analysis::{Compared, Overall};
 use crate::record::Run;
-use crate::report::comparison::{compared_things, compared_times, distributions, headline, tell_changes, tell_grounds};
+use crate::report::comparison::{
+    Distribution, compared_things, compared_times, distributions, headline, tell_changes, tell_grounds,
+};
 use crate::report::text::Detail;
 
 /// Loads with charts of their own; the tables have all.
@@ -56,25 +58,45 @@ pub fn comparison(
     out.write_all(page(&Head { title: &compared.names.join(" and "), kept }, &body).as_bytes())
 }
 
+/// The runs with their names.
+pub(super) fn named<'a>(compared: &'a Compared, runs: &[&'a Run]) -> Vec<(&'a Run, &'a str)> {
+    runs.iter().copied().zip(compared.names.iter().map(String::as_str)).collect()
+}
+
 fn charts(compared: &Compared, runs: &[&Run]) -> Vec<Drawn> {
-    let named: Vec<(&Run, &str)> = runs.iter().copied().zip(compared.names.iter().map(String::as_str)).collect();
-    let mut charts: Vec<Drawn> = load_line::overlay(&named, "load-line").into_iter().collect();
-    let loads = distributions(compared, runs);
-    let (what, things) = (compared_times(runs), compared_things(runs));
-    for (number, load) in loads.iter().enumerate().take(MOST_LOADS) {
-        // Each run keeps its colour in every chart, also where it has nothing of a load.
-        let of_run = |(run, name): (usize, &String)| {
-            let times = load.runs.iter().find(|(index, _)| *index == run).map(|(_, times)| Cow::Borrowed(times));
-            Named { name: name.clone(), times: times.unwrap_or_default() }
-        };
-        let series: Vec<Named<'_>> = compared.names.iter().enumerate().map(of_run).collect();
-        let note = format!("{what} at {}, in the measured windows.", load.load);
-        let title = |what: &str| format!("{what} at {}", load.load);
-        let histogram = format!("histogram-{number}");
-        charts.extend(bars(histogram, &title("Histogram"), &note, things, Heights::Shares, &series));
-        charts.extend(percentiles(format!("percentiles-{number}"), &title("Percentiles"), &note, &series));
+    let mut charts: Vec<Drawn> = load_line::overlay(&named(compared, runs)).and_then(Lines::draw).into_iter().collect();
+    for (number, load) in distributions(compared, runs).iter().enumerate().take(MOST_LOADS) {
+        let series = series(compared, load);
+        charts.extend(histogram(number, load, runs, &series).draw());
+        let title = format!("Percentiles at {}", load.load);
+        charts.extend(percentiles(format!("percentiles-{number}"), &title, &note(load, runs), &series));
     }
     charts
+}
+
+/// Each run keeps its colour in every chart, also where it has nothing of a load.
+fn series<'a>(compared: &Compared, load: &'a Distribution<'_>) -> Vec<Named<'a>> {
+    let of_run = |(run, name): (usize, &String)| {
+        let times = load.runs.iter().find(|(index, _)| *index == run).map(|(_, times)| Cow::Borrowed(times));
+        Named { name: name.clone(), times: times.unwrap_or_default() }
+    };
+    compared.names.iter().enumerate().map(of_run).collect()
+}
+
+fn note(load: &Distribution<'_>, runs: &[&Run]) -> String {
+    format!("{} at {}, in the measured windows.", compared_times(runs), load.load)
+}
+
+fn histogram(number: usize, load: &Distribution<'_>, runs: &[&Run], series: &[Named<'_>]) -> Bars {
+    let (id, title) = (format!("histogram-{number}"), format!("Histogram at {}", load.load));
+    bars(id, &title, &note(load, runs), compared_things(runs), Heights::Shares, series)
+}
+
+/// The histogram of the first load that the runs have in common.
+pub(super) fn first_histogram(compared: &Compared, runs: &[&Run]) -> Option<Bars> {
+    let loads = distributions(compared, runs);
+    let load = loads.first()?;
+    Some(histogram(0, load, runs, &series(compared, load)))
 }
 
 #[cfg(test)]

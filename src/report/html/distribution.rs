@@ -52,14 +52,7 @@ pub(super) enum Heights {
 }
 
 /// Bars over power-of-two buckets.
-pub(super) fn bars(
-    id: String,
-    title: &str,
-    note: &str,
-    things: &str,
-    heights: Heights,
-    series: &[Named<'_>],
-) -> Option<Drawn> {
+pub(super) fn bars(id: String, title: &str, note: &str, things: &str, heights: Heights, series: &[Named<'_>]) -> Bars {
     let counted = series.iter().filter(|named| named.times.is_distribution()).map(|named| Counted {
         name: named.name.clone(),
         counts: named.times.power_of_two_us(),
@@ -76,14 +69,7 @@ struct Counted {
     all: u64,
 }
 
-fn bars_of_counts(
-    id: String,
-    title: &str,
-    note: &str,
-    things: &str,
-    heights: Heights,
-    series: &[Counted],
-) -> Option<Drawn> {
+fn bars_of_counts(id: String, title: &str, note: &str, things: &str, heights: Heights, series: &[Counted]) -> Bars {
     let columns = Columns::covering_counts(series.iter().map(|series| series.counts));
     let places = columns.headings();
     let group = |Counted { name, counts, all }: &Counted| {
@@ -127,7 +113,7 @@ fn bars_of_counts(
         words,
     };
     let x_title = "time of each, by upper bound of its bucket (1 ms is 1024 us)".to_owned();
-    Bars { frame, x_title, places: places.clone(), groups: series.iter().map(group).collect() }.draw()
+    Bars { frame, x_title, places: places.clone(), groups: series.iter().map(group).collect() }
 }
 
 /// One chart for each kind of call or request that kernel tracing timed, the steps side by side.
@@ -147,7 +133,7 @@ pub(super) fn traces(run: &Run, prefix: &str) -> Vec<Drawn> {
         let series: Vec<Counted> = shown(&run.steps).iter().map(of_step).collect();
         let note = format!("Layer: {}, timed in the kernel, in the measured window.{}", kind.layer, shown_of(run));
         let title = format!("{}: {}", kind.layer, trace::name(kind));
-        bars_of_counts(format!("{prefix}trace-{number}"), &title, &note, "calls", Heights::Counts, &series)
+        bars_of_counts(format!("{prefix}trace-{number}"), &title, &note, "calls", Heights::Counts, &series).draw()
     };
     kinds.iter().take(MOST_EVENTS).enumerate().filter_map(chart).collect()
 }
@@ -194,7 +180,7 @@ pub(super) fn waits(run: &Run, prefix: &str) -> Vec<Drawn> {
         let whose = if first.foreground { "sessions waited" } else { "the engine's own writers waited" };
         let note =
             format!("Layer: {}; {whose}. Every wait that ended in the measured window.{}", first.layer, shown_of(run));
-        bars(format!("{prefix}wait-{number}"), &first.event, &note, "waits", Heights::Counts, &series)
+        bars(format!("{prefix}wait-{number}"), &first.event, &note, "waits", Heights::Counts, &series).draw()
     };
     drawn(run).iter().enumerate().filter_map(chart).take(MOST_EVENTS).collect()
 }
@@ -228,6 +214,45 @@ pub(super) fn responses(run: &Run, prefix: &str) -> Option<Drawn> {
     let series = of_steps(run, &Subject::Response(None));
     let note = format!("Layer: client; from due to finished, in the measured window.{}", shown_of(run));
     bars(format!("{prefix}responses"), "Response time of operations", &note, "operations", Heights::Counts, &series)
+        .draw()
+}
+
+/// What a run is judged by as bars, and where on their axis the limit and the value that it is held against lie, with names.
+pub(super) struct Judged {
+    pub(super) chart: Bars,
+    pub(super) limit: Option<(f64, String)>,
+    pub(super) reached: Option<(f64, String)>,
+}
+
+/// The histogram of what the run is judged by, or else of what sessions waited for most; `None` where nothing is known of
+/// either. The limit is one that the findings judge by.
+pub(super) fn judged(run: &Run, target: &LatencyTarget, findings: &[Finding]) -> Option<Judged> {
+    let by_event = || drawn(run).first().map(|wait| Subject::Event(wait.event.clone()));
+    let known = |subject: &Subject| of_steps(run, subject).iter().any(|named| named.times.is_distribution());
+    let subjects = [target.subject.clone(), by_event(), Some(Subject::Response(None))];
+    let subject = subjects.into_iter().flatten().find(known)?;
+    let series = of_steps(run, &subject);
+    let things = if matches!(subject, Subject::Event(_)) { "waits" } else { "operations" };
+    let (title, note) = match &subject {
+        Subject::Event(event) => (event.clone(), "Every wait that ended in the measured window"),
+        other => (capital_first(&other.to_string()), "Every operation of the measured window"),
+    };
+    let note = format!("{}. {note}.{}", capital(&subject), shown_of(run));
+    let chart = bars("judged".to_owned(), &title, &note, things, Heights::Shares, &series);
+    let columns = Columns::covering(series.iter().map(|named| &*named.times));
+    let is_judged = target.subject.as_ref() == Some(&subject);
+    let limit = findings.iter().any(Finding::is_load_line).then(|| (target.limit.0, format!("limit {}", target.limit)));
+    let only = if let [only] = series.as_slice() { Some(only) } else { None };
+    let reached = only.and_then(|named| Some((named.times.quantile_ns(target.quantile)?, &named.times)));
+    let reached =
+        reached.map(|(ns, times)| (ns, format!("{} {}", target.quantile_name(), quantile(times, target.quantile))));
+    let place = |(ns, name): (u64, String)| Some((columns.share_of_ns(ns)?, name));
+    Some(Judged { limit: limit.filter(|_| is_judged).and_then(place), reached: reached.and_then(place), chart })
+}
+
+fn capital_first(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 fn of_steps<'a>(run: &'a Run, subject: &Subject) -> Vec<Named<'a>> {

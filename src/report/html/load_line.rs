@@ -11,6 +11,8 @@ const LABELS: usize = 7;
 const FEW_SERIES: usize = 2;
 /// Share of the axis within which marks are one.
 const NEAR: f64 = 0.02;
+/// Times the largest value beyond which a limit is not drawn on a page, whose axis begins at zero.
+const MAX_LIMIT_ABOVE: f64 = 4.0;
 
 /// The rate that a step is placed at, and its name: what storage was asked for, or on a server, which does not tell that of each
 /// operation, what was done.
@@ -35,6 +37,15 @@ pub(super) fn rate_name(run: &Run) -> &'static str {
 
 /// Draws every series of the run; `None` with fewer than two steps to join.
 pub(super) fn draw(run: &Run, findings: &[Finding], prefix: &str) -> Option<Drawn> {
+    let mut chart = chart(run, findings, prefix)?;
+    let largest = chart.lines.iter().flat_map(|line| line.pieces.iter().flatten().map(|(_, y)| *y)).fold(0.0, f64::max);
+    // A limit far above everything would press the curve flat.
+    chart.marks.retain(|mark| !matches!(mark.at, At::Y(limit) if limit > largest * MAX_LIMIT_ABOVE));
+    chart.draw()
+}
+
+/// Every series of the run, with its marks; `None` with fewer than two steps to join.
+pub(super) fn chart(run: &Run, findings: &[Finding], prefix: &str) -> Option<Lines> {
     let target = judged_by(run, findings);
     let subject = target.subject.clone()?;
     let all = Series::of(run);
@@ -86,11 +97,11 @@ pub(super) fn draw(run: &Run, findings: &[Finding], prefix: &str) -> Option<Draw
     };
     let across =
         Across { title: rate_name(run).to_owned(), quantity: Quantity::PerSecond, range, ticks: scale.ticks(LABELS) };
-    Lines { frame, across, lines, bands: Vec::new(), marks, labels }.draw()
+    Some(Lines { frame, across, lines, bands: Vec::new(), marks, labels })
 }
 
 /// Several runs in one chart, one line each; `None` where none has two steps to join.
-pub(super) fn overlay(runs: &[(&Run, &str)], id: &str) -> Option<Drawn> {
+pub(super) fn overlay(runs: &[(&Run, &str)]) -> Option<Lines> {
     let mut lines = Vec::new();
     for (run, name) in runs {
         let target = LatencyTarget::default().of_run(run);
@@ -114,7 +125,7 @@ pub(super) fn overlay(runs: &[(&Run, &str)], id: &str) -> Option<Drawn> {
         Some(format!("{}: at most {}/s, at {}", line.name, group_thousands(rate), Quantity::Microseconds.tick(us)))
     });
     let frame = Frame {
-        id: id.to_owned(),
+        id: "load-line".to_owned(),
         title: "Latency against throughput".to_owned(),
         note: format!("{} of each step, joined by rising load. Further right and lower is better.", target.what()),
         y_title: "time".to_owned(),
@@ -128,11 +139,11 @@ pub(super) fn overlay(runs: &[(&Run, &str)], id: &str) -> Option<Drawn> {
         range: (0.0, most * 1.06),
         ticks: Scale::from_zero(std::iter::once(most))?.ticks(LABELS),
     };
-    Lines { frame, across, lines, bands: Vec::new(), marks: Vec::new(), labels: Vec::new() }.draw()
+    Some(Lines { frame, across, lines, bands: Vec::new(), marks: Vec::new(), labels: Vec::new() })
 }
 
 /// The target that the findings were made with, or else the usual one.
-fn judged_by(run: &Run, findings: &[Finding]) -> LatencyTarget {
+pub(super) fn judged_by(run: &Run, findings: &[Finding]) -> LatencyTarget {
     let told = findings.iter().find_map(|finding| match finding {
         Finding::LoadLine { target, .. }
         | Finding::AllStepsMeetTarget { target, .. }
@@ -145,11 +156,8 @@ fn judged_by(run: &Run, findings: &[Finding]) -> LatencyTarget {
 }
 
 fn marks(run: &Run, target: &LatencyTarget, findings: &[Finding]) -> Vec<Mark> {
-    let largest = run.steps.iter().filter_map(|step| target.value(&run.workload, step)).max();
-    // A limit far above everything would press the curve flat.
-    let near = largest.is_some_and(|largest| target.limit.0 <= largest.0.saturating_mul(4));
     let (mut marks, mut found) = (Vec::new(), Vec::new());
-    if findings.iter().any(Finding::is_load_line) && near {
+    if findings.iter().any(Finding::is_load_line) {
         marks.push(Mark { at: At::Y(target.limit.0 as f64 / 1e3), name: format!("limit {}", target.limit) });
     }
     let at_step = |label: &str| run.steps.iter().find(|step| step.label == label).and_then(|step| rate_of(run, step));

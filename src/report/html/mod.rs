@@ -10,6 +10,7 @@ mod load_line;
 mod made;
 mod over_time;
 mod page;
+mod picture;
 mod run;
 mod sheets;
 pub(super) mod table;
@@ -23,6 +24,7 @@ use serde_json::Value;
 
 pub use comparison::comparison;
 pub use page::{Follow, Head, Kept, is_ours, page, policy};
+pub use picture::Picture;
 pub use trend::trend;
 
 use crate::analysis::Finding;

@@ -7,9 +7,10 @@ const SCRIPT: &str = include_str!("page.js");
 const FOLLOW_SCRIPT: &str = include_str!("follow.js");
 const GENERATOR: &str = concat!("plimsoll ", env!("CARGO_PKG_VERSION"));
 
-/// Whether the beginning of a file is that of a page which this program, in any version, wrote.
+/// Whether the beginning of a file is that of a page or a picture which this program, in any version, wrote.
 pub fn is_ours(beginning: &str) -> bool {
-    beginning.contains("<meta name=\"generator\" content=\"plimsoll ")
+    let is_page = beginning.contains("<meta name=\"generator\" content=\"plimsoll ");
+    is_page || super::picture::MADE_BY.iter().any(|mark| beginning.contains(mark))
 }
 
 /// Where a page is read.

@@ -48,7 +48,7 @@ pub(super) struct Across {
 
 impl Across {
     /// Where a value stands, 0 to 1.
-    fn share(&self, value: f64) -> f64 {
+    pub(super) fn share(&self, value: f64) -> f64 {
         Scale::Linear { low: self.range.0, high: self.range.1 }.share(value)
     }
 }
