@@ -91,9 +91,19 @@ fn kind(path: &Path) -> Result<Kind, Failure> {
         .with_hint(hint.to_owned()))
 }
 
+/// The same for what is a page and nothing else.
+pub(super) fn check_page(path: &Path) -> Result<(), Failure> {
+    if kind(path)? == Kind::Page {
+        return check(path, true);
+    }
+    let failure = Failure::new(format_args!("`-o {}`: this answer is written as a page", path.display()));
+    Err(failure
+        .with_hint("name it `-o FILE.html`; `plimsoll report RUN -o FILE.png` draws the chart of a run".to_owned()))
+}
+
 /// Whether a file can be written there, before anything else is done. A file that this program did not write is not written
 /// over; `has_more` says that something else goes to standard output.
-pub(super) fn check(path: &Path, has_more: bool) -> Result<(), Failure> {
+fn check(path: &Path, has_more: bool) -> Result<(), Failure> {
     if path.as_os_str() == STANDARD_OUTPUT {
         let failure = Failure::new("`-o -` writes the page to standard output, where `--text` and `--json` write too");
         return if has_more { Err(failure.with_hint("name a file: `-o FILE`".to_owned())) } else { Ok(()) };

@@ -15,8 +15,8 @@ use crate::workload::{Arrival, SlobBlend};
 pub const SCAN_REQUEST: Bytes = Bytes::mib(1);
 /// Size of the scan table of each schema of an engine's data that are made for a check.
 pub const SCAN_TABLE: Bytes = Bytes::mib(8);
-/// Bounds on the sessions of an engine; between them as many as twice the work under way at the limits.
-const SESSIONS: std::ops::RangeInclusive<f64> = 64.0..=1024.0;
+/// Sessions at least; above that as many as twice the work under way at the limits.
+const MIN_SESSIONS: u32 = 64;
 /// How long a piece of work without a limit may be under way, for the number of sessions.
 const NO_LIMIT: Nanos = Nanos::millis(20);
 /// Requests that one thread sends each second without effort.
@@ -162,7 +162,12 @@ pub struct EngineFacts {
     pub cache: Bytes,
     /// Processors that this process may use.
     pub processors: u32,
+    /// Sessions that there can be.
+    pub max_sessions: u32,
 }
+
+/// Sessions of an engine of our own at most.
+pub const MAX_SESSIONS: u32 = 1024;
 
 impl EngineCheck {
     /// Of demands with commits.
@@ -207,7 +212,7 @@ impl EngineCheck {
             })
         };
         let wanted = 2.0 * (under_way(demands.reads) + 2.0 * under_way(demands.commits)) + 4.0 * scans_per_s.min(64.0);
-        let sessions = wanted.ceil().clamp(*SESSIONS.start(), *SESSIONS.end()) as u32;
+        let sessions = (wanted.ceil() as u32).max(MIN_SESSIONS).min(facts.max_sessions);
         Ok(Self { shape, sessions, lanes: facts.processors.clamp(1, sessions) })
     }
 
@@ -262,6 +267,7 @@ mod tests {
         block_bytes: 8_192,
         cache: Bytes(10_000 * 8_192),
         processors: 2,
+        max_sessions: MAX_SESSIONS,
     };
 
     fn demands(reads: &str, writes: &str, commits: &str) -> Demands {

@@ -58,6 +58,16 @@ const WRITES: &str = "CHECK_WRITES";
 const COMMITS: &str = "CHECK_COMMITS";
 const SCAN: &str = "CHECK_SCAN";
 
+/// Pieces of work that should lie beyond a quantile before it means anything.
+const BEYOND: f64 = 10.0;
+
+impl Within {
+    /// How many pieces of work the quantile needs to mean anything.
+    pub fn count(&self) -> u64 {
+        (BEYOND / (1.0 - self.quantile)).round() as u64
+    }
+}
+
 impl Demands {
     /// The demands that the parameters of a run hold; absent if it was not asked whether they are carried.
     pub fn of(run: &Run) -> Option<Self> {

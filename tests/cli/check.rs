@@ -16,10 +16,8 @@ fn checked(words: &[&str], place: &str) -> (i32, String) {
 }
 
 #[test]
-fn yes_no_and_neither_have_their_exit_codes_in_at_most_five_lines() {
-    for (reads, code, begins) in
-        [("3000@5ms", 0, "Yes. sim:"), ("20000@5ms", 1, "No. sim:"), ("5@p99.9=5ms", 2, "Not measurable: there were ")]
-    {
+fn yes_and_no_have_their_exit_codes_in_at_most_five_lines() {
+    for (reads, code, begins) in [("3000@5ms", 0, "Yes. sim:"), ("20000@5ms", 1, "No. sim:")] {
         let (ended, said) = checked(&["--reads", reads], CAPPED);
         assert_eq!(ended, code, "{said}");
         assert!(said.starts_with(begins) && said.lines().count() <= 5, "{said}");
@@ -75,7 +73,7 @@ fn leaves_nothing_behind(demands: &[&str]) {
     let place = Place::on_disk();
     let there = place.path("u01");
     fs::create_dir_all(&there).expect("a directory can be made");
-    let ended = place.run(&[&["check"], demands, &["--size", "64M", "--for", "35", "--quiet", "u01"]].concat());
+    let ended = place.run(&[&["check"], demands, &["--size", "64M", "--for", "40", "--quiet", "u01"]].concat());
     let said = &ended.stdout;
     assert!(said.starts_with("Yes.") || said.starts_with("No.") || said.starts_with("Not measurable"), "{ended}");
     assert_eq!(fs::read_dir(&there).expect("it can be listed").count(), 0, "{said}");
@@ -105,7 +103,8 @@ fn what_cannot_be_asked_is_refused_before_anything_is_made() {
         (vec!["--commits", "10", "--writes", "5000", "--reads", "10", "sim:"], "a database reads each block"),
         (vec!["--reads", "100@5ms", "--for", "10", "."], "too little time"),
         (vec!["--reads", "100@5ms", "-o", "file", "."], "is not overwritten"),
-        (vec!["--reads", "100@5ms", "postgres://a@b/c"], "cannot be made on"),
+        (vec!["--reads", "100", "--writes", "5", "postgres://a@b/c"], "a server writes when it likes"),
+        (vec!["--reads", "5@p99.9=5ms", "sim:clock=simulated"], "too few reads for their percentile"),
         (vec!["--like", "nothing", "."], "no run"),
     ] {
         let ended = place.run(&[&["check"], &words[..]].concat());

@@ -46,6 +46,30 @@ fn set_up(place: &Place) -> Answer {
     ])
 }
 
+#[test]
+fn a_check_makes_a_private_server_and_removes_it_again() {
+    let Some(place) = place() else { return };
+    let answer = place.run(&[
+        "check",
+        "--reads",
+        "30@60s",
+        "--commits",
+        "30@60s",
+        "--size",
+        "16M",
+        "--db-cache",
+        "2M",
+        "--for",
+        "60",
+        "--quiet",
+        &address(&place),
+    ]);
+    // Its few tables are in the page cache, so that a yes would be one of memory.
+    let said = &answer.stdout;
+    assert!(["Yes.", "No.", "Not measurable: "].iter().any(|word| said.starts_with(word)), "{answer}");
+    assert!(!place.path("pg").exists() && servers(&place).is_empty(), "{answer}");
+}
+
 /// Processes whose command line names the place's cluster.
 fn servers(place: &Place) -> Vec<String> {
     let data = place.path("pg").canonicalize().unwrap_or_else(|_| place.path("pg")).join("data");

@@ -2,8 +2,8 @@
 
 use super::{READS_REACHED, SCAN_BYTES, Unmeasured, WRITES_REACHED};
 use crate::analysis::{
-    Figures, LatencyTarget, QuantileValue, SINGLE_BLOCK_READ, Subject, VerdictOutcome, judge, operations_are_requests,
-    wait,
+    Figures, LatencyTarget, QuantileValue, SINGLE_BLOCK_READ, Subject, VerdictOutcome, is_on_server, judge,
+    operations_are_requests, wait,
 };
 use crate::record::{Demand, Demands, OperationStats, Run, Step, Within};
 use crate::units::Nanos;
@@ -97,6 +97,8 @@ impl Kind {
         match self {
             Self::Reads if !is_raw => wait(step, SINGLE_BLOCK_READ)
                 .map(|reads| reads.waits.count() as f64 / figures.seconds())
+                // A server reads what its buffers lack, from the page cache or from storage.
+                .or_else(|| figures.buffer_misses_per_s().filter(|_| is_on_server(step)))
                 .or_else(|| figures.physical_reads_per_s()),
             Self::Writes if !is_raw => figures.physical_writes_per_s(),
             Self::Scan => {
@@ -175,8 +177,9 @@ pub(super) fn not_on_storage(run: &Run, step: &Step, demands: &Demands) -> Optio
 /// The kind of work of which there was too little for its percentile.
 pub(super) fn too_few(run: &Run, step: &Step, demands: &Demands) -> Option<Unmeasured> {
     asked(demands).find_map(|(kind, demand)| {
-        let target = target(run, step, kind, Some(demand.within?))?;
-        let wanted = target.durations_wanted();
+        let within = demand.within?;
+        let target = target(run, step, kind, Some(within))?;
+        let wanted = within.count();
         let count = target.subject.as_ref()?.times(step).map_or(0, |times| times.count());
         let needs = Nanos((wanted as f64 / demand.per_s * 1e9) as u64);
         (count < wanted).then_some(Unmeasured::TooFew { kind, count, wanted, needs })

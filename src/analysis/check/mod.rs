@@ -14,7 +14,7 @@ pub use search::next_multiple;
 
 use super::generator::own_lag_p99_ns;
 use super::verdicts::{Ended, Verdicts};
-use super::{Ceiling, Finding, Limit, LoadLine, Severity, Verdict, VerdictOutcome, is_measured};
+use super::{Ceiling, Finding, Limit, LoadLine, ServerFinding, Severity, Verdict, VerdictOutcome, is_measured};
 use crate::record::{Demands, Run, Step};
 use crate::units::Nanos;
 
@@ -48,6 +48,8 @@ pub struct Check {
     pub room: Option<Room>,
     /// Share of what its device read that was not for the check, 0 to 1; absent where others were not seen.
     pub others: Option<f64>,
+    /// Whether it is not known if the reads of a server reached storage.
+    pub may_be_memory: bool,
 }
 
 /// Whether demands are carried.
@@ -163,6 +165,9 @@ impl Check {
             window: Nanos(tried.all_at(1.0).map(|(step, _)| step.window.duration_ns).max().unwrap_or(0)),
             room: knows_room.then(|| room(run, &demands, findings, &tried)),
             others: others(findings, &tried),
+            may_be_memory: findings
+                .iter()
+                .any(|finding| matches!(finding, Finding::Server(ServerFinding::PageCacheUnknown { .. }))),
             demands,
             answer,
         })
@@ -286,13 +291,24 @@ fn voided(findings: &[Finding], step: &Step) -> Option<Unmeasured> {
                 | Finding::WritesDisagree(_)
                 | Finding::DurableWrites(_)
                 | Finding::CacheTrap(_)
+                | Finding::Server(
+                    ServerFinding::PageCacheServed { .. }
+                        | ServerFinding::ProcessorsExhausted { .. }
+                        | ServerFinding::Unread { .. }
+                )
         );
         is_of_storage
             && finding.severity() == Severity::Doubt
             && finding.steps().is_none_or(|steps| steps.contains(&step.label))
     };
     let finding = findings.iter().find(is_void)?;
-    Some(Unmeasured::Doubt { sentence: finding.sentence(), advice: finding.advice() })
+    let advice = match finding {
+        Finding::Server(ServerFinding::PageCacheServed { .. }) => {
+            Some("use a larger `--size`, or limit the memory of a private server with `--host-memory`".to_owned())
+        }
+        _ => finding.advice(),
+    };
+    Some(Unmeasured::Doubt { sentence: finding.sentence(), advice })
 }
 
 fn shortfall(run: &Run, step: &Step, demands: &Demands, outcome: VerdictOutcome) -> Shortfall {

@@ -58,6 +58,10 @@ impl Check {
 
     fn advice(&self) -> Option<String> {
         match &self.answer {
+            Carries::Yes if self.may_be_memory => Some(format!(
+                "Not seen: whether reads reached storage or the server's page cache, and what sets in after {}.",
+                self.window
+            )),
             Carries::Yes if self.window < LONG => Some(format!(
                 "Not seen: anything that sets in after {} at these rates, such as the end of burst credits. For that: `--for 30m`.",
                 self.window

@@ -76,7 +76,9 @@ fn needs(runs: &[Run]) -> Result<Demands, Failure> {
             [] => Failure::new("none of the runs of `--like` says both when it was and for how long"),
             _ => Failure::new("the runs of `--like` are of more than one database"),
         };
-        return Err(failure.with_hint("name runs of one database; `plimsoll trend RUN...` says which each is of".to_owned()));
+        return Err(
+            failure.with_hint("name runs of one database; `plimsoll trend RUN...` says which each is of".to_owned())
+        );
     };
     let rates = Needs::of(trend, &runs, Share::Peak, &LatencyTarget::default()).rates;
     let demand = |per_s: Option<f64>, within| {

@@ -10,11 +10,11 @@ use crate::cli::live::ByteProgress;
 use crate::cli::recording::Recorded;
 use crate::cli::say;
 use crate::measure::Clock;
-use crate::plan::check::{EngineCheck, EngineFacts, SCAN_TABLE};
-use crate::target::TargetError;
+use crate::plan::check::{EngineCheck, EngineFacts, MAX_SESSIONS, SCAN_TABLE};
 use crate::target::embedded::setup::{self, Replace, SetupRequest};
 use crate::target::embedded::{Descriptor, Engine, EngineOptions, Filling};
 use crate::target::simulated::{Simulated, SimulatedOptions};
+use crate::target::{TargetError, TargetFor};
 use crate::units::Bytes;
 use crate::workload::SlobOperation;
 
@@ -77,6 +77,7 @@ pub(super) fn simulated(
         block_bytes,
         cache: Bytes(0),
         processors: 1,
+        max_sessions: MAX_SESSIONS,
     };
     let check = EngineCheck::new(session.demands, &facts)?;
     if session.is_dry_run(None, "a simulated database") {
@@ -90,8 +91,8 @@ pub(super) fn simulated(
     Ok(Some(recording.end(steps)))
 }
 
-fn opened<'t, T: crate::target::TargetFor<SlobOperation>>(
-    target: &'t T,
+pub(super) fn opened<'t>(
+    target: &'t dyn TargetFor<SlobOperation>,
     clock: Clock,
     paths: Vec<PathBuf>,
     facts: &EngineFacts,
@@ -115,6 +116,7 @@ fn facts_of(data: &Descriptor) -> EngineFacts {
         block_bytes: data.block_bytes,
         cache: CACHE,
         processors: std::thread::available_parallelism().map_or(1, |processors| processors.get() as u32),
+        max_sessions: MAX_SESSIONS,
     }
 }
 

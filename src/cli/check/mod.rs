@@ -3,6 +3,7 @@
 mod demands;
 mod engine;
 mod place;
+mod server;
 mod session;
 mod storage;
 
@@ -16,6 +17,7 @@ use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::io::arguments::HandlingArgs;
 use super::recording::Recorded;
+use super::slob::server::ServerArgs;
 use super::{page_file, report, say};
 use crate::analysis::check::{Carries, Check};
 use crate::config::io::BlockSize;
@@ -32,6 +34,7 @@ Examples:
     --destroy sdb
   plimsoll check --scan 800MB/s --reads 5000@5ms --size 200G /u01
   plimsoll check --like 202610 --for 10m /u01
+  plimsoll check --reads 2000@20ms --commits 100@20ms pg:/u01/pgdata
   plimsoll check --reads 3000@5ms sim:iops_cap=8000,clock=simulated
 
 Reads and writes alone are put on raw storage. With commits they are put on the
@@ -47,7 +50,8 @@ const DEFAULT_SIZE: Bytes = Bytes::gib(4);
 /// Arguments of `plimsoll check`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// What is asked about: a directory, a file, a block device, data of the engine (`dir:PATH`), or `sim:` for simulated storage
+    /// What is asked about: a directory, a file, a block device, data of the engine (`dir:PATH`), a private PostgreSQL
+    /// (`pg:DIR`), a server (`postgres://USER@HOST/DATABASE`), or `sim:` for simulated storage
     #[arg(value_name = "WHERE")]
     place: String,
 
@@ -74,6 +78,9 @@ pub(super) struct Arguments {
     #[command(flatten)]
     handling: HandlingArgs,
 
+    #[command(flatten)]
+    server: ServerArgs,
+
     /// Page for a browser that is written at the end
     #[arg(short, long, value_name = "FILE", default_value = "check.html", help_heading = "Output")]
     output: PathBuf,
@@ -86,7 +93,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     let demands = arguments.demands.read(&arguments.keeping.runs)?;
     let place = Place::look(&arguments.place, &demands, arguments.size)?;
     if !arguments.keeping.dry_run {
-        page_file::check(&arguments.output, true)?;
+        page_file::check_page(&arguments.output)?;
     }
     let Some((recorded, interrupt)) = session::measure(arguments, &demands, place)? else { return Ok(Exit::Done) };
     say(arguments, recorded, &interrupt)

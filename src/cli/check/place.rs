@@ -33,6 +33,13 @@ pub(super) enum Place {
         /// Removes them at the end, if they are made for the check.
         made: Option<Made>,
     },
+    /// A database server.
+    Server {
+        /// Its address.
+        address: TargetAddress,
+        /// How large data are that are made where there are none.
+        size: Option<Bytes>,
+    },
     /// Simulated storage or a simulated database.
     Simulated {
         /// What is planted.
@@ -80,9 +87,11 @@ impl Place {
             Some(TargetAddress::Directory(path)) => path,
             Some(TargetAddress::Simulated(pairs)) => return Ok(Self::Simulated { pairs, size, is_database }),
             Some(address @ (TargetAddress::PrivateCluster(_) | TargetAddress::Postgres(_))) => {
-                let failure = Failure::new(format_args!("a check cannot be made on `{address}` yet"));
-                let hint = "check its storage: `plimsoll check … DIR`; or load it: `plimsoll slob sweep --target ADDRESS --limit p99=10ms`";
-                return Err(failure.with_hint(hint.to_owned()));
+                if demands.writes.is_some() {
+                    let failure = Failure::new("a server writes when it likes: `--writes` cannot be asked of it");
+                    return Err(failure.with_hint("ask for commits: `--commits 200@10ms`".to_owned()));
+                }
+                return Ok(Self::Server { address, size });
             }
         };
         let found = std::fs::metadata(&path).map_err(|error| {

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::Arguments;
 use super::place::Place;
-use super::{engine, storage};
+use super::{engine, server, storage};
 use crate::analysis::check::{PLACE, next_multiple};
 use crate::cli::exit::Failure;
 use crate::cli::interrupt::Interrupt;
@@ -16,11 +16,11 @@ use crate::measure::Clock;
 use crate::plan::check::{LEAST_WINDOW, Multiple, Pacing};
 use crate::record::{self, Demands};
 use crate::target::{Target, TargetFor};
-use crate::units::Nanos;
+use crate::units::{Nanos, group_thousands};
 use crate::workload::{Shape, mix64};
 
 /// Kept for writing down what the engine still has in its cache, and for removing what was made.
-const TO_CLEAN_UP: Nanos = Nanos::seconds(3);
+const TO_CLEAN_UP: Nanos = Nanos::seconds(5);
 /// More steps than any check takes.
 const MAX_STEPS: usize = 12;
 
@@ -44,6 +44,7 @@ pub(super) fn measure(
     let recorded = match place {
         Place::Storage { path, size, made } => storage::on_paths(&session, path, size, made)?,
         Place::Engine { path, size, made } => engine::on_data(&session, path, size, made)?,
+        Place::Server { address, size } => server::on_server(&session, &address, size)?,
         Place::Simulated { pairs, size, is_database: false } => storage::simulated(&session, pairs, size)?,
         Place::Simulated { pairs, size, is_database: true } => engine::simulated(&session, &pairs, size)?,
     };
@@ -107,6 +108,7 @@ impl Session<'_> {
         let Some(pacing) = Pacing::of(time) else {
             return Err(too_little_time(&format!("making the data took {spent}: the remaining "), time));
         };
+        self.check_counts(pacing.asked)?;
         let mut recording = self.begin(opened)?;
         let mut used = Nanos(0);
         let began = Instant::now();
@@ -136,6 +138,30 @@ impl Session<'_> {
         }
         recording.progress().end();
         Ok(recording)
+    }
+
+    /// Refuses a percentile for which there will be too little work: that can be known before two minutes have gone.
+    fn check_counts(&self, window: Nanos) -> Result<(), Failure> {
+        let Demands { reads, writes, commits, scan: _ } = *self.demands;
+        for (noun, demand) in [("reads", reads), ("writes", writes), ("commits", commits)] {
+            let Some((per_s, within)) = demand.and_then(|demand| Some((demand.per_s, demand.within?))) else {
+                continue;
+            };
+            let wanted = within.count();
+            let (seconds, needed) = (window.0 as f64 / 1e9, wanted as f64 / per_s);
+            if needed > seconds {
+                let failure = Failure::new(format_args!(
+                    "too few {noun} for their percentile: it needs {} of them, which take {} at {per_s}/s, and there are {window}",
+                    group_thousands(wanted as f64),
+                    Nanos((needed * 1e9) as u64)
+                ));
+                let minutes = (needed * 3.5 / 60.0).ceil().max(1.0);
+                return Err(
+                    failure.with_hint(format!("take more time: `--for {minutes}m`, or ask for a lower percentile"))
+                );
+            }
+        }
+        Ok(())
     }
 
     fn begin<O>(&self, opened: &Opened<'_, O>) -> Result<Recording, Failure> {

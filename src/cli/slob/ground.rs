@@ -70,7 +70,9 @@ impl<'a> Site<'a> {
     ) -> Result<(Ground<'a>, Clock), Failure> {
         match self {
             Self::Server(site) => {
-                let ground = site.open(plan, stop).inspect_err(|_| progress.end())?;
+                let set_up = site.facts().schemas;
+                let schemas = plan.steps.iter().filter_map(|step| step.load.schemas).max().unwrap_or(set_up);
+                let ground = site.open(plan.most_sessions(), schemas, stop).inspect_err(|_| progress.end())?;
                 Ok((Ground::Server(Box::new(ground)), Clock::start()))
             }
             Self::Simulated { pairs } => {

@@ -8,7 +8,7 @@ mod measure;
 mod plan_text;
 mod run;
 mod script;
-mod server;
+pub(super) mod server;
 mod setup;
 mod sweep;
 mod verify;

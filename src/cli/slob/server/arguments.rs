@@ -15,7 +15,7 @@ const USUAL_DB_CACHE: Bytes = Bytes::mib(128);
 
 /// Where data are on a server, and how a private cluster is run.
 #[derive(Debug, Args)]
-pub(in crate::cli::slob) struct ServerArgs {
+pub(in crate::cli) struct ServerArgs {
     /// Schema of the database that holds the data [default: plimsoll]
     #[arg(long, value_name = "NAME", help_heading = "PostgreSQL")]
     db_schema: Option<String>,
@@ -38,8 +38,8 @@ pub(in crate::cli::slob) struct ServerArgs {
 }
 
 /// How load is put on a server.
-#[derive(Debug, Args)]
-pub(in crate::cli::slob) struct SendArgs {
+#[derive(Debug, Default, Args)]
+pub(in crate::cli) struct SendArgs {
     /// How operations reach the server [default: batch; statement with --rate]
     #[arg(long, value_enum, value_name = "HOW", help_heading = "PostgreSQL")]
     send: Option<SendChoice>,
@@ -55,7 +55,7 @@ pub(in crate::cli::slob) struct SendArgs {
 
 /// How operations reach a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli::slob) enum SendChoice {
+pub(in crate::cli) enum SendChoice {
     /// One prepared statement for each operation, timed here
     Statement,
     /// Lists that a procedure of the server loops over and times
@@ -89,7 +89,7 @@ impl ServerArgs {
     }
 
     /// Refuses what means nothing for a target: whoever said it expects an effect.
-    pub(in crate::cli::slob) fn check(&self, address: &TargetAddress) -> Result<(), Failure> {
+    pub(in crate::cli) fn check(&self, address: &TargetAddress) -> Result<(), Failure> {
         let is_private = matches!(address, TargetAddress::PrivateCluster(_));
         let private_only = [
             ("--db-cache", self.db_cache.is_some()),
@@ -133,7 +133,7 @@ impl SendArgs {
     }
 
     /// Refuses what means nothing for a target.
-    pub(in crate::cli::slob) fn check(&self, address: &TargetAddress) -> Result<(), Failure> {
+    pub(in crate::cli) fn check(&self, address: &TargetAddress) -> Result<(), Failure> {
         if is_server(address) {
             return Ok(());
         }
@@ -146,7 +146,7 @@ impl SendArgs {
 }
 
 /// Whether load on this address lands on a database server.
-pub(in crate::cli::slob) fn is_server(address: &TargetAddress) -> bool {
+pub(in crate::cli) fn is_server(address: &TargetAddress) -> bool {
     matches!(address, TargetAddress::PrivateCluster(_) | TargetAddress::Postgres(_))
 }
 

@@ -11,7 +11,7 @@ use crate::cli::exit::Failure;
 use crate::config::TargetAddress;
 use crate::measure::environment;
 use crate::measure::trace::{TraceRequest, Tracer};
-use crate::plan::slob::{Facts, RunPlan};
+use crate::plan::slob::Facts;
 use crate::record;
 use crate::target::postgres::data::{self, Access, DataSet, Shape, proof, shape};
 use crate::target::postgres::{
@@ -24,7 +24,7 @@ use crate::workload::SlobOperation;
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
 
 /// A server that can be planned on.
-pub(in crate::cli::slob) struct ServerSite<'a> {
+pub(in crate::cli) struct ServerSite<'a> {
     reached: Reached<'a>,
     address: &'a TargetAddress,
     arguments: &'a ServerArgs,
@@ -35,7 +35,7 @@ pub(in crate::cli::slob) struct ServerSite<'a> {
 
 impl<'a> ServerSite<'a> {
     /// Connects and looks what data are there; `None` if the address is not that of a server.
-    pub(in crate::cli::slob) fn reach(
+    pub(in crate::cli) fn reach(
         address: &'a TargetAddress,
         arguments: &'a ServerArgs,
         sending: &'a SendArgs,
@@ -60,21 +60,26 @@ impl<'a> ServerSite<'a> {
     }
 
     /// What a plan needs to know.
-    pub(in crate::cli::slob) fn facts(&self) -> Facts {
+    pub(in crate::cli) fn facts(&self) -> Facts {
         let DataSet { schemas, scale_blocks, scan_blocks, block_bytes, filling, .. } = self.data;
         Facts { schemas, scale_blocks, scan_blocks, block_bytes, filling, available_memory: None }
     }
 
     /// Stops a private cluster again.
-    pub(in crate::cli::slob) fn leave(self) -> Result<(), TargetError> {
+    pub(in crate::cli) fn leave(self) -> Result<(), TargetError> {
         Ok(self.reached.leave()?)
     }
 
-    /// Proves how the data lie, begins to watch, and opens the server for the load.
-    pub(in crate::cli::slob) fn open(self, plan: &RunPlan, stop: &AtomicBool) -> Result<ServerGround<'a>, Failure> {
+    /// Proves how the data of so many schemas lie, begins to watch, and opens the server for so many sessions.
+    pub(in crate::cli) fn open(
+        self,
+        sessions: u32,
+        schemas: u32,
+        stop: &AtomicBool,
+    ) -> Result<ServerGround<'a>, Failure> {
         let Self { reached, address, arguments, sending, send, data } = self;
-        let reached = with_room(reached, address, arguments, plan.most_sessions(), stop)?;
-        match Watched::begin(&reached, sending, send, &data, plan) {
+        let reached = with_room(reached, address, arguments, sessions, stop)?;
+        match Watched::begin(&reached, sending, send, &data, schemas) {
             Ok(Watched { target, before, schemas }) => Ok(ServerGround { reached, target, data, before, schemas }),
             Err(failure) => {
                 let _ = reached.leave();
@@ -125,7 +130,7 @@ fn with_room<'a>(
 }
 
 /// A server that is open for load.
-pub(in crate::cli::slob) struct ServerGround<'a> {
+pub(in crate::cli) struct ServerGround<'a> {
     reached: Reached<'a>,
     target: Postgres,
     data: DataSet,
@@ -136,17 +141,17 @@ pub(in crate::cli::slob) struct ServerGround<'a> {
 
 impl ServerGround<'_> {
     /// What load is put on.
-    pub(in crate::cli::slob) fn target(&self) -> &dyn TargetFor<SlobOperation> {
+    pub(in crate::cli) fn target(&self) -> &dyn TargetFor<SlobOperation> {
         &self.target
     }
 
     /// Directories whose devices are watched: those of a server that runs here and whose files are known.
-    pub(in crate::cli::slob) fn paths(&self) -> Vec<PathBuf> {
+    pub(in crate::cli) fn paths(&self) -> Vec<PathBuf> {
         self.reached.local().and_then(|local| local.data_directory).into_iter().collect()
     }
 
     /// What the user should know now that the load has ended.
-    pub(in crate::cli::slob) fn notes_of_the_load(&self) -> Vec<String> {
+    pub(in crate::cli) fn notes_of_the_load(&self) -> Vec<String> {
         let mut notes = self.target.notes_of_the_load();
         for (node, before) in self.before.iter().enumerate() {
             let access = Access { node, ..self.reached.access() };
@@ -162,7 +167,7 @@ impl ServerGround<'_> {
     }
 
     /// Ends watching and connections, and stops a private cluster.
-    pub(in crate::cli::slob) fn close(self) -> Result<(), TargetError> {
+    pub(in crate::cli) fn close(self) -> Result<(), TargetError> {
         let Self { reached, target, .. } = self;
         drop(target);
         Ok(reached.leave()?)
@@ -182,10 +187,9 @@ impl Watched {
         sending: &SendArgs,
         send: SendChoice,
         data: &DataSet,
-        plan: &RunPlan,
+        schemas: u32,
     ) -> Result<Self, Failure> {
         let connector = reached.connector();
-        let schemas = plan.steps.iter().filter_map(|step| step.load.schemas).max().unwrap_or(data.schemas);
         let nodes = || (0..connector.nodes().len()).map(|node| Access { node, ..reached.access() });
         let mut notes = reached.notes().to_vec();
         let mut facts = reached.facts()?;

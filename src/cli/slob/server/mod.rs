@@ -8,8 +8,9 @@ pub(super) mod setup;
 pub(super) mod verify;
 
 use arguments::SendChoice;
-pub(super) use arguments::{SendArgs, ServerArgs, is_server};
-pub(super) use ground::{ServerGround, ServerSite};
+pub(super) use arguments::is_server;
+pub(in crate::cli) use arguments::{SendArgs, ServerArgs};
+pub(in crate::cli) use ground::{ServerGround, ServerSite};
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -29,7 +30,7 @@ const USUAL_SESSIONS: u32 = 64;
 
 /// Which of the servers of an address are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Nodes {
+pub(in crate::cli) enum Nodes {
     /// The first that accepts a connection, as libpq has it.
     FirstThatAccepts,
     /// Each, as a server of its own.
@@ -38,7 +39,7 @@ pub(super) enum Nodes {
 
 /// What a command needs of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Purpose {
+pub(in crate::cli) enum Purpose {
     /// Data are made, and a private cluster if there is none.
     SetUp,
     /// Data are there already.
@@ -46,7 +47,7 @@ pub(super) enum Purpose {
 }
 
 /// A server that answers: a private cluster that runs now, or somebody else's server.
-pub(super) struct Reached<'a> {
+pub(in crate::cli) struct Reached<'a> {
     cluster: Option<Cluster>,
     connector: Connector,
     address: &'a TargetAddress,
@@ -57,7 +58,7 @@ pub(super) struct Reached<'a> {
 
 impl<'a> Reached<'a> {
     /// Starts a private cluster, or makes ready to connect; `None` if the address is not that of a server.
-    pub(super) fn reach(
+    pub(in crate::cli) fn reach(
         address: &'a TargetAddress,
         arguments: &'a ServerArgs,
         nodes: Nodes,
@@ -121,7 +122,7 @@ impl<'a> Reached<'a> {
     }
 
     /// The data.
-    pub(super) fn access(&self) -> Access<'_> {
+    pub(in crate::cli) fn access(&self) -> Access<'_> {
         Access::new(&self.connector, self.arguments.schema())
     }
 
@@ -131,12 +132,12 @@ impl<'a> Reached<'a> {
     }
 
     /// Stops a private cluster, unless it is to go on.
-    pub(super) fn leave(self) -> Result<(), PostgresError> {
+    pub(in crate::cli) fn leave(self) -> Result<(), PostgresError> {
         self.cluster.map_or(Ok(()), Cluster::stop)
     }
 
     /// Does something with the server and leaves it however that ends. The first failure is the one to tell.
-    pub(super) fn with<T>(self, work: impl FnOnce(&Self) -> Result<T, Failure>) -> Result<T, Failure> {
+    pub(in crate::cli) fn with<T>(self, work: impl FnOnce(&Self) -> Result<T, Failure>) -> Result<T, Failure> {
         self.notes.iter().for_each(say::note);
         let outcome = work(&self);
         let left = self.leave();
