@@ -3,6 +3,7 @@
 //! Nothing here touches a file or prints: asked and facts go in, a plan or the reason against it comes out. Whatever can
 //! be found wrong with a run is found here, before anything starts.
 
+pub mod caches;
 pub mod calibrate;
 pub mod check;
 pub mod data_set;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::PlanError;
+use super::caches::{self, Cache, Data};
 use super::names::{Numbers, run_name, step_label};
 use super::steps;
 use crate::config::{Axes, Key, Origin, Setting, SlobParameters, Tag};
@@ -73,13 +74,26 @@ pub struct Facts {
     pub filling: Filling,
     /// Memory that a buffer cache can take; `None` if it is not known, or if the target has no cache.
     pub available_memory: Option<Bytes>,
+    /// What lies between the load and storage.
+    pub caching: Caching,
+}
+
+/// What lies between the load and storage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Caching {
+    /// The buffer cache that is asked for.
+    Asked,
+    /// A cache that is there.
+    There(Cache),
+    /// Nothing, or nothing that is known.
+    Unknown,
 }
 
 impl Facts {
     /// Facts about the data that `data` describes, on a machine with so much memory left.
     pub fn of(data: &Descriptor, available_memory: Option<Bytes>) -> Self {
         let &Descriptor { schemas, scale_blocks, scan_blocks, block_bytes, filling, .. } = data;
-        Self { schemas, scale_blocks, scan_blocks, block_bytes, filling, available_memory }
+        Self { schemas, scale_blocks, scan_blocks, block_bytes, filling, available_memory, caching: Caching::Asked }
     }
 
     /// Facts about a target without data, where everything is as large as it is asked to be.
@@ -96,6 +110,7 @@ impl Facts {
             block_bytes: BLOCK_BYTES,
             filling: Filling::Incompressible,
             available_memory: None,
+            caching: Caching::Unknown,
         })
     }
 }
@@ -165,6 +180,7 @@ pub fn plan(request: &Request, data: &Facts) -> Result<RunPlan, PlanError> {
         }
     }
     notes.extend(notes_on_data(&points, data));
+    notes.extend(note_on_cache(request, &points, schemas, data));
     let script = points.first().and_then(|point| {
         let path = point.parameters.external_script.clone()?;
         Some((path, point.parameters.origin(Key::ExternalScript)))
@@ -249,7 +265,7 @@ fn in_force(request: &Request, varied: &[Setting], data: &Facts) -> Result<SlobP
 }
 
 /// A number of blocks as a parameter that reads back to it: `1G` rather than 131072 blocks.
-fn size_text(blocks: u64, block_bytes: u64) -> String {
+pub(super) fn size_text(blocks: u64, block_bytes: u64) -> String {
     let kib = (blocks * block_bytes) >> 10;
     let unit = [("G", 20), ("M", 10), ("K", 0)].into_iter().find(|(_, shift)| kib.trailing_zeros() >= *shift);
     match unit {
@@ -276,6 +292,19 @@ fn notes_on_data(points: &[Point], data: &Facts) -> Option<String> {
             data.scale_blocks
         )
     })
+}
+
+/// Whether a cache will answer what is meant for storage.
+fn note_on_cache(request: &Request, points: &[Point], schemas: u32, facts: &Facts) -> Option<String> {
+    let cache = match &facts.caching {
+        Caching::Asked => Cache::of_engine(request.cache),
+        Caching::There(cache) => cache.clone(),
+        Caching::Unknown => return None,
+    };
+    let parameters = &points.first()?.parameters;
+    let block_bytes = facts.block_bytes;
+    let data = Data { schemas, scale_blocks: parameters.scale.blocks(u64::from(block_bytes)), block_bytes };
+    caches::note(data, &cache, (!parameters.was_set(Key::RunTime)).then_some(parameters.run_time))
 }
 
 /// Tags by their keys.

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 
 use super::PlanError;
-use super::slob::{Facts, Request, RunPlan, plan};
+use super::caches::Cache;
+use super::slob::{Caching, Facts, Request, RunPlan, plan};
 use crate::config::{Assignment, Axes, Setting, slob_conf};
 use crate::load::Pace;
 use crate::target::embedded::Filling;
@@ -17,6 +18,7 @@ const DATA: Facts = Facts {
     block_bytes: 8_192,
     filling: Filling::Incompressible,
     available_memory: None,
+    caching: Caching::Asked,
 };
 
 fn settings(words: &str) -> Vec<Setting> {
@@ -203,4 +205,22 @@ proptest! {
         let parameters = crate::config::SlobParameters::from_settings(&recorded).unwrap();
         prop_assert_eq!(parameters.scale.blocks(u64::from(data.block_bytes)), blocks);
     }
+}
+
+#[test]
+fn what_a_cache_will_answer_is_said_before_the_load() {
+    let told = |request: &Request, caching: Caching| {
+        let notes = plan(request, &Facts { caching, ..DATA }).unwrap().notes;
+        notes.into_iter().find(|note| note.starts_with("the data ("))
+    };
+    let small = |words: &str| Request { schemas: Some(1), ..request(words) };
+    assert_eq!(told(&request("SCALE=32M"), Caching::Asked), None, "8 schemas of 32M are four caches of 64M");
+    let fits = told(&small("SCALE=64M"), Caching::Asked).unwrap();
+    assert!(fits.contains("fit into the buffer cache (64 MiB)") && fits.contains("5m00s"), "{fits}");
+    let asked = told(&small("SCALE=64M RUN_TIME=10"), Caching::Asked).unwrap();
+    assert!(!asked.contains("by default"), "{asked}");
+    let server = Cache { bytes: Bytes::gib(4), what: "the server's memory".to_owned(), cure: None };
+    let part = told(&request(""), Caching::There(server)).unwrap();
+    assert!(part.contains("less than four times the server's memory (4 GiB)") && part.contains("SCALE=2G"), "{part}");
+    assert_eq!(told(&small("SCALE=64M"), Caching::Unknown), None);
 }

@@ -230,7 +230,7 @@ impl TargetError {
                 "use the version of Plimsoll that made it, or replace it: `plimsoll slob setup --replace`"
             }
             Self::NoSpace { .. } => {
-                "lower SCALE or the number of schemas, or use another directory: `--target dir:PATH`"
+                "lower SCALE, the number of schemas or `--redo-size`, or use another directory: `--target dir:PATH`"
             }
             Self::CacheTooSmall { .. } => "give it more with `--cache`, or use fewer sessions",
             Self::Shape(_) | Self::Stopped | Self::Interrupted => return None,

@@ -96,7 +96,7 @@ fn make(session: &Session<'_>, reached: &Reached<'_>, size: Bytes) -> Result<(),
 fn load(session: &Session<'_>, address: &TargetAddress) -> Result<Recorded, Failure> {
     let (server, sending, stop) = (&session.arguments.server, SendArgs::default(), session.interrupt.flag());
     let site = ServerSite::reach(address, server, &sending, true, stop)?.expect("the address is that of a server");
-    let facts = site.facts();
+    let facts = site.facts()?;
     let facts = EngineFacts {
         schemas: facts.schemas,
         scale_blocks: facts.scale_blocks,

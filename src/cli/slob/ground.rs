@@ -48,7 +48,15 @@ impl<'a> Site<'a> {
         match self {
             Self::Embedded { data, .. } => Ok(Facts::of(data, available_memory())),
             Self::Simulated { .. } => Ok(Facts::as_asked(request)?),
-            Self::Server(site) => Ok(site.facts()),
+            Self::Server(site) => Ok(site.facts()?),
+        }
+    }
+
+    /// Refuses a plan that there is no room for, and tells what of it there may be too little for.
+    pub(super) fn check(&self, plan: &RunPlan) -> Result<Vec<String>, Failure> {
+        match self {
+            Self::Embedded { .. } | Self::Simulated { .. } => Ok(Vec::new()),
+            Self::Server(site) => site.check(plan),
         }
     }
 
@@ -70,7 +78,7 @@ impl<'a> Site<'a> {
     ) -> Result<(Ground<'a>, Clock), Failure> {
         match self {
             Self::Server(site) => {
-                let set_up = site.facts().schemas;
+                let set_up = site.facts()?.schemas;
                 let schemas = plan.steps.iter().filter_map(|step| step.load.schemas).max().unwrap_or(set_up);
                 let ground = site.open(plan.most_sessions(), schemas, stop).inspect_err(|_| progress.end())?;
                 Ok((Ground::Server(Box::new(ground)), Clock::start()))
@@ -144,7 +152,7 @@ impl Ground<'_> {
 }
 
 /// Memory that can be taken without driving somebody out of it.
-fn available_memory() -> Option<Bytes> {
+pub(super) fn available_memory() -> Option<Bytes> {
     let Environment { memory_available_bytes, memory_limit_bytes, .. } = environment::capture(None);
     memory_available_bytes.into_iter().chain(memory_limit_bytes).min().map(Bytes)
 }

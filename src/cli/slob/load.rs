@@ -14,7 +14,7 @@ use crate::units::{Bytes, Nanos};
 use crate::workload::Arrival;
 
 /// Buffer cache of the embedded engine where nobody says otherwise.
-const USUAL_CACHE: Bytes = Bytes::mib(64);
+pub(super) const USUAL_CACHE: Bytes = Bytes::mib(64);
 
 /// How load is put on, and how it is told.
 #[derive(Debug, Args)]

@@ -42,7 +42,8 @@ pub(super) fn carry_out(arguments: &LoadArgs, request: &Request) -> Result<Exit,
 
 /// The plan, and the script that it calls.
 fn planned(request: &Request, site: &Site<'_>) -> Result<(RunPlan, Option<Script>), Failure> {
-    let plan = plan(request, &site.facts(request)?)?;
+    let mut plan = plan(request, &site.facts(request)?)?;
+    plan.notes.extend(site.check(&plan)?);
     let script = plan.script.as_ref().map(|(path, origin)| Script::check(path, origin)).transpose()?;
     plan.notes.iter().for_each(say::note);
     Ok((plan, script))

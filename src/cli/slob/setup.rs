@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::Args;
 use serde_json::json;
 
+use super::load::USUAL_CACHE;
 use super::server::{self, Nodes, Purpose, Reached, ServerArgs};
 use crate::cli::arguments::{Asked, FormatArgs, IoArgs, ParameterArgs, ProgressArgs, Reader, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
@@ -14,6 +15,7 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::live::ByteProgress;
 use crate::cli::say;
 use crate::config::{Key, TargetAddress};
+use crate::plan::caches::{self, Cache, Data};
 use crate::plan::data_set;
 use crate::target::TargetError;
 use crate::target::embedded::Descriptor;
@@ -108,8 +110,9 @@ fn on_server(arguments: &Arguments, address: &TargetAddress) -> Result<Exit, Fai
         return Ok(Exit::Done);
     }
     let interrupt = Interrupt::listen()?;
-    let reached =
-        Reached::reach(address, &arguments.server, Nodes::FirstThatAccepts, Purpose::SetUp, None, interrupt.flag())?;
+    // What loads side by side is what the memory must do for; how many sessions a run will have nobody knows yet.
+    let (nodes, sessions) = (Nodes::FirstThatAccepts, Some(parameters.load_parallel_degree));
+    let reached = Reached::reach(address, &arguments.server, nodes, Purpose::SetUp, sessions, interrupt.flag())?;
     let wanted = server::setup::Wanted {
         schemas: asked.schemas.unwrap_or(1),
         seed: arguments.seed,
@@ -138,7 +141,7 @@ fn on_engine(arguments: &Arguments) -> Result<Exit, Failure> {
     let path = arguments.target.directory()?;
     let request = request(arguments, path)?;
     let plan = setup::plan(path, &request)?;
-    plan.notes.iter().for_each(say::note);
+    plan.notes.iter().chain(&note_on_cache(&plan, &request)).for_each(say::note);
     if arguments.dry_run {
         let mut out = say::output();
         write_plan(&mut out, &plan, &request)?;
@@ -176,6 +179,15 @@ fn request(arguments: &Arguments, path: &Path) -> Result<SetupRequest, Failure> 
         io_engine: arguments.io.engine(),
     };
     Ok(data_set::plan(&asked.parameters()?, &request)?)
+}
+
+/// Whether the cache that runs usually have will answer what is meant for storage.
+fn note_on_cache(plan: &SetupPlan, request: &SetupRequest) -> Option<String> {
+    let &SetupRequest { schemas, scale_blocks, block_bytes, .. } = request;
+    let what = "the buffer cache that a run has unless `--cache` says otherwise".to_owned();
+    let cache = Cache { bytes: USUAL_CACHE, what, cure: None };
+    let note = || caches::note(Data { schemas, scale_blocks, block_bytes }, &cache, None);
+    plan.makes_data().then(note).flatten()
 }
 
 fn write_plan(out: &mut impl Write, plan: &SetupPlan, request: &SetupRequest) -> std::io::Result<()> {

@@ -11,13 +11,16 @@ use crate::cli::exit::Failure;
 use crate::config::TargetAddress;
 use crate::measure::environment;
 use crate::measure::trace::{TraceRequest, Tracer};
-use crate::plan::slob::Facts;
+use crate::plan::caches::ample_scale;
+use crate::plan::slob::{Caching, Facts, RunPlan};
 use crate::record;
+use crate::target::postgres::cluster::check_memory;
 use crate::target::postgres::data::{self, Access, DataSet, Shape, proof, shape};
 use crate::target::postgres::{
     LocalServer, Monitor, MonitorRequest, Postgres, PostgresError, PostgresOptions, Sending,
 };
 use crate::target::{Background, TargetError, TargetFor};
+use crate::units::Bytes;
 use crate::workload::SlobOperation;
 
 /// How often sessions are looked at.
@@ -60,9 +63,35 @@ impl<'a> ServerSite<'a> {
     }
 
     /// What a plan needs to know.
-    pub(in crate::cli) fn facts(&self) -> Facts {
+    pub(in crate::cli) fn facts(&self) -> Result<Facts, TargetError> {
         let DataSet { schemas, scale_blocks, scan_blocks, block_bytes, filling, .. } = self.data;
-        Facts { schemas, scale_blocks, scan_blocks, block_bytes, filling, available_memory: None }
+        let caching = self.reached.cache()?.map_or(Caching::Unknown, Caching::There);
+        Ok(Facts { schemas, scale_blocks, scan_blocks, block_bytes, filling, available_memory: None, caching })
+    }
+
+    /// Refuses more sessions than the memory of a private cluster does for, and tells of a log that may have too little room.
+    pub(in crate::cli::slob) fn check(&self, plan: &RunPlan) -> Result<Vec<String>, Failure> {
+        if let (Some(limit), true) = (self.arguments.host_memory(), self.reached.cluster().is_some()) {
+            let schemas = plan.steps.iter().filter_map(|step| step.load.schemas).max().unwrap_or(self.data.schemas);
+            check_memory(limit, self.arguments.db_cache(), plan.most_sessions()).map_err(|error| {
+                let ample =
+                    format!("four times {limit} are `{}` for each of {schemas} schemas", ample_scale(schemas, limit));
+                let hint = error.hint().map_or_else(|| ample.clone(), |hint| format!("{hint}; {ample}"));
+                Failure::from(error).with_hint(hint)
+            })?;
+        }
+        if plan.steps.iter().all(|step| step.shape.update_pct == 0) {
+            return Ok(Vec::new());
+        }
+        let log = self.reached.facts()?.get("setting.max_wal_size").and_then(|text| text.parse().ok());
+        let told =
+            log.zip(self.reached.room()).filter(|(log, (_, room)): &(Bytes, _)| log > room).map(|(log, (at, room))| {
+                format!(
+                    "the write-ahead log may grow to {log} between checkpoints, and {room} are left in `{}`",
+                    at.display()
+                )
+            });
+        Ok(told.into_iter().collect())
     }
 
     /// Stops a private cluster again.

@@ -13,15 +13,20 @@ pub(in crate::cli) use arguments::{SendArgs, ServerArgs};
 pub(in crate::cli) use ground::{ServerGround, ServerSite};
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
+use super::ground::available_memory;
 use crate::cli::exit::Failure;
 use crate::cli::say;
 use crate::config::TargetAddress;
+use crate::measure::os;
+use crate::plan::caches::Cache;
 use crate::target::TargetError;
 use crate::target::postgres::cluster::{Cluster, ClusterRequest, facts_of};
 use crate::target::postgres::data::Access;
 use crate::target::postgres::{Connector, LocalServer, PostgresError};
+use crate::units::Bytes;
 
 /// Name under which the sessions of the load are known to the server.
 const APPLICATION: &str = "plimsoll";
@@ -79,7 +84,8 @@ impl<'a> Reached<'a> {
                     create: purpose == Purpose::SetUp,
                     db_cache: arguments.db_cache(),
                     host_memory: arguments.host_memory(),
-                    most_sessions: sessions.unwrap_or(USUAL_SESSIONS),
+                    most_sessions: sessions.unwrap_or(0).max(USUAL_SESSIONS),
+                    sessions: sessions.unwrap_or(1),
                     keep_running: arguments.keeps_running(),
                     binaries: arguments.binaries().cloned(),
                 };
@@ -131,6 +137,25 @@ impl<'a> Reached<'a> {
         self.cluster.as_ref().map(Cluster::local)
     }
 
+    /// The largest cache between the load and storage, as far as it is known: the memory of a private cluster, the shared buffers
+    /// of another server.
+    pub(super) fn cache(&self) -> Result<Option<Cache>, PostgresError> {
+        let facts = self.facts()?;
+        let told = |name: &str| facts.get(name).and_then(|text| text.parse::<Bytes>().ok());
+        if self.cluster.is_some() {
+            return Ok(private_cache(self.arguments.host_memory().or_else(|| told("host_memory"))));
+        }
+        let what = "the server's shared buffers".to_owned();
+        Ok(told("setting.shared_buffers").map(|bytes| Cache { bytes, what, cure: None }))
+    }
+
+    /// Room that is left where the data are, if that is on this machine and known.
+    pub(super) fn room(&self) -> Option<(PathBuf, Bytes)> {
+        let directory = self.local()?.data_directory?;
+        let space = os::space(&directory)?;
+        Some((directory, Bytes(space.available_bytes)))
+    }
+
     /// Stops a private cluster, unless it is to go on.
     pub(in crate::cli) fn leave(self) -> Result<(), PostgresError> {
         self.cluster.map_or(Ok(()), Cluster::stop)
@@ -145,6 +170,19 @@ impl<'a> Reached<'a> {
         left?;
         Ok(done)
     }
+}
+
+/// The cache of a private cluster whose memory is limited so, or by what this machine has.
+fn private_cache(limit: Option<Bytes>) -> Option<Cache> {
+    let of_machine = || {
+        let what = "the memory that is free here for shared buffers and page cache".to_owned();
+        Some(Cache { bytes: available_memory()?, what, cure: Some("limit it with `--host-memory`") })
+    };
+    let limited = |bytes| {
+        let what = "the memory that the server may take, page cache included".to_owned();
+        Cache { bytes, what, cure: Some("use a smaller `--host-memory`") }
+    };
+    limit.map(limited).or_else(of_machine)
 }
 
 impl From<PostgresError> for Failure {

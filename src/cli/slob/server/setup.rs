@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::{Reached, ServerArgs};
+use super::{Reached, ServerArgs, private_cache};
 use crate::cli::arguments::{FormatArgs, ProgressArgs, Reader};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fresh_seed;
@@ -15,6 +15,7 @@ use crate::cli::live::ByteProgress;
 use crate::cli::say;
 use crate::cli::slob::setup::data_words;
 use crate::config::{Filler, SlobParameters};
+use crate::plan::caches::{self, Data};
 use crate::target::TargetError;
 use crate::target::embedded::Filling;
 use crate::target::postgres::data;
@@ -48,7 +49,7 @@ pub(in crate::cli::slob) fn carry_out(
 ) -> Result<Exit, Failure> {
     let request = request(reached, parameters, wanted)?;
     let plan = setup::plan(&reached.access(), &request)?;
-    plan.notes.iter().for_each(say::note);
+    plan.notes.iter().chain(&warnings(reached, &plan, &request)?).for_each(say::note);
     if wanted.dry_run {
         let mut out = say::output();
         write_plan(&mut out, reached, &plan, &request)?;
@@ -69,6 +70,28 @@ pub(in crate::cli::slob) fn carry_out(
     report.notes.iter().filter(|note| !known.contains(note)).for_each(say::note);
     tell_report(reached, &request, &report, wanted.format.reader())?;
     Ok(Exit::Done)
+}
+
+/// What the user should know before anything is loaded.
+fn warnings(reached: &Reached<'_>, plan: &SetupPlan<'_>, request: &SetupRequest) -> Result<Vec<String>, Failure> {
+    if !plan.makes_data() {
+        return Ok(Vec::new());
+    }
+    let &SetupRequest { schemas, scale_blocks, block_bytes, .. } = request;
+    let cache = reached.cache()?;
+    let small = cache.and_then(|cache| caches::note(Data { schemas, scale_blocks, block_bytes }, &cache, None));
+    let grows = |room: &(_, Bytes)| plan.missing_bytes() + plan.index_bytes + plan.redo_bytes > room.1.0;
+    let full = reached.room().filter(grows).map(|(directory, room)| {
+        format!(
+            "{room} are left in `{}`, and this loads {}, builds {} of indexes and writes up to {} of write-ahead log: lower SCALE, or \
+             use another file system",
+            directory.display(),
+            Bytes(plan.missing_bytes()),
+            Bytes(plan.index_bytes),
+            Bytes(plan.redo_bytes)
+        )
+    });
+    Ok(small.into_iter().chain(full).collect())
 }
 
 fn request(reached: &Reached<'_>, parameters: &SlobParameters, wanted: &Wanted<'_>) -> Result<SetupRequest, Failure> {
@@ -195,6 +218,9 @@ pub(in crate::cli::slob) fn tell_new_cluster(
 ) -> Result<(), Failure> {
     let block = parameters.block_size.map_or(USUAL_BLOCK_BYTES, |size| size.0);
     let (scale, scan) = (parameters.scale.blocks(block), parameters.scan_table.blocks(block));
+    let data = Data { schemas, scale_blocks: scale, block_bytes: u32::try_from(block).unwrap_or(u32::MAX) };
+    let cache = private_cache(arguments.host_memory());
+    cache.and_then(|cache| caches::note(data, &cache, None)).iter().for_each(say::note);
     let mut out = say::output();
     writeln!(out, "directory  {}", directory.display())?;
     writeln!(out, "there now  nothing; a private cluster would be made")?;

@@ -35,19 +35,20 @@ pub(super) struct MemoryLimit {
 ///
 /// # Errors
 /// When `limit` is too small, with what is needed.
-pub(super) fn check(limit: Bytes, shared_buffers: Bytes, sessions: u32) -> Result<(), PostgresError> {
+pub fn check(limit: Bytes, shared_buffers: Bytes, sessions: u32) -> Result<(), PostgresError> {
     let each = SESSION.0 + shared_buffers.0 / PAGE_TABLES_OF;
     let needed = Bytes(shared_buffers.0 + BASE.0 + each * u64::from(sessions)).0.next_multiple_of(1 << 20);
+    let sessions = if sessions == 1 { "1 session".to_owned() } else { format!("{sessions} sessions") };
     if limit.0 >= needed {
         return Ok(());
     }
     Err(PostgresError::Unfit {
         what: format!(
-            "{limit} of memory are too little for a server with {shared_buffers} of shared buffers and {sessions} sessions: it \
+            "{limit} of memory are too little for a server with {shared_buffers} of shared buffers and {sessions}: it \
              needs at least {}",
             Bytes(needed)
         ),
-        hint: Some("raise `--host-memory`, or lower `--db-cache` or the number of sessions".to_owned()),
+        hint: Some(format!("use `--host-memory {}M`, or lower `--db-cache` or the number of sessions", needed >> 20)),
     })
 }
 

@@ -46,6 +46,7 @@ use crate::units::Bytes;
 pub use self::facts::facts_of;
 pub use self::files::OurFile;
 pub use self::inspect::{FoundCluster, Running, inspect, remove};
+pub use self::memory::check as check_memory;
 pub use self::page_cache::{Dropped, drop_page_cache};
 
 /// The role that owns a private cluster, and the database in it.
@@ -70,8 +71,10 @@ pub struct ClusterRequest {
     pub db_cache: Bytes,
     /// Most memory that the server may use, page cache of its files included; `None` for no limit.
     pub host_memory: Option<Bytes>,
-    /// Most sessions that the load will have.
+    /// Sessions for which there is to be room.
     pub most_sessions: u32,
+    /// Sessions that are known to come: the memory must do for them.
+    pub sessions: u32,
     /// Whether the server goes on running when we end.
     pub keep_running: bool,
     /// Directory of the server's programs; the newest that are found where `None`.
@@ -108,7 +111,7 @@ impl Cluster {
     pub fn start(request: &ClusterRequest, tell: &dyn Fn(&str), stop: &AtomicBool) -> Result<Self, TargetError> {
         settings::check_shared_buffers(request.db_cache)?;
         if let Some(limit) = request.host_memory {
-            memory::check(limit, request.db_cache, request.most_sessions)?;
+            memory::check(limit, request.db_cache, request.sessions)?;
         }
         let files = Files::new(&request.directory)?;
         let free = files.look()? == Ground::Free;

@@ -29,6 +29,7 @@ fn request(directory: &Path) -> ClusterRequest {
         db_cache: Bytes::mib(16),
         host_memory: None,
         most_sessions: 4,
+        sessions: 4,
         keep_running: false,
         binaries: None,
     }
