@@ -30,6 +30,25 @@ pub(super) fn facts(run: &Run, detail: Detail) -> Vec<(&'static str, String)> {
     facts
 }
 
+/// The same on one screen: which run, the command that says what was asked, and what load came of it on what.
+pub(super) fn brief(run: &Run) -> Vec<(&'static str, String)> {
+    let name = Some(run.name.clone()).filter(|name| !name.is_empty());
+    let shape = load(run);
+    let shape = shape.split_once(": ").map_or(shape.as_str(), |(shape, _)| shape).to_owned();
+    let tags = Some(pairs(&run.tags)).filter(|tags| !tags.is_empty());
+    let mut facts = vec![("Run", join([Some(run.id.clone()), name, tags])), ("Command", run.command.join(" "))];
+    let told = match is_on_servers(run) {
+        true => servers::facts(run, Detail::Brief).0,
+        // How requests went is a part of what was measured; an engine's own facts are many.
+        false if Vocabulary::of(run) == Vocabulary::Requests => pairs(&run.target.facts),
+        false => String::new(),
+    };
+    facts.extend([("Load", shape), ("Target", target(run, &told))]);
+    facts.extend(run.notes.iter().map(|note| ("Note", note.clone())));
+    facts.retain(|(_, text)| !text.is_empty());
+    facts
+}
+
 /// The parts that are known, with commas between them.
 fn join(parts: impl IntoIterator<Item = Option<String>>) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")

@@ -15,6 +15,7 @@ pub mod html;
 mod live;
 pub mod orion;
 mod paper;
+mod screen;
 mod sections;
 mod sheet;
 mod table;

@@ -295,9 +295,9 @@ fn shares_that_cannot_be_known_are_not_printed() {
     assert!(style(&run).ends_with("|db file sequential read\n"), "the time of one event is not known: {}", style(&run));
     // Oracle's MB are not those of our own figures.
     let legend = "MB are 1,048,576 bytes.";
-    assert!(!report(&run, Detail::Brief, 200).contains(legend));
+    assert!(!report(&run, Detail::Full, 200).contains(legend));
     run.steps[0].told.push(figure("Total (MB): Reads/s", "MB/s", 7.5));
-    assert!(report(&run, Detail::Brief, 200).contains(legend));
+    assert!(report(&run, Detail::Full, 200).contains(legend));
 }
 
 #[test]

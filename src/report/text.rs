@@ -4,6 +4,7 @@ use std::io::{self, Write};
 
 use super::facts::{COMMAND, facts};
 use super::paper::{Paper, Terminal};
+use super::screen;
 use super::sections::{self, imported, operation_time, reported, requests, rounds, servers, together};
 use super::{calibration, trace};
 use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers};
@@ -13,7 +14,7 @@ use crate::units::shell_lines;
 /// How much is told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
-    /// What was asked, the load curve, the histogram of single-block reads (of raw storage every histogram, and the load
+    /// Of one load of ours one screen: what was asked, the figures that decide, and what was noticed. Else what was asked, the load curve, the histogram of single-block reads (of raw storage every histogram, and the load
     /// generator's verdict on itself; of a server where blocks came from, its log and its sessions), and what was noticed.
     Brief,
     /// Also every wait event, operation type, device and setting.
@@ -43,6 +44,11 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
     answers.iter().try_for_each(|(name, text)| paper.paragraph(text, &format!("{name:<ANSWERS$}")))?;
     if !answers.is_empty() {
         paper.gap()?;
+    }
+    if screen::fits(run, detail) {
+        let headline = headline(run, findings);
+        paper.remark(&headline)?;
+        return screen::tell(out, run, findings, &headline, width.max(NARROWEST));
     }
     paper.remark(&headline(run, findings))?;
     paper.gap()?;
@@ -141,18 +147,22 @@ fn headline(run: &Run, findings: &[Finding]) -> String {
     }
 }
 
+/// What stands before a finding.
+pub(super) fn noticed_word(finding: &Finding) -> &'static str {
+    match finding.severity() {
+        Severity::Doubt => "doubt:  ",
+        Severity::Answer => "answer: ",
+        Severity::Note => "note:   ",
+    }
+}
+
 fn noticed(paper: &mut Terminal<'_>, findings: &[Finding]) -> io::Result<()> {
     if findings.is_empty() {
         return Ok(());
     }
     paper.title("What was noticed")?;
     for finding in findings {
-        let word = match finding.severity() {
-            Severity::Doubt => "doubt:  ",
-            Severity::Answer => "answer: ",
-            Severity::Note => "note:   ",
-        };
-        paper.paragraph(&finding.sentence(), word)?;
+        paper.paragraph(&finding.sentence(), noticed_word(finding))?;
         if let Some(advice) = finding.advice() {
             paper.paragraph(&advice, "     -> ")?;
         }

@@ -226,7 +226,7 @@ fn the_page_cache_is_labelled() {
     let place = Place::on_disk();
     let through = place.done(&short(&["--pattern", "randread", "--direct", "off"]));
     assert!(through.stdout.contains("direct_io=off"), "{through}");
-    assert!(through.stdout.contains("Requests (times from sent to finished), through the page cache"), "{through}");
+    assert!(through.stdout.contains("(times from sent to finished, through the page cache)"), "{through}");
     let past = place.done(&short(&["--pattern", "randread"]));
     assert!(past.stdout.contains("direct_io=on") && !past.stdout.contains("through the page cache"), "{past}");
 }
@@ -294,7 +294,7 @@ fn ctrl_c_keeps_what_was_measured_and_reports_it() {
     drop(stderr);
     let told = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(130), "{told}");
-    assert!(told.contains("The run was ended early") && told.contains("Requests (times"), "{told}");
+    assert!(told.contains("The run was ended early") && told.contains("(times from sent to finished)"), "{told}");
     let run = kept_document(&place);
     assert_eq!((&run["outcome"], &run["steps"][0]["outcome"]), (&"interrupted".into(), &"interrupted".into()));
     assert!(operations(&run) > 0);

@@ -40,7 +40,8 @@ pub(in crate::report) fn tell<'a>(
             exceeding.push((format!("{} by {}", names.join(" of "), ns(Some(excess))), is_on_server(step)));
         }
         let parts = [time.reads, time.cache_hits, time.log, time.waits, time.processor].map(cell);
-        let rest = if time.excess_ns.is_some() { UNKNOWN.to_owned() } else { ns(time.rest_ns) };
+        let over = time.excess_ns.map(|excess| format!("over by {}", ns(Some(excess))));
+        let rest = over.unwrap_or_else(|| ns(time.rest_ns));
         grid.push(names.into_iter().chain([ns(Some(time.mean_ns))]).chain(parts).chain([rest]).collect());
     }
     if grid.is_empty() {

@@ -151,6 +151,12 @@ fn images(seen: &Seen<'_>) -> String {
 const LOG_LEGEND: &str = "Full-page images: whole pages in the WAL, one for each page that changes first after a checkpoint. Images %: \
                           their share of the WAL, counted as full blocks, so at most that.";
 
+/// The write-ahead log alone.
+pub(in crate::report) fn log_rates(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let is_told = |seen: &Seen<'_>| seen.served.wal_megabytes_per_s().is_some_and(|rate| rate > 0.0);
+    steps(paper, run, "Write-ahead log (layer: server; everybody's on it, not only this load's)", &LOG, is_told)
+}
+
 /// The write-ahead log, and who writes changed blocks; nothing where the servers wrote nothing.
 pub(in crate::report) fn log(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let wrote = |seen: Seen<'_>| seen.served.wal_megabytes_per_s().is_some_and(|rate| rate > 0.0);
