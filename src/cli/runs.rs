@@ -1,5 +1,6 @@
 //! `plimsoll runs`.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ use comfy_table::{ContentArrangement, Table, presets};
 use super::arguments::{FormatArgs, Reader, RunsArgs};
 use super::exit::{Exit, Failure};
 use super::say;
-use crate::record::store::{self, Store, StoreError};
+use crate::record::store::{self, Headline, Store, StoreError};
 use crate::record::{Clock, Outcome, Run, Timestamp};
 use crate::units::shell_command;
 
@@ -105,10 +106,25 @@ fn list(arguments: &ListArguments) -> Result<Exit, Failure> {
         Reader::Person => {
             let mut table = Table::new();
             table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-            table.set_header(["id", "name", "made", "outcome", "steps", "target"]);
+            let has_limits = runs.iter().any(|run| run.headline.as_ref().is_some_and(|it| it.limit.is_some()));
+            // Rates and percentile are those of the largest load.
+            let header = ["id", "name", "made", "outcome", "steps", "operations/s", "reads/s", "p99"];
+            table.set_header(header.into_iter().chain(has_limits.then_some("limit")).chain(["tags", "target"]));
             for run in &runs {
                 let (made, steps) = (told(run.started_at, run.clock), run.steps.to_string());
-                table.add_row([&run.id, &run.name, &made, outcome_word(&run.outcome), &steps, &run.target]);
+                let outcome = outcome_word(&run.outcome).to_owned();
+                let figures = match &run.headline {
+                    None => ["?"; 3].map(str::to_owned),
+                    Some(told) => [
+                        Headline::rate_words(told.operations_per_s),
+                        Headline::rate_words(told.reads_per_s),
+                        told.p99_words(),
+                    ],
+                };
+                let limit = || run.headline.as_ref().map(Headline::limit_words).unwrap_or_default();
+                let row = [run.id.clone(), run.name.clone(), made, outcome, steps].into_iter().chain(figures);
+                let row = row.chain(has_limits.then(limit)).chain([pairs(&run.tags), run.target.clone()]);
+                table.add_row(row);
             }
             table.column_iter_mut().for_each(|column| {
                 column.set_padding((0, 2));
@@ -141,9 +157,6 @@ fn show(arguments: &ShowArguments) -> Result<Exit, Failure> {
 fn write_run(out: &mut impl Write, run: &Run, path: &Path) -> std::io::Result<()> {
     let clock = run.imported.as_ref().map(|imported| imported.clock);
     let ended = run.ended_at.map_or_else(|| "not known".to_owned(), |ended| told(ended, clock));
-    let pairs = |map: &std::collections::BTreeMap<String, String>| {
-        map.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
-    };
     let facts = [
         ("id", run.id.clone()),
         ("name", run.name.clone()),
@@ -178,6 +191,10 @@ fn write_run(out: &mut impl Write, run: &Run, path: &Path) -> std::io::Result<()
         )?;
     }
     Ok(())
+}
+
+fn pairs(map: &BTreeMap<String, String>) -> String {
+    map.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
 }
 
 fn remove(arguments: &RemoveArguments) -> Result<Exit, Failure> {

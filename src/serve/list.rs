@@ -13,7 +13,7 @@ use super::problem::Problem;
 use super::query::{Query, segment};
 use super::state::{State, instant};
 use crate::record::Timestamp;
-use crate::record::store::{Indexed, Summary};
+use crate::record::store::{Headline, Indexed, Summary};
 use crate::report::html::{Head, Kept, page};
 use crate::units::group_thousands;
 
@@ -229,6 +229,10 @@ fn table(shown: &[(&Indexed, &Summary)], filter: &Filter, now: Timestamp) -> Mar
                         th scope="col" { "Outcome" }
                         th.number scope="col" { "Steps" }
                         th scope="col" { "Largest load" }
+                        th.number scope="col" { "Operations/s" }
+                        th.number scope="col" { "Reads/s" }
+                        th.number scope="col" { "p99" }
+                        th scope="col" { "Limit" }
                         th scope="col" { "Target" }
                     }
                 }
@@ -258,6 +262,14 @@ fn row(run: &Indexed, summary: &Summary, filter: &Filter, now: Timestamp) -> Mar
             td { (state.word()) @if let Some(more) = state.more() { span.list-more { ": " (more) } } }
             td.number { (summary.steps) }
             td { (summary.largest_load.as_deref().unwrap_or_default()) }
+            @if let Some(told) = &summary.headline {
+                td.number { (Headline::rate_words(told.operations_per_s)) }
+                td.number { (Headline::rate_words(told.reads_per_s)) }
+                td.number { (told.p99_words()) }
+                td.plain { (told.limit_words()) }
+            } @else {
+                td {} td {} td {} td {}
+            }
             td { (summary.target) }
         }
     }

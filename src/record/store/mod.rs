@@ -1,6 +1,7 @@
 //! Runs on disk: a directory of run directories, each with a `run.json` and the interval series beside it.
 
 mod error;
+mod headline;
 mod index;
 mod reader;
 mod recover;
@@ -11,6 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 pub use error::StoreError;
+pub use headline::{Headline, Limit};
 pub use index::{Index, Indexed, Look, Stamp, Stamps};
 pub use reader::{Summary, load};
 pub use writer::RunWriter;

@@ -8,11 +8,12 @@ use std::path::{Path, PathBuf};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use super::headline::{Headline, OutlineCounters, OutlineOperation, OutlineWait, OutlineWindow};
 use super::{INTERVALS_FILE, RUN_FILE, StoreError, recover};
 use crate::record::{Clock, FORMAT, ImportedFile, Interval, Outcome, Run, Timestamp};
 
 /// What a list of runs shows, read without decoding any histogram. Written as JSON it is the same everywhere.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Summary {
     /// Id of the run.
     pub id: String,
@@ -36,6 +37,9 @@ pub struct Summary {
     /// Label of the step with the largest load: by rate, then by sessions; the first of equals.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub largest_load: Option<String>,
+    /// What that step did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub headline: Option<Headline>,
     /// What its times are told in, if it was imported.
     #[serde(skip)]
     pub clock: Option<Clock>,
@@ -72,6 +76,8 @@ struct Outline {
     id: String,
     name: String,
     workload: String,
+    #[serde(default)]
+    command: Vec<String>,
     started_at: Timestamp,
     #[serde(default)]
     ended_at: Option<Timestamp>,
@@ -90,17 +96,25 @@ struct OutlineImported {
 }
 
 #[derive(Deserialize)]
-struct OutlineStep {
-    label: String,
-    load: OutlineLoad,
+pub(super) struct OutlineStep {
+    pub(super) label: String,
+    pub(super) load: OutlineLoad,
+    #[serde(default)]
+    pub(super) window: OutlineWindow,
+    #[serde(default)]
+    pub(super) counters: OutlineCounters,
+    #[serde(default)]
+    pub(super) operations: Vec<OutlineOperation>,
+    #[serde(default)]
+    pub(super) waits: Vec<OutlineWait>,
 }
 
 #[derive(Deserialize)]
-struct OutlineLoad {
+pub(super) struct OutlineLoad {
     #[serde(default)]
-    sessions: Option<u32>,
+    pub(super) sessions: Option<u32>,
     #[serde(default)]
-    rate_operations_per_s: Option<f64>,
+    pub(super) rate_operations_per_s: Option<f64>,
 }
 
 #[derive(Deserialize)]
@@ -124,10 +138,11 @@ pub fn load(path: &Path) -> Result<Run, StoreError> {
 
 pub(super) fn summarise(directory: &Path) -> Result<Summary, StoreError> {
     let outline = read_document(directory, |outline: &Outline| outline.format)?;
+    let (steps, workload) = (outline.steps.len(), outline.workload);
+    let largest = largest_load(outline.steps);
     Ok(Summary {
         id: outline.id,
         name: outline.name,
-        workload: outline.workload,
         started_at: outline.started_at,
         ended_at: outline.ended_at,
         outcome: outline.outcome,
@@ -135,16 +150,18 @@ pub(super) fn summarise(directory: &Path) -> Result<Summary, StoreError> {
         target: outline.target.address,
         clock: outline.imported.as_ref().map(|imported| imported.clock),
         sources: outline.imported.iter().flat_map(|imported| &imported.files).map(Summary::source).collect(),
-        steps: outline.steps.len(),
-        largest_load: largest_load(outline.steps),
+        steps,
+        headline: largest.as_ref().and_then(|step| Headline::of(&workload, step, &outline.command)),
+        largest_load: largest.map(|step| step.label),
+        workload,
         path: directory.to_owned(),
     })
 }
 
-fn largest_load(steps: Vec<OutlineStep>) -> Option<String> {
+fn largest_load(steps: Vec<OutlineStep>) -> Option<OutlineStep> {
     let load = |step: &OutlineStep| (step.load.rate_operations_per_s.unwrap_or(0.0), step.load.sessions);
     let larger = |one: OutlineStep, other: OutlineStep| if load(&other) > load(&one) { other } else { one };
-    steps.into_iter().reduce(larger).map(|step| step.label)
+    steps.into_iter().reduce(larger)
 }
 
 /// Whether the directory's `run.json` is a run of any format that was ever ours.

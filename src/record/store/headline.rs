@@ -1,0 +1,218 @@
+//! What a list of runs shows of the largest load of each: how much, and how fast. Read from what documents say beside each histogram, so that
+//! none is decoded.
+
+use serde::{Deserialize, Serialize};
+
+use super::reader::OutlineStep;
+use crate::units::{Nanos, group_thousands};
+
+/// By this event databases are judged whose reads are timed.
+const SINGLE_BLOCK_READ: &str = "db file sequential read";
+
+/// The figures of one step.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Headline {
+    /// Operations finished per second: of raw storage requests, of SLOB operations of many blocks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operations_per_s: Option<f64>,
+    /// Read requests sent to storage per second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reads_per_s: Option<f64>,
+    /// The 99th percentile of what `p99_of` says.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p99_ns: Option<u64>,
+    /// Whether it is at most that.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub p99_is_bound: bool,
+    /// `read` for single-block reads of a database, `response` for the response time of all operations.
+    pub p99_of: &'static str,
+    /// The limit that the command had.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Limit>,
+}
+
+/// A limit, and whether this latency is within it. That is no verdict on the run: a report has that.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Limit {
+    /// As it was given, such as `p99=5ms`.
+    pub limit: String,
+    /// Absent where it is a limit on something else than this 99th percentile, or where that is only bounded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub is_within: Option<bool>,
+}
+
+impl Limit {
+    /// The first of a command.
+    fn of(command: &[String], p99: Option<(u64, bool)>) -> Option<Self> {
+        const FLAGS: [&str; 2] = ["--limit", "--target-latency"];
+        let value = |(place, word): (usize, &String)| match word.split_once('=') {
+            Some((flag, value)) if FLAGS.contains(&flag) => Some(value.to_owned()),
+            _ if FLAGS.contains(&word.as_str()) => command.get(place + 1).cloned(),
+            _ => None,
+        };
+        let limit = command.iter().enumerate().find_map(value)?;
+        let longest: Option<Nanos> = limit.strip_prefix("p99=").and_then(|time| time.parse().ok());
+        let is_within = longest.zip(p99).and_then(|(longest, (ns, is_bound))| match ns <= longest.0 {
+            false if is_bound => None,
+            is_within => Some(is_within),
+        });
+        Some(Self { limit, is_within })
+    }
+}
+
+impl Headline {
+    /// The percentile in words: `read 1.20 ms`, `<=5.00 ms`, or `?`.
+    pub fn p99_words(&self) -> String {
+        let of = if self.p99_of == "read" { "read " } else { "" };
+        let bound = if self.p99_is_bound { "<=" } else { "" };
+        self.p99_ns.map_or_else(|| "?".to_owned(), |ns| format!("{of}{bound}{}", Nanos(ns)))
+    }
+
+    /// The limit in words: `p99=5ms kept`, `p99=5ms exceeded`; nothing where none was given.
+    pub fn limit_words(&self) -> String {
+        let words = |limit: &Limit| match limit.is_within {
+            Some(true) => format!("{} kept", limit.limit),
+            Some(false) => format!("{} exceeded", limit.limit),
+            None => format!("{} ?", limit.limit),
+        };
+        self.limit.as_ref().map(words).unwrap_or_default()
+    }
+
+    /// A rate in words.
+    pub fn rate_words(rate: Option<f64>) -> String {
+        rate.map_or_else(
+            || "?".to_owned(),
+            |rate| match rate {
+                rate if rate < 99.95 => format!("{rate:.1}"),
+                rate => group_thousands(rate),
+            },
+        )
+    }
+}
+
+/// Length of a step's window.
+#[derive(Default, Deserialize)]
+pub(super) struct OutlineWindow {
+    #[serde(default)]
+    duration_ns: u64,
+}
+
+/// Counts of a step.
+#[derive(Default, Deserialize)]
+pub(super) struct OutlineCounters {
+    #[serde(default)]
+    operations: Option<u64>,
+    #[serde(default)]
+    physical_reads: Option<u64>,
+}
+
+/// Operations of one kind.
+#[derive(Deserialize)]
+pub(super) struct OutlineOperation {
+    #[serde(default)]
+    count: u64,
+    response: OutlineTimes,
+}
+
+/// Waits in one event.
+#[derive(Deserialize)]
+pub(super) struct OutlineWait {
+    event: String,
+    waits: OutlineTimes,
+}
+
+/// What stands beside a histogram.
+#[derive(Deserialize)]
+struct OutlineTimes {
+    #[serde(default)]
+    p99_ns: Option<u64>,
+    /// There where another program told it, in buckets that may be wide.
+    #[serde(default)]
+    told: Option<serde::de::IgnoredAny>,
+}
+
+impl Headline {
+    /// Of a step of `workload`; absent if it has no figure.
+    pub(super) fn of(workload: &str, step: &OutlineStep, command: &[String]) -> Option<Self> {
+        let per_s = |count: Option<u64>| {
+            let seconds = step.window.duration_ns as f64 / 1e9;
+            count.filter(|_| seconds > 0.0).map(|count| count as f64 / seconds)
+        };
+        // As latency targets judge where nobody says what.
+        let is_by_reads = ["slob", "database"].contains(&workload) && step.load.rate_operations_per_s.is_none();
+        let reads = step.waits.iter().find(|wait| is_by_reads && wait.event == SINGLE_BLOCK_READ);
+        let (p99_ns, p99_is_bound) = match reads {
+            Some(wait) => (wait.waits.p99_ns, wait.waits.told.is_some()),
+            None => of_all(&step.operations),
+        };
+        let headline = Self {
+            operations_per_s: per_s(step.counters.operations),
+            reads_per_s: per_s(step.counters.physical_reads),
+            p99_ns,
+            p99_is_bound: p99_is_bound && p99_ns.is_some(),
+            p99_of: if reads.is_some() { "read" } else { "response" },
+            limit: Limit::of(command, p99_ns.map(|ns| (ns, p99_is_bound))),
+        };
+        let has_figures = headline.operations_per_s.or(headline.reads_per_s).is_some() || headline.p99_ns.is_some();
+        has_figures.then_some(headline)
+    }
+}
+
+/// Of several kinds the longest of their percentiles bounds that of all: in each, no more than a hundredth took longer.
+fn of_all(operations: &[OutlineOperation]) -> (Option<u64>, bool) {
+    let kinds: Vec<&OutlineTimes> =
+        operations.iter().filter(|operation| operation.count > 0).map(|operation| &operation.response).collect();
+    let known: Option<Vec<u64>> = kinds.iter().map(|times| times.p99_ns).collect();
+    let is_bound = kinds.len() > 1 || kinds.iter().any(|times| times.told.is_some());
+    (known.and_then(|known| known.into_iter().max()), is_bound)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+    use crate::record::store::Store;
+
+    fn headline(run: &crate::record::Run) -> Headline {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::new(directory.path());
+        store.save(run).unwrap();
+        store.list().0.remove(0).headline.unwrap()
+    }
+
+    #[test]
+    fn the_largest_load_tells_its_rates_and_the_percentile_by_which_it_is_judged() {
+        let run = sample::sweep(3);
+        let largest = run.steps.last().unwrap();
+        let told = headline(&run);
+        assert_eq!(told.reads_per_s, Some(40_320.0));
+        assert_eq!((told.p99_ns, told.p99_of), (largest.waits[0].waits.quantile_ns(0.99), "read"));
+        assert!(!told.p99_is_bound && told.limit.is_none());
+        let raw = headline(&sample::requests::sweep());
+        assert_eq!((raw.operations_per_s, raw.p99_of), (Some(5_000.0), "response"));
+    }
+
+    #[test]
+    fn of_reads_and_writes_the_longer_bounds_both() {
+        let run = sample::requests::mixed();
+        let told = headline(&run);
+        assert_eq!(told.p99_ns, run.steps[0].operations[1].response.quantile_ns(0.99));
+        assert!(told.p99_is_bound && told.p99_words().starts_with("<="));
+    }
+
+    #[test]
+    fn a_limit_is_only_told_of_what_is_known() {
+        let mut run = sample::requests::sweep();
+        let mut limit = |words: &str| {
+            run.command = words.split(' ').map(str::to_owned).collect();
+            headline(&run).limit_words()
+        };
+        assert_eq!(limit("plimsoll io sweep --limit p99=1s"), "p99=1s kept");
+        assert_eq!(limit("plimsoll io sweep --target-latency=p99=1us"), "p99=1us exceeded");
+        assert_eq!(limit("plimsoll io sweep --limit p90=1s"), "p90=1s ?");
+        assert_eq!(limit("plimsoll io sweep"), "");
+        let mut mixed = sample::requests::mixed();
+        mixed.command = ["--limit", "p99=1us"].map(str::to_owned).to_vec();
+        assert_eq!(headline(&mixed).limit_words(), "p99=1us ?", "a bound exceeds nothing");
+    }
+}
