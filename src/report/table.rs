@@ -10,7 +10,7 @@ use crate::analysis::{
     Figure, Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Served, foreground_waits, is_on_server, mean_us,
     operations_are_requests, single_block_reads,
 };
-use crate::record::{Run, Step, WaitStats, Waited};
+use crate::record::{Histogram, Run, Step, WaitStats, Waited};
 use crate::units::{awr_count, group_thousands, percent};
 
 /// Which columns.
@@ -46,13 +46,15 @@ impl Style {
                  columns in _MBS in MB of 2^20 bytes; of an Oracle report READ_MBS and WRITE_MBS are of all I/O (the \
                  statistics `total bytes`), PREADS and PWRITES of data files alone. ELAPSED is in seconds. Columns in _LAT are \
                  mean microseconds: DFSR, DPR and DFPR of what sessions waited for, DFPW and LFPW of background processes. \
-                 TOP WAIT is what sessions waited for longest. A dash means that a value is not known."
+                 TOP WAIT is what sessions waited for longest. P99_US: 99th percentile in microseconds, of single-block reads where \
+                 they are timed, else of operations; not known where buckets only bound it. A dash means that a value is not known."
             }
             Self::Matrix => {
                 "One row a step. IOPS_RESULT: read and write requests sent to storage, per second; of a database server, \
                  blocks that its sessions had fetched from storage; of an Oracle report, physical reads and physical \
                  writes, which are blocks. DB_S_R_WAIT: waits for the read of a single block \
-                 (db file sequential read) in the measured window. Shares: percent of these waits that took less than the heading and not less than the one before; as in Oracle's tables, \
+                 (db file sequential read) in the measured window; P99_US: their 99th percentile in microseconds, not known where \
+                 buckets only bound it. Shares: percent of these waits that took less than the heading and not less than the one before; as in Oracle's tables, \
                  1 ms in headings is 1024 us. 0.0 is less than 0.05 %. K, M: thousands, millions. A dash means that a \
                  value is not known."
             }
@@ -87,9 +89,11 @@ pub enum Format {
 /// If `out` fails.
 pub fn table(out: &mut impl Write, runs: &[Run], style: Style, format: Format) -> io::Result<()> {
     let sheet = match style {
-        Style::AwrInfo => awr_info(runs),
+        // Bare pipes are cut by position, and end where SLOB's end.
+        Style::AwrInfo if format == Format::Text => awr_info(runs),
+        Style::AwrInfo => with_percentile_and_tags(awr_info(runs), runs),
         Style::Matrix => matrix(runs),
-        Style::Requests => requests(runs),
+        Style::Requests => with_tags(requests(runs), runs),
     };
     match (format, style) {
         (Format::Text, Style::AwrInfo) => sheet.write_piped(out),
@@ -166,6 +170,33 @@ fn awr_info(runs: &[Run]) -> Sheet {
     Sheet { columns, rows: rows.collect(), shares_from: None }
 }
 
+/// The percentile by which a step is judged: of single-block reads where they are timed, else of operations.
+fn with_percentile_and_tags(mut sheet: Sheet, runs: &[Run]) -> Sheet {
+    sheet.columns.push("P99_US".to_owned());
+    for (row, (_, step)) in sheet.rows.iter_mut().zip(steps(runs)) {
+        let reads = single_block_reads(step);
+        let p99 = match reads.first() {
+            Some(reads) => known_us(&reads.waits, 0.99),
+            None => quantile_us(&Figures(step), 0.99),
+        };
+        row.push(Cell::number(p99, 0));
+    }
+    with_tags(sheet, runs)
+}
+
+/// Tags at the end of each row, where any run has some.
+fn with_tags(mut sheet: Sheet, runs: &[Run]) -> Sheet {
+    if runs.iter().all(|run| run.tags.is_empty()) {
+        return sheet;
+    }
+    sheet.columns.push("TAGS".to_owned());
+    for (row, (run, _)) in sheet.rows.iter_mut().zip(steps(runs)) {
+        let tags: Vec<String> = run.tags.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        row.push(if tags.is_empty() { Cell::Absent } else { Cell::Text(tags.join(" ")) });
+    }
+    sheet
+}
+
 /// Columns after `FILE` and before `LIMITED BY`, with their decimals. `PCT_QUEUED` is the share of the response time that
 /// passed before requests were sent.
 const REQUESTS: [(&str, usize, Figure); 14] = [
@@ -186,7 +217,11 @@ const REQUESTS: [(&str, usize, Figure); 14] = [
 ];
 
 fn quantile_us(figures: &Figures<'_>, quantile: f64) -> Option<f64> {
-    let times = figures.response()?;
+    known_us(&figures.response()?, quantile)
+}
+
+/// Unless wide buckets of another program only bound it.
+fn known_us(times: &Histogram, quantile: f64) -> Option<f64> {
     let known = times.quantile_ns(quantile).filter(|_| times.knows_quantile(quantile));
     known.map(|ns| ns as f64 / 1e3)
 }
@@ -358,6 +393,7 @@ fn matrix(runs: &[Run]) -> Sheet {
             .into_iter()
             .map(str::to_owned),
     );
+    columns.push("P99_US".to_owned());
     let shares_from = columns.len();
     columns.extend(buckets.headings());
 
@@ -368,6 +404,7 @@ fn matrix(runs: &[Run]) -> Sheet {
             row.push(reads.map_or(Cell::Absent, |reads| Cell::Text(reads.event.clone())));
         }
         row.push(Cell::shown(reads.map(|reads| reads.waits.count() as f64), awr_count));
+        row.push(Cell::number(reads.and_then(|reads| known_us(&reads.waits, 0.99)), 0));
         match reads {
             Some(reads) => row.extend(buckets.shares(&reads.waits).into_iter().map(|share| {
                 // Made of the share itself, so that a report and this table round it to the same digit.
