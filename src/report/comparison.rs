@@ -155,7 +155,7 @@ fn doubts(paper: &mut dyn Paper, compared: &Compared) -> io::Result<()> {
                 continue;
             }
             paper.remark(&format!("doubt: {sentence}"))?;
-            if let Some(advice) = doubt.advice() {
+            if let Some(advice) = doubt.advice(pair.grounds) {
                 paper.remark(&format!("-> {advice}"))?;
             }
             told.push(sentence);
@@ -415,6 +415,37 @@ mod tests {
         let told = told(&[&old, &new], Detail::Brief, 100);
         assert!(told.contains("Nothing that is recorded."), "{told}");
         assert!(told.contains("unknown") && !told.contains("confidence"), "{told}");
-        assert!(told.contains("-> Make three runs or more of each"), "{told}");
+        let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("-> Import three results or more of each"), "{told}");
+        assert!(
+            !words.contains("three runs or more") && !words.contains("ten seconds"),
+            "nobody makes them again: {told}"
+        );
+    }
+
+    #[test]
+    fn a_server_beside_the_engine_shows_where_an_operations_time_went() {
+        let server = sample::servers::private_cluster();
+        let levels = [(4, 300, 700), (8, 520, 800), (16, 800, 900)];
+        let engine = sample::run(&levels.map(|(sessions, operations_per_s, us)| sample::Level {
+            sessions,
+            operations_per_s,
+            read_ns: us * 1_000,
+            seconds: 60,
+            update_pct: 20,
+        }));
+        let brief = told(&[&engine, &server], Detail::Brief, 140);
+        let table = brief.split("Where the time of one operation went").nth(1).unwrap();
+        let rows: Vec<&str> = table.lines().skip(2).take(7).collect();
+        assert!(rows[0].contains("reads") && rows[0].contains("processor") && rows[0].ends_with("rest"), "{brief}");
+        let both = |load: &str| rows.iter().filter(|row| row.starts_with(load)).count();
+        assert_eq!(["4 sessions", "8 sessions", "16 sessions"].map(both), [2; 3], "{brief}");
+        // What only the server has is no difference, and what differs is.
+        assert!(brief.contains("Told of one run alone") && brief.contains("setting.shared_buffers"), "{brief}");
+        assert!(!brief.contains("\nsetting.shared_buffers ") && brief.contains("\ntarget "), "{brief}");
+        let full = told(&[&engine, &server], Detail::Full, 140);
+        assert!(full.contains("\nsetting.shared_buffers "), "{full}");
+        let [old, new] = sweeps();
+        assert!(!told(&[&old, &new], Detail::Brief, 140).contains("Where the time of one operation went"));
     }
 }

@@ -1,7 +1,7 @@
 //! Why two runs may not be comparable. Nothing is refused: it is told.
 
-use super::ComparedLoad;
 use super::settings;
+use super::{ComparedLoad, Grounds};
 use crate::analysis::finding::list;
 use crate::analysis::{Figures, Finding, GeneratorVerdict, LimitedBy, Severity, operations_are_requests, proof};
 use crate::record::{Run, Step};
@@ -106,10 +106,21 @@ impl Doubt {
         }
     }
 
-    /// What the user can do about it.
-    pub fn advice(&self) -> Option<String> {
+    /// What the user can do about it. What was imported is not made again: another report of it is taken.
+    pub fn advice(&self, grounds: Grounds) -> Option<String> {
         let advice = match self {
             Self::OfRun { finding, .. } => return finding.advice(),
+            Self::NoLoadInCommon if grounds == Grounds::Reports => {
+                "Take results of the same sessions, depths or rates."
+            }
+            Self::DifferentBlockSize { .. } | Self::DifferentWork { .. } | Self::DifferentHitRatio { .. }
+                if grounds == Grounds::Reports =>
+            {
+                "Take results in which it is the same, unless this is what you vary."
+            }
+            Self::DifferentWindows { .. } if grounds == Grounds::Reports => {
+                "Take results of windows of the same length."
+            }
             Self::NoLoadInCommon => "Ask both for the same sessions, depths or rates.",
             Self::DifferentWorkload { .. } | Self::DifferentLoops { .. } => "Compare runs of the same command.",
             Self::DifferentTarget { .. } => {

@@ -36,7 +36,7 @@ fn setting(setting: &SettingDifference) -> Value {
 
 fn pair(compared: &Compared, pair: &Pair) -> Value {
     let names = compared.names_of(pair);
-    let doubt = |doubt: &Doubt| json!({ "sentence": doubt.sentence(names), "advice": doubt.advice() });
+    let doubt = |doubt: &Doubt| json!({ "sentence": doubt.sentence(names), "advice": doubt.advice(pair.grounds) });
     let hidden = pair
         .largest_hidden()
         .map(|(load, measure, share)| json!({ "load": load.name, "figure": measure.to_string(), "share": share }));
