@@ -94,18 +94,39 @@ impl KnownCredit {
     }
 }
 
-/// Kinds that the machine can have: those of its vendor if it tells one, else all.
+/// Models by which disks of the two vendors' networks are known.
+const CLOUD_MODELS: [&str; 4] = ["amazon elastic block store", "virtual disk", "msft nvme accelerator", "msft virtual"];
+/// Where data lie in memory, or on somebody else's storage.
+const NO_VOLUMES: [&str; 4] = ["tmpfs", "ramfs", "nfs", "cifs"];
+
+/// Kinds that the storage can be: those of its vendor where the machine tells one, none where machine, disk or file system are told
+/// and can be neither vendor's, and all where nothing is known.
 fn possible(environment: &Environment) -> impl Iterator<Item = &'static KnownCredit> {
     let says = |word: &str| {
         let told = [&environment.machine, &environment.virtualization];
         told.into_iter().flatten().any(|text| text.to_ascii_lowercase().contains(word))
     };
-    let vendor = match (says("amazon"), says("microsoft")) {
-        (true, false) => Some(Vendor::Aws),
-        (false, true) => Some(Vendor::Azure),
-        _ => None,
+    let vendors: &[Vendor] = match (says("amazon"), says("microsoft")) {
+        _ if is_elsewhere(environment) => &[],
+        (true, false) => &[Vendor::Aws],
+        (false, true) => &[Vendor::Azure],
+        // Both vendors' machines tell their names, so another name is another machine.
+        (false, false) if environment.machine.is_some() => &[],
+        _ => &[Vendor::Aws, Vendor::Azure],
     };
-    KNOWN.iter().filter(move |kind| vendor.is_none_or(|vendor| vendor == kind.vendor))
+    KNOWN.iter().filter(move |kind| vendors.contains(&kind.vendor))
+}
+
+/// Whether the data certainly lie on no volume of a vendor: disks that tell a model of their own are built into the machine.
+fn is_elsewhere(environment: &Environment) -> bool {
+    let is_of_cloud = |model: &String| {
+        let model = model.to_ascii_lowercase();
+        CLOUD_MODELS.iter().any(|known| model.contains(known))
+    };
+    let mut models = environment.devices.iter().filter_map(|device| device.model.as_ref()).peekable();
+    let is_built_in = models.peek().is_some() && !models.any(is_of_cloud);
+    let kind = environment.file_system.as_ref().map(|file_system| file_system.kind.as_str());
+    is_built_in || kind.is_some_and(|kind| NO_VOLUMES.iter().any(|known| kind.starts_with(known)))
 }
 
 /// The kinds that could have given `per_s` from credit and would outlast `seconds`: the one that ends first, and the one
@@ -184,6 +205,27 @@ mod tests {
         assert!(
             unseen(&aws, Counted::Requests, 3_000.0, 60.0).unwrap().iter().all(|(name, _)| name.starts_with("AWS"))
         );
+    }
+
+    #[test]
+    fn a_disk_that_is_in_the_machine_has_no_credit() {
+        use crate::record::{BlockDevice, FileSystem};
+        let unseen = |environment: &Environment| unseen(environment, Counted::Requests, 3_000.0, 60.0).is_some();
+        let with_model = |model: &str| Environment {
+            virtualization: Some("amazon nitro".to_owned()),
+            devices: vec![BlockDevice { model: Some(model.to_owned()), ..BlockDevice::default() }],
+            ..Environment::default()
+        };
+        assert!(unseen(&with_model("Amazon Elastic Block Store")));
+        assert!(
+            !unseen(&with_model("Amazon EC2 NVMe Instance Storage")) && !unseen(&with_model("Samsung SSD 990 PRO"))
+        );
+        let dell = Environment { machine: Some("Dell Inc. PowerEdge R740".to_owned()), ..Environment::default() };
+        assert!(!unseen(&dell));
+        let bare = Environment { devices: vec![BlockDevice::default()], ..Environment::default() };
+        assert!(unseen(&bare), "nothing is known of it");
+        let memory = FileSystem { kind: "tmpfs".to_owned(), ..FileSystem::default() };
+        assert!(!unseen(&Environment { file_system: Some(memory), ..Environment::default() }));
     }
 
     #[test]

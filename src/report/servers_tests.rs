@@ -59,6 +59,27 @@ fn a_server_that_told_nothing_is_not_reported_as_idle() {
 }
 
 #[test]
+fn counts_that_seem_to_contradict_each_other_are_explained_below_them() {
+    let ahead = "the kernel reads ahead what nobody has asked for yet";
+    let mut run = private_cluster();
+    let one_line = |run: &Run| plain(run, Detail::Brief, 120).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(!one_line(&run).contains(ahead), "fewer came from the device than were missed");
+    for step in &mut run.steps {
+        let counters = &mut step.servers[0].counters;
+        counters.physical_reads = counters.buffer_misses.map(|misses| misses * 2);
+    }
+    assert!(one_line(&run).contains(ahead));
+    for step in &mut run.steps {
+        step.servers[0].counters.physical_reads = None;
+        step.servers[0].counters.page_cache_hits = None;
+    }
+    let traced = one_line(&run);
+    assert!(traced.contains("the page cache answered is not known") && traced.contains("shows them all the same"));
+    run.steps.iter_mut().for_each(|step| step.traces.clear());
+    assert!(!one_line(&run).contains("shows them all the same"), "nothing below shows them");
+}
+
+#[test]
 fn no_line_is_wider_than_the_terminal_and_hostile_names_stay_names() {
     for mut run in [private_cluster(), remote(), two_nodes(), changed_shape()] {
         run.steps[0].servers[0].node = "\u{1b}[2J".to_owned();

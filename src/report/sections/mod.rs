@@ -6,6 +6,7 @@ pub(super) mod reported;
 pub(super) mod requests;
 pub(super) mod rounds;
 pub(super) mod servers;
+mod spread;
 pub(super) mod together;
 
 use std::io;
@@ -60,7 +61,8 @@ fn reads(figures: &Figures<'_>, show: fn(&Histogram) -> String) -> String {
 }
 
 pub(in crate::report) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
-    steps(paper, run, "Throughput", &THROUGHPUT)
+    steps(paper, run, "Throughput", &THROUGHPUT)?;
+    spread::tell(paper, run)
 }
 
 pub(in crate::report) fn reads_and_processors(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::sessions;
+use super::{sessions, spread};
 use crate::analysis::{Figures, GeneratorVerdict, is_through_page_cache, rate};
 use crate::record::{Histogram, OperationStats, Run, Step};
 use crate::report::buckets::Columns;
@@ -54,7 +54,8 @@ pub(in crate::report) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Res
     } else {
         "times from sent to finished"
     };
-    paper.table(&labelled(run, &format!("Requests ({times})")), &grid)
+    paper.table(&labelled(run, &format!("Requests ({times})")), &grid)?;
+    spread::tell(paper, run)
 }
 
 /// Whether a step has anything of what the table shows; of an imported one its program may tell other figures only.

@@ -91,7 +91,8 @@ fn fact<'a>(run: &'a Run, name: &str) -> Option<&'a str> {
 pub(in crate::report) fn operations(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let by = fact(run, "timed_by").map_or(String::new(), |who| format!("; timed by the {who}"));
     let title = format!("Operations and their response times (layer: operation{by})");
-    steps(paper, run, &title, &OPERATIONS, |_| true)
+    steps(paper, run, &title, &OPERATIONS, |_| true)?;
+    super::spread::tell(paper, run)
 }
 
 const BLOCKS: [Column; 7] = [
@@ -107,6 +108,11 @@ const BLOCKS: [Column; 7] = [
 const SPLIT_UNKNOWN: &str = "Which buffer misses the page cache answered is not known: that takes /proc/PID/io of the server's \
                              sessions, which only its own user and root can read, on its machine.";
 
+const SEEN_BY_TIMES: &str =
+    " How long reads took, below, shows them all the same: those that took microseconds came from memory.";
+const READ_AHEAD: &str =
+    "More blocks came from the device than were missed: the kernel reads ahead what nobody has asked for yet.";
+
 /// Where blocks came from, side by side.
 pub(in crate::report) fn blocks(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let title = "Where blocks came from, per second (layer: server; device reads: OS, blocks fetched for its sessions)";
@@ -114,7 +120,15 @@ pub(in crate::report) fn blocks(paper: &mut dyn Paper, run: &Run) -> io::Result<
     steps(paper, run, title, &BLOCKS, is_told)?;
     let is_unknown =
         |seen: &Seen<'_>| seen.served.buffer_misses().is_some() && seen.served.page_cache_hits_per_s().is_none();
-    if seen(run).any(|seen| is_unknown(&seen)) { paper.remark(SPLIT_UNKNOWN) } else { Ok(()) }
+    if seen(run).any(|seen| is_unknown(&seen)) {
+        let is_timed = run.steps.iter().any(|step| !step.traces.is_empty());
+        paper.remark(&format!("{SPLIT_UNKNOWN}{}", if is_timed { SEEN_BY_TIMES } else { "" }))?;
+    }
+    let reads_ahead = |seen: Seen<'_>| {
+        let fetched = seen.served.device_reads_per_s().zip(seen.served.buffer_misses_per_s());
+        fetched.is_some_and(|(reads, misses)| reads > misses)
+    };
+    if seen(run).any(reads_ahead) { paper.remark(READ_AHEAD) } else { Ok(()) }
 }
 
 const LOG: [Column; 5] = [
