@@ -6,8 +6,8 @@ pub(super) use words::{list, of_series};
 
 use super::{
     BurstFound, CacheTrap, Ceiling, CreditNotSeen, DurableWrites, Failing, LatencyTarget, Limit, OpenLoadLine,
-    PageCacheUse, Point, RateKnee, RateRose, Reached, Responds, Scales, SentLate, ServerFinding, SizeLimits,
-    SteadyState, Tiers, Together, Told, Vocabulary, WritesDisagree,
+    PageCacheUse, Point, RateKnee, RateRose, Reached, Responds, RunVerdict, Scales, SentLate, ServerFinding,
+    SizeLimits, SteadyState, Tiers, Together, Told, Vocabulary, WritesDisagree,
 };
 use crate::units::Nanos;
 
@@ -28,6 +28,8 @@ pub enum Severity {
 #[derive(Debug, Clone, PartialEq)]
 #[expect(missing_docs, reason = "each variant's fields are the figures of its sentence, named with their units")]
 pub enum Finding {
+    /// Whether the limits that were asked for were kept.
+    Verdict(RunVerdict),
     /// The load generator had no processor time left.
     ClientSaturated { steps: Vec<String>, share: f64, whole_machine: bool },
     /// An open loop fell behind its schedule.
@@ -152,7 +154,8 @@ impl Finding {
             Self::SentLate(late) if late.is_doubt() => Severity::Doubt,
             Self::DurableWrites(writes) if writes.is_doubt() => Severity::Doubt,
             Self::Ceiling(Ceiling { limit: Limit::Generator { .. }, .. }) => Severity::Doubt,
-            Self::LoadLine { .. }
+            Self::Verdict(_)
+            | Self::LoadLine { .. }
             | Self::TargetMetOnlyAbove { .. }
             | Self::AllStepsMeetTarget { .. }
             | Self::NoStepMeetsTarget { .. }
@@ -225,7 +228,7 @@ impl Finding {
     pub(super) fn rank(&self) -> u8 {
         match self {
             Self::ClientSaturated { .. } | Self::Server(ServerFinding::ProcessorsExhausted { .. }) => 0,
-            Self::Ceiling(Ceiling { limit: Limit::Generator { .. }, .. }) | Self::Together(_) => 0,
+            Self::Ceiling(Ceiling { limit: Limit::Generator { .. }, .. }) | Self::Together(_) | Self::Verdict(_) => 0,
             Self::RateNotReached { .. } | Self::SentLate(_) => 1,
             Self::Failed { .. } | Self::Interrupted { .. } | Self::Unfinished { .. } => 2,
             Self::OperationErrors { .. } => 3,

@@ -3,7 +3,7 @@
 use super::doubts::{self, SATURATED};
 use super::generator::{LATE, own_lag_p99_ns};
 use super::steadiness::{self, Excursion, ROUNDS};
-use super::{Figures, GeneratorVerdict, LatencyTarget, Subject, VerdictOutcome};
+use super::{Figures, GeneratorVerdict, LatencyTarget, Subject, VerdictOutcome, traffic};
 use crate::record::{Histogram, Interval, Step};
 
 /// A queue grows if the mean response time is longer in each round than in the one before, and in the last one at least
@@ -30,16 +30,17 @@ pub fn judge(step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
         };
     let times = subject.times(step)?;
     let value = if subject == Subject::Response(None) { quantile(&times) } else { times.quantile_ns(target.quantile) };
+    let within = value.is_some_and(|ns| ns <= target.limit.0);
     let outcome = if doubts::behind(step).is_some() || queue_grows(step) || fails_often(step) {
         VerdictOutcome::Failed
     } else if is_unsteady(step, &subject, target) {
         VerdictOutcome::Unsteady
-    } else if value.is_some_and(|ns| ns <= target.limit.0) {
+    } else if within {
         VerdictOutcome::Passed
     } else {
         VerdictOutcome::Failed
     };
-    let excused = outcome != VerdictOutcome::Passed && is_generator_bound(step, target);
+    let excused = outcome != VerdictOutcome::Passed && is_generator_bound(step, &subject, target, within);
     Some(if excused { VerdictOutcome::GeneratorBound } else { outcome })
 }
 
@@ -60,12 +61,51 @@ pub(super) fn fails_often(step: &Step) -> bool {
     Figures(step).failed_share().is_some_and(|share| share > FAILED)
 }
 
-/// Whether the load generator had no time to send what was due, though it had slots to send it with.
-fn is_generator_bound(step: &Step, target: &LatencyTarget) -> bool {
-    let Some(verdict) = GeneratorVerdict::of(step) else { return false };
-    // Lateness that is small against the limit does not decide over it.
-    let late = own_lag_p99_ns(step).is_some_and(|ns| ns as f64 > LATE * target.limit.0 as f64);
-    verdict.busiest_share > SATURATED || verdict.is_at_ceiling() || late
+/// The same for either loop, of what a step of `workload` is judged by; absent where nothing that the target judges happened,
+/// or was told too widely to say. A closed loop cannot fall behind: it keeps the limit or not, and a limit that it missed
+/// while the load generator had no processor time left says nothing about the target.
+pub(super) fn outcome(workload: &str, step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
+    let target = target.of_step(workload, step);
+    let is_told = target.subject.as_ref().and_then(|subject| subject.times(step)).is_some_and(|times| times.is_told());
+    if step.load.rate_operations_per_s.is_some() && !is_told {
+        return judge(step, &target);
+    }
+    let is_met = target.is_met(workload, step)? && !fails_often(step) && doubts::behind(step).is_none();
+    Some(match is_met {
+        true => VerdictOutcome::Passed,
+        false if is_generator_busy(step) => VerdictOutcome::GeneratorBound,
+        false => VerdictOutcome::Failed,
+    })
+}
+
+/// What steps come to that have several limits to keep: the worst of what each limit says.
+pub fn judge_all(workload: &str, step: &Step, limits: &[LatencyTarget]) -> Option<VerdictOutcome> {
+    const WORST_FIRST: [VerdictOutcome; 4] =
+        [VerdictOutcome::Failed, VerdictOutcome::GeneratorBound, VerdictOutcome::Unsteady, VerdictOutcome::Passed];
+    let outcomes: Vec<VerdictOutcome> = limits.iter().filter_map(|limit| outcome(workload, step, limit)).collect();
+    WORST_FIRST.into_iter().find(|worst| outcomes.contains(worst))
+}
+
+/// Whether the load generator had no processor time left, or came near what it reaches without any device.
+pub(super) fn is_generator_busy(step: &Step) -> bool {
+    GeneratorVerdict::of(step).is_some_and(|verdict| verdict.busiest_share > SATURATED || verdict.is_at_ceiling())
+}
+
+/// The lateness of the load generator (p99), if it can have decided over the limit: it is its own, it is not small against
+/// the limit, and without it the limit might have been kept.
+pub(super) fn deciding_lateness_ns(step: &Step, target: &LatencyTarget) -> Option<u64> {
+    let lag = own_lag_p99_ns(step).filter(|ns| *ns as f64 > LATE * target.limit.0 as f64)?;
+    // Who has no time to send has none to look at answers either, so that service times may be as much too long.
+    let service = traffic::service(step).and_then(|times| times.quantile_ns(target.quantile));
+    let is_the_targets = service.is_some_and(|ns| ns > target.limit.0.saturating_add(lag));
+    (!is_the_targets).then_some(lag)
+}
+
+/// Whether the load generator had no time to send what was due, though it had slots to send it with. The lateness of what it
+/// sent is in response times only: others that are not `within` the limit miss it by themselves.
+fn is_generator_bound(step: &Step, subject: &Subject, target: &LatencyTarget, within: bool) -> bool {
+    let has_lateness = within || matches!(subject, Subject::Response(_));
+    is_generator_busy(step) || (has_lateness && deciding_lateness_ns(step, target).is_some())
 }
 
 /// One figure for each of five rounds of the window; absent where a round has none.

@@ -3,8 +3,10 @@
 use super::finding::of_series;
 use super::fit::{ResponseShape, Scalability};
 use super::traffic::{response, service};
-use super::{Figures, Finding, Series, Told, Vocabulary};
-use crate::record::Step;
+use super::{
+    Figures, Finding, GeneratorVerdict, LatencyTarget, LimitedBy, Series, Told, VerdictOutcome, Vocabulary, judge,
+};
+use crate::record::{Run, Step};
 use crate::units::{Nanos, group_thousands};
 
 /// A knee is told only if the sweep went this far beyond it; else the bound is an artefact of where the sweep ended.
@@ -13,6 +15,8 @@ const BEYOND_KNEE: f64 = 1.3;
 const RISEN: f64 = 2.0;
 /// An open loop that reached this share of its rate kept up.
 const KEPT_UP: f64 = 0.97;
+/// A rate is carried comfortably if its latency is at most this share of the limit.
+const COMFORTABLE: f64 = 0.5;
 
 /// The rate of an open loop at which requests have come to wait as long as they are served.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,7 +59,15 @@ pub struct Responds {
     pub words: Vocabulary,
 }
 
+/// Steps that show the load generator's limit, or its lateness, say nothing of where the target's knee is.
 pub(super) fn find(series: &Series<'_>) -> Vec<Finding> {
+    let is_the_targets =
+        |step: &&&Step| GeneratorVerdict::of(step).is_none_or(|verdict| verdict.limited_by == LimitedBy::Device);
+    let series = &Series {
+        name: series.name.clone(),
+        steps: series.steps.iter().filter(is_the_targets).copied().collect(),
+        words: series.words,
+    };
     if series.is_closed_loop() {
         closed(series).into_iter().chain(scales(series).map(Finding::Scales)).collect()
     } else {
@@ -109,9 +121,9 @@ fn mean_s(times: Option<crate::record::Histogram>) -> Option<f64> {
     Some(times?.mean_ns()? / 1e9)
 }
 
-/// The lowest rate at which the mean response, from due to finished, exceeds twice the least mean service time of any
+/// The rate from which on the mean response, from due to finished, exceeds twice the least mean service time of any
 /// step; on a straight line between the last step below and the first above. Steps at higher rates cannot move it, as
-/// they are not served faster.
+/// they are not served faster; one that is answered as fast as those below shows that what came before it was no knee.
 fn rate_knee(series: &Series<'_>) -> Option<RateKnee> {
     let points: Vec<(&Step, f64, f64)> = series
         .steps
@@ -120,8 +132,8 @@ fn rate_knee(series: &Series<'_>) -> Option<RateKnee> {
         .collect::<Option<_>>()?;
     let least = series.steps.iter().filter_map(|step| mean_s(service(step))).reduce(f64::min)?;
     let limit = RISEN * least;
-    let above = points.iter().position(|(_, _, response)| *response > limit)?;
-    let ((below, low, short), (above, high, long)) = (points.get(above.checked_sub(1)?)?, points.get(above)?);
+    let below = points.iter().rposition(|(_, _, response)| *response <= limit)?;
+    let ((below, low, short), (above, high, long)) = (points.get(below)?, points.get(below + 1)?);
     Some(RateKnee {
         series: series.name.clone(),
         per_s: low + (high - low) * (limit - short) / (long - short),
@@ -130,6 +142,23 @@ fn rate_knee(series: &Series<'_>) -> Option<RateKnee> {
         least_service: Nanos((least * 1e9) as u64),
         words: series.words,
     })
+}
+
+impl RateKnee {
+    /// Whether a larger rate was carried comfortably within limits that were asked for: then nobody needs to stay below it.
+    pub(super) fn is_passed_by(&self, run: &Run, limits: &[LatencyTarget]) -> bool {
+        let Some(series) = Series::of(run).into_iter().find(|series| series.name == self.series) else { return false };
+        let is_comfortable = |step: &Step, limit: &LatencyTarget| {
+            let limit = limit.of_step(&run.workload, step);
+            let half = Nanos((limit.limit.0 as f64 * COMFORTABLE) as u64);
+            judge(step, &limit) == Some(VerdictOutcome::Passed)
+                && limit.value(&run.workload, step).is_some_and(|value| value <= half)
+        };
+        series.steps.iter().any(|step| {
+            step.load.rate_operations_per_s.is_some_and(|rate| rate > self.per_s)
+                && limits.iter().all(|limit| is_comfortable(step, limit))
+        })
+    }
 }
 
 fn responds(series: &Series<'_>) -> Option<Responds> {
@@ -246,5 +275,57 @@ impl Told for Responds {
 
     fn advice(&self) -> Option<String> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::judge::tests::open;
+    use super::super::{analyse, analyse_asked};
+    use super::*;
+    use crate::record::sample;
+
+    fn run(steps: &[(u64, u64)]) -> Run {
+        let mut run = sample::sweep(60);
+        run.workload = "io".to_owned();
+        run.steps = steps.iter().map(|(rate, us)| open(*rate, *us)).collect();
+        // All are served as fast as the first.
+        let service = run.steps[0].operations[0].service.clone();
+        run.steps.iter_mut().for_each(|step| step.operations[0].service = service.clone());
+        run
+    }
+
+    fn knee(findings: &[Finding]) -> Option<f64> {
+        findings.iter().find_map(|finding| match finding {
+            Finding::RateKnee(knee) => Some(knee.per_s),
+            _ => None,
+        })
+    }
+
+    #[test]
+    fn a_hiccup_below_a_rate_that_is_answered_fast_is_no_knee() {
+        let usual = LatencyTarget::default();
+        assert_eq!(knee(&analyse(&run(&[(1_000, 400), (14_000, 2_000), (49_000, 500)]), &usual)), None);
+        let later = knee(&analyse(&run(&[(1_000, 400), (14_000, 2_000), (49_000, 500), (60_000, 9_000)]), &usual));
+        assert!(later.is_some_and(|rate| rate > 49_000.0 && rate < 60_000.0), "{later:?}");
+    }
+
+    #[test]
+    fn steps_that_show_the_load_generator_do_not_move_it() {
+        let mut run = run(&[(1_000, 400), (14_000, 2_000), (20_000, 3_000)]);
+        let with = |run: &Run| knee(&analyse(run, &LatencyTarget::default()));
+        assert!(with(&run).is_some_and(|rate| rate < 14_000.0));
+        run.steps[1].generator.as_mut().unwrap().busiest_share = 0.97;
+        assert!(with(&run).is_some_and(|rate| rate > 1_000.0 && rate < 20_000.0));
+        run.steps[2].generator.as_mut().unwrap().busiest_share = 0.97;
+        assert_eq!(with(&run), None);
+    }
+
+    #[test]
+    fn nobody_is_told_to_stay_below_a_rate_when_a_larger_one_keeps_half_the_limit() {
+        let run = run(&[(1_000, 400), (14_000, 900), (49_000, 950)]);
+        assert!(knee(&analyse_asked(&run, None)).is_some());
+        assert_eq!(knee(&analyse_asked(&run, Some(&"p99=5ms".parse().unwrap()))), None);
+        assert!(knee(&analyse_asked(&run, Some(&"p99=3ms".parse().unwrap()))).is_some(), "2.3 ms are not comfortable");
     }
 }

@@ -1,7 +1,9 @@
 //! How much load is carried, and what the curve of a sweep looks like.
 
+use super::judge::outcome;
 use super::{
-    Ceiling, Figures, Finding, LatencyTarget, QuantileValue, Series, Vocabulary, burst, ceiling, knee, open_line, sizes,
+    Ceiling, Figures, Finding, LatencyTarget, QuantileValue, Series, VerdictOutcome, Vocabulary, burst, ceiling, knee,
+    open_line, opening, sizes,
 };
 use crate::record::{Run, Step};
 
@@ -42,8 +44,11 @@ pub(super) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
         let mixed = |label: &String| bursts.iter().any(|burst| burst.steps.contains(label));
         (found.is_cap() && found.steps.iter().any(told)) || found.steps.iter().any(mixed)
     };
+    let is_one_load = opening::is_one_load(run);
     for series in Series::of(run) {
-        findings.extend(load_line(&run.workload, &series, target));
+        findings.extend(few_waits(&run.workload, &series, target));
+        // One load has a verdict, and no line.
+        findings.extend((!is_one_load).then(|| load_line(&run.workload, &series, target)));
         findings.extend(knee::find(&series));
         findings.extend(ceiling::find(run, &series).filter(|found| !explained(found)).map(Finding::Ceiling));
     }
@@ -51,39 +56,68 @@ pub(super) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     findings
 }
 
-fn load_line(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Vec<Finding> {
-    let target = series.steps.first().map_or_else(|| target.clone(), |step| target.of_step(workload, step));
-    let judged: Vec<(Point, bool)> = series
-        .steps
-        .iter()
-        .filter_map(|step| {
-            let figures = Figures(step);
-            let value = target.told(workload, step)?;
-            let point = Point {
-                step: step.label.clone(),
-                load: series.words.load(step),
-                value,
-                reads_per_s: figures.physical_reads_per_s(),
-                operations_per_s: figures.operations_per_s(),
-                megabytes_per_s: figures.megabytes_per_s(),
-                words: series.words,
-            };
-            Some((point, target.is_met(workload, step)?))
-        })
-        .collect();
-    let name = series.name.clone();
-    let mut findings = Vec::new();
+/// Lines of a run by another limit than the one that [`find`] was asked about.
+pub(super) fn more_lines(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
+    let is_one_load = opening::is_one_load(run);
+    let of_series = |series: &Series<'_>| {
+        let line = (!is_one_load).then(|| load_line(&run.workload, series, target));
+        few_waits(&run.workload, series, target).into_iter().chain(line).collect::<Vec<_>>()
+    };
+    Series::of(run).iter().flat_map(of_series).collect()
+}
+
+/// The target with its subject said, as the first step of a series is judged.
+fn of_series(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> LatencyTarget {
+    series.steps.first().map_or_else(|| target.clone(), |step| target.of_step(workload, step))
+}
+
+fn few_waits(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Option<Finding> {
+    let target = of_series(workload, series, target);
     let thin = |step: &&Step| target.waits_wanted(workload, step).map(|wanted| (step.label.clone(), wanted));
     let few: Vec<_> = series.steps.iter().filter_map(thin).collect();
-    if let Some((_, wanted)) = few.first() {
-        let (wanted, steps) = (*wanted, few.iter().map(|(label, _)| label.clone()).collect());
-        findings.push(Finding::FewWaits { steps, target: target.clone(), wanted });
-    }
+    let (_, wanted) = *few.first().as_ref()?;
+    let (wanted, steps) = (*wanted, few.iter().map(|(label, _)| label.clone()).collect());
+    Some(Finding::FewWaits { steps, target, wanted })
+}
+
+/// One measurement, and whether the target was met in it.
+fn judged(workload: &str, series: &Series<'_>, step: &Step, target: &LatencyTarget) -> Option<(Point, bool)> {
+    let figures = Figures(step);
+    let value = target.told(workload, step)?;
+    let point = Point {
+        step: step.label.clone(),
+        load: series.words.load(step),
+        value,
+        reads_per_s: figures.physical_reads_per_s(),
+        operations_per_s: figures.operations_per_s(),
+        megabytes_per_s: figures.megabytes_per_s(),
+        words: series.words,
+    };
+    Some((point, outcome(workload, step, target)? == VerdictOutcome::Passed))
+}
+
+/// Each load once: of one that was measured more often, the first measurement that came out as most of them did.
+fn each_load(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Vec<(Point, bool)> {
+    let is_same = |a: &&Step, b: &&Step| {
+        (a.load.sessions, a.load.rate_operations_per_s) == (b.load.sessions, b.load.rate_operations_per_s)
+            && a.load.sessions.is_some()
+    };
+    let of_load = |steps: &[&Step]| {
+        let measured: Vec<_> = steps.iter().filter_map(|step| judged(workload, series, step, target)).collect();
+        let met = 2 * measured.iter().filter(|(_, met)| *met).count() > measured.len();
+        measured.into_iter().find(|(_, was_met)| *was_met == met)
+    };
+    series.steps.chunk_by(is_same).filter_map(of_load).collect()
+}
+
+fn load_line(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Finding {
+    let target = of_series(workload, series, target);
+    let judged = each_load(workload, series, &target);
+    let name = series.name.clone();
     if series.is_open_loop() {
-        findings.push(open_line::find(series, &target, judged.last().map(|(point, _)| point)));
-        return findings;
+        return open_line::find(workload, series, &target, judged.last().map(|(point, _)| point));
     }
-    let verdict = match judged.iter().rposition(|(_, met)| *met) {
+    match judged.iter().rposition(|(_, met)| *met) {
         _ if judged.is_empty() => {
             let too_wide = series.steps.iter().any(|step| target.value(workload, step).is_some());
             Finding::TargetNotJudged { series: name, target, too_wide }
@@ -101,7 +135,5 @@ fn load_line(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Vec
                 None => Finding::TargetMetOnlyAbove { series: name, target, passing, below },
             }
         }
-    };
-    findings.push(verdict);
-    findings
+    }
 }

@@ -20,10 +20,12 @@ mod fingerprint;
 mod fit;
 mod generator;
 mod judge;
+mod judgeable;
 mod knee;
 mod known_credits;
 mod latency_target;
 mod levels;
+mod limit_verdict;
 mod limits;
 mod modes;
 mod open_line;
@@ -32,6 +34,7 @@ mod operation_time;
 mod order;
 mod proof;
 mod published;
+mod repeat;
 mod rounds;
 mod search;
 mod seconds;
@@ -66,16 +69,19 @@ pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, single_block
 pub use finding::{Finding, Severity};
 pub use fit::{Queue, ResponseShape, Scalability};
 pub use generator::{GeneratorVerdict, LateAgainst, LimitedBy, SentLate};
-pub use judge::judge;
+pub use judge::{judge, judge_all};
+pub use judgeable::{Judgeable, NotJudgeable};
 pub use knee::{RateKnee, Responds, Scales};
 pub use latency_target::{LatencyTarget, QuantileValue, Subject};
 pub use levels::{TwoLevels, two_levels};
+pub use limit_verdict::{Because, LimitAnswer, LimitVerdict, RunVerdict};
 pub use limits::{Failing, Point};
 pub use modes::{Mode, modes};
 pub use open_line::{OpenLoadLine, RatePoint, Why};
-pub use opening::{Carried, Claim, FromCache, Latency, Opening, OpeningDoubt, StoppedBy, Unit};
+pub use opening::{Carried, Claim, FromCache, Latency, Opening, OpeningDoubt, StoppedBy, Unit, is_one_load};
 pub use operation_time::{OperationTime, Part};
 pub use proof::{DurableWrites, PageCacheUse, SeenFlushes, WritesDisagree, is_through_page_cache};
+pub use repeat::to_repeat;
 pub use rounds::{ROUND, Round, round_of, rounds};
 pub use search::{Search, SearchPlan};
 pub use seconds::LeftOut;
@@ -87,7 +93,7 @@ pub use tiers::{Cause, Place, Tiers};
 pub use together::{MIN_SECONDS, Measured, Together, TogetherPoint, TogetherVerdict};
 pub use told::Told;
 pub use traffic::{Counted, operations_are_requests};
-pub use verdicts::{Ended, LoadLine, Verdict, VerdictOutcome};
+pub use verdicts::{Ended, LoadLine, MAX_VERDICTS, Verdict, VerdictOutcome};
 pub use vocabulary::Vocabulary;
 
 /// One block read into the buffer cache: the event by which databases judge storage.
@@ -117,16 +123,33 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
 /// raw requests take longer than that, as large ones and deep queues do, is no verdict on storage. Nor does it fit
 /// operations of many blocks on a server, which does not time its reads for its clients.
 pub fn analyse_asked(run: &Run, target: Option<&LatencyTarget>) -> Vec<Finding> {
-    let mut findings = analyse(run, &target.cloned().unwrap_or_default());
-    if target.is_none() && operations_are_requests(run) {
+    analyse_limits(run, target.map_or(&[], std::slice::from_ref))
+}
+
+/// The same for any number of latency targets, all of which the load is to keep. If there is one, the verdict is among the
+/// findings.
+pub fn analyse_limits(run: &Run, limits: &[LatencyTarget]) -> Vec<Finding> {
+    let mut findings = analyse(run, &limits.first().cloned().unwrap_or_default());
+    let is_asked = !limits.is_empty();
+    if !is_asked && operations_are_requests(run) {
         findings.retain(|finding| !matches!(finding, Finding::NoStepMeetsTarget { .. }));
     }
     // An answer of its own has limits of its own. Nobody who imports a result has asked for a limit by that.
-    if run.workload == "calibrate"
-        || Demands::of(run).is_some()
-        || (target.is_none() && (is_on_servers(run) || run.imported.is_some()))
-    {
+    let has_own_answer = run.workload == "calibrate" || Demands::of(run).is_some();
+    if !is_asked && (has_own_answer || is_on_servers(run) || run.imported.is_some()) {
         findings.retain(|finding| !finding.is_load_line());
+    }
+    for limit in limits.iter().skip(1) {
+        let more = limits::more_lines(run, limit).into_iter();
+        let late = generator::sent_late(run, limit).into_iter().map(Finding::SentLate);
+        let new: Vec<Finding> = more.chain(late).filter(|finding| !findings.contains(finding)).collect();
+        let after = findings.iter().rposition(Finding::is_load_line).map_or(0, |last| last + 1);
+        findings.splice(after..after, new);
+    }
+    if let Some(verdict) = RunVerdict::of(run, &findings, limits) {
+        findings.retain(|finding| !matches!(finding, Finding::RateKnee(knee) if knee.is_passed_by(run, limits)));
+        findings.insert(0, Finding::Verdict(verdict));
+        order::sort(&mut findings);
     }
     if run.imported.is_some() {
         findings.retain(|finding| fits_imported(run, finding));

@@ -1,11 +1,11 @@
 //! The load line of open loops, as the interval that it lies in.
 
 use super::finding::{list, of_series};
-use super::judge::fails_often;
+use super::judge::{fails_often, outcome};
 use super::verdicts::Verdicts;
 use super::{
     Ended, Figures, Finding, LatencyTarget, Point, QuantileValue, Series, Told, Verdict, VerdictOutcome, Vocabulary,
-    doubts, judge,
+    doubts,
 };
 use crate::record::Step;
 use crate::units::group_thousands;
@@ -60,11 +60,11 @@ pub enum Why {
 }
 
 /// The load line of a series of open loops. `largest` is the point with the highest rate, told if all of them pass.
-pub(super) fn find(series: &Series<'_>, target: &LatencyTarget, largest: Option<&Point>) -> Finding {
+pub(super) fn find(workload: &str, series: &Series<'_>, target: &LatencyTarget, largest: Option<&Point>) -> Finding {
     let judged: Vec<(f64, VerdictOutcome, &Step)> = series
         .steps
         .iter()
-        .filter_map(|step| Some((step.load.rate_operations_per_s?, judge(step, target)?, *step)))
+        .filter_map(|step| Some((step.load.rate_operations_per_s?, outcome(workload, step, target)?, *step)))
         .collect();
     let mut verdicts = Verdicts::default();
     judged.iter().for_each(|(rate, outcome, _)| verdicts.add(Verdict { rate: *rate, outcome: *outcome }));
@@ -280,14 +280,15 @@ mod tests {
 
     #[test]
     fn all_none_or_nothing_to_judge_are_told_apart() {
-        assert!(
-            matches!(line(&run(vec![open(1_000, 400)])), Finding::AllStepsMeetTarget { most, .. } if most.step == "r1000")
-        );
-        let missed = line(&run(vec![open(1_000, 9_000)]));
+        let all = line(&run(vec![open(500, 400), open(1_000, 400)]));
+        assert!(matches!(&all, Finding::AllStepsMeetTarget { most, .. } if most.step == "r1000"));
+        let words = "Load line: at least 1,000 requests/s (r1000), 1,000 requests/s";
+        assert!(all.sentence().starts_with(words), "{}", all.sentence());
+        let missed = line(&run(vec![open(1_000, 9_000), open(2_000, 9_000)]));
         assert!(missed.is_missed_target() && missed.sentence().contains("below 1,000"), "{}", missed.sentence());
-        let mut empty = open(1_000, 400);
-        empty.operations.clear();
-        assert!(matches!(line(&run(vec![empty])), Finding::TargetNotJudged { .. }));
+        let mut empty = [open(1_000, 400), open(2_000, 400)];
+        empty.iter_mut().for_each(|step| step.operations.clear());
+        assert!(matches!(line(&run(empty.into())), Finding::TargetNotJudged { .. }));
     }
 
     #[test]

@@ -9,13 +9,15 @@ mod tests;
 mod told_tests;
 mod words;
 
+pub use answer::is_one_load;
+pub(super) use answer::{at_load, of_lines};
 pub use doubt::OpeningDoubt;
 pub(super) use words::at_ceiling;
 
 use super::check::Check;
 use super::{
-    Calibration, Cause, Ceiling, Finding, Limit, Place, QuantileValue, ServerFinding, SizeLimits, Together,
-    TogetherVerdict, Why, at_once, measured,
+    Calibration, Cause, Ceiling, Finding, LatencyTarget, Limit, Place, QuantileValue, RunVerdict, ServerFinding,
+    SizeLimits, Together, TogetherVerdict, Why, at_once, measured,
 };
 use crate::record::Run;
 use crate::units::Nanos;
@@ -23,6 +25,8 @@ use crate::units::Nanos;
 /// The parts of the opening sentence, each only as far as findings or figures support it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Opening {
+    /// Whether the limits that were asked for were kept; absent where none was.
+    pub verdict: Option<RunVerdict>,
     /// Whether any step has figures.
     pub is_measured: bool,
     /// The answer of a run that asked whether demands are carried.
@@ -128,6 +132,8 @@ pub enum Latency {
         /// Its limit.
         limit: Nanos,
     },
+    /// Within the limits of several targets: each quantile in words, and its limit.
+    WithinAll(Vec<(String, Nanos)>),
     /// As it was seen.
     Seen {
         /// The quantile in words.
@@ -150,6 +156,8 @@ pub enum StoppedBy {
     LoadGenerator,
     /// The next larger load missed the latency target.
     Latency {
+        /// The quantile in words, where several are judged.
+        what: Option<String>,
         /// Its value there, if it is known.
         value: Option<QuantileValue>,
         /// That load in words; absent where the rate itself was told.
@@ -199,7 +207,16 @@ impl Opening {
             Finding::Together(found) => Some(found.clone()),
             _ => None,
         });
-        let mut carries = if calibration.is_some() { None } else { answer::find(run, findings) };
+        let verdict = findings.iter().find_map(|finding| match finding {
+            Finding::Verdict(verdict) => Some(verdict.clone()),
+            _ => None,
+        });
+        let mut carries = match &verdict {
+            Some(verdict) if verdict.load.is_some() => answer::seen(run, findings),
+            Some(verdict) => verdict.carries.clone(),
+            None if calibration.is_some() => None,
+            None => answer::find(run, findings),
+        };
         let stopped_by = carries.as_ref().and_then(|carried| stopped_by(findings, carried));
         if let Some(carried) = &mut carries
             && carried.claim == Claim::AtLeast
@@ -217,7 +234,8 @@ impl Opening {
             told: if is_told { answer::of_jobs(run).or_else(|| answer::told(run)) } else { None },
             is_measured: measured(run).next().is_some(),
             // A check has weighed the doubts by itself.
-            doubt: doubt::find(run, findings, carries.as_ref(), calibration.as_ref()).filter(|_| check.is_none()),
+            doubt: doubt::find(run, findings, carries.as_ref(), calibration.as_ref(), verdict.as_ref())
+                .filter(|_| check.is_none()),
             check,
             rises_from: carries.as_ref().filter(|_| may_rise).and_then(|carried| rises_from(findings, carried)),
             from_cache: carries.as_ref().and_then(|carried| from_cache(findings, carried)),
@@ -226,6 +244,7 @@ impl Opening {
             // The limit that volumes share is told as that.
             stopped_by: stopped_by.filter(|by| !together.as_ref().is_some_and(|found| is_shared(by, found))),
             together,
+            verdict,
         }
     }
 }
@@ -263,11 +282,28 @@ fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
     caps.or(at_ceiling).or_else(|| line_ended(findings, carried)).or_else(still_grew)
 }
 
+/// The lines of the series that is told: of several limits that one by which the told step is the largest comes first.
+fn lines<'a>(findings: &'a [Finding], carried: &Carried) -> Vec<&'a Finding> {
+    let passing = |finding: &Finding| match finding {
+        Finding::LoadLine { passing, .. } => Some(passing.step.clone()),
+        Finding::OpenLoadLine(line) => line.passing.as_ref().map(|passing| passing.step.clone()),
+        _ => None,
+    };
+    let is_of_series = |finding: &&Finding| match finding {
+        Finding::LoadLine { series, .. } => *series == carried.series,
+        Finding::OpenLoadLine(line) => line.series == carried.series,
+        _ => false,
+    };
+    let mut lines: Vec<&Finding> = findings.iter().filter(is_of_series).collect();
+    lines.sort_by_key(|finding| passing(finding) != carried.step);
+    lines
+}
+
 /// Label of the step that bounds the load line from above.
 fn above_line<'a>(findings: &'a [Finding], carried: &Carried) -> Option<&'a str> {
-    findings.iter().find_map(|finding| match finding {
-        Finding::LoadLine { series, failing, .. } if *series == carried.series => Some(failing.above.step.as_str()),
-        Finding::OpenLoadLine(line) if line.series == carried.series => Some(line.ceiling()?.step.as_str()),
+    lines(findings, carried).into_iter().find_map(|finding| match finding {
+        Finding::LoadLine { failing, .. } => Some(failing.above.step.as_str()),
+        Finding::OpenLoadLine(line) => Some(line.ceiling()?.step.as_str()),
         _ => None,
     })
 }
@@ -277,15 +313,17 @@ fn line_ended(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
     if !matches!(carried.claim, Claim::Most { .. } | Claim::AtLeast) {
         return None;
     }
-    findings.iter().find_map(|finding| match finding {
-        Finding::LoadLine { series, failing, .. } if *series == carried.series => {
+    let is_one_of_several = matches!(carried.latency, Some(Latency::WithinAll(_)));
+    let what = |target: &LatencyTarget| is_one_of_several.then(|| target.what());
+    lines(findings, carried).into_iter().find_map(|finding| match finding {
+        Finding::LoadLine { target, failing, .. } => {
             let (value, load) = (Some(failing.above.value), Some(failing.above.load.clone()));
-            Some(StoppedBy::Latency { value, load })
+            Some(StoppedBy::Latency { what: what(target), value, load })
         }
-        Finding::OpenLoadLine(line) if line.series == carried.series => {
+        Finding::OpenLoadLine(line) => {
             let ceiling = line.ceiling()?;
             Some(match ceiling.why {
-                Why::Latency => StoppedBy::Latency { value: ceiling.value, load: None },
+                Why::Latency => StoppedBy::Latency { what: what(&line.target), value: ceiling.value, load: None },
                 Why::FellBehind => StoppedBy::Queue,
                 Why::Errors => StoppedBy::Errors,
                 Why::NotSteady => StoppedBy::Unsteady,

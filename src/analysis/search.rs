@@ -1,6 +1,6 @@
 //! Finding the load line by trying rates: which to try next, and what the verdicts so far say. Does no I/O.
 
-use super::verdicts::{Ended, LoadLine, MOST_VERDICTS, Verdict, Verdicts, ceiling_of};
+use super::verdicts::{Ended, LoadLine, MAX_VERDICTS, Verdict, Verdicts, ceiling_of};
 
 /// Growth from one coarse point to the next, unless the range is so wide that it would take too many.
 const COARSE_GROWTH: f64 = 2.0;
@@ -58,7 +58,7 @@ impl Search {
             low,
             high,
             resolution: plan.resolution.max(FINEST_RESOLUTION),
-            repeats: plan.repeats.clamp(1, MOST_VERDICTS),
+            repeats: plan.repeats.clamp(1, MAX_VERDICTS),
             ..plan
         };
         Self { plan, verdicts: Verdicts::default(), told: 0 }
@@ -97,7 +97,7 @@ impl Search {
         let ceiling = ceiling_of(&line);
         // A pass above a failure: one of the two was noise, and the failure is the one that hides load.
         if !line.passing_above.is_empty()
-            && let Some(rate) = ceiling.and_then(|rate| self.unsure(rate, MOST_VERDICTS))
+            && let Some(rate) = ceiling.and_then(|rate| self.unsure(rate, MAX_VERDICTS))
         {
             return Move::Try(rate);
         }

@@ -1,7 +1,7 @@
 //! Verdicts on rates, and the interval that they leave for the load line.
 
 /// Verdicts on one rate after which it is decided: noise that three do not settle is not settled by more.
-pub(super) const MOST_VERDICTS: usize = 3;
+pub const MAX_VERDICTS: usize = 3;
 /// Rates this close, relatively, are one.
 const SAME_RATE: f64 = 1e-9;
 
@@ -96,7 +96,7 @@ impl Tried {
     /// The majority, if there is one or has been time for one.
     fn standing(&self) -> Standing {
         let (passed, against) = self.votes();
-        if passed == against && self.outcomes.len() < MOST_VERDICTS { Standing::Open } else { self.final_standing() }
+        if passed == against && self.outcomes.len() < MAX_VERDICTS { Standing::Open } else { self.final_standing() }
     }
 
     /// The majority; without one, it does not pass.
@@ -148,6 +148,23 @@ impl Verdicts {
     /// The least rate that needs another verdict.
     pub(super) fn open(&self) -> Option<f64> {
         self.tried.iter().find(|tried| tried.standing() == Standing::Open).map(|tried| tried.rate)
+    }
+
+    /// The least rate that has not passed although a larger one has, and on which another verdict can still change that.
+    pub(super) fn hiccup(&self) -> Option<f64> {
+        let largest_passing = self.tried.iter().rfind(|tried| tried.standing() == Standing::Passes)?.rate;
+        let is_settled = |tried: &Tried| tried.votes().1 > MAX_VERDICTS / 2 || tried.outcomes.len() >= MAX_VERDICTS;
+        let below = self.tried.iter().filter(|tried| tried.rate < largest_passing);
+        below
+            .filter(|tried| tried.standing() != Standing::Passes)
+            .find(|tried| !is_settled(tried))
+            .map(|tried| tried.rate)
+    }
+
+    /// Whether this rate passes, if it was tried.
+    pub(super) fn passes(&self, rate: f64) -> Option<bool> {
+        let tried = self.tried.iter().find(|tried| (tried.rate - rate).abs() <= SAME_RATE * rate)?;
+        Some(tried.final_standing() == Standing::Passes)
     }
 
     /// The interval as it stands while rates are still tried.

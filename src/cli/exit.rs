@@ -20,6 +20,8 @@ pub(super) enum Exit {
     NotMet,
     /// It could not be done.
     CouldNot,
+    /// It was done, and does not say whether a limit was met.
+    NoVerdict,
     /// A signal of this number ended it; what was measured is kept.
     Signal(i32),
 }
@@ -29,7 +31,7 @@ impl From<Exit> for ExitCode {
         Self::from(match exit {
             Exit::Done => 0,
             Exit::NotMet => 1,
-            Exit::CouldNot => 2,
+            Exit::CouldNot | Exit::NoVerdict => 2,
             Exit::Signal(number) => exit_code_of_signal(number),
         })
     }

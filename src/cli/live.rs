@@ -186,6 +186,15 @@ impl RunProgress {
         }
     }
 
+    /// There is one more step than was thought.
+    pub(super) fn one_more<S>(&mut self, plan: &StepPlan<S>) {
+        let length = plan.warmup.0.saturating_add(plan.duration.0);
+        self.later = self.later.map(|later| Nanos(later.0.saturating_add(length)));
+        if let Steps::Known(steps, _) = &mut self.steps {
+            *steps += 1;
+        }
+    }
+
     /// A step begins.
     pub(super) fn begin_step<S>(&mut self, plan: &StepPlan<S>) {
         let length = Nanos(plan.warmup.0.saturating_add(plan.duration.0));

@@ -11,8 +11,10 @@ mod fit;
 mod guesses;
 mod help;
 mod import;
+mod in_turn;
 mod interrupt;
 mod io;
+mod limits;
 mod live;
 mod manual;
 mod page_file;
@@ -26,6 +28,7 @@ mod say;
 mod serve;
 mod slob;
 mod table;
+mod timed;
 mod trend;
 
 use std::error::Error as _;
@@ -56,7 +59,8 @@ Exit codes:
   1    done, but a limit was not met, a run is worse than
        its baseline, a platform does not carry a database,
        or data are not what was written
-  2    could not be done
+  2    could not be done, or no verdict: what was measured
+       does not say whether a limit was met
   130  ended with Ctrl-C
 
 Data go to standard output, everything else to standard error. NO_COLOR is honoured.";

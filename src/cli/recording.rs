@@ -7,7 +7,7 @@ use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::live::RunProgress;
 use super::{report, say};
-use crate::analysis::LatencyTarget;
+use crate::analysis::{LatencyTarget, LimitAnswer};
 use crate::config::without_secrets;
 use crate::load::{StepPlan, Stop, run_step};
 use crate::measure::{Clock, environment};
@@ -159,6 +159,11 @@ impl Recording {
         if cut_short { Onward::Stop } else { Onward::Go }
     }
 
+    /// There is one more step than was thought.
+    pub(super) fn one_more<S>(&mut self, plan: &StepPlan<S>) {
+        self.progress.one_more(plan);
+    }
+
     /// Whether nothing has ended the run.
     pub(super) fn is_going_well(&self) -> bool {
         self.run.outcome == Outcome::Unfinished
@@ -220,14 +225,9 @@ impl Recording {
 
 impl Recorded {
     /// Tells the run and how it ended.
-    pub(super) fn tell(
-        self,
-        reader: Reader,
-        limit: Option<&LatencyTarget>,
-        interrupt: &Interrupt,
-    ) -> Result<Exit, Failure> {
+    pub(super) fn tell(self, reader: Reader, limits: &[LatencyTarget], interrupt: &Interrupt) -> Result<Exit, Failure> {
         let Self { run, directory, failure } = self;
-        let findings = report::findings(&run, limit);
+        let findings = report::findings(&run, limits);
         let written = match reader {
             Reader::Program => say::json(&RunReport::new(&run, &findings)),
             Reader::Person => report::write_text(&run, &findings, Detail::Brief),
@@ -249,11 +249,18 @@ impl Recorded {
             say::note("the run was cut short; what was measured is kept");
             return Ok(interrupt.exit().unwrap_or(Exit::CouldNot));
         }
-        let exit = report::exit_for_limit(&run, limit);
-        if let (Exit::NotMet, Some(limit)) = (exit, limit) {
-            say::note(format_args!("no step kept the limit: {}", limit.of_run(&run)));
+        if let Some(verdict) = report::verdict(&findings).filter(|verdict| verdict.answer != LimitAnswer::Yes) {
+            let limits: Vec<String> = verdict
+                .limits
+                .iter()
+                .filter(|limit| limit.answer != LimitAnswer::Yes)
+                .map(|limit| limit.target.to_string())
+                .collect();
+            let what =
+                if verdict.answer == LimitAnswer::No { "the limit was not kept" } else { "no verdict on the limit" };
+            say::note(format_args!("{what}: {}", limits.join("; ")));
         }
-        Ok(exit)
+        Ok(report::exit_for_limits(&findings))
     }
 }
 

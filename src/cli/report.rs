@@ -8,9 +8,9 @@ use clap::Args;
 use super::arguments::{FormatArgs, Reader, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::page_file::PageArgs;
-use super::{files, say};
-use crate::analysis::{self, Finding, LatencyTarget, VerdictOutcome, judge};
-use crate::record::{Run, Step};
+use super::{files, limits, say};
+use crate::analysis::{self, Finding, Judgeable, LatencyTarget, LimitAnswer, RunVerdict};
+use crate::record::Run;
 use crate::report::document::RunReport;
 use crate::report::html::{Kept, MOST_BYTES, Picture, Reported};
 use crate::report::{self, Detail};
@@ -19,7 +19,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll report                               the last run in brief
   plimsoll report 20261120-103000-slob --full   every event, kind and device
-  plimsoll report last --limit p99.9=20ms       another latency limit
+  plimsoll report last --limit p99.9=20ms       yes or no, by this limit
   plimsoll report last -o report.html           one file for a browser
   plimsoll report last -o report.png            the chart, for a mail
   plimsoll report last --csv steps.csv          a row for each step
@@ -47,9 +47,11 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "DIR|FILE.csv", help_heading = "Output")]
     csv: Option<PathBuf>,
 
-    /// Latency that the load line must keep, such as `p99=5ms` or `log file sync:p99.9=20ms`
-    #[arg(long, value_name = "[EVENT:]pQ=TIME", help_heading = "Output")]
-    limit: Option<LatencyTarget>,
+    /// Latency to be kept, such as `p99=5ms` or `log file sync:p99.9=20ms`; several are all to be kept. Without a name:
+    /// single-block reads of a `slob` run without --rate, else the response time of operations. Exit code 1 if it is not
+    /// kept, 2 if nobody can tell
+    #[arg(long = "limit", value_name = "[WHAT:]pQ=TIME", help_heading = "Output")]
+    limits: Vec<LatencyTarget>,
 
     #[command(flatten)]
     format: FormatArgs,
@@ -61,7 +63,8 @@ pub(super) struct Arguments {
 pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     arguments.page.check(arguments.format.reader())?;
     let (places, runs) = load(arguments)?;
-    let told: Vec<Vec<Finding>> = runs.iter().map(|run| findings(run, arguments.limit.as_ref())).collect();
+    runs.iter().try_for_each(|run| limits::check(&arguments.limits, &Judgeable::of_run(run)))?;
+    let told: Vec<Vec<Finding>> = runs.iter().map(|run| findings(run, &arguments.limits)).collect();
     let reported: Vec<Reported<'_>> =
         runs.iter().zip(&told).map(|(run, findings)| Reported { run, findings }).collect();
     if let Some(directory) = &arguments.csv.as_ref().filter(|path| !files::is_one_table(path)) {
@@ -90,8 +93,9 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
             }
         }
     }
-    let is_missed = runs.iter().any(|run| exit_for_limit(run, arguments.limit.as_ref()) == Exit::NotMet);
-    Ok(if is_missed { Exit::NotMet } else { Exit::Done })
+    let exits: Vec<Exit> = told.iter().map(|findings| exit_for_limits(findings)).collect();
+    let worst = [Exit::NotMet, Exit::NoVerdict].into_iter().find(|worst| exits.contains(worst));
+    Ok(worst.unwrap_or(Exit::Done))
 }
 
 /// The runs that were named, each once, and where they are kept.
@@ -177,9 +181,17 @@ fn write_json(reported: &[Reported<'_>]) -> Result<(), Failure> {
     }
 }
 
-/// What is to be said about a run, judged by `limit` or else by the usual one.
-pub(super) fn findings(run: &Run, limit: Option<&LatencyTarget>) -> Vec<Finding> {
-    analysis::analyse_asked(run, limit)
+/// What is to be said about a run, judged by `limits` or else by the usual one.
+pub(super) fn findings(run: &Run, limits: &[LatencyTarget]) -> Vec<Finding> {
+    analysis::analyse_limits(run, limits)
+}
+
+/// Whether limits that were asked for were kept.
+pub(super) fn verdict(findings: &[Finding]) -> Option<&RunVerdict> {
+    findings.iter().find_map(|finding| match finding {
+        Finding::Verdict(verdict) => Some(verdict),
+        _ => None,
+    })
 }
 
 /// Writes the report to standard output.
@@ -190,20 +202,13 @@ pub(super) fn write_text(run: &Run, findings: &[Finding], detail: Detail) -> Res
     Ok(())
 }
 
-/// A limit that was asked for fails the command if no step meets it. Steps in which nothing that it judges happened
-/// decide nothing.
-pub(super) fn exit_for_limit(run: &Run, limit: Option<&LatencyTarget>) -> Exit {
-    let Some(limit) = limit else { return Exit::Done };
-    let mut judged = run.steps.iter().filter_map(|step| meets(run, step, limit)).peekable();
-    if judged.peek().is_some() && !judged.any(|met| met) { Exit::NotMet } else { Exit::Done }
-}
-
-/// Whether a step keeps the limit. In an open loop that takes more than its quantile: the rate must be carried.
-fn meets(run: &Run, step: &Step, limit: &LatencyTarget) -> Option<bool> {
-    if step.load.rate_operations_per_s.is_none() {
-        return limit.is_met(&run.workload, step);
+/// Limits that were asked for fail the command unless they are all kept.
+pub(super) fn exit_for_limits(findings: &[Finding]) -> Exit {
+    match verdict(findings).map(|verdict| verdict.answer) {
+        None | Some(LimitAnswer::Yes) => Exit::Done,
+        Some(LimitAnswer::No) => Exit::NotMet,
+        Some(LimitAnswer::NoVerdict) => Exit::NoVerdict,
     }
-    judge(step, &limit.of_step(&run.workload, step)).map(|outcome| outcome == VerdictOutcome::Passed)
 }
 
 #[cfg(test)]
@@ -214,12 +219,25 @@ mod tests {
     #[test]
     fn a_rate_that_is_not_carried_keeps_no_limit_however_long() {
         let mut run = requests::open_loop();
-        let met = |run: &Run, limit: &str| exit_for_limit(run, Some(&limit.parse().unwrap()));
+        let met = |run: &Run, limit: &str| exit_for_limits(&findings(run, &[limit.parse().unwrap()]));
         assert_eq!(met(&run, "p99=5ms"), Exit::Done);
         // The last rate answers within a minute, and falls behind.
         run.steps.drain(..2);
         assert_eq!(met(&run, "p99=1m"), Exit::NotMet);
         run.steps[0].load.rate_operations_per_s = None;
         assert_eq!(met(&run, "p99=1m"), Exit::Done, "a closed loop has nothing to fall behind");
+        assert_eq!(exit_for_limits(&findings(&run, &[])), Exit::Done);
+    }
+
+    #[test]
+    fn of_several_limits_all_are_to_be_kept() {
+        let run = requests::sweep();
+        let met = |limits: &[&str]| {
+            let limits: Vec<LatencyTarget> = limits.iter().map(|limit| limit.parse().unwrap()).collect();
+            exit_for_limits(&findings(&run, &limits))
+        };
+        assert_eq!(met(&["p99=5ms", "p50=5ms"]), Exit::Done);
+        assert_eq!(met(&["p99=5ms", "p50=1us"]), Exit::NotMet);
+        assert_eq!(met(&["p99=5ms", "log file sync:p99=5ms"]), Exit::NoVerdict);
     }
 }

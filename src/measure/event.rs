@@ -32,6 +32,9 @@ pub enum WaitEvent {
     Commit,
 }
 
+/// The largest block of a database.
+const LARGEST_BLOCK_BYTES: u32 = 32 << 10;
+
 /// Oracle's wait classes, as far as they are needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitClass {
@@ -106,6 +109,11 @@ impl WaitEvent {
             Self::FreeBufferWaits | Self::LogBufferSpace | Self::LogFileSwitchCheckpoint => WaitClass::Configuration,
             Self::DbFileParallelWrite | Self::LogFileParallelWrite => WaitClass::SystemIo,
         }
+    }
+
+    /// Of one raw read: databases tell those of a single block from those of many, and no block is larger than 32 KiB.
+    pub const fn of_read(bytes: u32) -> Self {
+        if bytes <= LARGEST_BLOCK_BYTES { Self::DbFileSequentialRead } else { Self::DirectPathRead }
     }
 
     /// Whether sessions wait in it, rather than the engine's writers.

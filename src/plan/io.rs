@@ -164,6 +164,11 @@ impl IoPlan {
         }
     }
 
+    /// What the requests of its levels look like.
+    pub fn classes(&self) -> impl Iterator<Item = IoClass> {
+        self.levels.iter().flat_map(|level| self.step(0, *level).shape.classes)
+    }
+
     /// How long a step lasts, warm-up included.
     pub fn step_time(&self) -> Nanos {
         Nanos(self.request.warmup.0.saturating_add(self.request.duration.0))

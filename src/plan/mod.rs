@@ -18,3 +18,4 @@ mod tests;
 pub mod together;
 
 pub use error::PlanError;
+pub use steps::again;

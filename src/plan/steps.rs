@@ -45,6 +45,13 @@ pub(super) fn seed_of_step(seed: u64, index: u32) -> u64 {
     if index == 0 { seed } else { mix64(seed ^ mix64(u64::from(index))) }
 }
 
+/// Number `time` of the measurements of a step's load, as step `index` of its run. Its operations are others: a cache may hold
+/// what the first ones touched.
+pub fn again<S: Clone>(step: &StepPlan<S>, index: u32, time: usize) -> StepPlan<S> {
+    let seed = mix64(step.seed ^ mix64(!(time as u64)));
+    StepPlan { index, label: format!("{}_{time}", step.label), seed, ..step.clone() }
+}
+
 pub(super) fn rate_per_s(pace: Pace) -> Option<f64> {
     match pace {
         Pace::Closed => None,

@@ -6,7 +6,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::analysis::check::{Carries, Check, Kind, Reached};
-use crate::analysis::{self, Calibrated, Calibration, Finding, GeneratorVerdict, Opening, Severity};
+use crate::analysis::{
+    self, Because, Calibrated, Calibration, Finding, GeneratorVerdict, LimitAnswer, LimitVerdict, Opening, Severity,
+};
 use crate::record::{self, Run, Timestamp, TraceStats};
 
 /// Version of these documents' form. A field that is added does not raise it.
@@ -20,6 +22,9 @@ pub struct RunReport<'a> {
     format: u32,
     /// The sentence that a report begins with.
     opening: String,
+    /// Whether the limits that were asked for were kept; absent where none was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<VerdictText>,
     /// What is to be said about the run, most important first.
     findings: Vec<FindingText>,
     /// The load generator's verdict on itself, one a step that has one; only of loads on raw storage.
@@ -45,6 +50,41 @@ struct FindingText {
     sentence: String,
     /// What to do about it, where there is something.
     advice: Option<String>,
+}
+
+/// Whether the limits that were asked for were kept.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Verdict")]
+struct VerdictText {
+    /// Yes only if one load kept all of them.
+    answer: LimitAnswer,
+    /// Each limit by itself, in the order in which they were asked for.
+    limits: Vec<LimitText>,
+}
+
+/// Whether one limit was kept.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "LimitVerdict")]
+struct LimitText {
+    /// The limit in words, such as `p99 of response time within 5.00 ms`.
+    limit: String,
+    /// The judged quantile, 0 to 1.
+    quantile: f64,
+    /// The longest duration that still keeps it.
+    limit_ns: u64,
+    /// Whether it was kept.
+    answer: LimitAnswer,
+    /// Label of the step that shows it; of several loads, of the largest that keeps it, or of the
+    /// least if none does.
+    step: Option<String>,
+    /// The quantile in that step; `null` where it is not known.
+    value_ns: Option<u64>,
+    /// Whether that is no more than an upper bound.
+    value_is_bound: bool,
+    /// The same quantile of service times, where response times alone suffered by a load generator that sent late; else `null`.
+    service_ns: Option<u64>,
+    /// What there is to say about it, without a full stop.
+    words: String,
 }
 
 /// The answers of a calibration. What could not be measured is `null`.
@@ -180,11 +220,40 @@ impl<'a> RunReport<'a> {
         Self {
             format: FORMAT,
             opening: Opening::of(run, findings).sentence(),
+            verdict: findings.iter().find_map(VerdictText::of),
             findings: findings.iter().map(FindingText::new).collect(),
             generator: analysis::operations_are_requests(run).then(generator),
             calibration: Calibration::of(run).map(CalibrationAnswers::new),
             check: Check::of(run, findings).as_ref().map(CheckAnswer::new),
             run,
+        }
+    }
+}
+
+impl VerdictText {
+    fn of(finding: &Finding) -> Option<Self> {
+        let Finding::Verdict(verdict) = finding else { return None };
+        Some(Self { answer: verdict.answer, limits: verdict.limits.iter().map(LimitText::new).collect() })
+    }
+}
+
+impl LimitText {
+    fn new(verdict: &LimitVerdict) -> Self {
+        let LimitVerdict { target, answer, step, value, because } = verdict;
+        let service = match because {
+            Because::SentLate { service, .. } => *service,
+            _ => None,
+        };
+        Self {
+            limit: target.to_string(),
+            quantile: target.quantile,
+            limit_ns: target.limit.0,
+            answer: *answer,
+            step: step.clone(),
+            value_ns: value.map(|value| value.ns.0),
+            value_is_bound: value.is_some_and(|value| value.is_bound),
+            service_ns: service.map(|value| value.ns.0),
+            words: verdict.words(),
         }
     }
 }
@@ -279,7 +348,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::analysis::analyse_asked;
+    use crate::analysis::{analyse_asked, analyse_limits};
     use crate::record::sample::{self, requests};
 
     /// Whether a document is what the published schema of that name describes.
@@ -312,6 +381,10 @@ mod tests {
     fn reports_of_every_kind_of_run_follow_the_schema() {
         for run in [sample::imported(), requests::open_loop(), requests::mixed(), sample::updates(12)] {
             assert_follows("report.json", &RunReport::new(&run, &analyse_asked(&run, None)));
+            let limits = ["p99=5ms", "foo:p99.9=1ms"].map(|limit| limit.parse().unwrap());
+            let report = RunReport::new(&run, &analyse_limits(&run, &limits));
+            assert_follows("report.json", &report);
+            assert_eq!(report.verdict.unwrap().limits.len(), 2);
         }
     }
 

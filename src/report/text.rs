@@ -138,12 +138,13 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     imported::not_understood(paper, run, detail)
 }
 
-/// The sentence that may be repeated alone, or else the doubt that forbids it, with its figures.
+/// The sentence that may be repeated alone, or else the doubt that forbids it, with its figures. Whoever asked for a limit reads
+/// yes or no first.
 fn headline(run: &Run, findings: &[Finding]) -> String {
     let opening = Opening::of(run, findings);
     match &opening.doubt {
-        Some(doubt) => doubt.sentence.clone(),
-        None => opening.sentence(),
+        Some(doubt) if opening.verdict.is_none() => doubt.sentence.clone(),
+        _ => opening.sentence(),
     }
 }
 
@@ -157,7 +158,10 @@ pub(super) fn noticed_word(finding: &Finding) -> &'static str {
 }
 
 fn noticed(paper: &mut Terminal<'_>, findings: &[Finding]) -> io::Result<()> {
-    if findings.is_empty() {
+    // A verdict is the headline; here it is only with what to do about it.
+    let is_headline = |finding: &Finding| matches!(finding, Finding::Verdict(_)) && finding.advice().is_none();
+    let mut findings = findings.iter().filter(|finding| !is_headline(finding)).peekable();
+    if findings.peek().is_none() {
         return Ok(());
     }
     paper.title("What was noticed")?;

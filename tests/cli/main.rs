@@ -24,3 +24,4 @@ mod serve;
 mod shells;
 #[path = "../common/skip.rs"]
 mod skip;
+mod verdicts;

@@ -67,7 +67,7 @@ fn a_limit_that_is_not_kept_is_exit_code_one() {
     let place = Place::new();
     let missed = place.run(&simulated(&["--limit", "p99=50us"]));
     assert_eq!(missed.code, Some(1), "{missed}");
-    assert!(missed.stderr.contains("no step kept the limit: p99 of `db file sequential read` within 50.0 us"));
+    assert!(missed.stderr.contains("the limit was not kept: p99 of `db file sequential read` within 50.0 us"));
     place.done(&simulated(&["--limit", "p99=900ms"]));
     place.done(&simulated(&[]));
 }
@@ -77,7 +77,7 @@ fn a_sweep_finds_the_planted_knee() {
     let place = Place::new();
     let words = "slob sweep --threads 1,4,16 RUN_TIME=1 --warmup 0s --target sim:service=10ms,servers=4,clock=simulated --limit p99=30ms";
     let answer = place.done(&words.split(' ').collect::<Vec<_>>());
-    assert!(answer.stdout.starts_with("Carries "), "{answer}");
+    assert!(answer.stdout.starts_with("Yes: carries "), "{answer}");
     assert!(answer.stdout.lines().next().is_some_and(|line| line.contains(" with 4 sessions")), "{answer}");
     assert!(answer.stderr.contains("step 3 of 3, s1_t16"), "{answer}");
 }

@@ -8,6 +8,7 @@ impl Finding {
     /// The finding as one or two sentences.
     pub fn sentence(&self) -> String {
         match self {
+            Self::Verdict(told) => told.sentence(),
             Self::ClientSaturated { steps, share, whole_machine } => {
                 let who = if *whole_machine { "This process used" } else { "The busiest thread used" };
                 let of = if *whole_machine { "of all processors" } else { "of its processor" };
@@ -112,14 +113,14 @@ impl Finding {
                 list(below)
             ),
             Self::AllStepsMeetTarget { series, target, most, steps } => {
-                let which = if *steps == 1 { "The step" } else { "Every step" };
+                let which = if *steps == 1 { "the only step" } else { "every step" };
                 format!(
-                    "Load line{}: not reached. {which} meets {target}; at {} ({}) it is {}, {}.",
+                    "Load line{}: at least {} ({}), {}: {which} meets {target}, which is {} there.",
                     of_series(series),
                     most.load,
                     most.step,
+                    most.rates(),
                     most.value,
-                    most.rates()
                 )
             }
             Self::NoStepMeetsTarget { series, target, least } => format!(
@@ -218,6 +219,7 @@ impl Finding {
     /// What the user can do about it.
     pub fn advice(&self) -> Option<String> {
         let advice = match self {
+            Self::Verdict(told) => return told.advice(),
             Self::ClientSaturated { .. } => {
                 "Judge storage by steps with less load, use fewer, larger operations, or give the machine more processors."
             }

@@ -1,6 +1,7 @@
 //! Which load a report opens with: what remains of a burst, the load line, a load that settled, or else the fastest step.
 
 use super::doubt::leading;
+use super::words::number;
 use super::{Carried, Claim, Latency, Unit};
 use crate::analysis::traffic::Counted;
 use crate::analysis::{
@@ -12,12 +13,12 @@ use crate::record::{Run, Step};
 use crate::units::group_thousands;
 
 pub(super) fn find(run: &Run, findings: &[Finding]) -> Option<Carried> {
-    let line = || of_lines(run, findings).filter(|_| !is_one_load(run));
+    let line = || of_lines(run, findings, &[]).filter(|_| !is_one_load(run));
     of_burst(findings).or_else(line).or_else(|| of_steady(run, findings)).or_else(|| seen(run, findings))
 }
 
 /// Repeats of one load, or a single step, show what was done at that load and no line.
-fn is_one_load(run: &Run) -> bool {
+pub fn is_one_load(run: &Run) -> bool {
     let mut loads = measured(run).map(|step| (step.load.sessions, step.load.rate_operations_per_s, &step.parameters));
     let first = loads.next();
     loads.all(|load| Some(load) == first)
@@ -53,15 +54,61 @@ fn of_burst(findings: &[Finding]) -> Option<Carried> {
     })
 }
 
-/// Of several series, the one that carries most is told.
-fn of_lines(run: &Run, findings: &[Finding]) -> Option<Carried> {
-    let firmness = |carried: &Carried| match carried.claim {
+/// The load line, of several series that of the one which carries most. With `limits`, it keeps all of them, and `None` where
+/// one of them is not judged.
+pub(in crate::analysis) fn of_lines(run: &Run, findings: &[Finding], limits: &[LatencyTarget]) -> Option<Carried> {
+    let most = |lines: Vec<Carried>| {
+        lines.into_iter().max_by(|a, b| firmness(a).cmp(&firmness(b)).then(a.per_s.total_cmp(&b.per_s)))
+    };
+    if limits.is_empty() {
+        return most(findings.iter().filter_map(|finding| of_line(run, finding)).collect());
+    }
+    let limits: Vec<LatencyTarget> = limits.iter().map(|limit| limit.of_run(run)).collect();
+    let of_limit = |limit: &LatencyTarget| -> Vec<Carried> {
+        let judged = findings.iter().filter(|finding| target_of(finding) == Some(limit));
+        let judged = judged.filter_map(|finding| of_line(run, finding));
+        // Whoever asked for it is told in full what is judged.
+        let latency = Some(Latency::Within { what: limit.what(), limit: limit.limit });
+        judged.map(|line| Carried { latency: latency.clone(), ..line }).collect()
+    };
+    let lines: Vec<Vec<Carried>> = limits.iter().map(of_limit).collect();
+    let of_series = |first: &Carried| {
+        let same = |lines: &Vec<Carried>| lines.iter().find(|line| line.series == first.series).cloned();
+        Some(keeping_all(run, lines.iter().map(same).collect::<Option<_>>()?, &limits))
+    };
+    most(lines.first()?.iter().filter_map(of_series).collect())
+}
+
+fn firmness(carried: &Carried) -> u8 {
+    match carried.claim {
         Claim::Most { .. } | Claim::AtLeast => 2,
         Claim::Unclear => 1,
         _ => 0,
+    }
+}
+
+/// Of the lines that each limit draws through one series, the one that keeps all limits: the least.
+fn keeping_all(run: &Run, lines: Vec<Carried>, limits: &[LatencyTarget]) -> Carried {
+    let load = |line: &Carried| {
+        let step = measured(run).find(|step| Some(&step.label) == line.step.as_ref());
+        step.and_then(|step| step.load.rate_operations_per_s.or(step.load.sessions.map(f64::from))).unwrap_or(0.0)
     };
-    let lines = findings.iter().filter_map(|finding| of_line(run, finding));
-    lines.max_by(|a, b| firmness(a).cmp(&firmness(b)).then(a.per_s.total_cmp(&b.per_s)))
+    let is_missed_at = |label: &Option<String>| {
+        let missed = lines.iter().filter_map(|line| match &line.claim {
+            Claim::Most { missed_below, .. } => Some(missed_below),
+            _ => None,
+        });
+        missed.flatten().any(|missed| Some(missed) == label.as_ref())
+    };
+    let least = lines.iter().min_by(|a, b| firmness(a).cmp(&firmness(b)).then(load(a).total_cmp(&load(b))));
+    let mut least = least.expect("there is a limit, and a line for each").clone();
+    if firmness(&least) > 0 && is_missed_at(&least.step) {
+        least.claim = Claim::Unclear;
+    }
+    if limits.len() > 1 && firmness(&least) > 0 {
+        least.latency = Some(Latency::WithinAll(limits.iter().map(|limit| (limit.what(), limit.limit)).collect()));
+    }
+    least
 }
 
 fn of_line(run: &Run, finding: &Finding) -> Option<Carried> {
@@ -156,8 +203,30 @@ fn of_steady(run: &Run, findings: &[Finding]) -> Option<Carried> {
     })
 }
 
+/// What one load did, as it stands after what its limits say.
+pub(in crate::analysis) fn at_load(run: &Run, step: &Step) -> String {
+    let (figures, words) = (Figures(step), Vocabulary::of(run));
+    let beside =
+        |rate: Option<f64>, unit: &str| rate.map_or_else(String::new, |rate| format!(" ({} {unit})", number(rate)));
+    let rate = counted(run, figures.physical_reads_per_s(), figures.operations_per_s()).map(|(unit, per_s)| {
+        let megabytes = figures.megabytes_per_s().filter(|_| unit == Unit::Requests);
+        format!("{} {}{}", number(per_s), unit.words(), beside(megabytes, "MB/s"))
+    });
+    let load = match (step.load.rate_operations_per_s, step.load.sessions) {
+        (Some(asked), _) => Some(format!("{} asked for", words.rate(asked))),
+        (None, Some(sessions)) => Some(words.closed_load(sessions)),
+        (None, None) => None,
+    };
+    match (rate, load) {
+        (Some(rate), Some(load)) => format!(", at {rate} with {load}"),
+        (Some(rate), None) => format!(", at {rate}"),
+        (None, Some(load)) => format!(", with {load}"),
+        (None, None) => String::new(),
+    }
+}
+
 /// The fastest step.
-fn seen(run: &Run, findings: &[Finding]) -> Option<Carried> {
+pub(super) fn seen(run: &Run, findings: &[Finding]) -> Option<Carried> {
     let of = |step: &Step| counted(run, Figures(step).physical_reads_per_s(), Figures(step).operations_per_s());
     let fastest = |a: &(&Step, (Unit, f64)), b: &(&Step, (Unit, f64))| a.1.1.total_cmp(&b.1.1);
     let (step, (unit, per_s)) = measured(run).filter_map(|step| Some((step, of(step)?))).max_by(fastest)?;
@@ -209,6 +278,7 @@ fn seen_latency(run: &Run, findings: &[Finding], step: &Step, unit: Unit) -> Opt
     Some(Latency::Seen { what: what(&target, unit), value, missed })
 }
 
+/// The target by which a finding tells how much is carried.
 fn target_of(finding: &Finding) -> Option<&LatencyTarget> {
     match finding {
         Finding::LoadLine { target, .. }
@@ -216,6 +286,7 @@ fn target_of(finding: &Finding) -> Option<&LatencyTarget> {
         | Finding::TargetMetOnlyAbove { target, .. }
         | Finding::NoStepMeetsTarget { target, .. } => Some(target),
         Finding::OpenLoadLine(line) => Some(&line.target),
+        Finding::Verdict(verdict) => verdict.limits.first().map(|limit| &limit.target),
         _ => None,
     }
 }

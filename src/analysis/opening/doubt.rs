@@ -2,7 +2,7 @@
 
 use super::{Carried, Claim};
 use crate::analysis::finding::list;
-use crate::analysis::{Calibration, Finding, ServerFinding, Severity};
+use crate::analysis::{Calibration, Finding, RunVerdict, ServerFinding, Severity};
 use crate::record::Run;
 
 /// Something that makes the answer void, or less than it seems.
@@ -26,6 +26,7 @@ pub(super) fn find(
     findings: &[Finding],
     carried: Option<&Carried>,
     calibration: Option<&Calibration>,
+    verdict: Option<&RunVerdict>,
 ) -> Option<OpeningDoubt> {
     let leads = leading(findings).count();
     let told: Vec<&String> = match (carried, calibration) {
@@ -46,7 +47,8 @@ pub(super) fn find(
         None => at < leads || calibration.is_some(),
     };
     let is_doubt = |at: usize, finding: &Finding| {
-        finding.severity() == Severity::Doubt && !is_told_so(finding) && concerns(at, finding)
+        let is_said = is_told_so(finding) || verdict.is_some_and(|verdict| verdict.says(finding));
+        finding.severity() == Severity::Doubt && !is_said && concerns(at, finding)
     };
     let (_, finding) = findings.iter().enumerate().find(|(at, finding)| is_doubt(*at, finding))?;
     let place = match finding.steps() {

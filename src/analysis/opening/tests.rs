@@ -11,6 +11,8 @@ use crate::units::group_thousands;
 
 /// More than this nobody repeats.
 const LONGEST: usize = 200;
+/// And this where yes or no, what is judged, its limit and a doubt are in it.
+const LONGEST_JUDGED: usize = 280;
 
 fn samples() -> Vec<(&'static str, Run)> {
     vec![
@@ -90,7 +92,8 @@ fn no_opening_of_a_sample_is_long() {
         for limit in [None, Some("p99=2ms"), Some("p99=1us"), Some("p99.9=1m")] {
             let target: Option<LatencyTarget> = limit.map(|text| text.parse().unwrap());
             let sentence = Opening::of(&run, &analyse_asked(&run, target.as_ref())).sentence();
-            assert!(sentence.len() <= LONGEST, "{name}, {limit:?}, {}: {sentence}", sentence.len());
+            let longest = if limit.is_some() { LONGEST_JUDGED } else { LONGEST };
+            assert!(sentence.len() <= longest, "{name}, {limit:?}, {}: {sentence}", sentence.len());
             assert!(sentence.ends_with('.') && !sentence.contains(".."), "{name}: {sentence}");
         }
     }
@@ -108,7 +111,7 @@ fn a_single_step_beyond_an_asked_limit_says_so() {
     let run = alone(3);
     let target: LatencyTarget = "p99=5ms".parse().unwrap();
     let sentence = Opening::of(&run, &analyse_asked(&run, Some(&target))).sentence();
-    assert!(sentence.contains("(limit 5.00 ms)"), "{sentence}");
+    assert!(sentence.contains(", beyond 5.00 ms, at "), "{sentence}");
 }
 
 #[test]
@@ -173,8 +176,10 @@ fn a_single_rate_is_told_with_what_was_asked_for() {
     run.steps.truncate(1);
     let target: LatencyTarget = "p99=900us".parse().unwrap();
     let sentence = Opening::of(&run, &analyse_asked(&run, Some(&target))).sentence();
-    let wanted = "Did 1,000 requests/s (8.2 MB/s) at p99 1.21 ms (limit 900 us) with 1,000 requests/s asked for.";
+    let wanted = "No: p99 of response time is 1.21 ms, beyond 900 us, at 1,000 requests/s (8.2 MB/s) with 1,000 requests/s asked for.";
     assert_eq!(sentence, wanted);
+    let wanted = "Did 1,000 requests/s (8.2 MB/s) at p99 1.21 ms with 1,000 requests/s asked for.";
+    assert_eq!(told(&run), wanted);
 }
 
 #[test]
@@ -430,7 +435,12 @@ proptest! {
             kept >> (index % 8) & 1 == 1
         });
         let target = LatencyTarget { limit: Nanos(limit_us * 1_000), ..LatencyTarget::default() };
-        for findings in [analyse_asked(&run, Some(&target)), analyse_asked(&run, None), Vec::new()] {
+        let judged = Opening::of(&run, &analyse_asked(&run, Some(&target)));
+        let sentence = judged.sentence();
+        prop_assert!(sentence.ends_with('.') && sentence.len() <= LONGEST_JUDGED, "{sentence}");
+        prop_assert!(["Yes: ", "No: ", "No verdict: "].iter().any(|word| sentence.starts_with(word)), "{sentence}");
+        prop_assert!(!run.steps.is_empty() || sentence.starts_with("No verdict: nothing was measured"), "{sentence}");
+        for findings in [analyse_asked(&run, None), Vec::new()] {
             let opening = Opening::of(&run, &findings);
             let sentence = opening.sentence();
             prop_assert!(sentence.ends_with('.') && sentence.len() <= LONGEST, "{sentence}");

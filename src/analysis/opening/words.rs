@@ -2,13 +2,18 @@
 
 use super::{Carried, Claim, FromCache, Latency, Opening, StoppedBy, Unit};
 use crate::analysis::finding::{list, of_series};
-use crate::analysis::{Calibrated, Calibration, Ceiling, Limit, SizeLimits, Stopped, Together};
+use crate::analysis::{
+    Calibrated, Calibration, Ceiling, Limit, LimitAnswer, RunVerdict, SizeLimits, Stopped, Together,
+};
 use crate::units::{Bytes, Nanos, group_thousands};
 
 impl Opening {
     /// One sentence. What makes the answer doubtful is said instead of it, for a figure that is void is repeated all the
     /// same if it is told.
     pub fn sentence(&self) -> String {
+        if let Some(verdict) = &self.verdict {
+            return self.judged(verdict);
+        }
         if let Some(check) = &self.check {
             return check.lines().join(" ");
         }
@@ -33,10 +38,27 @@ impl Opening {
         let parts = [Some(answer), stopped, together, rises, self.from_cache.as_ref().map(FromCache::words)];
         parts.into_iter().flatten().collect::<Vec<_>>().join("; ") + "."
     }
+
+    /// The same for who asked for a limit: yes or no, the figure and the limit, and only then why it should not be repeated.
+    fn judged(&self, verdict: &RunVerdict) -> String {
+        let word = verdict.answer.word();
+        if !self.is_measured {
+            let why = self.doubt.as_ref().map_or(String::new(), |doubt| format!(": {}", doubt.phrase));
+            return format!("{word}: nothing was measured{why}.");
+        }
+        let answer = verdict.words(self.carries.as_ref());
+        let of_line =
+            |told: Option<String>| told.filter(|_| verdict.load.is_none() && verdict.answer == LimitAnswer::Yes);
+        let stopped = of_line(self.stopped_by.as_ref().map(StoppedBy::words));
+        let together = self.together.as_ref().map(Together::phrase);
+        let doubt = self.doubt.as_ref().map(|doubt| format!("not to be relied on as it stands: {}", doubt.phrase));
+        let parts = [Some(answer), stopped, together, self.from_cache.as_ref().map(FromCache::words), doubt];
+        format!("{word}: {}.", parts.into_iter().flatten().collect::<Vec<_>>().join("; "))
+    }
 }
 
 /// Below ten, one decimal tells more.
-fn number(value: f64) -> String {
+pub(super) fn number(value: f64) -> String {
     if value.abs() < 9.95 && value.fract() != 0.0 { format!("{value:.1}") } else { group_thousands(value) }
 }
 
@@ -46,7 +68,7 @@ fn whole_percent(share: f64) -> String {
 }
 
 impl Unit {
-    fn words(self) -> &'static str {
+    pub(super) fn words(self) -> &'static str {
         match self {
             Self::Requests => "requests/s",
             Self::Reads => "reads/s",
@@ -60,6 +82,10 @@ impl Latency {
     fn words(&self) -> String {
         match self {
             Self::Within { what, limit } => format!(" at {what} within {limit}"),
+            Self::WithinAll(limits) => {
+                let limits: Vec<String> = limits.iter().map(|(what, limit)| format!("{what} within {limit}")).collect();
+                format!(" at {}", limits.join(" and "))
+            }
             Self::Seen { what, value, missed } => {
                 let bound = if value.is_bound { "of " } else { "" };
                 let limit = missed.map_or_else(String::new, |limit| format!(" (limit {limit})"));
@@ -70,6 +96,12 @@ impl Latency {
 }
 
 impl Carried {
+    /// The same in the middle of a sentence.
+    pub(in crate::analysis) fn judged_words(&self) -> String {
+        let words = self.words();
+        words[..1].to_lowercase() + &words[1..]
+    }
+
     fn words(&self) -> String {
         let unit = self.unit.words();
         let series = of_series(&self.series);
@@ -118,10 +150,11 @@ impl StoppedBy {
             Self::Ceiling(ceiling) => format!("stopped by {}", at_ceiling(ceiling)),
             Self::Caps(limits) => format!("stopped by {}", caps(limits)),
             Self::LoadGenerator => "stopped by the load generator, not by the target".to_owned(),
-            Self::Latency { value, load } => {
+            Self::Latency { what, value, load } => {
+                let of = what.as_ref().map_or_else(String::new, |what| format!("{what} of "));
                 let value = value.map_or_else(|| "more than that".to_owned(), |value| value.to_string());
                 let load = load.as_ref().map_or(String::new(), |load| format!(" with {load}"));
-                format!("stopped by latency, {value}{load}")
+                format!("stopped by latency, {of}{value}{load}")
             }
             Self::Queue => "a queue grew there".to_owned(),
             Self::Errors => "too many failed there".to_owned(),

@@ -102,7 +102,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
 /// Writes the page and the answer, and says by the exit code which it is.
 fn say(arguments: &Arguments, recorded: Recorded, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let Recorded { run, failure, directory } = recorded;
-    let findings = report::findings(&run, None);
+    let findings = report::findings(&run, &[]);
     let page = report::page(&[Reported { run: &run, findings: &findings }])?;
     let written = page_file::replace(&arguments.output, &page);
     let check = Check::of(&run, &findings).ok_or_else(|| Failure::new("nothing was asked"))?;

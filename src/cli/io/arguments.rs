@@ -263,9 +263,10 @@ pub(super) struct TimeArgs {
 /// How the run is kept and told, and what it must keep to.
 #[derive(Debug, Args)]
 pub(super) struct OutputArgs {
-    /// Latency that the load must keep, such as `p99=5ms` (response time of all requests); exit code 1 if no step does
+    /// Latency that the load must keep, such as `p99=5ms` (response time of all requests, from due to finished) or
+    /// `read service:p99=2ms`; several are all to be kept. Exit code 1 if it is not kept, 2 if nobody can tell
     #[arg(long = "limit", alias = "target-latency", value_name = "[WHAT:]pQ=TIME", help_heading = "Output")]
-    pub(super) target_latency: Option<LatencyTarget>,
+    pub(super) limits: Vec<LatencyTarget>,
 
     #[command(flatten)]
     pub(super) keeping: KeepingArgs,

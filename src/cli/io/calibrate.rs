@@ -116,7 +116,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     let steps = recording.steps().len() + usize::from(whole == Onward::Stop);
     let recorded = recording.end(steps);
     let found = Calibration::of(&recorded.run).is_some_and(|calibration| calibration.max_iops.is_some());
-    match recorded.tell(keeping.format.reader(), None, &interrupt)? {
+    match recorded.tell(keeping.format.reader(), &[], &interrupt)? {
         Exit::Done if !found => {
             say::note(format_args!("not even one read at a time keeps the limit: {max_latency}"));
             Ok(Exit::NotMet)

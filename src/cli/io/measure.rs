@@ -5,12 +5,13 @@ use std::io::{self, Write};
 use super::arguments::{OutputArgs, Storage, TimeArgs, VolumeArgs};
 use super::together;
 use super::volume::{Ground, Intended, Prospect};
-use crate::analysis::{ROUND, SearchPlan};
+use crate::analysis::{LatencyTarget, ROUND, SearchPlan};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps, warmup_words};
-use crate::cli::recording::{Header, Onward, Recording};
-use crate::cli::{fresh_seed, say};
+use crate::cli::recording::{Header, Recording};
+use crate::cli::timed::Timed;
+use crate::cli::{fresh_seed, in_turn, limits, say};
 use crate::config::Arrival;
 use crate::config::io::{IoAsked, RateRange, Volumes};
 use crate::load::{Stop, generator_ceiling};
@@ -48,6 +49,7 @@ fn carry_out_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Ex
     let prospect = Prospect::look(storage, &volume.handling, asked)?;
     let mut plan = plan(&request(job), &prospect.facts(asked)?)?;
     plan.parameters.extend(parameter);
+    limits::check_planned(&output.limits, &Timed::of_io(&plan))?;
     let volumes = together::look(job, &prospect)?;
     plan.notes.extend(volumes.notes.iter().cloned());
     plan.notes.iter().for_each(say::note);
@@ -69,15 +71,18 @@ fn carry_out_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Ex
             &plan,
             &ground,
             (*lowest, *highest),
-            output.target_latency.as_ref(),
+            &limits_of_lines(&output.limits),
         ),
-        Some(RateRange::Each(_)) | None => each(&mut recording, &plan, &ground),
+        Some(RateRange::Each(_)) => each(&mut recording, &plan, &ground, &limits_of_lines(&output.limits)),
+        // Volumes are measured in turns, more than once each.
+        None if asked.volumes != Volumes::One => each(&mut recording, &plan, &ground, &[]),
+        None => each(&mut recording, &plan, &ground, &output.limits),
     };
     if let Ground::Block(block) = &ground {
         super::read_back::carry_out(&mut recording, block, &interrupt, loudness);
     }
     drop(ground);
-    recording.end(wanted).tell(output.keeping.format.reader(), output.target_latency.as_ref(), &interrupt)
+    recording.end(wanted).tell(output.keeping.format.reader(), &output.limits, &interrupt)
 }
 
 /// Refuses a rate that this machine could not even send to no device at all.
@@ -151,14 +156,15 @@ fn begin(
     Recording::begin(&job.output.keeping.runs.store(), header, clock, interrupt, progress)
 }
 
+/// The limits that a load line over rates keeps: the usual one, if none was asked for.
+fn limits_of_lines(asked: &[LatencyTarget]) -> Vec<LatencyTarget> {
+    if asked.is_empty() { vec![LatencyTarget::default()] } else { asked.to_vec() }
+}
+
 /// Every level in turn. Returns how many steps a whole run has.
-fn each(recording: &mut Recording, plan: &IoPlan, ground: &Ground) -> usize {
-    for (index, level) in (0..).zip(&plan.levels) {
-        if recording.step(ground.target(), &plan.step(index, *level)) == Onward::Stop {
-            break;
-        }
-    }
-    plan.levels.len()
+fn each(recording: &mut Recording, plan: &IoPlan, ground: &Ground, limits: &[LatencyTarget]) -> usize {
+    let steps: Vec<_> = (0..).zip(&plan.levels).map(|(index, level)| plan.step(index, *level)).collect();
+    in_turn::carry_out(recording, ground.target(), &steps, limits)
 }
 
 fn write_plan(out: &mut impl Write, plan: &IoPlan, prospect: &Prospect, asked: &IoAsked) -> io::Result<()> {

@@ -118,7 +118,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     let recorded = recording.end(plan.walk.points.len());
     // Whatever ended the walk, the points that ran are in the files.
     let written = files::write(&recorded.run, &directory);
-    let exit = recorded.tell(arguments.keeping.format.reader(), None, &interrupt)?;
+    let exit = recorded.tell(arguments.keeping.format.reader(), &[], &interrupt)?;
     if let [summary, others @ ..] = written?.as_slice() {
         say::line(format_args!("In ORION's layout: `{}` and {} files beside it", summary.display(), others.len()));
     }

@@ -1,7 +1,7 @@
 //! `--rate LOW..HIGH`: which rates are tried, and when it is enough.
 
 use super::volume::Ground;
-use crate::analysis::{LatencyTarget, Search, SearchPlan, Verdict, judge};
+use crate::analysis::{LatencyTarget, Search, SearchPlan, Verdict, judge_all};
 use crate::cli::recording::{Onward, Recording};
 use crate::plan::io::{IoPlan, Level};
 
@@ -11,9 +11,8 @@ pub(super) fn carry_out(
     plan: &IoPlan,
     ground: &Ground,
     (low, high): (f64, f64),
-    target: Option<&LatencyTarget>,
+    limits: &[LatencyTarget],
 ) -> usize {
-    let target = target.cloned().unwrap_or_default();
     let most = plan.levels.first().map_or(1, |level| level.slots());
     let mut search = Search::new(SearchPlan { low: asked(low), high: asked(high), ..SearchPlan::default() });
     let mut steps = 0;
@@ -21,7 +20,8 @@ pub(super) fn carry_out(
         let per_s = asked(per_s);
         let onward = recording.step(ground.target(), &plan.step(steps, Level::Rate { per_s, most }));
         steps += 1;
-        let Some(outcome) = recording.steps().last().and_then(|step| judge(step, &target)) else { break };
+        let judged = recording.steps().last().and_then(|step| judge_all(&recording.run().workload, step, limits));
+        let Some(outcome) = judged else { break };
         if onward == Onward::Stop {
             break;
         }

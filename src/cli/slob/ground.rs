@@ -7,6 +7,7 @@ use super::load::LoadArgs;
 use super::server::{ServerGround, ServerSite};
 use crate::cli::exit::Failure;
 use crate::cli::live::RunProgress;
+use crate::cli::timed::TimedBy;
 use crate::config::TargetAddress;
 use crate::measure::{Clock, environment};
 use crate::plan::slob::{Facts, Request, RunPlan};
@@ -57,6 +58,15 @@ impl<'a> Site<'a> {
         match self {
             Self::Embedded { .. } | Self::Simulated { .. } => Ok(Vec::new()),
             Self::Server(site) => site.check(plan),
+        }
+    }
+
+    /// Who times operations there.
+    pub(super) fn timed_by(&self) -> TimedBy {
+        match self {
+            Self::Embedded { .. } => TimedBy::Engine,
+            Self::Simulated { .. } => TimedBy::Simulated,
+            Self::Server(site) => site.timed_by(),
         }
     }
 

@@ -7,8 +7,9 @@ use super::script::{Moment, Script};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps};
-use crate::cli::recording::{Header, Onward, Recorded, Recording};
-use crate::cli::say;
+use crate::cli::recording::{Header, Recorded, Recording};
+use crate::cli::timed::Timed;
+use crate::cli::{in_turn, limits, say};
 use crate::measure::Clock;
 use crate::plan::slob::{Request, RunPlan, plan};
 use crate::target::Target;
@@ -17,7 +18,7 @@ use crate::target::Target;
 pub(super) fn carry_out(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let site = Site::reach(arguments, interrupt.flag())?;
-    let planned = planned(request, &site);
+    let planned = planned(arguments, request, &site);
     let (plan, script) = match planned {
         Ok(planned) if arguments.keeping.dry_run => {
             site.leave()?;
@@ -37,13 +38,14 @@ pub(super) fn carry_out(arguments: &LoadArgs, request: &Request) -> Result<Exit,
         RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), arguments.keeping.progress.loudness());
     let (ground, clock) = site.open(arguments, &plan, &progress, interrupt.flag())?;
     let recorded = record(arguments, &plan, ground, script.as_ref(), clock, &interrupt, progress)?;
-    recorded.tell(arguments.keeping.format.reader(), arguments.limit.as_ref(), &interrupt)
+    recorded.tell(arguments.keeping.format.reader(), &arguments.limits, &interrupt)
 }
 
 /// The plan, and the script that it calls.
-fn planned(request: &Request, site: &Site<'_>) -> Result<(RunPlan, Option<Script>), Failure> {
+fn planned(arguments: &LoadArgs, request: &Request, site: &Site<'_>) -> Result<(RunPlan, Option<Script>), Failure> {
     let mut plan = plan(request, &site.facts(request)?)?;
     plan.notes.extend(site.check(&plan)?);
+    limits::check_planned(&arguments.limits, &Timed::of_slob(&plan, site.timed_by()))?;
     let script = plan.script.as_ref().map(|(path, origin)| Script::check(path, origin)).transpose()?;
     plan.notes.iter().for_each(say::note);
     Ok((plan, script))
@@ -67,11 +69,7 @@ fn record(
             return Err(failure);
         }
     };
-    for step in &plan.steps {
-        if recording.step(ground.target(), step) == Onward::Stop {
-            break;
-        }
-    }
+    let steps = in_turn::carry_out(&mut recording, ground.target(), &plan.steps, &arguments.limits);
     recording.progress().end();
     call(script, Moment::Post, &mut recording);
     ground.notes_of_the_load().into_iter().for_each(|note| recording.note(note));
@@ -79,7 +77,7 @@ fn record(
         recording.fail(error);
     }
     call(script, Moment::End, &mut recording);
-    Ok(recording.end(plan.steps.len()))
+    Ok(recording.end(steps))
 }
 
 fn begin(

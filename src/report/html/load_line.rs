@@ -88,7 +88,7 @@ pub(super) fn chart(run: &Run, findings: &[Finding], prefix: &str) -> Option<Lin
         note: format!(
             "{}: one point a step, joined by rising load.{}",
             super::distribution::capital(&subject),
-            if findings.iter().any(Finding::is_load_line) { format!(" The limit is {target}.") } else { String::new() }
+            if has_limit(findings) { format!(" The limit is {target}.") } else { String::new() }
         ),
         y_title: "time".to_owned(),
         y_quantity: Quantity::Microseconds,
@@ -150,14 +150,19 @@ pub(super) fn judged_by(run: &Run, findings: &[Finding]) -> LatencyTarget {
         | Finding::NoStepMeetsTarget { target, .. }
         | Finding::TargetMetOnlyAbove { target, .. } => Some(target.clone()),
         Finding::OpenLoadLine(line) => Some(line.target.clone()),
+        Finding::Verdict(verdict) => verdict.limits.first().map(|limit| limit.target.clone()),
         _ => None,
     });
     told.unwrap_or_default().of_run(run)
 }
 
+fn has_limit(findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| finding.is_load_line() || matches!(finding, Finding::Verdict(_)))
+}
+
 fn marks(run: &Run, target: &LatencyTarget, findings: &[Finding]) -> Vec<Mark> {
     let (mut marks, mut found) = (Vec::new(), Vec::new());
-    if findings.iter().any(Finding::is_load_line) {
+    if has_limit(findings) {
         marks.push(Mark { at: At::Y(target.limit.0 as f64 / 1e3), name: format!("limit {}", target.limit) });
     }
     let at_step = |label: &str| run.steps.iter().find(|step| step.label == label).and_then(|step| rate_of(run, step));

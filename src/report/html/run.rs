@@ -7,7 +7,7 @@ use super::chart::Drawn;
 use super::over_time::OverTime;
 use super::sheets::{Sheets, marked};
 use super::{Reported, distribution, load_line, made};
-use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers};
+use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers, is_one_load};
 use crate::record::{Outcome, Run};
 use crate::report::facts::{clock, facts};
 use crate::report::sections::{self, imported, operation_time, reported, requests, rounds, servers, together};
@@ -76,7 +76,9 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, most_values: usize) ->
         }
     });
     let curve = load_line::draw(run, findings, prefix);
-    parts.add("load", "Load line", curve.into_iter().collect(), profile);
+    // A single load has no line.
+    let title = if is_one_load(run) { "Load" } else { "Load line" };
+    parts.add("load", title, curve.into_iter().collect(), profile);
 
     if over_time.has_seconds() {
         let charts = [over_time.throughput(), over_time.bytes(), over_time.latency(), over_time.heat()];
@@ -218,6 +220,9 @@ fn calibrated(run: &Run) -> Markup {
 }
 
 fn noticed(findings: &[Finding]) -> Markup {
+    // A verdict is the headline; here it is only with what to do about it.
+    let is_headline = |finding: &&Finding| matches!(finding, Finding::Verdict(_)) && finding.advice().is_none();
+    let findings: Vec<&Finding> = findings.iter().filter(|finding| !is_headline(finding)).collect();
     html! {
         @if !findings.is_empty() {
             section.noticed {

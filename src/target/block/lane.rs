@@ -17,9 +17,6 @@ use crate::target::{Finished, Lane, OperationResult, Seat, Target};
 use crate::workload::Rng;
 use crate::workload::io::{IoKind, IoOperation};
 
-/// Longest read that counts as one of a single block: no database has larger blocks.
-const SINGLE_BLOCK_BYTES: u32 = 32 << 10;
-
 const PAGE_BYTES: u64 = 4096;
 
 /// Filling of a lane's writes that is unlike itself: storage that compresses looks at less than this at once.
@@ -309,10 +306,8 @@ impl<'t> BlockLane<'t> {
 fn accounts(operation: IoOperation) -> (WaitEvent, Counter, Counter) {
     if operation.kind.is_write() {
         (WaitEvent::DirectPathWrite, Counter::PhysicalWrites, Counter::PhysicalWriteBytes)
-    } else if operation.bytes <= SINGLE_BLOCK_BYTES {
-        (WaitEvent::DbFileSequentialRead, Counter::PhysicalReads, Counter::PhysicalReadBytes)
     } else {
-        (WaitEvent::DirectPathRead, Counter::PhysicalReads, Counter::PhysicalReadBytes)
+        (WaitEvent::of_read(operation.bytes), Counter::PhysicalReads, Counter::PhysicalReadBytes)
     }
 }
 

@@ -18,9 +18,6 @@ const BLOCK_BYTES: u32 = 8_192;
 /// Blocks between the tables of two schemas, so that none overlap.
 const SCHEMA_BLOCKS: u64 = 1 << 36;
 
-/// Longest read that a database would do as one of single blocks.
-const LARGEST_SEQUENTIAL_READ_BYTES: u32 = 32 << 10;
-
 /// Requests of one lane that are under way.
 pub(super) struct Line<'t> {
     target: &'t Simulated,
@@ -170,10 +167,8 @@ impl Sent {
         let bytes = operation.bytes;
         let (event, requests, request_bytes) = if operation.kind.is_write() {
             (WaitEvent::DirectPathWrite, Counter::PhysicalWrites, Counter::PhysicalWriteBytes)
-        } else if bytes > LARGEST_SEQUENTIAL_READ_BYTES {
-            (WaitEvent::DirectPathRead, Counter::PhysicalReads, Counter::PhysicalReadBytes)
         } else {
-            (WaitEvent::DbFileSequentialRead, Counter::PhysicalReads, Counter::PhysicalReadBytes)
+            (WaitEvent::of_read(bytes), Counter::PhysicalReads, Counter::PhysicalReadBytes)
         };
         Self { event, requests, request_bytes, bytes, at_ns }
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::{APPLICATION, Nodes, Purpose, Reached, SendArgs, SendChoice, ServerArgs, USUAL_SESSIONS};
 use crate::cli::exit::Failure;
+use crate::cli::timed::TimedBy;
 use crate::config::TargetAddress;
 use crate::measure::environment;
 use crate::measure::trace::{TraceRequest, Tracer};
@@ -59,6 +60,14 @@ impl<'a> ServerSite<'a> {
                 let _ = reached.leave();
                 Err(failure)
             }
+        }
+    }
+
+    /// Who times operations.
+    pub(in crate::cli::slob) fn timed_by(&self) -> TimedBy {
+        match self.send {
+            SendChoice::Batch => TimedBy::ServerInBatches,
+            SendChoice::Statement => TimedBy::Client,
         }
     }
 

@@ -1,0 +1,510 @@
+//! Yes or no: whether a run kept the latency limits that were asked of it.
+
+use serde::Serialize;
+
+use super::judge::{deciding_lateness_ns, fails_often, is_generator_busy, outcome};
+use super::opening::{Carried, Claim, at_load, is_one_load, of_lines};
+use super::verdicts::Verdicts;
+use super::{
+    Figures, Finding, LatencyTarget, QuantileValue, Series, Subject, Told, Verdict, VerdictOutcome, Vocabulary, doubts,
+    measured,
+};
+use crate::record::{Run, Step};
+use crate::units::{Nanos, percent};
+
+/// The answer to a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitAnswer {
+    /// It was kept.
+    Yes,
+    /// It was not kept.
+    No,
+    /// What was measured does not say.
+    NoVerdict,
+}
+
+/// Whether a run kept its limits.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunVerdict {
+    /// Yes only if one and the same load kept all of them.
+    pub answer: LimitAnswer,
+    /// Each limit by itself, in the order in which they were asked for.
+    pub limits: Vec<LimitVerdict>,
+    /// The load in words, after `at` or `with`, of a run of one load.
+    pub load: Option<String>,
+    /// Of a run of several loads, the largest that keeps every limit.
+    pub carries: Option<Carried>,
+}
+
+/// Whether one limit was kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LimitVerdict {
+    /// The limit, its subject said.
+    pub target: LatencyTarget,
+    /// The answer.
+    pub answer: LimitAnswer,
+    /// Label of the step that shows it; absent where none does.
+    pub step: Option<String>,
+    /// The judged quantile in that step.
+    pub value: Option<QuantileValue>,
+    /// What decided.
+    pub because: Because,
+}
+
+/// What decided over a limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Because {
+    /// The quantile itself.
+    Latency,
+    /// The rate was not carried: less was finished than fell due, or a queue grew.
+    FellBehind,
+    /// Too many operations failed: a share, 0 to 1.
+    Errors(f64),
+    /// Throughput or latency changed too much within the window.
+    NotSteady,
+    /// The load generator sent late although it had slots free.
+    SentLate {
+        /// 99th percentile of the time from due to sent.
+        lag_p99: Nanos,
+        /// The judged quantile of service times, which the lateness is not in.
+        service: Option<QuantileValue>,
+    },
+    /// The load generator had no processor time left, or was near what it reaches without a device.
+    GeneratorBusy,
+    /// Nothing of what is judged happened.
+    Nothing,
+    /// Another program told it in buckets too wide to say.
+    TooWide,
+}
+
+impl RunVerdict {
+    /// The verdict on `limits`, from the run and the `findings` that were made by them; absent where nothing was asked for.
+    pub(super) fn of(run: &Run, findings: &[Finding], limits: &[LatencyTarget]) -> Option<Self> {
+        if limits.is_empty() {
+            return None;
+        }
+        if !is_one_load(run) {
+            return Some(Self::of_lines(run, findings, limits));
+        }
+        let limits: Vec<LimitVerdict> = limits.iter().map(|limit| LimitVerdict::of_one_load(run, limit)).collect();
+        let has = |answer| limits.iter().any(|limit| limit.answer == answer);
+        let answer = match () {
+            () if has(LimitAnswer::No) => LimitAnswer::No,
+            () if has(LimitAnswer::NoVerdict) => LimitAnswer::NoVerdict,
+            () => LimitAnswer::Yes,
+        };
+        let shown = limits.iter().find_map(|limit| limit.step.as_ref());
+        let step = measured(run).find(|step| Some(&step.label) == shown).or_else(|| measured(run).next());
+        Some(Self {
+            answer,
+            load: Some(step.map_or_else(String::new, |step| at_load(run, step))),
+            limits,
+            carries: None,
+        })
+    }
+
+    /// Of several loads the answer is what the load line says.
+    fn of_lines(run: &Run, findings: &[Finding], limits: &[LatencyTarget]) -> Self {
+        let carries = of_lines(run, findings, limits);
+        let limits: Vec<LimitVerdict> = limits
+            .iter()
+            .map(|limit| LimitVerdict::of_line(run, of_lines(run, findings, std::slice::from_ref(limit)), limit))
+            .collect();
+        let is_missed = limits.iter().any(|limit| limit.answer == LimitAnswer::No);
+        let answer = match carries.as_ref().map(|carries| &carries.claim) {
+            Some(Claim::Most { .. } | Claim::AtLeast) => LimitAnswer::Yes,
+            Some(Claim::LessThan { .. }) if is_missed => LimitAnswer::No,
+            _ => LimitAnswer::NoVerdict,
+        };
+        Self { answer, limits, load: None, carries }
+    }
+
+    /// The answer without its full stop, as it stands after `Yes: `. `carries` is what a run of several loads carries.
+    pub(super) fn words(&self, carries: Option<&Carried>) -> String {
+        if let Some(load) = &self.load {
+            // What decided comes first.
+            let (decisive, others): (Vec<_>, Vec<_>) =
+                self.limits.iter().partition(|limit| limit.answer == self.answer);
+            let clauses: Vec<String> = decisive.into_iter().chain(others).map(LimitVerdict::words).collect();
+            return format!("{}{load}", clauses.join("; "));
+        }
+        let unknown = self.limits.iter().find(|limit| limit.answer == LimitAnswer::NoVerdict);
+        match (carries, unknown) {
+            (Some(carries), _) if self.answer != LimitAnswer::NoVerdict || carries.claim == Claim::Unclear => {
+                carries.judged_words()
+            }
+            (_, Some(limit)) if matches!(limit.because, Because::Nothing | Because::TooWide) => limit.words(),
+            (_, Some(limit)) => format!("at the least load already, {}", limit.words()),
+            (..) => "no load was seen to keep every limit".to_owned(),
+        }
+    }
+
+    /// Whether a doubt has been taken into account: it is why there is no answer, or the very answer.
+    pub(super) fn says(&self, doubt: &Finding) -> bool {
+        if self.load.is_none() {
+            return false;
+        }
+        let because = |wanted: fn(&Because) -> bool| self.limits.iter().any(|limit| wanted(&limit.because));
+        match doubt {
+            // A limit that is kept is kept in spite of them: response times contain the lateness.
+            Finding::SentLate(_) | Finding::ClientSaturated { .. } => true,
+            Finding::RateNotReached { .. } => {
+                because(|why| matches!(why, Because::FellBehind | Because::SentLate { .. } | Because::GeneratorBusy))
+            }
+            Finding::OperationErrors { .. } => because(|why| matches!(why, Because::Errors(_))),
+            Finding::NotSteady { .. } => because(|why| matches!(why, Because::NotSteady)),
+            _ => false,
+        }
+    }
+}
+
+impl LimitVerdict {
+    /// By the load line that one limit draws; where it draws none, by the least load.
+    fn of_line(run: &Run, line: Option<Carried>, limit: &LatencyTarget) -> Self {
+        let least = Series::of(run).first().and_then(|series| series.steps.first().copied());
+        let label = line.as_ref().and_then(|line| line.step.as_ref());
+        let shown: Vec<&Step> = match label {
+            Some(label) => measured(run).filter(|step| step.label == *label).collect(),
+            None => least.into_iter().collect(),
+        };
+        let judged = Self::of_steps(run, &shown, limit);
+        let answer = match line.map(|line| line.claim) {
+            Some(Claim::Most { .. } | Claim::AtLeast) => LimitAnswer::Yes,
+            Some(Claim::LessThan { .. }) => judged.answer,
+            _ => LimitAnswer::NoVerdict,
+        };
+        Self { answer, ..judged }
+    }
+
+    /// Of one load, be it in several steps.
+    fn of_one_load(run: &Run, limit: &LatencyTarget) -> Self {
+        Self::of_steps(run, &measured(run).collect::<Vec<_>>(), limit)
+    }
+
+    /// Repeats of one load are decided by majority.
+    fn of_steps(run: &Run, steps: &[&Step], limit: &LatencyTarget) -> Self {
+        let target = limit.of_run(run);
+        let judged: Vec<(&Step, VerdictOutcome)> =
+            steps.iter().filter_map(|step| Some((*step, outcome(&run.workload, step, &target)?))).collect();
+        let mut verdicts = Verdicts::default();
+        judged.iter().for_each(|(_, outcome)| verdicts.add(Verdict { rate: 1.0, outcome: *outcome }));
+        let passes = verdicts.passes(1.0);
+        let count = |outcome| judged.iter().filter(|(_, known)| *known == outcome).count();
+        let mut wanted = vec![VerdictOutcome::Failed, VerdictOutcome::GeneratorBound, VerdictOutcome::Unsteady];
+        wanted.sort_by_key(|outcome| std::cmp::Reverse(count(*outcome)));
+        if passes == Some(true) {
+            wanted = vec![VerdictOutcome::Passed];
+        }
+        let shown = wanted.iter().find_map(|wanted| judged.iter().find(|(_, outcome)| outcome == wanted));
+        let Some((step, outcome)) = shown else {
+            let is_told = steps.iter().any(|step| target.told(&run.workload, step).is_some());
+            let because = if is_told { Because::TooWide } else { Because::Nothing };
+            return Self { target, answer: LimitAnswer::NoVerdict, step: None, value: None, because };
+        };
+        let value = target.told(&run.workload, step);
+        let is_within = value.is_some_and(|value| value.ns <= target.limit);
+        let (answer, because) = match outcome {
+            VerdictOutcome::Passed => (LimitAnswer::Yes, Because::Latency),
+            VerdictOutcome::GeneratorBound => (LimitAnswer::NoVerdict, by_the_generator(step, &target)),
+            VerdictOutcome::Failed => (LimitAnswer::No, why_failed(step, is_within)),
+            // Beyond the limit over the whole window is beyond it, steady or not.
+            VerdictOutcome::Unsteady if is_within => (LimitAnswer::NoVerdict, Because::NotSteady),
+            VerdictOutcome::Unsteady => (LimitAnswer::No, Because::NotSteady),
+        };
+        Self { target, answer, step: Some(step.label.clone()), value, because }
+    }
+
+    /// What is to be said about it, without a full stop.
+    pub fn words(&self) -> String {
+        let (what, limit) = (self.target.what(), self.target.limit);
+        let is_within = |value: QuantileValue| match (self.answer, self.because) {
+            (LimitAnswer::Yes, _) => true,
+            (LimitAnswer::No, Because::Latency) => false,
+            _ => value.ns <= limit,
+        };
+        let value = match self.value {
+            Some(value) if is_within(value) => format!("{what} is {value}, within {limit}"),
+            Some(value) => format!("{what} is {value}, beyond {limit}"),
+            None => format!("{what} is not known, limit {limit}"),
+        };
+        match self.because {
+            Because::Latency => value,
+            Because::FellBehind => format!("the rate was not carried: {value}"),
+            Because::Errors(share) => format!("{} % failed: {value}", percent(share)),
+            Because::NotSteady => format!("it was not steady: {value} over the whole window"),
+            Because::SentLate { lag_p99, service } => {
+                let service = service.map_or_else(String::new, |service| {
+                    let quantile = self.target.quantile_name();
+                    format!("; {quantile} of service time, without that, is {service}")
+                });
+                format!("this machine sent late (p99 {lag_p99}): {value}{service}")
+            }
+            Because::GeneratorBusy => format!("the load generator was at its own limit: {value}"),
+            Because::Nothing => match &self.target.subject {
+                Some(Subject::Event(event)) => format!("nobody waited for `{event}`, limit {limit}"),
+                Some(subject) => format!("nothing finished that has a {subject}, limit {limit}"),
+                None => format!("nothing finished, limit {limit}"),
+            },
+            Because::TooWide => format!("times were told in buckets too wide to judge {}", self.target),
+        }
+    }
+}
+
+fn by_the_generator(step: &Step, target: &LatencyTarget) -> Because {
+    match deciding_lateness_ns(step, target) {
+        Some(lag) if !is_generator_busy(step) => {
+            let times = Subject::Service(kind_of(target)).times(step).filter(|_| judges_response(target));
+            let service = times.and_then(|times| QuantileValue::of(&times, target.quantile));
+            Because::SentLate { lag_p99: Nanos(lag), service }
+        }
+        _ => Because::GeneratorBusy,
+    }
+}
+
+fn judges_response(target: &LatencyTarget) -> bool {
+    matches!(target.subject, Some(Subject::Response(_)) | None)
+}
+
+fn kind_of(target: &LatencyTarget) -> Option<String> {
+    match &target.subject {
+        Some(Subject::Response(kind) | Subject::Service(kind)) => kind.clone(),
+        Some(Subject::Event(_)) | None => None,
+    }
+}
+
+fn why_failed(step: &Step, is_within: bool) -> Because {
+    match Figures(step).failed_share().filter(|_| fails_often(step)) {
+        Some(share) if doubts::behind(step).is_none() => Because::Errors(share),
+        _ if is_within || doubts::behind(step).is_some() => Because::FellBehind,
+        _ => Because::Latency,
+    }
+}
+
+impl LimitAnswer {
+    /// As sentences begin.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Yes => "Yes",
+            Self::No => "No",
+            Self::NoVerdict => "No verdict",
+        }
+    }
+}
+
+impl Told for RunVerdict {
+    fn sentence(&self) -> String {
+        format!("{}: {}.", self.answer.word(), self.words(self.carries.as_ref()))
+    }
+
+    fn advice(&self) -> Option<String> {
+        let (because, words) = self.limits.iter().find(|limit| limit.answer == self.answer).map(|limit| {
+            let is_sessions = matches!(limit.target.subject, Some(Subject::Event(_)));
+            (limit.because, if is_sessions { Vocabulary::Sessions } else { Vocabulary::Requests })
+        })?;
+        let advice = match (self.answer, because) {
+            (LimitAnswer::NoVerdict, Because::SentLate { .. } | Because::GeneratorBusy) => {
+                "Run it again when nothing else uses this machine, or with more threads (`--jobs`, `--lanes`)."
+            }
+            (LimitAnswer::NoVerdict, Because::NotSteady) => "Run longer, or with more warm-up, and judge that.",
+            (LimitAnswer::NoVerdict, Because::Nothing) if words == Vocabulary::Sessions => {
+                "Make sure that it happens, or judge something else, such as `response:p99=5ms`."
+            }
+            _ => return None,
+        };
+        Some(advice.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::judge::tests::open;
+    use super::super::{Opening, analyse_limits};
+    use super::*;
+    use crate::record::sample::{self, requests};
+
+    /// What a report opens with.
+    fn opens(run: &Run, limits: &[&str]) -> String {
+        let limits: Vec<LatencyTarget> = limits.iter().map(|limit| limit.parse().unwrap()).collect();
+        Opening::of(run, &analyse_limits(run, &limits)).sentence()
+    }
+
+    fn alone(step: Step) -> Run {
+        let mut run = requests::sweep();
+        run.steps = vec![step];
+        run
+    }
+
+    #[test]
+    fn a_single_load_opens_with_yes_or_no_the_figure_and_the_limit() {
+        let mut run = sample::sweep(60);
+        run.steps = vec![run.steps.swap_remove(3)];
+        assert_eq!(
+            opens(&run, &["p99=5ms"]),
+            "Yes: p99 of `db file sequential read` is 1.47 ms, within 5.00 ms, at 35,280 reads/s with 8 sessions."
+        );
+        assert_eq!(
+            opens(&run, &["p99=1ms"]),
+            "No: p99 of `db file sequential read` is 1.47 ms, beyond 1.00 ms, at 35,280 reads/s with 8 sessions."
+        );
+        assert_eq!(
+            opens(&run, &["log file sync:p99=5ms"]),
+            "No verdict: nobody waited for `log file sync`, limit 5.00 ms, at 35,280 reads/s with 8 sessions."
+        );
+        let findings = analyse_limits(&run, &["p99=5ms".parse().unwrap()]);
+        assert!(!findings.iter().any(|finding| finding.is_load_line() || finding.sentence().contains("Load line")));
+    }
+
+    #[test]
+    fn a_rate_is_judged_by_operations_and_says_so() {
+        assert_eq!(
+            opens(&alone(open(1_000, 500)), &["p99=5ms"]),
+            "Yes: p99 of response time is 1.20 ms, within 5.00 ms, at 1,000 requests/s (516 MB/s) with 1,000 requests/s asked for."
+        );
+        let mut behind = open(1_000, 500);
+        behind.load.rate_operations_per_s = Some(1_200.0);
+        behind.generator.as_mut().unwrap().due_operations = Some(72_000);
+        let told = opens(&alone(behind), &["p99=5ms"]);
+        assert!(told.starts_with("No: the rate was not carried: p99 of response time is 1.20 ms, within"), "{told}");
+        assert!(!told.contains("not to be relied on"), "the doubt is the answer itself: {told}");
+    }
+
+    #[test]
+    fn late_sending_is_no_verdict_and_the_service_time_stands_beside_it() {
+        let mut late = open(1_000, 5_000);
+        late.operations[0].service = sample::latencies(60_000, 500_000);
+        late.generator.as_mut().unwrap().schedule_lag = Some(sample::latencies(60_000, 4_000_000));
+        let told = opens(&alone(late.clone()), &["p99=5ms"]);
+        assert!(told.starts_with("No verdict: this machine sent late (p99 9.6"), "{told}");
+        assert!(
+            told.contains(
+                "p99 of response time is 12.1 ms, beyond 5.00 ms; p99 of service time, without that, is 1.20 ms"
+            ),
+            "{told}"
+        );
+        assert!(!told.contains("not to be relied on"), "{told}");
+        let told = opens(&alone(late.clone()), &["service:p99=5ms"]);
+        assert!(told.starts_with("Yes: p99 of service time is 1.20 ms, within 5.00 ms"), "{told}");
+        // The storage itself takes far longer than the limit and all the lateness.
+        late.operations[0].service = sample::latencies(60_000, 50_000_000);
+        late.operations[0].response = sample::latencies(60_000, 54_000_000);
+        let told = opens(&alone(late), &["p99=5ms"]);
+        assert!(told.starts_with("No: p99 of response time is 1"), "{told}");
+    }
+
+    #[test]
+    fn a_generator_without_time_is_no_verdict_in_either_loop() {
+        let busy = |mut step: Step| {
+            step.generator.as_mut().unwrap().busiest_share = 0.97;
+            alone(step)
+        };
+        let closed = || requests::sweep().steps.swap_remove(3);
+        for run in [busy(open(1_000, 5_000)), busy(closed())] {
+            let told = opens(&run, &["p99=5ms"]);
+            assert!(told.starts_with("No verdict: the load generator was at its own limit: p99 of"), "{told}");
+            assert!(opens(&run, &["p99=1m"]).starts_with("Yes: "), "what is kept is kept");
+        }
+        let mut rates = busy(open(1_000, 5_000));
+        rates.steps.push(open(2_000, 9_000));
+        let mut depths = requests::sweep();
+        depths.steps.iter_mut().for_each(|step| step.generator.as_mut().unwrap().busiest_share = 0.97);
+        for (run, limit) in [(rates, "p99=5ms"), (depths, "p99=1us")] {
+            let told = opens(&run, &[limit]);
+            assert!(
+                told.starts_with("No verdict: at the least load already, the load generator was at its own"),
+                "{told}"
+            );
+        }
+        assert!(opens(&alone(closed()), &["p99=5ms"]).starts_with("No: "));
+    }
+
+    #[test]
+    fn errors_and_loads_that_are_not_steady_are_named() {
+        let mut failing = open(1_000, 500);
+        failing.counters.operations = Some(57_000);
+        failing.counters.errors = Some(3_000);
+        let told = opens(&alone(failing), &["p99=5ms"]);
+        assert!(told.starts_with("No: 5.0 % failed: p99 of response time is"), "{told}");
+        let mut stalls = open(1_000, 500);
+        for (interval, second) in stalls.intervals.iter_mut().filter(|interval| !interval.warmup).zip(0..) {
+            interval.counters.operations = Some(match second {
+                24..30 => 0,
+                30..36 => 1_400,
+                _ => 1_000,
+            });
+        }
+        let told = opens(&alone(stalls), &["p99=5ms"]);
+        assert!(told.starts_with("No verdict: it was not steady: p99 of response time is 1.20 ms, within"), "{told}");
+    }
+
+    #[test]
+    fn repeats_of_one_load_are_decided_by_majority() {
+        let mut run = alone(open(1_000, 400));
+        run.steps.extend([open(1_000, 9_000), open(1_000, 500)]);
+        assert!(
+            opens(&run, &["p99=5ms"]).starts_with("Yes: p99 of response time is 963 us"),
+            "{}",
+            opens(&run, &["p99=5ms"])
+        );
+        run.steps.push(open(1_000, 9_000));
+        run.steps.push(open(1_000, 9_000));
+        assert!(opens(&run, &["p99=5ms"]).starts_with("No: "));
+    }
+
+    #[test]
+    fn of_several_limits_each_is_told_and_one_that_is_missed_decides() {
+        let mut run = sample::sweep(60);
+        run.steps = vec![run.steps.swap_remove(3)];
+        assert_eq!(
+            opens(&run, &["p99=5ms", "p50=1us"]),
+            "No: p50 of `db file sequential read` is 610 us, beyond 1.00 us; p99 of `db file sequential read` is 1.47 ms, \
+             within 5.00 ms, at 35,280 reads/s with 8 sessions."
+        );
+        assert!(opens(&run, &["p99=5ms", "p50=5ms"]).starts_with("Yes: "));
+        assert!(opens(&run, &["p99=5ms", "foo:p50=5ms"]).starts_with("No verdict: nobody waited for `foo`"));
+    }
+
+    #[test]
+    fn several_loads_open_with_the_same_words_and_the_line() {
+        let run = requests::sweep();
+        let yes = opens(&run, &["p99=5ms"]);
+        assert!(
+            yes.starts_with("Yes: carries 4,800 requests/s (39 MB/s) at p99 of response time within 5.00 ms with 4"),
+            "{yes}"
+        );
+        let no = opens(&run, &["p99=1us"]);
+        assert!(no.starts_with("No: carries less than 2,000 requests/s"), "{no}");
+        assert_eq!(opens(&run, &["foo:p99=5ms"]), "No verdict: nobody waited for `foo`, limit 5.00 ms.");
+    }
+
+    #[test]
+    fn the_line_of_several_limits_keeps_them_all() {
+        let run = requests::sweep();
+        // 1.93 ms at 4 outstanding and 7.34 ms at 16.
+        let both = opens(&run, &["p99=10ms", "p50=1ms"]);
+        assert!(
+            both.starts_with(
+                "Yes: carries 4,800 requests/s (39 MB/s) at p99 of response time within 10.0 ms and p50 of response time \
+                 within 1.00 ms with 4 outstanding"
+            ),
+            "{both}"
+        );
+        assert!(opens(&run, &["p99=10ms", "p50=1us"]).starts_with("No: carries less than"), "none keeps the second");
+        assert!(opens(&run, &["p99=10ms", "foo:p50=1ms"]).starts_with("No verdict: "), "nobody knows of the second");
+    }
+
+    #[test]
+    fn a_doubt_follows_the_answer() {
+        let mut run = sample::sweep(60);
+        run.steps = vec![run.steps.swap_remove(3)];
+        run.target.facts.insert("direct_io".to_owned(), "off".to_owned());
+        let told = opens(&run, &["p99=5ms"]);
+        assert!(
+            told.starts_with("Yes: p99 of")
+                && told.ends_with(
+                    "; not to be relied on as it stands: the operating system's page cache may have served reads."
+                ),
+            "{told}"
+        );
+    }
+}

@@ -1,0 +1,45 @@
+//! The steps of a run in turn, and those again that a hiccup may have decided.
+
+use super::recording::{Onward, Recording};
+use crate::analysis::{LatencyTarget, MAX_VERDICTS, to_repeat};
+use crate::load::StepPlan;
+use crate::plan::again;
+use crate::record::Step;
+use crate::target::TargetFor;
+use crate::workload::Shape;
+
+/// Carries out every step. A load that does not keep `limits` although a larger one does is measured again at once; without
+/// limits nothing is. Returns how many steps a whole run has.
+pub(super) fn carry_out<S: Shape + Clone>(
+    recording: &mut Recording,
+    target: &dyn TargetFor<S::Operation>,
+    steps: &[StepPlan<S>],
+    limits: &[LatencyTarget],
+) -> usize {
+    // Of each step that was recorded, the plan that its load comes from.
+    let mut plans: Vec<&StepPlan<S>> = Vec::with_capacity(steps.len());
+    let mut repeats = 0;
+    for plan in steps {
+        let mut next = StepPlan { index: plans.len() as u32, ..plan.clone() };
+        let mut origin = plan;
+        loop {
+            if recording.step(target, &next) == Onward::Stop {
+                return steps.len() + repeats;
+            }
+            plans.push(origin);
+            let run = recording.run();
+            let position = |step: &Step| run.steps.iter().position(|known| std::ptr::eq(known, step));
+            let Some(again_at) = to_repeat(run, limits).and_then(position) else { break };
+            origin = plans[again_at];
+            let time = 1 + plans.iter().filter(|known| std::ptr::eq(**known, origin)).count();
+            next = again(origin, plans.len() as u32, time);
+            repeats += 1;
+            recording.one_more(&next);
+            recording.note(format!(
+                "{} did not keep the limit although a larger load did: it is measured again as {}, {MAX_VERDICTS} times at most",
+                origin.label, next.label
+            ));
+        }
+    }
+    steps.len() + repeats
+}

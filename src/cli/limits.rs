@@ -1,0 +1,17 @@
+//! Limits that are asked for: refused before there is any load if nothing can be judged by them.
+
+use super::exit::Failure;
+use crate::analysis::{Judgeable, LatencyTarget};
+use crate::cli::timed::Timed;
+
+/// Refuses limits on what a planned run does not time.
+pub(super) fn check_planned(limits: &[LatencyTarget], timed: &Timed) -> Result<(), Failure> {
+    check(limits, &Judgeable::new(&timed.kinds, &timed.events))
+}
+
+/// Refuses limits on what is not there.
+pub(super) fn check(limits: &[LatencyTarget], judgeable: &Judgeable) -> Result<(), Failure> {
+    limits.iter().try_for_each(|limit| {
+        judgeable.check(limit).map_err(|refused| Failure::new(&refused).with_hint(refused.hint().to_owned()))
+    })
+}

@@ -1,0 +1,100 @@
+//! What a planned run times, by the names under which its figures are kept.
+
+use crate::measure::WaitEvent;
+use crate::plan::io::IoPlan;
+use crate::plan::slob::RunPlan;
+use crate::workload::io::{IoClass, IoKind, IoOperation};
+use crate::workload::{Operation, OperationKind};
+
+/// Kinds of operations, and wait events, that a run can have.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Timed {
+    /// Kinds of operations.
+    pub(super) kinds: Vec<&'static str>,
+    /// Wait events.
+    pub(super) events: Vec<&'static str>,
+}
+
+/// What times the operations of the SLOB method.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TimedBy {
+    /// The embedded engine.
+    Engine,
+    /// Simulated storage.
+    Simulated,
+    /// A server that times operations one by one in lists of them.
+    ServerInBatches,
+    /// Our own end of a connection.
+    Client,
+}
+
+impl Timed {
+    /// Of requests to raw storage.
+    pub(super) fn of_io(plan: &IoPlan) -> Self {
+        let mut timed = Self::default();
+        for class in plan.classes() {
+            let IoClass { read_pct, block_bytes, .. } = class;
+            if read_pct > 0 {
+                timed.add(IoOperation::KINDS[IoKind::Read as usize], &[WaitEvent::of_read(block_bytes)]);
+            }
+            if read_pct < 100 {
+                timed.add(IoOperation::KINDS[IoKind::Write as usize], &[WaitEvent::DirectPathWrite]);
+            }
+        }
+        timed
+    }
+
+    /// Of the SLOB method.
+    pub(super) fn of_slob(plan: &RunPlan, by: TimedBy) -> Self {
+        let mut timed = Self::default();
+        for shape in plan.steps.iter().map(|step| &step.shape) {
+            for kind in OperationKind::ALL {
+                let is_done = match kind {
+                    OperationKind::Read => u16::from(shape.update_pct) + u16::from(shape.scan_pct) < 100,
+                    OperationKind::Update => shape.update_pct > 0,
+                    OperationKind::Scan => shape.scan_pct > 0,
+                };
+                if is_done {
+                    timed.add(kind.name(), events(kind, by));
+                }
+            }
+        }
+        timed
+    }
+
+    fn add(&mut self, kind: &'static str, events: &[WaitEvent]) {
+        if !self.kinds.contains(&kind) {
+            self.kinds.push(kind);
+        }
+        for event in events.iter().map(|event| event.name()) {
+            if !self.events.contains(&event) {
+                self.events.push(event);
+            }
+        }
+    }
+}
+
+/// What sessions and writers can wait for on account of one kind of operation.
+fn events(kind: OperationKind, by: TimedBy) -> &'static [WaitEvent] {
+    const OF_READS: &[WaitEvent] =
+        &[WaitEvent::DbFileSequentialRead, WaitEvent::ReadByOtherSession, WaitEvent::FreeBufferWaits];
+    const OF_UPDATES: &[WaitEvent] = &[
+        WaitEvent::DbFileSequentialRead,
+        WaitEvent::LogFileSync,
+        WaitEvent::LogFileParallelWrite,
+        WaitEvent::DbFileParallelWrite,
+        WaitEvent::ReadByOtherSession,
+        WaitEvent::FreeBufferWaits,
+        WaitEvent::BufferBusyWaits,
+        WaitEvent::LogBufferSpace,
+        WaitEvent::LogFileSwitchCheckpoint,
+    ];
+    match (by, kind) {
+        (TimedBy::Engine, OperationKind::Read) => OF_READS,
+        (TimedBy::Engine, OperationKind::Update) => OF_UPDATES,
+        (TimedBy::Engine, OperationKind::Scan) => &[WaitEvent::DirectPathRead],
+        (TimedBy::Simulated, _) => &[WaitEvent::DbFileSequentialRead],
+        (TimedBy::ServerInBatches, OperationKind::Update) => &[WaitEvent::Commit],
+        (TimedBy::ServerInBatches | TimedBy::Client, _) => &[],
+    }
+}
