@@ -55,7 +55,7 @@ fn recording(criterion: &mut Criterion) {
         let (mut recorder, _outbox) = recorder(clock);
         bencher.iter(|| {
             let sent_ns = black_box(clock.now_ns());
-            recorder.schedule_lag(700);
+            recorder.schedule_lag(700, 200);
             let at_ns = clock.now_ns();
             record(&mut recorder, sent_ns, sent_ns - 700, black_box(at_ns + 100_000));
         });

@@ -21,7 +21,7 @@ Examples:
   plimsoll fit --demand 20261103-100000-awr --capacity last
   plimsoll fit --demand 202610 --capacity 20261120-120502 --at p95
   plimsoll fit --demand 202610 --capacity p30x2 --limit p99=10ms
-  plimsoll fit --demand crm erp --capacity p30x2            two databases at once
+  plimsoll fit --demand crm erp --capacity p30x2            two databases
   plimsoll fit --demand 202610 --capacity p30x2 --json      for a program
 
 The first holds one AWR report against the last run, the second October's reports, and what was enough for 95 % of the \

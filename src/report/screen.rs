@@ -68,6 +68,10 @@ fn figures(screen: &mut Screen<'_>, run: &Run) -> io::Result<()> {
         }
         Vocabulary::Sessions => {
             screen.named("Throughput", run, sections::throughput)?;
+            // An open loop is judged by its response times.
+            if run.steps.iter().any(|step| step.load.rate_operations_per_s.is_some()) {
+                screen.named("Operations", run, servers::operations)?;
+            }
             screen.named("Block reads", run, sections::reads_and_processors)?;
             screen.named("% of reads", run, |paper, run| sections::histograms(paper, run, Detail::Brief))
         }
@@ -214,7 +218,10 @@ mod tests {
 
     #[test]
     fn one_load_is_told_on_one_screen() {
+        let mut at_a_rate = sample::updates(60);
+        at_a_rate.steps[0].load.rate_operations_per_s = Some(500.0);
         let runs = [
+            at_a_rate,
             raw::mixed(),
             one_step(raw::sweep()),
             one_step(raw::open_loop()),

@@ -120,7 +120,7 @@ fn a_trivial_demand_is_carried_by_a_level_that_had_room() {
     assert_eq!(memory, Answer::Unknown(NotKnown::FromMemory));
     // Large requests are bytes too.
     let mut large = report(Hour { at: 9, minutes: 60, reads_per_s: 9, writes_per_s: 3, within_ms: QUICK });
-    large.steps[0].counters.physical_read_bytes = Some(9 * 3_600 << 20);
+    large.steps[0].counters.physical_read_bytes = Some((9 * 3_600) << 20);
     assert_eq!(fit_to(&demand_of(&[large], Share::Peak), &sweep(), "p99=5ms").answer, unknown);
 }
 
