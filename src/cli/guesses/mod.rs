@@ -112,20 +112,25 @@ impl<'a> Line<'a> {
         Met { message: format!("`{}` has no command `{written}`", self.name()), hint }
     }
 
-    /// A list for a flag that takes one number, where there is a sweep that takes lists.
+    /// A list for a flag that takes one number: a sweep takes lists of most.
     fn several_for_one(&self, flag: &str, value: &str) -> Option<Met> {
         let flag = flag.split_whitespace().next()?;
-        let is_list = value.contains([',', '…']) || value.contains("..");
-        if !is_list || !["--threads", "--depth", "--rate"].contains(&flag) || self.path.last() != Some(&"run") {
+        if !(value.contains([',', '…']) || value.contains("..")) {
             return None;
         }
-        // Rates are not listed in all sweeps.
-        if flag == "--rate" && self.path.get(1) != Some(&"io") {
-            return None;
-        }
-        let path = self.path[..self.path.len() - 1].iter().copied().chain(["sweep"]).map(str::to_owned);
-        let message = format!("`{flag} {value}` lists several loads, and `{}` measures one", self.name());
-        let hint = format!("write `{}`", shell_command(path.chain(self.rest.iter().cloned())));
+        let (is_slob, is_sweep) = (self.path.get(1) == Some(&"slob"), self.path.last() == Some(&"sweep"));
+        let hint = match flag {
+            "--rate" if is_slob => "run once for each rate; `plimsoll io sweep` takes lists of them".to_owned(),
+            "--schemas" => {
+                "run once for each number of schemas, or vary sessions: `slob sweep --threads 1..64`".to_owned()
+            }
+            "--threads" | "--depth" | "--rate" if !is_sweep => {
+                let path = self.path[..self.path.len() - 1].iter().copied().chain(["sweep"]).map(str::to_owned);
+                format!("write `{}`", shell_command(path.chain(self.rest.iter().cloned())))
+            }
+            _ => return None,
+        };
+        let message = format!("`{flag} {value}` lists several, and `{}` takes one", self.name());
         Some(Met { message, hint })
     }
 
@@ -257,8 +262,18 @@ mod tests {
         );
         is_met(
             "plimsoll slob run --threads 1,2,4 RUN_TIME=10",
-            "`--threads 1,2,4` lists several loads, and `plimsoll slob run` measures one",
+            "`--threads 1,2,4` lists several, and `plimsoll slob run` takes one",
             "write `plimsoll slob sweep --threads 1,2,4 RUN_TIME=10`",
+        );
+        is_met(
+            "plimsoll slob sweep --threads 1..4 --rate 1k..8k",
+            "`--rate 1k..8k` lists several, and `plimsoll slob sweep` takes one",
+            "run once for each rate; `plimsoll io sweep` takes lists of them",
+        );
+        is_met(
+            "plimsoll slob sweep -s 1,2 --threads 1..4",
+            "`--schemas 1,2` lists several, and `plimsoll slob sweep` takes one",
+            "run once for each number of schemas, or vary sessions: `slob sweep --threads 1..64`",
         );
     }
 

@@ -15,7 +15,7 @@ use crate::measure::trace::{TraceRequest, Tracer};
 use crate::plan::caches::ample_scale;
 use crate::plan::slob::{Caching, Facts, RunPlan};
 use crate::record;
-use crate::target::postgres::cluster::check_memory;
+use crate::target::postgres::cluster::{check_memory, needed_memory};
 use crate::target::postgres::data::{self, Access, DataSet, Shape, proof, shape};
 use crate::target::postgres::{
     LocalServer, Monitor, MonitorRequest, Postgres, PostgresError, PostgresOptions, Sending,
@@ -82,9 +82,10 @@ impl<'a> ServerSite<'a> {
     pub(in crate::cli::slob) fn check(&self, plan: &RunPlan) -> Result<Vec<String>, Failure> {
         if let (Some(limit), true) = (self.arguments.host_memory(), self.reached.cluster().is_some()) {
             let schemas = plan.steps.iter().filter_map(|step| step.load.schemas).max().unwrap_or(self.data.schemas);
-            check_memory(limit, self.arguments.db_cache(), plan.most_sessions()).map_err(|error| {
-                let ample =
-                    format!("four times {limit} are `{}` for each of {schemas} schemas", ample_scale(schemas, limit));
+            let (buffers, sessions) = (self.arguments.db_cache(), plan.most_sessions());
+            check_memory(limit, buffers, sessions).map_err(|error| {
+                let scale = ample_scale(schemas, needed_memory(buffers, sessions));
+                let ample = format!("data of four times that are `{scale}` for each of {schemas} schemas");
                 let hint = error.hint().map_or_else(|| ample.clone(), |hint| format!("{hint}; {ample}"));
                 Failure::from(error).with_hint(hint)
             })?;

@@ -31,24 +31,29 @@ pub(super) struct MemoryLimit {
     version: Version,
 }
 
-/// Refuses a limit in which the server could not live: it would be killed, or its shared buffers squeezed.
+/// The least memory in which a server can live with so many sessions, in whole MiB: with less it would be killed, or its shared
+/// buffers squeezed.
+pub fn needed(shared_buffers: Bytes, sessions: u32) -> Bytes {
+    let each = SESSION.0 + shared_buffers.0 / PAGE_TABLES_OF;
+    Bytes((shared_buffers.0 + BASE.0 + each * u64::from(sessions)).next_multiple_of(1 << 20))
+}
+
+/// Refuses a limit in which the server could not live.
 ///
 /// # Errors
 /// When `limit` is too small, with what is needed.
 pub fn check(limit: Bytes, shared_buffers: Bytes, sessions: u32) -> Result<(), PostgresError> {
-    let each = SESSION.0 + shared_buffers.0 / PAGE_TABLES_OF;
-    let needed = Bytes(shared_buffers.0 + BASE.0 + each * u64::from(sessions)).0.next_multiple_of(1 << 20);
+    let needed = needed(shared_buffers, sessions);
     let sessions = if sessions == 1 { "1 session".to_owned() } else { format!("{sessions} sessions") };
-    if limit.0 >= needed {
+    if limit >= needed {
         return Ok(());
     }
     Err(PostgresError::Unfit {
         what: format!(
             "{limit} of memory are too little for a server with {shared_buffers} of shared buffers and {sessions}: it \
-             needs at least {}",
-            Bytes(needed)
+             needs at least {needed}"
         ),
-        hint: Some(format!("use `--host-memory {}M`, or lower `--db-cache` or the number of sessions", needed >> 20)),
+        hint: Some(format!("lower `--db-cache` or the number of sessions, or use `--host-memory {}M`", needed.0 >> 20)),
     })
 }
 
@@ -224,7 +229,9 @@ mod tests {
     fn a_limit_that_leaves_the_server_no_room_is_refused() {
         check(Bytes::mib(128 + 64 + 8 * 5), Bytes::mib(128), 8).unwrap();
         let error = check(Bytes::mib(128), Bytes::mib(128), 8).unwrap_err();
-        assert!(error.to_string().contains("at least 226 MiB"), "{error}");
+        assert!(error.to_string().contains("and 8 sessions: it needs at least 226 MiB"), "{error}");
+        assert!(error.hint().unwrap().contains("--host-memory 226M"), "{error}");
+        check(needed(Bytes::mib(128), 8), Bytes::mib(128), 8).unwrap();
         // 16 GiB of buffers take 32 MiB of page tables in each process.
         check(Bytes((16 << 30) + 64 * MEBI + 100 * 36 * MEBI - 1), Bytes::gib(16), 100).unwrap_err();
     }

@@ -46,7 +46,7 @@ use crate::units::Bytes;
 pub use self::facts::facts_of;
 pub use self::files::OurFile;
 pub use self::inspect::{FoundCluster, Running, inspect, remove};
-pub use self::memory::check as check_memory;
+pub use self::memory::{check as check_memory, needed as needed_memory};
 pub use self::page_cache::{Dropped, drop_page_cache};
 
 /// The role that owns a private cluster, and the database in it.
