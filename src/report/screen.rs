@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn what_has_no_room_is_counted() {
-        let run = sample::updates(60);
+        let run = raw::mixed();
         let mut findings = analyse(&run, &LatencyTarget::default());
         let all = findings.len();
         assert!(all > 0, "the sample has something to notice");

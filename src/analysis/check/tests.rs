@@ -113,6 +113,8 @@ fn where_nothing_is_carried_the_search_ends() {
 fn a_generator_that_is_late_makes_no_verdict() {
     let late = |us: u64| {
         let mut step = step(1.0, us);
+        // Once sent they are answered soon, so that the lateness alone can have decided.
+        step.operations[0].service = sample::latencies(60_000, 400_000);
         step.generator.as_mut().unwrap().own_lag = Some(sample::latencies(60_000, 4_000_000));
         step
     };
