@@ -1,9 +1,9 @@
 //! The verdict on one open-loop step: whether its rate was carried within the latency target.
 
-use super::doubts::{self, SATURATED};
+use super::doubts;
 use super::generator::{LATE, own_lag_p99_ns};
 use super::steadiness::{self, Excursion, ROUNDS};
-use super::{Figures, GeneratorVerdict, LatencyTarget, Subject, VerdictOutcome, traffic};
+use super::{Figures, GeneratorVerdict, LatencyTarget, LimitedBy, Subject, VerdictOutcome, traffic};
 use crate::record::{Histogram, Interval, Step};
 
 /// A queue grows if the mean response time is longer in each round than in the one before, and in the last one at least
@@ -86,9 +86,9 @@ pub fn judge_all(workload: &str, step: &Step, limits: &[LatencyTarget]) -> Optio
     WORST_FIRST.into_iter().find(|worst| outcomes.contains(worst))
 }
 
-/// Whether the load generator had no processor time left, or came near what it reaches without any device.
+/// Whether the figures show the limit of the load generator rather than the target's.
 pub(super) fn is_generator_busy(step: &Step) -> bool {
-    GeneratorVerdict::of(step).is_some_and(|verdict| verdict.busiest_share > SATURATED || verdict.is_at_ceiling())
+    GeneratorVerdict::of(step).is_some_and(|verdict| verdict.limited_by == LimitedBy::Generator)
 }
 
 /// The lateness of the load generator (p99), if it can have decided over the limit: it is its own, it is not small against

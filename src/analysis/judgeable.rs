@@ -10,8 +10,9 @@ use crate::record::Run;
 const MAX_LISTED: usize = 16;
 
 /// The names of what a run times.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Judgeable {
+    whose: String,
     kinds: Vec<String>,
     events: Vec<String>,
 }
@@ -28,7 +29,7 @@ impl Judgeable {
     /// Kinds of operations, and wait events, that a run is going to have.
     pub fn new(kinds: &[&str], events: &[&str]) -> Self {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Self { kinds: owned(kinds), events: owned(events) }
+        Self { whose: "this run".to_owned(), kinds: owned(kinds), events: owned(events) }
     }
 
     /// What a run has, events with the most waits first.
@@ -47,6 +48,7 @@ impl Judgeable {
         }
         events.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
         Self {
+            whose: format!("run `{}`", run.id),
             kinds: kinds.into_iter().map(str::to_owned).collect(),
             events: events.into_iter().map(|(event, _)| event.to_owned()).collect(),
         }
@@ -58,7 +60,7 @@ impl Judgeable {
     /// With the names that are.
     pub fn check(&self, limit: &LatencyTarget) -> Result<(), NotJudgeable> {
         let missing = match &limit.subject {
-            Some(Subject::Event(event)) if !self.events.contains(event) => format!("no wait event `{event}`"),
+            Some(Subject::Event(event)) if !self.events.contains(event) => format!("no waits for `{event}`"),
             Some(Subject::Response(Some(kind)) | Subject::Service(Some(kind))) if !self.kinds.contains(kind) => {
                 format!("no operations of the kind `{kind}`")
             }
@@ -67,6 +69,7 @@ impl Judgeable {
             }
             _ => return Ok(()),
         };
+        let missing = format!("{} has {missing}", self.whose);
         Err(NotJudgeable { limit: limit.to_string(), missing, hint: self.hint(limit) })
     }
 
@@ -106,7 +109,7 @@ impl NotJudgeable {
 
 impl fmt::Display for NotJudgeable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the limit {} judges nothing: this run has {}", self.limit, self.missing)
+        write!(f, "the limit {} judges nothing: {}", self.limit, self.missing)
     }
 }
 
@@ -129,7 +132,7 @@ mod tests {
             assert_eq!(refused(&reads, limit), None, "{limit}");
         }
         let (what, names) = refused(&reads, "write:p99=10ms").unwrap();
-        assert_eq!(what, "the limit p99 of `write` within 10.0 ms judges nothing: this run has no wait event `write`");
+        assert_eq!(what, "the limit p99 of `write` within 10.0 ms judges nothing: this run has no waits for `write`");
         assert_eq!(names, "it has `response`, `service`, `read response`, `read service`, `db file sequential read`");
         assert!(refused(&reads, "write response:p99=10ms").unwrap().0.ends_with("no operations of the kind `write`"));
         let (_, names) = refused(&reads, "read:p99=10ms").unwrap();

@@ -5,6 +5,7 @@ use super::fit::{ResponseShape, Scalability};
 use super::traffic::{response, service};
 use super::{
     Figures, Finding, GeneratorVerdict, LatencyTarget, LimitedBy, Series, Told, VerdictOutcome, Vocabulary, judge,
+    steadiness,
 };
 use crate::record::{Run, Step};
 use crate::units::{Nanos, group_thousands};
@@ -59,13 +60,16 @@ pub struct Responds {
     pub words: Vocabulary,
 }
 
-/// Steps that show the load generator's limit, or its lateness, say nothing of where the target's knee is.
+/// Steps that show the load generator's limit, or its lateness, say nothing of where the target's knee is; nor do rates that
+/// were not steady.
 pub(super) fn find(series: &Series<'_>) -> Vec<Finding> {
+    let strays = |step: &Step| steadiness::excursion(step).is_some_and(|excursion| !excursion.is_steady());
+    let is_judged = |step: &Step| step.load.rate_operations_per_s.is_none() || !strays(step);
     let is_the_targets =
         |step: &&&Step| GeneratorVerdict::of(step).is_none_or(|verdict| verdict.limited_by == LimitedBy::Device);
     let series = &Series {
         name: series.name.clone(),
-        steps: series.steps.iter().filter(is_the_targets).copied().collect(),
+        steps: series.steps.iter().filter(is_the_targets).copied().filter(|step| is_judged(step)).collect(),
         words: series.words,
     };
     if series.is_closed_loop() {

@@ -370,6 +370,17 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_of_sessions_is_told_in_operations_with_the_reads_beside_them() {
+        let mut run = sample::sweep(60);
+        run.steps = vec![run.steps.swap_remove(3)];
+        run.steps[0].load.rate_operations_per_s = Some(560.0);
+        assert_eq!(
+            opens(&run, &["p99=5m"]).split_once(", at ").unwrap().1,
+            "560 operations/s (35,280 reads/s) with 560 operations/s asked for."
+        );
+    }
+
+    #[test]
     fn late_sending_is_no_verdict_and_the_service_time_stands_beside_it() {
         let mut late = open(1_000, 5_000);
         late.operations[0].service = sample::latencies(60_000, 500_000);

@@ -78,7 +78,7 @@ fn a_limit_that_judges_nothing_is_refused_before_the_load_with_the_names_that_ar
     let place = Place::new();
     let told = refused(&place, &on_storage("run", &["--limit=write:p99=10ms"]));
     assert!(
-        told.contains("error: the limit p99 of `write` within 10.0 ms judges nothing: this run has no wait"),
+        told.contains("error: the limit p99 of `write` within 10.0 ms judges nothing: this run has no waits for"),
         "{told}"
     );
     assert!(
@@ -121,6 +121,8 @@ fn what_did_not_happen_is_no_verdict_and_exit_code_two() {
     let told = place.run(&["report", "last", "--limit=free buffer waits:p99=5ms"]);
     assert_eq!((told.code, told.stdout.as_str()), (Some(2), ""), "{told}");
     assert!(told.stderr.contains("hint: it has `response`"), "{told}");
+    let whose = format!("judges nothing: run `{}` has no waits for `free buffer waits`", place.runs()[0]);
+    assert!(told.stderr.contains(&whose), "{told}");
 }
 
 /// Storage that stalls once, while the second of three loads is measured.

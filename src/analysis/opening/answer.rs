@@ -208,9 +208,16 @@ pub(in crate::analysis) fn at_load(run: &Run, step: &Step) -> String {
     let (figures, words) = (Figures(step), Vocabulary::of(run));
     let beside =
         |rate: Option<f64>, unit: &str| rate.map_or_else(String::new, |rate| format!(" ({} {unit})", number(rate)));
-    let rate = counted(run, figures.physical_reads_per_s(), figures.operations_per_s()).map(|(unit, per_s)| {
-        let megabytes = figures.megabytes_per_s().filter(|_| unit == Unit::Requests);
-        format!("{} {}{}", number(per_s), unit.words(), beside(megabytes, "MB/s"))
+    let (reads, operations) = (figures.physical_reads_per_s(), figures.operations_per_s());
+    let rate = counted(run, reads, operations).map(|(unit, per_s)| match (unit, operations) {
+        // A rate is one of operations, whatever storage they need.
+        (Unit::Reads, Some(operations)) if step.load.rate_operations_per_s.is_some() => {
+            format!("{}{}", words.rate(operations), beside(reads, "reads/s"))
+        }
+        _ => {
+            let megabytes = figures.megabytes_per_s().filter(|_| unit == Unit::Requests);
+            format!("{} {}{}", number(per_s), unit.words(), beside(megabytes, "MB/s"))
+        }
     });
     let load = match (step.load.rate_operations_per_s, step.load.sessions) {
         (Some(asked), _) => Some(format!("{} asked for", words.rate(asked))),
