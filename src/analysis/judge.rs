@@ -3,7 +3,7 @@
 use super::doubts;
 use super::generator::{LATE, own_lag_p99_ns};
 use super::steadiness::{self, Excursion, ROUNDS};
-use super::{Figures, GeneratorVerdict, LatencyTarget, LimitedBy, Subject, VerdictOutcome, traffic};
+use super::{Figures, GeneratorVerdict, LatencyTarget, LimitedBy, Subject, VerdictOutcome, is_on_server, traffic};
 use crate::record::{Histogram, Interval, Step};
 
 /// A queue grows if the mean response time is longer in each round than in the one before, and in the last one at least
@@ -11,6 +11,9 @@ use crate::record::{Histogram, Interval, Step};
 const QUEUE_GROWTH: f64 = 2.0;
 /// A rate of which this share fails is not carried: what failed has no latency to judge it by.
 const FAILED: f64 = 0.01;
+
+/// A machine that was idle for less than this share of the time had no processor free.
+const IDLE: f64 = 0.05;
 
 /// The verdict on a step of an open loop; absent for a closed loop and where nothing was measured. Without a subject the
 /// target judges the response time of all operations.
@@ -73,7 +76,7 @@ pub(super) fn outcome(workload: &str, step: &Step, target: &LatencyTarget) -> Op
     let is_met = target.is_met(workload, step)? && !fails_often(step) && doubts::behind(step).is_none();
     Some(match is_met {
         true => VerdictOutcome::Passed,
-        false if is_generator_busy(step) => VerdictOutcome::GeneratorBound,
+        false if is_generator_busy(step) || is_crowded(step) => VerdictOutcome::GeneratorBound,
         false => VerdictOutcome::Failed,
     })
 }
@@ -91,6 +94,17 @@ pub(super) fn is_generator_busy(step: &Step) -> bool {
     GeneratorVerdict::of(step).is_some_and(|verdict| verdict.limited_by == LimitedBy::Generator)
 }
 
+/// Whether other programs left this machine no idle processor: then requests are sent late and answers are seen late, and
+/// times of either kind are too long. A server on the machine is the target itself.
+pub(super) fn is_crowded(step: &Step) -> bool {
+    let (Some(host), Some(own)) = (step.host_cpu, step.process_cpu) else { return false };
+    let Some(idle) = host.idle_ns else { return false };
+    let (busy, idle) = (host.user_ns + host.system_ns, idle + host.iowait_ns.unwrap_or(0));
+    let all = busy + idle + host.steal_ns.unwrap_or(0);
+    let is_full = all > 0 && (idle as f64) < IDLE * all as f64;
+    is_full && !is_on_server(step) && own.user_ns + own.system_ns < busy / 2
+}
+
 /// The lateness of the load generator (p99), if it can have decided over the limit: it is its own, it is not small against
 /// the limit, and without it the limit might have been kept.
 pub(super) fn deciding_lateness_ns(step: &Step, target: &LatencyTarget) -> Option<u64> {
@@ -105,7 +119,7 @@ pub(super) fn deciding_lateness_ns(step: &Step, target: &LatencyTarget) -> Optio
 /// sent is in response times only: others that are not `within` the limit miss it by themselves.
 fn is_generator_bound(step: &Step, subject: &Subject, target: &LatencyTarget, within: bool) -> bool {
     let has_lateness = within || matches!(subject, Subject::Response(_));
-    is_generator_busy(step) || (has_lateness && deciding_lateness_ns(step, target).is_some())
+    is_generator_busy(step) || is_crowded(step) || (has_lateness && deciding_lateness_ns(step, target).is_some())
 }
 
 /// One figure for each of five rounds of the window; absent where a round has none.

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::judge::{deciding_lateness_ns, fails_often, is_generator_busy, outcome};
+use super::judge::{deciding_lateness_ns, fails_often, is_crowded, is_generator_busy, outcome};
 use super::opening::{Carried, Claim, at_load, is_one_load, of_lines};
 use super::verdicts::Verdicts;
 use super::{
@@ -67,9 +67,11 @@ pub enum Because {
     SentLate {
         /// 99th percentile of the time from due to sent.
         lag_p99: Nanos,
-        /// The judged quantile of service times, which the lateness is not in.
+        /// The judged quantile of service times, which the lateness is not in, where that keeps the limit.
         service: Option<QuantileValue>,
     },
+    /// Other programs left the machine no idle processor.
+    Crowded,
     /// The load generator had no processor time left, or was near what it reaches without a device.
     GeneratorBusy,
     /// Nothing of what is judged happened.
@@ -149,9 +151,12 @@ impl RunVerdict {
         match doubt {
             // A limit that is kept is kept in spite of them: response times contain the lateness.
             Finding::SentLate(_) | Finding::ClientSaturated { .. } => true,
-            Finding::RateNotReached { .. } => {
-                because(|why| matches!(why, Because::FellBehind | Because::SentLate { .. } | Because::GeneratorBusy))
-            }
+            Finding::RateNotReached { .. } => because(|why| {
+                matches!(
+                    why,
+                    Because::FellBehind | Because::SentLate { .. } | Because::Crowded | Because::GeneratorBusy
+                )
+            }),
             Finding::OperationErrors { .. } => because(|why| matches!(why, Because::Errors(_))),
             Finding::NotSteady { .. } => because(|why| matches!(why, Because::NotSteady)),
             _ => false,
@@ -240,6 +245,7 @@ impl LimitVerdict {
                 });
                 format!("this machine sent late (p99 {lag_p99}): {value}{service}")
             }
+            Because::Crowded => format!("other programs left this machine no idle processor: {value}"),
             Because::GeneratorBusy => format!("the load generator was at its own limit: {value}"),
             Because::Nothing => match &self.target.subject {
                 Some(Subject::Event(event)) => format!("nobody waited for `{event}`, limit {limit}"),
@@ -256,8 +262,9 @@ fn by_the_generator(step: &Step, target: &LatencyTarget) -> Because {
         Some(lag) if !is_generator_busy(step) => {
             let times = Subject::Service(kind_of(target)).times(step).filter(|_| judges_response(target));
             let service = times.and_then(|times| QuantileValue::of(&times, target.quantile));
-            Because::SentLate { lag_p99: Nanos(lag), service }
+            Because::SentLate { lag_p99: Nanos(lag), service: service.filter(|value| value.ns <= target.limit) }
         }
+        _ if is_crowded(step) && !is_generator_busy(step) => Because::Crowded,
         _ => Because::GeneratorBusy,
     }
 }
@@ -303,7 +310,7 @@ impl Told for RunVerdict {
             (limit.because, if is_sessions { Vocabulary::Sessions } else { Vocabulary::Requests })
         })?;
         let advice = match (self.answer, because) {
-            (LimitAnswer::NoVerdict, Because::SentLate { .. } | Because::GeneratorBusy) => {
+            (LimitAnswer::NoVerdict, Because::SentLate { .. } | Because::Crowded | Because::GeneratorBusy) => {
                 "Run it again when nothing else uses this machine, or with more threads (`--jobs`, `--lanes`)."
             }
             (LimitAnswer::NoVerdict, Because::NotSteady) => "Run longer, or with more warm-up, and judge that.",
@@ -427,6 +434,19 @@ mod tests {
             );
         }
         assert!(opens(&alone(closed()), &["p99=5ms"]).starts_with("No: "));
+    }
+
+    #[test]
+    fn a_machine_that_others_use_up_is_no_verdict_on_storage() {
+        let crowded = |own_ns: u64| {
+            let mut step = requests::sweep().steps.swap_remove(3);
+            let cpu = |user_ns| Some(crate::record::CpuTime { user_ns, idle_ns: Some(0), ..Default::default() });
+            (step.host_cpu, step.process_cpu) = (cpu(20_000_000_000), cpu(own_ns));
+            opens(&alone(step), &["service:p99=5ms"])
+        };
+        let told = crowded(1_000_000_000);
+        assert!(told.starts_with("No verdict: other programs left this machine no idle processor: p99 of"), "{told}");
+        assert!(crowded(15_000_000_000).starts_with("No: "), "we used it ourselves");
     }
 
     #[test]
