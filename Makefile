@@ -36,6 +36,16 @@ install: ## Install the program, man pages and completions below PREFIX=/usr/loc
 	$(PLIMSOLL) completions fish >"$(FISH_COMPLETIONS)/plimsoll.fish"
 	$(PLIMSOLL) manual "$(MANUAL)"
 
+# The time that it takes is that of a release build for another target; only what is missing is built again.
+.PHONY: dist
+dist: ## Build a static program for machines without Rust into dist/, as .tar.gz and .deb, and try them
+	CARGO="$(CARGO)" packaging/dist
+	@$(MAKE) --no-print-directory test-dist
+
+.PHONY: test-dist
+test-dist: ## As root: use what is in dist/ in an empty root and in a bare Debian (wants debootstrap)
+	@packaging/try || { code=$$?; [ $$code = 77 ] || exit $$code; }
+
 .PHONY: uninstall
 uninstall: ## Remove what `make install` put below PREFIX
 	rm -f "$(INSTALLED)/bin/plimsoll" "$(BASH_COMPLETIONS)/plimsoll" "$(ZSH_COMPLETIONS)/_plimsoll" \
@@ -102,3 +112,4 @@ test-hostile: tools ## As root: the test suite on a slow disk, beside two busy p
 .PHONY: clean
 clean: ## Remove what was built; data and runs stay
 	$(CARGO) clean
+	rm -rf dist
