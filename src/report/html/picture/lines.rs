@@ -8,6 +8,8 @@ use crate::report::html::chart::{At, Line, Lines, Scale};
 const MAX_LIMIT_ABOVE: f64 = 4.0;
 const MAX_CURVE_ABOVE: f64 = 20.0;
 const RADIUS: f64 = 5.0;
+/// Points less far apart from left to right could be taken for each other.
+const NEAR: f64 = 60.0;
 /// Heights at which the name of a mark may stand, from the bottom to the top.
 const MARK_PLACES: u8 = 17;
 
@@ -54,6 +56,26 @@ pub(super) fn draw(head: &Head, chart: &Lines) -> Option<Drawing> {
         let places = heights.map(|y| [((left.0 + 8.0, y), Anchor::Start), ((right.0 - 8.0, y), Anchor::End)]);
         sheet.label(places.as_flattened(), Ink::LIMIT, name);
     }
+    let points: Vec<(f64, f64)> = chart.labels.iter().map(|(x, y, _)| place(*x, *y)).collect();
+    for ((x, y), (.., name)) in points.iter().zip(&chart.labels) {
+        let level = SMALL * 0.36;
+        let places = [
+            ((*x, y - 11.0), Anchor::Middle),
+            ((x - 9.0, y - 6.0), Anchor::End),
+            ((x + 9.0, y + SMALL + 4.0), Anchor::Start),
+            ((*x, y + SMALL + 9.0), Anchor::Middle),
+            ((x + 9.0, y + level), Anchor::Start),
+            ((x - 9.0, y + level), Anchor::End),
+        ];
+        // A name that stands nearer to another point would be taken for that one's.
+        let belongs = |((_, base), _): &&((f64, f64), Anchor)| {
+            let nearness = |point_y: f64| (base - level - point_y).abs();
+            let others = points.iter().filter(|other| **other != (*x, *y) && (other.0 - x).abs() < NEAR);
+            others.into_iter().all(|other| nearness(*y) <= nearness(other.1))
+        };
+        let places: Vec<_> = places.iter().filter(belongs).copied().collect();
+        sheet.label(&places, Ink::TEXT, name);
+    }
     for mark in &chart.marks {
         let At::X(x) = mark.at else { continue };
         let (x, bottom) = plot.at(chart.across.share(x), 0.0);
@@ -61,18 +83,6 @@ pub(super) fn draw(head: &Head, chart: &Lines) -> Option<Drawing> {
         let places: Vec<_> =
             heights.flat_map(|y| [((x - 6.0, y), Anchor::End), ((x + 6.0, y), Anchor::Start)]).collect();
         sheet.label(&places, Ink::TEXT, &mark.name);
-    }
-    for (x, y, name) in &chart.labels {
-        let (x, y) = place(*x, *y);
-        let places = [
-            ((x, y - 11.0), Anchor::Middle),
-            ((x - 9.0, y - 6.0), Anchor::End),
-            ((x + 9.0, y + SMALL + 4.0), Anchor::Start),
-            ((x, y + SMALL + 9.0), Anchor::Middle),
-            ((x - 9.0, y + SMALL + 4.0), Anchor::End),
-            ((x + 9.0, y - 6.0), Anchor::Start),
-        ];
-        sheet.label(&places, Ink::TEXT, name);
     }
     let ticks: Vec<(f64, String)> =
         chart.across.ticks.iter().map(|x| (chart.across.share(*x), chart.across.quantity.tick(*x))).collect();

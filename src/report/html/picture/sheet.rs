@@ -128,8 +128,7 @@ impl Sheet {
         plot
     }
 
-    /// Writes a text at the first of `places` where it lies on no other and on no line, or else at the first where it lies on no
-    /// other; nowhere if there is none.
+    /// Writes a text at that of `places` where it lies on no other text and least on lines; nowhere if there is none.
     pub(super) fn label(&mut self, places: &[((f64, f64), Anchor)], ink: Ink, text: &str) {
         let text = clean(text);
         let width = self.font.width(&text, SMALL);
@@ -149,12 +148,11 @@ impl Sheet {
             let is_inside = room[0] > 0.0 && room[2] < WIDTH && room[3] < self.down;
             is_inside && !self.taken.iter().any(|other| lie(room, other))
         };
-        let is_clear = |place: &&((f64, f64), Anchor)| {
+        let crossings = |place: &&((f64, f64), Anchor)| {
             let [left, top, right, bottom] = room(place);
-            !self.crossed.iter().any(|(x, y)| (left..right).contains(x) && (top..bottom).contains(y))
+            self.crossed.iter().filter(|(x, y)| (left..right).contains(x) && (top..bottom).contains(y)).count()
         };
-        let clear = places.iter().filter(is_free).find(is_clear);
-        let Some(place) = clear.or_else(|| places.iter().find(is_free)) else { return };
+        let Some(place) = places.iter().filter(is_free).min_by_key(crossings) else { return };
         let ((at, anchor), room) = (*place, room(place));
         self.taken.push(room);
         self.drawing.shapes.push(Shape::Text { at, size: SMALL, anchor, ink, has_halo: true, text });
@@ -184,14 +182,18 @@ impl Sheet {
         let bottom = bottom.round() + 0.5;
         self.drawing.line((left, bottom), (WIDTH - MARGIN, bottom), Ink::AXIS);
         self.drawing.line((left + 0.5, plot.top), (left + 0.5, bottom), Ink::AXIS);
-        let mut free_from = 0.0;
-        for (share, label) in ticks {
+        let reach = |(share, label): &(f64, String)| {
+            let (x, half) = (plot.at(*share, 0.0).0, self.font.width(label, SMALL) / 2.0);
+            (x - half, x + half + 8.0)
+        };
+        let fit = |every: &usize| {
+            let shown: Vec<(f64, f64)> = ticks.iter().step_by(*every).map(reach).collect();
+            shown.windows(2).all(|pair| pair[0].1 <= pair[1].0)
+        };
+        let every = (1..ticks.len()).find(fit).unwrap_or(ticks.len().max(1));
+        let shown = ticks.iter().step_by(every).filter(|tick| reach(tick).1 <= WIDTH);
+        for (share, label) in shown.collect::<Vec<_>>() {
             let x = plot.at(*share, 0.0).0;
-            let half = self.font.width(label, SMALL) / 2.0;
-            if x - half < free_from || x + half > WIDTH {
-                continue;
-            }
-            free_from = x + half + 8.0;
             self.drawing.line((x, bottom), (x, bottom + 5.0), Ink::AXIS);
             self.drawing.text((x, bottom + 20.0), SMALL, Anchor::Middle, Ink::QUIET, label);
         }
