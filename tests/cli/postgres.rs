@@ -52,9 +52,9 @@ fn a_check_makes_a_private_server_and_removes_it_again() {
     let answer = place.run(&[
         "check",
         "--reads",
-        "30@60s",
+        "30@p50=60s",
         "--commits",
-        "30@60s",
+        "30@p50=60s",
         "--size",
         "16M",
         "--db-cache",

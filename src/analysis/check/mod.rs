@@ -23,7 +23,7 @@ pub const PLACE: &str = "CHECK_WHERE";
 /// Parameter of an engine's run: bytes that one scan reads.
 pub const SCAN_BYTES: &str = "CHECK_SCAN_BYTES";
 /// Beginning of the labels of steps at exactly what is asked.
-const ASKED: &str = "asked";
+pub(super) const ASKED: &str = "asked";
 /// Work that falls due at less than this share of what a ceiling lets through is not stopped by it.
 const NEAR_CEILING: f64 = 0.8;
 /// A share of the reads that is asked for; if fewer reach storage, a cache has answered the others.

@@ -37,8 +37,8 @@ pub(super) struct DemandArgs {
     scan: Option<Throughput>,
 
     /// Take the rates from runs that tell what a database needs, such as imported AWR reports: their peaks, with p99 of reads within
-    /// 5 ms and of commits within 10 ms; flags that are given stand instead
-    #[arg(long, value_name = "RUN", num_args = 1.., value_terminator = "--", help_heading = "Demand")]
+    /// 5 ms and of commits within 10 ms; flags that are given stand instead. May be given many times
+    #[arg(long, value_name = "RUN", help_heading = "Demand")]
     like: Vec<String>,
 }
 

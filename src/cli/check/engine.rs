@@ -20,9 +20,10 @@ use crate::workload::SlobOperation;
 
 /// Buffer cache: small, so that storage answers.
 const CACHE: Bytes = Bytes::mib(64);
-/// Redo logs: room for seconds of heavy load, so that they switch as a database's do.
-const REDO_FILE: Bytes = Bytes::mib(128);
+/// Redo logs: room for seconds of heavy load, so that they switch as a database's do, and not much beside the data.
+const REDO_FILE: std::ops::RangeInclusive<Bytes> = Bytes::mib(16)..=Bytes::mib(128);
 const REDO_FILES: u32 = 4;
+const REDO_SHARE: u64 = 16;
 const LOADERS: u32 = 2;
 /// Simulated data are as large as this.
 const SIMULATED_SIZE: Bytes = Bytes::gib(64);
@@ -34,15 +35,14 @@ pub(super) fn on_data(
     size: Option<Bytes>,
     made: Option<Made>,
 ) -> Result<Option<Recorded>, Failure> {
-    let is_dry_run = session.arguments.keeping.dry_run;
     // Removed after the engine is closed, however this function ends.
-    let _made = made.filter(|_| !is_dry_run);
+    let mut made = made;
     let what = size.map(|size| format!("{size} of data"));
     if session.is_dry_run(what.as_deref(), "the embedded engine") {
         return Ok(None);
     }
     let facts = match size {
-        Some(size) => make(session, &path, size)?,
+        Some(size) => make(session, &path, size, made.as_mut())?,
         None => facts_of(&Descriptor::load(&path)?),
     };
     let check = EngineCheck::new(session.demands, &facts)?;
@@ -120,8 +120,13 @@ fn facts_of(data: &Descriptor) -> EngineFacts {
     }
 }
 
+/// Size of one redo log beside data of this size, in whole MiB.
+fn redo_file(size: Bytes) -> Bytes {
+    Bytes(size.0 / REDO_SHARE >> 20 << 20).clamp(*REDO_FILE.start(), *REDO_FILE.end())
+}
+
 /// Makes data of about `size` in a directory of their own.
-fn make(session: &Session<'_>, path: &Path, size: Bytes) -> Result<EngineFacts, Failure> {
+fn make(session: &Session<'_>, path: &Path, size: Bytes, made: Option<&mut Made>) -> Result<EngineFacts, Failure> {
     let block_bytes = session.arguments.block_size.bytes();
     let blocks = |bytes: u64| bytes / u64::from(block_bytes);
     let scan_blocks = if session.demands.scan.is_some() { blocks(SCAN_TABLE.0) } else { 0 };
@@ -131,7 +136,7 @@ fn make(session: &Session<'_>, path: &Path, size: Bytes) -> Result<EngineFacts, 
         scan_blocks,
         block_bytes,
         filling: Filling::Incompressible,
-        redo_file_bytes: REDO_FILE.0,
+        redo_file_bytes: redo_file(size).0,
         redo_files: REDO_FILES,
         loaders: LOADERS,
         seed: session.data_seed(),
@@ -146,6 +151,7 @@ fn make(session: &Session<'_>, path: &Path, size: Bytes) -> Result<EngineFacts, 
         path.display()
     ));
     plan.notes.iter().for_each(say::note);
+    made.into_iter().for_each(Made::begin);
     let progress = ByteProgress::new("making data", session.arguments.keeping.progress.loudness());
     let report = |now: setup::Progress| progress.update(now.done_bytes, now.total_bytes);
     let outcome = setup::carry_out(plan, &report, session.interrupt.flag());

@@ -51,25 +51,49 @@ pub(super) enum Place {
     },
 }
 
-/// What was made for a check. Removed when it is dropped, whatever ends the check.
-pub(super) enum Made {
+/// What is made for a check. From when it begins to be made it is removed when this is dropped, whatever ends the check.
+pub(super) struct Made {
+    what: What,
+    has_begun: bool,
+}
+
+enum What {
     /// One file.
     File(PathBuf),
     /// Data of the engine.
     Data(PathBuf),
 }
 
+impl Made {
+    fn new(what: What) -> Self {
+        Self { what, has_begun: false }
+    }
+
+    /// It begins to be made.
+    pub(super) fn begin(&mut self) {
+        self.has_begun = true;
+    }
+
+    fn path(&self) -> &Path {
+        match &self.what {
+            What::File(path) | What::Data(path) => path,
+        }
+    }
+
+    fn remove(&self) -> Result<(), String> {
+        match &self.what {
+            What::File(path) => std::fs::remove_file(path).map_err(|error| error.to_string()),
+            What::Data(path) => Directory::lock(path).and_then(Directory::remove).map_err(|error| error.to_string()),
+        }
+    }
+}
+
 impl Drop for Made {
     fn drop(&mut self) {
-        let (path, removed) = match self {
-            Self::File(path) => (&*path, std::fs::remove_file(&*path).map_err(|error| error.to_string())),
-            Self::Data(path) => {
-                let remove = || Directory::lock(path)?.remove();
-                (&*path, if path.exists() { remove().map_err(|error| error.to_string()) } else { Ok(()) })
-            }
-        };
-        if path.exists()
-            && let Err(error) = removed
+        let path = self.path();
+        if self.has_begun
+            && path.exists()
+            && let Err(error) = self.remove()
         {
             say::note(format_args!("`{}` was made for the check and could not be removed: {error}", path.display()));
         }
@@ -103,7 +127,7 @@ impl Place {
             (true, false) => {
                 let made = path.join(format!("{MADE}-{}.dat", std::process::id()));
                 let size = made_size(&path, size)?;
-                Ok(Self::Storage { path: made.clone(), size: Some(size), made: Some(Made::File(made)) })
+                Ok(Self::Storage { path: made.clone(), size: Some(size), made: Some(Made::new(What::File(made))) })
             }
             (false, false) => Ok(Self::Storage { path, size, made: None }),
             (false, true) => {
@@ -126,7 +150,7 @@ impl Place {
         }
         let size = made_size(&path, size)?;
         let path = path.join(MADE);
-        Ok(Self::Engine { path: path.clone(), size: Some(size), made: Some(Made::Data(path)) })
+        Ok(Self::Engine { path: path.clone(), size: Some(size), made: Some(Made::new(What::Data(path))) })
     }
 }
 

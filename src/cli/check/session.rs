@@ -31,9 +31,7 @@ pub(super) fn measure(
     place: Place,
 ) -> Result<Option<(Recorded, Interrupt)>, Failure> {
     let begun = Instant::now();
-    if Pacing::of(arguments.time.0).is_none() {
-        return Err(too_little_time("", arguments.time.0));
-    }
+    let Some(pacing) = Pacing::of(arguments.time.0) else { return Err(too_little_time("", arguments.time.0)) };
     let session = Session {
         begun,
         arguments,
@@ -41,6 +39,7 @@ pub(super) fn measure(
         seed: arguments.seed.unwrap_or_else(fresh_seed),
         interrupt: Interrupt::listen()?,
     };
+    session.check_counts(pacing.asked)?;
     let recorded = match place {
         Place::Storage { path, size, made } => storage::on_paths(&session, path, size, made)?,
         Place::Engine { path, size, made } => engine::on_data(&session, path, size, made)?,

@@ -21,10 +21,9 @@ pub(super) fn on_paths(
     size: Option<Bytes>,
     made: Option<Made>,
 ) -> Result<Option<Recorded>, Failure> {
-    let is_made = made.is_some();
     // Removed after everything else is closed, however this function ends.
-    let _made = made.filter(|_| !session.arguments.keeping.dry_run);
-    on(session, &Storage::Paths(vec![path]), size, is_made)
+    let mut made = made;
+    on(session, &Storage::Paths(vec![path]), size, made.as_mut())
 }
 
 /// On simulated storage.
@@ -33,14 +32,14 @@ pub(super) fn simulated(
     pairs: Vec<(String, String)>,
     size: Option<Bytes>,
 ) -> Result<Option<Recorded>, Failure> {
-    on(session, &Storage::Simulated(pairs), size, false)
+    on(session, &Storage::Simulated(pairs), size, None)
 }
 
 fn on(
     session: &Session<'_>,
     storage: &Storage,
     size: Option<Bytes>,
-    is_made: bool,
+    made: Option<&mut Made>,
 ) -> Result<Option<Recorded>, Failure> {
     let asked = asked(session, storage, size);
     let prospect = Prospect::look(storage, &session.arguments.handling, &asked)?;
@@ -48,13 +47,14 @@ fn on(
     let region_bytes = size.map_or(capacity, |size| size.0.min(capacity));
     let processors = std::thread::available_parallelism().map_or(1, |processors| processors.get() as u32);
     let check = StorageCheck::new(session.demands, region_bytes, asked.block.bytes(), processors)?;
-    let made = is_made.then(|| format!("a file of {}", Bytes(region_bytes)));
+    let words = made.is_some().then(|| format!("a file of {}", Bytes(region_bytes)));
     let load = format!("raw storage, {:.0} requests/s of all kinds together", check.per_s());
-    if session.is_dry_run(made.as_deref(), &load) {
+    if session.is_dry_run(words.as_deref(), &load) {
         return Ok(None);
     }
-    if let Some(made) = made {
-        say::line(format_args!("making {made}, which is removed at the end"));
+    if let (Some(made), Some(words)) = (made, words) {
+        say::line(format_args!("making {words}, which is removed at the end"));
+        made.begin();
     }
     let (clock, loudness) = (prospect.clock(), session.arguments.keeping.progress.loudness());
     let intended = Intended { region_bytes, largest_bytes: check.largest_bytes(), seed: session.data_seed() };
