@@ -37,6 +37,8 @@ pub struct Reached {
     pub per_s: Option<f64>,
     /// Value of the percentile that is asked for, or of the 99th; absent where nothing was timed.
     pub value: Option<QuantileValue>,
+    /// The same from when it was sent, which a wait behind stalled work is not in; absent where that is not timed by itself.
+    pub service: Option<QuantileValue>,
     /// How soon it should be done.
     pub within: Option<Within>,
 }
@@ -127,6 +129,12 @@ pub(super) fn reached(run: &Run, step: &Step, demands: &Demands, times: f64) -> 
         asked_per_s: demand.per_s * times,
         per_s: kind.per_s(run, step),
         value: target(run, step, kind, demand.within).and_then(|target| target.told(&run.workload, step)),
+        service: target(run, step, kind, demand.within).and_then(|target| match target.subject {
+            Some(Subject::Response(kind)) => {
+                LatencyTarget { subject: Some(Subject::Service(kind)), ..target }.told(&run.workload, step)
+            }
+            _ => None,
+        }),
         within: demand.within,
     };
     asked(demands).map(of).collect()

@@ -88,6 +88,19 @@ fn what_takes_too_long_is_a_no_with_what_is_carried_instead() {
 }
 
 #[test]
+fn what_was_late_behind_stalled_work_is_said_with_its_own_time() {
+    let mut run = checked("1000@5ms", &[(1.0, 9_000), (1.0, 9_000)]);
+    run.steps.iter_mut().for_each(|step| step.operations[0].service = sample::latencies(60_000, 400_000));
+    let said = lines(&run);
+    assert!(
+        said[0].ends_with(
+            "because p99 of reads is 21.6 ms from when they were due (963 us once sent: they waited behind work that stalled)."
+        ),
+        "{said:?}"
+    );
+}
+
+#[test]
 fn what_falls_behind_is_sought_just_below_what_was_finished() {
     let mut run = checked("1000@5ms", &[]);
     run.steps = vec![behind(1.0, 0.4), behind(1.0, 0.4)];

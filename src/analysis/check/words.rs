@@ -152,7 +152,11 @@ impl Shortfall {
             Self::Late(kinds) => {
                 let late = |kind: &Reached| {
                     let quantile = kind.within.map_or("p99".to_owned(), |within| quantile_name(within.quantile));
-                    format!("{quantile} of {} is {}", kind.kind.noun(), kind.value.unwrap_or_default())
+                    let service = kind.service.zip(kind.within).filter(|(service, within)| service.ns <= within.limit);
+                    let service = service.map_or(String::new(), |(service, _)| {
+                        format!(" from when they were due ({service} once sent: they waited behind work that stalled)")
+                    });
+                    format!("{quantile} of {} is {}{service}", kind.kind.noun(), kind.value.unwrap_or_default())
                 };
                 kinds.iter().map(late).collect::<Vec<_>>().join(" and ")
             }
