@@ -122,7 +122,7 @@ fn facts_of(data: &Descriptor) -> EngineFacts {
 
 /// Size of one redo log beside data of this size, in whole MiB.
 fn redo_file(size: Bytes) -> Bytes {
-    Bytes(size.0 / REDO_SHARE >> 20 << 20).clamp(*REDO_FILE.start(), *REDO_FILE.end())
+    Bytes(size.0 / REDO_SHARE / (1 << 20) * (1 << 20)).clamp(*REDO_FILE.start(), *REDO_FILE.end())
 }
 
 /// Makes data of about `size` in a directory of their own.
