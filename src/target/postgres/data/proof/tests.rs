@@ -95,10 +95,16 @@ fn growth_is_noted_and_much_growth_refused() {
     assert!(what.contains("\"slob_1\" has grown by 2.0% to 30"), "{what}");
     assert!(hint.contains("VACUUM FULL \"plimsoll\".\"slob_1\""), "{hint}");
     assert!(prove(&access, &data, 0).is_ok(), "only tables of the load matter");
-    // The cure cures.
-    execute(&access, "VACUUM FULL slob_1; VACUUM (ANALYZE) slob_1");
-    assert_eq!(prove(&access, &data, 3).unwrap().notes, Vec::<String>::new());
+    // The cure cures, once nobody may still see the deleted rows: the server's own ANALYZE keeps them for as long as it looks.
+    let cured = (0..CURES).any(|_| {
+        execute(&access, "VACUUM FULL slob_1; VACUUM (ANALYZE) slob_1");
+        prove(&access, &data, 3).is_ok_and(|proof| proof.notes.is_empty())
+    });
+    assert!(cured, "{CURES} cures leave it grown");
 }
+
+/// More looks of the server at one small table than follow each other.
+const CURES: usize = 50;
 
 #[test]
 fn another_plan_is_refused() {
