@@ -6,7 +6,7 @@ use crate::analysis::{
     operations_are_requests, wait,
 };
 use crate::record::{Demand, Demands, OperationStats, Run, Step, Within};
-use crate::units::Nanos;
+use crate::units::{Bytes, Nanos};
 
 /// Bytes of one request of a scan of raw storage, where the run does not say.
 const SCAN_REQUEST_BYTES: f64 = 1_048_576.0;
@@ -168,6 +168,12 @@ pub(super) fn verdict(run: &Run, step: &Step, demands: &Demands) -> VerdictOutco
 pub(super) fn not_on_storage(run: &Run, step: &Step, demands: &Demands) -> Option<Unmeasured> {
     if operations_are_requests(run) {
         return None;
+    }
+    if let (Some(data), Some(cache)) = (run.target.data_bytes, run.target.cache_bytes)
+        && data <= cache
+    {
+        let sentence = format!("the data ({}) fit into the cache ({})", Bytes(data), Bytes(cache));
+        return Some(Unmeasured::Doubt { sentence, advice: Some("use a larger `--size`".to_owned()) });
     }
     let less = |kind: Kind, share: f64| {
         let asked = kind.demand(demands)?.per_s;

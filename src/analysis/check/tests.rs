@@ -208,6 +208,14 @@ fn reads_that_a_cache_answered_are_no_answer() {
 }
 
 #[test]
+fn commits_on_data_that_fit_the_cache_are_no_answer() {
+    let mut run = with_commits(1_000, 1_000);
+    (run.target.data_bytes, run.target.cache_bytes) = (Some(8_192), Some(64 << 20));
+    assert_eq!(lines(&run)[0], "Not measurable: the data (8 KiB) fit into the cache (64 MiB).");
+    assert_eq!(lines(&run)[1], "To measure it: use a larger `--size`.");
+}
+
+#[test]
 fn an_interrupted_check_says_so() {
     let mut run = checked("1000@5ms", &[]);
     run.outcome = crate::record::Outcome::Interrupted;
