@@ -8,13 +8,15 @@ use std::time::Duration;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use plimsoll::measure::{Clock, Counter, LaneRecorder, Outbox, Timeline, WaitEvent};
-use plimsoll::target::block::{Block, BlockOptions, Checking, Persistence, Preparation, VolumeLayout, Wanted, base_at};
-use plimsoll::target::io::{Caching, Durability, IoEngine};
-use plimsoll::target::{Finished, Seat, TargetFor};
+use plimsoll::targets::block::{
+    Block, BlockOptions, Checking, Persistence, Preparation, VolumeLayout, Wanted, base_at,
+};
+use plimsoll::targets::io::{Caching, Durability, IoEngine};
+use plimsoll::targets::{Finished, SessionRange, TargetFor};
 use plimsoll::units::Bytes;
 use plimsoll::workload::io::{IoKind, IoOperation};
 
-/// A batch of completions at depth 32 on a fast device, whose arrival one reading of the clock tells.
+/// A batch of completions at depth 32 on a fast device, whose arrival one reading of the clock reports.
 const BATCH: u64 = 8;
 
 const BLOCK_BYTES: u32 = 8192;
@@ -93,7 +95,7 @@ fn volume(folder: &Path) -> Block {
     };
     let io_engine = wanted.io_engine;
     let preparation = Preparation::look(wanted).expect("a new file can be laid out");
-    let (volume, members) = preparation.carry_out(&|_| (), &AtomicBool::new(false)).expect("4 MiB can be laid out");
+    let (volume, members) = preparation.run(&|_| (), &AtomicBool::new(false)).expect("4 MiB can be laid out");
     let options = BlockOptions {
         io_engine,
         block_bytes: BLOCK_BYTES,
@@ -114,8 +116,8 @@ fn idle_lane(criterion: &mut Criterion) {
     let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a temporary directory can be made");
     let block = volume(folder.path());
     let clock = Clock::start();
-    let seat = Seat { lane: 0, first_session: 0, sessions: DEPTH, clock };
-    let mut lane = block.open_idle_lane(seat).expect("a queue can be made").expect("a volume has idle lanes");
+    let range = SessionRange { lane: 0, first_session: 0, sessions: DEPTH, clock };
+    let mut lane = block.open_idle_lane(range).expect("a queue can be made").expect("a volume has idle lanes");
     let (mut recorder, _outbox) = recorder(clock);
     let mut finished: Vec<Finished> = Vec::new();
     let operation = IoOperation { kind: IoKind::Read, offset_bytes: 0, bytes: BLOCK_BYTES };

@@ -1,9 +1,9 @@
-//! Plimsoll tells how much database load a platform carries before it sinks (its *load line*), and why it stops there.
+//! Plimsoll says how much database load a platform carries before it sinks (its *load line*), and why it stops there.
 //!
 //! # The flow is an hourglass
 //!
 //! ```text
-//! what was asked    what will be done    doing it          what was seen    kept            meaning      told
+//! what was asked    what will be done    doing it          what was seen    kept            meaning      reported
 //! flags, slob.conf ─▶ config ─▶ plan ─▶ load ─▶ target ─▶ measure ──────▶ record::Run ─▶ analysis ─▶ report
 //!                                                     foreign results ─▶ import ───────┘
 //! ```
@@ -34,6 +34,6 @@ pub mod serve;
 #[cfg(test)]
 #[path = "../tests/common/skip.rs"]
 mod skip;
-pub mod target;
+pub mod targets;
 pub mod units;
 pub mod workload;

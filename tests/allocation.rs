@@ -14,8 +14,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use common::{open, raw, run, run_until, scratch, set_up, small, step};
 use plimsoll::load::{Pace, StepOutcome, StepPlan};
 use plimsoll::record::Step;
-use plimsoll::target::block::{Persistence, VolumeLayout};
-use plimsoll::target::io::IoEngine;
+use plimsoll::targets::block::{Persistence, VolumeLayout};
+use plimsoll::targets::io::IoEngine;
 use plimsoll::units::{Bytes, Nanos};
 use plimsoll::workload::Arrival;
 
@@ -59,7 +59,7 @@ fn assert_no_growth<S>(plan: &mut StepPlan<S>, run: impl Fn(&StepPlan<S>) -> Ste
         allocations.set(ALLOCATIONS.load(Ordering::Relaxed) - before);
         outcome
     };
-    // Besides `start`, which opening a lane takes, some thirty histograms are handed over at the end of each second.
+    // ExternalStats `start`, which opening a lane takes, some thirty histograms are handed over at the end of each second.
     let allowed = |step: &Step| start + 50 * (1 + step.window.duration_ns / 1_000_000_000);
     let outcome = run_until(plan, counted, |step| step.counters.operations.unwrap() > 2 * allowed(step));
     assert!(outcome.failure.is_none(), "{:?}", outcome.failure);

@@ -65,9 +65,10 @@ fn wait_for_commits(data: &Path, count: u64) {
 }
 
 fn verify(data: &Path) -> (Option<i32>, Value) {
-    let told = plimsoll().args(["slob", "verify", "--json", "--quiet", "--target", &target(data)]).output().unwrap();
-    let report = serde_json::from_slice(&told.stdout).unwrap_or(Value::Null);
-    (told.status.code(), report)
+    let reported =
+        plimsoll().args(["slob", "verify", "--json", "--quiet", "--target", &target(data)]).output().unwrap();
+    let report = serde_json::from_slice(&reported.stdout).unwrap_or(Value::Null);
+    (reported.status.code(), report)
 }
 
 #[test]
@@ -141,7 +142,7 @@ fn spoil(path: &Path, offset: u64) {
 }
 
 #[test]
-fn a_torn_redo_tail_is_told_and_a_lost_commit_with_it() {
+fn a_torn_redo_tail_is_reported_and_a_lost_commit_with_it() {
     let dir = scratch();
     let data = killed(dir.path());
     // Tear so many of the last writes that acknowledged commits must be among them.
@@ -151,7 +152,7 @@ fn a_torn_redo_tail_is_told_and_a_lost_commit_with_it() {
     }
     let (code, report) = verify(&data);
     assert_eq!(code, Some(1), "{report:#}");
-    assert!(!report["recovery"]["torn_tail"].is_null(), "the torn write is told: {report:#}");
+    assert!(!report["recovery"]["torn_tail"].is_null(), "the torn write is reported: {report:#}");
     let lost = &report["lost"][0];
     assert!(lost["acknowledged"].as_u64() > lost["found"].as_u64(), "{report:#}");
     // The loss is not forgotten: nothing works on such data any more.
@@ -167,8 +168,8 @@ fn redo_destroyed_in_the_middle_is_an_error_not_an_end() {
     let writes = redo_writes(&data);
     let (_, path, offset, _) = &writes[writes.len() - 5];
     spoil(path, offset + 50);
-    let told = plimsoll().args(["slob", "verify", "--quiet", "--target", &target(&data)]).output().unwrap();
-    assert_eq!(told.status.code(), Some(1));
-    let report = String::from_utf8_lossy(&told.stdout);
+    let reported = plimsoll().args(["slob", "verify", "--quiet", "--target", &target(&data)]).output().unwrap();
+    assert_eq!(reported.status.code(), Some(1));
+    let report = String::from_utf8_lossy(&reported.stdout);
     assert!(report.contains("redo is damaged in") && report.contains("sound redo follows"), "{report}");
 }

@@ -13,11 +13,11 @@ const CANNOT: i32 = 77;
 fn release_files_work_in_an_empty_root_and_in_a_bare_debian_and_leave_nothing() {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/try");
     let answer = Command::new(script).output().expect("a script can be started");
-    let told = String::from_utf8_lossy(&answer.stdout);
+    let reported = String::from_utf8_lossy(&answer.stdout);
     match answer.status.code() {
         Some(0) => {}
-        Some(CANNOT) => skip::skip(told.trim_end().rsplit("skipped: ").next().unwrap_or_default()),
-        _ => panic!("{}: {told}{}", answer.status, String::from_utf8_lossy(&answer.stderr)),
+        Some(CANNOT) => skip::skip(reported.trim_end().rsplit("skipped: ").next().unwrap_or_default()),
+        _ => panic!("{}: {reported}{}", answer.status, String::from_utf8_lossy(&answer.stderr)),
     }
 }
 

@@ -11,9 +11,9 @@ use common::{open, open_with, options, run, run_until, scratch, set_up, small, s
 use plimsoll::load::{Pace, Stop, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record::{Outcome, Step};
-use plimsoll::target::embedded::{Engine, EngineOptions};
-use plimsoll::target::io::IoEngine;
-use plimsoll::target::{Target, TargetError};
+use plimsoll::targets::embedded::{Engine, EngineOptions};
+use plimsoll::targets::io::IoEngine;
+use plimsoll::targets::{Target, TargetError};
 use plimsoll::units::{Bytes, Nanos};
 use plimsoll::workload::{RedoStress, Think};
 
@@ -220,7 +220,7 @@ fn four_thousand_sessions_work_and_think() {
     request.scale_blocks = 10_000;
     set_up(dir.path(), &request);
     let clock = Clock::start();
-    let wide = EngineOptions { most_sessions: 4096, ..options(Bytes::mib(80)) };
+    let wide = EngineOptions { max_sessions: 4096, ..options(Bytes::mib(80)) };
     let engine = Engine::open(dir.path(), &wide, clock, &|_| ()).unwrap();
     let mut plan = step(&request);
     plan.load.sessions = Some(4096);
@@ -276,11 +276,11 @@ fn a_flipped_bit_ends_the_run_and_names_file_block_and_fault() {
         file.read_exact_at(&mut byte, 77 * 8192 + 4000).unwrap();
         file.write_all_at(&[byte[0] ^ 4], 77 * 8192 + 4000).unwrap();
     });
-    let told = error.to_string();
-    assert!(told.contains("bad block 77 at offset 630784 of") && told.contains("data-0001.dbf"), "{told}");
-    assert!(told.contains("checksum"), "{told}");
+    let reported = error.to_string();
+    assert!(reported.contains("bad block 77 at offset 630784 of") && reported.contains("data-0001.dbf"), "{reported}");
+    assert!(reported.contains("checksum"), "{reported}");
     assert!(error.is_data_fault());
-    assert_eq!(outcome, Outcome::Failed { error: told });
+    assert_eq!(outcome, Outcome::Failed { error: reported });
 }
 
 #[test]
@@ -292,8 +292,8 @@ fn swapped_blocks_are_found() {
         file.write_all_at(&other, 10 * 8192).unwrap();
         file.write_all_at(&one, 20 * 8192).unwrap();
     });
-    let told = error.to_string();
-    assert!(told.contains("it is block 20") || told.contains("it is block 10"), "{told}");
+    let reported = error.to_string();
+    assert!(reported.contains("it is block 20") || reported.contains("it is block 10"), "{reported}");
 }
 
 #[test]

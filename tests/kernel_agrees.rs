@@ -9,8 +9,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use common::skip::skip;
 use common::{open_with, raw, run, run_until, scratch, set_up, small, step};
 use plimsoll::record::Step;
-use plimsoll::target::block::{Persistence, VolumeLayout};
-use plimsoll::target::io::IoEngine;
+use plimsoll::targets::block::{Persistence, VolumeLayout};
+use plimsoll::targets::io::IoEngine;
 use plimsoll::units::{Bytes, Nanos};
 
 const UNREADABLE: &str = "/proc/self/io cannot be read here";

@@ -154,13 +154,13 @@ fn summaries_are_those_of_orion_11_1_but_for_release_and_unit() {
     }
 }
 
-/// The command line that a summary tells.
+/// The command line that a summary reports.
 fn command_line_of(summary: &str) -> &str {
     summary.lines().skip_while(|line| *line != "Commandline:").nth(1).unwrap()
 }
 
 #[test]
-fn the_best_points_are_told_as_11_2_on_windows_tells_them() {
+fn the_best_points_are_reported_as_11_2_on_windows_tells_them() {
     let Some(theirs) = specimen("orion_11.2_windows_simple_results.txt") else { return };
     let luns = [Lun { path: "/dev/sdb".into(), bytes: Bytes::gib(20) }];
     let ours = text_of(&run("-run simple", &luns, as_in(&theirs)), "_summary.txt");
@@ -186,7 +186,7 @@ fn best_points_and_histogram_are_those_of_19_3() {
     let latency_at = place(&theirs, LATENCY);
     let rows: Vec<(u64, u64, u64)> = theirs.lines().filter_map(row).collect();
     assert_eq!(rows.len(), 9);
-    // Reads in their buckets, the extremes as told, and the fullest bucket where the mean comes out.
+    // Reads in their buckets, the extremes as reported, and the fullest bucket where the mean comes out.
     let (min_ns, mean_ns, max_ns) = (63_652, 97_677, 2_133_198);
     let total: u64 = rows.iter().map(|(.., count)| count).sum();
     let fullest = rows.iter().map(|(.., count)| *count).max().unwrap();
@@ -210,7 +210,7 @@ fn best_points_and_histogram_are_those_of_19_3() {
     });
     let ours = text_of(&run, "_summary.txt");
     let theirs_from = theirs.find(MBPS).unwrap();
-    // A standard deviation and the mean at the most IOPS do not follow from the figures that are told.
+    // A standard deviation and the mean at the most IOPS do not follow from the figures that are reported.
     let known = |text: &str| -> Vec<String> {
         text.lines()
             .filter(|line| !(line.starts_with("Small Read Latency") && line.ends_with("Small=10 and Large=0")))

@@ -1,4 +1,4 @@
-//! Holds README.md and the pages under `docs` to the program: what they tell a reader to type must exist, their links must lead
+//! Holds README.md and the pages under `docs` to the program: what they report a reader to type must exist, their links must lead
 //! somewhere, and the picture must show its own figures.
 
 #[path = "cli/place.rs"]
@@ -133,7 +133,7 @@ fn every_load_and_set_up_can_be_planned() {
         if let Some(at) = arguments.iter().position(|argument| *argument == "--target") {
             arguments.drain(at..at + 2);
         }
-        // What only a server can be told is refused elsewhere, as it should be; the help test has looked at these flags.
+        // What only a server can be reported is refused elsewhere, as it should be; the help test has looked at these flags.
         for flag in ["--send", "--db-cache", "--host-memory", "--db-schema"] {
             if let Some(at) = arguments.iter().position(|argument| *argument == flag) {
                 arguments.drain(at..at + 2);

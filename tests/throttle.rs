@@ -34,7 +34,7 @@ use skip::skip;
 static ALONE: Mutex<()> = Mutex::new(());
 
 const STEP: [&str; 2] = ["--duration=4", "--warmup=1"];
-/// Long enough after the change for a second level to be told from a dip.
+/// Long enough after the change for a second level to be distinguished from a dip.
 const BURST_SECONDS: u64 = 20;
 const BASE_SECONDS: u64 = 13;
 const SETTLED_SECOND: u64 = BURST_SECONDS + 2;
@@ -97,7 +97,7 @@ fn repeated(what: &str, allowed: impl Fn(u64) -> u32, mut attempt: impl FnMut() 
     skip(format_args!("{what}: the device gives less than the throttle lets through"));
 }
 
-fn told(run: &Run) -> Vec<Finding> {
+fn reported(run: &Run) -> Vec<Finding> {
     analyse(run, &LatencyTarget::default())
 }
 
@@ -125,7 +125,7 @@ fn finds_a_cap_on_requests(found: &[Finding], per_s: f64) -> Result<(), String> 
         Some(cap) if matches!(cap.limit, Limit::Requests | Limit::RequestsOrThroughput) => {
             near("the cap", cap.per_s, per_s, 0.01)
         }
-        _ => Err(format!("no cap is told: {}", sentences(found))),
+        _ => Err(format!("no cap is reported: {}", sentences(found))),
     }
 }
 
@@ -134,7 +134,7 @@ fn finds_a_cap_on_throughput(found: &[Finding], megabytes_per_s: f64) -> Result<
         Some(cap) if cap.limit == Limit::Throughput => {
             near("the cap", cap.megabytes_per_s.unwrap_or(0.0), megabytes_per_s, 0.01)
         }
-        _ => Err(format!("no cap is told: {}", sentences(found))),
+        _ => Err(format!("no cap is reported: {}", sentences(found))),
     }
 }
 
@@ -144,7 +144,7 @@ fn finds_a_burst(found: &[Finding], (rate, base): (f64, f64)) -> Result<(), Stri
         _ => None,
     };
     let Some(BurstFound { burst_per_s, base_per_s, after, credit, .. }) = found.iter().find_map(is_burst) else {
-        return Err(format!("no burst is told: {}", sentences(found)));
+        return Err(format!("no burst is reported: {}", sentences(found)));
     };
     let lasts = BURST_SECONDS as f64;
     near("the burst rate", burst_per_s, rate, 0.02)?;
@@ -189,7 +189,7 @@ fn what_a_throttle_limits_is_found() {
             || {
                 place.group.limit(Counted::Requests, cap);
                 let run = place.sweep(depths, &[]);
-                let judged = finds_a_cap_on_requests(&told(&run), f64::from(cap));
+                let judged = finds_a_cap_on_requests(&reported(&run), f64::from(cap));
                 (run, judged)
             },
         );
@@ -200,11 +200,11 @@ fn what_a_throttle_limits_is_found() {
         || {
             place.group.limit(Counted::Requests, 2_000);
             let run = place.run(&[&["run", "--rate=4000"][..], &STEP].concat());
-            let not_reached = told(&run).into_iter().find_map(|finding| match finding {
+            let not_reached = reported(&run).into_iter().find_map(|finding| match finding {
                 Finding::RateNotReached { achieved_per_s, .. } => Some(achieved_per_s),
                 _ => None,
             });
-            let missing = || format!("it is not said to be missed: {}", sentences(&told(&run)));
+            let missing = || format!("it is not said to be missed: {}", sentences(&reported(&run)));
             let judged = not_reached.ok_or_else(missing).and_then(|rate| near("the rate reached", rate, 2_000.0, 0.02));
             (run, judged)
         },
@@ -216,7 +216,7 @@ fn what_a_throttle_limits_is_found() {
             place.group.limit(Counted::Requests, 0);
             place.group.limit(Counted::Bytes, 100_000_000);
             let run = place.sweep("4,16", &["--block-size=1M"]);
-            let judged = finds_a_cap_on_throughput(&told(&run), 100.0);
+            let judged = finds_a_cap_on_throughput(&reported(&run), 100.0);
             place.group.limit(Counted::Bytes, 0);
             (run, judged)
         },
@@ -245,11 +245,11 @@ fn a_credit_that_runs_out_is_found() {
         let mut child = place.start(&["run", "--depth=32", &duration, "--warmup=0"]);
         let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
         let last = format!("{BURST_SECONDS} s ");
-        assert!(lines.any(|line| line.trim_start().starts_with(&last)), "no line tells of second {BURST_SECONDS}");
+        assert!(lines.any(|line| line.trim_start().starts_with(&last)), "no line reports on second {BURST_SECONDS}");
         place.group.limit(Counted::Requests, 3_000);
         lines.for_each(drop);
         let run = place.ended(child);
-        let judged = finds_a_burst(&told(&run), (20_000.0, 3_000.0));
+        let judged = finds_a_burst(&reported(&run), (20_000.0, 3_000.0));
         (run, judged)
     });
 }

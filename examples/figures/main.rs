@@ -194,8 +194,8 @@ fn text(command: &mut Command) -> Result<String, Failure> {
     let begin = Instant::now();
     let output = command.output().map_err(|error| format!("cannot start {command:?}: {error}"))?;
     if !output.status.success() {
-        let told = String::from_utf8_lossy(&output.stderr);
-        return Err(format!("{command:?} failed after {:.1?}: {}", begin.elapsed(), told.trim()).into());
+        let reported = String::from_utf8_lossy(&output.stderr);
+        return Err(format!("{command:?} failed after {:.1?}: {}", begin.elapsed(), reported.trim()).into());
     }
     Ok(String::from_utf8(output.stdout)?)
 }

@@ -16,7 +16,7 @@ const RUNS: usize = 10_000;
 const PAIRS: u32 = 100;
 const SECONDS_PER_STEP: u64 = 450;
 const SECOND_NS: u64 = 1_000_000_000;
-const MOST_MEMORY_MB: f64 = 200.0;
+const MAX_MEMORY_MB: f64 = 200.0;
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// Written at the end of a page: by then the page's own script has attached to its charts. Asking for the size of the page makes
 /// the browser lay all of it out.
@@ -92,7 +92,7 @@ impl Bench {
         let (took, bytes) = (median(seconds.into_iter()), std::fs::metadata(&page)?.len() as f64 / 1e6);
         row("page of an hour in seconds, 8 steps: written, s", took, 2, 1.0);
         row("the same: MB", bytes, 2, 1.5);
-        row("the same: peak memory, MB", memory, 0, MOST_MEMORY_MB);
+        row("the same: peak memory, MB", memory, 0, MAX_MEMORY_MB);
         let Some(browser) = BROWSERS.into_iter().find(|name| Command::new(name).arg("--version").output().is_ok())
         else {
             figure("| the same: usable in Chromium | - | - | - | - | skipped: there is no Chromium |");
@@ -187,7 +187,7 @@ impl Bench {
         row("the same: page, after the first look, ms", median(page.into_iter()) * 1e3, 0, 300.0);
         row("the same: all runs as JSON, ms", median(document.into_iter()) * 1e3, 0, 300.0);
         let peak = peak_megabytes(server.child.id()).ok_or("the server's memory cannot be read")?;
-        row("the same: peak memory of the server, MB", peak, 0, MOST_MEMORY_MB);
+        row("the same: peak memory of the server, MB", peak, 0, MAX_MEMORY_MB);
         Ok(())
     }
 }

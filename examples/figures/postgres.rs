@@ -144,9 +144,9 @@ impl Bench {
     /// Buffer misses a second of the loop inside the server.
     fn alone(&self) -> Result<f64, Failure> {
         let misses = || -> Result<f64, Failure> {
-            let told =
+            let reported =
                 text(&mut self.psql(&["SELECT blks_read FROM pg_stat_database WHERE datname = current_database()"]))?;
-            Ok(told.trim().parse()?)
+            Ok(reported.trim().parse()?)
         };
         let before = misses()?;
         let sessions: Vec<Child> = (1..=SESSIONS)
@@ -181,13 +181,14 @@ impl Bench {
     const LOADED_ROWS: f64 = 131_072.0;
 
     fn load(&self) -> Result<f64, Failure> {
-        let told = self.on_cluster(&["setup", "-s", "1", "SCALE=1G", "SCAN_TABLE_SZ=0", "--replace"])?;
-        Ok(Self::LOADED_ROWS * 1e9 / number(&told["elapsed_ns"])?)
+        let reported = self.on_cluster(&["setup", "-s", "1", "SCALE=1G", "SCAN_TABLE_SZ=0", "--replace"])?;
+        Ok(Self::LOADED_ROWS * 1e9 / number(&reported["elapsed_ns"])?)
     }
 
     /// The same rows into a table of the same shape, with the same index, vacuumed and checkpointed.
     fn rival(&self, how: &str) -> Result<f64, Failure> {
-        if text(&mut self.psql(&["SELECT to_regclass('plimsoll.slob_1')"])).map_or(true, |told| told.trim().is_empty())
+        if text(&mut self.psql(&["SELECT to_regclass('plimsoll.slob_1')"]))
+            .map_or(true, |reported| reported.trim().is_empty())
         {
             self.load()?;
         }

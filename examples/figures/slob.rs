@@ -80,7 +80,7 @@ impl Bench {
     fn fio_reads(&self) -> Result<Reads, Failure> {
         let file = format!("--filename={}", self.data.join("data-0001.dbf").display());
         let runtime = format!("--runtime={}", self.seconds);
-        let told = self.fio(&[
+        let reported = self.fio(&[
             &file,
             "--readonly",
             "--rw=randread",
@@ -94,7 +94,7 @@ impl Bench {
             "--ramp_time=2",
             &runtime,
         ])?;
-        let job = &told["jobs"][0];
+        let job = &reported["jobs"][0];
         let read = &job["read"];
         let busy_us = (number(&job["usr_cpu"])? + number(&job["sys_cpu"])?) / 100.0 * number(&read["runtime"])? * 1e3;
         Ok(Reads { per_second: number(&read["iops"])?, cpu_us: busy_us / number(&read["total_ios"])? })

@@ -127,8 +127,8 @@ impl Bench {
         let mut words = vec![&*file, "--rw=randread", "--bs=8k", &*iodepth, "--direct=1", &*runtime, &*rate];
         words.extend(["--rate_process=poisson", "--ioengine=io_uring", "--norandommap", "--randrepeat=0"]);
         words.extend(["--time_based", "--ramp_time=2", "--lat_percentiles=1", "--clat_percentiles=0"]);
-        let told = self.fio(&words)?;
-        Ok(number(&told["jobs"][0]["read"]["lat_ns"]["percentile"]["99.000000"])? / 1e3)
+        let reported = self.fio(&words)?;
+        Ok(number(&reported["jobs"][0]["read"]["lat_ns"]["percentile"]["99.000000"])? / 1e3)
     }
 
     /// A run that was printed.
@@ -141,7 +141,7 @@ impl Bench {
         (0..self.rounds).map(|round| in_turn(round, || self.ours(load), || self.theirs(load))).collect()
     }
 
-    /// Makes the file anew: fio writes over what tells that it was laid out.
+    /// Makes the file anew: fio writes over what says that it was laid out.
     fn lay_out(&self, load: Load) -> Result<(), Failure> {
         let _ = std::fs::remove_file(&self.raw);
         let (path, runs) = (self.raw.display().to_string(), self.runs.display().to_string());
@@ -193,8 +193,8 @@ impl Bench {
             // It would empty the page cache of the file first.
             words.push("--invalidate=0");
         }
-        let told = self.fio(&words)?;
-        let job = &told["jobs"][0];
+        let reported = self.fio(&words)?;
+        let job = &reported["jobs"][0];
         let way = &job[if pattern == "write" { "write" } else { "read" }];
         let busy = (number(&job["usr_cpu"])? + number(&job["sys_cpu"])?) / 100.0;
         let busy_us = busy * number(&way["runtime"])? * 1e3;

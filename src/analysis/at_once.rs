@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::is_measured;
-use crate::record::facts::{JOBS_AT_ONCE, TOGETHER_UNTOLD};
+use crate::record::facts::{JOBS_AT_ONCE, TOGETHER_UNREPORTED};
 use crate::record::{OperationStats, Outcome, Run, Step};
 
 /// Jobs that were there together for less than this share of the time from the first one's begin to the last one's end were not
@@ -28,12 +28,12 @@ pub(super) fn levels(run: &Run) -> Vec<Level<'_>> {
     let groups = groups(run);
     let are_several = groups.len() > 1;
     let mut levels = Vec::new();
-    for (steps, is_told) in groups {
-        let sum = if steps.len() > 1 && is_told { sum(&steps, are_several) } else { None };
+    for (steps, is_reported) in groups {
+        let sum = if steps.len() > 1 && is_reported { sum(&steps, are_several) } else { None };
         match sum {
             Some(sum) => levels.push(Level { step: Cow::Owned(sum), jobs: steps.len(), is_whole: true }),
             None => {
-                let is_whole = is_told && steps.len() == 1;
+                let is_whole = is_reported && steps.len() == 1;
                 levels.extend(steps.into_iter().map(|step| Level { step: Cow::Borrowed(step), jobs: 1, is_whole }));
             }
         }
@@ -43,17 +43,17 @@ pub(super) fn levels(run: &Run) -> Vec<Level<'_>> {
 
 /// Whether some steps of `run` were jobs at the same time.
 pub fn is_of_jobs(run: &Run) -> bool {
-    groups(run).iter().any(|(steps, is_told)| steps.len() > 1 || !is_told)
+    groups(run).iter().any(|(steps, is_reported)| steps.len() > 1 || !is_reported)
 }
 
-/// Steps by what they ran with, and whether that is told of them.
+/// Steps by what they ran with, and whether that is reported on them.
 fn groups(run: &Run) -> Vec<(Vec<&Step>, bool)> {
     let each = || run.steps.iter().map(|step| (vec![step], true)).collect();
     let Some(fact) = run.imported.as_ref().and(run.target.facts.get(JOBS_AT_ONCE)) else { return each() };
     let words: Vec<&str> = fact.split_whitespace().collect();
     match words.as_slice() {
         // One step has one word too, and is alone either way.
-        [count] if *count != TOGETHER_UNTOLD => return vec![(run.steps.iter().collect(), true)],
+        [count] if *count != TOGETHER_UNREPORTED => return vec![(run.steps.iter().collect(), true)],
         words if words.len() != run.steps.len() => return each(),
         _ => {}
     }
@@ -63,7 +63,7 @@ fn groups(run: &Run) -> Vec<(Vec<&Step>, bool)> {
         let place = *places.entry(word).or_insert(groups.len());
         match groups.get_mut(place) {
             Some((steps, _)) => steps.push(step),
-            None => groups.push((vec![step], word != TOGETHER_UNTOLD)),
+            None => groups.push((vec![step], word != TOGETHER_UNREPORTED)),
         }
     }
     groups
@@ -102,7 +102,7 @@ fn sum(steps: &[&Step], are_several: bool) -> Option<Step> {
 }
 
 /// Whether levels of an imported run must have overlapped, since together they are longer than the run took, though which did so is
-/// not told: what one of them missed it missed beside an unknown load.
+/// not reported: what one of them missed it missed beside an unknown load.
 pub(super) fn is_beside_others(run: &Run) -> bool {
     let Some(ended_at) = run.ended_at.filter(|_| run.imported.is_some() && run.steps.len() > 1) else { return false };
     let took_ns = ended_at.0.duration_since(run.started_at.0).as_nanos() as f64;
@@ -112,7 +112,7 @@ pub(super) fn is_beside_others(run: &Run) -> bool {
     levels.len() > 1 && took_ns < TOGETHER * all_ns
 }
 
-/// Whether nobody told when each of several levels of an imported run began: all of them stand at the beginning of the run.
+/// Whether nobody reported when each of several levels of an imported run began: all of them stand at the beginning of the run.
 pub(super) fn has_no_order(run: &Run) -> bool {
     let levels = levels(run);
     let mut offsets = levels.iter().map(|level| level.step.window.offset_ns);

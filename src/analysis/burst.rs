@@ -3,7 +3,7 @@
 use super::finding::list;
 use super::levels::two_levels;
 use super::traffic::{Counted, LARGE_REQUEST_BYTES, about, bytes, inside, requests, requests_per_s};
-use super::{Figures, Told, is_on_server, known_credits, measured};
+use super::{Figures, Message, is_on_server, known_credits, measured};
 use crate::record::{Counters, Environment, Interval, Run, Step};
 use crate::units::{Nanos, group_thousands, percent};
 
@@ -260,7 +260,7 @@ fn outlasted(run: &Run) -> Option<Outlasted> {
     })
 }
 
-impl Told for BurstFound {
+impl Message for BurstFound {
     fn sentence(&self) -> String {
         let cache = self.written_bytes.map_or(String::new(), |bytes| {
             format!(", or a write cache that was full after {}", Counted::Bytes.amount_words(bytes))
@@ -286,7 +286,7 @@ impl Told for BurstFound {
     }
 }
 
-impl Told for RateRose {
+impl Message for RateRose {
     fn sentence(&self) -> String {
         format!(
             "The rate rose from {} to {} operations/s (+{} %) after {} of {}: a cache warmed, or something that held it back ended.",
@@ -307,7 +307,7 @@ impl Told for RateRose {
     }
 }
 
-impl Told for CreditNotSeen {
+impl Message for CreditNotSeen {
     fn sentence(&self) -> String {
         let Some(Outlasted { step, seen, counted, per_s, first, last }) = &self.outlasted else {
             return format!(

@@ -1,7 +1,7 @@
 //! Data sets so small that a cache can answer for the storage behind it.
 
 use super::finding::list;
-use super::{Figures, Finding, Told, measured};
+use super::{Figures, Finding, Message, measured};
 use crate::record::Run;
 use crate::units::Bytes;
 
@@ -74,7 +74,7 @@ fn read_often(run: &Run, data: Bytes) -> Option<Trap> {
     Some(Trap::ReadOften { steps: often.into_iter().map(|(label, _)| label).collect(), times: most })
 }
 
-impl Told for CacheTrap {
+impl Message for CacheTrap {
     fn sentence(&self) -> String {
         let data = self.data;
         match &self.trap {
@@ -177,8 +177,8 @@ mod tests {
             Trap::FitsDeclaredCache { cache: Bytes::gib(8) },
             Trap::ReadOften { steps: vec!["s8".to_owned()], times: 12.4 },
         ] {
-            let told = CacheTrap { trap, data: Bytes::gib(4) };
-            assert!(told.sentence().ends_with('.') && told.advice().unwrap().ends_with('.'), "{told:?}");
+            let reported = CacheTrap { trap, data: Bytes::gib(4) };
+            assert!(reported.sentence().ends_with('.') && reported.advice().unwrap().ends_with('.'), "{reported:?}");
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Which limit stopped a series of steps: a cap, the device, the load generator, a neighbour on the device, or none yet.
 //!
-//! Judged are seconds, with disturbed ones left out ([`super::seconds`]). A cap is told by its fingerprint
+//! Judged are seconds, with disturbed ones left out ([`super::seconds`]). A cap is reported by its fingerprint
 //! ([`super::fingerprint`]), which is all but certain, or else by a plateau that is flat, even and sharp.
 
 mod mark;
@@ -41,8 +41,8 @@ const MORE_RATE: f64 = 1.2;
 const STILL_GROWS: f64 = 0.1;
 /// A step alone at a cap: this near a published number, this many requests queueing for this long, none much longer.
 const AT_PUBLISHED: f64 = 0.005;
-const LEAST_QUEUE: u32 = 4;
-const LEAST_WAIT_NS: f64 = 1e6;
+const MIN_QUEUE: u32 = 4;
+const MIN_WAIT_NS: f64 = 1e6;
 const NARROW: f64 = 2.0;
 /// A plateau is like a published number within this.
 const LIKE_PUBLISHED: f64 = 0.01;
@@ -60,7 +60,7 @@ pub enum Limit {
     Requests,
     /// Something that counts bytes.
     Throughput,
-    /// Something that counts; one request size does not tell what.
+    /// Something that counts; one request size does not report what.
     RequestsOrThroughput,
     /// A device, or a queue in front of it, that has no more to give.
     Device,
@@ -216,7 +216,7 @@ fn is_in_slices(run: &Run, step: &Step) -> bool {
 }
 
 /// The limit of a series, if its steps show one or show that there is none. Where the client has no processor left, the
-/// rate says nothing about storage, and that is told elsewhere.
+/// rate says nothing about storage, and that is reported elsewhere.
 pub(super) fn find(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     let last = *series.steps.last()?;
     if let Some(found) = at_generator(run, series) {
@@ -240,7 +240,7 @@ pub(super) fn find(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
 }
 
 /// What these steps have come to, which `rates` are their rates of.
-fn told(run: &Run, series: &Series<'_>, steps: &[&Step], rates: &[f64], limit: Limit) -> Option<Ceiling> {
+fn reported(run: &Run, series: &Series<'_>, steps: &[&Step], rates: &[f64], limit: Limit) -> Option<Ceiling> {
     let low = rates.iter().copied().fold(f64::MAX, f64::min);
     // Rate and throughput are those of one and the same step.
     let best = (0..rates.len()).max_by(|left, right| rates[*left].total_cmp(&rates[*right]))?;
@@ -273,7 +273,7 @@ fn told(run: &Run, series: &Series<'_>, steps: &[&Step], rates: &[f64], limit: L
 }
 
 /// The same by undisturbed seconds, with what they say.
-fn told_by_seconds(run: &Run, series: &Series<'_>, steps: &[&Step], limit: Limit) -> Option<Ceiling> {
+fn reported_by_seconds(run: &Run, series: &Series<'_>, steps: &[&Step], limit: Limit) -> Option<Ceiling> {
     let rates: Vec<f64> = steps.iter().map(|step| rate(run, step)).collect::<Option<_>>()?;
     let (mut deviation, mut left_out) = (None, LeftOut::default());
     for level in steps.iter().filter_map(|step| level(run, step)) {
@@ -281,7 +281,7 @@ fn told_by_seconds(run: &Run, series: &Series<'_>, steps: &[&Step], limit: Limit
         left_out.add(level.left_out);
     }
     let grounds = Some(Grounds::Scatter { deviation, left_out }).filter(|_| !is_on_servers(run));
-    Some(Ceiling { grounds, ..told(run, series, steps, &rates, limit)? })
+    Some(Ceiling { grounds, ..reported(run, series, steps, &rates, limit)? })
 }
 
 /// Which limit it is that counts.
@@ -309,7 +309,7 @@ fn neighbour(run: &Run, series: &Series<'_>, found: Option<&Ceiling>) -> Option<
         return None;
     }
     let rates: Vec<f64> = steps.iter().map(|step| mean_rate(run, step)).collect::<Option<_>>()?;
-    told(run, series, &steps, &rates, Limit::Neighbour { seconds: (with_others, all) })
+    reported(run, series, &steps, &rates, Limit::Neighbour { seconds: (with_others, all) })
 }
 
 /// The fastest step came within a tenth of what its threads reach without a device.
@@ -322,7 +322,7 @@ fn at_generator(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     // The ceiling is measured before each step; the last of them is the one with the most load.
     let ceiling_per_s = bound.last()?.generator.as_ref()?.ceiling_operations_per_s?;
     let rates: Vec<f64> = bound.iter().map(|step| mean_rate(run, step)).collect::<Option<_>>()?;
-    told(run, series, &bound, &rates, Limit::Generator { ceiling_per_s })
+    reported(run, series, &bound, &rates, Limit::Generator { ceiling_per_s })
 }
 
 /// Whether a rate is held as evenly as only a counter does; counts of a few are even within one.
@@ -334,7 +334,7 @@ pub(super) fn is_even(level: Level, limit: f64) -> bool {
 fn cap_or_device(run: &Run, series: &Series<'_>, first: usize, is_held: bool) -> Limit {
     let plateau = &series.steps[first..];
     if let Some(step) = plateau.last().filter(|step| is_on_server(step)) {
-        // Operations of many reads are timed, which hide how a single read queues: a cap is not told from a device.
+        // Operations of many reads are timed, which hide how a single read queues: a cap is not distinguished from a device.
         let misses = Figures(step).buffer_misses_per_s().unwrap_or(0.0);
         let from_storage = Figures(step).physical_reads_per_s().is_some_and(|reads| reads >= FROM_STORAGE * misses);
         return if from_storage { Limit::Device } else { Limit::Server };
@@ -371,7 +371,7 @@ fn closed_plateau(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     let is_held = |first: usize| steps[..first].iter().all(below);
     let of = |(first, slower): (usize, f64), is_held: bool| {
         let limit = cap_or_device(run, series, first, is_held);
-        Some(Ceiling { slower: Some(slower), ..told_by_seconds(run, series, &steps[first..], limit)? })
+        Some(Ceiling { slower: Some(slower), ..reported_by_seconds(run, series, &steps[first..], limit)? })
     };
     flat_from(CAPPED)
         .filter(|(first, _)| is_held(*first))
@@ -387,11 +387,11 @@ fn open_plateau(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     let first = series.steps.iter().rposition(|step| reached(step).unwrap_or(true)).map_or(0, |below| below + 1);
     let plateau = &series.steps[first..];
     let (from, to) = (plateau.first()?, plateau.last()?);
-    let rough = told_by_seconds(run, series, plateau, Limit::Device)?;
+    let rough = reported_by_seconds(run, series, plateau, Limit::Device)?;
     if asked(to)? < MORE_RATE * asked(from)? || rough.spread > FLAT {
         return None;
     }
-    told_by_seconds(run, series, plateau, cap_or_device(run, series, first, rough.spread <= CAPPED))
+    reported_by_seconds(run, series, plateau, cap_or_device(run, series, first, rough.spread <= CAPPED))
 }
 
 /// One load that sits at a published number, evenly, with requests that queue for it. A loop limited by latency at
@@ -410,9 +410,7 @@ fn alone(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     let times = latency(run, step)?;
     let queues = match step.load.rate_operations_per_s {
         Some(asked) => Figures(step).ended_per_s()? < RATE_REACHED * asked,
-        None => {
-            step.load.sessions >= Some(LEAST_QUEUE) && times.mean_ns()? >= LEAST_WAIT_NS && tail(run, step)? <= NARROW
-        }
+        None => step.load.sessions >= Some(MIN_QUEUE) && times.mean_ns()? >= MIN_WAIT_NS && tail(run, step)? <= NARROW,
     };
     if !queues || level.deviation > CAPPED_ALONE || doubts::is_saturated(run, step) {
         return None;
@@ -422,7 +420,7 @@ fn alone(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
         _ => (Limit::Requests, Counted::Requests, level.per_s),
     };
     let like = Some(published::like(counted, per_s, AT_PUBLISHED)?);
-    Some(Ceiling { like, spread: level.deviation, ..told_by_seconds(run, series, &[step], limit)? })
+    Some(Ceiling { like, spread: level.deviation, ..reported_by_seconds(run, series, &[step], limit)? })
 }
 
 fn not_reached(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
@@ -436,7 +434,7 @@ fn not_reached(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     if growth.ln() < STILL_GROWS * load.ln() {
         return None;
     }
-    told(run, series, &[before, last], &rates, Limit::NotReached { growth: growth - 1.0 })
+    reported(run, series, &[before, last], &rates, Limit::NotReached { growth: growth - 1.0 })
 }
 
 impl Ceiling {

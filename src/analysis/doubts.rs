@@ -40,7 +40,7 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
     findings.extend(worst(run, unsteady).map(|(steps, (range, drift))| Finding::NotSteady { steps, range, drift }));
     findings.extend(worst(run, stalls).map(|(steps, longest)| Finding::Stalled { steps, longest }));
     let words = Vocabulary::of(run);
-    // What a server's sessions wait for between operations is told of servers.
+    // What a server's sessions wait for between operations is reported on servers.
     let waited = |step: &Step| idle(step).filter(|_| !is_on_server(step));
     findings.extend(worst(run, waited).map(|(steps, share)| Finding::WaitedForProcessor { steps, share, words }));
     findings.extend(cache_held(run));
@@ -106,7 +106,7 @@ fn saturated(run: &Run) -> Option<Finding> {
 /// Asked rate, achieved rate and backlog of an open loop that fell behind its schedule.
 pub(super) fn behind(step: &Step) -> Option<(f64, f64, Option<u64>)> {
     let asked = step.load.rate_operations_per_s?;
-    // What failed was sent and answered all the same: it is told as failed, not as a queue.
+    // What failed was sent and answered all the same: it is reported as failed, not as a queue.
     let achieved = Figures(step).ended_per_s()?;
     let generator = step.generator.as_ref();
     let due = generator.and_then(|generator| generator.due_operations);

@@ -3,7 +3,7 @@
 use super::{CELL_SINGLE_BLOCK_READ, SINGLE_BLOCK_READ, counted_per_s, is_on_server, traffic};
 use crate::record::{Counters, Histogram, ServerStats, Step, WaitStats, Waited};
 
-/// Rates and shares over the measured window of a step. Each is absent where the step does not tell what it needs, or
+/// Rates and shares over the measured window of a step. Each is absent where the step does not report what it needs, or
 /// where it would divide by nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct Figures<'a>(
@@ -85,17 +85,17 @@ impl Figures<'_> {
         self.counted(bytes).map(|bytes| bytes / 1e6)
     }
 
-    /// Operations finished per second (SLOBops/s). ORION tells the rate of a point of small requests alone, and no count.
+    /// Operations finished per second (SLOBops/s). ORION reports the rate of a point of small requests alone, and no count.
     pub fn operations_per_s(&self) -> Option<f64> {
         self.rate(self.0.counters.operations)
-            .or_else(|| self.told_of_point(["Maximum Small IOPS", "Small IOPS"], "LARGE"))
+            .or_else(|| self.reported_of_point(["Maximum Small IOPS", "Small IOPS"], "LARGE"))
     }
 
-    /// What ORION tells of a point without requests of the `other` size: beside them it would be the rate of some of its requests.
-    fn told_of_point(&self, names: [&str; 2], other: &str) -> Option<f64> {
+    /// What ORION reports on a point without requests of the `other` size: beside them it would be the rate of some of its requests.
+    fn reported_of_point(&self, names: [&str; 2], other: &str) -> Option<f64> {
         let is_alone = self.0.parameters.get(other).is_some_and(|outstanding| outstanding == "0");
-        let mut told = self.0.told.iter().filter(|figure| names.contains(&figure.name.as_str()));
-        told.next().filter(|_| is_alone).map(|figure| figure.value)
+        let mut reported = self.0.reported.iter().filter(|figure| names.contains(&figure.name.as_str()));
+        reported.next().filter(|_| is_alone).map(|figure| figure.value)
     }
 
     /// Operations that ended per second, those that failed included: what was carried of a rate that was asked for.
@@ -164,7 +164,7 @@ impl Figures<'_> {
         self.counted(|counters| counters.physical_write_blocks)
     }
 
-    /// A statistic of a database report by its own name, over all instances; absent if one of them does not tell.
+    /// A statistic of a database report by its own name, over all instances; absent if one of them does not report.
     fn own(&self, name: &str) -> Option<u64> {
         let instances = &self.0.instances;
         if instances.is_empty() { None } else { instances.iter().map(|instance| instance.own.get(name).copied()).sum() }
@@ -204,7 +204,7 @@ impl Figures<'_> {
     /// Megabytes (10^6) read and written per second; where only one of them is known, that one.
     pub fn megabytes_per_s(&self) -> Option<f64> {
         match (self.read_megabytes_per_s(), self.write_megabytes_per_s()) {
-            (None, None) => self.told_of_point(["Maximum Large MBPS", "Large MBPS"], "SMALL"),
+            (None, None) => self.reported_of_point(["Maximum Large MBPS", "Large MBPS"], "SMALL"),
             (reads, writes) => Some(reads.unwrap_or(0.0) + writes.unwrap_or(0.0)),
         }
     }
@@ -260,7 +260,7 @@ impl Figures<'_> {
         Some(self.user_processors()? + self.system_processors()?)
     }
 
-    /// The same of the database: of its servers, where load landed on some and they tell, else of the engine that runs in
+    /// The same of the database: of its servers, where load landed on some and they report, else of the engine that runs in
     /// this process.
     pub fn database_processors(&self) -> Option<f64> {
         if !is_on_server(self.0) {
@@ -284,9 +284,9 @@ impl Figures<'_> {
     }
 
     fn all_bytes_per_s(&self, statistic: &str) -> Option<f64> {
-        let told = self.0.told.iter().find(|figure| figure.name == statistic && figure.unit == "B")?;
+        let reported = self.0.reported.iter().find(|figure| figure.name == statistic && figure.unit == "B")?;
         let seconds = self.seconds();
-        (seconds > 0.0).then(|| told.value / seconds)
+        (seconds > 0.0).then(|| reported.value / seconds)
     }
 
     /// Requests sent to storage for each second of processor time of this process; absent on a server, which does

@@ -5,9 +5,9 @@ mod words;
 pub(super) use words::{list, of_series};
 
 use super::{
-    BurstFound, CacheTrap, Ceiling, CreditNotSeen, DurableWrites, Failing, LatencyTarget, Limit, OpenLoadLine,
+    BurstFound, CacheTrap, Ceiling, CreditNotSeen, DurableWrites, Failing, LatencyTarget, Limit, Message, OpenLoadLine,
     PageCacheUse, Point, RateKnee, RateRose, Reached, Responds, RunVerdict, Scales, SentLate, ServerFinding,
-    SizeLimits, SteadyState, Tiers, Together, Told, Vocabulary, WritesDisagree,
+    SizeLimits, SteadyState, Tiers, Together, Vocabulary, WritesDisagree,
 };
 use crate::units::Nanos;
 
@@ -72,15 +72,15 @@ pub enum Finding {
     NoStepMeetsTarget { series: String, target: LatencyTarget, least: Point },
     /// Nothing of what the target judges happened.
     ///
-    /// `too_wide`: something did happen, and another program told it in buckets too wide to say.
+    /// `too_wide`: something did happen, and another program reported it in buckets too wide to say.
     TargetNotJudged { series: String, target: LatencyTarget, too_wide: bool },
     /// Where latency starts to rise faster than load.
     Knee {
         series: String,
         bound: f64,
-        most_operations_per_s: f64,
+        max_operations_per_s: f64,
         cycle: Nanos,
-        least_sessions: u32,
+        min_sessions: u32,
         measured_step: String,
         measured_sessions: u32,
         words: Vocabulary,
@@ -89,7 +89,7 @@ pub enum Finding {
     Ceiling(Ceiling),
     /// Whether volumes share a limit.
     Together(Together),
-    /// Caps told by steps of several request sizes.
+    /// Caps reported by steps of several request sizes.
     SizeLimits(SizeLimits),
     /// The rate of an open loop at which requests wait as long as they are served.
     RateKnee(RateKnee),
@@ -184,7 +184,7 @@ impl Finding {
             Self::Steady(_) => Severity::Doubt,
             Self::CacheTrap(trap) if trap.is_doubt() => Severity::Doubt,
             Self::Tiers(_) | Self::CacheTrap(_) => Severity::Note,
-            Self::Server(told) => told.severity(),
+            Self::Server(reported) => reported.severity(),
         }
     }
 
@@ -200,18 +200,18 @@ impl Finding {
             | Self::CacheHeld { steps, .. } => Some(steps),
             Self::RateNotReached { step, .. } => Some(std::slice::from_ref(step)),
             Self::Steady(state) => state.steps(),
-            Self::SentLate(told) => told.steps(),
-            Self::WritesDisagree(told) => told.steps(),
-            Self::DurableWrites(told) => told.steps(),
+            Self::SentLate(reported) => reported.steps(),
+            Self::WritesDisagree(reported) => reported.steps(),
+            Self::DurableWrites(reported) => reported.steps(),
             Self::CacheTrap(trap) => trap.steps(),
-            Self::Server(told) => told.steps(),
-            Self::Burst(told) => told.steps(),
-            Self::Rose(told) => told.steps(),
+            Self::Server(reported) => reported.steps(),
+            Self::Burst(reported) => reported.steps(),
+            Self::Rose(reported) => reported.steps(),
             _ => None,
         }
     }
 
-    /// Whether it tells how much load meets the latency target.
+    /// Whether it says how much load meets the latency target.
     pub fn is_load_line(&self) -> bool {
         matches!(
             self,

@@ -10,7 +10,7 @@ const EXPLAINS: f64 = 0.1;
 const UNEXPLAINED: f64 = 0.02;
 /// Quantiles 0.99 of the F distribution with 1 and `n` degrees of freedom, from `n` = 1; the last stands for all above.
 const F_99: [f64; 10] = [4_052.0, 98.5, 34.1, 21.2, 16.3, 13.7, 12.2, 11.3, 10.6, 10.0];
-/// A queue is told from a flat response only if its growth was seen: by this much from least to most rate.
+/// A queue is distinguished from a flat response only if its growth was seen: by this much from least to most rate.
 const GREW: f64 = 1.3;
 /// A flat response stays within this, as a share of its mean.
 const FLAT: f64 = 0.15;

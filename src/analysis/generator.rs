@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::doubts::{self, SATURATED};
 use super::finding::list;
-use super::{Figures, LatencyTarget, Told, measured, operations_are_requests};
+use super::{Figures, LatencyTarget, Message, measured, operations_are_requests};
 use crate::record::{Histogram, Run, Step};
 use crate::units::Nanos;
 
@@ -76,7 +76,7 @@ pub struct GeneratorVerdict {
 }
 
 impl GeneratorVerdict {
-    /// The verdict on one step; absent where it does not tell of its generator, or nothing was measured.
+    /// The verdict on one step; absent where it does not report on its generator, or nothing was measured.
     pub fn of(step: &Step) -> Option<Self> {
         let generator = step.generator.as_ref().filter(|_| step.window.duration_ns > 0)?;
         let figures = Figures(step);
@@ -127,7 +127,7 @@ impl GeneratorVerdict {
     }
 }
 
-/// The 99th percentile of the lateness that was the generator's own: it is recorded, or else told by [`is_own_lateness`].
+/// The 99th percentile of the lateness that was the generator's own: it is recorded, or else reported by [`is_own_lateness`].
 pub(super) fn own_lag_p99_ns(step: &Step) -> Option<u64> {
     let generator = step.generator.as_ref()?;
     match &generator.own_lag {
@@ -217,7 +217,7 @@ fn latest(steps: &[(String, u64, Nanos)], against: fn(Nanos) -> LateAgainst) -> 
     Some(SentLate { steps: labels, lag_p99: Nanos(*lag), against: against(*of) })
 }
 
-impl Told for SentLate {
+impl Message for SentLate {
     fn sentence(&self) -> String {
         let steps = list(&self.steps);
         let lag = self.lag_p99;

@@ -48,7 +48,7 @@ pub fn judge(step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
 }
 
 /// Operations that were sent and had not ended when the window closed, though they fell due longer before than the limit:
-/// a stall at the end shows in them alone. At least so many: what was carried in from the warm-up is not told apart.
+/// a stall at the end shows in them alone. At least so many: what was carried in from the warm-up is not distinguished.
 fn overdue(step: &Step, target: &LatencyTarget) -> f64 {
     let Some(generator) = step.generator.as_ref() else { return 0.0 };
     let (Some(due), Some(backlog)) = (generator.due_operations, generator.backlog_operations) else { return 0.0 };
@@ -65,12 +65,13 @@ pub(super) fn fails_often(step: &Step) -> bool {
 }
 
 /// The same for either loop, of what a step of `workload` is judged by; absent where nothing that the target judges happened,
-/// or was told too widely to say. A closed loop cannot fall behind: it keeps the limit or not, and a limit that it missed
+/// or was reported too widely to say. A closed loop cannot fall behind: it keeps the limit or not, and a limit that it missed
 /// while the load generator had no processor time left says nothing about the target.
 pub(super) fn outcome(workload: &str, step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
     let target = target.of_step(workload, step);
-    let is_told = target.subject.as_ref().and_then(|subject| subject.times(step)).is_some_and(|times| times.is_told());
-    if step.load.rate_operations_per_s.is_some() && !is_told {
+    let is_reported =
+        target.subject.as_ref().and_then(|subject| subject.times(step)).is_some_and(|times| times.is_reported());
+    if step.load.rate_operations_per_s.is_some() && !is_reported {
         return judge(step, &target);
     }
     let is_met = target.is_met(workload, step)? && !fails_often(step) && doubts::behind(step).is_none();

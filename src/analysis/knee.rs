@@ -4,13 +4,13 @@ use super::finding::of_series;
 use super::fit::{ResponseShape, Scalability};
 use super::traffic::{response, service};
 use super::{
-    Figures, Finding, GeneratorVerdict, LatencyTarget, LimitedBy, Series, Told, VerdictOutcome, Vocabulary, judge,
+    Figures, Finding, GeneratorVerdict, LatencyTarget, LimitedBy, Message, Series, VerdictOutcome, Vocabulary, judge,
     steadiness,
 };
 use crate::record::{Run, Step};
 use crate::units::{Nanos, group_thousands};
 
-/// A knee is told only if the sweep went this far beyond it; else the bound is an artefact of where the sweep ended.
+/// A knee is reported only if the sweep went this far beyond it; else the bound is an artefact of where the sweep ended.
 const BEYOND_KNEE: f64 = 1.3;
 /// An open loop's knee: where the mean response is this many times the least mean service time.
 const RISEN: f64 = 2.0;
@@ -31,7 +31,7 @@ pub struct RateKnee {
     /// Label of the first step above it.
     pub above: String,
     /// Least mean service time of any step.
-    pub least_service: Nanos,
+    pub min_service: Nanos,
     /// What load and work are called.
     pub words: Vocabulary,
 }
@@ -44,7 +44,7 @@ pub struct Scales {
     /// The law.
     pub law: Scalability,
     /// The most sessions of any step.
-    pub most_sessions: u32,
+    pub max_sessions: u32,
     /// What load and work are called.
     pub words: Vocabulary,
 }
@@ -88,28 +88,28 @@ fn closed(series: &Series<'_>) -> Option<Finding> {
     }
     let least = series.steps[0];
     let cycle_s = Figures(least).cycle_s()?;
-    let mut most_rate = 0.0_f64;
+    let mut max_rate = 0.0_f64;
     let mut best: Option<(f64, &Step)> = None;
     for step in &series.steps {
         let rate = Figures(step).operations_per_s()?;
-        most_rate = most_rate.max(rate);
+        max_rate = max_rate.max(rate);
         let power = rate / Figures(step).cycle_s()?;
         if best.is_none_or(|(highest, _)| power > highest) {
             best = Some((power, step));
         }
     }
-    let bound = most_rate * cycle_s;
-    let most_sessions = series.steps.last()?.load.sessions?;
-    if bound * BEYOND_KNEE > f64::from(most_sessions) {
+    let bound = max_rate * cycle_s;
+    let max_sessions = series.steps.last()?.load.sessions?;
+    if bound * BEYOND_KNEE > f64::from(max_sessions) {
         return None;
     }
     let measured = best?.1;
     Some(Finding::Knee {
         series: series.name.clone(),
         bound,
-        most_operations_per_s: most_rate,
+        max_operations_per_s: max_rate,
         cycle: Nanos((cycle_s * 1e9) as u64),
-        least_sessions: least.load.sessions?,
+        min_sessions: least.load.sessions?,
         measured_step: measured.label.clone(),
         measured_sessions: measured.load.sessions?,
         words: series.words,
@@ -143,7 +143,7 @@ fn rate_knee(series: &Series<'_>) -> Option<RateKnee> {
         per_s: low + (high - low) * (limit - short) / (long - short),
         below: below.label.clone(),
         above: above.label.clone(),
-        least_service: Nanos((least * 1e9) as u64),
+        min_service: Nanos((least * 1e9) as u64),
         words: series.words,
     })
 }
@@ -189,19 +189,19 @@ fn scales(series: &Series<'_>) -> Option<Scales> {
         .iter()
         .map(|step| Some((f64::from(step.load.sessions?), Figures(step).operations_per_s()?)))
         .collect::<Option<_>>()?;
-    let most_sessions = series.steps.last()?.load.sessions?;
+    let max_sessions = series.steps.last()?.load.sessions?;
     let law = Scalability::fit(&points).filter(Scalability::explains)?;
-    Some(Scales { series: series.name.clone(), law, most_sessions, words: series.words })
+    Some(Scales { series: series.name.clone(), law, max_sessions, words: series.words })
 }
 
 impl Scales {
     /// Sessions at the peak; one that lies beyond the sweep would be a guess.
     fn peak_within_sweep(&self) -> Option<f64> {
-        self.law.peak_sessions().filter(|peak| *peak <= f64::from(self.most_sessions))
+        self.law.peak_sessions().filter(|peak| *peak <= f64::from(self.max_sessions))
     }
 }
 
-impl Told for RateKnee {
+impl Message for RateKnee {
     fn sentence(&self) -> String {
         format!(
             "Knee{}: about {}, between {} and {}. There the mean response from due to finished is twice {}, \
@@ -210,7 +210,7 @@ impl Told for RateKnee {
             self.words.rate(self.per_s),
             self.below,
             self.above,
-            self.least_service
+            self.min_service
         )
     }
 
@@ -219,7 +219,7 @@ impl Told for RateKnee {
     }
 }
 
-impl Told for Scales {
+impl Message for Scales {
     fn sentence(&self) -> String {
         let Scalability { one_per_s, contention, r_squared, .. } = self.law;
         let limit = match (self.law.peak_sessions(), self.law.asymptote_per_s()) {
@@ -256,7 +256,7 @@ impl Told for Scales {
     }
 }
 
-impl Told for Responds {
+impl Message for Responds {
     fn sentence(&self) -> String {
         let series = of_series(&self.series);
         match self.shape {
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_told_to_stay_below_a_rate_when_a_larger_one_keeps_half_the_limit() {
+    fn nobody_is_reported_to_stay_below_a_rate_when_a_larger_one_keeps_half_the_limit() {
         let run = run(&[(1_000, 400), (14_000, 900), (49_000, 950)]);
         assert!(knee(&analyse_asked(&run, None)).is_some());
         assert_eq!(knee(&analyse_asked(&run, Some(&"p99=5ms".parse().unwrap()))), None);

@@ -99,12 +99,12 @@ const CLOUD_MODELS: [&str; 4] = ["amazon elastic block store", "virtual disk", "
 /// Where data lie in memory, or on somebody else's storage.
 const NO_VOLUMES: [&str; 4] = ["tmpfs", "ramfs", "nfs", "cifs"];
 
-/// Kinds that the storage can be: those of its vendor where the machine tells one, none where machine, disk or file system are told
+/// Kinds that the storage can be: those of its vendor where the machine reports one, none where machine, disk or file system are reported
 /// and can be neither vendor's, and all where nothing is known.
 fn possible(environment: &Environment) -> impl Iterator<Item = &'static KnownCredit> {
     let says = |word: &str| {
-        let told = [&environment.machine, &environment.virtualization];
-        told.into_iter().flatten().any(|text| text.to_ascii_lowercase().contains(word))
+        let reported = [&environment.machine, &environment.virtualization];
+        reported.into_iter().flatten().any(|text| text.to_ascii_lowercase().contains(word))
     };
     let vendors: &[Vendor] = match (says("amazon"), says("microsoft")) {
         _ if is_elsewhere(environment) => &[],
@@ -117,7 +117,7 @@ fn possible(environment: &Environment) -> impl Iterator<Item = &'static KnownCre
     KNOWN.iter().filter(move |kind| vendors.contains(&kind.vendor))
 }
 
-/// Whether the data certainly lie on no volume of a vendor: disks that tell a model of their own are built into the machine.
+/// Whether the data certainly lie on no volume of a vendor: disks that report a model of their own are built into the machine.
 fn is_elsewhere(environment: &Environment) -> bool {
     let is_of_cloud = |model: &String| {
         let model = model.to_ascii_lowercase();
@@ -149,7 +149,7 @@ pub(super) fn unseen(
 /// The kind whose published rates and credit are these.
 pub(super) fn recognise(counted: Counted, burst_per_s: f64, base_per_s: f64, credit: f64) -> Option<String> {
     let same = |seen: f64, published: f64| (seen / published - 1.0).abs() <= SAME_RATE;
-    // gp2 comes in every size, so its base tells the size.
+    // gp2 comes in every size, so its base reports the size.
     if counted == Counted::Requests && same(burst_per_s, 3_000.0) && credit <= SAME_CREDIT * 5.4e6 && base_per_s > 97.0
     {
         return Some(if base_per_s < 103.0 {

@@ -40,7 +40,7 @@ pub enum Subject {
 pub struct QuantileValue {
     /// The value.
     pub ns: Nanos,
-    /// Whether it is no more than an upper bound, as of times that another program told in wide buckets.
+    /// Whether it is no more than an upper bound, as of times that another program reported in wide buckets.
     pub is_bound: bool,
 }
 
@@ -100,7 +100,7 @@ impl Subject {
         operations.iter().filter(asked).map(time).filter(|times| times.count() > 0)
     }
 
-    /// What one second of a step tells of it; absent where seconds are not kept that finely.
+    /// What one second of a step reports on it; absent where seconds are not kept that finely.
     pub fn times_of_interval<'a>(&self, interval: &'a Interval) -> Option<&'a Histogram> {
         match self {
             Self::Event(event) => interval.waits.get(event),
@@ -167,15 +167,15 @@ impl LatencyTarget {
 
     /// The quantile of a step of `workload`; absent if nothing of what is judged happened.
     pub fn value(&self, workload: &str, step: &Step) -> Option<Nanos> {
-        Some(self.told(workload, step)?.ns)
+        Some(self.reported(workload, step)?.ns)
     }
 
     /// The same with whether it is known or only bounded.
-    pub(super) fn told(&self, workload: &str, step: &Step) -> Option<QuantileValue> {
+    pub(super) fn reported(&self, workload: &str, step: &Step) -> Option<QuantileValue> {
         QuantileValue::of(&*self.times(workload, step)?, self.quantile)
     }
 
-    /// Whether a step of `workload` meets the target; absent if nothing of what is judged happened, or if another program told
+    /// Whether a step of `workload` meets the target; absent if nothing of what is judged happened, or if another program reported
     /// it in buckets too wide to say.
     pub fn is_met(&self, workload: &str, step: &Step) -> Option<bool> {
         let subject = self.subject.clone().unwrap_or_else(|| Subject::usual(workload, step));
@@ -195,7 +195,7 @@ impl LatencyTarget {
 
     fn is_met_in(&self, times: &Histogram) -> Option<bool> {
         let by_value = || times.quantile_ns(self.quantile).map(|ns| ns <= self.limit.0);
-        if !times.is_told() {
+        if !times.is_reported() {
             return by_value();
         }
         // As many must not exceed the limit, which is what shorter than a nanosecond more means.
@@ -290,43 +290,43 @@ impl FromStr for LatencyTarget {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{ToldBucket, sample};
+    use crate::record::{ReportedBucket, sample};
     use proptest::prelude::*;
 
     #[test]
     fn buckets_of_another_program_are_judged_only_where_they_decide() {
         let mut step = sample::sweep(1).steps.remove(0);
-        let bucket = |from_ns, to_ns, count| ToldBucket { from_ns, to_ns: Some(to_ns), count };
-        let told = [bucket(0, 4_096_000, 95), bucket(4_096_000, 8_192_000, 5)];
+        let bucket = |from_ns, to_ns, count| ReportedBucket { from_ns, to_ns: Some(to_ns), count };
+        let reported = [bucket(0, 4_096_000, 95), bucket(4_096_000, 8_192_000, 5)];
         step.waits.retain(|wait| wait.event == SINGLE_BLOCK_READ);
-        step.waits[0].waits = Histogram::told(told, None, None, None);
+        step.waits[0].waits = Histogram::reported(reported, None, None, None);
         let met = ["p95=5ms", "p99=5ms", "p99=4ms", "p99=8192us"]
             .map(|target| target.parse::<LatencyTarget>().unwrap().is_met("database", &step));
         assert_eq!(met, [Some(true), None, Some(false), Some(true)]);
     }
 
     #[test]
-    fn a_percentile_that_another_program_told_is_judged_and_the_last_of_few_durations_is_not() {
-        let bucket = |from_ns, to_ns, count| ToldBucket { from_ns, to_ns: Some(to_ns), count };
-        let of = |buckets: &[ToldBucket]| {
+    fn a_percentile_that_another_program_reported_is_judged_and_the_last_of_few_durations_is_not() {
+        let bucket = |from_ns, to_ns, count| ReportedBucket { from_ns, to_ns: Some(to_ns), count };
+        let of = |buckets: &[ReportedBucket]| {
             let mut step = sample::sweep(1).steps.remove(0);
             step.operations.truncate(1);
-            step.operations[0].response = Histogram::told(buckets.to_vec(), None, None, None);
+            step.operations[0].response = Histogram::reported(buckets.to_vec(), None, None, None);
             step
         };
         let met = |step: &Step, target: &str| target.parse::<LatencyTarget>().unwrap().is_met("io", step);
         // p95, p99 and the maximum of 1,000 requests.
         let percentiles = |p95, p99, most| [bucket(9, p95, 950), bucket(p95, p99, 40), bucket(p99, most, 10)];
-        let told = of(&percentiles(3_000_000, 5_210_000, 9_000_000));
+        let reported = of(&percentiles(3_000_000, 5_210_000, 9_000_000));
         assert_eq!(
-            (met(&told, "p99=5ms"), met(&told, "p99=5210us"), met(&told, "p98=5ms")),
+            (met(&reported, "p99=5ms"), met(&reported, "p99=5210us"), met(&reported, "p98=5ms")),
             (Some(false), Some(true), None)
         );
         // A table of powers of two ends somewhere too: the one wait beyond 8 ms may have taken 8.1 ms.
         let few = of(&[bucket(0, 8_192_000, 99), bucket(8_192_000, 16_384_000, 1)]);
         assert_eq!((met(&few, "p99.5=10ms"), met(&few, "p99=5ms")), (None, None));
         // Reads and writes have percentiles of their own: together none is known, and each missed.
-        let mut mixed = told.clone();
+        let mut mixed = reported.clone();
         let mut writes = of(&percentiles(2_000_000, 6_000_000, 7_000_000)).operations.remove(0);
         writes.kind = "write".to_owned();
         mixed.operations.push(writes);
@@ -346,8 +346,8 @@ mod tests {
     }
 
     #[test]
-    fn the_time_of_operations_is_told_from_an_event() {
-        for (text, subject, told) in [
+    fn the_time_of_operations_is_reported_from_an_event() {
+        for (text, subject, reported) in [
             ("response:p99=5ms", Subject::Response(None), "p99 of response time within 5.00 ms"),
             ("Service : p99=5ms", Subject::Service(None), "p99 of service time within 5.00 ms"),
             (
@@ -364,7 +364,7 @@ mod tests {
         ] {
             let target: LatencyTarget = text.parse().unwrap();
             assert_eq!(target.subject, Some(subject), "{text}");
-            assert_eq!(target.to_string(), told);
+            assert_eq!(target.to_string(), reported);
         }
     }
 
@@ -372,11 +372,11 @@ mod tests {
     fn without_a_subject_the_workload_and_the_loop_decide() {
         let target = LatencyTarget::default();
         let mut step = sample::sweep(60).steps.swap_remove(3);
-        let told = |workload, step: &Step| target.of_step(workload, step).what();
-        assert_eq!(told("slob", &step), "p99 of `db file sequential read`");
-        assert_eq!(told("io", &step), "p99 of response time");
+        let reported = |workload, step: &Step| target.of_step(workload, step).what();
+        assert_eq!(reported("slob", &step), "p99 of `db file sequential read`");
+        assert_eq!(reported("io", &step), "p99 of response time");
         step.load.rate_operations_per_s = Some(560.0);
-        assert_eq!(told("slob", &step), "p99 of response time");
+        assert_eq!(reported("slob", &step), "p99 of response time");
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Whether a series of rates lies on two levels with one abrupt change between them.
 
 /// Fewest values on a level, before and after the change.
-const LEAST_BEFORE: usize = 5;
-const LEAST_AFTER: usize = 10;
+const MIN_BEFORE: usize = 5;
+const MIN_AFTER: usize = 10;
 /// Longer series are judged by this many means, which noise sways less.
-const MOST_BINS: usize = 240;
+const MAX_BINS: usize = 240;
 /// The levels differ by at least this many standard deviations of a value on its own level. Slow noise of any size splits
 /// into halves that differ by less: for a whole sine wave, which splits best of all, it is 4.1, and its halves are not
 /// flat. A level of few values is a chance of slow noise to look flat, so at this length the levels must differ twice as
@@ -12,13 +12,13 @@ const MOST_BINS: usize = 240;
 const SEPARATION: f64 = 4.0;
 const SHORT_LEVEL: f64 = 10.0;
 /// Share of the higher level by which the levels differ; less does not matter.
-const LEAST_CHANGE: f64 = 0.05;
+const MIN_CHANGE: f64 = 0.05;
 /// Share of the higher level that the lower one reaches; less is a stall.
 const ALIVE: f64 = 0.01;
 /// Parts that a level is cut into, values in each at least, and the share of the change over which their medians may
 /// range on a flat level.
 const PARTS: usize = 4;
-const LEAST_PART: usize = 5;
+const MIN_PART: usize = 5;
 const FLAT: f64 = 0.3;
 /// Half the width of the running median that takes out stalls and spikes of one or two values.
 const HALF_WIDTH: usize = 2;
@@ -39,12 +39,12 @@ pub struct TwoLevels {
 /// The change is where a split into two means leaves the least squares. It counts if the levels differ by much more
 /// than values stray from their own level, and if each level is flat over its length.
 pub fn two_levels(values: &[f64]) -> Option<TwoLevels> {
-    let width = values.len().div_ceil(MOST_BINS).max(1);
+    let width = values.len().div_ceil(MAX_BINS).max(1);
     let bins: Vec<f64> = values.chunks_exact(width).map(mean).collect();
-    if bins.len() < LEAST_BEFORE + LEAST_AFTER {
+    if bins.len() < MIN_BEFORE + MIN_AFTER {
         return None;
     }
-    let split = best_split(&running_median(&bins), LEAST_BEFORE, bins.len() - LEAST_AFTER)?;
+    let split = best_split(&running_median(&bins), MIN_BEFORE, bins.len() - MIN_AFTER)?;
     // The value in which the change falls belongs to neither level.
     let (first, second) = (&bins[..split - 1], &bins[split + 1..]);
     let change = (median(first) - median(second)).abs();
@@ -57,7 +57,7 @@ pub fn two_levels(values: &[f64]) -> Option<TwoLevels> {
     let at = if width == 1 { split } else { best_split(&running_median(values), low, high)? };
     let (before, after) = (robust_mean(&values[..at - 1]), robust_mean(&values[at + 1..]));
     let high = before.max(after);
-    (high > 0.0 && (before - after).abs() >= LEAST_CHANGE * high && before.min(after) >= ALIVE * high)
+    (high > 0.0 && (before - after).abs() >= MIN_CHANGE * high && before.min(after) >= ALIVE * high)
         .then_some(TwoLevels { at: first_across(values, at, before, after), before, after })
 }
 
@@ -96,7 +96,7 @@ fn running_median(values: &[f64]) -> Vec<f64> {
 }
 
 fn is_flat(level: &[f64], change: f64) -> bool {
-    let parts = (level.len() / LEAST_PART).clamp(1, PARTS);
+    let parts = (level.len() / MIN_PART).clamp(1, PARTS);
     let medians = (0..parts).map(|part| median(&level[part * level.len() / parts..(part + 1) * level.len() / parts]));
     let (low, high) = medians.fold((f64::MAX, f64::MIN), |(low, high), y| (low.min(y), high.max(y)));
     high - low <= FLAT * change
@@ -129,7 +129,7 @@ pub(super) fn robust_mean(values: &[f64]) -> f64 {
     mean(&near)
 }
 
-/// Standard deviation as the median distance from the median tells it, which stalls do not inflate.
+/// Standard deviation as the median distance from the median reports it, which stalls do not inflate.
 pub(super) fn spread(values: &[f64]) -> f64 {
     let middle = median(values);
     let distances: Vec<f64> = values.iter().map(|value| (value - middle).abs()).collect();

@@ -6,8 +6,8 @@ use super::judge::{deciding_lateness_ns, fails_often, is_crowded, is_generator_b
 use super::opening::{Carried, Claim, at_load, is_one_load, of_lines};
 use super::verdicts::Verdicts;
 use super::{
-    Figures, Finding, LatencyTarget, QuantileValue, Series, Subject, Told, Verdict, VerdictOutcome, Vocabulary, doubts,
-    measured,
+    Figures, Finding, LatencyTarget, Message, QuantileValue, Series, Subject, Verdict, VerdictOutcome, Vocabulary,
+    doubts, measured,
 };
 use crate::record::{Run, Step};
 use crate::units::{Nanos, percent};
@@ -76,7 +76,7 @@ pub enum Because {
     GeneratorBusy,
     /// Nothing of what is judged happened.
     Nothing,
-    /// Another program told it in buckets too wide to say.
+    /// Another program reported it in buckets too wide to say.
     TooWide,
 }
 
@@ -203,11 +203,11 @@ impl LimitVerdict {
         }
         let shown = wanted.iter().find_map(|wanted| judged.iter().find(|(_, outcome)| outcome == wanted));
         let Some((step, outcome)) = shown else {
-            let is_told = steps.iter().any(|step| target.told(&run.workload, step).is_some());
-            let because = if is_told { Because::TooWide } else { Because::Nothing };
+            let is_reported = steps.iter().any(|step| target.reported(&run.workload, step).is_some());
+            let because = if is_reported { Because::TooWide } else { Because::Nothing };
             return Self { target, answer: LimitAnswer::NoVerdict, step: None, value: None, because };
         };
-        let value = target.told(&run.workload, step);
+        let value = target.reported(&run.workload, step);
         let is_within = value.is_some_and(|value| value.ns <= target.limit);
         let (answer, because) = match outcome {
             VerdictOutcome::Passed => (LimitAnswer::Yes, Because::Latency),
@@ -252,7 +252,7 @@ impl LimitVerdict {
                 Some(subject) => format!("nothing finished that has a {subject}, limit {limit}"),
                 None => format!("nothing finished, limit {limit}"),
             },
-            Because::TooWide => format!("times were told in buckets too wide to judge {}", self.target),
+            Because::TooWide => format!("times were reported in buckets too wide to judge {}", self.target),
         }
     }
 }
@@ -299,7 +299,7 @@ impl LimitAnswer {
     }
 }
 
-impl Told for RunVerdict {
+impl Message for RunVerdict {
     fn sentence(&self) -> String {
         format!("{}: {}.", self.answer.word(), self.words(self.carries.as_ref()))
     }

@@ -38,11 +38,11 @@ pub struct Failing {
 pub(super) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     let mut findings = Vec::new();
     let (sizes, bursts) = (sizes::find(run), burst::bursts(run));
-    // Caps told over request sizes are not told again for each size, and a mean of two levels is no limit.
+    // Caps reported over request sizes are not reported again for each size, and a mean of two levels is no limit.
     let explained = |found: &Ceiling| {
-        let told = |label: &String| sizes.iter().any(|limits| limits.steps.contains(label));
+        let reported = |label: &String| sizes.iter().any(|limits| limits.steps.contains(label));
         let mixed = |label: &String| bursts.iter().any(|burst| burst.steps.contains(label));
-        (found.is_cap() && found.steps.iter().any(told)) || found.steps.iter().any(mixed)
+        (found.is_cap() && found.steps.iter().any(reported)) || found.steps.iter().any(mixed)
     };
     let is_one_load = opening::is_one_load(run);
     for series in Series::of(run) {
@@ -83,7 +83,7 @@ fn few_waits(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Opt
 /// One measurement, and whether the target was met in it.
 fn judged(workload: &str, series: &Series<'_>, step: &Step, target: &LatencyTarget) -> Option<(Point, bool)> {
     let figures = Figures(step);
-    let value = target.told(workload, step)?;
+    let value = target.reported(workload, step)?;
     let point = Point {
         step: step.label.clone(),
         load: series.words.load(step),

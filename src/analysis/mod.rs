@@ -27,6 +27,7 @@ mod latency_target;
 mod levels;
 mod limit_verdict;
 mod limits;
+mod message;
 mod modes;
 mod open_line;
 mod opening;
@@ -44,7 +45,6 @@ mod sizes;
 mod steadiness;
 mod tiers;
 mod together;
-mod told;
 mod traffic;
 pub mod trend;
 mod verdicts;
@@ -57,8 +57,8 @@ pub use at_once::is_of_jobs;
 pub use burst::{BurstFound, CreditNotSeen, Outlasted, RateRose};
 pub use cache_trap::{CacheTrap, Trap};
 pub use calibration::{
-    Calibrated, Calibration, DepthSearch, Estimate, LatencyCap, Question, REPEATS, Reading, SearchRule, Statistic,
-    Stopped, Sureness,
+    Calibrated, Calibration, CalibrationConfidence, DepthSearch, Estimate, LatencyCap, Question, REPEATS, Reading,
+    SearchRule, Statistic, Stopped,
 };
 pub use ceiling::{Ceiling, Confidence, Grounds, Limit};
 pub use comparison::{
@@ -76,6 +76,7 @@ pub use latency_target::{LatencyTarget, QuantileValue, Subject};
 pub use levels::{TwoLevels, two_levels};
 pub use limit_verdict::{Because, LimitAnswer, LimitVerdict, RunVerdict};
 pub use limits::{Failing, Point};
+pub use message::Message;
 pub use modes::{Mode, modes};
 pub use open_line::{OpenLoadLine, RatePoint, Why};
 pub use opening::{Carried, Claim, FromCache, Latency, Opening, OpeningDoubt, StoppedBy, Unit, is_one_load};
@@ -91,7 +92,6 @@ pub use sizes::SizeLimits;
 pub use steadiness::{Excursion, Reached, SteadyState};
 pub use tiers::{Cause, Place, Tiers};
 pub use together::{MIN_SECONDS, Measured, Together, TogetherPoint, TogetherVerdict};
-pub use told::Told;
 pub use traffic::{Counted, operations_are_requests};
 pub use verdicts::{Ended, LoadLine, MAX_VERDICTS, Verdict, VerdictOutcome};
 pub use vocabulary::Vocabulary;

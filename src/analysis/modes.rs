@@ -12,9 +12,9 @@ const VALLEY: f64 = 0.6;
 /// And if so many standard deviations of chance do not fill it.
 const BEYOND_CHANCE: f64 = 5.0;
 /// Smaller groups are a tail, not a mode.
-const LEAST_SHARE: f64 = 0.03;
+const MIN_SHARE: f64 = 0.03;
 /// Below so many durations a histogram shows chance.
-const LEAST_COUNT: u64 = 1_000;
+const MIN_COUNT: u64 = 1_000;
 
 /// One group of durations.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -31,7 +31,7 @@ pub struct Mode {
 
 /// The modes, shortest first; one for a histogram without a gap, none for one with too few durations.
 pub fn modes(times: &Histogram) -> Vec<Mode> {
-    if times.count() < LEAST_COUNT {
+    if times.count() < MIN_COUNT {
         return Vec::new();
     }
     let density = Density::of(times);
@@ -39,7 +39,7 @@ pub fn modes(times: &Histogram) -> Vec<Mode> {
     // A group that is too small joins its neighbour across the shallower valley.
     loop {
         let groups = density.groups(&cuts);
-        let Some(small) = groups.iter().position(|count| *count < LEAST_SHARE * times.count() as f64) else { break };
+        let Some(small) = groups.iter().position(|count| *count < MIN_SHARE * times.count() as f64) else { break };
         let sides = [small.checked_sub(1), (small < cuts.len()).then_some(small)];
         let shallower =
             sides.into_iter().flatten().max_by(|a, b| density.at(cuts[*a]).total_cmp(&density.at(cuts[*b])));

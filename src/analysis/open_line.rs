@@ -4,7 +4,7 @@ use super::finding::{list, of_series};
 use super::judge::{fails_often, outcome};
 use super::verdicts::Verdicts;
 use super::{
-    Ended, Figures, Finding, LatencyTarget, Point, QuantileValue, Series, Told, Verdict, VerdictOutcome, Vocabulary,
+    Ended, Figures, Finding, LatencyTarget, Message, Point, QuantileValue, Series, Verdict, VerdictOutcome, Vocabulary,
     doubts,
 };
 use crate::record::Step;
@@ -59,7 +59,7 @@ pub enum Why {
     GeneratorBound,
 }
 
-/// The load line of a series of open loops. `largest` is the point with the highest rate, told if all of them pass.
+/// The load line of a series of open loops. `largest` is the point with the highest rate, reported if all of them pass.
 pub(super) fn find(workload: &str, series: &Series<'_>, target: &LatencyTarget, largest: Option<&Point>) -> Finding {
     let judged: Vec<(f64, VerdictOutcome, &Step)> = series
         .steps
@@ -72,8 +72,8 @@ pub(super) fn find(workload: &str, series: &Series<'_>, target: &LatencyTarget, 
     // Of several steps with one rate, the first that came out as the rate did.
     let point = |rate: Option<f64>, passes: bool| {
         let same = |known: &&&(f64, VerdictOutcome, &Step)| Some(known.0) == rate;
-        let as_told = judged.iter().filter(|known| (known.1 == VerdictOutcome::Passed) == passes);
-        as_told
+        let as_reported = judged.iter().filter(|known| (known.1 == VerdictOutcome::Passed) == passes);
+        as_reported
             .clone()
             .find(|known| same(&known))
             .map(|(rate, outcome, step)| RatePoint::of(*rate, *outcome, step, target))
@@ -124,7 +124,7 @@ impl RatePoint {
     }
 
     /// What happened there, after "at 5,000".
-    fn told(&self, words: Vocabulary) -> String {
+    fn reported(&self, words: Vocabulary) -> String {
         let value = self.value.map_or("unknown".to_owned(), |value| value.to_string());
         match self.why {
             Why::Latency => format!("it is {value}"),
@@ -153,7 +153,7 @@ impl OpenLoadLine {
     }
 }
 
-impl Told for OpenLoadLine {
+impl Message for OpenLoadLine {
     fn sentence(&self) -> String {
         let (what, limit, of) = (self.target.what(), self.target.limit, of_series(&self.series));
         let work = self.words.work();
@@ -165,7 +165,7 @@ impl Told for OpenLoadLine {
                 passing.value.unwrap_or_default(),
                 ceiling.rate(),
                 ceiling.step,
-                ceiling.told(self.words)
+                ceiling.reported(self.words)
             ),
             (Some(passing), Some(ceiling)) => format!(
                 "Load line{of}: between {} (passes) and {} {work}/s (fails). At {} ({}) {what} is {}, against a limit of {limit}; \
@@ -177,19 +177,19 @@ impl Told for OpenLoadLine {
                 passing.value.unwrap_or_default(),
                 ceiling.rate(),
                 ceiling.step,
-                ceiling.told(self.words)
+                ceiling.reported(self.words)
             ),
             (None, Some(ceiling)) if ceiling.why == Why::GeneratorBound => format!(
                 "Load line{of}: unknown. At {} {work}/s ({}) already, {}.",
                 ceiling.rate(),
                 ceiling.step,
-                ceiling.told(self.words)
+                ceiling.reported(self.words)
             ),
             (None, Some(ceiling)) => format!(
                 "Load line{of}: below {} {work}/s ({}). At that rate {}, against a limit of {limit} for {what}.",
                 ceiling.rate(),
                 ceiling.step,
-                ceiling.told(self.words)
+                ceiling.reported(self.words)
             ),
             (_, None) => format!("Load line{of}: unknown. No rate was judged by {what}."),
         };
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn all_none_or_nothing_to_judge_are_told_apart() {
+    fn all_none_or_nothing_to_judge_are_distinguished() {
         let all = line(&run(vec![open(500, 400), open(1_000, 400)]));
         assert!(matches!(&all, Finding::AllStepsMeetTarget { most, .. } if most.step == "r1000"));
         let words = "Load line: at least 1,000 requests/s (r1000), 1,000 requests/s";

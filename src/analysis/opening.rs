@@ -4,9 +4,9 @@
 mod answer;
 mod doubt;
 #[cfg(test)]
-mod tests;
+mod reported_tests;
 #[cfg(test)]
-mod told_tests;
+mod tests;
 mod words;
 
 pub use answer::is_one_load;
@@ -35,16 +35,16 @@ pub struct Opening {
     pub carries: Option<Carried>,
     /// The answers of a run that asked what CALIBRATE_IO asks.
     pub calibration: Option<Calibration>,
-    /// Why it was not more; absent where nothing tells.
+    /// Why it was not more; absent where nothing reports.
     pub stopped_by: Option<StoppedBy>,
     /// Whether the volumes share a limit, of a run that loaded them alone and together.
     pub together: Option<Together>,
-    /// From where on latency rises faster than load, in words; told where nothing stopped a load that has no limit asked for.
+    /// From where on latency rises faster than load, in words; reported where nothing stopped a load that has no limit asked for.
     pub rises_from: Option<String>,
     /// What answered instead of storage.
     pub from_cache: Option<FromCache>,
     /// What another program found, by its own name, where no rate of ours can be made of it.
-    pub told: Option<String>,
+    pub reported: Option<String>,
     /// Why none of this should be repeated as it stands.
     pub doubt: Option<OpeningDoubt>,
 }
@@ -148,9 +148,9 @@ pub enum Latency {
 /// What stopped the load.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StoppedBy {
-    /// A cap, a device or a server, as the ceiling tells.
+    /// A cap, a device or a server, as the ceiling reports.
     Ceiling(Ceiling),
-    /// Caps that steps of several request sizes told apart.
+    /// Caps that steps of several request sizes distinguished.
     Caps(SizeLimits),
     /// The load generator.
     LoadGenerator,
@@ -160,7 +160,7 @@ pub enum StoppedBy {
         what: Option<String>,
         /// Its value there, if it is known.
         value: Option<QuantileValue>,
-        /// That load in words; absent where the rate itself was told.
+        /// That load in words; absent where the rate itself was reported.
         load: Option<String>,
     },
     /// A queue grew at the next larger rate.
@@ -198,7 +198,7 @@ pub enum FromCache {
 }
 
 impl Opening {
-    /// From the findings on `run`, in the order in which [`super::analyse_asked`] tells them.
+    /// From the findings on `run`, in the order in which [`super::analyse_asked`] reports them.
     pub fn of(run: &Run, findings: &[Finding]) -> Self {
         let check = Check::of(run, findings);
         let answered = |found: &Calibration| found.max_iops.is_some() || found.max_bytes.is_some();
@@ -229,9 +229,9 @@ impl Opening {
         if at_once::is_of_jobs(run) {
             carries = None;
         }
-        let is_told = run.imported.is_some() && carries.is_none() && calibration.is_none();
+        let is_reported = run.imported.is_some() && carries.is_none() && calibration.is_none();
         Self {
-            told: if is_told { answer::of_jobs(run).or_else(|| answer::told(run)) } else { None },
+            reported: if is_reported { answer::of_jobs(run).or_else(|| answer::reported(run)) } else { None },
             is_measured: measured(run).next().is_some(),
             // A check has weighed the doubts by itself.
             doubt: doubt::find(run, findings, carries.as_ref(), calibration.as_ref(), verdict.as_ref())
@@ -241,7 +241,7 @@ impl Opening {
             from_cache: carries.as_ref().and_then(|carried| from_cache(findings, carried)),
             carries,
             calibration,
-            // The limit that volumes share is told as that.
+            // The limit that volumes share is reported as that.
             stopped_by: stopped_by.filter(|by| !together.as_ref().is_some_and(|found| is_shared(by, found))),
             together,
             verdict,
@@ -282,7 +282,7 @@ fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
     caps.or(at_ceiling).or_else(|| line_ended(findings, carried)).or_else(still_grew)
 }
 
-/// The lines of the series that is told: of several limits that one by which the told step is the largest comes first.
+/// The lines of the series that is reported: of several limits that one by which the reported step is the largest comes first.
 fn lines<'a>(findings: &'a [Finding], carried: &Carried) -> Vec<&'a Finding> {
     let passing = |finding: &Finding| match finding {
         Finding::LoadLine { passing, .. } => Some(passing.step.clone()),

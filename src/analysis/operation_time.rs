@@ -140,7 +140,7 @@ fn of_engine(run: &Run, step: &Step, operations_per_s: f64) -> Spent {
     let waited = |is_part: fn(&str) -> bool| {
         let waits = super::foreground_waits(step);
         let of_part = waits.iter().filter(|wait| is_part(&wait.class)).map(|wait| wait.of_sessions()?.total_ns);
-        // An engine that timed no waits at all tells nothing of them.
+        // An engine that timed no waits at all says nothing of them.
         (!step.waits.is_empty()).then(|| of_part.sum::<Option<u64>>()).flatten().and_then(per_operation)
     };
     let cpu = step.process_cpu.filter(|_| run.target.kind != "simulated");

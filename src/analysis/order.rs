@@ -1,4 +1,4 @@
-//! The order in which findings are told: the answer first, unless something makes that very answer doubtful.
+//! The order in which findings are reported: the answer first, unless something makes that very answer doubtful.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ enum Place {
     Rest,
 }
 
-/// Puts findings in the order in which they are told.
+/// Puts findings in the order in which they are reported.
 pub(super) fn sort(findings: &mut [Finding]) {
     let basis = Basis::of(findings);
     findings.sort_by_key(|finding| (basis.place(finding), finding.rank()));
@@ -22,8 +22,8 @@ pub(super) fn sort(findings: &mut [Finding]) {
 
 /// Steps that the answers of a run rest on.
 struct Basis {
-    /// Steps whose figures are told as the load that is carried.
-    told: BTreeSet<String>,
+    /// Steps whose figures are reported as the load that is carried.
+    reported: BTreeSet<String>,
     /// These, and the steps that bound the answer from above: if the load generator was the limit there, it is the
     /// generator's load line.
     bounding: BTreeSet<String>,
@@ -31,27 +31,27 @@ struct Basis {
 
 impl Basis {
     fn of(findings: &[Finding]) -> Self {
-        let (mut told, mut bounding) = (BTreeSet::new(), BTreeSet::new());
+        let (mut reported, mut bounding) = (BTreeSet::new(), BTreeSet::new());
         for finding in findings {
             match finding {
                 Finding::LoadLine { passing, failing, .. } => {
-                    told.insert(passing.step.clone());
+                    reported.insert(passing.step.clone());
                     bounding.insert(failing.above.step.clone());
                 }
                 Finding::TargetMetOnlyAbove { passing: point, .. }
                 | Finding::AllStepsMeetTarget { most: point, .. }
                 | Finding::NoStepMeetsTarget { least: point, .. } => {
-                    told.insert(point.step.clone());
+                    reported.insert(point.step.clone());
                 }
                 Finding::OpenLoadLine(line) => {
-                    told.extend(line.passing.iter().map(|point| point.step.clone()));
+                    reported.extend(line.passing.iter().map(|point| point.step.clone()));
                     bounding.extend(line.ceiling().map(|point| point.step.clone()));
                 }
                 _ => {}
             }
         }
-        bounding.extend(told.iter().cloned());
-        Self { told, bounding }
+        bounding.extend(reported.iter().cloned());
+        Self { reported, bounding }
     }
 
     fn place(&self, finding: &Finding) -> Place {
@@ -68,7 +68,7 @@ impl Basis {
                 | Finding::Server(ServerFinding::ProcessorsExhausted { steps, .. }),
             ) => concerns(&self.bounding, steps),
             (Severity::Doubt, Finding::Ceiling(ceiling)) => concerns(&self.bounding, &ceiling.steps),
-            (Severity::Doubt, finding) => finding.steps().is_none_or(|steps| concerns(&self.told, steps)),
+            (Severity::Doubt, finding) => finding.steps().is_none_or(|steps| concerns(&self.reported, steps)),
         };
         if leads { Place::BeforeAnswer } else { Place::AfterAnswer }
     }
@@ -81,7 +81,7 @@ mod tests {
     use crate::record::{Outcome, Run};
 
     /// The findings of a sweep of 1 to 32 sessions, of which 16 are the load line, with one step disturbed.
-    fn told(step: usize, disturb: impl Fn(&mut crate::record::Step)) -> Vec<Finding> {
+    fn reported(step: usize, disturb: impl Fn(&mut crate::record::Step)) -> Vec<Finding> {
         let mut run = sample::sweep(60);
         disturb(&mut run.steps[step]);
         analyse(&run, &LatencyTarget::default())
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_doubt_about_another_step_comes_after_the_answer() {
         for step in [0, 2, 5] {
-            let found = told(step, stall);
+            let found = reported(step, stall);
             assert!(matches!(found[0], Finding::LoadLine { .. }), "step {step}: {found:#?}");
             let doubt = position(&found, |finding| matches!(finding, Finding::Stalled { .. }));
             let knee = position(&found, |finding| matches!(finding, Finding::Knee { .. }));
@@ -114,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_doubt_about_the_step_that_the_answer_rests_on_comes_first() {
-        let found = told(4, stall);
+        let found = reported(4, stall);
         let doubt = position(&found, |finding| matches!(finding, Finding::Stalled { .. }));
         let line = position(&found, |finding| matches!(finding, Finding::LoadLine { .. }));
         assert!(doubt < line, "{found:#?}");
@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn the_load_generator_comes_first_where_it_can_have_drawn_the_line() {
         for (step, leads) in [(0, false), (3, false), (4, true), (5, true)] {
-            let found = told(step, saturate);
+            let found = reported(step, saturate);
             assert_eq!(matches!(found[0], Finding::ClientSaturated { .. }), leads, "step {step}: {found:#?}");
         }
     }

@@ -3,12 +3,12 @@
 
 use super::doubts::worst;
 use super::finding::list;
-use super::{Figures, Finding, Told, measured, operations_are_requests, rate, traffic};
+use super::{Figures, Finding, Message, measured, operations_are_requests, rate, traffic};
 use crate::record::{DeviceStats, Interval, Run, Step};
 use crate::units::{Bytes, group_thousands, percent};
 
 const AGREE: f64 = 0.01;
-/// The device's reads above ours that are told: file system metadata and rounding stay below.
+/// The device's reads above ours that are reported: file system metadata and rounding stay below.
 const OTHERS: f64 = 1.1;
 /// Byte counts below this are not compared.
 const ENOUGH_BYTES: u64 = 16 << 20;
@@ -113,7 +113,7 @@ fn from_storage(run: &Run) -> Option<f64> {
     (ours >= ENOUGH_BYTES && is_in_process(run)).then(|| kernel as f64 / ours as f64)
 }
 
-/// The devices that our requests go to first, as far as they can be told from those below them, which see the same
+/// The devices that our requests go to first, as far as they can be distinguished from those below them, which see the same
 /// requests again. Empty where they cannot.
 ///
 /// A step lists the devices below each path in turn, the top one first and each device once; the environment has those of
@@ -133,7 +133,7 @@ fn tops<'a>(run: &Run, step: &'a Step) -> Vec<&'a DeviceStats> {
     if each_its_own { step.devices.iter().collect() } else { Vec::new() }
 }
 
-/// What others moved to and from the devices in an interval, as a share of what we moved; absent where that cannot be told. It
+/// What others moved to and from the devices in an interval, as a share of what we moved; absent where that cannot be reported. It
 /// compares bytes, since the kernel joins and splits requests.
 pub(super) fn others_share(run: &Run, step: &Step, interval: &Interval) -> Option<f64> {
     if !operations_are_requests(run) || !is_in_process(run) || is_through_page_cache(run) || copies(run) > 1 {
@@ -165,11 +165,11 @@ fn shared_device(run: &Run, step: &Step) -> Option<(f64, String)> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PageCacheUse {
     /// Bytes that the kernel fetched from storage, as a share of those read; read-ahead can make it more than 1. Absent
-    /// where nothing was read, or the kernel does not tell.
+    /// where nothing was read, or the kernel does not report.
     pub from_storage: Option<f64>,
 }
 
-impl Told for PageCacheUse {
+impl Message for PageCacheUse {
     fn sentence(&self) -> String {
         let share = self.from_storage.map_or(String::new(), |share| {
             format!(" The kernel fetched {} % of the bytes read from storage.", percent(share))
@@ -199,7 +199,7 @@ pub struct WritesDisagree {
     pub copies: u64,
 }
 
-impl Told for WritesDisagree {
+impl Message for WritesDisagree {
     fn sentence(&self) -> String {
         let copies = if self.copies > 1 { format!(", {} copies of each,", self.copies) } else { String::new() };
         format!(
@@ -237,7 +237,7 @@ pub struct DurableWrites {
     pub seen: SeenFlushes,
 }
 
-/// What the counters of the device below the files tell of flushes.
+/// What the counters of the device below the files report on flushes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SeenFlushes {
     /// So many reached a device whose cache forgets without power.
@@ -290,7 +290,7 @@ fn seen_flushes(run: &Run, steps: &[&Step], by_each_write: bool) -> SeenFlushes 
         });
     };
     if disk.statistics == Some(false) {
-        return unknown("the kernel was told not to count what the device does");
+        return unknown("the kernel was reported not to count what the device does");
     }
     let of_disk = |step: &&&Step| step.devices.iter().find(|device| device.name == disk.name).and_then(|it| it.flushes);
     let counts: Vec<u64> = steps.iter().filter_map(|step| of_disk(&step)).collect();
@@ -312,7 +312,7 @@ impl DurableWrites {
     }
 }
 
-impl Told for DurableWrites {
+impl Message for DurableWrites {
     fn sentence(&self) -> String {
         let writes = group_thousands(self.writes as f64);
         match &self.seen {
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn writes_that_stay_in_memory_are_told_and_both_copies_of_a_mirror_counted() {
+    fn writes_that_stay_in_memory_are_reported_and_both_copies_of_a_mirror_counted() {
         let disagree = |layout: &'static str, kernel_times: u64| {
             let mut run = requests::mixed();
             run.target.facts.insert("layout".to_owned(), layout.to_owned());
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_of_others_are_told_as_their_share_even_where_we_read_nothing() {
+    fn reads_of_others_are_reported_as_their_share_even_where_we_read_nothing() {
         let mut run = requests::mixed();
         let step = &mut run.steps[0];
         (step.counters.physical_reads, step.counters.physical_read_bytes) = (Some(0), Some(0));

@@ -130,8 +130,12 @@ pub(super) fn share(finds: impl Fn(&mut Noise) -> bool) -> f64 {
 }
 
 #[test]
-fn what_is_told_reads_as_sentences() {
-    let runs = bursts::told().into_iter().chain(ceilings::told()).chain(disturbed::told()).chain(knees::told());
+fn what_is_reported_reads_as_sentences() {
+    let runs = bursts::reported()
+        .into_iter()
+        .chain(ceilings::reported())
+        .chain(disturbed::reported())
+        .chain(knees::reported());
     for finding in runs.flat_map(|run| analyse(&run, &LatencyTarget::default())) {
         for text in [Some(finding.sentence()), finding.advice()].into_iter().flatten() {
             assert!(text.ends_with('.') && !text.contains('\n') && !text.contains("  "), "{text}");

@@ -4,12 +4,12 @@ use super::verdicts::{Ended, LoadLine, MAX_VERDICTS, Verdict, Verdicts, ceiling_
 
 /// Growth from one coarse point to the next, unless the range is so wide that it would take too many.
 const COARSE_GROWTH: f64 = 2.0;
-const MOST_COARSE_POINTS: f64 = 6.0;
+const MAX_COARSE_POINTS: f64 = 6.0;
 /// Finer than this, neighbours are the same rate.
 const FINEST_RESOLUTION: f64 = 1e-4;
 /// One operation in eleven days, and more than any storage does: the range of rates that make sense.
-const LEAST_RATE: f64 = 1e-6;
-const MOST_RATE: f64 = 1e12;
+const MIN_RATE: f64 = 1e-6;
+const MAX_RATE: f64 = 1e12;
 
 /// What to search for, and how thoroughly.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,7 +21,7 @@ pub struct SearchPlan {
     /// Width of the interval at which the search is content, as a share of the rate.
     pub resolution: f64,
     /// Points to measure at most, repeats included.
-    pub most_points: usize,
+    pub max_points: usize,
     /// Verdicts that each end of the interval shall have, 1 to 3: 1 trusts a single measurement.
     pub repeats: usize,
 }
@@ -29,7 +29,7 @@ pub struct SearchPlan {
 /// Two per cent, in at most 20 points, each end measured twice. `low` and `high` have to be given.
 impl Default for SearchPlan {
     fn default() -> Self {
-        Self { low: 1.0, high: 1e9, resolution: 0.02, most_points: 20, repeats: 2 }
+        Self { low: 1.0, high: 1e9, resolution: 0.02, max_points: 20, repeats: 2 }
     }
 }
 
@@ -39,8 +39,8 @@ impl Default for SearchPlan {
 pub struct Search {
     plan: SearchPlan,
     verdicts: Verdicts,
-    /// Verdicts told, those on impossible rates included, so that even they bring it to an end.
-    told: usize,
+    /// Verdicts reported, those on impossible rates included, so that even they bring it to an end.
+    reported: usize,
 }
 
 enum Move {
@@ -52,8 +52,8 @@ impl Search {
     /// A search that has not measured anything yet. A plan that makes no sense is mended: the range is put in order,
     /// above zero and below a million million, the resolution is at least 0.01 %, and an end is measured once to three times.
     pub fn new(plan: SearchPlan) -> Self {
-        let low = plan.low.min(plan.high).clamp(LEAST_RATE, MOST_RATE);
-        let high = plan.high.max(plan.low).clamp(low, MOST_RATE);
+        let low = plan.low.min(plan.high).clamp(MIN_RATE, MAX_RATE);
+        let high = plan.high.max(plan.low).clamp(low, MAX_RATE);
         let plan = SearchPlan {
             low,
             high,
@@ -61,10 +61,10 @@ impl Search {
             repeats: plan.repeats.clamp(1, MAX_VERDICTS),
             ..plan
         };
-        Self { plan, verdicts: Verdicts::default(), told: 0 }
+        Self { plan, verdicts: Verdicts::default(), reported: 0 }
     }
 
-    /// The rate to measure next; `None` when there is nothing more to find out. The same until a verdict is told.
+    /// The rate to measure next; `None` when there is nothing more to find out. The same until a verdict is reported.
     pub fn next(&self) -> Option<f64> {
         match self.step() {
             Move::Try(rate) => Some(rate),
@@ -75,7 +75,7 @@ impl Search {
     /// Takes a verdict into account. It may be on any rate, also one measured before the search.
     pub fn tell(&mut self, verdict: Verdict) {
         self.verdicts.add(verdict);
-        self.told += 1;
+        self.reported += 1;
     }
 
     /// What is known so far.
@@ -87,7 +87,7 @@ impl Search {
     }
 
     fn step(&self) -> Move {
-        if self.told >= self.plan.most_points {
+        if self.reported >= self.plan.max_points {
             return Move::End(self.ended_by_interval().unwrap_or(Ended::OutOfPoints));
         }
         if let Some(rate) = self.verdicts.open() {
@@ -105,7 +105,7 @@ impl Search {
             (None, None) => Move::Try(self.plan.low),
             (Some(passing), None) if passing >= self.plan.high => Move::End(Ended::HighestPasses),
             (Some(passing), None) => Move::Try(self.coarser(passing)),
-            // A rate told from outside may fail above the least one, which then has yet to be tried.
+            // A rate distinguished from outside may fail above the least one, which then has yet to be tried.
             (None, Some(failing)) if failing > self.plan.low => Move::Try(self.plan.low),
             (None, Some(failing)) => {
                 self.unsure(failing, self.plan.repeats).map_or(Move::End(Ended::LowestFails), Move::Try)
@@ -127,7 +127,7 @@ impl Search {
 
     fn coarser(&self, passing: f64) -> f64 {
         let SearchPlan { low, high, .. } = self.plan;
-        let growth = (high / low).powf(1.0 / MOST_COARSE_POINTS).max(COARSE_GROWTH);
+        let growth = (high / low).powf(1.0 / MAX_COARSE_POINTS).max(COARSE_GROWTH);
         let rate = readable(passing * growth);
         // Too close to the end to be worth a point of its own.
         if rate * (1.0 + self.plan.resolution) < high { rate } else { high }
@@ -172,7 +172,7 @@ mod tests {
 
     /// Runs a search against a storage; gives its answer and the rates that were tried.
     fn search(plan: SearchPlan, mut storage: impl FnMut(f64) -> VerdictOutcome) -> (LoadLine, Vec<f64>) {
-        let most = plan.most_points;
+        let most = plan.max_points;
         let mut search = Search::new(plan);
         let mut rates = Vec::new();
         while let Some(rate) = search.next() {
@@ -280,16 +280,16 @@ mod tests {
 
     #[test]
     fn points_that_run_out_are_said_to_have_run_out() {
-        let (line, rates) = search(SearchPlan { most_points: 6, ..plan(1_000.0, 64_000.0) }, truthful(12_345.0));
+        let (line, rates) = search(SearchPlan { max_points: 6, ..plan(1_000.0, 64_000.0) }, truthful(12_345.0));
         assert_eq!((rates.len(), line.ended), (6, Ended::OutOfPoints));
         assert_eq!((line.highest_passing.is_some(), line.lowest_failing), (true, Some(16_000.0)));
-        let (line, rates) = search(SearchPlan { most_points: 0, ..plan(1.0, 2.0) }, truthful(1.0));
+        let (line, rates) = search(SearchPlan { max_points: 0, ..plan(1.0, 2.0) }, truthful(1.0));
         assert_eq!((line.highest_passing, line.lowest_failing, rates.len()), (None, None, 0));
     }
 
     #[test]
     fn a_plan_without_sense_is_mended() {
-        let odd = SearchPlan { low: 500.0, high: -3.0, resolution: 0.0, repeats: 99, most_points: 300 };
+        let odd = SearchPlan { low: 500.0, high: -3.0, resolution: 0.0, repeats: 99, max_points: 300 };
         let (line, _) = search(odd, truthful(200.0));
         assert!(line.highest_passing.unwrap() <= 200.0 && line.lowest_failing.unwrap() > 200.0, "{line:?}");
         let (line, _) = search(SearchPlan { low: f64::NAN, ..plan(1.0, 100.0) }, truthful(10.0));
@@ -303,7 +303,7 @@ mod tests {
         ) {
             let high = low * span;
             let threshold = low * span.powf(place);
-            let plan = SearchPlan { resolution, most_points: 60, ..plan(low, high) };
+            let plan = SearchPlan { resolution, max_points: 60, ..plan(low, high) };
             let (line, _) = search(plan, truthful(threshold));
             if let Some(passing) = line.highest_passing {
                 prop_assert!(passing <= threshold);
@@ -323,19 +323,19 @@ mod tests {
         }
 
         #[test]
-        fn whatever_it_is_told_it_ends_and_never_inverts_the_interval(
-            low in 1.0..1e5_f64, span in 1.0..1e4_f64, most_points in 0..40_usize, repeats in 0..5_usize, seed: u64,
+        fn whatever_it_is_reported_it_ends_and_never_inverts_the_interval(
+            low in 1.0..1e5_f64, span in 1.0..1e4_f64, max_points in 0..40_usize, repeats in 0..5_usize, seed: u64,
             order in prop::collection::vec(0..4_u8, 40),
         ) {
-            let plan = SearchPlan { low, high: low * span, most_points, repeats, ..SearchPlan::default() };
+            let plan = SearchPlan { low, high: low * span, max_points, repeats, ..SearchPlan::default() };
             let mut search = Search::new(plan);
             let mut chance = Chance::new(seed);
-            let mut told = 0;
+            let mut reported = 0;
             while let Some(rate) = search.next() {
-                prop_assert!(told < most_points && rate >= low * 0.999_999 && rate <= low * span * 1.000_001);
+                prop_assert!(reported < max_points && rate >= low * 0.999_999 && rate <= low * span * 1.000_001);
                 let outcome = [Passed, Failed, Unsteady, GeneratorBound][usize::from(order[chance.below(order.len())])];
                 search.tell(Verdict { rate, outcome });
-                told += 1;
+                reported += 1;
                 let line = search.answer();
                 let above = ceiling_of(&line).unwrap_or(f64::INFINITY);
                 prop_assert!(line.highest_passing.unwrap_or(0.0) < above, "{line:?}");
@@ -347,7 +347,7 @@ mod tests {
         fn a_soft_threshold_is_found_within_its_softness(threshold in 2e3..5e4_f64, seed: u64) {
             // One in ten verdicts within 5 % of the line is wrong, further away none.
             let mut chance = Chance::new(seed);
-            let (line, _) = search(SearchPlan { most_points: 40, ..plan(1_000.0, 64_000.0) }, |rate| {
+            let (line, _) = search(SearchPlan { max_points: 40, ..plan(1_000.0, 64_000.0) }, |rate| {
                 let near = (rate / threshold - 1.0).abs() < 0.05;
                 let lies = near && chance.share() < 0.1;
                 if (rate <= threshold) != lies { Passed } else { Failed }

@@ -10,7 +10,7 @@ use crate::record::{Counters, Run, Step};
 const MIN_SECONDS: usize = 5;
 /// Others that take this share of what we take may disturb us.
 const OTHERS: f64 = 0.1;
-/// A second is disturbed if it lies below the others by this many standard deviations, as the median distance tells them,
+/// A second is disturbed if it lies below the others by this many standard deviations, as the median distance reports them,
 /// and by this share of their level. It is also disturbed if it lies above by as much right after a disturbed one: what was
 /// held back is then caught up with.
 const DEVIATIONS: f64 = 4.0;

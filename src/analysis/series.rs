@@ -60,7 +60,7 @@ impl<'a> Series<'a> {
         self.steps.iter().all(|step| step.load.rate_operations_per_s.is_some())
     }
 
-    /// Whether every step is a closed loop, where sessions are the load, and tells how many there were.
+    /// Whether every step is a closed loop, where sessions are the load, and says how many there were.
     pub fn is_closed_loop(&self) -> bool {
         self.steps.iter().all(|step| step.load.rate_operations_per_s.is_none() && step.load.sessions.is_some())
     }

@@ -1,4 +1,4 @@
-//! An IOPS cap told from a throughput cap by steps that differ in their request size.
+//! An IOPS cap distinguished from a throughput cap by steps that differ in their request size.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use super::ceiling::is_even;
 use super::seconds::Seconds;
 use super::series::LOAD_PARAMETERS;
 use super::traffic::{operations_are_requests, request_bytes, requests, requests_per_s};
-use super::{Told, measured};
+use super::{Message, measured};
 use crate::record::{Run, Step};
 use crate::units::{Bytes, group_thousands};
 
@@ -17,10 +17,10 @@ const NEAR: f64 = 0.02;
 /// How evenly such a rate is held from second to second, and by how many requests in the queue at least; with fewer,
 /// latency may be what limits a loop, and hardly differ between sizes.
 const EVEN: f64 = 0.015;
-const LEAST_QUEUE: u32 = 4;
+const MIN_QUEUE: u32 = 4;
 /// Request sizes that caps must explain, and sizes that a cap must limit to be one.
-const LEAST_SIZES: usize = 3;
-const LEAST_AT_CAP: usize = 2;
+const MIN_SIZES: usize = 3;
+const MIN_AT_CAP: usize = 2;
 
 /// Caps that together explain the rates of all request sizes: `rate(size) = min(requests, bytes / size)`.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,7 +67,7 @@ fn of_group(run: &Run, steps: &[&Step]) -> Option<SizeLimits> {
         }
     }
     let queued =
-        |step: &Step| step.load.sessions >= Some(LEAST_QUEUE) && level(step).is_some_and(|level| is_even(level, EVEN));
+        |step: &Step| step.load.sessions >= Some(MIN_QUEUE) && level(step).is_some_and(|level| is_even(level, EVEN));
     if !fastest.values().all(|(step, _)| queued(step)) {
         return None;
     }
@@ -84,12 +84,12 @@ fn of_group(run: &Run, steps: &[&Step]) -> Option<SizeLimits> {
 /// The caps on requests and on bytes that explain `points` of (size, rate), sizes rising. Of all places where the one
 /// may give way to the other, the best explains most sizes by a cap that two of them reach.
 fn caps(points: &[(f64, f64)]) -> Option<(Option<f64>, Option<f64>)> {
-    if points.len() < LEAST_SIZES {
+    if points.len() < MIN_SIZES {
         return None;
     }
     let level = |values: Vec<f64>| {
         let mean = (values.iter().map(|value| value.ln()).sum::<f64>() / values.len() as f64).exp();
-        (values.len() >= LEAST_AT_CAP && values.iter().all(|value| (value / mean - 1.0).abs() <= NEAR)).then_some(mean)
+        (values.len() >= MIN_AT_CAP && values.iter().all(|value| (value / mean - 1.0).abs() <= NEAR)).then_some(mean)
     };
     (0..=points.len())
         .filter_map(|at| {
@@ -102,14 +102,14 @@ fn caps(points: &[(f64, f64)]) -> Option<(Option<f64>, Option<f64>)> {
                     && size * rate <= bytes.unwrap_or(f64::MAX) * (1.0 + NEAR)
             };
             // One size may lie on the way from one cap to the other, or be the only one at its cap.
-            (explained >= LEAST_SIZES && explained + 1 >= points.len() && points.iter().all(within))
+            (explained >= MIN_SIZES && explained + 1 >= points.len() && points.iter().all(within))
                 .then_some((explained, (requests, bytes)))
         })
         .max_by_key(|(explained, _)| *explained)
         .map(|(_, caps)| caps)
 }
 
-impl Told for SizeLimits {
+impl Message for SizeLimits {
     fn sentence(&self) -> String {
         let (first, last) = (self.sizes.first().copied().unwrap_or(0), self.sizes.last().copied().unwrap_or(0));
         let range = format!("Over request sizes from {} to {}", Bytes(first), Bytes(last));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn one_cap_is_told_where_one_is_seen() {
+    fn one_cap_is_reported_where_one_is_seen() {
         assert!(matches!(caps(&sweep(|_| 3_000.0)), Some((Some(_), None))));
         assert!(matches!(caps(&sweep(|size| 2e8 / size)), Some((None, Some(_)))));
     }

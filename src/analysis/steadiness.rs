@@ -2,7 +2,7 @@
 //! for the window of one step and for a soak of many rounds.
 
 use super::finding::list;
-use super::{Finding, Series, Told};
+use super::{Finding, Message, Series};
 use crate::record::{Interval, Run, Step};
 use crate::units::{Nanos, group_thousands, percent};
 
@@ -18,9 +18,9 @@ const OPERATIONS_PER_ROUND: f64 = 200.0;
 /// Load of at least this length is judged as a soak; `soak` runs always are.
 const SOAK: Nanos = Nanos::seconds(300);
 /// The specification allows 25 rounds of one minute to reach steady state; a shorter soak has shorter rounds.
-const MOST_ROUNDS: u64 = 25;
+const MAX_ROUNDS: u64 = 25;
 const LONGEST_ROUND: Nanos = Nanos::seconds(60);
-/// A drift for an hour is not told from less than this.
+/// A drift for an hour is not distinguished from less than this.
 const ENOUGH_FOR_DRIFT: Nanos = Nanos::seconds(600);
 /// Seconds farther than this many median absolute deviations from the median are outliers.
 const OUTLIER_DEVIATIONS: f64 = 6.0;
@@ -182,7 +182,7 @@ impl SteadyState {
         let length: u64 = seconds.iter().map(|(_, ns)| ns).sum();
         let second = length.checked_div(seconds.len() as u64).filter(|ns| *ns > 0)?;
         let enough_operations = OPERATIONS_PER_ROUND / rate_of(&seconds).filter(|rate| *rate > 0.0)?;
-        let usual = || (length / MOST_ROUNDS).clamp(second, LONGEST_ROUND.0.max(second));
+        let usual = || (length / MAX_ROUNDS).clamp(second, LONGEST_ROUND.0.max(second));
         let round = round.map_or_else(usual, |round| round.0).max((enough_operations * 1e9) as u64);
         let per_round = usize::try_from(round.div_ceil(second)).ok()?;
         let rates: Vec<f64> = seconds.chunks_exact(per_round).map(rate_of).collect::<Option<_>>()?;
@@ -250,7 +250,7 @@ fn strayed(last: Excursion) -> String {
     }
 }
 
-impl Told for SteadyState {
+impl Message for SteadyState {
     fn sentence(&self) -> String {
         let (on, round) = (list(&self.on), self.round);
         let verdict = match self.reached {
@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn drift_is_told_by_the_hour() {
+    fn drift_is_reported_by_the_hour() {
         let state = judged(&soak(3_600, |second| 10_000 + second / 10));
         assert!((state.drift_per_hour.unwrap() - 0.0354).abs() < 0.001, "{state:?}");
     }

@@ -120,7 +120,7 @@ fn the_knee_is_where_the_cap_was_planted() {
 }
 
 #[test]
-fn no_knee_is_told_where_throughput_still_grows() {
+fn no_knee_is_reported_where_throughput_still_grows() {
     let mut run = sample::sweep(60);
     run.steps.truncate(3);
     assert!(!has(&run, |finding| matches!(finding, Finding::Knee { .. })));
@@ -151,7 +151,7 @@ fn rate_and_throughput_of_a_plateau_are_those_of_one_step() {
     let Some(Finding::Ceiling(cap)) = found.iter().find(|finding| matches!(finding, Finding::Ceiling(_))) else {
         panic!("{found:#?}")
     };
-    assert!(cap.per_s > 40_320.0, "the highest rate is told");
+    assert!(cap.per_s > 40_320.0, "the highest rate is reported");
     assert!((cap.megabytes_per_s.unwrap() - cap.per_s * 8_192.0 / 1e6).abs() < 0.1, "{cap:?}");
 }
 
@@ -313,7 +313,7 @@ fn a_device_that_reads_for_others_is_noted() {
 }
 
 #[test]
-fn fallbacks_are_told() {
+fn fallbacks_are_reported() {
     let mut run = plain();
     run.target.facts =
         BTreeMap::from([("io_engine", "psync"), ("direct_io", "off")].map(|(k, v)| (k.into(), v.into())));
@@ -369,26 +369,28 @@ fn every_sentence_ends_and_every_advice_is_one_line() {
 fn blocks_that_a_database_counts_apart_are_no_requests() {
     let hour = windows::Hour { at: 9, minutes: 5, reads_per_s: 900, writes_per_s: 250, within_ms: windows::QUICK };
     let mut run = windows::report(hour);
-    let told = |run: &Run| {
+    let reported = |run: &Run| {
         let credits = findings(run).into_iter().find(|finding| matches!(finding, Finding::CreditNotSeen(_)));
         credits.map_or(String::new(), |finding| finding.sentence())
     };
     run.steps[0].counters.physical_read_blocks = Some(2_000 * 300);
     run.steps[0].counters.physical_write_blocks = Some(250 * 300);
-    assert!(told(&run).contains(" at 1,150 requests/s"), "{}", told(&run));
+    assert!(reported(&run).contains(" at 1,150 requests/s"), "{}", reported(&run));
     run.steps[0].counters.physical_reads = None;
     run.steps[0].counters.physical_writes = None;
-    assert!(!told(&run).contains("requests/s"), "{}", told(&run));
+    assert!(!reported(&run).contains("requests/s"), "{}", reported(&run));
 }
 
 #[test]
-fn the_upper_edge_of_a_bucket_is_told_as_no_more_than_that() {
+fn the_upper_edge_of_a_bucket_is_reported_as_no_more_than_that() {
     let hour = windows::Hour { at: 9, minutes: 5, reads_per_s: 900, writes_per_s: 250, within_ms: windows::QUICK };
-    let told = |limit: &str| {
+    let reported = |limit: &str| {
         let found = analyse_asked(&windows::report(hour), Some(&limit.parse().unwrap()));
         found.iter().find(|finding| matches!(finding, Finding::Verdict(_))).unwrap().sentence()
     };
-    assert!(told("p99=1ms").starts_with("No: p99 of `db file sequential read` is at most 4.10 ms, beyond 1.00 ms"));
-    assert!(told("p99=5ms").starts_with("Yes: p99 of `db file sequential read` is at most 4.10 ms, within 5.00 ms"));
-    assert!(told("p99=3ms").starts_with("No verdict: "), "{}", told("p99=3ms"));
+    assert!(reported("p99=1ms").starts_with("No: p99 of `db file sequential read` is at most 4.10 ms, beyond 1.00 ms"));
+    assert!(
+        reported("p99=5ms").starts_with("Yes: p99 of `db file sequential read` is at most 4.10 ms, within 5.00 ms")
+    );
+    assert!(reported("p99=3ms").starts_with("No verdict: "), "{}", reported("p99=3ms"));
 }

@@ -1,8 +1,8 @@
-//! Where reads came from, as far as the time that they took tells.
+//! Where reads came from, as far as the time that they took reports.
 
 use super::finding::of_series;
 use super::modes::{Mode, modes};
-use super::{Figures, Finding, SINGLE_BLOCK_READ, Series, Told, wait};
+use super::{Figures, Finding, Message, SINGLE_BLOCK_READ, Series, wait};
 use crate::record::{Run, Step};
 use crate::units::{Nanos, percent};
 
@@ -69,7 +69,7 @@ pub struct Tiers {
     pub load: String,
     /// The groups, fastest first; two or more.
     pub modes: Vec<Mode>,
-    /// Whether the groups can be told from queueing.
+    /// Whether the groups can be distinguished from queueing.
     pub cause: Cause,
 }
 
@@ -129,7 +129,7 @@ fn join_near(modes: &mut Vec<Mode>) {
     }
 }
 
-impl Told for Tiers {
+impl Message for Tiers {
     fn sentence(&self) -> String {
         let group = |mode: &Mode| {
             let took =
@@ -144,7 +144,7 @@ impl Told for Tiers {
         match self.cause {
             Cause::Places => {
                 let place = |mode: &Mode| Place::of(Nanos(mode.median_ns));
-                // Two groups of one place may be two states of it: a cache in front is told where the places differ.
+                // Two groups of one place may be two states of it: a cache in front is reported where the places differ.
                 let faster = self.modes.windows(2).any(|pair| place(&pair[0]) != place(&pair[1]));
                 let fast = percent(self.modes[0].share);
                 let verdict =
@@ -181,7 +181,7 @@ mod tests {
         run
     }
 
-    fn told(run: &Run) -> Option<Tiers> {
+    fn reported(run: &Run) -> Option<Tiers> {
         analyse(run, &LatencyTarget::default()).into_iter().find_map(|finding| match finding {
             Finding::Tiers(tiers) => Some(tiers),
             _ => None,
@@ -189,8 +189,8 @@ mod tests {
     }
 
     #[test]
-    fn planted_tiers_are_told_with_share_place_and_name() {
-        let tiers = told(&planted(0)).unwrap();
+    fn planted_tiers_are_reported_with_share_place_and_name() {
+        let tiers = reported(&planted(0)).unwrap();
         let sentence = tiers.sentence();
         assert!((tiers.modes[0].share - 0.3).abs() < 0.03, "{sentence}");
         assert!(sentence.contains("(local flash or host cache)"), "{sentence}");
@@ -200,15 +200,15 @@ mod tests {
 
     #[test]
     fn only_the_least_load_is_looked_at() {
-        assert_eq!(told(&planted(4)), None);
-        assert_eq!(told(&sample::sweep(60)), None);
+        assert_eq!(reported(&planted(4)), None);
+        assert_eq!(reported(&sample::sweep(60)), None);
     }
 
     #[test]
     fn groups_at_a_high_load_are_not_called_places() {
         let mut run = planted(5);
         run.steps.drain(..5);
-        let tiers = told(&run).unwrap();
+        let tiers = reported(&run).unwrap();
         assert_eq!(tiers.cause, Cause::PlacesOrQueue);
         assert!(tiers.sentence().contains("cannot be judged") && !tiers.sentence().contains("host cache"));
         assert_eq!(Finding::Tiers(tiers).severity(), Severity::Note);
@@ -219,21 +219,21 @@ mod tests {
         let mut run = planted(0);
         run.steps.truncate(2);
         run.steps[1].counters = run.steps[0].counters.clone();
-        assert_eq!(told(&run).unwrap().cause, Cause::PlacesOrQueue);
+        assert_eq!(reported(&run).unwrap().cause, Cause::PlacesOrQueue);
     }
 
     #[test]
     fn a_lone_step_of_one_session_is_judged() {
         let mut run = planted(0);
         run.steps.truncate(1);
-        assert_eq!(told(&run).unwrap().cause, Cause::Places);
+        assert_eq!(reported(&run).unwrap().cause, Cause::Places);
     }
 
     #[test]
     fn buckets_of_other_tools_are_not_taken_for_tiers() {
         let mut run = planted(0);
         run.tool.name = "awr".to_owned();
-        assert_eq!(told(&run), None);
+        assert_eq!(reported(&run), None);
     }
 
     #[test]

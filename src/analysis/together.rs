@@ -8,7 +8,7 @@ mod point;
 mod tests;
 
 use super::traffic::{Counted, LARGE_REQUEST_BYTES, operations_are_requests, request_bytes};
-use super::{Told, measured};
+use super::{Message, measured};
 use crate::record::facts::{DEVICES_SHARED, VOLUME_PATH, VOLUMES, VOLUMES_JOIN};
 use crate::record::{Run, Step};
 use crate::units::{group_thousands, percent};
@@ -145,7 +145,7 @@ impl Together {
             }
             (TogetherVerdict::Shared, Some(point)) => format!("{names} share a limit of {}", rate(point)),
             (TogetherVerdict::NotShared, Some(point)) => format!("{names} share no limit up to {}", rate(point)),
-            _ => format!("whether {names} share a limit cannot be told"),
+            _ => format!("whether {names} share a limit cannot be reported"),
         }
     }
 
@@ -186,10 +186,10 @@ impl Together {
     }
 }
 
-impl Told for Together {
+impl Message for Together {
     fn sentence(&self) -> String {
         let names = self.names();
-        let unknown = format!("Whether {names} share a limit cannot be told");
+        let unknown = format!("Whether {names} share a limit cannot be reported");
         let Some(point) = self.point() else {
             return format!(
                 "{unknown}: the run ended before each alone and all together had been measured at one depth."

@@ -56,7 +56,7 @@ impl Vocabulary {
             None => step
                 .load
                 .sessions
-                .map_or_else(|| "load that is not told".to_owned(), |sessions| self.closed_load(sessions)),
+                .map_or_else(|| "load that is not reported".to_owned(), |sessions| self.closed_load(sessions)),
         }
     }
 }

@@ -41,7 +41,7 @@ fn above(run: &Run, event: &str, limit: f64) -> Option<(Vec<String>, f64)> {
     Some((shares.into_iter().map(|(label, _)| label).collect(), largest))
 }
 
-/// The top wait of the step with the most sessions; not told where it is what a read load must wait for anyway.
+/// The top wait of the step with the most sessions; not reported where it is what a read load must wait for anyway.
 fn top_wait(run: &Run) -> Option<Finding> {
     // Requests wait for what they were sent to do, and of what sessions of a server wait for, commits alone are timed.
     if operations_are_requests(run) || is_on_servers(run) {

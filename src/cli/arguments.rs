@@ -7,7 +7,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 
 use super::exit::Failure;
-use super::live::Loudness;
+use super::live::Verbosity;
 use super::say;
 use crate::config::io::read_rate;
 use crate::config::{
@@ -15,7 +15,7 @@ use crate::config::{
 };
 use crate::record::Run;
 use crate::record::store::{self, Store};
-use crate::target::io::IoEngine;
+use crate::targets::io::IoEngine;
 use crate::units::{Nanos, UnitError};
 
 /// Where load lands.
@@ -81,7 +81,7 @@ impl RunsArgs {
 pub(super) struct Taken(Vec<PathBuf>);
 
 impl Taken {
-    /// Reads the one run that a word means, and tells where it is kept.
+    /// Reads the one run that a word means, and says where it is kept.
     pub(super) fn load(&mut self, store: &Store, word: &str) -> Result<(PathBuf, Run), Failure> {
         self.take(word, &store.find(word)?)
     }
@@ -210,12 +210,12 @@ pub(super) struct ProgressArgs {
 }
 
 impl ProgressArgs {
-    pub(super) fn loudness(&self) -> Loudness {
-        if self.quiet { Loudness::Quiet } else { Loudness::Normal }
+    pub(super) fn verbosity(&self) -> Verbosity {
+        if self.quiet { Verbosity::Quiet } else { Verbosity::Normal }
     }
 }
 
-/// How data are told.
+/// How data are reported.
 #[derive(Debug, Args)]
 pub(super) struct FormatArgs {
     /// Write JSON instead of text
@@ -223,18 +223,18 @@ pub(super) struct FormatArgs {
     json: bool,
 }
 
-/// Who reads the output.
+/// What the output is written as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reader {
-    /// A person.
-    Person,
-    /// Another program.
-    Program,
+pub(super) enum Format {
+    /// Words and tables, for a person.
+    Text,
+    /// One JSON document, for another program.
+    Json,
 }
 
 impl FormatArgs {
-    pub(super) fn reader(&self) -> Reader {
-        if self.json { Reader::Program } else { Reader::Person }
+    pub(super) fn format(&self) -> Format {
+        if self.json { Format::Json } else { Format::Text }
     }
 }
 
@@ -268,7 +268,7 @@ impl IoArgs {
     }
 }
 
-/// How the run is kept and told.
+/// How the run is kept and reported.
 #[derive(Debug, Args)]
 pub(super) struct KeepingArgs {
     /// What varies between runs, such as `vm=d8s`; may be given many times

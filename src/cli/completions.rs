@@ -31,7 +31,7 @@ enum Supported {
     Fish,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let shell = match arguments.shell {
         Supported::Bash => Shell::Bash,
         Supported::Zsh => Shell::Zsh,

@@ -7,13 +7,13 @@ use clap::Args;
 use owo_colors::{OwoColorize, Style};
 use serde_json::json;
 
-use super::arguments::{FormatArgs, Reader, TargetArgs};
+use super::arguments::{Format, FormatArgs, TargetArgs};
 use super::exit::{Exit, Failure};
 use super::say;
 use crate::config::TargetAddress;
 use crate::measure::doctor::{self, Ability, Capabilities, Check, Demand, Status};
 use crate::measure::environment;
-use crate::target::io::{Caching, Durability, IoEngine, StorageFile};
+use crate::targets::io::{Caching, Durability, IoEngine, StorageFile};
 use crate::units::Bytes;
 
 pub(super) const EXAMPLES: &str = "\
@@ -36,7 +36,7 @@ pub(super) struct Arguments {
     format: FormatArgs,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let path = match arguments.target.address() {
         TargetAddress::Directory(path) | TargetAddress::PrivateCluster(path) => Some(path.as_path()),
         TargetAddress::Simulated(_) | TargetAddress::Postgres(_) => None,
@@ -52,9 +52,9 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     };
     let demand = Demand { cache_bytes: arguments.cache.map(|cache| cache.0), data_bytes: None };
     let checks = doctor::diagnose(&environment, &capabilities, &demand);
-    match arguments.format.reader() {
-        Reader::Program => say::json(&json!({ "checks": checks, "environment": environment }))?,
-        Reader::Person => write_checks(&checks)?,
+    match arguments.format.format() {
+        Format::Json => say::json(&json!({ "checks": checks, "environment": environment }))?,
+        Format::Text => write_checks(&checks)?,
     }
     let has_problem = checks.iter().any(|check| check.status == Status::Problem);
     Ok(if has_problem { Exit::NotMet } else { Exit::Done })

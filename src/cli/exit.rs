@@ -9,7 +9,7 @@ use crate::plan::PlanError;
 use crate::record::store::StoreError;
 use crate::report::orion::OrionFilesError;
 use crate::serve::Problem;
-use crate::target::TargetError;
+use crate::targets::TargetError;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,15 +45,15 @@ pub(super) fn exit_code_of_signal(number: i32) -> u8 {
 /// Why a command ended early.
 #[derive(Debug)]
 pub(super) enum Failure {
-    /// To be told to the user.
-    Told(Told),
-    /// Whoever read our output has gone: nobody is left to be told anything.
+    /// To be reported to the user.
+    Reported(Reported),
+    /// Whoever read our output has gone: nobody is left to be reported anything.
     PipeClosed,
 }
 
 /// A message for the user.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct Reported {
     /// What, where and why.
     pub(super) message: String,
     /// What to do next.
@@ -65,13 +65,13 @@ pub(super) struct Told {
 impl Failure {
     /// Something that could not be done.
     pub(super) fn new(message: impl fmt::Display) -> Self {
-        Self::Told(Told { message: message.to_string(), hint: None, exit: Exit::CouldNot })
+        Self::Reported(Reported { message: message.to_string(), hint: None, exit: Exit::CouldNot })
     }
 
     /// The same with what to do about it.
     pub(super) fn with_hint(self, hint: impl Into<Option<String>>) -> Self {
         match self {
-            Self::Told(told) => Self::Told(Told { hint: hint.into(), ..told }),
+            Self::Reported(reported) => Self::Reported(Reported { hint: hint.into(), ..reported }),
             Self::PipeClosed => self,
         }
     }
@@ -79,7 +79,7 @@ impl Failure {
     /// The same with another exit code.
     pub(super) fn with_exit(self, exit: Exit) -> Self {
         match self {
-            Self::Told(told) => Self::Told(Told { exit, ..told }),
+            Self::Reported(reported) => Self::Reported(Reported { exit, ..reported }),
             Self::PipeClosed => self,
         }
     }

@@ -117,8 +117,10 @@ mod tests {
         assert_eq!((read("a.csv").as_str(), read("b.csv").as_str()), ("kind,2\n", "kind,b2\n"));
 
         fs::write(place.join("b.csv"), "mine\n").unwrap();
-        let Failure::Told(told) = write_tables(&place, &TABLES, "kind,", &3).unwrap_err() else { panic!("not told") };
-        assert!(told.message.contains("b.csv` is not overwritten"), "{}", told.message);
+        let Failure::Reported(reported) = write_tables(&place, &TABLES, "kind,", &3).unwrap_err() else {
+            panic!("not reported")
+        };
+        assert!(reported.message.contains("b.csv` is not overwritten"), "{}", reported.message);
         assert_eq!((read("a.csv").as_str(), read("b.csv").as_str()), ("kind,2\n", "mine\n"), "nothing was written");
     }
 

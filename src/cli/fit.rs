@@ -5,11 +5,11 @@ use std::io::Write;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::arguments::{FormatArgs, Reader, RunsArgs, Taken};
+use super::arguments::{Format, FormatArgs, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::say;
 use super::trend::load;
-use crate::analysis::capacity::{Answer, Basis, Demand, Fit, Platform, Respect, Share};
+use crate::analysis::capacity::{Answer, Basis, Demand, Fit, Platform, Resource, Share};
 use crate::analysis::trend::{Trend, Trends};
 use crate::analysis::{LatencyTarget, QuantileValue};
 use crate::record::Run;
@@ -32,12 +32,12 @@ and one that missed it nobody knows: then the command that decides it is printed
 /// Arguments of `plimsoll fit`.
 #[derive(Debug, Args)]
 pub(super) struct Arguments {
-    /// Runs that tell what a database needs, such as imported AWR reports: id, beginning of ids, name, tag as in `db=prod`, directory,
+    /// Runs that report what a database needs, such as imported AWR reports: id, beginning of ids, name, tag as in `db=prod`, directory,
     /// or `last`; all that answer to it. Names of several databases ask for all of them at once
     #[arg(long, value_name = "RUN", required = true, num_args = 1.., help_heading = "Question")]
     demand: Vec<String>,
 
-    /// Run that tells what a platform carries: a sweep, or any imported result with a latency; one id, beginning of an id, name, tag, directory, or `last`
+    /// Run that says what a platform carries: a sweep, or any imported result with a latency; one id, beginning of an id, name, tag, directory, or `last`
     #[arg(long, value_name = "RUN", help_heading = "Question")]
     capacity: String,
 
@@ -88,7 +88,7 @@ struct Judged {
     platform: Platform,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let each = |name: &String| Ok((name.clone(), load(std::slice::from_ref(name), &arguments.runs)?));
     let given = arguments.demand.iter().map(each).collect::<Result<Vec<_>, Failure>>()?;
     let databases = databases(&arguments.demand, &given)?;
@@ -105,9 +105,9 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
         let failure = Failure::new(format_args!("run `{}` has no level that was measured to its end", run.id));
         return Err(failure.with_hint("name a run with load levels: `--capacity RUN`".to_owned()));
     }
-    match arguments.format.reader() {
-        Reader::Program => say::json(&documents(worst, &judged))?,
-        Reader::Person => {
+    match arguments.format.format() {
+        Format::Json => say::json(&documents(worst, &judged))?,
+        Format::Text => {
             let mut out = say::output();
             if judged.len() > 1 {
                 let sentences: Vec<String> = judged.iter().map(Judged::sentence).collect();
@@ -162,7 +162,7 @@ fn databases<'a>(names: &[String], given: &'a [(String, Vec<Run>)]) -> Result<Ve
     let runs: Vec<&Run> = given.iter().flat_map(|(_, runs)| runs).collect();
     let trends = Trends::of(&runs).trends;
     if trends.is_empty() {
-        let failure = Failure::new("none of the runs of `--demand` tells both when it was and for how long");
+        let failure = Failure::new("none of the runs of `--demand` reports both when it was and for how long");
         return Err(failure.with_hint(format!("`plimsoll trend {}` says why each is left out", names.join(" "))));
     }
     let of_trend = |trend: Trend| {
@@ -251,7 +251,7 @@ fn document(fit: &Fit, demand: &Demand, platform: &Platform) -> Value {
         "basis": basis(&fit.basis),
         "command": fit.command,
         "compared": compared.collect::<Vec<_>>(),
-        "binding": fit.binding.map(Respect::key),
+        "binding": fit.binding.map(Resource::key),
         "headroom": fit.headroom(),
         "at_least": fit.is_at_least,
         "level": fit.level,
@@ -279,7 +279,7 @@ mod tests {
     fn exit_of(store: &Store, words: &[&str]) -> Result<Exit, Failure> {
         let runs = store.path().to_str().unwrap();
         let words = ["fit"].iter().chain(words).copied().chain(["--json", "--runs", runs]);
-        carry_out(&Line::try_parse_from(words).unwrap().arguments)
+        run(&Line::try_parse_from(words).unwrap().arguments)
     }
 
     #[test]
@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(exit_of(&store, &strict).unwrap(), Exit::NotMet);
         let two = ["--demand", "2026", "--capacity", &sweep.id];
         assert!(
-            matches!(exit_of(&store, &two), Err(Failure::Told(told)) if told.message.contains("more than one database"))
+            matches!(exit_of(&store, &two), Err(Failure::Reported(reported)) if reported.message.contains("more than one database"))
         );
     }
 

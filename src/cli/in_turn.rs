@@ -1,16 +1,16 @@
 //! The steps of a run in turn, and those again that a hiccup may have decided.
 
-use super::recording::{Onward, Recording};
+use super::recording::{NextStep, Recording};
 use crate::analysis::{LatencyTarget, MAX_VERDICTS, to_repeat};
 use crate::load::StepPlan;
 use crate::plan::again;
 use crate::record::Step;
-use crate::target::TargetFor;
+use crate::targets::TargetFor;
 use crate::workload::Shape;
 
 /// Carries out every step. A load that does not keep `limits` although a larger one does is measured again at once; without
 /// limits nothing is. Returns how many steps a whole run has.
-pub(super) fn carry_out<S: Shape + Clone>(
+pub(super) fn run<S: Shape + Clone>(
     recording: &mut Recording,
     target: &dyn TargetFor<S::Operation>,
     steps: &[StepPlan<S>],
@@ -23,7 +23,7 @@ pub(super) fn carry_out<S: Shape + Clone>(
         let mut next = StepPlan { index: plans.len() as u32, ..plan.clone() };
         let mut origin = plan;
         loop {
-            if recording.step(target, &next) == Onward::Stop {
+            if recording.step(target, &next) == NextStep::Stop {
                 return steps.len() + repeats;
             }
             plans.push(origin);

@@ -10,7 +10,7 @@ use signal_hook::iterator::Signals;
 use super::exit::{Exit, Failure, exit_code_of_signal};
 use crate::load::Stop;
 
-/// What the user's signals are told to.
+/// What the user's signals are sent to.
 #[derive(Debug, Clone)]
 pub(super) struct Interrupt {
     stop: Stop,
@@ -23,10 +23,10 @@ impl Interrupt {
     pub(super) fn listen() -> Result<Self, Failure> {
         let mut signals = signals()?;
         let this = Self { stop: Stop::new(), signal: Arc::new(AtomicI32::new(0)) };
-        let told = this.clone();
+        let reported = this.clone();
         let listener = std::thread::Builder::new().name("signals".into());
         listener
-            .spawn(move || signals.forever().for_each(|number| told.receive(number)))
+            .spawn(move || signals.forever().for_each(|number| reported.receive(number)))
             .map_err(|error| cannot_listen(&error))?;
         Ok(this)
     }
@@ -82,7 +82,7 @@ fn cannot_listen(error: &std::io::Error) -> Failure {
     Failure::new(format_args!("cannot listen for signals: {error}"))
 }
 
-/// Whether this process was started with `signal` ignored. The kernel tells in a mask of which bit 0 is signal 1.
+/// Whether this process was started with `signal` ignored. The kernel reports in a mask of which bit 0 is signal 1.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -12,7 +12,7 @@ use crate::record::Interval;
 use crate::report::{interval_line, interval_words};
 use crate::units::{Bytes, Nanos};
 
-/// How often a plain line tells of progress.
+/// How often a plain line reports on progress.
 const LINE_EVERY: Duration = Duration::from_secs(2);
 
 /// Steps longer than this have a plain line only so often.
@@ -27,7 +27,7 @@ const WIDE: usize = 80;
 
 /// Whether progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Loudness {
+pub(super) enum Verbosity {
     /// As fits the stream.
     Normal,
     /// Not at all.
@@ -42,13 +42,13 @@ enum Place {
 }
 
 impl Place {
-    fn new(loudness: Loudness) -> Self {
+    fn new(verbosity: Verbosity) -> Self {
         let bar = ProgressBar::no_length();
-        match loudness {
-            Loudness::Quiet => Self::Nowhere,
+        match verbosity {
+            Verbosity::Quiet => Self::Nowhere,
             // The bar knows best what it can be drawn on.
-            Loudness::Normal if bar.is_hidden() => Self::Lines,
-            Loudness::Normal => Self::Terminal(bar),
+            Verbosity::Normal if bar.is_hidden() => Self::Lines,
+            Verbosity::Normal => Self::Terminal(bar),
         }
     }
 }
@@ -63,8 +63,8 @@ pub(super) struct ByteProgress {
 
 impl ByteProgress {
     /// `what` is done, in a word or two.
-    pub(super) fn new(what: &'static str, loudness: Loudness) -> Self {
-        let place = Place::new(loudness);
+    pub(super) fn new(what: &'static str, verbosity: Verbosity) -> Self {
+        let place = Place::new(verbosity);
         if let Place::Terminal(bar) = &place {
             bar.set_style(style("{prefix} {wide_bar} {percent:>3} %  {msg}"));
             bar.set_prefix(what);
@@ -79,20 +79,20 @@ impl ByteProgress {
     }
 
     fn tell(&self, what: &dyn fmt::Display, done_bytes: u64, total_bytes: u64) {
-        let told = || rate_and_rest(done_bytes, total_bytes, self.begun.elapsed());
+        let reported = || rate_and_rest(done_bytes, total_bytes, self.begun.elapsed());
         match &self.place {
             Place::Nowhere => {}
             Place::Terminal(bar) => {
                 bar.set_length(total_bytes);
                 bar.set_position(done_bytes);
-                bar.set_message(told());
+                bar.set_message(reported());
             }
             Place::Lines => {
                 let mut last_line = self.last_line.lock().unwrap_or_else(PoisonError::into_inner);
                 if last_line.elapsed() >= LINE_EVERY {
                     *last_line = Instant::now();
                     let percent = done_bytes as f64 * 100.0 / total_bytes.max(1) as f64;
-                    say::line(format_args!("{what} {percent:3.0} %  {}", told()));
+                    say::line(format_args!("{what} {percent:3.0} %  {}", reported()));
                 }
             }
         }
@@ -166,8 +166,8 @@ pub(super) struct RunProgress {
 
 impl RunProgress {
     /// A run of so many steps.
-    pub(super) fn new(steps: Steps, loudness: Loudness) -> Self {
-        let place = Place::new(loudness);
+    pub(super) fn new(steps: Steps, verbosity: Verbosity) -> Self {
+        let place = Place::new(verbosity);
         if let Place::Terminal(bar) = &place {
             bar.set_style(style("{spinner} {msg}"));
         }
@@ -221,7 +221,7 @@ impl RunProgress {
                 let over = interval.offset_ns + interval.duration_ns;
                 let of_step = length.0.saturating_sub(over);
                 let width = say::status_width();
-                // A narrow line is for the figures: which step it is, its number tells.
+                // A narrow line is for the figures: which step it is, its number reports.
                 let label = if width < WIDE { String::new() } else { format!(" {label}") };
                 let place = match (self.later, self.steps) {
                     (Some(later), Steps::Known(steps, _)) => {
@@ -275,8 +275,8 @@ impl RunProgress {
 pub(super) struct Watch(Place);
 
 impl Watch {
-    pub(super) fn new(loudness: Loudness) -> Self {
-        let place = Place::new(loudness);
+    pub(super) fn new(verbosity: Verbosity) -> Self {
+        let place = Place::new(verbosity);
         if let Place::Terminal(bar) = &place {
             bar.set_style(style("{msg}"));
         }
@@ -322,8 +322,8 @@ mod tests {
 
     #[test]
     fn progress_tells_amount_rate_and_rest() {
-        let told = rate_and_rest(250_000_000, 1_000_000_000, Duration::from_secs(1));
-        assert_eq!(told, "250 of 1000 MB, 250 MB/s, 3 s left");
+        let reported = rate_and_rest(250_000_000, 1_000_000_000, Duration::from_secs(1));
+        assert_eq!(reported, "250 of 1000 MB, 250 MB/s, 3 s left");
         assert_eq!(rate_and_rest(0, 1_000_000, Duration::from_secs(1)), "0 of 1 MB");
         assert_eq!(rate_and_rest(5, 10, Duration::ZERO), "0 of 0 MB");
     }

@@ -28,7 +28,7 @@ pub(super) struct Arguments {
     directory: PathBuf,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut root = Cli::command().disable_help_subcommand(true);
     root.build();
     let mut pages = Vec::new();

@@ -130,16 +130,16 @@ pub fn main() -> ExitCode {
 fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let words: Vec<OsString> = arguments.into_iter().collect();
     let outcome = match parse(&words) {
-        Ok(cli) => cli.command.carry_out(),
+        Ok(cli) => cli.command.run(),
         Err(error) => return refuse(error, &words),
     };
     match outcome {
         Ok(exit) => exit,
         Err(Failure::PipeClosed) => Exit::Done,
-        Err(Failure::Told(told)) => {
-            say::error(&told.message);
-            told.hint.iter().for_each(say::hint);
-            told.exit
+        Err(Failure::Reported(reported)) => {
+            say::error(&reported.message);
+            reported.hint.iter().for_each(say::hint);
+            reported.exit
         }
     }
 }
@@ -151,23 +151,23 @@ fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
 }
 
 impl Command {
-    fn carry_out(self) -> Result<Exit, Failure> {
+    fn run(self) -> Result<Exit, Failure> {
         match self {
-            Self::Check(arguments) => check::carry_out(&arguments),
-            Self::Slob(command) => command.carry_out(),
-            Self::Io(command) => command.carry_out(),
-            Self::Import(arguments) => import::carry_out(&arguments),
-            Self::Runs(command) => command.carry_out(),
-            Self::Report(arguments) => report::carry_out(&arguments),
-            Self::Table(arguments) => table::carry_out(&arguments),
-            Self::Compare(arguments) => compare::carry_out(&arguments),
-            Self::Trend(arguments) => trend::carry_out(&arguments),
-            Self::Fit(arguments) => fit::carry_out(&arguments),
-            Self::Serve(arguments) => serve::carry_out(&arguments),
-            Self::Probe(arguments) => probe::carry_out(&arguments),
-            Self::Doctor(arguments) => doctor::carry_out(&arguments),
-            Self::Completions(arguments) => completions::carry_out(&arguments),
-            Self::Manual(arguments) => manual::carry_out(&arguments),
+            Self::Check(arguments) => check::run(&arguments),
+            Self::Slob(command) => command.run(),
+            Self::Io(command) => command.run(),
+            Self::Import(arguments) => import::run(&arguments),
+            Self::Runs(command) => command.run(),
+            Self::Report(arguments) => report::run(&arguments),
+            Self::Table(arguments) => table::run(&arguments),
+            Self::Compare(arguments) => compare::run(&arguments),
+            Self::Trend(arguments) => trend::run(&arguments),
+            Self::Fit(arguments) => fit::run(&arguments),
+            Self::Serve(arguments) => serve::run(&arguments),
+            Self::Probe(arguments) => probe::run(&arguments),
+            Self::Doctor(arguments) => doctor::run(&arguments),
+            Self::Completions(arguments) => completions::run(&arguments),
+            Self::Manual(arguments) => manual::run(&arguments),
         }
     }
 }
@@ -175,7 +175,7 @@ impl Command {
 /// A seed that nobody has used before, as far as chance goes.
 fn fresh_seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
-    // The standard library seeds each of these from the system's randomness. 53 bits survive every reader of JSON.
+    // The standard library seeds each of these from the system's randomness. 53 bits survive every format of JSON.
     RandomState::new().hash_one(std::process::id()) >> 11
 }
 

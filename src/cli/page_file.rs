@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::arguments::Reader;
+use super::arguments::Format;
 use super::exit::Failure;
 use super::{files, say};
 use crate::report::html::{Picture, is_ours};
@@ -25,7 +25,7 @@ enum Kind {
     Png,
 }
 
-/// Where a page or a picture goes, and what is told beside it.
+/// Where a page or a picture goes, and what is reported beside it.
 #[derive(Debug, Args)]
 pub(super) struct PageArgs {
     /// Write one HTML file with everything in it; `-` is standard output. A name in `.svg` or `.png` gets a picture of the chart
@@ -45,8 +45,8 @@ impl PageArgs {
     }
 
     /// Refuses a place that cannot be written to, or a kind of file that is not made, before anything else is done.
-    pub(super) fn check(&self, reader: Reader) -> Result<(), Failure> {
-        let has_more = self.text || reader == Reader::Program;
+    pub(super) fn check(&self, format: Format) -> Result<(), Failure> {
+        let has_more = self.text || format == Format::Json;
         self.output.as_ref().map_or(Ok(()), |path| kind(path).and_then(|_| check(path, has_more)))
     }
 
@@ -176,8 +176,8 @@ mod tests {
             ("a.jpg", "FILE.png"),
             ("p20.30x2", "end the name in `.html`"),
         ] {
-            let Err(Failure::Told(told)) = kind(Path::new(name)) else { panic!("{name} is taken") };
-            assert!(told.message.contains(name) && told.hint.as_ref().unwrap().contains(hint), "{told:?}");
+            let Err(Failure::Reported(reported)) = kind(Path::new(name)) else { panic!("{name} is taken") };
+            assert!(reported.message.contains(name) && reported.hint.as_ref().unwrap().contains(hint), "{reported:?}");
         }
     }
 }

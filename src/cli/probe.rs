@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use clap::{ArgGroup, Args};
 
-use super::arguments::{FormatArgs, ProgressArgs, Reader, Seconds};
+use super::arguments::{Format, FormatArgs, ProgressArgs, Seconds};
 use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
-use super::live::{Loudness, Watch};
+use super::live::{Verbosity, Watch};
 use super::say;
 use crate::config::TargetAddress;
 use crate::config::postgres::PostgresAddress;
@@ -18,9 +18,9 @@ use crate::measure::trace::{NoTrace, Process, TraceRequest, Tracer, devices_of, 
 use crate::record::{Timestamp, TraceStats};
 use crate::report::document::{ProbeEnd, ProbeLine};
 use crate::report::trace::{trace_lines, write_traces_within};
-use crate::target::TargetError;
-use crate::target::embedded::Directory;
-use crate::target::postgres::{Connector, LocalServer};
+use crate::targets::TargetError;
+use crate::targets::embedded::Directory;
+use crate::targets::postgres::{Connector, LocalServer};
 use crate::units::Nanos;
 
 pub(super) const EXAMPLES: &str = "\
@@ -74,7 +74,7 @@ pub(super) struct Arguments {
     progress: ProgressArgs,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if !(SHORTEST_INTERVAL..=LONGEST_INTERVAL).contains(&arguments.interval.0) {
         let failure = Failure::new(format_args!("`--interval` cannot be {}", arguments.interval.0));
         return Err(failure.with_hint(format!("it may be from {SHORTEST_INTERVAL} to {LONGEST_INTERVAL}")));
@@ -87,8 +87,8 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     let request = TraceRequest { process: process.map(|process| process.pid()), devices: devices(arguments, process)? };
     let interrupt = Interrupt::listen()?;
     let tracer = Tracer::start(&request)?;
-    let loudness = arguments.progress.loudness();
-    if loudness == Loudness::Normal {
+    let verbosity = arguments.progress.verbosity();
+    if verbosity == Verbosity::Normal {
         tell_what(process, &traced_devices(&request.devices)?);
     }
     if process.is_some() && !tracer.knows_files() {
@@ -98,8 +98,8 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
         tracer,
         process,
         interrupt,
-        watch: Watch::new(loudness),
-        reader: arguments.format.reader(),
+        watch: Watch::new(verbosity),
+        format: arguments.format.format(),
         sum: Vec::new(),
     };
     let end = probe.watch(arguments.duration.map(|Seconds(time)| time), arguments.interval.0)?;
@@ -207,7 +207,7 @@ struct Probe {
     process: Option<Process>,
     interrupt: Interrupt,
     watch: Watch,
-    reader: Reader,
+    format: Format,
     sum: Vec<TraceStats>,
 }
 
@@ -262,7 +262,7 @@ impl Probe {
     }
 
     fn tell(&self, traces: &[TraceStats]) -> Result<(), Failure> {
-        if self.reader == Reader::Program && !traces.is_empty() {
+        if self.format == Format::Json && !traces.is_empty() {
             line(&ProbeLine::Interval { at: now(), traces })?;
         }
         let table = |width| {
@@ -280,9 +280,9 @@ impl Probe {
         if end == ProbeEnd::Process {
             say::note("the process has ended");
         }
-        match self.reader {
-            Reader::Program => line(&ProbeLine::Total { at: now(), ended_by: end, traces: &self.sum }),
-            Reader::Person => {
+        match self.format {
+            Format::Json => line(&ProbeLine::Total { at: now(), ended_by: end, traces: &self.sum }),
+            Format::Text => {
                 let mut out = say::output();
                 let elapsed = Nanos(self.sum.first().map_or(0, |sum| sum.elapsed_ns));
                 if self.sum.iter().any(|trace| trace.count > 0) {

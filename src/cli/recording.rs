@@ -1,8 +1,8 @@
-//! A run as it is made: written down from before its first step to its end, whatever ends it, and told.
+//! A run as it is made: written down from before its first step to its end, whatever ends it, and reported.
 
 use std::path::{Path, PathBuf};
 
-use super::arguments::Reader;
+use super::arguments::Format;
 use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::live::RunProgress;
@@ -15,7 +15,7 @@ use crate::record::store::{self, RunWriter, Store, StoreError};
 use crate::record::{self, Ending, FORMAT, Outcome, Run, Step, Timestamp, Tool, Window};
 use crate::report::Detail;
 use crate::report::document::RunReport;
-use crate::target::{TargetError, TargetFor};
+use crate::targets::{TargetError, TargetFor};
 use crate::workload::Shape;
 
 /// What is known of a run before its first step.
@@ -34,7 +34,7 @@ pub(super) struct Header<'a> {
     pub(super) target: record::Target,
     /// Files and directories whose devices are watched.
     pub(super) paths: &'a [PathBuf],
-    /// What the user was told before.
+    /// What the user was reported before.
     pub(super) notes: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ pub(super) struct Recorded {
 
 /// Whether the run goes on after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Onward {
+pub(super) enum NextStep {
     /// The next step can begin.
     Go,
     /// The user or an error ended the run.
@@ -99,7 +99,7 @@ impl Recording {
     /// Removes what was written: nothing was measured.
     pub(super) fn forget(self) {
         self.progress.end();
-        // Whoever is told why the run did not begin need not hear that an empty directory stays.
+        // Whoever is reported why the run did not begin need not hear that an empty directory stays.
         let _ = store::remove(self.writer.directory());
     }
 
@@ -108,9 +108,9 @@ impl Recording {
         &mut self,
         target: &dyn TargetFor<S::Operation>,
         plan: &StepPlan<S>,
-    ) -> Onward {
+    ) -> NextStep {
         if self.stop.is_asked() || self.run.outcome != Outcome::Unfinished {
-            return Onward::Stop;
+            return NextStep::Stop;
         }
         self.progress.begin_step(plan);
         // A killed run is read back from its intervals, which need a step to belong to.
@@ -118,7 +118,7 @@ impl Recording {
         let mut unwritten = self.writer.update(&self.run).err();
         let (writer, progress) = (&mut self.writer, &self.progress);
         let mut on_interval = |interval: &record::Interval| {
-            // Kept before it is told: what the user has seen is there even if the next instant kills us.
+            // Kept before it is reported: what the user has seen is there even if the next instant kills us.
             if let Err(error) = writer.append(interval) {
                 unwritten.get_or_insert(error);
             }
@@ -138,7 +138,7 @@ impl Recording {
             self.fail(error);
         }
         let cut_short = self.stop.is_asked() || self.run.outcome != Outcome::Unfinished;
-        if cut_short { Onward::Stop } else { Onward::Go }
+        if cut_short { NextStep::Stop } else { NextStep::Go }
     }
 
     /// Puts load on that no figure is made of, unless the run has been ended.
@@ -146,9 +146,9 @@ impl Recording {
         &mut self,
         target: &dyn TargetFor<S::Operation>,
         plan: &StepPlan<S>,
-    ) -> Onward {
+    ) -> NextStep {
         if self.stop.is_asked() || self.run.outcome != Outcome::Unfinished {
-            return Onward::Stop;
+            return NextStep::Stop;
         }
         self.progress.line(&format!("{}: load that is not measured", plan.label));
         let outcome = run_step(target, plan, self.run_started_ns, &self.devices, self.clock, &self.stop, &mut |_| {});
@@ -156,7 +156,7 @@ impl Recording {
             self.fail(error);
         }
         let cut_short = self.stop.is_asked() || self.run.outcome != Outcome::Unfinished;
-        if cut_short { Onward::Stop } else { Onward::Go }
+        if cut_short { NextStep::Stop } else { NextStep::Go }
     }
 
     /// There is one more step than was thought.
@@ -225,12 +225,12 @@ impl Recording {
 
 impl Recorded {
     /// Tells the run and how it ended.
-    pub(super) fn tell(self, reader: Reader, limits: &[LatencyTarget], interrupt: &Interrupt) -> Result<Exit, Failure> {
+    pub(super) fn tell(self, format: Format, limits: &[LatencyTarget], interrupt: &Interrupt) -> Result<Exit, Failure> {
         let Self { run, directory, failure } = self;
         let findings = report::findings(&run, limits);
-        let written = match reader {
-            Reader::Program => say::json(&RunReport::new(&run, &findings)),
-            Reader::Person => report::write_text(&run, &findings, Detail::Brief),
+        let written = match format {
+            Format::Json => say::json(&RunReport::new(&run, &findings)),
+            Format::Text => report::write_text(&run, &findings, Detail::Brief),
         };
         // Somebody may have removed it meanwhile; the failure to come says so.
         if directory.exists() {

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::arguments::{FormatArgs, Reader, RunsArgs, Taken};
+use super::arguments::{Format, FormatArgs, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::page_file::PageArgs;
 use super::{files, limits, say};
 use crate::analysis::{self, Finding, Judgeable, LatencyTarget, LimitAnswer, RunVerdict};
 use crate::record::Run;
 use crate::report::document::RunReport;
-use crate::report::html::{Kept, MOST_BYTES, Picture, Reported};
+use crate::report::html::{Kept, MAX_BYTES, Picture, Reported};
 use crate::report::{self, Detail};
 
 pub(super) const EXAMPLES: &str = "\
@@ -60,13 +60,13 @@ pub(super) struct Arguments {
     runs: RunsArgs,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
-    arguments.page.check(arguments.format.reader())?;
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    arguments.page.check(arguments.format.format())?;
     let (places, runs) = load(arguments)?;
     runs.iter().try_for_each(|run| limits::check(&arguments.limits, &Judgeable::of_run(run)))?;
-    let told: Vec<Vec<Finding>> = runs.iter().map(|run| findings(run, &arguments.limits)).collect();
+    let found: Vec<Vec<Finding>> = runs.iter().map(|run| findings(run, &arguments.limits)).collect();
     let reported: Vec<Reported<'_>> =
-        runs.iter().zip(&told).map(|(run, findings)| Reported { run, findings }).collect();
+        runs.iter().zip(&found).map(|(run, findings)| Reported { run, findings }).collect();
     if let Some(directory) = &arguments.csv.as_ref().filter(|path| !files::is_one_table(path)) {
         let folders = csv_folders(directory, &places);
         for (run, folder) in runs.iter().zip(folders) {
@@ -78,10 +78,10 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
         files::write_table(file, report::csv::BEGINNING, |out| out.write_all(&steps))?;
     }
     arguments.page.write(|| page(&reported), || picture(&reported))?;
-    match arguments.format.reader() {
-        Reader::Program => write_json(&reported)?,
-        Reader::Person if !arguments.page.has_text() => {}
-        Reader::Person => {
+    match arguments.format.format() {
+        Format::Json => write_json(&reported)?,
+        Format::Text if !arguments.page.has_text() => {}
+        Format::Text => {
             let detail = if arguments.full { Detail::Full } else { Detail::Brief };
             for (number, Reported { run, findings }) in reported.iter().enumerate() {
                 if number > 0 {
@@ -93,7 +93,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
             }
         }
     }
-    let exits: Vec<Exit> = told.iter().map(|findings| exit_for_limits(findings)).collect();
+    let exits: Vec<Exit> = found.iter().map(|findings| exit_for_limits(findings)).collect();
     let worst = [Exit::NotMet, Exit::NoVerdict].into_iter().find(|worst| exits.contains(worst));
     Ok(worst.unwrap_or(Exit::Done))
 }
@@ -159,13 +159,13 @@ fn picture(reported: &[Reported<'_>]) -> Result<Picture, Failure> {
 pub(super) fn page(reported: &[Reported<'_>]) -> Result<Vec<u8>, Failure> {
     let mut page = Vec::new();
     report::html::report(&mut page, reported, &Kept::File)?;
-    if page.len() > MOST_BYTES && reported.len() > 1 {
+    if page.len() > MAX_BYTES && reported.len() > 1 {
         let megabytes = |bytes: usize| bytes as f64 / 1e6;
         let failure = Failure::new(format_args!(
             "{} runs make a page of {:.1} MB, and no page is larger than {:.1} MB",
             reported.len(),
             megabytes(page.len()),
-            megabytes(MOST_BYTES)
+            megabytes(MAX_BYTES)
         ));
         return Err(failure.with_hint("report fewer at once; `plimsoll serve` shows any number of them".to_owned()));
     }

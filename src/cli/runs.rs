@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use comfy_table::{ContentArrangement, Table, presets};
 
-use super::arguments::{FormatArgs, Reader, RunsArgs};
+use super::arguments::{Format, FormatArgs, RunsArgs};
 use super::exit::{Exit, Failure};
 use super::say;
 use crate::record::store::{self, Headline, Store, StoreError};
@@ -88,7 +88,7 @@ pub(super) struct RemoveArguments {
 }
 
 impl Command {
-    pub(super) fn carry_out(self) -> Result<Exit, Failure> {
+    pub(super) fn run(self) -> Result<Exit, Failure> {
         match self {
             Self::List(arguments) => list(&arguments),
             Self::Show(arguments) => show(&arguments),
@@ -100,10 +100,10 @@ impl Command {
 fn list(arguments: &ListArguments) -> Result<Exit, Failure> {
     let store = arguments.runs.store();
     let (runs, problems) = store.list_of(&arguments.words)?;
-    match arguments.format.reader() {
-        Reader::Program => say::json(&runs)?,
-        Reader::Person if runs.is_empty() => say::note(format_args!("no runs in `{}`", store.path().display())),
-        Reader::Person => {
+    match arguments.format.format() {
+        Format::Json => say::json(&runs)?,
+        Format::Text if runs.is_empty() => say::note(format_args!("no runs in `{}`", store.path().display())),
+        Format::Text => {
             let mut table = Table::new();
             table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
             let has_limits = runs.iter().any(|run| run.headline.as_ref().is_some_and(|it| it.limit.is_some()));
@@ -111,14 +111,14 @@ fn list(arguments: &ListArguments) -> Result<Exit, Failure> {
             let header = ["id", "name", "made", "outcome", "steps", "operations/s", "reads/s", "p99"];
             table.set_header(header.into_iter().chain(has_limits.then_some("limit")).chain(["tags", "target"]));
             for run in &runs {
-                let (made, steps) = (told(run.started_at, run.clock), run.steps.to_string());
+                let (made, steps) = (reported(run.started_at, run.clock), run.steps.to_string());
                 let outcome = outcome_word(&run.outcome).to_owned();
                 let figures = match &run.headline {
                     None => ["?"; 3].map(str::to_owned),
-                    Some(told) => [
-                        Headline::rate_words(told.operations_per_s),
-                        Headline::rate_words(told.reads_per_s),
-                        told.p99_words(),
+                    Some(reported) => [
+                        Headline::rate_words(reported.operations_per_s),
+                        Headline::rate_words(reported.reads_per_s),
+                        reported.p99_words(),
                     ],
                 };
                 let limit = || run.headline.as_ref().map(Headline::limit_words).unwrap_or_default();
@@ -143,9 +143,9 @@ fn list(arguments: &ListArguments) -> Result<Exit, Failure> {
 fn show(arguments: &ShowArguments) -> Result<Exit, Failure> {
     let path = arguments.runs.store().find(&arguments.run)?;
     let run = store::load(&path)?;
-    match arguments.format.reader() {
-        Reader::Program => say::json(&run)?,
-        Reader::Person => {
+    match arguments.format.format() {
+        Format::Json => say::json(&run)?,
+        Format::Text => {
             let mut out = say::output();
             write_run(&mut out, &run, &path)?;
             out.flush()?;
@@ -156,14 +156,14 @@ fn show(arguments: &ShowArguments) -> Result<Exit, Failure> {
 
 fn write_run(out: &mut impl Write, run: &Run, path: &Path) -> std::io::Result<()> {
     let clock = run.imported.as_ref().map(|imported| imported.clock);
-    let ended = run.ended_at.map_or_else(|| "not known".to_owned(), |ended| told(ended, clock));
+    let ended = run.ended_at.map_or_else(|| "not known".to_owned(), |ended| reported(ended, clock));
     let facts = [
         ("id", run.id.clone()),
         ("name", run.name.clone()),
         ("kept in", path.display().to_string()),
         ("made by", format!("{} {}", run.tool.name, run.tool.version)),
         ("command", shell_command(&run.command)),
-        ("began", told(run.started_at, clock)),
+        ("began", reported(run.started_at, clock)),
         ("ended", ended),
         ("outcome", outcome_sentence(&run.outcome)),
         ("target", run.target.address.clone()),
@@ -239,8 +239,8 @@ fn outcome_sentence(outcome: &Outcome) -> String {
     }
 }
 
-/// An instant with the clock that it was told by.
-fn told(Timestamp(instant): Timestamp, clock: Option<Clock>) -> String {
+/// An instant with the clock that it was reported by.
+fn reported(Timestamp(instant): Timestamp, clock: Option<Clock>) -> String {
     let clock = match clock {
         None | Some(Clock::Utc) => "UTC",
         Some(Clock::Wall) => "local",

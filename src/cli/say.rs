@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use super::exit::Failure;
 
-/// Columns where the terminal does not tell, as in a pipe.
-const USUAL_WIDTH: usize = 120;
+/// Columns where the terminal does not report, as in a pipe.
+const DEFAULT_WIDTH: usize = 120;
 
 pub(super) fn error(message: impl Display) {
     let _ = writeln!(anstream::stderr(), "{} {}", "error:".red().bold(), shortened(&message.to_string()));
@@ -48,13 +48,13 @@ pub(super) fn json(value: &impl Serialize) -> Result<(), Failure> {
 /// Columns of the terminal that data goes to.
 pub(super) fn width() -> usize {
     // A terminal that has not been given a size says 0.
-    comfy_table::Table::new().width().filter(|width| *width > 0).map_or(USUAL_WIDTH, usize::from)
+    comfy_table::Table::new().width().filter(|width| *width > 0).map_or(DEFAULT_WIDTH, usize::from)
 }
 
 /// Columns of the terminal that the status line is drawn on.
 pub(super) fn status_width() -> usize {
     let size = terminal_size::terminal_size_of(std::io::stderr());
-    size.map(|(terminal_size::Width(width), _)| usize::from(width)).filter(|width| *width > 0).unwrap_or(USUAL_WIDTH)
+    size.map(|(terminal_size::Width(width), _)| usize::from(width)).filter(|width| *width > 0).unwrap_or(DEFAULT_WIDTH)
 }
 
 /// Columns of one word beyond which its middle is left out: longer than any path.
@@ -83,8 +83,8 @@ mod tests {
     fn only_absurdly_long_words_are_shortened() {
         let path = format!("cannot open `{}`: no", "d/".repeat(2_000));
         assert_eq!(shortened(&path), path);
-        let told = shortened(&format!("`UPDATE_PCT={}` is not a number", "9".repeat(100_000)));
-        assert!(told.starts_with("`UPDATE_PCT=999") && told.ends_with("999` is not a number"), "{told}");
-        assert!(told.len() < 200, "{told}");
+        let reported = shortened(&format!("`UPDATE_PCT={}` is not a number", "9".repeat(100_000)));
+        assert!(reported.starts_with("`UPDATE_PCT=999") && reported.ends_with("999` is not a number"), "{reported}");
+        assert!(reported.len() < 200, "{reported}");
     }
 }

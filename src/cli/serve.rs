@@ -31,7 +31,7 @@ pub(super) struct Arguments {
     runs: RunsArgs,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let store = arguments.runs.store();
     let directory = store.path().to_owned();
     let server = Server::open(arguments.listen, store).map_err(not_opened)?;

@@ -64,7 +64,7 @@ enum Writing {
     Html,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let loaded = Taken::default().load_all(&arguments.runs.store(), &arguments.names)?;
     let runs: Vec<Run> = loaded.into_iter().map(|(_, run)| run).collect();
     let style = match arguments.style {

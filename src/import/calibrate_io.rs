@@ -1,11 +1,11 @@
 //! Results of Oracle's `DBMS_RESOURCE_MANAGER.CALIBRATE_IO`: spools of `dba_rsrc_io_calibrate`, and what its callers print, such
 //! as `max_iops = 900`, `latency = 9`, `max_mbps = 80`.
 //!
-//! One calibration is often told twice, once with its latency rounded; it is one run then, with the more precise latency.
+//! One calibration is often reported twice, once with its latency rounded; it is one run then, with the more precise latency.
 
 use std::collections::BTreeMap;
 
-use super::draft::{step, told};
+use super::draft::{reported, step};
 use super::numbers::number;
 use super::oracle_time;
 use super::spool::{self, Found, Kind, clean};
@@ -15,11 +15,11 @@ use crate::record::Target;
 const READS_ONLY: &str = "CALIBRATE_IO only reads, and its blocks go to no buffer cache";
 const WHOLE_MS: &str = "the latency is in whole milliseconds, which is 0 on flash";
 /// Calibrations of one file; no spool has so many.
-const MOST: usize = 1_000;
+const MAX: usize = 1_000;
 /// A note is not longer.
 const LONGEST_NOTE: usize = 1_000;
 
-/// One calibration, as far as it is told.
+/// One calibration, as far as it is reported.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Calibration {
     line: u64,
@@ -33,7 +33,7 @@ struct Calibration {
 }
 
 impl Calibration {
-    fn is_told(&self) -> bool {
+    fn is_reported(&self) -> bool {
         self.max_iops.is_some() && self.max_mbps.is_some() && self.latency_ms.is_some()
     }
 
@@ -54,7 +54,7 @@ impl Calibration {
         }
     }
 
-    /// Whether both are the same, told twice: the same rates, and latencies of which one is the other rounded.
+    /// Whether both are the same, reported twice: the same rates, and latencies of which one is the other rounded.
     fn is_same(&self, other: &Self) -> bool {
         let near = |a: Option<f64>, b: Option<f64>| a.zip(b).is_none_or(|(a, b)| (a - b).abs() < 1.0);
         self.max_iops == other.max_iops && self.max_mbps == other.max_mbps && near(self.latency_ms, other.latency_ms)
@@ -88,8 +88,8 @@ impl Calibration {
             ("max_pmbps", "MB/s", self.max_pmbps),
             ("latency", "ms", self.latency_ms),
         ];
-        step.told =
-            figures.iter().filter_map(|(name, unit, value)| Some(told("server", *name, unit, (*value)?))).collect();
+        step.reported =
+            figures.iter().filter_map(|(name, unit, value)| Some(reported("server", *name, unit, (*value)?))).collect();
         draft.steps.push(step);
         draft
     }
@@ -144,7 +144,7 @@ fn without_limit(line: &str) -> String {
     }
 }
 
-/// Whether it tells all three answers of a calibration.
+/// Whether it reports all three answers of a calibration.
 pub(super) fn recognises(head: &str) -> bool {
     let lower_or_upper = |word: &str| head.contains(word) || head.contains(&word.to_ascii_uppercase());
     if !(lower_or_upper("iops") || head.contains("IOps") || head.contains("Iops")) {
@@ -169,11 +169,11 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     found.sort_by_key(|calibration| calibration.line);
     let mut calibrations: Vec<Calibration> = Vec::new();
     for calibration in found {
-        if calibrations.len() == MOST {
+        if calibrations.len() == MAX {
             return Err(ImportError::damaged(
                 source,
                 calibration.line,
-                format!("it holds more than {MOST} calibrations"),
+                format!("it holds more than {MAX} calibrations"),
             ));
         }
         match calibrations.iter_mut().find(|one| one.is_same(&calibration)) {
@@ -182,7 +182,7 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
         }
     }
     if calibrations.is_empty() {
-        return Err(ImportError::damaged(source, None, "no calibration of it tells its rates"));
+        return Err(ImportError::damaged(source, None, "no calibration of it reports its rates"));
     }
     let mut drafts: Vec<Draft> = calibrations.into_iter().map(Calibration::draft).collect();
     drafts.iter_mut().for_each(|draft| draft.notes.extend(kept.iter().cloned()));
@@ -224,7 +224,7 @@ fn in_views(source: &Source, notes: &mut Notes) -> Vec<Calibration> {
             }
             row.began = cell("START_TIME").and_then(oracle_time::began);
             row.ended = cell("END_TIME").and_then(oracle_time::began);
-            if row.max_iops.is_some() && rows.len() <= MOST {
+            if row.max_iops.is_some() && rows.len() <= MAX {
                 rows.push(row);
             }
         }
@@ -245,7 +245,7 @@ fn printed(source: &Source, notes: &mut Notes) -> Result<(Vec<Calibration>, Vec<
     let mut note: Option<String> = None;
     let finish = |current: &mut Calibration, notes: &mut Notes, all: &mut Vec<Calibration>| {
         let one = std::mem::take(current);
-        if one.is_told() {
+        if one.is_reported() {
             all.push(one);
         } else if one.max_iops.is_some() || one.max_mbps.is_some() {
             notes.not_understood(one.line, "a calibration without all of max_iops, max_mbps and latency");
@@ -274,8 +274,8 @@ fn printed(source: &Source, notes: &mut Notes) -> Result<(Vec<Calibration>, Vec<
                 current.line = line;
                 current.set(name, value);
             }
-            if calibrations.len() > MOST {
-                return Err(ImportError::damaged(source, line, format!("it holds more than {MOST} calibrations")));
+            if calibrations.len() > MAX {
+                return Err(ImportError::damaged(source, line, format!("it holds more than {MAX} calibrations")));
             }
         }
     }
@@ -313,14 +313,14 @@ mod tests {
     }
 
     fn figures_of(draft: &Draft) -> Vec<(&str, f64)> {
-        draft.steps[0].told.iter().map(|figure| (figure.name.as_str(), figure.value)).collect()
+        draft.steps[0].reported.iter().map(|figure| (figure.name.as_str(), figure.value)).collect()
     }
 
     const PRINTED: &str = "SQL> @calibrate\nmax_iops = 1200\nlatency = 8.75\nmax_mbps = 310\n\nNote: the cache was\ncold.\n\n\
                            max_iops = 1200\nlatency = 9\nmax_mbps = 310\n\nPL/SQL procedure successfully completed.\n";
 
     #[test]
-    fn a_calibration_that_is_told_twice_is_one_with_the_more_precise_latency() {
+    fn a_calibration_that_is_reported_twice_is_one_with_the_more_precise_latency() {
         let drafts = read_all(PRINTED);
         assert_eq!(drafts.len(), 1);
         assert_eq!(figures_of(&drafts[0]), [("max_iops", 1_200.0), ("max_mbps", 310.0), ("latency", 8.75)]);
@@ -344,8 +344,8 @@ mod tests {
             ["max_iops = 2412\nmax_mbps = 320\nactual_latency = 7\n", "max_iops = 2412\nlatency = 7\nMax_MB/s = 320\n"]
         {
             let drafts = read_all(&format!("{call}{printed}"));
-            let told = drafts.iter().flat_map(figures_of).collect::<Vec<_>>();
-            assert_eq!(told, [("max_iops", 2_412.0), ("max_mbps", 320.0), ("latency", 7.0)], "{printed}");
+            let reported = drafts.iter().flat_map(figures_of).collect::<Vec<_>>();
+            assert_eq!(reported, [("max_iops", 2_412.0), ("max_mbps", 320.0), ("latency", 7.0)], "{printed}");
         }
     }
 

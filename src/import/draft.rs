@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::record::{Environment, Outcome, Step, Target, Timestamp, ToldFigure, Tool};
+use crate::record::{Environment, Outcome, ReportedFigure, Step, Target, Timestamp, Tool};
 
-/// When something began or ended, and what that was told in.
+/// When something began or ended, and what that was reported in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Began {
     /// Universal time, or a time with its zone.
@@ -14,7 +14,7 @@ pub enum Began {
 }
 
 impl Began {
-    /// The time of a clock on the wall in a zone that is not told.
+    /// The time of a clock on the wall in a zone that is not reported.
     pub fn wall(time: jiff::civil::DateTime) -> Option<Self> {
         Some(Self::Wall(Timestamp(time.to_zoned(jiff::tz::TimeZone::UTC).ok()?.timestamp())))
     }
@@ -32,7 +32,7 @@ impl Began {
     }
 }
 
-/// A run in the making: what an importer read, before it has an id and a place. Everything that the file does not tell stays
+/// A run in the making: what an importer read, before it has an id and a place. Everything that the file does not report stays
 /// as it is here.
 #[derive(Debug, Clone, Default)]
 pub struct Draft {
@@ -40,7 +40,7 @@ pub struct Draft {
     pub workload: &'static str,
     /// What it was, in few words, such as `P30DB snapshots 171 to 172` or the name of a job; a run's name if nothing else is.
     pub title: String,
-    /// The program that measured it; its version is empty where that is not told.
+    /// The program that measured it; its version is empty where that is not reported.
     pub program: &'static str,
     /// Its version.
     pub version: String,
@@ -52,7 +52,7 @@ pub struct Draft {
     pub ended: Option<Timestamp>,
     /// What was set, by the names of the program.
     pub parameters: BTreeMap<String, String>,
-    /// What its name tells.
+    /// What its name reports.
     pub tags: BTreeMap<String, String>,
     /// Where load landed.
     pub target: Target,
@@ -76,7 +76,7 @@ impl Draft {
     }
 }
 
-/// A step of which nothing is known yet; `duration_ns` is 0 where the length of its window is not told.
+/// A step of which nothing is known yet; `duration_ns` is 0 where the length of its window is not reported.
 pub(super) fn step(index: usize, label: impl Into<String>, duration_ns: u64) -> Step {
     let mut step = Step::new(index as u32, label);
     step.window.duration_ns = duration_ns;
@@ -84,9 +84,9 @@ pub(super) fn step(index: usize, label: impl Into<String>, duration_ns: u64) -> 
     step
 }
 
-/// A figure by the name that its program uses; `layer` as [`ToldFigure::layer`] has it.
-pub(super) fn told(layer: &str, name: impl Into<String>, unit: &str, value: f64) -> ToldFigure {
-    ToldFigure { layer: layer.to_owned(), name: name.into(), unit: unit.to_owned(), value }
+/// A figure by the name that its program uses; `layer` as [`ReportedFigure::layer`] has it.
+pub(super) fn reported(layer: &str, name: impl Into<String>, unit: &str, value: f64) -> ReportedFigure {
+    ReportedFigure { layer: layer.to_owned(), name: name.into(), unit: unit.to_owned(), value }
 }
 
 /// A rate over a time as a count, rounded; absent if it is not a number that a counter holds.

@@ -79,7 +79,7 @@ impl ImportError {
     /// What the user can do, where there is something.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::NotRecognised { .. } => Some("`plimsoll import --list` tells what is read"),
+            Self::NotRecognised { .. } => Some("`plimsoll import --list` says what is read"),
             Self::TooLarge { .. } => Some("cut it down to the part that matters"),
             Self::Damaged { .. } => Some("make the file again; nothing of it was kept"),
             Self::Io { .. } | Self::NotText { .. } | Self::NoResult { .. } => None,
@@ -141,9 +141,9 @@ mod tests {
         std::fs::write(&path, "secret plans\n").unwrap();
         for (mode, is_quoted) in [(0o644, true), (0o640, false), (0o600, false)] {
             std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
-            let told = ImportError::not_recognised(&Source::open(&path).unwrap()).to_string();
-            assert_eq!(told.contains("secret"), is_quoted, "{mode:o}: {told}");
-            assert!(told.contains("is no result that is known here"), "{told}");
+            let reported = ImportError::not_recognised(&Source::open(&path).unwrap()).to_string();
+            assert_eq!(reported.contains("secret"), is_quoted, "{mode:o}: {reported}");
+            assert!(reported.contains("is no result that is known here"), "{reported}");
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::record::{Histogram, Interval, Step};
 /// An interval of `step` in which nothing is known yet. It is empty and small: files hold hundreds of thousands of them.
 pub(super) fn of(step: &Step, offset_ns: u64, duration_ns: u64) -> Interval {
     let mut interval = Interval { step: step.index, offset_ns, duration_ns, ..Interval::default() };
-    interval.response = Histogram::told([], None, None, None);
+    interval.response = Histogram::reported([], None, None, None);
     interval
 }
 

@@ -1,4 +1,4 @@
-//! Files of one folder that tell of one thing become one run: a cluster's report and those of its instances, text and HTML of
+//! Files of one folder that report on one thing become one run: a cluster's report and those of its instances, text and HTML of
 //! one report, and what SLOB leaves beside them (`iostat`, `vmstat`, `mpstat`, `slob.conf`, `tm.out`).
 
 mod beside;
@@ -53,11 +53,11 @@ fn is_cluster(made: &Made) -> bool {
     !made.draft.target.address.contains('/')
 }
 
-/// How much a report tells: of two of one thing the fuller is taken.
-fn told(made: &Made) -> usize {
+/// How much a report reports: of two of one thing the fuller is taken.
+fn reported(made: &Made) -> usize {
     let of_step = |step: &Step| {
         let own: usize = step.instances.iter().map(|instance| instance.own.len()).sum();
-        own + step.waits.len() + step.told.len()
+        own + step.waits.len() + step.reported.len()
     };
     made.draft.steps.iter().map(of_step).sum()
 }
@@ -69,7 +69,7 @@ fn one_interval(reports: Vec<Made>) -> Vec<Made> {
         match by_address.iter_mut().find(|known| reports::is_same_report(known, &made)) {
             Some(known) => {
                 let mut other = made;
-                if told(&other) > told(known) {
+                if reported(&other) > reported(known) {
                     std::mem::swap(known, &mut other);
                 }
                 reports::add_twin(known, other);
@@ -93,11 +93,11 @@ fn add_context(run: &mut Made, settings: Made) {
     for (name, value) in settings.draft.parameters {
         run.draft.parameters.entry(name).or_insert(value);
     }
-    let told = settings.draft.steps.into_iter().flat_map(|step| step.told);
+    let reported = settings.draft.steps.into_iter().flat_map(|step| step.reported);
     match run.draft.steps.as_mut_slice() {
-        [step] => step.told.extend(told),
-        _ => run.draft.notes.extend(told.map(|figure| {
-            format!("{}: {} {}, of which of its steps is not told.", figure.name, figure.value, figure.unit)
+        [step] => step.reported.extend(reported),
+        _ => run.draft.notes.extend(reported.map(|figure| {
+            format!("{}: {} {}, of which of its steps is not reported.", figure.name, figure.value, figure.unit)
         })),
     }
 }

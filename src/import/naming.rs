@@ -1,9 +1,9 @@
-//! What the name of a run tells, where people name it as SLOB's users do: `awr_p30x2_d8s_s64_t1_wu64`.
+//! What the name of a run reports, where people name it as SLOB's users do: `awr_p30x2_d8s_s64_t1_wu64`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What a name tells.
+/// What a name reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Named {
     /// The name without its `awr_`.
@@ -100,7 +100,7 @@ fn is_machine(part: &str) -> bool {
         && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '.')
 }
 
-/// What a folder above a run tells, where it is called `cache-off` or the like: a tag of its own.
+/// What a folder above a run reports, where it is called `cache-off` or the like: a tag of its own.
 pub(super) fn of_folder(folder: &str) -> Option<(&'static str, String)> {
     let value = folder.strip_prefix("cache-").or_else(|| folder.strip_prefix("cache_"))?;
     (!value.is_empty()).then(|| ("cache", value.to_owned()))
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_are_told_apart_by_what_differs_in_their_paths() {
+    fn folders_are_distinguished_by_what_differs_in_their_paths() {
         let of = |folders: &[&str]| telling_apart(&folders.iter().map(PathBuf::from).collect::<Vec<_>>());
         let tags = |pairs: &[(&str, &str)]| {
             Some(pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect::<Vec<_>>())

@@ -1,6 +1,6 @@
 //! oratcptest of Oracle, which times messages between two hosts as Data Guard would send them.
 
-use super::draft::{step, told, whole};
+use super::draft::{reported, step, whole};
 use super::interval;
 use super::numbers::number;
 use super::{Draft, ImportError, Notes, Source};
@@ -222,8 +222,8 @@ impl Test {
             let offset_ns = made.window.duration_ns;
             let duration_ns = whole(length_s * 1e9).unwrap_or(0);
             let mut interval = interval::of(&made, offset_ns, duration_ns);
-            interval.told.insert("throughput".to_owned(), *throughput);
-            interval.told.extend(latency_ms.map(|ms| ("latency".to_owned(), ms)));
+            interval.reported.insert("throughput".to_owned(), *throughput);
+            interval.reported.extend(latency_ms.map(|ms| ("latency".to_owned(), ms)));
             made.intervals.push(interval);
             made.window.duration_ns = offset_ns.saturating_add(duration_ns);
         }
@@ -236,8 +236,9 @@ impl Test {
             made.outcome = Outcome::Interrupted;
             made.window.ending = Ending::Unknown;
         }
-        made.told.extend(self.throughput.map(|bytes_per_s| told("network", "throughput", "bytes/s", bytes_per_s)));
-        made.told.extend(self.latency_ms.map(|ms| told("network", "latency", "ms", ms)));
+        made.reported
+            .extend(self.throughput.map(|bytes_per_s| reported("network", "throughput", "bytes/s", bytes_per_s)));
+        made.reported.extend(self.latency_ms.map(|ms| reported("network", "latency", "ms", ms)));
         made
     }
 }

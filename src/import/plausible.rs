@@ -6,16 +6,16 @@
 use std::collections::BTreeSet;
 
 use super::Draft;
-use crate::record::{Counters, Histogram, Step, ToldBucket, ToldFigure};
+use crate::record::{Counters, Histogram, ReportedBucket, ReportedFigure, Step};
 use crate::units::{Nanos, group_thousands};
 
-/// Doubts of one run that are told; the rest is counted.
+/// Doubts of one run that are reported; the rest is counted.
 const MAX_DOUBTS: usize = 12;
 /// By how much a latency may be longer than the load, as a share and in nanoseconds: programs round both, and wait for the last
 /// request.
 const LATE: f64 = 1.05;
 const LATE_NS: f64 = 1e9;
-/// By how much a rate may differ from its counts over the time, which is often told in whole seconds.
+/// By how much a rate may differ from its counts over the time, which is often reported in whole seconds.
 const RATE_TOLERANCE: f64 = 0.05;
 /// Below this rate, rounding to whole numbers is more than the tolerance.
 const MIN_RATE: f64 = 20.0;
@@ -41,7 +41,7 @@ const HEADLINES: [Headline; 8] = [
 /// Notes, each once.
 #[derive(Debug, Default)]
 struct Doubts {
-    told: BTreeSet<String>,
+    reported: BTreeSet<String>,
     in_order: Vec<String>,
     more: usize,
 }
@@ -49,8 +49,8 @@ struct Doubts {
 impl Doubts {
     fn add(&mut self, doubt: String) {
         if self.in_order.len() == MAX_DOUBTS {
-            self.more += usize::from(!self.told.contains(&doubt));
-        } else if self.told.insert(doubt.clone()) {
+            self.more += usize::from(!self.reported.contains(&doubt));
+        } else if self.reported.insert(doubt.clone()) {
             self.in_order.push(doubt);
         }
     }
@@ -71,7 +71,7 @@ pub(super) fn check(draft: &mut Draft) {
         };
         latencies(step, load_ns, &mut in_step);
         own_latencies(step, load_ns, &mut in_step);
-        means(&step.told, &mut in_step);
+        means(&step.reported, &mut in_step);
         headlines(draft.program, step, &mut in_step);
         transfers(step, &mut in_step);
         busy(step, &mut in_step);
@@ -149,11 +149,11 @@ fn histogram(of: &mut Histogram, load_ns: Option<u64>, what: &str, doubts: &mut 
     }
     if (total_ns, min_ns, max_ns) != (of.total_ns(), of.min_ns(), of.max_ns()) {
         // The last of buckets that were made of percentiles ends at the maximum.
-        let without_end = |bucket: ToldBucket| ToldBucket {
+        let without_end = |bucket: ReportedBucket| ReportedBucket {
             to_ns: bucket.to_ns.filter(|to_ns| max_ns.is_some() || Some(*to_ns) != was_max),
             ..bucket
         };
-        *of = Histogram::told(of.told_buckets().into_iter().map(without_end), total_ns, min_ns, max_ns);
+        *of = Histogram::reported(of.reported_buckets().into_iter().map(without_end), total_ns, min_ns, max_ns);
     }
 }
 
@@ -173,7 +173,7 @@ fn own_latencies(step: &Step, load_ns: Option<u64>, doubts: &mut Doubts) {
         // A sum is one of all requests.
         !name.ends_with("sum") && name.split([' ', '_']).any(is_one)
     };
-    for ToldFigure { name, unit, value, .. } in &step.told {
+    for ReportedFigure { name, unit, value, .. } in &step.reported {
         let unit_ns = match unit.as_str() {
             "ns" => 1.0,
             "us" => 1e3,
@@ -191,15 +191,15 @@ fn own_latencies(step: &Step, load_ns: Option<u64>, doubts: &mut Doubts) {
 }
 
 /// Means outside their minimum and maximum, of figures by their programs' names.
-fn means(told: &[ToldFigure], doubts: &mut Doubts) {
-    for mean in told {
+fn means(reported: &[ReportedFigure], doubts: &mut Doubts) {
+    for mean in reported {
         let stem = |name: &str| Some(name.strip_suffix(" mean").or_else(|| name.strip_suffix(" avg"))?.to_owned());
         let Some(stem) = stem(&mean.name) else { continue };
         let of = |end: &str| {
             let name = format!("{stem} {end}");
-            told.iter().find(|figure| figure.layer == mean.layer && figure.name == name && figure.unit == mean.unit)
+            reported.iter().find(|figure| figure.layer == mean.layer && figure.name == name && figure.unit == mean.unit)
         };
-        let is_beyond = |bound: &&ToldFigure, above: f64| {
+        let is_beyond = |bound: &&ReportedFigure, above: f64| {
             above * (mean.value - bound.value) > rounding(mean.value) + rounding(bound.value)
         };
         let below = of("min").filter(|min| is_beyond(min, -1.0)).map(|min| ("below", min));
@@ -229,10 +229,10 @@ fn headlines(program: &str, step: &mut Step, doubts: &mut Doubts) {
     for (_, name, count, counted) in HEADLINES.iter().filter(|(of, ..)| *of == program) {
         let Some(count) = count(&step.counters) else { continue };
         let rate = count as f64 / seconds;
-        let is_so = |figure: &ToldFigure| {
+        let is_so = |figure: &ReportedFigure| {
             figure.name.starts_with(name) && (figure.value - rate).abs() > RATE_TOLERANCE * rate.max(MIN_RATE)
         };
-        step.told.retain(|figure| {
+        step.reported.retain(|figure| {
             let doubted = is_so(figure);
             if doubted {
                 doubts.add(format!(
@@ -253,10 +253,10 @@ fn headlines(program: &str, step: &mut Step, doubts: &mut Doubts) {
 /// Rates of a network that the bytes over the time do not allow. Which of both is wrong is not known.
 fn transfers(step: &Step, doubts: &mut Doubts) {
     let seconds = step.window.duration_ns as f64 / 1e9;
-    for rate in step.told.iter().filter(|figure| figure.unit == "bits/s" && seconds > 0.0) {
+    for rate in step.reported.iter().filter(|figure| figure.unit == "bits/s" && seconds > 0.0) {
         let Some(stem) = rate.name.strip_suffix("bits/s") else { continue };
         let name = format!("{stem}bytes");
-        let Some(bytes) = step.told.iter().find(|figure| figure.name == name && figure.layer == rate.layer) else {
+        let Some(bytes) = step.reported.iter().find(|figure| figure.name == name && figure.layer == rate.layer) else {
             continue;
         };
         let by_bytes = bytes.value * 8.0 / seconds;

@@ -14,13 +14,13 @@ use super::numbers::whole_number;
 use super::oracle_time;
 use super::spool::clean;
 use super::{Began, Draft, ImportError, Notes, Source};
-use crate::record::{Histogram, Interval, Target, ToldBucket, WaitStats};
+use crate::record::{Histogram, Interval, ReportedBucket, Target, WaitStats};
 
 const DAY_US: u64 = 86_400_000_000;
 /// Records of one file: a week of them, one every three seconds.
-const MOST_RECORDS: u64 = 200_000;
+const MAX_RECORDS: u64 = 200_000;
 /// Labels of one file.
-const MOST_LABELS: usize = 1_000;
+const MAX_LABELS: usize = 1_000;
 
 /// One reading of the counters.
 #[derive(Debug, Clone, Default)]
@@ -73,12 +73,12 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
             }
         } else if text.starts_with("<end record>") {
             if let Some(record) = open.take() {
-                if series.len() == MOST_LABELS && !series.contains_key(&record.label) {
-                    return Err(ImportError::damaged(source, line, format!("it has more than {MOST_LABELS} labels")));
+                if series.len() == MAX_LABELS && !series.contains_key(&record.label) {
+                    return Err(ImportError::damaged(source, line, format!("it has more than {MAX_LABELS} labels")));
                 }
                 records += 1;
-                if records > MOST_RECORDS {
-                    return Err(ImportError::damaged(source, line, format!("it has more than {MOST_RECORDS} records")));
+                if records > MAX_RECORDS {
+                    return Err(ImportError::damaged(source, line, format!("it has more than {MAX_RECORDS} records")));
                 }
                 series.entry(record.label.clone()).or_default().add(record);
             }
@@ -177,7 +177,7 @@ impl Record {
         self.source != "oracle" && (is_tracing || self.is_quantized)
     }
 
-    fn told(&self, bucket: u64, count: u64) -> Option<ToldBucket> {
+    fn reported(&self, bucket: u64, count: u64) -> Option<ReportedBucket> {
         let (unit_ns, overflow) = match self.unit.as_str() {
             unit if unit.starts_with("nano") => (1, u64::MAX),
             unit if unit.starts_with("micro") => (1_000, 4_294_967_295),
@@ -190,11 +190,16 @@ impl Record {
         } else {
             edges_ns(bucket, unit_ns, overflow)?
         };
-        Some(ToldBucket { from_ns, to_ns, count })
+        Some(ReportedBucket { from_ns, to_ns, count })
     }
 
     fn histogram(&self, counts: &BTreeMap<u64, u64>) -> Histogram {
-        Histogram::told(counts.iter().filter_map(|(bucket, count)| self.told(*bucket, *count)), None, None, None)
+        Histogram::reported(
+            counts.iter().filter_map(|(bucket, count)| self.reported(*bucket, *count)),
+            None,
+            None,
+            None,
+        )
     }
 }
 
@@ -273,7 +278,7 @@ impl Series {
         } else {
             intervals.iter().for_each(|(_, _, counts)| sum(counts));
         }
-        if let Some(bucket) = counts.keys().find(|bucket| first.told(**bucket, 1).is_none()) {
+        if let Some(bucket) = counts.keys().find(|bucket| first.reported(**bucket, 1).is_none()) {
             draft.notes.push(format!("buckets such as {bucket} are left out: they are no powers of two"));
         }
         let waits = first.histogram(&counts);

@@ -1,4 +1,4 @@
-//! From what was read to runs: files that tell of one thing are joined, and each result becomes a [`Run`].
+//! From what was read to runs: files that report on one thing are joined, and each result becomes a [`Run`].
 
 use std::path::PathBuf;
 
@@ -80,7 +80,7 @@ impl Made {
     }
 }
 
-/// The runs of some files. Those of one `folder` that tell of one thing are joined: give it the files of a folder that is the
+/// The runs of some files. Those of one `folder` that report on one thing are joined: give it the files of a folder that is the
 /// directory of one run, such as SLOB's. The runs have no id yet.
 pub fn runs(files: Vec<FileRead>) -> Vec<Run> {
     super::join::join(files).into_iter().map(Made::into_run).collect()
@@ -119,8 +119,9 @@ fn name_it(run: &mut Run) {
         run.tags.entry(tag.to_owned()).or_insert(value);
     }
     let sessions = named.schemas.zip(named.threads).and_then(|(schemas, threads)| schemas.checked_mul(threads));
-    let told = [("THREADS_PER_SCHEMA", named.threads), ("WORK_UNIT", named.work_unit), (UPDATE_PCT, named.update_pct)];
-    for (name, value) in told.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+    let reported =
+        [("THREADS_PER_SCHEMA", named.threads), ("WORK_UNIT", named.work_unit), (UPDATE_PCT, named.update_pct)];
+    for (name, value) in reported.into_iter().filter_map(|(name, value)| Some((name, value?))) {
         run.parameters.entry(name.to_owned()).or_insert_with(|| value.to_string());
     }
     if let [step] = run.steps.as_mut_slice() {
@@ -153,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn updates_and_sessions_are_told_by_folders_and_names_of_reports() {
+    fn updates_and_sessions_are_reported_by_folders_and_names_of_reports() {
         let of = |path: &str| {
             let run = run("database", path);
             (run.parameters.get("UPDATE_PCT").cloned(), run.steps[0].load.sessions)

@@ -1,6 +1,6 @@
-//! The small files that SLOB leaves beside its reports: `slob.conf` and `tm.out`. They tell of a run and are none.
+//! The small files that SLOB leaves beside its reports: `slob.conf` and `tm.out`. They report on a run and are none.
 
-use super::draft::{step, told};
+use super::draft::{reported, step};
 use super::numbers::number;
 use super::slob_console::PARAMETERS;
 use super::{Draft, ImportError, Notes, Source};
@@ -52,7 +52,7 @@ pub(super) fn read_tm(source: &Source, _: &mut Notes) -> Result<Vec<Draft>, Impo
     let seconds = tm(source.text()).ok_or_else(|| ImportError::damaged(source, 1, "it has no seconds"))?;
     let mut draft = Draft::new("slob", "SLOB", "tm.out");
     let mut settings = step(0, "settings", 0);
-    settings.told.push(told("client", "Tm (SLOB, from the first to the last session)", "s", seconds));
+    settings.reported.push(reported("client", "Tm (SLOB, from the first to the last session)", "s", seconds));
     draft.steps.push(settings);
     Ok(vec![draft])
 }
@@ -74,6 +74,6 @@ mod tests {
     #[test]
     fn the_time_of_a_run_is_read() {
         assert!(is_tm("Tm 605\n") && !is_tm("Tm today\n") && !is_tm("Tm 6 7"));
-        assert_eq!(read_tm(&source("Tm 605\n"), &mut Notes::default()).unwrap()[0].steps[0].told[0].value, 605.0);
+        assert_eq!(read_tm(&source("Tm 605\n"), &mut Notes::default()).unwrap()[0].steps[0].reported[0].value, 605.0);
     }
 }

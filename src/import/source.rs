@@ -9,11 +9,11 @@ use super::ImportError;
 use crate::record::{ImportedFile, NotUnderstood, Timestamp};
 
 /// The most that is read of a file, after decompression.
-pub const MOST_BYTES: u64 = 256 << 20;
+pub const MAX_BYTES: u64 = 256 << 20;
 /// How much of a file an importer sees to recognise it.
 const HEAD_BYTES: usize = 64 << 10;
 /// Notes of one file that are kept; the rest is counted.
-const MOST_NOTES: usize = 50;
+const MAX_NOTES: usize = 50;
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 const ZEROS: &str = "it holds zero bytes";
 
@@ -40,7 +40,7 @@ impl Source {
     /// Reads the file at `path`.
     ///
     /// # Errors
-    /// If it cannot be read, is larger than [`MOST_BYTES`] after decompression, or is not text.
+    /// If it cannot be read, is larger than [`MAX_BYTES`] after decompression, or is not text.
     pub fn open(path: &Path) -> Result<Self, ImportError> {
         let shown = path.display().to_string();
         let cannot = |error: io::Error| ImportError::Io { path: shown.clone(), error };
@@ -56,15 +56,12 @@ impl Source {
         let mut bytes = Vec::new();
         if packed {
             // More than one member may follow another, as `cat a.gz b.gz` makes them.
-            flate2::bufread::MultiGzDecoder::new(reader)
-                .take(MOST_BYTES + 1)
-                .read_to_end(&mut bytes)
-                .map_err(cannot)?;
+            flate2::bufread::MultiGzDecoder::new(reader).take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
         } else {
-            reader.take(MOST_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
+            reader.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
         }
-        if bytes.len() as u64 > MOST_BYTES {
-            return Err(ImportError::TooLarge { path: shown, most: MOST_BYTES });
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(ImportError::TooLarge { path: shown, most: MAX_BYTES });
         }
         // Readable for everybody, or nobody is shown what it holds.
         let is_private = status.permissions().mode() & 0o004 == 0;
@@ -166,7 +163,7 @@ impl Notes {
     /// At `line` (from 1) stands something that belongs to files of this kind and was not understood: what stands there, and
     /// what was expected.
     pub fn not_understood(&mut self, line: impl Into<Option<u64>>, what: impl Into<String>) {
-        if self.kept.len() == MOST_NOTES {
+        if self.kept.len() == MAX_NOTES {
             self.left_out += 1;
             return;
         }

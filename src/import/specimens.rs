@@ -32,7 +32,7 @@ pub(super) struct Damaged {
     bytes: Vec<u8>,
 }
 
-/// One change to a text, at places that are told as shares of its length.
+/// One change to a text, at places that are reported as shares of its length.
 #[derive(Debug, Clone)]
 enum Change {
     Cut(f64),
@@ -126,7 +126,7 @@ pub(super) fn survives(Damaged { importer, bytes }: Damaged) {
         by_both.into_iter().flatten().filter_map(|importer| importer.read(&source, &mut Notes::new(&source)).ok())
     {
         for step in drafts.iter().flat_map(|draft| &draft.steps) {
-            assert!(step.told.iter().all(|figure| figure.value.is_finite()), "{:?}", step.told);
+            assert!(step.reported.iter().all(|figure| figure.value.is_finite()), "{:?}", step.reported);
             serde_json::to_string(step).unwrap();
         }
     }

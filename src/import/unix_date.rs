@@ -2,7 +2,7 @@
 
 use super::Began;
 
-/// `Thu Jun 30 22:43:41 UTC 2022`; in locales that tell halves of the day `Thu 30 Jun 2022 10:43:41 PM UTC` or, of newer systems,
+/// `Thu Jun 30 22:43:41 UTC 2022`; in locales that report halves of the day `Thu 30 Jun 2022 10:43:41 PM UTC` or, of newer systems,
 /// `Thu Jun 30 10:43:41 PM UTC 2022`. The zone counts only where it is universal time, since letters such as `IST` mean several.
 pub(super) fn parse(text: &str) -> Option<Began> {
     let words: Vec<&str> = text.split_whitespace().take(12).collect();

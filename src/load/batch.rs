@@ -1,6 +1,6 @@
 //! One lane's thread where sessions take many operations at a time.
 //!
-//! The target times each operation of a batch itself and tells of all when the batch has ended. So operations become known
+//! The target times each operation of a batch itself and reports on all when the batch has ended. So operations become known
 //! late and out of their order, and are kept until nothing can come any more that ended before them: then they are recorded
 //! in their order, each in the interval in which it ended. Load is never waited for: while old results are put in order, new
 //! batches are under way.
@@ -10,15 +10,15 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::sync::Arc;
 
 use super::StepPlan;
-use super::drive::{LaneReport, MOST_ERRORS, Part};
+use super::drive::{LaneReport, MAX_ERRORS, Part};
 use crate::measure::{Clock, Counter, LaneRecorder, OPERATION_KINDS, Outbox, Timeline, WaitEvent};
-use crate::target::{BatchLane, BatchedOperation, FinishedBatch, OperationResult, TargetError};
+use crate::targets::{BatchLane, BatchedOperation, FinishedBatch, OperationResult, TargetError};
 use crate::workload::{Drawn, Operation, Shape, Stream};
 
 /// Most operations of one batch.
-const MOST_OPERATIONS: usize = 10_000;
+const MAX_OPERATIONS: usize = 10_000;
 
-/// A batch is at most so many times as long as any before it: what the first few operations took tells little.
+/// A batch is at most so many times as long as any before it: what the first few operations took reports little.
 const GROWTH: usize = 4;
 
 /// A batch that is still under way so long after the window closed is asked to end, and a while later given up.
@@ -76,7 +76,7 @@ impl Expectation {
             let now_ns: u64 = sum_ns / count;
             *each = Some(each.map_or(now_ns, |before| now_ns.max(before.midpoint(now_ns))).max(1));
         }
-        self.most = self.most.max(operations * GROWTH).min(MOST_OPERATIONS);
+        self.most = self.most.max(operations * GROWTH).min(MAX_OPERATIONS);
     }
 
     /// Learns that a batch of so many operations failed, perhaps because it took too long.
@@ -300,7 +300,7 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
 
     fn finish_done(&mut self, index: u32, operations: &[BatchedOperation], now: u64) {
         let session = &mut self.sessions[index as usize];
-        assert_eq!(operations.len(), session.batch.len(), "a lane tells of each operation of a batch");
+        assert_eq!(operations.len(), session.batch.len(), "a lane reports on each operation of a batch");
         let sent_ns = session.sent_ns.expect("only batches that were sent end");
         let kinds = session.batch.iter().map(|drawn| drawn.operation.kind_index());
         session.expected.learn(kinds.clone().zip(operations.iter().map(|done| done.service_ns)));
@@ -350,7 +350,7 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
             session.left -= session.batch.len() as u64;
         }
         self.errors += 1;
-        if self.errors > MOST_ERRORS {
+        if self.errors > MAX_ERRORS {
             return Err(TargetError::TooManyErrors { errors: self.errors });
         }
         Ok(())

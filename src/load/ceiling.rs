@@ -4,7 +4,7 @@ use super::step::run_load;
 use super::{Pace, StepPlan, Stop};
 use crate::measure::{Clock, Counter};
 use crate::record;
-use crate::target::{Background, Lane, Seat, Target, TargetError, TargetFor};
+use crate::targets::{Background, Lane, SessionRange, Target, TargetError, TargetFor};
 use crate::units::Nanos;
 use crate::workload::Shape;
 
@@ -20,8 +20,8 @@ pub fn generator_ceiling<S: Shape + Clone>(
     clock: Clock,
     stop: &Stop,
 ) -> Option<f64> {
-    let seat = Seat { lane: 0, first_session: 0, sessions: 1, clock };
-    if clock.is_simulated() || target.open_idle_lane(seat).ok()?.is_none() {
+    let range = SessionRange { lane: 0, first_session: 0, sessions: 1, clock };
+    if clock.is_simulated() || target.open_idle_lane(range).ok()?.is_none() {
         return None;
     }
     let plan = StepPlan { pace: Pace::Closed, work_loop: None, warmup: WARMUP, duration: DURATION, ..plan.clone() };
@@ -61,7 +61,7 @@ impl<O> Target for Idle<'_, O> {
 }
 
 impl<O> TargetFor<O> for Idle<'_, O> {
-    fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane<O> + '_>, TargetError> {
-        self.0.open_idle_lane(seat)?.ok_or(TargetError::Stopped)
+    fn open_lane(&self, range: SessionRange) -> Result<Box<dyn Lane<O> + '_>, TargetError> {
+        self.0.open_idle_lane(range)?.ok_or(TargetError::Stopped)
     }
 }

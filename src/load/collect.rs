@@ -11,18 +11,18 @@ pub(super) struct Seen {
     /// Each lane's part, and what the target's own writers recorded.
     pub(super) parts: Vec<Recorded>,
     /// What others counted.
-    pub(super) besides: Besides,
+    pub(super) besides: ExternalStats,
 }
 
 /// What others than lanes and writers counted.
 #[derive(Default)]
-pub(super) struct Besides {
+pub(super) struct ExternalStats {
     pub(super) counters: Counters,
     pub(super) servers: Vec<ServerStats>,
     pub(super) traces: Vec<TraceStats>,
 }
 
-impl Besides {
+impl ExternalStats {
     /// Adds what was seen after it.
     pub(super) fn add(&mut self, other: &Self) {
         let Self { counters, servers, traces } = other;
@@ -55,7 +55,7 @@ pub(super) struct Totals {
     /// Processor time of each lane's thread, in the window.
     pub(super) lane_cpu_ns: Vec<u64>,
     /// What others counted.
-    pub(super) besides: Besides,
+    pub(super) besides: ExternalStats,
 }
 
 #[derive(Default)]
@@ -76,7 +76,7 @@ impl Totals {
             schedule_lag: Histogram::default(),
             own_lag: Histogram::default(),
             lane_cpu_ns: vec![0; lanes],
-            besides: Besides::default(),
+            besides: ExternalStats::default(),
         }
     }
 
@@ -187,6 +187,6 @@ pub(super) fn interval(
         devices: system.devices,
         servers: totals.besides.servers,
         traces: totals.besides.traces,
-        told: BTreeMap::new(),
+        reported: BTreeMap::new(),
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::{Pace, StepPlan, Stop};
 use crate::measure::{Clock, LaneRecorder, Outbox, Timeline};
-use crate::target::{Finished, Lane, OperationResult, TargetError};
+use crate::targets::{Finished, Lane, OperationResult, TargetError};
 use crate::workload::{Arrivals, Drawn, Operation, Shape, Stream};
 
 /// Operations started before completions are looked at again.
@@ -16,7 +16,7 @@ const BURST: usize = 8;
 const AWAKE_NS: u64 = 10_000;
 
 /// Errors of a lane with no success between them. A device that has gone refuses at once, and would be asked without end.
-pub(super) const MOST_ERRORS: u64 = 10_000;
+pub(super) const MAX_ERRORS: u64 = 10_000;
 
 /// Arrivals that were never sent are drawn to be counted, up to this many; the rest follows from the rate, and chance has
 /// no say in so many. Nobody waits minutes for the count of what did not happen.
@@ -41,7 +41,7 @@ impl Part {
     }
 }
 
-/// What a lane tells besides its intervals.
+/// What a lane reports besides its intervals.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct LaneReport {
     /// Time in the window that sessions stood ready and were not started, summed.
@@ -252,7 +252,7 @@ impl<'a, S: Shape> Driver<'a, S> {
             OperationResult::Failed => {
                 self.recorder.failed_operation(kind);
                 self.errors += 1;
-                if self.errors > MOST_ERRORS {
+                if self.errors > MAX_ERRORS {
                     return Err(TargetError::TooManyErrors { errors: self.errors });
                 }
             }

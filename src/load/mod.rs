@@ -21,7 +21,7 @@ use crate::record;
 use crate::units::Nanos;
 use crate::workload::Arrival;
 
-/// One load level to carry out.
+/// One load level to run.
 #[derive(Debug, Clone)]
 pub struct StepPlan<S> {
     /// Position in the run, from 0.

@@ -13,9 +13,9 @@ use super::tests::turn;
 use super::*;
 use crate::measure::Clock;
 use crate::record::{Ending, Outcome, Step};
-use crate::target::postgres::sql::Sql;
-use crate::target::postgres::test_server::{PostgresAddress, USUAL_PORT, block_on, database};
-use crate::target::postgres::{Connected, Connector, Postgres, PostgresOptions, Sending};
+use crate::targets::postgres::sql::Sql;
+use crate::targets::postgres::test_server::{DEFAULT_PORT, PostgresAddress, block_on, database};
+use crate::targets::postgres::{Connected, Connector, Postgres, PostgresOptions, Sending};
 use crate::workload::{OperationKind, RedoStress, Shape as _, SlobOperation, SlobShape, Stream as _};
 
 const BOTH_WAYS: [Sending; 2] = [Sending::Statement, Sending::Batch];
@@ -305,7 +305,7 @@ fn statements_that_fall_due_at_a_rate_are_sent_when_they_are_due() {
     assert!(refused.failure.unwrap().hint().unwrap().contains("--send statement"));
 }
 
-/// The server says why it ends a session and closes the socket. A client that was about to send at that instant is told by its
+/// The server says why it ends a session and closes the socket. A client that was about to send at that instant is reported by its
 /// own kernel that nobody listens, and the server's words are lost with the connection: then only that it is gone is known.
 #[test]
 fn a_session_that_is_terminated_ends_the_load_with_the_reason_and_keeps_what_was_measured() {
@@ -327,11 +327,11 @@ fn a_session_that_is_terminated_ends_the_load_with_the_reason_and_keeps_what_was
             outcome.failure.unwrap().to_string()
         };
         let reason = "terminating connection due to administrator command";
-        let unexplained = (0..3).map(|_| ended()).inspect(|told| {
-            assert!(told.contains("is gone: "), "{sending:?}: {told}");
+        let unexplained = (0..3).map(|_| ended()).inspect(|reported| {
+            assert!(reported.contains("is gone: "), "{sending:?}: {reported}");
         });
-        let unexplained: Vec<String> = unexplained.take_while(|told| !told.contains(reason)).collect();
-        assert!(unexplained.len() < 3, "the reason was never told: {unexplained:?}");
+        let unexplained: Vec<String> = unexplained.take_while(|reported| !reported.contains(reason)).collect();
+        assert!(unexplained.len() < 3, "the reason was never reported: {unexplained:?}");
     }
 }
 
@@ -434,10 +434,10 @@ fn silence_of_a_server_that_works_is_waited_for() {
     }
 }
 
-/// Passes on what comes and goes until it is told to swallow it all, without a word.
+/// Passes on what comes and goes until it is asked to swallow it all, without a word.
 fn black_hole(bench: &Bench, folder: &std::path::Path) -> (PostgresAddress, Arc<AtomicBool>) {
     let swallow = Arc::new(AtomicBool::new(false));
-    let socket = format!(".s.PGSQL.{USUAL_PORT}");
+    let socket = format!(".s.PGSQL.{DEFAULT_PORT}");
     let listener = UnixListener::bind(folder.join(&socket)).unwrap();
     let server = std::path::Path::new(&bench.address.nodes[0].host).join(&socket);
     let swallowing = Arc::clone(&swallow);

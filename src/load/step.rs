@@ -7,13 +7,13 @@ use std::thread::ScopedJoinHandle;
 use std::time::Duration;
 
 use super::batch::BatchDriver;
-use super::collect::{Besides, Seen, Totals, interval};
+use super::collect::{ExternalStats, Seen, Totals, interval};
 use super::drive::{Driver, LaneReport, Part};
 use super::{Pace, StepPlan, Stop, generator_ceiling};
 use crate::measure::os::{Difference, Probe, Snapshot, precise_timers, start_thread};
 use crate::measure::{Clock, IntervalId, Outbox, Recorded, Timeline};
 use crate::record::{Ending, Generator, Interval, Outcome, Step, Window};
-use crate::target::{Background, BatchLane, Lane, Seat, TargetError, TargetFor};
+use crate::targets::{Background, BatchLane, Lane, SessionRange, TargetError, TargetFor};
 use crate::workload::{Operation, Shape, Stream};
 
 /// Length of an interval.
@@ -21,7 +21,7 @@ const INTERVAL_NS: u64 = 1_000_000_000;
 /// Between the moment when all lanes are ready and the start of the load: long enough for every thread to wake up.
 const START_DELAY_NS: u64 = 5_000_000;
 /// Intervals by which a lane may be ahead of the coordinator where time is simulated.
-const MOST_AHEAD: usize = 16;
+const MAX_AHEAD: usize = 16;
 /// Operations of each session that a lane may look at before load starts. Kinds are drawn in shares of a hundred.
 const FORESEEN: usize = 100;
 /// How often the coordinator looks whether it should stop.
@@ -38,7 +38,7 @@ pub struct StepOutcome {
 
 /// A lane as the coordinator sees it.
 #[derive(Default)]
-struct LaneDesk {
+struct LaneHandle {
     outbox: Arc<Outbox>,
     /// The lane's thread hands nothing over any more.
     gone: AtomicBool,
@@ -47,7 +47,7 @@ struct LaneDesk {
 /// Tells the coordinator that a lane's thread is gone, also when it panicked: then the step ends, rather than going on
 /// with a part of its load.
 struct Leaving<'a> {
-    desk: &'a LaneDesk,
+    handle: &'a LaneHandle,
     timeline: &'a OnceLock<Arc<Timeline>>,
     clock: Clock,
 }
@@ -57,7 +57,7 @@ impl Drop for Leaving<'_> {
         if let Some(timeline) = self.timeline.get().filter(|_| std::thread::panicking()) {
             timeline.close(self.clock.now_ns());
         }
-        self.desk.gone.store(true, Ordering::Release);
+        self.handle.gone.store(true, Ordering::Release);
     }
 }
 
@@ -91,9 +91,9 @@ pub(super) fn run_load<S: Shape>(
     // Simulated time passes when its one thread sleeps.
     let most_lanes = if clock.is_simulated() { 1 } else { plan.load.slots().max(1) };
     let lanes = plan.lanes.clamp(1, most_lanes);
-    let outbox = || if clock.is_simulated() { Outbox::bounded(MOST_AHEAD) } else { Outbox::default() };
-    let desks: Vec<LaneDesk> =
-        (0..lanes).map(|_| LaneDesk { outbox: Arc::new(outbox()), ..LaneDesk::default() }).collect();
+    let outbox = || if clock.is_simulated() { Outbox::bounded(MAX_AHEAD) } else { Outbox::default() };
+    let desks: Vec<LaneHandle> =
+        (0..lanes).map(|_| LaneHandle { outbox: Arc::new(outbox()), ..LaneHandle::default() }).collect();
     let (ready, all_ready) = mpsc::channel();
     // Whether every lane has its thread: else none is opened, for memory may be short, and servers need not hear of it.
     let all_started = OnceLock::new();
@@ -101,17 +101,17 @@ pub(super) fn run_load<S: Shape>(
     std::thread::scope(|scope| {
         let mut handles = Vec::with_capacity(desks.len());
         let mut refused = None;
-        for (part, desk) in parts(plan.load.slots(), lanes).zip(&desks) {
+        for (part, handle) in parts(plan.load.slots(), lanes).zip(&desks) {
             let (ready, all_started, timeline) = (ready.clone(), &all_started, &timeline);
             let lane = std::thread::Builder::new().name(format!("lane {}", part.lane));
             let spawned = start_thread(|begun| {
                 lane.spawn_scoped(scope, move || {
                     begun.say();
-                    let _leaving = Leaving { desk, timeline, clock };
+                    let _leaving = Leaving { handle, timeline, clock };
                     if !all_started.wait() {
                         return Ok(LaneReport::default());
                     }
-                    run_lane(target, plan, part, clock, stop, ready, timeline, desk)
+                    run_lane(target, plan, part, clock, stop, ready, timeline, handle)
                 })
             });
             match spawned {
@@ -123,8 +123,8 @@ pub(super) fn run_load<S: Shape>(
             }
         }
         all_started.get_or_init(|| refused.is_none());
-        desks[handles.len()..].iter().for_each(|desk| desk.gone.store(true, Ordering::Release));
-        // Fewer answers come only from a lane that panicked, and its handle tells that.
+        desks[handles.len()..].iter().for_each(|handle| handle.gone.store(true, Ordering::Release));
+        // Fewer answers come only from a lane that panicked, and its handle says that.
         drop(ready);
         handles.iter().for_each(|_| {
             let _ = all_ready.recv();
@@ -165,11 +165,11 @@ fn run_lane<S: Shape>(
     stop: &Stop,
     ready: mpsc::Sender<()>,
     timeline: &OnceLock<Arc<Timeline>>,
-    desk: &LaneDesk,
+    handle: &LaneHandle,
 ) -> Result<LaneReport, TargetError> {
     precise_timers();
     let Part { lane, first_session, sessions, .. } = part;
-    let opened = open(target, plan, Seat { lane, first_session, sessions, clock });
+    let opened = open(target, plan, SessionRange { lane, first_session, sessions, clock });
     // A lane that could not be opened says so too: the others wait for it. The coordinator never goes before it has heard.
     let _ = ready.send(());
     drop(ready);
@@ -187,12 +187,12 @@ fn run_lane<S: Shape>(
     }
     match line {
         Line::OneByOne(mut lane) => {
-            let driver = Driver::new(plan, part, clock, timeline, &desk.outbox);
+            let driver = Driver::new(plan, part, clock, timeline, &handle.outbox);
             clock.sleep_until(timeline.start_ns());
             driver.run(lane.as_mut(), stop)
         }
         Line::InBatches(mut lane) => {
-            let driver = BatchDriver::new(plan, part, clock, timeline, &desk.outbox);
+            let driver = BatchDriver::new(plan, part, clock, timeline, &handle.outbox);
             clock.sleep_until(timeline.start_ns());
             driver.run(lane.as_mut())
         }
@@ -209,21 +209,21 @@ enum Line<'t, O> {
 fn open<'t, S: Shape>(
     target: &'t dyn TargetFor<S::Operation>,
     plan: &StepPlan<S>,
-    seat: Seat,
+    range: SessionRange,
 ) -> Result<Line<'t, S::Operation>, TargetError> {
     let mut upcoming = |session| {
-        let mut stream = plan.shape.stream(plan.seed, plan.shape.stream_of(seat.first_session + session));
+        let mut stream = plan.shape.stream(plan.seed, plan.shape.stream_of(range.first_session + session));
         (0..FORESEEN).map(|_| stream.draw().operation).collect()
     };
     let in_batches = match plan.pace {
-        Pace::Closed => target.open_batch_lane(seat)?,
+        Pace::Closed => target.open_batch_lane(range)?,
         Pace::Open { .. } => None,
     };
     if let Some(mut lane) = in_batches {
         lane.prepare(&mut upcoming)?;
         return Ok(Line::InBatches(lane));
     }
-    let mut lane = target.open_lane(seat)?;
+    let mut lane = target.open_lane(range)?;
     lane.prepare(&mut upcoming)?;
     Ok(Line::OneByOne(lane))
 }
@@ -235,7 +235,7 @@ struct Coordinator<'a, S: Shape> {
     clock: Clock,
     stop: &'a Stop,
     timeline: Arc<Timeline>,
-    desks: &'a [LaneDesk],
+    desks: &'a [LaneHandle],
     /// Operations per second that the load generator reaches with no device.
     ceiling: Option<f64>,
 }
@@ -253,7 +253,7 @@ struct Edge {
 
 /// Intervals on their way from the lanes to the record.
 struct Gathering<'a> {
-    /// Those that have ended and were not told yet, the oldest first.
+    /// Those that have ended and were not reported yet, the oldest first.
     waiting: VecDeque<Edge>,
     totals: Totals,
     intervals: Vec<Interval>,
@@ -315,7 +315,7 @@ impl<S: Shape> Coordinator<'_, S> {
                 Ok(Ok(report)) => reports.push(report),
                 // One thread's error stops the others: theirs only says so.
                 Ok(Err(TargetError::Stopped)) => {}
-                // Sessions that had no answer when another lane's error closed the window: that error tells why.
+                // Sessions that had no answer when another lane's error closed the window: that error says why.
                 Ok(Err(error @ TargetError::Silent { .. })) => {
                     silent.get_or_insert(error);
                 }
@@ -332,7 +332,7 @@ impl<S: Shape> Coordinator<'_, S> {
         let window_ns = self.timeline.closed_at_ns().saturating_sub(self.timeline.window_start_ns());
         let (outcome, ending) = self.outcome(failure.as_ref());
         let counters = totals.counters(self.target.known_counters());
-        let Besides { servers, traces, .. } = std::mem::take(&mut totals.besides);
+        let ExternalStats { servers, traces, .. } = std::mem::take(&mut totals.besides);
         let step = Step {
             index: self.plan.index,
             label: self.plan.label.clone(),
@@ -356,7 +356,7 @@ impl<S: Shape> Coordinator<'_, S> {
             devices: system.devices,
             servers,
             instances: Vec::new(),
-            told: Vec::new(),
+            reported: Vec::new(),
             tables: Vec::new(),
             traces,
             intervals,
@@ -379,7 +379,7 @@ impl<S: Shape> Coordinator<'_, S> {
     /// and the interval has ended when the lane hands it over.
     ///
     /// The ground is looked at all the while: writes make a file that was cut long again, and soon nobody could tell. And
-    /// what the lanes have of earlier intervals is told as soon as it is there.
+    /// what the lanes have of earlier intervals is reported as soon as it is there.
     fn wait_until_end(&self, id: IntervalId, gathering: &mut Gathering<'_>) -> Option<TargetError> {
         let mut failure = None;
         while !self.clock.is_simulated() {
@@ -412,17 +412,17 @@ impl<S: Shape> Coordinator<'_, S> {
         }
     }
 
-    /// Takes what lanes have of the oldest interval that was not told yet, waiting so long for each of them, and tells of it
-    /// if that is all. Returns whether it was told.
+    /// Takes what lanes have of the oldest interval that was not reported yet, waiting so long for each of them, and reports on it
+    /// if that is all. Returns whether it was reported.
     fn gather_first(&self, gathering: &mut Gathering<'_>, patience: Duration) -> bool {
         let Some(edge) = gathering.waiting.front_mut() else { return false };
         let mut is_whole = true;
-        for (desk, part) in self.desks.iter().zip(&mut edge.parts) {
+        for (handle, part) in self.desks.iter().zip(&mut edge.parts) {
             while part.is_none() {
                 // Looked at first: what was handed over before the lane went is still there to be taken.
-                let gone = desk.gone.load(Ordering::Acquire);
+                let gone = handle.gone.load(Ordering::Acquire);
                 let patience = if gone { Duration::ZERO } else { patience };
-                match desk.outbox.take(patience) {
+                match handle.outbox.take(patience) {
                     Some((taken, recorded)) if taken == edge.id => *part = Some(recorded),
                     // A lane that handed over less than the others was stopped by an error.
                     Some(_) => {}
@@ -444,7 +444,7 @@ impl<S: Shape> Coordinator<'_, S> {
     fn tell(&self, edge: Edge, gathering: &mut Gathering<'_>) {
         let Edge { id, system, background, parts: of_lanes } = edge;
         let Background { recorded, counters, servers, traces } = background;
-        let besides = Besides { counters, servers, traces };
+        let besides = ExternalStats { counters, servers, traces };
         let lane_cpu_ns: Vec<u64> =
             of_lanes.iter().map(|part| part.as_ref().map_or(0, |recorded| recorded.cpu_ns)).collect();
         let mut parts = vec![recorded];

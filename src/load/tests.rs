@@ -6,10 +6,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::*;
 use crate::measure::{Clock, Counter, LaneRecorder};
 use crate::record::{Ending, Interval, Outcome, Step};
-use crate::target::simulated::{Simulated, SimulatedOptions, Stall};
-use crate::target::{
-    Background, BatchLane, BatchedOperation, Finished, FinishedBatch, Lane, OperationResult, Seat, Target, TargetError,
-    TargetFor,
+use crate::targets::simulated::{Simulated, SimulatedOptions, Stall};
+use crate::targets::{
+    Background, BatchLane, BatchedOperation, Finished, FinishedBatch, Lane, OperationResult, SessionRange, Target,
+    TargetError, TargetFor,
 };
 use crate::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
 use crate::workload::{RedoStress, Shape as _, SlobOperation, SlobShape, Think};
@@ -252,13 +252,13 @@ impl Target for Broken {
 }
 
 impl TargetFor<SlobOperation> for Broken {
-    fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane<SlobOperation> + '_>, TargetError> {
-        let lane = self.0.open_lane(seat)?;
+    fn open_lane(&self, range: SessionRange) -> Result<Box<dyn Lane<SlobOperation> + '_>, TargetError> {
+        let lane = self.0.open_lane(range)?;
         match self.1 {
             Fault::Refuses => Err(TargetError::Shape("no lane today".to_owned())),
-            Fault::Panics if seat.lane == 0 => Ok(lane),
+            Fault::Panics if range.lane == 0 => Ok(lane),
             Fault::Panics => Ok(Box::new(BrokenLane { lane, is_first: false, panics: true })),
-            Fault::Dies => Ok(Box::new(BrokenLane { lane, is_first: seat.lane == 0, panics: false })),
+            Fault::Dies => Ok(Box::new(BrokenLane { lane, is_first: range.lane == 0, panics: false })),
         }
     }
 }
@@ -294,7 +294,7 @@ impl Lane<SlobOperation> for BrokenLane<'_> {
 }
 
 #[test]
-fn the_error_that_ended_the_load_is_told_and_not_the_silence_that_followed_it() {
+fn the_error_that_ended_the_load_is_reported_and_not_the_silence_that_followed_it() {
     let clock = Clock::start();
     let target = Broken(Simulated::open(service(1_000, 4), clock), Fault::Dies);
     let outcome = run_step(&target, &plan(4), 0, &[], clock, &Stop::new(), &mut |_| {});
@@ -322,13 +322,13 @@ fn a_lane_that_cannot_be_opened_ends_the_step_in_real_and_in_simulated_time() {
         for clock in [Clock::start(), Clock::simulated()] {
             let target = Broken(Simulated::open(service(1_000, 4), clock), Fault::Refuses);
             let outcome = run_step(&target, &plan(4), 0, &[], clock, &Stop::new(), &mut |_| {});
-            let told = outcome.failure.map(|failure| failure.to_string());
-            done.send((told, outcome.step.intervals.len())).unwrap();
+            let reported = outcome.failure.map(|failure| failure.to_string());
+            done.send((reported, outcome.step.intervals.len())).unwrap();
         }
     });
     for _ in 0..2 {
-        let told = ended.recv_timeout(std::time::Duration::from_secs(120));
-        assert_eq!(told, Ok((Some("no lane today".to_owned()), 0)));
+        let reported = ended.recv_timeout(std::time::Duration::from_secs(120));
+        assert_eq!(reported, Ok((Some("no lane today".to_owned()), 0)));
     }
 }
 
@@ -455,12 +455,15 @@ impl Target for Slow {
 }
 
 impl TargetFor<SlobOperation> for Slow {
-    fn open_lane(&self, seat: Seat) -> Result<Box<dyn Lane<SlobOperation> + '_>, TargetError> {
-        self.inner.open_lane(seat)
+    fn open_lane(&self, range: SessionRange) -> Result<Box<dyn Lane<SlobOperation> + '_>, TargetError> {
+        self.inner.open_lane(range)
     }
 
-    fn open_batch_lane(&self, seat: Seat) -> Result<Option<Box<dyn BatchLane<SlobOperation> + '_>>, TargetError> {
-        Ok(Some(Box::new(SlowLane { clock: seat.clock, under_way: Vec::new() })))
+    fn open_batch_lane(
+        &self,
+        range: SessionRange,
+    ) -> Result<Option<Box<dyn BatchLane<SlobOperation> + '_>>, TargetError> {
+        Ok(Some(Box::new(SlowLane { clock: range.clock, under_way: Vec::new() })))
     }
 }
 

@@ -12,7 +12,7 @@ use super::os::thread_cpu_ns;
 use super::{Counter, IntervalId, Timeline, WaitEvent};
 use crate::record::Histogram;
 
-/// Operation types that a recorder can tell apart.
+/// Operation types that a recorder can distinguish.
 pub const OPERATION_KINDS: usize = 4;
 
 /// Durations, with 32-bit counts: an interval cannot hold more.
@@ -237,13 +237,13 @@ impl LaneRecorder {
         self.now.count(counter, by);
     }
 
-    /// Records a wait that ended at the instant last told to [`LaneRecorder::advance`].
+    /// Records a wait that ended at the instant last asked to [`LaneRecorder::advance`].
     #[inline]
     pub fn wait(&mut self, event: WaitEvent, ns: u64) {
         self.now.wait(event, ns);
     }
 
-    /// Records an operation that ended at the instant last told to [`LaneRecorder::advance`].
+    /// Records an operation that ended at the instant last asked to [`LaneRecorder::advance`].
     #[inline]
     pub fn operation(&mut self, kind: usize, block_touches: u64, service_ns: u64, response_ns: u64) {
         self.now.count(Counter::Operations, 1);

@@ -16,8 +16,8 @@ use crate::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
 
 /// Most reads outstanding of each size. Deeper queues than these are found in no database, and a slot of a large read takes
 /// a MiB of memory.
-const MOST_SMALL: u32 = 1_024;
-const MOST_LARGE: u32 = 128;
+const MAX_SMALL: u32 = 1_024;
+const MAX_LARGE: u32 = 128;
 /// Reads outstanding from which another thread is worth its while.
 const DEPTH_OF_A_LANE: u32 = 32;
 /// The part of the available memory that buffers may take, as a divisor.
@@ -58,9 +58,9 @@ pub struct CalibratePlan {
     /// Bytes of the volume that reads touch.
     pub region_bytes: u64,
     /// Most small reads outstanding.
-    pub most_small: u32,
+    pub max_small: u32,
     /// Most large reads outstanding.
-    pub most_large: u32,
+    pub max_large: u32,
     request: CalibrateRequest,
 }
 
@@ -87,15 +87,15 @@ pub fn plan(request: &CalibrateRequest, facts: &Facts) -> Result<CalibratePlan, 
             usual.min(u32::try_from(buffers).unwrap_or(u32::MAX)).max(1)
         }
     };
-    let (most_small, most_large) = (most(MOST_SMALL, *small), most(MOST_LARGE, *large));
+    let (max_small, max_large) = (most(MAX_SMALL, *small), most(MAX_LARGE, *large));
     let parameters = [
         ("PATTERN", "randread".to_owned()),
         ("READ_PCT", "100".to_owned()),
         ("DISTRIBUTION", Distribution::Uniform.to_string()),
         ("SMALL_SIZE", small.to_string()),
         ("LARGE_SIZE", large.to_string()),
-        ("MOST_SMALL", most_small.to_string()),
-        ("MOST_LARGE", most_large.to_string()),
+        ("MAX_SMALL", max_small.to_string()),
+        ("MAX_LARGE", max_large.to_string()),
         ("MAX_LATENCY", max_latency.clone()),
     ];
     let name: Vec<String> = tags.iter().map(|tag| plain(&tag.value)).chain(["calibrate".to_owned()]).collect();
@@ -104,8 +104,8 @@ pub fn plan(request: &CalibrateRequest, facts: &Facts) -> Result<CalibratePlan, 
         tags: tags_by_key(tags)?,
         parameters: parameters.into_iter().map(|(key, value)| (key.to_owned(), value)).collect(),
         region_bytes,
-        most_small,
-        most_large,
+        max_small,
+        max_large,
         request: request.clone(),
     })
 }
@@ -184,7 +184,7 @@ mod tests {
     fn buffers_never_take_more_than_a_part_of_the_memory() {
         let facts = Facts { available_memory: Some(Bytes::mib(192)), ..FACTS };
         let plan = plan(&request(), &facts).unwrap();
-        assert_eq!((plan.most_small, plan.most_large), (1_024, 32));
+        assert_eq!((plan.max_small, plan.max_large), (1_024, 32));
         let none = Facts { available_memory: Some(Bytes::mib(32)), ..FACTS };
         assert!(matches!(super::plan(&request(), &none), Err(PlanError::BuffersTooLarge { .. })));
     }

@@ -42,7 +42,7 @@ const ASKED_SHARE: f64 = 0.35;
 /// No more time than this is spent on multiples: a longer check is to look at what is asked for longer.
 const MULTIPLES_AT_MOST: Nanos = Nanos::seconds(180);
 /// Below this, a window says nothing.
-pub const LEAST_WINDOW: Nanos = Nanos::seconds(3);
+pub const MIN_WINDOW: Nanos = Nanos::seconds(3);
 
 impl Pacing {
     /// Of so much time; absent if it is too little for one window of each kind.
@@ -54,7 +54,7 @@ impl Pacing {
         let warmup = whole(each.0 / 5).max(Nanos::seconds(1)).min(Nanos::seconds(10));
         let multiple = Nanos(each.0.saturating_sub(warmup.0));
         let asked = whole(time.0.saturating_sub(rest.0).saturating_sub(warmup.0));
-        (multiple >= LEAST_WINDOW && asked >= LEAST_WINDOW).then_some(Self { warmup, asked, multiple })
+        (multiple >= MIN_WINDOW && asked >= MIN_WINDOW).then_some(Self { warmup, asked, multiple })
     }
 
     /// How long a step at a multiple lasts, warm-up included.

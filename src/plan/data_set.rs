@@ -2,13 +2,13 @@
 
 use super::PlanError;
 use crate::config::{Filler, Key, SlobParameters};
-use crate::target::embedded::Filling;
-use crate::target::embedded::setup::{Replace, SetupRequest};
-use crate::target::io::IoEngine;
+use crate::targets::embedded::Filling;
+use crate::targets::embedded::setup::{Replace, SetupRequest};
+use crate::targets::io::IoEngine;
 use crate::units::Bytes;
 
 /// Size of a block where nobody says otherwise, as databases have it.
-const USUAL_BLOCK: Bytes = Bytes::kib(8);
+const DEFAULT_BLOCK: Bytes = Bytes::kib(8);
 
 /// What was asked for besides the parameters.
 #[derive(Debug, Clone)]
@@ -32,7 +32,7 @@ pub struct Request {
 /// # Errors
 /// [`PlanError::EmptyScale`] if the scale does not hold one block.
 pub fn plan(parameters: &SlobParameters, request: &Request) -> Result<SetupRequest, PlanError> {
-    let block = parameters.block_size.unwrap_or(USUAL_BLOCK).0;
+    let block = parameters.block_size.unwrap_or(DEFAULT_BLOCK).0;
     let scale_blocks = parameters.scale.blocks(block);
     if scale_blocks == 0 {
         return Err(PlanError::EmptyScale {

@@ -9,7 +9,7 @@ use super::slob::{in_common, tags_by_key};
 use super::steps::{arrival_name, rate_per_s, seed_of_step};
 use super::together::{Chosen, schedule};
 use crate::config::Tag;
-use crate::config::io::{DepthList, Durable, IoAsked, MAX_DEPTH, RateRange, Volumes};
+use crate::config::io::{DepthList, Durable, IoOptions, MAX_DEPTH, RateRange, Volumes};
 use crate::load::{Pace, StepPlan};
 use crate::record::Load;
 use crate::record::facts::VOLUMES;
@@ -24,7 +24,7 @@ pub(super) const OWN_MEMORY: Bytes = Bytes::mib(64);
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The load.
-    pub asked: IoAsked,
+    pub asked: IoOptions,
     /// Length of each measured window.
     pub duration: Nanos,
     /// Load before each window.
@@ -226,7 +226,7 @@ pub fn plan(request: &Request, facts: &Facts) -> Result<IoPlan, PlanError> {
 }
 
 /// The part of a volume that requests touch.
-fn region(asked: &IoAsked, volume: Range<u64>) -> Result<Range<u64>, PlanError> {
+fn region(asked: &IoOptions, volume: Range<u64>) -> Result<Range<u64>, PlanError> {
     let (capacity, block) = (Bytes(volume.end - volume.start), Bytes::from(asked.block));
     if block > capacity {
         return Err(PlanError::VolumeBelowBlock { block, capacity });
@@ -238,7 +238,7 @@ fn region(asked: &IoAsked, volume: Range<u64>) -> Result<Range<u64>, PlanError> 
     Ok(volume.start..volume.start + wanted.0 - wanted.0 % block.0)
 }
 
-fn levels(asked: &IoAsked, volumes: usize) -> Vec<Level> {
+fn levels(asked: &IoOptions, volumes: usize) -> Vec<Level> {
     let DepthList(depths) = &asked.depths;
     if let Volumes::Each { rounds } = asked.volumes {
         return schedule(depths, volumes, rounds);
@@ -253,14 +253,14 @@ fn levels(asked: &IoAsked, volumes: usize) -> Vec<Level> {
 }
 
 /// Refuses more requests on all volumes together than can be outstanding.
-fn check_depth(asked: &IoAsked, levels: &[Level]) -> Result<(), PlanError> {
+fn check_depth(asked: &IoOptions, levels: &[Level]) -> Result<(), PlanError> {
     let (slots, most) = (levels.iter().map(|level| level.slots()).max().unwrap_or(1), MAX_DEPTH);
     let is_too_deep = asked.volumes != Volumes::One && slots > most;
     if is_too_deep { Err(PlanError::TooDeepTogether { slots, most }) } else { Ok(()) }
 }
 
 /// Refuses writes that could never all be under way where a block has one at a time.
-fn check_blocks(asked: &IoAsked, levels: &[Level], blocks: u64) -> Result<(), PlanError> {
+fn check_blocks(asked: &IoOptions, levels: &[Level], blocks: u64) -> Result<(), PlanError> {
     let slots = levels.iter().map(|level| level.slots()).max().unwrap_or(1);
     let one_at_a_time = asked.verify == crate::config::io::Verify::Blocks && asked.writes();
     if one_at_a_time && blocks < u64::from(slots) {
@@ -269,7 +269,7 @@ fn check_blocks(asked: &IoAsked, levels: &[Level], blocks: u64) -> Result<(), Pl
     Ok(())
 }
 
-fn check_memory(asked: &IoAsked, levels: &[Level], facts: &Facts) -> Result<(), PlanError> {
+fn check_memory(asked: &IoOptions, levels: &[Level], facts: &Facts) -> Result<(), PlanError> {
     let slots = levels.iter().map(|level| level.slots()).max().unwrap_or(1);
     let block_bytes = u64::from(asked.block.bytes());
     let mut more = 0;
@@ -298,7 +298,7 @@ pub(super) fn check_buffers(
     Ok(())
 }
 
-fn shape_parameters(asked: &IoAsked) -> BTreeMap<String, String> {
+fn shape_parameters(asked: &IoOptions) -> BTreeMap<String, String> {
     let mut parameters = BTreeMap::from([
         ("PATTERN".to_owned(), asked.pattern.to_string()),
         ("BLOCK_SIZE".to_owned(), asked.block.to_string()),
@@ -359,8 +359,8 @@ mod tests {
     use super::*;
     use crate::config::io::{PageCache, Redundancy, Verify};
 
-    fn asked(depths: &str) -> IoAsked {
-        IoAsked {
+    fn asked(depths: &str) -> IoOptions {
+        IoOptions {
             paths: vec!["/dev/x".into()],
             pattern: "randread".parse().unwrap(),
             block: "8K".parse().unwrap(),
@@ -380,7 +380,7 @@ mod tests {
         }
     }
 
-    fn request(asked: IoAsked) -> Request {
+    fn request(asked: IoOptions) -> Request {
         let (duration, warmup) = (Nanos::seconds(30), Nanos::seconds(5));
         let tags = vec!["disk=p30".parse().unwrap()];
         Request { asked, duration, warmup, arrival: Arrival::Poisson, seed: 7, tags }
@@ -405,7 +405,7 @@ mod tests {
     #[test]
     fn each_volume_is_loaded_alone_and_with_the_others_forth_and_back() {
         let paths = vec!["/dev/x".into(), "/dev/y".into()];
-        let together = IoAsked { paths, volumes: Volumes::Each { rounds: 2 }, ..asked("1,8") };
+        let together = IoOptions { paths, volumes: Volumes::Each { rounds: 2 }, ..asked("1,8") };
         let facts = Facts { volumes: vec![0..100_000, 100_000..200_000], ..FACTS };
         let plan = plan(&request(together.clone()), &facts).unwrap();
         let steps: Vec<_> = (0..).zip(&plan.levels).map(|(index, level)| plan.step(index, *level)).collect();
@@ -426,9 +426,9 @@ mod tests {
             (parameters["DEPTH"].clone(), parameters["VOLUMES"].clone())
         };
         assert_eq!(parameters("d8_A+B_2"), ("8".to_owned(), "A+B".to_owned()));
-        let large = IoAsked { size: Some(Bytes(100_001)), ..together.clone() };
+        let large = IoOptions { size: Some(Bytes(100_001)), ..together.clone() };
         assert!(matches!(super::plan(&request(large), &facts), Err(PlanError::VolumeTooSmall { .. })));
-        let deep = IoAsked { depths: "4096".parse().unwrap(), ..together };
+        let deep = IoOptions { depths: "4096".parse().unwrap(), ..together };
         let error = super::plan(&request(deep), &facts).unwrap_err();
         assert_eq!(error.to_string(), "all volumes together would have 8192 requests outstanding; 4096 is the most");
     }

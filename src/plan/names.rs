@@ -21,7 +21,7 @@ fn abbreviation(key: Key) -> &'static str {
     }
 }
 
-/// The numbers that a name tells of one step.
+/// The numbers that a name reports on one step.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Numbers {
     pub(super) schemas: u32,

@@ -36,11 +36,11 @@ const OLTP_SMALL_PER_DISK: u32 = 20;
 const DSS_LARGE_PER_DISK: u32 = 15;
 
 /// Most steps from the lowest load to the top: those of six disks, the largest walk that is known to take every load.
-const MOST_SMALL_STEPS: u32 = 6 * SMALL_PER_DISK;
-const MOST_LARGE_STEPS: u32 = 6 * LARGE_PER_DISK;
+const MAX_SMALL_STEPS: u32 = 6 * SMALL_PER_DISK;
+const MAX_LARGE_STEPS: u32 = 6 * LARGE_PER_DISK;
 
 /// What ORION does where no cache size was entered.
-const USUAL_WARMING: Nanos = Nanos::seconds(120);
+const DEFAULT_WARMING: Nanos = Nanos::seconds(120);
 
 /// One device or file of ORION's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,7 +170,7 @@ impl OrionPoint {
         let warming = match (options.pattern, options.cache) {
             (LargePattern::Random, _) | (_, ArrayCache::Absent) => Warming::None,
             _ if large == 0 => Warming::None,
-            (_, ArrayCache::NotEntered) => Warming::For(USUAL_WARMING),
+            (_, ArrayCache::NotEntered) => Warming::For(DEFAULT_WARMING),
             (_, ArrayCache::Size(bytes)) => Warming::Bytes(bytes),
         };
         Self { small, large, role, warming }
@@ -189,7 +189,7 @@ impl OrionPoint {
         }
     }
 
-    /// What tells this point from the others in the run document.
+    /// What reports this point from the others in the run document.
     pub fn parameters(&self) -> BTreeMap<String, String> {
         [("SMALL", self.small), ("LARGE", self.large)].map(|(key, load)| (key.to_owned(), load.to_string())).into()
     }
@@ -292,8 +292,8 @@ impl Part {
     fn of(run: RunType, disks: u32) -> Self {
         let small_top = disks.saturating_mul(SMALL_PER_DISK);
         let large_top = disks.saturating_mul(LARGE_PER_DISK);
-        let small = || rising(small_top, MOST_SMALL_STEPS);
-        let large = || rising(large_top, MOST_LARGE_STEPS);
+        let small = || rising(small_top, MAX_SMALL_STEPS);
+        let large = || rising(large_top, MAX_LARGE_STEPS);
         let part =
             |small_loads, large_loads, combinations, no_load| Self { small_loads, large_loads, combinations, no_load };
         let (all, counted) = (Combinations::All, NoLoad::Counted);
@@ -311,12 +311,9 @@ impl Part {
             RunType::Advanced(Matrix::Row { large: 0 }) => part(small(), vec![0], all, counted),
             RunType::Advanced(Matrix::Col { small }) => part(vec![small], from_zero(large()), all, NoLoad::NotPassed),
             RunType::Advanced(Matrix::Row { large }) => part(from_zero(small()), vec![large], all, NoLoad::NotPassed),
-            RunType::Advanced(Matrix::Max { small, large }) => part(
-                from_zero(rising(small, MOST_SMALL_STEPS)),
-                from_zero(rising(large, MOST_LARGE_STEPS)),
-                all,
-                counted,
-            ),
+            RunType::Advanced(Matrix::Max { small, large }) => {
+                part(from_zero(rising(small, MAX_SMALL_STEPS)), from_zero(rising(large, MAX_LARGE_STEPS)), all, counted)
+            }
         }
     }
 }
@@ -332,13 +329,13 @@ fn matrix_of(run: RunType) -> &'static str {
     }
 }
 
-/// 1, then equal steps up to `top`, which is always there: every load if that is at most `most_steps` of them. None for a
+/// 1, then equal steps up to `top`, which is always there: every load if that is at most `max_steps` of them. None for a
 /// top of 0.
-fn rising(top: u32, most_steps: u32) -> Vec<u32> {
+fn rising(top: u32, max_steps: u32) -> Vec<u32> {
     if top == 0 {
         return Vec::new();
     }
-    let step = top.div_ceil(most_steps);
+    let step = top.div_ceil(max_steps);
     let whole = (1..=top / step).map(|count| count * step);
     [1, top].into_iter().chain(whole).collect::<BTreeSet<u32>>().into_iter().collect()
 }

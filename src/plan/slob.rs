@@ -9,7 +9,7 @@ use super::names::{Numbers, run_name, step_label};
 use super::steps;
 use crate::config::{Axes, Key, Origin, Setting, SlobParameters, Tag};
 use crate::load::{Pace, StepPlan};
-use crate::target::embedded::{Descriptor, Filling};
+use crate::targets::embedded::{Descriptor, Filling};
 use crate::units::{Bytes, Nanos};
 use crate::workload::SlobShape;
 
@@ -18,7 +18,7 @@ use crate::workload::SlobShape;
 pub struct Request {
     /// Parameters in rising order of precedence.
     pub settings: Vec<Setting>,
-    /// Schemas to load; all that are set up unless told.
+    /// Schemas to load; all that are set up unless reported.
     pub schemas: Option<u32>,
     /// What varies from step to step.
     pub axes: Axes,
@@ -124,7 +124,7 @@ impl Request {
 
 impl RunPlan {
     /// Sessions of the largest step.
-    pub fn most_sessions(&self) -> u32 {
+    pub fn max_sessions(&self) -> u32 {
         self.steps.iter().map(|step| step.load.slots()).max().unwrap_or(0)
     }
 

@@ -7,7 +7,7 @@ use super::caches::Cache;
 use super::slob::{Caching, Facts, Request, RunPlan, plan};
 use crate::config::{Assignment, Axes, Setting, slob_conf};
 use crate::load::Pace;
-use crate::target::embedded::Filling;
+use crate::targets::embedded::Filling;
 use crate::units::{Bytes, Nanos};
 use crate::workload::Arrival;
 
@@ -99,7 +99,7 @@ fn there_are_no_more_than_4096_sessions() {
     assert_eq!(message, "8 schemas with 513 threads each are more than 4096 sessions");
     assert!(hint.is_some());
     let most = plan(&request("THREADS_PER_SCHEMA=512"), &DATA).unwrap();
-    assert_eq!(most.most_sessions(), 4_096);
+    assert_eq!(most.max_sessions(), 4_096);
 }
 
 #[test]
@@ -209,18 +209,18 @@ proptest! {
 
 #[test]
 fn what_a_cache_will_answer_is_said_before_the_load() {
-    let told = |request: &Request, caching: Caching| {
+    let reported = |request: &Request, caching: Caching| {
         let notes = plan(request, &Facts { caching, ..DATA }).unwrap().notes;
         notes.into_iter().find(|note| note.starts_with("the data ("))
     };
     let small = |words: &str| Request { schemas: Some(1), ..request(words) };
-    assert_eq!(told(&request("SCALE=32M"), Caching::Asked), None, "8 schemas of 32M are four caches of 64M");
-    let fits = told(&small("SCALE=64M"), Caching::Asked).unwrap();
+    assert_eq!(reported(&request("SCALE=32M"), Caching::Asked), None, "8 schemas of 32M are four caches of 64M");
+    let fits = reported(&small("SCALE=64M"), Caching::Asked).unwrap();
     assert!(fits.contains("fit into the buffer cache (64 MiB)") && fits.contains("5m00s"), "{fits}");
-    let asked = told(&small("SCALE=64M RUN_TIME=10"), Caching::Asked).unwrap();
+    let asked = reported(&small("SCALE=64M RUN_TIME=10"), Caching::Asked).unwrap();
     assert!(!asked.contains("by default"), "{asked}");
     let server = Cache { bytes: Bytes::gib(4), what: "the server's memory".to_owned(), cure: None };
-    let part = told(&request(""), Caching::There(server)).unwrap();
+    let part = reported(&request(""), Caching::There(server)).unwrap();
     assert!(part.contains("less than four times the server's memory (4 GiB)") && part.contains("SCALE=2G"), "{part}");
-    assert_eq!(told(&small("SCALE=64M"), Caching::Unknown), None);
+    assert_eq!(reported(&small("SCALE=64M"), Caching::Unknown), None);
 }

@@ -11,16 +11,16 @@ pub(super) enum Buckets {
     Spread(hdrhistogram::Histogram<u64>),
     /// Used buckets only: 2 or 3 bytes for each, of which a second of I/O fills a few hundred.
     Packed(Packed),
-    /// Those that another program told, by their upper edge.
-    Told(Vec<ToldBucket>),
+    /// Those that another program reported, by their upper edge.
+    Reported(Vec<ReportedBucket>),
 }
 
-/// A bucket of a histogram that another program told.
+/// A bucket of a histogram that another program reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct ToldBucket {
+pub struct ReportedBucket {
     /// Its durations are not shorter than this.
     pub from_ns: u64,
-    /// And shorter than this; a program that tells percentiles means not longer. Absent where only the other edge is told.
+    /// And shorter than this; a program that reports percentiles means not longer. Absent where only the other edge is reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to_ns: Option<u64>,
     /// How many.
@@ -64,7 +64,7 @@ impl Packed {
     }
 }
 
-/// Bits that tell durations within a power of two apart: two significant digits.
+/// Bits that report durations within a power of two apart: two significant digits.
 const LINEAR_BITS: u32 = 7;
 
 /// The place of the bucket of a duration among all buckets: below 256 ns each has its own, above that 128 of equal
@@ -107,11 +107,11 @@ impl Buckets {
         match self {
             Self::Spread(buckets) => buckets.len(),
             Self::Packed(packed) => packed.count,
-            Self::Told(buckets) => buckets.iter().fold(0, |sum, bucket| sum.saturating_add(bucket.count)),
+            Self::Reported(buckets) => buckets.iter().fold(0, |sum, bucket| sum.saturating_add(bucket.count)),
         }
     }
 
-    /// The counts to read from. `empty` makes what they are spread out in; told buckets cannot be, and it stays empty.
+    /// The counts to read from. `empty` makes what they are spread out in; reported buckets cannot be, and it stays empty.
     pub(super) fn spread(&self, empty: fn() -> hdrhistogram::Histogram<u64>) -> Cow<'_, hdrhistogram::Histogram<u64>> {
         match self {
             Self::Spread(buckets) => Cow::Borrowed(buckets),
@@ -120,11 +120,11 @@ impl Buckets {
                 packed.iter().for_each(|(value, count)| buckets.saturating_record_n(value, count));
                 Cow::Owned(buckets)
             }
-            Self::Told(_) => Cow::Owned(empty()),
+            Self::Reported(_) => Cow::Owned(empty()),
         }
     }
 
-    /// The counts to add to; packed ones are spread out, and told ones cannot be.
+    /// The counts to add to; packed ones are spread out, and reported ones cannot be.
     pub(super) fn spread_mut(
         &mut self,
         empty: fn() -> hdrhistogram::Histogram<u64>,
@@ -134,7 +134,7 @@ impl Buckets {
         }
         match self {
             Self::Spread(buckets) => Some(buckets),
-            Self::Packed(_) | Self::Told(_) => None,
+            Self::Packed(_) | Self::Reported(_) => None,
         }
     }
 
@@ -149,18 +149,18 @@ impl Buckets {
     pub(super) fn used(&self) -> Vec<(u64, u64, u64)> {
         match self {
             Self::Spread(buckets) => {
-                let told = buckets.iter_recorded().map(|bucket| {
+                let reported = buckets.iter_recorded().map(|bucket| {
                     let value = bucket.value_iterated_to();
                     let edges = (buckets.lowest_equivalent(value), buckets.highest_equivalent(value));
                     (edges.0, edges.1, bucket.count_at_value())
                 });
-                told.collect()
+                reported.collect()
             }
             Self::Packed(packed) => {
                 packed.iter().map(|(value, count)| (value, duration_in(number_of(value) + 1) - 1, count)).collect()
             }
-            Self::Told(buckets) => {
-                let last = |bucket: &ToldBucket| {
+            Self::Reported(buckets) => {
+                let last = |bucket: &ReportedBucket| {
                     bucket.to_ns.map_or(u64::MAX, |to_ns| to_ns.saturating_sub(1).max(bucket.from_ns))
                 };
                 buckets.iter().map(|bucket| (bucket.from_ns, last(bucket), bucket.count)).collect()
@@ -173,7 +173,7 @@ impl Buckets {
         match self {
             Self::Spread(buckets) => sum.add(buckets).expect("both sides have the same constant bounds"),
             Self::Packed(packed) => packed.iter().for_each(|(value, count)| sum.saturating_record_n(value, count)),
-            Self::Told(_) => {}
+            Self::Reported(_) => {}
         }
     }
 }

@@ -19,7 +19,7 @@ macro_rules! counters {
                 $(if let Some(more) = $name { *self.$name.get_or_insert(0) += more; })*
             }
 
-            /// Takes from `other`, of the same window, what is not known here; tells what both know and differ in: the name,
+            /// Takes from `other`, of the same window, what is not known here; says what both know and differ in: the name,
             /// what is known here, and what there.
             pub fn fill(&mut self, other: &Self) -> Vec<(&'static str, u64, u64)> {
                 let mut differ = Vec::new();

@@ -11,7 +11,7 @@ pub struct Environment {
     pub os: Option<String>,
     /// Kernel release.
     pub kernel: Option<String>,
-    /// Vendor and product as the firmware tells them, such as `Amazon EC2 m7i.large`.
+    /// Vendor and product as the firmware reports them, such as `Amazon EC2 m7i.large`.
     pub machine: Option<String>,
     /// CPU architecture.
     pub architecture: Option<String>,
@@ -67,7 +67,7 @@ pub struct BlockDevice {
     pub name: String,
     /// What it is built as, if it is not a plain disk: `partition`, `raid0`, `lvm`, `crypt`, `loop`, …
     pub layer: Option<String>,
-    /// Model, where the device tells one.
+    /// Model, where the device reports one.
     pub model: Option<String>,
     /// Size.
     pub size_bytes: Option<u64>,

@@ -6,10 +6,10 @@ pub const DATABASE_ID: &str = "db_id";
 /// the database that holds it.
 pub const CONTAINERS: &str = "containers";
 /// Which steps are jobs that ran at the same time: how many, if all of them did; else for each step a word that those which
-/// ran together have in common, or [`TOGETHER_UNTOLD`].
+/// ran together have in common, or [`TOGETHER_UNREPORTED`].
 pub const JOBS_AT_ONCE: &str = "jobs_at_once";
-/// The word of a step that ran beside others for a time that is not told.
-pub const TOGETHER_UNTOLD: &str = "?";
+/// The word of a step that ran beside others for a time that is not reported.
+pub const TOGETHER_UNREPORTED: &str = "?";
 /// Parameter of a step that loads some of several volumes: their letters, joined by [`VOLUMES_JOIN`], such as `A` or `A+B`.
 pub const VOLUMES: &str = "VOLUMES";
 /// What stands between the letters of volumes.

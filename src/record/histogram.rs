@@ -10,13 +10,13 @@ use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer}
 use serde::{Deserialize, Serialize};
 
 use super::buckets::Buckets;
-pub use super::buckets::ToldBucket;
+pub use super::buckets::ReportedBucket;
 
 /// Upper bounds, in microseconds and exclusive, of the power-of-two wait buckets that tables print: `<1us` to `<2^26us`
 /// (67 s); longer waits belong to the overflow bucket. "1 ms" in Oracle's tables is the bound 1024.
 pub const POWER_OF_TWO_BOUNDS: usize = 27;
 
-/// The longest duration that is told apart from longer ones: one hour. Longer waits count in the last bucket, while
+/// The longest duration that is distinguished from longer ones: one hour. Longer waits count in the last bucket, while
 /// [`Histogram::max_ns`] and [`Histogram::total_ns`] stay exact.
 const HIGHEST_NS: u64 = 3_600 * 1_000_000_000;
 
@@ -33,7 +33,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 
 /// Whether all edges are powers of two of micro- or milliseconds, as those of a database's tables; percentiles lie there by chance
 /// only, and hardly all of them.
-fn is_of_powers(buckets: &[ToldBucket]) -> bool {
+fn is_of_powers(buckets: &[ReportedBucket]) -> bool {
     let is_power = |ns: u64, unit: u64| ns.is_multiple_of(unit) && (ns / unit).is_power_of_two();
     let is_edge = |ns: u64| ns == 0 || ns == SECOND_NS || is_power(ns, 1_000) || is_power(ns, 1_000_000);
     buckets.iter().all(|bucket| is_edge(bucket.from_ns) && bucket.to_ns.is_none_or(is_edge))
@@ -44,7 +44,7 @@ const BEYOND: u64 = 10;
 
 /// Durations in nanoseconds, as counts in HdrHistogram buckets, with their exact sum, minimum and maximum.
 ///
-/// One that was [told](Self::told) by another program has that program's buckets instead, often as wide as a power of two, and
+/// One that was [reported](Self::reported) by another program has that program's buckets instead, often as wide as a power of two, and
 /// its sum, minimum and maximum may be unknown.
 #[derive(Clone)]
 pub struct Histogram {
@@ -76,8 +76,8 @@ impl PartialEq for Histogram {
     fn eq(&self, other: &Self) -> bool {
         let Self { buckets, total_ns, min_ns, max_ns } = other;
         let same_buckets = match (&self.buckets, buckets) {
-            (Buckets::Told(mine), Buckets::Told(theirs)) => mine == theirs,
-            (Buckets::Told(_), _) | (_, Buckets::Told(_)) => false,
+            (Buckets::Reported(mine), Buckets::Reported(theirs)) => mine == theirs,
+            (Buckets::Reported(_), _) | (_, Buckets::Reported(_)) => false,
             (mine, theirs) => mine.spread(empty) == theirs.spread(empty),
         };
         (self.total_ns, self.min_ns, self.max_ns) == (*total_ns, *min_ns, *max_ns) && same_buckets
@@ -85,22 +85,22 @@ impl PartialEq for Histogram {
 }
 
 impl Histogram {
-    /// What another program tells of durations: counts in its own buckets, in any order and of any width, and their sum,
+    /// What another program reports on durations: counts in its own buckets, in any order and of any width, and their sum,
     /// minimum and maximum as far as it knows them. Buckets that hold nothing are left out.
-    pub fn told(
-        buckets: impl IntoIterator<Item = ToldBucket>,
+    pub fn reported(
+        buckets: impl IntoIterator<Item = ReportedBucket>,
         total_ns: Option<u64>,
         min_ns: Option<u64>,
         max_ns: Option<u64>,
     ) -> Self {
-        let mut buckets: Vec<ToldBucket> = buckets.into_iter().filter(|bucket| bucket.count > 0).collect();
+        let mut buckets: Vec<ReportedBucket> = buckets.into_iter().filter(|bucket| bucket.count > 0).collect();
         buckets.sort_by_key(|bucket| (bucket.to_ns.unwrap_or(u64::MAX), bucket.from_ns));
-        Self { buckets: Buckets::Told(buckets), total_ns, min_ns, max_ns }
+        Self { buckets: Buckets::Reported(buckets), total_ns, min_ns, max_ns }
     }
 
-    /// `count` durations of which nothing is known but, where it is told, their sum.
+    /// `count` durations of which nothing is known but, where it is reported, their sum.
     pub fn counted(count: u64, total_ns: Option<u64>) -> Self {
-        Self::told([ToldBucket { from_ns: 0, to_ns: None, count }], total_ns, None, None)
+        Self::reported([ReportedBucket { from_ns: 0, to_ns: None, count }], total_ns, None, None)
     }
 
     /// The same counts with a sum that is known from elsewhere.
@@ -108,15 +108,15 @@ impl Histogram {
         Self { total_ns: Some(total_ns), ..self }
     }
 
-    /// Whether another program told it, in buckets of its own: then quantiles are the upper edges of these.
-    pub fn is_told(&self) -> bool {
-        matches!(self.buckets, Buckets::Told(_))
+    /// Whether another program reported it, in buckets of its own: then quantiles are the upper edges of these.
+    pub fn is_reported(&self) -> bool {
+        matches!(self.buckets, Buckets::Reported(_))
     }
 
-    /// Whether it says how durations are distributed. One that was told may know only how many there were.
+    /// Whether it says how durations are distributed. One that was reported may know only how many there were.
     pub fn is_distribution(&self) -> bool {
         match &self.buckets {
-            Buckets::Told(buckets) => buckets.iter().any(|bucket| bucket.from_ns > 0 || bucket.to_ns.is_some()),
+            Buckets::Reported(buckets) => buckets.iter().any(|bucket| bucket.from_ns > 0 || bucket.to_ns.is_some()),
             _ => true,
         }
     }
@@ -134,7 +134,7 @@ impl Histogram {
         }
         match self.buckets.spread_mut(empty) {
             Some(buckets) => buckets.saturating_record_n(ns, n),
-            None => return self.merge_told(&Self::exactly(ns, n)),
+            None => return self.merge_reported(&Self::exactly(ns, n)),
         }
         self.total_ns = self.total_ns.map(|total_ns| total_ns.saturating_add(ns.saturating_mul(n)));
         self.min_ns = Some(self.min_ns.map_or(ns, |least| least.min(ns)));
@@ -153,31 +153,31 @@ impl Histogram {
             return;
         }
         match self.buckets.spread_mut(empty) {
-            Some(buckets) if !other.is_told() => other.buckets.add_to(buckets),
-            _ => return self.merge_told(other),
+            Some(buckets) if !other.is_reported() => other.buckets.add_to(buckets),
+            _ => return self.merge_reported(other),
         }
         self.total_ns = self.total_ns.zip(other.total_ns).map(|(mine, more)| mine.saturating_add(more));
         self.min_ns = self.min_ns.into_iter().chain(other.min_ns).min();
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// Merging where one side was told: all buckets are kept, those with the same edges as one.
-    fn merge_told(&mut self, other: &Self) {
+    /// Merging where one side was reported: all buckets are kept, those with the same edges as one.
+    fn merge_reported(&mut self, other: &Self) {
         if self.count() == 0 {
             self.clone_from(other);
             return;
         }
         let mut counts = std::collections::BTreeMap::new();
-        for bucket in self.told_buckets().into_iter().chain(other.told_buckets()) {
+        for bucket in self.reported_buckets().into_iter().chain(other.reported_buckets()) {
             let count = counts.entry((bucket.from_ns, bucket.to_ns)).or_insert(0_u64);
             *count = count.saturating_add(bucket.count);
         }
-        let buckets = counts.into_iter().map(|((from_ns, to_ns), count)| ToldBucket { from_ns, to_ns, count });
+        let buckets = counts.into_iter().map(|((from_ns, to_ns), count)| ReportedBucket { from_ns, to_ns, count });
         let total_ns = self.total_ns.zip(other.total_ns).map(|(mine, more)| mine.saturating_add(more));
         let both = |pick: fn(u64, u64) -> u64, mine: Option<u64>, theirs: Option<u64>| {
             mine.zip(theirs).map(|(mine, theirs)| pick(mine, theirs))
         };
-        *self = Self::told(
+        *self = Self::reported(
             buckets,
             total_ns,
             both(u64::min, self.min_ns, other.min_ns),
@@ -185,17 +185,17 @@ impl Histogram {
         );
     }
 
-    /// Its buckets as [`Self::told`] takes them, those that hold nothing left out.
-    pub fn told_buckets(&self) -> Vec<ToldBucket> {
+    /// Its buckets as [`Self::reported`] takes them, those that hold nothing left out.
+    pub fn reported_buckets(&self) -> Vec<ReportedBucket> {
         match &self.buckets {
-            Buckets::Told(buckets) => buckets.clone(),
+            Buckets::Reported(buckets) => buckets.clone(),
             buckets => {
-                let told = |(from_ns, last, count): (u64, u64, u64)| ToldBucket {
+                let reported = |(from_ns, last, count): (u64, u64, u64)| ReportedBucket {
                     from_ns,
                     to_ns: Some(last.saturating_add(1)),
                     count,
                 };
-                buckets.used().into_iter().map(told).collect()
+                buckets.used().into_iter().map(reported).collect()
             }
         }
     }
@@ -244,24 +244,24 @@ impl Histogram {
     /// Durations that were surely shorter than `limit_ns`, and those that perhaps were: the counts of all buckets that end
     /// there or before, and of all that begin before it.
     pub fn below_ns(&self, limit_ns: u64) -> (u64, u64) {
-        let sum = |buckets: &mut dyn Iterator<Item = ToldBucket>| buckets.map(|bucket| bucket.count).sum();
-        let buckets = self.told_buckets();
+        let sum = |buckets: &mut dyn Iterator<Item = ReportedBucket>| buckets.map(|bucket| bucket.count).sum();
+        let buckets = self.reported_buckets();
         let surely = &mut buckets.iter().filter(|bucket| bucket.to_ns.is_some_and(|to_ns| to_ns <= limit_ns)).copied();
         let perhaps = &mut buckets.iter().filter(|bucket| bucket.from_ns < limit_ns).copied();
         (sum(surely), sum(perhaps))
     }
 
     /// The duration that a share `quantile` (0 to 1) of all waits did not exceed: the upper edge of its bucket, at most
-    /// 0.8 % above the true value and never above the maximum. Of one that was told, whose buckets may be wider, it is the
+    /// 0.8 % above the true value and never above the maximum. Of one that was reported, whose buckets may be wider, it is the
     /// upper edge too, and absent if that bucket has no upper edge and the maximum is not known.
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
         self.quantiles_ns(&[quantile])[0]
     }
 
     /// How wide the bucket of a quantile is, as its upper over its lower edge; 1 where the quantile is known: of what was recorded
-    /// here, and where a told bucket ends at the very share, as those do that are made of percentiles. Absent without a quantile.
+    /// here, and where a reported bucket ends at the very share, as those do that are made of percentiles. Absent without a quantile.
     pub fn quantile_width(&self, quantile: f64) -> Option<f64> {
-        let Buckets::Told(buckets) = &self.buckets else { return (self.count() > 0).then_some(1.0) };
+        let Buckets::Reported(buckets) = &self.buckets else { return (self.count() > 0).then_some(1.0) };
         let all = self.count();
         let wanted = ((quantile * all as f64).ceil() as u64).max(1);
         let mut below: u64 = 0;
@@ -295,11 +295,11 @@ impl Histogram {
     /// Several quantiles, in rising order, in one pass; each as [`Self::quantile_ns`] has it.
     pub fn quantiles_ns(&self, quantiles: &[f64]) -> Vec<Option<u64>> {
         let all = self.count();
-        let mut told = Vec::with_capacity(quantiles.len());
+        let mut reported = Vec::with_capacity(quantiles.len());
         let mut below: u64 = 0;
         let within = |ns: u64| ns.min(self.max_ns.unwrap_or(u64::MAX)).max(self.min_ns.unwrap_or(0));
         let edges: Vec<(Option<u64>, u64)> = match &self.buckets {
-            Buckets::Told(buckets) => {
+            Buckets::Reported(buckets) => {
                 buckets.iter().map(|bucket| (bucket.to_ns.or(self.max_ns), bucket.count)).collect()
             }
             buckets => buckets.used().into_iter().map(|(_, highest, count)| (Some(highest), count)).collect(),
@@ -307,11 +307,11 @@ impl Histogram {
         for (edge, count) in edges {
             below = below.saturating_add(count);
             let reached = |quantile: &&f64| ((**quantile * all as f64).ceil() as u64).max(1) <= below;
-            let more = quantiles[told.len()..].iter().take_while(reached).count();
-            told.extend(std::iter::repeat_n(edge.map(within), more));
+            let more = quantiles[reported.len()..].iter().take_while(reached).count();
+            reported.extend(std::iter::repeat_n(edge.map(within), more));
         }
-        told.resize(quantiles.len(), self.max_ns());
-        told
+        reported.resize(quantiles.len(), self.max_ns());
+        reported
     }
 
     /// The standard deviation of all durations, over their number n, unless nothing was counted.
@@ -321,10 +321,10 @@ impl Histogram {
     /// bucket from v, which is 1/256 of it (or half a nanosecond), so by the triangle inequality the result is at most
     /// 0.4 % of the root mean square duration off. Durations beyond one hour count as one hour.
     ///
-    /// Absent of one that was told: its buckets are too wide for that.
+    /// Absent of one that was reported: its buckets are too wide for that.
     pub fn standard_deviation_ns(&self) -> Option<f64> {
         let (mean, min_ns, max_ns) = (self.mean_ns()?, self.min_ns?, self.max_ns?);
-        if self.is_told() {
+        if self.is_reported() {
             return None;
         }
         let squares = self.buckets_ns().map(|(lowest, highest, count)| {
@@ -338,7 +338,7 @@ impl Histogram {
     /// Counts per power-of-two-microsecond bucket: element `k` holds waits `w` with `2^(k-1) us <= w < 2^k us`
     /// (element 0: below 1 us); the last element holds everything from 2^26 us up.
     ///
-    /// A bucket of one that was told, which spans several elements, counts in the last of them, as tables whose first column is
+    /// A bucket of one that was reported, which spans several elements, counts in the last of them, as tables whose first column is
     /// `<1ms` have it; the others are absent, and all of them if it has no upper edge. An edge that lies within 2.5 % of a power of two counts as that, since reports that count in
     /// milliseconds of 1,000 us stand beside those of 1,024 us.
     pub fn power_of_two_us(&self) -> [Option<u64>; POWER_OF_TWO_BOUNDS + 1] {
@@ -347,7 +347,7 @@ impl Histogram {
             let whole_us = ns / 1_000;
             ((u64::BITS - whole_us.leading_zeros()) as usize).min(POWER_OF_TWO_BOUNDS)
         };
-        if let Buckets::Told(buckets) = &self.buckets {
+        if let Buckets::Reported(buckets) = &self.buckets {
             let mut spans = [0_u64; POWER_OF_TWO_BOUNDS + 1];
             for bucket in buckets {
                 // A bucket that ends a little above a bound ends there, and one that begins a little below it begins there.
@@ -383,9 +383,9 @@ impl Histogram {
         self.buckets.used().into_iter()
     }
 
-    /// The HdrHistogram behind it; absent of one that was told, whose buckets are others.
+    /// The HdrHistogram behind it; absent of one that was reported, whose buckets are others.
     pub fn as_hdr(&self) -> Option<Cow<'_, hdrhistogram::Histogram<u64>>> {
-        (!self.is_told()).then(|| self.buckets.spread(empty))
+        (!self.is_reported()).then(|| self.buckets.spread(empty))
     }
 
     /// The V2-deflate encoding in base64 that other HdrHistogram tools read.
@@ -406,9 +406,9 @@ impl Histogram {
         for bucket in other.iter_recorded() {
             buckets.saturating_record_n(bucket.value_iterated_to(), u64::from(bucket.count_at_value()));
         }
-        if self.is_told() {
+        if self.is_reported() {
             let buckets = Buckets::Spread(more);
-            return self.merge_told(&Self {
+            return self.merge_reported(&Self {
                 buckets,
                 total_ns: Some(total_ns),
                 min_ns: Some(min_ns),
@@ -470,12 +470,12 @@ struct Document {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     p99_99_ns: Option<u64>,
     /// HdrHistogram V2 with deflate, base64; values in nanoseconds, two significant digits. Absent where another program
-    /// told the buckets.
+    /// reported the buckets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     hdr_v2_deflate_base64: Option<String>,
-    /// Buckets as another program told them; quantiles are the upper edges of these.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    told: Option<Vec<ToldBucket>>,
+    /// Buckets as another program reported them; quantiles are the upper edges of these.
+    #[serde(default, alias = "told", skip_serializing_if = "Option::is_none")]
+    reported: Option<Vec<ReportedBucket>>,
 }
 
 impl Serialize for Histogram {
@@ -493,7 +493,7 @@ impl Serialize for Histogram {
             p99_9_ns: self.quantile_ns(0.999),
             p99_99_ns: self.quantile_ns(0.9999),
             hdr_v2_deflate_base64: self.as_hdr().map(|hdr| Self::encode(&hdr)),
-            told: self.is_told().then(|| self.told_buckets()),
+            reported: self.is_reported().then(|| self.reported_buckets()),
         }
         .serialize(serializer)
     }
@@ -511,8 +511,8 @@ impl TryFrom<Document> for Histogram {
 
     fn try_from(document: Document) -> Result<Self, Self::Error> {
         let fail = |reason: String| HistogramError { reason };
-        if let Some(buckets) = document.told {
-            let histogram = Self::told(buckets, document.total_ns, document.min_ns, document.max_ns);
+        if let Some(buckets) = document.reported {
+            let histogram = Self::reported(buckets, document.total_ns, document.min_ns, document.max_ns);
             return if histogram.count() == document.count {
                 Ok(histogram)
             } else {
@@ -605,35 +605,38 @@ mod tests {
         assert!(packed.bytes() < 1_500, "{} bytes", packed.bytes());
     }
 
-    fn buckets(counts: &[(u64, Option<u64>, u64)]) -> Vec<ToldBucket> {
+    fn buckets(counts: &[(u64, Option<u64>, u64)]) -> Vec<ReportedBucket> {
         counts
             .iter()
-            .map(|(from_ns, to_ns, count)| ToldBucket { from_ns: *from_ns, to_ns: *to_ns, count: *count })
+            .map(|(from_ns, to_ns, count)| ReportedBucket { from_ns: *from_ns, to_ns: *to_ns, count: *count })
             .collect()
     }
 
     #[test]
-    fn told_buckets_give_upper_edges_and_no_more() {
-        let told = Histogram::told(
+    fn reported_buckets_give_upper_edges_and_no_more() {
+        let reported = Histogram::reported(
             buckets(&[(0, Some(1_024_000), 60), (1_024_000, Some(2_048_000), 39), (2_048_000, None, 1)]),
             Some(90_000_000),
             None,
             None,
         );
-        assert_eq!((told.count(), told.mean_ns(), told.min_ns(), told.max_ns()), (100, Some(900_000.0), None, None));
-        assert_eq!(told.quantiles_ns(&[0.5, 0.99, 0.999]), [Some(1_024_000), Some(2_048_000), None]);
-        assert_eq!((told.standard_deviation_ns(), told.as_hdr().is_none()), (None, true));
         assert_eq!(
-            [1_024_000, 1_500_000, 4_000_000].map(|limit| told.below_ns(limit)),
+            (reported.count(), reported.mean_ns(), reported.min_ns(), reported.max_ns()),
+            (100, Some(900_000.0), None, None)
+        );
+        assert_eq!(reported.quantiles_ns(&[0.5, 0.99, 0.999]), [Some(1_024_000), Some(2_048_000), None]);
+        assert_eq!((reported.standard_deviation_ns(), reported.as_hdr().is_none()), (None, true));
+        assert_eq!(
+            [1_024_000, 1_500_000, 4_000_000].map(|limit| reported.below_ns(limit)),
             [(60, 60), (60, 99), (99, 100)]
         );
-        let folded = told.power_of_two_us();
+        let folded = reported.power_of_two_us();
         assert_eq!(folded[..10], [None; 10], "how many of those below 1 ms were how short, nobody knows");
         assert_eq!((folded[10], folded[11], folded[12], folded[27]), (Some(60), Some(39), None, None));
-        assert_eq!([0.9, 0.999].map(|quantile| told.quantile_width(quantile)), [Some(2.0), None]);
-        assert_eq!([0.6, 0.9, 0.999].map(|quantile| told.knows_quantile(quantile)), [false; 3]);
+        assert_eq!([0.9, 0.999].map(|quantile| reported.quantile_width(quantile)), [Some(2.0), None]);
+        assert_eq!([0.6, 0.9, 0.999].map(|quantile| reported.knows_quantile(quantile)), [false; 3]);
         let fine =
-            Histogram::told(buckets(&[(100_000, Some(101_600), 9), (101_600, Some(103_200), 9)]), None, None, None);
+            Histogram::reported(buckets(&[(100_000, Some(101_600), 9), (101_600, Some(103_200), 9)]), None, None, None);
         assert!(fine.knows_quantile(0.7), "a bucket of fio");
     }
 
@@ -642,7 +645,7 @@ mod tests {
         let counts = |edges: [u64; 3]| {
             let [first, second, third] = edges;
             let counts = [(0, Some(first), 900_000), (first, Some(second), 90_000), (second, Some(third), 10_000)];
-            Histogram::told(buckets(&counts), None, None, None)
+            Histogram::reported(buckets(&counts), None, None, None)
         };
         for table in [
             [8_192_000, 16_384_000, 32_768_000],
@@ -657,23 +660,24 @@ mod tests {
 
     #[test]
     fn edges_in_thousands_count_as_powers_of_two() {
-        let told = Histogram::told(
+        let reported = Histogram::reported(
             buckets(&[(2_000_000, Some(4_000_000), 7), (4_000_000, Some(8_192_000), 2)]),
             None,
             None,
             None,
         );
-        assert_eq!(told.power_of_two_us()[12..14], [Some(7), Some(2)]);
+        assert_eq!(reported.power_of_two_us()[12..14], [Some(7), Some(2)]);
     }
 
     #[test]
-    fn told_histograms_merge_with_each_other_and_with_recorded_ones() {
-        let mut told = Histogram::told(buckets(&[(0, Some(1_000), 5), (1_000, Some(2_000), 1)]), None, None, None);
-        told.merge(&Histogram::told(buckets(&[(0, Some(1_000), 2)]), Some(900), None, None));
-        assert_eq!((told.count(), told.total_ns(), told.below_ns(1_000)), (8, None, (7, 7)));
+    fn reported_histograms_merge_with_each_other_and_with_recorded_ones() {
+        let mut reported =
+            Histogram::reported(buckets(&[(0, Some(1_000), 5), (1_000, Some(2_000), 1)]), None, None, None);
+        reported.merge(&Histogram::reported(buckets(&[(0, Some(1_000), 2)]), Some(900), None, None));
+        assert_eq!((reported.count(), reported.total_ns(), reported.below_ns(1_000)), (8, None, (7, 7)));
         let mut recorded = of(&[5_000]);
-        recorded.merge(&told);
-        assert_eq!((recorded.count(), recorded.max_ns(), recorded.is_told()), (9, None, true));
+        recorded.merge(&reported);
+        assert_eq!((recorded.count(), recorded.max_ns(), recorded.is_reported()), (9, None, true));
         recorded.record(9_000);
         assert_eq!(recorded.count(), 10);
     }
@@ -689,10 +693,11 @@ mod tests {
     }
 
     #[test]
-    fn told_histograms_come_back_from_the_document() {
-        let told = Histogram::told(buckets(&[(0, Some(1_000), 5), (1_000, None, 1)]), None, Some(10), Some(5_000));
-        let text = serde_json::to_string(&told).unwrap();
-        assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), told);
+    fn reported_histograms_come_back_from_the_document() {
+        let reported =
+            Histogram::reported(buckets(&[(0, Some(1_000), 5), (1_000, None, 1)]), None, Some(10), Some(5_000));
+        let text = serde_json::to_string(&reported).unwrap();
+        assert_eq!(serde_json::from_str::<Histogram>(&text).unwrap(), reported);
         assert!(!text.contains("hdr") && !text.contains("total_ns"), "{text}");
         let wrong = serde_json::from_str::<Histogram>(&text.replace("\"count\":6", "\"count\":7")).unwrap_err();
         assert!(wrong.to_string().contains("it holds 6 waits but says 7"), "{wrong}");
@@ -740,8 +745,8 @@ mod tests {
             sorted.sort_unstable();
             let rank = ((q * sorted.len() as f64).ceil() as usize).clamp(1, sorted.len()) - 1;
             let exact = sorted[rank] as f64;
-            let told = of(&values).quantile_ns(q).unwrap() as f64;
-            prop_assert!(told >= exact * 0.999 && told <= exact * 1.008, "told {told}, exact {exact}");
+            let reported = of(&values).quantile_ns(q).unwrap() as f64;
+            prop_assert!(reported >= exact * 0.999 && reported <= exact * 1.008, "reported {reported}, exact {exact}");
         }
 
         #[test]
@@ -750,8 +755,8 @@ mod tests {
             let mean = mean_of(values.iter().map(|v| *v as f64).sum());
             let exact = mean_of(values.iter().map(|v| (*v as f64 - mean).powi(2)).sum()).sqrt();
             let root_mean_square = mean_of(values.iter().map(|v| (*v as f64).powi(2)).sum()).sqrt();
-            let told = of(&values).standard_deviation_ns().unwrap();
-            prop_assert!((told - exact).abs() <= 0.004 * root_mean_square + 0.5, "told {told}, exact {exact}");
+            let reported = of(&values).standard_deviation_ns().unwrap();
+            prop_assert!((reported - exact).abs() <= 0.004 * root_mean_square + 0.5, "reported {reported}, exact {exact}");
         }
 
         #[test]
@@ -760,8 +765,8 @@ mod tests {
             quantile in 0.0_f64..=1.0,
         ) {
             let mut histogram = of(&values);
-            let told = histogram.as_hdr().unwrap().value_at_quantile(quantile);
-            let wanted = Some(told.min(histogram.max_ns().unwrap()).max(histogram.min_ns().unwrap()));
+            let reported = histogram.as_hdr().unwrap().value_at_quantile(quantile);
+            let wanted = Some(reported.min(histogram.max_ns().unwrap()).max(histogram.min_ns().unwrap()));
             prop_assert_eq!(histogram.quantile_ns(quantile), wanted);
             let spread: Vec<_> = histogram.buckets_ns().collect();
             histogram.pack();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Imported {
     /// The files, the one that gave the run its name first.
     pub files: Vec<ImportedFile>,
-    /// What the times of the run are told in.
+    /// What the times of the run are reported in.
     pub clock: Clock,
     /// What was recognised as belonging to a file of its kind, and not understood.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -30,15 +30,15 @@ pub struct ImportedFile {
     pub part: u32,
 }
 
-/// What the times of an imported run are told in.
+/// What the times of an imported run are reported in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Clock {
     /// Universal time, or a time with its zone.
     Utc,
-    /// Time of the clock on the wall, in a zone that is not told; it is written as if it were UTC.
+    /// Time of the clock on the wall, in a zone that is not reported; it is written as if it were UTC.
     Wall,
-    /// The file tells no time: that of its last change.
+    /// The file reports no time: that of its last change.
     FileTime,
 }
 
@@ -56,7 +56,7 @@ pub struct NotUnderstood {
 
 /// A figure by the name that the program which measured it uses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct ToldFigure {
+pub struct ReportedFigure {
     /// Layer at which it was measured: `client`, `engine`, `server`, `OS file`, `device`, `network`, `host`.
     pub layer: String,
     /// Name, as the program writes it, such as `NOPM` or `bogo ops/s (real time)`.

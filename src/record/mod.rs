@@ -1,7 +1,7 @@
 //! The [`Run`] document: the neck of the hourglass, and its store on disk.
 //!
 //! Live runs and importers produce it; analysis and reports read nothing else. Names carry their unit (`_ns`, `_bytes`,
-//! `_per_s`), one case throughout. What a source does not tell is absent (`None`), never zero.
+//! `_per_s`), one case throughout. What a source does not report is absent (`None`), never zero.
 
 mod buckets;
 mod counters;
@@ -23,8 +23,8 @@ mod waits;
 pub use counters::Counters;
 pub use demand::{Demand, Demands, Throughput, Within};
 pub use environment::{BlockDevice, Environment, FileSystem};
-pub use histogram::{Histogram, HistogramError, POWER_OF_TWO_BOUNDS, ToldBucket};
-pub use imported::{Clock, Imported, ImportedFile, NotUnderstood, ToldFigure};
+pub use histogram::{Histogram, HistogramError, POWER_OF_TWO_BOUNDS, ReportedBucket};
+pub use imported::{Clock, Imported, ImportedFile, NotUnderstood, ReportedFigure};
 pub use reported::{Covers, ReportedColumn, ReportedRow, ReportedTable};
 pub use run::{FORMAT, Outcome, Run, Target, Timestamp, Tool};
 pub use schema::{interval_schema, schema};

@@ -13,7 +13,7 @@ pub struct ReportedTable {
     /// Database instance that it is of; absent where it is of all of them, or names them in its rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<String>,
-    /// Layer at which its figures were measured, as [`super::ToldFigure::layer`] has it, or `storage cell`.
+    /// Layer at which its figures were measured, as [`super::ReportedFigure::layer`] has it, or `storage cell`.
     pub layer: String,
     /// Which time its figures are of.
     pub covers: Covers,
@@ -57,7 +57,7 @@ pub struct ReportedRow {
     /// Unit of its figures, where it has one of its own.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
-    /// Its figures, one for each column; `null` where the source does not tell.
+    /// Its figures, one for each column; `null` where the source does not report.
     pub values: Vec<Option<f64>>,
 }
 

@@ -8,9 +8,10 @@ use super::{Environment, Imported, Step};
 
 /// Version of the document. Every version that was ever released stays readable.
 ///
-/// 2: runs of other programs, of which sessions, seed, window and sums of waits may be unknown, and whose histograms are told
+/// 2: runs of other programs, of which sessions, seed, window and sums of waits may be unknown, and whose histograms are reported
 /// in buckets of any width.
-pub const FORMAT: u32 = 2;
+/// 3: figures and buckets of other programs are called `reported`, which were `told`; both names are read.
+pub const FORMAT: u32 = 3;
 
 /// One recorded experiment: what was asked, where it ran, and what was seen at each load level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -37,7 +38,7 @@ pub struct Run {
     pub outcome: Outcome,
     /// What the user calls the things that vary: `vm=d8s disk=p30x2`.
     pub tags: BTreeMap<String, String>,
-    /// Seed of every random choice in the run, where its program tells one.
+    /// Seed of every random choice in the run, where its program reports one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
     /// The parameters in force, by their `slob.conf` names, as text. Secrets are not among them.

@@ -154,7 +154,7 @@ pub(crate) fn step(index: u32, level: Level) -> Step {
         }],
         servers: Vec::new(),
         instances: Vec::new(),
-        told: Vec::new(),
+        reported: Vec::new(),
         tables: Vec::new(),
         traces: Vec::new(),
         generator: Some(Generator {
@@ -198,7 +198,7 @@ fn interval(step: u32, level: Level, second: u64) -> Interval {
         process_cpu: None,
         devices: Vec::new(),
         servers: Vec::new(),
-        told: BTreeMap::new(),
+        reported: BTreeMap::new(),
         traces: Vec::new(),
     }
 }

@@ -1,4 +1,4 @@
-//! What a database server told of itself, and what kernel tracing saw below it.
+//! What a database server reported on itself, and what kernel tracing saw below it.
 
 use std::collections::BTreeMap;
 

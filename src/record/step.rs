@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counters, Histogram, Outcome, ReportedTable, ReportedWaits, ServerStats, ToldFigure, TraceStats};
+use super::{Counters, Histogram, Outcome, ReportedFigure, ReportedTable, ReportedWaits, ServerStats, TraceStats};
 
 /// One load level of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -41,15 +41,15 @@ pub struct Step {
     pub peak_memory_bytes: Option<u64>,
     /// `/proc/diskstats` of the devices below the target, in the window.
     pub devices: Vec<DeviceStats>,
-    /// What each database server told of itself in the window; none where load does not land on one.
+    /// What each database server reported on itself in the window; none where load does not land on one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<ServerStats>,
     /// What each instance of an imported database report counted; `counters` has their sum where all of them tell.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<ServerStats>,
     /// Figures of an imported run by the names of the program that measured them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub told: Vec<ToldFigure>,
+    #[serde(default, alias = "told", skip_serializing_if = "Vec::is_empty")]
+    pub reported: Vec<ReportedFigure>,
     /// Tables of an imported report, of what no other field has.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<ReportedTable>,
@@ -84,7 +84,7 @@ impl Step {
             devices: Vec::new(),
             servers: Vec::new(),
             instances: Vec::new(),
-            told: Vec::new(),
+            reported: Vec::new(),
             tables: Vec::new(),
             traces: Vec::new(),
             generator: None,
@@ -96,7 +96,7 @@ impl Step {
 /// How much load was put on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Load {
-    /// Sessions that worked at the same time, or requests outstanding; absent where an imported run does not tell.
+    /// Sessions that worked at the same time, or requests outstanding; absent where an imported run does not report.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<u32>,
     /// Schemas they worked on.
@@ -114,7 +114,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Sessions of load that is planned, which always says how many; 0 where nobody told.
+    /// Sessions of load that is planned, which always says how many; 0 where nobody reported.
     pub fn slots(&self) -> u32 {
         self.sessions.unwrap_or(0)
     }
@@ -127,7 +127,7 @@ pub struct Window {
     pub offset_ns: u64,
     /// Load before the window, recorded in the intervals and marked there.
     pub warmup_ns: u64,
-    /// Length of the window; 0, and absent in the document, where an imported run does not tell. Then nothing has a rate.
+    /// Length of the window; 0, and absent in the document, where an imported run does not report. Then nothing has a rate.
     #[serde(default, skip_serializing_if = "is_unknown")]
     pub duration_ns: u64,
     /// What ended it.
@@ -150,7 +150,7 @@ pub enum Ending {
     Interrupt,
     /// An error ended it.
     Failure,
-    /// An imported run does not tell.
+    /// An imported run does not report.
     Unknown,
 }
 
@@ -297,15 +297,15 @@ pub struct Interval {
     /// Devices below the target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceStats>,
-    /// What each database server told of itself.
+    /// What each database server reported on itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<ServerStats>,
     /// What kernel tracing timed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<TraceStats>,
-    /// Figures of an imported run by the names that [`Step::told`] uses, of this interval.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub told: BTreeMap<String, f64>,
+    /// Figures of an imported run by the names that [`Step::reported`] uses, of this interval.
+    #[serde(default, alias = "told", skip_serializing_if = "BTreeMap::is_empty")]
+    pub reported: BTreeMap<String, f64>,
 }
 
 impl Interval {

@@ -7,7 +7,7 @@ use crate::record::{Histogram, POWER_OF_TWO_BOUNDS};
 use crate::units::percent;
 
 /// Columns shown even if empty: bounds of 2^5 us to 2^17 us, `<32us` to `<128ms`.
-const USUAL: RangeInclusive<usize> = 5..=17;
+const DEFAULT: RangeInclusive<usize> = 5..=17;
 
 /// Counts of all power-of-two buckets: element `k` those below 2^k us, the last those above all bounds; absent where only the sum
 /// of several is known.
@@ -25,7 +25,7 @@ impl Columns {
 
     /// The same for counts of power-of-two buckets.
     pub(super) fn covering_counts(histograms: impl IntoIterator<Item = Counts>) -> Self {
-        let (mut first, mut last) = (*USUAL.start(), *USUAL.end());
+        let (mut first, mut last) = (*DEFAULT.start(), *DEFAULT.end());
         for counts in histograms {
             if let Some(lowest) = counts.iter().position(|count| *count > Some(0)) {
                 first = first.min(lowest);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn none_and_almost_none_are_told_apart() {
+    fn none_and_almost_none_are_distinguished() {
         let mut histogram = Histogram::default();
         histogram.record_n(300_000, 9_999);
         histogram.record(2_000_000);

@@ -1,6 +1,6 @@
 //! The answers of a calibration, before everything else in its report.
 
-use crate::analysis::{Calibrated, Calibration, Estimate, REPEATS, Stopped, Sureness};
+use crate::analysis::{Calibrated, Calibration, CalibrationConfidence, Estimate, REPEATS, Stopped};
 use crate::record::Run;
 use crate::units::{Bytes, group_thousands, percent};
 
@@ -11,7 +11,7 @@ pub(super) fn answers(run: &Run) -> Vec<(&'static str, String)> {
 }
 
 fn lines(calibration: &Calibration) -> Vec<(&'static str, String)> {
-    let Calibration { cap, max_iops, max_bytes, sureness } = calibration;
+    let Calibration { cap, max_iops, max_bytes, confidence } = calibration;
     let within = format!("{} within {}", cap.name(), cap.limit);
     let mut lines = vec![
         (
@@ -37,7 +37,7 @@ fn lines(calibration: &Calibration) -> Vec<(&'static str, String)> {
     if let Some(found) = max_bytes {
         lines.push(("", stopped("max_mbps", found, "MB/s")));
     }
-    lines.extend(sure(sureness).into_iter().enumerate().map(|(number, text)| match number {
+    lines.extend(sure(confidence).into_iter().enumerate().map(|(number, text)| match number {
         0 => ("how sure", text),
         _ => ("", text),
     }));
@@ -76,21 +76,21 @@ fn stopped(name: &str, found: &Calibrated, what: &str) -> String {
     }
 }
 
-fn sure(sureness: &Sureness) -> Vec<String> {
-    let Sureness { repeats, spread, range_of_seconds, watched, doubts } = sureness;
-    let mut told = Vec::new();
-    told.push(match repeats {
+fn sure(confidence: &CalibrationConfidence) -> Vec<String> {
+    let CalibrationConfidence { repeats, spread, range_of_seconds, watched, doubts } = confidence;
+    let mut reported = Vec::new();
+    reported.push(match repeats {
         0 => "not at all: there is nothing to judge".to_owned(),
         1 => "little: the best points were measured once, while they were looked for, which flatters them".to_owned(),
         repeats => {
             let seconds = range_of_seconds.map_or_else(String::new, |range| {
                 format!("; within a repeat the rate of single seconds ranged over {} %", percent(range))
             });
-            let few = if sureness.is_repeated() { String::new() } else { format!(" ({REPEATS} were wanted)") };
+            let few = if confidence.is_repeated() { String::new() } else { format!(" ({REPEATS} were wanted)") };
             format!("{repeats} repeats{few} in turn, which lie within {} % of each other{seconds}", percent(*spread))
         }
     });
-    told.push(format!("a burst credit that lasts longer than the {watched} of load in all was not seen to end"));
-    told.extend(doubts.iter().map(|doubt| format!("doubt: {doubt}")));
-    told
+    reported.push(format!("a burst credit that lasts longer than the {watched} of load in all was not seen to end"));
+    reported.extend(doubts.iter().map(|doubt| format!("doubt: {doubt}")));
+    reported
 }

@@ -23,7 +23,7 @@ const LEGEND: &str = "`worse`, `better`: a real difference beyond the threshold.
 const ANSWER: usize = 8;
 
 /// Figures of one answer that a brief comparison puts into a sentence each, the largest changes first.
-const MOST_SENTENCES: usize = 6;
+const MAX_SENTENCES: usize = 6;
 
 /// Every answer, in the order in which they are counted.
 const ANSWERS: [Difference; 6] = [
@@ -97,8 +97,8 @@ fn settings(paper: &mut dyn Paper, compared: &Compared, detail: Detail) -> io::R
         }
         let header = [""].into_iter().chain(compared.names.iter().map(String::as_str));
         let mut grid = Grid::new(1, header);
-        let is_told = |setting: &&SettingDifference| detail == Detail::Full || !is_told_once(setting);
-        for setting in compared.settings.iter().filter(|setting| setting.bearing == bearing).filter(is_told) {
+        let is_reported = |setting: &&SettingDifference| detail == Detail::Full || !is_reported_once(setting);
+        for setting in compared.settings.iter().filter(|setting| setting.bearing == bearing).filter(is_reported) {
             let values = setting.values.iter().map(|value| value.clone().unwrap_or_else(|| UNKNOWN.to_owned()));
             grid.push([setting.name.clone()].into_iter().chain(values).collect());
         }
@@ -113,14 +113,15 @@ fn settings(paper: &mut dyn Paper, compared: &Compared, detail: Detail) -> io::R
         }
         is_first = false;
     }
-    let once = compared.settings.iter().filter(|setting| is_told_once(setting));
+    let once = compared.settings.iter().filter(|setting| is_reported_once(setting));
     let once: Vec<&str> = once.map(|setting| setting.name.as_str()).collect();
     if detail == Detail::Brief && !once.is_empty() {
-        let told = format!("Told of one run alone, so that nothing says whether they differ: {}.", once.join(", "));
+        let reported =
+            format!("Reported of one run alone, so that nothing says whether they differ: {}.", once.join(", "));
         if is_first {
-            paper.remark(&told)?
+            paper.remark(&reported)?
         } else {
-            paper.aside(&told)?
+            paper.aside(&reported)?
         }
         is_first = false;
     }
@@ -134,8 +135,8 @@ fn settings(paper: &mut dyn Paper, compared: &Compared, detail: Detail) -> io::R
     }
 }
 
-/// Whether one run tells a setting and the others do not, as a server its own: that is no difference. What the user set is one.
-fn is_told_once(setting: &SettingDifference) -> bool {
+/// Whether one run reports a setting and the others do not, as a server its own: that is no difference. What the user set is one.
+fn is_reported_once(setting: &SettingDifference) -> bool {
     let is_fact = setting.bearing == Bearing::Varied && !setting.name.starts_with("tag ");
     let is_parameter = setting.name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
     is_fact && !is_parameter && setting.values.iter().flatten().count() == 1
@@ -146,19 +147,19 @@ fn doubts(paper: &mut dyn Paper, compared: &Compared) -> io::Result<()> {
         return Ok(());
     }
     paper.title("Why they may not be comparable")?;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for pair in &compared.pairs {
         for doubt in &pair.doubts {
             let sentence = doubt.sentence(compared.names_of(pair));
             // A doubt about the baseline is one of every pair.
-            if told.contains(&sentence) {
+            if reported.contains(&sentence) {
                 continue;
             }
             paper.remark(&format!("doubt: {sentence}"))?;
             if let Some(advice) = doubt.advice(pair.grounds) {
                 paper.remark(&format!("-> {advice}"))?;
             }
-            told.push(sentence);
+            reported.push(sentence);
         }
     }
     Ok(())
@@ -197,10 +198,10 @@ fn figures(paper: &mut dyn Paper, compared: &Compared) -> io::Result<()> {
             let of_pair = |load: &Option<&'_ ComparedLoad>| -> Option<ComparedFigure> {
                 load.and_then(|load| load.figures.iter().find(|figure| figure.measure == *measure).cloned())
             };
-            let told: Vec<Option<ComparedFigure>> = of_pairs.iter().map(of_pair).collect();
-            let baseline = told.iter().flatten().find_map(|figure| figure.values[0]);
+            let reported: Vec<Option<ComparedFigure>> = of_pairs.iter().map(of_pair).collect();
+            let baseline = reported.iter().flatten().find_map(|figure| figure.values[0]);
             let mut row = vec![load.name.clone(), measure.to_string(), value(measure, baseline)];
-            for (figure, load) in told.iter().zip(&of_pairs) {
+            for (figure, load) in reported.iter().zip(&of_pairs) {
                 row.extend(cells(figure.as_ref(), load.is_some_and(|load| load.is_doubtful)));
             }
             grid.push(row);
@@ -250,11 +251,11 @@ fn value(measure: &Measure, value: Option<f64>) -> String {
 /// Value and change of one run. Change, interval and answer are one cell, so that no fold comes between them.
 fn cells(figure: Option<&ComparedFigure>, is_doubtful: bool) -> [String; 2] {
     let Some(figure) = figure else { return [NONE.to_owned(), String::new()] };
-    let told = value(&figure.measure, figure.values[1]);
-    let Some(comparison) = figure.comparison else { return [told, UNKNOWN.to_owned()] };
+    let reported = value(&figure.measure, figure.values[1]);
+    let Some(comparison) = figure.comparison else { return [reported, UNKNOWN.to_owned()] };
     let interval = comparison.interval_words().map_or(String::new(), |words| format!(" ({words})"));
     let answer = format!("{}{}", comparison.difference().word(), if is_doubtful { " !" } else { "" });
-    [told, format!("{}{interval} {answer:<ANSWER$}", signed_percent(comparison.change))]
+    [reported, format!("{}{interval} {answer:<ANSWER$}", signed_percent(comparison.change))]
 }
 
 fn answers(paper: &mut dyn Paper, compared: &Compared, detail: Detail) -> io::Result<()> {
@@ -268,24 +269,25 @@ fn answers(paper: &mut dyn Paper, compared: &Compared, detail: Detail) -> io::Re
         }
         let mut advice: Vec<String> = Vec::new();
         for answer in ANSWERS {
-            let is_told = match (detail, answer) {
+            let is_reported = match (detail, answer) {
                 (Detail::Full, _) => usize::MAX,
-                (Detail::Brief, Difference::Worse | Difference::Better) => MOST_SENTENCES,
+                (Detail::Brief, Difference::Worse | Difference::Better) => MAX_SENTENCES,
                 (Detail::Brief, _) => 0,
             };
             for (place, (load, measure, comparison)) in pair.with_answer(answer).into_iter().enumerate() {
                 let what = format!("{measure} at {}", load.name);
-                if place < is_told {
+                if place < is_reported {
                     paper.remark(&format!("- {}", comparison.sentence(&what, compared.names_of(pair))))?;
                 }
                 advice.extend(
-                    comparison.advice(compared.names_of(pair), pair.grounds).filter(|told| !advice.contains(told)),
+                    comparison
+                        .advice(compared.names_of(pair), pair.grounds)
+                        .filter(|reported| !advice.contains(reported)),
                 );
             }
         }
         if detail == Detail::Brief {
-            let more =
-                [Difference::Worse, Difference::Better].iter().any(|answer| pair.count(*answer) > MOST_SENTENCES);
+            let more = [Difference::Worse, Difference::Better].iter().any(|answer| pair.count(*answer) > MAX_SENTENCES);
             let where_all = if more { " All of them in sentences: `--full`." } else { "" };
             paper.remark(&format!("{}{where_all}", counts(pair)))?;
         }
@@ -368,7 +370,7 @@ mod tests {
     use super::*;
     use crate::record::sample;
 
-    fn told(runs: &[&Run], detail: Detail, width: usize) -> String {
+    fn reported(runs: &[&Run], detail: Detail, width: usize) -> String {
         let compared = Compared::of(runs, 0, 0.05).unwrap();
         let mut out = Vec::new();
         comparison(&mut out, &compared, runs, detail, width).unwrap();
@@ -396,7 +398,7 @@ mod tests {
     #[test]
     fn two_sweeps_in_brief() {
         let [old, new] = sweeps();
-        insta::assert_snapshot!(told(&[&old, &new], Detail::Brief, 120));
+        insta::assert_snapshot!(reported(&[&old, &new], Detail::Brief, 120));
     }
 
     #[test]
@@ -404,22 +406,22 @@ mod tests {
         let [old, new] = sweeps();
         let mut third = sample::updates(20);
         third.name = "updates".to_owned();
-        insta::assert_snapshot!(told(&[&old, &new, &third], Detail::Full, 80));
+        insta::assert_snapshot!(reported(&[&old, &new, &third], Detail::Full, 80));
     }
 
     #[test]
-    fn imported_runs_are_told_without_intervals() {
+    fn imported_runs_are_reported_without_intervals() {
         let old = sample::imported();
         let mut new = old.clone();
         new.name = "after the move".to_owned();
-        let told = told(&[&old, &new], Detail::Brief, 100);
-        assert!(told.contains("Nothing that is recorded."), "{told}");
-        assert!(told.contains("unknown") && !told.contains("confidence"), "{told}");
-        let words = told.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(words.contains("-> Import three results or more of each"), "{told}");
+        let reported = reported(&[&old, &new], Detail::Brief, 100);
+        assert!(reported.contains("Nothing that is recorded."), "{reported}");
+        assert!(reported.contains("unknown") && !reported.contains("confidence"), "{reported}");
+        let words = reported.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains("-> Import three results or more of each"), "{reported}");
         assert!(
             !words.contains("three runs or more") && !words.contains("ten seconds"),
-            "nobody makes them again: {told}"
+            "nobody makes them again: {reported}"
         );
     }
 
@@ -434,18 +436,18 @@ mod tests {
             seconds: 60,
             update_pct: 20,
         }));
-        let brief = told(&[&engine, &server], Detail::Brief, 140);
+        let brief = reported(&[&engine, &server], Detail::Brief, 140);
         let table = brief.split("Where the time of one operation went").nth(1).unwrap();
         let rows: Vec<&str> = table.lines().skip(2).take(7).collect();
         assert!(rows[0].contains("reads") && rows[0].contains("processor") && rows[0].ends_with("rest"), "{brief}");
         let both = |load: &str| rows.iter().filter(|row| row.starts_with(load)).count();
         assert_eq!(["4 sessions", "8 sessions", "16 sessions"].map(both), [2; 3], "{brief}");
         // What only the server has is no difference, and what differs is.
-        assert!(brief.contains("Told of one run alone") && brief.contains("setting.shared_buffers"), "{brief}");
+        assert!(brief.contains("Reported of one run alone") && brief.contains("setting.shared_buffers"), "{brief}");
         assert!(!brief.contains("\nsetting.shared_buffers ") && brief.contains("\ntarget "), "{brief}");
-        let full = told(&[&engine, &server], Detail::Full, 140);
+        let full = reported(&[&engine, &server], Detail::Full, 140);
         assert!(full.contains("\nsetting.shared_buffers "), "{full}");
         let [old, new] = sweeps();
-        assert!(!told(&[&old, &new], Detail::Brief, 140).contains("Where the time of one operation went"));
+        assert!(!reported(&[&old, &new], Detail::Brief, 140).contains("Where the time of one operation went"));
     }
 }

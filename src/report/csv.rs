@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use super::buckets::heading;
 use crate::analysis::{Figure, Figures, SINGLE_BLOCK_READ, counted_per_s, operations_are_requests, wait};
-use crate::record::{Counters, Histogram, POWER_OF_TWO_BOUNDS, Run, Step, ToldFigure, WaitStats};
+use crate::record::{Counters, Histogram, POWER_OF_TWO_BOUNDS, ReportedFigure, Run, Step, WaitStats};
 
 /// Writes one file of a run.
 pub type Writer = fn(&mut dyn Write, &Run) -> io::Result<()>;
@@ -218,13 +218,14 @@ pub fn figures(out: &mut dyn Write, run: &Run) -> io::Result<()> {
         let row = |cells: [&str; 7], value: f64| {
             names.clone().into_iter().chain(cells.map(field)).chain([value.to_string()]).collect::<Vec<_>>()
         };
-        let sums: BTreeMap<&str, &ToldFigure> = step.told.iter().map(|figure| (figure.name.as_str(), figure)).collect();
-        for figure in &step.told {
+        let sums: BTreeMap<&str, &ReportedFigure> =
+            step.reported.iter().map(|figure| (figure.name.as_str(), figure)).collect();
+        for figure in &step.reported {
             line(out, row(["", "", "", "", &figure.name, &figure.layer, &figure.unit], figure.value))?;
         }
         for interval in &step.intervals {
             let offset = (interval.offset_ns as f64 / 1e9).to_string();
-            for (name, value) in &interval.told {
+            for (name, value) in &interval.reported {
                 let (layer, unit) = sums.get(name.as_str()).map_or(("", ""), |sum| (&sum.layer, &sum.unit));
                 line(out, row([&offset, "", "", "", name, layer, unit], *value))?;
             }
@@ -261,7 +262,7 @@ fn durations_of(wait: &WaitStats) -> [String; DURATION_COLUMNS.len()] {
 }
 
 fn durations(histogram: &Histogram) -> [String; DURATION_COLUMNS.len()] {
-    // The edge of a wide bucket that another program told is no percentile.
+    // The edge of a wide bucket that another program reported is no percentile.
     let quantile = |q| microseconds(histogram.quantile_ns(q).filter(|_| histogram.knows_quantile(q)));
     [
         histogram.count().to_string(),

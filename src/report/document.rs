@@ -137,7 +137,7 @@ enum CheckWord {
     Yes,
     /// It is not.
     No,
-    /// The run does not tell.
+    /// The run does not report.
     NotMeasurable,
 }
 
@@ -266,16 +266,16 @@ impl FindingText {
 
 impl CalibrationAnswers {
     fn new(calibration: Calibration) -> Self {
-        let Calibration { cap, max_iops, max_bytes, sureness } = calibration;
+        let Calibration { cap, max_iops, max_bytes, confidence } = calibration;
         Self {
             max_latency: cap.to_string(),
             actual_latency_us: max_iops.as_ref().map(|found| found.mean.0 as f64 / 1e3),
             max_iops: max_iops.map(|found| CalibratedRate::new(found, 1.0)),
             max_mbps: max_bytes.map(|found| CalibratedRate::new(found, 1e6)),
-            spread: sureness.spread,
-            range_of_seconds: sureness.range_of_seconds,
-            watched_ns: sureness.watched.0,
-            doubts: sureness.doubts,
+            spread: confidence.spread,
+            range_of_seconds: confidence.range_of_seconds,
+            watched_ns: confidence.watched.0,
+            doubts: confidence.doubts,
         }
     }
 }

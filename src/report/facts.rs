@@ -18,8 +18,8 @@ pub(super) fn facts(run: &Run, detail: Detail) -> Vec<(&'static str, String)> {
     facts.push(("Imported", run.imported.as_ref().map(files).unwrap_or_default()));
     facts.extend([("Made", made(run)), (COMMAND, shell_command(&run.command)), ("Load", load(run))]);
     if is_on_servers(run) {
-        let (told, settings) = servers::facts(run, detail);
-        facts.extend([("Target", target(run, &told)), ("Settings", settings)]);
+        let (reported, settings) = servers::facts(run, detail);
+        facts.extend([("Target", target(run, &reported)), ("Settings", settings)]);
     } else {
         facts.push(("Target", target(run, &pairs(&run.target.facts))));
     }
@@ -37,13 +37,13 @@ pub(super) fn brief(run: &Run) -> Vec<(&'static str, String)> {
     let shape = shape.split_once(": ").map_or(shape.as_str(), |(shape, _)| shape).to_owned();
     let tags = Some(pairs(&run.tags)).filter(|tags| !tags.is_empty());
     let mut facts = vec![("Run", join([Some(run.id.clone()), name, tags])), ("Command", run.command.join(" "))];
-    let told = match is_on_servers(run) {
+    let reported = match is_on_servers(run) {
         true => servers::facts(run, Detail::Brief).0,
         // How requests went is a part of what was measured; an engine's own facts are many.
         false if Vocabulary::of(run) == Vocabulary::Requests => pairs(&run.target.facts),
         false => String::new(),
     };
-    facts.extend([("Load", shape), ("Target", target(run, &told))]);
+    facts.extend([("Load", shape), ("Target", target(run, &reported))]);
     facts.extend(run.notes.iter().map(|note| ("Note", note.clone())));
     facts.retain(|(_, text)| !text.is_empty());
     facts
@@ -78,12 +78,12 @@ fn made(run: &Run) -> String {
     ])
 }
 
-/// What the times of a run are told in.
+/// What the times of a run are reported in.
 pub(super) fn clock(run: &Run) -> &'static str {
     match run.imported.as_ref().map(|imported| imported.clock) {
         None | Some(Clock::Utc) => "UTC",
-        Some(Clock::Wall) => "by the clock there (its zone is not told)",
-        Some(Clock::FileTime) => "UTC (last change of the file, which tells no time)",
+        Some(Clock::Wall) => "by the clock there (its zone is not reported)",
+        Some(Clock::FileTime) => "UTC (last change of the file, which reports no time)",
     }
 }
 

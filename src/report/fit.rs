@@ -9,7 +9,7 @@ use super::trend::{length, minute};
 use super::words::{UNKNOWN, number};
 use crate::analysis::QuantileValue;
 use crate::analysis::capacity::{
-    Answer, Basis, Compared, Demand, Fit, FitDoubt, LatencyThere, NotKnown, Platform, Respect, Share, Verdict,
+    Answer, Basis, Compared, Demand, Fit, FitDoubt, LatencyThere, NotKnown, Platform, Resource, Share, Verdict,
 };
 use crate::units::{Bytes, group_thousands, percent};
 
@@ -127,13 +127,13 @@ fn share_words(share: Share) -> String {
 
 fn not_known(why: NotKnown, fit: &Fit, demand: &Demand) -> String {
     match why {
-        NotKnown::NoDemand => "no window tells how many requests or bytes the database needs".to_owned(),
-        NotKnown::NotTold(respect) => {
-            format!("how many {} the database needs is not told, and storage has to carry them too", respect.name())
+        NotKnown::NoDemand => "no window says how many requests or bytes the database needs".to_owned(),
+        NotKnown::NotReported(respect) => {
+            format!("how many {} the database needs is not reported, and storage has to carry them too", respect.name())
         }
         NotKnown::NotJudged => "no level of the platform can be judged by that target".to_owned(),
         NotKnown::NotMeasured(respect) => format!(
-            "the load on the platform had no {}, or does not tell them, and {} are asked for",
+            "the load on the platform had no {}, or does not report them, and {} are asked for",
             respect.name(),
             number(demand.rates.of(respect))
         ),
@@ -148,7 +148,7 @@ fn not_known(why: NotKnown, fit: &Fit, demand: &Demand) -> String {
             "no level met the target, and each did more in some respect than is asked for at one time".to_owned()
         }
         NotKnown::Apart => {
-            "each of the rates that are asked for was reached at some level, but of no level is it told that it \
+            "each of the rates that are asked for was reached at some level, but of no level is it reported that it \
                             reached all of them at once"
                 .to_owned()
         }
@@ -213,7 +213,7 @@ fn latency(fit: &Fit, demand: &Demand, platform: &Platform) -> String {
     };
     let Some(window) = &demand.window else { return there };
     let own = match (window.mean_ms, window.quantile) {
-        (None, None) => "no latency is told".to_owned(),
+        (None, None) => "no latency is reported".to_owned(),
         (mean, value) => {
             let mean = mean.map(|mean| format!("{} on average", milliseconds(mean)));
             let value = value.map(|value| format!("{quantile} of {value}"));
@@ -280,7 +280,7 @@ pub fn verdict(verdict: Verdict) -> &'static str {
 pub fn doubt_sentence(doubt: &FitDoubt) -> String {
     match doubt {
         FitDoubt::MeansOf(seconds) => format!(
-            "Demand is the mean of windows of up to {}: within one the load was higher for a time, and how much is not told.",
+            "Demand is the mean of windows of up to {}: within one the load was higher for a time, and how much is not reported.",
             length(*seconds)
         ),
         FitDoubt::LittleKnown { windows, covered_share } => format!(
@@ -293,8 +293,8 @@ pub fn doubt_sentence(doubt: &FitDoubt) -> String {
              than that, and less be left for a load that stays.",
             length(*seconds)
         ),
-        FitDoubt::UntoldLengths => {
-            "How long levels of the platform lasted is not told, and each is one reading: burst credit and \
+        FitDoubt::UnreportedLengths => {
+            "How long levels of the platform lasted is not reported, and each is one reading: burst credit and \
                                     caches may have served them."
                 .to_owned()
         }
@@ -315,8 +315,8 @@ pub fn doubt_sentence(doubt: &FitDoubt) -> String {
             Bytes(measured.round() as u64)
         ),
         FitDoubt::NotLoaded(respects) => format!(
-            "The load on the platform made no {}, or does not tell: log writes are not in the answer.",
-            respects.iter().map(|respect: &Respect| respect.name()).collect::<Vec<_>>().join(" and no ")
+            "The load on the platform made no {}, or does not report: log writes are not in the answer.",
+            respects.iter().map(|respect: &Resource| respect.name()).collect::<Vec<_>>().join(" and no ")
         ),
         FitDoubt::TooWide(levels) => format!(
             "The buckets of {} are too wide to say whether the target was met: the limit lies inside the one that decides.",
@@ -333,9 +333,9 @@ pub fn doubt_sentence(doubt: &FitDoubt) -> String {
 }
 
 fn listed(levels: &[String]) -> String {
-    const MOST: usize = 4;
-    let more = if levels.len() > MOST { format!(" and {} more", levels.len() - MOST) } else { String::new() };
-    format!("{}{more}", levels.iter().take(MOST).cloned().collect::<Vec<_>>().join(", "))
+    const MAX: usize = 4;
+    let more = if levels.len() > MAX { format!(" and {} more", levels.len() - MAX) } else { String::new() };
+    format!("{}{more}", levels.iter().take(MAX).cloned().collect::<Vec<_>>().join(", "))
 }
 
 /// What to do about a doubt.
@@ -344,7 +344,7 @@ pub fn doubt_advice(doubt: &FitDoubt) -> Option<String> {
         FitDoubt::MeansOf(_) => "take reports of shorter windows of the busiest hour, or keep more headroom",
         FitDoubt::LittleKnown { .. } => "give reports that cover a whole month or the busiest days of it",
         FitDoubt::ShortLevels(_) => "measure the level that matters for an hour: `plimsoll io soak`, or RUN_TIME=3600",
-        FitDoubt::UntoldLengths => "measure the level that matters again, for an hour: `plimsoll io soak`",
+        FitDoubt::UnreportedLengths => "measure the level that matters again, for an hour: `plimsoll io soak`",
         FitDoubt::OnlyMeans(_) => {
             "ask for what a mean can prove, such as `--limit p90=5ms`, or measure the platform with `plimsoll io`"
         }
@@ -382,7 +382,7 @@ mod tests {
     use crate::record::sample::windows::{Hour, QUICK, history, report};
     use crate::record::sample::{self};
 
-    fn told(runs: &[Run], share: Share, capacity: &Run, limit: &str) -> String {
+    fn reported(runs: &[Run], share: Share, capacity: &Run, limit: &str) -> String {
         let runs: Vec<&Run> = runs.iter().collect();
         let target: LatencyTarget = limit.parse().unwrap();
         let demand = Demand::of(&Trends::of(&runs).trends[0], &runs, share, &target);
@@ -403,7 +403,7 @@ mod tests {
 
     #[test]
     fn a_history_that_is_carried() {
-        insta::assert_snapshot!(told(&reads_only(history()), Share::Peak, &sample::sweep(60), "p99=5ms"));
+        insta::assert_snapshot!(reported(&reads_only(history()), Share::Peak, &sample::sweep(60), "p99=5ms"));
     }
 
     #[test]
@@ -411,18 +411,18 @@ mod tests {
         let hour = |at, reads_per_s| {
             report(Hour { at, minutes: 60, reads_per_s, writes_per_s: 0, within_ms: [60, 20, 15, 5, 0, 0] })
         };
-        let words = told(&[hour(9, 4_000)], Share::Peak, &hour(30, 9_000), "p99=10ms");
+        let words = reported(&[hour(9, 4_000)], Share::Peak, &hour(30, 9_000), "p99=10ms");
         let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(words.contains("p99 of at most 8.19 ms at snapshots 130 to 131, the least level"), "{words}");
         assert!(words.contains(" <=8.19 ms met"), "{words}");
-        let own = told(&[hour(9, 4_000)], Share::Peak, &sample::sweep(60), "p99=10ms");
+        let own = reported(&[hour(9, 4_000)], Share::Peak, &sample::sweep(60), "p99=10ms");
         assert!(!own.contains("<=") && own.contains("p99 of at most 8.19 ms"), "that of the database: {own}");
     }
 
     #[test]
     fn one_report_that_is_not() {
         let one = report(Hour { at: 9, minutes: 60, reads_per_s: 50_000, writes_per_s: 0, within_ms: QUICK });
-        insta::assert_snapshot!(told(&[one], Share::Quantile(0.95), &sample::sweep(60), "p99=5ms"));
+        insta::assert_snapshot!(reported(&[one], Share::Quantile(0.95), &sample::sweep(60), "p99=5ms"));
     }
 
     #[test]
@@ -433,15 +433,15 @@ mod tests {
         let mut run = sample::sweep(60);
         let last = &mut run.steps.last_mut().unwrap().counters;
         (last.physical_writes, last.physical_write_bytes) = (Some(60_000), Some(60_000 * 8_192));
-        let some = first(told(&[one()], Share::Peak, &run, "p99=5ms"));
+        let some = first(reported(&[one()], Share::Peak, &run, "p99=5ms"));
         assert!(some.contains("does not carry") && some.contains("missed that at a level that asked"), "{some}");
-        let none = first(told(&[one()], Share::Peak, &sample::sweep(60), "p99=1us"));
+        let none = first(reported(&[one()], Share::Peak, &sample::sweep(60), "p99=1us"));
         assert!(none.contains("missed that at every level"), "{none}");
     }
 
     #[test]
     fn writes_that_nobody_measured() {
-        let text = told(&history(), Share::Peak, &sample::sweep(60), "p99=5ms");
+        let text = reported(&history(), Share::Peak, &sample::sweep(60), "p99=5ms");
         let first = text.lines().take(3).collect::<Vec<_>>().join(" ");
         assert!(first.contains("cannot be known: the load on the platform had no writes/s"), "{first}");
         assert!(text.contains("MB/s *"), "{text}");

@@ -143,12 +143,14 @@ mod tests {
     }
 
     #[test]
-    fn what_a_target_does_not_count_is_not_told() {
+    fn what_a_target_does_not_count_is_not_reported() {
         let mut interval = sample::updates(60).steps[0].intervals[0].clone();
         interval.counters.physical_writes = None;
         interval.counters.redo_bytes = None;
-        let told = [interval_line(&interval), interval_words(&interval, 200)];
-        assert!(told.iter().all(|line| !line.contains("writes/s") && !line.contains("redo") && !line.contains('?')));
-        assert!(told.iter().all(|line| !line.contains("misses")), "{told:?}");
+        let reported = [interval_line(&interval), interval_words(&interval, 200)];
+        assert!(
+            reported.iter().all(|line| !line.contains("writes/s") && !line.contains("redo") && !line.contains('?'))
+        );
+        assert!(reported.iter().all(|line| !line.contains("misses")), "{reported:?}");
     }
 }

@@ -34,7 +34,7 @@ fn raw_storage_in_tables_and_spreadsheets() {
 }
 
 #[test]
-fn nothing_of_a_database_is_told_of_raw_storage() {
+fn nothing_of_a_database_is_reported_of_raw_storage() {
     for run in [requests::sweep(), requests::open_loop(), requests::mixed()] {
         let text = report(&run, Detail::Full, 140);
         for word in ["SLOBops", "logical reads", "redo", "hit %", "session"] {

@@ -1,4 +1,4 @@
-//! The report of one load on one screen: the answer, what was asked, the figures that decide, and what was noticed. The rest is told
+//! The report of one load on one screen: the answer, what was asked, the figures that decide, and what was noticed. The rest is reported
 //! in full.
 
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ const LINES: usize = 24;
 const NAMES: usize = 14;
 const REST: &str = "`?`: not known. MB: 1,000,000 bytes. Everything else, every table and what each means: `--full`.";
 
-/// Whether a run is told on one screen: one load of ours. An imported result has tables of its own.
+/// Whether a run is reported on one screen: one load of ours. An imported result has tables of its own.
 pub(super) fn fits(run: &Run, detail: Detail) -> bool {
     detail == Detail::Brief
         && run.steps.len() == 1
@@ -44,8 +44,8 @@ pub(super) fn tell(
     }
     screen.terminal.gap()?;
     figures(&mut screen, run)?;
-    let told = |text: &[u8]| text.iter().filter(|byte| **byte == b'\n').count();
-    let room = LINES.saturating_sub(lines + told(&text) + 2);
+    let reported = |text: &[u8]| text.iter().filter(|byte| **byte == b'\n').count();
+    let room = LINES.saturating_sub(lines + reported(&text) + 2);
     out.write_all(&text)?;
     noticed(out, findings, headline, room, width)?;
     Terminal { out, width }.remark(REST)
@@ -166,8 +166,8 @@ impl Screen<'_> {
 impl Paper for Screen<'_> {
     fn title(&mut self, title: &str) -> io::Result<()> {
         let (words, behind) = title.split_once('(').and_then(|(_, rest)| rest.split_once(')')).unwrap_or_default();
-        let is_told = ["times", "layer"].iter().any(|word| words.starts_with(word));
-        self.meaning = if is_told { format!(" ({words}{behind})") } else { String::new() };
+        let is_reported = ["times", "layer"].iter().any(|word| words.starts_with(word));
+        self.meaning = if is_reported { format!(" ({words}{behind})") } else { String::new() };
         Ok(())
     }
 
@@ -209,7 +209,7 @@ mod tests {
         run
     }
 
-    fn told(run: &Run, width: usize) -> String {
+    fn reported(run: &Run, width: usize) -> String {
         let mut out = Vec::new();
         let findings = analyse(run, &LatencyTarget::default());
         crate::report::text(&mut out, run, &findings, Detail::Brief, width).unwrap();
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn one_load_is_told_on_one_screen() {
+    fn one_load_is_reported_on_one_screen() {
         let mut at_a_rate = sample::updates(60);
         at_a_rate.steps[0].load.rate_operations_per_s = Some(500.0);
         let runs = [
@@ -233,7 +233,7 @@ mod tests {
             database::changed_shape(),
         ];
         for run in runs {
-            let text = told(&run, 100);
+            let text = reported(&run, 100);
             assert!(text.lines().count() <= 25, "{} lines\n{text}", text.lines().count());
             assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
             assert!(text.contains("--full") && text.contains("p99 "), "{text}");
@@ -258,8 +258,8 @@ mod tests {
 
     #[test]
     fn screens() {
-        insta::assert_snapshot!("screen_of_raw_storage", told(&raw::mixed(), 100));
-        insta::assert_snapshot!("screen_of_the_engine", told(&sample::updates(60), 100));
-        insta::assert_snapshot!("screen_of_a_server", told(&one_step(database::private_cluster()), 100));
+        insta::assert_snapshot!("screen_of_raw_storage", reported(&raw::mixed(), 100));
+        insta::assert_snapshot!("screen_of_the_engine", reported(&sample::updates(60), 100));
+        insta::assert_snapshot!("screen_of_a_server", reported(&one_step(database::private_cluster()), 100));
     }
 }

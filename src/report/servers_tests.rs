@@ -46,7 +46,7 @@ fn tables_over_runs_tell_device_reads_or_nothing() {
 }
 
 #[test]
-fn a_server_that_told_nothing_is_not_reported_as_idle() {
+fn a_server_that_reported_nothing_is_not_reported_as_idle() {
     let mut run = private_cluster();
     for step in &mut run.steps {
         step.servers[0] = crate::record::ServerStats { node: "db1:5432".to_owned(), ..Default::default() };

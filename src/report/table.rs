@@ -347,7 +347,7 @@ impl<'a> Labels<'a> {
         cells.chain(self.has_sessions.then(sessions)).collect()
     }
 
-    /// Rows that these labels do not tell apart, if any of them was imported: names that other programs give to files tell
+    /// Rows that these labels do not distinguish, if any of them was imported: names that other programs give to files tell
     /// little, and one file may hold many readings.
     fn alike(&self, runs: &'a [Run]) -> Vec<Vec<(&'a Run, &'a Step)>> {
         let mut rows: BTreeMap<Vec<String>, Vec<(&Run, &Step)>> = BTreeMap::new();
@@ -378,7 +378,7 @@ fn name(run: &Run) -> String {
     if run.name.is_empty() { run.id.clone() } else { run.name.clone() }
 }
 
-/// What tells rows apart, then I/O per second and the share of waits in each bucket.
+/// What distinguishes rows, then I/O per second and the share of waits in each bucket.
 fn matrix(runs: &[Run]) -> Sheet {
     let labels = Labels::of(runs);
     let all_reads = || steps(runs).flat_map(|(_, step)| single_block_reads(step));

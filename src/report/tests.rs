@@ -4,7 +4,8 @@ use super::*;
 use crate::analysis::{LatencyTarget, analyse};
 use crate::record::sample::windows::{self, Hour, QUICK};
 use crate::record::{
-    Covers, Histogram, ReportedColumn, ReportedRow, ReportedTable, Run, Target, ToldBucket, WaitStats, sample, store,
+    Covers, Histogram, ReportedBucket, ReportedColumn, ReportedRow, ReportedTable, Run, Target, WaitStats, sample,
+    store,
 };
 
 fn golden(kind: &str) -> Run {
@@ -280,7 +281,7 @@ fn tables_of_a_source_have_their_layer_their_window_and_their_units() {
 #[test]
 fn shares_that_cannot_be_known_are_not_printed() {
     let mut run = golden("imported");
-    let figure = |name: &str, unit: &str, value| crate::record::ToldFigure {
+    let figure = |name: &str, unit: &str, value| crate::record::ReportedFigure {
         layer: "engine".to_owned(),
         name: name.to_owned(),
         unit: unit.to_owned(),
@@ -296,7 +297,7 @@ fn shares_that_cannot_be_known_are_not_printed() {
     // Oracle's MB are not those of our own figures.
     let legend = "MB are 1,048,576 bytes.";
     assert!(!report(&run, Detail::Full, 200).contains(legend));
-    run.steps[0].told.push(figure("Total (MB): Reads/s", "MB/s", 7.5));
+    run.steps[0].reported.push(figure("Total (MB): Reads/s", "MB/s", 7.5));
     assert!(report(&run, Detail::Full, 200).contains(legend));
 }
 
@@ -337,7 +338,8 @@ fn a_matrix_names_the_events_of_cells() {
     let reads = runs[1].steps[0].waits[0].clone();
     let named = |event: &str| WaitStats { event: event.to_owned(), ..reads.clone() };
     let mut fewer = named("cell single block physical read");
-    fewer.waits = Histogram::told([ToldBucket { from_ns: 0, to_ns: Some(1_024_000), count: 5 }], None, None, None);
+    fewer.waits =
+        Histogram::reported([ReportedBucket { from_ns: 0, to_ns: Some(1_024_000), count: 5 }], None, None, None);
     let other = named("cell single block physical readahead");
     runs[1].steps[0].waits = vec![fewer, named("cell single block physical read: flash cache"), other];
     let table = tabulate(&runs, Style::Matrix, Format::Csv);

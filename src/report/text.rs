@@ -11,7 +11,7 @@ use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers};
 use crate::record::{Run, Step};
 use crate::units::shell_lines;
 
-/// How much is told.
+/// How much is reported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// Of one load of ours one screen: what was asked, the figures that decide, and what was noticed. Else what was asked, the load curve, the histogram of single-block reads (of raw storage every histogram, and the load
@@ -31,7 +31,8 @@ const LEGEND: &str =
     "`?`: not known. `-`: none. MB: 1,000,000 bytes. ms in histogram columns: 1024 us; 0.0: less than 0.05 %.";
 const ORACLE_MEGABYTES: &str = " In figures by Oracle's own names and in its tables, MB are 1,048,576 bytes.";
 const OWN_QUANTILES: &str = " Quantiles are at most 0.8 % too high.";
-const TOLD_QUANTILES: &str = " `<=`: the upper edge of the bucket that the other program tells, which may be wide.";
+const REPORTED_QUANTILES: &str =
+    " `<=`: the upper edge of the bucket that the other program reports, which may be wide.";
 
 /// Writes the report for a terminal of `width` columns. It begins with the answer in a sentence, or with
 /// what makes the answer doubtful.
@@ -63,17 +64,17 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
     tables(&mut paper, run, detail)?;
     noticed(&mut paper, findings)?;
     paper.gap()?;
-    let is_told = |step: &Step| {
-        step.waits.iter().any(|wait| wait.waits.is_told())
-            || step.operations.iter().any(|operation| operation.response.is_told())
+    let is_reported = |step: &Step| {
+        step.waits.iter().any(|wait| wait.waits.is_reported())
+            || step.operations.iter().any(|operation| operation.response.is_reported())
     };
-    let quantiles = match run.steps.iter().any(is_told) {
-        true => TOLD_QUANTILES,
+    let quantiles = match run.steps.iter().any(is_reported) {
+        true => REPORTED_QUANTILES,
         // Another program without buckets has no quantiles of ours.
         false if run.imported.is_some() => "",
         false => OWN_QUANTILES,
     };
-    let has_megabytes = run.steps.iter().flat_map(|step| &step.told).any(|figure| figure.unit.starts_with("MB"));
+    let has_megabytes = run.steps.iter().flat_map(|step| &step.reported).any(|figure| figure.unit.starts_with("MB"));
     let megabytes = if run.target.kind == "oracle" && has_megabytes { ORACLE_MEGABYTES } else { "" };
     paper.remark(&format!("{LEGEND}{megabytes}{quantiles}"))
 }
@@ -134,7 +135,7 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     if detail == Detail::Full {
         reported::snapshots(paper, run)?;
     }
-    imported::told(paper, run, detail)?;
+    imported::reported(paper, run, detail)?;
     imported::not_understood(paper, run, detail)
 }
 

@@ -10,15 +10,15 @@ use crate::analysis::rate;
 use crate::record::{POWER_OF_TWO_BOUNDS, TraceStats};
 use crate::units::{group_thousands, short_count};
 
-/// Columns of text where nobody tells how wide it may be.
-const USUAL_WIDTH: usize = 120;
+/// Columns of text where nobody says how wide it may be.
+const DEFAULT_WIDTH: usize = 120;
 
 /// Writes the sections of all layers, for text of the usual width.
 ///
 /// # Errors
 /// If `out` fails.
 pub fn write_traces(out: &mut impl Write, traces: &[TraceStats]) -> io::Result<()> {
-    write_traces_within(out, traces, USUAL_WIDTH)
+    write_traces_within(out, traces, DEFAULT_WIDTH)
 }
 
 /// The same for a terminal of `width` columns. Kinds without a single call are left out; nothing is written where there are no
@@ -53,8 +53,8 @@ pub fn trace_lines(traces: &[TraceStats]) -> Vec<String> {
                 format!("{} {per_s}/s of {}", name(trace), mean(trace))
             })
             .collect();
-        let told = if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };
-        format!("{layer}: {told}")
+        let reported = if words.is_empty() { "nothing".to_owned() } else { words.join(", ") };
+        format!("{layer}: {reported}")
     };
     layers(traces).into_iter().map(|(layer, _)| line(layer)).collect()
 }

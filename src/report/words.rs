@@ -3,7 +3,7 @@
 use crate::record::Histogram;
 use crate::units::{Nanos, group_thousands, percent};
 
-/// The source does not tell.
+/// The source does not report.
 pub(super) const UNKNOWN: &str = "?";
 /// It is known that there was none.
 pub(super) const NONE: &str = "-";
@@ -32,7 +32,7 @@ pub(super) fn mean(waits: &Histogram) -> String {
     if mean.is_none() && waits.count() > 0 { UNKNOWN.to_owned() } else { duration(mean) }
 }
 
-/// The duration that a share of waits did not exceed. Buckets that another program told give no more than an upper bound.
+/// The duration that a share of waits did not exceed. Buckets that another program reported give no more than an upper bound.
 pub(super) fn quantile(waits: &Histogram, quantile: f64) -> String {
     match waits.quantile_ns(quantile) {
         Some(ns) if !waits.knows_quantile(quantile) => format!("<={}", Nanos(ns)),

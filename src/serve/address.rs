@@ -53,7 +53,7 @@ impl fmt::Display for Listen {
 }
 
 /// Whether a `Host` header names this machine as itself, with any port or none. A page of the internet can have its own
-/// name lead to 127.0.0.1 and read what a local server answers; only the name tells.
+/// name lead to 127.0.0.1 and read what a local server answers; only the name reports.
 pub(super) fn names_this_machine(host: &str) -> bool {
     let (name, port) = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
         Some((name, port)) => (name, port.strip_prefix(':').or(port.is_empty().then_some("0"))),

@@ -7,8 +7,8 @@ use crate::record::Run;
 use crate::report::html::{self, Kept};
 
 /// Most runs that one comparison takes.
-pub(super) const MOST_RUNS: usize = 16;
-const USUAL_THRESHOLD_PCT: f64 = 5.0;
+pub(super) const MAX_RUNS: usize = 16;
+const DEFAULT_THRESHOLD_PCT: f64 = 5.0;
 const KEYS: &[&str] = &["run", "baseline", "threshold"];
 
 /// What shall be compared with what.
@@ -35,11 +35,11 @@ impl Comparison {
         match runs.len() {
             0 => return Err(Problem::TooFewRuns { given: "none is ticked" }),
             1 => return Err(Problem::TooFewRuns { given: "only one is ticked" }),
-            given if given > MOST_RUNS => return Err(Problem::TooManyRuns { given, most: MOST_RUNS }),
+            given if given > MAX_RUNS => return Err(Problem::TooManyRuns { given, most: MAX_RUNS }),
             _ => {}
         }
         let threshold_pct = match query.one("threshold")? {
-            None => USUAL_THRESHOLD_PCT,
+            None => DEFAULT_THRESHOLD_PCT,
             Some(text) => {
                 let number = text.parse().ok().filter(|number| (0.0..=1_000.0).contains(number));
                 number.ok_or_else(|| {
@@ -84,14 +84,14 @@ mod tests {
         assert_eq!(keys(&runs), "bca");
         Comparison::from_query("run=a&run=b&run=c").unwrap().in_order(&mut runs);
         assert_eq!(keys(&runs), "cba");
-        assert_eq!(Comparison::from_query("run=a&run=b").unwrap().threshold_pct, USUAL_THRESHOLD_PCT);
+        assert_eq!(Comparison::from_query("run=a&run=b").unwrap().threshold_pct, DEFAULT_THRESHOLD_PCT);
     }
 
     #[test]
     fn one_run_and_too_many_runs_are_refused() {
         assert!(matches!(Comparison::from_query(""), Err(Problem::TooFewRuns { .. })));
         assert!(matches!(Comparison::from_query("run=a&run=a"), Err(Problem::TooFewRuns { .. })));
-        let many = (0..=MOST_RUNS).map(|number| format!("run={number}")).collect::<Vec<_>>().join("&");
+        let many = (0..=MAX_RUNS).map(|number| format!("run={number}")).collect::<Vec<_>>().join("&");
         assert!(matches!(Comparison::from_query(&many), Err(Problem::TooManyRuns { given: 17, most: 16 })));
     }
 

@@ -23,19 +23,19 @@ const KEYS: &[&str] = &[filter::TAG, filter::TEXT, PAGE];
 /// Runs on one page.
 pub(super) const RUNS_A_PAGE: usize = 200;
 /// Values of one tag that are offered as filters; the others are in the rows.
-const MOST_VALUES: usize = 24;
-/// Runs that cannot be read that are told in full.
-const MOST_PROBLEMS: usize = 50;
+const MAX_VALUES: usize = 24;
+/// Runs that cannot be read that are reported in full.
+const MAX_PROBLEMS: usize = 50;
 
 /// Which part of which list is asked for.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct ListQuery {
     filter: Filter,
     /// From 1; none where no page was named.
     page: Option<usize>,
 }
 
-impl Asked {
+impl ListQuery {
     pub(super) fn from_query(text: &str) -> Result<Self, Problem> {
         let query = Query::parse(text, KEYS)?;
         let page = match query.one(PAGE)? {
@@ -86,7 +86,7 @@ impl<'a> Chosen<'a> {
 /// The list as a page.
 pub(super) fn for_person(
     runs: &[Arc<Indexed>],
-    asked: &Asked,
+    asked: &ListQuery,
     store: &Path,
     now: Timestamp,
 ) -> Result<String, Problem> {
@@ -98,7 +98,7 @@ pub(super) fn for_person(
     let body = html! {
         style { (PreEscaped(STYLE)) }
         h1 { "Runs" }
-        p { (told_count(chosen.runs.len(), all, filter)) " in " code { (store.display()) } }
+        p { (reported_count(chosen.runs.len(), all, filter)) " in " code { (store.display()) } }
         (search(filter))
         (active(filter))
         (offered(&chosen, filter))
@@ -123,7 +123,7 @@ pub(super) fn for_person(
     Ok(page(&Head { title: "Runs", kept: &Kept::Served { follow: None } }, &body))
 }
 
-fn told_count(matching: usize, all: usize, filter: &Filter) -> String {
+fn reported_count(matching: usize, all: usize, filter: &Filter) -> String {
     let runs = if all == 1 { "run" } else { "runs" };
     let counted = |count: usize| group_thousands(count as f64);
     if filter.is_empty() {
@@ -177,14 +177,14 @@ fn active(filter: &Filter) -> Markup {
     }
 }
 
-/// Values of tags among the runs chosen, the most frequent first. One that all of them have tells nothing apart.
+/// Values of tags among the runs chosen, the most frequent first. One that all of them have distinguishes nothing.
 fn offered(chosen: &Chosen<'_>, filter: &Filter) -> Markup {
     let total = chosen.runs.len();
     let counts = filter::counts(chosen.runs.iter().map(|(_, summary)| *summary));
     // Numbers of runs and the like tell every run from every other, which the list does anyway.
     let telling = |values: &BTreeMap<&str, usize>| {
         values.values().any(|count| *count < total)
-            && (values.len() <= MOST_VALUES || values.values().any(|count| *count > 1))
+            && (values.len() <= MAX_VALUES || values.values().any(|count| *count > 1))
     };
     let keys: Vec<_> = counts.into_iter().filter(|(_, values)| telling(values)).collect();
     html! {
@@ -204,10 +204,10 @@ fn offered(chosen: &Chosen<'_>, filter: &Filter) -> Markup {
 fn offered_values(key: &str, values: &BTreeMap<&str, usize>, filter: &Filter) -> Markup {
     let mut ranked: Vec<(&str, usize)> = values.iter().map(|(value, count)| (*value, *count)).collect();
     ranked.sort_by_key(|(value, count)| (Reverse(*count), *value));
-    let left_out = ranked.len().saturating_sub(MOST_VALUES);
+    let left_out = ranked.len().saturating_sub(MAX_VALUES);
     html! {
         ul.list-links {
-            @for (value, count) in ranked.iter().take(MOST_VALUES) {
+            @for (value, count) in ranked.iter().take(MAX_VALUES) {
                 li { a href=(filter.with(key, value).link("/", 1)) { (value) } " (" (group_thousands(*count as f64)) ")" }
             }
             @if left_out > 0 { li.list-more { "and " (left_out) " more" } }
@@ -262,11 +262,11 @@ fn row(run: &Indexed, summary: &Summary, filter: &Filter, now: Timestamp) -> Mar
             td { (state.word()) @if let Some(more) = state.more() { span.list-more { ": " (more) } } }
             td.number { (summary.steps) }
             td { (summary.largest_load.as_deref().unwrap_or_default()) }
-            @if let Some(told) = &summary.headline {
-                td.number { (Headline::rate_words(told.operations_per_s)) }
-                td.number { (Headline::rate_words(told.reads_per_s)) }
-                td.number { (told.p99_words()) }
-                td.plain { (told.limit_words()) }
+            @if let Some(reported) = &summary.headline {
+                td.number { (Headline::rate_words(reported.operations_per_s)) }
+                td.number { (Headline::rate_words(reported.reads_per_s)) }
+                td.number { (reported.p99_words()) }
+                td.plain { (reported.limit_words()) }
             } @else {
                 td {} td {} td {} td {}
             }
@@ -301,7 +301,7 @@ fn unread(unread: &[&Indexed]) -> Markup {
         @if !unread.is_empty() {
             h2 { "Not readable (" (unread.len()) ")" }
             ul.list-unread {
-                @for run in unread.iter().take(MOST_PROBLEMS) {
+                @for run in unread.iter().take(MAX_PROBLEMS) {
                     li {
                         code { (run.key) }
                         @if let Err(error) = &run.read {
@@ -311,8 +311,8 @@ fn unread(unread: &[&Indexed]) -> Markup {
                         }
                     }
                 }
-                @if unread.len() > MOST_PROBLEMS {
-                    li { "and " (unread.len() - MOST_PROBLEMS) " more; the free text finds them by their names" }
+                @if unread.len() > MAX_PROBLEMS {
+                    li { "and " (unread.len() - MAX_PROBLEMS) " more; the free text finds them by their names" }
                 }
             }
         }
@@ -343,7 +343,7 @@ struct DocumentProblem<'a> {
 }
 
 /// The list as JSON.
-pub(super) fn for_program(runs: &[Arc<Indexed>], asked: &Asked, now: Timestamp) -> Result<Vec<u8>, Problem> {
+pub(super) fn for_program(runs: &[Arc<Indexed>], asked: &ListQuery, now: Timestamp) -> Result<Vec<u8>, Problem> {
     let chosen = Chosen::from(runs, &asked.filter);
     let shown = match asked.page {
         Some(number) => chosen.on_page(number)?,

@@ -7,7 +7,7 @@ use super::problem::Problem;
 /// All but what RFC 3986 lets stand anywhere.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// More than any form of ours sends.
-const MOST_PARTS: usize = 64;
+const MAX_PARTS: usize = 64;
 
 /// The parts of a query, in order.
 #[derive(Debug)]
@@ -27,9 +27,9 @@ impl Query {
             }
             parts.push((key, value));
         }
-        if parts.len() > MOST_PARTS {
-            let (key, value) = &parts[MOST_PARTS];
-            return Err(Problem::query(key, value, format_args!("a query has at most {MOST_PARTS} parts")));
+        if parts.len() > MAX_PARTS {
+            let (key, value) = &parts[MAX_PARTS];
+            return Err(Problem::query(key, value, format_args!("a query has at most {MAX_PARTS} parts")));
         }
         Ok(Self(parts))
     }
@@ -100,7 +100,7 @@ mod tests {
         let error = Query::parse("tga=1", KNOWN).unwrap_err().to_string();
         assert!(error.contains("`tga=1`") && error.contains("`tag`, `q`"), "{error}");
         assert!(Query::parse("q=%ff", KNOWN).is_err());
-        assert!(Query::parse(&"q=1&".repeat(MOST_PARTS + 1), KNOWN).is_err());
+        assert!(Query::parse(&"q=1&".repeat(MAX_PARTS + 1), KNOWN).is_err());
     }
 
     proptest! {

@@ -17,9 +17,9 @@ use crate::record::{Outcome, Timestamp};
 use crate::report::html::{self, Follow, Kept, Reported};
 
 /// Pages that are kept.
-const MOST_PAGES: usize = 8;
+const MAX_PAGES: usize = 8;
 /// Bytes of all of them together; one that is larger by itself is not kept.
-const MOST_BYTES: usize = 32 << 20;
+const MAX_BYTES: usize = 32 << 20;
 /// Part of one processor that following a run may cost.
 const SHARE: f64 = 0.05;
 const SHORTEST_SECONDS: u32 = 2;
@@ -59,7 +59,7 @@ impl Pages {
         Ok(made)
     }
 
-    /// A page that still holds, or that is so fresh that another look would cost more than it tells.
+    /// A page that still holds, or that is so fresh that another look would cost more than it reports.
     fn kept(&self, key: &str, etag: &str, may_go_on: bool) -> Option<Arc<Made>> {
         let made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let found = made.iter().find(|made| made.key == key)?;
@@ -71,10 +71,10 @@ impl Pages {
     fn keep(&self, page: &Arc<Made>) {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         made.retain(|kept| kept.key != page.key);
-        if page.page.len() <= MOST_BYTES {
+        if page.page.len() <= MAX_BYTES {
             made.push_back(Arc::clone(page));
         }
-        while made.len() > MOST_PAGES || made.iter().map(|kept| kept.page.len()).sum::<usize>() > MOST_BYTES {
+        while made.len() > MAX_PAGES || made.iter().map(|kept| kept.page.len()).sum::<usize>() > MAX_BYTES {
             made.pop_front();
         }
     }
@@ -173,10 +173,10 @@ mod tests {
             Arc::new(Made { page, etag: String::new(), key: key.to_string(), at: Instant::now(), follow: None })
         };
         (0..20).for_each(|key| pages.keep(&made(key, 10)));
-        assert_eq!(pages.made.lock().unwrap().len(), MOST_PAGES);
-        pages.keep(&made(20, MOST_BYTES));
+        assert_eq!(pages.made.lock().unwrap().len(), MAX_PAGES);
+        pages.keep(&made(20, MAX_BYTES));
         assert_eq!(pages.made.lock().unwrap().len(), 1);
-        pages.keep(&made(21, MOST_BYTES + 1));
+        pages.keep(&made(21, MAX_BYTES + 1));
         assert!(pages.kept("21", "", false).is_none() && pages.kept("20", "", false).is_some());
     }
 }

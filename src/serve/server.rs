@@ -20,14 +20,14 @@ use super::address::{Listen, names_this_machine};
 use super::body::Body;
 use super::patience::Patient;
 use super::problem::Problem;
-use super::site::{Answer, Asked, Site};
+use super::site::{Answer, Request as PageRequest, Site};
 use crate::record::store::Store;
 use crate::report::html::{Kept, policy};
 
 /// Connections at a time; others wait in the kernel's queue.
-const MOST_CONNECTIONS: usize = 128;
+const MAX_CONNECTIONS: usize = 128;
 /// Most pages that are made at a time, however many processors there are: each holds a run in memory.
-const MOST_MAKING: usize = 4;
+const MAX_MAKING: usize = 4;
 /// Longest that somebody waits for others' pages to be made.
 const LONGEST_QUEUE: Duration = Duration::from_secs(60);
 /// Longest that a request may take to arrive, and that a connection stays open without one.
@@ -77,7 +77,7 @@ impl Server {
         listener.set_nonblocking(true).map_err(cannot)?;
         let address = listener.local_addr().map_err(cannot)?;
         let processors = thread::available_parallelism().map_or(1, usize::from);
-        let making = Semaphore::new(processors.saturating_sub(1).clamp(1, MOST_MAKING));
+        let making = Semaphore::new(processors.saturating_sub(1).clamp(1, MAX_MAKING));
         let shared = Shared { site: Site::open(store)?, making, is_local: listen.is_local() };
         Ok(Self { listener, address, shared: Arc::new(shared), ended: Arc::new(Notify::new()) })
     }
@@ -105,8 +105,8 @@ impl Server {
         let cannot = |source| Problem::CannotStart { source };
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
-            // Besides pages that are made, files that are sent are read there.
-            .max_blocking_threads(MOST_MAKING + 2)
+            // ExternalStats pages that are made, files that are sent are read there.
+            .max_blocking_threads(MAX_MAKING + 2)
             .thread_keep_alive(Duration::from_secs(5))
             .build()
             .map_err(cannot)?;
@@ -122,7 +122,7 @@ impl Server {
 }
 
 async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
-    let places = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(LONGEST_REQUEST).max_buf_size(LONGEST_HEAD);
     loop {
@@ -137,7 +137,7 @@ async fn accept(listener: tokio::net::TcpListener, shared: Arc<Shared>) {
         let service = service_fn(move |request| reply(request, Arc::clone(&shared)));
         let connection = http.serve_connection(io, service);
         tokio::spawn(async move {
-            // Whoever is at the other end has gone, or was told already what is wrong with the request.
+            // Whoever is at the other end has gone, or was reported already what is wrong with the request.
             let _ = connection.await;
             drop(place);
         });
@@ -160,7 +160,7 @@ async fn reply(request: Request<Incoming>, shared: Arc<Shared>) -> Result<Respon
 }
 
 /// Makes the answer on a thread of its own, when it is its turn.
-async fn make(asked: Asked, shared: Arc<Shared>) -> Result<Answer, Problem> {
+async fn make(asked: PageRequest, shared: Arc<Shared>) -> Result<Answer, Problem> {
     let site = Arc::clone(&shared);
     let Ok(Ok(_turn)) = timeout(LONGEST_QUEUE, shared.making.acquire()).await else { return Err(Problem::Busy) };
     let made = tokio::task::spawn_blocking(move || site.site.answer(&asked)).await;
@@ -168,7 +168,7 @@ async fn make(asked: Asked, shared: Arc<Shared>) -> Result<Answer, Problem> {
 }
 
 /// What the request asks for, unless it is refused for what it is.
-fn asked(request: &Request<Incoming>, is_local: bool) -> Result<Asked, Problem> {
+fn asked(request: &Request<Incoming>, is_local: bool) -> Result<PageRequest, Problem> {
     if is_local {
         let named =
             |host: &str| names_this_machine(host).then_some(()).ok_or(Problem::ForeignHost { host: host.to_owned() });
@@ -178,7 +178,7 @@ fn asked(request: &Request<Incoming>, is_local: bool) -> Result<Asked, Problem> 
     if ![Method::GET, Method::HEAD].contains(request.method()) {
         return Err(Problem::Method { method: request.method().to_string() });
     }
-    Ok(Asked {
+    Ok(PageRequest {
         path: request.uri().path().to_owned(),
         query: request.uri().query().unwrap_or_default().to_owned(),
         known: text_of(request.headers(), &header::IF_NONE_MATCH),

@@ -17,7 +17,7 @@ use crate::record::store::{self, INTERVALS_FILE, Index, Indexed, Look, RUN_FILE,
 
 /// What a browser asks for.
 #[derive(Debug, Default)]
-pub(super) struct Asked {
+pub(super) struct Request {
     /// Path, as it was sent.
     pub(super) path: String,
     /// Query, as it was sent, without the question mark.
@@ -71,7 +71,7 @@ impl Site {
     }
 
     /// Answers a question. It reads files and makes pages, so it may take its time.
-    pub(super) fn answer(&self, asked: &Asked) -> Result<Answer, Problem> {
+    pub(super) fn answer(&self, asked: &Request) -> Result<Answer, Problem> {
         let no_page = || Problem::NoPage { path: asked.path.clone() };
         let path = asked.path.strip_prefix('/').ok_or_else(no_page)?;
         // Cut first and decoded then, so that an encoded slash does not make two segments of one.
@@ -95,14 +95,14 @@ impl Site {
     }
 
     fn list(&self, query: &str) -> Result<Answer, Problem> {
-        let asked = list::Asked::from_query(query)?;
+        let asked = list::ListQuery::from_query(query)?;
         let (runs, store) = self.look()?;
         let page = list::for_person(&runs, &asked, &store, now())?;
         Ok(Answer::Page(page.into(), None))
     }
 
     fn list_for_program(&self, query: &str) -> Result<Answer, Problem> {
-        let asked = list::Asked::from_query(query)?;
+        let asked = list::ListQuery::from_query(query)?;
         let (runs, _) = self.look()?;
         Ok(Answer::Json(list::for_program(&runs, &asked, now())?.into()))
     }

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
 use super::problem::Problem;
-use super::site::{Answer, Asked, Site};
+use super::site::{Answer, Request, Site};
 use crate::record::store::{INTERVALS_FILE, RUN_FILE, Store};
 use crate::record::{Outcome, Run, Timestamp, sample};
 
@@ -48,7 +48,7 @@ impl Kept {
 
 fn ask(site: &Site, address: &str) -> Result<Answer, Problem> {
     let (path, query) = address.split_once('?').unwrap_or((address, ""));
-    site.answer(&Asked { path: path.to_owned(), query: query.to_owned(), known: None })
+    site.answer(&Request { path: path.to_owned(), query: query.to_owned(), known: None })
 }
 
 fn page(site: &Site, address: &str) -> String {
@@ -65,7 +65,7 @@ fn json(site: &Site, address: &str) -> serde_json::Value {
     }
 }
 
-/// Ids that a list tells a program, in their order.
+/// Ids that a list reports a program, in their order.
 fn ids(site: &Site, query: &str) -> Vec<String> {
     let list = json(site, &format!("/runs.json{query}"));
     list["runs"].as_array().unwrap().iter().map(|run| run["id"].as_str().unwrap().to_owned()).collect()
@@ -120,7 +120,7 @@ fn a_run_that_cannot_be_read_is_listed_with_what_is_wrong_and_what_to_do() {
     assert_eq!(site.runs(), 1);
     let list = page(&site, "/");
     assert!(list.contains("Not readable (2)") && list.contains("copy it again from where it came from"), "{list}");
-    assert!(list.contains("has format 99, but this program reads formats up to 2"), "{list}");
+    assert!(list.contains("has format 99, but this program reads formats up to 3"), "{list}");
     assert_eq!(json(&site, "/runs.json")["problems"].as_array().unwrap().len(), 2);
     assert_eq!(json(&site, "/runs.json?q=newer")["problems"].as_array().unwrap().len(), 1);
     assert_eq!(json(&site, "/runs.json?tag=vm=d8s")["problems"].as_array().unwrap().len(), 0);
@@ -261,7 +261,7 @@ fn a_page_that_the_browser_has_is_not_sent_again() {
     let site = kept.site();
     let ask = |known: Option<&str>| {
         let known = known.map(str::to_owned);
-        site.answer(&Asked { path: "/runs/a".to_owned(), query: String::new(), known }).unwrap()
+        site.answer(&Request { path: "/runs/a".to_owned(), query: String::new(), known }).unwrap()
     };
     let Answer::Page(_, Some(etag)) = ask(None) else { panic!("no tag") };
     for known in [etag.as_str(), "*", etag.trim_start_matches("W/"), &format!("\"other\", {etag}")] {

@@ -10,8 +10,8 @@ use crate::common::{LIMIT, run_until, scratch};
 use plimsoll::load::{StepOutcome, Stop, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record::{Ending, Outcome, Step};
-use plimsoll::target::TargetError;
-use plimsoll::target::block::{Block, BlockError, Persistence, VolumeLayout, Wanted};
+use plimsoll::targets::TargetError;
+use plimsoll::targets::block::{Block, BlockError, Persistence, VolumeLayout, Wanted};
 use plimsoll::units::Nanos;
 
 /// Reads of a loop device whose file was cut to `left` bytes behind its back, which the kernel answers with EIO.

@@ -6,8 +6,8 @@ use crate::common::raw::{
     BLOCK, bytes_at, checked, layouts, open, put, read_back, run, sequential, step, wanted, wide,
 };
 use crate::common::scratch;
-use plimsoll::target::TargetError;
-use plimsoll::target::block::{Block, BlockError, VolumeLayout};
+use plimsoll::targets::TargetError;
+use plimsoll::targets::block::{Block, BlockError, VolumeLayout};
 
 const SIZE: u64 = BLOCK as u64;
 /// Somewhere inside the volume.
@@ -39,9 +39,9 @@ fn found(plant: impl Fn(&Path, &[u8])) -> [String; 2] {
         let error = error.expect("the fault is found");
         assert!(matches!(error, TargetError::Block(BlockError::BadData { .. })), "{error}");
         assert!(error.is_data_fault() && error.hint().is_some());
-        let told = error.to_string();
-        assert!(told.contains("member-0"), "{told}");
-        told
+        let reported = error.to_string();
+        assert!(reported.contains("member-0"), "{reported}");
+        reported
     })
 }
 
@@ -49,43 +49,43 @@ fn found(plant: impl Fn(&Path, &[u8])) -> [String; 2] {
 fn a_changed_byte_of_a_stamp_is_found() {
     for byte in [0, 4, 9, 17, 24, 31] {
         let offset = PLACE + 512 + byte;
-        let told = found(|path, _| put(path, offset, &[bytes_at(path, offset, 1)[0] ^ 0x10]));
-        assert!(told[0].contains(&format!("offset {}", PLACE + 512)), "byte {byte}: {told:?}");
-        assert_eq!(told[0], told[1]);
+        let reported = found(|path, _| put(path, offset, &[bytes_at(path, offset, 1)[0] ^ 0x10]));
+        assert!(reported[0].contains(&format!("offset {}", PLACE + 512)), "byte {byte}: {reported:?}");
+        assert_eq!(reported[0], reported[1]);
     }
 }
 
 #[test]
 fn swapped_blocks_are_found() {
-    let told = found(|path, _| {
+    let reported = found(|path, _| {
         let (one, other) = (bytes_at(path, PLACE, SIZE as usize), bytes_at(path, 0, SIZE as usize));
         put(path, 0, &one);
         put(path, PLACE, &other);
     });
-    assert!(told[1].contains(&format!("the sector at offset 0 holds the data of offset {PLACE}")), "{told:?}");
+    assert!(reported[1].contains(&format!("the sector at offset 0 holds the data of offset {PLACE}")), "{reported:?}");
 }
 
 #[test]
 fn a_lost_write_is_found() {
-    let told = found(|path, before| put(path, PLACE, &before[PLACE as usize..][..SIZE as usize]));
-    for told in told {
-        assert!(told.contains(&format!("an acknowledged write at offset {PLACE} is lost: generation 1 is there")));
+    let reported = found(|path, before| put(path, PLACE, &before[PLACE as usize..][..SIZE as usize]));
+    for reported in reported {
+        assert!(reported.contains(&format!("an acknowledged write at offset {PLACE} is lost: generation 1 is there")));
     }
 }
 
 #[test]
 fn half_a_write_is_found() {
     let half = SIZE as usize / 2;
-    let told = found(|path, before| put(path, PLACE, &before[PLACE as usize..][..half]));
-    assert!(told[1].contains(&format!("the write of 8192 bytes at offset {PLACE} is torn")), "{told:?}");
-    assert_eq!(told[0], told[1]);
+    let reported = found(|path, before| put(path, PLACE, &before[PLACE as usize..][..half]));
+    assert!(reported[1].contains(&format!("the write of 8192 bytes at offset {PLACE} is torn")), "{reported:?}");
+    assert_eq!(reported[0], reported[1]);
 }
 
 #[test]
 fn a_sector_of_zeroes_is_found() {
-    let told = found(|path, _| put(path, PLACE + 1024, &[0; 512]));
-    assert!(told[0].contains(&format!("the sector at offset {} was never written", PLACE + 1024)), "{told:?}");
-    assert_eq!(told[0], told[1]);
+    let reported = found(|path, _| put(path, PLACE + 1024, &[0; 512]));
+    assert!(reported[0].contains(&format!("the sector at offset {} was never written", PLACE + 1024)), "{reported:?}");
+    assert_eq!(reported[0], reported[1]);
 }
 
 #[test]
@@ -93,13 +93,13 @@ fn data_of_another_file_and_of_another_program_are_found() {
     let elsewhere = scratch();
     drop(open(&wanted(elsewhere.path(), VolumeLayout::Single, 1, 1)));
     let foreign = bytes_at(&elsewhere.path().join("member-0"), PLACE, SIZE as usize);
-    let told = found(|path, _| put(path, PLACE, &foreign));
-    assert!(told[0].contains("belongs to file"), "{told:?}");
-    let told = found(|path, _| put(path, PLACE, &[b'x'; SIZE as usize]));
-    assert!(told[0].contains("carries no stamp of Plimsoll"), "{told:?}");
+    let reported = found(|path, _| put(path, PLACE, &foreign));
+    assert!(reported[0].contains("belongs to file"), "{reported:?}");
+    let reported = found(|path, _| put(path, PLACE, &[b'x'; SIZE as usize]));
+    assert!(reported[0].contains("carries no stamp of Plimsoll"), "{reported:?}");
 }
 
-/// A spoilt block that load reads and writes is told, or was healed by a write before anybody read it: nothing else.
+/// A spoilt block that load reads and writes is reported, or was healed by a write before anybody read it: nothing else.
 #[test]
 fn a_fault_is_found_among_many_writes() {
     for (layout, members) in layouts() {
@@ -134,18 +134,21 @@ fn a_lost_second_copy_is_found_when_it_is_read_back() {
     put(&wanted.paths[1], half, &before);
     let reads = run(&block, &step(&block, 100));
     assert!(reads.failure.is_none(), "reads go to the first copy: {:?}", reads.failure);
-    let told = read_back(&block).unwrap_err().to_string();
-    assert!(told.contains("member-1") && told.contains(&format!("write at offset {half} is lost")), "{told}");
+    let reported = read_back(&block).unwrap_err().to_string();
+    assert!(
+        reported.contains("member-1") && reported.contains(&format!("write at offset {half} is lost")),
+        "{reported}"
+    );
 }
 
 #[test]
 fn a_file_that_was_not_laid_out_cannot_be_checked() {
-    use plimsoll::target::block::Preparation;
+    use plimsoll::targets::block::Preparation;
     let dir = scratch();
     let wanted = checked(dir.path(), VolumeLayout::Single, 1, 1);
     std::fs::write(&wanted.paths[0], vec![7; 1 << 20]).unwrap();
     std::fs::File::open(&wanted.paths[0]).unwrap().sync_all().unwrap();
-    let read_only = plimsoll::target::block::Wanted { permission: None, ..wanted };
+    let read_only = plimsoll::targets::block::Wanted { permission: None, ..wanted };
     let error = Preparation::look(read_only).unwrap_err();
     assert!(matches!(error, TargetError::Block(BlockError::NotLaidOut { .. })), "{error}");
 }

@@ -71,17 +71,17 @@ fn repeats_that_are_joined_with_commas_are_the_evidence() {
     assert_eq!(document["runs"][1]["ids"].as_array().map(Vec::len), Some(3));
     let figure = &document["pairs"][0]["loads"][0]["figures"][0];
     assert_eq!((&figure["evidence"], &figure["counts"]), (&"repeats".into(), &serde_json::json!([3, 3])));
-    let told = compared(&place, &[&old, &new]);
-    assert!(told.stdout.contains("They come from repeats"), "{told}");
+    let reported = compared(&place, &[&old, &new]);
+    assert!(reported.stdout.contains("They come from repeats"), "{reported}");
 }
 
 #[test]
-fn runs_without_a_load_in_common_are_told_so() {
+fn runs_without_a_load_in_common_are_reported_so() {
     let place = Place::with_kept_runs();
     let answer = compared(&place, &["format-1-updates", "format-1-imported"]);
     assert_eq!(answer.code, Some(2), "a pipeline must not take it for a comparison: {answer}");
     assert!(answer.stdout.contains("have no load in common, so nothing of them was compared."), "{answer}");
-    insta::assert_snapshot!(compared(&place, &["format-1-sweep", "format-1-updates"]).told());
+    insta::assert_snapshot!(compared(&place, &["format-1-sweep", "format-1-updates"]).reported());
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn what_cannot_be_compared_is_refused_with_advice() {
     copy("newer", |document| {
         document.replacen("\"format\":1", "\"format\":99", 1).replacen("\"format\": 1", "\"format\": 99", 1)
     });
-    let told: Vec<String> = [
+    let reported: Vec<String> = [
         "format-1-sweep",
         "format-1-sweep no-such-run",
         "format-1-sweep format-1-sweep",
@@ -120,7 +120,7 @@ fn what_cannot_be_compared_is_refused_with_advice() {
         format!("$ plimsoll compare {words}\n{}", answer.stderr)
     })
     .collect();
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(reported.join("\n"));
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn a_directory_in_use_is_locked_and_ctrl_c_leaves_it_clean() {
         .spawn()
         .unwrap();
     let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert!(stderr.by_ref().any(|line| line.unwrap().contains(" ops/s ")), "no interval was told");
+    assert!(stderr.by_ref().any(|line| line.unwrap().contains(" ops/s ")), "no interval was reported");
 
     let pid = format!("process {}", child.id());
     for words in

@@ -16,7 +16,7 @@ fn bad_words_are_refused_with_advice() {
     let place = Place::new();
     place.write("slob.conf", "UPDATE_PCT=20\nWORKUNIT=64\n");
     place.write("shell.conf", "SCALE=$(cat size)\n");
-    let told: Vec<String> = [
+    let reported: Vec<String> = [
         "slob run -c slob.conf",
         "slob run -c shell.conf",
         "slob run -c missing.conf",
@@ -55,13 +55,13 @@ fn bad_words_are_refused_with_advice() {
     .iter()
     .map(|words| refused(&place, &words.split(' ').collect::<Vec<_>>()))
     .collect();
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(reported.join("\n"));
 }
 
 #[test]
 fn a_negative_value_is_a_bad_value_and_no_unknown_flag() {
     let place = Place::new();
-    for (words, told) in [
+    for (words, reported) in [
         ("--rate -1", "error: --rate: `-1` is not a rate"),
         ("--warmup -1s", "error: --warmup: `-1s` is not a duration"),
         ("--cache -1", "error: --cache: `-1` is not a size"),
@@ -69,7 +69,7 @@ fn a_negative_value_is_a_bad_value_and_no_unknown_flag() {
     ] {
         let arguments: Vec<&str> = ["slob", "run"].into_iter().chain(words.split(' ')).collect();
         let answer = refused(&place, &arguments);
-        assert!(answer.contains(told), "{answer}");
+        assert!(answer.contains(reported), "{answer}");
     }
 }
 
@@ -77,8 +77,11 @@ fn a_negative_value_is_a_bad_value_and_no_unknown_flag() {
 fn an_absurdly_long_value_is_not_repeated_whole() {
     let place = Place::new();
     let answer = refused(&place, &["slob", "run", "--target", "sim:", &format!("UPDATE_PCT={}", "9".repeat(100_000))]);
-    let told = answer.lines().nth(1).unwrap();
-    assert!(told.starts_with("error: ") && told.contains("is not a whole number") && told.len() < 300, "{told}");
+    let reported = answer.lines().nth(1).unwrap();
+    assert!(
+        reported.starts_with("error: ") && reported.contains("is not a whole number") && reported.len() < 300,
+        "{reported}"
+    );
 }
 
 #[test]
@@ -103,7 +106,7 @@ fn flags_that_do_not_go_together_are_refused() {
 #[test]
 fn what_is_not_there_is_named() {
     let place = Place::new();
-    let told: Vec<String> = [
+    let reported: Vec<String> = [
         "slob run",
         "slob sweep --threads 1,2",
         "slob verify",
@@ -120,7 +123,7 @@ fn what_is_not_there_is_named() {
     .iter()
     .map(|words| refused(&place, &words.split(' ').collect::<Vec<_>>()))
     .collect();
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(reported.join("\n"));
 }
 
 #[test]
@@ -128,14 +131,14 @@ fn a_directory_of_somebody_else_is_left_alone() {
     let place = Place::new();
     std::fs::create_dir(place.path("home")).unwrap();
     place.write("home/thesis.tex", "years of work");
-    let told: Vec<String> = ["slob setup --replace", "slob drop --yes", "slob run"]
+    let reported: Vec<String> = ["slob setup --replace", "slob drop --yes", "slob run"]
         .iter()
         .map(|words| {
             let words: Vec<&str> = words.split(' ').chain(["--target", "dir:home"]).collect();
             refused(&place, &words)
         })
         .collect();
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(reported.join("\n"));
     assert_eq!(std::fs::read_dir(place.path("home")).unwrap().count(), 1);
 }
 
@@ -143,7 +146,7 @@ fn a_directory_of_somebody_else_is_left_alone() {
 fn what_the_data_set_does_not_have_is_refused_before_anything_starts() {
     let place = Place::new();
     place.set_up();
-    let told: Vec<String> = [
+    let reported: Vec<String> = [
         "slob run -s 3",
         "slob run SCALE=1G",
         "slob run WORK_UNIT=2001",
@@ -155,5 +158,5 @@ fn what_the_data_set_does_not_have_is_refused_before_anything_starts() {
     .iter()
     .map(|words| refused(&place, &words.split(' ').collect::<Vec<_>>()))
     .collect();
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(reported.join("\n"));
 }

@@ -44,7 +44,7 @@ fn without_a_command_the_help_is_an_error() {
 }
 
 #[test]
-fn the_version_is_told() {
+fn the_version_is_reported() {
     let answer = Place::new().done(&["--version"]);
     assert_eq!(answer.stdout, format!("plimsoll {}\n", env!("CARGO_PKG_VERSION")));
 }

@@ -28,17 +28,19 @@ fn imported(place: &Place, arguments: &[&str]) -> Answer {
 #[test]
 fn a_result_becomes_a_run_that_every_command_knows() {
     let place = with_fio();
-    let told = imported(&place, &["fio.json"]);
+    let reported = imported(&place, &["fio.json"]);
     let ids = place.runs();
     assert_eq!(ids.len(), 1);
     assert!(
-        told.stdout.starts_with(&ids[0]) && told.stdout.contains("fio 3.") && told.stdout.contains("fio.json"),
-        "{told}"
+        reported.stdout.starts_with(&ids[0])
+            && reported.stdout.contains("fio 3.")
+            && reported.stdout.contains("fio.json"),
+        "{reported}"
     );
-    assert!(told.stderr.contains("1 run imported from 1 file"), "{told}");
+    assert!(reported.stderr.contains("1 run imported from 1 file"), "{reported}");
     let report = place.done(&["report", &ids[0]]);
     assert!(
-        report.stdout.contains("Imported fio.json (fio-json)") && report.stdout.contains("As fio tells"),
+        report.stdout.contains("Imported fio.json (fio-json)") && report.stdout.contains("As fio reports"),
         "{report}"
     );
     assert!(report.stdout.contains("<="), "a percentile of another program is an upper edge: {report}");
@@ -116,7 +118,7 @@ fn ctrl_c_keeps_the_runs_so_far_and_the_same_command_takes_the_rest() {
     assert_eq!(answer.code, Some(130), "{answer}");
     assert!(answer.stderr.contains("of 600 files were not looked at"), "{answer}");
     assert!(!kept.is_empty() && kept.len() < FILES, "{answer}");
-    assert_eq!(answer.stdout.lines().count(), kept.len(), "every run that was kept is told");
+    assert_eq!(answer.stdout.lines().count(), kept.len(), "every run that was kept is reported");
 
     let rest = imported(&place, &["results", "--json"]).json();
     assert_eq!(kept.len() + rest.as_array().unwrap().len(), FILES);
@@ -130,8 +132,8 @@ fn in_folders_what_is_no_result_is_passed_over() {
     std::fs::rename(place.path("fio.json"), place.path("results/deep/x")).unwrap();
     place.write("results/README.md", "# Results of fio, Swingbench and AWR\n");
     place.write("results/core", "\u{7f}ELF\0\0");
-    let told = imported(&place, &["results"]);
-    assert!(told.stderr.contains("2 files passed over: ") && told.stderr.contains("README.md"), "{told}");
+    let reported = imported(&place, &["results"]);
+    assert!(reported.stderr.contains("2 files passed over: ") && reported.stderr.contains("README.md"), "{reported}");
     assert_eq!(place.runs().len(), 1);
 }
 
@@ -139,20 +141,26 @@ fn in_folders_what_is_no_result_is_passed_over() {
 fn a_file_that_is_named_must_be_a_result() {
     let place = with_fio();
     place.write("notes.txt", "Please restart the database before the test.\n");
-    let told = place.run(&["import", "notes.txt", "fio.json", "missing.txt"]);
-    assert_eq!(told.code, Some(2), "{told}");
-    assert!(told.stderr.contains("error: notes.txt is no result that is known here"), "{told}");
-    assert!(told.stderr.contains("error: cannot read missing.txt") && told.stderr.contains("hint: "), "{told}");
-    assert_eq!(place.runs().len(), 1, "what could be imported is kept: {told}");
+    let reported = place.run(&["import", "notes.txt", "fio.json", "missing.txt"]);
+    assert_eq!(reported.code, Some(2), "{reported}");
+    assert!(reported.stderr.contains("error: notes.txt is no result that is known here"), "{reported}");
+    assert!(
+        reported.stderr.contains("error: cannot read missing.txt") && reported.stderr.contains("hint: "),
+        "{reported}"
+    );
+    assert_eq!(place.runs().len(), 1, "what could be imported is kept: {reported}");
 }
 
 #[test]
 fn a_folder_without_results_is_an_error() {
     let place = Place::new();
     place.write("notes.txt", "nothing\n");
-    let told = place.run(&["import", "."]);
-    assert_eq!(told.code, Some(2), "{told}");
-    assert!(told.stderr.contains("there is no result that is known here") && told.stderr.contains("--list"), "{told}");
+    let reported = place.run(&["import", "."]);
+    assert_eq!(reported.code, Some(2), "{reported}");
+    assert!(
+        reported.stderr.contains("there is no result that is known here") && reported.stderr.contains("--list"),
+        "{reported}"
+    );
 }
 
 #[test]
@@ -160,9 +168,9 @@ fn a_damaged_result_leaves_nothing_behind() {
     let place = Place::new();
     let whole = fio();
     place.write("cut.json", &whole[..whole.len() * 2 / 3]);
-    let told = place.run(&["import", "cut.json"]);
-    assert_eq!(told.code, Some(2), "{told}");
-    assert!(told.stderr.contains("error: cut.json") && told.stdout.is_empty(), "{told}");
+    let reported = place.run(&["import", "cut.json"]);
+    assert_eq!(reported.code, Some(2), "{reported}");
+    assert!(reported.stderr.contains("error: cut.json") && reported.stdout.is_empty(), "{reported}");
     assert!(place.runs().is_empty());
 }
 
@@ -179,17 +187,17 @@ fn what_is_too_large_or_a_bomb_is_refused_in_little_memory() {
     (0..300).for_each(|_| packed.write_all(&piece).unwrap());
     packed.finish().unwrap();
     for name in ["line", "bomb.gz"] {
-        let told = place.run(&["import", name]);
-        assert_eq!(told.code, Some(2), "{told}");
-        assert!(told.stderr.contains(&format!("{name} holds more than 256 MiB")), "{told}");
+        let reported = place.run(&["import", name]);
+        assert_eq!(reported.code, Some(2), "{reported}");
+        assert!(reported.stderr.contains(&format!("{name} holds more than 256 MiB")), "{reported}");
     }
 }
 
 #[test]
 fn looking_first_keeps_nothing() {
     let place = with_fio();
-    let told = imported(&place, &["fio.json", "--dry-run"]);
-    assert!(told.stderr.contains("1 run would be imported"), "{told}");
+    let reported = imported(&place, &["fio.json", "--dry-run"]);
+    assert!(reported.stderr.contains("1 run would be imported"), "{reported}");
     assert!(!place.path("plimsoll-runs").exists());
     let list = imported(&place, &["fio.json", "--dry-run", "--json"]).json();
     assert_eq!((list[0]["workload"].as_str(), list[0].get("id")), (Some("io"), None));
@@ -209,14 +217,14 @@ fn names_and_tags_tell_what_was_measured() {
 #[test]
 fn the_kinds_are_listed() {
     let place = Place::new();
-    let told = imported(&place, &["--list"]);
+    let reported = imported(&place, &["--list"]);
     for kind in
         ["awr-text", "awr-html", "statspack", "fio-json", "swingbench-xml", "iostat", "iperf3-text", "stress-ng-text"]
     {
-        assert!(told.stdout.lines().any(|line| line.split_whitespace().next() == Some(kind)), "{kind}: {told}");
+        assert!(reported.stdout.lines().any(|line| line.split_whitespace().next() == Some(kind)), "{kind}: {reported}");
     }
     let list = imported(&place, &["--list", "--json"]).json();
-    assert_eq!(list.as_array().unwrap().len(), told.stdout.lines().count());
+    assert_eq!(list.as_array().unwrap().len(), reported.stdout.lines().count());
 }
 
 /// Other people's results beside the project, if they are there.
@@ -287,8 +295,8 @@ const BY_HAND: [ByHand; 6] = [
 fn the_matrix_of_reports_is_the_one_that_their_author_made_by_hand() {
     let Some(corpus) = corpus() else { return };
     let place = Place::new();
-    let told = imported(&place, &[corpus.join("flashgrid").to_str().unwrap(), "--json"]).json();
-    let runs = told.as_array().unwrap();
+    let reported = imported(&place, &[corpus.join("flashgrid").to_str().unwrap(), "--json"]).json();
+    let runs = reported.as_array().unwrap();
     assert_eq!(runs.len(), 10, "one for each directory of SLOB");
     for (cache, name, iops, buckets) in BY_HAND {
         let is_it = |run: &&serde_json::Value| {

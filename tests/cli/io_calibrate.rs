@@ -69,7 +69,7 @@ fn the_limit_of_latency_decides_where_it_comes_before_the_knee() {
 }
 
 #[test]
-fn the_answer_comes_first_and_can_be_told_again_from_the_run() {
+fn the_answer_comes_first_and_can_be_reported_again_from_the_run() {
     let place = Place::new();
     let answer = calibrate(&place, "iops_cap=5000,mbps_cap=200", &[]);
     assert_eq!(answer.code, Some(0), "{answer}");
@@ -92,7 +92,7 @@ fn the_answer_comes_first_and_can_be_told_again_from_the_run() {
 }
 
 #[test]
-fn data_that_a_cache_holds_are_told() {
+fn data_that_a_cache_holds_are_reported() {
     let place = Place::new();
     let answer = calibrate(&place, "cache=64M,cache_service=9ms,service=9ms", &["--size", "64M"]);
     assert_eq!(answer.code, Some(0), "{answer}");
@@ -104,7 +104,7 @@ fn a_dry_run_says_what_would_be_tried() {
     let place = Place::new();
     let words = "io calibrate --path sim: --size 1G --dry-run --seed 7 --tag disk=p30 --max-latency p99=5ms";
     let answer = place.done(&words.split_whitespace().collect::<Vec<_>>());
-    insta::assert_snapshot!(answer.told());
+    insta::assert_snapshot!(answer.reported());
     assert!(!place.path("plimsoll-runs").exists());
 }
 
@@ -112,7 +112,7 @@ fn a_dry_run_says_what_would_be_tried() {
 fn what_cannot_be_calibrated_is_refused_with_advice() {
     let place = Place::new();
     place.write("small.dat", "too small");
-    let mut told = String::new();
+    let mut reported = String::new();
     for words in [
         "",
         "--path nowhere.dat",
@@ -129,9 +129,9 @@ fn what_cannot_be_calibrated_is_refused_with_advice() {
         let all: Vec<&str> = ["io", "calibrate"].into_iter().chain(words.split_whitespace()).collect();
         let answer = place.run(&all);
         assert_eq!(answer.code, Some(2), "{words}: {answer}");
-        told += &format!("> {words}\n{}\n", answer.stderr);
+        reported += &format!("> {words}\n{}\n", answer.stderr);
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(reported);
     assert!(!place.path("plimsoll-runs").exists());
 }
 
@@ -144,10 +144,10 @@ fn ctrl_c_keeps_what_was_found_and_says_how_little_that_is() {
     signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
-    let told = String::from_utf8_lossy(&output.stdout);
-    assert!(told.starts_with("max_iops    ") && told.contains("(measured once)"), "{told}");
-    assert!(told.contains("a lower bound; the search was cut short"), "{told}");
-    assert!(told.contains("max_mbps    unknown: nothing was measured"), "{told}");
+    let reported = String::from_utf8_lossy(&output.stdout);
+    assert!(reported.starts_with("max_iops    ") && reported.contains("(measured once)"), "{reported}");
+    assert!(reported.contains("a lower bound; the search was cut short"), "{reported}");
+    assert!(reported.contains("max_mbps    unknown: nothing was measured"), "{reported}");
 }
 
 #[test]

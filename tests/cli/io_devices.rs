@@ -64,9 +64,9 @@ fn a_device_is_written_to_only_if_nobody_uses_it_and_all_has_been_said() {
         let words = ["io", "run", "--path", &device, "--pattern=randwrite", "--duration=1s", "--warmup=0s", "--quiet"];
         place.run(&[&words[..], more].concat())
     };
-    let assert_refused = |answer: Answer, told: &str| {
+    let assert_refused = |answer: Answer, reported: &str| {
         assert_eq!(answer.code, Some(2), "{answer}");
-        assert!(answer.stderr.contains(told), "{answer}");
+        assert!(answer.stderr.contains(reported), "{answer}");
     };
     if !disk.make_file_system() {
         return skip("no file system can be made here");

@@ -51,11 +51,11 @@ fn streams_keep_their_requests_outstanding_and_are_warmed_before() {
                  -duration 10 -cache_size 200 -hugenotneeded";
     let answer = orion(&place, &[], words);
     assert_eq!(answer.code, Some(0), "{answer}");
-    let told = &answer.stderr;
-    assert!(told.contains("1 data point of 10.0 s: about 2 minutes"), "{answer}");
-    assert!(told.contains("warming before small0_large3: load that is not measured"), "{answer}");
-    assert!(told.contains("small0_large3: 800 large requests/s, 839 MB/s in all"), "{answer}");
-    assert!(told.contains("note: `-hugenotneeded` changes nothing"), "{answer}");
+    let reported = &answer.stderr;
+    assert!(reported.contains("1 data point of 10.0 s: about 2 minutes"), "{answer}");
+    assert!(reported.contains("warming before small0_large3: load that is not measured"), "{answer}");
+    assert!(reported.contains("small0_large3: 800 large requests/s, 839 MB/s in all"), "{answer}");
+    assert!(reported.contains("note: `-hugenotneeded` changes nothing"), "{answer}");
     let run = place.done(&["runs", "show", "last", "--json"]).json();
     assert_eq!(run["steps"].as_array().unwrap().len(), 1, "warming is no step");
     assert_eq!(run["steps"][0]["load"]["sessions"], 6);
@@ -66,7 +66,7 @@ fn a_dry_run_lists_the_points_and_writes_nothing() {
     let place = Place::new();
     let answer = orion(&place, &["--dry-run", "--seed", "7", "--tag", "disk=p30"], "-run normal -testname san");
     assert_eq!(answer.code, Some(0), "{answer}");
-    insta::assert_snapshot!(answer.told());
+    insta::assert_snapshot!(answer.reported());
     assert_eq!(std::fs::read_dir(place.path("")).unwrap().count(), 0);
 }
 
@@ -75,7 +75,7 @@ fn what_orion_would_refuse_is_refused_with_advice() {
     let place = Place::new();
     place.write("bad.lun", "/nowhere/at/all\n");
     place.write("dir.lun", ".\n");
-    let mut told = String::new();
+    let mut reported = String::new();
     for words in [
         "",
         "-run simple",
@@ -94,9 +94,9 @@ fn what_orion_would_refuse_is_refused_with_advice() {
         let all: Vec<&str> = ["io", "orion"].into_iter().chain(words.split_whitespace()).collect();
         let answer = place.run(&all);
         assert_eq!(answer.code, Some(2), "{words}: {answer}");
-        told += &format!("> {words}\n{}\n", answer.stderr);
+        reported += &format!("> {words}\n{}\n", answer.stderr);
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(reported);
     assert!(!place.path("plimsoll-runs").exists());
 }
 

@@ -23,8 +23,8 @@ fn short<'a>(more: &[&'a str]) -> Vec<&'a str> {
 }
 
 fn all_refused(place: &Place, lines: &[&str]) -> String {
-    let told: Vec<String> = lines.iter().map(|line| refused(place, &line.split(' ').collect::<Vec<_>>())).collect();
-    told.join("\n")
+    let reported: Vec<String> = lines.iter().map(|line| refused(place, &line.split(' ').collect::<Vec<_>>())).collect();
+    reported.join("\n")
 }
 
 /// A file that Plimsoll did not lay out, with data that are on storage.
@@ -124,16 +124,19 @@ fn a_file_that_was_only_reserved_is_not_read() {
     if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, 8 << 20) } != 0 {
         return skip("this file system cannot reserve space");
     }
-    let told = refused(&place, &["io", "run", "--path", "reserved", "--pattern", "randread"]);
-    assert!(told.contains("error: reading `reserved` would measure nothing: only 0 % of it"), "{told}");
+    let reported = refused(&place, &["io", "run", "--path", "reserved", "--pattern", "randread"]);
+    assert!(reported.contains("error: reading `reserved` would measure nothing: only 0 % of it"), "{reported}");
 }
 
 #[test]
 fn more_than_the_file_system_holds_is_refused_before_anything_is_made() {
     let place = Place::on_disk();
-    let told = refused(&place, &["io", "run", "--path", "new", "--size", "1000T", "--pattern", "randread"]);
-    assert!(told.contains("error: `new` needs 1,000 TiB and its file system has ") || told.contains("needs 1000 TiB"));
-    assert!(told.contains("hint: ask for a smaller file"), "{told}");
+    let reported = refused(&place, &["io", "run", "--path", "new", "--size", "1000T", "--pattern", "randread"]);
+    assert!(
+        reported.contains("error: `new` needs 1,000 TiB and its file system has ")
+            || reported.contains("needs 1000 TiB")
+    );
+    assert!(reported.contains("hint: ask for a smaller file"), "{reported}");
     assert_eq!(std::fs::read_dir(place.path("")).unwrap().count(), 0);
 }
 
@@ -157,7 +160,7 @@ fn a_dry_run_says_everything_and_makes_nothing() {
     let words = "io sweep --path new --path new2 --size 8M --stripe 64K --pattern randrw --read-pct 70 --depth 1..4 --seed 7 \
                  --duration 2 --durable fsync:8 --tag vm=d8s --dry-run";
     let answer = place.done(&words.split_whitespace().collect::<Vec<_>>());
-    insta::assert_snapshot!(answer.told());
+    insta::assert_snapshot!(answer.reported());
     assert_eq!(std::fs::read_dir(place.path("")).unwrap().count(), 0, "something was made");
 }
 
@@ -217,8 +220,8 @@ fn checked_runs_end_well_on_sound_storage_and_with_exit_code_one_on_spoilt() {
     assert_eq!(spoilt.code, Some(1), "{spoilt}");
     assert!(spoilt.stderr.contains("error: bad data in `new`: the sector at offset "), "{spoilt}");
     assert!(spoilt.stderr.contains("was never written: it holds zeroes"), "{spoilt}");
-    let told = kept_document(&place);
-    assert!(told["outcome"]["failed"]["error"].as_str().unwrap().starts_with("bad data in `new`"));
+    let reported = kept_document(&place);
+    assert!(reported["outcome"]["failed"]["error"].as_str().unwrap().starts_with("bad data in `new`"));
 }
 
 #[test]
@@ -233,7 +236,7 @@ fn the_page_cache_is_labelled() {
 
 /// Simulated storage serves 1,000 requests a second at most.
 #[test]
-fn a_rate_above_the_capacity_is_told_first_and_missing_a_target_is_exit_code_one() {
+fn a_rate_above_the_capacity_is_reported_first_and_missing_a_target_is_exit_code_one() {
     let place = Place::new();
     let words = [
         "io",
@@ -292,9 +295,12 @@ fn ctrl_c_keeps_what_was_measured_and_reports_it() {
     signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
     drop(stderr);
-    let told = String::from_utf8(output.stdout).unwrap();
-    assert_eq!(output.status.code(), Some(130), "{told}");
-    assert!(told.contains("The run was ended early") && told.contains("(times from sent to finished)"), "{told}");
+    let reported = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{reported}");
+    assert!(
+        reported.contains("The run was ended early") && reported.contains("(times from sent to finished)"),
+        "{reported}"
+    );
     let run = kept_document(&place);
     assert_eq!((&run["outcome"], &run["steps"][0]["outcome"]), (&"interrupted".into(), &"interrupted".into()));
     assert!(operations(&run) > 0);
@@ -319,7 +325,7 @@ fn ctrl_c_while_blocks_are_read_back_is_not_success() {
 }
 
 #[test]
-fn a_user_who_may_not_is_told_so() {
+fn a_user_who_may_not_is_reported_so() {
     let place = Place::on_disk();
     write_theirs(&place);
     let run = |words: &[&str]| {
@@ -346,11 +352,11 @@ fn a_user_who_may_not_is_told_so() {
         ),
         (0o444, &["--path", "new", "--size=1M", "--pattern=randread"], "error: cannot create `"),
     ];
-    for (file, words, told) in cases {
+    for (file, words, reported) in cases {
         mode("theirs", file);
         let answer = Answer::from(run(&[&["io", "run"], words].concat()).unwrap());
         assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""), "{answer}");
-        assert!(answer.stderr.contains(told) && answer.stderr.contains("hint: "), "{answer}");
+        assert!(answer.stderr.contains(reported) && answer.stderr.contains("hint: "), "{answer}");
     }
     mode("", 0o755);
     mode("theirs", 0o644);

@@ -21,8 +21,8 @@ fn a_planted_limit_of_both_volumes_is_found_and_none_where_none_is() {
     let shared = sweep(&place, "machine_iops_cap=2000,", &[]);
     assert_eq!(shared.code, Some(0), "{shared}");
     let one_line = |answer: &Answer| answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told = one_line(&shared);
-    let opening = told.split(" Run ").next().unwrap_or_default();
+    let reported = one_line(&shared);
+    let opening = reported.split(" Run ").next().unwrap_or_default();
     assert!(opening.ends_with(" of VOLUMES=A+B; A and B share a limit of 2,000 requests/s."), "{shared}");
     for part in [
         "A and B share a limit of 2,000 requests/s, of the machine, or of what lies between it and them",
@@ -30,7 +30,7 @@ fn a_planted_limit_of_both_volumes_is_found_and_none_where_none_is() {
         "of the 3,000 requests/s that they carry alone (A 1,500, B 1,500) with 16 outstanding on each",
         "Volumes alone and together (requests/s, from medians of undisturbed seconds)",
     ] {
-        assert!(told.contains(part), "{part}\n{shared}");
+        assert!(reported.contains(part), "{part}\n{shared}");
     }
     let own = sweep(&place, "", &[]);
     assert!(one_line(&own).contains("A and B share no limit up to 3,000 requests/s"), "{own}");
@@ -64,14 +64,14 @@ fn a_document_has_every_step_with_its_volumes() {
 fn a_dry_run_lists_what_would_be_loaded() {
     let place = Place::new();
     let answer = sweep(&place, "", &["--dry-run", "--seed=7", "--size=1G"]);
-    insta::assert_snapshot!(answer.told());
+    insta::assert_snapshot!(answer.reported());
     assert!(!place.path("plimsoll-runs").exists());
 }
 
 #[test]
 fn what_cannot_be_compared_is_refused_with_advice() {
     let place = Place::on_disk();
-    let told: Vec<String> = [
+    let reported: Vec<String> = [
         "--path one --size 1M --depth 8",
         "--path one --path two --size 1M --depth 8 --mirror",
         "--path one --path two --size 1M --depth 8 --stripe 1M",
@@ -87,7 +87,7 @@ fn what_cannot_be_compared_is_refused_with_advice() {
         refused(&place, &words)
     })
     .collect();
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(reported.join("\n"));
     let alone = place.run(&["io", "sweep", "--path", "one", "--pattern", "randread", "--depth", "8", "--rounds", "2"]);
     assert!(alone.code == Some(2) && alone.stderr.contains("--together"), "{alone}");
     // The device differs from machine to machine.
@@ -108,12 +108,12 @@ fn one_that_is_ended_early_says_what_it_does_not_know() {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program can be started");
     let stderr = wait_for(&mut child, "step 1 of 6, d16_A_1");
     let mut lines = stderr.lines().map_while(Result::ok);
-    assert!(lines.any(|line| line.trim_start().starts_with("2 s ")), "no line tells of the second second");
+    assert!(lines.any(|line| line.trim_start().starts_with("2 s ")), "no line reports on the second second");
     signal(&child, "-INT");
     lines.for_each(drop);
     let answer = Answer::from(child.wait_with_output().expect("it ends"));
     assert_eq!(answer.code, Some(130), "{answer}");
-    let told = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    let partial = "Whether A and B share a limit cannot be told: the run ended before each alone and all together";
-    assert!(told.contains(partial), "{answer}");
+    let reported = answer.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let partial = "Whether A and B share a limit cannot be reported: the run ended before each alone and all together";
+    assert!(reported.contains(partial), "{answer}");
 }

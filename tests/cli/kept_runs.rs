@@ -5,7 +5,7 @@ use crate::place::Place;
 #[test]
 fn runs_are_listed_in_the_order_in_which_they_were_made() {
     let place = Place::with_kept_runs();
-    insta::assert_snapshot!(place.done(&["runs", "list"]).told());
+    insta::assert_snapshot!(place.done(&["runs", "list"]).reported());
     assert_eq!(place.runs().len(), 4);
     let listed = place.done(&["runs", "list", "--json"]).json();
     let updates = listed.as_array().unwrap().iter().find(|run| run["id"] == "format-1-updates").unwrap();
@@ -33,7 +33,7 @@ fn a_run_that_cannot_be_read_is_named_and_the_others_are_listed() {
 #[test]
 fn a_run_is_shown_with_what_was_asked() {
     let place = Place::with_kept_runs();
-    insta::assert_snapshot!(place.done(&["runs", "show", "format-1-interrupted"]).told());
+    insta::assert_snapshot!(place.done(&["runs", "show", "format-1-interrupted"]).reported());
     let document = place.done(&["runs", "show", "format-1-sweep", "--json"]).json();
     assert_eq!(document["steps"].as_array().unwrap().len(), 6);
 }

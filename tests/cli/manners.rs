@@ -88,7 +88,7 @@ fn a_dry_run_says_everything_and_does_nothing() {
     let words = "slob sweep -s 2 --threads 1,8 --vary WORK_UNIT=4,64 UPDATE_PCT=0 SCALE=1G --seed 7 --lanes 2 --target sim: \
                  --rate 500/s --arrival fixed --tag vm=d8s --dry-run";
     let answer = place.done(&words.split_whitespace().collect::<Vec<_>>());
-    insta::assert_snapshot!(answer.told());
+    insta::assert_snapshot!(answer.reported());
     assert!(!place.path("plimsoll-runs").exists());
 }
 
@@ -212,9 +212,9 @@ fn colours_are_for_terminals_and_for_those_who_force_them() {
 #[test]
 fn the_doctor_answers_in_words_and_in_json() {
     let place = Place::new();
-    let told = place.run(&["doctor"]);
-    assert!(matches!(told.code, Some(0 | 1)), "{told}");
-    assert!(told.stdout.lines().any(|line| line.starts_with("good ")), "{told}");
+    let reported = place.run(&["doctor"]);
+    assert!(matches!(reported.code, Some(0 | 1)), "{reported}");
+    assert!(reported.stdout.lines().any(|line| line.starts_with("good ")), "{reported}");
     let document = place.run(&["doctor", "--json"]).json();
     assert!(!document["checks"].as_array().unwrap().is_empty());
     assert_eq!(std::fs::read_dir(place.path("")).unwrap().count(), 0, "the doctor left something behind");

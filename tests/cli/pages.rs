@@ -28,9 +28,13 @@ fn probed(browser: &str, place: &Place, page: &str) -> Value {
     let (before, after) = text.rsplit_once("</body>").expect("a page has an end");
     place.write("probed.html", &format!("{before}<script>{PROBE}</script></body>{after}"));
     let dom = dom(browser, place, &place.path("probed.html"));
-    let told = dom.split("<pre id=\"told\">").nth(1).unwrap_or_else(|| panic!("the probe told nothing: {dom:.2000}"));
-    let told = told.split("</pre>").next().unwrap().replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
-    serde_json::from_str(&told).unwrap()
+    let reported = dom
+        .split("<pre id=\"probe-output\">")
+        .nth(1)
+        .unwrap_or_else(|| panic!("the probe reported nothing: {dom:.2000}"));
+    let reported =
+        reported.split("</pre>").next().unwrap().replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&");
+    serde_json::from_str(&reported).unwrap()
 }
 
 fn dom(browser: &str, place: &Place, file: &Path) -> String {
@@ -48,11 +52,11 @@ fn a_report_can_be_pointed_at_typed_into_and_read_in_light_and_dark() {
     let Some(browser) = browser() else { return };
     let place = Place::with_kept_runs();
     place.done(&["report", "format-1-updates", "-o", "report.html"]);
-    let told = probed(browser, &place, "report.html");
-    assert_eq!(told["errors"], serde_json::json!([]), "errors in the page");
-    assert_eq!(told["ready"], "ready");
+    let reported = probed(browser, &place, "report.html");
+    assert_eq!(reported["errors"], serde_json::json!([]), "errors in the page");
+    assert_eq!(reported["ready"], "ready");
 
-    let charts = told["charts"].as_object().unwrap();
+    let charts = reported["charts"].as_object().unwrap();
     for wanted in ["throughput", "latency", "heat", "wait-0", "percentiles"] {
         assert!(charts.contains_key(wanted), "{wanted} is not in {:?}", charts.keys());
     }
@@ -67,25 +71,25 @@ fn a_report_can_be_pointed_at_typed_into_and_read_in_light_and_dark() {
     }
     assert_eq!(charts["latency"]["scales"], 2, "linear and logarithmic");
 
-    let toggle = &told["toggle"];
+    let toggle = &reported["toggle"];
     assert_eq!((&toggle["before"], &toggle["after"], &toggle["again"]), (&true.into(), &false.into(), &true.into()));
     assert_eq!(toggle["pressed"], "false");
     let readout = toggle["readout"].as_str().unwrap();
     assert!(!readout.contains(toggle["name"].as_str().unwrap()), "a series that is put away is not read: {readout}");
-    assert_eq!(told["scale"]["before"], serde_json::json!(["row log"]));
-    assert_eq!(told["scale"]["after"], serde_json::json!(["row linear"]));
+    assert_eq!(reported["scale"]["before"], serde_json::json!(["row log"]));
+    assert_eq!(reported["scale"]["after"], serde_json::json!(["row linear"]));
 
-    let themes = told["themes"].as_array().unwrap();
+    let themes = reported["themes"].as_array().unwrap();
     assert_ne!(themes[0]["ground"], themes[1]["ground"], "light and dark differ: {themes:?}");
     for theme in themes {
         let least = |what: &str| theme["contrasts"][what].as_f64().unwrap();
         assert!(least("text") >= 4.5 && least("doubt") >= 4.5, "text is hard to read: {theme}");
         assert!(least("lines") >= 3.0, "lines are hard to see: {theme}");
     }
-    assert_eq!(told["unnamed"], serde_json::json!([]), "without a name for those who cannot see it");
-    assert_eq!(told["tables"], true, "a table that is wider than the page can be scrolled by keyboard");
-    assert_eq!(told["headings"], true, "headings leave out a level");
-    let [width, reaches] = ["width", "reaches"].map(|what| told["phone"][what].as_f64().unwrap());
-    assert!(reaches <= width + 1.0, "wider than a telephone, more than rounding makes it: {}", told["phone"]);
-    assert_eq!(told["phone"]["wide"], serde_json::json!([]));
+    assert_eq!(reported["unnamed"], serde_json::json!([]), "without a name for those who cannot see it");
+    assert_eq!(reported["tables"], true, "a table that is wider than the page can be scrolled by keyboard");
+    assert_eq!(reported["headings"], true, "headings leave out a level");
+    let [width, reaches] = ["width", "reaches"].map(|what| reported["phone"][what].as_f64().unwrap());
+    assert!(reaches <= width + 1.0, "wider than a telephone, more than rounding makes it: {}", reported["phone"]);
+    assert_eq!(reported["phone"]["wide"], serde_json::json!([]));
 }

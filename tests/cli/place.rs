@@ -108,7 +108,7 @@ impl Answer {
     }
 
     /// Everything the user sees. Nothing of it may depend on the machine.
-    pub fn told(&self) -> String {
+    pub fn reported(&self) -> String {
         self.to_string()
     }
 }

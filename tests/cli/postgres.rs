@@ -64,10 +64,13 @@ fn a_check_makes_a_private_server_and_removes_it_again() {
         "--quiet",
         &address(&place),
     ]);
+    assert!(!place.path("pg").exists() && servers(&place).is_empty(), "{answer}");
+    if answer.stderr.contains("too little time for a check") {
+        return skip("the disk was too slow to make 16 MiB and a cluster in half a minute, so nothing was checked");
+    }
     // Its few tables are in the page cache, so that a yes would be one of memory.
     let said = &answer.stdout;
     assert!(["Yes.", "No.", "Not measurable: "].iter().any(|word| said.starts_with(word)), "{answer}");
-    assert!(!place.path("pg").exists() && servers(&place).is_empty(), "{answer}");
 }
 
 /// Processes whose command line names the place's cluster.
@@ -90,7 +93,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
     }
 }
 
-/// Starts a long run and waits until load has been told of.
+/// Starts a long run and waits until load has been reported on.
 fn running(place: &Place, more: &[&str]) -> Child {
     let target = address(place);
     let arguments = [
@@ -99,10 +102,10 @@ fn running(place: &Place, more: &[&str]) -> Child {
     ]
     .concat();
     let mut child = place.plimsoll(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut told = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert!(told.any(|line| line.unwrap().contains("ops/s")), "no load was told of");
+    let mut reported = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert!(reported.any(|line| line.unwrap().contains("ops/s")), "no load was reported on");
     // Whoever stops reading would end it by a broken pipe.
-    std::thread::spawn(move || told.for_each(drop));
+    std::thread::spawn(move || reported.for_each(drop));
     child
 }
 
@@ -119,8 +122,8 @@ fn last_run(place: &Place) -> Value {
 fn a_private_cluster_lives_from_its_set_up_to_its_removal() {
     let Some(place) = place() else { return };
     let target = address(&place);
-    let told = set_up(&place);
-    assert!(told.stdout.starts_with("Set up 2 schemas of 15.6 MiB (2,000 blocks of 8 KiB)"), "{told}");
+    let reported = set_up(&place);
+    assert!(reported.stdout.starts_with("Set up 2 schemas of 15.6 MiB (2,000 blocks of 8 KiB)"), "{reported}");
     assert!(servers(&place).is_empty(), "the server went on after the set-up");
     assert!(set_up(&place).stdout.contains("nothing was written"));
 
@@ -244,7 +247,7 @@ fn no_password_reaches_a_file_or_the_screen_and_a_hostile_name_is_only_a_name() 
     place.done(&["slob", "setup", "SCALE=500", "SCAN_TABLE_SZ=0", "--keep-running", "--target", &cluster]);
     let socket = place.path("pg/run").display().to_string().replace('/', "%2F");
     let server = format!("postgres://plimsoll:{PASSWORD}@{socket}/plimsoll");
-    let mut told = String::new();
+    let mut reported = String::new();
     let commands: [&[&str]; 6] = [
         &["slob", "setup", "SCALE=500", "SCAN_TABLE_SZ=0", "--db-schema", NAME],
         &["slob", "run", "-t", "2", "RUN_TIME=1", "WORK_UNIT=8", "--no-trace", "--db-schema", NAME],
@@ -254,14 +257,14 @@ fn no_password_reaches_a_file_or_the_screen_and_a_hostile_name_is_only_a_name() 
         &["slob", "info"],
     ];
     for command in commands {
-        told += &place.done(&[command, &["--target", &server]].concat()).to_string();
+        reported += &place.done(&[command, &["--target", &server]].concat()).to_string();
     }
     let unreachable = format!("postgres://plimsoll:{PASSWORD}@127.0.0.1:1/plimsoll");
     let refused = place.run(&["slob", "info", "--target", &unreachable]);
     assert!(refused.code == Some(2) && refused.stderr.contains("hint:"), "{refused}");
-    told += &refused.to_string();
+    reported += &refused.to_string();
     place.done(&["slob", "drop", "--yes", "--target", &cluster]);
-    assert!(!told.contains(PASSWORD), "{told}");
+    assert!(!reported.contains(PASSWORD), "{reported}");
     let mut folders = vec![place.path(".")];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap().flatten() {

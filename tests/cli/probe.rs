@@ -10,7 +10,7 @@ use crate::manners::{signal, wait_for};
 use crate::place::{Answer, Place};
 use crate::skip::skip;
 
-/// A shell in a directory laid out as PostgreSQL's, which does what it is told.
+/// A shell in a directory laid out as PostgreSQL's, which does what it is reported.
 struct Server {
     place: Place,
     shell: Child,
@@ -50,7 +50,7 @@ impl Server {
         self.shell.wait().unwrap();
     }
 
-    /// A probe that has begun to count; `None` where tracing is not permitted, which is then told.
+    /// A probe that has begun to count; `None` where tracing is not permitted, which is then reported.
     fn probe(&self, arguments: &[&str]) -> Option<(Child, BufReader<std::process::ChildStderr>)> {
         if let Some(reason) = not_permitted() {
             skip(reason);
@@ -69,7 +69,7 @@ impl Drop for Server {
     }
 }
 
-/// Why nothing can be traced on this machine, as the program tells it.
+/// Why nothing can be traced on this machine, as the program reports it.
 fn not_permitted() -> Option<String> {
     let answer =
         Place::new().run(&["probe", "--pid", &std::process::id().to_string(), "--duration", "200ms", "--quiet"]);
@@ -118,9 +118,9 @@ fn ctrl_c_tells_the_sums_and_is_no_error() {
     server.does("dd if=base/5/16384 of=/dev/null bs=8192 count=64");
     signal(&probe, "-INT");
     let answer = Answer::from(probe.wait_with_output().unwrap());
-    let mut told = String::new();
-    stderr.read_to_string(&mut told).unwrap();
-    assert_eq!(answer.code, Some(0), "{answer}{told}");
+    let mut reported = String::new();
+    stderr.read_to_string(&mut reported).unwrap();
+    assert_eq!(answer.code, Some(0), "{answer}{reported}");
     assert!(answer.stdout.starts_with("Traced for "), "{answer}");
     let row = answer.stdout.lines().find(|line| line.starts_with("data read")).unwrap_or_else(|| panic!("{answer}"));
     assert_eq!(row.split_whitespace().nth(2), Some("64"), "{answer}");
@@ -128,7 +128,7 @@ fn ctrl_c_tells_the_sums_and_is_no_error() {
 }
 
 #[test]
-fn a_duration_that_was_cut_short_is_told_by_the_exit_code() {
+fn a_duration_that_was_cut_short_is_reported_by_the_exit_code() {
     let server = Server::start();
     let pid = server.shell.id().to_string();
     let Some((probe, _stderr)) = server.probe(&["--pid", &pid, "--duration", "60s"]) else { return };
@@ -144,10 +144,10 @@ fn a_process_that_ends_ends_the_probe() {
     server.does("dd if=base/5/16384 of=/dev/null bs=8192 count=3");
     server.ends();
     let answer = Answer::from(probe.wait_with_output().unwrap());
-    let mut told = String::new();
-    stderr.read_to_string(&mut told).unwrap();
+    let mut reported = String::new();
+    stderr.read_to_string(&mut reported).unwrap();
     assert_eq!(answer.code, Some(0), "{answer}");
-    assert!(told.contains("note: the process has ended"), "{told}");
+    assert!(reported.contains("note: the process has ended"), "{reported}");
     assert!(answer.stdout.contains("data read"), "{answer}");
 }
 
@@ -207,7 +207,7 @@ fn children_of(parent: u32) -> Vec<u32> {
 fn what_is_missing_is_named_with_advice() {
     let place = Place::new();
     std::fs::create_dir(place.path("empty")).unwrap();
-    let told = |arguments: &[&str]| {
+    let reported = |arguments: &[&str]| {
         let answer = place.plimsoll(arguments).env("PATH", place.path("empty")).output().unwrap();
         let answer = Answer::from(answer);
         assert_eq!((answer.code, answer.stdout.as_str()), (Some(2), ""), "{answer}");
@@ -226,15 +226,15 @@ fn what_is_missing_is_named_with_advice() {
         vec!["probe", "--pid", &me, "--interval", "10ms"],
     ] {
         let shown = words.join(" ").replace(&me, "PID");
-        all += &format!("$ plimsoll {shown}\n{}\n", told(&words));
+        all += &format!("$ plimsoll {shown}\n{}\n", reported(&words));
     }
     insta::assert_snapshot!(all);
-    let nothing = told(&["probe"]);
+    let nothing = reported(&["probe"]);
     assert!(nothing.contains("<--target <ADDRESS>|--pid <N>|--device <NAME>>"), "{nothing}");
 }
 
 #[test]
-fn an_ordinary_user_is_told_which_right_is_missing() {
+fn an_ordinary_user_is_reported_which_right_is_missing() {
     let arguments =
         ["--reuid=65534", "--regid=65534", "--clear-groups", env!("CARGO_BIN_EXE_plimsoll"), "probe", "--pid", "1"];
     let Ok(output) = Command::new("setpriv").args(arguments).output() else { return skip("no setpriv") };
@@ -243,7 +243,7 @@ fn an_ordinary_user_is_told_which_right_is_missing() {
         return skip(answer.stderr);
     }
     assert_eq!(answer.code, Some(2), "{answer}");
-    let told = "error: kernel tracing is not permitted: this process has neither the capability SYS_ADMIN nor both BPF and PERFMON\n\
+    let reported = "error: kernel tracing is not permitted: this process has neither the capability SYS_ADMIN nor both BPF and PERFMON\n\
                 hint: run as root; ";
-    assert!(answer.stderr.starts_with(told), "{answer}");
+    assert!(answer.stderr.starts_with(reported), "{answer}");
 }

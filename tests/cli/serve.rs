@@ -196,25 +196,25 @@ fn a_page_of_the_internet_cannot_borrow_the_address() {
 }
 
 #[test]
-fn whoever_lets_others_in_is_told_and_may_use_any_name() {
+fn whoever_lets_others_in_is_reported_and_may_use_any_name() {
     let place = Place::with_kept_runs();
     let mut served = Served::start_on(&place, "0.0.0.0:0");
     let reply = served.send("GET / HTTP/1.1\r\nHost: bench-7.example\r\nConnection: close\r\n\r\n");
     assert!(reply.status == 200 && reply.body.contains("format-1-sweep"), "{}", reply.body);
     signal(&served.child, "-TERM");
-    let mut told = String::new();
-    served.child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
-    assert!(told.contains("note: everybody who can reach this machine can read these runs"), "{told}");
+    let mut reported = String::new();
+    served.child.stderr.take().unwrap().read_to_string(&mut reported).unwrap();
+    assert!(reported.contains("note: everybody who can reach this machine can read these runs"), "{reported}");
 }
 
 #[test]
-fn a_port_in_use_and_a_missing_directory_are_told_with_what_to_do() {
+fn a_port_in_use_and_a_missing_directory_are_reported_with_what_to_do() {
     let place = Place::with_kept_runs();
     let served = Served::start(&place);
     let second = place.run(&["serve", "--listen", &served.address]);
     assert_eq!((second.code, second.stdout.as_str()), (Some(2), ""), "{second}");
-    let told = format!("error: cannot listen on {}: ", served.address);
-    assert!(second.stderr.starts_with(&told) && second.stderr.contains("--listen 127.0.0.1:0 picks a free one"));
+    let reported = format!("error: cannot listen on {}: ", served.address);
+    assert!(second.stderr.starts_with(&reported) && second.stderr.contains("--listen 127.0.0.1:0 picks a free one"));
     let missing = place.run(&["serve", "--listen", "127.0.0.1:0", "--runs", "nowhere"]);
     assert_eq!((missing.code, missing.stdout.as_str()), (Some(2), ""), "{missing}");
     assert!(missing.stderr.contains("`nowhere`") && missing.stderr.contains("hint: `--runs DIR`"), "{missing}");
@@ -235,10 +235,10 @@ fn a_signal_ends_it_at_once_and_is_no_failure() {
         let status = served.child.wait().unwrap();
         assert_eq!(status.code(), Some(0), "{name}");
         assert!(began.elapsed() < Duration::from_secs(5), "{name}: {:?}", began.elapsed());
-        let mut told = String::new();
-        served.child.stderr.take().unwrap().read_to_string(&mut told).unwrap();
+        let mut reported = String::new();
+        served.child.stderr.take().unwrap().read_to_string(&mut reported).unwrap();
         let line = format!("Serving 4 runs in `./plimsoll-runs` at http://{}/ (Ctrl-C ends it)\n", served.address);
-        assert_eq!(told, line, "{name}");
+        assert_eq!(reported, line, "{name}");
     }
 }
 

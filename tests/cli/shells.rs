@@ -12,9 +12,9 @@ use crate::skip::skip;
 fn checked(program: &str, arguments: &[&str], file: &Path) -> Option<String> {
     match Command::new(program).args(arguments).arg(file).output() {
         Ok(output) => {
-            let told = String::from_utf8_lossy(&output.stderr).into_owned();
-            assert!(output.status.success(), "{program} refuses {}: {told}", file.display());
-            Some(told)
+            let reported = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(output.status.success(), "{program} refuses {}: {reported}", file.display());
+            Some(reported)
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             skip(format_args!("`{program}` is not installed, so what is made for it was not checked"));
@@ -43,8 +43,8 @@ fn completions_are_scripts_that_their_shell_can_read() {
             assert!(script.contains(word), "{shell} knows no {word}");
         }
         place.write(shell, &script);
-        if let Some(told) = checked(shell, arguments, &place.path(shell)) {
-            assert_eq!(told, "", "{shell}");
+        if let Some(reported) = checked(shell, arguments, &place.path(shell)) {
+            assert_eq!(reported, "", "{shell}");
         }
     }
     let refused = place.run(&["completions", "tcsh"]);
@@ -70,8 +70,8 @@ fn bash_completes_commands_and_flags() {
 #[test]
 fn every_command_has_a_man_page_that_renders_without_a_warning() {
     let place = Place::new();
-    let told = place.done(&["manual", "man"]);
-    assert!(told.stdout.is_empty() && told.stderr.contains("man pages into `man`"), "{told}");
+    let reported = place.done(&["manual", "man"]);
+    assert!(reported.stdout.is_empty() && reported.stderr.contains("man pages into `man`"), "{reported}");
     let pages = installed_files(&place.path("man"));
     assert!(pages.len() > 20, "{pages:?}");
     for page in &pages {

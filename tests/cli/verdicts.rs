@@ -68,28 +68,28 @@ fn several_limits_are_all_to_be_kept() {
     let missed = place.run(&on_storage("run", &two));
     assert_eq!(missed.code, Some(1), "{missed}");
     assert!(first_line(&missed).starts_with("No: p50 of read service time is "), "{missed}");
-    let told = missed.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains("beyond 1.00 us; p99 of response time is "), "{missed}");
+    let reported = missed.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(reported.contains("beyond 1.00 us; p99 of response time is "), "{missed}");
     place.done(&["report", "last", "--limit=p99=5ms", "--limit=read service:p50=1s"]);
 }
 
 #[test]
 fn a_limit_that_judges_nothing_is_refused_before_the_load_with_the_names_that_are_there() {
     let place = Place::new();
-    let told = refused(&place, &on_storage("run", &["--limit=write:p99=10ms"]));
+    let reported = refused(&place, &on_storage("run", &["--limit=write:p99=10ms"]));
     assert!(
-        told.contains("error: the limit p99 of `write` within 10.0 ms judges nothing: this run has no waits for"),
-        "{told}"
+        reported.contains("error: the limit p99 of `write` within 10.0 ms judges nothing: this run has no waits for"),
+        "{reported}"
     );
     assert!(
-        told.contains("hint: it has `response`, `service`, `read response`, `read service`, `db file seq"),
-        "{told}"
+        reported.contains("hint: it has `response`, `service`, `read response`, `read service`, `db file seq"),
+        "{reported}"
     );
     refused(&place, &on_storage("sweep", &["--rate=100..200", "--limit=write response:p99=10ms"]));
     refused(&place, &on_storage("run", &["--block-size=1M", "--limit=db file sequential read:p99=10ms", "--dry-run"]));
     place.done(&on_storage("run", &["--block-size=1M", "--limit=direct path read:p99=10ms", "--dry-run"]));
-    let told = refused(&place, &words("slob run --target sim: --limit foo:p99=1ms"));
-    assert!(told.contains("hint: it has `response`, `service`, `read response`"), "{told}");
+    let reported = refused(&place, &words("slob run --target sim: --limit foo:p99=1ms"));
+    assert!(reported.contains("hint: it has `response`, `service`, `read response`"), "{reported}");
     assert!(!place.path("plimsoll-runs").exists(), "nothing was run");
 }
 
@@ -98,9 +98,9 @@ fn what_a_bare_limit_judges_on_the_engine_depends_on_what_it_does() {
     let place = Place::new();
     place.set_up();
     let reads = words("slob run RUN_TIME=1 --warmup=0s --dry-run UPDATE_PCT=0");
-    let told = place.run(&[&reads[..], &["--limit=log file sync:p99=5ms"]].concat());
-    assert_eq!((told.code, told.stdout.as_str()), (Some(2), ""), "{told}");
-    assert!(told.stderr.contains("`db file sequential read`, `read by other session`"), "{told}");
+    let reported = place.run(&[&reads[..], &["--limit=log file sync:p99=5ms"]].concat());
+    assert_eq!((reported.code, reported.stdout.as_str()), (Some(2), ""), "{reported}");
+    assert!(reported.stderr.contains("`db file sequential read`, `read by other session`"), "{reported}");
     let updates = words("slob run RUN_TIME=1 --warmup=0s --dry-run UPDATE_PCT=20 --limit=update_response:p99=5ms");
     assert_eq!(place.run(&updates).code, Some(2), "that is no name");
     place.done(
@@ -118,11 +118,11 @@ fn what_did_not_happen_is_no_verdict_and_exit_code_two() {
     assert_eq!(answer.code, Some(2), "{answer}");
     assert!(first_line(&answer).starts_with("No verdict: nobody waited for `free buffer waits`"), "{answer}");
     // A run that is kept has only what happened in it.
-    let told = place.run(&["report", "last", "--limit=free buffer waits:p99=5ms"]);
-    assert_eq!((told.code, told.stdout.as_str()), (Some(2), ""), "{told}");
-    assert!(told.stderr.contains("hint: it has `response`"), "{told}");
+    let reported = place.run(&["report", "last", "--limit=free buffer waits:p99=5ms"]);
+    assert_eq!((reported.code, reported.stdout.as_str()), (Some(2), ""), "{reported}");
+    assert!(reported.stderr.contains("hint: it has `response`"), "{reported}");
     let whose = format!("judges nothing: run `{}` has no waits for `free buffer waits`", place.runs()[0]);
-    assert!(told.stderr.contains(&whose), "{told}");
+    assert!(reported.stderr.contains(&whose), "{reported}");
 }
 
 /// Storage that stalls once, while the second of three loads is measured.

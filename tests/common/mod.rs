@@ -14,10 +14,10 @@ use std::sync::atomic::AtomicBool;
 use plimsoll::load::{Pace, StepOutcome, StepPlan, Stop, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record;
-use plimsoll::target::embedded::setup::{self, Replace, SetupRequest};
-use plimsoll::target::embedded::verify::{VerifyReport, verify};
-use plimsoll::target::embedded::{Engine, EngineOptions, Filling};
-use plimsoll::target::io::IoEngine;
+use plimsoll::targets::embedded::setup::{self, Replace, SetupRequest};
+use plimsoll::targets::embedded::verify::{VerifyReport, verify};
+use plimsoll::targets::embedded::{Engine, EngineOptions, Filling};
+use plimsoll::targets::io::IoEngine;
 use plimsoll::units::{Bytes, Nanos};
 use plimsoll::workload::{RedoStress, SlobShape};
 
@@ -45,11 +45,11 @@ pub fn small() -> SetupRequest {
 
 pub fn set_up(path: &Path, request: &SetupRequest) {
     let plan = setup::plan(path, request).unwrap();
-    setup::carry_out(plan, &|_| (), &AtomicBool::new(false)).unwrap();
+    setup::run(plan, &|_| (), &AtomicBool::new(false)).unwrap();
 }
 
 pub fn options(cache: Bytes) -> EngineOptions {
-    EngineOptions { cache, writers: None, most_sessions: 64, io_engine: None }
+    EngineOptions { cache, writers: None, max_sessions: 64, io_engine: None }
 }
 
 pub fn open(path: &Path, cache: Bytes) -> (Engine, Clock) {

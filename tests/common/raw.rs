@@ -13,10 +13,12 @@ use super::skip::skip;
 use plimsoll::load::{Pace, StepOutcome, StepPlan, Stop, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record;
-use plimsoll::target::TargetError;
-use plimsoll::target::block::safety::Permission;
-use plimsoll::target::block::{Block, BlockOptions, Checking, Persistence, Preparation, VolumeLayout, Wanted, base_at};
-use plimsoll::target::io::{Caching, Durability, IoEngine};
+use plimsoll::targets::TargetError;
+use plimsoll::targets::block::safety::Permission;
+use plimsoll::targets::block::{
+    Block, BlockOptions, Checking, Persistence, Preparation, VolumeLayout, Wanted, base_at,
+};
+use plimsoll::targets::io::{Caching, Durability, IoEngine};
 use plimsoll::units::{Bytes, Nanos};
 use plimsoll::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
 
@@ -75,7 +77,7 @@ pub fn open(wanted: &Wanted) -> Block {
 
 pub fn open_as(wanted: &Wanted, io_engine: IoEngine, persistence: Persistence) -> Block {
     let preparation = Preparation::look(wanted.clone()).unwrap();
-    let (volume, members) = preparation.carry_out(&|_| (), &AtomicBool::new(false)).unwrap();
+    let (volume, members) = preparation.run(&|_| (), &AtomicBool::new(false)).unwrap();
     let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     let options = BlockOptions {
         io_engine,
@@ -163,7 +165,7 @@ pub fn put(path: &Path, offset: u64, bytes: &[u8]) {
 pub struct LoopDevice(PathBuf);
 
 impl LoopDevice {
-    /// None, with the reason told, where that is not allowed.
+    /// None, with the reason reported, where that is not allowed.
     pub fn over(file: &Path) -> Option<Self> {
         let made = Command::new("losetup").args(["--find", "--show", "--direct-io=on"]).arg(file).output();
         match made {

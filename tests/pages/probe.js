@@ -1,8 +1,8 @@
 "use strict";
 // Stands in for a reader of a page: points, clicks, types, and writes down what came of it.
-const told = { errors: [] };
-addEventListener("error", (event) => told.errors.push(String(event.message)));
-addEventListener("securitypolicyviolation", (event) => told.errors.push(`${event.violatedDirective} ${event.blockedURI}`));
+const reported = { errors: [] };
+addEventListener("error", (event) => reported.errors.push(String(event.message)));
+addEventListener("securitypolicyviolation", (event) => reported.errors.push(`${event.violatedDirective} ${event.blockedURI}`));
 
 const luminance = (colour) => {
     const channels = colour.match(/[\d.]+/g).slice(0, 3).map((channel) => Number(channel) / 255);
@@ -33,9 +33,9 @@ const readout = (figure) => figure.querySelector(".readout")?.innerText ?? null;
 const visible = (node) => getComputedStyle(node).display !== "none";
 
 const probe = () => {
-    told.ready = document.documentElement.dataset.charts;
+    reported.ready = document.documentElement.dataset.charts;
     const figures = [...document.querySelectorAll("figure.chart")];
-    told.charts = {};
+    reported.charts = {};
     for (const figure of figures) {
         const plots = [...figure.querySelectorAll(".plot")];
         const shown = plots.filter((plot) => visible(plot.parentElement));
@@ -51,7 +51,7 @@ const probe = () => {
         key("End");
         const last = figure.querySelector("[aria-live]").textContent;
         key("Escape");
-        told.charts[figure.id] = {
+        reported.charts[figure.id] = {
             scales: plots.length, shown: shown.length, pointed, left, first, last, width: box.width, height: box.height,
             focus: document.activeElement === shown[0],
         };
@@ -59,32 +59,32 @@ const probe = () => {
     const figure = document.getElementById("latency");
     const [first] = figure.querySelectorAll(".legend button");
     const line = figure.querySelector(`.row.log g[data-series="0"]`);
-    told.toggle = { before: visible(line) };
+    reported.toggle = { before: visible(line) };
     first.click();
-    told.toggle.after = visible(line);
-    told.toggle.pressed = first.getAttribute("aria-pressed");
+    reported.toggle.after = visible(line);
+    reported.toggle.pressed = first.getAttribute("aria-pressed");
     const plot = [...figure.querySelectorAll(".plot")].find((one) => visible(one.parentElement));
     const box = plot.getBoundingClientRect();
     plot.dispatchEvent(new PointerEvent("pointermove", { clientX: box.left + box.width / 2, clientY: box.top + 5 }));
-    told.toggle.readout = readout(figure);
-    told.toggle.name = first.innerText.trim();
+    reported.toggle.readout = readout(figure);
+    reported.toggle.name = first.innerText.trim();
     first.click();
-    told.toggle.again = visible(line);
+    reported.toggle.again = visible(line);
     const rows = () => [...figure.querySelectorAll(".row")].filter(visible).map((row) => row.className);
-    told.scale = { before: rows() };
+    reported.scale = { before: rows() };
     figure.querySelector("input[value=linear]").click();
-    told.scale.after = rows();
+    reported.scale.after = rows();
     const theme = document.querySelector("button.theme");
     const step = () => { theme.click(); return { name: theme.innerText, ground: colourOf("ground"), contrasts: contrasts() }; };
-    told.themes = [step(), step()];
-    told.tables = [...document.querySelectorAll(".sheet")].every((sheet) => sheet.scrollWidth <= sheet.clientWidth + 1 || sheet.tabIndex === 0);
-    told.unnamed = [...document.querySelectorAll("button, input, a, svg, table, nav, [role=region], [role=group]")].filter((node) => {
+    reported.themes = [step(), step()];
+    reported.tables = [...document.querySelectorAll(".sheet")].every((sheet) => sheet.scrollWidth <= sheet.clientWidth + 1 || sheet.tabIndex === 0);
+    reported.unnamed = [...document.querySelectorAll("button, input, a, svg, table, nav, [role=region], [role=group]")].filter((node) => {
         if (node.closest("[aria-hidden=true]")) return false;
         const labelled = node.getAttribute("aria-label") || node.getAttribute("aria-labelledby");
         return !labelled && !node.innerText?.trim() && !node.closest("label") && !node.labels?.length;
     }).map((node) => node.outerHTML.slice(0, 120));
     const levels = [...document.querySelectorAll("h1, h2, h3, h4")].map((heading) => Number(heading.tagName[1]));
-    told.headings = levels.every((level, at) => at === 0 || level <= levels[at - 1] + 1);
+    reported.headings = levels.every((level, at) => at === 0 || level <= levels[at - 1] + 1);
     // The page as a telephone has it: a frame of its width, which has media queries of its own.
     const frame = document.createElement("iframe");
     frame.style.cssText = "width:360px;height:800px;border:0";
@@ -92,19 +92,19 @@ const probe = () => {
     document.body.append(frame);
     const inside = frame.contentDocument;
     inside.documentElement.replaceWith(inside.importNode(document.documentElement, true));
-    inside.querySelectorAll("iframe, #told").forEach((node) => node.remove());
-    told.phone = { width: inside.documentElement.clientWidth, reaches: inside.documentElement.scrollWidth };
-    told.phone.wide = [...inside.querySelectorAll("body *")].filter((node) => {
+    inside.querySelectorAll("iframe, #reported").forEach((node) => node.remove());
+    reported.phone = { width: inside.documentElement.clientWidth, reaches: inside.documentElement.scrollWidth };
+    reported.phone.wide = [...inside.querySelectorAll("body *")].filter((node) => {
         const clipped = node.closest(".sheet, .hidden, .skip, svg");
-        return !clipped && node.getBoundingClientRect().right > told.phone.width + 1;
+        return !clipped && node.getBoundingClientRect().right > reported.phone.width + 1;
     }).slice(0, 5).map((node) => node.outerHTML.slice(0, 100));
     frame.remove();
     const out = document.body.appendChild(document.createElement("pre"));
-    out.id = "told";
-    out.textContent = JSON.stringify(told);
+    out.id = "probe-output";
+    out.textContent = JSON.stringify(reported);
 };
 try { probe(); } catch (error) {
     const out = document.body.appendChild(document.createElement("pre"));
-    out.id = "told";
+    out.id = "probe-output";
     out.textContent = JSON.stringify({ errors: [String(error), error.stack] });
 }

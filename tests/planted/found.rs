@@ -29,7 +29,7 @@ fn sweep(sim: &str, plan: &Plan) -> Run {
     planted_as(sim, plan, &DEPTHS.map(closed))
 }
 
-fn told(run: &Run) -> Vec<Finding> {
+fn reported(run: &Run) -> Vec<Finding> {
     analyse(run, &LatencyTarget::default())
 }
 
@@ -71,12 +71,12 @@ fn assert_nothing_but(found: &[Finding], allowed: &[&str]) {
 fn a_cap_on_requests_is_found_within_one_per_cent_and_none_where_there_is_none() {
     for seed in SEEDS {
         let cap = drawn(seed, 0, (100.0, 450.0)).round();
-        let found = told(&sweep(&format!("{WIDE},iops_cap={cap}"), &plan(seed, 6)));
+        let found = reported(&sweep(&format!("{WIDE},iops_cap={cap}"), &plan(seed, 6)));
         let capped = ceiling(&found).unwrap();
         assert!(is_cap(capped), "seed {seed}: {}", Finding::Ceiling(capped.clone()).sentence());
         assert_near("cap", capped.per_s, cap, 0.01);
 
-        let found = told(&sweep(WIDE, &plan(seed, 6)));
+        let found = reported(&sweep(WIDE, &plan(seed, 6)));
         assert!(!ceiling(&found).is_some_and(is_cap), "seed {seed}: {found:#?}");
     }
 }
@@ -101,11 +101,11 @@ fn over_sizes(sim: &str, seed: u64) -> Run {
 }
 
 #[test]
-fn caps_on_requests_and_on_bytes_are_told_apart_by_the_sizes_of_requests() {
+fn caps_on_requests_and_on_bytes_are_distinguished_by_the_sizes_of_requests() {
     for seed in SEEDS {
         let (iops, mbps) = (drawn(seed, 0, (200.0, 600.0)).round(), drawn(seed, 1, (20.0, 40.0)).round());
         let fast = "service=2ms,servers=64";
-        let both = told(&over_sizes(&format!("{fast},iops_cap={iops},mbps_cap={mbps}"), seed));
+        let both = reported(&over_sizes(&format!("{fast},iops_cap={iops},mbps_cap={mbps}"), seed));
         let limits = only(&both, |finding| match finding {
             Finding::SizeLimits(limits) => Some(limits.clone()),
             _ => None,
@@ -113,7 +113,7 @@ fn caps_on_requests_and_on_bytes_are_told_apart_by_the_sizes_of_requests() {
         assert_near("IOPS cap", limits.requests_per_s.unwrap(), iops, 0.01);
         assert_near("throughput cap", limits.bytes_per_s.unwrap(), mbps * 1e6, 0.01);
 
-        let none = told(&over_sizes("service=20ms,spread=lognormal:0.3,servers=64,bandwidth=10M", seed));
+        let none = reported(&over_sizes("service=20ms,spread=lognormal:0.3,servers=64,bandwidth=10M", seed));
         assert!(!kinds(&none).contains(&"SizeLimits".to_owned()), "seed {seed}: {none:#?}");
     }
 }
@@ -133,7 +133,7 @@ fn a_bucket_is_found_with_both_rates_its_moment_and_its_credit() {
         let lasts = drawn(seed, 2, (10.0, 40.0)).round();
         let long = Plan { warmup: Nanos(0), ..plan(seed, 70) };
         let sim = format!("service=10ms,spread=lognormal:0.3,servers=64,iops_cap={base},burst={rate}:{lasts}s");
-        let found = told(&planted_as(&sim, &long, &[closed(32)]));
+        let found = reported(&planted_as(&sim, &long, &[closed(32)]));
         let burst = burst(&found);
         assert_eq!(burst.counted, Counted::Requests);
         assert_near("burst rate", burst.burst_per_s, rate, 0.01);
@@ -142,7 +142,7 @@ fn a_bucket_is_found_with_both_rates_its_moment_and_its_credit() {
         assert_near("credit", burst.credit, (rate - base) * lasts, 0.05);
         assert!(!kinds(&found).contains(&"NotSteady".to_owned()), "the burst says why: {found:#?}");
 
-        let flat = told(&planted_as(
+        let flat = reported(&planted_as(
             &format!("service=10ms,spread=lognormal:0.3,servers=64,iops_cap={rate}"),
             &long,
             &[closed(32)],
@@ -156,7 +156,8 @@ fn a_bucket_of_bytes_is_found_in_bytes() {
     for seed in SEEDS {
         let requests = Requests { bytes: 256 << 10, ..plan(seed, 45).requests };
         let long = Plan { requests, ..plan(seed, 45) };
-        let found = told(&planted_as("service=10ms,servers=64,mbps_cap=20,burst_mbps=60:15s", &long, &[closed(16)]));
+        let found =
+            reported(&planted_as("service=10ms,servers=64,mbps_cap=20,burst_mbps=60:15s", &long, &[closed(16)]));
         let burst = burst(&found);
         assert_eq!(burst.counted, Counted::Bytes);
         assert_near("burst rate", burst.burst_per_s, 60e6, 0.01);
@@ -170,14 +171,14 @@ fn the_knee_is_found_at_as_many_sessions_as_there_are_servers() {
     for seed in SEEDS {
         let servers = drawn(seed, 0, (3.0, 12.0)).round();
         for (spread, tolerance) in [("fixed", 0.03), ("lognormal:0.5", 0.1)] {
-            let found = told(&sweep(&format!("service=20ms,spread={spread},servers={servers}"), &plan(seed, 12)));
+            let found = reported(&sweep(&format!("service=20ms,spread={spread},servers={servers}"), &plan(seed, 12)));
             let bound = only(&found, |finding| match finding {
                 Finding::Knee { bound, .. } => Some(*bound),
                 _ => None,
             });
             assert_near(&format!("seed {seed}, {spread}: knee"), bound, servers, tolerance);
         }
-        let found = told(&sweep(WIDE, &plan(seed, 6)));
+        let found = reported(&sweep(WIDE, &plan(seed, 6)));
         assert!(!kinds(&found).contains(&"Knee".to_owned()), "seed {seed}: {found:#?}");
     }
 }
@@ -193,7 +194,7 @@ fn tiers_are_found_with_their_shares_and_names() {
         let ((fast_us, fast_place), (slow_us, slow_place)) = (places[fast], places[slow]);
         let tiers = format!("tiers={share}:{fast_us}us+{}:{slow_us}us,spread=lognormal:0.2,servers=64", 1.0 - share);
         let run = planted_as(&tiers, &plan(seed, 10), &[closed(1)]);
-        let found = told(&run);
+        let found = reported(&run);
         let tiers = only(&found, |finding| match finding {
             Finding::Tiers(tiers) => Some(tiers.clone()),
             _ => None,
@@ -206,7 +207,7 @@ fn tiers_are_found_with_their_shares_and_names() {
         assert_eq!(named, [fast_place, slow_place], "seed {seed}: {tiers:?}");
 
         let one =
-            told(&planted_as(&format!("service={slow_us}us,spread=lognormal:0.4"), &plan(seed, 10), &[closed(1)]));
+            reported(&planted_as(&format!("service={slow_us}us,spread=lognormal:0.4"), &plan(seed, 10), &[closed(1)]));
         assert!(!kinds(&one).contains(&"Tiers".to_owned()), "seed {seed}: {one:#?}");
     }
 }
@@ -217,7 +218,7 @@ fn a_stall_is_found_with_its_length() {
         let lasts = drawn(seed, 0, (2.2, 4.8));
         let at = drawn(seed, 1, (4.0, 12.0));
         let sim = format!("{WIDE},stall={}ms:{}ms", (at * 1e3) as u64, (lasts * 1e3) as u64);
-        let found = told(&planted_as(&sim, &plan(seed, 20), &[closed(8)]));
+        let found = reported(&planted_as(&sim, &plan(seed, 20), &[closed(8)]));
         let longest = only(&found, |finding| match finding {
             Finding::Stalled { longest, .. } => Some(*longest),
             _ => None,
@@ -232,7 +233,7 @@ fn errors_are_found_and_counted() {
     for seed in SEEDS {
         let share = drawn(seed, 0, (0.002, 0.1));
         let run = planted_as(&format!("{WIDE},errors={share}"), &plan(seed, 20), &[closed(8)]);
-        let errors = only(&told(&run), |finding| match finding {
+        let errors = only(&reported(&run), |finding| match finding {
             Finding::OperationErrors { errors, .. } => Some(*errors as f64),
             _ => None,
         });
@@ -246,13 +247,13 @@ fn errors_are_found_and_counted() {
 fn a_device_that_slows_down_is_not_steady_and_one_that_does_not_is() {
     for seed in SEEDS {
         let per_minute = drawn(seed, 0, (60.0, 300.0)).round();
-        let found = told(&planted_as(&format!("{WIDE},drift={per_minute}%/m"), &plan(seed, 30), &[closed(16)]));
+        let found = reported(&planted_as(&format!("{WIDE},drift={per_minute}%/m"), &plan(seed, 30), &[closed(16)]));
         let drift = only(&found, |finding| match finding {
             Finding::NotSteady { drift, .. } => Some(*drift),
             _ => None,
         });
         assert!(drift < -0.1, "seed {seed}: {drift} at {per_minute} % a minute");
-        let found = told(&planted_as(WIDE, &plan(seed, 30), &[closed(16)]));
+        let found = reported(&planted_as(WIDE, &plan(seed, 30), &[closed(16)]));
         assert!(!kinds(&found).contains(&"NotSteady".to_owned()), "seed {seed}: {found:#?}");
     }
 }
@@ -300,14 +301,14 @@ fn the_load_line_of_a_cap_lies_in_the_interval_that_bisection_finds() {
 fn nothing_is_found_where_nothing_is_planted() {
     for seed in SEEDS {
         let answers = ["LoadLine", "AllStepsMeetTarget", "NoStepMeetsTarget", "Ceiling", "Scales"];
-        // What every short run on a device is told, whatever the device.
+        // What every short run on a device is reported, whatever the device.
         let notes = ["CreditNotSeen", "FewWaits", "TopWait"];
-        let found = told(&sweep(WIDE, &plan(seed, 10)));
+        let found = reported(&sweep(WIDE, &plan(seed, 10)));
         assert_nothing_but(&found, &[&answers[..], &notes].concat());
         assert!(matches!(ceiling(&found).unwrap().limit, Limit::NotReached { .. }), "seed {seed}: {found:#?}");
 
         let wide = "service=1ms,spread=exponential,servers=1000";
-        let found = told(&planted_as(wide, &plan(seed, 40), &[open(200.0, 100)]));
+        let found = reported(&planted_as(wide, &plan(seed, 40), &[open(200.0, 100)]));
         assert_nothing_but(&found, &[&["AllStepsMeetTarget", "NoStepMeetsTarget"], &notes[..]].concat());
     }
 }

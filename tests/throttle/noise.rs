@@ -9,7 +9,7 @@ use plimsoll::workload::Rng;
 use super::group::Counted;
 use super::reader::Reader;
 use super::skip::skip;
-use super::{ALONE, Place, ceiling, is_cap, told};
+use super::{ALONE, Place, ceiling, is_cap, reported};
 
 const RUNS: u64 = 20;
 const SWEEP: [&str; 4] = ["sweep", "--depth=8,32,128", "--duration=6", "--warmup=1"];
@@ -31,7 +31,7 @@ fn verdict(place: &Place, seed: u64, cap: u32) -> (Option<Ceiling>, bool) {
         eprintln!("    {}: {counts:?}", step.label);
         starved = 2 * below > counts.len();
     }
-    let found = ceiling(&told(&run)).cloned();
+    let found = ceiling(&reported(&run)).cloned();
     let sentence = found.as_ref().map(|found| Finding::Ceiling(found.clone()).sentence());
     eprintln!("    {}", sentence.unwrap_or_else(|| "nothing is said".to_owned()));
     (found, starved)

@@ -1,4 +1,4 @@
-//! A limit that two volumes share is told from limits of their own: two loop devices over one device in memory, each throttled by
+//! A limit that two volumes share is distinguished from limits of their own: two loop devices over one device in memory, each throttled by
 //! itself, and the device below them both.
 
 use std::fs;
@@ -9,7 +9,7 @@ use std::sync::PoisonError;
 use crate::ALONE;
 use crate::group::{Counted, Group};
 use crate::skip::skip;
-use plimsoll::analysis::{Finding, LatencyTarget, Together, TogetherVerdict, Told, analyse};
+use plimsoll::analysis::{Finding, LatencyTarget, Message, Together, TogetherVerdict, analyse};
 use plimsoll::record::{Run, Step, store};
 
 /// Requests a second of each volume, and of both.
@@ -26,8 +26,8 @@ struct Memory(String);
 
 impl Memory {
     fn new() -> Result<Self, String> {
-        let told = |error: std::io::Error| format!("no device in memory can be made by `{ZRAM}/hot_add`: {error}");
-        let memory = Self(fs::read_to_string(format!("{ZRAM}/hot_add")).map_err(told)?.trim().to_owned());
+        let reported = |error: std::io::Error| format!("no device in memory can be made by `{ZRAM}/hot_add`: {error}");
+        let memory = Self(fs::read_to_string(format!("{ZRAM}/hot_add")).map_err(reported)?.trim().to_owned());
         let size = format!("/sys/block/zram{}/disksize", memory.0);
         fs::write(&size, format!("{}M", 2 * VOLUME_MIB)).map_err(|error| format!("`{size}`: {error}"))?;
         Ok(memory)
@@ -55,9 +55,9 @@ impl Part {
         let (offset, size) = (format!("--offset={}M", part * VOLUME_MIB), format!("--sizelimit={VOLUME_MIB}M"));
         let made = Command::new("losetup").args(["--find", "--show", "--direct-io=on", &offset, &size, of]).output();
         let made = made.map_err(|error| format!("losetup cannot be started: {error}"))?;
-        let told = String::from_utf8_lossy(&made.stderr);
+        let reported = String::from_utf8_lossy(&made.stderr);
         if !made.status.success() {
-            return Err(format!("no loop device can be made: {}", told.trim()));
+            return Err(format!("no loop device can be made: {}", reported.trim()));
         }
         Ok(Self(String::from_utf8_lossy(&made.stdout).trim().to_owned()))
     }
@@ -149,7 +149,7 @@ fn assert_near(found: &Together, together: u32, alone: u32) {
 }
 
 #[test]
-fn a_limit_of_both_volumes_is_told_from_limits_of_their_own() {
+fn a_limit_of_both_volumes_is_reported_from_limits_of_their_own() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let place = match Place::new() {
         Ok(place) => place,

@@ -4,15 +4,15 @@
 //! Each depth was measured once while the best was looked for, and the best ones again. The first reading of a depth is not
 //! counted among its repeats: it was chosen for being high, and what is chosen for being high is on average too high.
 
+mod confidence;
 mod depth_search;
 mod latency_cap;
-mod sureness;
 
 use std::collections::BTreeMap;
 
+pub use confidence::CalibrationConfidence;
 pub use depth_search::{DepthSearch, Reading, SearchRule, Stopped};
 pub use latency_cap::{LatencyCap, Statistic};
-pub use sureness::Sureness;
 
 use super::{Figures, measured};
 use crate::record::{Histogram, Outcome, Run, Step};
@@ -50,8 +50,8 @@ impl Question {
     /// The run's parameter that holds the size of its requests, and the one that holds its most outstanding.
     const fn parameters(self) -> (&'static str, &'static str) {
         match self {
-            Self::Requests => ("SMALL_SIZE", "MOST_SMALL"),
-            Self::Bytes => ("LARGE_SIZE", "MOST_LARGE"),
+            Self::Requests => ("SMALL_SIZE", "MAX_SMALL"),
+            Self::Bytes => ("LARGE_SIZE", "MAX_LARGE"),
         }
     }
 
@@ -124,7 +124,7 @@ pub struct Calibration {
     /// Most bytes a second; absent if nothing was measured.
     pub max_bytes: Option<Calibrated>,
     /// How far the answers can be trusted.
-    pub sureness: Sureness,
+    pub confidence: CalibrationConfidence,
 }
 
 impl Calibration {
@@ -135,8 +135,8 @@ impl Calibration {
         }
         let cap = run.parameters.get("MAX_LATENCY")?.parse().ok()?;
         let [max_iops, max_bytes] = [Question::Requests, Question::Bytes].map(|question| answer(run, question, &cap));
-        let sureness = Sureness::of(run, [&max_iops, &max_bytes]);
-        Some(Self { cap, max_iops, max_bytes, sureness })
+        let confidence = CalibrationConfidence::of(run, [&max_iops, &max_bytes]);
+        Some(Self { cap, max_iops, max_bytes, confidence })
     }
 }
 

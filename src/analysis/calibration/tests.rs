@@ -5,7 +5,7 @@ use crate::record::sample;
 fn run(steps: &[(u32, u64, u64)]) -> Run {
     let mut run = sample::run(&[]);
     run.workload = WORKLOAD.to_owned();
-    let parameters = [("SMALL_SIZE", "8K"), ("LARGE_SIZE", "1M"), ("MAX_LATENCY", "mean=10ms"), ("MOST_SMALL", "64")];
+    let parameters = [("SMALL_SIZE", "8K"), ("LARGE_SIZE", "1M"), ("MAX_LATENCY", "mean=10ms"), ("MAX_SMALL", "64")];
     run.parameters = parameters.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     run.steps = (0..)
         .zip(steps)
@@ -48,18 +48,18 @@ fn a_depth_whose_repeats_break_the_limit_is_no_answer() {
 }
 
 #[test]
-fn what_was_measured_once_is_told_as_that() {
+fn what_was_measured_once_is_reported_as_that() {
     let calibration = Calibration::of(&run(&[(1, 1_000, 1_000), (2, 2_000, 1_000)])).unwrap();
     assert_eq!(calibration.max_iops.unwrap().rate.runs, 1);
     assert_eq!(calibration.max_bytes, None, "nothing is known of what was not measured");
-    assert!(!calibration.sureness.is_repeated());
+    assert!(!calibration.confidence.is_repeated());
 }
 
 #[test]
 fn a_latency_that_nothing_keeps_leaves_no_answer() {
     let calibration = Calibration::of(&run(&[(1, 50, 20_000)])).unwrap();
     assert_eq!(calibration.max_iops, None);
-    assert_eq!(calibration.sureness.repeats, 0);
+    assert_eq!(calibration.confidence.repeats, 0);
 }
 
 #[test]

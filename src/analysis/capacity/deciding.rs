@@ -1,7 +1,7 @@
 //! The command whose result decides what is not known: a load of the demand's own size and mix, on the same storage.
 
 use super::super::{LatencyTarget, Subject};
-use super::{Demand, Platform, Respect};
+use super::{Demand, Platform, Resource};
 use crate::record::{Run, Step};
 
 /// Requests are whole units of this size.
@@ -26,13 +26,13 @@ const STORAGE_FLAGS: [(&str, bool); 8] = [
 /// Flags of `plimsoll slob` that say on what data, and whether a value follows.
 const DATA_FLAGS: [(&str, bool); 4] = [("--target", true), ("--cache", true), ("--config", true), ("-c", true)];
 
-/// The command for a demand that tells its reads, its writes and their bytes; else no load is known that would be like it.
+/// The command for a demand that reports its reads, its writes and their bytes; else no load is known that would be like it.
 pub(super) fn command(
     demand: &Demand,
     platform: &Platform,
     run: &Run,
     target: &LatencyTarget,
-    decisive: &[Respect],
+    decisive: &[Resource],
 ) -> Option<String> {
     engine_load(demand, platform, run, target, decisive).or_else(|| raw_load(demand, run, target))
 }
@@ -72,7 +72,7 @@ fn raw_load(demand: &Demand, run: &Run, target: &LatencyTarget) -> Option<String
     Some(words.join(" "))
 }
 
-/// On which storage: what the run itself was told, else the file or device that it names, else a file beside an engine's data.
+/// On which storage: what the run itself was reported, else the file or device that it names, else a file beside an engine's data.
 fn storage(run: &Run) -> String {
     let address = run.target.address.as_str();
     let is_ours = run.imported.is_none();
@@ -97,16 +97,16 @@ fn engine_load(
     platform: &Platform,
     run: &Run,
     target: &LatencyTarget,
-    decisive: &[Respect],
+    decisive: &[Resource],
 ) -> Option<String> {
     let is_engine = run.imported.is_none() && run.target.kind == "embedded" && is_command(run, "slob");
-    let asks_commits = demand.rates.commits.is_some_and(|rate| rate > 0.0) && decisive.contains(&Respect::Commits);
+    let asks_commits = demand.rates.commits.is_some_and(|rate| rate > 0.0) && decisive.contains(&Resource::Commits);
     if !is_engine || !asks_commits {
         return None;
     }
     let scaled = platform.levels.iter().rev().find_map(|level| {
         let step = run.steps.iter().find(|step| step.label == level.label)?;
-        let of_each = |respect: &Respect| {
+        let of_each = |respect: &Resource| {
             let done = level.rates.of(*respect).filter(|done| *done > 0.0)?;
             Some(demand.rates.of(*respect)? / done)
         };

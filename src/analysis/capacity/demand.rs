@@ -3,7 +3,7 @@
 use super::super::trend::{Measure, Trend, TrendWindow};
 use super::super::{LatencyTarget, QuantileValue, SINGLE_BLOCK_READ, Subject, is_on_servers};
 use super::platform::{quantile, with_subject};
-use super::{Rates, Respect};
+use super::{Rates, Resource};
 use crate::record::Run;
 
 /// Which of a database's windows are to be carried.
@@ -76,20 +76,21 @@ impl Demand {
         let is_on_server = runs.iter().any(|run| is_on_servers(run));
         let rates = self::rates(is_on_server, rate);
         let of_window = |window: &TrendWindow| {
-            let told = self::rates(is_on_server, |measure| Some(window.reading(measure)?.value));
-            (told, window.seconds)
+            let reported = self::rates(is_on_server, |measure| Some(window.reading(measure)?.value));
+            (reported, window.seconds)
         };
         let telling = |respect| {
             let measure = match respect {
-                Respect::Writes => Measure::Writes,
-                Respect::Megabytes => Measure::Megabytes,
+                Resource::Writes => Measure::Writes,
+                Resource::Megabytes => Measure::Megabytes,
                 _ => Measure::Reads,
             };
             trend.summary(measure).filter(|_| rates.of(respect).is_some()).map(|it| (it.windows, it.covered_s))
         };
         let all_s: f64 = trend.windows.iter().map(|window| window.seconds).sum();
-        let told = [Respect::Reads, Respect::Writes, Respect::Megabytes].into_iter().filter_map(telling);
-        let (windows, told_s) = told.min_by_key(|(windows, _)| *windows).unwrap_or((trend.windows.len(), all_s));
+        let reported = [Resource::Reads, Resource::Writes, Resource::Megabytes].into_iter().filter_map(telling);
+        let (windows, reported_s) =
+            reported.min_by_key(|(windows, _)| *windows).unwrap_or((trend.windows.len(), all_s));
         let mean = |measure| trend.summary(measure).and_then(|summary| summary.mean);
         let read_share =
             mean(Measure::Reads).zip(mean(Measure::Writes)).map(|(reads, writes)| reads / (reads + writes));
@@ -100,7 +101,7 @@ impl Demand {
             rates,
             windows,
             lengths_s: (least, most),
-            covered_share: trend.covered_share() * if all_s > 0.0 { told_s / all_s } else { 1.0 },
+            covered_share: trend.covered_share() * if all_s > 0.0 { reported_s / all_s } else { 1.0 },
             read_share: read_share.filter(|share| share.is_finite()),
             window: window(trend, runs, &rates, target),
             each: trend.windows.iter().map(of_window).collect(),
@@ -128,17 +129,17 @@ impl Demand {
     }
 
     /// Several databases at once: the sum of what each asks for, which is at least what all of them ask for at one time. Absent
-    /// of fewer than two. What one of them does not tell is not known of all, and no window of it is one of all.
+    /// of fewer than two. What one of them does not report is not known of all, and no window of it is one of all.
     pub fn together(demands: &[Self]) -> Option<Self> {
         let [first, _, ..] = demands else { return None };
-        let sum = |respect: Respect| demands.iter().map(|demand| demand.rates.of(respect)).sum::<Option<f64>>();
+        let sum = |respect: Resource| demands.iter().map(|demand| demand.rates.of(respect)).sum::<Option<f64>>();
         let rates = Rates {
-            reads: sum(Respect::Reads),
-            writes: sum(Respect::Writes),
-            io: sum(Respect::Io),
-            megabytes: sum(Respect::Megabytes),
-            redo: sum(Respect::Redo),
-            commits: sum(Respect::Commits),
+            reads: sum(Resource::Reads),
+            writes: sum(Resource::Writes),
+            io: sum(Resource::Io),
+            megabytes: sum(Resource::Megabytes),
+            redo: sum(Resource::Redo),
+            commits: sum(Resource::Commits),
         };
         let least = |of: fn(&Self) -> f64| demands.iter().map(of).fold(f64::INFINITY, f64::min);
         let names: Vec<&str> = demands.iter().map(|demand| demand.database.as_str()).collect();

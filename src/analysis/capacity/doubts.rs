@@ -1,7 +1,7 @@
 //! What makes an answer doubtful.
 
 use super::super::{Finding, LatencyTarget, Severity, analyse_asked};
-use super::{Demand, Fit, Platform, Respect, SAME_MIX, SAME_SIZE, Verdict};
+use super::{Demand, Fit, Platform, Resource, SAME_MIX, SAME_SIZE, Verdict};
 use crate::record::Run;
 
 /// Windows from this length on hide peaks that storage feels.
@@ -27,16 +27,16 @@ pub enum FitDoubt {
     },
     /// The longest level of the platform lasted so many seconds.
     ShortLevels(f64),
-    /// How long levels lasted is not told: each is one reading.
-    UntoldLengths,
-    /// Levels of which no more is told than a mean latency, or a rate that bounds it.
+    /// How long levels lasted is not reported: each is one reading.
+    UnreportedLengths,
+    /// Levels of which no more is reported than a mean latency, or a rate that bounds it.
     OnlyMeans(Vec<String>),
     /// Shares of reads of the demand and of the level that the answer rests on.
     OtherMix(f64, f64),
     /// Mean bytes of a request of the demand and of that level.
     OtherSize(f64, f64),
-    /// What the load on the platform made none of, or does not tell.
-    NotLoaded(Vec<Respect>),
+    /// What the load on the platform made none of, or does not report.
+    NotLoaded(Vec<Resource>),
     /// Levels whose buckets are too wide to be judged.
     TooWide(Vec<String>),
     /// A smaller load missed the target that a larger one met.
@@ -74,7 +74,7 @@ pub(super) fn find(
     let longest = platform.levels.iter().filter_map(|level| level.seconds).reduce(f64::max);
     doubts.extend(longest.filter(|longest| *longest < SHORT_LEVEL_S).map(FitDoubt::ShortLevels));
     if platform.levels.iter().any(|level| level.seconds.is_none()) {
-        doubts.push(FitDoubt::UntoldLengths);
+        doubts.push(FitDoubt::UnreportedLengths);
     }
     let level =
         platform.levels.iter().find(|level| Some(&level.label) == fit.level.as_ref()).or(platform.levels.last());
@@ -91,7 +91,7 @@ pub(super) fn find(
             doubts.push(FitDoubt::OtherSize(asked, measured));
         }
     }
-    let idle: Vec<Respect> = [Respect::Redo, Respect::Commits]
+    let idle: Vec<Resource> = [Resource::Redo, Resource::Commits]
         .into_iter()
         .filter(|respect| demand.rates.of(*respect).is_some_and(|rate| rate > 0.0) && !platform.is_loaded(*respect))
         .collect();
@@ -117,8 +117,8 @@ pub(super) fn find(
     }
     let findings = analyse_asked(run, Some(target));
     let of_run = |finding: &Finding| finding.severity() == Severity::Doubt || matches!(finding, Finding::CacheTrap(_));
-    let told = findings.iter().filter(|finding| of_run(finding));
-    doubts.extend(told.map(|finding| FitDoubt::OfRun(finding.sentence(), finding.advice())));
+    let reported = findings.iter().filter(|finding| of_run(finding));
+    doubts.extend(reported.map(|finding| FitDoubt::OfRun(finding.sentence(), finding.advice())));
     doubts
 }
 

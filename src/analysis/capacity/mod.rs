@@ -9,11 +9,11 @@ mod deciding;
 mod demand;
 mod doubts;
 mod platform;
+mod reported;
+#[cfg(test)]
+mod reported_tests;
 #[cfg(test)]
 mod tests;
-mod told;
-#[cfg(test)]
-mod told_tests;
 
 pub use demand::{Demand, Share};
 pub use doubts::FitDoubt;
@@ -35,7 +35,7 @@ const WITH_ROOM: f64 = 0.5;
 
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Respect {
+pub enum Resource {
     /// Read and write requests per second together.
     Io,
     /// Read requests per second.
@@ -50,8 +50,8 @@ pub enum Respect {
     Commits,
 }
 
-impl Respect {
-    /// All of them, in the order in which they are told.
+impl Resource {
+    /// All of them, in the order in which they are reported.
     pub const ALL: [Self; 6] = [Self::Io, Self::Reads, Self::Writes, Self::Megabytes, Self::Redo, Self::Commits];
 
     /// What it is called, with its unit.
@@ -98,14 +98,14 @@ pub struct Rates {
 
 impl Rates {
     /// The rate in one respect.
-    pub fn of(&self, respect: Respect) -> Option<f64> {
+    pub fn of(&self, respect: Resource) -> Option<f64> {
         match respect {
-            Respect::Io => self.io,
-            Respect::Reads => self.reads,
-            Respect::Writes => self.writes,
-            Respect::Megabytes => self.megabytes,
-            Respect::Redo => self.redo,
-            Respect::Commits => self.commits,
+            Resource::Io => self.io,
+            Resource::Reads => self.reads,
+            Resource::Writes => self.writes,
+            Resource::Megabytes => self.megabytes,
+            Resource::Redo => self.redo,
+            Resource::Commits => self.commits,
         }
     }
 
@@ -125,7 +125,7 @@ impl Rates {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Compared {
     /// What is compared.
-    pub respect: Respect,
+    pub respect: Resource,
     /// What the database asks for.
     pub demand: f64,
     /// What the platform did at the level that the answer rests on.
@@ -177,15 +177,15 @@ pub enum Basis {
 /// Why it is not known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NotKnown {
-    /// The demand tells neither requests nor bytes.
+    /// The demand reports neither requests nor bytes.
     NoDemand,
-    /// The demand does not tell this, which storage has to carry too.
-    NotTold(Respect),
+    /// The demand does not report this, which storage has to carry too.
+    NotReported(Resource),
     /// No level of the platform can be judged by the target.
     NotJudged,
-    /// No level tells something that is asked for, or has none of it.
-    NotMeasured(Respect),
-    /// The levels went through the page cache of the machine that made the load, and tell of its memory.
+    /// No level reports something that is asked for, or has none of it.
+    NotMeasured(Resource),
+    /// The levels went through the page cache of the machine that made the load, and report on its memory.
     FromMemory,
     /// Every judged level met the target, and none asked for so much.
     BeyondLevels,
@@ -200,7 +200,7 @@ pub enum NotKnown {
 /// A platform's latency at the demand's rate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatencyThere {
-    /// The target's quantile; absent where levels do not tell it, a bound where one of them only bounds it.
+    /// The target's quantile; absent where levels do not report it, a bound where one of them only bounds it.
     pub quantile: Option<QuantileValue>,
     /// The mean, in milliseconds.
     pub mean_ms: Option<f64>,
@@ -218,7 +218,7 @@ pub struct Fit {
     /// Every respect in which something is asked for.
     pub compared: Vec<Compared>,
     /// The decisive respect with the least headroom.
-    pub binding: Option<Respect>,
+    pub binding: Option<Resource>,
     /// Whether no level missed the target, so that capacity is at least what was measured.
     pub is_at_least: bool,
     /// Label of the level that capacity is read from: of those that met the target the one with the most headroom in the
@@ -242,9 +242,9 @@ impl Fit {
         let met: Vec<&Level> = platform.levels.iter().filter(|level| level.verdict == Verdict::Met).collect();
         let missed = || platform.levels.iter().filter(|level| level.verdict == Verdict::Missed);
         // What no level has any of ranks none of them.
-        let ranked: Vec<Respect> = decisive.iter().copied().filter(|respect| platform.is_loaded(*respect)).collect();
+        let ranked: Vec<Resource> = decisive.iter().copied().filter(|respect| platform.is_loaded(*respect)).collect();
         let best = met.iter().copied().reduce(|best, level| {
-            let least = |level: &Level| least_headroom(&demand.rates, level, &ranked).map_or(0.0, |(_, least)| least);
+            let least = |level: &Level| min_headroom(&demand.rates, level, &ranked).map_or(0.0, |(_, least)| least);
             if least(level) > least(best) { level } else { best }
         });
         let compare = |respect| {
@@ -263,10 +263,8 @@ impl Fit {
         };
         let fit = Self {
             answer,
-            compared: Respect::ALL.into_iter().filter_map(compare).collect(),
-            binding: of_level
-                .and_then(|level| least_headroom(&demand.rates, level, &ranked))
-                .map(|(respect, _)| respect),
+            compared: Resource::ALL.into_iter().filter_map(compare).collect(),
+            binding: of_level.and_then(|level| min_headroom(&demand.rates, level, &ranked)).map(|(respect, _)| respect),
             is_at_least: missed().next().is_none(),
             level: of_level.map(|level| level.label.clone()),
             latency: platform.latency_at(&demand.rates),
@@ -287,31 +285,32 @@ impl Fit {
 /// In which respects a level must be as large as the demand. Reads and writes each by itself: how much more of one makes up for less
 /// of the other nobody knows. Bytes always, since they are what limits large requests; redo and commits if the platform's load made
 /// any.
-fn decisive(demand: &Rates, platform: &Platform) -> Vec<Respect> {
-    let is_asked = |respect: &Respect| demand.of(*respect).is_some_and(|rate| rate > spared(demand, *respect));
-    let mut respects = vec![Respect::Reads, Respect::Writes, Respect::Megabytes];
+fn decisive(demand: &Rates, platform: &Platform) -> Vec<Resource> {
+    let is_asked = |respect: &Resource| demand.of(*respect).is_some_and(|rate| rate > spared(demand, *respect));
+    let mut respects = vec![Resource::Reads, Resource::Writes, Resource::Megabytes];
     respects.retain(is_asked);
-    respects.extend([Respect::Redo, Respect::Commits].into_iter().filter(|it| is_asked(it) && platform.is_loaded(*it)));
+    respects
+        .extend([Resource::Redo, Resource::Commits].into_iter().filter(|it| is_asked(it) && platform.is_loaded(*it)));
     respects
 }
 
 /// What is not asked for by itself in a load of these rates: reads among very many writes, or writes among very many reads.
-fn spared(rates: &Rates, respect: Respect) -> f64 {
+fn spared(rates: &Rates, respect: Resource) -> f64 {
     let io = rates.io.or(rates.reads).or(rates.writes).unwrap_or(0.0);
-    if matches!(respect, Respect::Reads | Respect::Writes) { NEGLIGIBLE * io } else { 0.0 }
+    if matches!(respect, Resource::Reads | Resource::Writes) { NEGLIGIBLE * io } else { 0.0 }
 }
 
-/// The decisive respect in which a level has the least headroom; none where it does not tell one of them.
-fn least_headroom(demand: &Rates, level: &Level, decisive: &[Respect]) -> Option<(Respect, f64)> {
-    let headroom = |respect: &Respect| Some((*respect, level.rates.of(*respect)? / demand.of(*respect)?));
-    let known: Vec<(Respect, f64)> = decisive.iter().filter_map(headroom).collect();
+/// The decisive respect in which a level has the least headroom; none where it does not report one of them.
+fn min_headroom(demand: &Rates, level: &Level, decisive: &[Resource]) -> Option<(Resource, f64)> {
+    let headroom = |respect: &Resource| Some((*respect, level.rates.of(*respect)? / demand.of(*respect)?));
+    let known: Vec<(Resource, f64)> = decisive.iter().filter_map(headroom).collect();
     known.into_iter().reduce(|least, other| if other.1 < least.1 { other } else { least })
 }
 
 /// Whether `level` asked storage for no more than `window` did, in any respect that storage feels: requests no larger, reads
 /// and writes each by itself, and what else is `decisive`.
-fn is_no_more(level: &Rates, window: &Rates, decisive: &[Respect]) -> bool {
-    let is_within = |respect: &Respect| {
+fn is_no_more(level: &Rates, window: &Rates, decisive: &[Resource]) -> bool {
+    let is_within = |respect: &Resource| {
         let spared = spared(level, *respect);
         level.of(*respect).zip(window.of(*respect)).is_some_and(|(done, asked)| done <= asked.max(spared))
     };
@@ -319,11 +318,11 @@ fn is_no_more(level: &Rates, window: &Rates, decisive: &[Respect]) -> bool {
         (Some(done), Some(asked)) => done > SAME_SIZE * asked,
         _ => true,
     };
-    !is_larger && [Respect::Reads, Respect::Writes].iter().chain(decisive).all(is_within)
+    !is_larger && [Resource::Reads, Resource::Writes].iter().chain(decisive).all(is_within)
 }
 
 /// Whether `level` did at least as much as `asked` in every decisive respect.
-fn is_enough(level: &Rates, asked: &Rates, decisive: &[Respect]) -> bool {
+fn is_enough(level: &Rates, asked: &Rates, decisive: &[Resource]) -> bool {
     decisive.iter().all(|respect| match (level.of(*respect), asked.of(*respect)) {
         (done, Some(asked_for)) => done.is_some_and(|done| done >= asked_for) || asked_for <= spared(asked, *respect),
         (_, None) => false,
@@ -342,17 +341,17 @@ fn trivial_beside<'a>(demand: &Rates, platform: &'a Platform) -> Option<&'a Leve
     (is_roomy && is_small).then_some(least)
 }
 
-fn answer(demand: &Demand, platform: &Platform, decisive: &[Respect]) -> (Answer, Basis) {
+fn answer(demand: &Demand, platform: &Platform, decisive: &[Resource]) -> (Answer, Basis) {
     let at_most = |level: &Level| demand.is_reached(|window| is_no_more(&level.rates, window, decisive));
     let with = |verdict: Verdict| platform.levels.iter().filter(move |level| level.verdict == verdict);
     let unknown = |why| (Answer::Unknown(why), Basis::Level);
-    let asks_for_storage = decisive.iter().any(|it| !matches!(it, Respect::Redo | Respect::Commits));
+    let asks_for_storage = decisive.iter().any(|it| !matches!(it, Resource::Redo | Resource::Commits));
     if !asks_for_storage {
         return unknown(NotKnown::NoDemand);
     }
-    let told = [Respect::Reads, Respect::Writes, Respect::Megabytes];
-    if let Some(respect) = told.into_iter().find(|respect| demand.rates.of(*respect).is_none()) {
-        return unknown(NotKnown::NotTold(respect));
+    let reported = [Resource::Reads, Resource::Writes, Resource::Megabytes];
+    if let Some(respect) = reported.into_iter().find(|respect| demand.rates.of(*respect).is_none()) {
+        return unknown(NotKnown::NotReported(respect));
     }
     let is_carried = |asked: &Rates| with(Verdict::Met).any(|level| is_enough(&level.rates, asked, decisive));
     let basis = if is_carried(&demand.rates) {
@@ -370,15 +369,17 @@ fn answer(demand: &Demand, platform: &Platform, decisive: &[Respect]) -> (Answer
     if with(Verdict::Missed).any(at_most) {
         return (Answer::DoesNot, Basis::Level);
     }
-    let reaches = |respect: &Respect| {
+    let reaches = |respect: &Resource| {
         let levels = platform.levels.iter().filter(|level| level.verdict != Verdict::Missed);
         let mut rates = levels.filter_map(|level| level.rates.of(*respect));
         demand.rates.of(*respect).is_some_and(|asked| rates.any(|rate| rate >= asked))
     };
-    let is_told_apart = platform.levels.iter().any(|level| level.seconds.is_none());
+    let is_distinguished = platform.levels.iter().any(|level| level.seconds.is_none());
     unknown(match decisive.iter().find(|respect| !platform.is_loaded(**respect)) {
         Some(respect) => NotKnown::NotMeasured(*respect),
-        None if is_told_apart && with(Verdict::Met).next().is_some() && decisive.iter().all(reaches) => NotKnown::Apart,
+        None if is_distinguished && with(Verdict::Met).next().is_some() && decisive.iter().all(reaches) => {
+            NotKnown::Apart
+        }
         None if with(Verdict::Met).next().is_none() && with(Verdict::Missed).next().is_none() => NotKnown::NotJudged,
         None if with(Verdict::Missed).next().is_none() => NotKnown::BeyondLevels,
         None if with(Verdict::Met).next().is_none() => NotKnown::BelowLevels,

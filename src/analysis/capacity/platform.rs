@@ -4,8 +4,8 @@ use super::super::{
     Figures, LatencyTarget, QuantileValue, SINGLE_BLOCK_READ, Subject, VerdictOutcome, at_once, is_measured,
     is_on_server, is_on_servers, is_through_page_cache, judge,
 };
-use super::told::{self, Told};
-use super::{LatencyThere, Rates, Respect};
+use super::reported::{self, ReportedDemand};
+use super::{LatencyThere, Rates, Resource};
 use crate::record::{Histogram, Outcome, Run, Step};
 use crate::units::Nanos;
 
@@ -27,13 +27,13 @@ pub struct Platform {
 pub struct Level {
     /// Label of its step.
     pub label: String,
-    /// Length of its window, in seconds; absent where a program told rates and not in what time.
+    /// Length of its window, in seconds; absent where a program reported rates and not in what time.
     pub seconds: Option<f64>,
     /// What storage did.
     pub rates: Rates,
     /// Whether the target was met.
     pub verdict: Verdict,
-    /// The target's quantile, as far as its program tells it.
+    /// The target's quantile, as far as its program reports it.
     pub quantile: Option<QuantileValue>,
     /// The mean of what the target judges, in milliseconds.
     pub mean_ms: Option<f64>,
@@ -50,7 +50,7 @@ pub enum Verdict {
     TooWide,
     /// Nothing that the target judges was timed, or the load was not what was asked for.
     NotJudged,
-    /// Another program told no more than a mean latency, which does not prove it.
+    /// Another program reported no more than a mean latency, which does not prove it.
     OnlyMean,
 }
 
@@ -68,11 +68,11 @@ impl Platform {
         };
         let mut levels: Vec<Level> = Vec::new();
         for of in at_once::levels(run) {
-            let told = told::levels(run, &of.step);
-            if told.is_empty() && is_measured(&of.step) {
+            let reported = reported::levels(run, &of.step);
+            if reported.is_empty() && is_measured(&of.step) {
                 levels.push(judged(of));
             } else if of.step.outcome == Outcome::Completed {
-                levels.extend(told.iter().map(|told| completed(level(&of.step, &target), told, &target)));
+                levels.extend(reported.iter().map(|reported| completed(level(&of.step, &target), reported, &target)));
             }
         }
         let rate = |level: &Level| order(&level.rates).unwrap_or(f64::INFINITY);
@@ -84,7 +84,7 @@ impl Platform {
     }
 
     /// Whether any level had some of it.
-    pub fn is_loaded(&self, respect: Respect) -> bool {
+    pub fn is_loaded(&self, respect: Resource) -> bool {
         self.levels.iter().any(|level| level.rates.of(respect).is_some_and(|rate| rate > 0.0))
     }
 
@@ -99,9 +99,9 @@ impl Platform {
                 |rates| rates.reads
             };
         let asked = by(demand)?;
-        let told = |level: &&Level| level.quantile.is_some() || level.mean_ms.is_some();
+        let reported = |level: &&Level| level.quantile.is_some() || level.mean_ms.is_some();
         let mut points: Vec<(f64, &Level)> =
-            self.levels.iter().filter(told).filter_map(|level| Some((by(&level.rates)?, level))).collect();
+            self.levels.iter().filter(reported).filter_map(|level| Some((by(&level.rates)?, level))).collect();
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (least, first) = *points.first()?;
         let at = |level: &Level, is_below| LatencyThere {
@@ -133,18 +133,18 @@ impl Platform {
     }
 }
 
-/// A level with what its counts do not say and its program told.
-fn completed(level: Level, told: &Told, target: &LatencyTarget) -> Level {
-    let (counted, rates) = (level.rates, told.rates);
+/// A level with what its counts do not say and its program reported.
+fn completed(level: Level, reported: &ReportedDemand, target: &LatencyTarget) -> Level {
+    let (counted, rates) = (level.rates, reported.rates);
     let is_of_all = matches!(&target.subject, Some(Subject::Response(None) | Subject::Service(None)));
     let is_not_judged = level.verdict == Verdict::NotJudged && is_of_all;
-    let verdict = match told.mean_below_ms.or(told.max_ms) {
-        Some(_) if is_not_judged && told.proves(target.quantile, target.limit.0 as f64 / 1e6) => Verdict::Met,
+    let verdict = match reported.mean_below_ms.or(reported.max_ms) {
+        Some(_) if is_not_judged && reported.proves(target.quantile, target.limit.0 as f64 / 1e6) => Verdict::Met,
         Some(_) if is_not_judged => Verdict::OnlyMean,
         _ => level.verdict,
     };
     Level {
-        label: told.label.map_or(level.label, str::to_owned),
+        label: reported.label.map_or(level.label, str::to_owned),
         rates: Rates {
             reads: counted.reads.or(rates.reads),
             writes: counted.writes.or(rates.writes),
@@ -153,7 +153,7 @@ fn completed(level: Level, told: &Told, target: &LatencyTarget) -> Level {
             ..counted
         },
         verdict,
-        mean_ms: level.mean_ms.or(told.mean_ms.filter(|_| is_of_all)),
+        mean_ms: level.mean_ms.or(reported.mean_ms.filter(|_| is_of_all)),
         ..level
     }
 }
@@ -171,7 +171,7 @@ pub(super) fn with_subject(run: &Run, target: &LatencyTarget) -> LatencyTarget {
     if target.subject.is_none() && !is_timed(&usual) && is_timed(&by_reads) { by_reads } else { usual }
 }
 
-/// The target's quantile of times that tell more than their mean.
+/// The target's quantile of times that report more than their mean.
 pub(super) fn quantile(times: Option<&Histogram>, target: &LatencyTarget) -> Option<QuantileValue> {
     times.filter(|times| times.is_distribution()).and_then(|times| QuantileValue::of(times, target.quantile))
 }
@@ -207,7 +207,7 @@ fn verdict(step: &Step, target: &LatencyTarget, times: Option<&Histogram>) -> Ve
     let (Some(times), Some(subject)) = (times.filter(|times| times.count() > 0), &target.subject) else {
         return Verdict::NotJudged;
     };
-    if step.load.rate_operations_per_s.is_some() && !times.is_told() {
+    if step.load.rate_operations_per_s.is_some() && !times.is_reported() {
         return match judge(step, target) {
             Some(VerdictOutcome::Passed) => Verdict::Met,
             Some(VerdictOutcome::Failed) => Verdict::Missed,

@@ -29,7 +29,7 @@ fn sweep() -> Run {
 #[test]
 fn a_demand_below_a_level_that_met_the_target_is_carried_with_its_headroom() {
     let fit = fit_to(&asks(20_000, 0), &sweep(), "p99=5ms");
-    assert_eq!((fit.answer, fit.binding, fit.is_at_least), (Answer::Carries, Some(Respect::Reads), false));
+    assert_eq!((fit.answer, fit.binding, fit.is_at_least), (Answer::Carries, Some(Resource::Reads), false));
     assert_eq!(fit.level.as_deref(), Some("s16_t1"));
     assert!((fit.headroom().unwrap() - 40_068.0 / 20_000.0).abs() < 1e-9);
 }
@@ -58,16 +58,16 @@ fn between_met_and_missed_nobody_measured() {
 #[test]
 fn a_load_of_reads_says_nothing_of_writes() {
     let fit = fit_to(&asks(10_000, 4_000), &sweep(), "p99=5ms");
-    assert_eq!(fit.answer, Answer::Unknown(NotKnown::NotMeasured(Respect::Writes)));
+    assert_eq!(fit.answer, Answer::Unknown(NotKnown::NotMeasured(Resource::Writes)));
     assert!(
         fit.doubts.iter().any(|doubt| matches!(doubt, FitDoubt::OtherMix(asked, 1.0) if (asked - 0.714).abs() < 0.01))
     );
     assert_eq!(
         (fit.level.as_deref(), fit.binding),
-        (Some("s16_t1"), Some(Respect::Megabytes)),
+        (Some("s16_t1"), Some(Resource::Megabytes)),
         "the rest is still compared"
     );
-    assert!(fit.doubts.contains(&FitDoubt::NotLoaded(vec![Respect::Redo, Respect::Commits])));
+    assert!(fit.doubts.contains(&FitDoubt::NotLoaded(vec![Resource::Redo, Resource::Commits])));
     // Some writes among very many reads are not asked for by themselves.
     assert_eq!(fit_to(&asks(10_000, 50), &sweep(), "p99=5ms").answer, Answer::Carries);
 }
@@ -78,7 +78,7 @@ fn larger_requests_are_judged_by_their_bytes() {
     let bytes = large.steps[0].counters.physical_read_bytes.as_mut().unwrap();
     *bytes *= 16;
     let fit = fit_to(&demand_of(&[large], Share::Peak), &sweep(), "p99=5ms");
-    assert_eq!((fit.answer, fit.binding), (Answer::Unknown(NotKnown::Between), Some(Respect::Megabytes)));
+    assert_eq!((fit.answer, fit.binding), (Answer::Unknown(NotKnown::Between), Some(Resource::Megabytes)));
     assert!(
         fit.doubts.iter().any(|doubt| matches!(doubt, FitDoubt::OtherSize(131_072.0, 8_192.0))),
         "{:?}",
@@ -90,7 +90,7 @@ fn larger_requests_are_judged_by_their_bytes() {
 fn a_mix_is_within_a_level_that_did_as_much_of_both() {
     let mixed = levels(&[(1, 7_000, 3_000, 500), (4, 14_000, 6_000, 900), (16, 16_800, 7_200, 9_000)]);
     let other = fit_to(&asks(5_000, 5_900), &mixed, "p99=5ms");
-    assert_eq!((other.answer, other.binding), (Answer::Carries, Some(Respect::Writes)), "whatever its share of reads");
+    assert_eq!((other.answer, other.binding), (Answer::Carries, Some(Resource::Writes)), "whatever its share of reads");
     assert!(other.doubts.iter().any(|doubt| matches!(doubt, FitDoubt::OtherSubject { .. })), "{:?}", other.doubts);
     let fewer_writes = fit_to(&asks(14_500, 5_000), &mixed, "p99=5ms");
     assert_eq!(fewer_writes.answer, Answer::Unknown(NotKnown::Between), "fewer writes do not pay for more reads");
@@ -105,7 +105,7 @@ fn a_trivial_demand_is_carried_by_a_level_that_had_room() {
     assert_eq!((fit.answer, &fit.basis), (Answer::Carries, &Basis::Trivial("s1_t1".to_owned())));
     // 50 of 5,040 requests are a hundredth, and 60 are more.
     assert_eq!(fit_to(&asks(37, 11), &sweep(), "p99=5ms").answer, Answer::Carries);
-    let unknown = Answer::Unknown(NotKnown::NotMeasured(Respect::Writes));
+    let unknown = Answer::Unknown(NotKnown::NotMeasured(Resource::Writes));
     assert_eq!(fit_to(&asks(40, 20), &sweep(), "p99=5ms").answer, unknown);
     // The least level needs half of the limit or less.
     let p99 = LatencyTarget::default().value("slob", &sweep().steps[0]).unwrap().0;
@@ -137,10 +137,10 @@ fn windows_each_within_a_level_are_carried_although_no_level_has_all_peaks() {
     let mut hours: Vec<Run> = (0..11).map(|at| hour(at, 900, 10_000)).collect();
     hours.push(hour(20, 6_000, 6_000));
     assert_eq!(fit_to(&demand_of(&hours, Share::Quantile(0.9)), &both, "p99=5ms").answer, Answer::Carries);
-    // A window that does not tell its writes is within nothing.
-    let mut untold = [hour(2, 800, 10_000), hour(9, 10_000, 900)];
-    untold[1].steps[0].counters.physical_writes = None;
-    assert_ne!(fit_to(&demand_of(&untold, Share::Peak), &both, "p99=5ms").answer, Answer::Carries);
+    // A window that does not report its writes is within nothing.
+    let mut unreported = [hour(2, 800, 10_000), hour(9, 10_000, 900)];
+    unreported[1].steps[0].counters.physical_writes = None;
+    assert_ne!(fit_to(&demand_of(&unreported, Share::Peak), &both, "p99=5ms").answer, Answer::Carries);
 }
 
 /// The words of a command that begins with `plimsoll`, as the program parses them.
@@ -171,17 +171,17 @@ fn what_is_not_known_comes_with_the_command_that_decides_it() {
     assert_eq!(result([900, 900]), Answer::Carries);
     assert_eq!(result([9_000, 9_000]), Answer::DoesNot);
     assert_eq!(result([900, 9_000]), Answer::Unknown(NotKnown::Between));
-    for (demand, told) in [(asks(20_000, 0), Answer::Carries), (asks(41_000, 0), Answer::DoesNot)] {
+    for (demand, reported) in [(asks(20_000, 0), Answer::Carries), (asks(41_000, 0), Answer::DoesNot)] {
         let fit = fit_to(&demand, &sweep(), "p99=5ms");
-        assert_eq!((fit.answer, fit.command), (told, None));
+        assert_eq!((fit.answer, fit.command), (reported, None));
     }
 }
 
 #[test]
-fn the_command_takes_the_storage_that_the_run_was_told() {
+fn the_command_takes_the_storage_that_the_run_was_reported() {
     let mut run = levels(&[(1, 700, 300, 500)]);
-    let told = "plimsoll io sweep --path=/u01/a --path /u02/b --stripe 1M --depth 1,2 --destroy a --pattern randrw";
-    run.command = told.split(' ').map(str::to_owned).collect();
+    let reported = "plimsoll io sweep --path=/u01/a --path /u02/b --stripe 1M --depth 1,2 --destroy a --pattern randrw";
+    run.command = reported.split(' ').map(str::to_owned).collect();
     let command = fit_to(&asks(1_000, 0), &run, "p99=700us").command.unwrap();
     let words = "plimsoll io sweep --path=/u01/a --path /u02/b --stripe 1M --destroy a --pattern randread --block-size 8K --rate ";
     assert!(command.starts_with(words) && command.ends_with("--limit p99=700us"), "{command}");
@@ -194,10 +194,10 @@ fn the_command_takes_the_storage_that_the_run_was_told() {
     );
     run.target.address = "db1".to_owned();
     assert!(fit_to(&asks(1_000, 0), &run, "p99=5ms").command.unwrap().contains(" --path PATH "));
-    // A report that does not tell its writes is no load that could be made.
-    let mut untold = hour(9, 10_000, 4_000);
-    untold.steps[0].counters.physical_writes = None;
-    assert_eq!(fit_to(&demand_of(&[untold], Share::Peak), &run, "p99=5ms").command, None);
+    // A report that does not report its writes is no load that could be made.
+    let mut unreported = hour(9, 10_000, 4_000);
+    unreported.steps[0].counters.physical_writes = None;
+    assert_eq!(fit_to(&demand_of(&[unreported], Share::Peak), &run, "p99=5ms").command, None);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn bytes_of_writes_that_never_happened_are_known_and_others_are_not() {
     assert_eq!(fit_to(&asks(20_000, 0), &run, "p99=5ms").answer, Answer::Carries);
     run.steps.iter_mut().for_each(|step| step.counters.physical_writes = None);
     let unknown = fit_to(&asks(20_000, 0), &run, "p99=5ms");
-    assert_eq!(unknown.answer, Answer::Unknown(NotKnown::NotMeasured(Respect::Megabytes)));
+    assert_eq!(unknown.answer, Answer::Unknown(NotKnown::NotMeasured(Resource::Megabytes)));
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn peak_and_percentiles_of_a_history_are_different_demands() {
 }
 
 #[test]
-fn of_a_snapshot_among_many_the_latency_of_all_of_them_is_not_told() {
+fn of_a_snapshot_among_many_the_latency_of_all_of_them_is_not_reported() {
     let mut run = report(Hour { at: 0, minutes: 120, reads_per_s: 1_000, writes_per_s: 0, within_ms: QUICK });
     let snapshot = |at: u64| crate::record::Interval {
         offset_ns: at * 3_600_000_000_000,
@@ -358,12 +358,12 @@ fn what_a_report_does_not_tell_is_not_taken_for_nothing() {
         fit_to(&demand_of(&[run], Share::Peak), &sweep(), "p99=5ms").answer
     };
     let writes = without(|counters| (counters.physical_writes, counters.physical_write_bytes) = (None, None));
-    assert_eq!(writes, Answer::Unknown(NotKnown::NotTold(Respect::Writes)));
+    assert_eq!(writes, Answer::Unknown(NotKnown::NotReported(Resource::Writes)));
     let bytes = without(|counters| {
         (counters.physical_writes, counters.physical_write_bytes, counters.physical_read_bytes) = (Some(0), None, None);
     });
-    assert_eq!(bytes, Answer::Unknown(NotKnown::NotTold(Respect::Megabytes)));
-    // One report of many that tells writes is all that is known of them.
+    assert_eq!(bytes, Answer::Unknown(NotKnown::NotReported(Resource::Megabytes)));
+    // One report of many that reports writes is all that is known of them.
     let mut many: Vec<Run> = (0..30).map(|at| hour(at, 1_000, 10)).collect();
     many.iter_mut().skip(1).for_each(|run| run.steps[0].counters.physical_writes = None);
     let known = demand_of(&many, Share::Peak);

@@ -1,14 +1,15 @@
 //! A cap by its fingerprint: seconds that are the same to the request, at loads that differ.
 
 use super::{
-    Ceiling, Count, Grounds, IN_PROPORTION, Limit, RATE_REACHED, cap_of, is_in_slices, judged, latency, mean_rate, told,
+    Ceiling, Count, Grounds, IN_PROPORTION, Limit, RATE_REACHED, cap_of, is_in_slices, judged, latency, mean_rate,
+    reported,
 };
 use crate::analysis::fingerprint::{self, Edge};
 use crate::analysis::seconds::Seconds;
 use crate::analysis::{Figures, Series, is_on_servers, operations_are_requests};
 use crate::record::{Run, Step};
 
-/// A cap is told where fewer than this share of the most even devices show as much by chance; of others, which stray more, far
+/// A cap is reported where fewer than this share of the most even devices show as much by chance; of others, which stray more, far
 /// fewer do. What more of them show, though not many, is a hint.
 const FALSE_ALARM: f64 = 0.01;
 const HINT: f64 = 0.1;
@@ -82,13 +83,16 @@ impl<'a> Mark<'a> {
             || is_in_slices(run, to)
     }
 
-    fn told(&self, run: &Run, series: &Series<'_>, limit: Limit) -> Option<Ceiling> {
+    fn reported(&self, run: &Run, series: &Series<'_>, limit: Limit) -> Option<Ceiling> {
         let steps = self.between();
         let Edge { per_s, exact: seconds, chance, left_out, .. } = self.edge;
         let within = fingerprint::half_width(per_s);
         let grounds = Some(Grounds::Exact { seconds, within, chance, left_out });
-        let found =
-            Ceiling { grounds, spread: within / per_s, ..told(run, series, steps, &vec![per_s; steps.len()], limit)? };
+        let found = Ceiling {
+            grounds,
+            spread: within / per_s,
+            ..reported(run, series, steps, &vec![per_s; steps.len()], limit)?
+        };
         Some(match self.part {
             // Of a part's bytes only its share of all requests would be known.
             Some(what) => Ceiling { what, megabytes_per_s: None, ..found },
@@ -102,7 +106,7 @@ impl<'a> Mark<'a> {
         if few || !self.is_held_back(run, series) {
             return None;
         }
-        let found = self.told(run, series, cap_of(self.between().last()))?;
+        let found = self.reported(run, series, cap_of(self.between().last()))?;
         let slower = match self.between() {
             [from, .., to] if series.is_closed_loop() => latency(run, to).zip(latency(run, from)),
             _ => None,
@@ -113,7 +117,7 @@ impl<'a> Mark<'a> {
     /// That there may be one.
     pub(super) fn hint(&self, run: &Run, series: &Series<'_>) -> Option<Ceiling> {
         let is_hint = self.edge.chance <= HINT && self.edge.exact >= MIN_EXACT && self.is_held_back(run, series);
-        if is_hint { self.told(run, series, Limit::Unclear) } else { None }
+        if is_hint { self.reported(run, series, Limit::Unclear) } else { None }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is said of a limit, and what can be done about it.
 
 use super::{Ceiling, Confidence, Grounds, Limit};
-use crate::analysis::Told;
+use crate::analysis::Message;
 use crate::analysis::finding::{list, of_series};
 use crate::analysis::seconds::LeftOut;
 use crate::units::{group_thousands, percent};
@@ -92,7 +92,7 @@ impl Ceiling {
     }
 }
 
-impl Told for Ceiling {
+impl Message for Ceiling {
     fn sentence(&self) -> String {
         let (from, to) = &self.loads;
         let series = of_series(&self.series);
@@ -110,7 +110,7 @@ impl Told for Ceiling {
                 self.rates()
             ),
             Limit::Neighbour { seconds: (with_others, all) } => format!(
-                "What storage gives{series} cannot be told: others used the device in {with_others} of {all} seconds of {}; beside them we reached {}.",
+                "What storage gives{series} cannot be reported: others used the device in {with_others} of {all} seconds of {}; beside them we reached {}.",
                 list(&self.steps),
                 self.rates()
             ),

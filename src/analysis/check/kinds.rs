@@ -128,10 +128,10 @@ pub(super) fn reached(run: &Run, step: &Step, demands: &Demands, times: f64) -> 
         kind,
         asked_per_s: demand.per_s * times,
         per_s: kind.per_s(run, step),
-        value: target(run, step, kind, demand.within).and_then(|target| target.told(&run.workload, step)),
+        value: target(run, step, kind, demand.within).and_then(|target| target.reported(&run.workload, step)),
         service: target(run, step, kind, demand.within).and_then(|target| match target.subject {
             Some(Subject::Response(kind)) => {
-                LatencyTarget { subject: Some(Subject::Service(kind)), ..target }.told(&run.workload, step)
+                LatencyTarget { subject: Some(Subject::Service(kind)), ..target }.reported(&run.workload, step)
             }
             _ => None,
         }),

@@ -59,7 +59,7 @@ pub enum Carries {
     Yes,
     /// Not all of them.
     No(Shortfall),
-    /// The run does not tell.
+    /// The run does not report.
     Unknown(Unmeasured),
 }
 
@@ -79,7 +79,7 @@ pub enum Shortfall {
     NotSteady,
 }
 
-/// Why the run does not tell.
+/// Why the run does not report.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Unmeasured {
     /// It ended before there was an answer, in words.

@@ -43,7 +43,7 @@ pub fn next_multiple(run: &Run) -> Option<f64> {
     if outcome != VerdictOutcome::Passed && !has_passed {
         return lower(&tried);
     }
-    let plan = SearchPlan { low, high, resolution: RESOLUTION, repeats: 1, most_points: usize::MAX };
+    let plan = SearchPlan { low, high, resolution: RESOLUTION, repeats: 1, max_points: usize::MAX };
     let mut search = Search::new(plan);
     tried.steps.iter().for_each(|(_, times, outcome)| search.tell(Verdict { rate: *times, outcome: *outcome }));
     if let Some(finished) = finished_share(&tried) {

@@ -1,7 +1,7 @@
 //! The answer in a few lines that can be read aloud.
 
 use super::{Carries, Check, Kind, Reached, Room, Shortfall, Stopped, Unmeasured};
-use crate::analysis::Told;
+use crate::analysis::Message;
 use crate::analysis::opening::at_ceiling;
 use crate::units::{Nanos, group_thousands, percent};
 

@@ -18,7 +18,7 @@ pub enum Better {
     Less,
 }
 
-/// What tells how much a figure scatters.
+/// What says how much a figure scatters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Evidence {
     /// Repeats of the load: this many in the baseline, and in the other run. Contains how one repeat differs from the next.
@@ -39,7 +39,7 @@ pub struct Comparison {
     pub other: f64,
     /// `other / baseline - 1`.
     pub change: f64,
-    /// Lower and upper end of the interval of the change; absent where nothing tells how much the figure scatters.
+    /// Lower and upper end of the interval of the change; absent where nothing says how much the figure scatters.
     pub interval: Option<(f64, f64)>,
     /// Where the interval comes from.
     pub evidence: Evidence,
@@ -110,9 +110,17 @@ impl Comparison {
     /// Two figures of which nothing more is known; absent where the first is not above zero or the second is below it.
     pub(super) fn without_interval([baseline, other]: [f64; 2], threshold: f64, better: Better) -> Option<Self> {
         let change = other / baseline - 1.0;
-        let can_be_told = baseline > 0.0 && other >= 0.0 && change.is_finite();
+        let can_be_reported = baseline > 0.0 && other >= 0.0 && change.is_finite();
         let (interval, evidence) = (None, Evidence::Nothing);
-        can_be_told.then_some(Self { baseline, other, change, interval, evidence, threshold: threshold.abs(), better })
+        can_be_reported.then_some(Self {
+            baseline,
+            other,
+            change,
+            interval,
+            evidence,
+            threshold: threshold.abs(),
+            better,
+        })
     }
 
     /// With an interval that misses the true change in a share `error_rate` of all comparisons. The ends of two sides are
@@ -285,8 +293,8 @@ mod tests {
             let values = samples.each_ref().map(|sample| sample.value);
             let plain = Comparison::without_interval(values, 0.05, Better::More).unwrap();
             for (real, error_rate) in real.iter_mut().zip(error_rates) {
-                let told = plain.with_interval(&samples, Evidence::Seconds(count, count), error_rate);
-                *real += usize::from(told.is_real());
+                let reported = plain.with_interval(&samples, Evidence::Seconds(count, count), error_rate);
+                *real += usize::from(reported.is_real());
             }
         }
         real

@@ -1,4 +1,4 @@
-//! Why two runs may not be comparable. Nothing is refused: it is told.
+//! Why two runs may not be comparable. Nothing is refused: it is reported.
 
 use super::settings;
 use super::{ComparedLoad, Grounds};
@@ -142,7 +142,9 @@ impl Doubt {
     pub(super) fn is_about(&self, load: &str, labels: &[Vec<String>; 2]) -> bool {
         let any = |side: usize, steps: &[String]| steps.iter().any(|step| labels[side].contains(step));
         match self {
-            Self::DifferentHitRatio { load: told, .. } | Self::DifferentWindows { load: told, .. } => told == load,
+            Self::DifferentHitRatio { load: reported, .. } | Self::DifferentWindows { load: reported, .. } => {
+                reported == load
+            }
             Self::GeneratorBound { side, steps } => any(*side, steps),
             Self::OfRun { side, finding } => finding.steps().is_none_or(|steps| any(*side, steps)),
             _ => true,
@@ -176,9 +178,9 @@ pub(super) fn find(runs: [&Run; 2], findings: [&[Finding]; 2], loads: &[Compared
     }
     for difference in settings::differences(&runs).into_iter().filter(|difference| settings::is_work(&difference.name))
     {
-        // The size of blocks is told above, and other workloads have other parameters.
-        let is_told = difference.name == "BLOCK_SIZE" || runs[0].workload != runs[1].workload;
-        if let ([a, b], false) = (difference.values.as_slice(), is_told) {
+        // The size of blocks is reported above, and other workloads have other parameters.
+        let is_reported = difference.name == "BLOCK_SIZE" || runs[0].workload != runs[1].workload;
+        if let ([a, b], false) = (difference.values.as_slice(), is_reported) {
             doubts.push(Doubt::DifferentWork { name: difference.name.clone(), values: [a.clone(), b.clone()] });
         }
     }
@@ -232,9 +234,9 @@ fn of_run(side: usize, run: &Run, findings: &[Finding], loads: &[ComparedLoad]) 
         let is_doubt = finding.severity() == Severity::Doubt || matches!(finding, Finding::WaitedForProcessor { .. });
         is_doubt && finding.steps().is_none_or(about)
     };
-    let told: Vec<&Finding> = findings.iter().filter(concerns).collect();
+    let reported: Vec<&Finding> = findings.iter().filter(concerns).collect();
     let is_generators = |step: &&&Step| {
-        let known = told.iter().any(|finding| {
+        let known = reported.iter().any(|finding| {
             matches!(finding, Finding::ClientSaturated { .. })
                 && finding.steps().is_some_and(|steps| steps.contains(&step.label))
         });
@@ -242,6 +244,6 @@ fn of_run(side: usize, run: &Run, findings: &[Finding], loads: &[ComparedLoad]) 
     };
     let steps: Vec<String> = compared.iter().filter(is_generators).map(|step| step.label.clone()).collect();
     let bound = (operations_are_requests(run) && !steps.is_empty()).then_some(Doubt::GeneratorBound { side, steps });
-    let found = told.into_iter().map(|finding| Doubt::OfRun { side, finding: Box::new(finding.clone()) });
+    let found = reported.into_iter().map(|finding| Doubt::OfRun { side, finding: Box::new(finding.clone()) });
     bound.into_iter().chain(found).collect()
 }

@@ -22,17 +22,17 @@ pub(super) struct Loads<'a> {
 }
 
 /// What was asked of a step. Labels play no part: those of imported runs may be any.
-struct Asked<'a> {
+struct LoadKey<'a> {
     is_raw: bool,
     workload: &'a str,
     sessions: Option<u32>,
     rate_per_s: Option<f64>,
     schemas: Option<u32>,
-    /// Parameters that tell steps of these runs apart.
+    /// Parameters that distinguish steps of these runs.
     parameters: BTreeMap<&'a str, &'a str>,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> LoadKey<'a> {
     fn of(run: &'a Run, step: &'a Step, names: &BTreeSet<&'a str>) -> Self {
         let in_force = |name: &&'a str| {
             let value = step.parameters.get(*name).or_else(|| run.parameters.get(*name))?;
@@ -55,7 +55,7 @@ impl<'a> Asked<'a> {
             (None, None) => self.sessions == other.sessions,
             _ => false,
         };
-        // A source that does not tell how sessions were spread over schemas contradicts nobody.
+        // A source that does not report how sessions were spread over schemas contradicts nobody.
         let same_schemas = self.schemas.zip(other.schemas).is_none_or(|(a, b)| a == b);
         self.workload == other.workload && same_load && same_schemas && self.parameters == other.parameters
     }
@@ -65,7 +65,7 @@ impl<'a> Asked<'a> {
         let load = match (self.rate_per_s, self.sessions) {
             (Some(rate), _) => words.rate(rate),
             (None, Some(sessions)) => words.closed_load(sessions),
-            (None, None) => "load that is not told".to_owned(),
+            (None, None) => "load that is not reported".to_owned(),
         };
         let parameters = self.parameters.iter().map(|(name, value)| format!("{name}={value}"));
         parameters.chain([load]).collect::<Vec<_>>().join(" ")
@@ -76,10 +76,10 @@ impl<'a> Asked<'a> {
 pub(super) fn of<'a>(runs: [&'a Run; 2]) -> Loads<'a> {
     let varied = runs.iter().flat_map(|run| measured(run)).flat_map(|step| step.parameters.keys().map(String::as_str));
     let names: BTreeSet<&str> = varied.filter(|name| is_no_load(name)).collect();
-    let mut groups: Vec<(Asked<'a>, [Vec<&'a Step>; 2])> = Vec::new();
+    let mut groups: Vec<(LoadKey<'a>, [Vec<&'a Step>; 2])> = Vec::new();
     for (side, run) in runs.into_iter().enumerate() {
         for step in measured(run) {
-            let asked = Asked::of(run, step, &names);
+            let asked = LoadKey::of(run, step, &names);
             match groups.iter_mut().find(|(known, _)| known.is_same(&asked)) {
                 Some((_, sides)) => sides[side].push(step),
                 None => {

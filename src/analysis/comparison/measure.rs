@@ -70,10 +70,10 @@ fn judged(subject: &Subject, quantile: f64) -> LatencyTarget {
 pub struct ComparedFigure {
     /// Which figure.
     pub measure: Measure,
-    /// The baseline's and the other run's, per second or in nanoseconds; absent where a run does not tell. Of repeats the
+    /// The baseline's and the other run's, per second or in nanoseconds; absent where a run does not report. Of repeats the
     /// geometric mean where they are the evidence, else the figure of all of them together.
     pub values: [Option<f64>; 2],
-    /// Absent where one of the two does not tell, or the baseline's is zero.
+    /// Absent where one of the two does not report, or the baseline's is zero.
     pub comparison: Option<Comparison>,
 }
 
@@ -130,7 +130,7 @@ impl Measure {
             }
             if !runs.iter().any(|run| operations_are_requests(run)) {
                 measures.push(Self::PhysicalReads);
-                // What another program knows of a database it mostly tells in full, and of one window each.
+                // What another program knows of a database it mostly reports in full, and of one window each.
                 if runs.iter().any(|run| run.imported.is_some()) {
                     let counts_no_requests = |step: &&Step| Figures(step).physical_reads_per_s().is_none();
                     measures.extend(steps().any(counts_no_requests).then_some(Self::BlocksRead));
@@ -217,7 +217,7 @@ impl Measure {
 
     fn of_times(&self, times: &Histogram) -> Option<f64> {
         match self {
-            // The edge of a wide bucket that another program told is no percentile to compare.
+            // The edge of a wide bucket that another program reported is no percentile to compare.
             Self::Quantile(_, quantile) => {
                 times.quantile_ns(*quantile).filter(|_| times.knows_quantile(*quantile)).map(|ns| ns as f64)
             }
@@ -307,7 +307,7 @@ impl Measure {
 /// One kind of time, of both sides.
 struct Read {
     subject: Subject,
-    /// Of all steps of a side together; absent where one of them does not tell.
+    /// Of all steps of a side together; absent where one of them does not report.
     whole: [Option<Histogram>; 2],
     /// Of each second; absent where seconds are not kept.
     seconds: [Option<Durations>; 2],
@@ -324,12 +324,12 @@ impl Read {
     }
 }
 
-/// Durations of all steps of a side together; absent where one of them does not tell.
+/// Durations of all steps of a side together; absent where one of them does not report.
 fn times(subject: &Subject, steps: &[&Step]) -> Option<Histogram> {
     let mut all = Histogram::default();
     for step in steps {
-        let told: Cow<'_, Histogram> = subject.times(step)?;
-        all.merge(&told);
+        let reported: Cow<'_, Histogram> = subject.times(step)?;
+        all.merge(&reported);
     }
     (all.count() > 0).then_some(all)
 }

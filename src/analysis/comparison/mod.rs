@@ -115,10 +115,10 @@ impl Compared {
                 figures,
                 is_doubtful: false,
             });
-            let (sides, told) = ([first, runs[*run]], [findings[baseline], findings[*run]]);
+            let (sides, reported) = ([first, runs[*run]], [findings[baseline], findings[*run]]);
             let grounds = Grounds::of(sides);
             Pair { run: *run, doubts: Vec::new(), loads: loads_of_pair.collect(), only: loads.only, grounds }
-                .judged(sides, told)
+                .judged(sides, reported)
         };
         let pairs = others.iter().zip(matched).zip(prepared).map(pair).collect();
         Some(Self { names: names(runs), baseline, threshold, intervals, settings: settings::differences(runs), pairs })
@@ -165,7 +165,7 @@ impl Pair {
     }
 }
 
-/// Runs of two machines may have been given one id in the same second, so that only their place tells them apart.
+/// Runs of two machines may have been given one id in the same second, so that only their place distinguishes them.
 fn names(runs: &[&Run]) -> Vec<String> {
     let is_unique = |of: fn(&Run) -> &str, name: &str| runs.iter().filter(|run| of(run) == name).count() == 1;
     let name = |(place, run): (usize, &&Run)| match run {

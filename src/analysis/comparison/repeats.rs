@@ -39,13 +39,13 @@ impl Repeats {
         let original = side.run.clone();
         for run in runs {
             let differing = settings::differences(&[&original, &run]);
-            let told: Vec<String> = differing
+            let reported: Vec<String> = differing
                 .into_iter()
                 .filter(|setting| setting.bearing != Bearing::Incidental)
                 .map(|setting| setting.name)
                 .collect();
-            if !told.is_empty() {
-                return Some(Err(NotRepeats { first: original.id, other: run.id, what: told.join(", ") }));
+            if !reported.is_empty() {
+                return Some(Err(NotRepeats { first: original.id, other: run.id, what: reported.join(", ") }));
             }
             side.add(run);
         }

@@ -6,11 +6,11 @@
 //! and White, 2004, as corrected by Patton, Politis and White, 2009).
 
 /// Fewer values than this do not show how much they scatter.
-const LEAST_VALUES: usize = 8;
+const MIN_VALUES: usize = 8;
 /// Blocks are this many times as long as those with the least mean error, which show too little scatter.
 const LONGER_BLOCKS: f64 = 2.0;
 /// The part of the scatter that blocks are at most trusted to have lost.
-const MOST_LOST: f64 = 0.5;
+const MAX_LOST: f64 = 0.5;
 /// The autocorrelation is known only from the series itself, and comes out too small. Without this factor, 8 of 100 pairs of
 /// equal series of 120 values (first-order autoregressive, memory of 0.5) were called different instead of 5.
 const CAUTION: f64 = 1.1;
@@ -29,7 +29,7 @@ pub(super) struct Scatter {
 impl Scatter {
     /// From values in the order in which they were measured; absent with fewer than eight, or where one is no number.
     pub(super) fn of_series(values: &[f64]) -> Option<Self> {
-        if values.len() < LEAST_VALUES || !values.iter().all(|value| value.is_finite()) {
+        if values.len() < MIN_VALUES || !values.iter().all(|value| value.is_finite()) {
             return None;
         }
         let blocks = Blocks::of(values);
@@ -94,12 +94,12 @@ impl Blocks {
         }
         let digits = (count as f64).log10();
         let (significant, quiet) = (2.0 * (digits / count as f64).sqrt(), (digits.sqrt().ceil() as usize).max(5));
-        let most_lags = ((count as f64).sqrt().ceil() as usize + quiet).min(count / 2);
-        let correlations: Vec<f64> = (0..=most_lags).map(|lag| covariance(values, mean, lag) / variance).collect();
+        let max_lags = ((count as f64).sqrt().ceil() as usize + quiet).min(count / 2);
+        let correlations: Vec<f64> = (0..=max_lags).map(|lag| covariance(values, mean, lag) / variance).collect();
         // The last lag before a stretch of lags without correlation.
         let is_quiet = |from: usize| correlations.iter().skip(from + 1).take(quiet).all(|r| r.abs() < significant);
-        let last = (0..=most_lags).find(|lag| is_quiet(*lag)).unwrap_or(most_lags);
-        let width = (2 * last.max(1)).min(most_lags);
+        let last = (0..=max_lags).find(|lag| is_quiet(*lag)).unwrap_or(max_lags);
+        let width = (2 * last.max(1)).min(max_lags);
         let (mut weighted, mut total) = (0.0, 1.0);
         for (lag, correlation) in correlations.iter().enumerate().take(width + 1).skip(1) {
             let share = lag as f64 / width as f64;
@@ -112,7 +112,7 @@ impl Blocks {
         }
         let least_error = ((weighted / total).powi(2) * count as f64).cbrt();
         let length = (LONGER_BLOCKS * least_error).clamp(1.0, (3.0 * (count as f64).sqrt()).min(count as f64 / 3.0));
-        Self { length, lost: (weighted / total / length).clamp(0.0, MOST_LOST) }
+        Self { length, lost: (weighted / total / length).clamp(0.0, MAX_LOST) }
     }
 }
 

@@ -24,7 +24,7 @@ pub struct SettingDifference {
     pub name: String,
     /// What it means for the comparison.
     pub bearing: Bearing,
-    /// As each run has it, in the order in which the runs were given; absent where a run does not tell.
+    /// As each run has it, in the order in which the runs were given; absent where a run does not report.
     pub values: Vec<Option<String>>,
 }
 
@@ -50,7 +50,7 @@ const WORK: [&str; 17] = [
 ];
 /// Facts about the target that say the same of it.
 const WORK_FACTS: [&str; 3] = ["direct_io", "durable", "layout"];
-/// Told of every run anew.
+/// Reported of every run anew.
 const INCIDENTAL_FACTS: [&str; 6] = ["seed", "started_by_us", "snapshots", "startup", "sessions_begin", "sessions_end"];
 
 /// Whether a parameter or fact says what was measured.
@@ -58,7 +58,7 @@ pub(super) fn is_work(name: &str) -> bool {
     WORK.contains(&name)
 }
 
-/// Whether blocks are checked as they are read. Only the command line tells.
+/// Whether blocks are checked as they are read. Only the command line reports.
 pub(super) fn verifies(run: &Run) -> bool {
     run.command.iter().any(|word| word == "--verify")
 }

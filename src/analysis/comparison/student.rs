@@ -53,8 +53,8 @@ mod tests {
             (0.05, 1e9, 1.960),
             (0.0001, 1e9, 3.891),
         ] {
-            let told = reach(beyond, freedom);
-            assert!((told / expected - 1.0).abs() < 0.002, "{beyond} with {freedom}: {told}, not {expected}");
+            let reported = reach(beyond, freedom);
+            assert!((reported / expected - 1.0).abs() < 0.002, "{beyond} with {freedom}: {reported}, not {expected}");
         }
     }
 }

@@ -168,7 +168,7 @@ fn a_parameter_that_one_run_varies_is_matched_with_that_of_the_whole_other_run()
 }
 
 #[test]
-fn runs_without_a_load_in_common_are_told_so() {
+fn runs_without_a_load_in_common_are_reported_so() {
     let mut chance = Chance::new(7);
     let a = scattered(&mut chance, "a", &[8], 20, 400.0);
     let b = scattered(&mut chance, "b", &[16], 20, 800.0);
@@ -271,7 +271,7 @@ fn runs_of_one_name_are_called_by_their_ids() {
 }
 
 #[test]
-fn what_could_be_hidden_is_told() {
+fn what_could_be_hidden_is_reported() {
     let mut chance = Chance::new(13);
     let [a, b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 10, 400.0));
     let compared = compared(&[&a, &b], 0.02);
@@ -283,12 +283,12 @@ fn what_could_be_hidden_is_told() {
 fn doubts(a: &Run, b: &Run) -> String {
     let compared = compared(&[a, b], 0.05);
     let pair = &compared.pairs[0];
-    let told = pair.doubts.iter().map(|doubt| {
+    let reported = pair.doubts.iter().map(|doubt| {
         let names = compared.names_of(pair);
         assert!(!names.contains(&"?"));
         doubt.sentence(names)
     });
-    told.collect::<Vec<_>>().join("\n")
+    reported.collect::<Vec<_>>().join("\n")
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn runs_that_are_alike_are_not_doubted() {
 }
 
 #[test]
-fn every_reason_why_runs_are_not_comparable_is_told() {
+fn every_reason_why_runs_are_not_comparable_is_reported() {
     let mut chance = Chance::new(15);
     let [a, b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 30, 400.0));
     type Change = fn(&mut Run);
@@ -340,8 +340,8 @@ fn every_reason_why_runs_are_not_comparable_is_told() {
     for (change, words) in changes {
         let mut other = b.clone();
         change(&mut other);
-        let told = doubts(&a, &other);
-        assert!(told.contains(words), "{words}\n--\n{told}");
+        let reported = doubts(&a, &other);
+        assert!(reported.contains(words), "{words}\n--\n{reported}");
         let compared = compared(&[&a, &other], 0.05);
         assert!(
             compared.pairs[0].doubts.iter().any(|doubt| doubt.advice(compared.pairs[0].grounds).is_some()),
@@ -351,18 +351,21 @@ fn every_reason_why_runs_are_not_comparable_is_told() {
 }
 
 #[test]
-fn a_rate_that_was_not_reached_and_a_generator_at_its_end_are_told() {
+fn a_rate_that_was_not_reached_and_a_generator_at_its_end_are_reported() {
     let [a, mut b] = [requests::sweep(), requests::sweep()];
     let step = &mut b.steps[0];
     let reached = crate::analysis::Figures(step).operations_per_s();
     step.generator.as_mut().unwrap().ceiling_operations_per_s = reached;
     b.name = "b".to_owned();
-    let told = doubts(&a, &b);
-    assert!(told.contains(&format!("In `b` the load generator was the limit in {}:", b.steps[0].label)), "{told}");
+    let reported = doubts(&a, &b);
+    assert!(
+        reported.contains(&format!("In `b` the load generator was the limit in {}:", b.steps[0].label)),
+        "{reported}"
+    );
     let open = requests::open_loop();
     let behind = Run { name: "behind".to_owned(), ..open.clone() };
-    let told = doubts(&open, &behind);
-    assert!(told.contains("In `behind`: The rate asked for was not reached in"), "{told}");
+    let reported = doubts(&open, &behind);
+    assert!(reported.contains("In `behind`: The rate asked for was not reached in"), "{reported}");
 }
 
 #[test]
@@ -399,7 +402,7 @@ fn a_doubt_about_one_load_does_not_touch_the_others() {
 }
 
 #[test]
-fn differences_in_configuration_are_told_by_what_they_mean() {
+fn differences_in_configuration_are_reported_by_what_they_mean() {
     let mut chance = Chance::new(17);
     let [a, mut b] = ["a", "b"].map(|id| scattered(&mut chance, id, &[8], 10, 400.0));
     assert_eq!(compared(&[&a, &b], 0.05).settings, []);
@@ -408,8 +411,8 @@ fn differences_in_configuration_are_told_by_what_they_mean() {
     b.environment.kernel = None;
     b.environment.devices[0].scheduler = Some("bfq".to_owned());
     b.target.cache_bytes = Some(1 << 30);
-    let told = compared(&[&a, &b], 0.05).settings;
-    let names: Vec<(&str, Bearing)> = told.iter().map(|setting| (setting.name.as_str(), setting.bearing)).collect();
+    let reported = compared(&[&a, &b], 0.05).settings;
+    let names: Vec<(&str, Bearing)> = reported.iter().map(|setting| (setting.name.as_str(), setting.bearing)).collect();
     let expected = [
         ("cache", Bearing::Work),
         ("tag disk", Bearing::Varied),
@@ -418,8 +421,8 @@ fn differences_in_configuration_are_told_by_what_they_mean() {
         ("seed", Bearing::Incidental),
     ];
     assert_eq!(names, expected);
-    assert_eq!(told[1].values, [Some("p30x2".to_owned()), Some("p40".to_owned())]);
-    assert_eq!(told[2].values[1], None);
+    assert_eq!(reported[1].values, [Some("p30x2".to_owned()), Some("p40".to_owned())]);
+    assert_eq!(reported[2].values[1], None);
 }
 
 #[test]
@@ -453,8 +456,8 @@ fn runs_that_differ_are_no_repeats() {
     b.seed = Some(7);
     assert!(Repeats::of(vec![a.clone(), b.clone()]).unwrap().is_ok(), "a seed is incidental");
     b.environment.kernel = Some("7.0".to_owned());
-    let told = Repeats::of(vec![a, b]).unwrap().unwrap_err().to_string();
-    assert_eq!(told, "`a` and `b` are no repeats of each other: they differ in kernel");
+    let reported = Repeats::of(vec![a, b]).unwrap().unwrap_err().to_string();
+    assert_eq!(reported, "`a` and `b` are no repeats of each other: they differ in kernel");
     assert_eq!(Repeats::of(Vec::new()), None);
 }
 

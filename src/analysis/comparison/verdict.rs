@@ -41,7 +41,7 @@ impl Overall {
 }
 
 /// A figure of a load.
-type Told<'a> = (&'a ComparedLoad, &'a Measure, &'a Comparison);
+type ReportedChange<'a> = (&'a ComparedLoad, &'a Measure, &'a Comparison);
 
 impl Pair {
     /// What its figures come to.
@@ -69,10 +69,10 @@ impl Pair {
 
     /// Figures with this answer, the largest change first.
     pub fn with_answer(&self, answer: Difference) -> Vec<(&ComparedLoad, &Measure, &Comparison)> {
-        let mut told: Vec<Told<'_>> =
+        let mut reported: Vec<ReportedChange<'_>> =
             self.comparisons().filter(|(.., comparison)| comparison.difference() == answer).collect();
-        told.sort_by(|a, b| b.2.change.abs().total_cmp(&a.2.change.abs()));
-        told
+        reported.sort_by(|a, b| b.2.change.abs().total_cmp(&a.2.change.abs()));
+        reported
     }
 
     /// Whether intervals come from seconds only, so that they know one run of each and not how runs differ.
@@ -88,9 +88,13 @@ impl Compared {
         let threshold = percent(self.threshold);
         let all = pair.comparisons().count();
         let side = |answer: Difference, word: &str| {
-            let told = pair.with_answer(answer);
-            let verb = if told.len() == 1 { "is" } else { "are" };
-            format!("{} of {all} figures {verb} {word} by more than {threshold} %: {}", told.len(), named(&told))
+            let reported = pair.with_answer(answer);
+            let verb = if reported.len() == 1 { "is" } else { "are" };
+            format!(
+                "{} of {all} figures {verb} {word} by more than {threshold} %: {}",
+                reported.len(),
+                named(&reported)
+            )
         };
         let mut verdict = match pair.overall() {
             Overall::Worse => format!("`{other}` is worse than `{baseline}`: {}.", side(Difference::Worse, "worse")),
@@ -159,13 +163,13 @@ impl Compared {
     }
 }
 
-fn named(told: &[Told<'_>]) -> String {
-    let one = |(load, measure, comparison): &Told<'_>| {
+fn named(reported: &[ReportedChange<'_>]) -> String {
+    let one = |(load, measure, comparison): &ReportedChange<'_>| {
         format!("{measure} at {} {}", load.name, signed_percent(comparison.change))
     };
-    let mut words: Vec<String> = told.iter().take(NAMED).map(one).collect();
-    if told.len() > NAMED {
-        words.push(format!("and {} more", told.len() - NAMED));
+    let mut words: Vec<String> = reported.iter().take(NAMED).map(one).collect();
+    if reported.len() > NAMED {
+        words.push(format!("and {} more", reported.len() - NAMED));
     }
     words.join(", ")
 }

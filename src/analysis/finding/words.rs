@@ -1,14 +1,14 @@
 //! The words of findings, and what to do about them.
 
 use super::Finding;
-use crate::analysis::{Point, Subject, Told, Vocabulary};
+use crate::analysis::{Message, Point, Subject, Vocabulary};
 use crate::units::{Bytes, group_thousands, percent};
 
 impl Finding {
     /// The finding as one or two sentences.
     pub fn sentence(&self) -> String {
         match self {
-            Self::Verdict(told) => told.sentence(),
+            Self::Verdict(reported) => reported.sentence(),
             Self::ClientSaturated { steps, share, whole_machine } => {
                 let who = if *whole_machine { "This process used" } else { "The busiest thread used" };
                 let of = if *whole_machine { "of all processors" } else { "of its processor" };
@@ -46,10 +46,10 @@ impl Finding {
                 "Files are not read directly (direct_io is off): the operating system's page cache may have served reads."
                     .to_owned()
             }
-            Self::PageCacheUsed(told) => told.sentence(),
-            Self::SentLate(told) => told.sentence(),
-            Self::WritesDisagree(told) => told.sentence(),
-            Self::DurableWrites(told) => told.sentence(),
+            Self::PageCacheUsed(reported) => reported.sentence(),
+            Self::SentLate(reported) => reported.sentence(),
+            Self::WritesDisagree(reported) => reported.sentence(),
+            Self::DurableWrites(reported) => reported.sentence(),
             Self::ReadsDisagree { steps, share, engine_bytes, kernel_bytes } => format!(
                 "Bytes read by our count and by the kernel's differ by {} % in {}: {} against {}.",
                 percent(*share),
@@ -132,7 +132,7 @@ impl Finding {
                 least.rates()
             ),
             Self::TargetNotJudged { series, target, too_wide: true } => format!(
-                "Load line{}: unknown. The buckets in which the times were told are too wide to judge {target}.",
+                "Load line{}: unknown. The buckets in which the times were reported are too wide to judge {target}.",
                 of_series(series)
             ),
             Self::TargetNotJudged { series, target, too_wide: false } => {
@@ -145,9 +145,9 @@ impl Finding {
             Self::Knee {
                 series,
                 bound,
-                most_operations_per_s,
+                max_operations_per_s,
                 cycle,
-                least_sessions,
+                min_sessions,
                 measured_step,
                 measured_sessions,
                 words,
@@ -156,20 +156,20 @@ impl Finding {
                  throughput over latency was best at {} ({measured_step}).",
                 of_series(series),
                 words.slots(),
-                words.rate(*most_operations_per_s),
+                words.rate(*max_operations_per_s),
                 match words {
                     Vocabulary::Sessions => "an operation",
                     Vocabulary::Requests => "a request",
                 },
-                words.closed_load(*least_sessions),
+                words.closed_load(*min_sessions),
                 words.closed_load(*measured_sessions)
             ),
-            Self::Ceiling(told) => told.sentence(),
-            Self::SizeLimits(told) => told.sentence(),
-            Self::Together(told) => told.sentence(),
-            Self::RateKnee(told) => told.sentence(),
-            Self::Scales(told) => told.sentence(),
-            Self::Responds(told) => told.sentence(),
+            Self::Ceiling(reported) => reported.sentence(),
+            Self::SizeLimits(reported) => reported.sentence(),
+            Self::Together(reported) => reported.sentence(),
+            Self::RateKnee(reported) => reported.sentence(),
+            Self::Scales(reported) => reported.sentence(),
+            Self::Responds(reported) => reported.sentence(),
             Self::FreeBufferWaits { steps, share } => format!(
                 "Sessions waited for a clean buffer for {} % of their waiting time in {}: the database writers were the limit, not reads.",
                 percent(*share),
@@ -193,9 +193,9 @@ impl Finding {
                 target.subject.as_ref().map_or("waits", Subject::things),
                 target.quantile_name()
             ),
-            Self::Burst(told) => told.sentence(),
-            Self::Rose(told) => told.sentence(),
-            Self::CreditNotSeen(told) => told.sentence(),
+            Self::Burst(reported) => reported.sentence(),
+            Self::Rose(reported) => reported.sentence(),
+            Self::CreditNotSeen(reported) => reported.sentence(),
             Self::DeviceSharedWithOthers { steps, device, share } => format!(
                 "Of what `{device}` read in {}, {} % was not for this run: somebody else uses it, or it reads ahead.",
                 list(steps),
@@ -212,14 +212,14 @@ impl Finding {
             Self::Steady(state) => state.sentence(),
             Self::Tiers(tiers) => tiers.sentence(),
             Self::CacheTrap(trap) => trap.sentence(),
-            Self::Server(told) => told.sentence(),
+            Self::Server(reported) => reported.sentence(),
         }
     }
 
     /// What the user can do about it.
     pub fn advice(&self) -> Option<String> {
         let advice = match self {
-            Self::Verdict(told) => return told.advice(),
+            Self::Verdict(reported) => return reported.advice(),
             Self::ClientSaturated { .. } => {
                 "Judge storage by steps with less load, use fewer, larger operations, or give the machine more processors."
             }
@@ -237,10 +237,10 @@ impl Finding {
             Self::PageCacheInPath => {
                 "Put the target on a file system that takes O_DIRECT, such as xfs or ext4, and allow it."
             }
-            Self::PageCacheUsed(told) => return told.advice(),
-            Self::SentLate(told) => return told.advice(),
-            Self::WritesDisagree(told) => return told.advice(),
-            Self::DurableWrites(told) => return told.advice(),
+            Self::PageCacheUsed(reported) => return reported.advice(),
+            Self::SentLate(reported) => return reported.advice(),
+            Self::WritesDisagree(reported) => return reported.advice(),
+            Self::DurableWrites(reported) => return reported.advice(),
             Self::ReadsDisagree { .. } => {
                 "If the kernel counted less, its page cache served reads; check direct I/O, or network file systems, which it does not count."
             }
@@ -266,21 +266,21 @@ impl Finding {
             Self::TargetNotJudged { .. } => {
                 "Make sure that reads reach storage, or judge something else, such as `response:p99=5ms`."
             }
-            Self::Ceiling(told) => return told.advice(),
-            Self::SizeLimits(told) => return told.advice(),
-            Self::Together(told) => return told.advice(),
-            Self::RateKnee(told) => return told.advice(),
-            Self::Scales(told) => return told.advice(),
-            Self::Responds(told) => return told.advice(),
+            Self::Ceiling(reported) => return reported.advice(),
+            Self::SizeLimits(reported) => return reported.advice(),
+            Self::Together(reported) => return reported.advice(),
+            Self::RateKnee(reported) => return reported.advice(),
+            Self::Scales(reported) => return reported.advice(),
+            Self::Responds(reported) => return reported.advice(),
             Self::FreeBufferWaits { .. } => "Lower UPDATE_PCT to judge reads; a larger cache only postpones it.",
             Self::CheckpointIncomplete { .. } => "Use larger redo logs, as on the database being modelled.",
             Self::CommitsDominate { .. } => {
                 "Put redo on storage with faster durable writes; judge it by `log file parallel write`."
             }
             Self::FewWaits { .. } => "Run longer.",
-            Self::Burst(told) => return told.advice(),
-            Self::Rose(told) => return told.advice(),
-            Self::CreditNotSeen(told) => return told.advice(),
+            Self::Burst(reported) => return reported.advice(),
+            Self::Rose(reported) => return reported.advice(),
+            Self::CreditNotSeen(reported) => return reported.advice(),
             Self::DeviceSharedWithOthers { .. } => "Repeat when the device is quiet.",
             Self::FallbackEngine { .. } => {
                 "Unless that was asked for, allow io_uring (kernel.io_uring_disabled, or the container's seccomp profile)."
@@ -289,7 +289,7 @@ impl Finding {
             Self::Steady(state) => return state.advice(),
             Self::Tiers(tiers) => return tiers.advice(),
             Self::CacheTrap(trap) => return trap.advice(),
-            Self::Server(told) => return told.advice(),
+            Self::Server(reported) => return reported.advice(),
             Self::Knee { .. } | Self::TopWait { .. } => return None,
         };
         Some(advice.to_owned())
@@ -325,7 +325,7 @@ fn begun(steps: usize) -> String {
     }
 }
 
-/// Labels in a sentence; many are told by their number.
+/// Labels in a sentence; many are reported by their number.
 pub(in crate::analysis) fn list(labels: &[String]) -> String {
     // Repeats of a step bear one label.
     let mut labels = labels.to_vec();

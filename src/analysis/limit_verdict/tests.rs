@@ -44,13 +44,16 @@ fn a_rate_is_judged_by_operations_and_says_so() {
     let mut behind = open(1_000, 500);
     behind.load.rate_operations_per_s = Some(1_200.0);
     behind.generator.as_mut().unwrap().due_operations = Some(72_000);
-    let told = opens(&alone(behind), &["p99=5ms"]);
-    assert!(told.starts_with("No: the rate was not carried: p99 of response time is 1.20 ms, within"), "{told}");
-    assert!(!told.contains("not to be relied on"), "the doubt is the answer itself: {told}");
+    let reported = opens(&alone(behind), &["p99=5ms"]);
+    assert!(
+        reported.starts_with("No: the rate was not carried: p99 of response time is 1.20 ms, within"),
+        "{reported}"
+    );
+    assert!(!reported.contains("not to be relied on"), "the doubt is the answer itself: {reported}");
 }
 
 #[test]
-fn a_rate_of_sessions_is_told_in_operations_with_the_reads_beside_them() {
+fn a_rate_of_sessions_is_reported_in_operations_with_the_reads_beside_them() {
     let mut run = sample::sweep(60);
     run.steps = vec![run.steps.swap_remove(3)];
     run.steps[0].load.rate_operations_per_s = Some(560.0);
@@ -65,20 +68,21 @@ fn late_sending_is_no_verdict_and_the_service_time_stands_beside_it() {
     let mut late = open(1_000, 5_000);
     late.operations[0].service = sample::latencies(60_000, 500_000);
     late.generator.as_mut().unwrap().schedule_lag = Some(sample::latencies(60_000, 4_000_000));
-    let told = opens(&alone(late.clone()), &["p99=5ms"]);
-    assert!(told.starts_with("No verdict: this machine sent late (p99 9.6"), "{told}");
+    let reported = opens(&alone(late.clone()), &["p99=5ms"]);
+    assert!(reported.starts_with("No verdict: this machine sent late (p99 9.6"), "{reported}");
     assert!(
-        told.contains("p99 of response time is 12.1 ms, beyond 5.00 ms; p99 of service time, without that, is 1.20 ms"),
-        "{told}"
+        reported
+            .contains("p99 of response time is 12.1 ms, beyond 5.00 ms; p99 of service time, without that, is 1.20 ms"),
+        "{reported}"
     );
-    assert!(!told.contains("not to be relied on"), "{told}");
-    let told = opens(&alone(late.clone()), &["service:p99=5ms"]);
-    assert!(told.starts_with("Yes: p99 of service time is 1.20 ms, within 5.00 ms"), "{told}");
+    assert!(!reported.contains("not to be relied on"), "{reported}");
+    let reported = opens(&alone(late.clone()), &["service:p99=5ms"]);
+    assert!(reported.starts_with("Yes: p99 of service time is 1.20 ms, within 5.00 ms"), "{reported}");
     // The storage itself takes far longer than the limit and all the lateness.
     late.operations[0].service = sample::latencies(60_000, 50_000_000);
     late.operations[0].response = sample::latencies(60_000, 54_000_000);
-    let told = opens(&alone(late), &["p99=5ms"]);
-    assert!(told.starts_with("No: p99 of response time is 1"), "{told}");
+    let reported = opens(&alone(late), &["p99=5ms"]);
+    assert!(reported.starts_with("No: p99 of response time is 1"), "{reported}");
 }
 
 #[test]
@@ -89,8 +93,8 @@ fn a_generator_without_time_is_no_verdict_in_either_loop() {
     };
     let closed = || requests::sweep().steps.swap_remove(3);
     for run in [busy(open(1_000, 5_000)), busy(closed())] {
-        let told = opens(&run, &["p99=5ms"]);
-        assert!(told.starts_with("No verdict: the load generator was at its own limit: p99 of"), "{told}");
+        let reported = opens(&run, &["p99=5ms"]);
+        assert!(reported.starts_with("No verdict: the load generator was at its own limit: p99 of"), "{reported}");
         assert!(opens(&run, &["p99=1m"]).starts_with("Yes: "), "what is kept is kept");
     }
     let mut rates = busy(open(1_000, 5_000));
@@ -98,8 +102,11 @@ fn a_generator_without_time_is_no_verdict_in_either_loop() {
     let mut depths = requests::sweep();
     depths.steps.iter_mut().for_each(|step| step.generator.as_mut().unwrap().busiest_share = 0.97);
     for (run, limit) in [(rates, "p99=5ms"), (depths, "p99=1us")] {
-        let told = opens(&run, &[limit]);
-        assert!(told.starts_with("No verdict: at the least load already, the load generator was at its own"), "{told}");
+        let reported = opens(&run, &[limit]);
+        assert!(
+            reported.starts_with("No verdict: at the least load already, the load generator was at its own"),
+            "{reported}"
+        );
     }
     assert!(opens(&alone(closed()), &["p99=5ms"]).starts_with("No: "));
 }
@@ -112,8 +119,11 @@ fn a_machine_that_others_use_up_is_no_verdict_on_storage() {
         (step.host_cpu, step.process_cpu) = (cpu(20_000_000_000), cpu(own_ns));
         opens(&alone(step), &["service:p99=5ms"])
     };
-    let told = crowded(1_000_000_000);
-    assert!(told.starts_with("No verdict: other programs left this machine no idle processor: p99 of"), "{told}");
+    let reported = crowded(1_000_000_000);
+    assert!(
+        reported.starts_with("No verdict: other programs left this machine no idle processor: p99 of"),
+        "{reported}"
+    );
     assert!(crowded(15_000_000_000).starts_with("No: "), "we used it ourselves");
 }
 
@@ -122,8 +132,8 @@ fn errors_and_loads_that_are_not_steady_are_named() {
     let mut failing = open(1_000, 500);
     failing.counters.operations = Some(57_000);
     failing.counters.errors = Some(3_000);
-    let told = opens(&alone(failing), &["p99=5ms"]);
-    assert!(told.starts_with("No: 5.0 % failed: p99 of response time is"), "{told}");
+    let reported = opens(&alone(failing), &["p99=5ms"]);
+    assert!(reported.starts_with("No: 5.0 % failed: p99 of response time is"), "{reported}");
     let mut stalls = open(1_000, 500);
     for (interval, second) in stalls.intervals.iter_mut().filter(|interval| !interval.warmup).zip(0..) {
         interval.counters.operations = Some(match second {
@@ -132,8 +142,11 @@ fn errors_and_loads_that_are_not_steady_are_named() {
             _ => 1_000,
         });
     }
-    let told = opens(&alone(stalls), &["p99=5ms"]);
-    assert!(told.starts_with("No verdict: it was not steady: p99 of response time is 1.20 ms, within"), "{told}");
+    let reported = opens(&alone(stalls), &["p99=5ms"]);
+    assert!(
+        reported.starts_with("No verdict: it was not steady: p99 of response time is 1.20 ms, within"),
+        "{reported}"
+    );
 }
 
 #[test]
@@ -151,7 +164,7 @@ fn repeats_of_one_load_are_decided_by_majority() {
 }
 
 #[test]
-fn of_several_limits_each_is_told_and_one_that_is_missed_decides() {
+fn of_several_limits_each_is_reported_and_one_that_is_missed_decides() {
     let mut run = sample::sweep(60);
     run.steps = vec![run.steps.swap_remove(3)];
     assert_eq!(
@@ -197,12 +210,12 @@ fn a_doubt_follows_the_answer() {
     let mut run = sample::sweep(60);
     run.steps = vec![run.steps.swap_remove(3)];
     run.target.facts.insert("direct_io".to_owned(), "off".to_owned());
-    let told = opens(&run, &["p99=5ms"]);
+    let reported = opens(&run, &["p99=5ms"]);
     assert!(
-        told.starts_with("Yes: p99 of")
-            && told.ends_with(
+        reported.starts_with("Yes: p99 of")
+            && reported.ends_with(
                 "; not to be relied on as it stands: the operating system's page cache may have served reads."
             ),
-        "{told}"
+        "{reported}"
     );
 }

@@ -67,7 +67,7 @@ pub(in crate::analysis) fn of_lines(run: &Run, findings: &[Finding], limits: &[L
     let of_limit = |limit: &LatencyTarget| -> Vec<Carried> {
         let judged = findings.iter().filter(|finding| target_of(finding) == Some(limit));
         let judged = judged.filter_map(|finding| of_line(run, finding));
-        // Whoever asked for it is told in full what is judged.
+        // Whoever asked for it is reported in full what is judged.
         let latency = Some(Latency::Within { what: limit.what(), limit: limit.limit });
         judged.map(|line| Carried { latency: latency.clone(), ..line }).collect()
     };
@@ -133,7 +133,7 @@ fn of_point(run: &Run, series: &str, target: &LatencyTarget, point: &Point, clai
     let same = |step: &&Step| step.label == point.step && Figures(step).operations_per_s() == point.operations_per_s;
     let step = measured(run).find(same);
     let (unit, per_s) = counted(run, point.reads_per_s, point.operations_per_s)?;
-    // A rate that was asked for is the answer itself, and of a load that nobody told there is nothing to say.
+    // A rate that was asked for is the answer itself, and of a load that nobody reported there is nothing to say.
     let has_load = step.is_none_or(|step| step.load.rate_operations_per_s.is_none() && step.load.sessions.is_some());
     Some(Carried {
         claim,
@@ -250,7 +250,7 @@ pub(super) fn seen(run: &Run, findings: &[Finding]) -> Option<Carried> {
     })
 }
 
-/// The unit that fits the layer, and the rate in it: requests of raw storage, operations of a server, which does not tell
+/// The unit that fits the layer, and the rate in it: requests of raw storage, operations of a server, which does not report
 /// its clients of its reads, and physical reads of an engine that did any.
 fn counted(run: &Run, reads_per_s: Option<f64>, operations_per_s: Option<f64>) -> Option<(Unit, f64)> {
     if Vocabulary::of(run) == Vocabulary::Requests {
@@ -277,15 +277,15 @@ const WIDEST: f64 = 2.1;
 /// The quantile that the run was judged by, or the usual one.
 fn seen_latency(run: &Run, findings: &[Finding], step: &Step, unit: Unit) -> Option<Latency> {
     let target = findings.iter().find_map(target_of).cloned().unwrap_or_default().of_step(&run.workload, step);
-    let value = target.told(&run.workload, step)?;
+    let value = target.reported(&run.workload, step)?;
     let is_asked = findings.iter().any(|finding| target_of(finding).is_some());
     let missed = (is_asked && target.is_met(&run.workload, step) == Some(false)).then_some(target.limit);
-    // A bucket wider than Oracle's tells little more than the maximum, which is no percentile.
+    // A bucket wider than Oracle's reports little more than the maximum, which is no percentile.
     target.width(&run.workload, step).filter(|width| *width <= WIDEST)?;
     Some(Latency::Seen { what: what(&target, unit), value, missed })
 }
 
-/// The target by which a finding tells how much is carried.
+/// The target by which a finding says how much is carried.
 fn target_of(finding: &Finding) -> Option<&LatencyTarget> {
     match finding {
         Finding::LoadLine { target, .. }
@@ -309,26 +309,26 @@ fn what(target: &LatencyTarget, unit: Unit) -> String {
     if goes_without_saying { target.quantile_name() } else { target.what() }
 }
 
-/// What an imported run found by its own names: the first figure that its program tells, the largest over its steps.
-pub(super) fn told(run: &Run) -> Option<String> {
+/// What an imported run found by its own names: the first figure that its program reports, the largest over its steps.
+pub(super) fn reported(run: &Run) -> Option<String> {
     let tool = &run.tool.name;
     if run.workload == "host" {
-        return Some(format!("What {tool} saw of a machine: of load it tells nothing"));
+        return Some(format!("What {tool} saw of a machine: of load it says nothing"));
     }
     if let Some(answers) = of_storage(run) {
-        return Some(format!("{tool} tells {answers}"));
+        return Some(format!("{tool} reports {answers}"));
     }
-    if let Some(first) = run.steps.iter().flat_map(|step| &step.told).next() {
-        let same = run.steps.iter().flat_map(|step| &step.told).filter(|figure| figure.name == first.name);
+    if let Some(first) = run.steps.iter().flat_map(|step| &step.reported).next() {
+        let same = run.steps.iter().flat_map(|step| &step.reported).filter(|figure| figure.name == first.name);
         let largest = same.map(|figure| figure.value).fold(f64::NEG_INFINITY, f64::max);
         let value =
             if largest.fract() == 0.0 || largest >= 1e3 { group_thousands(largest) } else { format!("{largest:.2}") };
         let most = if run.steps.len() > 1 { " at most" } else { "" };
-        return Some(format!("{tool} tells {}{most} {value} {}", first.name, first.unit).trim_end().to_owned());
+        return Some(format!("{tool} reports {}{most} {value} {}", first.name, first.unit).trim_end().to_owned());
     }
     let waits = run.steps.iter().flat_map(|step| &step.waits);
     let (event, count) = waits.map(|wait| (&wait.event, wait.waits.count())).max_by_key(|(_, count)| *count)?;
-    Some(format!("{tool} tells {} waits for {event}", group_thousands(count as f64)))
+    Some(format!("{tool} reports {} waits for {event}", group_thousands(count as f64)))
 }
 
 /// What ORION and CALIBRATE_IO are asked for: the most small requests a second, and the most bytes a second of large ones.
@@ -338,7 +338,7 @@ fn of_storage(run: &Run) -> Option<String> {
         let rates = steps().filter_map(|step| Some((step, of(step)?)));
         rates.reduce(|most, other| if other.1 > most.1 { other } else { most })
     };
-    let told = |name: &str| steps().flat_map(|step| &step.told).find(|figure| figure.name == name);
+    let reported = |name: &str| steps().flat_map(|step| &step.reported).find(|figure| figure.name == name);
     let (requests, bytes) = match run.workload.as_str() {
         "orion" => {
             let beside = |step: &Step| match step.load.sessions {
@@ -348,15 +348,15 @@ fn of_storage(run: &Run) -> Option<String> {
             let requests = most(|step| Figures(step).operations_per_s());
             // Bytes of small requests are theirs, and no answer to how much large ones bring.
             let bytes = most(|step| Figures(step).megabytes_per_s().filter(|_| step.counters.operations.is_none()));
-            let told =
+            let reported =
                 |unit: &str, (step, rate): (&Step, f64)| format!("{} {unit}{}", group_thousands(rate), beside(step));
-            (requests.map(|most| told("requests/s", most)), bytes.map(|most| told("MB/s", most)))
+            (requests.map(|most| reported("requests/s", most)), bytes.map(|most| reported("MB/s", most)))
         }
         "calibrate" => {
             let took =
-                told("latency").map_or_else(String::new, |it| format!(" in {} {} on average", it.value, it.unit));
-            let requests = told("max_iops").map(|it| format!("{} reads/s{took}", group_thousands(it.value)));
-            (requests, told("max_mbps").map(|it| format!("{} MB/s", group_thousands(it.value))))
+                reported("latency").map_or_else(String::new, |it| format!(" in {} {} on average", it.value, it.unit));
+            let requests = reported("max_iops").map(|it| format!("{} reads/s{took}", group_thousands(it.value)));
+            (requests, reported("max_mbps").map(|it| format!("{} MB/s", group_thousands(it.value))))
         }
         _ => (None, None),
     };

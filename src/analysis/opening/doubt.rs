@@ -19,7 +19,7 @@ pub(super) fn leading(findings: &[Finding]) -> impl Iterator<Item = &Finding> {
     findings.iter().take_while(|finding| finding.severity() == Severity::Doubt)
 }
 
-/// The first doubt that stands before the answer, or that is about the very step that is told. A burst that the answer
+/// The first doubt that stands before the answer, or that is about the very step that is reported. A burst that the answer
 /// has taken into account is none.
 pub(super) fn find(
     run: &Run,
@@ -29,25 +29,25 @@ pub(super) fn find(
     verdict: Option<&RunVerdict>,
 ) -> Option<OpeningDoubt> {
     let leads = leading(findings).count();
-    let told: Vec<&String> = match (carried, calibration) {
+    let reported: Vec<&String> = match (carried, calibration) {
         (Some(carried), _) => carried.step.iter().collect(),
         (_, Some(found)) => {
             [&found.max_iops, &found.max_bytes].into_iter().flatten().flat_map(|it| &it.steps).collect()
         }
         _ => Vec::new(),
     };
-    let is_told_so = |finding: &Finding| {
+    let is_reported_so = |finding: &Finding| {
         matches!(finding, Finding::Burst(_))
             && carried.is_some_and(|carried| matches!(carried.claim, Claim::Sustained { .. }))
     };
     let concerns = |at: usize, finding: &Finding| match finding.steps() {
         // A calibration has an answer of its own, which findings are not sorted by.
-        Some(steps) if calibration.is_some() => steps.iter().any(|step| told.contains(&step)),
-        Some(steps) => at < leads || steps.iter().any(|step| told.contains(&step)),
+        Some(steps) if calibration.is_some() => steps.iter().any(|step| reported.contains(&step)),
+        Some(steps) => at < leads || steps.iter().any(|step| reported.contains(&step)),
         None => at < leads || calibration.is_some(),
     };
     let is_doubt = |at: usize, finding: &Finding| {
-        let is_said = is_told_so(finding) || verdict.is_some_and(|verdict| verdict.says(finding));
+        let is_said = is_reported_so(finding) || verdict.is_some_and(|verdict| verdict.says(finding));
         finding.severity() == Severity::Doubt && !is_said && concerns(at, finding)
     };
     let (_, finding) = findings.iter().enumerate().find(|(at, finding)| is_doubt(*at, finding))?;

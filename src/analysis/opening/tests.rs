@@ -30,14 +30,14 @@ fn samples() -> Vec<(&'static str, Run)> {
     ]
 }
 
-fn told(run: &Run) -> String {
+fn reported(run: &Run) -> String {
     Opening::of(run, &analyse_asked(run, None)).sentence()
 }
 
 fn disturbed(step: usize, disturb: impl Fn(&mut Step)) -> String {
     let mut run = sample::sweep(60);
     disturb(&mut run.steps[step]);
-    told(&run)
+    reported(&run)
 }
 
 /// One step of a sweep of raw storage.
@@ -82,7 +82,7 @@ fn steady(reached: Reached) -> Finding {
 
 #[test]
 fn every_sample_opens_with_a_sentence_that_can_be_repeated() {
-    let lines = samples().into_iter().map(|(name, run)| format!("{name}: {}", told(&run)));
+    let lines = samples().into_iter().map(|(name, run)| format!("{name}: {}", reported(&run)));
     insta::assert_snapshot!(lines.collect::<Vec<_>>().join("\n"));
 }
 
@@ -100,8 +100,8 @@ fn no_opening_of_a_sample_is_long() {
 }
 
 #[test]
-fn a_single_step_is_told_as_it_was_seen_and_as_no_load_line() {
-    let sentence = told(&alone(1));
+fn a_single_step_is_reported_as_it_was_seen_and_as_no_load_line() {
+    let sentence = reported(&alone(1));
     assert!(sentence.starts_with("Did 4,800 requests/s (39 MB/s) at p99 1.93 ms with 4 outstanding"), "{sentence}");
     assert!(!sentence.contains("Carries") && !sentence.contains("limit"), "{sentence}");
 }
@@ -118,7 +118,7 @@ fn a_single_step_beyond_an_asked_limit_says_so() {
 fn where_all_steps_meet_the_target_and_the_rate_still_grows_no_limit_is_named() {
     let mut run = sample::sweep(60);
     run.steps.truncate(3);
-    let sentence = told(&run);
+    let sentence = reported(&run);
     assert!(sentence.starts_with("Carries at least 19,404 reads/s at p99 within 5.00 ms"), "{sentence}");
     assert!(sentence.contains("no limit was reached") && !sentence.contains("stopped"), "{sentence}");
 }
@@ -171,7 +171,7 @@ fn what_ended_a_search_over_rates_is_named() {
 }
 
 #[test]
-fn a_single_rate_is_told_with_what_was_asked_for() {
+fn a_single_rate_is_reported_with_what_was_asked_for() {
     let mut run = requests::open_loop();
     run.steps.truncate(1);
     let target: LatencyTarget = "p99=900us".parse().unwrap();
@@ -179,7 +179,7 @@ fn a_single_rate_is_told_with_what_was_asked_for() {
     let wanted = "No: p99 of response time is 1.21 ms, beyond 900 us, at 1,000 requests/s (8.2 MB/s) with 1,000 requests/s asked for.";
     assert_eq!(sentence, wanted);
     let wanted = "Did 1,000 requests/s (8.2 MB/s) at p99 1.21 ms with 1,000 requests/s asked for.";
-    assert_eq!(told(&run), wanted);
+    assert_eq!(reported(&run), wanted);
 }
 
 #[test]
@@ -207,7 +207,7 @@ fn a_load_line_above_a_missed_step_says_so() {
 }
 
 #[test]
-fn caps_told_over_request_sizes_are_both_named() {
+fn caps_reported_over_request_sizes_are_both_named() {
     let run = requests::sweep();
     let mut findings = analyse(&run, &LatencyTarget::default());
     findings.retain(|finding| !matches!(finding, Finding::Ceiling(_)));
@@ -223,16 +223,16 @@ fn caps_told_over_request_sizes_are_both_named() {
 fn a_calibration_opens_with_both_of_its_answers() {
     let mut run = requests::sweep();
     run.workload = "calibrate".to_owned();
-    let parameters = [("SMALL_SIZE", "8K"), ("LARGE_SIZE", "1M"), ("MAX_LATENCY", "mean=10ms"), ("MOST_SMALL", "64")];
+    let parameters = [("SMALL_SIZE", "8K"), ("LARGE_SIZE", "1M"), ("MAX_LATENCY", "mean=10ms"), ("MAX_SMALL", "64")];
     run.parameters = parameters.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
     for step in &mut run.steps {
         step.parameters.insert("BLOCK_SIZE".to_owned(), "8K".to_owned());
     }
-    assert_eq!(told(&run), "Carries 5,000 reads/s of 8 KiB at mean latency within 10.0 ms.");
+    assert_eq!(reported(&run), "Carries 5,000 reads/s of 8 KiB at mean latency within 10.0 ms.");
     let mut large = run.steps.pop().unwrap();
     large.parameters.insert("BLOCK_SIZE".to_owned(), "1M".to_owned());
     run.steps.push(large);
-    let sentence = told(&run);
+    let sentence = reported(&run);
     assert!(
         sentence.ends_with(" at mean latency within 10.0 ms, and at least 41 MB/s in reads of 1 MiB."),
         "{sentence}"
@@ -294,7 +294,7 @@ fn what_outlasts_a_burst_is_the_answer() {
 }
 
 #[test]
-fn a_long_load_that_settled_is_told_by_its_settled_rate() {
+fn a_long_load_that_settled_is_reported_by_its_settled_rate() {
     let run = alone(1);
     let open_with = |reached| Opening::of(&run, &[steady(reached)]).sentence();
     let last = Excursion { range: 0.5, drift: 0.1 };
@@ -311,7 +311,7 @@ fn a_long_load_that_settled_is_told_by_its_settled_rate() {
 }
 
 #[test]
-fn a_share_from_a_cache_is_told_only_where_places_differ() {
+fn a_share_from_a_cache_is_reported_only_where_places_differ() {
     let run = sample::sweep(60);
     let with = |cause, modes| {
         let mut findings = analyse_asked(&run, None);
@@ -328,7 +328,7 @@ fn a_share_from_a_cache_is_told_only_where_places_differ() {
 }
 
 #[test]
-fn the_buffer_cache_and_the_page_cache_are_told_apart() {
+fn the_buffer_cache_and_the_page_cache_are_distinguished() {
     let held = |hit_ratio| {
         let mut findings = analyse_asked(&sample::sweep(60), None);
         findings.push(Finding::CacheHeld { steps: vec!["s16_t1".into()], hit_ratio, data_fits: false });
@@ -356,7 +356,7 @@ fn a_doubt_about_the_answer_is_said_instead_of_it() {
 }
 
 #[test]
-fn a_doubt_about_the_step_that_is_told_counts_wherever_it_stands() {
+fn a_doubt_about_the_step_that_is_reported_counts_wherever_it_stands() {
     let run = servers::private_cluster();
     let mut findings = analyse_asked(&run, None);
     findings.push(Finding::Stalled { steps: vec!["s16_t1".into()], longest: Nanos::seconds(3) });
@@ -373,9 +373,9 @@ fn how_a_run_ended_is_a_doubt_of_the_whole() {
     ] {
         let mut run = sample::sweep(60);
         run.outcome = outcome;
-        assert_eq!(told(&run), format!("Not to be relied on as it stands: {words}"));
+        assert_eq!(reported(&run), format!("Not to be relied on as it stands: {words}"));
         run.steps.clear();
-        assert_eq!(told(&run), format!("Nothing was measured: {words}"));
+        assert_eq!(reported(&run), format!("Nothing was measured: {words}"));
     }
 }
 
@@ -383,7 +383,7 @@ fn how_a_run_ended_is_a_doubt_of_the_whole() {
 fn a_run_without_steps_says_that_nothing_was_measured() {
     let mut run = sample::sweep(60);
     run.steps.clear();
-    assert_eq!(told(&run), "Nothing was measured.");
+    assert_eq!(reported(&run), "Nothing was measured.");
 }
 
 /// Doubts that have few fields.
@@ -457,7 +457,7 @@ fn imported(mut run: Run) -> Run {
 }
 
 #[test]
-fn jobs_that_ran_at_the_same_time_are_told_together() {
+fn jobs_that_ran_at_the_same_time_are_reported_together() {
     let mut run = imported(sample::sweep(60));
     run.steps.truncate(4);
     run.steps.iter_mut().for_each(|step| step.window.offset_ns = 0);

@@ -9,7 +9,7 @@ use crate::units::{Bytes, Nanos, group_thousands};
 
 impl Opening {
     /// One sentence. What makes the answer doubtful is said instead of it, for a figure that is void is repeated all the
-    /// same if it is told.
+    /// same if it is reported.
     pub fn sentence(&self) -> String {
         if let Some(verdict) = &self.verdict {
             return self.judged(verdict);
@@ -17,8 +17,8 @@ impl Opening {
         if let Some(check) = &self.check {
             return check.lines().join(" ");
         }
-        if let (Some(told), None) = (&self.told, &self.doubt) {
-            return format!("{told}.");
+        if let (Some(reported), None) = (&self.reported, &self.doubt) {
+            return format!("{reported}.");
         }
         if !self.is_measured {
             let why = self.doubt.as_ref().map_or(String::new(), |doubt| format!(": {}", doubt.phrase));
@@ -47,8 +47,9 @@ impl Opening {
             return format!("{word}: nothing was measured{why}.");
         }
         let answer = verdict.words(self.carries.as_ref());
-        let of_line =
-            |told: Option<String>| told.filter(|_| verdict.load.is_none() && verdict.answer == LimitAnswer::Yes);
+        let of_line = |reported: Option<String>| {
+            reported.filter(|_| verdict.load.is_none() && verdict.answer == LimitAnswer::Yes)
+        };
         let stopped = of_line(self.stopped_by.as_ref().map(StoppedBy::words));
         let together = self.together.as_ref().map(Together::phrase);
         let doubt = self.doubt.as_ref().map(|doubt| format!("not to be relied on as it stands: {}", doubt.phrase));
@@ -57,7 +58,7 @@ impl Opening {
     }
 }
 
-/// Below ten, one decimal tells more.
+/// Below ten, one decimal says more.
 pub(super) fn number(value: f64) -> String {
     if value.abs() < 9.95 && value.fract() != 0.0 { format!("{value:.1}") } else { group_thousands(value) }
 }

@@ -16,7 +16,7 @@ fn one_step(counts: &[f64]) -> Run {
 }
 
 /// Runs with something to say.
-pub(super) fn told() -> Vec<Run> {
+pub(super) fn reported() -> Vec<Run> {
     let of = |change, levels| one_step(&two(&mut Noise::new(1), change, 120, levels, 0.01));
     let mut writes = of(60, (3_500.0, 500.0));
     for counters in writes.steps[0].intervals.iter_mut().map(|interval| &mut interval.counters) {
@@ -128,7 +128,7 @@ fn large_requests_spend_a_credit_of_bytes() {
 }
 
 #[test]
-fn a_rise_is_told_as_a_cache_that_warmed_and_never_as_a_burst() {
+fn a_rise_is_reported_as_a_cache_that_warmed_and_never_as_a_burst() {
     for seed in 0..SEEDS {
         let run = one_step(&two(&mut Noise::new(seed), 40, 120, (1_000.0, 3_000.0), 0.05));
         assert!(bursts(&run).is_empty(), "seed {seed}");

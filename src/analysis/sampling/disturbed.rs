@@ -95,7 +95,7 @@ fn ceiling(run: &Run) -> Option<Ceiling> {
 }
 
 /// Runs with something to say.
-pub(super) fn told() -> Vec<Run> {
+pub(super) fn reported() -> Vec<Run> {
     measured().iter().map(Sweep::run).collect()
 }
 
@@ -103,7 +103,7 @@ pub(super) fn told() -> Vec<Run> {
 fn every_limit_that_was_measured_is_found_and_nothing_where_there_was_none() {
     for sweep in measured() {
         let found = ceiling(&sweep.run());
-        let sentence = found.as_ref().map(Told::sentence);
+        let sentence = found.as_ref().map(Message::sentence);
         let Some(planted) = sweep.requests_per_s.or(sweep.megabytes_per_s) else {
             assert!(!found.is_some_and(|found| found.is_cap()), "{}: {sentence:?}", sweep.limit);
             continue;

@@ -58,7 +58,7 @@ fn law(run: &Run) -> Option<Scalability> {
 }
 
 /// Runs with something to say.
-pub(super) fn told() -> Vec<Run> {
+pub(super) fn reported() -> Vec<Run> {
     let depths = [1, 2, 4, 8, 16, 32, 64];
     let law = |b: f64| move |n: f64| 5_000.0 * n / (1.0 + 0.05 * (n - 1.0) + b * n * (n - 1.0));
     let rates: Vec<f64> = (1..=6).map(|k| 1_000.0 * f64::from(k)).collect();
@@ -117,7 +117,7 @@ fn an_open_loop_that_never_waits_has_no_knee_and_one_that_always_does_neither() 
 }
 
 #[test]
-fn a_peak_is_told_where_the_rate_falls_again() {
+fn a_peak_is_reported_where_the_rate_falls_again() {
     for seed in 0..SEEDS {
         let noise = &mut Noise::new(seed);
         let (contention, coherence) = (noise.between(0.01, 0.1), noise.between(0.002, 0.01));

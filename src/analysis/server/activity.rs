@@ -101,8 +101,8 @@ fn found_in(run: &Run) -> Option<ServerFinding> {
     let doing = served.doing();
     let all: f64 = doing.values().sum();
     let (what, sessions) = doing.iter().max_by(|left, right| left.1.total_cmp(right.1))?;
-    let is_told = served.looks() >= ENOUGH_LOOKS && all > 0.0 && !EXPECTED.contains(what);
-    is_told.then(|| ServerFinding::SessionsFoundIn {
+    let is_reported = served.looks() >= ENOUGH_LOOKS && all > 0.0 && !EXPECTED.contains(what);
+    is_reported.then(|| ServerFinding::SessionsFoundIn {
         step: step.label.clone(),
         doing: (*what).to_owned(),
         share: sessions / all,

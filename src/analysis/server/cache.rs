@@ -6,7 +6,7 @@ use crate::analysis::{measured, proof};
 use crate::record::{Run, Step};
 use crate::units::Bytes;
 
-/// Shares of buffer misses that the page cache answered, from which that is told.
+/// Shares of buffer misses that the page cache answered, from which that is reported.
 const SERVED: f64 = 0.1;
 /// Fewer buffer misses than this say nothing.
 const ENOUGH_MISSES: u64 = 1_000;
@@ -27,13 +27,13 @@ pub(super) fn find(run: &Run) -> Option<ServerFinding> {
     (!steps.is_empty()).then_some(ServerFinding::PageCacheUnknown { steps, data })
 }
 
-/// What servers told of a step, if blocks were missed in numbers.
+/// What servers reported on a step, if blocks were missed in numbers.
 fn enough<'a>(run: &Run, step: &'a Step) -> Option<Served<'a>> {
     let served = Served::of(run, step);
     served.buffer_misses().is_some_and(|misses| misses >= ENOUGH_MISSES).then_some(served)
 }
 
-/// Whether the server was told to read data files directly.
+/// Whether the server was asked to read data files directly.
 fn passes_by_page_cache(run: &Run) -> bool {
     proof::fact(run, "setting.debug_io_direct").is_some_and(|ways| ways.split(',').any(|way| way.trim() == "data"))
 }

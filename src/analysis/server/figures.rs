@@ -1,4 +1,4 @@
-//! Rates and shares of what servers told.
+//! Rates and shares of what servers reported.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::record::{Counters, Run, ServerStats, Step};
 /// Layer of the waits that a server timed.
 const LAYER: &str = "server";
 
-/// Whether load landed on a database server, as far as the step tells.
+/// Whether load landed on a database server, as far as the step reports.
 pub fn is_on_server(step: &Step) -> bool {
     !step.servers.is_empty() || step.waits.iter().any(|wait| wait.layer == LAYER)
 }
@@ -19,7 +19,7 @@ pub fn is_on_servers(run: &Run) -> bool {
 }
 
 /// What was counted, per second. What servers count is divided by the time between their own readings, which need not
-/// have been taken at the edges of the window; it is unknown if one of several servers does not tell.
+/// have been taken at the edges of the window; it is unknown if one of several servers does not report.
 pub fn counted_per_s(
     counters: &Counters,
     servers: &[ServerStats],
@@ -32,8 +32,8 @@ pub fn counted_per_s(
     servers.iter().map(|server| rate(count(&server.counters), server.elapsed_ns)).sum()
 }
 
-/// What one server or several told of one window. Rates and counts are sums over them; each is absent where one of them
-/// does not tell what it needs. All sessions of the database are in them, not only those of the load.
+/// What one server or several reported on one window. Rates and counts are sums over them; each is absent where one of them
+/// does not report what it needs. All sessions of the database are in them, not only those of the load.
 #[derive(Debug, Clone, Copy)]
 pub struct Served<'a> {
     servers: &'a [ServerStats],

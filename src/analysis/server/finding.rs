@@ -1,7 +1,7 @@
 //! What is to be said about servers, in words.
 
 use crate::analysis::finding::list;
-use crate::analysis::{Severity, Told};
+use crate::analysis::{Message, Severity};
 use crate::units::{Bytes, group_thousands, percent};
 
 /// One thing that the counters of servers have to say. Shares are 0 to 1; `steps` are labels.
@@ -57,7 +57,7 @@ impl ServerFinding {
     }
 }
 
-impl Told for ServerFinding {
+impl Message for ServerFinding {
     fn sentence(&self) -> String {
         match self {
             Self::ProcessorsExhausted { steps, busy, server, generator } => {
@@ -108,7 +108,7 @@ impl Told for ServerFinding {
                 } else {
                     "; its counters are complete all the same".to_owned()
                 };
-                format!("`{node}` did not tell its counters {silent} in {}{missed}.", list(steps))
+                format!("`{node}` did not report its counters {silent} in {}{missed}.", list(steps))
             }
             Self::RolledBack { steps, deadlocks, rollbacks } => format!(
                 "The database counted {} and {} rolled back in {}.",
@@ -176,7 +176,7 @@ impl Told for ServerFinding {
             Self::PageCacheUnknown { data, .. } => {
                 let data = data.map_or(String::new(), |data| format!(" The data are {data}."));
                 return Some(format!(
-                    "Run on the server's machine, as its user or as root, to tell them apart; or use several times more data than it has \
+                    "Run on the server's machine, as its user or as root, to distinguish them; or use several times more data than it has \
                      memory.{data}"
                 ));
             }

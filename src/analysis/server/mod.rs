@@ -1,4 +1,4 @@
-//! What database servers told of themselves: rates and shares of it, and what it means for the figures of a run.
+//! What database servers reported on themselves: rates and shares of it, and what it means for the figures of a run.
 
 mod activity;
 mod cache;

@@ -14,9 +14,9 @@ const HOT: f64 = 0.95;
 /// The share of fewer updated rows than this says nothing.
 const ENOUGH_ROWS: u64 = 1_000;
 
-/// Growth adds up from step to step, so a step is told from where the limit was crossed.
+/// Growth adds up from step to step, so a step is distinguished from where the limit was crossed.
 pub(super) fn find(run: &Run) -> Option<ServerFinding> {
-    let (mut steps, mut most_grown, mut least_hot) = (Vec::new(), None::<(u64, f64)>, None::<f64>);
+    let (mut steps, mut max_grown, mut min_hot) = (Vec::new(), None::<(u64, f64)>, None::<f64>);
     let mut grown_of: BTreeMap<&str, u64> = BTreeMap::new();
     for step in measured(run) {
         for (node, grown) in growth(step) {
@@ -32,11 +32,11 @@ pub(super) fn find(run: &Run) -> Option<ServerFinding> {
         if grown.is_some() || hot.is_some() {
             steps.push(step.label.clone());
             // Growth only adds up, so the last is the largest.
-            most_grown = grown.or(most_grown);
-            least_hot = hot.into_iter().chain(least_hot).reduce(f64::min);
+            max_grown = grown.or(max_grown);
+            min_hot = hot.into_iter().chain(min_hot).reduce(f64::min);
         }
     }
-    let (grown, hot_share) = (most_grown, least_hot);
+    let (grown, hot_share) = (max_grown, min_hot);
     (!steps.is_empty()).then_some(ServerFinding::ShapeChanged { steps, grown, hot_share })
 }
 

@@ -1,15 +1,15 @@
 use super::*;
 use crate::analysis::{
-    Ceiling, Figures, LatencyTarget, Limit, Severity, Told, analyse, analyse_asked, measured, two_levels,
+    Ceiling, Figures, LatencyTarget, Limit, Message, Severity, analyse, analyse_asked, measured, two_levels,
 };
 use crate::record::sample::servers::{LOCAL, Server, changed_shape, land, private_cluster, remote, two_nodes};
 use crate::record::sample::{self, Level};
 use crate::record::{ServerStats, Step};
 use crate::units::Bytes;
 
-fn told(run: &Run) -> Vec<ServerFinding> {
+fn reported(run: &Run) -> Vec<ServerFinding> {
     let server = |finding| match finding {
-        Finding::Server(told) => Some(told),
+        Finding::Server(reported) => Some(reported),
         _ => None,
     };
     analyse_asked(run, None).into_iter().filter_map(server).collect()
@@ -34,7 +34,7 @@ fn set(server: &mut ServerStats, name: &str, count: u64) {
 fn a_clean_run_on_a_private_cluster_brings_no_complaint() {
     let found = analyse_asked(&private_cluster(), None);
     assert!(found.iter().all(|finding| finding.severity() == Severity::Answer), "{found:#?}");
-    assert!(told(&private_cluster()).is_empty());
+    assert!(reported(&private_cluster()).is_empty());
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn misses_that_the_page_cache_answered_are_figures_of_memory() {
         counters.page_cache_hits = Some(misses * 8 / 10);
         counters.physical_reads = Some(misses - misses * 8 / 10);
     });
-    let found = told(&run);
+    let found = reported(&run);
     let [ServerFinding::PageCacheServed { steps, share, is_private: true, .. }] = &found[..] else {
         panic!("{found:#?}")
     };
@@ -61,20 +61,20 @@ fn misses_that_the_page_cache_answered_are_figures_of_memory() {
     let limited = found[0].advice().unwrap();
     assert!(limited.contains("less than the 1G") && !limited.contains("--host-memory"), "it was given: {limited}");
     run.target.facts.remove("host_memory");
-    assert!(told(&run)[0].advice().unwrap().contains("--host-memory"));
+    assert!(reported(&run)[0].advice().unwrap().contains("--host-memory"));
 
     run.target.facts.insert("started_by_us".to_owned(), "no".to_owned());
-    assert!(!told(&run)[0].advice().unwrap().contains("--host-memory"), "it is not ours to limit");
+    assert!(!reported(&run)[0].advice().unwrap().contains("--host-memory"), "it is not ours to limit");
 }
 
 #[test]
 fn that_the_page_cache_cannot_be_seen_is_said() {
-    let found = told(&remote());
+    let found = reported(&remote());
     let [ServerFinding::PageCacheUnknown { steps, data }] = &found[..] else { panic!("{found:#?}") };
     assert_eq!((steps, *data), (&labels(&["s16_t1"]), Some(Bytes::gib(8))));
     let mut direct = remote();
     direct.target.facts.insert("setting.debug_io_direct".to_owned(), "data, wal".to_owned());
-    assert!(told(&direct).is_empty(), "a server that reads directly has no page cache in its path");
+    assert!(reported(&direct).is_empty(), "a server that reads directly has no page cache in its path");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn growth_adds_up_over_the_steps() {
     for step in &mut run.steps {
         set(&mut step.servers[0], "relation.main_pages_grown", 6_000);
     }
-    let found = told(&run);
+    let found = reported(&run);
     let [ServerFinding::ShapeChanged { steps, grown: Some((18_000, _)), hot_share: None }] = &found[..] else {
         panic!("{found:#?}")
     };
@@ -109,16 +109,16 @@ fn a_low_hot_share_of_a_few_rows_says_nothing() {
         set(server, "pg_stat_user_tables.n_tup_upd", 900);
         set(server, "pg_stat_user_tables.n_tup_hot_upd", 0);
     });
-    assert!(told(&run).is_empty());
+    assert!(reported(&run).is_empty());
 }
 
 #[test]
-fn checkpoints_and_vacuums_in_the_window_are_told() {
+fn checkpoints_and_vacuums_in_the_window_are_reported() {
     let run = changed(|server| {
         set(server, "pg_stat_bgwriter.checkpoints_req", 2);
         set(server, "pg_stat_user_tables.autovacuum_count", 1);
     });
-    let found = told(&run);
+    let found = reported(&run);
     let [
         ServerFinding::CheckpointInWindow { steps, timed: 0, requested: 2, images, image_share: Some(share) },
         ServerFinding::VacuumInWindow { vacuums: 1, analyses: 0, .. },
@@ -140,7 +140,7 @@ fn newer_servers_name_their_checkpoints_otherwise() {
         server.own.insert("pg_stat_checkpointer.num_timed".to_owned(), 1);
         server.own.insert("pg_stat_checkpointer.num_requested".to_owned(), 0);
     });
-    assert!(matches!(&told(&run)[..], [ServerFinding::CheckpointInWindow { timed: 1, requested: 0, .. }]));
+    assert!(matches!(&reported(&run)[..], [ServerFinding::CheckpointInWindow { timed: 1, requested: 0, .. }]));
 }
 
 #[test]
@@ -163,13 +163,13 @@ fn blocks_written_by_sessions_are_counted_in_every_version() {
 }
 
 #[test]
-fn nodes_with_different_loads_are_told() {
-    let found = told(&two_nodes());
-    let uneven = found.iter().find(|told| matches!(told, ServerFinding::NodesUneven { .. })).unwrap();
+fn nodes_with_different_loads_are_reported() {
+    let found = reported(&two_nodes());
+    let uneven = found.iter().find(|reported| matches!(reported, ServerFinding::NodesUneven { .. })).unwrap();
     assert!(matches!(uneven, ServerFinding::NodesUneven { imbalance, .. } if (imbalance - 0.4).abs() < 0.001));
     let mut run = two_nodes();
     run.steps[0].servers[1].counters = run.steps[0].servers[0].counters.clone();
-    assert!(!told(&run).iter().any(|told| matches!(told, ServerFinding::NodesUneven { .. })));
+    assert!(!reported(&run).iter().any(|reported| matches!(reported, ServerFinding::NodesUneven { .. })));
 }
 
 #[test]
@@ -187,26 +187,26 @@ fn what_one_of_two_nodes_does_not_tell_is_not_known_of_both() {
 #[test]
 fn deadlocks_are_a_doubt_and_rollbacks_a_note() {
     let run = changed(|server| set(server, "pg_stat_database.deadlocks", 3));
-    let found = told(&run);
+    let found = reported(&run);
     assert!(matches!(&found[..], [ServerFinding::RolledBack { deadlocks: 3, .. }]), "{found:#?}");
     assert_eq!(found[0].severity(), Severity::Doubt);
     let few = changed(|server| set(server, "pg_stat_database.xact_rollback", 5));
-    assert!(told(&few).is_empty());
+    assert!(reported(&few).is_empty());
     let many = changed(|server| set(server, "pg_stat_database.xact_rollback", 5_000));
-    assert_eq!(told(&many)[0].severity(), Severity::Note);
+    assert_eq!(reported(&many)[0].severity(), Severity::Note);
 }
 
 #[test]
-fn a_server_that_did_not_answer_is_told() {
+fn a_server_that_did_not_answer_is_reported() {
     let mut run = private_cluster();
     for second in &mut run.steps[2].intervals[10..13] {
         second.servers.clear();
     }
-    let found = told(&run);
+    let found = reported(&run);
     assert!(matches!(&found[..], [ServerFinding::Unread { silent: 3, missed: 0.0, .. }]), "{found:#?}");
     assert_eq!(found[0].severity(), Severity::Note, "what it counted meanwhile was read afterwards");
     run.steps[2].servers[0].elapsed_ns -= 5_000_000_000;
-    let found = told(&run);
+    let found = reported(&run);
     assert_eq!(found[0].severity(), Severity::Doubt);
     assert!(found[0].sentence().contains("8.3 % of the time is missing"), "{}", found[0].sentence());
 }
@@ -242,7 +242,7 @@ fn a_server_that_uses_every_processor_is_the_limit_and_not_the_storage() {
     let mut run = busy(226_000);
     let host = run.steps[2].host_cpu.as_mut().unwrap();
     (host.iowait_ns, host.idle_ns) = (Some(0), Some(host.idle_ns.unwrap() / 10));
-    let found = told(&run);
+    let found = reported(&run);
     let ServerFinding::ProcessorsExhausted { steps, busy: share, server, generator } = &found[0] else {
         panic!("{found:#?}")
     };
@@ -251,17 +251,17 @@ fn a_server_that_uses_every_processor_is_the_limit_and_not_the_storage() {
     assert!(found[0].sentence().ends_with("the limit is processor time, not storage."), "{}", found[0].sentence());
     assert!(!analyse(&run, &LatencyTarget::default()).iter().any(|finding| matches!(finding, Finding::Ceiling(_))));
 
-    assert!(told(&busy(25_000)).is_empty());
+    assert!(reported(&busy(25_000)).is_empty());
     run.steps[2].servers[0].cpu = None;
-    assert!(told(&run).is_empty(), "a server elsewhere does not use this machine's processors");
+    assert!(reported(&run).is_empty(), "a server elsewhere does not use this machine's processors");
 }
 
 #[test]
-fn what_sessions_were_found_in_is_told_where_it_is_not_reading() {
+fn what_sessions_were_found_in_is_reported_where_it_is_not_reading() {
     let run = changed(|server| {
         server.session_samples.insert("LWLock:WALWrite".to_owned(), 9_000);
     });
-    let found = told(&run);
+    let found = reported(&run);
     let [ServerFinding::SessionsFoundIn { doing, share, looks: 600, .. }] = &found[..] else { panic!("{found:#?}") };
     assert!(doing == "LWLock:WALWrite" && *share > 0.6);
     assert!(found[0].advice().unwrap().contains("WAL"));
@@ -269,7 +269,7 @@ fn what_sessions_were_found_in_is_told_where_it_is_not_reading() {
         server.session_samples = [("Lock:transactionid".to_owned(), 9)].into();
         server.sampled_times = 9;
     });
-    assert!(told(&few).is_empty());
+    assert!(reported(&few).is_empty());
 }
 
 #[test]
@@ -377,7 +377,7 @@ fn shares_of_this_machines_processors_add_up_to_what_was_used() {
 #[test]
 fn every_finding_ends_as_a_sentence() {
     let steps = || labels(&["s8", "s16"]);
-    for told in [
+    for reported in [
         ServerFinding::ProcessorsExhausted { steps: steps(), busy: 0.98, server: 0.9, generator: None },
         ServerFinding::ShapeChanged { steps: steps(), grown: None, hot_share: Some(0.5) },
         ServerFinding::PageCacheServed { steps: steps(), share: 0.2, is_private: false, limited_to: None },
@@ -388,6 +388,6 @@ fn every_finding_ends_as_a_sentence() {
         ServerFinding::SessionsFoundIn { step: "s8".to_owned(), doing: "Lock:tuple".to_owned(), share: 0.5, looks: 60 },
         ServerFinding::Idle { steps: steps(), share: 0.2 },
     ] {
-        assert!(told.sentence().ends_with('.') && told.advice().unwrap().ends_with('.'), "{told:?}");
+        assert!(reported.sentence().ends_with('.') && reported.advice().unwrap().ends_with('.'), "{reported:?}");
     }
 }

@@ -11,7 +11,7 @@ pub const MIN_SECONDS: usize = 5;
 /// With more than this share of its seconds disturbed, nobody knows which of them are the undisturbed ones.
 const MAX_DISTURBED: f64 = 0.4;
 /// A second is disturbed if it lies farther from the median of its window than this many standard deviations, as the median
-/// distance tells them, and than this share of the median: what a device scatters by is no disturbance.
+/// distance reports them, and than this share of the median: what a device scatters by is no disturbance.
 const FAR: f64 = 4.0;
 const NEAR: f64 = 0.03;
 /// All together carry less than the sum where they carry less than this share of it.

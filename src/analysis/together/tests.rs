@@ -72,8 +72,8 @@ fn made(platform: Platform, depths: &[u32]) -> Run {
 }
 
 fn found(run: &Run) -> Together {
-    let told = analyse(run, &LatencyTarget::default());
-    let mut all = told.into_iter().filter_map(|finding| match finding {
+    let reported = analyse(run, &LatencyTarget::default());
+    let mut all = reported.into_iter().filter_map(|finding| match finding {
         Finding::Together(found) => Some(found),
         _ => None,
     });
@@ -86,7 +86,7 @@ fn found(run: &Run) -> Together {
 }
 
 #[test]
-fn a_cap_of_both_is_told_with_its_figures() {
+fn a_cap_of_both_is_reported_with_its_figures() {
     let run = made(CAPPED, &[1, 8, 32]);
     let found = found(&run);
     assert_eq!(found.verdict, TogetherVerdict::Shared);
@@ -102,12 +102,12 @@ fn a_cap_of_both_is_told_with_its_figures() {
     );
     assert!(sentence.contains("of the machine, or of what lies between it and them"), "{sentence}");
     assert!(sentence.contains(" outstanding on each, and no more than with "), "{sentence}");
-    let told = analyse(&run, &LatencyTarget::default());
-    assert!(Opening::of(&run, &told).sentence().contains("; A and B share a limit of "));
+    let reported = analyse(&run, &LatencyTarget::default());
+    assert!(Opening::of(&run, &reported).sentence().contains("; A and B share a limit of "));
 }
 
 #[test]
-fn volumes_that_have_nothing_in_common_are_told_so() {
+fn volumes_that_have_nothing_in_common_are_reported_so() {
     let found = found(&made(FREE, &[1, 8, 32]));
     assert_eq!(found.verdict, TogetherVerdict::NotShared);
     assert!((found.point().unwrap().together.per_s / 3_000.0 - 1.0).abs() < 0.01);
@@ -227,7 +227,7 @@ fn too_few_seconds_and_a_run_that_was_cut_short_are_said() {
 }
 
 #[test]
-fn large_requests_are_told_in_bytes_and_devices_below_are_named() {
+fn large_requests_are_reported_in_bytes_and_devices_below_are_named() {
     let throughput = Platform { alone: [150.0, 150.0], machine: 200.0, latency_bound: 40.0, ..CAPPED };
     let mut run = run_as(1, throughput, &[8, 32], 1 << 20, |_, _, rate| rate);
     run.target.facts.insert(DEVICES_SHARED.to_owned(), "dm-0 sda".to_owned());

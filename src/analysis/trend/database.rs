@@ -24,7 +24,7 @@ pub struct Database {
 pub struct Scope {
     /// Kind of target, such as `oracle`.
     pub kind: String,
-    /// Its number where it is told, else its name or address; of a pluggable database with the name of its container.
+    /// Its number where it is reported, else its name or address; of a pluggable database with the name of its container.
     pub identity: String,
     /// The instance, where the figures are of one alone; absent for all of them together and for what has none.
     pub instance: Option<String>,
@@ -59,7 +59,7 @@ pub(super) fn name_of(run: &Run) -> String {
 }
 
 impl Scope {
-    /// Of a step of `run`. A report that tells what each of several instances did is of the whole.
+    /// Of a step of `run`. A report that says what each of several instances did is of the whole.
     pub(super) fn of(run: &Run, step: &Step) -> Self {
         let (database, instance) = parts(run);
         let identity = run.target.facts.get(DATABASE_ID).map_or(database, String::as_str);
@@ -83,7 +83,7 @@ impl Scope {
     }
 }
 
-/// What each is called, from the names that its runs use. Two databases of one name are told apart by what makes them two.
+/// What each is called, from the names that its runs use. Two databases of one name are distinguished by what makes them two.
 pub(super) fn named(names: &BTreeMap<Scope, String>) -> BTreeMap<Scope, String> {
     let name = |(scope, own): (&Scope, &String)| {
         let is_alone = names.iter().all(|(other, theirs)| other.is_same_database(scope) || theirs != own);

@@ -8,10 +8,10 @@ use std::collections::BTreeMap;
 
 use super::{Measure, Trend};
 
-/// Fewest days from which a slope is told, and from which its interval is: with four days no order of them is rarer than 1
+/// Fewest days from which a slope is reported, and from which its interval is: with four days no order of them is rarer than 1
 /// in 12, so that nothing can be said with 95 %.
-const LEAST_DAYS: usize = 3;
-const LEAST_DAYS_FOR_INTERVAL: usize = 5;
+const MIN_DAYS: usize = 3;
+const MIN_DAYS_FOR_INTERVAL: usize = 5;
 /// Days from the first to the last from which on a day is compared with the same day of other weeks only.
 const WEEKS_APART: i64 = 28;
 /// Quantile of the normal distribution for a two-sided interval of 95 %.
@@ -76,14 +76,14 @@ fn along(days: &BTreeMap<i64, BTreeMap<i64, f64>>, like: LikeDays) -> Option<Gro
         }
     }
     let count = compared.len();
-    if count < LEAST_DAYS {
+    if count < MIN_DAYS {
         return None;
     }
     slopes.sort_by(f64::total_cmp);
     let mut sizes: BTreeMap<i64, f64> = BTreeMap::new();
     compared.values().for_each(|class| *sizes.entry(*class).or_default() += 1.0);
     let variance: f64 = sizes.values().map(|n| n * (n - 1.0) * (2.0 * n + 5.0) / 18.0).sum();
-    let interval = (count >= LEAST_DAYS_FOR_INTERVAL).then(|| interval(&slopes, variance)).flatten();
+    let interval = (count >= MIN_DAYS_FOR_INTERVAL).then(|| interval(&slopes, variance)).flatten();
     Some(Growth { per_day: median(&slopes)?, interval, days: count, like })
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use crate::analysis::{Figures, SINGLE_BLOCK_READ, is_on_server, operations_are_requests, wait};
-use crate::record::{Histogram, Run, Step, ToldFigure, WaitStats};
+use crate::record::{Histogram, ReportedFigure, Run, Step, WaitStats};
 
 /// Reads that take longer are what `slow reads` counts.
 const SLOW_NS: u64 = 10_000_000;
@@ -65,7 +65,7 @@ pub struct Reading {
 }
 
 impl Measure {
-    /// All of them, in the order in which they are told.
+    /// All of them, in the order in which they are reported.
     pub const ALL: [Self; 13] = [
         Self::Io,
         Self::Reads,
@@ -136,7 +136,7 @@ impl Measure {
         Self::ALL.iter().position(|measure| *measure == self).unwrap_or(0)
     }
 
-    /// What a step tells of it. Unknown is never taken for zero: a sum is known where both its parts are.
+    /// What a step reports on it. Unknown is never taken for zero: a sum is known where both its parts are.
     pub(super) fn read(self, run: &Run, step: &Step) -> Option<Reading> {
         let figures = Figures(step);
         let seconds = figures.seconds();
@@ -196,7 +196,7 @@ fn host_busy_percent(step: &Step) -> Option<f64> {
         let all = busy + rest as f64;
         return (all > 0.0).then(|| 100.0 * busy / all);
     }
-    busy_of_instances(step).or_else(|| told_busy(step)).filter(|busy| (0.0..=100.5).contains(busy))
+    busy_of_instances(step).or_else(|| reported_busy(step)).filter(|busy| (0.0..=100.5).contains(busy))
 }
 
 /// From the processor time of every instance's machine.
@@ -210,11 +210,11 @@ fn busy_of_instances(step: &Step) -> Option<f64> {
     (all > 0.0).then(|| 100.0 * busy / all)
 }
 
-/// From shares in percent, in the words of Oracle, iostat, mpstat or vmstat, all of them by the one that is told first.
-fn told_busy(step: &Step) -> Option<f64> {
-    // `db1: %Idle`, `iostat %idle`: what stands before the sign tells whose it is.
-    let of_host = |figure: &&ToldFigure| figure.layer == "host" && figure.unit.trim() == "%";
-    let parts = step.told.iter().filter(of_host).map(|figure| {
+/// From shares in percent, in the words of Oracle, iostat, mpstat or vmstat, all of them by the one that is reported first.
+fn reported_busy(step: &Step) -> Option<f64> {
+    // `db1: %Idle`, `iostat %idle`: what stands before the sign reports whose it is.
+    let of_host = |figure: &&ReportedFigure| figure.layer == "host" && figure.unit.trim() == "%";
+    let parts = step.reported.iter().filter(of_host).map(|figure| {
         let (whose, part) =
             figure.name.rsplit_once('%').or_else(|| figure.name.rsplit_once(' ')).unwrap_or(("", &figure.name));
         (whose.trim(), bare(part), figure.value)
@@ -227,20 +227,20 @@ fn told_busy(step: &Step) -> Option<f64> {
         // Machines of a cluster: how many processors each of them has is not known here.
         return None;
     }
-    let told = |names: &[&str]| {
+    let reported = |names: &[&str]| {
         parts.iter().find(|(of, part, _)| *of == whose && names.contains(&part.as_str())).map(|(_, _, value)| *value)
     };
-    let others = || ["nice", "irq", "soft", "guest", "gnice"].iter().filter_map(|name| told(&[name])).sum::<f64>();
-    let used = || Some(told(&["user", "usr", "us"])? + told(&["system", "sys", "sy"])? + others());
+    let others = || ["nice", "irq", "soft", "guest", "gnice"].iter().filter_map(|name| reported(&[name])).sum::<f64>();
+    let used = || Some(reported(&["user", "usr", "us"])? + reported(&["system", "sys", "sy"])? + others());
     // Oracle's `%Idle` holds its `%WIO`; that of sysstat and vmstat does not hold the time that storage was waited for.
-    let waited = || told(&["iowait", "wa"]).unwrap_or(0.0) + told(&["steal", "st"]).unwrap_or(0.0);
-    used().or_else(|| told(&["idle", "id"]).map(|idle| 100.0 - idle - waited()))
+    let waited = || reported(&["iowait", "wa"]).unwrap_or(0.0) + reported(&["steal", "st"]).unwrap_or(0.0);
+    used().or_else(|| reported(&["idle", "id"]).map(|idle| 100.0 - idle - waited()))
 }
 
 /// From `DB time` in the words of Oracle's reports, in its unit, or from what the load itself timed.
 fn active_sessions(step: &Step, seconds: f64) -> Option<f64> {
-    let figures = || step.told.iter().map(|figure| (bare(&figure.name), figure));
-    let of_time = |figure: &ToldFigure| match bare(&figure.unit).as_str() {
+    let figures = || step.reported.iter().map(|figure| (bare(&figure.name), figure));
+    let of_time = |figure: &ReportedFigure| match bare(&figure.unit).as_str() {
         "ss" | "spers" | "persecond" | "pers" => Some(figure.value),
         // `DB Time(s)` by the second.
         "s" if figure.unit.trim() == "/s" => figure.name.contains("(s)").then_some(figure.value),
@@ -248,8 +248,8 @@ fn active_sessions(step: &Step, seconds: f64) -> Option<f64> {
         "min" | "mins" | "minutes" => Some(figure.value * 60.0 / seconds),
         _ => None,
     };
-    let told = figures().filter(|(name, _)| name.starts_with("dbtime")).find_map(|(_, figure)| of_time(figure));
+    let reported = figures().filter(|(name, _)| name.starts_with("dbtime")).find_map(|(_, figure)| of_time(figure));
     let direct =
         || figures().find(|(name, _)| name.starts_with("averageactivesessions")).map(|(_, figure)| figure.value);
-    told.or_else(direct).or_else(|| Figures(step).busy_sessions()).filter(|sessions| *sessions >= 0.0)
+    reported.or_else(direct).or_else(|| Figures(step).busy_sessions()).filter(|sessions| *sessions >= 0.0)
 }

@@ -1,6 +1,6 @@
 //! Many windows of one database along calendar time: peaks, percentiles over time, the day's profile and growth.
 //!
-//! Times are wall-clock times as the runs tell them. Of imported reports in a zone that is not told they are written as if
+//! Times are wall-clock times as the runs tell them. Of imported reports in a zone that is not reported they are written as if
 //! they were UTC, so that hours of the day are those of the database's own clock.
 
 mod database;
@@ -19,13 +19,13 @@ pub use windows::{Gap, SetAside, TrendWindow, Why};
 
 use crate::record::{Clock, Run};
 
-/// Percentiles that are told, as shares.
+/// Percentiles that are reported, as shares.
 pub const QUANTILES: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
 
 /// Several runs along time, each database by itself.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trends {
-    /// One element for each database, and for each instance of one that is told by itself, in the order of their names.
+    /// One element for each database, and for each instance of one that is reported by itself, in the order of their names.
     pub trends: Vec<Trend>,
     /// What has no place in time, and why.
     pub left_out: Vec<SetAside>,
@@ -42,16 +42,16 @@ pub struct Trend {
     pub set_aside: Vec<SetAside>,
     /// Stretches between two windows of which nothing is known.
     pub gaps: Vec<Gap>,
-    /// Whether times are those of a clock on the wall in a zone that is not told.
+    /// Whether times are those of a clock on the wall in a zone that is not reported.
     pub is_wall_clock: bool,
 }
 
-/// One measure over all windows that tell it.
+/// One measure over all windows that report it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// What is measured.
     pub measure: Measure,
-    /// Windows that tell it.
+    /// Windows that report it.
     pub windows: usize,
     /// Their length together, in seconds.
     pub covered_s: f64,
@@ -63,7 +63,7 @@ pub struct Summary {
     pub peak: f64,
     /// Index of that window; the first, if several have it.
     pub peak_at: usize,
-    /// How it grew, where that can be told.
+    /// How it grew, where that can be reported.
     pub growth: Option<Growth>,
 }
 
@@ -103,7 +103,7 @@ impl Trends {
                 is_wall_clock,
             });
         }
-        // Nothing is left of an instance whose windows all lie in those of the whole: the whole tells what was set aside.
+        // Nothing is left of an instance whose windows all lie in those of the whole: the whole says what was set aside.
         let (mut kept, empty): (Vec<Trend>, Vec<Trend>) =
             trends.into_iter().partition(|trend| !trend.windows.is_empty());
         for trend in empty {
@@ -139,19 +139,19 @@ impl Trend {
         Some([*lengths.first()?, *lengths.get(lengths.len() / 2)?, *lengths.last()?])
     }
 
-    /// Measures that at least one window tells, in the order of [`Measure::ALL`].
+    /// Measures that at least one window reports, in the order of [`Measure::ALL`].
     pub fn measures(&self) -> Vec<Measure> {
         Measure::ALL.into_iter().filter(|measure| self.windows.iter().any(|w| w.reading(*measure).is_some())).collect()
     }
 
-    /// What is to be said of a measure; absent where no window tells it.
+    /// What is to be said of a measure; absent where no window reports it.
     pub fn summary(&self, measure: Measure) -> Option<Summary> {
-        let told = || {
+        let reported = || {
             let windows = self.windows.iter().enumerate();
             windows.filter_map(|(at, window)| Some((at, window.seconds, window.reading(measure)?)))
         };
-        let mut values: Vec<(f64, f64)> = told().map(|(_, seconds, reading)| (reading.value, seconds)).collect();
-        let (peak_at, peak) = told().fold(None, |most: Option<(usize, f64)>, (at, _, reading)| match most {
+        let mut values: Vec<(f64, f64)> = reported().map(|(_, seconds, reading)| (reading.value, seconds)).collect();
+        let (peak_at, peak) = reported().fold(None, |most: Option<(usize, f64)>, (at, _, reading)| match most {
             Some((_, value)) if value >= reading.value => most,
             _ => Some((at, reading.value)),
         })?;
@@ -160,7 +160,7 @@ impl Trend {
             measure,
             windows: values.len(),
             covered_s: values.iter().map(|(_, seconds)| seconds).sum(),
-            mean: weighted_mean(told().map(|(_, _, reading)| reading)),
+            mean: weighted_mean(reported().map(|(_, _, reading)| reading)),
             quantiles: [0, 1, 2, 3].map(|at| quantiles.get(at).copied().unwrap_or(peak)),
             peak,
             peak_at,
@@ -170,8 +170,8 @@ impl Trend {
 
     /// The value that windows of a share `quantile` of the covered time did not exceed.
     pub fn quantile(&self, measure: Measure, quantile: f64) -> Option<f64> {
-        let told = self.windows.iter().filter_map(|window| Some((window.reading(measure)?.value, window.seconds)));
-        let mut values: Vec<(f64, f64)> = told.collect();
+        let reported = self.windows.iter().filter_map(|window| Some((window.reading(measure)?.value, window.seconds)));
+        let mut values: Vec<(f64, f64)> = reported.collect();
         weighted_quantiles(&mut values, &[quantile]).first().copied()
     }
 }

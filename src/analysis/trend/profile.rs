@@ -9,7 +9,7 @@ pub const LONGEST_FOR_HOURS_S: f64 = 7_200.0;
 /// Windows longer than this say nothing about a day. Some of a day are an hour or two too long when clocks change.
 pub const LONGEST_FOR_DAYS_S: f64 = 26.0 * 3_600.0;
 /// An hour of a day is compared with others if at least so many seconds of it are known, or half a window where windows are
-/// shorter: a report that ends some seconds late tells nothing about the hour after, least of all its peak.
+/// shorter: a report that ends some seconds late says nothing about the hour after, least of all its peak.
 const KNOWN_OF_HOUR_S: f64 = 600.0;
 
 const HOUR_S: i64 = 3_600;

@@ -117,9 +117,9 @@ fn pluggable_databases_of_one_database_are_not_the_same_time_again() {
         run
     };
     let trends = of(&[on("CDB$ROOT, PDB$SEED, SALES"), on("SALES"), on("HR"), on("CDB$ROOT")]);
-    let told: Vec<(&str, usize)> =
+    let reported: Vec<(&str, usize)> =
         trends.trends.iter().map(|trend| (trend.database.name.as_str(), trend.set_aside.len())).collect();
-    assert_eq!(told, [("PROD/PROD1", 1), ("PROD:HR/PROD1", 0), ("PROD:SALES/PROD1", 0)]);
+    assert_eq!(reported, [("PROD/PROD1", 1), ("PROD:HR/PROD1", 0), ("PROD:SALES/PROD1", 0)]);
 }
 
 #[test]
@@ -139,8 +139,11 @@ fn jobs_at_the_same_time_are_one_window_with_all_that_they_did() {
     let mut second = run.steps[0].clone();
     second.label = "second".to_owned();
     run.steps.push(second);
-    let untold = of(std::slice::from_ref(&run));
-    assert!(untold.trends.is_empty() && untold.left_out.iter().all(|aside| aside.why == Why::NoTime), "{untold:?}");
+    let unreported = of(std::slice::from_ref(&run));
+    assert!(
+        unreported.trends.is_empty() && unreported.left_out.iter().all(|aside| aside.why == Why::NoTime),
+        "{unreported:?}"
+    );
     run.target.facts.insert("jobs_at_once".to_owned(), "2".to_owned());
     let trend = only(of(std::slice::from_ref(&run)));
     assert_eq!((trend.windows.len(), trend.set_aside.len()), (1, 0));
@@ -180,7 +183,7 @@ fn reports_that_meet_at_the_minute_do_not_overlap() {
 }
 
 #[test]
-fn other_databases_stand_apart_and_are_told_by_their_number_where_the_name_is_one() {
+fn other_databases_stand_apart_and_are_reported_by_their_number_where_the_name_is_one() {
     let mut other = report(hour(3));
     other.target.facts.insert("db_id".to_owned(), "42".to_owned());
     let trends = of(&[report(hour(3)), other, sample::updates(20)]);
@@ -212,26 +215,26 @@ fn reports_on_all_instances_and_on_one_are_not_added_up() {
         run
     };
     let trends = of(&[whole(3), report(hour(3)), second(3), report(hour(4)), second(4)]);
-    let told: Vec<(&str, usize, usize)> = trends
+    let reported: Vec<(&str, usize, usize)> = trends
         .trends
         .iter()
         .map(|trend| (trend.database.name.as_str(), trend.windows.len(), trend.set_aside.len()))
         .collect();
-    assert_eq!(told, [("PROD", 1, 0), ("PROD/PROD1", 1, 1), ("PROD/PROD2", 1, 1)]);
+    assert_eq!(reported, [("PROD", 1, 0), ("PROD/PROD1", 1, 1), ("PROD/PROD2", 1, 1)]);
     let inside = only(of(&[whole(3), report(hour(3)), second(3)]));
     assert_eq!(inside.set_aside.len(), 2);
     assert!(inside.set_aside.iter().all(|aside| matches!(&aside.why, Why::InWhole { of } if of == "whole-3")));
 }
 
 #[test]
-fn what_is_not_told_is_left_out_and_never_zero() {
+fn what_is_not_reported_is_left_out_and_never_zero() {
     let mut reads_only = report(hour(3));
     reads_only.steps[0].counters.physical_writes = None;
     reads_only.steps[0].waits.clear();
-    reads_only.steps[0].told.clear();
+    reads_only.steps[0].reported.clear();
     let trend = only(of(&[reads_only]));
-    let told: Vec<&str> = trend.measures().into_iter().map(Measure::name).collect();
-    assert_eq!(told, ["reads/s", "MB/s", "read MB/s", "write MB/s", "redo MB/s", "commits/s"]);
+    let reported: Vec<&str> = trend.measures().into_iter().map(Measure::name).collect();
+    assert_eq!(reported, ["reads/s", "MB/s", "read MB/s", "write MB/s", "redo MB/s", "commits/s"]);
 
     let mut no_length = report(hour(4));
     no_length.steps[0].window.duration_ns = 0;
@@ -248,19 +251,20 @@ fn what_is_not_told_is_left_out_and_never_zero() {
 #[test]
 fn latency_load_and_processors_are_read_in_the_words_of_a_report() {
     let mut run = report(Hour { within_ms: [50, 0, 0, 0, 30, 20], ..hour(3) });
-    let value =
-        |run: &Run, measure: Measure| only(of(std::slice::from_ref(run))).summary(measure).map(|told| told.peak);
+    let value = |run: &Run, measure: Measure| {
+        only(of(std::slice::from_ref(run))).summary(measure).map(|reported| reported.peak)
+    };
     // Those of 8 to 16 ms may have taken less than 10 ms.
     assert!((value(&run, Measure::SlowReads).unwrap() - 20.0).abs() < 1e-9);
     assert_eq!(value(&run, Measure::ReadTimeP99), Some(32.768));
     assert_eq!(value(&run, Measure::HostBusy), Some(10.0));
     assert_eq!(value(&run, Measure::ActiveSessions), Some(2.0));
     assert_eq!(only(of(std::slice::from_ref(&run))).summary(Measure::ReadTimeP99).unwrap().mean, None);
-    let told = &mut run.steps[0].told;
-    (told[0].name, told[0].unit, told[0].value) = ("DB Time(s)".to_owned(), "".to_owned(), 7.5);
+    let reported = &mut run.steps[0].reported;
+    (reported[0].name, reported[0].unit, reported[0].value) = ("DB Time(s)".to_owned(), "".to_owned(), 7.5);
     assert_eq!(value(&run, Measure::ActiveSessions), None, "a unit that is not understood");
     for unit in ["/s", "s/s", "per second"] {
-        run.steps[0].told[0].unit = unit.to_owned();
+        run.steps[0].reported[0].unit = unit.to_owned();
         assert_eq!(value(&run, Measure::ActiveSessions), Some(7.5), "{unit}");
     }
 }
@@ -270,13 +274,13 @@ fn a_processor_that_waits_for_storage_is_not_busy() {
     let busy = |figures: &[(&str, f64)]| {
         let mut run = report(hour(3));
         let step = &mut run.steps[0];
-        step.told.retain(|figure| figure.layer != "host");
+        step.reported.retain(|figure| figure.layer != "host");
         let of = |(name, value): &(&str, f64)| {
             let (layer, unit) = ("host".to_owned(), "%".to_owned());
-            crate::record::ToldFigure { layer, name: (*name).to_owned(), unit, value: *value }
+            crate::record::ReportedFigure { layer, name: (*name).to_owned(), unit, value: *value }
         };
-        step.told.extend(figures.iter().map(of));
-        only(of_one(&run)).summary(Measure::HostBusy).map(|told| told.peak)
+        step.reported.extend(figures.iter().map(of));
+        only(of_one(&run)).summary(Measure::HostBusy).map(|reported| reported.peak)
     };
     let sysstat =
         [("%user", 10.0), ("%nice", 2.0), ("%system", 5.0), ("%iowait", 40.0), ("%steal", 1.0), ("%idle", 42.0)];
@@ -299,7 +303,7 @@ fn the_machines_of_a_cluster_are_busy_by_their_times() {
         ..ServerStats::default()
     };
     run.steps[0].instances = vec![of_node(10, 90), of_node(200, 100)];
-    assert_eq!(only(of_one(&run)).summary(Measure::HostBusy).map(|told| told.peak), Some(52.5));
+    assert_eq!(only(of_one(&run)).summary(Measure::HostBusy).map(|reported| reported.peak), Some(52.5));
 }
 
 #[test]

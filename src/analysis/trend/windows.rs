@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use super::super::at_once;
 use super::{Measure, Reading, Scope};
-use crate::record::{Clock, Interval, Outcome, Run, Step, ToldFigure};
+use crate::record::{Clock, Interval, Outcome, ReportedFigure, Run, Step};
 
 /// Intervals of a step that are at least so long are windows by themselves: snapshots of a history, not seconds of a load.
 const LONG_INTERVAL_NS: u64 = 300_000_000_000;
-/// Windows may overlap by so many seconds, or by this share of the shorter one, since begin and end are often told to the minute;
+/// Windows may overlap by so many seconds, or by this share of the shorter one, since begin and end are often reported to the minute;
 /// never by half of it.
 const OVERLAP_S: f64 = 60.0;
 const OVERLAP_SHARE: f64 = 0.01;
@@ -59,11 +59,11 @@ pub enum Why {
         /// Run of that report.
         of: String,
     },
-    /// How long it was is not told.
+    /// How long it was is not reported.
     NoLength,
-    /// When it was is not told.
+    /// When it was is not reported.
     NoTime,
-    /// It is of a job beside others, of which it is not told what all of them did together.
+    /// It is of a job beside others, of which it is not reported what all of them did together.
     Part,
     /// It failed, or was not finished.
     NotFinished,
@@ -86,16 +86,16 @@ impl Gap {
 }
 
 impl TrendWindow {
-    /// What it tells of a measure.
+    /// What it reports on a measure.
     pub fn reading(&self, measure: Measure) -> Option<Reading> {
         self.readings.get(measure.place()).copied().flatten()
     }
 
-    fn told(&self) -> usize {
+    fn reported(&self) -> usize {
         self.readings.iter().flatten().count()
     }
 
-    /// Seconds since 1970 in the clock that the window is told in.
+    /// Seconds since 1970 in the clock that the window is reported in.
     pub(super) fn edges_s(&self) -> (f64, f64) {
         let from = second(self.from);
         (from, from + self.seconds)
@@ -162,8 +162,10 @@ fn alone(step: &Step, interval: &Interval) -> Step {
             Some(crate::record::WaitStats { waits: interval.waits.get(&wait.event)?.clone(), ..wait.clone() })
         })
         .collect();
-    let told = |figure: &ToldFigure| Some(ToldFigure { value: *interval.told.get(&figure.name)?, ..figure.clone() });
-    alone.told = step.told.iter().filter_map(told).collect();
+    let reported = |figure: &ReportedFigure| {
+        Some(ReportedFigure { value: *interval.reported.get(&figure.name)?, ..figure.clone() })
+    };
+    alone.reported = step.reported.iter().filter_map(reported).collect();
     alone
 }
 
@@ -223,12 +225,12 @@ impl Apart {
     }
 }
 
-/// Each stretch of time once: of windows that overlap the shorter ones count, since they tell more of time; of equally long
-/// ones that which tells more measures, and else the one that was named first.
+/// Each stretch of time once: of windows that overlap the shorter ones count, since they report more of time; of equally long
+/// ones that which says more measures, and else the one that was named first.
 pub(super) fn without_overlaps(mut windows: Vec<TrendWindow>) -> (Vec<TrendWindow>, Vec<SetAside>) {
-    // Lengths are told to the minute or to the second: those alike within that are equally long.
+    // Lengths are given to the minute or to the second: those alike within that are equally long.
     let length = |window: &TrendWindow| (window.seconds / 60.0).round() as i64;
-    windows.sort_by_key(|window| (length(window), std::cmp::Reverse(window.told())));
+    windows.sort_by_key(|window| (length(window), std::cmp::Reverse(window.reported())));
     let (mut apart, mut set_aside) = (Apart::default(), Vec::new());
     for window in windows {
         match apart.sharing(&window) {

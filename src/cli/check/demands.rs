@@ -1,4 +1,4 @@
-//! What is to be carried, from flags and from runs that tell what a database needs.
+//! What is to be carried, from flags and from runs that report what a database needs.
 
 use clap::Args;
 
@@ -36,7 +36,7 @@ pub(super) struct DemandArgs {
     #[arg(long, value_name = "MB/s", help_heading = "Demand")]
     scan: Option<Throughput>,
 
-    /// Take the rates from runs that tell what a database needs, such as imported AWR reports: their peaks, with p99 of reads within
+    /// Take the rates from runs that report what a database needs, such as imported AWR reports: their peaks, with p99 of reads within
     /// 5 ms and of commits within 10 ms; flags that are given stand instead. May be given many times
     #[arg(long, value_name = "RUN", help_heading = "Demand")]
     like: Vec<String>,

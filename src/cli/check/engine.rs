@@ -11,10 +11,10 @@ use crate::cli::recording::Recorded;
 use crate::cli::say;
 use crate::measure::Clock;
 use crate::plan::check::{EngineCheck, EngineFacts, MAX_SESSIONS, SCAN_TABLE};
-use crate::target::embedded::setup::{self, Replace, SetupRequest};
-use crate::target::embedded::{Descriptor, Engine, EngineOptions, Filling};
-use crate::target::simulated::{Simulated, SimulatedOptions};
-use crate::target::{TargetError, TargetFor};
+use crate::targets::embedded::setup::{self, Replace, SetupRequest};
+use crate::targets::embedded::{Descriptor, Engine, EngineOptions, Filling};
+use crate::targets::simulated::{Simulated, SimulatedOptions};
+use crate::targets::{TargetError, TargetFor};
 use crate::units::Bytes;
 use crate::workload::SlobOperation;
 
@@ -47,7 +47,7 @@ pub(super) fn on_data(
     };
     let check = EngineCheck::new(session.demands, &facts)?;
     let io_engine = session.arguments.handling.engine();
-    let options = EngineOptions { cache: CACHE, writers: None, most_sessions: check.sessions(), io_engine };
+    let options = EngineOptions { cache: CACHE, writers: None, max_sessions: check.sessions(), io_engine };
     let clock = Clock::start();
     let engine = Engine::open(&path, &options, clock, &|_| {})?;
     let opened = opened(&engine, clock, vec![path], &facts);
@@ -152,9 +152,9 @@ fn make(session: &Session<'_>, path: &Path, size: Bytes, made: Option<&mut Made>
     ));
     plan.notes.iter().for_each(say::note);
     made.into_iter().for_each(Made::begin);
-    let progress = ByteProgress::new("making data", session.arguments.keeping.progress.loudness());
+    let progress = ByteProgress::new("making data", session.arguments.keeping.progress.verbosity());
     let report = |now: setup::Progress| progress.update(now.done_bytes, now.total_bytes);
-    let outcome = setup::carry_out(plan, &report, session.interrupt.flag());
+    let outcome = setup::run(plan, &report, session.interrupt.flag());
     progress.end();
     outcome.map_err(|error| match (error, session.interrupt.exit()) {
         (TargetError::Interrupted, Some(exit)) => {

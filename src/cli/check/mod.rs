@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::arguments::{KeepingArgs, Reader, Seconds};
+use super::arguments::{Format, KeepingArgs, Seconds};
 use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::io::arguments::HandlingArgs;
@@ -89,7 +89,7 @@ pub(super) struct Arguments {
     keeping: KeepingArgs,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let demands = arguments.demands.read(&arguments.keeping.runs)?;
     let place = Place::look(&arguments.place, &demands, arguments.size)?;
     if !arguments.keeping.dry_run {
@@ -106,9 +106,9 @@ fn say(arguments: &Arguments, recorded: Recorded, interrupt: &Interrupt) -> Resu
     let page = report::page(&[Reported { run: &run, findings: &findings }])?;
     let written = page_file::replace(&arguments.output, &page);
     let check = Check::of(&run, &findings).ok_or_else(|| Failure::new("nothing was asked"))?;
-    match arguments.keeping.format.reader() {
-        Reader::Program => say::json(&RunReport::new(&run, &findings))?,
-        Reader::Person => {
+    match arguments.keeping.format.format() {
+        Format::Json => say::json(&RunReport::new(&run, &findings))?,
+        Format::Text => {
             let mut out = say::output();
             for line in check.lines() {
                 writeln!(out, "{line}")?;

@@ -7,7 +7,7 @@ use crate::cli::say;
 use crate::config::TargetAddress;
 use crate::measure::environment;
 use crate::record::Demands;
-use crate::target::embedded::{Descriptor, Directory};
+use crate::targets::embedded::{Descriptor, Directory};
 use crate::units::Bytes;
 
 /// What is made in a directory: a file for raw storage, a directory for the engine's data.

@@ -12,11 +12,11 @@ use crate::cli::slob::server::{Nodes, Purpose, Reached, SendArgs, ServerSite};
 use crate::config::TargetAddress;
 use crate::measure::Clock;
 use crate::plan::check::{EngineCheck, EngineFacts, SCAN_TABLE};
-use crate::target::TargetError;
-use crate::target::embedded::Filling;
-use crate::target::postgres::cluster;
-use crate::target::postgres::data::setup::{self, Phase, Progress, Replace, SetupRequest};
-use crate::target::postgres::data::{self, drop as removal};
+use crate::targets::TargetError;
+use crate::targets::embedded::Filling;
+use crate::targets::postgres::cluster;
+use crate::targets::postgres::data::setup::{self, Phase, Progress, Replace, SetupRequest};
+use crate::targets::postgres::data::{self, drop as removal};
 use crate::units::Bytes;
 
 /// Data that are made where nobody says how large: what a busy disk loads in a fraction of the time.
@@ -83,9 +83,9 @@ fn make(session: &Session<'_>, reached: &Reached<'_>, size: Bytes) -> Result<(),
         "making {size} of tables in the schema `{}`, which are removed at the end",
         access.namespace
     ));
-    let progress = ByteProgress::new("making data", session.arguments.keeping.progress.loudness());
+    let progress = ByteProgress::new("making data", session.arguments.keeping.progress.verbosity());
     let report = |phase: Phase, now: Progress| progress.update_phase(phase, now.done_bytes, now.total_bytes);
-    let outcome = setup::carry_out(plan, &report, session.interrupt.flag());
+    let outcome = setup::run(plan, &report, session.interrupt.flag());
     progress.end();
     outcome.map(drop).map_err(|error| match (error, session.interrupt.exit()) {
         (TargetError::Interrupted, Some(exit)) => Failure::new("interrupted while data were made").with_exit(exit),
@@ -146,7 +146,7 @@ fn remove(session: &Session<'_>, address: &TargetAddress, is_new: bool) -> Resul
             let reached = Reached::reach(address, server, nodes, Purpose::Use, None, &go_on)?;
             reached.expect("the address is that of a server").with(|at| {
                 if has_data(at)? {
-                    removal::carry_out(removal::plan(&at.access())?, &go_on)?;
+                    removal::run(removal::plan(&at.access())?, &go_on)?;
                 }
                 Ok(())
             })

@@ -9,13 +9,13 @@ use crate::analysis::check::{PLACE, next_multiple};
 use crate::cli::exit::Failure;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps};
-use crate::cli::recording::{Header, Onward, Recorded, Recording};
+use crate::cli::recording::{Header, NextStep, Recorded, Recording};
 use crate::cli::{fresh_seed, say};
 use crate::load::StepPlan;
 use crate::measure::Clock;
-use crate::plan::check::{LEAST_WINDOW, Multiple, Pacing};
+use crate::plan::check::{MIN_WINDOW, Multiple, Pacing};
 use crate::record::{self, Demands};
-use crate::target::{Target, TargetFor};
+use crate::targets::{Target, TargetFor};
 use crate::units::{Nanos, group_thousands};
 use crate::workload::{Shape, mix64};
 
@@ -123,7 +123,7 @@ impl Session<'_> {
                 },
                 _ => pacing,
             };
-            if pacing.step(times) > left || (times == 1.0 && pacing.asked < LEAST_WINDOW) {
+            if pacing.step(times) > left || (times == 1.0 && pacing.asked < MIN_WINDOW) {
                 break;
             }
             let repeat = tried.iter().filter(|known| **known == times).count();
@@ -131,7 +131,7 @@ impl Session<'_> {
             let planned = step(Multiple { times, index, repeat }, &pacing);
             tried.push(times);
             used.0 += pacing.step(times).0;
-            if recording.step(opened.target, &planned) == Onward::Stop {
+            if recording.step(opened.target, &planned) == NextStep::Stop {
                 break;
             }
         }
@@ -165,7 +165,7 @@ impl Session<'_> {
 
     fn begin<O>(&self, opened: &Opened<'_, O>) -> Result<Recording, Failure> {
         let keeping = &self.arguments.keeping;
-        let progress = RunProgress::new(Steps::UpTo(MAX_STEPS), keeping.progress.loudness());
+        let progress = RunProgress::new(Steps::UpTo(MAX_STEPS), keeping.progress.verbosity());
         let target: &dyn Target = opened.target;
         let notes = target.notes();
         notes.iter().for_each(|note| progress.note(note));

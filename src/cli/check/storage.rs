@@ -9,7 +9,7 @@ use crate::cli::io::arguments::Storage;
 use crate::cli::io::volume::{Ground, Intended, Prospect};
 use crate::cli::recording::Recorded;
 use crate::cli::say;
-use crate::config::io::{DepthList, Durable, IoAsked, PageCache, Pattern, Redundancy, Verify, Volumes};
+use crate::config::io::{DepthList, Durable, IoOptions, PageCache, Pattern, Redundancy, Verify, Volumes};
 use crate::plan::check::StorageCheck;
 use crate::record;
 use crate::units::Bytes;
@@ -56,9 +56,9 @@ fn on(
         say::line(format_args!("making {words}, which is removed at the end"));
         made.begin();
     }
-    let (clock, loudness) = (prospect.clock(), session.arguments.keeping.progress.loudness());
+    let (clock, verbosity) = (prospect.clock(), session.arguments.keeping.progress.verbosity());
     let intended = Intended { region_bytes, largest_bytes: check.largest_bytes(), seed: session.data_seed() };
-    let ground = prospect.open(&asked, intended, clock, &session.interrupt, loudness)?;
+    let ground = prospect.open(&asked, intended, clock, &session.interrupt, verbosity)?;
     let opened = Opened {
         workload: "io",
         target: match &ground {
@@ -81,7 +81,7 @@ fn on(
 }
 
 /// What storage is opened for. Each write is durable by itself, as a database needs it.
-fn asked(session: &Session<'_>, storage: &Storage, size: Option<Bytes>) -> IoAsked {
+fn asked(session: &Session<'_>, storage: &Storage, size: Option<Bytes>) -> IoOptions {
     let demands = session.demands;
     let reads = demands.reads.is_some() || demands.scan.is_some();
     let pattern = match (reads, demands.writes.is_some()) {
@@ -89,7 +89,7 @@ fn asked(session: &Session<'_>, storage: &Storage, size: Option<Bytes>) -> IoAsk
         (false, true) => Pattern::RandWrite,
         (_, false) => Pattern::RandRead,
     };
-    IoAsked {
+    IoOptions {
         paths: storage.paths().to_vec(),
         pattern,
         block: session.arguments.block_size,

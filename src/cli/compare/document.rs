@@ -62,7 +62,7 @@ fn load(load: &ComparedLoad, names: [&str; 2]) -> Value {
 }
 
 fn figure(figure: &ComparedFigure, load: &str, names: [&str; 2]) -> Value {
-    let mut told = json!({
+    let mut reported = json!({
         "figure": figure.measure.to_string(),
         "unit": if figure.measure.is_rate() { "per_s" } else { "ns" },
         "better": match figure.measure.better() {
@@ -78,16 +78,16 @@ fn figure(figure: &ComparedFigure, load: &str, names: [&str; 2]) -> Value {
             Evidence::Seconds(a, b) => ("seconds", Some([a, b])),
             Evidence::Nothing => ("nothing", None),
         };
-        told["change"] = json!(comparison.change);
-        told["low"] = json!(comparison.interval.map(|(low, _)| low));
-        told["high"] = json!(comparison.interval.map(|(_, high)| high));
-        told["evidence"] = json!(evidence);
-        told["counts"] = json!(counts);
-        told["real"] = json!(comparison.interval.map(|_| comparison.is_real()));
-        told["matters"] = json!(comparison.matters());
-        told["answer"] = json!(comparison.difference().word());
-        told["regression"] = json!(comparison.is_regression());
-        told["sentence"] = json!(comparison.sentence(&format!("{} at {load}", figure.measure), names));
+        reported["change"] = json!(comparison.change);
+        reported["low"] = json!(comparison.interval.map(|(low, _)| low));
+        reported["high"] = json!(comparison.interval.map(|(_, high)| high));
+        reported["evidence"] = json!(evidence);
+        reported["counts"] = json!(counts);
+        reported["real"] = json!(comparison.interval.map(|_| comparison.is_real()));
+        reported["matters"] = json!(comparison.matters());
+        reported["answer"] = json!(comparison.difference().word());
+        reported["regression"] = json!(comparison.is_regression());
+        reported["sentence"] = json!(comparison.sentence(&format!("{} at {load}", figure.measure), names));
     }
-    told
+    reported
 }

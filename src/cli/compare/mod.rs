@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use clap::Args;
 
-use super::arguments::{FormatArgs, Reader, RunsArgs, Taken};
+use super::arguments::{Format, FormatArgs, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::page_file::PageArgs;
 use super::say;
@@ -68,7 +68,7 @@ pub(super) struct Arguments {
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Threshold(f64);
 
-const MOST_PERCENT: f64 = 1_000.0;
+const MAX_PERCENT: f64 = 1_000.0;
 
 impl FromStr for Threshold {
     type Err = ThresholdError;
@@ -76,7 +76,7 @@ impl FromStr for Threshold {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let number = text.trim();
         match number.strip_suffix('%').unwrap_or(number).trim_end().parse::<f64>() {
-            Ok(percent) if (0.0..=MOST_PERCENT).contains(&percent) => Ok(Self(percent / 100.0)),
+            Ok(percent) if (0.0..=MAX_PERCENT).contains(&percent) => Ok(Self(percent / 100.0)),
             _ => Err(ThresholdError { text: text.to_owned() }),
         }
     }
@@ -89,8 +89,8 @@ pub(super) struct ThresholdError {
     text: String,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
-    arguments.page.check(arguments.format.reader())?;
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    arguments.page.check(arguments.format.format())?;
     let (sides, baseline) = load(arguments)?;
     let runs: Vec<&Run> = sides.iter().map(|side| &side.run).collect();
     let compared = Compared::of_repeats(&sides, baseline, arguments.threshold.0).ok_or_else(too_few)?;
@@ -101,10 +101,10 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     };
     let picture = || Picture::of_comparison(&compared, &runs).ok_or_else(nothing_to_draw);
     arguments.page.write(page, picture)?;
-    match arguments.format.reader() {
-        Reader::Program => say::json(&document::document(&compared, &sides))?,
-        Reader::Person if !arguments.page.has_text() => {}
-        Reader::Person => {
+    match arguments.format.format() {
+        Format::Json => say::json(&document::document(&compared, &sides))?,
+        Format::Text if !arguments.page.has_text() => {}
+        Format::Text => {
             let detail = if arguments.full { Detail::Full } else { Detail::Brief };
             let mut out = say::output();
             report::comparison(&mut out, &compared, &runs, detail, say::width())?;
@@ -114,7 +114,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     // A pipeline that compared nothing must not go on as if nothing had become worse.
     if compared.pairs.iter().all(|pair| pair.comparisons().next().is_none()) {
         let failure = Failure::new("nothing was compared: no run has a load and a figure in common with the baseline");
-        return Err(failure.with_hint("run the same loads on both sides; what each has is told above".to_owned()));
+        return Err(failure.with_hint("run the same loads on both sides; what each has is reported above".to_owned()));
     }
     Ok(if compared.has_regression() { Exit::NotMet } else { Exit::Done })
 }

@@ -46,7 +46,7 @@ fn read_by<E>(
     std::thread::scope(|scope| {
         // A few outcomes at most wait for one that takes long: each may hold many runs.
         let (sender, outcomes) = mpsc::sync_channel(workers);
-        let most_ahead = MOST_AHEAD * workers;
+        let most_ahead = MAX_AHEAD * workers;
         let mut started = 0;
         for _ in 0..workers {
             let (sender, next, gate, outcome) = (sender.clone(), &next, &gate, &outcome);
@@ -89,7 +89,7 @@ fn read_by<E>(
 }
 
 /// Units that may be read beyond the one that is due, for each worker.
-const MOST_AHEAD: usize = 8;
+const MAX_AHEAD: usize = 8;
 
 /// Which unit is due, for workers that must not run too far ahead of it.
 #[derive(Default)]
@@ -129,7 +129,7 @@ impl Drop for Bell<'_> {
 }
 
 /// What is said of a file such as `slob.conf` that was named and is in no run.
-const NOT_JOINED: &str = "it tells of a run and is none, and there is not exactly one result beside it";
+const NOT_JOINED: &str = "it reports on a run and is none, and there is not exactly one result beside it";
 
 fn outcome(unit: &Unit) -> Outcome {
     let mut outcome = Outcome { files: unit.files.len(), bytes: unit.bytes, ..Outcome::default() };
@@ -177,14 +177,14 @@ mod tests {
         (0..count).map(|bytes| Unit { files: Vec::new(), bytes }).collect()
     }
 
-    fn as_told(unit: &Unit) -> Outcome {
+    fn as_reported(unit: &Unit) -> Outcome {
         Outcome { bytes: unit.bytes, ..Outcome::default() }
     }
 
     #[test]
     fn outcomes_come_in_the_order_of_their_units() {
         let mut taken = Vec::new();
-        let all: Result<(), ()> = read_by(as_told, &units(500), &AtomicBool::new(false), |outcome| {
+        let all: Result<(), ()> = read_by(as_reported, &units(500), &AtomicBool::new(false), |outcome| {
             taken.push(outcome.bytes);
             Ok(())
         });
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn an_error_ends_the_reading() {
-        let all = read_by(as_told, &units(500), &AtomicBool::new(false), |outcome| match outcome.bytes {
+        let all = read_by(as_reported, &units(500), &AtomicBool::new(false), |outcome| match outcome.bytes {
             7 => Err("full"),
             _ => Ok(()),
         });
@@ -205,7 +205,7 @@ mod tests {
         let (units, stop) = (units(500), AtomicBool::new(false));
         let panics = |unit: &Unit| match unit.bytes {
             3 => panic!("a bug of an importer"),
-            _ => as_told(unit),
+            _ => as_reported(unit),
         };
         let read = std::panic::AssertUnwindSafe(|| read_by::<()>(panics, &units, &stop, |_| Ok(())));
         assert!(std::panic::catch_unwind(read).is_err());

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::arguments::RunsArgs;
 use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
-use super::live::{ByteProgress, Loudness};
+use super::live::{ByteProgress, Verbosity};
 use super::say;
 use crate::config::Tag;
 use crate::import::{ImportError, importers, telling_apart};
@@ -35,12 +35,12 @@ Files are recognised by their content, gzip or not, and not by their names. In f
 passed over; a file that is named must be one. Then: `plimsoll report ID`, `plimsoll table ID... --style matrix`, \
 `plimsoll compare ID ID`.";
 
-/// Places that were not understood which are told for each run; the rest is in the run.
-const MOST_TOLD: usize = 3;
+/// Places that were not understood which are reported for each run; the rest is in the run.
+const MAX_REPORTED: usize = 3;
 /// Copies that are named; the rest is counted.
 const MAX_COPIES_NAMED: usize = 20;
 /// Files passed over that are named in the end.
-const MOST_PASSED_OVER: usize = 5;
+const MAX_PASSED_OVER: usize = 5;
 
 /// Arguments of `plimsoll import`.
 #[derive(Debug, Args)]
@@ -49,7 +49,7 @@ pub(super) struct Arguments {
     #[arg(value_name = "FILE|DIR", required_unless_present = "list")]
     paths: Vec<PathBuf>,
 
-    /// Give every run a tag, such as `vm=d8s`; may be repeated. It overrides one that a name tells
+    /// Give every run a tag, such as `vm=d8s`; may be repeated. It overrides one that a name reports
     #[arg(long = "tag", value_name = "KEY=VALUE", help_heading = "Runs")]
     tags: Vec<Tag>,
 
@@ -77,9 +77,9 @@ pub(super) struct Arguments {
     runs: RunsArgs,
 }
 
-/// A run that was made, as it is told.
+/// A run that was made, as it is reported.
 #[derive(Debug, Serialize)]
-struct Told {
+struct Reported {
     /// Absent where nothing was kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
@@ -92,7 +92,7 @@ struct Told {
     not_understood: Vec<NotUnderstood>,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if arguments.list {
         return list(arguments.json);
     }
@@ -103,7 +103,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     problems.iter().for_each(|problem| desk.refuse(problem));
     let all: u64 = units.iter().map(|unit| unit.bytes).sum();
     let found: usize = units.iter().map(|unit| unit.files.len()).sum();
-    let progress = ByteProgress::new("importing", if arguments.quiet { Loudness::Quiet } else { Loudness::Normal });
+    let progress = ByteProgress::new("importing", if arguments.quiet { Verbosity::Quiet } else { Verbosity::Normal });
     let taken = crew::read(&units, interrupt.flag(), |outcome| {
         desk.files += outcome.files;
         desk.bytes += outcome.bytes;
@@ -128,7 +128,7 @@ struct Desk<'a> {
     known: BTreeMap<String, String>,
     /// Results that this import has taken, and the files that they are from.
     taken: BTreeMap<String, String>,
-    told: Vec<Told>,
+    reported: Vec<Reported>,
     again: usize,
     left_out: usize,
     passed_over: Vec<PathBuf>,
@@ -142,13 +142,13 @@ impl<'a> Desk<'a> {
         let sources = |run: Summary| run.sources.into_iter().map(move |source| (source, run.id.clone()));
         let known =
             if arguments.again { BTreeMap::new() } else { store.list().0.into_iter().flat_map(sources).collect() };
-        let (taken, told, passed_over) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let (taken, reported, passed_over) = (BTreeMap::new(), Vec::new(), Vec::new());
         Self {
             arguments,
             store,
             known,
             taken,
-            told,
+            reported,
             again: 0,
             left_out: 0,
             passed_over,
@@ -185,7 +185,7 @@ impl<'a> Desk<'a> {
         }
         if let Some(id) = self.known.get(&source) {
             self.again += 1;
-            if !self.arguments.quiet && self.again <= MOST_TOLD {
+            if !self.arguments.quiet && self.again <= MAX_REPORTED {
                 say::note(format_args!("{} was imported before, as {id}", plain(&first.path)));
             }
             return Ok(());
@@ -206,7 +206,7 @@ impl<'a> Desk<'a> {
         if !self.arguments.quiet {
             not_understood(&imported.not_understood);
         }
-        self.told.push(Told {
+        self.reported.push(Reported {
             id,
             name: run.name,
             tags: run.tags,
@@ -222,21 +222,24 @@ impl<'a> Desk<'a> {
     /// Gives runs that have one name and the same tags a tag by which their folders differ.
     fn tell_apart(&mut self) -> Result<(), Failure> {
         let mut alike: BTreeMap<(String, BTreeMap<String, String>), Vec<usize>> = BTreeMap::new();
-        for (at, run) in self.told.iter().enumerate() {
+        for (at, run) in self.reported.iter().enumerate() {
             alike.entry((run.name.clone(), run.tags.clone())).or_default().push(at);
         }
         for places in alike.into_values().filter(|places| places.len() > 1) {
             let folder = |at: &usize| {
-                let file = self.told.get(*at).and_then(|run| run.files.first()).map_or("", |file| file.path.as_str());
+                let file =
+                    self.reported.get(*at).and_then(|run| run.files.first()).map_or("", |file| file.path.as_str());
                 let path = std::path::absolute(file).unwrap_or_else(|_| PathBuf::from(file));
                 path.parent().map(PathBuf::from).unwrap_or_default()
             };
             let folders: Vec<PathBuf> = places.iter().map(folder).collect();
             let Some(tags) = telling_apart(&folders) else { continue };
             for (at, (key, value)) in places.into_iter().zip(tags) {
-                let Some(told) = self.told.get_mut(at).filter(|run| !run.tags.contains_key(&key)) else { continue };
-                told.tags.insert(key.clone(), value.clone());
-                if let Some(id) = &told.id {
+                let Some(reported) = self.reported.get_mut(at).filter(|run| !run.tags.contains_key(&key)) else {
+                    continue;
+                };
+                reported.tags.insert(key.clone(), value.clone());
+                if let Some(id) = &reported.id {
                     let mut run = load(&self.store.find(id)?)?;
                     run.tags.insert(key, value);
                     self.store.replace(&run)?;
@@ -250,10 +253,10 @@ impl<'a> Desk<'a> {
     fn tell(mut self, found: usize, signal: Option<Exit>) -> Result<Exit, Failure> {
         self.tell_apart()?;
         if self.arguments.json {
-            say::json(&self.told)?;
+            say::json(&self.reported)?;
         } else {
             let mut out = say::output();
-            self.told.iter().try_for_each(|run| writeln!(out, "{}", line(run)))?;
+            self.reported.iter().try_for_each(|run| writeln!(out, "{}", line(run)))?;
             out.flush()?;
         }
         if !self.arguments.quiet && self.files > 0 {
@@ -272,9 +275,9 @@ impl<'a> Desk<'a> {
             }
             return Ok(exit);
         }
-        if self.told.is_empty() && self.again == 0 && self.refused == 0 {
+        if self.reported.is_empty() && self.again == 0 && self.refused == 0 {
             let failure = Failure::new("there is no result that is known here");
-            return Err(failure.with_hint("`plimsoll import --list` tells what is read".to_owned()));
+            return Err(failure.with_hint("`plimsoll import --list` says what is read".to_owned()));
         }
         Ok(if self.refused > 0 { Exit::CouldNot } else { Exit::Done })
     }
@@ -285,7 +288,7 @@ impl<'a> Desk<'a> {
         };
         let mut parts = vec![format!(
             "{} {} from {}",
-            counted(self.told.len(), "run"),
+            counted(self.reported.len(), "run"),
             if self.arguments.dry_run { "would be imported" } else { "imported" },
             counted(self.files, "file")
         )];
@@ -297,7 +300,7 @@ impl<'a> Desk<'a> {
         }
         if !self.passed_over.is_empty() {
             let named: Vec<String> =
-                self.passed_over.iter().take(MOST_PASSED_OVER).map(|path| plain(&path.display().to_string())).collect();
+                self.passed_over.iter().take(MAX_PASSED_OVER).map(|path| plain(&path.display().to_string())).collect();
             let more = self.passed_over.len() - named.len();
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             parts.push(format!("{} passed over: {}{more}", counted(self.passed_over.len(), "file"), named.join(", ")));
@@ -311,19 +314,19 @@ impl<'a> Desk<'a> {
 
 /// Says where something was not understood, of each run a few places.
 fn not_understood(places: &[NotUnderstood]) {
-    for place in places.iter().take(MOST_TOLD) {
+    for place in places.iter().take(MAX_REPORTED) {
         let line = place.line.map_or_else(String::new, |line| format!(", line {line}"));
         say::note(plain(&format!("{}{line}: {}", place.path, place.what)));
     }
-    if places.len() > MOST_TOLD {
+    if places.len() > MAX_REPORTED {
         say::note(format_args!(
             "{} more places were not understood; the report of the run names them",
-            places.len() - MOST_TOLD
+            places.len() - MAX_REPORTED
         ));
     }
 }
 
-fn line(run: &Told) -> String {
+fn line(run: &Reported) -> String {
     let id = run.id.as_deref().map_or_else(String::new, |id| format!("{id}  "));
     let file = run.files.first().map_or("", |file| file.path.as_str());
     let more = if run.files.len() > 1 { format!(" (+{})", run.files.len() - 1) } else { String::new() };

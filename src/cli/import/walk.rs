@@ -9,9 +9,9 @@ use crate::import::ImportError;
 use crate::record::store::RUN_FILE;
 
 /// A folder with more files than this is an archive of many runs, and not the directory of one.
-const MOST_TOGETHER: usize = 64;
+const MAX_TOGETHER: usize = 64;
 
-/// Files that may tell of one run, and are read by one worker.
+/// Files that may report on one run, and are read by one worker.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Unit {
     /// Each file, and whether it was named by the user: then it must be a result.
@@ -36,7 +36,7 @@ pub(super) fn units(paths: &[PathBuf]) -> (Vec<Unit>, Vec<ImportError>) {
     }
     let units = folders.into_values().flat_map(|files| {
         let files: Vec<(PathBuf, bool)> = files.into_iter().collect();
-        let size = if files.len() > MOST_TOGETHER { 1 } else { files.len().max(1) };
+        let size = if files.len() > MAX_TOGETHER { 1 } else { files.len().max(1) };
         files.chunks(size).map(unit).collect::<Vec<_>>()
     });
     (units.collect(), problems)
@@ -115,7 +115,7 @@ mod tests {
         for name in ["one/b", "one/a", "one/.hidden", "two/deep/c", "run/run.json", "run/intervals.jsonl"] {
             touch(&top.path().join(name));
         }
-        for number in 0..=MOST_TOGETHER {
+        for number in 0..=MAX_TOGETHER {
             touch(&top.path().join(format!("many/{number}")));
         }
         fs::write(top.path().join("run/run.json"), "{\n  \"format\": 2,\n  \"id\": \"run\"").unwrap();
@@ -130,7 +130,7 @@ mod tests {
         let together: Vec<Vec<String>> =
             units.iter().map(names).filter(|names| !names[0].starts_with("many")).collect();
         assert_eq!(together, [vec!["foreign/run.json"], vec!["one/a", "one/b"], vec!["two/deep/c"]]);
-        assert_eq!(units.len(), MOST_TOGETHER + 1 + 3);
+        assert_eq!(units.len(), MAX_TOGETHER + 1 + 3);
     }
 
     #[test]

@@ -9,11 +9,11 @@ use crate::analysis::LatencyTarget;
 use crate::cli::arguments::{KeepingArgs, Seconds};
 use crate::cli::exit::Failure;
 use crate::config::io::{
-    BlockSize, DepthList, Durable, IoAsked, PageCache, Pattern, RateRange, Redundancy, Verify, Volumes,
+    BlockSize, DepthList, Durable, IoOptions, PageCache, Pattern, RateRange, Redundancy, Verify, Volumes,
 };
 use crate::config::{Arrival, TargetAddress};
-use crate::target::block::safety::Permission;
-use crate::target::io::IoEngine;
+use crate::targets::block::safety::Permission;
+use crate::targets::io::IoEngine;
 use crate::units::Bytes;
 use crate::workload::io::Distribution;
 
@@ -163,8 +163,8 @@ impl VolumeArgs {
     }
 
     /// A load of reads at random places of this storage, for others to build on.
-    pub(super) fn asked(&self, storage: &Storage, pattern: Pattern, block: BlockSize, depths: DepthList) -> IoAsked {
-        IoAsked {
+    pub(super) fn asked(&self, storage: &Storage, pattern: Pattern, block: BlockSize, depths: DepthList) -> IoOptions {
+        IoOptions {
             paths: storage.paths().to_vec(),
             pattern,
             block,
@@ -230,8 +230,8 @@ impl ShapeArgs {
         storage: &Storage,
         depths: DepthList,
         rates: Option<RateRange>,
-    ) -> IoAsked {
-        IoAsked {
+    ) -> IoOptions {
+        IoOptions {
             read_pct: self.read_pct,
             distribution: self.distribution,
             jobs: self.jobs.get(),
@@ -255,12 +255,12 @@ pub(super) struct TimeArgs {
     #[arg(long, value_name = "TIME", default_value = "5", allow_hyphen_values = true, help_heading = "Load")]
     pub(super) warmup: Seconds,
 
-    /// Seed of every random choice; the same seed gives the same requests [default: a fresh one, which is told]
+    /// Seed of every random choice; the same seed gives the same requests [default: a fresh one, which is reported]
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
     pub(super) seed: Option<u64>,
 }
 
-/// How the run is kept and told, and what it must keep to.
+/// How the run is kept and reported, and what it must keep to.
 #[derive(Debug, Args)]
 pub(super) struct OutputArgs {
     /// Latency that the load must keep, such as `p99=5ms` (response time of all requests, from due to finished) or

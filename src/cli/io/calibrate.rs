@@ -12,7 +12,7 @@ use crate::cli::arguments::Seconds;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps, warmup_words};
-use crate::cli::recording::{Header, Onward, Recording};
+use crate::cli::recording::{Header, NextStep, Recording};
 use crate::cli::{fresh_seed, say};
 use crate::config::io::{BlockSize, DepthList, Pattern};
 use crate::measure::Clock;
@@ -31,9 +31,9 @@ Examples:
 It only reads; missing files are laid out first. A whole calibration takes about 30 steps.";
 
 /// Best points that are given up because repeats do not keep the limit, at most.
-const MOST_RETREATS: usize = 3;
+const MAX_RETREATS: usize = 3;
 /// Steps that a calibration takes, about: for the time that is shown as left.
-const USUAL_STEPS: usize = 28;
+const DEFAULT_STEPS: usize = 28;
 
 /// Arguments of `plimsoll io calibrate`.
 #[derive(Debug, Args)]
@@ -64,7 +64,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "1", allow_hyphen_values = true, help_heading = "Load")]
     warmup: Seconds,
 
-    /// Seed of every random choice; the same seed gives the same requests [default: a fresh one, which is told]
+    /// Seed of every random choice; the same seed gives the same requests [default: a fresh one, which is reported]
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
     seed: Option<u64>,
 
@@ -72,7 +72,7 @@ pub(in crate::cli) struct Arguments {
     keeping: KeepingArgs,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let Arguments { volume, max_latency, block_size, duration, warmup, seed, keeping } = arguments;
     let large = BlockSize::new(Bytes::mib(1)).expect("requests may have a MiB");
     if *block_size >= large {
@@ -103,20 +103,20 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let interrupt = Interrupt::listen()?;
-    let (clock, loudness) = (prospect.clock(), keeping.progress.loudness());
+    let (clock, verbosity) = (prospect.clock(), keeping.progress.verbosity());
     let intended =
         Intended { region_bytes: plan.region_bytes, largest_bytes: request.large.bytes(), seed: request.seed };
-    let ground = prospect.open(&asked, intended, clock, &interrupt, loudness)?;
+    let ground = prospect.open(&asked, intended, clock, &interrupt, verbosity)?;
     let recording = begin(arguments, &plan, &request, &storage, &ground, clock, &interrupt)?;
     let (small, large) = (request.small, request.large);
     let mut session = Session { recording, plan, ground, cap: *max_latency, readings: Vec::new() };
     let whole = session.calibrate(small, large);
     let Session { recording, ground, .. } = session;
     drop(ground);
-    let steps = recording.steps().len() + usize::from(whole == Onward::Stop);
+    let steps = recording.steps().len() + usize::from(whole == NextStep::Stop);
     let recorded = recording.end(steps);
     let found = Calibration::of(&recorded.run).is_some_and(|calibration| calibration.max_iops.is_some());
-    match recorded.tell(keeping.format.reader(), &[], &interrupt)? {
+    match recorded.tell(keeping.format.format(), &[], &interrupt)? {
         Exit::Done if !found => {
             say::note(format_args!("not even one read at a time keeps the limit: {max_latency}"));
             Ok(Exit::NotMet)
@@ -138,24 +138,24 @@ struct Session {
 impl Session {
     /// Looks for the best depth of each size, then measures both again and again in turn, so that what changes with time
     /// changes both.
-    fn calibrate(&mut self, small: BlockSize, large: BlockSize) -> Onward {
-        let mut requests = DepthSearch::new(Question::Requests.rule(self.plan.most_small));
-        let mut bytes = DepthSearch::new(Question::Bytes.rule(self.plan.most_large));
-        if self.explore(small, Question::Requests, &mut requests) == Onward::Stop
-            || self.explore(large, Question::Bytes, &mut bytes) == Onward::Stop
+    fn calibrate(&mut self, small: BlockSize, large: BlockSize) -> NextStep {
+        let mut requests = DepthSearch::new(Question::Requests.rule(self.plan.max_small));
+        let mut bytes = DepthSearch::new(Question::Bytes.rule(self.plan.max_large));
+        if self.explore(small, Question::Requests, &mut requests) == NextStep::Stop
+            || self.explore(large, Question::Bytes, &mut bytes) == NextStep::Stop
         {
-            return Onward::Stop;
+            return NextStep::Stop;
         }
         let best = |search: &DepthSearch| search.best().map(|reading| reading.depth);
         let (mut small_depth, large_depth) = (best(&requests), best(&bytes));
         let mut large_left = REPEATS;
-        for _ in 0..MOST_RETREATS {
+        for _ in 0..MAX_RETREATS {
             for _ in 0..REPEATS {
                 let large_now = large_depth.filter(|_| large_left > 0);
                 large_left = large_left.saturating_sub(1);
                 for (block, depth) in [(small, small_depth), (large, large_now)] {
-                    if depth.is_some_and(|depth| self.measure(block, depth) == Onward::Stop) {
-                        return Onward::Stop;
+                    if depth.is_some_and(|depth| self.measure(block, depth) == NextStep::Stop) {
+                        return NextStep::Stop;
                     }
                 }
             }
@@ -166,19 +166,19 @@ impl Session {
             }
             // What one reading promised the repeats did not keep.
             requests.tell(Reading { depth, rate: 0.0, keeps_limit: false });
-            if self.explore(small, Question::Requests, &mut requests) == Onward::Stop {
-                return Onward::Stop;
+            if self.explore(small, Question::Requests, &mut requests) == NextStep::Stop {
+                return NextStep::Stop;
             }
             small_depth = best(&requests);
         }
-        Onward::Go
+        NextStep::Go
     }
 
     /// Measures depths until the best is known.
-    fn explore(&mut self, block: BlockSize, question: Question, search: &mut DepthSearch) -> Onward {
+    fn explore(&mut self, block: BlockSize, question: Question, search: &mut DepthSearch) -> NextStep {
         while let Some(depth) = search.next() {
-            if self.measure(block, depth) == Onward::Stop {
-                return Onward::Stop;
+            if self.measure(block, depth) == NextStep::Stop {
+                return NextStep::Stop;
             }
             // Without a single read there is nothing to go by.
             let cap = self.cap;
@@ -187,10 +187,10 @@ impl Session {
             };
             search.tell(reading);
         }
-        Onward::Go
+        NextStep::Go
     }
 
-    fn measure(&mut self, block: BlockSize, depth: u32) -> Onward {
+    fn measure(&mut self, block: BlockSize, depth: u32) -> NextStep {
         self.readings.push((block, depth));
         let reading = self.readings.iter().filter(|known| **known == (block, depth)).count();
         let index = self.recording.steps().len() as u32;
@@ -209,7 +209,7 @@ fn begin(
     interrupt: &Interrupt,
 ) -> Result<Recording, Failure> {
     let KeepingArgs { runs, progress, .. } = &arguments.keeping;
-    let progress = RunProgress::new(Steps::About(USUAL_STEPS), progress.loudness());
+    let progress = RunProgress::new(Steps::About(DEFAULT_STEPS), progress.verbosity());
     let notes = ground.target().notes();
     notes.iter().for_each(|note| progress.note(note));
     let header = Header {
@@ -251,8 +251,8 @@ fn write_plan(
     let (warmup, duration) = (warmup_words(request.warmup), request.duration);
     writeln!(out)?;
     for (block, most, until) in [
-        (request.small, plan.most_small, format!("the rate is flat or breaks {}", request.max_latency)),
-        (request.large, plan.most_large, "the rate is flat".to_owned()),
+        (request.small, plan.max_small, format!("the rate is flat or breaks {}", request.max_latency)),
+        (request.large, plan.max_large, "the rate is flat".to_owned()),
     ] {
         writeln!(out, "{block} reads, 1, 2, 4, … up to {most} outstanding, until {until}")?;
     }

@@ -13,7 +13,7 @@ use crate::cli::recording::{Header, Recording};
 use crate::cli::timed::Timed;
 use crate::cli::{fresh_seed, in_turn, limits, say};
 use crate::config::Arrival;
-use crate::config::io::{IoAsked, RateRange, Volumes};
+use crate::config::io::{IoOptions, RateRange, Volumes};
 use crate::load::{Stop, generator_ceiling};
 use crate::measure::Clock;
 use crate::plan::io::{IoPlan, Level, Request, plan};
@@ -28,22 +28,22 @@ pub(super) struct Job<'a> {
     pub(super) workload: &'static str,
     pub(super) volume: &'a VolumeArgs,
     pub(super) storage: &'a Storage,
-    pub(super) asked: IoAsked,
+    pub(super) asked: IoOptions,
     pub(super) time: &'a TimeArgs,
     pub(super) output: &'a OutputArgs,
 }
 
-/// Plans and checks everything, carries it out, keeps it and tells it.
-pub(super) fn carry_out(job: &Job<'_>) -> Result<Exit, Failure> {
-    carry_out_as(job, None)
+/// Plans and checks everything, carries it out, keeps it and reports it.
+pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
+    run_as(job, None)
 }
 
-/// The same for a long load that is told in rounds of whole seconds.
-pub(super) fn carry_out_in_rounds(job: &Job<'_>, round: Nanos) -> Result<Exit, Failure> {
-    carry_out_as(job, Some((ROUND.to_owned(), format!("{}s", round.0 / 1_000_000_000))))
+/// The same for a long load that is reported in rounds of whole seconds.
+pub(super) fn run_in_rounds(job: &Job<'_>, round: Nanos) -> Result<Exit, Failure> {
+    run_as(job, Some((ROUND.to_owned(), format!("{}s", round.0 / 1_000_000_000))))
 }
 
-fn carry_out_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Failure> {
+fn run_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Failure> {
     let Job { storage, volume, asked, output, .. } = job;
     asked.check()?;
     let prospect = Prospect::look(storage, &volume.handling, asked)?;
@@ -60,33 +60,29 @@ fn carry_out_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Ex
         return Ok(Exit::Done);
     }
     let interrupt = Interrupt::listen()?;
-    let (clock, loudness) = (prospect.clock(), output.keeping.progress.loudness());
+    let (clock, verbosity) = (prospect.clock(), output.keeping.progress.verbosity());
     let intended = Intended { region_bytes: plan.region_bytes, largest_bytes: asked.block.bytes(), seed: plan.seed };
-    let ground = prospect.open(asked, intended, clock, &interrupt, loudness)?;
+    let ground = prospect.open(asked, intended, clock, &interrupt, verbosity)?;
     check_rates(asked, &plan, &ground, clock, interrupt.stop())?;
     let mut recording = begin(job, &plan, volumes.facts, &ground, clock, &interrupt)?;
     let wanted = match &asked.rates {
-        Some(RateRange::Between { lowest, highest }) => super::search::carry_out(
-            &mut recording,
-            &plan,
-            &ground,
-            (*lowest, *highest),
-            &limits_of_lines(&output.limits),
-        ),
+        Some(RateRange::Between { lowest, highest }) => {
+            super::search::run(&mut recording, &plan, &ground, (*lowest, *highest), &limits_of_lines(&output.limits))
+        }
         Some(RateRange::Each(_)) => each(&mut recording, &plan, &ground, &limits_of_lines(&output.limits)),
         // Volumes are measured in turns, more than once each.
         None if asked.volumes != Volumes::One => each(&mut recording, &plan, &ground, &[]),
         None => each(&mut recording, &plan, &ground, &output.limits),
     };
     if let Ground::Block(block) = &ground {
-        super::read_back::carry_out(&mut recording, block, &interrupt, loudness);
+        super::read_back::run(&mut recording, block, &interrupt, verbosity);
     }
     drop(ground);
-    recording.end(wanted).tell(output.keeping.format.reader(), &output.limits, &interrupt)
+    recording.end(wanted).tell(output.keeping.format.format(), &output.limits, &interrupt)
 }
 
 /// Refuses a rate that this machine could not even send to no device at all.
-fn check_rates(asked: &IoAsked, plan: &IoPlan, ground: &Ground, clock: Clock, stop: &Stop) -> Result<(), Failure> {
+fn check_rates(asked: &IoOptions, plan: &IoPlan, ground: &Ground, clock: Clock, stop: &Stop) -> Result<(), Failure> {
     let Some(RateRange::Each(rates)) = &asked.rates else { return Ok(()) };
     let Some((index, per_s)) = (0..).zip(rates.iter().copied()).max_by(|a, b| a.1.total_cmp(&b.1)) else {
         return Ok(());
@@ -131,10 +127,10 @@ fn begin(
 ) -> Result<Recording, Failure> {
     let time = Nanos(plan.step_time().0.saturating_mul(plan.levels.len() as u64));
     let steps = match job.asked.rates {
-        Some(RateRange::Between { .. }) => Steps::UpTo(SearchPlan::default().most_points),
+        Some(RateRange::Between { .. }) => Steps::UpTo(SearchPlan::default().max_points),
         Some(RateRange::Each(_)) | None => Steps::Known(plan.levels.len(), time),
     };
-    let progress = RunProgress::new(steps, job.output.keeping.progress.loudness());
+    let progress = RunProgress::new(steps, job.output.keeping.progress.verbosity());
     let notes = ground.target().notes();
     notes.iter().for_each(|note| progress.note(note));
     let mut target = ground.target().describe();
@@ -164,10 +160,10 @@ fn limits_of_lines(asked: &[LatencyTarget]) -> Vec<LatencyTarget> {
 /// Every level in turn. Returns how many steps a whole run has.
 fn each(recording: &mut Recording, plan: &IoPlan, ground: &Ground, limits: &[LatencyTarget]) -> usize {
     let steps: Vec<_> = (0..).zip(&plan.levels).map(|(index, level)| plan.step(index, *level)).collect();
-    in_turn::carry_out(recording, ground.target(), &steps, limits)
+    in_turn::run(recording, ground.target(), &steps, limits)
 }
 
-fn write_plan(out: &mut impl Write, plan: &IoPlan, prospect: &Prospect, asked: &IoAsked) -> io::Result<()> {
+fn write_plan(out: &mut impl Write, plan: &IoPlan, prospect: &Prospect, asked: &IoOptions) -> io::Result<()> {
     writeln!(out, "name       {}", plan.name)?;
     for (volume, path) in asked.paths.iter().enumerate() {
         match asked.volumes {
@@ -185,7 +181,7 @@ fn write_plan(out: &mut impl Write, plan: &IoPlan, prospect: &Prospect, asked: &
     }
     writeln!(out)?;
     if let Some(RateRange::Between { lowest, highest }) = asked.rates {
-        let (most, each) = (SearchPlan::default().most_points, plan.step_time());
+        let (most, each) = (SearchPlan::default().max_points, plan.step_time());
         return writeln!(out, "search from {lowest} to {highest} requests/s in at most {most} steps of {each} each");
     }
     for (index, level) in (0..).zip(&plan.levels) {

@@ -55,13 +55,13 @@ pub(super) enum Command {
 }
 
 impl Command {
-    pub(super) fn carry_out(self) -> Result<Exit, Failure> {
+    pub(super) fn run(self) -> Result<Exit, Failure> {
         match self {
-            Self::Run(arguments) => run::carry_out(&arguments),
-            Self::Sweep(arguments) => sweep::carry_out(&arguments),
-            Self::Soak(arguments) => soak::carry_out(&arguments),
-            Self::Orion(arguments) => orion::carry_out(&arguments),
-            Self::Calibrate(arguments) => calibrate::carry_out(&arguments),
+            Self::Run(arguments) => run::run(&arguments),
+            Self::Sweep(arguments) => sweep::run(&arguments),
+            Self::Soak(arguments) => soak::run(&arguments),
+            Self::Orion(arguments) => orion::run(&arguments),
+            Self::Calibrate(arguments) => calibrate::run(&arguments),
         }
     }
 }

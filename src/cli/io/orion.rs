@@ -13,11 +13,13 @@ use crate::cli::arguments::Seconds;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::help::hanging;
 use crate::cli::interrupt::Interrupt;
-use crate::cli::live::{Loudness, RunProgress, Steps, warmup_words};
-use crate::cli::recording::{Header, Onward, Recording};
+use crate::cli::live::{RunProgress, Steps, Verbosity, warmup_words};
+use crate::cli::recording::{Header, NextStep, Recording};
 use crate::cli::{fresh_seed, say};
-use crate::config::io::{BlockSize, DepthList, Durable, IoAsked, PageCache, Pattern, Redundancy, Verify, Volumes};
-use crate::config::orion::{ArrayLayout, OrionCommand, OrionOptions, Verbosity, help_text, lun_file, parse, read_luns};
+use crate::config::io::{BlockSize, DepthList, Durable, IoOptions, PageCache, Pattern, Redundancy, Verify, Volumes};
+use crate::config::orion::{
+    ArrayLayout, OrionCommand, OrionOptions, OrionVerbosity, help_text, lun_file, parse, read_luns,
+};
 use crate::measure::Clock;
 use crate::plan::orion::{Lun, OrionPlan, OrionRequest, luns_fact, plan};
 use crate::record::{self, Step};
@@ -56,7 +58,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "TIME", default_value = "2", help_heading = "Load")]
     warmup: Seconds,
 
-    /// Seed of every random choice; the same seed gives the same requests [default: a fresh one, which is told]
+    /// Seed of every random choice; the same seed gives the same requests [default: a fresh one, which is reported]
     #[arg(long, value_name = "N", help_heading = "Load")]
     seed: Option<u64>,
 
@@ -68,7 +70,7 @@ pub(in crate::cli) struct Arguments {
     words: Vec<String>,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let options = match parse(&arguments.words)? {
         OrionCommand::Help => {
             let mut out = say::output();
@@ -99,15 +101,15 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
         out.flush()?;
         return Ok(Exit::Done);
     }
-    let loudness = arguments.keeping.progress.loudness();
-    if loudness == Loudness::Normal {
+    let verbosity = arguments.keeping.progress.verbosity();
+    if verbosity == Verbosity::Normal {
         start_lines(&plan, &options).iter().for_each(say::line);
     }
     let interrupt = Interrupt::listen()?;
     let clock = prospect.clock();
     let intended =
         Intended { region_bytes: plan.region_bytes, largest_bytes: plan.largest_bytes_of_all(), seed: plan.seed };
-    let mut ground = prospect.open(&asked, intended, clock, &interrupt, loudness)?;
+    let mut ground = prospect.open(&asked, intended, clock, &interrupt, verbosity)?;
     let mut recording = begin(arguments, &plan, &request, &ground, notes, clock, &interrupt)?;
     if let Err(error) = files::check_free(recording.run(), &directory) {
         recording.forget();
@@ -118,7 +120,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     let recorded = recording.end(plan.walk.points.len());
     // Whatever ended the walk, the points that ran are in the files.
     let written = files::write(&recorded.run, &directory);
-    let exit = recorded.tell(arguments.keeping.format.reader(), &[], &interrupt)?;
+    let exit = recorded.tell(arguments.keeping.format.format(), &[], &interrupt)?;
     if let [summary, others @ ..] = written?.as_slice() {
         say::line(format_args!("In ORION's layout: `{}` and {} files beside it", summary.display(), others.len()));
     }
@@ -146,7 +148,7 @@ fn directory_of(testname: &str) -> Result<PathBuf, Failure> {
 }
 
 /// ORION's volume in the words of a load on raw storage.
-fn asked(options: &OrionOptions, storage: &Storage, size: Option<Bytes>) -> Result<IoAsked, Failure> {
+fn asked(options: &OrionOptions, storage: &Storage, size: Option<Bytes>) -> Result<IoOptions, Failure> {
     let block = |bytes: Bytes| {
         BlockSize::new(bytes).ok_or_else(|| Failure::new(format_args!("requests of {bytes} cannot be sent")))
     };
@@ -161,7 +163,7 @@ fn asked(options: &OrionOptions, storage: &Storage, size: Option<Bytes>) -> Resu
         ArrayLayout::Raid0 { stripe } if paths.len() > 1 => Some(stripe),
         ArrayLayout::Raid0 { .. } | ArrayLayout::Concat => None,
     };
-    Ok(IoAsked {
+    Ok(IoOptions {
         paths,
         pattern,
         block: block(options.size_small)?,
@@ -208,7 +210,7 @@ fn begin(
 ) -> Result<Recording, Failure> {
     let progress = RunProgress::new(
         Steps::Known(plan.walk.points.len(), plan.time_of_points()),
-        arguments.keeping.progress.loudness(),
+        arguments.keeping.progress.verbosity(),
     );
     let of_target = ground.target().notes();
     of_target.iter().for_each(|note| progress.note(note));
@@ -233,18 +235,18 @@ fn begin(
 }
 
 /// Every point in turn, each after its warming.
-fn walk(recording: &mut Recording, plan: &OrionPlan, ground: &mut Ground, verbosity: Verbosity) {
+fn walk(recording: &mut Recording, plan: &OrionPlan, ground: &mut Ground, verbosity: OrionVerbosity) {
     for (index, point) in (0..).zip(&plan.walk.points) {
         ground.expect_largest(plan.largest_bytes(point));
         let warmed = plan.warming(index, point).map(|warming| recording.unmeasured(ground.target(), &warming));
-        if warmed == Some(Onward::Stop) {
+        if warmed == Some(NextStep::Stop) {
             return;
         }
         let onward = recording.step(ground.target(), &plan.step(index, point));
-        if let (Verbosity::EachPoint, Some(step)) = (verbosity, recording.steps().last()) {
+        if let (OrionVerbosity::EachPoint, Some(step)) = (verbosity, recording.steps().last()) {
             recording.progress().line(&point_line(step));
         }
-        if onward == Onward::Stop {
+        if onward == NextStep::Stop {
             return;
         }
     }

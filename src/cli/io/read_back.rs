@@ -1,19 +1,19 @@
 //! `--verify`: after the load, every block that it wrote is read back.
 
 use crate::cli::interrupt::Interrupt;
-use crate::cli::live::{ByteProgress, Loudness};
+use crate::cli::live::{ByteProgress, Verbosity};
 use crate::cli::recording::Recording;
-use crate::target::TargetError;
-use crate::target::block::Block;
+use crate::targets::TargetError;
+use crate::targets::block::Block;
 use crate::units::group_thousands;
 
 /// Reads back what was written, and says so in the record. A bad block fails the run.
-pub(super) fn carry_out(recording: &mut Recording, block: &Block, interrupt: &Interrupt, loudness: Loudness) {
+pub(super) fn run(recording: &mut Recording, block: &Block, interrupt: &Interrupt, verbosity: Verbosity) {
     if !block.is_checked() || !recording.is_going_well() {
         return;
     }
     recording.progress().end();
-    let progress = ByteProgress::new("reading back", loudness);
+    let progress = ByteProgress::new("reading back", verbosity);
     let result = block.read_back(&|now| progress.update(now.done_bytes, now.total_bytes), interrupt.flag());
     progress.end();
     match result {

@@ -26,7 +26,7 @@ Examples:
     --depth 16 --duration 5";
 
 /// Requests outstanding in a closed loop unless the user says otherwise.
-const USUAL_DEPTH: u32 = 32;
+const DEFAULT_DEPTH: u32 = 32;
 
 /// Arguments of `plimsoll io run`.
 #[derive(Debug, Args)]
@@ -53,13 +53,13 @@ pub(in crate::cli) struct Arguments {
     output: OutputArgs,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let Arguments { volume, shape, depth, rate, time, output } = arguments;
     let storage = volume.storage()?;
     let usual =
-        if rate.is_some() { open_loop_depth(shape.block_size.bytes()) } else { USUAL_DEPTH.max(shape.jobs.get()) };
+        if rate.is_some() { open_loop_depth(shape.block_size.bytes()) } else { DEFAULT_DEPTH.max(shape.jobs.get()) };
     let depths = DepthList(vec![depth.unwrap_or(usual)]);
     let rates = rate.map(|Rate(per_s)| RateRange::Each(vec![per_s]));
     let asked = shape.asked(volume, &storage, depths, rates);
-    measure::carry_out(&Job { workload: "io", volume, storage: &storage, asked, time, output })
+    measure::run(&Job { workload: "io", volume, storage: &storage, asked, time, output })
 }

@@ -2,11 +2,11 @@
 
 use super::volume::Ground;
 use crate::analysis::{LatencyTarget, Search, SearchPlan, Verdict, judge_all};
-use crate::cli::recording::{Onward, Recording};
+use crate::cli::recording::{NextStep, Recording};
 use crate::plan::io::{IoPlan, Level};
 
 /// Tries rates until the load line is known well enough. Returns how many steps a whole run has: those that were needed.
-pub(super) fn carry_out(
+pub(super) fn run(
     recording: &mut Recording,
     plan: &IoPlan,
     ground: &Ground,
@@ -22,7 +22,7 @@ pub(super) fn carry_out(
         steps += 1;
         let judged = recording.steps().last().and_then(|step| judge_all(&recording.run().workload, step, limits));
         let Some(outcome) = judged else { break };
-        if onward == Onward::Stop {
+        if onward == NextStep::Stop {
             break;
         }
         search.tell(Verdict { rate: per_s, outcome });

@@ -26,12 +26,12 @@ A full burst credit of an AWS gp2 or Azure Premium volume lasts for about half a
 cannot show that it ends. docs/soak.md explains the report.";
 
 /// Requests outstanding in a closed loop unless the user says otherwise.
-const USUAL_DEPTH: u32 = 32;
+const DEFAULT_DEPTH: u32 = 32;
 /// A round of the specification that the steady-state rule comes from, and the rounds that a shorter load has instead.
 const LONGEST_ROUND: Nanos = Nanos::seconds(60);
 const ROUNDS: u64 = 20;
 /// The steady-state rule judges five rounds.
-const LEAST_ROUNDS: u64 = 5;
+const MIN_ROUNDS: u64 = 5;
 const SECOND: Nanos = Nanos::seconds(1);
 
 /// Arguments of `plimsoll io soak`.
@@ -78,16 +78,16 @@ pub(super) fn warmup(flag: Arg) -> Arg {
     flag.help("Load before it; recorded and marked")
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let Arguments { volume, shape, depth, rate, round, time, output } = arguments;
     let round = length_of_round(round.map(|Seconds(round)| round), time.duration.0)?;
     let storage = volume.storage()?;
     let usual =
-        if rate.is_some() { open_loop_depth(shape.block_size.bytes()) } else { USUAL_DEPTH.max(shape.jobs.get()) };
+        if rate.is_some() { open_loop_depth(shape.block_size.bytes()) } else { DEFAULT_DEPTH.max(shape.jobs.get()) };
     let depths = DepthList(vec![depth.unwrap_or(usual)]);
     let rates = rate.map(|Rate(per_s)| RateRange::Each(vec![per_s]));
     let asked = shape.asked(volume, &storage, depths, rates);
-    measure::carry_out_in_rounds(&Job { workload: "soak", volume, storage: &storage, asked, time, output }, round)
+    measure::run_in_rounds(&Job { workload: "soak", volume, storage: &storage, asked, time, output }, round)
 }
 
 /// The round that is asked for or the usual one, in whole seconds, as intervals are.
@@ -97,9 +97,9 @@ fn length_of_round(asked: Option<Nanos>, duration: Nanos) -> Result<Nanos, Failu
     if round == Nanos(0) {
         return Err(Failure::new("a round of 0 s has nothing in it").with_hint("use `--round 60`".to_owned()));
     }
-    if duration.0 / LEAST_ROUNDS < round.0 {
+    if duration.0 / MIN_ROUNDS < round.0 {
         let failure = Failure::new(format_args!(
-            "a soak of {duration} has fewer than {LEAST_ROUNDS} rounds of {round}, and steady state is judged by {LEAST_ROUNDS}"
+            "a soak of {duration} has fewer than {MIN_ROUNDS} rounds of {round}, and steady state is judged by {MIN_ROUNDS}"
         ));
         let hint = format!("use a longer `--duration`{}", if asked.is_some() { " or a shorter `--round`" } else { "" });
         return Err(failure.with_hint(hint));

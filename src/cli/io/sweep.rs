@@ -63,7 +63,7 @@ pub(in crate::cli) struct Arguments {
     output: OutputArgs,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let Arguments { volume, shape, depth, rate, together, rounds, time, output } = arguments;
     let storage = volume.storage()?;
     let depths = depth.clone().unwrap_or_else(|| DepthList(vec![open_loop_depth(shape.block_size.bytes())]));
@@ -71,5 +71,5 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
     if *together {
         asked.volumes = Volumes::Each { rounds: rounds.unwrap_or(Volumes::DEFAULT_ROUNDS) };
     }
-    measure::carry_out(&Job { workload: "io", volume, storage: &storage, asked, time, output })
+    measure::run(&Job { workload: "io", volume, storage: &storage, asked, time, output })
 }

@@ -8,7 +8,7 @@ use crate::cli::exit::Failure;
 use crate::config::io::Volumes;
 use crate::plan::together::letter;
 use crate::record::facts::{DEVICES_SHARED, VOLUME_PATH};
-use crate::target::block::devices_shared;
+use crate::targets::block::devices_shared;
 
 /// What is known of the volumes before they are loaded.
 #[derive(Default)]
@@ -38,7 +38,7 @@ pub(super) fn look(job: &Job<'_>, prospect: &Prospect) -> Result<Compared, Failu
     };
     let fact = |(volume, name): (usize, String)| (format!("{VOLUME_PATH}{}", letter(volume)), name);
     compared.facts = names.into_iter().enumerate().map(fact).collect();
-    let shared = devices_shared(paths).map_err(crate::target::TargetError::from)?;
+    let shared = devices_shared(paths).map_err(crate::targets::TargetError::from)?;
     if !shared.is_empty() {
         compared.notes.push(format!(
             "several of these volumes lie on `{}`: a limit that they share may be that of this device rather than of the \

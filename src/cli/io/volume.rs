@@ -5,24 +5,24 @@ use std::path::PathBuf;
 use super::arguments::{HandlingArgs, Storage};
 use crate::cli::exit::Failure;
 use crate::cli::interrupt::Interrupt;
-use crate::cli::live::{ByteProgress, Loudness};
+use crate::cli::live::{ByteProgress, Verbosity};
 use crate::cli::say;
-use crate::config::io::{Durable, IoAsked, PageCache, Redundancy, Verify, Volumes};
+use crate::config::io::{Durable, IoOptions, PageCache, Redundancy, Verify, Volumes};
 use crate::measure::{Clock, environment};
 use crate::plan::io::Facts;
 use crate::record::Environment;
-use crate::target::Progress;
-use crate::target::block::{
+use crate::targets::Progress;
+use crate::targets::block::{
     Block, BlockOptions, Checking, Member, Persistence, Preparation, Volume, VolumeLayout, Wanted, base_at,
 };
-use crate::target::io::{Caching, Durability, IoEngine};
-use crate::target::simulated::{Simulated, SimulatedOptions};
-use crate::target::{TargetError, TargetFor};
+use crate::targets::io::{Caching, Durability, IoEngine};
+use crate::targets::simulated::{Simulated, SimulatedOptions};
+use crate::targets::{TargetError, TargetFor};
 use crate::units::Bytes;
 use crate::workload::io::IoOperation;
 
 /// Unit of a mirror unless the user says otherwise, as disk groups have it.
-const USUAL_UNIT: Bytes = Bytes::mib(1);
+const DEFAULT_UNIT: Bytes = Bytes::mib(1);
 /// Simulated storage is as large as it is asked to be, or this.
 const SIMULATED_SIZE: Bytes = Bytes::gib(64);
 
@@ -51,7 +51,7 @@ pub(in crate::cli) enum Ground {
 
 impl Prospect {
     /// Looks at what the user named. Nothing is written.
-    pub(in crate::cli) fn look(storage: &Storage, handling: &HandlingArgs, asked: &IoAsked) -> Result<Self, Failure> {
+    pub(in crate::cli) fn look(storage: &Storage, handling: &HandlingArgs, asked: &IoOptions) -> Result<Self, Failure> {
         match storage {
             Storage::Simulated(pairs) => {
                 if handling.prefill() || asked.verify == Verify::Blocks {
@@ -80,7 +80,7 @@ impl Prospect {
     }
 
     /// What a plan needs to know.
-    pub(in crate::cli) fn facts(&self, asked: &IoAsked) -> Result<Facts, TargetError> {
+    pub(in crate::cli) fn facts(&self, asked: &IoOptions) -> Result<Facts, TargetError> {
         let (capacity_bytes, volumes) = match self {
             Self::Paths { preparation, .. } => {
                 let volume = preparation.volume()?;
@@ -91,7 +91,7 @@ impl Prospect {
                 (size, (0..u64::from(options.volumes)).map(|volume| volume * size..(volume + 1) * size).collect())
             }
         };
-        // The unit is only known of what is open; what it is for files and devices that are not is told then.
+        // The unit is only known of what is open; what it is for files and devices that are not is reported then.
         Ok(Facts { capacity_bytes, volumes, unit_bytes: 512, available_memory: available_memory() })
     }
 
@@ -126,16 +126,16 @@ impl Prospect {
     /// Lays out what is missing, and opens everything.
     pub(in crate::cli) fn open(
         self,
-        asked: &IoAsked,
+        asked: &IoOptions,
         intended: Intended,
         clock: Clock,
         interrupt: &Interrupt,
-        loudness: Loudness,
+        verbosity: Verbosity,
     ) -> Result<Ground, Failure> {
         match self {
             Self::Simulated { options, .. } => Ok(Ground::Simulated(Simulated::open_volume(*options, clock))),
             Self::Paths { preparation, io_engine } => {
-                let (volume, members) = prepare(*preparation, interrupt, loudness)?;
+                let (volume, members) = prepare(*preparation, interrupt, verbosity)?;
                 check_unit(asked, intended.largest_bytes, &members)?;
                 let options = BlockOptions {
                     io_engine,
@@ -184,8 +184,8 @@ fn engine(asked: Option<IoEngine>) -> IoEngine {
     })
 }
 
-fn wanted(paths: Vec<PathBuf>, handling: &HandlingArgs, asked: &IoAsked, io_engine: IoEngine) -> Wanted {
-    let unit_bytes = asked.stripe.unwrap_or(USUAL_UNIT).0;
+fn wanted(paths: Vec<PathBuf>, handling: &HandlingArgs, asked: &IoOptions, io_engine: IoEngine) -> Wanted {
+    let unit_bytes = asked.stripe.unwrap_or(DEFAULT_UNIT).0;
     let layout = match (paths.len(), asked.redundancy, asked.stripe) {
         _ if asked.volumes != Volumes::One => VolumeLayout::Separate,
         (_, Redundancy::Mirror, _) => VolumeLayout::Mirror { unit_bytes },
@@ -224,11 +224,11 @@ fn persistence(durable: Durable) -> Persistence {
 fn prepare(
     preparation: Preparation,
     interrupt: &Interrupt,
-    loudness: Loudness,
+    verbosity: Verbosity,
 ) -> Result<(Volume, Vec<Member>), Failure> {
-    let progress = ByteProgress::new("laying out", loudness);
+    let progress = ByteProgress::new("laying out", verbosity);
     let tell = |now: Progress| progress.update(now.done_bytes, now.total_bytes);
-    let prepared = preparation.carry_out(&tell, interrupt.flag());
+    let prepared = preparation.run(&tell, interrupt.flag());
     progress.end();
     prepared.map_err(|error| match (error, interrupt.exit()) {
         (TargetError::Interrupted, Some(exit)) => {
@@ -239,7 +239,7 @@ fn prepare(
 }
 
 /// Refuses requests that the kernel could only send by reading or writing more.
-fn check_unit(asked: &IoAsked, largest_bytes: u32, members: &[Member]) -> Result<(), Failure> {
+fn check_unit(asked: &IoOptions, largest_bytes: u32, members: &[Member]) -> Result<(), Failure> {
     let unit = members.iter().map(Member::request_unit_bytes).max().unwrap_or(512);
     for bytes in [asked.block.bytes(), largest_bytes] {
         if asked.page_cache == PageCache::Bypassed && !bytes.is_multiple_of(unit) {

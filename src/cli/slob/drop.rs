@@ -12,7 +12,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::say;
 use crate::config::TargetAddress;
-use crate::target::embedded::Directory;
+use crate::targets::embedded::Directory;
 use crate::units::Bytes;
 
 pub(super) const EXAMPLES: &str = "\
@@ -39,7 +39,7 @@ pub(in crate::cli) struct Arguments {
     dry_run: bool,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let address = arguments.target.address();
     arguments.server.check(address)?;
     let asking = match (arguments.dry_run, arguments.yes) {

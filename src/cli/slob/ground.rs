@@ -12,9 +12,9 @@ use crate::config::TargetAddress;
 use crate::measure::{Clock, environment};
 use crate::plan::slob::{Facts, Request, RunPlan};
 use crate::record::Environment;
-use crate::target::embedded::{Descriptor, Engine, EngineOptions};
-use crate::target::simulated::{Simulated, SimulatedOptions};
-use crate::target::{TargetError, TargetFor};
+use crate::targets::embedded::{Descriptor, Engine, EngineOptions};
+use crate::targets::simulated::{Simulated, SimulatedOptions};
+use crate::targets::{TargetError, TargetFor};
 use crate::units::Bytes;
 use crate::workload::SlobOperation;
 
@@ -53,7 +53,7 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// Refuses a plan that there is no room for, and tells what of it there may be too little for.
+    /// Refuses a plan that there is no room for, and says what of it there may be too little for.
     pub(super) fn check(&self, plan: &RunPlan) -> Result<Vec<String>, Failure> {
         match self {
             Self::Embedded { .. } | Self::Simulated { .. } => Ok(Vec::new()),
@@ -90,7 +90,7 @@ impl<'a> Site<'a> {
             Self::Server(site) => {
                 let set_up = site.facts()?.schemas;
                 let schemas = plan.steps.iter().filter_map(|step| step.load.schemas).max().unwrap_or(set_up);
-                let ground = site.open(plan.most_sessions(), schemas, stop).inspect_err(|_| progress.end())?;
+                let ground = site.open(plan.max_sessions(), schemas, stop).inspect_err(|_| progress.end())?;
                 Ok((Ground::Server(Box::new(ground)), Clock::start()))
             }
             Self::Simulated { pairs } => {
@@ -102,7 +102,7 @@ impl<'a> Site<'a> {
                 let options = EngineOptions {
                     cache: plan.cache,
                     writers: None,
-                    most_sessions: plan.most_sessions(),
+                    max_sessions: plan.max_sessions(),
                     io_engine: arguments.io.engine(),
                 };
                 let clock = Clock::start();

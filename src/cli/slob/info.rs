@@ -5,12 +5,12 @@ use std::io::{self, Write};
 use clap::Args;
 
 use super::server::{self, Nodes, Purpose, Reached, ServerArgs};
-use crate::cli::arguments::{FormatArgs, Reader, TargetArgs};
+use crate::cli::arguments::{Format, FormatArgs, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::say;
-use crate::target::embedded::Filling;
-use crate::target::embedded::info::{self, Info, State};
+use crate::targets::embedded::Filling;
+use crate::targets::embedded::info::{self, Info, State};
 use crate::units::{Bytes, group_thousands};
 
 pub(super) const EXAMPLES: &str = "\
@@ -31,21 +31,21 @@ pub(in crate::cli) struct Arguments {
     format: FormatArgs,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
-    let (address, reader) = (arguments.target.address(), arguments.format.reader());
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let (address, format) = (arguments.target.address(), arguments.format.format());
     let interrupt = Interrupt::listen()?;
     let nodes = Nodes::FirstThatAccepts;
     match Reached::reach(address, &arguments.server, nodes, Purpose::Use, None, interrupt.flag())? {
-        Some(reached) => reached.with(|reached| server::info::carry_out(reached, reader)),
+        Some(reached) => reached.with(|reached| server::info::run(reached, format)),
         None => of_engine(arguments),
     }
 }
 
 fn of_engine(arguments: &Arguments) -> Result<Exit, Failure> {
     let info = info::info(arguments.target.directory()?)?;
-    match arguments.format.reader() {
-        Reader::Program => say::json(&info)?,
-        Reader::Person => {
+    match arguments.format.format() {
+        Format::Json => say::json(&info)?,
+        Format::Text => {
             let mut out = say::output();
             write_info(&mut out, &info)?;
             out.flush()?;

@@ -1,4 +1,4 @@
-//! What `run` and `sweep` can be told alike.
+//! What `run` and `sweep` can be reported alike.
 
 use clap::{Args, ValueEnum};
 
@@ -14,9 +14,9 @@ use crate::units::{Bytes, Nanos};
 use crate::workload::Arrival;
 
 /// Buffer cache of the embedded engine where nobody says otherwise.
-pub(super) const USUAL_CACHE: Bytes = Bytes::mib(64);
+pub(super) const DEFAULT_CACHE: Bytes = Bytes::mib(64);
 
-/// How load is put on, and how it is told.
+/// How load is put on, and how it is reported.
 #[derive(Debug, Args)]
 pub(super) struct LoadArgs {
     #[command(flatten)]
@@ -38,7 +38,7 @@ pub(super) struct LoadArgs {
     #[arg(long, value_enum, default_value_t, requires = "rate", help_heading = "Load")]
     arrival: ArrivalChoice,
 
-    /// Seed of every random choice; the same seed gives the same operations [default: a fresh one, which is told]
+    /// Seed of every random choice; the same seed gives the same operations [default: a fresh one, which is reported]
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
     seed: Option<u64>,
 
@@ -119,7 +119,7 @@ impl LoadArgs {
             settings: asked.settings,
             schemas: asked.schemas,
             axes,
-            cache: self.cache.unwrap_or(USUAL_CACHE),
+            cache: self.cache.unwrap_or(DEFAULT_CACHE),
             warmup: self.warmup,
             pace: self.rate.map_or(Pace::Closed, |Rate(rate_per_s)| Pace::Open { rate_per_s, arrival }),
             lanes: self.lanes,

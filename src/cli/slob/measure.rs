@@ -12,10 +12,10 @@ use crate::cli::timed::Timed;
 use crate::cli::{in_turn, limits, say};
 use crate::measure::Clock;
 use crate::plan::slob::{Request, RunPlan, plan};
-use crate::target::Target;
+use crate::targets::Target;
 
-/// Plans and checks everything, carries it out, keeps it and tells it.
-pub(super) fn carry_out(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failure> {
+/// Plans and checks everything, carries it out, keeps it and reports it.
+pub(super) fn run(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let site = Site::reach(arguments, interrupt.flag())?;
     let planned = planned(arguments, request, &site);
@@ -35,10 +35,10 @@ pub(super) fn carry_out(arguments: &LoadArgs, request: &Request) -> Result<Exit,
         }
     };
     let progress =
-        RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), arguments.keeping.progress.loudness());
+        RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), arguments.keeping.progress.verbosity());
     let (ground, clock) = site.open(arguments, &plan, &progress, interrupt.flag())?;
     let recorded = record(arguments, &plan, ground, script.as_ref(), clock, &interrupt, progress)?;
-    recorded.tell(arguments.keeping.format.reader(), &arguments.limits, &interrupt)
+    recorded.tell(arguments.keeping.format.format(), &arguments.limits, &interrupt)
 }
 
 /// The plan, and the script that it calls.
@@ -69,7 +69,7 @@ fn record(
             return Err(failure);
         }
     };
-    let steps = in_turn::carry_out(&mut recording, ground.target(), &plan.steps, &arguments.limits);
+    let steps = in_turn::run(&mut recording, ground.target(), &plan.steps, &arguments.limits);
     recording.progress().end();
     call(script, Moment::Post, &mut recording);
     ground.notes_of_the_load().into_iter().for_each(|note| recording.note(note));

@@ -50,14 +50,14 @@ pub(super) enum Command {
 }
 
 impl Command {
-    pub(super) fn carry_out(self) -> Result<Exit, Failure> {
+    pub(super) fn run(self) -> Result<Exit, Failure> {
         match self {
-            Self::Setup(arguments) => setup::carry_out(&arguments),
-            Self::Run(arguments) => run::carry_out(&arguments),
-            Self::Sweep(arguments) => sweep::carry_out(&arguments),
-            Self::Verify(arguments) => verify::carry_out(&arguments),
-            Self::Info(arguments) => info::carry_out(&arguments),
-            Self::Drop(arguments) => drop::carry_out(&arguments),
+            Self::Setup(arguments) => setup::run(&arguments),
+            Self::Run(arguments) => run::run(&arguments),
+            Self::Sweep(arguments) => sweep::run(&arguments),
+            Self::Verify(arguments) => verify::run(&arguments),
+            Self::Info(arguments) => info::run(&arguments),
+            Self::Drop(arguments) => drop::run(&arguments),
         }
     }
 }

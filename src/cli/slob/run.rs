@@ -33,7 +33,7 @@ pub(in crate::cli) struct Arguments {
     load: LoadArgs,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let request = arguments.load.request(arguments.threads, Axes::default())?;
-    measure::carry_out(&arguments.load, &request)
+    measure::run(&arguments.load, &request)
 }

@@ -59,11 +59,11 @@ impl Script {
         let word = moment.word();
         let output = std::io::stderr().as_fd().try_clone_to_owned().map_or_else(|_| Stdio::null(), Stdio::from);
         let status = Command::new(&self.path).arg(word).stdin(Stdio::null()).stdout(output).status();
-        let told = |how: String| format!("EXTERNAL_SCRIPT `{}` {word} {how}", self.path.display());
+        let reported = |how: String| format!("EXTERNAL_SCRIPT `{}` {word} {how}", self.path.display());
         match status {
             Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(told(format!("failed: {status}"))),
-            Err(error) => Err(told(format!("cannot be called: {error}"))),
+            Ok(status) => Err(reported(format!("failed: {status}"))),
+            Err(error) => Err(reported(format!("cannot be called: {error}"))),
         }
     }
 }

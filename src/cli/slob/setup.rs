@@ -6,9 +6,9 @@ use std::path::Path;
 use clap::Args;
 use serde_json::json;
 
-use super::load::USUAL_CACHE;
+use super::load::DEFAULT_CACHE;
 use super::server::{self, Nodes, Purpose, Reached, ServerArgs};
-use crate::cli::arguments::{Asked, FormatArgs, IoArgs, ParameterArgs, ProgressArgs, Reader, TargetArgs};
+use crate::cli::arguments::{Asked, Format, FormatArgs, IoArgs, ParameterArgs, ProgressArgs, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fresh_seed;
 use crate::cli::interrupt::Interrupt;
@@ -17,10 +17,10 @@ use crate::cli::say;
 use crate::config::{Key, TargetAddress};
 use crate::plan::caches::{self, Cache, Data};
 use crate::plan::data_set;
-use crate::target::TargetError;
-use crate::target::embedded::Descriptor;
-use crate::target::embedded::setup::{self, Existing, Replace, SetupPlan, SetupReport, SetupRequest};
-use crate::target::postgres::cluster::inspect;
+use crate::targets::TargetError;
+use crate::targets::embedded::Descriptor;
+use crate::targets::embedded::setup::{self, Existing, Replace, SetupPlan, SetupReport, SetupRequest};
+use crate::targets::postgres::cluster::inspect;
 use crate::units::{Bytes, Nanos, group_thousands};
 
 pub(super) const EXAMPLES: &str = "\
@@ -33,8 +33,8 @@ Examples:
   plimsoll slob setup -s 1 SCALE=4G --redo-size 1G --redo-files 3 --replace";
 
 /// Redo of the embedded engine where nobody says otherwise.
-const USUAL_REDO_FILE: Bytes = Bytes::mib(64);
-const USUAL_REDO_FILES: u32 = 4;
+const DEFAULT_REDO_FILE: Bytes = Bytes::mib(64);
+const DEFAULT_REDO_FILES: u32 = 4;
 
 /// Arguments of `plimsoll slob setup`.
 #[derive(Debug, Args)]
@@ -82,7 +82,7 @@ pub(in crate::cli) struct Arguments {
     dry_run: bool,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let address = arguments.target.address();
     arguments.server.check(address)?;
     match address {
@@ -122,7 +122,7 @@ fn on_server(arguments: &Arguments, address: &TargetAddress) -> Result<Exit, Fai
         progress: &arguments.progress,
     };
     let reached = reached.expect("the address is that of a server");
-    reached.with(|reached| server::setup::carry_out(reached, &parameters, &wanted, &interrupt))
+    reached.with(|reached| server::setup::run(reached, &parameters, &wanted, &interrupt))
 }
 
 fn asked(arguments: &Arguments) -> Result<Asked, Failure> {
@@ -149,10 +149,10 @@ fn on_engine(arguments: &Arguments) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     let interrupt = Interrupt::listen()?;
-    let progress = ByteProgress::new("setting up", arguments.progress.loudness());
+    let progress = ByteProgress::new("setting up", arguments.progress.verbosity());
     let known: Vec<String> = plan.notes.clone();
     let tell = |now: setup::Progress| progress.update(now.done_bytes, now.total_bytes);
-    let outcome = setup::carry_out(plan, &tell, interrupt.flag());
+    let outcome = setup::run(plan, &tell, interrupt.flag());
     progress.end();
     let report = outcome.map_err(|error| match (error, interrupt.exit()) {
         (TargetError::Interrupted, Some(exit)) => {
@@ -172,8 +172,8 @@ fn request(arguments: &Arguments, path: &Path) -> Result<SetupRequest, Failure> 
     let seed_there = || Descriptor::load(path).ok().filter(|_| replace == Replace::Refuse).map(|data| data.seed);
     let request = data_set::Request {
         schemas: asked.schemas.unwrap_or(1),
-        redo_file: arguments.redo_size.unwrap_or(USUAL_REDO_FILE),
-        redo_files: arguments.redo_files.unwrap_or(USUAL_REDO_FILES),
+        redo_file: arguments.redo_size.unwrap_or(DEFAULT_REDO_FILE),
+        redo_files: arguments.redo_files.unwrap_or(DEFAULT_REDO_FILES),
         seed: arguments.seed.or_else(seed_there).unwrap_or_else(fresh_seed),
         replace,
         io_engine: arguments.io.engine(),
@@ -185,7 +185,7 @@ fn request(arguments: &Arguments, path: &Path) -> Result<SetupRequest, Failure> 
 fn note_on_cache(plan: &SetupPlan, request: &SetupRequest) -> Option<String> {
     let &SetupRequest { schemas, scale_blocks, block_bytes, .. } = request;
     let what = "the buffer cache that a run has unless `--cache` says otherwise".to_owned();
-    let cache = Cache { bytes: USUAL_CACHE, what, cure: None };
+    let cache = Cache { bytes: DEFAULT_CACHE, what, cure: None };
     let note = || caches::note(Data { schemas, scale_blocks, block_bytes }, &cache, None);
     plan.makes_data().then(note).flatten()
 }
@@ -240,7 +240,7 @@ fn tell_report(
     report: &SetupReport,
     path: &Path,
 ) -> Result<(), Failure> {
-    if arguments.format.reader() == Reader::Program {
+    if arguments.format.format() == Format::Json {
         return say::json(&json!({
             "directory": path,
             "created": report.created,

@@ -39,8 +39,8 @@ pub(in crate::cli) struct Arguments {
     load: LoadArgs,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let axes = Axes::new(arguments.threads.clone(), arguments.vary.clone())?;
     let request = arguments.load.request(None, axes)?;
-    measure::carry_out(&arguments.load, &request)
+    measure::run(&arguments.load, &request)
 }

@@ -6,14 +6,14 @@ use clap::Args;
 use serde_json::json;
 
 use super::server::{self, Nodes, Purpose, Reached, ServerArgs};
-use crate::cli::arguments::{FormatArgs, IoArgs, ProgressArgs, Reader, TargetArgs};
+use crate::cli::arguments::{Format, FormatArgs, IoArgs, ProgressArgs, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::ByteProgress;
 use crate::cli::say;
-use crate::target::TargetError;
-use crate::target::embedded::Recovery;
-use crate::target::embedded::verify::{self, VerifyReport};
+use crate::targets::TargetError;
+use crate::targets::embedded::Recovery;
+use crate::targets::embedded::verify::{self, VerifyReport};
 use crate::units::{Bytes, Nanos, group_thousands};
 
 pub(super) const EXAMPLES: &str = "\
@@ -24,8 +24,8 @@ Examples:
 Redo is replayed first if the last run was killed. Exit code 1: a block is not what was written, or a commit that was \
 acknowledged is missing.";
 
-/// Bad blocks that are told; `--json` has more of them.
-const TOLD_BAD_BLOCKS: usize = 20;
+/// Bad blocks that are reported; `--json` has more of them.
+const REPORTED_BAD_BLOCKS: usize = 20;
 
 /// Arguments of `plimsoll slob verify`.
 #[derive(Debug, Args)]
@@ -42,13 +42,13 @@ pub(in crate::cli) struct Arguments {
     progress: ProgressArgs,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let (address, nodes) = (arguments.target.address(), Nodes::FirstThatAccepts);
     match Reached::reach(address, &arguments.server, nodes, Purpose::Use, None, interrupt.flag())? {
         Some(reached) => {
-            let (reader, loudness) = (arguments.format.reader(), arguments.progress.loudness());
-            reached.with(|reached| server::verify::carry_out(reached, reader, loudness, &interrupt))
+            let (format, verbosity) = (arguments.format.format(), arguments.progress.verbosity());
+            reached.with(|reached| server::verify::run(reached, format, verbosity, &interrupt))
         }
         None => of_engine(arguments, &interrupt),
     }
@@ -56,7 +56,7 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
 
 fn of_engine(arguments: &Arguments, interrupt: &Interrupt) -> Result<Exit, Failure> {
     let path = arguments.target.directory()?;
-    let progress = ByteProgress::new("verifying", arguments.progress.loudness());
+    let progress = ByteProgress::new("verifying", arguments.progress.verbosity());
     let tell = |now: verify::Progress| progress.update(now.done_bytes, now.total_bytes);
     let outcome = verify::verify(path, arguments.io.engine(), &tell, interrupt.flag());
     progress.end();
@@ -64,13 +64,13 @@ fn of_engine(arguments: &Arguments, interrupt: &Interrupt) -> Result<Exit, Failu
         (TargetError::Interrupted, Some(exit)) => Failure::new("interrupted; not all data were read").with_exit(exit),
         (error, _) => Failure::from(error),
     })?;
-    match arguments.format.reader() {
-        Reader::Program => {
+    match arguments.format.format() {
+        Format::Json => {
             let mut document = serde_json::to_value(&report)?;
             document["sound"] = json!(report.is_sound());
             say::json(&document)?;
         }
-        Reader::Person => {
+        Format::Text => {
             let mut out = say::output();
             write_report(&mut out, &report)?;
             out.flush()?;
@@ -112,12 +112,12 @@ fn write_report(out: &mut impl Write, report: &VerifyReport) -> io::Result<()> {
         let missing = lost.acknowledged.saturating_sub(lost.found);
         writeln!(out, "lost       session {} misses {missing} of {} commits", lost.session, lost.acknowledged)?;
     }
-    for bad in report.bad_blocks.iter().take(TOLD_BAD_BLOCKS) {
+    for bad in report.bad_blocks.iter().take(REPORTED_BAD_BLOCKS) {
         writeln!(out, "bad block  {} at offset {} of `{}`: {}", bad.block, bad.offset, bad.path.display(), bad.fault)?;
     }
-    let untold = report.bad_block_count.saturating_sub(report.bad_blocks.len().min(TOLD_BAD_BLOCKS) as u64);
-    if untold > 0 {
-        writeln!(out, "           and {} more bad blocks", group_thousands(untold as f64))?;
+    let unreported = report.bad_block_count.saturating_sub(report.bad_blocks.len().min(REPORTED_BAD_BLOCKS) as u64);
+    if unreported > 0 {
+        writeln!(out, "           and {} more bad blocks", group_thousands(unreported as f64))?;
     }
     if report.is_sound() {
         writeln!(out, "sound      every block is what was written last, and no acknowledged commit is missing")

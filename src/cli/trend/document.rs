@@ -35,12 +35,12 @@ fn trend(trend: &Trend) -> Value {
     })
 }
 
-fn summary(trend: &Trend, told: &Summary) -> Value {
+fn summary(trend: &Trend, reported: &Summary) -> Value {
     let name = |quantile: &f64| format!("p{}", quantile * 100.0);
     let quantiles: Map<String, Value> =
-        QUANTILES.iter().map(name).zip(told.quantiles).map(|(name, value)| (name, json!(value))).collect();
-    let peak = trend.windows.get(told.peak_at);
-    let growth = told.growth.map(|growth| {
+        QUANTILES.iter().map(name).zip(reported.quantiles).map(|(name, value)| (name, json!(value))).collect();
+    let peak = trend.windows.get(reported.peak_at);
+    let growth = reported.growth.map(|growth| {
         json!({
             "per_day": growth.per_day,
             "low": growth.interval.map(|(low, _)| low),
@@ -52,8 +52,8 @@ fn summary(trend: &Trend, told: &Summary) -> Value {
             },
         })
     });
-    let hours = trend.hours(told.measure);
-    let days = trend.days(told.measure);
+    let hours = trend.hours(reported.measure);
+    let days = trend.days(reported.measure);
     let hour = |row: &crate::analysis::trend::HourRow| {
         json!({
             "hour": row.hour, "days": row.days, "mean": row.mean, "p95": row.p95, "peak": row.peak,
@@ -67,12 +67,12 @@ fn summary(trend: &Trend, told: &Summary) -> Value {
         })
     };
     json!({
-        "measure": told.measure.key(),
-        "windows": told.windows,
-        "covered_s": told.covered_s,
-        "mean": told.mean,
+        "measure": reported.measure.key(),
+        "windows": reported.windows,
+        "covered_s": reported.covered_s,
+        "mean": reported.mean,
         "quantiles": quantiles,
-        "peak": told.peak,
+        "peak": reported.peak,
         "peak_from": peak.map(|window| window.from.to_string()),
         "peak_to": peak.map(|window| window.to.to_string()),
         "peak_run": peak.map(|window| window.run.clone()),
@@ -84,10 +84,10 @@ fn summary(trend: &Trend, told: &Summary) -> Value {
 
 fn windows(trend: &Trend, measures: &[Measure]) -> Vec<Value> {
     let of_window = |window: &crate::analysis::trend::TrendWindow| {
-        let told = measures
+        let reported = measures
             .iter()
             .map(|measure| (measure.key().to_owned(), json!(window.reading(*measure).map(|reading| reading.value))));
-        let mut object: Map<String, Value> = told.collect();
+        let mut object: Map<String, Value> = reported.collect();
         object.extend([
             ("from".to_owned(), json!(window.from.to_string())),
             ("to".to_owned(), json!(window.to.to_string())),

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::arguments::{FormatArgs, Reader, RunsArgs, Taken};
+use super::arguments::{Format, FormatArgs, RunsArgs, Taken};
 use super::exit::{Exit, Failure};
 use super::page_file::PageArgs;
 use super::{files, say};
@@ -55,8 +55,8 @@ pub(super) struct Arguments {
     runs: RunsArgs,
 }
 
-pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
-    arguments.page.check(arguments.format.reader())?;
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    arguments.page.check(arguments.format.format())?;
     if arguments.page.is_picture() {
         return Err(no_picture());
     }
@@ -76,10 +76,10 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
         Ok(page)
     };
     arguments.page.write(page, || Err(no_picture()))?;
-    match arguments.format.reader() {
-        Reader::Program => say::json(&document::document(&trends))?,
-        Reader::Person if !arguments.page.has_text() => {}
-        Reader::Person => {
+    match arguments.format.format() {
+        Format::Json => say::json(&document::document(&trends))?,
+        Format::Text if !arguments.page.has_text() => {}
+        Format::Text => {
             let detail = if arguments.full { Detail::Full } else { Detail::Brief };
             let mut out = say::output();
             report::trend::trend(&mut out, &trends, detail, say::width())?;
@@ -87,10 +87,9 @@ pub(super) fn carry_out(arguments: &Arguments) -> Result<Exit, Failure> {
         }
     }
     if trends.trends.is_empty() {
-        let failure = Failure::new("none of these runs tells both when it was and for how long");
-        return Err(
-            failure.with_hint("why each is left out is told above; `plimsoll report RUN` shows what it has".to_owned())
-        );
+        let failure = Failure::new("none of these runs reports both when it was and for how long");
+        return Err(failure
+            .with_hint("why each is left out is reported above; `plimsoll report RUN` shows what it has".to_owned()));
     }
     Ok(Exit::Done)
 }
@@ -140,21 +139,21 @@ mod tests {
 
         let csv = directory.path().join("csv");
         let with_files = parsed(&["20261103", "--runs", runs, "--csv", csv.to_str().unwrap(), "--json"]);
-        assert_eq!(carry_out(&with_files).unwrap(), Exit::Done);
+        assert_eq!(run(&with_files).unwrap(), Exit::Done);
         let windows = fs::read_to_string(csv.join("windows.csv")).unwrap();
         assert_eq!(windows.lines().count(), 25);
-        assert_eq!(carry_out(&with_files).unwrap(), Exit::Done, "its own files may be written again");
+        assert_eq!(run(&with_files).unwrap(), Exit::Done, "its own files may be written again");
         fs::write(csv.join("days.csv"), "my own notes on days\n").unwrap();
         assert!(
-            matches!(carry_out(&with_files), Err(Failure::Told(told)) if told.message.contains("is not overwritten"))
+            matches!(run(&with_files), Err(Failure::Reported(reported)) if reported.message.contains("is not overwritten"))
         );
     }
 
     #[test]
     fn a_document_has_every_measure_with_its_growth_and_hours() {
         let runs = history();
-        let told = document::document(&Trends::of(&runs.iter().collect::<Vec<_>>()));
-        let database = &told["databases"][0];
+        let reported = document::document(&Trends::of(&runs.iter().collect::<Vec<_>>()));
+        let database = &reported["databases"][0];
         assert_eq!((&database["clock"], &database["instance"]), (&"wall".into(), &"PROD1".into()));
         let reads = &database["measures"][1];
         assert_eq!(reads["measure"], "reads_per_s");

@@ -15,12 +15,12 @@ pub struct BlockSize(u32);
 
 impl BlockSize {
     const UNIT: u32 = 512;
-    const MOST: u32 = 64 << 20;
+    const MAX: u32 = 64 << 20;
 
     /// The size of that many bytes, if requests may have it.
     pub fn new(Bytes(bytes): Bytes) -> Option<Self> {
         let bytes = u32::try_from(bytes).ok()?;
-        let fits = (Self::UNIT..=Self::MOST).contains(&bytes) && bytes.is_multiple_of(Self::UNIT);
+        let fits = (Self::UNIT..=Self::MAX).contains(&bytes) && bytes.is_multiple_of(Self::UNIT);
         fits.then_some(Self(bytes))
     }
 

@@ -1,6 +1,6 @@
 //! What the user asks of raw storage.
 //!
-//! Each option is a type that reads and prints its own text; [`IoAsked`] holds them together and finds what contradicts
+//! Each option is a type that reads and prints its own text; [`IoOptions`] holds them together and finds what contradicts
 //! each other. What needs the device, such as its sector size, is checked by whoever opens it.
 //!
 //! ```
@@ -14,22 +14,22 @@
 //! # Ok::<(), plimsoll::config::ConfigError>(())
 //! ```
 
-mod asked;
 mod block_size;
 mod depths;
 mod distribution;
 mod durable;
+mod options;
 mod pattern;
 mod problem;
 mod rates;
 
-pub use asked::{IoAsked, PageCache, Redundancy, Verify, Volumes};
 pub use block_size::BlockSize;
 pub use depths::{DepthList, MAX_DEPTH};
 pub use durable::Durable;
+pub use options::{IoOptions, PageCache, Redundancy, Verify, Volumes};
 pub use pattern::Pattern;
 pub use problem::IoProblem;
-pub use rates::{LEAST_RATE, MOST_RATE, RateRange, read_rate};
+pub use rates::{MAX_RATE, MIN_RATE, RateRange, read_rate};
 
 /// Asserts what a text is refused with.
 #[cfg(test)]

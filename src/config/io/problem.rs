@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use crate::units::Bytes;
 use crate::workload::io::{Distribution, MAX_ZIPF_THETA};
 
-use super::{BlockSize, Durable, LEAST_RATE, MAX_DEPTH, MOST_RATE, Pattern, Volumes};
+use super::{BlockSize, Durable, MAX_DEPTH, MAX_RATE, MIN_RATE, Pattern, Volumes};
 
-/// Why a load on raw storage cannot be made, as far as that can be told without the device.
+/// Why a load on raw storage cannot be made, as far as that can be reported without the device.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[expect(missing_docs, reason = "each variant's message says what its fields are")]
 pub enum IoProblem {
@@ -102,7 +102,7 @@ pub enum IoProblem {
     #[error("a stripe of {} is not a multiple of the request size {block}", shown(*stripe))]
     StripeAcrossBlocks { stripe: Bytes, block: BlockSize },
     /// Stripes below what devices transfer.
-    #[error("a stripe of {} is less than {}", shown(*stripe), Self::LEAST_STRIPE)]
+    #[error("a stripe of {} is less than {}", shown(*stripe), Self::MIN_STRIPE)]
     StripeTooSmall { stripe: Bytes },
     /// Checks of what lies in memory.
     #[error("`--verify` with `--direct off` would check blocks in the page cache instead of those on the storage")]
@@ -118,7 +118,7 @@ pub enum IoProblem {
     #[error("`--together` takes each path for a volume of its own, and `{flag}` makes one volume of all")]
     TogetherAsOneVolume { flag: &'static str },
     /// A load that does not look for a limit.
-    #[error("`--together` looks how much the volumes carry, which a fixed `--rate` does not tell")]
+    #[error("`--together` looks how much the volumes carry, which a fixed `--rate` does not report")]
     TogetherAtRate,
     /// Checks of what is only compared.
     #[error("`--together` cannot check what it reads")]
@@ -147,7 +147,7 @@ fn shown(Bytes(bytes): Bytes) -> String {
 
 impl IoProblem {
     /// The smallest stripe.
-    pub const LEAST_STRIPE: Bytes = Bytes::kib(4);
+    pub const MIN_STRIPE: Bytes = Bytes::kib(4);
 
     pub(in crate::config) fn hint(&self) -> String {
         match self {
@@ -181,9 +181,9 @@ impl IoProblem {
             Self::NoDoubling { .. } => "write every number, or double them as in `1,2,4,…,256`".to_owned(),
             Self::NoJobs => "give `--jobs` at least 1".to_owned(),
             Self::TooManyJobs { depth, .. } => format!("use `--jobs {depth}` or fewer, or raise `--depth`"),
-            Self::Rate { .. } => format!(
-                "write operations a second from {LEAST_RATE} to {MOST_RATE}, such as `1000..60000` or `1k,2k,5k`"
-            ),
+            Self::Rate { .. } => {
+                format!("write operations a second from {MIN_RATE} to {MAX_RATE}, such as `1000..60000` or `1k,2k,5k`")
+            }
             Self::RateTwice { .. } => "give each rate once".to_owned(),
             Self::RateOrder { lowest, highest } if lowest == highest => format!("write `{lowest}` for a single rate"),
             Self::RateOrder { lowest, highest } => {

@@ -9,12 +9,12 @@ use crate::config::list::{Gap, numbers, one_ellipsis};
 use super::IoProblem;
 
 /// The lowest rate that may be asked for, in operations a second.
-pub const LEAST_RATE: f64 = 0.001;
+pub const MIN_RATE: f64 = 0.001;
 
 /// The highest rate that may be asked for, in operations a second.
-pub const MOST_RATE: f64 = 1e9;
+pub const MAX_RATE: f64 = 1e9;
 
-/// Rates to run at, in operations a second, each from [`LEAST_RATE`] to [`MOST_RATE`].
+/// Rates to run at, in operations a second, each from [`MIN_RATE`] to [`MAX_RATE`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum RateRange {
     /// `1000..60000`: whichever rates between the two show the load line.
@@ -69,7 +69,7 @@ fn rate_or_problem(text: &str) -> Result<f64, IoProblem> {
 /// Units of thousands, which are decimal as everywhere where something is counted: only sizes are binary.
 const THOUSANDS: [(&str, &str); 3] = [("k", "e3"), ("M", "e6"), ("G", "e9")];
 
-/// Reads one rate: `5000`, `5k`, `2.5k/s` or `1M`, from [`LEAST_RATE`] to [`MOST_RATE`]. `None` for anything else.
+/// Reads one rate: `5000`, `5k`, `2.5k/s` or `1M`, from [`MIN_RATE`] to [`MAX_RATE`]. `None` for anything else.
 pub fn read_rate(text: &str) -> Option<f64> {
     let number = text.trim();
     let number = number.strip_suffix("/s").unwrap_or(number).trim_end();
@@ -83,7 +83,7 @@ pub fn read_rate(text: &str) -> Option<f64> {
 
 /// Whether a load can be asked for at this rate.
 pub(super) fn is_rate(rate: f64) -> bool {
-    (LEAST_RATE..=MOST_RATE).contains(&rate)
+    (MIN_RATE..=MAX_RATE).contains(&rate)
 }
 
 impl fmt::Display for RateRange {

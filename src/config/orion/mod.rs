@@ -44,7 +44,7 @@ pub struct OrionOptions {
     pub run: RunType,
     /// Base name of the device list and of all output; may be a path. Never empty, one printable line.
     pub testname: String,
-    /// Spindles, at least 1: only scales how far the load rises. The number of devices in the list unless told.
+    /// Spindles, at least 1: only scales how far the load rises. The number of devices in the list unless reported.
     pub num_disks: Option<u32>,
     /// Size of a small request.
     pub size_small: Bytes,
@@ -60,8 +60,8 @@ pub struct OrionOptions {
     pub cache: ArrayCache,
     /// Length of each point.
     pub duration: Nanos,
-    /// How much is told on the way.
-    pub verbosity: Verbosity,
+    /// How much is reported on the way.
+    pub verbosity: OrionVerbosity,
     /// What the user should know: options that mean nothing here, or nothing beside the others.
     pub notes: Vec<String>,
 }
@@ -184,10 +184,10 @@ pub enum ArrayCache {
     Size(Bytes),
 }
 
-/// How much is told on the way.
+/// How much is reported on the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Verbosity {
-    /// What is told of every run.
+pub enum OrionVerbosity {
+    /// What is reported on every run.
     Usual,
     /// Each point's result as it ends (`-verbose`).
     EachPoint,

@@ -102,7 +102,7 @@ fn meaning_of(option: &str) -> String {
             Some(value) => format!("`-{option} {value}`: {}", row.meaning),
             None => format!("`-{option}`: {}", row.meaning),
         })
-        .expect("only names of the table are told")
+        .expect("only names of the table are reported")
 }
 
 fn hint_for_unknown(word: &str) -> String {

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use super::option::{OPTIONS, Opt, RunName};
 use super::problem::OrionProblem;
-use super::{ArrayCache, ArrayLayout, LargePattern, Matrix, OrionCommand, OrionOptions, RunType, Verbosity};
+use super::{ArrayCache, ArrayLayout, LargePattern, Matrix, OrionCommand, OrionOptions, OrionVerbosity, RunType};
 use crate::config::slob::MAX_SESSIONS;
 use crate::config::slob_conf::is_plain_text;
 use crate::config::{ConfigError, Origin};
@@ -61,7 +61,11 @@ fn command(words: &[String]) -> Result<OrionCommand, OrionProblem> {
         duration: Nanos::seconds(
             given.number(Opt::Duration, 1..=LONGEST_POINT_SECONDS, "a number of seconds")?.unwrap_or(60),
         ),
-        verbosity: if given.values.contains_key(&Opt::Verbose) { Verbosity::EachPoint } else { Verbosity::Usual },
+        verbosity: if given.values.contains_key(&Opt::Verbose) {
+            OrionVerbosity::EachPoint
+        } else {
+            OrionVerbosity::Usual
+        },
         notes: given.notes()?,
     };
     Ok(OrionCommand::Run(options))

@@ -38,7 +38,7 @@ fn defaults_are_orions() {
             layout: ArrayLayout::Concat,
             cache: ArrayCache::NotEntered,
             duration: Nanos::seconds(60),
-            verbosity: Verbosity::Usual,
+            verbosity: OrionVerbosity::Usual,
             notes: Vec::new(),
         }
     );
@@ -58,7 +58,7 @@ fn an_advanced_run_takes_every_option_in_any_order() {
     assert_eq!(options.cache, ArrayCache::Size(Bytes::mib(512)));
     assert_eq!((options.size_small, options.size_large), (Bytes::kib(16), Bytes::kib(512)));
     assert_eq!((options.num_disks, options.duration), (Some(12), Nanos::seconds(5)));
-    assert_eq!((options.testname.as_str(), options.verbosity), ("./san/lun7", Verbosity::EachPoint));
+    assert_eq!((options.testname.as_str(), options.verbosity), ("./san/lun7", OrionVerbosity::EachPoint));
     assert!(options.destroys_data());
     assert_eq!(options.notes, Vec::<String>::new());
 }
@@ -95,7 +95,7 @@ fn help_wins_over_whatever_else_is_there() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_what_to_do() {
+fn what_is_wrong_is_reported_with_what_to_do() {
     for (line, message, hint) in [
         ("", "`-run` is missing", "-run simple"),
         ("-run quick", "`-run quick` is not one of `simple`", "what to walk"),
@@ -125,8 +125,8 @@ fn what_is_wrong_is_told_with_what_to_do() {
         ("-run simple --destroy", "no option `--destroy`", "stand before"),
         ("-run simple 5", "no option `5`", "`-help`"),
     ] {
-        let (told, advice) = wrong(line);
-        assert!(told.contains(message), "{line}: {told}");
+        let (reported, advice) = wrong(line);
+        assert!(reported.contains(message), "{line}: {reported}");
         assert!(advice.contains(hint), "{line}: {advice}");
     }
 }

@@ -14,7 +14,7 @@ use super::Secret;
 pub use problem::AddressProblem;
 
 /// Port where nobody names one.
-pub const USUAL_PORT: u16 = 5432;
+pub const DEFAULT_PORT: u16 = 5432;
 
 /// Where one or several PostgreSQL servers are, and as whom to connect.
 ///
@@ -42,7 +42,7 @@ pub struct PostgresNode {
     /// none: then it is that of `PGHOST`, or the usual directory of sockets.
     pub host: String,
     /// Port; part of the socket's name where the host is a directory. `None` where the address names none: then it is that
-    /// of `PGPORT`, or [`USUAL_PORT`].
+    /// of `PGPORT`, or [`DEFAULT_PORT`].
     pub port: Option<u16>,
 }
 
@@ -138,8 +138,8 @@ impl From<&str> for RootCertificates {
 impl fmt::Display for PostgresNode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = if self.host.is_empty() { "local socket" } else { &self.host };
-        let port = self.port.unwrap_or(USUAL_PORT);
-        match (self.is_socket(), port == USUAL_PORT) {
+        let port = self.port.unwrap_or(DEFAULT_PORT);
+        match (self.is_socket(), port == DEFAULT_PORT) {
             (true, true) => f.write_str(host),
             _ if host.contains(':') => write!(f, "[{host}]:{port}"),
             _ => write!(f, "{host}:{port}"),

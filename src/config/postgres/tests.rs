@@ -100,11 +100,11 @@ const WRONG: [(&str, AddressProblem); 24] = [
 ];
 
 #[test]
-fn what_is_wrong_is_told_without_repeating_what_may_be_a_password() {
+fn what_is_wrong_is_reported_without_repeating_what_may_be_a_password() {
     for (text, problem) in WRONG {
-        let told = text.parse::<PostgresAddress>().unwrap_err();
-        assert_eq!(told, problem, "{text}");
-        assert!(!format!("{told} {told:?} {}", told.hint()).contains("Tiger7"), "{told:?}");
+        let reported = text.parse::<PostgresAddress>().unwrap_err();
+        assert_eq!(reported, problem, "{text}");
+        assert!(!format!("{reported} {reported:?} {}", reported.hint()).contains("Tiger7"), "{reported:?}");
     }
 }
 
@@ -183,8 +183,8 @@ proptest! {
                 prop_assert!(!text.parse::<PostgresAddress>().unwrap().to_string().contains("Tiger7"));
             },
             Err(problem) => {
-                let told = format!("{} {:?} {}", problem, problem, problem.hint());
-                prop_assert!(!told.contains("Tiger7"));
+                let reported = format!("{} {:?} {}", problem, problem, problem.hint());
+                prop_assert!(!reported.contains("Tiger7"));
             }
         }
     }

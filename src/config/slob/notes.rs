@@ -7,8 +7,8 @@ use super::SlobParameters;
 
 /// Block size with which SLOB counts where nobody says otherwise.
 const SLOB_BLOCK: Bytes = Bytes::kib(8);
-const SLOB_LEAST_BLOCKS: u64 = 10_000;
-const SLOB_LEAST_RUN_TIME: Nanos = Nanos::seconds(30);
+const SLOB_MIN_BLOCKS: u64 = 10_000;
+const SLOB_MIN_RUN_TIME: Nanos = Nanos::seconds(30);
 const SLOB_WORK_UNITS: std::ops::RangeInclusive<u32> = 3..=1_024;
 
 impl SlobParameters {
@@ -17,9 +17,9 @@ impl SlobParameters {
         let scale_blocks = self.scale.blocks(self.block_size.unwrap_or(SLOB_BLOCK).0);
         let Self { work_unit, update_pct, scan_pct, .. } = self;
         [
-            (self.run_time < SLOB_LEAST_RUN_TIME)
+            (self.run_time < SLOB_MIN_RUN_TIME)
                 .then(|| format!("RUN_TIME is {}; SLOB itself accepts 30 s or more", self.run_time)),
-            (scale_blocks < SLOB_LEAST_BLOCKS)
+            (scale_blocks < SLOB_MIN_BLOCKS)
                 .then(|| format!("SCALE is {scale_blocks} blocks; SLOB itself accepts 10,000 or more")),
             (!SLOB_WORK_UNITS.contains(work_unit))
                 .then(|| format!("WORK_UNIT is {work_unit}; SLOB itself accepts 3 to 1024")),

@@ -4,11 +4,11 @@ use super::super::draft::count_of;
 use crate::record::Counters;
 
 /// A rate with fewer digits before its one decimal makes no count: what is printed as 0.1 may be a half of it or the double.
-const LEAST_RATE: f64 = 10.0;
+const MIN_RATE: f64 = 10.0;
 
 /// The layer at which a metric is measured, and its unit. The script divides bytes by 1024 twice and hundredths of seconds by
 /// 100 where the name does not say `cs`. Two metrics are not of a second, whatever their names say: Oracle counts `Cell Physical
-/// IO Interconnect Bytes` over each interval of a minute, and `Background Time Per Sec` is told in active sessions.
+/// IO Interconnect Bytes` over each interval of a minute, and `Background Time Per Sec` is reported in active sessions.
 pub(super) fn unit(name: &str) -> (&'static str, &'static str) {
     let plain = name.strip_suffix("_max").or_else(|| name.strip_suffix("_sd")).unwrap_or(name);
     let unit = match plain {
@@ -47,10 +47,10 @@ pub(super) fn adds_up(name: &str) -> bool {
     SUMS.contains(&name) || is_rate(name)
 }
 
-/// Counts that rates make over the interval, which is told in whole minutes; only of rates with enough digits.
+/// Counts that rates make over the interval, which is reported in whole minutes; only of rates with enough digits.
 pub(super) fn counters(rate: impl Fn(&str) -> Option<f64>, duration_ns: u64) -> Counters {
     let count = |name: &str| {
-        let per_s = rate(name).filter(|rate| *rate >= LEAST_RATE)?;
+        let per_s = rate(name).filter(|rate| *rate >= MIN_RATE)?;
         count_of(per_s, duration_ns).filter(|_| duration_ns > 0)
     };
     Counters {

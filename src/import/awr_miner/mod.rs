@@ -46,7 +46,7 @@ const PARAMETERS: [&str; 20] = [
 /// A value is not longer.
 const LONGEST_VALUE: usize = 500;
 /// Snapshots of one file: five years of them, one an hour.
-const MOST_SNAPSHOTS: usize = 50_000;
+const MAX_SNAPSHOTS: usize = 50_000;
 /// Sections that nothing is read from.
 const LEFT_OUT: &str = "advice on memory, I/O by type of object and SQL statements of the file are left out";
 
@@ -113,8 +113,8 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     if let Some((name, line)) = section {
         return Err(ImportError::damaged(source, line, format!("section {name} has no end: the file is cut")));
     }
-    if snapshots.len() > MOST_SNAPSHOTS {
-        return Err(ImportError::damaged(source, None, format!("it holds more than {MOST_SNAPSHOTS} snapshots")));
+    if snapshots.len() > MAX_SNAPSHOTS {
+        return Err(ImportError::damaged(source, None, format!("it holds more than {MAX_SNAPSHOTS} snapshots")));
     }
     if snapshots.is_empty() {
         return Err(ImportError::no_result(source, "it holds no snapshot"));

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::draft::{step, told, whole};
+use super::super::draft::{reported, step, whole};
 use super::super::evhist::{edges_ns, kind_of_event};
 use super::super::numbers::{number, whole_number};
 use super::super::oracle_time;
 use super::super::{Began, Draft, Notes};
 use super::metrics;
-use crate::record::{Counters, Histogram, ServerStats, Step, ToldBucket, ToldFigure, WaitStats};
+use crate::record::{Counters, Histogram, ReportedBucket, ReportedFigure, ServerStats, Step, WaitStats};
 
 const SECTIONS: [&str; 8] = [
     "MAIN-METRICS",
@@ -21,7 +21,7 @@ const SECTIONS: [&str; 8] = [
     "SIZE-ON-DISK",
 ];
 
-/// What the file tells of its snapshots.
+/// What the file reports on its snapshots.
 #[derive(Debug, Default)]
 pub(super) struct Snapshots {
     by_id: BTreeMap<u64, Snapshot>,
@@ -33,7 +33,7 @@ struct Snapshot {
     /// Rows of the main metrics by instance.
     instances: BTreeMap<u64, Instance>,
     waits: BTreeMap<String, Waits>,
-    told: Vec<ToldFigure>,
+    reported: Vec<ReportedFigure>,
 }
 
 #[derive(Debug, Default)]
@@ -47,23 +47,23 @@ struct Instance {
 #[derive(Debug, Default)]
 struct Waits {
     class: String,
-    buckets: Vec<ToldBucket>,
+    buckets: Vec<ReportedBucket>,
     total_us: Option<f64>,
 }
 
 impl Waits {
-    /// The histogram, with the total time that another section tells if that can be the time of these waits: buckets of which
+    /// The histogram, with the total time that another section reports if that can be the time of these waits: buckets of which
     /// the first snapshots know nothing are missing here and not there.
     fn histogram(&self) -> Histogram {
-        let sum = |edge: fn(&ToldBucket) -> Option<u64>| {
-            let of = |bucket: &ToldBucket| Some(edge(bucket)? as f64 * bucket.count as f64);
+        let sum = |edge: fn(&ReportedBucket) -> Option<u64>| {
+            let of = |bucket: &ReportedBucket| Some(edge(bucket)? as f64 * bucket.count as f64);
             self.buckets.iter().map(of).try_fold(0.0, |sum, ns| Some(sum + ns?))
         };
         let (least, most) = (sum(|bucket| Some(bucket.from_ns)), sum(|bucket| bucket.to_ns));
         let total_ns = self.total_us.map(|us| us * 1e3).filter(|total_ns| {
             least.is_some_and(|least| least <= *total_ns) && most.is_none_or(|most| *total_ns <= most)
         });
-        Histogram::told(self.buckets.clone(), total_ns.and_then(whole), None, None)
+        Histogram::reported(self.buckets.clone(), total_ns.and_then(whole), None, None)
     }
 }
 
@@ -129,10 +129,10 @@ impl Snapshots {
             "TOP-N-TIMED-EVENTS" => cell("EVENT_NAME").map(|event| {
                 let total_us = cell("TOTAL_TIME_S").and_then(number);
                 if let Some(percent) = cell("PCTDBT").and_then(number) {
-                    snapshot.told.push(told("engine", format!("{event} PCTDBT"), "%", percent));
+                    snapshot.reported.push(reported("engine", format!("{event} PCTDBT"), "%", percent));
                 }
                 if let Some(us) = total_us {
-                    snapshot.told.push(told("engine", format!("{event} TOTAL_TIME_S"), "s", us / 1e6));
+                    snapshot.reported.push(reported("engine", format!("{event} TOTAL_TIME_S"), "s", us / 1e6));
                 }
                 let waits = snapshot.waits.entry(event.to_owned()).or_default();
                 waits.total_us = total_us;
@@ -143,30 +143,32 @@ impl Snapshots {
                 let did = figures().any(|(_, value)| value > 0.0);
                 let named = figures()
                     .filter(|_| did)
-                    .map(|(name, value)| told("engine", format!("{function} {}", name.to_uppercase()), "", value));
-                snapshot.told.extend(named);
+                    .map(|(name, value)| reported("engine", format!("{function} {}", name.to_uppercase()), "", value));
+                snapshot.reported.extend(named);
             }),
             "AVERAGE-ACTIVE-SESSIONS" => {
                 cell("WAIT_CLASS").zip(cell("AVG_SESS").and_then(number)).map(|(class, sessions)| {
-                    snapshot.told.push(told("engine", format!("AVG_SESS {class}"), "", sessions));
+                    snapshot.reported.push(reported("engine", format!("AVG_SESS {class}"), "", sessions));
                 })
             }
             "MEMORY" => {
                 let instance =
                     cell("INSTANCE_NUMBER").map_or_else(String::new, |number| format!(" (instance {number})"));
-                let named =
-                    figures().map(|(name, gb)| told("engine", format!("{}{instance}", name.to_uppercase()), "GiB", gb));
-                snapshot.told.extend(named);
+                let named = figures()
+                    .map(|(name, gb)| reported("engine", format!("{}{instance}", name.to_uppercase()), "GiB", gb));
+                snapshot.reported.extend(named);
                 Some(())
             }
             "SIZE-ON-DISK" => {
-                snapshot.told.extend(figures().map(|(name, gb)| told("engine", name.to_uppercase(), "GiB", gb)));
+                snapshot
+                    .reported
+                    .extend(figures().map(|(name, gb)| reported("engine", name.to_uppercase(), "GiB", gb)));
                 Some(())
             }
             _ => {
                 snapshot
-                    .told
-                    .extend(figures().map(|(name, value)| told("engine", format!("SYSSTAT {name}"), "", value)));
+                    .reported
+                    .extend(figures().map(|(name, value)| reported("engine", format!("SYSSTAT {name}"), "", value)));
                 Some(())
             }
         };
@@ -187,7 +189,7 @@ impl Snapshots {
         let wall = |time: jiff::Timestamp| Began::Wall(crate::record::Timestamp(time));
         draft.began = began.map(wall);
         draft.ended = instances().filter_map(|instance| instance.end).max().map(|end| wall(end).timestamp());
-        draft.notes.push("intervals are told in whole minutes, and metrics with one decimal".to_owned());
+        draft.notes.push("intervals are reported in whole minutes, and metrics with one decimal".to_owned());
         if several {
             let note = "metrics of an instance have its number; those without one are sums over the instances that the snapshot has";
             draft.notes.push(note.to_owned());
@@ -217,7 +219,7 @@ impl Snapshot {
         let count = whole_number(cell("WAIT_COUNT")?)?;
         let waits = self.waits.entry(cell("EVENT_NAME")?.to_owned()).or_default();
         cell("WAIT_CLASS").unwrap_or_default().clone_into(&mut waits.class);
-        waits.buckets.push(ToldBucket { from_ns, to_ns, count });
+        waits.buckets.push(ReportedBucket { from_ns, to_ns, count });
         Some(())
     }
 
@@ -240,9 +242,9 @@ impl Snapshot {
             for (name, value) in &instance.metrics {
                 let (layer, unit) = metrics::unit(name);
                 if several {
-                    step.told.push(told(layer, format!("{name} (instance {number})"), unit, *value));
+                    step.reported.push(reported(layer, format!("{name} (instance {number})"), unit, *value));
                 } else {
-                    step.told.push(told(layer, name.clone(), unit, *value));
+                    step.reported.push(reported(layer, name.clone(), unit, *value));
                 }
                 if metrics::adds_up(name) {
                     match sums.iter_mut().find(|(metric, _, _)| metric == name) {
@@ -255,17 +257,17 @@ impl Snapshot {
         step.counters = metrics::sum(&all);
         if several {
             let complete = sums.into_iter().filter(|(_, _, count)| *count == self.instances.len());
-            step.told.extend(complete.map(|(name, sum, _)| {
+            step.reported.extend(complete.map(|(name, sum, _)| {
                 let (layer, unit) = metrics::unit(&name);
-                told(layer, name, unit, sum)
+                reported(layer, name, unit, sum)
             }));
         }
-        step.told.extend(self.told);
+        step.reported.extend(self.reported);
         for (event, waits) in self.waits {
             let histogram = waits.histogram();
             // It is of other waits than the histogram, and known all the same.
             if let (Some(us), None) = (waits.total_us, histogram.total_ns()) {
-                step.told.push(told("engine", format!("{event}: total wait time"), "s", us / 1e6));
+                step.reported.push(reported("engine", format!("{event}: total wait time"), "s", us / 1e6));
             }
             if waits.buckets.is_empty() {
                 continue;

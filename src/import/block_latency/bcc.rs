@@ -83,8 +83,8 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
             }
         } else if let Some((_, value)) = section(&line) {
             of = value;
-        } else if let Some(told) = heading(&line) {
-            unit = unit_ns(told);
+        } else if let Some(reported) = heading(&line) {
+            unit = unit_ns(reported);
             if unit.is_none() {
                 notes.not_understood(number, "a unit of time was expected: nsecs, usecs or msecs");
             }

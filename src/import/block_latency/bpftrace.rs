@@ -6,7 +6,7 @@ use super::{Table, Trace, bucket, command, time_of_day, traces_block_io, unit_ns
 use crate::import::console::plain;
 use crate::import::numbers::whole_number;
 use crate::import::{Draft, ImportError, Notes, Source};
-use crate::record::ToldBucket;
+use crate::record::ReportedBucket;
 
 /// Whether it has a map of times as bpftrace prints it, below a line that says that block I/O was traced.
 pub(in crate::import) fn recognises(head: &str) -> bool {
@@ -104,7 +104,7 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
 fn follow(trace: &mut Trace) {
     let mut last: BTreeMap<&str, BTreeMap<u64, u64>> = BTreeMap::new();
     let (mut is_printed_again, mut falls) = (false, false);
-    let counts = |buckets: &[ToldBucket]| -> BTreeMap<u64, u64> {
+    let counts = |buckets: &[ReportedBucket]| -> BTreeMap<u64, u64> {
         buckets.iter().map(|bucket| (bucket.from_ns, bucket.count)).collect()
     };
     for table in &trace.tables {

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use super::draft::step;
 use super::{Began, Draft};
-use crate::record::{Histogram, Interval, ToldBucket, WaitStats};
+use crate::record::{Histogram, Interval, ReportedBucket, WaitStats};
 
 /// How the traced requests are called, without the queue before the device.
 const EVENT: &str = "block I/O";
@@ -61,17 +61,17 @@ struct Table {
     at_s: Option<i64>,
     /// The disk or the kind of requests, if it is of one.
     of: String,
-    buckets: Vec<ToldBucket>,
-    /// The sum of all durations, where it is told, and of how many.
+    buckets: Vec<ReportedBucket>,
+    /// The sum of all durations, where it is reported, and of how many.
     sum: Option<(u64, u64)>,
 }
 
 impl Table {
     fn histogram(&self) -> Histogram {
-        let histogram = Histogram::told(self.buckets.iter().copied(), None, None, None);
+        let histogram = Histogram::reported(self.buckets.iter().copied(), None, None, None);
         match self.sum {
             Some((total_ns, count)) if count == histogram.count() => {
-                Histogram::told(self.buckets.iter().copied(), Some(total_ns), None, None)
+                Histogram::reported(self.buckets.iter().copied(), Some(total_ns), None, None)
             }
             _ => histogram,
         }
@@ -84,9 +84,9 @@ struct Trace {
     program: &'static str,
     command: Vec<String>,
     tables: Vec<Table>,
-    /// The time between two prints, where it is told.
+    /// The time between two prints, where it is reported.
     every_s: Option<u64>,
-    /// Date and time of the first print, where they are told.
+    /// Date and time of the first print, where they are reported.
     first_at: Option<Began>,
     notes: Vec<String>,
 }
@@ -139,7 +139,9 @@ impl Trace {
                 prints.push(Print { at_s: table.at_s, ..Print::default() });
             }
             if all.len() < MAX_EVENTS || all.contains_key(&table.of) {
-                all.entry(table.of.clone()).or_insert_with(|| Histogram::told([], None, None, None)).merge(&histogram);
+                all.entry(table.of.clone())
+                    .or_insert_with(|| Histogram::reported([], None, None, None))
+                    .merge(&histogram);
                 if let Some(print) = prints.last_mut() {
                     print.tables.insert(table.of.clone(), histogram);
                 }
@@ -152,8 +154,8 @@ impl Trace {
         let between = |before: i64, now: i64| if now < before { now + DAY_S - before } else { now - before };
         let mut lengths: Vec<Option<u64>> = vec![every_s];
         lengths.extend(prints.iter().zip(prints.iter().skip(1)).map(|(before, now)| {
-            let told = before.at_s.zip(now.at_s).and_then(|(before, now)| u64::try_from(between(before, now)).ok());
-            told.filter(|length_s| *length_s > 0).or(every_s)
+            let reported = before.at_s.zip(now.at_s).and_then(|(before, now)| u64::try_from(between(before, now)).ok());
+            reported.filter(|length_s| *length_s > 0).or(every_s)
         }));
         if prints.len() > 1 && every_s.is_none() {
             // The first print has none before it; all are as far apart.
@@ -173,10 +175,10 @@ impl Trace {
                 draft.began = first_at.and_then(|at| before(at, first_s));
             }
             None if prints.len() > 1 => draft.notes.push(format!(
-                "Its {} prints are added up: how far they lie apart is not told, so there are no rates.",
+                "Its {} prints are added up: how far they lie apart is not reported, so there are no rates.",
                 prints.len()
             )),
-            None => draft.notes.push("How long it traced is not told, so there are no rates.".to_owned()),
+            None => draft.notes.push("How long it traced is not reported, so there are no rates.".to_owned()),
         }
         let waits = all.into_iter().filter(|(_, histogram)| histogram.count() > 0).map(|(of, waits)| WaitStats {
             event: event(&of),
@@ -218,8 +220,8 @@ fn unit_ns(unit: &str) -> Option<u64> {
 }
 
 /// The bucket from `from` up to, not including, `to`, in a unit.
-fn bucket(from: u64, to: u64, unit_ns: u64, count: u64) -> Option<ToldBucket> {
-    (from < to).then(|| ToldBucket { from_ns: from.saturating_mul(unit_ns), to_ns: to.checked_mul(unit_ns), count })
+fn bucket(from: u64, to: u64, unit_ns: u64, count: u64) -> Option<ReportedBucket> {
+    (from < to).then(|| ReportedBucket { from_ns: from.saturating_mul(unit_ns), to_ns: to.checked_mul(unit_ns), count })
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ type Wait = (String, String, Vec<(u64, u64, u64)>);
 
 fn waits(draft: &Draft) -> Vec<Wait> {
     let of = |wait: &crate::record::WaitStats| {
-        let buckets = wait.waits.told_buckets();
+        let buckets = wait.waits.reported_buckets();
         let buckets =
             buckets.iter().map(|bucket| (bucket.from_ns / 1_000, bucket.to_ns.unwrap() / 1_000, bucket.count));
         (wait.event.clone(), wait.layer.clone(), buckets.collect())
@@ -108,7 +108,7 @@ fn a_table_of_bcc_has_ranges_that_end_with_their_last_microsecond() {
 }
 
 #[test]
-fn disks_are_told_apart_and_prints_are_intervals_also_over_midnight() {
+fn disks_are_distinguished_and_prints_are_intervals_also_over_midnight() {
     let draft = only("biolatency", TIMED);
     let sda = vec![(0, 2_000, 15), (2_000, 4_000, 1)];
     let expected = [("block I/O of sda", sda), ("block I/O of sdb", vec![(2_000, 4_000, 2)])];
@@ -129,7 +129,7 @@ fn disks_are_told_apart_and_prints_are_intervals_also_over_midnight() {
 }
 
 #[test]
-fn kinds_of_requests_are_told_apart_and_the_queue_is_said() {
+fn kinds_of_requests_are_distinguished_and_the_queue_is_said() {
     let draft = only("biolatency", FLAGS);
     let events: Vec<_> = waits(&draft).into_iter().map(|(event, layer, _)| (event, layer)).collect();
     let expected = ["block I/O of Read with its queue", "block I/O of Sync-Write with its queue"];

@@ -67,7 +67,7 @@ fn is_same_event(text: &WaitStats, html: &WaitStats) -> bool {
     };
     let has_same_class = text.class == html.class || (text.class.is_empty() && text.event != html.event);
     let buckets = |event: &WaitStats| event.waits.buckets_ns().collect::<Vec<_>>();
-    // Where two events have one name in text, the report does not tell which of them its histograms are of.
+    // Where two events have one name in text, the report does not report which of them its histograms are of.
     let has_lost_histogram = text.event != html.event && !text.waits.is_distribution();
     // Text cuts the unit of `118.6K`; then its histogram is of the waits that the table of events states.
     let has_cut_number = text.waits.count() != html.waits.count() && text.waits.count() == html.sum().count;
@@ -124,15 +124,16 @@ fn compare(file: &str, text: &Draft, html: &Draft) {
         assert_eq!((&text.node, &text.counters), (&html.node, &html.counters), "{file}");
         assert!(is_near_time(text.elapsed_ns, html.elapsed_ns), "{file} {}", text.elapsed_ns);
         for (name, value) in &text.own {
-            // Seconds are told with one digit after the point in text, and with two in HTML.
+            // Seconds are reported with one digit after the point in text, and with two in HTML.
             let digit = if name.ends_with("_ns") { 1e8 } else { 0.0 };
             let mut same = html.own.iter().filter(|(whole, _)| is_cut_of(plain(name), plain(whole)));
             assert!(same.any(|(_, html)| is_near(*value as f64, *html as f64, digit)), "{file}: {name} {value}");
         }
     }
-    for figure in &text.told {
-        let mut same = html.told.iter().filter(|html| is_name_of(&figure.name, &html.name) && html.unit == figure.unit);
-        // Some rates are told as `1.4E+04` in text.
+    for figure in &text.reported {
+        let mut same =
+            html.reported.iter().filter(|html| is_name_of(&figure.name, &html.name) && html.unit == figure.unit);
+        // Some rates are reported as `1.4E+04` in text.
         let is_same = same.any(|html| is_near(figure.value, html.value, 0.1f64.max(html.value / 10.0)));
         assert!(is_same, "{file}: {figure:?}");
     }
@@ -145,7 +146,7 @@ fn only(kind: &str, file: &str) -> Option<Draft> {
 }
 
 fn figure(draft: &Draft, name: &str) -> f64 {
-    let figures = draft.steps.iter().flat_map(|step| &step.told).filter(|figure| figure.name == name);
+    let figures = draft.steps.iter().flat_map(|step| &step.reported).filter(|figure| figure.name == name);
     let found: Vec<f64> = figures.map(|figure| figure.value).collect();
     assert_eq!(found.len(), 1, "{name}");
     found[0]
@@ -230,14 +231,15 @@ fn reports_of_a_cluster_have_the_values_of_their_authors_tables() {
         let nodes = &cluster.steps[0].instances;
         assert_eq!(nodes.len(), listed.nodes.len());
         for (node, [requests, read, written]) in nodes.iter().zip(listed.nodes) {
-            let told = ["Reads", "Writes"].map(|what| figure(&cluster, &format!("{}: Physical {what}/s", node.node)));
-            assert!((told[0] - read).abs() < 0.06 && (told[1] - written).abs() < 0.06, "{folder} {told:?}");
-            assert!((told[0] + told[1] - requests).abs() < 1.5, "{folder} {told:?}");
+            let reported =
+                ["Reads", "Writes"].map(|what| figure(&cluster, &format!("{}: Physical {what}/s", node.node)));
+            assert!((reported[0] - read).abs() < 0.06 && (reported[1] - written).abs() < 0.06, "{folder} {reported:?}");
+            assert!((reported[0] + reported[1] - requests).abs() < 1.5, "{folder} {reported:?}");
         }
-        let told = ["Physical read (blocks)", "Physical write (blocks)"].map(|name| figure(&single, name));
+        let reported = ["Physical read (blocks)", "Physical write (blocks)"].map(|name| figure(&single, name));
         let is_that_of =
-            |[_, read, written]: [f64; 3]| (told[0] - read).abs() < 0.06 && (told[1] - written).abs() < 0.06;
-        assert!(listed.nodes.into_iter().any(is_that_of), "{folder} {told:?}");
+            |[_, read, written]: [f64; 3]| (reported[0] - read).abs() < 0.06 && (reported[1] - written).abs() < 0.06;
+        assert!(listed.nodes.into_iter().any(is_that_of), "{folder} {reported:?}");
     }
 }
 

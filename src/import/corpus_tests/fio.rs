@@ -14,9 +14,10 @@ type ExpectedFile = (&'static str, &'static str, usize, &'static [(usize, &'stat
 type ExpectedDocument = (&'static str, &'static str, usize, &'static str, &'static [Expected], f64);
 
 /// The only figure by that name.
-fn told(step: &Step, name: &str) -> f64 {
-    let found: Vec<f64> = step.told.iter().filter(|figure| figure.name == name).map(|figure| figure.value).collect();
-    assert_eq!(found.len(), 1, "{name} of {}: {:?}", step.label, step.told);
+fn reported(step: &Step, name: &str) -> f64 {
+    let found: Vec<f64> =
+        step.reported.iter().filter(|figure| figure.name == name).map(|figure| figure.value).collect();
+    assert_eq!(found.len(), 1, "{name} of {}: {:?}", step.label, step.reported);
     found[0]
 }
 
@@ -91,7 +92,7 @@ fn every_document_gives_its_first_job_as_listed() {
             let (latency, unit_ns) = if version.starts_with('2') { ("clat", 1e3) } else { ("clat_ns", 1.0) };
             let read =
                 ["iops".to_owned(), "bw".to_owned(), format!("{latency} mean"), format!("{latency} percentile 99")]
-                    .map(|figure| told(step, &format!("{way} {figure}")));
+                    .map(|figure| reported(step, &format!("{way} {figure}")));
             assert_eq!(read, [*iops, *bw, *mean_ns / unit_ns, *p99_ns / unit_ns], "{file}");
         }
     }
@@ -152,15 +153,15 @@ fn normal_output_gives_what_is_listed() {
     let draft = one("fio-text", "fio_text/ceph_216_four_groups_16jobs_randread4k.out").unwrap();
     let [first, second] = [0, 1].map(|at| &draft.steps[at]);
     assert_eq!(
-        (told(first, "read iops"), told(first, "read bw"), told(first, "read clat mean")),
+        (reported(first, "read iops"), reported(first, "read bw"), reported(first, "read clat mean")),
         (271.0, 1084.9, 455539.49)
     );
-    assert_eq!((told(second, "read iops"), told(second, "read bw")), (155.0, 638967.0));
-    assert_eq!(told(second, "read clat percentile 99"), 1221.0);
+    assert_eq!((reported(second, "read iops"), reported(second, "read bw")), (155.0, 638967.0));
+    assert_eq!(reported(second, "read clat percentile 99"), 1221.0);
     assert_eq!(second.load.sessions, Some(4 * 32));
     assert_eq!(draft.ended.unwrap().0.to_string(), "2018-03-01T14:14:54Z");
     let capped = one("fio-text", "fio_text/rafmoshe_341_randrw_rate_capped.log").unwrap();
-    assert_eq!(told(&capped.steps[0], "write iops"), 299.0);
+    assert_eq!(reported(&capped.steps[0], "write iops"), 299.0);
 }
 
 #[test]
@@ -175,13 +176,13 @@ fn each_invocation_in_a_file_of_normal_output_is_a_run() {
     let mib = 1_024.0;
     assert_measured(&drafts[0].steps[0], &[("write", 113.66, 113.66 * mib, 8788.60e3, 30802e3)], 5e-3);
     assert_measured(&drafts[1].steps[0], &[("write", 22_139.0, 345.93 * mib, 44.87e3, 433e3)], 5e-3);
-    assert_eq!(told(&drafts[1].steps[0], "write iops"), 22_100.0);
+    assert_eq!(reported(&drafts[1].steps[0], "write iops"), 22_100.0);
     let synced = drafts.iter().flat_map(|draft| &draft.steps).filter(|step| !step.waits.is_empty()).count();
     let counted = |line: &&str| line.contains("issued rwts: total=") && !line.contains(",0 short=");
     assert_eq!(synced, text.lines().filter(counted).count());
-    let with_syncs = |step: &&Step| step.told.iter().any(|figure| figure.name == "sync lat mean");
-    let told_syncs = drafts.iter().flat_map(|draft| &draft.steps).filter(with_syncs).count();
-    assert_eq!(told_syncs, text.lines().filter(|line| line.contains("fsync/fdatasync/sync_file_range:")).count());
+    let with_syncs = |step: &&Step| step.reported.iter().any(|figure| figure.name == "sync lat mean");
+    let reported_syncs = drafts.iter().flat_map(|draft| &draft.steps).filter(with_syncs).count();
+    assert_eq!(reported_syncs, text.lines().filter(|line| line.contains("fsync/fdatasync/sync_file_range:")).count());
 }
 
 #[test]
@@ -220,7 +221,7 @@ fn terse_rows_are_taken_once_and_completed_by_normal_output() {
         let Some(draft) = one("fio-terse", file) else { return };
         assert_eq!((draft.version.as_str(), draft.steps.len()), ("3.28", 8));
         for (step, (way, bw, iops, mean_us)) in draft.steps.iter().zip(expected) {
-            let read = ["bw", "iops", "clat mean"].map(|figure| told(step, &format!("{way} {figure}")));
+            let read = ["bw", "iops", "clat mean"].map(|figure| reported(step, &format!("{way} {figure}")));
             assert_eq!(read, [bw, iops, mean_us], "{file}");
             let operation = &step.operations[0];
             assert_eq!((step.operations.len(), operation.kind.as_str()), (1, way));
@@ -247,8 +248,8 @@ fn terse_rows_alone_give_what_they_have() {
         let in_ns = expected.map(|(way, iops, bw, mean, p99)| (way, iops, bw, mean * 1e3, p99 * 1e3));
         assert_measured(step, &in_ns, 3e-3);
         for (way, iops, bw, mean_us, p99_us) in expected {
-            let read =
-                ["iops", "bw", "clat mean", "clat percentile 99"].map(|figure| told(step, &format!("{way} {figure}")));
+            let read = ["iops", "bw", "clat mean", "clat percentile 99"]
+                .map(|figure| reported(step, &format!("{way} {figure}")));
             assert_eq!(read, [iops, bw, mean_us, p99_us]);
         }
     }

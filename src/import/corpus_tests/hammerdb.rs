@@ -2,8 +2,8 @@ use super::read;
 use crate::record::Step;
 
 fn rates(step: &Step) -> (f64, f64) {
-    let told = |name: &str| step.told.iter().find(|figure| figure.name == name).unwrap().value;
-    (told("NOPM"), told("TPM"))
+    let reported = |name: &str| step.reported.iter().find(|figure| figure.name == name).unwrap().value;
+    (reported("NOPM"), reported("TPM"))
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn a_time_profile_within_a_log() {
     assert_eq!(counts, [("neword", 6_877), ("payment", 6_666), ("delivery", 680), ("ostat", 675), ("slev", 638)]);
     assert_eq!(step.operations[0].response.total_ns(), Some(94_996_164_000));
     assert_eq!(step.intervals.len(), 90);
-    assert_eq!((step.intervals[0].told["neword P95%"], step.intervals[0].duration_ns), (25_786.0, 10_000_000_000));
+    assert_eq!((step.intervals[0].reported["neword P95%"], step.intervals[0].duration_ns), (25_786.0, 10_000_000_000));
     assert_eq!(step.intervals.iter().filter(|interval| interval.warmup).count(), 30);
 }
 
@@ -61,7 +61,7 @@ fn a_log_of_the_transaction_counter() {
     let Some(drafts) = read("hammerdb-tcount", "hammerdb/pkb_hammerdbcli_tpcc_tpm_per_second_4_3.log") else { return };
     let step = &drafts[0].steps[0];
     let first = &step.intervals[0];
-    assert_eq!((first.told["TPM"], first.counters.operations), (324_540.0, Some(5_409)));
+    assert_eq!((first.reported["TPM"], first.counters.operations), (324_540.0, Some(5_409)));
     assert_eq!(drafts[0].began.unwrap().timestamp().0.to_string(), "2022-06-30T22:43:40Z");
     assert_eq!(drafts[0].title, "PostgreSQL transaction counter");
 }

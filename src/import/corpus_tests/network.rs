@@ -10,20 +10,20 @@ fn only(kind: &str, file: &str) -> Option<Draft> {
     Some(drafts.remove(0))
 }
 
-fn told(step: &Step, name: &str) -> Option<f64> {
-    step.told.iter().find(|figure| figure.name == name).map(|figure| figure.value)
+fn reported(step: &Step, name: &str) -> Option<f64> {
+    step.reported.iter().find(|figure| figure.name == name).map(|figure| figure.value)
 }
 
 /// Whether the bytes of all streams add up to those of their sum, and no interval has a stream less.
 fn of_streams(step: &Step, sent_bytes: f64) -> bool {
     let of = |end: &str| {
         let is_one = |name: &str| name.starts_with("stream ") && name.ends_with(end);
-        step.told.iter().filter(|figure| is_one(&figure.name)).map(|figure| figure.value).collect::<Vec<_>>()
+        step.reported.iter().filter(|figure| is_one(&figure.name)).map(|figure| figure.value).collect::<Vec<_>>()
     };
     let streams = |names: &mut dyn Iterator<Item = &String>| {
         names.filter(|name| name.starts_with("stream ") && name.ends_with("bits/s")).count()
     };
-    let in_intervals = step.intervals.iter().all(|interval| streams(&mut interval.told.keys()) == 10);
+    let in_intervals = step.intervals.iter().all(|interval| streams(&mut interval.reported.keys()) == 10);
     of("sent bytes").len() == 10 && of("sent bytes").iter().sum::<f64>() == sent_bytes && in_intervals
 }
 
@@ -37,8 +37,12 @@ fn iperf3_texts_of_tcp_give_both_sides() {
     ] {
         let Some(draft) = only("iperf3-text", &format!("iperf3/{file}")) else { return };
         let step = &draft.steps[0];
-        assert_eq!((told(step, "sent bits/s"), told(step, "received bits/s")), (Some(sent), Some(received)), "{file}");
-        assert_eq!((told(step, "retransmits"), step.load.sessions), (Some(0.0), Some(1)), "{file}");
+        assert_eq!(
+            (reported(step, "sent bits/s"), reported(step, "received bits/s")),
+            (Some(sent), Some(received)),
+            "{file}"
+        );
+        assert_eq!((reported(step, "retransmits"), step.load.sessions), (Some(0.0), Some(1)), "{file}");
         assert_eq!((step.window.duration_ns, step.intervals.len()), (length_s * 1_000_000_000, 10), "{file}");
     }
 }
@@ -48,16 +52,16 @@ fn iperf3_servers_of_udp_tell_what_they_received() {
     let Some(whole) = only("iperf3-text", "iperf3/tinoslr_1UE5G.txt") else { return };
     let step = &whole.steps[0];
     let figures =
-        ["received bits/s", "jitter", "lost datagrams", "datagrams", "sent bits/s"].map(|name| told(step, name));
+        ["received bits/s", "jitter", "lost datagrams", "datagrams", "sent bits/s"].map(|name| reported(step, name));
     assert_eq!(figures, [Some(225e6), Some(0.079), Some(996.0), Some(11_653_989.0), None]);
     assert_eq!((step.window.duration_ns, step.intervals.len()), (599_990_000_000, 600));
     // The summary says that the server sent nothing, which is no rate.
     let old = only("iperf3-text", "iperf3/tinoslr_15mWi.txt").unwrap();
     let step = &old.steps[0];
     let figures = ["jitter", "lost datagrams", "datagrams", "out of order datagrams", "transferred bits/s"]
-        .map(|name| told(step, name));
+        .map(|name| reported(step, name));
     assert_eq!(figures, [Some(0.137), Some(1_562.0), Some(3_861_100.0), Some(30.0), None]);
-    let received = told(step, "received bits/s").unwrap();
+    let received = reported(step, "received bits/s").unwrap();
     assert!((received - 150.2e6).abs() < 0.1e6, "{received}");
     assert!(old.notes[0].contains("average of the intervals"));
 }
@@ -90,16 +94,16 @@ fn iperf3_json_gives_exact_figures() {
         let Some(draft) = only("iperf3-json", &format!("iperf3/{file}")) else { return };
         let step = &draft.steps[0];
         let figures = ["sent bits/s", "sent bytes", "received bits/s", "received bytes", "retransmits"]
-            .map(|name| told(step, name));
+            .map(|name| reported(step, name));
         assert_eq!(
             figures,
             [Some(sent), Some(sent_bytes), Some(received), Some(received_bytes), retransmits],
             "{file}"
         );
         assert_eq!((draft.version.as_str(), step.load.sessions), (version, Some(streams)), "{file}");
-        assert!(streams == 1 || of_streams(step, sent_bytes), "{file}: {:?}", step.told);
+        assert!(streams == 1 || of_streams(step, sent_bytes), "{file}: {:?}", step.reported);
         let way = if file.contains("reverse") { "received bits/s" } else { "sent bits/s" };
-        assert!(step.intervals.iter().all(|interval| interval.told.contains_key(way)), "{file}");
+        assert!(step.intervals.iter().all(|interval| interval.reported.contains_key(way)), "{file}");
     }
 }
 
@@ -108,13 +112,13 @@ fn oratcptest_gives_throughput_and_latency() {
     let Some(draft) = only("oratcptest", "oratcptest/oci_async_1M_10s.txt") else { return };
     let step = &draft.steps[0];
     let mbytes_per_s: Vec<f64> =
-        step.intervals.iter().map(|interval| interval.told["throughput"] / 1_048_576.0).collect();
+        step.intervals.iter().map(|interval| interval.reported["throughput"] / 1_048_576.0).collect();
     assert_eq!(mbytes_per_s, [151.234, 151.423, 151.387, 150.368, 142.243]);
-    assert_eq!((told(step, "throughput"), told(step, "latency")), (Some(149.284 * 1_048_576.0), None));
+    assert_eq!((reported(step, "throughput"), reported(step, "latency")), (Some(149.284 * 1_048_576.0), None));
     assert_eq!(draft.parameters["Socket send buffer (used)"], "898560 bytes");
     let draft = only("oratcptest", "oratcptest/oci_sync_0len_1s.txt").unwrap();
     let step = &draft.steps[0];
-    assert_eq!((told(step, "throughput"), told(step, "latency")), (Some(0.046 * 1_048_576.0), Some(0.25)));
+    assert_eq!((reported(step, "throughput"), reported(step, "latency")), (Some(0.046 * 1_048_576.0), Some(0.25)));
     assert_eq!(draft.parameters["Socket send buffer (used)"], "166400 bytes");
 }
 
@@ -129,14 +133,14 @@ fn stress_ng_gives_bogus_operations() {
     ] {
         let Some(draft) = only("stress-ng-text", &format!("stress-ng/{file}")) else { return };
         let step = &draft.steps[0];
-        assert_eq!(FIGURES.map(|name| told(step, name)), values.map(Some), "{file}");
+        assert_eq!(FIGURES.map(|name| reported(step, name)), values.map(Some), "{file}");
         assert_eq!((step.load.sessions, draft.workload), (Some(sessions), "processor"), "{file}");
     }
     let close = only("stress-ng-text", "stress-ng/close192_metrics_times_misc.txt").unwrap();
     let more = ["CPU used per instance", "RSS Max", "close calls per sec (harmonic mean of 192 instances)"];
-    assert_eq!(more.map(|name| told(&close.steps[0], name)), [84.05, 1_548.0, 600_923.8].map(Some));
+    assert_eq!(more.map(|name| reported(&close.steps[0], name)), [84.05, 1_548.0, 600_923.8].map(Some));
     let yaml = only("stress-ng-yaml", "stress-ng/vc_0925_cpu.yaml").unwrap();
     let values = [31_532.0, 10.045186, 160.51, 0.0, 3_239.115687, 196.448819];
-    assert_eq!(FIGURES.map(|name| told(&yaml.steps[0], name)), values.map(Some));
+    assert_eq!(FIGURES.map(|name| reported(&yaml.steps[0], name)), values.map(Some));
     assert_eq!((yaml.version.as_str(), yaml.began), ("0.09.25", Began::epoch_s(1_651_263_236)));
 }

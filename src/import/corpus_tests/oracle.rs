@@ -11,7 +11,7 @@ fn waits<'a>(step: &'a Step, event: &str) -> &'a Histogram {
 fn bucket(waits: &Histogram, upper_us: u64) -> Option<u64> {
     let document = serde_json::to_value(waits).unwrap();
     let of = |key: &str, bucket: &serde_json::Value| bucket[key].as_u64();
-    let buckets = document["told"].as_array().unwrap();
+    let buckets = document["reported"].as_array().unwrap();
     buckets.iter().find(|bucket| of("to_ns", bucket) == Some(upper_us * 1_000)).and_then(|bucket| of("count", bucket))
 }
 
@@ -62,7 +62,7 @@ fn orion_summaries_give_their_best_points() {
         assert_eq!(draft.version, "11.1.0.7.0");
         let figure = |label: &str, name: &str| {
             let step = draft.steps.iter().find(|step| step.label == label)?;
-            step.told.iter().find(|figure| figure.name == name).map(|figure| figure.value)
+            step.reported.iter().find(|figure| figure.name == name).map(|figure| figure.value)
         };
         assert_eq!(figure(&format!("small0_large{large}"), "Maximum Large MBPS"), Some(mbps));
         assert_eq!(figure(&format!("small{small}_large0"), "Maximum Small IOPS"), Some(iops));
@@ -75,9 +75,13 @@ fn orion_summaries_give_their_best_points() {
 #[test]
 fn three_lines_of_orion_are_enough() {
     let Some(drafts) = read("orion-summary", "orion/orion_11.2_windows_simple_results.txt") else { return };
-    let told: Vec<(f64, &str)> =
-        drafts[0].steps.iter().flat_map(|step| &step.told).map(|figure| (figure.value, figure.unit.as_str())).collect();
-    assert_eq!(told, [(32.78, "MB/s"), (84.0, "/s"), (20_349.84, "us")]);
+    let reported: Vec<(f64, &str)> = drafts[0]
+        .steps
+        .iter()
+        .flat_map(|step| &step.reported)
+        .map(|figure| (figure.value, figure.unit.as_str()))
+        .collect();
+    assert_eq!(reported, [(32.78, "MB/s"), (84.0, "/s"), (20_349.84, "us")]);
 }
 
 #[test]
@@ -91,7 +95,7 @@ fn what_orion_19c_prints_is_read_with_its_histogram() {
     assert_eq!((bucket(reads, 128), bucket(reads, 256), reads.count()), (Some(1_112_243), Some(102_320), 1_220_664));
     assert_eq!((reads.min_ns(), reads.max_ns()), (Some(63_652), Some(2_133_198)));
     let most = draft.steps.iter().find(|step| step.label == "small10_large0").unwrap();
-    let figures: Vec<(&str, f64)> = most.told.iter().map(|figure| (figure.name.as_str(), figure.value)).collect();
+    let figures: Vec<(&str, f64)> = most.reported.iter().map(|figure| (figure.name.as_str(), figure.value)).collect();
     assert_eq!(figures[..2], [("Maximum Small IOPS", 58_778.0), ("read latency avg", 169.594)]);
     assert!(figures.contains(&("read latency max", 1_924.721)));
 }
@@ -99,16 +103,16 @@ fn what_orion_19c_prints_is_read_with_its_histogram() {
 #[test]
 fn calibrations_are_read_from_the_view_and_from_what_is_printed() {
     let Some(drafts) = read("calibrate-io", "calibrate_io/rac_19c_dba_rsrc_io_calibrate.txt") else { return };
-    let told = |draft: &crate::import::Draft| -> Vec<(String, f64)> {
-        draft.steps[0].told.iter().map(|figure| (figure.name.clone(), figure.value)).collect()
+    let reported = |draft: &crate::import::Draft| -> Vec<(String, f64)> {
+        draft.steps[0].reported.iter().map(|figure| (figure.name.clone(), figure.value)).collect()
     };
     let expected = |name: &str, value: f64| (name.to_owned(), value);
     let [iops, mbps, latency] =
         [expected("max_iops", 24_002.0), expected("max_mbps", 175.0), expected("latency", 10.868)];
-    assert_eq!(told(&drafts[0]), [iops.clone(), mbps.clone(), expected("max_pmbps", 186.0), latency.clone()]);
+    assert_eq!(reported(&drafts[0]), [iops.clone(), mbps.clone(), expected("max_pmbps", 186.0), latency.clone()]);
     assert_eq!(drafts[0].parameters["NUM_PHYSICAL_DISKS"], "1");
     let drafts = read("calibrate-io", "calibrate_io/rac_19c_dbms_output_with_note.txt").unwrap();
-    assert_eq!((drafts.len(), told(&drafts[0])), (1, vec![iops, mbps, latency]));
+    assert_eq!((drafts.len(), reported(&drafts[0])), (1, vec![iops, mbps, latency]));
     assert!(
         drafts[0].notes.iter().any(|note| note.starts_with("Oracle: The high I/O latencies")),
         "{:?}",
@@ -138,7 +142,7 @@ fn drawn_histograms_of_dtrace_have_lower_edges() {
     let Some(drafts) = read("pylatencymap", "evhist/pylatencymap_test_DTrace_data.txt") else { return };
     let first = &drafts[0].steps[0].intervals[0].waits["pread"];
     let document = serde_json::to_value(first).unwrap();
-    let buckets = document["told"].as_array().unwrap();
+    let buckets = document["reported"].as_array().unwrap();
     let most = buckets.iter().find(|bucket| bucket["from_ns"] == 524_288).unwrap();
     assert_eq!((most["to_ns"].as_u64(), most["count"].as_u64()), (Some(1_048_576), Some(48_677 - 23_806)));
 }
@@ -154,9 +158,10 @@ fn snapshots_of_a_cluster_are_steps() {
         (Some("1836093013"), Some("rac1,rac2"), Some("11.2.0.3.0"))
     );
     assert_eq!(draft.steps.iter().map(|step| step.instances.len()).collect::<Vec<_>>(), [1, 2, 2, 2, 2]);
-    let told = |name: &str| draft.steps[1].told.iter().find(|figure| figure.name == name).map(|figure| figure.value);
-    assert_eq!((told("read_iops (instance 1)"), told("read_iops (instance 2)")), (Some(3.5), Some(5.8)));
-    assert_eq!((told("LGWR SM_W_REQS"), told("SYSSTAT read_iops")), (Some(1_402.0), Some(9.4)));
+    let reported =
+        |name: &str| draft.steps[1].reported.iter().find(|figure| figure.name == name).map(|figure| figure.value);
+    assert_eq!((reported("read_iops (instance 1)"), reported("read_iops (instance 2)")), (Some(3.5), Some(5.8)));
+    assert_eq!((reported("LGWR SM_W_REQS"), reported("SYSSTAT read_iops")), (Some(1_402.0), Some(9.4)));
     let reads = waits(&draft.steps[1], "db file sequential read");
     assert_eq!(
         (bucket(reads, 1_000), bucket(reads, 64_000), bucket(reads, 2_048_000)),

@@ -121,10 +121,10 @@ fn a_day_of_statspack_has_an_interval_an_hour() {
     let intervals = &draft.steps[0].intervals;
     assert_eq!(intervals.len(), 24);
     assert_eq!((intervals[0].offset_ns, intervals[0].duration_ns), (0, 3_601_000_000_000));
-    assert_eq!((intervals[7].told["%Busy"], intervals[7].told["%User"]), (2.1, 1.6));
+    assert_eq!((intervals[7].reported["%Busy"], intervals[7].reported["%User"]), (2.1, 1.6));
     let last = &intervals[23];
     assert_eq!(
-        (last.offset_ns, last.told["%System"]),
+        (last.offset_ns, last.reported["%System"]),
         (82_798_000_000_000, 0.5),
         "from 23:00:01 on the first of February"
     );

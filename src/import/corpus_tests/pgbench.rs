@@ -14,10 +14,10 @@ fn summaries() {
     for (file, version, clients, count, average_ms, tps, seconds, intervals) in files {
         let Some(drafts) = read("pgbench", &format!("pgbench/{file}")) else { return };
         let step = &drafts[0].steps[0];
-        let told = |start: &str| step.told.iter().find(|figure| figure.name.starts_with(start)).unwrap().value;
+        let reported = |start: &str| step.reported.iter().find(|figure| figure.name.starts_with(start)).unwrap().value;
         assert_eq!((drafts.len(), drafts[0].version.as_str()), (1, version), "{file}");
         assert_eq!((step.load.sessions, step.counters.operations), (Some(clients), Some(count)), "{file}");
-        assert_eq!((told("latency average"), told("tps (")), (average_ms, tps), "{file}");
+        assert_eq!((reported("latency average"), reported("tps (")), (average_ms, tps), "{file}");
         // Longer than was asked for, by what its count and rate tell.
         assert_eq!(step.intervals.len(), intervals, "{file}");
         let took_s = step.window.duration_ns as f64 / 1e9;
@@ -29,7 +29,7 @@ fn summaries() {
     }
     let drafts = read("pgbench", "pgbench/felipe_pg13_prepared.log").unwrap();
     assert_eq!(drafts[0].target.facts["server_version"], "13.22");
-    assert!(drafts[0].steps[0].told.iter().any(|figure| figure.name == "latency stddev" && figure.value == 10.405));
+    assert!(drafts[0].steps[0].reported.iter().any(|figure| figure.name == "latency stddev" && figure.value == 10.405));
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn a_run_that_was_killed_has_only_its_progress() {
     let Some(drafts) = read("pgbench", "pgbench/pkb_pgbench.stderr.txt") else { return };
     let step = &drafts[0].steps[0];
     assert_eq!((step.intervals.len(), &step.outcome, step.load.sessions), (5, &Outcome::Unfinished, None));
-    assert_eq!((step.intervals[4].told["lat"], step.intervals[4].counters.operations), (1_358.214, Some(13)));
+    assert_eq!((step.intervals[4].reported["lat"], step.intervals[4].counters.operations), (1_358.214, Some(13)));
 }
 
 #[test]

@@ -15,7 +15,7 @@ fn a_report_of_a_day_is_read_though_pages_break_within_its_tables() {
     assert!((step.window.duration_ns as f64 / 60e9 - 1_439.98).abs() < 0.006);
     let figure = |name: &str| {
         let found: Vec<f64> =
-            step.told.iter().filter(|figure| figure.name == name).map(|figure| figure.value).collect();
+            step.reported.iter().filter(|figure| figure.name == name).map(|figure| figure.value).collect();
         assert_eq!(found.len(), 1, "{name}");
         found[0]
     };

@@ -12,10 +12,13 @@ fn results_and_logs_of_three_runs() {
             return;
         };
         let step = &drafts[0].steps[0];
-        let told = |name: &str| step.told.iter().find(|figure| figure.name == name).unwrap().value;
+        let reported = |name: &str| step.reported.iter().find(|figure| figure.name == name).unwrap().value;
         assert_eq!((step.load.sessions, step.counters.operations), (Some(4), Some(transactions)));
         assert_eq!(step.window.duration_ns, seconds * 1_000_000_000);
-        assert_eq!((told("AverageTransactionsPerSecond"), told("MaximumTransactionRate")), (per_s, most_per_min));
+        assert_eq!(
+            (reported("AverageTransactionsPerSecond"), reported("MaximumTransactionRate")),
+            (per_s, most_per_min)
+        );
         let registration = step.operations.iter().find(|operation| operation.kind == "Customer Registration").unwrap();
         assert!((registration.response.mean_ns().unwrap() / 1e6 - registration_ms).abs() < 1e-4);
         assert_eq!(step.operations.iter().map(|operation| operation.count).sum::<u64>(), transactions);

@@ -27,15 +27,19 @@ fn check(expected: &Expected) {
         "{file}"
     );
     let response = &step.operations[0].response;
-    // The mean that is told and that of the sum differ by a hundredth in one file.
+    // The mean that is reported and that of the sum differ by a hundredth in one file.
     assert!((response.mean_ns().unwrap() / 1e6 - expected.average_ms).abs() < 0.011, "{file}: {response:?}");
-    let average = step.told.iter().find(|figure| figure.name == "latency avg").unwrap();
+    let average = step.reported.iter().find(|figure| figure.name == "latency avg").unwrap();
     assert_eq!(average.value, expected.average_ms, "{file}");
     if let Some((share, value_ms)) = expected.percentile {
         assert_eq!(response.quantile_ns(share), Some((value_ms * 1e6_f64).round() as u64), "{file}");
     }
     let (name, value) = expected.figure;
-    assert!(step.told.iter().any(|figure| figure.name == name && figure.value == value), "{file}: {:?}", step.told);
+    assert!(
+        step.reported.iter().any(|figure| figure.name == name && figure.value == value),
+        "{file}: {:?}",
+        step.reported
+    );
     assert_eq!(step.intervals.len(), expected.intervals, "{file}");
 }
 
@@ -128,7 +132,7 @@ fn every_file_gives_its_values() {
 fn intervals_have_their_rates_and_the_rate_that_was_asked_for_is_known() {
     let Some(drafts) = read("sysbench", "sysbench/yokogawa_sample.log") else { return };
     let first = &drafts[0].steps[0].intervals[0];
-    assert_eq!((first.told["tps"], first.told["err/s"], first.told["r"]), (355.03, 1.20, 4_550.27));
+    assert_eq!((first.reported["tps"], first.reported["err/s"], first.reported["r"]), (355.03, 1.20, 4_550.27));
     assert_eq!((first.counters.operations, first.duration_ns), (Some(1_775), 5_000_000_000));
     assert_eq!(first.response.quantile_ns(0.95), Some(48_340_000));
     let drafts = read("sysbench", "sysbench/vc_oltp_1.txt").unwrap();

@@ -1,6 +1,6 @@
 //! Spools with `set heading off` or `set pagesize 0`: rows that no headings stand above.
 //!
-//! They are read only where the file itself tells its columns: by the statement that stands there too, or by the words for the
+//! They are read only where the file itself reports its columns: by the statement that stands there too, or by the words for the
 //! edge of each bucket (`WAIT_TIME_FORMAT`), which only microseconds have.
 
 use super::super::numbers::count;
@@ -8,7 +8,7 @@ use super::super::spool::{self, Found};
 use super::{Role, is_histogram, kind, role};
 
 /// Rows that make a table of buckets.
-const LEAST_ROWS: usize = 2;
+const MIN_ROWS: usize = 2;
 /// The most of a statement that is read.
 const LONGEST_STATEMENT: usize = 4_096;
 
@@ -17,8 +17,8 @@ const LONGEST_STATEMENT: usize = 4_096;
 pub(super) enum Bare {
     /// These are its columns.
     Columns(Vec<String>),
-    /// It holds buckets, and does not tell what they are.
-    Untold,
+    /// It holds buckets, and does not report what they are.
+    Unreported,
     /// It holds no buckets.
     None,
 }
@@ -26,18 +26,18 @@ pub(super) enum Bare {
 /// What a text without headings says of its columns.
 pub(super) fn columns_of(text: &str) -> Bare {
     let seed = ["EVENT", "WAIT_TIME_MICRO", "WAIT_COUNT", "WAIT_TIME_FORMAT"].map(str::to_owned).to_vec();
-    let told = match statements(text).as_slice() {
-        [] => Some(seed.clone()).filter(|columns| rows(text, columns) >= LEAST_ROWS),
+    let reported = match statements(text).as_slice() {
+        [] => Some(seed.clone()).filter(|columns| rows(text, columns) >= MIN_ROWS),
         [first, others @ ..] => {
             let is_one = others.iter().all(|other| other == first);
-            let columns = Some(first).filter(|columns| is_one && is_told(columns));
-            columns.filter(|columns| rows(text, columns) >= LEAST_ROWS).cloned()
+            let columns = Some(first).filter(|columns| is_one && is_reported(columns));
+            columns.filter(|columns| rows(text, columns) >= MIN_ROWS).cloned()
         }
     };
     let asks = || text.to_ascii_lowercase().contains("event_histogram");
-    match told {
+    match reported {
         Some(columns) => Bare::Columns(columns),
-        None if asks() && buckets(text) >= LEAST_ROWS => Bare::Untold,
+        None if asks() && buckets(text) >= MIN_ROWS => Bare::Unreported,
         None => Bare::None,
     }
 }
@@ -72,7 +72,7 @@ fn is_bucket(role: Role) -> bool {
 }
 
 /// Whether each of the columns is known, and those that make a histogram are there.
-fn is_told(columns: &[String]) -> bool {
+fn is_reported(columns: &[String]) -> bool {
     let is_known = |column: &String| !matches!(role(column), Role::Other(spool::Kind::Text) | Role::Group);
     is_histogram(columns) && columns.iter().all(is_known)
 }
@@ -98,7 +98,7 @@ fn is_sound(columns: &[String], cells: &[String]) -> bool {
 /// Whether `65 milliseconds` is what is said of so many microseconds: whole units, the rest left off.
 fn says(words: &str, us: u64) -> bool {
     let words: Vec<&str> = words.split_whitespace().collect();
-    let mut told = 0_u64;
+    let mut reported = 0_u64;
     let mut unit = 0_u64;
     for pair in words.chunks(2) {
         let [number, name] = pair else { return false };
@@ -111,9 +111,9 @@ fn says(words: &str, us: u64) -> bool {
             _ => return false,
         };
         let Some(part) = count(number).and_then(|number| number.checked_mul(unit)) else { return false };
-        told = told.saturating_add(part);
+        reported = reported.saturating_add(part);
     }
-    unit > 0 && us >= told && us - told < unit
+    unit > 0 && us >= reported && us - reported < unit
 }
 
 /// Lines that hold the edge of a bucket and a count, and end with a number: such as no script has.
@@ -188,7 +188,7 @@ mod tests {
             "SQL> select inst_id, event,\n  2  h.wait_time_milli ms, h.wait_count\n  3  from gv$event_histogram h;\n";
         assert_eq!(statements(text), [["INST_ID", "EVENT", "MS", "WAIT_COUNT"]]);
         let star = "select * from v$event_histogram;\n 5 a 1 7\n 5 a 2 7\n";
-        assert_eq!(columns_of(star), Bare::Untold);
+        assert_eq!(columns_of(star), Bare::Unreported);
         assert_eq!(columns_of("a text on event_histogram"), Bare::None);
         let script =
             "select decode(wait_time_milli, 1, 2,\n 4, 5) from v$event_histogram\nwhere wait_time_milli in (1, 2)\n";

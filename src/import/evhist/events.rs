@@ -1,4 +1,4 @@
-//! What is known of Oracle's wait events where a table does not tell it.
+//! What is known of Oracle's wait events where a table does not report it.
 
 /// The class of an event, empty if it is not known here, and whether sessions of users wait in it: these others are waited for
 /// by the writers alone.

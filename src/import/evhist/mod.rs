@@ -4,7 +4,7 @@
 //! Columns may stand in any order; their headings tell them. A bucket is named by its upper edge, which is exclusive, and begins
 //! at the power of two below it: rows of buckets that hold nothing may be missing.
 //!
-//! Counts go up from the start of an instance. Differences are taken only where snapshots are told apart by their numbers or
+//! Counts go up from the start of an instance. Differences are taken only where snapshots are distinguished by their numbers or
 //! times; every other table is kept as it stands, in a step of its own with no window.
 
 mod bare;
@@ -25,7 +25,7 @@ use bare::Bare;
 use readings::Readings;
 
 /// Readings of one file: five years of snapshots, one an hour.
-const MOST_READINGS: usize = 50_000;
+const MAX_READINGS: usize = 50_000;
 
 /// What a column says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ enum Role {
     Begin,
     End,
     At,
-    /// Something that tells rows apart, such as a day: a column of no known name before the buckets.
+    /// Something that distinguishes rows, such as a day: a column of no known name before the buckets.
     Group,
     Other(Kind),
 }
@@ -115,8 +115,8 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     spool::scan(&text, is_histogram, kind, |found| has_headings |= matches!(found, Found::Headings(_)));
     match bare::columns_of(if has_headings { "" } else { &text }) {
         Bare::Columns(columns) => bare::scan(&text, &columns, |found| readings.take(found, notes)),
-        Bare::Untold => {
-            let what = "its rows have no headings, and nothing tells what their columns are: spool it with `set heading on` \
+        Bare::Unreported => {
+            let what = "its rows have no headings, and nothing says what their columns are: spool it with `set heading on` \
                         and `set pagesize 50000`";
             return Err(ImportError::no_result(source, what));
         }
@@ -126,11 +126,11 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     draft.version = readings.release().to_owned();
     let (tables, events) = readings.finish();
     draft.target = Target { kind: "oracle".to_owned(), ..Target::default() };
-    if tables.iter().map(|table| table.snapshots.len()).sum::<usize>() > MOST_READINGS {
+    if tables.iter().map(|table| table.snapshots.len()).sum::<usize>() > MAX_READINGS {
         return Err(ImportError::damaged(
             source,
             None,
-            format!("it holds more than {MOST_READINGS} readings of histograms"),
+            format!("it holds more than {MAX_READINGS} readings of histograms"),
         ));
     }
     for table in &tables {

@@ -8,7 +8,7 @@ use super::super::spool::{Found, Kind, release_of, rows_selected};
 use super::super::{Began, Notes};
 use super::captions::{asked_event, begins_query, is_caption};
 use super::{Role, role};
-use crate::record::ToldBucket;
+use crate::record::ReportedBucket;
 
 /// The last bucket of `v$event_histogram_micro` and all that may follow it: it has no upper edge.
 const OVERFLOW_US: u64 = 4_294_967_295;
@@ -20,7 +20,7 @@ const OVERFLOW_MS: u64 = 4_194_304;
 pub(super) struct Event {
     /// Its name.
     pub(super) name: String,
-    /// Its class, empty where no column tells it.
+    /// Its class, empty where no column reports it.
     pub(super) class: String,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Row {
     pub(super) instance: Option<u64>,
     /// The pluggable database in which they waited.
     pub(super) container: Option<u64>,
-    /// Which of the table's snapshots, where they are told apart.
+    /// Which of the table's snapshots, where they are distinguished.
     pub(super) snapshot: usize,
     /// Lower edge of the bucket.
     pub(super) from_ns: u64,
@@ -45,8 +45,8 @@ pub(super) struct Row {
 
 impl Row {
     /// Its bucket, as a histogram has it.
-    pub(super) fn bucket(&self) -> ToldBucket {
-        ToldBucket { from_ns: self.from_ns, to_ns: self.to_ns, count: self.count }
+    pub(super) fn bucket(&self) -> ReportedBucket {
+        ReportedBucket { from_ns: self.from_ns, to_ns: self.to_ns, count: self.count }
     }
 }
 
@@ -70,7 +70,7 @@ pub(super) struct Snapshot {
 pub(super) struct Table {
     /// What stands above it, if that is a caption.
     pub(super) caption: Option<String>,
-    /// Snapshots in the order in which they appear; one, of which nothing is known, where none are told apart.
+    /// Snapshots in the order in which they appear; one, of which nothing is known, where none are distinguished.
     pub(super) snapshots: Vec<Snapshot>,
     /// Its rows.
     pub(super) rows: Vec<Row>,
@@ -307,7 +307,7 @@ impl Readings {
         } else if !self.seen.insert(key(&row)) {
             self.is_mixed = true;
             self.note(
-                "a table has several rows of one bucket, such as of instances or containers that it does not tell apart; they \
+                "a table has several rows of one bucket, such as of instances or containers that it does not distinguish; they \
                  are added up",
             );
         }

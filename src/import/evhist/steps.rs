@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::super::draft::{step, told, whole};
+use super::super::draft::{reported, step, whole};
 use super::super::{Began, Draft};
 use super::kind_of_event;
 use super::readings::{Event, Row, Snapshot, Table};
-use crate::record::{Histogram, Step, ToldBucket, WaitStats};
+use crate::record::{Histogram, ReportedBucket, Step, WaitStats};
 
 const CUMULATIVE: &str = "counts are kept as they stand; those of Oracle's views go up from the start of the instance, and the file does not \
                           tell for how long, so there are no rates";
-const SUMMED: &str = "the waits of all instances are added up; how many each of them had is told beside them";
+const SUMMED: &str = "the waits of all instances are added up; how many each of them had is reported beside them";
 
 /// Adds the steps of a table to the draft.
 pub(super) fn add(table: &Table, events: &[Event], draft: &mut Draft) {
@@ -27,7 +27,8 @@ pub(super) fn add(table: &Table, events: &[Event], draft: &mut Draft) {
         None => {
             note(
                 draft,
-                "snapshots cannot be told apart by their numbers or times; their counts are kept as they stand".into(),
+                "snapshots cannot be distinguished by their numbers or times; their counts are kept as they stand"
+                    .into(),
             );
             each_snapshot(table, &(0..table.snapshots.len()).collect::<Vec<_>>(), events, draft);
         }
@@ -152,7 +153,7 @@ fn between(before: &[&Row], after: &[&Row]) -> Between {
     between
 }
 
-/// Snapshots that are told apart: what was counted from one to the next.
+/// Snapshots that are distinguished: what was counted from one to the next.
 fn between_snapshots(table: &Table, order: &[usize], events: &[Event], draft: &mut Draft) {
     let rows = rows_by_snapshot(table);
     let none = Vec::new();
@@ -161,7 +162,7 @@ fn between_snapshots(table: &Table, order: &[usize], events: &[Event], draft: &m
     let parts: Vec<Between> = pairs.iter().map(|(from, to)| between(rows_of(*from), rows_of(*to))).collect();
     let falling = parts.iter().filter(|part| !part.restarted.is_empty()).count();
     if falling * 2 > parts.len() {
-        let why = "counts fall from most snapshots to the next: either the query told differences, or instances were restarted; they \
+        let why = "counts fall from most snapshots to the next: either the query reported differences, or instances were restarted; they \
                    are kept as they stand";
         note(draft, why.to_owned());
         return each_snapshot(table, order, events, draft);
@@ -220,7 +221,7 @@ fn step_of<'a>(
     let mut buckets: BTreeMap<usize, BTreeMap<(u64, Option<u64>), u64>> = BTreeMap::new();
     let mut by_instance: BTreeMap<(usize, u64), u64> = BTreeMap::new();
     for row in rows {
-        let ToldBucket { from_ns, to_ns, count } = row.bucket();
+        let ReportedBucket { from_ns, to_ns, count } = row.bucket();
         let sum = buckets.entry(row.event).or_default().entry((from_ns, to_ns)).or_default();
         *sum = sum.saturating_add(count);
         if let Some(instance) = row.instance {
@@ -235,21 +236,21 @@ fn step_of<'a>(
         let Some(Event { name, class }) = events.get(event) else { continue };
         let (known_class, foreground) = kind_of_event(name);
         let class = if class.is_empty() { known_class.to_owned() } else { class.clone() };
-        let told = counts.into_iter().map(|((from_ns, to_ns), count)| ToldBucket { from_ns, to_ns, count });
+        let reported = counts.into_iter().map(|((from_ns, to_ns), count)| ReportedBucket { from_ns, to_ns, count });
         step.waits.push(WaitStats {
             event: name.clone(),
             class,
             layer: "engine".to_owned(),
             foreground,
-            waits: Histogram::told(told, None, None, None),
+            waits: Histogram::reported(reported, None, None, None),
             reported: Vec::new(),
         });
     }
     let instances: BTreeSet<u64> = by_instance.keys().map(|(_, instance)| *instance).collect();
     if instances.len() > 1 {
-        step.told.extend(by_instance.iter().filter_map(|((event, instance), count)| {
+        step.reported.extend(by_instance.iter().filter_map(|((event, instance), count)| {
             let name = format!("{} waits of instance {instance}", events.get(*event)?.name);
-            whole(*count as f64).map(|_| told("engine", name, "", *count as f64))
+            whole(*count as f64).map(|_| reported("engine", name, "", *count as f64))
         }));
     }
     step

@@ -26,7 +26,7 @@ fn buckets(waits: &Histogram) -> Vec<(u64, Option<u64>, u64)> {
         let us = |key: &str| bucket[key].as_u64().map(|ns| ns / 1_000);
         (us("from_ns").unwrap(), us("to_ns"), bucket["count"].as_u64().unwrap())
     };
-    document["told"].as_array().unwrap().iter().map(bucket).collect()
+    document["reported"].as_array().unwrap().iter().map(bucket).collect()
 }
 
 fn waits<'a>(step: &'a Step, event: &str) -> &'a Histogram {
@@ -51,7 +51,7 @@ fn buckets_are_as_wide_as_powers_of_two_though_rows_are_missing() {
     let expected = [(128, Some(256), 300), (512, Some(1_024), 20), (2_147_483_648, None, 1)];
     assert_eq!(buckets(waits(step, "log file sync")), expected);
     assert_eq!((step.waits[0].class.as_str(), step.waits[0].foreground), ("Commit", true));
-    assert_eq!((step.window.duration_ns, step.load.sessions), (0, None), "neither is told");
+    assert_eq!((step.window.duration_ns, step.load.sessions), (0, None), "neither is reported");
     assert!(draft.notes.iter().any(|note| note.contains("from the start of the instance")), "{:?}", draft.notes);
 }
 
@@ -93,11 +93,11 @@ fn instances_that_a_table_does_not_tell_apart_are_added_up_over_its_pages() {
     let draft = draft(&format!("{first}{second}"));
     assert_eq!(draft.steps.len(), 1);
     assert_eq!(buckets(waits(&draft.steps[0], "file read"))[0], (0, Some(1_000), 6));
-    assert!(draft.notes.iter().any(|note| note.contains("does not tell apart")), "{:?}", draft.notes);
+    assert!(draft.notes.iter().any(|note| note.contains("does not distinguish")), "{:?}", draft.notes);
 }
 
 #[test]
-fn snapshots_are_differenced_and_a_restart_is_told() {
+fn snapshots_are_differenced_and_a_restart_is_reported() {
     let table = |counts: [[u64; 2]; 4]| {
         let mut text = "\"SNAP_ID\",\"BEGIN_INTERVAL_TIME\",\"INSTANCE_NUMBER\",\"EVENT_NAME\",\"WAIT_TIME_MILLI\",\"WAIT_COUNT\"\n".to_owned();
         for (snapshot, counts) in counts.iter().enumerate() {
@@ -124,7 +124,7 @@ fn snapshots_are_differenced_and_a_restart_is_told() {
             .iter()
             .any(|note| note == "snapshots 72 to 73: instance 2 is left out: counts fall, so it was restarted")
     );
-    assert_eq!(draft.steps[0].told[1].name, "file read waits of instance 2");
+    assert_eq!(draft.steps[0].reported[1].name, "file read waits of instance 2");
     assert_eq!(draft.began.map(|began| began.timestamp().0.to_string()), Some("2021-05-05T09:00:00Z".to_owned()));
 }
 
@@ -147,7 +147,7 @@ fn rows_that_a_column_of_another_name_tells_apart_are_not_added_up() {
     let steps: Vec<(&str, u64)> =
         draft.steps.iter().map(|step| (step.label.as_str(), waits(step, "file read").count())).collect();
     assert_eq!(steps, [("05 10:00", 43), ("05 11:00", 2)]);
-    assert!(draft.notes[0].starts_with("snapshots cannot be told apart"), "{:?}", draft.notes);
+    assert!(draft.notes[0].starts_with("snapshots cannot be distinguished"), "{:?}", draft.notes);
 }
 
 #[test]
@@ -187,7 +187,7 @@ fn the_event_of_one_statement_is_not_that_of_the_next() {
 }
 
 #[test]
-fn rows_without_a_count_and_too_few_rows_are_told() {
+fn rows_without_a_count_and_too_few_rows_are_reported() {
     let short = MICRO.replace("                 1024         20", "                 1024 ##########");
     let (draft, notes) = read_text(&short).unwrap();
     assert_eq!((waits(&draft.steps[0], "log file sync").count(), notes), (301, 1));
@@ -269,7 +269,7 @@ fn headings_that_were_cut_to_the_width_of_their_columns_are_known() {
 }
 
 #[test]
-fn rows_that_end_a_table_since_they_make_no_sense_are_told() {
+fn rows_that_end_a_table_since_they_make_no_sense_are_reported() {
     let text = page(&[("file read", "1", "1"), ("file read", "2", "1 2"), ("file read", "4", "7")]);
     let (draft, notes) = read_text(&text).unwrap();
     assert_eq!((waits_of(&draft).count(), notes), (1, 2));
@@ -307,15 +307,15 @@ fn rows_without_headings_are_read_where_the_statement_tells_their_columns() {
     let asked = |columns: &str| format!("SQL> select {columns} from v$event_histogram;\n\n{rows}");
     let milliseconds = draft(&asked("event, wait_time_milli, wait_count"));
     assert_eq!(buckets(waits_of(&milliseconds)), [(0, Some(1_000), 5), (1_000, Some(2_000), 7)]);
-    for untold in ["*", "event, wait_time_milli ms, wait_count", "event, wait_time_milli, wait_count/2"] {
-        let refused = read_text(&asked(untold)).unwrap_err();
+    for unreported in ["*", "event, wait_time_milli ms, wait_count", "event, wait_time_milli, wait_count/2"] {
+        let refused = read_text(&asked(unreported)).unwrap_err();
         assert!(refused.to_string().contains("set heading on"), "{refused}");
     }
     let two = format!(
         "{}SQL> select event, wait_time_micro, wait_count from v$event_histogram_micro;\n{rows}",
         asked("event, wait_time_milli, wait_count")
     );
-    assert!(read_text(&two).is_err(), "of which statement a row is is told by its place alone");
+    assert!(read_text(&two).is_err(), "of which statement a row is is reported by its place alone");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! From what fio tells to a draft.
+//! From what fio reports to a draft.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -64,10 +64,10 @@ pub fn draft(invocation: Invocation) -> Draft {
     }
     let fact = at_once::fact(&invocation, &draft.steps);
     draft.target.facts.extend(fact.map(|fact| (JOBS_AT_ONCE.to_owned(), fact)));
-    // What is told of all jobs together has no place of its own: it stands with the first.
+    // What is reported on all jobs together has no place of its own: it stands with the first.
     if let Some(first) = draft.steps.first_mut() {
-        first.told.extend(invocation.sums);
-        first.told.extend(invocation.disks);
+        first.reported.extend(invocation.sums);
+        first.reported.extend(invocation.disks);
     }
     draft.version = invocation.version;
     draft.command = invocation.command;
@@ -260,7 +260,7 @@ fn step_of(index: usize, label: String, job: &Job, invocation: &Invocation) -> S
     };
     (step.counters.physical_reads, step.counters.physical_read_bytes) = of(Way::Read);
     (step.counters.physical_writes, step.counters.physical_write_bytes) = of(Way::Write);
-    step.told.clone_from(&job.told);
+    step.reported.clone_from(&job.reported);
     step
 }
 
@@ -280,7 +280,7 @@ fn window_ms(job: &Job, invocation: &Invocation) -> Option<f64> {
     Some(of_each.filter(|ms| *ms >= longest_ms).unwrap_or_else(sum))
 }
 
-/// Whether a job was to write only and read when it had written. Normal output does not tell `verify`; there a job of one process
+/// Whether a job was to write only and read when it had written. Normal output does not report `verify`; there a job of one process
 /// had no other reason to read.
 fn is_read_afterwards(job: &Job, invocation: &Invocation) -> bool {
     let none = BTreeMap::new();
@@ -358,7 +358,7 @@ fn notes(invocation: &Invocation) -> Vec<String> {
     note(
         jobs.iter().any(is_verified),
         "What was written was read again to verify it: the window is the time of both, one after the other, so that rates computed \
-         from it are lower than those that fio told of each.",
+         from it are lower than those that fio reported on each.",
     );
     let differ = |job: &Job| {
         let times = || job.directions.iter().filter_map(|direction| direction.runtime_ms).filter(|ms| *ms > 0.0);
@@ -368,7 +368,7 @@ fn notes(invocation: &Invocation) -> Vec<String> {
     note(
         jobs.iter().any(|job| differ(job) && !is_verified(job)),
         "Reads and writes of a job did not run equally long: its window is the longer time, so that rates computed from it are \
-         lower than those that fio told for the shorter one.",
+         lower than those that fio reported for the shorter one.",
     );
     let groups: BTreeSet<u64> = jobs.iter().map(|job| job.group).collect();
     note(

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::job::{Invocation, Job};
 use super::options::Options;
 use crate::record::Step;
-use crate::record::facts::TOGETHER_UNTOLD;
+use crate::record::facts::TOGETHER_UNREPORTED;
 
 /// Share of the shorter of two times by which a job that waited for another may seem to begin before that ended.
 const SEEMING: f64 = 0.05;
@@ -37,13 +37,13 @@ pub fn fact(invocation: &Invocation, steps: &[Step]) -> Option<String> {
         1 if unknown.is_empty() => Some(steps.len().to_string()),
         _ => {
             let name =
-                |batch: &u64| if unknown.contains(batch) { TOGETHER_UNTOLD.to_owned() } else { batch.to_string() };
+                |batch: &u64| if unknown.contains(batch) { TOGETHER_UNREPORTED.to_owned() } else { batch.to_string() };
             Some(batches.iter().map(name).collect::<Vec<_>>().join(" "))
         }
     }
 }
 
-/// Whether groups of jobs ran at the same time, as far as that is told.
+/// Whether groups of jobs ran at the same time, as far as that is reported.
 pub fn are_groups_beside(invocation: &Invocation, steps: &[Step]) -> bool {
     let groups: BTreeSet<u64> = invocation.jobs.iter().map(|job| job.group).collect();
     let batches: BTreeSet<u64> = batches(invocation, steps).into_iter().collect();
@@ -89,7 +89,7 @@ fn batches(invocation: &Invocation, steps: &[Step]) -> Vec<u64> {
 }
 
 /// How the first job of a group stands to the group before by its options: a group is begun by `stonewall`, which waits for all
-/// before it, or by `new_group`, which waits for nothing. Where neither is told the usual one of both is taken.
+/// before it, or by `new_group`, which waits for nothing. Where neither is reported the usual one of both is taken.
 fn by_options(job: &Job, invocation: &Invocation) -> Begins {
     let none = BTreeMap::new();
     let options = options(job, invocation, &none);
@@ -98,18 +98,18 @@ fn by_options(job: &Job, invocation: &Invocation) -> Begins {
     if options.switch("new_group") == Some(true) && !waits { Begins::Beside } else { Begins::After }
 }
 
-/// Whether jobs of one batch were told to begin at different times, and did so nobody tells when.
+/// Whether jobs of one batch were asked to begin at different times, and did so nobody says when.
 fn began_apart<'a>(jobs: impl Iterator<Item = &'a Job>, invocation: &Invocation) -> bool {
     let none = BTreeMap::new();
     let mut delays = BTreeSet::new();
-    let (mut are_told, mut waits) = (true, false);
+    let (mut are_reported, mut waits) = (true, false);
     for job in jobs {
         let options = options(job, invocation, &none);
-        are_told &= job.start_ms.is_some();
+        are_reported &= job.start_ms.is_some();
         waits |= options.get(&["wait_for"]).is_some();
         delays.insert(options.get(&["startdelay", "start_delay"]).filter(|delay| *delay != "0").map(str::to_owned));
     }
-    !are_told && (waits || delays.len() > 1)
+    !are_reported && (waits || delays.len() > 1)
 }
 
 fn options<'a>(job: &'a Job, invocation: &'a Invocation, none: &'a BTreeMap<String, String>) -> Options<'a> {

@@ -3,10 +3,10 @@
 
 use super::assemble::LAYER;
 use super::latency;
-use crate::import::draft::{step, told};
+use crate::import::draft::{reported, step};
 use crate::import::interval;
 use crate::import::{Draft, ImportError, Notes, Source};
-use crate::record::{Histogram, OperationStats, Step, ToldBucket};
+use crate::record::{Histogram, OperationStats, ReportedBucket, Step};
 
 /// What stands before the counts: time, direction, block size.
 const BEFORE: usize = 3;
@@ -47,11 +47,11 @@ pub fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportErro
     let Some(edges) = latency::columns_of_log(columns) else {
         return Err(ImportError::no_result(source, "it has not as many columns as a log of fio's histograms"));
     };
-    let told = |counts: &[u64]| {
+    let reported = |counts: &[u64]| {
         let buckets = edges.iter().zip(counts).filter(|(_, count)| **count > 0);
         let buckets =
-            buckets.map(|((from_ns, to_ns), count)| ToldBucket { from_ns: *from_ns, to_ns: *to_ns, count: *count });
-        Histogram::told(buckets, None, None, None)
+            buckets.map(|((from_ns, to_ns), count)| ReportedBucket { from_ns: *from_ns, to_ns: *to_ns, count: *count });
+        Histogram::reported(buckets, None, None, None)
     };
     let mut step = step(0, "all", 0);
     let mut sums: [Vec<u64>; DIRECTIONS.len()] = Default::default();
@@ -86,10 +86,10 @@ pub fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportErro
             block_bytes.push(row.block_bytes);
         }
         if let Some(interval) = step.intervals.last_mut() {
-            let histogram = told(&row.counts);
+            let histogram = reported(&row.counts);
             let count = histogram.count();
             interval.response.merge(&histogram);
-            interval.told.insert(format!("{} requests", DIRECTIONS[row.direction]), count as f64);
+            interval.reported.insert(format!("{} requests", DIRECTIONS[row.direction]), count as f64);
             let counters = &mut interval.counters;
             counters.operations = Some(counters.operations.unwrap_or(0).saturating_add(count));
             match row.direction {
@@ -100,7 +100,7 @@ pub fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportErro
         }
     }
     for (kind, sum) in DIRECTIONS.iter().zip(&sums) {
-        add(&mut step, kind, told(sum));
+        add(&mut step, kind, reported(sum));
     }
     if step.operations.is_empty() {
         return Err(ImportError::no_result(source, "it is a log of fio's histograms that counted nothing"));
@@ -126,7 +126,7 @@ fn add(step: &mut Step, kind: &str, response: Histogram) {
     if count == 0 {
         return;
     }
-    step.told.push(told(LAYER, format!("{kind} requests"), "", count as f64));
+    step.reported.push(reported(LAYER, format!("{kind} requests"), "", count as f64));
     let counters = &mut step.counters;
     counters.operations = Some(counters.operations.unwrap_or(0).saturating_add(count));
     match kind {

@@ -1,14 +1,14 @@
-//! What fio tells, whichever way it is printed.
+//! What fio reports, whichever way it is printed.
 
 use std::collections::BTreeMap;
 
 use crate::import::draft::Began;
-use crate::record::{Timestamp, ToldBucket, ToldFigure};
+use crate::record::{ReportedBucket, ReportedFigure, Timestamp};
 
 /// One start of fio.
 #[derive(Debug, Default)]
 pub struct Invocation {
-    /// Its version, such as `3.36`; empty where that is not told.
+    /// Its version, such as `3.36`; empty where that is not reported.
     pub version: String,
     /// The command line, where a shell shows it, secrets left out.
     pub command: Vec<String>,
@@ -20,15 +20,15 @@ pub struct Invocation {
     pub began: Option<Began>,
     /// When it printed its results.
     pub ended: Option<Timestamp>,
-    /// What it tells of the disks below, in all its time.
-    pub disks: Vec<ToldFigure>,
-    /// What it tells of all jobs together.
-    pub sums: Vec<ToldFigure>,
+    /// What it reports on the disks below, in all its time.
+    pub disks: Vec<ReportedFigure>,
+    /// What it reports on all jobs together.
+    pub sums: Vec<ReportedFigure>,
     /// What it said as it was ended by a signal.
     pub signal: Option<String>,
     /// What the user should know.
     pub notes: Vec<String>,
-    /// Whether all options that were set are told, so that the others have fio's defaults.
+    /// Whether all options that were set are reported, so that the others have fio's defaults.
     pub tells_all_options: bool,
 }
 
@@ -37,7 +37,7 @@ pub struct Invocation {
 pub struct Job {
     /// Its name.
     pub name: String,
-    /// The machine that it ran on, where that is told.
+    /// The machine that it ran on, where that is reported.
     pub host: Option<String>,
     /// The number of its group.
     pub group: u64,
@@ -49,7 +49,7 @@ pub struct Job {
     pub error: Option<i64>,
     /// Requests that failed.
     pub errors: Option<u64>,
-    /// How many processes it sums up, where that is told.
+    /// How many processes it sums up, where that is reported.
     pub processes: Option<u64>,
     /// How long its processes ran, all added up, in milliseconds.
     pub processes_ms: Option<f64>,
@@ -62,7 +62,7 @@ pub struct Job {
     /// When it began, in milliseconds since 1970.
     pub start_ms: Option<f64>,
     /// All else that is kept, by fio's names.
-    pub told: Vec<ToldFigure>,
+    pub reported: Vec<ReportedFigure>,
     /// Whether its counts had to be computed from whole requests per second.
     pub counts_from_rate: bool,
     /// Whether the end of its results is missing, so that it may have done more than stands here.
@@ -150,7 +150,7 @@ pub enum Measure {
 pub struct Latency {
     /// What is measured; absent of syncs, of which fio has one measure.
     pub measure: Option<Measure>,
-    /// How many were measured, where that is told.
+    /// How many were measured, where that is reported.
     pub samples: Option<u64>,
     /// Mean, in nanoseconds.
     pub mean_ns: Option<f64>,
@@ -160,14 +160,14 @@ pub struct Latency {
     pub max_ns: Option<u64>,
     /// Percentages, in rising order, and the duration in nanoseconds that each did not exceed.
     pub percentiles: Vec<(f64, f64)>,
-    /// Counts, where fio tells them.
-    pub bins: Vec<ToldBucket>,
+    /// Counts, where fio reports them.
+    pub bins: Vec<ReportedBucket>,
     /// Shares of durations in percent, in buckets as wide as fio's tables of latency have them.
     pub shares: Vec<(u64, Option<u64>, f64)>,
 }
 
 impl Latency {
-    /// Whether it tells how durations are distributed.
+    /// Whether it says how durations are distributed.
     pub fn is_distribution(&self) -> bool {
         !self.percentiles.is_empty() || !self.bins.is_empty()
     }

@@ -3,7 +3,7 @@
 use super::job::Latency;
 use crate::import::draft::whole;
 use crate::import::percentiles;
-use crate::record::{Histogram, ToldBucket};
+use crate::record::{Histogram, ReportedBucket};
 
 /// fio counts durations below this one by one ...
 const EXACT_BELOW: u64 = 128;
@@ -15,7 +15,7 @@ const GROUPS: u64 = 29;
 const GROUPS_OF_2: u64 = 19;
 
 /// The bucket whose middle fio prints as `middle`, and what one unit of it is in nanoseconds.
-pub fn bin_of_middle(middle: u64, unit_ns: u64, count: u64) -> ToldBucket {
+pub fn bin_of_middle(middle: u64, unit_ns: u64, count: u64) -> ReportedBucket {
     let (from, width) = if middle < EXACT_BELOW {
         (middle, 1)
     } else {
@@ -27,7 +27,7 @@ pub fn bin_of_middle(middle: u64, unit_ns: u64, count: u64) -> ToldBucket {
 }
 
 /// The bucket with a number, as fio 2.10 to 2.19 print it.
-pub fn bin_of_index(index: u64, count: u64) -> Option<ToldBucket> {
+pub fn bin_of_index(index: u64, count: u64) -> Option<ReportedBucket> {
     if index >= GROUPS_OF_2 << BITS {
         return None;
     }
@@ -50,9 +50,9 @@ pub fn columns_of_log(columns: usize) -> Option<Vec<(u64, Option<u64>)>> {
     Some((0..groups << BITS).step_by(1 << together.ilog2()).map(ends).collect())
 }
 
-fn bucket(from: u64, width: u64, unit_ns: u64, count: u64, last: u64) -> ToldBucket {
+fn bucket(from: u64, width: u64, unit_ns: u64, count: u64, last: u64) -> ReportedBucket {
     let to_ns = (from < last).then(|| from.saturating_add(width).saturating_mul(unit_ns));
-    ToldBucket { from_ns: from.saturating_mul(unit_ns), to_ns, count }
+    ReportedBucket { from_ns: from.saturating_mul(unit_ns), to_ns, count }
 }
 
 fn edges(index: u64) -> (u64, u64) {
@@ -67,7 +67,7 @@ fn last_bucket(groups: u64) -> u64 {
     edges((groups << BITS) - 1).0
 }
 
-/// The histogram of `requests` durations; what was measured tells the number itself from 3.18 on, and it may differ by those
+/// The histogram of `requests` durations; what was measured reports the number itself from 3.18 on, and it may differ by those
 /// under way when a ramp ended.
 pub fn histogram(latency: &Latency, requests: Option<u64>) -> Histogram {
     let counted: u64 = latency.bins.iter().fold(0, |sum, bin| sum.saturating_add(bin.count));
@@ -84,9 +84,9 @@ pub fn histogram(latency: &Latency, requests: Option<u64>) -> Histogram {
     } else if !latency.shares.is_empty() {
         of_shares(&latency.shares, count)
     } else {
-        vec![ToldBucket { from_ns: 0, to_ns: None, count }]
+        vec![ReportedBucket { from_ns: 0, to_ns: None, count }]
     };
-    Histogram::told(buckets, total_ns, min_ns, max_ns)
+    Histogram::reported(buckets, total_ns, min_ns, max_ns)
 }
 
 /// fio's percentages as shares. They have six digits: divided as whole numbers they are the fractions that people write.
@@ -96,14 +96,14 @@ fn as_shares(percentiles: &[(f64, f64)]) -> Vec<(f64, u64)> {
 
 /// Buckets by shares in percent, whose counts sum to `count`. fio prints `0.01%` for anything that is less and not nothing, so
 /// that shares do not sum to 100.
-fn of_shares(shares: &[(u64, Option<u64>, f64)], count: u64) -> Vec<ToldBucket> {
+fn of_shares(shares: &[(u64, Option<u64>, f64)], count: u64) -> Vec<ReportedBucket> {
     let all: f64 = shares.iter().map(|(_, _, share)| share).sum();
     let (mut below, mut sum) = (0, 0.0);
     let mut buckets = Vec::with_capacity(shares.len());
     for (from_ns, to_ns, share) in shares {
         sum += share;
         let reached = whole(sum / all * count as f64).unwrap_or(below).clamp(below, count);
-        buckets.push(ToldBucket { from_ns: *from_ns, to_ns: *to_ns, count: reached - below });
+        buckets.push(ReportedBucket { from_ns: *from_ns, to_ns: *to_ns, count: reached - below });
         below = reached;
     }
     buckets
@@ -137,14 +137,14 @@ mod tests {
 
     #[test]
     fn bins_of_fio_are_its_own_buckets() {
-        let told = |bin: ToldBucket| (bin.from_ns, bin.to_ns);
-        assert_eq!(told(bin_of_middle(0, 1, 1)), (0, Some(1)));
-        assert_eq!(told(bin_of_middle(127, 1, 1)), (127, Some(128)));
-        assert_eq!(told(bin_of_middle(129, 1, 1)), (128, Some(130)));
-        assert_eq!(told(bin_of_middle(2_448, 1, 1)), (2_432, Some(2_464)));
-        assert_eq!(told(bin_of_middle(17_112_760_320, 1, 1)), (17_045_651_456, None), "the last has no end");
-        assert_eq!(told(bin_of_middle(129, 1_000, 1)), (128_000, Some(130_000)));
-        assert_eq!(told(bin_of_index(128, 1).unwrap()), (128_000, Some(130_000)));
+        let reported = |bin: ReportedBucket| (bin.from_ns, bin.to_ns);
+        assert_eq!(reported(bin_of_middle(0, 1, 1)), (0, Some(1)));
+        assert_eq!(reported(bin_of_middle(127, 1, 1)), (127, Some(128)));
+        assert_eq!(reported(bin_of_middle(129, 1, 1)), (128, Some(130)));
+        assert_eq!(reported(bin_of_middle(2_448, 1, 1)), (2_432, Some(2_464)));
+        assert_eq!(reported(bin_of_middle(17_112_760_320, 1, 1)), (17_045_651_456, None), "the last has no end");
+        assert_eq!(reported(bin_of_middle(129, 1_000, 1)), (128_000, Some(130_000)));
+        assert_eq!(reported(bin_of_index(128, 1).unwrap()), (128_000, Some(130_000)));
         assert_eq!(bin_of_index(1_216, 1), None);
         for index in 0..(GROUPS << BITS) {
             let (from, width) = edges(index);
@@ -182,8 +182,8 @@ mod tests {
         };
         let histogram = histogram(&latency, Some(1_003));
         assert_eq!((histogram.count(), histogram.total_ns()), (1_003, Some(1_238_271)));
-        let told = histogram.quantiles_ns(&[0.5, 0.9, 0.99, 0.999, 1.0]);
-        assert_eq!(told, [1_000, 1_000, 5_000, 20_000, 90_000].map(Some));
+        let reported = histogram.quantiles_ns(&[0.5, 0.9, 0.99, 0.999, 1.0]);
+        assert_eq!(reported, [1_000, 1_000, 5_000, 20_000, 90_000].map(Some));
         assert_eq!(histogram.min_ns(), Some(100));
     }
 

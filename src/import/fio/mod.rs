@@ -6,7 +6,7 @@
 //!
 //! Decisions that hold for all three:
 //! - One step for each job as fio lists it: a process, or a group of them with `group_reporting`. Steps of one group ran at the
-//!   same time, which a note says; their sum is told only where fio tells one itself.
+//!   same time, which a note says; their sum is reported only where fio reports one itself.
 //! - Latency is that of completion (`clat`) unless only the total (`lat`) has percentiles. Of that the histogram is made, from
 //!   bins where there are any, else from percentiles.
 //! - Status reports of one invocation are cumulative: only the last counts.

@@ -118,7 +118,7 @@ impl<'a> Options<'a> {
         };
         let si = self.get(&["kb_base"]) == Some("1000");
         let parts: Vec<Option<u64>> = text.split([',', '/']).map(|part| size(part, si)).collect();
-        // Those that are not told are as the one before.
+        // Those that are not reported are as the one before.
         [0, 1, 2].map(|at| parts.get(at.min(parts.len() - 1)).copied().flatten())
     }
 

@@ -7,10 +7,10 @@ use super::assemble::{self, LAYER};
 use super::job::{Direction, Invocation, Job, Latency, Measure, Way};
 use super::latency::shares_of_labels;
 use super::text;
-use crate::import::draft::{told, whole};
+use crate::import::draft::{reported, whole};
 use crate::import::numbers::number;
 use crate::import::{Draft, ImportError, Notes, Source};
-use crate::record::ToldFigure;
+use crate::record::ReportedFigure;
 
 /// Fields of one direction, without those that version 5 adds.
 const DIRECTION: usize = 41;
@@ -84,7 +84,7 @@ struct Row {
     version: String,
     job: Job,
     disks: String,
-    figures_of_disks: Vec<ToldFigure>,
+    figures_of_disks: Vec<ReportedFigure>,
 }
 
 /// The fields of a row, behind whatever a log puts before them, and the version of their order.
@@ -134,14 +134,15 @@ impl Row {
         for (at, way) in ways.iter().enumerate() {
             let from = first + at * length;
             let part = fields.get(from..from + length)?;
-            let direction = direction(part, *way, &mut job.told)?;
+            let direction = direction(part, *way, &mut job.reported)?;
             job.directions.extend(direction);
         }
         for (name, unit, value) in
             [("usr_cpu", "%", 0), ("sys_cpu", "%", 1), ("ctx", "", 2), ("majf", "", 3), ("minf", "", 4)]
                 .map(|(name, unit, at)| (name, unit, rest.get(at)))
         {
-            job.told.extend(value.and_then(|text| percent(text)).map(|value| told("client", name, unit, value)));
+            job.reported
+                .extend(value.and_then(|text| percent(text)).map(|value| reported("client", name, unit, value)));
         }
         let shares = |from: usize, labels: &'static [&'static str]| -> Vec<(&str, f64)> {
             let of = |(at, label): (usize, &&'static str)| {
@@ -150,7 +151,8 @@ impl Row {
             labels.iter().enumerate().filter_map(of).collect()
         };
         let depths = shares(5, &DEPTH_LABELS).into_iter().filter(|(_, share)| *share > 0.0);
-        job.told.extend(depths.map(|(label, share)| told("client", format!("iodepth_level {label}"), "%", share)));
+        job.reported
+            .extend(depths.map(|(label, share)| reported("client", format!("iodepth_level {label}"), "%", share)));
         if let [direction] = job.directions.as_mut_slice()
             && let Some(latency) = direction.latency.as_mut().filter(|latency| !latency.is_distribution())
         {
@@ -186,7 +188,7 @@ fn percent(text: &str) -> Option<f64> {
 
 /// One direction, in KiB, KiB/s, milliseconds and microseconds; `None` if these are not its fields, and an empty one if the
 /// job did nothing in it.
-fn direction(fields: &[&str], way: Way, figures: &mut Vec<ToldFigure>) -> Option<Option<Direction>> {
+fn direction(fields: &[&str], way: Way, figures: &mut Vec<ReportedFigure>) -> Option<Option<Direction>> {
     let at = |place: usize| fields.get(place).and_then(|text| percent(text));
     let percentiles = fields.get(BEFORE_PERCENTILES..TOTAL)?;
     let (kib, bw, iops, runtime_ms) = (at(0)?, at(1)?, at(2)?, at(3)?);
@@ -195,7 +197,7 @@ fn direction(fields: &[&str], way: Way, figures: &mut Vec<ToldFigure>) -> Option
     }
     let name = way.name();
     let mut tell = |figure: &str, unit: &str, value: Option<f64>| {
-        figures.extend(value.map(|value| told(LAYER, format!("{name} {figure}"), unit, value)));
+        figures.extend(value.map(|value| reported(LAYER, format!("{name} {figure}"), unit, value)));
     };
     tell("iops", "1/s", Some(iops));
     tell("bw", "KiB/s", Some(bw));
@@ -250,7 +252,7 @@ fn direction(fields: &[&str], way: Way, figures: &mut Vec<ToldFigure>) -> Option
 }
 
 /// What follows the tables: disks, each with a name and numbers, and after them errors and a description, if at all.
-fn disks(fields: &[&str]) -> (String, Vec<ToldFigure>) {
+fn disks(fields: &[&str]) -> (String, Vec<ReportedFigure>) {
     const NAMES: [(&str, &str); DISK - 1] = [
         ("read_ios", ""),
         ("write_ios", ""),
@@ -268,7 +270,7 @@ fn disks(fields: &[&str]) -> (String, Vec<ToldFigure>) {
             break;
         };
         for ((figure, unit), value) in NAMES.into_iter().zip(numbers) {
-            figures.extend(percent(value).map(|value| told("device", format!("{name} {figure}"), unit, value)));
+            figures.extend(percent(value).map(|value| reported("device", format!("{name} {figure}"), unit, value)));
         }
         all.push_str(&disk.join(";"));
         all.push(';');
@@ -332,7 +334,7 @@ fn is_later_report(before: &Row, after: &Row, is_amid_report: bool) -> bool {
             && long.max_ns >= short.max_ns
             && short.min_ns.zip(long.min_ns).is_none_or(|(short, long)| long <= short)
     };
-    let switches = |job: &Job| job.told.iter().find(|figure| figure.name == "ctx").map(|figure| figure.value);
+    let switches = |job: &Job| job.reported.iter().find(|figure| figure.name == "ctx").map(|figure| figure.value);
     if !one.directions.iter().all(went_on) || switches(other) < switches(one) {
         return false;
     }
@@ -381,5 +383,5 @@ fn complete(job: &mut Job, printed: Job) {
             None => job.directions.push(direction),
         }
     }
-    job.told.extend(printed.told.into_iter().filter(|figure| figure.name.starts_with("sync ")));
+    job.reported.extend(printed.reported.into_iter().filter(|figure| figure.name.starts_with("sync ")));
 }

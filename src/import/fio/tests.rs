@@ -24,8 +24,8 @@ pub(super) fn runs(kind: &str, text: &str) -> Vec<Draft> {
     drafts
 }
 
-pub(super) fn told(step: &Step, name: &str) -> Option<f64> {
-    step.told.iter().find(|figure| figure.name == name).map(|figure| figure.value)
+pub(super) fn reported(step: &Step, name: &str) -> Option<f64> {
+    step.reported.iter().find(|figure| figure.name == name).map(|figure| figure.value)
 }
 
 pub(super) fn count(step: &Step, kind: &str) -> Option<u64> {
@@ -57,11 +57,11 @@ fn json_of_3_is_read_to_the_last_bin() {
         (syncs.event.as_str(), syncs.waits.count(), syncs.waits.quantile_ns(0.5)),
         ("sync", 40, Some(2_007_040))
     );
-    assert_eq!((told(mixed, "read iops"), told(mixed, "write bw_bytes")), (Some(70.0), Some(245_760.0)));
-    assert_eq!((told(mixed, "read slat_ns mean"), told(mixed, "sys_cpu")), (Some(4_000.5), Some(1.25)));
-    assert_eq!((told(mixed, "sda write_sectors"), told(mixed, "sda util")), (Some(4_800.0), Some(97.5)));
+    assert_eq!((reported(mixed, "read iops"), reported(mixed, "write bw_bytes")), (Some(70.0), Some(245_760.0)));
+    assert_eq!((reported(mixed, "read slat_ns mean"), reported(mixed, "sys_cpu")), (Some(4_000.5), Some(1.25)));
+    assert_eq!((reported(mixed, "sda write_sectors"), reported(mixed, "sda util")), (Some(4_800.0), Some(97.5)));
     assert_eq!(trims.label, "oltp #2");
-    assert_eq!((count(trims, "trim"), told(trims, "trim total_ios")), (Some(50), Some(50.0)));
+    assert_eq!((count(trims, "trim"), reported(trims, "trim total_ios")), (Some(50), Some(50.0)));
     assert_eq!((trims.counters.physical_reads, trims.counters.operations), (Some(0), Some(50)));
     assert_eq!(trims.outcome, Outcome::Failed { error: "fio says error 5".to_owned() });
     assert_eq!(trims.window.offset_ns, 2_000_000_000);
@@ -86,7 +86,7 @@ fn json_of_2_is_in_kib_and_microseconds_and_computes_counts() {
     assert_eq!(writes.quantiles_ns(&[0.5, 0.99]), [Some(700_000), Some(1_500_000)]);
     assert_eq!((writes.mean_ns(), writes.min_ns()), (Some(800_000.0), Some(90_000)));
     assert!(draft.notes.iter().any(|note| note.contains("no count of requests")), "{:?}", draft.notes);
-    assert_eq!(told(step, "write clat percentile 99"), Some(1_500.0));
+    assert_eq!(reported(step, "write clat percentile 99"), Some(1_500.0));
 }
 
 #[test]
@@ -132,7 +132,7 @@ fn of_status_reports_the_last_counts_and_other_invocations_are_their_own() {
 }
 
 #[test]
-fn clients_are_steps_and_their_sum_is_told() {
+fn clients_are_steps_and_their_sum_is_reported() {
     let job = |host: &str, name: &str, iops: u32| {
         format!(
             r#"{{"jobname":"{name}","groupid":0,"error":0,{host}"read":{{"io_bytes":4096,"io_kbytes":4,"iops":{iops},"bw":4,"runtime":1000,
@@ -148,7 +148,7 @@ fn clients_are_steps_and_their_sum_is_told() {
     let drafts = runs("fio-json", &text);
     let labels: Vec<&str> = drafts[0].steps.iter().map(|step| step.label.as_str()).collect();
     assert_eq!(labels, ["db1 j", "db2 j"]);
-    assert_eq!(told(&drafts[0].steps[0], "All clients read iops"), Some(3.0));
+    assert_eq!(reported(&drafts[0].steps[0], "All clients read iops"), Some(3.0));
     assert!(!drafts[0].steps[0].operations[0].service.is_distribution());
 }
 
@@ -158,7 +158,7 @@ fn unified_reports_are_not_counted_twice() {
     let drafts = runs("fio-json", &alone);
     let step = &drafts[0].steps[0];
     assert_eq!((count(step, "mixed"), step.counters.operations), (Some(700), Some(700)));
-    assert_eq!(step.counters.physical_reads, None, "how many of them were reads is not told");
+    assert_eq!(step.counters.physical_reads, None, "how many of them were reads is not reported");
     let both =
         JSON_3.replacen("\"trim\" : {", "\"mixed\" : { \"io_bytes\" : 9, \"total_ios\" : 1000 }, \"trim\" : {", 1);
     assert_eq!(runs("fio-json", &both)[0].steps[0].counters.operations, Some(1_000));
@@ -193,10 +193,10 @@ fn normal_output_of_3_is_read() {
         (Some(900_500), Some(400_250.5)),
         "each has a unit of its own"
     );
-    assert_eq!((told(both, "read iops"), told(both, "read bw")), (Some(1_000.0), Some(15.6)));
-    assert_eq!((told(both, "write slat mean"), told(both, "read lat mean")), (Some(1_766.25), Some(2.51)));
-    assert_eq!((told(both, "usr_cpu"), told(both, "iodepth_level 32")), (Some(2.75), Some(99.9)));
-    assert_eq!((told(both, "nvme0n1 read_merges"), told(both, "nvme0n1 util")), (Some(3.0), Some(95.47)));
+    assert_eq!((reported(both, "read iops"), reported(both, "read bw")), (Some(1_000.0), Some(15.6)));
+    assert_eq!((reported(both, "write slat mean"), reported(both, "read lat mean")), (Some(1_766.25), Some(2.51)));
+    assert_eq!((reported(both, "usr_cpu"), reported(both, "iodepth_level 32")), (Some(2.75), Some(99.9)));
+    assert_eq!((reported(both, "nvme0n1 read_merges"), reported(both, "nvme0n1 util")), (Some(3.0), Some(95.47)));
     assert_eq!(both.counters.errors, Some(7));
     assert_eq!(syncs.load.sessions, Some(1), "psync does one at a time whatever its iodepth");
     assert_eq!((syncs.waits[0].waits.count(), syncs.waits[0].waits.max_ns()), (500, Some(44_131_000)));
@@ -218,12 +218,12 @@ fn normal_output_of_2_is_in_kib_whatever_it_says() {
     assert_eq!((count(step, "read"), step.counters.physical_read_bytes), (Some(2_560), Some(2_560 * 4_096)));
     assert_eq!(step.operations[0].service.max_ns(), Some(1_474_200_000));
     assert_eq!(step.load.sessions, Some(8));
-    assert_eq!((first.ended, told(step, "Run status group 0 READ aggrb")), (None, None), "one job has no sum");
+    assert_eq!((first.ended, reported(step, "Run status group 0 READ aggrb")), (None, None), "one job has no sum");
     assert_eq!(second.command.len(), 7, "{:?}", second.command);
     assert_eq!(second.target.facts["direct_io"], "on");
     let [one, other] = second.steps.as_slice() else { panic!("{}", second.steps.len()) };
     assert_eq!((one.label.as_str(), other.label.as_str()), ("w", "w #2"));
-    assert_eq!(told(one, "Run status group 0 WRITE aggrb"), Some(2_048.0));
+    assert_eq!(reported(one, "Run status group 0 WRITE aggrb"), Some(2_048.0));
     assert_eq!((one.outcome.clone(), one.window.ending), (Outcome::Interrupted, Ending::Interrupt));
     assert!(second.notes.iter().any(|note| note.contains("terminating on signal 2")), "{:?}", second.notes);
     assert_eq!(one.operations[0].service.quantile_ns(0.25), Some(250_000), "of the table of latency");
@@ -241,7 +241,7 @@ fn normal_output_of_clients_is_read_without_its_sum() {
     let drafts = runs("fio-text", &format!("{head}\n{}\n{all}\n", body.replacen("  cpu ", prio, 1)));
     let [draft] = drafts.as_slice() else { panic!("{}", drafts.len()) };
     assert_eq!((draft.version.as_str(), draft.steps.len(), draft.steps[0].load.sessions), ("3.13", 1, Some(8)));
-    assert_eq!(told(&draft.steps[0], "All clients read iops"), Some(256.0));
+    assert_eq!(reported(&draft.steps[0], "All clients read iops"), Some(256.0));
     assert_eq!(draft.steps[0].operations[0].service.min_ns(), Some(500_000));
 }
 
@@ -276,8 +276,8 @@ fn normal_output_that_is_cut_short_is_refused() {
     assert_eq!(copied[0].steps[0].counters.physical_writes, count(&copied[0].steps[0], "write"));
     let at = TEXT_3.find("  write: IOPS").unwrap();
     let (_, copied, _) = read(&format!("{}And so on.\n", &TEXT_3[..at])).unwrap();
-    assert_eq!(copied[0].steps[0].counters.physical_writes, None, "whether it wrote is not told");
-    assert!(notes.into_list()[0].what.contains("number of requests is not told"), "somebody copied a part");
+    assert_eq!(copied[0].steps[0].counters.physical_writes, None, "whether it wrote is not reported");
+    assert!(notes.into_list()[0].what.contains("number of requests is not reported"), "somebody copied a part");
     let at = TEXT_3.find("logs: (groupid").unwrap();
     assert!(read(&TEXT_3[..at]).unwrap_err().contains("fio started 3 processes, and results of 2"));
     let at = TEXT_3.find("my job: (groupid").unwrap();
@@ -303,11 +303,11 @@ fn terse_rows_of_every_order_are_read() {
         assert_eq!((count(step, "read"), count(step, "write")), (Some(264), Some(248)), "{}", draft.version);
         assert_eq!(step.counters.physical_read_bytes, Some(528 * 1_024));
         assert_eq!(step.operations[0].service.quantile_ns(0.99), Some(9_000));
-        assert_eq!(told(step, "write clat mean"), Some(4.25));
-        assert_eq!(told(step, "usr_cpu"), Some(1.5));
+        assert_eq!(reported(step, "write clat mean"), Some(4.25));
+        assert_eq!(reported(step, "usr_cpu"), Some(1.5));
     }
-    assert_eq!(told(&drafts[3].steps[0], "read iops_max"), Some(140.0), "only version 5 has it");
-    assert_eq!(told(&drafts[1].steps[0], "sda write_ticks"), Some(60.0));
+    assert_eq!(reported(&drafts[3].steps[0], "read iops_max"), Some(140.0), "only version 5 has it");
+    assert_eq!(reported(&drafts[1].steps[0], "sda write_ticks"), Some(60.0));
     let last = &drafts[1].steps[1];
     assert_eq!(last.outcome, Outcome::Failed { error: "fio says error 28".to_owned() });
     assert!(read(&TERSE[..TERSE.len() - 400]).unwrap_err().contains("not whole"));

@@ -1,7 +1,7 @@
 //! The log of HammerDB's transaction counter: the rate of the whole database, a line a refresh.
 
 use crate::import::console::plain;
-use crate::import::draft::{self, told, whole};
+use crate::import::draft::{self, reported, whole};
 use crate::import::interval;
 use crate::import::numbers::number;
 use crate::import::unix_date;
@@ -66,7 +66,7 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
     Ok(drafts)
 }
 
-/// Each line tells the rate since the line before; the first tells nothing that can be placed.
+/// Each line reports the rate since the line before; the first says nothing that can be placed.
 fn draft(rows: &[Row]) -> Draft {
     let (database, of) = rows.first().map_or(("", 0), |row| (row.database.as_str(), row.of));
     let (name, rate_s, note) = RATES.get(of).copied().unwrap_or(RATES[0]);
@@ -77,7 +77,7 @@ fn draft(rows: &[Row]) -> Draft {
     draft.notes.push(note.to_owned());
     let times: Vec<i64> = rows.iter().filter_map(|row| Some(row.at?.timestamp().0.as_second())).collect();
     if times.len() < rows.len() {
-        draft.notes.push("Lines without a time are not shown: it is not told how far they lie apart.".to_owned());
+        draft.notes.push("Lines without a time are not shown: it is not reported how far they lie apart.".to_owned());
     }
     // The rate is what was counted, times how often a refresh fits into a minute as it was asked for, however long it took.
     let between = |pair: &[i64]| u64::try_from(pair.get(1)?.checked_sub(*pair.first()?)?).ok();
@@ -90,7 +90,7 @@ fn draft(rows: &[Row]) -> Draft {
         let Some(length_s) = between(pair) else { continue };
         let length_ns = length_s.saturating_mul(1_000_000_000);
         let mut interval = interval::of(&step, offset_ns, length_ns);
-        interval.told.insert(name.to_owned(), row.rate);
+        interval.reported.insert(name.to_owned(), row.rate);
         interval.counters.operations =
             factor.filter(|_| length_s > 0).and_then(|factor| whole(row.rate / factor as f64));
         offset_ns = offset_ns.saturating_add(length_ns);
@@ -99,7 +99,7 @@ fn draft(rows: &[Row]) -> Draft {
     step.window.duration_ns = offset_ns;
     let highest = rows.iter().map(|row| row.rate).max_by(f64::total_cmp);
     let unit = if rate_s == 60 { "/min" } else { "/h" };
-    step.told.extend(highest.map(|rate| told("server", format!("highest {name}"), unit, rate)));
+    step.reported.extend(highest.map(|rate| reported("server", format!("highest {name}"), unit, rate)));
     draft.steps.push(step);
     draft
 }

@@ -102,9 +102,9 @@ impl Session {
                 self.tests.push(Test::default());
             }
             let Some(test) = self.tests.last_mut() else { return };
-            let told = test.is_told();
+            let reported = test.is_reported();
             test.said(user, said);
-            if said.starts_with("TEST RESULT") && !test.is_told() && !told {
+            if said.starts_with("TEST RESULT") && !test.is_reported() && !reported {
                 notes.not_understood(line, "a test result without NOPM and TPM");
             }
         } else if is_created(text) {
@@ -137,8 +137,8 @@ impl Session {
     /// Whether what a user says belongs to a test that has not been seen beginning.
     fn begins_test(&self, said: &str) -> bool {
         let again = |test: &Test| {
-            said.starts_with("Beginning rampup") && (test.running || test.is_told())
-                || said.starts_with("TEST RESULT") && test.is_told()
+            said.starts_with("Beginning rampup") && (test.running || test.is_reported())
+                || said.starts_with("TEST RESULT") && test.is_reported()
         };
         self.tests.last().is_none_or(again)
     }
@@ -152,8 +152,8 @@ impl Session {
             let value = value.map(|value| value.rsplit_once(" for ").map_or(value, |(value, _)| value));
             self.set(name, value.unwrap_or_default());
         } else if let Some(rest) = text.strip_prefix("Value ") {
-            let Some((told, _)) = rest.split_once(" is the same as") else { return };
-            let Some((value, name)) = told.rsplit_once(" for ") else { return };
+            let Some((reported, _)) = rest.split_once(" is the same as") else { return };
+            let Some((value, name)) = reported.rsplit_once(" for ") else { return };
             self.set(name, value);
         } else if text.ends_with('{') {
             self.in_dictionary = true;
@@ -197,7 +197,7 @@ impl Session {
         draft.began = self.began;
         draft.target.kind = super::target_kind(&database);
         draft.parameters = self.parameters;
-        if tests.iter().any(Test::is_told) {
+        if tests.iter().any(Test::is_reported) {
             draft.notes.push(
                 "NOPM counts new orders, TPM commits and rollbacks of the whole database, as that database counts them."
                     .to_owned(),

@@ -1,9 +1,9 @@
 //! Time profiles: how long each procedure took.
 
-use crate::import::draft::{told, whole};
+use crate::import::draft::{reported, whole};
 use crate::import::numbers::{duration_ns, number, whole_number};
 use crate::import::percentiles;
-use crate::record::{Histogram, OperationStats, ToldFigure};
+use crate::record::{Histogram, OperationStats, ReportedFigure};
 
 const US: f64 = 1e3;
 
@@ -112,7 +112,7 @@ impl Extended {
         self.figures.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Its durations; nothing if it does not tell how many there were.
+    /// Its durations; nothing if it does not report how many there were.
     pub fn histogram(&self) -> Option<Histogram> {
         let count = self.get("CALLS").and_then(whole_number)?;
         let ns = |name: &str| self.get(name).and_then(duration_ns).and_then(whole);
@@ -122,7 +122,7 @@ impl Extended {
     }
 
     /// All of its figures, as those of one virtual user; times in milliseconds.
-    pub fn of_user(&self, user: u32) -> Vec<ToldFigure> {
+    pub fn of_user(&self, user: u32) -> Vec<ReportedFigure> {
         let figure = |(name, text): &(String, String)| {
             let (unit, value) = match name.as_str() {
                 "CALLS" => ("", number(text)),
@@ -130,16 +130,16 @@ impl Extended {
                 "RATIO" => ("%", number(text.trim_end_matches('%'))),
                 _ => ("ms", duration_ns(text).map(|ns| ns / 1e6)),
             };
-            Some(told("client", format!("vu{user} {} {name}", self.procedure), unit, value?))
+            Some(reported("client", format!("vu{user} {} {name}", self.procedure), unit, value?))
         };
         self.figures.iter().filter_map(figure).collect()
     }
 
     /// What a histogram does not hold: the deviation, in microseconds, and the share of the time.
-    pub fn told(&self) -> Vec<ToldFigure> {
+    pub fn reported(&self) -> Vec<ReportedFigure> {
         let figure = |name: &str, unit: &str| {
             let value = number(self.get(name)?.trim_end_matches(['%', 'u', 's']))?;
-            Some(told("client", format!("{} {name}", self.procedure), unit, value))
+            Some(reported("client", format!("{} {name}", self.procedure), unit, value))
         };
         [figure("SD", "us"), figure("RATIO", "%")].into_iter().flatten().collect()
     }

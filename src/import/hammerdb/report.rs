@@ -6,7 +6,7 @@ use crate::import::draft;
 use crate::import::numbers::duration_ns;
 use crate::import::unix_date;
 use crate::import::{Began, Draft, ImportError, Notes, Source};
-use crate::record::ToldFigure;
+use crate::record::ReportedFigure;
 
 const TITLE: &str = "Hammerdb Time Profile Report";
 
@@ -24,9 +24,9 @@ struct Report {
     elapsed_ns: Option<f64>,
     procedures: Vec<Extended>,
     in_summary: bool,
-    /// The virtual user that is told of, before the summary.
+    /// The virtual user that is reported on, before the summary.
     user: Option<u32>,
-    of_users: Vec<ToldFigure>,
+    of_users: Vec<ReportedFigure>,
 }
 
 /// The reports in it: the summary as operations, and what each virtual user did by the names of the report.
@@ -69,7 +69,7 @@ impl Report {
             let elapsed_ms = text.rsplit(':').next().and_then(duration_ns).map(|ns| ns / 1e6);
             let elapsed = self.user.zip(elapsed_ms);
             self.of_users
-                .extend(elapsed.map(|(user, ms)| draft::told("client", format!("vu{user} elapsed"), "ms", ms)));
+                .extend(elapsed.map(|(user, ms)| draft::reported("client", format!("vu{user} elapsed"), "ms", ms)));
         }
         if self.in_summary {
             self.users = text.split_whitespace().nth(2).and_then(|users| users.parse().ok());
@@ -77,7 +77,7 @@ impl Report {
         }
     }
 
-    /// Keeps the figures of the virtual user that was told of.
+    /// Keeps the figures of the virtual user that was reported on.
     fn end_user(&mut self) {
         let procedures = std::mem::take(&mut self.procedures);
         let Some(user) = self.user.take() else { return };
@@ -103,10 +103,10 @@ impl Report {
         step.load.sessions = self.users;
         for procedure in &self.procedures {
             let Some(response) = procedure.histogram() else { continue };
-            step.told.extend(procedure.told());
+            step.reported.extend(procedure.reported());
             step.operations.push(profile::operation(&procedure.procedure, response));
         }
-        step.told.extend(self.of_users);
+        step.reported.extend(self.of_users);
         if step.operations.is_empty() {
             return Err(ImportError::damaged(source, None, "the summary of the time profile has no procedures"));
         }

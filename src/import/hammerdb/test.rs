@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::profile;
-use crate::import::draft::{self, told, whole};
+use crate::import::draft::{self, reported, whole};
 use crate::import::interval;
 use crate::import::numbers::{number, whole_number};
 use crate::record::{Ending, Histogram, OperationStats, Outcome, Step};
@@ -13,7 +13,7 @@ const S: f64 = 1e9;
 /// Virtual users that are named when they failed.
 const MAX_USERS_NAMED: usize = 20;
 /// Procedures of one interval that are added up.
-const MOST_PROCEDURES: usize = 32;
+const MAX_PROCEDURES: usize = 32;
 
 /// Ten seconds of the time profile of one virtual user.
 #[derive(Debug, Default)]
@@ -67,8 +67,8 @@ impl Test {
         self.result.is_some() || !self.queries.is_empty()
     }
 
-    /// Whether a result was told; a second one belongs to another test.
-    pub fn is_told(&self) -> bool {
+    /// Whether a result was reported; a second one belongs to another test.
+    pub fn is_reported(&self) -> bool {
         self.result.is_some()
     }
 
@@ -89,10 +89,10 @@ impl Test {
         } else if let Some((users, _)) = text.split_once(" Active Virtual User") {
             let users = whole_number(users).and_then(|users| u32::try_from(users).ok());
             self.active = users.or(self.active);
-        } else if let Some(told) = text.strip_prefix("TEST RESULT") {
-            self.result(told);
-        } else if let Some(told) = text.strip_prefix("query ").or_else(|| text.strip_prefix("Query ")) {
-            self.query(user, told);
+        } else if let Some(reported) = text.strip_prefix("TEST RESULT") {
+            self.result(reported);
+        } else if let Some(reported) = text.strip_prefix("query ").or_else(|| text.strip_prefix("Query ")) {
+            self.query(user, reported);
         } else if text.starts_with("Completed ") && text.contains("query set") {
             let mut numbers = text.split_whitespace().filter_map(number);
             self.query_users.entry(user).or_default().sets.extend(numbers.next().zip(numbers.next()));
@@ -151,7 +151,7 @@ impl Test {
             if profile::is_transaction(&row.procedure) {
                 match &mut last.response {
                     // A workload has five or so; merging takes longer the more there were.
-                    Some(_) if last.merged >= MOST_PROCEDURES => {}
+                    Some(_) if last.merged >= MAX_PROCEDURES => {}
                     Some(response) => response.merge(&row.response),
                     None => last.response = Some(row.response),
                 }
@@ -195,12 +195,12 @@ impl Test {
             step.outcome = Outcome::Failed { error };
         }
         if let Some((nopm, tpm)) = self.result {
-            step.told.push(told("client", "NOPM", "/min", nopm));
-            step.told.push(told("server", "TPM", "/min", tpm));
+            step.reported.push(reported("client", "NOPM", "/min", nopm));
+            step.reported.push(reported("server", "TPM", "/min", tpm));
         }
         self.of_users(&mut step);
         for (refresh, seconds) in &self.refreshes {
-            step.told.push(told("client", refresh, "s", *seconds));
+            step.reported.push(reported("client", refresh, "s", *seconds));
         }
         step.operations =
             self.profile.iter().map(|(name, response)| profile::operation(name, response.clone())).collect();
@@ -222,13 +222,19 @@ impl Test {
         for (user, of_user) in &self.query_users {
             let of = |what: String| if several { format!("vu{user} {what}") } else { what };
             for (sets, seconds) in &of_user.sets {
-                step.told.push(told("client", of(format!("{sets} query set(s)")), "s", *seconds));
+                step.reported.push(reported("client", of(format!("{sets} query set(s)")), "s", *seconds));
             }
             let mean = of_user.geometric_mean_s;
-            step.told.extend(mean.map(|mean| told("client", of("geometric mean of query times".into()), "s", mean)));
+            step.reported
+                .extend(mean.map(|mean| reported("client", of("geometric mean of query times".into()), "s", mean)));
             // Those of the only one are operations, and nothing but that.
             for (query, (count, sum_s)) in of_user.queries.iter().filter(|_| several) {
-                step.told.push(told("client", of(format!("query {query} mean")), "s", sum_s / f64::from(*count)));
+                step.reported.push(reported(
+                    "client",
+                    of(format!("query {query} mean")),
+                    "s",
+                    sum_s / f64::from(*count),
+                ));
             }
         }
     }
@@ -244,7 +250,7 @@ impl Test {
             let offset_ns = ns_between(first, began);
             let mut interval = interval::of(step, offset_ns, ns_between(began, ended));
             interval.warmup = offset_ns < step.window.warmup_ns;
-            interval.told.clone_from(&profiled.figures);
+            interval.reported.clone_from(&profiled.figures);
             if let Some(response) = &profiled.response {
                 interval.response = response.clone();
             }

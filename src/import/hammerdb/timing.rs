@@ -54,7 +54,7 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
         let elapsed_ns = text(figures, "elapsed_ms").as_deref().and_then(number).and_then(ms);
         step.window.duration_ns = step.window.duration_ns.max(elapsed_ns.unwrap_or(0));
         if let Some(response) = procedure.histogram() {
-            step.told.extend(procedure.told());
+            step.reported.extend(procedure.reported());
             step.operations.push(profile::operation(name, response));
         }
     }

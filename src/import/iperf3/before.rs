@@ -1,4 +1,4 @@
-//! What iperf3 tells before a test begins.
+//! What iperf3 reports before a test begins.
 
 use crate::import::Began;
 use crate::record::Timestamp;

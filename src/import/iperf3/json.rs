@@ -4,17 +4,17 @@ use serde_json::Value;
 
 use super::stream::Stream;
 use super::{Side, ended_by, figure, name, ns, of_stream};
-use crate::import::draft::{step, told};
+use crate::import::draft::{reported, step};
 use crate::import::interval;
 use crate::import::{Began, Draft, ImportError, Notes, Source};
-use crate::record::{Ending, Environment, Interval, Outcome, Step, Target, ToldFigure};
+use crate::record::{Ending, Environment, Interval, Outcome, ReportedFigure, Step, Target};
 
 /// Bytes of other lines that may stand before the first document.
-const MOST_BEFORE: usize = 4_096;
+const MAX_BEFORE: usize = 4_096;
 
 /// Whether a text is of iperf3 with `--json`.
 pub(in crate::import) fn recognises(head: &str) -> bool {
-    let Some((_, text)) = documents(head, 0).filter(|(at, _)| *at < MOST_BEFORE) else { return false };
+    let Some((_, text)) = documents(head, 0).filter(|(at, _)| *at < MAX_BEFORE) else { return false };
     let stream = text.starts_with("{\"event\"") && text.contains("\"data\"");
     let own = ["\"version\":", "\"tcp_mss_default\"", "\"test_start\"", "\"connecting_to\"", "\"connected\""];
     let first = text.get(1..).map_or("", str::trim_start);
@@ -67,15 +67,15 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
         }
     }
     found.extend(stream.end(notes));
-    // A server that is stopped between tests ends with a document that tells nothing else.
+    // A server that is stopped between tests ends with a document that says nothing else.
     found.retain(|draft| {
-        let tells = |step: &Step| !step.told.is_empty() || step.outcome != Outcome::Interrupted;
-        draft.steps.iter().any(tells)
+        let reports = |step: &Step| !step.reported.is_empty() || step.outcome != Outcome::Interrupted;
+        draft.steps.iter().any(reports)
     });
-    let tells = |draft: &Draft| {
-        draft.steps.iter().any(|step| !step.told.is_empty() || matches!(step.outcome, Outcome::Failed { .. }))
+    let reports = |draft: &Draft| {
+        draft.steps.iter().any(|step| !step.reported.is_empty() || matches!(step.outcome, Outcome::Failed { .. }))
     };
-    if !found.iter().any(tells) {
+    if !found.iter().any(reports) {
         return Err(ImportError::no_result(source, "it holds no result of iperf3"));
     }
     Ok(found)
@@ -109,7 +109,7 @@ fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
     value.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The run that a document tells of.
+/// The run that a document reports on.
 pub(super) fn draft(document: &Value, notes: &mut Notes) -> Draft {
     let null = Value::Null;
     let start = document.get("start").unwrap_or(&null);
@@ -149,21 +149,22 @@ pub(super) fn draft(document: &Value, notes: &mut Notes) -> Draft {
     let local = if is_server == reversed { Side::Sent } else { Side::Received };
     let mut step = step(0, "iperf3", 0);
     let streams = Some(list(start, "connected").len()).filter(|streams| *streams > 0);
-    let told_streams = number(test, "num_streams").and_then(crate::import::draft::whole);
-    step.load.sessions =
-        streams.and_then(|streams| u32::try_from(streams).ok()).or(told_streams.and_then(|n| u32::try_from(n).ok()));
+    let reported_streams = number(test, "num_streams").and_then(crate::import::draft::whole);
+    step.load.sessions = streams
+        .and_then(|streams| u32::try_from(streams).ok())
+        .or(reported_streams.and_then(|n| u32::try_from(n).ok()));
     step.intervals = intervals(document, local, &mut step);
     if list(start, "connected").is_empty() && step.intervals.is_empty() {
         step.load.sessions = None;
     }
     results(document.get("end").unwrap_or(&null), protocol, is_server, &mut step);
-    if step.told.is_empty() && !step.intervals.is_empty() {
+    if step.reported.is_empty() && !step.intervals.is_empty() {
         draft.notes.push("The summary is missing: figures are those of the intervals.".to_owned());
         of_intervals(&mut step);
     }
     if let Some(error) = document.get("error") {
         (step.outcome, step.window.ending) = ended_by(&plain(error));
-    } else if step.told.is_empty() {
+    } else if step.reported.is_empty() {
         notes.not_understood(
             None,
             "a test without intervals and without a summary; `end` with `sum_sent` or `sum` was expected",
@@ -203,9 +204,9 @@ fn intervals(document: &Value, local: Side, step: &mut Step) -> Vec<Interval> {
     let mut made = Vec::new();
     let mut offset_ns = 0_u64;
     let null = Value::Null;
-    for told in list(document, "intervals") {
-        let streams = list(told, "streams");
-        let sum = told.get("sum").or_else(|| streams.first().filter(|_| streams.len() == 1)).unwrap_or(&null);
+    for reported in list(document, "intervals") {
+        let streams = list(reported, "streams");
+        let sum = reported.get("sum").or_else(|| streams.first().filter(|_| streams.len() == 1)).unwrap_or(&null);
         let Some(duration_ns) = number(sum, "seconds").map(ns) else { continue };
         let warmup = sum.get("omitted").and_then(Value::as_bool).unwrap_or(false);
         let mut of = interval::of(step, offset_ns, duration_ns);
@@ -218,7 +219,7 @@ fn intervals(document: &Value, local: Side, step: &mut Step) -> Vec<Interval> {
         } else {
             window.duration_ns = window.duration_ns.saturating_add(duration_ns);
         }
-        for (sum, reverse) in [(Some(sum), false), (told.get("sum_bidir_reverse"), true)] {
+        for (sum, reverse) in [(Some(sum), false), (reported.get("sum_bidir_reverse"), true)] {
             let Some(sum) = sum else { continue };
             // Since 3.7 each sum says which side it is of.
             let side = match sum.get("sender").and_then(Value::as_bool) {
@@ -226,10 +227,10 @@ fn intervals(document: &Value, local: Side, step: &mut Step) -> Vec<Interval> {
                 Some(false) => Side::Received,
                 None => local,
             };
-            let reverse = reverse && side != Side::Untold;
+            let reverse = reverse && side != Side::Unreported;
             let mut tell = |figure: &str, value: Option<f64>| {
                 if let Some(value) = value.filter(|value| *value >= 0.0) {
-                    of.told.insert(figure.to_owned(), value);
+                    of.reported.insert(figure.to_owned(), value);
                 }
             };
             tell(&name(reverse, side, "bits/s"), number(sum, "bits_per_second"));
@@ -243,12 +244,12 @@ fn intervals(document: &Value, local: Side, step: &mut Step) -> Vec<Interval> {
             let figures = [(name(reverse, side, "bits/s"), "bits_per_second"), (name(reverse, side, "bytes"), "bytes")];
             let figures = figures.into_iter().chain(PER_WAY.map(|(key, figure)| (of_way(reverse, figure), key)));
             let known = figures.filter_map(|(figure, key)| Some((of_stream(id, &figure), number(stream, key)?)));
-            of.told.extend(known.filter(|(_, value)| *value >= 0.0));
+            of.reported.extend(known.filter(|(_, value)| *value >= 0.0));
         }
         let mean_rtt_us = mean(streams.iter().filter_map(|stream| number(stream, "rtt")).filter(|rtt| *rtt > 0.0));
-        of.told.extend(mean_rtt_us.map(|us| ("rtt mean".to_owned(), us / 1e3)));
+        of.reported.extend(mean_rtt_us.map(|us| ("rtt mean".to_owned(), us / 1e3)));
         if let [stream] = streams {
-            of.told.extend(
+            of.reported.extend(
                 number(stream, "snd_cwnd").filter(|bytes| *bytes > 0.0).map(|bytes| ("cwnd".to_owned(), bytes)),
             );
         }
@@ -299,8 +300,8 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// What the end of the document tells. Of a side that reports nothing while the other one does, nothing is known: a server and a
-/// client that were not told each other's results print zeros.
+/// What the end of the document reports. Of a side that reports nothing while the other one does, nothing is known: a server and a
+/// client that were not reported each other's results print zeros.
 fn results(end: &Value, protocol: &str, is_server: bool, step: &mut Step) {
     let is_udp = protocol.eq_ignore_ascii_case("udp") || end.get("sum").is_some();
     let mut window_ns = None;
@@ -317,7 +318,7 @@ fn results(end: &Value, protocol: &str, is_server: bool, step: &mut Step) {
             let Some(of) = of.filter(|of| bytes(Some(of)) > 0.0 || (nothing && datagrams == 0.0)) else { continue };
             window_ns = window_ns.or(number(of, "seconds").map(ns).filter(|ns| *ns > 0));
             let mut tell = |what: &str, value: Option<f64>| {
-                step.told.extend(value.map(|value| figure(name(reverse, side, what), what, value)));
+                step.reported.extend(value.map(|value| figure(name(reverse, side, what), what, value)));
             };
             tell("bits/s", number(of, "bits_per_second"));
             tell("bytes", number(of, "bytes"));
@@ -325,14 +326,14 @@ fn results(end: &Value, protocol: &str, is_server: bool, step: &mut Step) {
         if let Some(retransmits) =
             end.get(key("sum_sent")).and_then(|sum| number(sum, "retransmits")).filter(|count| *count >= 0.0)
         {
-            step.told.push(figure(of_way(reverse, "retransmits"), "", retransmits));
+            step.reported.push(figure(of_way(reverse, "retransmits"), "", retransmits));
         }
         let by_receiver = received.filter(|sum| number(sum, "jitter_ms").is_some() && bytes(Some(sum)) > 0.0);
         if let Some(sum) = by_receiver.or(sum).filter(|_| is_udp) {
             window_ns = window_ns.or(number(sum, "seconds").map(ns).filter(|ns| *ns > 0));
             let of_receiver = by_receiver.is_some() || !is_of_sender(sum);
             for (key, name) in PER_WAY.into_iter().skip(1).filter(|(key, _)| of_receiver || *key == "packets") {
-                step.told.extend(number(sum, key).map(|value| figure(of_way(reverse, name), unit_of(name), value)));
+                step.reported.extend(number(sum, key).map(|value| figure(of_way(reverse, name), unit_of(name), value)));
             }
         }
     }
@@ -348,42 +349,42 @@ fn results(end: &Value, protocol: &str, is_server: bool, step: &mut Step) {
         |key: &'static str| streams.iter().filter_map(move |stream| number(stream, key)).filter(|value| *value > 0.0);
     let extreme = |key, pick: fn(f64, f64) -> f64| all(key).reduce(pick);
     let us = |name: &str, value: Option<f64>| value.map(|us| figure(name, "ms", us / 1e3));
-    step.told.extend(us("rtt mean", mean(all("mean_rtt"))));
-    step.told.extend(us("rtt min", extreme("min_rtt", f64::min)));
-    step.told.extend(us("rtt max", extreme("max_rtt", f64::max)));
-    step.told.extend(extreme("max_snd_cwnd", f64::max).map(|bytes| figure("cwnd max", "bytes", bytes)));
+    step.reported.extend(us("rtt mean", mean(all("mean_rtt"))));
+    step.reported.extend(us("rtt min", extreme("min_rtt", f64::min)));
+    step.reported.extend(us("rtt max", extreme("max_rtt", f64::max)));
+    step.reported.extend(extreme("max_snd_cwnd", f64::max).map(|bytes| figure("cwnd max", "bytes", bytes)));
     let out_of_order: Option<f64> = all("out_of_order").reduce(|sum, more| sum + more);
-    step.told.extend(out_of_order.map(|count| figure("out of order datagrams", "", count)));
+    step.reported.extend(out_of_order.map(|count| figure("out of order datagrams", "", count)));
     let cpu = end.get("cpu_utilization_percent").and_then(Value::as_object);
     let is_remote = |key: &str| key.starts_with("remote");
-    // A server prints before its client has told: zeros in its first test, figures of the test before in the others.
-    let told_by_remote = !is_server
+    // A server prints before its client has reported: zeros in its first test, figures of the test before in the others.
+    let reported_by_remote = !is_server
         && cpu.is_some_and(|cpu| cpu.iter().any(|(key, value)| is_remote(key) && value.as_f64() != Some(0.0)));
-    for (key, value) in cpu.into_iter().flatten().filter(|(key, _)| told_by_remote || !is_remote(key)) {
+    for (key, value) in cpu.into_iter().flatten().filter(|(key, _)| reported_by_remote || !is_remote(key)) {
         let (layer, name) =
             (if is_remote(key) { "server" } else { "client" }, format!("{} CPU", key.replace('_', " ")));
-        step.told.extend(value.as_f64().map(|percent| told(layer, name, "%", percent)));
+        step.reported.extend(value.as_f64().map(|percent| reported(layer, name, "%", percent)));
     }
 }
 
-/// What the end of the document tells of each stream, where there are several.
+/// What the end of the document reports on each stream, where there are several.
 fn of_streams(streams: &[Value], step: &mut Step) {
     for stream in streams.iter().filter(|_| streams.len() > 1) {
-        let parts = [("sender", Side::Sent), ("receiver", Side::Received), ("udp", Side::Untold)];
+        let parts = [("sender", Side::Sent), ("receiver", Side::Received), ("udp", Side::Unreported)];
         for (part, side) in parts.into_iter().filter_map(|(key, side)| Some((stream.get(key)?, side))) {
             let Some(id) = part.get("socket").and_then(Value::as_u64) else { continue };
-            // One that was told nothing by the other side has zeros.
+            // One that was reported nothing by the other side has zeros.
             if number(part, "bytes").is_none_or(|bytes| bytes <= 0.0) {
                 continue;
             }
             let mut tell = |name: &str, unit: &str, value: Option<f64>| {
-                step.told
+                step.reported
                     .extend(value.filter(|value| *value >= 0.0).map(|value| figure(of_stream(id, name), unit, value)));
             };
             tell(&name(false, side, "bits/s"), "bits/s", number(part, "bits_per_second"));
             tell(&name(false, side, "bytes"), "bytes", number(part, "bytes"));
             tell("rtt mean", "ms", number(part, "mean_rtt").filter(|us| *us > 0.0).map(|us| us / 1e3));
-            let of_receiver = side != Side::Untold || !is_of_sender(part);
+            let of_receiver = side != Side::Unreported || !is_of_sender(part);
             for (key, name) in PER_WAY.into_iter().filter(|(key, _)| of_receiver || *key == "packets") {
                 tell(name, unit_of(name), number(part, key));
             }
@@ -391,7 +392,7 @@ fn of_streams(streams: &[Value], step: &mut Step) {
     }
 }
 
-/// Whether a sum of UDP is of a sender that was not told what arrived: its zeros mean nothing, while the jitter of what arrived is
+/// Whether a sum of UDP is of a sender that was not reported what arrived: its zeros mean nothing, while the jitter of what arrived is
 /// never exactly zero.
 fn is_of_sender(sum: &Value) -> bool {
     ["jitter_ms", "lost_packets"].iter().all(|key| number(sum, key) == Some(0.0))
@@ -401,7 +402,7 @@ fn is_of_sender(sum: &Value) -> bool {
 fn of_intervals(step: &mut Step) {
     let mut sums: std::collections::BTreeMap<&str, (f64, f64)> = std::collections::BTreeMap::new();
     for interval in step.intervals.iter().filter(|interval| !interval.warmup) {
-        for (name, value) in &interval.told {
+        for (name, value) in &interval.reported {
             let seconds = interval.duration_ns as f64 / 1e9;
             let (sum, weight) = sums.entry(name).or_default();
             let is_count = ["bytes", "retransmits", "datagrams"].iter().any(|end| name.ends_with(end));
@@ -409,10 +410,10 @@ fn of_intervals(step: &mut Step) {
             (*sum, *weight) = (*sum + value * weighs, if is_count { 1.0 } else { *weight + seconds });
         }
     }
-    let made: Vec<ToldFigure> = sums
+    let made: Vec<ReportedFigure> = sums
         .into_iter()
         .filter(|(_, (_, weight))| *weight > 0.0)
         .map(|(name, (sum, weight))| figure(name, unit_of(name), sum / weight))
         .collect();
-    step.told = made;
+    step.reported = made;
 }

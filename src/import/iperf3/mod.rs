@@ -9,17 +9,17 @@ pub(super) mod text;
 #[cfg(test)]
 mod tests;
 
-use super::draft::{told, whole};
-use crate::record::{Ending, Outcome, ToldFigure};
+use super::draft::{reported, whole};
+use crate::record::{Ending, Outcome, ReportedFigure};
 
-/// Which way data went: iperf3 tells what one side sent and what the other one received, and with `--bidir` both of these for
+/// Which way data went: iperf3 says what one side sent and what the other one received, and with `--bidir` both of these for
 /// the way back.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Side {
     Sent,
     Received,
-    /// The row does not tell.
-    Untold,
+    /// The row does not report.
+    Unreported,
 }
 
 impl Side {
@@ -27,7 +27,7 @@ impl Side {
         match self {
             Self::Sent => "sent",
             Self::Received => "received",
-            Self::Untold => "transferred",
+            Self::Unreported => "transferred",
         }
     }
 }
@@ -43,11 +43,11 @@ fn of_stream(stream: u64, name: &str) -> String {
 }
 
 /// A figure at the network's layer.
-fn figure(name: impl Into<String>, unit: &str, value: f64) -> ToldFigure {
-    told("network", name, unit, value)
+fn figure(name: impl Into<String>, unit: &str, value: f64) -> ReportedFigure {
+    reported("network", name, unit, value)
 }
 
-/// How a test ended of which iperf3 tells this error: both sides say if somebody stopped one of them.
+/// How a test ended of which iperf3 reports this error: both sides say if somebody stopped one of them.
 fn ended_by(error: &str) -> (Outcome, Ending) {
     if error.starts_with("interrupt") || ["the client has terminated", "the server has terminated"].contains(&error) {
         (Outcome::Interrupted, Ending::Interrupt)

@@ -24,7 +24,7 @@ pub(super) struct Row {
     pub(super) datagrams: Option<(Option<f64>, f64)>,
     pub(super) side: Option<Side>,
     pub(super) omitted: bool,
-    /// A number alone: retransmits or datagrams, which the header tells.
+    /// A number alone: retransmits or datagrams, which the header reports.
     pub(super) alone: Option<f64>,
 }
 

@@ -31,7 +31,7 @@ impl Stream {
         None
     }
 
-    /// Leaves out the test that is being read if `document` tells of the same, as it does with `--json-stream-full-output`.
+    /// Leaves out the test that is being read if `document` reports on the same, as it does with `--json-stream-full-output`.
     pub(super) fn forget(&mut self, document: &Value) {
         let cookie = self.document.get("start").and_then(|start| start.get("cookie"));
         if cookie.is_some() && cookie == document.pointer("/start/cookie") {

@@ -3,7 +3,7 @@
 use super::before::Before;
 use super::row::Row;
 use super::{Side, ended_by, figure, name, ns, of_stream};
-use crate::import::draft::{step, told};
+use crate::import::draft::{reported, step};
 use crate::import::interval;
 use crate::import::numbers::number;
 use crate::import::{Draft, ImportError, Notes, Source};
@@ -107,7 +107,7 @@ struct Test {
     peer: String,
     port: String,
     streams: u32,
-    /// What the header of the intervals told.
+    /// What the header of the intervals reported.
     header: String,
     headers: u32,
     /// Whether the line before was a row of dashes, as it stands before the summary.
@@ -194,7 +194,7 @@ impl Test {
         true
     }
 
-    /// `local/sender 1.9% (0.1%u/1.8%s), remote/receiver 4.2% (0.2%u/4.0%s)`. A server prints this before its client has told:
+    /// `local/sender 1.9% (0.1%u/1.8%s), remote/receiver 4.2% (0.2%u/4.0%s)`. A server prints this before its client has reported:
     /// zeros, or figures of the test before.
     fn cpu(&mut self, text: &str) {
         let mut words = text.split_whitespace();
@@ -218,7 +218,7 @@ impl Test {
         }
     }
 
-    /// The side that the intervals are of: a sender of TCP counts retransmits where the system tells them, a receiver of UDP has
+    /// The side that the intervals are of: a sender of TCP counts retransmits where the system reports them, a receiver of UDP has
     /// jitter; else a client sends unless the test is reversed.
     fn local(&self) -> Side {
         let rows = |is: fn(&Row) -> bool| self.rows.iter().any(is);
@@ -229,7 +229,7 @@ impl Test {
         } else if self.is_server || self.reversed {
             Side::Received
         } else if self.peer.is_empty() {
-            Side::Untold
+            Side::Unreported
         } else {
             Side::Sent
         }
@@ -309,26 +309,28 @@ impl Test {
                 None => side,
             };
             let of_way = |name: &str| format!("{}{name}", if reverse { "reverse " } else { "" });
-            let mut told =
+            let mut reported =
                 vec![(name(reverse, side, "bits/s"), row.bits_per_s), (name(reverse, side, "bytes"), row.bytes)];
-            told.extend(row.retransmits.map(|count| (of_way("retransmits"), count)));
-            told.extend(row.cwnd_bytes.map(|bytes| (of_way("cwnd"), bytes)));
-            told.extend(row.jitter_ms.map(|ms| (of_way("jitter"), ms)));
+            reported.extend(row.retransmits.map(|count| (of_way("retransmits"), count)));
+            reported.extend(row.cwnd_bytes.map(|bytes| (of_way("cwnd"), bytes)));
+            reported.extend(row.jitter_ms.map(|ms| (of_way("jitter"), ms)));
             if let Some((lost, all)) = row.datagrams {
-                told.push((of_way("datagrams"), all));
-                told.extend(lost.map(|lost| (of_way("lost datagrams"), lost)));
+                reported.push((of_way("datagrams"), all));
+                reported.extend(lost.map(|lost| (of_way("lost datagrams"), lost)));
             }
             match row.stream.filter(|_| several) {
                 Some(stream) => {
-                    interval.told.extend(told.into_iter().map(|(name, value)| (of_stream(stream, &name), value)));
+                    interval
+                        .reported
+                        .extend(reported.into_iter().map(|(name, value)| (of_stream(stream, &name), value)));
                 }
-                None => interval.told.extend(told),
+                None => interval.reported.extend(reported),
             }
         }
         step.window.offset_ns = step.window.warmup_ns;
     }
 
-    /// What the summary tells. Of a side that reports nothing while the other one does, nothing is known.
+    /// What the summary reports. Of a side that reports nothing while the other one does, nothing is known.
     fn results(&self, step: &mut Step, notes: &mut Vec<String>) {
         let several = self.ends.iter().any(|row| row.sum);
         let ends: Vec<&Row> = self.ends.iter().filter(|row| row.sum == several).collect();
@@ -336,21 +338,21 @@ impl Test {
         let anything = ends.iter().any(|row| row.bytes > 0.0) || self.rows.iter().any(|row| row.bytes > 0.0);
         for row in ends.iter().filter(|_| only) {
             let reverse = row.role == Some(true);
-            let side = row.side.unwrap_or(Side::Untold);
+            let side = row.side.unwrap_or(Side::Unreported);
             let of_way = |name: &str| format!("{}{name}", if reverse { "reverse " } else { "" });
             if row.bytes > 0.0 || !anything {
-                step.told.push(figure(name(reverse, side, "bits/s"), "bits/s", row.bits_per_s));
-                step.told.push(figure(name(reverse, side, "bytes"), "bytes", row.bytes));
+                step.reported.push(figure(name(reverse, side, "bits/s"), "bits/s", row.bits_per_s));
+                step.reported.push(figure(name(reverse, side, "bytes"), "bytes", row.bytes));
             }
             let mut once = |name: String, unit: &str, value: Option<f64>| {
                 if let Some(value) = value
-                    && !step.told.iter().any(|figure| figure.name == name)
+                    && !step.reported.iter().any(|figure| figure.name == name)
                 {
-                    step.told.push(figure(name, unit, value));
+                    step.reported.push(figure(name, unit, value));
                 }
             };
             once(of_way("retransmits"), "", row.retransmits);
-            // The sender's row of UDP has zeros for what only the receiver knows, and so has the receiver's if it told nothing.
+            // The sender's row of UDP has zeros for what only the receiver knows, and so has the receiver's if it reported nothing.
             let known = row.side != Some(Side::Sent) && row.datagrams.is_some_and(|(_, all)| all > 0.0 || !anything);
             if let (Some((lost, all)), true) = (row.datagrams, known) {
                 once(of_way("jitter"), "ms", row.jitter_ms);
@@ -365,14 +367,14 @@ impl Test {
                 step.window.duration_ns = window_ns;
             }
         }
-        let rated = step.told.iter().any(|figure| figure.unit == "bits/s");
+        let rated = step.reported.iter().any(|figure| figure.unit == "bits/s");
         for row in self.ends.iter().filter(|row| several && row.bytes > 0.0) {
             let Some(stream) = row.stream else { continue };
-            let side = row.side.unwrap_or(Side::Untold);
+            let side = row.side.unwrap_or(Side::Unreported);
             let way = if row.role == Some(true) { "reverse " } else { "" };
             let mut tell = |name: String, unit: &str, value: Option<f64>| {
                 let name = of_stream(stream, &name);
-                step.told.extend(value.map(|value| figure(name, unit, value)));
+                step.reported.extend(value.map(|value| figure(name, unit, value)));
             };
             tell(name(row.role == Some(true), side, "bits/s"), "bits/s", Some(row.bits_per_s));
             tell(name(row.role == Some(true), side, "bytes"), "bytes", Some(row.bytes));
@@ -388,7 +390,7 @@ impl Test {
             let names: std::collections::BTreeSet<String> = step
                 .intervals
                 .iter()
-                .flat_map(|interval| interval.told.keys())
+                .flat_map(|interval| interval.reported.keys())
                 .filter(|name| name.ends_with("bits/s"))
                 .cloned()
                 .collect();
@@ -396,15 +398,16 @@ impl Test {
                 let counted = step.intervals.iter().filter(|interval| !interval.warmup);
                 let (sum, seconds) = counted.fold((0.0, 0.0), |(sum, seconds), interval| {
                     let length_s = interval.duration_ns as f64 / 1e9;
-                    (sum + interval.told.get(&name).copied().unwrap_or(0.0) * length_s, seconds + length_s)
+                    (sum + interval.reported.get(&name).copied().unwrap_or(0.0) * length_s, seconds + length_s)
                 });
                 if seconds > 0.0 {
-                    step.told.push(figure(name, "bits/s", sum / seconds));
+                    step.reported.push(figure(name, "bits/s", sum / seconds));
                 }
             }
-            notes.push("The summary tells no rate: it is the average of the intervals.".to_owned());
+            notes.push("The summary reports no rate: it is the average of the intervals.".to_owned());
         }
-        step.told.extend(self.out_of_order.map(|count| figure("out of order datagrams", "", count)));
-        step.told.extend(self.cpu.iter().map(|(layer, name, percent)| told(layer, name.clone(), "%", *percent)));
+        step.reported.extend(self.out_of_order.map(|count| figure("out of order datagrams", "", count)));
+        step.reported
+            .extend(self.cpu.iter().map(|(layer, name, percent)| reported(layer, name.clone(), "%", *percent)));
     }
 }

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::super::Began;
 use super::super::run::Made;
 use super::series;
-use crate::record::{Interval, Step, ToldFigure};
+use crate::record::{Interval, ReportedFigure, Step};
 
 const SECOND_NS: i128 = 1_000_000_000;
 /// Samples that begin within this time of each other are of one interval: three tools that one script started.
 const TOGETHER_NS: i128 = SECOND_NS;
 /// Intervals of a run that are looked at for a sample.
-const MOST_NEAR: usize = 64;
+const MAX_NEAR: usize = 64;
 
 /// Adds to a run what was measured meanwhile. What does not belong to it comes back.
 ///
@@ -37,7 +37,7 @@ pub(super) fn add(run: &mut Made, hosts: Vec<Made>) -> Vec<Made> {
                 Err(several) => {
                     run.draft.notes.push(format!(
                         "{count} runs of {program} lie beside it and stay runs of their own: they do not follow one another by \
-                         their times, or do not tell them."
+                         their times, or do not report them."
                     ));
                     apart.extend(several);
                     continue;
@@ -78,7 +78,7 @@ fn note_on(run: &Made, host: &Made) -> String {
     let zones = |made: &Made| made.draft.began.is_some_and(|began| matches!(began, Began::Utc(_)));
     let clocks = match zones(run) == zones(host) {
         true => "",
-        false => " Only one of the two tells its time zone: their clocks are taken for the same.",
+        false => " Only one of the two reports its time zone: their clocks are taken for the same.",
     };
     format!(
         "Figures of {program} are means over its own samples of {} s, which begin {} s {} the window does.{clocks}",
@@ -100,15 +100,18 @@ fn add_host(run: &mut Made, host: Made) -> Option<Made> {
     for mut other in draft.steps {
         // `%idle` is said by several tools, each of its own samples.
         let of_host: BTreeSet<String> =
-            other.told.iter().filter(|figure| figure.layer == "host").map(|figure| figure.name.clone()).collect();
+            other.reported.iter().filter(|figure| figure.layer == "host").map(|figure| figure.name.clone()).collect();
         let renamed = |name: &str| match of_host.contains(name) {
             true => format!("{} {name}", draft.program),
             false => name.to_owned(),
         };
-        step.told.extend(other.told.drain(..).map(|figure| ToldFigure { name: renamed(&figure.name), ..figure }));
+        step.reported
+            .extend(other.reported.drain(..).map(|figure| ReportedFigure { name: renamed(&figure.name), ..figure }));
         for interval in &mut other.intervals {
-            interval.told =
-                std::mem::take(&mut interval.told).into_iter().map(|(name, value)| (renamed(&name), value)).collect();
+            interval.reported = std::mem::take(&mut interval.reported)
+                .into_iter()
+                .map(|(name, value)| (renamed(&name), value))
+                .collect();
         }
         step.host_cpu = step.host_cpu.or(other.host_cpu);
         step.devices.append(&mut other.devices);
@@ -136,11 +139,11 @@ fn set_beside(step: &mut Step, beside: Vec<(i128, Interval)>) {
     let mut taken: BTreeSet<(i128, usize)> = BTreeSet::new();
     for (at_ns, interval) in beside {
         let near = at.range((at_ns - TOGETHER_NS, 0)..=(at_ns + TOGETHER_NS, usize::MAX)).map(|(near, _)| *near);
-        let near = near.take(MOST_NEAR).filter(|near| !taken.contains(near));
+        let near = near.take(MAX_NEAR).filter(|near| !taken.contains(near));
         let near = near.min_by_key(|(near_ns, _)| (near_ns - at_ns).abs());
         match near.and_then(|near| Some((near, at.get_mut(&near)?))) {
             Some((near, known)) => {
-                known.told.extend(interval.told);
+                known.reported.extend(interval.reported);
                 known.devices.extend(interval.devices);
                 known.process_cpu = known.process_cpu.or(interval.process_cpu);
                 taken.insert(near);

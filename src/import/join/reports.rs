@@ -7,11 +7,11 @@ use super::super::oracle::classes;
 use super::super::run::Made;
 use crate::record::facts::CONTAINERS;
 use crate::record::{
-    Histogram, ReportedTable, ReportedWaits, ServerStats, Step, Timestamp, ToldFigure, WaitStats, Waiters,
+    Histogram, ReportedFigure, ReportedTable, ReportedWaits, ServerStats, Step, Timestamp, WaitStats, Waiters,
 };
 
-/// Contradictions that are told; the rest is counted.
-const MOST_TOLD: usize = 8;
+/// Contradictions that are reported; the rest is counted.
+const MAX_REPORTED: usize = 8;
 
 /// Whether two reports of one address and interval are of the same containers: a pluggable database has reports of its own.
 pub(super) fn is_same_report(one: &Made, other: &Made) -> bool {
@@ -51,8 +51,8 @@ impl Differences {
 
     /// What is to be said of them, where `file` was joined to others.
     fn note(self, file: &str) -> Option<String> {
-        let more = self.0.len().saturating_sub(MOST_TOLD);
-        let first = self.0.into_iter().take(MOST_TOLD).collect::<Vec<_>>().join("; ");
+        let more = self.0.len().saturating_sub(MAX_REPORTED);
+        let first = self.0.into_iter().take(MAX_REPORTED).collect::<Vec<_>>().join("; ");
         let more = if more > 0 { format!("; and {more} more") } else { String::new() };
         (!first.is_empty())
             .then(|| format!("Figures that {file} and the other files of this run state differently: {first}{more}."))
@@ -97,11 +97,11 @@ pub(super) fn add_twin(known: &mut Made, other: Made) {
     };
     let new: Vec<ReportedTable> = theirs.tables.into_iter().filter(|table| !is_known(table)).collect();
     step.tables.extend(new);
-    add_figures(&mut step.told, theirs.told, &mut differences);
+    add_figures(&mut step.reported, theirs.reported, &mut differences);
     known.draft.notes.extend(differences.note(&other_file));
 }
 
-/// What another report tells of an instance by the database's own names.
+/// What another report reports on an instance by the database's own names.
 fn add_own(known: &mut ServerStats, other: ServerStats, differences: &mut Differences) {
     let node = known.node.clone();
     for (name, mine, theirs) in known.counters.fill(&other.counters) {
@@ -179,7 +179,7 @@ fn is_rounding(coarse: f64, fine: f64) -> bool {
 }
 
 /// Adds figures that are not known. Of those that are, the one with more digits stands.
-fn add_figures(known: &mut Vec<ToldFigure>, others: Vec<ToldFigure>, differences: &mut Differences) {
+fn add_figures(known: &mut Vec<ReportedFigure>, others: Vec<ReportedFigure>, differences: &mut Differences) {
     let mut by_end: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let end = |name: &str| name.rsplit(": ").next().unwrap_or_default().to_owned();
     for (at, figure) in known.iter().enumerate() {
@@ -220,9 +220,9 @@ pub(super) fn is_of_cluster(cluster: &Made, instance: &Made) -> bool {
     nodes(instance).iter().all(|node| listed.contains(node))
 }
 
-/// What an instance's own report tells beyond the cluster's: everything that is the instance's, under its name.
+/// What an instance's own report reports beyond the cluster's: everything that is the instance's, under its name.
 ///
-/// A cluster's report tells its times in minutes; that of an instance, of the same snapshots, in seconds.
+/// A cluster's report reports its times in minutes; that of an instance, of the same snapshots, in seconds.
 pub(super) fn add_instance(cluster: &mut Made, instance: Made) {
     let instance_file = file(&instance);
     let Made { draft, files, not_understood, .. } = instance;
@@ -243,7 +243,7 @@ pub(super) fn add_instance(cluster: &mut Made, instance: Made) {
     let Some(step) = cluster.draft.steps.first_mut() else { return };
     let mut differences = Differences::default();
     let mut nodes = Vec::new();
-    for Step { instances, mut waits, told, tables, .. } in draft.steps {
+    for Step { instances, mut waits, reported, tables, .. } in draft.steps {
         // What the cluster's report has of all instances is not repeated for each.
         let is_of_all = |table: &ReportedTable| {
             step.tables.iter().any(|known| known.node.is_none() && known.subject == table.subject)
@@ -255,8 +255,9 @@ pub(super) fn add_instance(cluster: &mut Made, instance: Made) {
             let Some(known) = step.instances.iter_mut().find(|known| known.node == node) else { continue };
             add_own(known, instance, &mut differences);
             known.waits.append(&mut waits);
-            let named = |figure: &ToldFigure| ToldFigure { name: format!("{node}: {}", figure.name), ..figure.clone() };
-            add_figures(&mut step.told, told.iter().map(named).collect(), &mut differences);
+            let named =
+                |figure: &ReportedFigure| ReportedFigure { name: format!("{node}: {}", figure.name), ..figure.clone() };
+            add_figures(&mut step.reported, reported.iter().map(named).collect(), &mut differences);
             nodes.push(node);
         }
     }
@@ -286,7 +287,7 @@ pub(super) fn add_histograms(cluster: &mut Made) {
         if !mine.is_empty() && distributions.is_empty() {
             continue;
         }
-        let mut waits = Histogram::told([], None, None, None);
+        let mut waits = Histogram::reported([], None, None, None);
         let counted = if distributions.is_empty() { &parts } else { &distributions };
         counted.iter().for_each(|wait| waits.merge(&wait.waits));
         let reported = if mine.is_empty() { reported(&parts) } else { reported(&mine) };

@@ -2,7 +2,7 @@
 
 use super::super::osstat;
 use super::super::run::Made;
-use crate::record::{CpuTime, DeviceStats, Step, ToldFigure};
+use crate::record::{CpuTime, DeviceStats, ReportedFigure, Step};
 
 const SECOND_NS: i128 = 1_000_000_000;
 
@@ -36,7 +36,7 @@ pub(super) fn one_of(mut runs: Vec<Made>) -> Result<Made, Vec<Made>> {
     Ok(one)
 }
 
-/// Sorts them by their beginnings, and tells whether each began after the one before had ended, by the same clock and in as
+/// Sorts them by their beginnings, and says whether each began after the one before had ended, by the same clock and in as
 /// good a measure of time.
 fn follow_one_another(runs: &mut [Made]) -> bool {
     let began = |made: &Made| made.draft.began.map(|began| (began.timestamp().0, began));
@@ -52,15 +52,15 @@ fn follow_one_another(runs: &mut [Made]) -> bool {
         std::mem::discriminant(&of_first) == std::mem::discriminant(&of_next)
             && (first_ns == 0) == (next_ns == 0)
             && next > first
-            // Clocks that are told in whole seconds.
+            // Clocks that are reported in whole seconds.
             && gap_ns >= -SECOND_NS
             && before.draft.environment.hostname == after.draft.environment.hostname
     })
 }
 
-/// Samples of all at their times, and figures over all of them. What some of them do not tell is not told.
+/// Samples of all at their times, and figures over all of them. What some of them do not report is not reported.
 fn joined(steps: Vec<Step>, offsets_ns: &[u64]) -> Option<Step> {
-    let told = figures(&steps);
+    let reported = figures(&steps);
     let devices = devices(&steps);
     let cpu = |sum: CpuTime, more: CpuTime| CpuTime {
         user_ns: sum.user_ns.saturating_add(more.user_ns),
@@ -83,10 +83,10 @@ fn joined(steps: Vec<Step>, offsets_ns: &[u64]) -> Option<Step> {
     }
     let mut step = first?;
     step.window.duration_ns = duration_ns;
-    Some(Step { told, devices, host_cpu, intervals, ..step })
+    Some(Step { reported, devices, host_cpu, intervals, ..step })
 }
 
-/// What each step weighs: its length, or how many samples it has where lengths are not told.
+/// What each step weighs: its length, or how many samples it has where lengths are not reported.
 fn weight(step: &Step) -> f64 {
     match step.window.duration_ns {
         0 => step.intervals.len() as f64,
@@ -94,14 +94,14 @@ fn weight(step: &Step) -> f64 {
     }
 }
 
-fn figure<'a>(step: &'a Step, layer: &str, name: &str) -> Option<&'a ToldFigure> {
-    step.told.iter().find(|figure| figure.layer == layer && figure.name == name)
+fn figure<'a>(step: &'a Step, layer: &str, name: &str) -> Option<&'a ReportedFigure> {
+    step.reported.iter().find(|figure| figure.layer == layer && figure.name == name)
 }
 
 /// Figures that all steps tell, as one.
-fn figures(steps: &[Step]) -> Vec<ToldFigure> {
-    let Some(first) = steps.iter().max_by_key(|step| step.told.len()) else { return Vec::new() };
-    let of_all = |known: &ToldFigure| {
+fn figures(steps: &[Step]) -> Vec<ReportedFigure> {
+    let Some(first) = steps.iter().max_by_key(|step| step.reported.len()) else { return Vec::new() };
+    let of_all = |known: &ReportedFigure| {
         let (device, column) = match known.name.rsplit_once(' ') {
             Some((device, column)) if known.layer == "device" => (format!("{device} "), column),
             _ => (String::new(), known.name.as_str()),
@@ -117,7 +117,7 @@ fn figures(steps: &[Step]) -> Vec<ToldFigure> {
         let value = match osstat::over(column) {
             _ if known.layer != "device" => over_time(all),
             osstat::Over::Sum => all.map(|all| all.iter().sum()),
-            // A time of each request weighs by their number; where there were none it is not told.
+            // A time of each request weighs by their number; where there were none it is not reported.
             osstat::Over::Counts(counts) => {
                 let counted = |step: &Step| {
                     let rates = counts.iter().filter_map(|count| figure(step, "device", &format!("{device}{count}")));
@@ -127,9 +127,9 @@ fn figures(steps: &[Step]) -> Vec<ToldFigure> {
             }
             osstat::Over::Time => over_time(all),
         };
-        Some(ToldFigure { value: value.filter(|value| value.is_finite())?, ..known.clone() })
+        Some(ReportedFigure { value: value.filter(|value| value.is_finite())?, ..known.clone() })
     };
-    first.told.iter().filter_map(of_all).collect()
+    first.reported.iter().filter_map(of_all).collect()
 }
 
 /// Counts of devices that all steps have.

@@ -1,8 +1,8 @@
 use super::*;
-use crate::import::draft::told;
+use crate::import::draft::reported;
 use crate::import::{Began, Draft};
 use crate::record::{
-    CpuTime, DeviceStats, Histogram, ImportedFile, Interval, ReportedWaits, ServerStats, Timestamp, ToldBucket,
+    CpuTime, DeviceStats, Histogram, ImportedFile, Interval, ReportedBucket, ReportedWaits, ServerStats, Timestamp,
     WaitStats, Waiters,
 };
 
@@ -46,7 +46,7 @@ fn host(program: &'static str, began: Option<&str>, name: &str) -> Draft {
     let sample = |number: u64| Interval {
         offset_ns: number * 3_000_000_000,
         duration_ns: 3_000_000_000,
-        told: [(name.to_owned(), number as f64)].into(),
+        reported: [(name.to_owned(), number as f64)].into(),
         ..Interval::default()
     };
     step.intervals = (0..10).map(sample).collect();
@@ -82,12 +82,12 @@ fn wait(event: &str, by: &[(Waiters, u64, u64)], histogram: Option<&[(u64, u64)]
         .collect();
     let (count, total_ns) = by.iter().fold((0, 0), |sum, (_, count, s)| (sum.0 + count, sum.1 + s * 1_000_000_000));
     let buckets = |buckets: &[(u64, u64)]| {
-        let of = |(to_us, count): &(u64, u64)| ToldBucket {
+        let of = |(to_us, count): &(u64, u64)| ReportedBucket {
             from_ns: to_us * 500,
             to_ns: Some(to_us * 1_000),
             count: *count,
         };
-        Histogram::told(buckets.iter().map(of).collect::<Vec<_>>(), None, None, None)
+        Histogram::reported(buckets.iter().map(of).collect::<Vec<_>>(), None, None, None)
     };
     WaitStats {
         event: event.to_owned(),
@@ -101,7 +101,7 @@ fn wait(event: &str, by: &[(Waiters, u64, u64)], histogram: Option<&[(u64, u64)]
 
 fn with(mut draft: Draft, waits: Vec<WaitStats>, figures: &[(&str, f64)]) -> Draft {
     draft.steps[0].waits = waits;
-    draft.steps[0].told = figures.iter().map(|(name, value)| told("engine", *name, "/s", *value)).collect();
+    draft.steps[0].reported = figures.iter().map(|(name, value)| reported("engine", *name, "/s", *value)).collect();
     draft
 }
 
@@ -145,7 +145,7 @@ fn a_cluster_takes_histograms_and_events_from_the_reports_of_all_its_instances()
     assert_eq!((of("tape read").sum().count, of("tape read").sum().total_ns), (10, Some(2_000_000_000)));
     let own: Vec<usize> = step.instances.iter().map(|instance| instance.waits.len()).collect();
     assert_eq!(own, [2, 2], "and each instance keeps its own");
-    let figures: Vec<(&str, f64)> = step.told.iter().map(|figure| (figure.name.as_str(), figure.value)).collect();
+    let figures: Vec<(&str, f64)> = step.reported.iter().map(|figure| (figure.name.as_str(), figure.value)).collect();
     assert_eq!(figures, [("db1: Read IO requests", 7.5), ("db2: Read IO requests", 8.5)]);
     assert!(
         only.draft.notes.iter().any(|note| note.contains("are sums of those of its instances")),
@@ -200,7 +200,7 @@ fn text_and_html_of_a_report_keep_what_either_has() {
     let expected =
         [("latch: a long name of an event", false), ("db file sequential read", true), ("latch: a long", false)];
     assert_eq!(events, expected);
-    let figures: Vec<(&str, f64)> = step.told.iter().map(|figure| (figure.name.as_str(), figure.value)).collect();
+    let figures: Vec<(&str, f64)> = step.reported.iter().map(|figure| (figure.name.as_str(), figure.value)).collect();
     assert_eq!(figures, [("Redo size", 100.25), ("Executes", 7.0), ("Logons", 1.5)], "the more exact stands");
     let note = "Figures that awr.txt and the other files of this run state differently: Executes (7 stands, not 8).";
     assert_eq!(only.draft.notes, [note]);
@@ -240,7 +240,7 @@ fn what_tools_saw_meanwhile_lies_beside_the_only_report() {
     assert_eq!((step.intervals.len(), step.window.warmup_ns), (10, 6_000_000_000));
     let warm: Vec<bool> = step.intervals.iter().map(|interval| interval.warmup).collect();
     assert_eq!(warm[..3], [true, true, false]);
-    assert!(step.intervals.iter().all(|interval| interval.told.len() == 2), "both tools in one interval");
+    assert!(step.intervals.iter().all(|interval| interval.reported.len() == 2), "both tools in one interval");
 }
 
 #[test]
@@ -280,10 +280,10 @@ fn files_of_one_tool_that_follow_one_another_are_added_once() {
     let with = |began: &str, rate: f64, wait_ms: f64, idle: f64| {
         let mut file = beside(began, began, "sda r/s");
         let step = &mut file.drafts[0].steps[0];
-        step.told = vec![
-            told("device", "sda r/s", "1/s", rate),
-            told("device", "sda r_await", "ms", wait_ms),
-            told("host", "%idle", "%", idle),
+        step.reported = vec![
+            reported("device", "sda r/s", "1/s", rate),
+            reported("device", "sda r_await", "ms", wait_ms),
+            reported("host", "%idle", "%", idle),
         ];
         step.devices = vec![DeviceStats {
             name: "sda".into(),
@@ -305,7 +305,7 @@ fn files_of_one_tool_that_follow_one_another_are_added_once() {
     let joined = join(files);
     assert_eq!((joined.len(), joined[0].files.len()), (2, 3));
     let step = &joined[0].draft.steps[0];
-    let figures: Vec<(&str, f64)> = step.told.iter().map(|figure| (figure.name.as_str(), figure.value)).collect();
+    let figures: Vec<(&str, f64)> = step.reported.iter().map(|figure| (figure.name.as_str(), figure.value)).collect();
     // A time weighs by the requests that took it: (100 x 1 ms + 300 x 5 ms) / 400.
     assert_eq!(figures, [("sda r/s", 200.0), ("sda r_await", 4.0), ("iostat %idle", 50.0)]);
     let [sda] = step.devices.as_slice() else { panic!("{:?}", step.devices) };
@@ -329,7 +329,7 @@ fn runs_of_one_tool_at_one_time_or_at_none_stay_apart_and_it_is_said() {
         let joined = join(files);
         assert_eq!((joined.len(), joined[0].files.len()), (3, 1));
         assert!(joined[0].draft.notes[0].starts_with("2 runs of iostat lie beside it"), "{:?}", joined[0].draft.notes);
-        assert!(joined[0].draft.steps[0].intervals.is_empty() && joined[0].draft.steps[0].told.is_empty());
+        assert!(joined[0].draft.steps[0].intervals.is_empty() && joined[0].draft.steps[0].reported.is_empty());
     }
 }
 
@@ -350,9 +350,12 @@ fn samples_of_every_second_stay_apart_and_meet_those_of_other_tools() {
         read("awr.txt", "awr-text", report("DB/db1", "1-2", &["db1"], 1)),
     ];
     let joined = join(files);
-    let told: Vec<(f64, f64)> =
-        joined[0].draft.steps[0].intervals.iter().map(|interval| (interval.told["a"], interval.told["b"])).collect();
-    assert_eq!(told, (0..10).map(|number| (f64::from(number), f64::from(number))).collect::<Vec<_>>());
+    let reported: Vec<(f64, f64)> = joined[0].draft.steps[0]
+        .intervals
+        .iter()
+        .map(|interval| (interval.reported["a"], interval.reported["b"]))
+        .collect();
+    assert_eq!(reported, (0..10).map(|number| (f64::from(number), f64::from(number))).collect::<Vec<_>>());
 }
 
 #[test]
@@ -361,10 +364,10 @@ fn samples_of_unknown_length_give_their_means_and_no_places() {
     let step = &mut snapshot.drafts[0].steps[0];
     step.window.duration_ns = 0;
     step.intervals.iter_mut().for_each(|interval| (interval.offset_ns, interval.duration_ns) = (0, 0));
-    step.told = vec![told("host", "%idle", "%", 7.0)];
+    step.reported = vec![reported("host", "%idle", "%", 7.0)];
     let joined = join(vec![snapshot, read("awr.txt", "awr-text", report("DB/db1", "1-2", &["db1"], 1))]);
     let step = &joined[0].draft.steps[0];
-    assert_eq!((joined.len(), step.told[0].value, step.intervals.len()), (1, 7.0, 0));
+    assert_eq!((joined.len(), step.reported[0].value, step.intervals.len()), (1, 7.0, 0));
 }
 
 #[test]

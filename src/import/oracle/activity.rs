@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use super::header::{Header, last_part};
 use super::table::{Report, ReportKind, Row, Table, is_same, plain};
-use crate::import::draft::{count_of, told, whole};
+use crate::import::draft::{count_of, reported, whole};
 use crate::import::numbers::{number, whole_number};
-use crate::record::{Counters, CpuTime, ServerStats, Step, ToldFigure};
+use crate::record::{Counters, CpuTime, ReportedFigure, ServerStats, Step};
 
 /// Totals of statistics that are of all I/O of the instance (control files, redo and archives too) and have no counter.
 const TOTALS: [&str; 7] = [
@@ -22,7 +22,7 @@ const TOTALS: [&str; 7] = [
 /// Statistics by name.
 pub(super) type Statistics = BTreeMap<String, u64>;
 
-/// Fills in the counters, the instances and the figures that the report tells by its own names.
+/// Fills in the counters, the instances and the figures that the report says by its own names.
 pub(super) fn read(report: &Report, header: &Header, step: &mut Step, notes: &mut Vec<String>) {
     let statistics = statistics(report);
     step.counters = counters(&statistics, report);
@@ -33,13 +33,13 @@ pub(super) fn read(report: &Report, header: &Header, step: &mut Step, notes: &mu
     let times = time_model(report, header);
     for name in ["DB time", "DB CPU", "background elapsed time", "background cpu time"] {
         if let Some(ns) = times.get(name) {
-            step.told.push(told("engine", name, "s", *ns as f64 / 1e9));
+            step.reported.push(reported("engine", name, "s", *ns as f64 / 1e9));
         }
     }
     profiles(report, step);
     for name in TOTALS {
         if let Some(total) = statistics.get(name) {
-            step.told.push(told("engine", name, unit_of(name), *total as f64));
+            step.reported.push(reported("engine", name, unit_of(name), *total as f64));
         }
     }
     if report.kind == ReportKind::AwrGlobal {
@@ -141,13 +141,13 @@ fn profiles(report: &Report, step: &mut Step) {
     if let Some(table) = report.table("Load Profile") {
         for row in &table.rows {
             if let Some(value) = table.cell(row, "Per Second").and_then(number) {
-                step.told.push(told("engine", row.cell(0), "/s", value));
+                step.reported.push(reported("engine", row.cell(0), "/s", value));
             }
         }
     }
     let io = report.tables.iter().filter(|table| plain(&table.title).starts_with("ioprofile"));
     for table in io {
-        cells(table, 1, &mut step.told, |row, column| {
+        cells(table, 1, &mut step.reported, |row, column| {
             let name = row.cell(0);
             (format!("{name}: {column}"), if name.contains("(MB)") { "MB/s" } else { "/s" }, "engine")
         });
@@ -158,14 +158,14 @@ fn profiles(report: &Report, step: &mut Step) {
         let times = table.columns.iter().position(|column| is_same(column, "Time (seconds)"));
         if times.is_some() {
             // Statspack's, with names of rows, and percentages beside times.
-            cells(table, 1, &mut step.told, |row, column| {
+            cells(table, 1, &mut step.reported, |row, column| {
                 let name = row.cell(0).strip_suffix("(s)").unwrap_or(row.cell(0)).trim_end();
                 (name.to_owned(), if column.contains('%') { "%" } else { "s" }, layer)
             });
         } else if table.column("Value").is_some() {
-            cells(table, 1, &mut step.told, |row, _| (row.cell(0).to_owned(), unit_by_name(row.cell(0)), layer));
+            cells(table, 1, &mut step.reported, |row, _| (row.cell(0).to_owned(), unit_by_name(row.cell(0)), layer));
         } else {
-            cells(table, 0, &mut step.told, |_, column| (column.to_owned(), unit_by_name(column), layer));
+            cells(table, 0, &mut step.reported, |_, column| (column.to_owned(), unit_by_name(column), layer));
         }
     }
 }
@@ -178,14 +178,14 @@ fn unit_by_name(name: &str) -> &'static str {
 fn cells(
     table: &Table,
     from: usize,
-    figures: &mut Vec<ToldFigure>,
+    figures: &mut Vec<ReportedFigure>,
     name: impl Fn(&Row, &str) -> (String, &'static str, &'static str),
 ) {
     for row in &table.rows {
         for (column, cell) in table.columns.iter().zip(&row.cells).skip(from) {
             if let Some(value) = number(cell) {
                 let (name, unit, layer) = name(row, column);
-                figures.push(told(layer, name, unit, value));
+                figures.push(reported(layer, name, unit, value));
             }
         }
     }
@@ -301,7 +301,7 @@ fn figures_of(table: &Table, row: &Row, before: &str, step: &mut Step) {
         // The rest follows from the instance's own counts.
         let wanted = before.is_empty() || plain(column).starts_with("physical");
         if let Some(value) = number(cell).filter(|_| wanted) {
-            step.told.push(told("engine", format!("{before}{column}"), "/s", value));
+            step.reported.push(reported("engine", format!("{before}{column}"), "/s", value));
         }
     }
 }
@@ -327,7 +327,7 @@ fn machine(table: &Table, row: &Row, stats: &mut ServerStats, step: &mut Step) {
             let name = format!("{}_TIME_ns", last_part(column).to_uppercase());
             stats.own.extend(whole(value * 1e9).map(|ns| (name, ns)));
         } else if column.contains('%') {
-            step.told.push(told("host", format!("{}: {}", stats.node, last_part(column)), "%", value));
+            step.reported.push(reported("host", format!("{}: {}", stats.node, last_part(column)), "%", value));
         }
     }
 }

@@ -10,10 +10,10 @@ use crate::record::facts::CONTAINERS;
 
 /// What stands for a name that was blanked out.
 const UNNAMED: &str = "unnamed";
-/// Text reports cut names at so many characters; then only the number tells which container it is.
+/// Text reports cut names at so many characters; then only the number says which container it is.
 const LONGEST_IN_TEXT: usize = 15;
 
-/// Fills in what a report tells of containers.
+/// Fills in what a report reports on containers.
 pub(super) fn read(report: &Report, draft: &mut Draft) {
     let mut names: Vec<String> = Vec::new();
     for table in &report.tables {
@@ -52,13 +52,13 @@ fn column(table: &Table, name: &str) -> Option<usize> {
 }
 
 fn name(row: &Row, at: usize, number: Option<usize>) -> String {
-    let told = |text: &str| !text.is_empty() && !text.contains(['<', '>']);
+    let reported = |text: &str| !text.is_empty() && !text.contains(['<', '>']);
     let name = row.cell(at);
-    let number = number.map(|at| row.cell(at)).filter(|number| told(number) && number.parse::<u64>().is_ok());
+    let number = number.map(|at| row.cell(at)).filter(|number| reported(number) && number.parse::<u64>().is_ok());
     match number {
-        Some(number) if !told(name) => number.to_owned(),
+        Some(number) if !reported(name) => number.to_owned(),
         Some(number) if name.chars().count() == LONGEST_IN_TEXT => format!("{name} ({number})"),
-        _ if told(name) => name.to_owned(),
+        _ if reported(name) => name.to_owned(),
         _ => UNNAMED.to_owned(),
     }
 }

@@ -9,7 +9,7 @@ use super::top;
 use crate::record::Step;
 
 /// Notes of one report; the rest is counted.
-const MOST_NOTES: usize = 8;
+const MAX_NOTES: usize = 8;
 /// What two figures may differ beyond their rounding, as a share: rates of several tables are over times that differ a little, and
 /// some are sums of figures that were rounded before.
 const SLACK: f64 = 0.01;
@@ -97,11 +97,11 @@ pub(super) fn notes(report: &Report, step: &Step) -> Vec<String> {
     let differing: Vec<Twice> = twice.filter(|twice| !twice.agrees()).collect();
     let mut notes: Vec<String> = differing
         .iter()
-        .take(MOST_NOTES)
+        .take(MAX_NOTES)
         .map(|twice| format!("The report states one figure in two ways. {}", twice.sentence()))
         .collect();
-    if differing.len() > MOST_NOTES {
-        notes.push(format!("The report states {} more figures in two ways.", differing.len() - MOST_NOTES));
+    if differing.len() > MAX_NOTES {
+        notes.push(format!("The report states {} more figures in two ways.", differing.len() - MAX_NOTES));
     }
     notes.extend(processor_time(step));
     notes
@@ -145,12 +145,12 @@ fn find(report: &Report, place: &Place) -> Option<Stated> {
     found
 }
 
-/// Bytes per second of all functions together, whose units are not always told, against the statistics.
+/// Bytes per second of all functions together, whose units are not always reported, against the statistics.
 fn functions<'a>(report: &'a Report, step: &'a Step) -> impl Iterator<Item = Twice> + 'a {
     let pairs = [("Reads", READ, "All bytes read per second"), ("Writes", WRITE, "All bytes written per second")];
     pairs.into_iter().filter_map(|(group, column, what)| {
         let name = format!("function TOTAL:: {group}: Data per sec");
-        let total = step.told.iter().find(|figure| figure.name == name && figure.unit == "B/s")?;
+        let total = step.reported.iter().find(|figure| figure.name == name && figure.unit == "B/s")?;
         let one = Stated {
             table: "IOStat by Function summary".to_owned(),
             name: format!("TOTAL, {group}: Data per sec"),
@@ -165,7 +165,7 @@ fn functions<'a>(report: &'a Report, step: &'a Step) -> impl Iterator<Item = Twi
 
 /// Processor time of sessions is a part of DB time.
 fn processor_time(step: &Step) -> Option<String> {
-    let seconds = |name: &str| step.told.iter().find(|figure| figure.name == name && figure.unit == "s");
+    let seconds = |name: &str| step.reported.iter().find(|figure| figure.name == name && figure.unit == "s");
     let (all, processors) = (seconds("DB time")?.value, seconds("DB CPU")?.value);
     (processors > all * (1.0 + COUNTED_APART) && processors > all + 1.0).then(|| {
         format!(

@@ -21,7 +21,7 @@ const SHARES: [&str; 3] = ["dbtime", "bgtime", "calltime"];
 /// Waits below which an event is counted and not named: of a few, a tenth is next to nothing.
 const MIN_WAITS_NAMED: u64 = 50;
 /// Events named in a note.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// Waits of an event in the foreground or the background.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -45,7 +45,7 @@ const LAYER: &str = "engine";
 /// Class of waits of those that have nothing to do.
 const IDLE: &str = "Idle";
 
-/// All that is told of one event.
+/// All that is reported on one event.
 #[derive(Debug, Default)]
 struct Event<'a> {
     class: &'a str,
@@ -53,7 +53,7 @@ struct Event<'a> {
     background: Option<Waits<'a>>,
     /// All waits: reports of before 11g have these instead of those in the foreground.
     all: Option<Waits<'a>>,
-    /// What histograms tell, the table of the whole range first: place of their table, and their row.
+    /// What histograms report, the table of the whole range first: place of their table, and their row.
     histograms: Vec<(usize, histogram::Row)>,
     /// Whether those that wait in it have nothing to do: tables of events give these no share of DB time.
     is_idle: Option<bool>,
@@ -135,10 +135,10 @@ pub(super) fn read(report: &Report, step: &mut Step, remarks: &mut Vec<String>, 
     for (at, buckets) in tables.iter().enumerate() {
         add_histograms(at, buckets, &mut events, notes);
     }
-    let told_classes = told_classes(report);
+    let reported_classes = reported_classes(report);
     for (name, event) in &mut events {
         if event.class.is_empty() {
-            let known = told_classes.get(name.as_str()).copied().unwrap_or_else(|| classes::class(name));
+            let known = reported_classes.get(name.as_str()).copied().unwrap_or_else(|| classes::class(name));
             event.class = match event.is_idle {
                 Some(true) if known.is_empty() => IDLE,
                 // Releases differ in what they take for idle, and the report knows its own.
@@ -156,7 +156,7 @@ pub(super) fn read(report: &Report, step: &mut Step, remarks: &mut Vec<String>, 
 }
 
 /// Wait classes that the tables of the top events and of a cluster's events tell.
-fn told_classes(report: &Report) -> BTreeMap<&str, &str> {
+fn reported_classes(report: &Report) -> BTreeMap<&str, &str> {
     let mut classes = BTreeMap::new();
     for table in &report.tables {
         let class = table.columns.iter().position(|name| {
@@ -329,8 +329,8 @@ impl Joined {
             );
         }
         let named = |all: Vec<String>| {
-            let more = all.len().saturating_sub(MOST_NAMED);
-            let first = all.into_iter().take(MOST_NAMED).collect::<Vec<_>>().join(", ");
+            let more = all.len().saturating_sub(MAX_NAMED);
+            let first = all.into_iter().take(MAX_NAMED).collect::<Vec<_>>().join(", ");
             if more > 0 { format!("{first}, and {more} more") } else { first }
         };
         if !self.apart.is_empty() {
@@ -391,7 +391,7 @@ impl Joined {
                 format!("the percentages in the histogram of `{name}` are not those of {count} waits"),
             );
         }
-        Some(Histogram::told(buckets?, total_ns, None, None)).filter(|waits| waits.count() == count)
+        Some(Histogram::reported(buckets?, total_ns, None, None)).filter(|waits| waits.count() == count)
     }
 
     /// An event without a histogram: the foreground and the background apart, and events of the same name.

@@ -3,12 +3,12 @@
 use super::header::bytes;
 use super::table::{Report, Table, plain};
 use super::times;
-use crate::import::draft::told;
+use crate::import::draft::reported;
 use crate::import::numbers::{number, scaled};
-use crate::record::ToldFigure;
+use crate::record::ReportedFigure;
 
 /// Figures of the tables that sum up I/O by function and by file type.
-pub(super) fn figures(report: &Report, window_ns: u64) -> Vec<ToldFigure> {
+pub(super) fn figures(report: &Report, window_ns: u64) -> Vec<ReportedFigure> {
     let mut all = Vec::new();
     for table in &report.tables {
         let title = plain(&table.title);
@@ -25,7 +25,7 @@ pub(super) fn figures(report: &Report, window_ns: u64) -> Vec<ToldFigure> {
 }
 
 /// Adds the figures of a table, of which all may be rates, as release 11 has them for clusters.
-fn add(table: &Table, by: &str, are_rates: bool, window_ns: u64, all: &mut Vec<ToldFigure>) {
+fn add(table: &Table, by: &str, are_rates: bool, window_ns: u64, all: &mut Vec<ReportedFigure>) {
     // A cluster's report has the instance in front, and `*` for their sum.
     let instance = table.column("I#");
     let name = table.columns.iter().position(|column| plain(column).ends_with("name")).unwrap_or(0);
@@ -60,7 +60,7 @@ fn add(table: &Table, by: &str, are_rates: bool, window_ns: u64, all: &mut Vec<T
                     "B" if are_rates => "B/s",
                     unit => unit,
                 };
-                all.push(told("engine", format!("{by} {of}: {heading}"), unit, value));
+                all.push(reported("engine", format!("{by} {of}: {heading}"), unit, value));
             }
         }
     }

@@ -4,11 +4,11 @@
 use super::table::{Row, Table, plain};
 
 /// More columns than any table has.
-const MOST_COLUMNS: usize = 128;
+const MAX_COLUMNS: usize = 128;
 /// More rows than any table has.
-const MOST_ROWS: usize = 16 << 10;
+const MAX_ROWS: usize = 16 << 10;
 /// More columns than any heading spans: those of the widest histogram are 22.
-const MOST_SPANNED: usize = 64;
+const MAX_SPANNED: usize = 64;
 /// A longer cell is none that is asked for.
 const LONGEST_CELL: usize = 400;
 /// Forms whose names end in a colon.
@@ -71,7 +71,7 @@ impl Grid {
         while self.covered.get(column).is_some_and(|rows| *rows > 0) {
             column += 1;
         }
-        if column < MOST_COLUMNS {
+        if column < MAX_COLUMNS {
             self.cells.push((Heading { column, columns: 1, rows: 1, text: String::new() }, is_heading));
             self.in_cell = true;
         }
@@ -80,14 +80,14 @@ impl Grid {
     /// How many columns the cell spans that has just begun.
     pub(super) fn spans_columns(&mut self, columns: usize) {
         if let Some((cell, _)) = self.cells.last_mut().filter(|(cell, _)| self.in_cell && cell.text.is_empty()) {
-            cell.columns = columns.clamp(1, MOST_SPANNED.min(MOST_COLUMNS - cell.column));
+            cell.columns = columns.clamp(1, MAX_SPANNED.min(MAX_COLUMNS - cell.column));
         }
     }
 
     /// How many rows it spans.
     pub(super) fn spans_rows(&mut self, rows: usize) {
         if let Some((cell, _)) = self.cells.last_mut().filter(|(cell, _)| self.in_cell && cell.text.is_empty()) {
-            cell.rows = rows.clamp(1, MOST_COLUMNS);
+            cell.rows = rows.clamp(1, MAX_COLUMNS);
         }
     }
 
@@ -147,13 +147,13 @@ impl Grid {
             }
         } else if cells.iter().any(|(cell, _)| !cell.text.is_empty()) {
             let width = cells.last().map_or(0, |(cell, _)| cell.column + cell.columns);
-            let mut texts = vec![String::new(); width.min(MOST_COLUMNS)];
+            let mut texts = vec![String::new(); width.min(MAX_COLUMNS)];
             for (cell, _) in cells {
                 if let Some(text) = texts.get_mut(cell.column) {
                     *text = cell.text;
                 }
             }
-            self.left_out |= self.rows.len() >= MOST_ROWS;
+            self.left_out |= self.rows.len() >= MAX_ROWS;
             if !self.left_out {
                 self.rows.push(Row { line: self.row_line, cells: texts });
             }

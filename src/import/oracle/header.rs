@@ -10,16 +10,16 @@ use crate::record::facts::DATABASE_ID;
 use crate::record::{Environment, Target};
 
 /// More instances than a cluster may have.
-const MOST_INSTANCES: usize = 256;
+const MAX_INSTANCES: usize = 256;
 
 /// An instance in the report.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Instance {
     /// Its number, as it is printed.
     pub number: String,
-    /// Its name; empty where it is not told.
+    /// Its name; empty where it is not reported.
     pub name: String,
-    /// The time between its snapshots; 0 where it is not told.
+    /// The time between its snapshots; 0 where it is not reported.
     pub elapsed_ns: u64,
 }
 
@@ -30,10 +30,10 @@ impl Instance {
     }
 }
 
-/// What the header tells beyond what goes into the draft.
+/// What the header reports beyond what goes into the draft.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Header {
-    /// From the begin to the end snapshot; 0 if that is not told.
+    /// From the begin to the end snapshot; 0 if that is not reported.
     pub window_ns: u64,
     /// Whether it is exact to the second.
     pub is_exact: bool,
@@ -43,7 +43,7 @@ pub(super) struct Header {
     pub instances: Vec<Instance>,
 }
 
-/// Fills in what the header tells.
+/// Fills in what the header reports.
 ///
 /// # Errors
 /// If there are no snapshots.
@@ -54,7 +54,7 @@ pub(super) fn read(report: &Report, source: &Source, draft: &mut Draft) -> Resul
         ImportError::damaged(
             source,
             report.last_line,
-            "the report tells no begin and end snapshots: its beginning is missing",
+            "the report reports no begin and end snapshots: its beginning is missing",
         )
     })
 }
@@ -191,7 +191,7 @@ fn global(report: &Report, draft: &mut Draft) -> Option<Header> {
         .iter()
         .zip(&numbers)
         .zip(&elapsed)
-        .take(MOST_INSTANCES)
+        .take(MAX_INSTANCES)
         .map(|((name, number), elapsed)| Instance {
             number: (*number).to_owned(),
             name: (*name).to_owned(),
@@ -209,8 +209,8 @@ fn global(report: &Report, draft: &mut Draft) -> Option<Header> {
     let times_in = |names: &[&str]| column(names).into_iter().filter_map(times::time).collect::<Vec<_>>();
     let from = times_in(&["Begin Snap Time"]).into_iter().min_by_key(|(time, _)| *time);
     let to = times_in(&["End Snap Time"]).into_iter().max_by_key(|(time, _)| *time);
-    let told = cell("Report Total (minutes): Elapsed time").and_then(times::minutes_ns);
-    let window_ns = window(from, to, told);
+    let reported = cell("Report Total (minutes): Elapsed time").and_then(times::minutes_ns);
+    let window_ns = window(from, to, reported);
     times_of(draft, from, to, window_ns);
     cluster_memory(report, draft, instances.len());
     let sessions = report.table("System Statistics (Absolute Values)");
@@ -251,19 +251,19 @@ pub(super) fn last_part(column: &str) -> &str {
 
 type Time = Option<(DateTime, bool)>;
 
-/// The length of the window: the difference of the snapshots' times where they are exact to the second and fit what is told,
-/// or else the minutes that are told.
-fn window(from: Time, to: Time, told_ns: Option<u64>) -> u64 {
+/// The length of the window: the difference of the snapshots' times where they are exact to the second and fit what is reported,
+/// or else the minutes that are reported.
+fn window(from: Time, to: Time, reported_ns: Option<u64>) -> u64 {
     let between = || {
         let ((from, true), (to, true)) = (from?, to?) else { return None };
         let seconds = to.duration_since(from).as_secs();
         u64::try_from(seconds).ok().filter(|seconds| *seconds > 0)?.checked_mul(1_000_000_000)
     };
-    match (between(), told_ns) {
+    match (between(), reported_ns) {
         // A clock that was put forward or back between them shows in the difference, not in what the database counted.
-        (Some(ns), Some(told)) if ns.abs_diff(told) > 2_000_000_000 => told,
+        (Some(ns), Some(reported)) if ns.abs_diff(reported) > 2_000_000_000 => reported,
         (Some(ns), _) => ns,
-        (None, told) => told.unwrap_or(0),
+        (None, reported) => reported.unwrap_or(0),
     }
 }
 
@@ -275,7 +275,7 @@ fn times_of(draft: &mut Draft, from: Time, to: Time, window_ns: u64) {
     draft.began = from.and_then(|(time, _)| Began::wall(time));
     draft.ended = to.and_then(|(time, _)| Began::wall(time)).map(Began::timestamp);
     if window_ns == 0 {
-        draft.notes.push("The report does not tell how long it covers, so that nothing has a rate.".to_owned());
+        draft.notes.push("The report does not report how long it covers, so that nothing has a rate.".to_owned());
     }
 }
 
@@ -287,7 +287,7 @@ fn snapshot_facts(target: &mut Target, table: &Table, begin: &Row, end: &Row) {
     fact(target, "sessions_end", table.cell(end, "Sessions"));
 }
 
-/// Names target and draft by what is told of database and instance.
+/// Names target and draft by what is reported on database and instance.
 fn name(draft: &mut Draft, parts: &[&str], snapshots: &str) {
     let parts: Vec<&str> = parts.iter().copied().filter(|part| !part.is_empty()).collect();
     draft.target.address = parts.join("/");

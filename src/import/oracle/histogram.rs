@@ -2,7 +2,7 @@
 //!
 //! A report prints the middle of the range in its first table and the rest in further ones ("up to 64 us", "up to 32 ms", "64
 //! msec to 2 sec", …). The first column of a further table is everything below it and its last everything above it. Where
-//! buckets of several tables begin at one edge, the narrowest counts. A further table also tells how many waits lie within its
+//! buckets of several tables begin at one edge, the narrowest counts. A further table also says how many waits lie within its
 //! range, which is more exact than their share of all waits.
 
 mod cells;
@@ -17,7 +17,7 @@ pub(super) use self::cells::Total;
 use self::counts::{Counted, Part};
 pub(super) use self::headings::Range;
 pub(super) use self::tables::{Buckets, bucket_tables};
-use crate::record::ToldBucket;
+use crate::record::ReportedBucket;
 
 /// Differences of sums of percentages up to this are their rounding.
 const ROUNDING: f64 = 0.35;
@@ -33,7 +33,7 @@ pub(super) struct Row {
 
 /// Joins what the tables of a report say of one event, whose waits are `waits` in all: first table first. Nothing if the
 /// percentages contradict each other.
-pub(super) fn join(rows: &[(&Buckets<'_>, &Row)], waits: u64) -> Option<Vec<ToldBucket>> {
+pub(super) fn join(rows: &[(&Buckets<'_>, &Row)], waits: u64) -> Option<Vec<ReportedBucket>> {
     let counted = |(table, row): &(&Buckets<'_>, &Row)| Some(Counted { range: table.counted?, total: row.total? });
     let ranges: Vec<Counted> = rows.iter().filter_map(counted).collect();
     let all = rows.iter().find(|(table, _)| table.is_whole).and_then(|(_, row)| row.total);
@@ -63,7 +63,7 @@ fn parts(rows: &[(&Buckets<'_>, &Row)], waits: u64) -> Vec<Part> {
         let first = cells.iter().find(|((from, _), _)| *from >= at).copied();
         let begins_later = cells.iter().map(|((from, _), _)| *from).find(|from| *from > at);
         match (first, begins_later) {
-            // A further table begins above, and tells what lies between here and there only as a whole.
+            // A further table begins above, and says what lies between here and there only as a whole.
             (Some(((from, to), _)), Some(edge)) if from > at || to.is_none() => {
                 let percent = below(edge).map_or(0.0, |all| all - so_far);
                 if percent > ROUNDING {

@@ -21,7 +21,7 @@ const LONGEST_TITLE: usize = 120;
 const MAX_REMARK: usize = 400;
 const MAX_REMARKS: usize = 16;
 /// More cells than any report has; what follows is left out, and noted. Spans make many columns of few letters.
-const MOST_CELLS: usize = 4 << 20;
+const MAX_CELLS: usize = 4 << 20;
 /// Beginnings of the titles of sections that are kept.
 const WANTED: [&str; 17] = [
     "backgroundwaitevents",
@@ -64,8 +64,8 @@ pub(super) fn recognises(head: &str) -> bool {
 
 /// Whether what stands before a text makes a first heading of it. Word processors put tags of their own between.
 fn is_heading(mut before: &str) -> bool {
-    const MOST_TAGS: usize = 8;
-    for _ in 0..MOST_TAGS {
+    const MAX_TAGS: usize = 8;
+    for _ in 0..MAX_TAGS {
         let Some(inner) = before.trim_end().strip_suffix('>') else { return false };
         let Some((rest, tag)) = inner.rsplit_once('<') else { return false };
         if tag.starts_with("h1") {
@@ -392,10 +392,10 @@ impl<'a> Reader<'a> {
             return;
         }
         let grid = std::mem::take(&mut self.grid);
-        if grid.has_left_out() || self.cells > MOST_CELLS {
+        if grid.has_left_out() || self.cells > MAX_CELLS {
             self.left_out.get_or_insert(self.line);
         }
-        if self.cells > MOST_CELLS {
+        if self.cells > MAX_CELLS {
             return;
         }
         let Some(mut table) = grid.into_table() else { return };

@@ -4,12 +4,12 @@ use super::table::{Report, ReportKind};
 use super::{activity, cross_checks, events, files, header, snapshots, subjects, window};
 use crate::import::draft::step;
 use crate::import::{Draft, ImportError, Notes, Source};
-use crate::record::ToldFigure;
+use crate::record::ReportedFigure;
 
-/// The run that a report tells of.
+/// The run that a report reports on.
 ///
 /// # Errors
-/// If it tells no snapshots.
+/// If it reports no snapshots.
 pub(super) fn drafts(report: &Report, source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, ImportError> {
     let mut draft = Draft::new("database", "Oracle Database", "");
     draft.target.kind = "oracle".to_owned();
@@ -33,19 +33,19 @@ pub(super) fn drafts(report: &Report, source: &Source, notes: &mut Notes) -> Res
         let exact = instance.own.get("PHYSICAL_MEMORY_BYTES").copied().filter(|bytes| *bytes > 0);
         draft.environment.memory_bytes = exact.or(draft.environment.memory_bytes);
     }
-    step.told.extend(files::figures(report, header.window_ns));
+    step.reported.extend(files::figures(report, header.window_ns));
     events::read(report, &mut step, &mut draft.notes, notes);
     subjects::read(report, &header, &mut step);
     let began = draft.began.map(|began| began.timestamp().0.to_zoned(jiff::tz::TimeZone::UTC).datetime());
     snapshots::read(report, began, &mut step);
     draft.notes.extend(cross_checks::notes(report, &step));
-    step.told.sort_by_key(rank);
+    step.reported.sort_by_key(rank);
     draft.steps.push(step);
     Ok(vec![draft])
 }
 
 /// Where a figure stands: a short report shows the first of them.
-fn rank(figure: &ToldFigure) -> u8 {
+fn rank(figure: &ReportedFigure) -> u8 {
     const LOAD: [&str; 9] = [
         "redo size",
         "logical read",
@@ -72,17 +72,17 @@ fn rank(figure: &ToldFigure) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::draft::told;
+    use crate::import::draft::reported;
 
     #[test]
     fn load_stands_before_details() {
         let mut figures = [
-            told("engine", "function LGWR: Waits: Count", "", 1.0),
-            told("engine", "Read IO requests", "/s", 1.0),
-            told("host", "CPUs", "", 1.0),
-            told("host", "%User", "%", 1.0),
-            told("engine", "left1: Physical Reads/s", "/s", 1.0),
-            told("engine", "DB time", "s", 1.0),
+            reported("engine", "function LGWR: Waits: Count", "", 1.0),
+            reported("engine", "Read IO requests", "/s", 1.0),
+            reported("host", "CPUs", "", 1.0),
+            reported("host", "%User", "%", 1.0),
+            reported("engine", "left1: Physical Reads/s", "/s", 1.0),
+            reported("engine", "DB time", "s", 1.0),
         ];
         figures.sort_by_key(rank);
         let names = figures.map(|figure| figure.name);

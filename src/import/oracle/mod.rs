@@ -1,6 +1,6 @@
 //! Oracle's own reports: AWR in text and HTML, and Statspack.
 //!
-//! Each form is read into the tables of a [`table::Report`]; what they mean is told once, in [`map`].
+//! Each form is read into the tables of a [`table::Report`]; what they mean is reported once, in [`map`].
 
 mod activity;
 pub(super) mod classes;
@@ -31,7 +31,7 @@ pub(super) fn recognises_awr_html(head: &str) -> bool {
     html::recognises(head)
 }
 
-/// The runs that AWR reports in HTML tell of, of which a file may hold several.
+/// The runs that AWR reports in HTML report on, of which a file may hold several.
 ///
 /// # Errors
 /// If one of them has no snapshots.
@@ -44,7 +44,7 @@ pub(super) fn recognises_awr_text(head: &str) -> bool {
     text::recognises(head)
 }
 
-/// The runs that AWR reports tell of, of which a file of text may hold several.
+/// The runs that AWR reports report on, of which a file of text may hold several.
 ///
 /// # Errors
 /// If one of them has no snapshots.
@@ -57,7 +57,7 @@ pub(super) fn recognises_statspack(head: &str) -> bool {
     statspack::recognises(head)
 }
 
-/// The runs that Statspack reports tell of.
+/// The runs that Statspack reports report on.
 ///
 /// # Errors
 /// If one of them has no snapshots.

@@ -4,7 +4,7 @@ use jiff::civil::DateTime;
 
 use super::table::{Report, Row, Table, plain};
 use super::times;
-use crate::import::draft::told;
+use crate::import::draft::reported;
 use crate::import::numbers::number;
 use crate::record::{Interval, Step};
 
@@ -26,7 +26,7 @@ const FIGURES: [(&str, &str); 8] = [
 ];
 
 /// Fills in the intervals of a step that began then, by the clock on the wall. With two snapshots alone there is one interval, of
-/// which the step itself tells the same.
+/// which the step itself reports the same.
 pub(super) fn read(report: &Report, began: Option<DateTime>, step: &mut Step) {
     let is_detail = |title: &str| ["operatingsystemstatisticsdetail", "osstatisticsdetail"].contains(&title);
     let Some(table) = report.tables.iter().find(|table| is_detail(&plain(&table.title))) else { return };
@@ -49,7 +49,7 @@ pub(super) fn read(report: &Report, began: Option<DateTime>, step: &mut Step) {
                 step: step.index,
                 offset_ns,
                 duration_ns,
-                told: figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
+                reported: figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect(),
                 ..Interval::default()
             });
         } else {
@@ -67,11 +67,11 @@ pub(super) fn read(report: &Report, began: Option<DateTime>, step: &mut Step) {
 
 /// Figures of the step have layers and units, which those of its intervals take from there. It has no `%Busy`, but `%Idle`.
 fn tell_busy(intervals: &[Interval], step: &mut Step) {
-    let is_busy_told = intervals.iter().any(|interval| interval.told.contains_key("%Busy"));
+    let is_busy_reported = intervals.iter().any(|interval| interval.reported.contains_key("%Busy"));
     let idle =
-        step.told.iter().find(|figure| figure.name == "%Idle" && figure.layer == "host").map(|figure| figure.value);
-    if let Some(idle) = idle.filter(|_| is_busy_told) {
-        step.told.push(told("host", "%Busy", "%", 100.0 - idle));
+        step.reported.iter().find(|figure| figure.name == "%Idle" && figure.layer == "host").map(|figure| figure.value);
+    if let Some(idle) = idle.filter(|_| is_busy_reported) {
+        step.reported.push(reported("host", "%Busy", "%", 100.0 - idle));
     }
 }
 
@@ -115,11 +115,11 @@ mod tests {
     fn times_without_their_year_follow_one_another() {
         let last: DateTime = "2019-12-31T23:00:05".parse().unwrap();
         let read = |text: &str| time_after(text, last).map(|time| time.to_string());
-        let told = |text: &str| Some(text.to_owned());
-        assert_eq!(read("31-Dec 23:30:00"), told("2019-12-31T23:30:00"));
-        assert_eq!(read("01-Jan 00:00:02"), told("2020-01-01T00:00:02"));
-        assert_eq!(read("Wed 01 00:00:02"), told("2020-01-01T00:00:02"));
-        assert_eq!(read("Tue 31 23:00:05"), told("2019-12-31T23:00:05"));
+        let reported = |text: &str| Some(text.to_owned());
+        assert_eq!(read("31-Dec 23:30:00"), reported("2019-12-31T23:30:00"));
+        assert_eq!(read("01-Jan 00:00:02"), reported("2020-01-01T00:00:02"));
+        assert_eq!(read("Wed 01 00:00:02"), reported("2020-01-01T00:00:02"));
+        assert_eq!(read("Tue 31 23:00:05"), reported("2019-12-31T23:00:05"));
         for wrong in ["", "31-Dec", "Tue 32 00:00:00", "99-Xyz 00:00:00", "Tue 31 24:99:00", "\u{2014} 1 00:00:00x"] {
             assert_eq!(time_after(wrong, last), None, "{wrong}");
         }

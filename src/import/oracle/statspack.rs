@@ -12,7 +12,7 @@ pub(super) fn recognises(head: &str) -> bool {
 /// Those in a file, one after the other.
 ///
 /// # Errors
-/// If one of them ends before it tells its snapshots.
+/// If one of them ends before it reports its snapshots.
 pub(super) fn reports(source: &Source, notes: &mut Notes) -> Result<Vec<Report>, ImportError> {
     text::reports(source, notes)
 }
@@ -132,7 +132,7 @@ End of Report ( sp_11_12.lst )
 ";
 
     #[test]
-    fn its_machine_is_told_as_that_of_awr() {
+    fn its_machine_is_reported_as_that_of_awr() {
         let draft = read(REPORT);
         let step = &draft.steps[0];
         let cpu = step.host_cpu.as_ref().unwrap();
@@ -184,7 +184,7 @@ End of Report
     #[test]
     fn its_figures_have_their_own_names_and_units() {
         let draft = read(REPORT);
-        let figures = &draft.steps[0].told;
+        let figures = &draft.steps[0].reported;
         let figure = |name: &str| {
             let mut found = figures.iter().filter(|figure| figure.name == name);
             let figure = found.next().unwrap_or_else(|| panic!("{name}: {figures:?}"));

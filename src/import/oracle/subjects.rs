@@ -72,7 +72,7 @@ const fn subject(name: &'static str, layer: &'static str, covers: Covers) -> Sub
 }
 
 /// A column of a section, by what its heading may be.
-struct Wanted {
+struct ColumnRule {
     /// Whether a heading, as [`super::table::plain`] makes it, is that of the column.
     is: fn(&str) -> bool,
     name: &'static str,
@@ -80,13 +80,13 @@ struct Wanted {
     measure: Option<Measure>,
 }
 
-const fn wanted(is: fn(&str) -> bool, name: &'static str, measure: Measure) -> Wanted {
-    Wanted { is, name, measure: Some(measure) }
+const fn wanted(is: fn(&str) -> bool, name: &'static str, measure: Measure) -> ColumnRule {
+    ColumnRule { is, name, measure: Some(measure) }
 }
 
-/// A column of times, whose unit its heading tells, or each cell.
-const fn time(is: fn(&str) -> bool, name: &'static str) -> Wanted {
-    Wanted { is, name, measure: None }
+/// A column of times, whose unit its heading reports, or each cell.
+const fn time(is: fn(&str) -> bool, name: &'static str) -> ColumnRule {
+    ColumnRule { is, name, measure: None }
 }
 
 /// A table of the record from one of the report; nothing if no figure of it is known.
@@ -129,8 +129,8 @@ fn table_of(
 }
 
 /// The columns of a table that are wanted, each by the first heading that is its own.
-fn columns_of(table: &Table, wanted: &[Wanted]) -> Vec<(ReportedColumn, usize, Measure)> {
-    let find = |wanted: &Wanted| {
+fn columns_of(table: &Table, wanted: &[ColumnRule]) -> Vec<(ReportedColumn, usize, Measure)> {
+    let find = |wanted: &ColumnRule| {
         let at = table.columns.iter().position(|heading| (wanted.is)(&super::table::plain(heading)))?;
         let heading = table.columns.get(at)?;
         let measure = wanted.measure.unwrap_or_else(|| Measure::time(heading));

@@ -28,10 +28,10 @@ fn read(text: &str) -> Draft {
 }
 
 fn figure(step: &Step, name: &str) -> Option<(f64, String)> {
-    step.told.iter().find(|figure| figure.name == name).map(|figure| (figure.value, figure.unit.clone()))
+    step.reported.iter().find(|figure| figure.name == name).map(|figure| (figure.value, figure.unit.clone()))
 }
 
-fn told(value: f64, unit: &str) -> Option<(f64, String)> {
+fn reported(value: f64, unit: &str) -> Option<(f64, String)> {
     Some((value, unit.to_owned()))
 }
 
@@ -42,7 +42,7 @@ fn wait<'a>(step: &'a Step, event: &str) -> &'a WaitStats {
 /// Upper edges in microseconds (0 where open) with their counts.
 fn buckets(wait: &WaitStats) -> Vec<(u64, u64)> {
     let value = serde_json::to_value(&wait.waits).unwrap();
-    let all = value["told"].as_array().unwrap().iter();
+    let all = value["reported"].as_array().unwrap().iter();
     all.map(|bucket| (bucket["to_ns"].as_u64().unwrap_or(0) / 1_000, bucket["count"].as_u64().unwrap())).collect()
 }
 
@@ -137,6 +137,6 @@ fn reports_of_other_kinds_in_the_same_file_are_left_out() {
         let text =
             single_12() + &other(heading) + &section("Time Model Statistics", "Statistic Name|Time (s)\nDB time|1.0");
         let draft = read(&text);
-        assert_eq!(figure(&draft.steps[0], "DB time"), told(6_030.12, "s"), "{heading}");
+        assert_eq!(figure(&draft.steps[0], "DB time"), reported(6_030.12, "s"), "{heading}");
     }
 }

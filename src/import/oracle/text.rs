@@ -1,7 +1,7 @@
 //! Oracle's reports as text: from `awrrpt.sql`, `awrgrpt.sql` (all instances of a cluster), and Statspack's `spreport.sql`.
 //!
 //! All of them are made by SQL*Plus, so that their tables look alike: headings, a rule of dashes that says where columns lie,
-//! rows. What a section is called is told by a line with `DB/Inst:` in it, or by a line with `~~~~` below it. On a new page the
+//! rows. What a section is called is reported by a line with `DB/Inst:` in it, or by a line with `~~~~` below it. On a new page the
 //! title and the headings stand once more.
 
 mod forms;
@@ -47,7 +47,7 @@ fn holds(head: &str, is_asked: impl Fn(ReportKind) -> bool) -> bool {
 /// The reports in a file, one after the other.
 ///
 /// # Errors
-/// If one of them ends before it tells its snapshots.
+/// If one of them ends before it reports its snapshots.
 pub(super) fn reports(source: &Source, notes: &mut Notes) -> Result<Vec<Report>, ImportError> {
     let mut lines = Lines::new(source.text());
     let mut reports = Vec::new();
@@ -113,7 +113,7 @@ fn finish(
         }
     };
     if !needed {
-        let what = format!("the report that begins at line {began} ends before it tells its snapshots");
+        let what = format!("the report that begins at line {began} ends before it reports its snapshots");
         return Err(ImportError::damaged(source, last_line, what));
     }
     if !report.ended {
@@ -143,9 +143,9 @@ fn begins(line: &Line<'_>, lines: &mut Lines<'_>) -> Option<ReportKind> {
 }
 
 fn begins_by_its_words(text: &str) -> Option<ReportKind> {
-    const MOST: usize = 80;
+    const MAX: usize = 80;
     // Cheap for all other lines.
-    if !text.starts_with(['W', 'w', 'S', 's']) || text.len() > MOST {
+    if !text.starts_with(['W', 'w', 'S', 's']) || text.len() > MAX {
         return None;
     }
     let text = text.to_ascii_uppercase();

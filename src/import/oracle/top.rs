@@ -24,7 +24,7 @@ pub(super) fn of(report: &Report) -> impl Iterator<Item = (Table, &Table)> {
     report.tables.iter().filter_map(|table| Some((stands_in(table, title(&plain(&table.title))?), table)))
 }
 
-/// What the reader must know of waits that such tables tell.
+/// What the reader must know of waits that such tables report.
 pub(super) fn remark(tables: &[Table]) -> Option<String> {
     let what = "The report has no tables of all events: waits are those of its top events alone.";
     tables.iter().any(|table| !table.rows.is_empty()).then(|| what.to_owned())

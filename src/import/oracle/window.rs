@@ -9,13 +9,13 @@ use super::table::{Report, ReportKind, Row, Table, plain};
 use super::times::{self, Rounded};
 use crate::import::draft::whole;
 
-/// The statistics of a cluster that tell its time: its rates are sums of those of its instances, over times that differ by parts
-/// of a second, so that each tells another mean of them. That of its reads is wanted.
+/// The statistics of a cluster that report its time: its rates are sums of those of its instances, over times that differ by parts
+/// of a second, so that each reports another mean of them. That of its reads is wanted.
 const CLUSTER: [&str; 2] = ["physical read bytes", "physical reads"];
 /// The relative error of a rate that is better than what the report prints.
-const MOST_OFF: f64 = 5e-5;
+const MAX_OFF: f64 = 5e-5;
 /// How far the true time may be from what the report prints: two snapshots, each up to half a second off, and rounding.
-const MOST_OFF_NS: u64 = 1_500_000_000;
+const MAX_OFF_NS: u64 = 1_500_000_000;
 
 /// Makes the windows of the report and its instances exact, as far as its rates tell. Whether that of the report is now.
 pub(super) fn refine(report: &Report, header: &mut Header) -> bool {
@@ -62,12 +62,12 @@ fn rates_of<'a>(report: &'a Report, number: &'a str) -> impl Iterator<Item = (Ro
 }
 
 /// The time by the pair of total and rate with the most digits, of those that agree with what is printed as elapsed.
-fn elapsed_ns(rates: impl Iterator<Item = (Rounded, Rounded)>, told_ns: u64) -> Option<u64> {
+fn elapsed_ns(rates: impl Iterator<Item = (Rounded, Rounded)>, reported_ns: u64) -> Option<u64> {
     let candidate = |(total, per_s): (Rounded, Rounded)| {
         // A total in whole units may be one of thousands; then half of one is its rounding.
         let off = total.off / total.value + per_s.off / per_s.value;
         let exact_ns = whole(total.value / per_s.value * 1e9)?;
-        (off < MOST_OFF && exact_ns.abs_diff(told_ns) <= MOST_OFF_NS).then_some((exact_ns, off))
+        (off < MAX_OFF && exact_ns.abs_diff(reported_ns) <= MAX_OFF_NS).then_some((exact_ns, off))
     };
     let best = rates.filter_map(candidate).min_by(|(_, one), (_, other)| one.total_cmp(other));
     best.map(|(exact_ns, _)| exact_ns)
@@ -77,9 +77,9 @@ fn elapsed_ns(rates: impl Iterator<Item = (Rounded, Rounded)>, told_ns: u64) -> 
 mod tests {
     use super::*;
 
-    fn exact(rates: &[(&str, &str)], told_ns: u64) -> Option<u64> {
+    fn exact(rates: &[(&str, &str)], reported_ns: u64) -> Option<u64> {
         let rates = rates.iter().map(|(total, per_s)| (times::rounded(total).unwrap(), times::rounded(per_s).unwrap()));
-        elapsed_ns(rates, told_ns)
+        elapsed_ns(rates, reported_ns)
     }
 
     #[test]
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(
             exact(&rates[..1], 605_000_000_000),
             None,
-            "to a twentieth of a second, it is no better than what is told"
+            "to a twentieth of a second, it is no better than what is reported"
         );
     }
 

@@ -40,11 +40,11 @@ fn a_synchronous_test_has_throughput_and_latency() {
         (Some(4), 6_000_000_000, Ending::Time)
     );
     let figures: Vec<(&str, &str, f64)> =
-        step.told.iter().map(|figure| (figure.name.as_str(), figure.unit.as_str(), figure.value)).collect();
+        step.reported.iter().map(|figure| (figure.name.as_str(), figure.unit.as_str(), figure.value)).collect();
     assert_eq!(figures, [("throughput", "bytes/s", 20.25 * 1_048_576.0), ("latency", "ms", 2.0)]);
     let last = &step.intervals[1];
     assert_eq!((last.offset_ns, last.duration_ns), (3_000_000_000, 3_000_000_000), "midnight lies before it");
-    assert_eq!((last.told["throughput"], last.told["latency"]), (524_288.0, 2.5));
+    assert_eq!((last.reported["throughput"], last.reported["latency"]), (524_288.0, 2.5));
     assert_eq!(draft.parameters["Message payload"], "64 kbytes");
     assert_eq!(draft.parameters["Socket send buffer (used)"], "166400 bytes");
     assert_eq!(draft.command.last().map(String::as_str), Some(">").map(|_| "out"));
@@ -59,13 +59,13 @@ fn an_asynchronous_test_has_no_latency_and_repeated_tests_are_steps() {
     let repeated =
         format!("{text}(00:01:00) The server is ready.\n(00:01:03) 10.000 Mbytes/s\n(00:01:05) 1.000 Mbytes/s\n");
     let draft = drafts("oratcptest", &repeated).remove(0);
-    assert!(draft.steps[0].told.iter().all(|figure| figure.name == "throughput"));
+    assert!(draft.steps[0].reported.iter().all(|figure| figure.name == "throughput"));
     let second = &draft.steps[1];
     assert_eq!(
         (second.label.as_str(), second.outcome.clone(), second.intervals.len()),
         ("oratcptest 2", Outcome::Interrupted, 2)
     );
-    assert!(second.told.is_empty(), "no average was told");
+    assert!(second.reported.is_empty(), "no average was reported");
     assert!(draft.notes.iter().any(|note| note.contains("no summary")));
 }
 

@@ -7,7 +7,7 @@ use super::super::oracle_time;
 use super::super::{Began, Draft};
 use super::Point;
 use super::histogram::Rows;
-use crate::record::{Ending, Histogram, OperationStats, ToldBucket, ToldFigure};
+use crate::record::{Ending, Histogram, OperationStats, ReportedBucket, ReportedFigure};
 
 /// Latency of a point's reads or writes, in microseconds.
 #[derive(Debug, Clone, Copy, Default)]
@@ -23,11 +23,11 @@ pub(super) struct Latency {
 /// Reads or writes, small or large.
 pub(super) const KINDS: [&str; 4] = ["read", "write", "large read", "large write"];
 
-/// What is told of one point.
+/// What is reported on one point.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Reported {
     /// Figures by ORION's names.
-    pub(super) told: Vec<ToldFigure>,
+    pub(super) reported: Vec<ReportedFigure>,
     /// Latencies of [`KINDS`].
     pub(super) latencies: [Latency; 4],
     /// Histograms of small and of large requests.
@@ -39,9 +39,9 @@ pub(super) struct Told {
 /// What is known of the load of every point.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Load {
-    /// How long a point ran; 0 if that is not told.
+    /// How long a point ran; 0 if that is not reported.
     pub(super) duration_ns: u64,
-    /// Requests outstanding for a large load of one: 1 where they are random; absent if that is not told.
+    /// Requests outstanding for a large load of one: 1 where they are random; absent if that is not reported.
     pub(super) requests_per_large: Option<u32>,
     /// Share of writes, in percent.
     pub(super) write_pct: Option<f64>,
@@ -49,23 +49,23 @@ pub(super) struct Load {
     pub(super) small_bytes: Option<u64>,
 }
 
-/// Points in the order in which they are told.
+/// Points in the order in which they are reported.
 #[derive(Debug, Default)]
 pub(super) struct Points {
     /// Each with its place in that order.
-    points: BTreeMap<Point, (usize, Told)>,
+    points: BTreeMap<Point, (usize, Reported)>,
 }
 
 impl Points {
-    /// What is told of a point so far.
-    pub(super) fn at(&mut self, point: Point) -> &mut Told {
+    /// What is reported on a point so far.
+    pub(super) fn at(&mut self, point: Point) -> &mut Reported {
         let place = self.points.len();
-        &mut self.points.entry(point).or_insert_with(|| (place, Told::default())).1
+        &mut self.points.entry(point).or_insert_with(|| (place, Reported::default())).1
     }
 
     /// All of them.
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Told> {
-        self.points.values().map(|(_, told)| told)
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Reported> {
+        self.points.values().map(|(_, reported)| reported)
     }
 
     /// How many there are.
@@ -73,16 +73,16 @@ impl Points {
         self.points.len()
     }
 
-    /// Whether nothing is told.
+    /// Whether nothing is reported.
     pub(super) fn is_empty(&self) -> bool {
         self.points.is_empty()
     }
 
     /// Adds a step for each point, named as Plimsoll names its own.
     pub(super) fn into_steps(self, draft: &mut Draft, load: &Load) {
-        let mut points: Vec<(Point, (usize, Told))> = self.points.into_iter().collect();
+        let mut points: Vec<(Point, (usize, Reported))> = self.points.into_iter().collect();
         points.sort_by_key(|(_, (place, _))| *place);
-        for (point, (_, told)) in points {
+        for (point, (_, reported)) in points {
             let Point { small, large } = point;
             let mut step = step(draft.steps.len(), format!("small{small}_large{large}"), load.duration_ns);
             if load.duration_ns > 0 {
@@ -95,7 +95,7 @@ impl Points {
                 large => load.requests_per_large.and_then(|each| large.checked_mul(each)),
             };
             step.load.sessions = large_requests.and_then(|large| small.checked_add(large));
-            step.operations = operations(point, &told, load);
+            step.operations = operations(point, &reported, load);
             let only_small = step.operations.iter().map(|operation| operation.count).reduce(u64::saturating_add);
             if let Some(count) = only_small.filter(|_| large == 0) {
                 step.counters.operations = Some(count);
@@ -108,19 +108,19 @@ impl Points {
                 step.counters.physical_read_bytes = step.counters.physical_reads.and_then(bytes);
                 step.counters.physical_write_bytes = step.counters.physical_writes.and_then(bytes);
             }
-            step.told = told.told;
+            step.reported = reported.reported;
             draft.steps.push(step);
         }
     }
 }
 
-/// How many requests a point did and how long they took. Where there is no histogram but it is told how long a point ran and
+/// How many requests a point did and how long they took. Where there is no histogram but it is reported how long a point ran and
 /// that it only read small blocks, their number is the rate over that time.
-fn operations(point: Point, told: &Told, load: &Load) -> Vec<OperationStats> {
+fn operations(point: Point, reported: &Reported, load: &Load) -> Vec<OperationStats> {
     let mut operations = Vec::new();
-    for (at, (kind, latency)) in KINDS.iter().zip(told.latencies).enumerate() {
-        let rows = if at < 2 { told.histograms.first() } else { told.histograms.last() };
-        let buckets: &[ToldBucket] = match (rows, at % 2) {
+    for (at, (kind, latency)) in KINDS.iter().zip(reported.latencies).enumerate() {
+        let rows = if at < 2 { reported.histograms.first() } else { reported.histograms.last() };
+        let buckets: &[ReportedBucket] = match (rows, at % 2) {
             (Some(rows), 0) => &rows.reads,
             (Some(rows), _) => &rows.writes,
             (None, _) => &[],
@@ -129,14 +129,15 @@ fn operations(point: Point, told: &Told, load: &Load) -> Vec<OperationStats> {
         let ns = |us: Option<f64>| us.and_then(|us| whole(us * 1e3));
         let sum_ns = |count: u64| latency.mean.and_then(|mean| whole(mean * 1e3 * count as f64));
         let times = if count > 0 {
-            Histogram::told(buckets.to_vec(), sum_ns(count), ns(latency.min), ns(latency.max))
+            Histogram::reported(buckets.to_vec(), sum_ns(count), ns(latency.min), ns(latency.max))
         } else if at == 0 && point.large == 0 && load.write_pct == Some(0.0) && load.duration_ns > 0 {
-            let Some(count) = told.small_per_s.and_then(|rate| super::super::draft::count_of(rate, load.duration_ns))
+            let Some(count) =
+                reported.small_per_s.and_then(|rate| super::super::draft::count_of(rate, load.duration_ns))
             else {
                 continue;
             };
-            let all = ToldBucket { from_ns: 0, to_ns: None, count };
-            Histogram::told([all], sum_ns(count), ns(latency.min), ns(latency.max))
+            let all = ReportedBucket { from_ns: 0, to_ns: None, count };
+            Histogram::reported([all], sum_ns(count), ns(latency.min), ns(latency.max))
         } else {
             continue;
         };

@@ -3,7 +3,7 @@
 use super::super::ImportError;
 use super::super::Source;
 use super::super::numbers::{number, whole_number};
-use crate::record::ToldBucket;
+use crate::record::ReportedBucket;
 
 /// Percentages have two decimals.
 const PERCENT_OFF: f64 = 0.02;
@@ -12,9 +12,9 @@ const PERCENT_OFF: f64 = 0.02;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Rows {
     /// Buckets of reads.
-    pub(super) reads: Vec<ToldBucket>,
+    pub(super) reads: Vec<ReportedBucket>,
     /// Buckets of writes, of as many rows as have them.
-    pub(super) writes: Vec<ToldBucket>,
+    pub(super) writes: Vec<ReportedBucket>,
     /// The lines of the rows and their percentages.
     rows: Vec<(u64, [Option<f64>; 2])>,
 }
@@ -31,7 +31,7 @@ impl Rows {
         let (from, to) = range.rsplit_once('-')?;
         let from_us = whole_number(from.split_whitespace().next_back()?)?;
         let to_us = whole_number(to)?;
-        let bucket = |count| ToldBucket {
+        let bucket = |count| ReportedBucket {
             from_ns: from_us.saturating_mul(1_000),
             to_ns: Some(to_us.saturating_mul(1_000)),
             count,
@@ -55,7 +55,8 @@ impl Rows {
 
     /// Whether the percentages, which add up from row to row, are what the counts make, to the last one of 100.
     pub(super) fn check(&self, source: &Source) -> Result<(), ImportError> {
-        let total = |buckets: &[ToldBucket]| buckets.iter().fold(0_u64, |sum, bucket| sum.saturating_add(bucket.count));
+        let total =
+            |buckets: &[ReportedBucket]| buckets.iter().fold(0_u64, |sum, bucket| sum.saturating_add(bucket.count));
         for (column, buckets) in [&self.reads, &self.writes].into_iter().enumerate() {
             let all = total(buckets);
             let mut so_far = 0_u64;

@@ -1,13 +1,13 @@
 //! The matrices `_iops.csv`, `_mbps.csv` and `_lat.csv`: a row for each large load, a column for each small one.
 
-use super::super::draft::told;
+use super::super::draft::reported;
 use super::super::numbers::number;
 use super::super::{Draft, ImportError, Notes, Source};
 use super::assemble::{self, began_by_name, file_stem};
-use super::{Figure, MOST_RUNS, Point};
+use super::{Figure, MAX_RUNS, Point};
 
 /// No walk has more points.
-const MOST_POINTS: usize = 50_000;
+const MAX_POINTS: usize = 50_000;
 /// A mean latency below this is in milliseconds: no storage answers in so few microseconds.
 const SURELY_MS: f64 = 5.0;
 /// The least mean latency of a walk, if it is above this, is in microseconds: one request at a time waits for no storage that
@@ -28,7 +28,7 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     let mut drafts = Vec::new();
     let mut runs = 0;
     for (line, text) in source.lines() {
-        if cells.len() > MOST_POINTS || runs > MOST_RUNS {
+        if cells.len() > MAX_POINTS || runs > MAX_RUNS {
             return Err(ImportError::damaged(source, line, "it holds more points than any walk of ORION"));
         }
         if is_heading(text) {
@@ -80,13 +80,13 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
 }
 
 fn loads(heading: &str) -> Vec<Option<u32>> {
-    heading.split([',', ';']).skip(1).take(MOST_POINTS).map(|load| load.trim().trim_matches('"').parse().ok()).collect()
+    heading.split([',', ';']).skip(1).take(MAX_POINTS).map(|load| load.trim().trim_matches('"').parse().ok()).collect()
 }
 
 fn draft(source: &Source, above: &str, cells: Vec<(Point, f64)>) -> Result<Draft, ImportError> {
     let name = source.path();
     let figure = figure(name, above, &cells).ok_or_else(|| {
-        let what = "whether these are IOPS or latencies is told by the file's name alone: it must end in `_iops.csv` or \
+        let what = "whether these are IOPS or latencies is reported by the file's name alone: it must end in `_iops.csv` or \
                     `_lat.csv`, as ORION names it";
         ImportError::no_result(source, what)
     })?;
@@ -105,16 +105,16 @@ fn draft(source: &Source, above: &str, cells: Vec<(Point, f64)>) -> Result<Draft
     };
     let mut points = assemble::Points::default();
     for (point, value) in cells {
-        points.at(point).told.push(told("OS file", label, unit, value * factor));
+        points.at(point).reported.push(reported("OS file", label, unit, value * factor));
     }
-    draft
-        .notes
-        .push("a matrix tells one figure of each point: neither how long it ran nor the sizes of requests".to_owned());
+    draft.notes.push(
+        "a matrix reports one figure of each point: neither how long it ran nor the sizes of requests".to_owned(),
+    );
     points.into_steps(&mut draft, &assemble::Load::default());
     Ok(draft)
 }
 
-/// Which figure a matrix tells: by the words above it, which releases from 11.2 on have, else by the file's name. Only large
+/// Which figure a matrix reports: by the words above it, which releases from 11.2 on have, else by the file's name. Only large
 /// loads alone have a rate in megabytes without any small one.
 fn figure(name: &str, above: &str, cells: &[(Point, f64)]) -> Option<Figure> {
     let words = above.to_ascii_lowercase();
@@ -143,7 +143,7 @@ fn figure(name: &str, above: &str, cells: &[(Point, f64)]) -> Option<Figure> {
     }
 }
 
-/// The unit in which latencies are told, what makes microseconds of them where that is known, and why.
+/// The unit in which latencies are reported, what makes microseconds of them where that is known, and why.
 fn latency_unit(above: &str, least: f64) -> (&'static str, f64, &'static str) {
     if above.contains("microsecond") || above.contains("usec") {
         ("us", 1.0, "latencies are in microseconds, as the file says")
@@ -157,7 +157,7 @@ fn latency_unit(above: &str, least: f64) -> (&'static str, f64, &'static str) {
         ("us", 1.0, note)
     } else {
         let note = "the file does not say in which unit its latencies are: milliseconds up to ORION 11.1, microseconds later; they are \
-                    told without one";
+                    reported without one";
         ("", 1.0, note)
     }
 }

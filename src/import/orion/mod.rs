@@ -1,7 +1,7 @@
 //! ORION, Oracle's program that loads storage: its summary, what it prints, its matrices and its histograms, of 10.2 to 19c, and
 //! the files of the same layout that Plimsoll writes.
 //!
-//! A point is a number of small requests outstanding and a number of large ones; it becomes a step. Latencies are told in
+//! A point is a number of small requests outstanding and a number of large ones; it becomes a step. Latencies are reported in
 //! microseconds whatever the release printed them in: 10.2 and 11.1 have milliseconds and print no unit, later ones say `usecs`.
 
 mod assemble;
@@ -13,17 +13,17 @@ mod text;
 
 use super::{Draft, ImportError, Notes, Source};
 
-/// The beginnings of the lines that tell the best points. Their first letters are missing in copies.
+/// The beginnings of the lines that report the best points. Their first letters are missing in copies.
 const FIGURES: [(&str, Figure); 3] = [
     ("aximum Large MBPS=", Figure::Megabytes),
     ("aximum Small IOPS=", Figure::Requests),
     ("inimum Small Latency=", Figure::Latency),
 ];
 /// Results that one file may hold.
-const MOST_RUNS: usize = 1_000;
+const MAX_RUNS: usize = 1_000;
 const HISTOGRAM: &str = "Latency Histogram @";
 
-/// What a figure tells of a point.
+/// What a figure reports on a point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Figure {
     /// Megabytes per second of large requests.

@@ -1,12 +1,12 @@
 //! The summary, what ORION prints, and its histograms, line by line.
 
-use super::super::draft::told;
+use super::super::draft::reported;
 use super::super::numbers::{duration_ns, number, whole_number};
 use super::super::spool::clean;
 use super::super::{Draft, ImportError, Notes, Source};
 use super::assemble::{KINDS, Latency, Load, Parameters, Points, began_by_name, file_stem, short};
 use super::histogram::Rows;
-use super::{FIGURES, Figure, HISTOGRAM, MOST_RUNS, Point};
+use super::{FIGURES, Figure, HISTOGRAM, MAX_RUNS, Point};
 use crate::record::Target;
 
 /// Latencies of small and large reads and writes; first letters may be missing.
@@ -30,11 +30,11 @@ const SETTINGS: [&str; 14] = [
     "Name",
 ];
 /// No walk has more points.
-const MOST_POINTS: usize = 50_000;
+const MAX_POINTS: usize = 50_000;
 /// Requests outstanding of a sequential stream, unless the command line says otherwise.
 const DEFAULT_STREAM: u32 = 4;
 /// Words of a command line that are kept.
-const MOST_WORDS: usize = 100;
+const MAX_WORDS: usize = 100;
 
 /// One invocation of ORION in the making.
 #[derive(Default)]
@@ -64,7 +64,7 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     let mut is_command = false;
     let last = source.lines().filter(|(_, text)| !text.trim().is_empty()).last().map_or(0, |(line, _)| line);
     for (line, text) in source.lines() {
-        if drafts.len() > MOST_RUNS || reading.points.len() > MOST_POINTS {
+        if drafts.len() > MAX_RUNS || reading.points.len() > MAX_POINTS {
             return Err(ImportError::damaged(source, line, "it holds more results than any walk of ORION"));
         }
         let text = clean(text);
@@ -84,7 +84,7 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
                 continue;
             }
             is_command = false;
-            reading.set_command(text.split_whitespace().take(MOST_WORDS).map(str::to_owned).collect());
+            reading.set_command(text.split_whitespace().take(MAX_WORDS).map(str::to_owned).collect());
             continue;
         }
         if text.trim_end().ends_with("ommandline:") {
@@ -121,7 +121,7 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
     Ok(drafts)
 }
 
-/// A part of a line that tells something of a point. Copies have several in one line.
+/// A part of a line that reports something of a point. Copies have several in one line.
 enum Segment {
     Figure(Figure, String),
     Latency(usize, String),
@@ -210,7 +210,7 @@ impl Reading {
         let call = text.split_once(" -run ").and_then(|(before, _)| before.rfind("orion"));
         if let Some(options) = call.and_then(|at| text.get(at..)) {
             let words = options.split_whitespace().skip_while(|word| !word.starts_with('-'));
-            self.set_command(words.take(MOST_WORDS).map(str::to_owned).collect());
+            self.set_command(words.take(MAX_WORDS).map(str::to_owned).collect());
             return;
         }
         if self.testname.is_none() && began_by_name(text.trim(), false).is_some() && !text.trim().contains(' ') {
@@ -312,11 +312,11 @@ impl Reading {
         let Some(value) = text.split_once('=').and_then(|(_, rest)| rest.split('@').next()) else { return false };
         let (value, unit) = value.trim().split_once(' ').unwrap_or((value.trim(), ""));
         let Some(value) = number(value) else { return false };
-        let told = match figure {
-            Figure::Megabytes => told("OS file", "Maximum Large MBPS", "MB/s", value),
+        let reported = match figure {
+            Figure::Megabytes => reported("OS file", "Maximum Large MBPS", "MB/s", value),
             Figure::Requests => {
                 self.points.at(point).small_per_s = Some(value);
-                told("OS file", "Maximum Small IOPS", "/s", value)
+                reported("OS file", "Maximum Small IOPS", "/s", value)
             }
             Figure::Latency => {
                 let factor = match unit.trim().trim_matches(['(', ')']) {
@@ -327,10 +327,10 @@ impl Reading {
                     _ => return false,
                 };
                 self.has_unit = Some(!unit.is_empty());
-                told("OS file", "Minimum Small Latency", "us", value * factor)
+                reported("OS file", "Minimum Small Latency", "us", value * factor)
             }
         };
-        self.points.at(point).told.push(told);
+        self.points.at(point).reported.push(reported);
         true
     }
 
@@ -350,15 +350,16 @@ impl Reading {
             *place = latency;
             let figures = [("avg", Some(mean)), ("min", latency.min), ("max", latency.max), ("std dev", deviation)];
             for (figure, value) in figures.into_iter().filter(|_| is_new) {
-                at.told.extend(value.map(|value| told("OS file", format!("{name} latency {figure}"), "us", value)));
+                at.reported
+                    .extend(value.map(|value| reported("OS file", format!("{name} latency {figure}"), "us", value)));
             }
         }
         true
     }
 
     fn into_draft(mut self, source: &Source) -> Result<Draft, ImportError> {
-        for told in self.points.iter() {
-            for rows in told.histograms.iter().filter(|rows| !rows.is_empty()) {
+        for reported in self.points.iter() {
+            for rows in reported.histograms.iter().filter(|rows| !rows.is_empty()) {
                 rows.check(source)?;
             }
         }
@@ -372,7 +373,9 @@ impl Reading {
         if self.is_plimsoll {
             draft.notes.push("Plimsoll wrote this in ORION's layout; its MBPS are units of 2^20 bytes".to_owned());
         } else if self.seen.contains(&Figure::Megabytes) {
-            draft.notes.push("ORION does not tell whether its MBPS are units of 2^20 or of 1,000,000 bytes".to_owned());
+            draft
+                .notes
+                .push("ORION does not report whether its MBPS are units of 2^20 or of 1,000,000 bytes".to_owned());
         }
         if self.has_unit == Some(false) {
             draft.notes.push(unit_note(&draft.version).to_owned());
@@ -405,7 +408,7 @@ fn prints_microseconds(version: &str) -> bool {
 fn unit_note(version: &str) -> &'static str {
     match version {
         "" => {
-            "the latency has no unit there and no version tells which it is in: it is taken for milliseconds, as ORION prints it up to \
+            "the latency has no unit there and no version says which it is in: it is taken for milliseconds, as ORION prints it up to \
              11.1 without a unit, while later releases name theirs"
         }
         version if prints_microseconds(version) => {

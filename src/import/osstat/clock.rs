@@ -13,8 +13,8 @@ pub(super) enum Day {
     Known(Date),
     /// `02/10/2020`: month first in some locales, day first in others.
     Either { first: i8, second: i8, year: i16 },
-    /// None was told.
-    Untold,
+    /// None was reported.
+    Unreported,
 }
 
 impl Day {
@@ -47,7 +47,7 @@ impl Stamp {
         let date = self.day.date(month_first);
         let at = DateTime::from_parts(date.unwrap_or(jiff::civil::date(2000, 1, 1)), self.time);
         let at = at.checked_sub(jiff::SignedDuration::from_millis(ms)).ok()?;
-        Some(Self { day: date.map_or(Day::Untold, |_| Day::Known(at.date())), time: at.time(), ..self })
+        Some(Self { day: date.map_or(Day::Unreported, |_| Day::Known(at.date())), time: at.time(), ..self })
     }
 }
 
@@ -65,20 +65,20 @@ pub(super) struct Timeline {
 impl Timeline {
     /// The time line of samples that were taken at `stamps[1..]`, the first of them covering the time since `stamps[0]`.
     ///
-    /// Clocks are often told in whole seconds: where every sample came within a second of an even pace, the pace is taken. If
+    /// Clocks are often reported in whole seconds: where every sample came within a second of an even pace, the pace is taken. If
     /// the clock stands still or goes back between two of them, as it seems to when output was buffered, lengths are unknown.
-    /// `told_pace_s` is the interval of the command line, where the file shows it.
+    /// `reported_pace_s` is the interval of the command line, where the file shows it.
     pub(super) fn new(
         stamps: &[Option<Stamp>],
         header_day: Day,
         month_first: Option<bool>,
-        told_pace_s: Option<f64>,
+        reported_pace_s: Option<f64>,
     ) -> Self {
         let mut line = Self { spans: vec![(0, 0); stamps.len().saturating_sub(1)], ..Self::default() };
         let at_ms = offsets_ms(stamps, month_first);
         let lengths_s: Option<Vec<f64>> = match &at_ms {
             Some(at_ms) => even(at_ms),
-            None => told_pace_s.filter(|pace_s| *pace_s > 0.0).map(|pace_s| vec![pace_s; line.spans.len()]),
+            None => reported_pace_s.filter(|pace_s| *pace_s > 0.0).map(|pace_s| vec![pace_s; line.spans.len()]),
         };
         if let Some(lengths_s) = lengths_s {
             let mut offset_ns = 0;
@@ -89,7 +89,7 @@ impl Timeline {
             }
         }
         if let Some(Some(first)) = stamps.first() {
-            let day = if first.day == Day::Untold { header_day } else { first.day };
+            let day = if first.day == Day::Unreported { header_day } else { first.day };
             line.ambiguous_date = matches!(day, Day::Either { .. }) && month_first.is_none();
             let civil = day.date(month_first).map(|date| DateTime::from_parts(date, first.time));
             line.began = civil.and_then(Began::wall).map(|began| match began {
@@ -149,8 +149,8 @@ fn even(at_ms: &[i64]) -> Option<Vec<f64>> {
         return Some(vec![mean_s; steps_s.len()]);
     }
     // Output that was buffered comes in heaps: samples a moment apart, and then none for long.
-    let (least_s, most_s) = steps_s.iter().fold((f64::MAX, 0.0_f64), |(least, most), s| (least.min(*s), most.max(*s)));
-    (least_s > 0.0 && most_s <= 20.0 * least_s).then_some(steps_s)
+    let (min_s, max_s) = steps_s.iter().fold((f64::MAX, 0.0_f64), |(least, most), s| (least.min(*s), most.max(*s)));
+    (min_s > 0.0 && max_s <= 20.0 * min_s).then_some(steps_s)
 }
 
 /// The first word, and what follows it with its blanks.
@@ -193,7 +193,7 @@ pub(super) fn leading(line: &str) -> Option<(Stamp, &str)> {
 pub(super) fn before(line: &str) -> Option<(Stamp, &str)> {
     leading(line).or_else(|| {
         let (time, rest, _) = time_of(line, false)?;
-        Some((Stamp { day: Day::Untold, time, utc: false, month_first: None }, rest))
+        Some((Stamp { day: Day::Unreported, time, utc: false, month_first: None }, rest))
     })
 }
 
@@ -260,7 +260,7 @@ fn named_month(text: &str) -> Option<(Stamp, &str)> {
             rest = word(if zoned { after_zone } else { rest })?.1;
         }
     }
-    let day = year.and_then(|year| Date::new(year, month, day).ok()).map_or(Day::Untold, Day::Known);
+    let day = year.and_then(|year| Date::new(year, month, day).ok()).map_or(Day::Unreported, Day::Known);
     Some((Stamp { day, time, utc: false, month_first: None }, rest))
 }
 
@@ -343,7 +343,7 @@ pub(super) fn time_of(text: &str, after_date: bool) -> Option<(Time, &str, bool)
             _ => hour,
         };
     }
-    // A leap second is told as the one before it.
+    // A leap second is reported as the one before it.
     let time = Time::new(hour, minute, second.min(59), millis * 1_000_000).ok()?;
     let capital = half.is_some_and(|(half, _)| half.starts_with(['A', 'P']));
     Some((time, half.map_or(rest, |(_, rest)| after_zone(rest)), capital))

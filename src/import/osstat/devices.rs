@@ -1,4 +1,4 @@
-//! What iostat tells of devices becomes a step.
+//! What iostat reports on devices becomes a step.
 
 use std::collections::HashMap;
 
@@ -7,14 +7,14 @@ use super::figures::{Over, over, unit};
 use super::header::Header;
 use super::samples::{Mean, Shares, figures, note_on_time, weights};
 use crate::import::Draft;
-use crate::import::draft::{count_of, step, told, whole};
+use crate::import::draft::{count_of, reported, step, whole};
 use crate::import::interval;
 use crate::record::{DeviceStats, Step};
 
-/// Devices, or columns, that are told apart at most.
-const MOST_NAMES: usize = 1 << 16;
+/// Devices, or columns, that are distinguished at most.
+const MAX_NAMES: usize = 1 << 16;
 /// Figures of devices that all samples of an invocation keep at most.
-const MOST_FIGURES: usize = 2_000_000;
+const MAX_FIGURES: usize = 2_000_000;
 
 /// One invocation of iostat, as it was read.
 #[derive(Debug, Default)]
@@ -60,7 +60,7 @@ impl Names {
         if let Some(number) = self.known.get(name) {
             return Some(*number);
         }
-        if self.list.len() == MOST_NAMES {
+        if self.list.len() == MAX_NAMES {
             return None;
         }
         self.list.push(name.to_owned());
@@ -140,7 +140,7 @@ impl Columns {
             .find_map(|(rest, bytes)| Some(self.value(cells, &format!("{letter}{rest}"))? * bytes))
     }
 
-    /// Counts of a device: only where every column that they need is told, and the length of the sample is. They are as exact
+    /// Counts of a device: only where every column that they need is reported, and the length of the sample is. They are as exact
     /// as the two decimals of iostat.
     fn stats(&self, cells: &Cells, name: &str, elapsed_ns: u64) -> Option<DeviceStats> {
         if elapsed_ns == 0 {
@@ -195,7 +195,7 @@ pub(super) fn draft(invocation: Invocation) -> Draft {
         .flatten()
         .find_map(|stamp| stamp.month_first)
         .or(header.as_ref().and_then(|header| header.month_first));
-    let day = header.as_ref().map_or(super::clock::Day::Untold, |header| header.day);
+    let day = header.as_ref().map_or(super::clock::Day::Unreported, |header| header.day);
     let is_first_real = super::header::omits_since_boot(&command, pace_s);
     if is_first_real {
         let first = stamps.first().copied().flatten();
@@ -249,7 +249,7 @@ fn step_of(
     let mut sums: HashMap<usize, Option<DeviceStats>> = HashMap::new();
     let mut cpu_names = Names::default();
     let mut cpu_means: Vec<Mean> = Vec::new();
-    let told_in_samples = is_small(samples, busy);
+    let reported_in_samples = is_small(samples, busy);
     let whole_weight: f64 = weights(timeline).sum();
     for ((sample, weight), span) in samples.iter().zip(weights(timeline)).zip(&timeline.spans) {
         let mut interval = interval::of(&made, span.0, span.1);
@@ -259,7 +259,7 @@ fn step_of(
             if let Some(mean) = cpu_means.get_mut(number) {
                 mean.add(*percent, weight);
             }
-            interval.told.insert(name.clone(), *percent);
+            interval.reported.insert(name.clone(), *percent);
         }
         for rows in by_device(&sample.rows, devices.list.len()) {
             let Some(row) = rows.first() else { continue };
@@ -285,8 +285,8 @@ fn step_of(
                 let nothing = matches!(over, Over::Counts(_)) && value == 0.0 && counted == 0.0 && !counts.is_empty();
                 // The rate may have been rounded to nothing while there is a time: a hair's weight keeps it if it is alone.
                 mean.add(value, if weight == 0.0 && !nothing { f64::MIN_POSITIVE } else { weight });
-                if told_in_samples && busy.get(row.device) == Some(&true) && !nothing {
-                    interval.told.insert(format!("{name} {}", columns.name(*number)), value);
+                if reported_in_samples && busy.get(row.device) == Some(&true) && !nothing {
+                    interval.reported.insert(format!("{name} {}", columns.name(*number)), value);
                 }
             }
             let stats = ways.stats(&cells, name, span.1).filter(|_| !row.group && !devices.is_partition(name));
@@ -308,7 +308,7 @@ fn step_of(
     made.host_cpu =
         Shares::of(cpu_names.list.iter().zip(&cpu_means).filter_map(|(name, mean)| Some((name, mean.value()?))))
             .and_then(|shares| shares.over(cpus, timeline.duration_ns()));
-    made.told = figures(&names, cpu_means.into_iter().map(Mean::value));
+    made.reported = figures(&names, cpu_means.into_iter().map(Mean::value));
     order.sort_unstable();
     for (device, column) in order {
         let (name, mean) = (columns.name(column), means.get(&(device, column)).copied().unwrap_or_default());
@@ -318,8 +318,9 @@ fn step_of(
             _ => mean.value(),
         };
         let figure = value.filter(|value| value.is_finite());
-        made.told
-            .extend(figure.map(|value| told("device", format!("{} {name}", devices.name(device)), unit(name), value)));
+        made.reported.extend(
+            figure.map(|value| reported("device", format!("{} {name}", devices.name(device)), unit(name), value)),
+        );
     }
     let mut counted: Vec<(usize, DeviceStats)> =
         sums.into_iter().filter_map(|(device, sum)| Some((device, sum?))).collect();
@@ -347,7 +348,7 @@ fn by_device(rows: &[Row], devices: usize) -> Vec<Vec<&Row>> {
 /// counts only.
 fn is_small(samples: &[Sample], busy: &[bool]) -> bool {
     let rows = samples.iter().flat_map(|sample| &sample.rows).filter(|row| busy.get(row.device) == Some(&true));
-    rows.map(|row| row.values.len()).sum::<usize>() <= MOST_FIGURES
+    rows.map(|row| row.values.len()).sum::<usize>() <= MAX_FIGURES
 }
 
 /// Which devices did anything.

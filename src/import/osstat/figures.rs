@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_with_units_are_told_in_the_unit_of_their_column() {
+    fn sizes_with_units_are_reported_in_the_unit_of_their_column() {
         let read = [("1.0P", "kB_read"), ("2.0M", "MB_wrtn/s"), ("3s", "avgrq-sz"), ("4.0k", "r/s")];
         let petabyte_kib = 1_099_511_627_776.0;
         assert_eq!(read.map(|(text, column)| human(text, column)), [Some(petabyte_kib), Some(2.0), Some(3.0), None]);

@@ -13,7 +13,7 @@ pub(super) enum Tool {
 }
 
 /// Columns that a table has at most; the widest known has 24.
-pub(super) const MOST_COLUMNS: usize = 48;
+pub(super) const MAX_COLUMNS: usize = 48;
 /// How many lines may stand before a table: prompts, the first line of sysstat, times.
 const LINES_BEFORE: usize = 12;
 
@@ -58,7 +58,7 @@ pub(super) fn is_cpu_header(line: &str) -> bool {
     let mut words = line.split_whitespace();
     words.next() == Some("avg-cpu:")
         && words.next().is_some_and(|word| word.starts_with('%'))
-        && words.nth(MOST_COLUMNS).is_none()
+        && words.nth(MAX_COLUMNS).is_none()
 }
 
 /// The header of a table of devices, whose name stands first or, with `--pretty`, last.
@@ -75,7 +75,7 @@ pub(super) fn is_device_header(line: &str) -> bool {
     };
     // Anything may follow `Device` in prose; a table has figures per second, and not very many.
     (names(first) || last == "Device")
-        && line.split_whitespace().nth(MOST_COLUMNS).is_none()
+        && line.split_whitespace().nth(MAX_COLUMNS).is_none()
         && line.split_whitespace().any(known)
         && line
             .split_whitespace()
@@ -111,7 +111,7 @@ pub(super) fn is_vmstat_columns(line: &str) -> bool {
 pub(super) fn vmstat_columns(line: &str) -> Option<(Vec<&str>, Option<&str>)> {
     const FIRST: [&str; 10] = ["r", "b", "swpd", "free", "buff", "cache", "si", "so", "bi", "bo"];
     const LAST: [&str; 5] = ["in", "cs", "us", "sy", "id"];
-    let words: Vec<&str> = line.split_whitespace().take(MOST_COLUMNS).collect();
+    let words: Vec<&str> = line.split_whitespace().take(MAX_COLUMNS).collect();
     if !words.starts_with(&["r", "b"]) {
         return None;
     }
@@ -154,7 +154,7 @@ pub(super) fn header(line: &str) -> Option<Header> {
     let (kernel, rest) = clock::word(rest)?;
     let (host, rest) = rest.trim_start().strip_prefix('(')?.split_once(')')?;
     let (date, rest) = clock::word(rest)?;
-    let (day, long_year) = clock::date_of(date).unwrap_or((Day::Untold, false));
+    let (day, long_year) = clock::date_of(date).unwrap_or((Day::Unreported, false));
     let architecture = rest.split_whitespace().find_map(|word| word.strip_prefix('_')?.strip_suffix('_'));
     let cpus = rest.split_once('(').and_then(|(_, cpus)| cpus.split_whitespace().next()?.parse().ok());
     let environment = Environment {

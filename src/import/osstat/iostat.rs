@@ -7,10 +7,10 @@ use super::header::{self, Tool};
 use crate::import::console;
 use crate::import::{Draft, ImportError, Notes, Source};
 
-/// Tables of one sample that are told apart; no version writes more than five.
-const MOST_TABLES: usize = 16;
+/// Tables of one sample that are distinguished; no version writes more than five.
+const MAX_TABLES: usize = 16;
 /// The longest name of a device; Linux has none that is longer.
-const MOST_NAME_BYTES: usize = 255;
+const MAX_NAME_BYTES: usize = 255;
 
 /// Whether a text is of iostat.
 pub(in crate::import) fn recognises(head: &str) -> bool {
@@ -133,7 +133,7 @@ impl Reader {
         if self.now.samples.is_empty()
             || self.stamp.is_some()
             || self.tables.contains(&columns)
-            || self.tables.len() == MOST_TABLES
+            || self.tables.len() == MAX_TABLES
         {
             self.sample(prefix);
         }
@@ -173,11 +173,11 @@ impl Reader {
                     (Some((device, values)), _) if of_name > 0 => Some(((device.join(" "), group), values)),
                     _ => None,
                 };
-                let Some((device, values)) = read.filter(|((device, _), _)| device.len() <= MOST_NAME_BYTES) else {
+                let Some((device, values)) = read.filter(|((device, _), _)| device.len() <= MAX_NAME_BYTES) else {
                     self.cut = true;
                     if let [alone] = words.as_slice()
                         && cell(alone).is_none()
-                        && alone.len() <= MOST_NAME_BYTES
+                        && alone.len() <= MAX_NAME_BYTES
                     {
                         *name = Some(((*alone).to_owned(), group));
                     } else if !is_shell(line) {
@@ -203,7 +203,7 @@ impl Reader {
                     columns.iter().zip(read).map(|(column, value)| (*column, value.unwrap_or(f64::NAN))).collect();
                 match self.now.devices.number(&device.0) {
                     Some(number) => sample.rows.push(Row { device: number, group: device.1, values }),
-                    None => notes.not_understood(number, "one more device than can be told apart"),
+                    None => notes.not_understood(number, "one more device than can be distinguished"),
                 }
             }
         }
@@ -243,7 +243,7 @@ fn stamp_line(line: &str) -> Option<Stamp> {
     let blank = |rest: &str| rest.trim().is_empty();
     if let Some(time) = line.strip_prefix("Time:") {
         let (time, rest, _) = clock::time_of(time, false)?;
-        return blank(rest).then_some(Stamp { day: clock::Day::Untold, time, utc: false, month_first: None });
+        return blank(rest).then_some(Stamp { day: clock::Day::Unreported, time, utc: false, month_first: None });
     }
     clock::leading(line).filter(|(_, rest)| blank(rest)).map(|(stamp, _)| stamp)
 }

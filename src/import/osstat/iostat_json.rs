@@ -115,7 +115,7 @@ fn invocation(host: &Value, cut: bool, notes: &mut Notes) -> Invocation {
         cpus: host.get("number-of-cpus").and_then(Value::as_u64).and_then(|cpus| u32::try_from(cpus).ok()),
         ..Environment::default()
     };
-    let (day, long_year) = clock::date_of(&date).unwrap_or((Day::Untold, false));
+    let (day, long_year) = clock::date_of(&date).unwrap_or((Day::Unreported, false));
     let mut made = Invocation {
         header: Some(Header { environment, day, month_first: clock::day_order(&date), long_year }),
         ..Invocation::default()

@@ -36,7 +36,7 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
         let (stamp, rest) = match clock::time_of(own, true) {
             Some((time, rest, half_day)) => {
                 reading.half_days |= half_day;
-                (Some(Stamp { day: Day::Untold, time, utc: false, month_first: None }), rest)
+                (Some(Stamp { day: Day::Unreported, time, utc: false, month_first: None }), rest)
             }
             None => (prefix, own),
         };
@@ -50,7 +50,7 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
             let columns: Vec<String> = rest
                 .split_whitespace()
                 .skip(1)
-                .take(header::MOST_COLUMNS)
+                .take(header::MAX_COLUMNS)
                 .take_while(|word| is_name(word))
                 .map(str::to_owned)
                 .collect();
@@ -121,7 +121,7 @@ struct Reading {
     began: Option<Stamp>,
     stamps: Vec<Option<Stamp>>,
     rows: Vec<Vec<f64>>,
-    /// Interrupts per second, of samples that tell them.
+    /// Interrupts per second, of samples that report them.
     interrupts: Vec<(usize, f64)>,
     average: Option<Vec<f64>>,
     cut: bool,
@@ -163,9 +163,9 @@ impl Reading {
         // As in en_US; see [`clock::leading`].
         let by_halves = |header: &Header| (self.half_days && header.long_year).then_some(true);
         let month_first = self.header.as_ref().and_then(|header| header.month_first.or_else(|| by_halves(header)));
-        let day = self.header.as_ref().map_or(Day::Untold, |header| header.day);
+        let day = self.header.as_ref().map_or(Day::Unreported, |header| header.day);
         let mut timeline = Timeline::new(&stamps, day, month_first, None);
-        // Without an interval mpstat tells the average since boot, under a header of the same time.
+        // Without an interval mpstat reports the average since boot, under a header of the same time.
         if self.rows.len() == 1 && self.began.is_some() && stamps.get(1) == Some(&self.began) {
             draft.notes.push("The only sample is the average since the machine started.".to_owned());
             timeline.spans = vec![(0, 0)];
@@ -186,7 +186,7 @@ impl Reading {
         }
         let mut step = step_of("mpstat", &names, &self.rows, &timeline);
         let cpus = self.header.as_ref().and_then(|header| header.environment.cpus);
-        step.host_cpu = Shares::of(step.told.iter().map(|figure| (&figure.name, figure.value)))
+        step.host_cpu = Shares::of(step.reported.iter().map(|figure| (&figure.name, figure.value)))
             .and_then(|shares| shares.over(cpus, step.window.duration_ns));
         note_on_time(&timeline, &mut draft.notes);
         (draft.began, draft.ended) = (timeline.began, timeline.ended);

@@ -1,9 +1,9 @@
 //! Samples of a machine become a step: averages over its window, and one interval a sample.
 
 use super::clock::Timeline;
-use crate::import::draft::{step, told, whole};
+use crate::import::draft::{reported, step, whole};
 use crate::import::interval;
-use crate::record::{CpuTime, Step, ToldFigure};
+use crate::record::{CpuTime, ReportedFigure, Step};
 
 /// A weighted average in the making.
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,7 +47,7 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// The shares as told by the columns of iostat and mpstat. Guests run in user code; interrupts belong to the kernel.
+    /// The shares as reported by the columns of iostat and mpstat. Guests run in user code; interrupts belong to the kernel.
     pub(super) fn of(named: impl Iterator<Item = (impl AsRef<str>, f64)>) -> Option<Self> {
         let (mut shares, mut user, mut system) = (Self::default(), None, None);
         for (name, percent) in named.filter(|(_, percent)| percent.is_finite()) {
@@ -94,28 +94,29 @@ pub(super) fn step_of(label: &str, names: &[(String, &str)], rows: &[Vec<f64>], 
         let mut interval = interval::of(&made, span.0, span.1);
         for ((mean, (name, _)), value) in means.iter_mut().zip(names).zip(row).filter(|(_, value)| value.is_finite()) {
             mean.add(*value, weight);
-            interval.told.insert(name.clone(), *value);
+            interval.reported.insert(name.clone(), *value);
         }
         made.intervals.push(interval);
     }
-    made.told = figures(names, means.into_iter().map(Mean::value));
+    made.reported = figures(names, means.into_iter().map(Mean::value));
     made
 }
 
 /// Figures of the host, where they are known.
-pub(super) fn figures(names: &[(String, &str)], values: impl Iterator<Item = Option<f64>>) -> Vec<ToldFigure> {
+pub(super) fn figures(names: &[(String, &str)], values: impl Iterator<Item = Option<f64>>) -> Vec<ReportedFigure> {
     names
         .iter()
         .zip(values)
-        .filter_map(|((name, unit), value)| Some(told("host", name.clone(), unit, value?)))
+        .filter_map(|((name, unit), value)| Some(reported("host", name.clone(), unit, value?)))
         .collect()
 }
 
 /// What must be said where lengths of samples are unknown.
 pub(super) fn note_on_time(timeline: &Timeline, notes: &mut Vec<String>) {
     if timeline.duration_ns() == 0 && !timeline.spans.is_empty() {
-        notes
-            .push("The file does not tell how long a sample is: there are rates and shares, and no counts.".to_owned());
+        notes.push(
+            "The file does not report how long a sample is: there are rates and shares, and no counts.".to_owned(),
+        );
     }
     if timeline.ambiguous_date {
         notes.push("The date can be read with the month or the day first: it is left out.".to_owned());

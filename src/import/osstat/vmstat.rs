@@ -101,7 +101,7 @@ impl Columns {
     }
 }
 
-/// Memory and swapping are in units that `-S` sets and that the output does not tell.
+/// Memory and swapping are in units that `-S` sets and that the output does not report.
 fn unit(column: &str) -> &'static str {
     match column {
         "bi" | "bo" => "KiB/s",
@@ -112,7 +112,7 @@ fn unit(column: &str) -> &'static str {
 }
 
 /// Rows of the smallest terminal; vmstat repeats its header after as many as fit, and after 21 where there is none.
-const LEAST_PAGE: usize = 10;
+const MIN_PAGE: usize = 10;
 
 /// What one invocation wrote.
 #[derive(Debug, Default)]
@@ -136,7 +136,7 @@ impl Table {
     /// of the next invocation, with a first line since boot of its own. Returns the run of the one before.
     fn header(&mut self, columns: Columns) -> Option<Draft> {
         let same = self.columns.as_ref().is_none_or(|before| *before == columns);
-        let is_page = self.since_header >= LEAST_PAGE && self.page.is_none_or(|page| page == self.since_header);
+        let is_page = self.since_header >= MIN_PAGE && self.page.is_none_or(|page| page == self.since_header);
         let mut ended = None;
         if !self.rows.is_empty() && (!same || !is_page || self.next_command.is_some()) {
             let (command, pace_s) = self.next_command.take().unwrap_or_default();
@@ -167,7 +167,7 @@ impl Table {
             *first = first.or(self.snapshot);
         }
         let mut draft = Draft::new("host", "vmstat", "vmstat");
-        let mut timeline = Timeline::new(&stamps, Day::Untold, month_first, self.pace_s);
+        let mut timeline = Timeline::new(&stamps, Day::Unreported, month_first, self.pace_s);
         if !is_first_real && self.rows.len() > 1 {
             draft.notes.push(
                 "The first line is left out: it is the average since the machine started, unless vmstat ran with -y."
@@ -184,7 +184,7 @@ impl Table {
             draft.notes.push("The last line was cut off: it is left out.".to_owned());
         }
         let rows: Vec<Vec<f64>> = self.rows.into_iter().map(|row| row.values).collect();
-        draft.notes.push("Memory and swapping are in KiB, unless vmstat was told another unit with -S.".to_owned());
+        draft.notes.push("Memory and swapping are in KiB, unless vmstat was reported another unit with -S.".to_owned());
         note_on_time(&timeline, &mut draft.notes);
         draft.steps = vec![step_of("vmstat", &columns.names, &rows, &timeline)];
         draft.began = timeline.began.filter(|began: &Began| began.timestamp().0 > jiff::Timestamp::UNIX_EPOCH);

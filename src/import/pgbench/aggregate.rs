@@ -1,10 +1,10 @@
 //! The log of `pgbench --log --aggregate-interval`: one line an interval, of whole numbers in microseconds.
 
 use super::{EPOCH_S, ONE_THREAD, numbers};
-use crate::import::draft::{self, told};
+use crate::import::draft::{self, reported};
 use crate::import::interval;
 use crate::import::{Began, Draft, ImportError, Notes, Source};
-use crate::record::{Histogram, Interval, OperationStats, Timestamp, ToldBucket};
+use crate::record::{Histogram, Interval, OperationStats, ReportedBucket, Timestamp};
 
 const S: u64 = 1_000_000_000;
 const US: u64 = 1_000;
@@ -87,7 +87,7 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
     let mut draft = Draft::new("transactions", "pgbench", "pgbench aggregated log");
     draft.target.kind = "postgres".to_owned();
     draft.notes.push(ONE_THREAD.to_owned());
-    draft.notes.push("The last interval may be shorter than the others; pgbench does not tell.".to_owned());
+    draft.notes.push("The last interval may be shorter than the others; pgbench does not report.".to_owned());
     // Intervals are all as long as the shortest distance between two.
     let starts = rows.windows(2).filter_map(|pair| pair.get(1)?.start_s.checked_sub(pair.first()?.start_s));
     let length_s = starts.min().unwrap_or(0);
@@ -108,7 +108,7 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
         let sums_up = !name.starts_with("m") && !name.ends_with("_2");
         if sum > 0 && sums_up {
             let unit = if name.ends_with("lag") { "us" } else { "" };
-            step.told.push(told("client", *name, unit, sum as f64));
+            step.reported.push(reported("client", *name, unit, sum as f64));
         }
     }
     let response = Row::together(&rows);
@@ -141,11 +141,11 @@ fn service(response: &Histogram, lag_us: u64) -> Histogram {
 impl Row {
     fn histogram(&self) -> Histogram {
         if self.count == 0 {
-            return Histogram::told([], None, None, None);
+            return Histogram::reported([], None, None, None);
         }
         let (min_ns, max_ns) = (self.min_us.saturating_mul(US), self.max_us.saturating_mul(US));
-        let bucket = ToldBucket { from_ns: min_ns, to_ns: Some(max_ns), count: self.count };
-        Histogram::told([bucket], Some(self.sum_us.saturating_mul(US)), Some(min_ns), Some(max_ns))
+        let bucket = ReportedBucket { from_ns: min_ns, to_ns: Some(max_ns), count: self.count };
+        Histogram::reported([bucket], Some(self.sum_us.saturating_mul(US)), Some(min_ns), Some(max_ns))
     }
 
     fn interval(&self, mut interval: Interval) -> Interval {
@@ -153,7 +153,7 @@ impl Row {
         interval.counters.operations = Some(self.count);
         interval.counters.errors = self.failures();
         let known = MORE.iter().zip(&self.more).filter(|(_, value)| **value > 0);
-        interval.told = known.map(|(name, value)| ((*name).to_owned(), *value as f64)).collect();
+        interval.reported = known.map(|(name, value)| ((*name).to_owned(), *value as f64)).collect();
         interval
     }
 

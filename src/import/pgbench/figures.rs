@@ -24,16 +24,16 @@ pub(super) struct Figures {
     /// `count` may hold those that were skipped, as that of a script did before version 15.
     pub with_skipped: bool,
     /// The rest, by its names.
-    pub told: Vec<(String, &'static str, f64)>,
+    pub reported: Vec<(String, &'static str, f64)>,
     /// Mean time by which transactions began late, with a rate limit; the latency includes it.
     pub lag_ms: Option<f64>,
 }
 
 impl Figures {
-    /// Nothing if it does not tell how many there were. With a rate limit (`limited`) the latency begins when a transaction was
+    /// Nothing if it does not report how many there were. With a rate limit (`limited`) the latency begins when a transaction was
     /// due, and without the lag nobody knows when it was sent.
     pub fn operation(&self, kind: &str, limited: bool) -> Option<OperationStats> {
-        let skipped = self.told.iter().find(|(name, ..)| self.with_skipped && name == SKIPPED);
+        let skipped = self.reported.iter().find(|(name, ..)| self.with_skipped && name == SKIPPED);
         let count = self.count?.saturating_sub(skipped.and_then(|(.., skipped)| whole(*skipped)).unwrap_or(0));
         let mean_ms = self.latency_ms.filter(|_| !self.with_failures);
         let total_ns = mean_ms.and_then(ms).and_then(|_| sum_of_mean(mean_ms? * 1e6, count));

@@ -73,8 +73,8 @@ pub(super) fn fill(step: &mut Step, lines: &[Progress]) {
         let length_ns = seconds_ns(line.at_s - before_s);
         let mut interval = interval::of(step, seconds_ns(before_s - began_s), length_ns);
         before_s = line.at_s;
-        interval.told = line.figures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-        let of = |name: &str| interval.told.get(name).copied();
+        interval.reported = line.figures.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
+        let of = |name: &str| interval.reported.get(name).copied();
         let count = of("tps").and_then(|tps| count_of(tps, length_ns)).filter(|_| length_ns > 0);
         interval.counters.operations = count;
         interval.counters.errors = of("failed").and_then(whole);

@@ -3,7 +3,7 @@
 use super::figures::{Figures, SKIPPED, rate_of_script, words_of_script};
 use super::progress::{self, Progress};
 use crate::import::console::{plain, unprefixed};
-use crate::import::draft::{self, told, whole};
+use crate::import::draft::{self, reported, whole};
 use crate::import::numbers::{number, whole_number};
 use crate::import::{Began, Draft, ImportError, Notes, Source};
 use crate::record::{Ending, Outcome, Step};
@@ -13,7 +13,7 @@ const MIN_OF_ASKED: f64 = 0.99;
 /// Share by which a run may be longer than asked before a note says so.
 const OTHER_THAN_ASKED: f64 = 0.01;
 /// How much of a statement names its latency.
-const MOST_NAME: usize = 120;
+const MAX_NAME: usize = 120;
 
 /// Whether it holds a line of progress, or the lines that begin a summary.
 pub(in crate::import) fn recognises(head: &str) -> bool {
@@ -54,7 +54,7 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
     runs.into_iter().map(|run| run.draft(source)).collect()
 }
 
-/// `pgbench (18beta3, server 13.22)`, `pgbench (PostgreSQL) 14.2`: its version and that of the server, if it is told.
+/// `pgbench (18beta3, server 13.22)`, `pgbench (PostgreSQL) 14.2`: its version and that of the server, if it is reported.
 fn version(text: &str) -> Option<(String, Option<String>)> {
     let rest = text.strip_prefix("pgbench (")?;
     if let Some(version) = rest.strip_prefix("PostgreSQL)") {
@@ -113,8 +113,8 @@ const COUNTS: [&str; 7] = [
 impl Printed {
     /// Whether a line is one of the next run: what comes first in a run, after a summary or after progress that has none.
     fn is_over(&self, text: &str) -> bool {
-        if let Some(told) = text.strip_prefix("progress:") {
-            let goes_back = |last: &Progress| progress::parse(told).is_some_and(|next| next.at_s <= last.at_s);
+        if let Some(reported) = text.strip_prefix("progress:") {
+            let goes_back = |last: &Progress| progress::parse(reported).is_some_and(|next| next.at_s <= last.at_s);
             return self.summary_seen || self.progress.last().is_some_and(goes_back);
         }
         let killed = !self.progress.is_empty();
@@ -125,14 +125,14 @@ impl Printed {
     }
 
     fn line(&mut self, notes: &mut Notes, line: u64, text: &str, whole_line: &str) {
-        if let Some(told) = text.strip_prefix("progress:") {
-            match progress::parse(told) {
+        if let Some(reported) = text.strip_prefix("progress:") {
+            match progress::parse(reported) {
                 Some(progress) => self.progress.push(progress),
                 None => notes
                     .not_understood(line, "a line of progress that is not whole; a rate and a latency were expected"),
             }
-        } else if let Some(told) = version(text) {
-            self.version = Some(told);
+        } else if let Some(reported) = version(text) {
+            self.version = Some(reported);
         } else if text.starts_with("pgbench: fatal:") || without_level(text).starts_with("Run was aborted") {
             self.aborted = Some(text.to_owned());
         } else if let Some(name) = text.strip_prefix("SQL script ") {
@@ -164,7 +164,7 @@ impl Printed {
         let Some(tps) = number(value) else { return };
         let how = how.trim().trim_matches(['(', ')']);
         let name = if how.is_empty() { "tps".to_owned() } else { format!("tps ({how})") };
-        self.all.told.push((name, "/s", tps));
+        self.all.reported.push((name, "/s", tps));
         // Which of the two rates of old versions comes nearer to a duration: the one with connections.
         if self.tps.is_none() || how.starts_with("including") {
             self.tps = Some(tps);
@@ -186,16 +186,16 @@ impl Printed {
         self.statements = self.statements.saturating_add(1);
         let short: String = match statement.to_ascii_lowercase().contains("password") {
             true => "(left out)".to_owned(),
-            false => statement.trim().chars().take(MOST_NAME).collect(),
+            false => statement.trim().chars().take(MAX_NAME).collect(),
         };
         for (what, unit, value) in figures {
             let name = format!("statement {}: {short}{what}", self.statements);
-            self.current().told.push((name, unit, value));
+            self.current().reported.push((name, unit, value));
         }
         true
     }
 
-    /// The script that is told of, or the whole run.
+    /// The script that is reported on, or the whole run.
     fn current(&mut self) -> &mut Figures {
         self.scripts.last_mut().unwrap_or(&mut self.all)
     }
@@ -206,7 +206,7 @@ impl Printed {
         if let Some((count, "transactions", rest)) = in_script.then(|| words_of_script(text)).flatten() {
             let figures = self.current();
             (figures.count, figures.with_skipped) = (Some(count), true);
-            figures.told.extend(rate_of_script(rest));
+            figures.reported.extend(rate_of_script(rest));
             return;
         }
         let Some((name, value)) = text.split_once(" = ").or_else(|| text.split_once(':')) else { return };
@@ -225,7 +225,7 @@ impl Printed {
             "number of transactions actually processed" if in_script => {
                 let figures = self.current();
                 (figures.count, figures.with_skipped) = (whole_number(first), false);
-                figures.told.extend(rate_of_script(value));
+                figures.reported.extend(rate_of_script(value));
             }
             "number of transactions actually processed" => {
                 self.all.count = whole_number(first);
@@ -233,9 +233,9 @@ impl Printed {
             }
             "weight" => {
                 let figures = self.current();
-                figures.told.extend(number(first).map(|weight| ("weight".to_owned(), "", weight)));
+                figures.reported.extend(number(first).map(|weight| ("weight".to_owned(), "", weight)));
             }
-            // Versions that tell of failures count neither these nor what was skipped.
+            // Versions that report on failures count neither these nor what was skipped.
             "number of failed transactions" | "number of failures" => {
                 let figures = self.current();
                 (figures.failed, figures.with_skipped) = (whole_number(first), false);
@@ -251,20 +251,20 @@ impl Printed {
                 self.current().lag_ms = numbers.first().copied();
                 for (name, value) in ["rate limit schedule lag avg", "rate limit schedule lag max"].iter().zip(numbers)
                 {
-                    self.current().told.push(((*name).to_owned(), "ms", value));
+                    self.current().reported.push(((*name).to_owned(), "ms", value));
                 }
             }
             "latency stddev" | "initial connection time" | "average connection time" => {
                 let name = name.to_owned();
-                self.current().told.extend(number(first).map(|value| (name, "ms", value)));
+                self.current().reported.extend(number(first).map(|value| (name, "ms", value)));
             }
             _ if name.starts_with("number of transactions above the ") => {
                 let name = name.to_owned();
-                self.current().told.extend(number(first).map(|value| (name, "", value)));
+                self.current().reported.extend(number(first).map(|value| (name, "", value)));
             }
             _ => {
                 let known = COUNTS.contains(&name).then(|| number(first)).flatten();
-                self.current().told.extend(known.map(|value| (name.to_owned(), "", value)));
+                self.current().reported.extend(known.map(|value| (name.to_owned(), "", value)));
             }
         }
     }
@@ -316,8 +316,8 @@ impl Printed {
     fn duration_ns(&self) -> u64 {
         let by_rate = self.all.count.zip(self.tps.filter(|tps| *tps > 0.0)).map(|(count, tps)| count as f64 / tps);
         // A run that was not ended early cannot have been shorter: then count and rate contradict each other.
-        let least_s = self.duration_s.filter(|_| self.aborted.is_none()).unwrap_or(0.0) * MIN_OF_ASKED;
-        let by_rate = by_rate.filter(|seconds| *seconds > 0.0 && *seconds >= least_s);
+        let min_s = self.duration_s.filter(|_| self.aborted.is_none()).unwrap_or(0.0) * MIN_OF_ASKED;
+        let by_rate = by_rate.filter(|seconds| *seconds > 0.0 && *seconds >= min_s);
         let last = || {
             let last = self.progress.last()?;
             Some(last.at_s - progress::began_s(&self.progress)?)
@@ -326,19 +326,19 @@ impl Printed {
     }
 
     fn figures(&mut self, step: &mut Step, of_type: Option<String>) {
-        for (name, unit, value) in &self.all.told {
-            step.told.push(told("client", name, unit, *value));
+        for (name, unit, value) in &self.all.reported {
+            step.reported.push(reported("client", name, unit, *value));
         }
         if let Some(average_ms) = self.all.latency_ms {
-            step.told.push(told("client", "latency average", "ms", average_ms));
+            step.reported.push(reported("client", "latency average", "ms", average_ms));
         }
         step.counters.operations = self.all.count;
         step.counters.errors = self.all.failed;
         let limited = self.all.lag_ms.is_some() || self.progress.iter().any(Progress::is_limited);
         step.load.arrival = limited.then(|| "poisson".to_owned());
         for script in &self.scripts {
-            for (name, unit, value) in &script.told {
-                step.told.push(told("client", format!("{}: {name}", script.name), unit, *value));
+            for (name, unit, value) in &script.reported {
+                step.reported.push(reported("client", format!("{}: {name}", script.name), unit, *value));
             }
             step.operations.extend(script.operation(&script.name, limited));
         }
@@ -362,7 +362,7 @@ impl Printed {
         if self.all.failed.is_some_and(|failed| failed > 0) {
             draft.notes.push("Failed transactions are not among those that were processed.".to_owned());
         }
-        let measured = self.all.told.iter().any(|(name, ..)| name == "latency stddev");
+        let measured = self.all.reported.iter().any(|(name, ..)| name == "latency stddev");
         if self.all.latency_ms.is_some() && !measured {
             draft
                 .notes

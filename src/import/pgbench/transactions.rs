@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{EPOCH_S, ONE_THREAD};
-use crate::import::draft::{self, told};
+use crate::import::draft::{self, reported};
 use crate::import::interval;
 use crate::import::{Began, Draft, ImportError, Notes, Source};
 use crate::record::{Histogram, OperationStats, Step, Timestamp};
@@ -11,9 +11,9 @@ use crate::record::{Histogram, OperationStats, Step, Timestamp};
 const US: u64 = 1_000;
 const US_PER_S: u64 = 1_000_000;
 /// pgbench takes no more scripts.
-const MOST_SCRIPTS: usize = 128;
+const MAX_SCRIPTS: usize = 128;
 /// Days of seconds; more would only be a broken clock.
-const MOST_INTERVALS: u64 = 1_000_000;
+const MAX_INTERVALS: u64 = 1_000_000;
 
 /// How a transaction ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,7 @@ fn row(line: &str) -> Option<Row> {
     let number = |word: &str| word.parse::<u64>().ok();
     let (epoch_s, us) = (number(epoch_s).filter(|s| EPOCH_S.contains(s))?, number(us).filter(|us| *us < US_PER_S)?);
     let (client, script) = (number(client)?, number(script)?);
-    let plausible = client < 10_000_000 && script < MOST_SCRIPTS as u64 && more.len() <= 2;
+    let plausible = client < 10_000_000 && script < MAX_SCRIPTS as u64 && more.len() <= 2;
     let others = number(transaction).is_some() && more.iter().all(|word| number(word).is_some());
     let began_late = match more {
         [] => Late::No,
@@ -89,12 +89,12 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
     let mut draft = Draft::new("transactions", "pgbench", "pgbench transaction log");
     draft.target.kind = "postgres".to_owned();
     draft.notes.push(ONE_THREAD.to_owned());
-    draft.notes.push("With `--sampling-rate` it holds only a part of them; the log does not tell.".to_owned());
+    draft.notes.push("With `--sampling-rate` it holds only a part of them; the log does not report.".to_owned());
     let time = |us: u64| jiff::Timestamp::from_microsecond(i64::try_from(us).ok()?).ok().map(Timestamp);
     (draft.began, draft.ended) = (time(began_us).map(Began::Utc), time(ended_us));
     let mut step = draft::step(0, "all", ended_us.saturating_sub(began_us).saturating_mul(US));
     operations(&mut step, &rows);
-    if (ended_us - began_us) / US_PER_S < MOST_INTERVALS {
+    if (ended_us - began_us) / US_PER_S < MAX_INTERVALS {
         intervals(&mut step, &rows, began_us, ended_us);
     } else {
         draft.notes.push("Its transactions lie more than ten days apart, so none are shown by the second.".to_owned());
@@ -133,9 +133,9 @@ fn operations(step: &mut Step, rows: &[Row]) {
     step.counters.operations = Some(scripts.values().map(|(_, response, _)| response.count()).sum());
     step.counters.errors = Some(scripts.values().map(|(_, _, errors)| errors).sum());
     let clients: BTreeSet<u64> = rows.iter().map(|row| row.client).collect();
-    step.told.push(told("client", "clients in this log", "", clients.len() as f64));
+    step.reported.push(reported("client", "clients in this log", "", clients.len() as f64));
     if skipped > 0 {
-        step.told.push(told("client", "skipped", "", skipped as f64));
+        step.reported.push(reported("client", "skipped", "", skipped as f64));
     }
     for (script, (service, response, errors)) in scripts {
         let all = service.count() == response.count();

@@ -1,7 +1,7 @@
 //! What `runit.sh` of pgio prints: counters of the database before and after, and the rates that it makes of them.
 
 use super::console::{plain, unprefixed};
-use super::draft::{self, told};
+use super::draft::{self, reported};
 use super::numbers::{number, whole_number};
 use super::{Began, Draft, ImportError, Notes, Source, unix_date};
 use crate::record::{Ending, Step};
@@ -140,8 +140,8 @@ impl Printed {
         step.load.threads_per_schema = self.threads;
         step.load.sessions = self.schemas.zip(self.threads).and_then(|(schemas, threads)| schemas.checked_mul(threads));
         step.window.ending = Ending::Time;
-        step.told.push(told("server", "RIOPS", "/s", outcome.riops));
-        step.told.extend(outcome.cache_hits.map(|hits| told("server", "CACHE_HITS/s", "/s", hits)));
+        step.reported.push(reported("server", "RIOPS", "/s", outcome.riops));
+        step.reported.extend(outcome.cache_hits.map(|hits| reported("server", "CACHE_HITS/s", "/s", hits)));
         self.differences(&mut step, source, *line)?;
         draft.notes.push(
             "Reads are `blks_read` of PostgreSQL, RIOPS too: blocks asked of the operating system, whose page cache may have had them."
@@ -162,7 +162,7 @@ impl Printed {
             let Some(by) = after.checked_sub(*before) else {
                 return Err(ImportError::damaged(source, line, format!("{name} is lower after the run than before")));
             };
-            step.told.push(told("server", *name, "", by as f64));
+            step.reported.push(reported("server", *name, "", by as f64));
             rose.push(by);
         }
         let [hits, reads, ..] = rose[..] else { return Ok(()) };
@@ -180,7 +180,7 @@ fn counters(row: &str) -> Option<Vec<u64>> {
     (cells.len() == COLUMNS.len()).then_some(cells)
 }
 
-/// `8G`, `1GB`, `128MB`, in 1,024s; a bare number counts blocks, whose size is not told.
+/// `8G`, `1GB`, `128MB`, in 1,024s; a bare number counts blocks, whose size is not reported.
 fn binary_bytes(text: &str) -> Option<u64> {
     let at = text.find(|char: char| char.is_ascii_alphabetic())?;
     let factor: u64 = match text.get(at..)?.trim_end_matches(['B', 'b']) {

@@ -24,7 +24,7 @@ fn counters_are_what_they_rose_by() {
     assert_eq!((counters.cache_hits, counters.logical_reads), (Some(3_000), Some(63_000)));
     assert_eq!((draft.target.cache_bytes, draft.target.data_bytes), (Some(512 << 20), Some(256 << 20)));
     assert!(matches!(draft.began, Some(Began::Wall(_))));
-    assert!(step.told.iter().any(|figure| figure.name == "tup_fetched" && figure.value == 200.0));
+    assert!(step.reported.iter().any(|figure| figure.name == "tup_fetched" && figure.value == 200.0));
 }
 
 #[test]
@@ -40,8 +40,8 @@ fn a_headline_that_its_counters_contradict_is_not_believed() {
     let step = &draft.steps[0];
     assert_eq!(step.counters.physical_reads, Some(60_000));
     assert!(
-        step.told.iter().all(|figure| figure.name != "RIOPS")
-            && step.told.iter().any(|figure| figure.name == "CACHE_HITS/s")
+        step.reported.iter().all(|figure| figure.name != "RIOPS")
+            && step.reported.iter().any(|figure| figure.name == "CACHE_HITS/s")
     );
     let doubt = "RIOPS is reported as 4,000 /s, and is not believed: 60,000 blks_read in 1m00s are 1,000/s. The counts are kept.";
     assert!(draft.notes.iter().any(|note| note == doubt), "{:?}", draft.notes);
@@ -59,7 +59,7 @@ fn counters_that_go_back_are_damaged() {
 fn a_result_without_counters_has_its_rates_alone() {
     let draft = one(&RUN[RUN.find("DBNAME").unwrap()..]).unwrap();
     assert_eq!((draft.steps[0].counters.physical_reads, draft.steps[0].load.sessions), (None, Some(8)));
-    assert_eq!(draft.steps[0].told[0].value, 1_000.0);
+    assert_eq!(draft.steps[0].reported[0].value, 1_000.0);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::import::draft::{step, told};
+use crate::import::draft::{reported, step};
 use crate::import::percentiles;
 use crate::record::OperationStats;
 
@@ -55,9 +55,9 @@ fn a_latency_longer_than_the_load_is_left_unknown_with_its_value() {
 }
 
 #[test]
-fn buckets_beyond_the_load_are_kept_and_told() {
-    let bucket = ToldBucket { from_ns: 60 * S, to_ns: None, count: 1 };
-    let (draft, notes) = checked(run(Histogram::told([bucket], None, None, None)));
+fn buckets_beyond_the_load_are_kept_and_reported() {
+    let bucket = ReportedBucket { from_ns: 60 * S, to_ns: None, count: 1 };
+    let (draft, notes) = checked(run(Histogram::reported([bucket], None, None, None)));
     assert_eq!(
         notes,
         ["The highest bucket of the latency of read is reported as 1m00s, longer than the load of 10.0 s: it is kept."]
@@ -85,13 +85,13 @@ fn a_mean_outside_its_extremes_is_left_unknown() {
 }
 
 #[test]
-fn figures_by_other_names_stay_and_are_told() {
+fn figures_by_other_names_stay_and_are_reported() {
     let mut draft = run(Histogram::counted(1, None));
-    draft.steps[0].told = vec![
-        told("client", "latency min", "ms", 1.5),
-        told("client", "latency avg", "ms", 1.25),
-        told("client", "latency max", "ms", 20_000.0),
-        told("client", "latency sum", "ms", 900_000.0),
+    draft.steps[0].reported = vec![
+        reported("client", "latency min", "ms", 1.5),
+        reported("client", "latency avg", "ms", 1.25),
+        reported("client", "latency max", "ms", 20_000.0),
+        reported("client", "latency sum", "ms", 900_000.0),
     ];
     let (draft, notes) = checked(draft);
     assert_eq!(
@@ -101,7 +101,7 @@ fn figures_by_other_names_stay_and_are_told() {
             "`latency avg` is reported as 1.25 ms, below `latency min` of 1.5: both are kept as reported."
         ]
     );
-    assert_eq!(draft.steps[0].told.len(), 4);
+    assert_eq!(draft.steps[0].reported.len(), 4);
 }
 
 #[test]
@@ -110,9 +110,9 @@ fn a_rate_that_its_counts_do_not_allow_is_not_believed() {
         let mut draft = run(Histogram::counted(1_000, None));
         draft.program = program;
         draft.steps[0].counters.operations = Some(1_000);
-        draft.steps[0].told.push(told("client", name, "/s", rate));
+        draft.steps[0].reported.push(reported("client", name, "/s", rate));
         let (draft, notes) = checked(draft);
-        (draft.steps[0].told.len(), notes)
+        (draft.steps[0].reported.len(), notes)
     };
     assert_eq!(of("pgbench", "tps (without initial connection time)", 101.0), (1, vec![]));
     let (left, notes) = of("pgbench", "tps (without initial connection time)", 200.0);
@@ -126,11 +126,11 @@ fn a_rate_that_its_counts_do_not_allow_is_not_believed() {
 }
 
 #[test]
-fn a_rate_and_its_bytes_that_contradict_each_other_are_told() {
+fn a_rate_and_its_bytes_that_contradict_each_other_are_reported() {
     let of = |bits_per_s: f64| {
         let mut draft = run(Histogram::counted(1, None));
         let figures = [("stream 5 sent bits/s", "bits/s", bits_per_s), ("stream 5 sent bytes", "bytes", 1e9)];
-        draft.steps[0].told = figures.map(|(name, unit, value)| told("network", name, unit, value)).into();
+        draft.steps[0].reported = figures.map(|(name, unit, value)| reported("network", name, unit, value)).into();
         checked(draft).1
     };
     assert!(of(0.81e9).is_empty());
@@ -154,7 +154,7 @@ fn operations_do_not_take_longer_than_their_sessions_have() {
 #[test]
 fn doubts_without_end_are_counted() {
     let mut draft = run(Histogram::counted(1, None));
-    draft.steps[0].told = (0..50).map(|at| told("client", format!("latency {at}"), "ms", 1e9)).collect();
+    draft.steps[0].reported = (0..50).map(|at| reported("client", format!("latency {at}"), "ms", 1e9)).collect();
     let (_, notes) = checked(draft);
     assert_eq!((notes.len(), notes[MAX_DOUBTS].as_str()), (MAX_DOUBTS + 1, "38 more figures cannot be."));
 }

@@ -22,8 +22,8 @@ fn record(at_us: u64, unit: &str, lines: &str) -> String {
 fn counts(waits: &Histogram) -> Vec<(u64, u64, u64)> {
     let document = serde_json::to_value(waits).unwrap();
     let of = |bucket: &serde_json::Value, key: &str| bucket[key].as_u64().unwrap_or(0);
-    let told = document["told"].as_array().unwrap();
-    told.iter().map(|bucket| (of(bucket, "from_ns"), of(bucket, "to_ns"), of(bucket, "count"))).collect()
+    let reported = document["reported"].as_array().unwrap();
+    reported.iter().map(|bucket| (of(bucket, "from_ns"), of(bucket, "to_ns"), of(bucket, "count"))).collect()
 }
 
 #[test]
@@ -69,14 +69,14 @@ fn tracing_names_buckets_by_their_lower_edges() {
 }
 
 #[test]
-fn a_bucket_that_is_no_power_of_two_is_left_out_and_told() {
+fn a_bucket_that_is_no_power_of_two_is_left_out_and_reported() {
     let (drafts, _) = read_all(&record(1, "millisec", "3, 9\n4, 5"));
     assert_eq!(counts(&drafts[0].steps[0].waits[0].waits), [(2_000_000, 4_000_000, 5)]);
     assert!(drafts[0].notes.iter().any(|note| note.starts_with("buckets such as 3 are left out")));
 }
 
 #[test]
-fn a_record_that_is_cut_is_left_out_and_told() {
+fn a_record_that_is_cut_is_left_out_and_reported() {
     let whole = record(1, "millisec", "1, 5");
     let (drafts, notes) = read_all(&format!("{whole}<begin record>\nlabel,log file sync latency\n1, 9\n"));
     assert_eq!((counts(&drafts[0].steps[0].waits[0].waits), notes), (vec![(0, 1_000_000, 5)], 1));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::console::plain;
-use super::draft::{self, told};
+use super::draft::{self, reported};
 use super::numbers::whole_number;
 use super::{Began, Draft, ImportError, Notes, Source};
 use crate::record::{Ending, Outcome};
@@ -172,7 +172,7 @@ impl Printed {
         draft.ended = self.last.and_then(Began::wall).map(Began::timestamp);
         draft.target.kind = "oracle".to_owned();
         draft.notes.push(
-            "SLOB's console tells no figures of load: those stand in the report of the database from the same run."
+            "SLOB's console reports no figures of load: those stand in the report of the database from the same run."
                 .to_owned(),
         );
         // `4 (-t option)` where the command line has the say.
@@ -184,7 +184,9 @@ impl Printed {
         step.load.threads_per_schema = threads;
         step.load.sessions = self.schemas.and_then(|schemas| schemas.checked_mul(threads.unwrap_or(1)));
         if threads.is_none() && self.schemas.is_some() {
-            draft.notes.push("Threads of each schema are not told; sessions are counted with SLOB's one.".to_owned());
+            draft
+                .notes
+                .push("Threads of each schema are not reported; sessions are counted with SLOB's one.".to_owned());
         }
         step.label = match (self.schemas, threads) {
             (Some(schemas), Some(threads)) => format!("s{schemas}_t{threads}"),
@@ -202,8 +204,8 @@ impl Printed {
         } else if !self.complete {
             step.outcome = Outcome::Unfinished;
         }
-        step.told.extend(self.seconds.map(|seconds| told("client", "Run time", "s", seconds as f64)));
-        step.told.extend(self.snaps.iter().map(|(name, id)| told("server", *name, "", *id as f64)));
+        step.reported.extend(self.seconds.map(|seconds| reported("client", "Run time", "s", seconds as f64)));
+        step.reported.extend(self.snaps.iter().map(|(name, id)| reported("server", *name, "", *id as f64)));
         draft.parameters = self.parameters;
         draft.steps.push(step);
         draft

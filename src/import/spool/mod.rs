@@ -19,7 +19,7 @@ pub(super) use markup::unmarked;
 use words::by_words;
 
 /// No table that is read here is wider.
-const MOST_COLUMNS: usize = 256;
+const MAX_COLUMNS: usize = 256;
 
 /// No name in a cell is longer.
 const LONGEST_TEXT: usize = 1_024;
@@ -113,7 +113,7 @@ pub(super) fn scan(
             // A table that is broken over several lines has as many headings, each with its dashes.
             let mut heads = vec![(line.clone(), rule)];
             lines.next();
-            while heads.len() < MOST_COLUMNS
+            while heads.len() < MAX_COLUMNS
                 && let Some((_, head)) = lines.peek()
                 && rule_of(head).is_none()
             {
@@ -299,7 +299,7 @@ fn rule_of(line: &str) -> Option<Vec<Range<usize>>> {
     if !line.trim_start().starts_with(['-', '_', '=']) || !line.bytes().all(signs) {
         return None;
     }
-    of_rule(&line.replace(['_', '='], "-")).filter(|columns| columns.len() <= MOST_COLUMNS)
+    of_rule(&line.replace(['_', '='], "-")).filter(|columns| columns.len() <= MAX_COLUMNS)
 }
 
 /// The headings above their dashes; if they do not stand above them, blanks were lost and only their words are left.
@@ -316,7 +316,7 @@ fn layout_of(heads: &[(Cow<'_, str>, Vec<Range<usize>>)]) -> (Layout, Vec<String
         }
         None => {
             let words = heads.iter().flat_map(|(line, _)| line.split_whitespace());
-            (Layout::Words, words.take(MOST_COLUMNS).map(capitals).collect())
+            (Layout::Words, words.take(MAX_COLUMNS).map(capitals).collect())
         }
     }
 }
@@ -332,13 +332,13 @@ fn bare_headings(line: &str, wanted: &impl Fn(&[String]) -> bool) -> Option<(Lay
     for delimiter in DELIMITERS {
         if line.contains(delimiter) {
             let headings = capitals(fields(line, delimiter));
-            if headings.len() <= MOST_COLUMNS && wanted(&headings) {
+            if headings.len() <= MAX_COLUMNS && wanted(&headings) {
                 return Some((Layout::Delimited(delimiter), headings));
             }
         }
     }
     let words = capitals(line.split_whitespace().map(str::to_owned).collect());
-    (words.len() <= MOST_COLUMNS && wanted(&words)).then_some((Layout::Words, words))
+    (words.len() <= MAX_COLUMNS && wanted(&words)).then_some((Layout::Words, words))
 }
 
 /// The cells of a line, if no word lies outside of the columns or in two of them.

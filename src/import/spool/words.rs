@@ -3,12 +3,12 @@
 use super::super::numbers::number;
 use super::super::oracle::classes::WAIT_CLASSES;
 use super::super::oracle_time;
-use super::{Kind, MOST_COLUMNS};
+use super::{Kind, MAX_COLUMNS};
 
 /// The cells of a line whose blanks were lost: numbers are one word, and what cannot be a number or a time between them is
 /// text. A number or time before the text may be missing, where `break on` prints it once.
 pub(super) fn by_words(line: &str, kinds: &[Kind]) -> Option<Vec<String>> {
-    let words: Vec<&str> = line.split_whitespace().take(4 * MOST_COLUMNS).collect();
+    let words: Vec<&str> = line.split_whitespace().take(4 * MAX_COLUMNS).collect();
     let mut rest = words.as_slice();
     let is_text = |kind: &Kind| matches!(kind, Kind::Text | Kind::WaitClass);
     let first = kinds.iter().position(is_text).unwrap_or(kinds.len());

@@ -6,7 +6,7 @@ pub(super) mod yaml;
 #[cfg(test)]
 mod tests;
 
-use super::draft::{step, told, whole};
+use super::draft::{reported, step, whole};
 use crate::record::{CpuTime, Ending, Step};
 
 /// Figures of one stressor. Bogus operations of different stressors have nothing in common.
@@ -21,7 +21,7 @@ struct Stressor {
     per_s_real: Option<f64>,
     per_s_cpu: Option<f64>,
     cpu_percent: Option<f64>,
-    most_resident_kib: Option<f64>,
+    max_resident_kib: Option<f64>,
     /// By the words of stress-ng.
     more: Vec<(String, f64)>,
 }
@@ -42,11 +42,13 @@ impl Stressor {
             ("usr time", "s", self.user_s),
             ("sys time", "s", self.system_s),
             ("CPU used per instance", "%", self.cpu_percent),
-            ("RSS Max", "KiB", self.most_resident_kib),
+            ("RSS Max", "KiB", self.max_resident_kib),
         ];
-        made.told =
-            figures.into_iter().filter_map(|(name, unit, value)| Some(told("client", name, unit, value?))).collect();
-        made.told.extend(self.more.into_iter().map(|(name, value)| told("client", name, "", value)));
+        made.reported = figures
+            .into_iter()
+            .filter_map(|(name, unit, value)| Some(reported("client", name, unit, value?)))
+            .collect();
+        made.reported.extend(self.more.into_iter().map(|(name, value)| reported("client", name, "", value)));
         made
     }
 }

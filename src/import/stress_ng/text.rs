@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use super::{NOTE, Stressor, steps};
 use crate::import::console;
-use crate::import::draft::told;
+use crate::import::draft::reported;
 use crate::import::numbers::number;
 use crate::import::{Draft, ImportError, Notes, Source};
-use crate::record::{Outcome, ToldFigure};
+use crate::record::{Outcome, ReportedFigure};
 
 /// Whether a text is of stress-ng: it begins with what stress-ng logs.
 pub(in crate::import) fn recognises(head: &str) -> bool {
@@ -112,7 +112,7 @@ struct Reading {
     places: HashMap<String, usize>,
     table: Table,
     stressors: Vec<Stressor>,
-    times: Vec<ToldFigure>,
+    times: Vec<ReportedFigure>,
     notes: Vec<String>,
     error: Option<String>,
     failed: bool,
@@ -212,7 +212,7 @@ impl Reading {
                     per_s_real: at(4),
                     per_s_cpu: at(5),
                     cpu_percent: at(6).filter(|_| cpu_used),
-                    most_resident_kib: at(6 + usize::from(cpu_used)).filter(|_| resident),
+                    max_resident_kib: at(6 + usize::from(cpu_used)).filter(|_| resident),
                     more: Vec::new(),
                 });
             }
@@ -233,7 +233,7 @@ impl Reading {
                 let time = message.split_once("s ").and_then(|(seconds, what)| Some((number(seconds)?, what)));
                 if let Some((seconds, what)) = time {
                     let what = what.split('(').next().unwrap_or("").trim();
-                    self.times.push(told("client", format!("all stressors: {what}"), "s", seconds));
+                    self.times.push(reported("client", format!("all stressors: {what}"), "s", seconds));
                 } else {
                     self.table = Table::None;
                 }
@@ -257,7 +257,7 @@ impl Reading {
             step.outcome = Outcome::Failed { error: "stress-ng says that the run was not successful".to_owned() };
         }
         if let Some(step) = draft.steps.first_mut() {
-            step.told.extend(self.times);
+            step.reported.extend(self.times);
         }
         Some(draft)
     }

@@ -1,10 +1,10 @@
 //! stress-ng with `--yaml`.
 
 use super::{NOTE, Stressor, steps};
-use crate::import::draft::told;
+use crate::import::draft::reported;
 use crate::import::numbers::{number, whole_number};
 use crate::import::{Began, Draft, ImportError, Notes, Source};
-use crate::record::ToldFigure;
+use crate::record::ReportedFigure;
 
 /// Whether a text is of stress-ng with `--yaml`.
 pub(in crate::import) fn recognises(head: &str) -> bool {
@@ -43,7 +43,7 @@ struct Document {
     section: String,
     draft: Draft,
     stressors: Vec<Stressor>,
-    times: Vec<ToldFigure>,
+    times: Vec<ReportedFigure>,
 }
 
 impl Document {
@@ -74,7 +74,7 @@ impl Document {
                     _ => "s",
                 };
                 let name = format!("all stressors: {}", key.trim_start_matches(['-', ' ']).replace('-', " "));
-                self.times.extend(number(value).map(|figure| told("client", name, unit, figure)));
+                self.times.extend(number(value).map(|figure| reported("client", name, unit, figure)));
             }
             _ => {}
         }
@@ -103,7 +103,7 @@ impl Document {
         let title = names.join(" ");
         let mut steps = steps(self.stressors);
         if let Some(step) = steps.first_mut() {
-            step.told.extend(self.times);
+            step.reported.extend(self.times);
         }
         Some(Draft {
             workload: "processor",
@@ -125,7 +125,7 @@ fn set(stressor: &mut Stressor, key: &str, figure: f64) {
         "user-time" => &mut stressor.user_s,
         "system-time" => &mut stressor.system_s,
         "cpu-usage-per-instance" => &mut stressor.cpu_percent,
-        "max-rss" => &mut stressor.most_resident_kib,
+        "max-rss" => &mut stressor.max_resident_kib,
         "instances" => {
             stressor.instances = crate::import::draft::whole(figure).and_then(|count| u32::try_from(count).ok());
             return;

@@ -74,12 +74,12 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
             if let Some(run) = open {
                 run.completed = true;
             }
-        } else if let Some(told) = value_of(text, "Version") {
-            version = told;
-        } else if let Some(told) = text.strip_prefix("Expected Benchmark Runtime is set to") {
-            expected = Some(told.trim().trim_end_matches('.').to_owned());
-        } else if let Some(told) = text.strip_prefix("Config file:") {
-            config.insert("config file".to_owned(), told.trim().to_owned());
+        } else if let Some(reported) = value_of(text, "Version") {
+            version = reported;
+        } else if let Some(reported) = text.strip_prefix("Expected Benchmark Runtime is set to") {
+            expected = Some(reported.trim().trim_end_matches('.').to_owned());
+        } else if let Some(reported) = text.strip_prefix("Config file:") {
+            config.insert("config file".to_owned(), reported.trim().to_owned());
         }
     }
     if runs.is_empty() {
@@ -206,14 +206,14 @@ impl Log {
         Ok(draft)
     }
 
-    /// The time of the first row, on the day that the log told last before it or on the next.
+    /// The time of the first row, on the day that the log reported last before it or on the next.
     fn began(&self) -> Option<Began> {
         let (time_s, _) = self.rows.first()?;
         let time =
             jiff::civil::Time::midnight().checked_add(jiff::SignedDuration::from_secs((*time_s).cast_signed())).ok()?;
-        let told = self.date?;
-        let same_day = told.date().to_datetime(time);
-        let earlier = told.duration_since(same_day) > jiff::SignedDuration::from_hours(12);
+        let reported = self.date?;
+        let same_day = reported.date().to_datetime(time);
+        let earlier = reported.duration_since(same_day) > jiff::SignedDuration::from_hours(12);
         Began::wall(if earlier { same_day.checked_add(jiff::Span::new().days(1)).ok()? } else { same_day })
     }
 
@@ -226,19 +226,19 @@ impl Log {
         let between = |before: u64, after: u64| (after + DAY_S - before.min(DAY_S)) % DAY_S;
         let refresh_s = self.rows.windows(2).filter_map(|pair| Some(between(pair.first()?.0, pair.get(1)?.0))).min();
         let (mut transactions, mut highest) = (Some(0_u64), None::<f64>);
-        let (mut most_users, mut asked_users) = (None::<u32>, None::<u32>);
+        let (mut max_users, mut asked_users) = (None::<u32>, None::<u32>);
         for (time_s, cells) in &self.rows {
             let mut interval = interval::of(step, 0, 0);
             for (name, cell) in self.columns.iter().skip(1).zip(cells) {
                 if let Some((connected, asked)) = users(cell) {
-                    most_users = most_users.max(Some(connected));
+                    max_users = max_users.max(Some(connected));
                     asked_users = asked_users.max(asked);
-                    interval.told.insert("Users".to_owned(), f64::from(connected));
+                    interval.reported.insert("Users".to_owned(), f64::from(connected));
                 } else if let Some(value) = number(cell) {
                     // Old versions tell the users that are connected alone.
                     let connected = whole_number(cell).filter(|_| name.eq_ignore_ascii_case("users"));
-                    most_users = most_users.max(connected.and_then(|users| u32::try_from(users).ok()));
-                    interval.told.insert(name.clone(), value);
+                    max_users = max_users.max(connected.and_then(|users| u32::try_from(users).ok()));
+                    interval.reported.insert(name.clone(), value);
                 }
             }
             if alone {
@@ -246,7 +246,7 @@ impl Log {
             }
             let of = |name: &str| {
                 let same = |(known, _): &(&String, &f64)| known.eq_ignore_ascii_case(name);
-                interval.told.iter().find(same).map(|(_, value)| *value)
+                interval.reported.iter().find(same).map(|(_, value)| *value)
             };
             highest = of("TPM").into_iter().chain(highest).max_by(f64::total_cmp);
             let per_s = of("TPS");
@@ -267,10 +267,10 @@ impl Log {
             offset_s = offset_s.saturating_add(passed_s);
             step.intervals.push(interval);
         }
-        step.load.sessions = asked_users.filter(|asked| *asked > 0).or(most_users);
+        step.load.sessions = asked_users.filter(|asked| *asked > 0).or(max_users);
         step.window.duration_ns = offset_s.saturating_mul(S);
         step.counters.operations = transactions.filter(|_| !step.intervals.is_empty());
-        step.told.extend(highest.map(|highest| draft::told("client", "highest TPM", "/min", highest)));
+        step.reported.extend(highest.map(|highest| draft::reported("client", "highest TPM", "/min", highest)));
     }
 }
 

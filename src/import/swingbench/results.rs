@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::fields::{Fields, Section};
-use crate::import::draft::{self, told, whole};
+use crate::import::draft::{self, reported, whole};
 use crate::import::interval;
 use crate::import::numbers::{number, whole_number};
 use crate::import::percentiles::{self, ms};
 use crate::import::{Began, Draft, ImportError, Notes, Source};
-use crate::record::{Ending, OperationStats, Step, Timestamp, ToldBucket};
+use crate::record::{Ending, OperationStats, ReportedBucket, Step, Timestamp};
 
 /// Both spellings of each decile: two of them were misspelt once and are still written so.
 const DECILES: [(&[&str], f64); 9] = [
@@ -65,13 +65,13 @@ pub(super) fn draft(
         fields.get("Configuration", "NumberOfUsers").and_then(whole_number).and_then(|users| u32::try_from(users).ok());
     step.label = step.load.sessions.map_or_else(|| "all".to_owned(), |users| format!("u{users}"));
     for (name, unit) in OVERALL {
-        step.told.extend(overall(name).and_then(decimal).map(|value| told("client", name, unit, value)));
+        step.reported.extend(overall(name).and_then(decimal).map(|value| reported("client", name, unit, value)));
     }
     if let Some(ns) = overall("TotalLogonTime").and_then(clock_ns) {
-        step.told.push(told("client", "TotalLogonTime", "s", ns as f64 / 1e9));
+        step.reported.push(reported("client", "TotalLogonTime", "s", ns as f64 / 1e9));
     }
     for (name, value) in fields.section("DMLResults").into_iter().flat_map(|section| &section.fields) {
-        step.told.extend(number(value).map(|value| told("client", name, "", value)));
+        step.reported.extend(number(value).map(|value| reported("client", name, "", value)));
     }
     let factor = timings_in_ms(fields.get("Configuration", "TimingsIn"));
     if factor.is_none() {
@@ -126,7 +126,8 @@ fn operation(
     let Some(count) = transaction.get("TransactionCount").and_then(whole_number) else { return };
     let failed = transaction.get("FailedTransactionCount").and_then(whole_number).unwrap_or(0);
     for (name, unit) in PER_TRANSACTION {
-        step.told.extend(value(name).map(|value| told("client", format!("{} {name}", transaction.name), unit, value)));
+        step.reported
+            .extend(value(name).map(|value| reported("client", format!("{} {name}", transaction.name), unit, value)));
     }
     let (min_ns, max_ns) = (time_ns("MinimumResponse"), time_ns("MaximumResponse"));
     let mean_ns = value("AverageResponse").zip(factor).map(|(mean, factor)| mean * factor * 1e6);
@@ -148,7 +149,7 @@ fn operation(
         ));
     }
     let response = match bins {
-        Some(buckets) => crate::record::Histogram::told(buckets, total_ns, min_ns, max_ns),
+        Some(buckets) => crate::record::Histogram::reported(buckets, total_ns, min_ns, max_ns),
         None => percentiles::histogram(count, total_ns, min_ns, max_ns, if count == 0 { &[] } else { &deciles }),
     };
     step.operations.push(OperationStats {
@@ -170,7 +171,7 @@ fn contradicts(mean_ns: f64, deciles: &[(f64, u64)], max_ns: Option<u64>) -> boo
 }
 
 /// Full statistics: counts in bins of equal width from the least to the longest response.
-fn histogram(bins: &str, count: u64, min_ns: u64, max_ns: u64) -> Option<Vec<ToldBucket>> {
+fn histogram(bins: &str, count: u64, min_ns: u64, max_ns: u64) -> Option<Vec<ReportedBucket>> {
     let counts: Vec<u64> =
         bins.split(',').map(str::trim).filter(|bin| !bin.is_empty()).map(whole_number).collect::<Option<_>>()?;
     let sum = counts.iter().fold(0_u64, |sum, count| sum.saturating_add(*count));
@@ -179,7 +180,7 @@ fn histogram(bins: &str, count: u64, min_ns: u64, max_ns: u64) -> Option<Vec<Tol
     }
     let width = (max_ns - min_ns) as f64 / counts.len() as f64;
     let edge = |bin: usize| min_ns.saturating_add(whole(width * bin as f64).unwrap_or(0)).min(max_ns);
-    let bucket = |(bin, count): (usize, u64)| ToldBucket { from_ns: edge(bin), to_ns: Some(edge(bin + 1)), count };
+    let bucket = |(bin, count): (usize, u64)| ReportedBucket { from_ns: edge(bin), to_ns: Some(edge(bin + 1)), count };
     Some(counts.into_iter().enumerate().map(bucket).collect())
 }
 
@@ -237,11 +238,11 @@ fn intervals(step: &mut Step, notes: &mut Notes, line: Option<u64>, fields: &Fie
     let Some(first_ms) = seconds.keys().next().copied() else { return };
     let began_ms = first_ms - MS_PER_S;
     let mut before_ms = began_ms;
-    for (at_ms, told) in seconds {
+    for (at_ms, reported) in seconds {
         let ns = |ms: i64| u64::try_from(ms).unwrap_or(0).saturating_mul(1_000_000);
         let mut interval = interval::of(step, ns(before_ms - began_ms), ns(at_ms - before_ms));
-        interval.counters.operations = told.get("TPS").copied().and_then(whole);
-        interval.told = told;
+        interval.counters.operations = reported.get("TPS").copied().and_then(whole);
+        interval.reported = reported;
         step.intervals.push(interval);
         before_ms = at_ms;
     }
@@ -281,7 +282,7 @@ fn without_secrets(connect: &str) -> String {
     }
 }
 
-/// The readings know universal time and the overview tells the time on the wall: together they tell the zone.
+/// The readings know universal time and the overview reports the time on the wall: together they report the zone.
 fn times(
     draft: &mut Draft,
     notes: &mut Notes,
@@ -338,14 +339,15 @@ fn date(text: &str) -> Option<jiff::civil::DateTime> {
 }
 
 fn explain(remarks: &mut Vec<String>, step: &Step, odd: Vec<String>) {
-    let full = step.told.iter().any(|figure| figure.name.ends_with(" StdDeviation"));
+    let full = step.reported.iter().any(|figure| figure.name.ends_with(" StdDeviation"));
     remarks.push("Response times are whole milliseconds: anything faster counts as 1 ms or 0.".to_owned());
     if !full {
         remarks.push("Deciles come from simple statistics, in which Swingbench estimates them.".to_owned());
     }
     if !odd.is_empty() {
         let names = odd.join(", ");
-        remarks.push(format!("The mean response lies above the 90th percentile of {names}; both are kept as told."));
+        remarks
+            .push(format!("The mean response lies above the 90th percentile of {names}; both are kept as reported."));
     }
     let sum = step.operations.iter().fold(0_u64, |sum, operation| sum.saturating_add(operation.count));
     if let Some(all) = step.counters.operations.filter(|all| !step.operations.is_empty() && *all != sum) {

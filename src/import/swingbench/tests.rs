@@ -68,8 +68,8 @@ fn results_in_any_namespace_and_spelling_are_read() {
         [1_000_000, 2_000_000, 2_000_000, 90_000_000].map(Some)
     );
     assert_eq!(pay.response.total_ns(), Some(2_500_000_000));
-    let told = |name: &str| step.told.iter().find(|figure| figure.name == name).map(|figure| figure.value);
-    assert_eq!((told("SelectStatements"), told("Ship StdDeviation")), (Some(4_000.0), Some(1.5)));
+    let reported = |name: &str| step.reported.iter().find(|figure| figure.name == name).map(|figure| figure.value);
+    assert_eq!((reported("SelectStatements"), reported("Ship StdDeviation")), (Some(4_000.0), Some(1.5)));
     let bins: Vec<(u64, u64, u64)> = ship.response.buckets_ns().collect();
     assert_eq!(
         bins.iter().map(|bin| (bin.0, bin.2)).collect::<Vec<_>>(),
@@ -98,7 +98,7 @@ fn the_zone_of_a_run_comes_from_its_readings() {
 fn decimal_commas_are_no_thousands() {
     let text = RESULTS.replace(">101.0<", ">1.101,5<").replace(">2.5<", ">2,25<");
     let step = results(&text).unwrap().remove(0).steps.remove(0);
-    let rate = step.told.iter().find(|figure| figure.name == "AverageTransactionsPerSecond").unwrap();
+    let rate = step.reported.iter().find(|figure| figure.name == "AverageTransactionsPerSecond").unwrap();
     assert_eq!((rate.value, step.operations[0].response.mean_ns()), (1_101.5, Some(2.25e6)));
 }
 
@@ -183,7 +183,7 @@ fn a_log_of_several_runs_goes_past_midnight() {
     assert_eq!(drafts[0].began.map(|began| began.timestamp().0.to_string()).as_deref(), Some("2024-07-03T23:59:59Z"));
     let cut = &drafts[1].steps[0];
     assert_eq!(
-        (&cut.outcome, cut.window.ending, cut.intervals[0].told["Pay"]),
+        (&cut.outcome, cut.window.ending, cut.intervals[0].reported["Pay"]),
         (&Outcome::Unfinished, Ending::Unknown, 3.0)
     );
 }
@@ -224,7 +224,7 @@ fn a_report_at_the_end_has_the_totals() {
     let pay = &step.operations[0];
     assert_eq!((pay.kind.as_str(), pay.count, pay.errors, pay.response.mean_ns()), ("Pay", 70, 2, Some(3.5e6)));
     assert_eq!(pay.response.quantiles_ns(&[0.5, 1.0]), [Some(3_250_000), Some(9_000_000)]);
-    assert!(step.told.iter().any(|figure| figure.name == "CommitStatements" && figure.value == 71.0));
+    assert!(step.reported.iter().any(|figure| figure.name == "CommitStatements" && figure.value == 71.0));
 }
 
 #[test]

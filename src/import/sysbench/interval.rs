@@ -13,7 +13,7 @@ pub(super) struct Line {
     pub at_s: f64,
     /// Name and value of each figure, by the names of sysbench, in its units.
     pub figures: Vec<(String, f64)>,
-    /// The percentile that is told, as a share, and its value in milliseconds.
+    /// The percentile that is reported, as a share, and its value in milliseconds.
     pub latency: Option<(f64, f64)>,
 }
 
@@ -28,9 +28,9 @@ pub(super) fn parse(text: &str) -> Option<Line> {
     let mut percent = None;
     for word in words {
         let bare = word.trim_matches(['(', ')']);
-        if let Some(told) = bare.trim_end_matches(':').trim_end_matches(')').strip_suffix('%').and_then(number) {
-            // Version 1 tells the percentile before its value, version 0.5 after it.
-            percent = Some(told);
+        if let Some(reported) = bare.trim_end_matches(':').trim_end_matches(')').strip_suffix('%').and_then(number) {
+            // Version 1 reports the percentile before its value, version 0.5 after it.
+            percent = Some(reported);
             if word.ends_with(':') {
                 name = "lat".to_owned();
             }
@@ -38,8 +38,8 @@ pub(super) fn parse(text: &str) -> Option<Line> {
             name = if name.is_empty() || !word_goes_on(&name) { last.to_owned() } else { format!("{name} {last}") };
         } else if name == "r/w/o" {
             let three = ["r", "w", "o"].iter().zip(bare.split('/'));
-            let told = three.filter_map(|(kind, value)| Some(((*kind).to_owned(), number(value)?)));
-            line.figures.extend(told);
+            let reported = three.filter_map(|(kind, value)| Some(((*kind).to_owned(), number(value)?)));
+            line.figures.extend(reported);
             name.clear();
         } else if let Some(value) = number(bare.trim_end_matches("ms").trim_end_matches("/s")) {
             match name.as_str() {
@@ -51,7 +51,7 @@ pub(super) fn parse(text: &str) -> Option<Line> {
                 name.clear();
             }
         } else if bare == "MiB/sec" || bare == "MB/sec" {
-            // The test of memory tells a rate alone.
+            // The test of memory reports a rate alone.
             line.figures.extend(number(&name).map(|value| (bare.to_owned(), value)));
             name.clear();
         } else {
@@ -79,15 +79,15 @@ pub(super) fn fill(step: &mut Step, lines: &[Line], since_s: f64) {
         if line.at_s == before_s && !step.intervals.is_empty() {
             // A second line about the same interval: the queue of an open loop.
             if let Some(last) = step.intervals.last_mut() {
-                last.told.extend(line.figures.iter().cloned());
+                last.reported.extend(line.figures.iter().cloned());
             }
             continue;
         }
         let length_ns = seconds_ns(line.at_s - before_s);
         let mut interval = interval::of(step, seconds_ns(before_s - since_s), length_ns);
         before_s = line.at_s;
-        interval.told = line.figures.iter().cloned().collect();
-        let of = |names: &[&str]| names.iter().find_map(|name| interval.told.get(*name).copied());
+        interval.reported = line.figures.iter().cloned().collect();
+        let of = |names: &[&str]| names.iter().find_map(|name| interval.reported.get(*name).copied());
         let count = of(&["tps", "eps"]).and_then(|rate| count_of(rate, length_ns)).filter(|_| length_ns > 0);
         let errors = of(&["err/s", "errors"]).and_then(|rate| count_of(rate, length_ns));
         interval.counters.operations = count;
@@ -95,16 +95,16 @@ pub(super) fn fill(step: &mut Step, lines: &[Line], since_s: f64) {
         // The 0th percentile, and that of no events, are printed as 0 and are not known.
         let known = line.latency.filter(|(share, _)| *share > 0.0 && count != Some(0));
         if let Some((share, value_ms)) = known {
-            interval.told.insert(format!("lat {}%", share * 100.0), value_ms);
-            if let Some(told) = count.zip(ms(value_ms)).filter(|_| value_ms > 0.0) {
-                let (count, ns) = told;
+            interval.reported.insert(format!("lat {}%", share * 100.0), value_ms);
+            if let Some(reported) = count.zip(ms(value_ms)).filter(|_| value_ms > 0.0) {
+                let (count, ns) = reported;
                 interval.response = percentiles::histogram(count, None, None, None, &[(share, ns)]);
             }
         }
         for (name, bytes) in [("reads", true), ("writes", false)] {
             // Of files these are bytes; of databases they are queries.
-            let is_files = interval.told.contains_key("fsyncs");
-            let mib = interval.told.get(name).filter(|_| is_files);
+            let is_files = interval.reported.contains_key("fsyncs");
+            let mib = interval.reported.get(name).filter(|_| is_files);
             let total = mib.and_then(|mib| whole(mib * 1_048_576.0 * length_ns as f64 / 1e9));
             let counter = if bytes {
                 &mut interval.counters.physical_read_bytes

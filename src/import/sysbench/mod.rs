@@ -43,13 +43,13 @@ pub(super) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<Draft>, Imp
             runs.push(Printed::default());
             (runs.len() - 1, None)
         });
-        let told = version(text);
+        let reported = version(text);
         let options = text.starts_with("Running the test with following options:");
-        if let Some(told) = command_of(text) {
-            *command = Some(told);
-        } else if told.is_some() || options && runs.get(*at).is_some_and(|run| run.has_options) {
+        if let Some(reported) = command_of(text) {
+            *command = Some(reported);
+        } else if reported.is_some() || options && runs.get(*at).is_some_and(|run| run.has_options) {
             *at = runs.len();
-            runs.push(Printed::begun(told.unwrap_or_default(), command.take().unwrap_or_default()));
+            runs.push(Printed::begun(reported.unwrap_or_default(), command.take().unwrap_or_default()));
         }
         if let Some(run) = runs.get_mut(*at) {
             run.has_options |= options;

@@ -140,7 +140,7 @@ impl Printed {
         }
     }
 
-    /// Every checkpoint tells what was counted since the one before, and sets the counters back.
+    /// Every checkpoint says what was counted since the one before, and sets the counters back.
     fn begin_anew(&mut self) {
         self.checkpoints = true;
         self.since_s = self.time_s.take().unwrap_or(self.since_s);
@@ -312,11 +312,11 @@ impl Printed {
         draft.command.clone_from(&self.command);
         for (name, value) in &self.settings {
             // Several lines begin with `Using`.
-            let told = draft.parameters.entry(name.clone()).or_default();
-            if !told.is_empty() {
-                told.push_str("; ");
+            let reported = draft.parameters.entry(name.clone()).or_default();
+            if !reported.is_empty() {
+                reported.push_str("; ");
             }
-            told.push_str(value);
+            reported.push_str(value);
         }
         let label = self.threads.map_or_else(|| "all".to_owned(), |threads| format!("t{threads}"));
         let last_s = self.lines.last().map_or(0.0, |line| line.at_s);
@@ -342,7 +342,9 @@ impl Printed {
         interval::fill(&mut step, &self.lines, self.since_s);
         self.fill(&mut step);
         if self.histogram.is_empty() && self.percentile.is_some() {
-            draft.notes.push("sysbench counts latencies in buckets 1.8 % wide and tells the middle of one.".to_owned());
+            draft
+                .notes
+                .push("sysbench counts latencies in buckets 1.8 % wide and reports the middle of one.".to_owned());
         }
         if self.errors.is_some_and(|errors| errors > 0) {
             draft.notes.push(

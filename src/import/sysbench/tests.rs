@@ -46,8 +46,8 @@ fn one(text: &str) -> Draft {
     draft
 }
 
-fn told(draft: &Draft, name: &str) -> f64 {
-    draft.steps[0].told.iter().find(|figure| figure.name == name).unwrap_or_else(|| panic!("no {name}")).value
+fn reported(draft: &Draft, name: &str) -> f64 {
+    draft.steps[0].reported.iter().find(|figure| figure.name == name).unwrap_or_else(|| panic!("no {name}")).value
 }
 
 #[test]
@@ -74,11 +74,14 @@ fn transactions_with_their_histogram_and_intervals() {
     );
     assert!(buckets.iter().all(|bucket| bucket.1 as f64 / (bucket.0 as f64) < 1.019), "{buckets:?}");
     assert_eq!((response.total_ns(), response.max_ns()), (Some(5_600_000_000), Some(20_100_000)));
-    assert_eq!((told(&draft, "queries performed: read"), told(&draft, "queries per sec.")), (14_000.0, 1_000.0));
-    assert_eq!(told(&draft, "latency 99th percentile"), 11.9);
+    assert_eq!(
+        (reported(&draft, "queries performed: read"), reported(&draft, "queries per sec.")),
+        (14_000.0, 1_000.0)
+    );
+    assert_eq!(reported(&draft, "latency 99th percentile"), 11.9);
     let first = &step.intervals[0];
     assert_eq!((step.intervals.len(), first.counters.operations, first.counters.errors), (2, Some(400), Some(2)));
-    assert_eq!(["r", "w", "o", "queue length"].map(|name| first.told[name]), [560.0, 160.0, 80.0, 3.0]);
+    assert_eq!(["r", "w", "o", "queue length"].map(|name| first.reported[name]), [560.0, 160.0, 80.0, 3.0]);
     assert_eq!(first.response.quantile_ns(0.99), Some(12_500_000));
 }
 
@@ -105,7 +108,10 @@ fn files_of_old_and_new_versions_are_read() {
     let step = &draft.steps[0];
     assert_eq!((draft.workload, draft.title.as_str(), draft.version.as_str()), ("io", "fileio", "0.4.12"));
     assert_eq!((step.counters.physical_reads, step.counters.physical_writes), (Some(600), Some(400)));
-    assert_eq!((step.counters.physical_read_bytes, told(&draft, "Total transferred")), (Some(9_830_400), 16_384_000.0));
+    assert_eq!(
+        (step.counters.physical_read_bytes, reported(&draft, "Total transferred")),
+        (Some(9_830_400), 16_384_000.0)
+    );
     let response = &step.operations[0].response;
     assert_eq!((response.total_ns(), response.quantile_ns(0.95)), (Some(4_000_000_000), Some(21_000_000)));
 
@@ -114,35 +120,39 @@ fn files_of_old_and_new_versions_are_read() {
     assert_eq!((step.counters.physical_reads, step.counters.physical_write_bytes), (Some(640), Some(5 << 20)));
     assert_eq!((step.operations[0].count, step.window.duration_ns), (986, 1_000_000_000));
     assert_eq!(step.intervals[0].counters.physical_read_bytes, Some(10 << 20));
-    assert_eq!(step.intervals[0].told["lat 95%"], 1.5);
+    assert_eq!(step.intervals[0].reported["lat 95%"], 1.5);
 }
 
 #[test]
 fn memory_is_a_test_of_the_processor() {
     let draft = one(MEMORY);
     assert_eq!((draft.workload, draft.title.as_str()), ("processor", "memory"));
-    assert_eq!((told(&draft, "transferred"), told(&draft, "transferred per second")), (0.98, 0.49));
+    assert_eq!((reported(&draft, "transferred"), reported(&draft, "transferred per second")), (0.98, 0.49));
     assert_eq!(
-        (draft.steps[0].counters.operations, draft.steps[0].intervals[0].told["MiB/sec"]),
+        (draft.steps[0].counters.operations, draft.steps[0].intervals[0].reported["MiB/sec"]),
         (Some(1_000), 5_960.47)
     );
 }
 
 #[test]
-fn memory_behind_prefixes_and_of_several_machines_is_told_apart() {
+fn memory_behind_prefixes_and_of_several_machines_is_distinguished() {
     let behind = |prefix: &str| MEMORY.lines().map(|line| format!("{prefix}{line}\n")).collect::<String>();
     for prefix in
         ["[db-1] ", "[16:21:53] ", "2026-04-23 16:21:53 [db-1] ", "Apr 23 16:21:53 db-1 sysbench[17]: ", "a-1  | "]
     {
         let draft = one(&behind(prefix));
         assert_eq!((draft.workload, draft.title.as_str()), ("processor", "memory"), "{prefix}");
-        assert_eq!((told(&draft, "transferred"), told(&draft, "Total operations per sec.")), (0.98, 500.0), "{prefix}");
-        assert_eq!(draft.steps[0].intervals[0].told["MiB/sec"], 5_960.47, "{prefix}");
+        assert_eq!(
+            (reported(&draft, "transferred"), reported(&draft, "Total operations per sec.")),
+            (0.98, 500.0),
+            "{prefix}"
+        );
+        assert_eq!(draft.steps[0].intervals[0].reported["MiB/sec"], 5_960.47, "{prefix}");
     }
     let (one, other) = (behind("[db-1] "), behind("[db-2] ").replace("0.98 MiB", "1.96 MiB"));
     let mixed: String = one.lines().zip(other.lines()).map(|(one, other)| format!("{one}\n{other}\n")).collect();
     let drafts = read(&source(&mixed), &mut Notes::default()).unwrap();
-    assert_eq!(drafts.iter().map(|draft| told(draft, "transferred")).collect::<Vec<_>>(), [0.98, 1.96]);
+    assert_eq!(drafts.iter().map(|draft| reported(draft, "transferred")).collect::<Vec<_>>(), [0.98, 1.96]);
 }
 
 #[test]
@@ -156,7 +166,7 @@ fn statistics_after_a_checkpoint_are_of_the_time_since_then() {
     assert_eq!((step.counters.operations, step.window.duration_ns), (Some(1_000), 5_000_000_000));
     assert_eq!((step.load.rate_operations_per_s, step.intervals.len()), (Some(50.0), 1));
     assert_eq!((step.intervals[0].offset_ns, step.intervals[0].duration_ns), (0, 5_000_000_000));
-    assert_eq!(step.told.iter().filter(|figure| figure.name == "transactions per sec.").count(), 1);
+    assert_eq!(step.reported.iter().filter(|figure| figure.name == "transactions per sec.").count(), 1);
     assert!(draft.notes.iter().any(|note| note.contains("after 15 s")), "{:?}", draft.notes);
 }
 
@@ -168,12 +178,12 @@ fn percentiles_that_are_switched_off_are_not_known() {
     let draft = one(&text);
     let first = &draft.steps[0].intervals[0];
     assert!(
-        !first.told.keys().any(|name| name.starts_with("lat")) && !first.response.is_distribution(),
+        !first.reported.keys().any(|name| name.starts_with("lat")) && !first.response.is_distribution(),
         "{:?}",
-        first.told
+        first.reported
     );
     let idle = NEW.replace("tps: 40.00", "tps: 0.00").replace("12.50 err", "0.00 err");
-    assert!(!one(&idle).steps[0].intervals[0].told.contains_key("lat 99%"));
+    assert!(!one(&idle).steps[0].intervals[0].reported.contains_key("lat 99%"));
 }
 
 #[test]
@@ -182,9 +192,9 @@ fn latencies_too_short_to_be_printed_are_not_nothing() {
     let response = &step.operations[0].response;
     assert_eq!((response.min_ns(), response.max_ns(), response.total_ns()), (None, Some(30_000), Some(1_200_000)));
     assert_eq!(response.quantile_ns(0.5), Some(30_000), "no more is known than the maximum");
-    let told: Vec<&str> =
-        step.told.iter().map(|figure| figure.name.as_str()).filter(|name| name.starts_with("latency")).collect();
-    assert_eq!(told, ["latency max", "latency sum"]);
+    let reported: Vec<&str> =
+        step.reported.iter().map(|figure| figure.name.as_str()).filter(|name| name.starts_with("latency")).collect();
+    assert_eq!(reported, ["latency max", "latency sum"]);
 }
 
 #[test]

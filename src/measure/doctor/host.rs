@@ -6,8 +6,8 @@ use crate::units::{Bytes, Nanos};
 
 /// Data files, redo files and a ring for each thread stay below this.
 const ENOUGH_OPEN_FILES: u64 = 1_024;
-/// What the kernel gives unless told otherwise.
-const USUAL_TIMER_SLACK_NS: u64 = 50_000;
+/// What the kernel gives unless asked otherwise.
+const DEFAULT_TIMER_SLACK_NS: u64 = 50_000;
 /// Share of the processors that others may use before figures suffer.
 const QUIET_LOAD: f64 = 0.25;
 /// Share of the time in which others may wait for storage, in percent.
@@ -151,7 +151,7 @@ fn clock(environment: &Environment) -> Option<Check> {
 fn timer_slack(limits: &Limits) -> Option<Check> {
     const TOPIC: &str = "timer slack";
     let slack = limits.timer_slack_ns?;
-    Some(if slack <= USUAL_TIMER_SLACK_NS {
+    Some(if slack <= DEFAULT_TIMER_SLACK_NS {
         Check::good(TOPIC, format!("sleeps end at most {} late", Nanos(slack)))
     } else {
         Check::advice(

@@ -12,8 +12,8 @@ pub(super) fn detect(root: &Root, cpuinfo: &str) -> Option<String> {
 }
 
 fn container(root: &Root) -> Option<String> {
-    if let Some(told) = root.value("/run/systemd/container") {
-        return Some(told);
+    if let Some(reported) = root.value("/run/systemd/container") {
+        return Some(reported);
     }
     let traces = [
         ("/var/run/secrets/kubernetes.io", "kubernetes"),
@@ -38,7 +38,7 @@ fn container_of_group(text: &str) -> Option<&'static str> {
     text.lines().filter_map(|line| line.splitn(3, ':').nth(2)).flat_map(|path| path.split('/')).find_map(runtime)
 }
 
-/// x86 processors tell of a hypervisor by a flag, so there its absence is believed: a cloud's bare-metal machines carry
+/// x86 processors report on a hypervisor by a flag, so there its absence is believed: a cloud's bare-metal machines carry
 /// the same firmware names as its virtual ones. Elsewhere the names have to do.
 fn hypervisor(root: &Root, cpuinfo: &str) -> Option<String> {
     if root.value("/proc/sys/kernel/osrelease").is_some_and(|kernel| kernel.to_ascii_lowercase().contains("microsoft"))

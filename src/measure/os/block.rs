@@ -8,7 +8,7 @@ use super::proc::{DeviceNumber, SECTOR_BYTES, diskstats};
 use crate::record::BlockDevice;
 
 /// A stack of more devices than this is taken for a mistake in `/sys`, and the rest is left out.
-const MOST_DEVICES: usize = 1_024;
+const MAX_DEVICES: usize = 1_024;
 
 /// The devices below `place`, the top one first; each device once. Empty where the file system has none of its own
 /// (network, memory, overlay) or none that the kernel shows (ZFS).
@@ -118,7 +118,7 @@ impl Walk<'_> {
 
     /// Whether the device was new; devices may be reached in several ways, and broken links may form a ring.
     fn add(&mut self, found: Found) -> bool {
-        let new = self.found.len() < MOST_DEVICES && !self.found.contains(&found);
+        let new = self.found.len() < MAX_DEVICES && !self.found.contains(&found);
         if new {
             self.found.push(found);
         }

@@ -83,7 +83,7 @@ pub(crate) fn effective_user() -> u32 {
     unsafe { libc::geteuid() }
 }
 
-/// Maps so much memory without touching it, and gives it back at once: tells whether it could be had.
+/// Maps so much memory without touching it, and gives it back at once: says whether it could be had.
 ///
 /// Asked of the kernel, since the allocator may answer with what it has set aside for other threads.
 ///
@@ -110,7 +110,7 @@ pub fn precise_timers() {
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, one) };
 }
 
-/// Processor time that the calling thread has used; 0 where the kernel does not tell, which Linux always does.
+/// Processor time that the calling thread has used; 0 where the kernel does not report, which Linux always does.
 pub fn thread_cpu_ns() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: writes to the live variable above.

@@ -27,7 +27,7 @@ pub(crate) fn process_io(text: &str) -> Option<ProcessIo> {
     })
 }
 
-/// What `/proc/PID/io` tells of reading.
+/// What `/proc/PID/io` reports on reading.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct ProcessReads {
     /// Bytes asked for by calls such as `pread`, from page cache or device; sockets are not counted.
@@ -44,7 +44,7 @@ pub(crate) fn process_reads(text: &str) -> Option<ProcessReads> {
     })
 }
 
-/// What `/proc/PID/stat` tells of a process.
+/// What `/proc/PID/stat` reports on a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProcessStat {
     /// Its parent.

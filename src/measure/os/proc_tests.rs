@@ -157,7 +157,7 @@ fn a_process_is_read_whatever_its_name_is() {
 }
 
 #[test]
-fn reading_is_told_only_where_all_of_it_is() {
+fn reading_is_reported_only_where_all_of_it_is() {
     let reads = ProcessReads { called_bytes: 9_000, storage_bytes: 8_192 };
     assert_eq!(process_reads("rchar: 9000\nwchar: 1\nread_bytes: 8192\nwrite_bytes: 0\n"), Some(reads));
     assert_eq!(process_reads("read_bytes: 8192\n"), None);

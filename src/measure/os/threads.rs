@@ -1,7 +1,7 @@
 //! Threads that are started only where memory is left for them.
 //!
 //! A thread that was started maps memory for itself before its first line: a stack for signals, an arena of the allocator.
-//! Where that fails, the standard library ends the whole process, and nobody is told why. So room is made sure of before.
+//! Where that fails, the standard library ends the whole process, and nobody is reported why. So room is made sure of before.
 
 use std::hint::black_box;
 use std::io;
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_that_fails_is_told_and_waits_for_nobody() {
+    fn a_start_that_fails_is_reported_and_waits_for_nobody() {
         let failed = start_thread(|begun| {
             drop(begun);
             Err::<(), _>(io::Error::from_raw_os_error(libc::EAGAIN))

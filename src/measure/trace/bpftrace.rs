@@ -23,8 +23,8 @@ const LONGEST_WAIT: Duration = Duration::from_millis(300);
 /// them is taken at the start, some of it for each processor.
 const TABLE_ENTRIES: &str = "8192";
 
-/// More of what it complains about than this tells nothing new.
-const MOST_WORDS: u64 = 64 << 10;
+/// More of what it complains about than this says nothing new.
+const MAX_WORDS: u64 = 64 << 10;
 
 /// A running `bpftrace`. It prints into a pipe ten times a second, so it is killed by its next print when this process is gone,
 /// however that came about.
@@ -85,7 +85,7 @@ impl Bpftrace {
         Ok(thread::Builder::new().name(name.into()).spawn(body)?)
     }
 
-    /// A reading tells that every probe is attached: it prints nothing before.
+    /// A reading says that every probe is attached: it prints nothing before.
     fn wait_until_it_counts(&mut self) -> Result<(), NoTrace> {
         let heard = self.shared.wait(PATIENCE, |heard| heard.latest.is_some());
         if let Some(first) = &heard.latest {
@@ -153,7 +153,7 @@ fn command(root: &Root, program: &str) -> Command {
 fn listen_to_words(stderr: Option<ChildStderr>, shared: &Shared) {
     let Some(mut stderr) = stderr else { return };
     let mut words = Vec::new();
-    let _ = stderr.by_ref().take(MOST_WORDS).read_to_end(&mut words);
+    let _ = stderr.by_ref().take(MAX_WORDS).read_to_end(&mut words);
     shared.lock().words = String::from_utf8_lossy(&words).into_owned();
     // Whatever else it says must not block it.
     let _ = std::io::copy(&mut stderr, &mut std::io::sink());

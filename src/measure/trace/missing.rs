@@ -22,7 +22,7 @@ pub enum NoTrace {
     /// The kernel has no tracing at all, or hides it.
     #[error("this kernel offers no tracing: `/sys/kernel/tracing` is not there")]
     NoTracing,
-    /// The kernel does not describe its own data types, so files cannot be told apart.
+    /// The kernel does not describe its own data types, so files cannot be distinguished.
     #[error("this kernel does not describe its types: `/sys/kernel/btf/vmlinux` is not there")]
     NoTypes,
     /// Processes have other numbers here than in the kernel, so another process would be traced.
@@ -71,7 +71,7 @@ pub enum NoTrace {
 impl NoTrace {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
-        let told = match self {
+        let reported = match self {
             Self::NotInstalled => "install the package `bpftrace`",
             Self::NotPermitted { .. } => {
                 "run as root; in a container, with the capabilities SYS_ADMIN, BPF and PERFMON"
@@ -93,7 +93,7 @@ impl NoTrace {
             Self::TooSlow { .. } => "try again when the machine has less to do",
             Self::NoProcess { .. } | Self::Nothing | Self::Start(_) => return None,
         };
-        Some(told.to_owned())
+        Some(reported.to_owned())
     }
 
     /// What `bpftrace` said when it gave up.
@@ -115,13 +115,13 @@ impl NoTrace {
     }
 }
 
-/// Errors are kept, and only the lines that tell something: `bpftrace` repeats the program below each.
+/// Errors are kept, and only the lines that report something: `bpftrace` repeats the program below each.
 fn essence(said: &str) -> String {
     // It warns that it could not raise the limit of locked memory, and works nevertheless.
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty() && !line.contains("set RLIMIT_MEMLOCK"));
     let errors: Vec<&str> = lines().filter(|line| line.contains("ERROR") || line.contains("FATAL")).collect();
-    let told = if errors.is_empty() { lines().next_back().map(str::to_owned) } else { Some(errors.join("; ")) };
-    told.unwrap_or_else(|| "it ended without a word".to_owned())
+    let reported = if errors.is_empty() { lines().next_back().map(str::to_owned) } else { Some(errors.join("; ")) };
+    reported.unwrap_or_else(|| "it ended without a word".to_owned())
 }
 
 /// Looks for everything that is known to be needed.
@@ -161,7 +161,7 @@ fn look_at_rights(root: &Root) -> Result<(), NoTrace> {
     const BPF: u32 = 39;
     let status = root.text("/proc/self/status").unwrap_or_default();
     let held = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    // What is not told is left to `bpftrace` to find out.
+    // What is not reported is left to `bpftrace` to find out.
     let Some(held) = held.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()) else { return Ok(()) };
     let has = |capability: u32| held >> capability & 1 == 1;
     if has(SYS_ADMIN) || (has(BPF) && has(PERFMON)) {
@@ -225,8 +225,8 @@ mod tests {
             of("ERROR: failed to create map: '@x': Operation not permitted"),
             NoTrace::LockedMemory { .. }
         ));
-        let told = of("stdin:1:1-9: ERROR: tracepoint not found: block:x\nBEGIN\n~~~~~\n").to_string();
-        assert_eq!(told, "`bpftrace` cannot trace here: stdin:1:1-9: ERROR: tracepoint not found: block:x");
+        let reported = of("stdin:1:1-9: ERROR: tracepoint not found: block:x\nBEGIN\n~~~~~\n").to_string();
+        assert_eq!(reported, "`bpftrace` cannot trace here: stdin:1:1-9: ERROR: tracepoint not found: block:x");
         assert!(of("").to_string().ends_with("it ended without a word"));
     }
 }

@@ -1,6 +1,6 @@
 //! Latencies as the kernel sees them: system calls of a server on its files, and requests on the devices below.
 //!
-//! A `bpftrace` process counts in the kernel and prints its sums ten times a second; what is told is the difference of two
+//! A `bpftrace` process counts in the kernel and prints its sums ten times a second; what is reported is the difference of two
 //! such readings. Nothing is sampled and nothing is sent to user space for each call.
 
 mod bpftrace;
@@ -46,7 +46,7 @@ pub struct Tracer {
     events: Vec<Event>,
     devices: Vec<TracedDevice>,
     /// What the last answer went up to.
-    told: Mutex<Seen>,
+    reported: Mutex<Seen>,
     files_known: bool,
 }
 
@@ -73,9 +73,9 @@ impl Tracer {
         let places = request.process.map(|pid| place::of_process(&root, pid)).unwrap_or_default();
         let bpftrace = Bpftrace::start(&root, &program::text(request.process, &places, &devices))?;
         let traced = bpftrace.now().unwrap_or_default();
-        let told = Mutex::new(Seen { traced, counted: device::counts(&root, &devices) });
+        let reported = Mutex::new(Seen { traced, counted: device::counts(&root, &devices) });
         let events = program::events(request.process.is_some(), &devices);
-        Ok(Self { root, bpftrace, events, devices, told, files_known: !places.is_empty() })
+        Ok(Self { root, bpftrace, events, devices, reported, files_known: !places.is_empty() })
     }
 
     /// What happened since the last call, or since the start. Always the same kinds in the same order, those without a
@@ -84,11 +84,11 @@ impl Tracer {
     /// none comes, the answer is empty and the next one covers the time.
     pub fn take(&self) -> Vec<TraceStats> {
         let latest = self.bpftrace.now();
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(traced) = latest.filter(|latest| latest.at_ns > told.traced.at_ns) else { return Vec::new() };
+        let mut reported = self.reported.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(traced) = latest.filter(|latest| latest.at_ns > reported.traced.at_ns) else { return Vec::new() };
         let now = Seen { traced, counted: device::counts(&self.root, &self.devices) };
-        let stats = self.events.iter().map(|event| self.between(&told, &now, event)).collect();
-        *told = now;
+        let stats = self.events.iter().map(|event| self.between(&reported, &now, event)).collect();
+        *reported = now;
         stats
     }
 

@@ -14,7 +14,7 @@ use crate::measure::os::proc::DeviceNumber;
 
 /// More places than this would make the program slow to load. Directories come first, so that it is single files which are then
 /// called `other`.
-const MOST_PLACES: usize = 500;
+const MAX_PLACES: usize = 500;
 
 /// What a file is to its server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,12 +38,12 @@ pub(super) enum Reach {
     Itself,
 }
 
-/// A directory or file that tells what files are.
+/// A directory or file that says what files are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
     /// Its path without symbolic links.
     pub(super) path: PathBuf,
-    /// Which files it tells of.
+    /// Which files it reports on.
     pub(super) reach: Reach,
     /// What they are.
     pub(super) kind: Kind,
@@ -74,7 +74,7 @@ pub(super) fn of_process(root: &Root, pid: u32) -> Vec<Place> {
             places.push(place);
         }
     }
-    places.truncate(MOST_PLACES);
+    places.truncate(MAX_PLACES);
     places
 }
 
@@ -96,7 +96,7 @@ impl Claim {
         let path = path.canonicalize().ok()?;
         let metadata = path.metadata().ok()?;
         let number = |raw: u64| DeviceNumber { major: libc::major(raw), minor: libc::minor(raw) };
-        // What `stat` tells of btrfs is the number of a subvolume; the mount table has the kernel's own.
+        // What `stat` reports on btrfs is the number of a subvolume; the mount table has the kernel's own.
         let device = holding(mounts, &path, number(metadata.dev()))?.device;
         Some(Place { path, reach, kind, device, inode: metadata.ino() })
     }
@@ -108,7 +108,7 @@ impl Place {
     }
 }
 
-/// What a server's working directory tells. PostgreSQL, MySQL and MariaDB work in their data directory.
+/// What a server's working directory reports. PostgreSQL, MySQL and MariaDB work in their data directory.
 fn of_data_directory(directory: &Path) -> Vec<Claim> {
     let has = |name: &str| directory.join(name).exists();
     if has("PG_VERSION") && has("global") {
@@ -139,7 +139,7 @@ fn children(directory: &Path) -> Vec<PathBuf> {
     fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
 }
 
-/// What the name of a file tells, whoever has it open: InnoDB's, Oracle's, and those of the embedded engine.
+/// What the name of a file reports, whoever has it open: InnoDB's, Oracle's, and those of the embedded engine.
 fn of_file(path: &Path) -> Option<Claim> {
     let name = path.file_name()?.to_str()?;
     let directory = path.parent()?;
@@ -168,7 +168,7 @@ fn of_file(path: &Path) -> Option<Claim> {
 mod tests {
     use super::*;
 
-    fn told(directory: &Path, claims: Vec<Claim>) -> Vec<(String, Reach, Kind)> {
+    fn reported(directory: &Path, claims: Vec<Claim>) -> Vec<(String, Reach, Kind)> {
         let relative = |path: &Path| path.strip_prefix(directory).unwrap().display().to_string();
         claims.iter().map(|claim| (relative(&claim.path), claim.reach, claim.kind)).collect()
     }
@@ -183,7 +183,7 @@ mod tests {
         fs::write(directory.path().join("PG_VERSION"), "15\n").unwrap();
         fs::create_dir(elsewhere.path().join("PG_15_202209061")).unwrap();
         std::os::unix::fs::symlink(elsewhere.path(), directory.path().join("pg_tblspc/16400")).unwrap();
-        let told = told(directory.path(), of_data_directory(directory.path()));
+        let reported = reported(directory.path(), of_data_directory(directory.path()));
         let expected = [
             ("base", Reach::Grandchildren, Kind::Data),
             ("global", Reach::Children, Kind::Data),
@@ -191,7 +191,7 @@ mod tests {
             ("pg_xlog", Reach::Children, Kind::Wal),
             ("pg_tblspc/16400/PG_15_202209061", Reach::Grandchildren, Kind::Data),
         ];
-        assert_eq!(told, expected.map(|(path, reach, kind)| (path.to_owned(), reach, kind)));
+        assert_eq!(reported, expected.map(|(path, reach, kind)| (path.to_owned(), reach, kind)));
     }
 
     #[test]
@@ -200,8 +200,8 @@ mod tests {
         for name in ["ibdata1", "ib_logfile0", "undo_001", "mysql.ibd", "binlog.000001"] {
             fs::write(directory.path().join(name), "").unwrap();
         }
-        let mut told = told(directory.path(), of_data_directory(directory.path()));
-        told.sort();
+        let mut reported = reported(directory.path(), of_data_directory(directory.path()));
+        reported.sort();
         let expected = [
             ("", Reach::Grandchildren, Kind::Data),
             ("#innodb_redo", Reach::Children, Kind::Wal),
@@ -210,7 +210,7 @@ mod tests {
             ("mysql.ibd", Reach::Itself, Kind::Data),
             ("undo_001", Reach::Itself, Kind::Data),
         ];
-        assert_eq!(told, expected.map(|(path, reach, kind)| (path.to_owned(), reach, kind)));
+        assert_eq!(reported, expected.map(|(path, reach, kind)| (path.to_owned(), reach, kind)));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What `bpftrace` is told to do. Everything from outside that gets into the text is a number.
+//! What `bpftrace` is asked to do. Everything from outside that gets into the text is a number.
 
 use std::fmt::Write;
 
@@ -88,7 +88,7 @@ pub(super) fn text(process: Option<u32>, places: &[Place], devices: &[TracedDevi
     if !devices.is_empty() {
         text += &requests(devices);
     }
-    // Attached last. Its first print tells that everything is in force: nothing is printed while probes are being attached.
+    // Attached last. Its first print says that everything is in force: nothing is printed while probes are being attached.
     let _ = write!(
         text,
         "interval:ms:{PRINT_EVERY_MS}\n{{ printf(\"begin %llu\\n\", nsecs); print(@us); print(@ns); print(@bytes); \
@@ -171,7 +171,7 @@ fn requests(devices: &[TracedDevice]) -> String {
     let only: Vec<String> =
         devices.iter().map(|device| format!("args->dev == {}", kernel_number(device.number))).collect();
     let only = only.join(" || ");
-    // The first letter tells what a request does, but for one `F` that asks for a flush before a write.
+    // The first letter says what a request does, but for one `F` that asks for a flush before a write.
     let request = "  $request = strncmp(args->rwbs, \"R\", 1) == 0 ? 1 : (strncmp(args->rwbs, \"W\", 1) == 0 ? 2 : \
                    (strncmp(args->rwbs, \"FW\", 2) == 0 ? 2 : (strncmp(args->rwbs, \"F\", 1) == 0 ? 3 : 0)));\n  \
                    $sector = $request == 3 ? (uint64)0 : args->sector;\n";

@@ -74,7 +74,7 @@ impl std::ops::Deref for Alone {
     }
 }
 
-/// A tracer that is alone; where there is none the reason is told instead.
+/// A tracer that is alone; where there is none the reason is reported instead.
 fn tracer(request: &TraceRequest) -> Option<Alone> {
     let guard = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     match Tracer::start(request) {
@@ -104,7 +104,7 @@ fn totals(stats: &TraceStats) -> (u64, u64) {
     (stats.count, stats.bytes)
 }
 
-/// A shell that works in a directory laid out as PostgreSQL's, and does what it is told.
+/// A shell that works in a directory laid out as PostgreSQL's, and does what it is reported.
 struct Server {
     _directory: tempfile::TempDir,
     shell: Child,
@@ -147,7 +147,7 @@ impl Drop for Server {
 }
 
 #[test]
-fn calls_of_children_are_counted_exactly_and_told_apart_by_their_files() {
+fn calls_of_children_are_counted_exactly_and_distinguished_by_their_files() {
     let mut server = Server::new();
     let Some(tracer) = tracer(&of(server.shell.id())) else { return };
     assert!(tracer.knows_files());
@@ -221,19 +221,22 @@ fn every_call_of_a_thread_is_counted_once_also_under_pressure() {
 fn parts_add_up_to_the_time_that_passed() {
     let Some(tracer) = tracer(&of(std::process::id())) else { return };
     let begun = Instant::now();
-    let mut told_ns = 0;
+    let mut reported_ns = 0;
     let mut longest = Duration::ZERO;
     while begun.elapsed() < Duration::from_secs(2) {
         let asked = Instant::now();
-        told_ns += tracer.take().first().map_or(0, |stats| stats.elapsed_ns);
+        reported_ns += tracer.take().first().map_or(0, |stats| stats.elapsed_ns);
         longest = longest.max(asked.elapsed());
         std::thread::sleep(Duration::from_millis(150));
     }
-    told_ns += tracer.take().first().map_or(0, |stats| stats.elapsed_ns);
+    reported_ns += tracer.take().first().map_or(0, |stats| stats.elapsed_ns);
     let passed_ns = begun.elapsed().as_nanos() as u64;
     // Part of the first and of the last look is outside.
     let looks_ns = 2 * longest.as_nanos() as u64;
-    assert!(told_ns.abs_diff(passed_ns) < 300_000_000 + looks_ns, "{told_ns} of {passed_ns}, looks of {longest:?}");
+    assert!(
+        reported_ns.abs_diff(passed_ns) < 300_000_000 + looks_ns,
+        "{reported_ns} of {passed_ns}, looks of {longest:?}"
+    );
     assert!(longest < Duration::from_secs(20), "{longest:?}");
 }
 
@@ -273,10 +276,10 @@ fn requests_of_a_device_are_those_that_the_kernel_counts() {
     let is_between = |traced: u64, least: u64, most: u64, some: u64| {
         traced + some + least / 20 >= least && traced <= most + some + most / 20
     };
-    let told = format!("{written:?}\n{least:?}\n{most:?}");
-    assert!(is_between(written.counted_by_kernel.unwrap(), least.writes, most.writes, some), "{told}");
-    assert!(is_between(written.count, least.writes, most.writes, some), "{told}");
-    assert!(is_between(written.bytes, least.write_bytes, most.write_bytes, 8 << 20), "{told}");
+    let reported = format!("{written:?}\n{least:?}\n{most:?}");
+    assert!(is_between(written.counted_by_kernel.unwrap(), least.writes, most.writes, some), "{reported}");
+    assert!(is_between(written.count, least.writes, most.writes, some), "{reported}");
+    assert!(is_between(written.bytes, least.write_bytes, most.write_bytes, 8 << 20), "{reported}");
 }
 
 #[test]
@@ -289,8 +292,8 @@ fn what_is_not_there_is_named() {
         }
         Err(missing) => Some(missing.to_string()),
     };
-    let Some(told) = missing(&of(u32::MAX)) else { return };
-    assert_eq!(told, "there is no process 4294967295");
+    let Some(reported) = missing(&of(u32::MAX)) else { return };
+    assert_eq!(reported, "there is no process 4294967295");
     let none = TraceRequest { process: None, devices: vec!["no-such-disk".to_owned()] };
     assert_eq!(missing(&none).unwrap(), "there is no block device `no-such-disk`");
     assert_eq!(
@@ -313,7 +316,7 @@ fn nothing_is_left_behind() {
 }
 
 #[test]
-fn tracing_that_was_killed_says_so_and_keeps_what_it_told() {
+fn tracing_that_was_killed_says_so_and_keeps_what_it_reported() {
     let Some(tracer) = tracer(&of(std::process::id())) else { return };
     assert_eq!(tracer.ended(), None);
     assert!(Command::new("kill").args(["-KILL", &tracer.bpftrace.pid().to_string()]).status().unwrap().success());

@@ -41,8 +41,8 @@ pub(crate) const LOCAL: Server = Server {
     grows_per_s: 0,
 };
 
-/// What `server` told of `operations` in `elapsed_ns`.
-fn told(server: Server, operations: u64, updates: u64, elapsed_ns: u64) -> ServerStats {
+/// What `server` reported on `operations` in `elapsed_ns`.
+fn reported(server: Server, operations: u64, updates: u64, elapsed_ns: u64) -> ServerStats {
     let of_load = |count: u64| count * server.load_pct / 100;
     let (operations, updates) = (of_load(operations), of_load(updates));
     let misses = operations * MISSES;
@@ -96,7 +96,7 @@ fn told(server: Server, operations: u64, updates: u64, elapsed_ns: u64) -> Serve
     }
 }
 
-/// Puts what the servers told in the place of what an engine counts.
+/// Puts what the servers reported in the place of what an engine counts.
 fn count(counters: &mut Counters, servers: &[ServerStats]) {
     *counters = Counters {
         operations: counters.operations,
@@ -111,8 +111,8 @@ fn count(counters: &mut Counters, servers: &[ServerStats]) {
 pub(crate) fn land(step: &mut Step, servers: &[Server]) {
     let tell = |counters: &Counters, ns: u64| -> Vec<ServerStats> {
         let counted = |count: Option<u64>| count.unwrap_or(0);
-        let told = |server: &Server| told(*server, counted(counters.operations), counted(counters.commits), ns);
-        servers.iter().map(told).collect()
+        let reported = |server: &Server| reported(*server, counted(counters.operations), counted(counters.commits), ns);
+        servers.iter().map(reported).collect()
     };
     step.servers = tell(&step.counters, step.window.duration_ns);
     count(&mut step.counters, &step.servers);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{SECOND, SEQUENTIAL_READ, wait};
 use crate::record::{
-    Clock, Counters, Ending, FORMAT, Histogram, Imported, Outcome, Run, Step, Target, Timestamp, ToldBucket,
-    ToldFigure, Tool,
+    Clock, Counters, Ending, FORMAT, Histogram, Imported, Outcome, ReportedBucket, ReportedFigure, Run, Step, Target,
+    Timestamp, Tool,
 };
 
 /// Requests of 8 KiB.
@@ -13,7 +13,7 @@ const BLOCK: u64 = 8_192;
 /// The day on which the samples begin: a Monday.
 pub(crate) const FIRST_DAY: &str = "2026-11-02T00:00:00Z";
 
-/// What a report of an hour tells.
+/// What a report of an hour reports.
 #[derive(Clone, Copy)]
 pub(crate) struct Hour {
     /// Hours since [`FIRST_DAY`].
@@ -48,21 +48,22 @@ pub(crate) fn report(hour: Hour) -> Run {
         ..Counters::default()
     };
     let edge = |k: u32| (1_u64 << k) * 1_024_000;
-    let bucket = |(k, share): (u32, u64)| ToldBucket {
+    let bucket = |(k, share): (u32, u64)| ReportedBucket {
         from_ns: if k == 0 { 0 } else { edge(k - 1) },
         to_ns: Some(edge(k)),
         count: reads * share / 100,
     };
     let buckets = (0..).zip(hour.within_ms).map(bucket);
     let total_ns: u64 = (0..).zip(hour.within_ms).map(|(k, share)| edge(k) * 3 / 4 * (reads * share / 100)).sum();
-    step.waits = vec![wait(SEQUENTIAL_READ, "User I/O", true, Histogram::told(buckets, Some(total_ns), None, None))];
-    let figure = |layer: &str, name: &str, unit: &str, value| ToldFigure {
+    step.waits =
+        vec![wait(SEQUENTIAL_READ, "User I/O", true, Histogram::reported(buckets, Some(total_ns), None, None))];
+    let figure = |layer: &str, name: &str, unit: &str, value| ReportedFigure {
         layer: layer.to_owned(),
         name: name.to_owned(),
         unit: unit.to_owned(),
         value,
     };
-    step.told = vec![
+    step.reported = vec![
         figure("engine", "DB Time", "min", hour.minutes as f64 * hour.reads_per_s as f64 / 500.0),
         figure("host", "%Idle", "%", 100.0 - hour.reads_per_s as f64 / 100.0),
     ];

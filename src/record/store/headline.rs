@@ -126,9 +126,9 @@ pub(super) struct OutlineWait {
 struct OutlineTimes {
     #[serde(default)]
     p99_ns: Option<u64>,
-    /// There where another program told it, in buckets that may be wide.
-    #[serde(default)]
-    told: Option<serde::de::IgnoredAny>,
+    /// There where another program reported it, in buckets that may be wide.
+    #[serde(default, alias = "told")]
+    reported: Option<serde::de::IgnoredAny>,
 }
 
 impl Headline {
@@ -142,7 +142,7 @@ impl Headline {
         let is_by_reads = ["slob", "database"].contains(&workload) && step.load.rate_operations_per_s.is_none();
         let reads = step.waits.iter().find(|wait| is_by_reads && wait.event == SINGLE_BLOCK_READ);
         let (p99_ns, p99_is_bound) = match reads {
-            Some(wait) => (wait.waits.p99_ns, wait.waits.told.is_some()),
+            Some(wait) => (wait.waits.p99_ns, wait.waits.reported.is_some()),
             None => of_all(&step.operations),
         };
         let headline = Self {
@@ -163,7 +163,7 @@ fn of_all(operations: &[OutlineOperation]) -> (Option<u64>, bool) {
     let kinds: Vec<&OutlineTimes> =
         operations.iter().filter(|operation| operation.count > 0).map(|operation| &operation.response).collect();
     let known: Option<Vec<u64>> = kinds.iter().map(|times| times.p99_ns).collect();
-    let is_bound = kinds.len() > 1 || kinds.iter().any(|times| times.told.is_some());
+    let is_bound = kinds.len() > 1 || kinds.iter().any(|times| times.reported.is_some());
     (known.and_then(|known| known.into_iter().max()), is_bound)
 }
 
@@ -184,10 +184,10 @@ mod tests {
     fn the_largest_load_tells_its_rates_and_the_percentile_by_which_it_is_judged() {
         let run = sample::sweep(3);
         let largest = run.steps.last().unwrap();
-        let told = headline(&run);
-        assert_eq!(told.reads_per_s, Some(40_320.0));
-        assert_eq!((told.p99_ns, told.p99_of), (largest.waits[0].waits.quantile_ns(0.99), "read"));
-        assert!(!told.p99_is_bound && told.limit.is_none());
+        let reported = headline(&run);
+        assert_eq!(reported.reads_per_s, Some(40_320.0));
+        assert_eq!((reported.p99_ns, reported.p99_of), (largest.waits[0].waits.quantile_ns(0.99), "read"));
+        assert!(!reported.p99_is_bound && reported.limit.is_none());
         let raw = headline(&sample::requests::sweep());
         assert_eq!((raw.operations_per_s, raw.p99_of), (Some(5_000.0), "response"));
     }
@@ -195,13 +195,13 @@ mod tests {
     #[test]
     fn of_reads_and_writes_the_longer_bounds_both() {
         let run = sample::requests::mixed();
-        let told = headline(&run);
-        assert_eq!(told.p99_ns, run.steps[0].operations[1].response.quantile_ns(0.99));
-        assert!(told.p99_is_bound && told.p99_words().starts_with("<="));
+        let reported = headline(&run);
+        assert_eq!(reported.p99_ns, run.steps[0].operations[1].response.quantile_ns(0.99));
+        assert!(reported.p99_is_bound && reported.p99_words().starts_with("<="));
     }
 
     #[test]
-    fn a_limit_is_only_told_of_what_is_known() {
+    fn a_limit_is_only_reported_of_what_is_known() {
         let mut run = sample::requests::sweep();
         let mut limit = |words: &str| {
             run.command = words.split(' ').map(str::to_owned).collect();

@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_load_is_told_without_decoding_a_histogram() {
+    fn the_largest_load_is_reported_without_decoding_a_histogram() {
         let mut kept = Kept::new();
         kept.save("a", 1);
         let run = sample::interrupted();

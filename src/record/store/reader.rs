@@ -40,7 +40,7 @@ pub struct Summary {
     /// What that step did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headline: Option<Headline>,
-    /// What its times are told in, if it was imported.
+    /// What its times are reported in, if it was imported.
     #[serde(skip)]
     pub clock: Option<Clock>,
     /// Checksums and parts of the files that it was imported from, as [`Summary::source`] writes them.
@@ -51,7 +51,7 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// What tells a result in a file apart from all others: the file's content, and which of its results it is.
+    /// What distinguishes a result in a file from all others: the file's content, and which of its results it is.
     pub fn source(file: &ImportedFile) -> String {
         format!("{}-{}", file.crc64, file.part)
     }

@@ -2,7 +2,7 @@
 
 use crate::record::{Outcome, Run, Step, WaitStats};
 
-/// Events in which the engine's own writers wait, where no closed step of the run tells.
+/// Events in which the engine's own writers wait, where no closed step of the run reports.
 const BACKGROUND: [&str; 2] = ["db file parallel write", "log file parallel write"];
 
 /// Sums the measured intervals of every step that was written down when it began and not again: its process was killed.

@@ -4,6 +4,7 @@ use super::*;
 use crate::record::{Counters, FORMAT, Outcome, interval_schema, sample, schema};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/runs");
+const SECOND_FORMAT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/format-2");
 
 fn store() -> (tempfile::TempDir, Store) {
     let directory = tempfile::tempdir().unwrap();
@@ -330,6 +331,15 @@ fn every_golden_run_validates_against_the_schema_and_loads() {
         assert_eq!(run.format, 1);
         assert!(run.notes.is_empty(), "{:?}", run.notes);
     }
+}
+
+#[test]
+fn what_the_second_format_called_told_is_read() {
+    let waits = load(&Path::new(SECOND_FORMAT).join("waits")).unwrap();
+    assert!(waits.steps[0].waits[0].waits.is_reported() && waits.steps[0].waits[0].waits.count() > 0);
+    let disks = load(&Path::new(SECOND_FORMAT).join("disks")).unwrap();
+    assert!(disks.steps[0].reported.iter().any(|figure| figure.value > 0.0));
+    assert!(disks.steps[0].intervals.iter().all(|interval| !interval.reported.is_empty()));
 }
 
 #[test]

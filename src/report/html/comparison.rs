@@ -18,7 +18,7 @@ use crate::report::comparison::{
 use crate::report::text::Detail;
 
 /// Loads with charts of their own; the tables have all.
-const MOST_LOADS: usize = 12;
+const MAX_LOADS: usize = 12;
 
 /// Writes a comparison as one page. `runs` are those that were compared, in the same order, and `links` lead to their own
 /// pages; there are none in a file.
@@ -65,7 +65,7 @@ pub(super) fn named<'a>(compared: &'a Compared, runs: &[&'a Run]) -> Vec<(&'a Ru
 
 fn charts(compared: &Compared, runs: &[&Run]) -> Vec<Drawn> {
     let mut charts: Vec<Drawn> = load_line::overlay(&named(compared, runs)).and_then(Lines::draw).into_iter().collect();
-    for (number, load) in distributions(compared, runs).iter().enumerate().take(MOST_LOADS) {
+    for (number, load) in distributions(compared, runs).iter().enumerate().take(MAX_LOADS) {
         let series = series(compared, load);
         charts.extend(histogram(number, load, runs, &series).draw());
         let title = format!("Percentiles at {}", load.load);

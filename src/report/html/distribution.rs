@@ -10,12 +10,12 @@ use crate::report::trace;
 use crate::report::words::quantile;
 use crate::units::{Nanos, group_thousands};
 
-/// Steps of one chart: more cannot be told apart.
-const MOST_STEPS: usize = 8;
+/// Steps of one chart: more cannot be distinguished.
+const MAX_STEPS: usize = 8;
 /// Events with a chart of their own.
-const MOST_EVENTS: usize = 8;
-/// Fewer waits than this, over all steps, are told in the tables only.
-const LEAST_WAITS: u64 = 20;
+const MAX_EVENTS: usize = 8;
+/// Fewer waits than this, over all steps, are reported in the tables only.
+const MIN_WAITS: u64 = 20;
 /// Points of a percentile curve for each nine. The first is p17: the shortest of all would press the others together.
 const POINTS_PER_NINE: usize = 12;
 /// Points of a density for each doubling of the duration.
@@ -27,18 +27,18 @@ pub(super) struct Named<'a> {
     pub(super) times: Cow<'a, Histogram>,
 }
 
-/// At most [`MOST_STEPS`] of the steps, the first and the last among them.
+/// At most [`MAX_STEPS`] of the steps, the first and the last among them.
 pub(super) fn shown(steps: &[Step]) -> Vec<&Step> {
-    if steps.len() <= MOST_STEPS {
+    if steps.len() <= MAX_STEPS {
         return steps.iter().collect();
     }
-    (0..MOST_STEPS).map(|at| &steps[at * (steps.len() - 1) / (MOST_STEPS - 1)]).collect()
+    (0..MAX_STEPS).map(|at| &steps[at * (steps.len() - 1) / (MAX_STEPS - 1)]).collect()
 }
 
 fn shown_of(run: &Run) -> String {
     match run.steps.len() {
-        few if few <= MOST_STEPS => String::new(),
-        many => format!(" {MOST_STEPS} of {many} steps are shown; the tables have all."),
+        few if few <= MAX_STEPS => String::new(),
+        many => format!(" {MAX_STEPS} of {many} steps are shown; the tables have all."),
     }
 }
 
@@ -88,7 +88,7 @@ fn bars_of_counts(id: String, title: &str, note: &str, things: &str, heights: He
         };
         Group { name: name.clone(), values, words }
     };
-    let told = series.iter().map(|Counted { name, counts, all }| {
+    let reported = series.iter().map(|Counted { name, counts, all }| {
         let shares = columns.shares_of_counts(counts, *all);
         let share = |at: usize| shares[at].unwrap_or(0.0);
         let most = (0..shares.len()).max_by(|a, b| share(*a).total_cmp(&share(*b))).filter(|at| share(*at) > 0.0);
@@ -96,7 +96,7 @@ fn bars_of_counts(id: String, title: &str, note: &str, things: &str, heights: He
             most.map_or_else(String::new, |at| format!(", most of them ({} %) {}", cell(shares[at]), places[at]));
         format!("{name}: {} {things}{most}", group_thousands(*all as f64))
     });
-    let words = format!("{}.", told.collect::<Vec<_>>().join("; "));
+    let words = format!("{}.", reported.collect::<Vec<_>>().join("; "));
     let frame = Frame {
         id,
         title: title.to_owned(),
@@ -119,7 +119,7 @@ fn bars_of_counts(id: String, title: &str, note: &str, things: &str, heights: He
 /// One chart for each kind of call or request that kernel tracing timed, the steps side by side.
 pub(super) fn traces(run: &Run, prefix: &str) -> Vec<Drawn> {
     let mut kinds: Vec<&TraceStats> = Vec::new();
-    for trace in run.steps.iter().flat_map(|step| &step.traces).filter(|trace| trace.count >= LEAST_WAITS) {
+    for trace in run.steps.iter().flat_map(|step| &step.traces).filter(|trace| trace.count >= MIN_WAITS) {
         if !kinds.iter().any(|known| known.is_same_kind(trace)) {
             kinds.push(trace);
         }
@@ -135,7 +135,7 @@ pub(super) fn traces(run: &Run, prefix: &str) -> Vec<Drawn> {
         let title = format!("{}: {}", kind.layer, trace::name(kind));
         bars_of_counts(format!("{prefix}trace-{number}"), &title, &note, "calls", Heights::Counts, &series).draw()
     };
-    kinds.iter().take(MOST_EVENTS).enumerate().filter_map(chart).collect()
+    kinds.iter().take(MAX_EVENTS).enumerate().filter_map(chart).collect()
 }
 
 /// Where the blocks of a server came from, step by step.
@@ -182,7 +182,7 @@ pub(super) fn waits(run: &Run, prefix: &str) -> Vec<Drawn> {
             format!("Layer: {}; {whose}. Every wait that ended in the measured window.{}", first.layer, shown_of(run));
         bars(format!("{prefix}wait-{number}"), &first.event, &note, "waits", Heights::Counts, &series).draw()
     };
-    drawn(run).iter().enumerate().filter_map(chart).take(MOST_EVENTS).collect()
+    drawn(run).iter().enumerate().filter_map(chart).take(MAX_EVENTS).collect()
 }
 
 /// The first row of each event with a chart. That by which databases judge storage comes first, then what sessions waited for, then
@@ -199,7 +199,7 @@ fn drawn(run: &Run) -> Vec<&WaitStats> {
             None => events.push((wait, count, total_ns)),
         }
     }
-    events.retain(|(_, waits, _)| *waits >= LEAST_WAITS);
+    events.retain(|(_, waits, _)| *waits >= MIN_WAITS);
     events.sort_by_key(|(first, _, all_ns)| {
         (first.event != SINGLE_BLOCK_READ, first.class == "Idle", !first.foreground, std::cmp::Reverse(*all_ns))
     });
@@ -275,11 +275,11 @@ pub(super) fn percentiles(id: String, title: &str, note: &str, series: &[Named<'
         let piece = places.iter().zip(values).filter_map(|(x, ns)| Some((*x, ns? as f64 / 1e3))).collect();
         Line { name: named.name.clone(), pieces: vec![piece], dots: false }
     };
-    let told = series.iter().map(|named| {
+    let reported = series.iter().map(|named| {
         let at = |q: f64| quantile(&named.times, q);
         format!("{}: p50 {}, p99 {}, p99.9 {}", named.name, at(0.5), at(0.99), at(0.999))
     });
-    let words = format!("{}.", told.collect::<Vec<_>>().join("; "));
+    let words = format!("{}.", reported.collect::<Vec<_>>().join("; "));
     let frame = Frame {
         id,
         title: title.to_owned(),

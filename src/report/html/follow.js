@@ -13,15 +13,15 @@
     bar.className = "follow";
     // As wide as the content below it.
     bar.style.cssText = "max-width: 76rem; margin: .75rem auto 0; padding: 0 1rem";
-    const told = document.createElement("span");
-    told.setAttribute("role", "status");
-    told.setAttribute("aria-live", "polite");
+    const reported = document.createElement("span");
+    reported.setAttribute("role", "status");
+    reported.setAttribute("aria-live", "polite");
     const looked = document.createElement("span");
-    bar.append(told, " ", looked);
+    bar.append(reported, " ", looked);
     document.querySelector("main").before(bar);
 
     const tell = (text) => {
-        if (told.textContent !== text) told.textContent = text;
+        if (reported.textContent !== text) reported.textContent = text;
     };
     const tellTime = () => {
         looked.textContent = "Last looked at " + new Date().toLocaleTimeString() + ".";

@@ -14,7 +14,7 @@ const NEAR: f64 = 0.02;
 /// Times the largest value beyond which a limit is not drawn on a page, whose axis begins at zero.
 const MAX_LIMIT_ABOVE: f64 = 4.0;
 
-/// The rate that a step is placed at, and its name: what storage was asked for, or on a server, which does not tell that of each
+/// The rate that a step is placed at, and its name: what storage was asked for, or on a server, which does not report that of each
 /// operation, what was done.
 pub(super) fn rate_of(run: &Run, step: &Step) -> Option<f64> {
     let figures = Figures(step);
@@ -75,10 +75,10 @@ pub(super) fn chart(run: &Run, findings: &[Finding], prefix: &str) -> Option<Lin
     let most = marks.iter().fold(most, |most, mark| if let At::X(x) = mark.at { most.max(x) } else { most });
     let scale = Scale::from_zero(std::iter::once(most))?;
     let range = (0.0, most * 1.06);
-    let told = findings.iter().filter(|finding| {
+    let reported = findings.iter().filter(|finding| {
         finding.is_load_line() || matches!(finding, Finding::Knee { .. } | Finding::RateKnee(_) | Finding::Ceiling(_))
     });
-    let mut words: Vec<String> = told.map(Finding::sentence).collect();
+    let mut words: Vec<String> = reported.map(Finding::sentence).collect();
     if words.is_empty() {
         words.push(format!("{} points from {}.", labels.len(), rate_name(run)));
     }
@@ -120,7 +120,7 @@ pub(super) fn overlay(runs: &[(&Run, &str)]) -> Option<Lines> {
     let mut rates: Vec<&str> = runs.iter().map(|(run, _)| rate_name(run)).collect();
     rates.dedup();
     let target = runs.first().map(|(run, _)| LatencyTarget::default().of_run(run))?;
-    let told = lines.iter().filter_map(|line| {
+    let reported = lines.iter().filter_map(|line| {
         let (rate, us) = line.pieces[0].iter().copied().reduce(|a, b| if b.0 > a.0 { b } else { a })?;
         Some(format!("{}: at most {}/s, at {}", line.name, group_thousands(rate), Quantity::Microseconds.tick(us)))
     });
@@ -131,7 +131,7 @@ pub(super) fn overlay(runs: &[(&Run, &str)]) -> Option<Lines> {
         y_title: "time".to_owned(),
         y_quantity: Quantity::Microseconds,
         first: First::Linear,
-        words: format!("{}.", told.collect::<Vec<_>>().join("; ")),
+        words: format!("{}.", reported.collect::<Vec<_>>().join("; ")),
     };
     let across = Across {
         title: rates.join(" or "),
@@ -144,7 +144,7 @@ pub(super) fn overlay(runs: &[(&Run, &str)]) -> Option<Lines> {
 
 /// The target that the findings were made with, or else the usual one.
 pub(super) fn judged_by(run: &Run, findings: &[Finding]) -> LatencyTarget {
-    let told = findings.iter().find_map(|finding| match finding {
+    let reported = findings.iter().find_map(|finding| match finding {
         Finding::LoadLine { target, .. }
         | Finding::AllStepsMeetTarget { target, .. }
         | Finding::NoStepMeetsTarget { target, .. }
@@ -153,7 +153,7 @@ pub(super) fn judged_by(run: &Run, findings: &[Finding]) -> LatencyTarget {
         Finding::Verdict(verdict) => verdict.limits.first().map(|limit| limit.target.clone()),
         _ => None,
     });
-    told.unwrap_or_default().of_run(run)
+    reported.unwrap_or_default().of_run(run)
 }
 
 fn has_limit(findings: &[Finding]) -> bool {

@@ -86,18 +86,18 @@ const OF_REQUESTS: [Made; 2] = [
 const OF_IMPORTED: [Made; 5] = [
     (
         "Window",
-        "From the first to the last instant that the other program counted, as it tells them; of an AWR report its totals over its \
-         rates, where these agree with the elapsed time that it prints. Where no length is told, nothing has a rate.",
+        "From the first to the last instant that the other program counted, as it reports them; of an AWR report its totals over its \
+         rates, where these agree with the elapsed time that it prints. Where no length is reported, nothing has a rate.",
     ),
     (
         "Percentiles",
-        "`<=` is the upper edge of the bucket that the other program tells; the true value may be anywhere in that bucket. `?` where \
-         the bucket has no upper edge. Means are from sums that it tells.",
+        "`<=` is the upper edge of the bucket that the other program reports; the true value may be anywhere in that bucket. `?` where \
+         the bucket has no upper edge. Means are from sums that it reports.",
     ),
     (
         "Wait histogram",
         "A wait counts under the lowest power of two of microseconds above it. 1 ms in these headings is 1024 us, as in Oracle's \
-         tables. `?` where a told bucket spans several columns. `-` is none; 0.0 is less than 0.05 %.",
+         tables. `?` where a reported bucket spans several columns. `-` is none; 0.0 is less than 0.05 %.",
     ),
     (
         "Reads and writes",
@@ -105,7 +105,7 @@ const OF_IMPORTED: [Made; 5] = [
          Oracle report, one request may carry many of them.",
     ),
     (
-        "As the source tells",
+        "As the source reports",
         "Figures under the names, and in the units, of the program that measured them; each with the layer at which that was.",
     ),
 ];

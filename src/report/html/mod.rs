@@ -31,10 +31,10 @@ use crate::analysis::Finding;
 use crate::record::Run;
 
 /// Values of one line of a chart where the page has one run. Several runs share what a page may weigh.
-const MOST_VALUES: usize = 1_600;
-const LEAST_VALUES: usize = 60;
+const MAX_VALUES: usize = 1_600;
+const MIN_VALUES: usize = 60;
 /// What a page may weigh. Where runs have so many steps, events or devices that it would be more, lines are drawn more coarsely.
-pub const MOST_BYTES: usize = 1_500_000;
+pub const MAX_BYTES: usize = 1_500_000;
 
 /// A run and what is to be said about it.
 #[derive(Debug, Clone, Copy)]
@@ -45,30 +45,30 @@ pub struct Reported<'a> {
     pub findings: &'a [Finding],
 }
 
-/// Writes the report of one run or several as one page, of at most [`MOST_BYTES`] if that can be: a page of very many runs or
+/// Writes the report of one run or several as one page, of at most [`MAX_BYTES`] if that can be: a page of very many runs or
 /// steps may be larger.
 ///
 /// # Errors
 /// If `out` fails.
 pub fn report(out: &mut dyn Write, runs: &[Reported<'_>], kept: &Kept<'_>) -> io::Result<()> {
-    let mut most_values = (MOST_VALUES / runs.len().max(1)).max(LEAST_VALUES);
+    let mut max_values = (MAX_VALUES / runs.len().max(1)).max(MIN_VALUES);
     loop {
-        let page = of_runs(runs, kept, most_values);
-        if page.len() <= MOST_BYTES || most_values == LEAST_VALUES {
+        let page = of_runs(runs, kept, max_values);
+        if page.len() <= MAX_BYTES || max_values == MIN_VALUES {
             return out.write_all(page.as_bytes());
         }
-        most_values = (most_values / 4).max(LEAST_VALUES);
+        max_values = (max_values / 4).max(MIN_VALUES);
     }
 }
 
-fn of_runs(runs: &[Reported<'_>], kept: &Kept<'_>, most_values: usize) -> String {
+fn of_runs(runs: &[Reported<'_>], kept: &Kept<'_>, max_values: usize) -> String {
     let title = runs.iter().map(|reported| reported.run.id.as_str()).collect::<Vec<_>>().join(", ");
     let (mut articles, mut data) = (Vec::new(), Vec::new());
     for (number, reported) in runs.iter().enumerate() {
         let prefix = if runs.len() == 1 { String::new() } else { format!("run{number}-") };
-        let told = run::tell(reported, &prefix, most_values);
-        articles.push(told.article);
-        data.extend(told.data);
+        let reported = run::tell(reported, &prefix, max_values);
+        articles.push(reported.article);
+        data.extend(reported.data);
     }
     let body = html! {
         @for article in &articles { (article) }

@@ -1,6 +1,6 @@
 //! Charts over the time of a run: throughput, bytes, latency, waits, processors, devices, sessions.
 
-mod told;
+mod reported;
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ const HEAT_COLUMNS: usize = 240;
 const ROWS_PER_DOUBLING: f64 = 2.0;
 const THINNED: &str = "There are more seconds than values drawn: of each stretch the least and the largest.";
 /// Lines of one chart that is by device, by event or by node.
-const MOST_LINES: usize = 8;
+const MAX_LINES: usize = 8;
 
 /// Makes the charts of one run. `prefix` keeps their ids apart from those of other runs in the page.
 pub(super) struct OverTime<'a> {
@@ -30,8 +30,8 @@ pub(super) struct OverTime<'a> {
 type Count = fn(&Counters) -> Option<u64>;
 
 impl<'a> OverTime<'a> {
-    pub(super) fn of(run: &'a Run, prefix: &'a str, most_values: usize) -> Self {
-        Self { run, timeline: Timeline::of(run, most_values), prefix }
+    pub(super) fn of(run: &'a Run, prefix: &'a str, max_values: usize) -> Self {
+        Self { run, timeline: Timeline::of(run, max_values), prefix }
     }
 
     /// Whether there is anything to draw.
@@ -270,7 +270,7 @@ impl<'a> OverTime<'a> {
         for device in self.run.steps.iter().flat_map(|step| &step.devices) {
             *totals.entry(&device.name).or_default() += device.reads + device.writes + 1;
         }
-        let names: Vec<&str> = largest(totals).into_iter().take(MOST_LINES / 2).collect();
+        let names: Vec<&str> = largest(totals).into_iter().take(MAX_LINES / 2).collect();
         type Value = fn(&DeviceStats) -> Option<f64>;
         let chart = |id: &str, title: &str, y: (&str, Quantity), note: &str, values: &[(&str, Value)]| {
             let lines = names.iter().flat_map(|name| {
@@ -329,16 +329,16 @@ impl<'a> OverTime<'a> {
 fn largest(totals: BTreeMap<&str, u64>) -> Vec<&str> {
     let mut all: Vec<(&str, u64)> = totals.into_iter().filter(|(_, total)| *total > 0).collect();
     all.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
-    all.into_iter().take(MOST_LINES).map(|(name, _)| name).collect()
+    all.into_iter().take(MAX_LINES).map(|(name, _)| name).collect()
 }
 
 /// From where to where each line goes.
 fn in_words(lines: &[Line], show: impl Fn(f64) -> String) -> String {
-    let told = lines.iter().filter_map(|line| {
+    let reported = lines.iter().filter_map(|line| {
         let values = || line.pieces.iter().flatten().map(|(_, y)| *y);
         let (least, most) = (values().reduce(f64::min)?, values().reduce(f64::max)?);
         Some(format!("{}: {} to {}", line.name, show(least), show(most)))
     });
-    let told: Vec<String> = told.collect();
-    if told.is_empty() { String::new() } else { format!("{}.", told.join("; ")) }
+    let reported: Vec<String> = reported.collect();
+    if reported.is_empty() { String::new() } else { format!("{}.", reported.join("; ")) }
 }

@@ -56,8 +56,8 @@
             this.off = new Set();
             this.at = null;
             this.buttons = [...figure.querySelectorAll(".legend button")];
-            this.told = figure.appendChild(element("p", "hidden"));
-            this.told.setAttribute("aria-live", "polite");
+            this.reported = figure.appendChild(element("p", "hidden"));
+            this.reported.setAttribute("aria-live", "polite");
             this.buttons.forEach((button) => {
                 button.disabled = false;
                 button.addEventListener("click", () => this.toggle(button));
@@ -95,7 +95,7 @@
             event.preventDefault();
             const from = this.at === null ? (moves[event.key] > 0 ? -1 : steps.length) : this.at;
             this.at = Math.min(steps.length - 1, Math.max(0, from + moves[event.key]));
-            this.told.textContent = this.show(plot, steps[this.at], true);
+            this.reported.textContent = this.show(plot, steps[this.at], true);
         }
 
         // Where values stand, 0 to 1, for those who go from one to the next.
@@ -134,8 +134,8 @@
             if (found === null) return null;
             // A value that lies elsewhere says so.
             const width = (x.high - x.low) / 50;
-            const near = lines.map(([number, name, told, at]) =>
-                Math.abs(at - found) <= width ? [number, name, told] : [number, name, "no value here"]);
+            const near = lines.map(([number, name, reported, at]) =>
+                Math.abs(at - found) <= width ? [number, name, reported] : [number, name, "no value here"]);
             return { share: (found - x.low) / (x.high - x.low), heading: words[x.quantity](found), lines: near };
         }
 
@@ -147,14 +147,14 @@
             cursor.style.left = `${read.share * 100}%`;
             const box = plot.appendChild(element("div", "readout"));
             box.append(element("b", "", read.heading));
-            for (const [number, name, told] of read.lines) {
+            for (const [number, name, reported] of read.lines) {
                 const line = box.appendChild(element("div"));
                 if (number !== null && read.lines.length > 1) line.append(element("i", `c${number % 8}`));
-                line.append(element("span", "text", name), element("em", "", told));
+                line.append(element("span", "text", name), element("em", "", reported));
             }
             if (read.share < 0.5) box.style.left = `calc(${read.share * 100}% + .6rem)`;
             else box.style.right = `calc(${(1 - read.share) * 100}% + .6rem)`;
-            return `${read.heading}: ${read.lines.map(([, name, told]) => `${name} ${told}`).join(", ")}`;
+            return `${read.heading}: ${read.lines.map(([, name, reported]) => `${name} ${reported}`).join(", ")}`;
         }
 
         hide(plot) {

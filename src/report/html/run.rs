@@ -15,7 +15,7 @@ use crate::report::text::Detail;
 use crate::report::{calibration, trace};
 
 /// A run as markup, and what the script needs of its charts.
-pub(super) struct Told {
+pub(super) struct ReportedParts {
     pub(super) article: Markup,
     pub(super) data: Vec<Value>,
 }
@@ -51,11 +51,11 @@ impl Parts<'_> {
     }
 }
 
-/// Tells a run. `prefix` begins every id, so that several runs can stand in one page; `most_values` is for each line of a chart.
-pub(super) fn tell(reported: &Reported<'_>, prefix: &str, most_values: usize) -> Told {
+/// Tells a run. `prefix` begins every id, so that several runs can stand in one page; `max_values` is for each line of a chart.
+pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> ReportedParts {
     let Reported { run, findings } = *reported;
     let mut parts = Parts { prefix, parts: Vec::new(), data: Vec::new() };
-    let over_time = OverTime::of(run, prefix, most_values);
+    let over_time = OverTime::of(run, prefix, max_values);
     let words = Vocabulary::of(run);
     let on_servers = is_on_servers(run);
 
@@ -153,10 +153,10 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, most_values: usize) ->
     });
     parts.add("reported", "Sections of the source", Vec::new(), tables);
     let tables = Sheets::of(|sheets| {
-        imported::told(sheets, run, Detail::Full)?;
+        imported::reported(sheets, run, Detail::Full)?;
         imported::not_understood(sheets, run, Detail::Full)
     });
-    parts.add("told", "As the source tells", over_time.told(), tables);
+    parts.add("source", "As the source reports", over_time.reported(), tables);
     parts.add("configuration", "Configuration and environment", Vec::new(), configuration(run));
     parts.add("made", "How each number was made", Vec::new(), made::words(run));
 
@@ -179,7 +179,7 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, most_values: usize) ->
             }
         }
     };
-    Told { article, data }
+    ReportedParts { article, data }
 }
 
 fn under_title(run: &Run) -> Markup {
@@ -189,7 +189,7 @@ fn under_title(run: &Run) -> Markup {
         Outcome::Interrupted => "ended early",
         Outcome::Failed { .. } => "failed",
     };
-    // Another program may not have told what it measured.
+    // Another program may not have reported what it measured.
     let target = format!("{} {}", run.target.kind, run.target.address);
     let target = target.trim();
     html! {

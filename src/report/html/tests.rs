@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use super::*;
 use crate::analysis::analyse_asked;
 use crate::record::sample::{self, Level, requests, servers};
-use crate::record::{Clock, Histogram, Imported, Target, ToldBucket};
+use crate::record::{Clock, Histogram, Imported, ReportedBucket, Target};
 
 fn samples() -> Vec<Run> {
     let mut samples = vec![sample::sweep(60), sample::updates(30), sample::interrupted(), sample::imported()];
@@ -68,8 +68,9 @@ fn every_chart_has_a_title_units_and_words_and_its_values_for_the_readout() {
     for run in samples() {
         let page = page_of(std::slice::from_ref(&run));
         let figures = between(&page, "<figure class=\"chart\" id=\"", '"');
-        let told: Vec<String> = charts_of(&page).iter().map(|chart| chart["id"].as_str().unwrap().to_owned()).collect();
-        assert_eq!(figures, told, "{}", run.id);
+        let reported: Vec<String> =
+            charts_of(&page).iter().map(|chart| chart["id"].as_str().unwrap().to_owned()).collect();
+        assert_eq!(figures, reported, "{}", run.id);
         for (figure, id) in page.split("<figure class=\"chart\"").skip(1).zip(figures) {
             let part = |before: &str| figure.split(before).nth(1).and_then(|rest| rest.split('<').next()).unwrap_or("");
             assert!(part(&format!("<h3 id=\"{id}-title\">")).len() > 3, "{id} has no title");
@@ -77,7 +78,10 @@ fn every_chart_has_a_title_units_and_words_and_its_values_for_the_readout() {
                 part("<div class=\"y-title\">").len() > 2 && part("<div class=\"x-title\">").len() > 2,
                 "{id}: axes"
             );
-            assert!(part(&format!("<p class=\"words\" id=\"{id}-words\">")).len() > 20, "{id} is not told in words");
+            assert!(
+                part(&format!("<p class=\"words\" id=\"{id}-words\">")).len() > 20,
+                "{id} is not reported in words"
+            );
         }
     }
 }
@@ -133,9 +137,9 @@ fn hour() -> Run {
 #[test]
 fn an_hour_in_seconds_and_several_of_them_keep_within_what_a_page_may_weigh() {
     let one = page_of(&[hour()]);
-    assert!(one.len() <= MOST_BYTES, "{} bytes", one.len());
+    assert!(one.len() <= MAX_BYTES, "{} bytes", one.len());
     let several = page_of(&[hour(), hour(), hour()]);
-    assert!(several.len() <= MOST_BYTES, "{} bytes", several.len());
+    assert!(several.len() <= MAX_BYTES, "{} bytes", several.len());
 }
 
 #[test]
@@ -154,7 +158,7 @@ fn charts_show_the_values_of_the_run() {
     assert!((shown / wanted - 1.0).abs() < 1e-3, "{shown} us shown, {wanted} us measured");
     let reads = run.steps[3].waits.iter().find(|wait| wait.event == "db file sequential read").unwrap();
     let words = series("wait-0", "s8_t1")["words"].clone();
-    let told: f64 = words
+    let reported: f64 = words
         .as_array()
         .unwrap()
         .iter()
@@ -170,13 +174,13 @@ fn charts_show_the_values_of_the_run() {
                 .unwrap()
         })
         .sum();
-    assert_eq!(told as u64, reads.waits.count());
+    assert_eq!(reported as u64, reads.waits.count());
 }
 
 #[test]
 fn histograms_are_drawn_of_what_sessions_waited_for_longest() {
     let mut run = sample::imported();
-    let told = Histogram::told([ToldBucket { from_ns: 0, to_ns: Some(1_000), count: 50 }], None, None, None);
+    let waits = Histogram::reported([ReportedBucket { from_ns: 0, to_ns: Some(1_000), count: 50 }], None, None, None);
     let template = run.steps[0].waits[0].clone();
     let wait = |event: &str, class: &str, seconds: u64| {
         let reported = crate::record::ReportedWaits {
@@ -187,7 +191,7 @@ fn histograms_are_drawn_of_what_sessions_waited_for_longest() {
             source: "Wait Events".to_owned(),
         };
         let (event, class) = (event.to_owned(), class.to_owned());
-        crate::record::WaitStats { event, class, waits: told.clone(), reported: vec![reported], ..template.clone() }
+        crate::record::WaitStats { event, class, waits: waits.clone(), reported: vec![reported], ..template.clone() }
     };
     run.steps[0].waits = vec![
         wait("SQL*Net message from client", "Idle", 900),
@@ -203,14 +207,15 @@ fn histograms_are_drawn_of_what_sessions_waited_for_longest() {
 }
 
 #[test]
-fn edges_of_buckets_and_targets_that_nobody_told_are_not_passed_off_as_known() {
+fn edges_of_buckets_and_targets_that_nobody_reported_are_not_passed_off_as_known() {
     let mut run = requests::sweep();
     run.imported = Some(Imported { files: Vec::new(), clock: Clock::Utc, not_understood: Vec::new() });
     run.target = Target::default();
-    let bucket = |from_ns, to_ns, count| ToldBucket { from_ns, to_ns: Some(to_ns), count };
-    let told = Histogram::told(vec![bucket(0, 128_000, 5_000), bucket(128_000, 256_000, 7_000)], None, None, None);
+    let bucket = |from_ns, to_ns, count| ReportedBucket { from_ns, to_ns: Some(to_ns), count };
+    let reported =
+        Histogram::reported(vec![bucket(0, 128_000, 5_000), bucket(128_000, 256_000, 7_000)], None, None, None);
     for operation in run.steps.iter_mut().flat_map(|step| &mut step.operations) {
-        (operation.response, operation.service) = (told.clone(), told.clone());
+        (operation.response, operation.service) = (reported.clone(), reported.clone());
     }
     let page = page_of(&[run.clone()]);
     assert!(page.contains("p50 &lt;=256 us, p99 &lt;=256 us"), "{}", between(&page, "p50 ", '<').join("\n"));

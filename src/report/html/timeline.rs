@@ -10,12 +10,12 @@ const LABELS: usize = 8;
 pub(super) struct Timeline<'a> {
     steps: Vec<(f64, &'a Step)>,
     /// Most values of a line, all pieces together.
-    most_values: usize,
+    max_values: usize,
 }
 
 impl<'a> Timeline<'a> {
     /// Places each step where the run says, or after the one before where it does not say, as imported runs may not.
-    pub(super) fn of(run: &'a Run, most_values: usize) -> Self {
+    pub(super) fn of(run: &'a Run, max_values: usize) -> Self {
         let mut end = f64::NEG_INFINITY;
         let mut steps: Vec<(f64, &Step)> = Vec::new();
         for step in &run.steps {
@@ -26,7 +26,7 @@ impl<'a> Timeline<'a> {
         }
         let first = steps.first().map_or(0.0, |(began, _)| *began);
         steps.iter_mut().for_each(|(began, _)| *began -= first);
-        Self { steps, most_values }
+        Self { steps, max_values }
     }
 
     /// Whether any second was recorded.
@@ -36,7 +36,7 @@ impl<'a> Timeline<'a> {
 
     /// Whether there are more seconds than values of a line.
     pub(super) fn is_thinned(&self) -> bool {
-        self.steps.iter().map(|(_, step)| step.intervals.len()).sum::<usize>() > self.most_values
+        self.steps.iter().map(|(_, step)| step.intervals.len()).sum::<usize>() > self.max_values
     }
 
     fn end(&self) -> f64 {
@@ -80,7 +80,7 @@ impl<'a> Timeline<'a> {
         }
         pieces.retain(|piece| !piece.is_empty());
         let all: usize = pieces.iter().map(Vec::len).sum();
-        let share = |piece: &Vec<(f64, f64)>| (piece.len() * self.most_values).div_ceil(all.max(1));
+        let share = |piece: &Vec<(f64, f64)>| (piece.len() * self.max_values).div_ceil(all.max(1));
         let pieces = pieces.iter().map(|piece| thin(piece, share(piece))).collect();
         Line { name: name.to_owned(), pieces, dots: false }
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::chart::{Across, Bars, Calendar, Drawn, First, Frame, Group, Line, Lines, Quantity, day_ticks, thin};
 use super::sheets::{Sheets, marked};
-use super::{Head, Kept, MOST_VALUES, for_script, page};
+use super::{Head, Kept, MAX_VALUES, for_script, page};
 use crate::analysis::trend::{Measure, Trend, TrendWindow, Trends};
 use crate::report::text::Detail;
 use crate::report::trend::{grounds, headline, left_out, minute, tell, value};
@@ -16,7 +16,7 @@ const DAY_S: f64 = 86_400.0;
 /// Labels along the axis of days.
 const LABELS: usize = 8;
 /// Days beyond which the tables leave measures out.
-const MOST_DAYS_IN_FULL: f64 = 100.0;
+const MAX_DAYS_IN_FULL: f64 = 100.0;
 /// Windows that lie no further apart are drawn as one line.
 const JOINED_S: f64 = 60.0;
 
@@ -39,10 +39,10 @@ const CHARTS: [(&str, Quantity, &[Measure]); 6] = [
 /// # Errors
 /// If `out` fails.
 pub fn trend(out: &mut dyn Write, trends: &Trends, kept: &Kept<'_>) -> io::Result<()> {
-    let most_values = (MOST_VALUES / trends.trends.len().max(1)).max(super::LEAST_VALUES);
+    let max_values = (MAX_VALUES / trends.trends.len().max(1)).max(super::MIN_VALUES);
     let (mut articles, mut data): (Vec<Markup>, Vec<Value>) = (Vec::new(), Vec::new());
     for (number, one) in trends.trends.iter().enumerate() {
-        let charts = charts(one, number, most_values);
+        let charts = charts(one, number, max_values);
         let heading = format!("trend-{number}");
         articles.push(html! {
             article.run aria-labelledby=(heading) {
@@ -71,13 +71,13 @@ pub fn trend(out: &mut dyn Write, trends: &Trends, kept: &Kept<'_>) -> io::Resul
 /// Of very many days the tables are of what storage is sized by, so that the page stays small.
 fn detail(trend: &Trend) -> Detail {
     let days = trend.span().map_or(0.0, |(from, to)| to.duration_since(from).as_secs_f64() / 86_400.0);
-    if days > MOST_DAYS_IN_FULL { Detail::Brief } else { Detail::Full }
+    if days > MAX_DAYS_IN_FULL { Detail::Brief } else { Detail::Full }
 }
 
-fn charts(trend: &Trend, number: usize, most_values: usize) -> Vec<Drawn> {
+fn charts(trend: &Trend, number: usize, max_values: usize) -> Vec<Drawn> {
     let mut charts: Vec<Drawn> = Vec::new();
     for (at, (title, quantity, measures)) in CHARTS.into_iter().enumerate() {
-        charts.extend(over_time(trend, format!("trend-{number}-{at}"), title, quantity, measures, most_values));
+        charts.extend(over_time(trend, format!("trend-{number}-{at}"), title, quantity, measures, max_values));
         if at == 0 {
             let main = [Measure::Io, Measure::Reads].into_iter().find(|measure| trend.measures().contains(measure));
             charts.extend(main.and_then(|main| calendar(trend, format!("calendar-{number}"), main)));
@@ -112,9 +112,9 @@ fn over_time(
     title: &str,
     quantity: Quantity,
     measures: &[Measure],
-    most_values: usize,
+    max_values: usize,
 ) -> Option<Drawn> {
-    let lines: Vec<Line> = measures.iter().map(|measure| line(trend, *measure, quantity, most_values)).collect();
+    let lines: Vec<Line> = measures.iter().map(|measure| line(trend, *measure, quantity, max_values)).collect();
     let words = measures.iter().filter_map(|measure| {
         let summary = trend.summary(*measure)?;
         let window = trend.windows.get(summary.peak_at)?;
@@ -135,7 +135,7 @@ fn over_time(
 }
 
 /// A level stretch for each window; what is not known is a gap.
-fn line(trend: &Trend, measure: Measure, quantity: Quantity, most_values: usize) -> Line {
+fn line(trend: &Trend, measure: Measure, quantity: Quantity, max_values: usize) -> Line {
     let mut pieces: Vec<Vec<(f64, f64)>> = Vec::new();
     let mut end = f64::NEG_INFINITY;
     for window in &trend.windows {
@@ -151,7 +151,7 @@ fn line(trend: &Trend, measure: Measure, quantity: Quantity, most_values: usize)
         end = to;
     }
     let all: usize = pieces.iter().map(Vec::len).sum();
-    let share = |piece: &Vec<(f64, f64)>| (piece.len() * most_values).div_ceil(all.max(1));
+    let share = |piece: &Vec<(f64, f64)>| (piece.len() * max_values).div_ceil(all.max(1));
     let pieces = pieces.iter().map(|piece| thin(piece, share(piece))).collect();
     Line { name: measure.name().to_owned(), pieces, dots: false }
 }
@@ -193,11 +193,13 @@ fn profile(trend: &Trend, id: String, measure: Measure) -> Option<Drawn> {
         [("mean", |row| row.mean), ("p95", |row| Some(row.p95)), ("peak", |row| Some(row.peak))];
     let group = |(name, pick): (&str, Pick)| {
         let values: Vec<Option<f64>> = (0..24).map(|hour| of_hour(hour).and_then(pick)).collect();
-        let words = values.iter().map(|told| told.map_or_else(|| "not known".to_owned(), |told| value(measure, told)));
+        let words = values
+            .iter()
+            .map(|reported| reported.map_or_else(|| "not known".to_owned(), |reported| value(measure, reported)));
         Group {
             name: name.to_owned(),
             words: words.collect(),
-            values: values.into_iter().map(|told| told.map(|told| scaled(quantity, told))).collect(),
+            values: values.into_iter().map(|reported| reported.map(|reported| scaled(quantity, reported))).collect(),
         }
     };
     let groups: Vec<Group> = picks.into_iter().map(group).collect();
@@ -251,7 +253,7 @@ mod tests {
         for address in ["src=", "url(", "@import", "<link", "<img", "fetch("] {
             assert!(!page.contains(address), "the page has {address}");
         }
-        assert!(page.len() < super::super::MOST_BYTES);
+        assert!(page.len() < super::super::MAX_BYTES);
     }
 
     #[test]
@@ -268,7 +270,7 @@ mod tests {
         };
         let runs: Vec<Run> = (0..2 * 365 * 24).map(hour).collect();
         let page = page_of(&runs);
-        assert!(page.len() < super::super::MOST_BYTES, "{} bytes", page.len());
+        assert!(page.len() < super::super::MAX_BYTES, "{} bytes", page.len());
     }
 
     #[test]

@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_and_writes_are_told_apart_and_so_is_the_queue() {
+    fn reads_and_writes_are_distinguished_and_so_is_the_queue() {
         let mixed = second(3_000, 2_000, 1_000_000);
         assert_eq!(
             interval_line(&mixed),

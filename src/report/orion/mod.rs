@@ -56,7 +56,7 @@ pub fn texts(run: &Run) -> Result<[(&'static str, String); SUFFIXES.len()], Orio
 ///
 /// # Errors
 ///
-/// [`OrionFilesError::Parameter`] if the run does not tell the test's name.
+/// [`OrionFilesError::Parameter`] if the run does not report the test's name.
 pub fn paths(run: &Run, directory: &Path) -> Result<[PathBuf; SUFFIXES.len()], OrionFilesError> {
     let testname = point::parameter(run, None, "TESTNAME")?;
     let name = Path::new(testname).file_name().map_or(testname.into(), |name| name.to_string_lossy());

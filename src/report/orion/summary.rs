@@ -66,7 +66,7 @@ fn test(run: &Run, points: &Points<'_>) -> Result<Vec<String>, OrionFilesError> 
         false => "Cache Size: Not Entered".to_owned(),
     });
     lines.push(format!("Duration for each Data Point: {} seconds", text("DURATION_S")?));
-    // Where row and column are walked apart, ORION tells its second walk, that of the large load alone.
+    // Where row and column are walked apart, ORION reports its second walk, that of the large load alone.
     let small = if text("MATRIX")? == "basic" { &[0][..] } else { &points.small_loads };
     lines.push(format!("Small Columns:{}", columns(small)));
     lines.push(format!("Large Columns:{}", columns(&points.large_loads)));
@@ -78,7 +78,7 @@ fn columns(loads: &[u32]) -> String {
     loads.iter().map(|load| format!(",{load:>7}")).collect()
 }
 
-/// The devices, if the run tells them.
+/// The devices, if the run reports them.
 fn devices(run: &Run) -> String {
     let Some(luns) = run.target.facts.get("luns") else { return String::new() };
     let mut text = String::new();

@@ -123,7 +123,7 @@ fn a_point_that_was_cut_short_has_an_empty_cell() {
 }
 
 #[test]
-fn a_point_without_a_request_is_told_as_zero_and_has_no_latency() {
+fn a_point_without_a_request_is_reported_as_zero_and_has_no_latency() {
     let run = run(&[], vec![step(0, 1, 0, &[])]);
     assert!(text_of(&run, "_iops.csv").contains("\n          0,      0\n"));
     assert!(text_of(&run, "_lat.csv").contains("\n          0\n"));

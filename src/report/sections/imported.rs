@@ -6,7 +6,7 @@ use std::io;
 
 use super::{Column, steps};
 use crate::analysis::{Figures, SINGLE_BLOCK_READ, counted_per_s, wait};
-use crate::record::{Counters, Histogram, Run, ServerStats, Step, ToldFigure, WaitStats};
+use crate::record::{Counters, Histogram, ReportedFigure, Run, ServerStats, Step, WaitStats};
 use crate::report::grid::Grid;
 use crate::report::paper::Paper;
 use crate::report::text::Detail;
@@ -18,9 +18,9 @@ const BRIEF: usize = 24;
 /// Wait events of each instance that it shows.
 const BRIEF_EVENTS: usize = 5;
 /// Figures up to which those that are zero are looked for.
-const MOST_SORTED: usize = 2_000;
+const MAX_SORTED: usize = 2_000;
 /// Steps that stand side by side; of more, each figure has a row a step.
-const MOST_BESIDE: usize = 6;
+const MAX_BESIDE: usize = 6;
 
 const THROUGHPUT: [Column; 18] = [
     ("sessions", |f| super::sessions(f.0)),
@@ -46,7 +46,7 @@ const THROUGHPUT: [Column; 18] = [
     ("processors", |f| number(f.database_processors())),
 ];
 
-/// A report that does not name the event tells nothing of it.
+/// A report that does not name the event says nothing of it.
 const READS: [Column; 6] = [
     ("sessions", |f| super::sessions(f.0)),
     ("read mean", |f| reads(f, mean)),
@@ -149,12 +149,12 @@ fn value(value: f64) -> String {
 }
 
 /// Figures by the names of the program that measured them.
-pub(in crate::report) fn told(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
-    let mut named: Vec<&ToldFigure> = Vec::new();
-    let is_same = |one: &ToldFigure, other: &ToldFigure| {
+pub(in crate::report) fn reported(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
+    let mut named: Vec<&ReportedFigure> = Vec::new();
+    let is_same = |one: &ReportedFigure, other: &ReportedFigure| {
         (&one.name, &one.unit, &one.layer) == (&other.name, &other.unit, &other.layer)
     };
-    for figure in run.steps.iter().flat_map(|step| &step.told) {
+    for figure in run.steps.iter().flat_map(|step| &step.reported) {
         // Steps tell mostly the same names; of a step with very many, a search through all would take too long.
         if named.len() > 4_096 || !named.iter().any(|known| is_same(known, figure)) {
             named.push(figure);
@@ -164,15 +164,15 @@ pub(in crate::report) fn told(paper: &mut dyn Paper, run: &Run, detail: Detail) 
         return Ok(());
     }
     // A machine has many devices, and most of them do nothing.
-    let is_zero = |figure: &&ToldFigure| {
-        run.steps.iter().flat_map(|step| &step.told).all(|other| !is_same(figure, other) || other.value == 0.0)
+    let is_zero = |figure: &&ReportedFigure| {
+        run.steps.iter().flat_map(|step| &step.reported).all(|other| !is_same(figure, other) || other.value == 0.0)
     };
-    if detail == Detail::Brief && named.len() > BRIEF && named.len() <= MOST_SORTED {
+    if detail == Detail::Brief && named.len() > BRIEF && named.len() <= MAX_SORTED {
         named.sort_by_key(is_zero);
     }
     let shown = if detail == Detail::Brief { named.len().min(BRIEF) } else { named.len() };
-    let title = format!("As {} tells (by its own names)", run.tool.name);
-    let grid = if run.steps.len() <= MOST_BESIDE {
+    let title = format!("As {} reports (by its own names)", run.tool.name);
+    let grid = if run.steps.len() <= MAX_BESIDE {
         beside(run, &named[..shown], is_same)
     } else {
         below(run, &named[..shown], is_same)
@@ -185,12 +185,12 @@ pub(in crate::report) fn told(paper: &mut dyn Paper, run: &Run, detail: Detail) 
 }
 
 /// A row a figure, and the steps side by side.
-fn beside(run: &Run, named: &[&ToldFigure], is_same: impl Fn(&ToldFigure, &ToldFigure) -> bool) -> Grid {
+fn beside(run: &Run, named: &[&ReportedFigure], is_same: impl Fn(&ReportedFigure, &ReportedFigure) -> bool) -> Grid {
     let labels = run.steps.iter().map(|step| step.label.clone());
     let mut grid = Grid::new(3, ["figure", "layer", "unit"].map(str::to_owned).into_iter().chain(labels));
     for figure in named {
         let of_step = run.steps.iter().map(|step| {
-            let found = step.told.iter().find(|other| is_same(figure, other));
+            let found = step.reported.iter().find(|other| is_same(figure, other));
             found.map_or_else(|| UNKNOWN.to_owned(), |found| value(found.value))
         });
         let names = [&figure.name, &figure.layer, &figure.unit].map(Clone::clone);
@@ -200,11 +200,11 @@ fn beside(run: &Run, named: &[&ToldFigure], is_same: impl Fn(&ToldFigure, &ToldF
 }
 
 /// A row a figure and step.
-fn below(run: &Run, named: &[&ToldFigure], is_same: impl Fn(&ToldFigure, &ToldFigure) -> bool) -> Grid {
+fn below(run: &Run, named: &[&ReportedFigure], is_same: impl Fn(&ReportedFigure, &ReportedFigure) -> bool) -> Grid {
     let mut grid = Grid::new(4, ["figure", "layer", "unit", "step", "value"]);
     for figure in named {
         for step in &run.steps {
-            for found in step.told.iter().filter(|other| is_same(figure, other)) {
+            for found in step.reported.iter().filter(|other| is_same(figure, other)) {
                 let names = [&figure.name, &figure.layer, &figure.unit, &step.label].map(Clone::clone);
                 grid.push(names.into_iter().chain([value(found.value)]).collect());
             }

@@ -163,7 +163,7 @@ fn latencies(histogram: &Histogram) -> Vec<String> {
 /// Events of an imported run that a brief report shows: nobody knows which of them its reader cares for.
 const FIRST_EVENTS: usize = 3;
 
-/// Whether sessions waited for the event, and how long they did is told in buckets.
+/// Whether sessions waited for the event, and how long they did is reported in buckets.
 fn is_waited_for(run: &Run, event: &str) -> bool {
     let mut waits = run.steps.iter().flat_map(|step| &step.waits).filter(|wait| wait.event == event);
     waits.any(|wait| wait.foreground && wait.class != "Idle" && wait.waits.is_distribution())
@@ -179,7 +179,7 @@ pub(in crate::report) fn histograms(paper: &mut dyn Paper, run: &Run, detail: De
             events.push(&wait.event);
         }
     }
-    let mut events_told = 0;
+    let mut events_reported = 0;
     for event in events {
         let mut rows: Vec<(String, &Histogram)> = Vec::new();
         for step in &run.steps {
@@ -190,12 +190,12 @@ pub(in crate::report) fn histograms(paper: &mut dyn Paper, run: &Run, detail: De
         }
         // A database is judged by its reads, a server also by its commits; raw storage by whatever was sent to it.
         let is_judged = [SINGLE_BLOCK_READ, servers::COMMIT].contains(&event);
-        let comes_first = run.imported.is_some() && events_told < FIRST_EVENTS && is_waited_for(run, event);
-        let is_told = detail == Detail::Full || is_judged || comes_first || operations_are_requests(run);
-        if !is_told {
+        let comes_first = run.imported.is_some() && events_reported < FIRST_EVENTS && is_waited_for(run, event);
+        let is_reported = detail == Detail::Full || is_judged || comes_first || operations_are_requests(run);
+        if !is_reported {
             continue;
         }
-        events_told += 1;
+        events_reported += 1;
         if rows.is_empty() {
             continue;
         }
@@ -300,7 +300,12 @@ pub(in crate::report) fn caches(paper: &mut dyn Paper, run: &Run) -> io::Result<
     if run.steps.iter().all(|step| Figures(step).hit_ratio().is_none()) {
         return Ok(());
     }
-    steps(paper, run, "Where blocks came from (layer: engine; tiers below it are told by the time of reads)", &CACHES)
+    steps(
+        paper,
+        run,
+        "Where blocks came from (layer: engine; tiers below it are reported by the time of reads)",
+        &CACHES,
+    )
 }
 
 /// Processors of the whole machine.

@@ -56,13 +56,13 @@ struct Alike<'a> {
 impl Alike<'_> {
     fn remarks(&self) -> impl Iterator<Item = &str> {
         let all = self.tables.iter().flat_map(|(_, table)| &table.remarks).map(String::as_str);
-        let mut told: Vec<&str> = Vec::new();
+        let mut reported: Vec<&str> = Vec::new();
         for remark in all {
-            if !told.contains(&remark) {
-                told.push(remark);
+            if !reported.contains(&remark) {
+                reported.push(remark);
             }
         }
-        told.into_iter()
+        reported.into_iter()
     }
 }
 
@@ -87,7 +87,7 @@ fn title(alike: &Alike<'_>) -> String {
     windows.dedup();
     let over = match (covers, windows.as_slice()) {
         (Covers::Edges, _) => "at the begin and end of the window".to_owned(),
-        (Covers::Window, [0]) => "over a window that is not told".to_owned(),
+        (Covers::Window, [0]) => "over a window that is not reported".to_owned(),
         (Covers::Window, [one]) => format!("over {}", Nanos(*one)),
         (Covers::Window, _) => "over the window of each step".to_owned(),
     };
@@ -171,23 +171,26 @@ pub(in crate::report) fn snapshots(paper: &mut dyn Paper, run: &Run) -> io::Resu
     let is_of_report = |step: &&Step| !step.tables.is_empty() && !step.intervals.is_empty();
     for step in run.steps.iter().filter(is_of_report) {
         let mut names: Vec<&str> =
-            step.intervals.iter().flat_map(|interval| interval.told.keys()).map(String::as_str).collect();
+            step.intervals.iter().flat_map(|interval| interval.reported.keys()).map(String::as_str).collect();
         names.sort_unstable();
         names.dedup();
-        let of_host = |name: &&str| step.told.iter().any(|figure| figure.layer == "host" && figure.name == **name);
+        let of_host = |name: &&str| step.reported.iter().any(|figure| figure.layer == "host" && figure.name == **name);
         let names: Vec<&str> = names.into_iter().filter(of_host).collect();
-        let told = |name: &str| {
-            step.intervals.iter().filter_map(|interval| interval.told.get(name)).copied().map(decimals).max()
+        let reported = |name: &str| {
+            step.intervals.iter().filter_map(|interval| interval.reported.get(name)).copied().map(decimals).max()
         };
-        let decimals: Vec<usize> = names.iter().map(|name| told(name).unwrap_or(0)).collect();
+        let decimals: Vec<usize> = names.iter().map(|name| reported(name).unwrap_or(0)).collect();
         let mut grid = Grid::new(2, ["from", "length"].into_iter().chain(names.iter().copied()));
-        for interval in step.intervals.iter().filter(|one| names.iter().any(|name| one.told.contains_key(*name))) {
+        for interval in step.intervals.iter().filter(|one| names.iter().any(|name| one.reported.contains_key(*name))) {
             let offset = i64::try_from(interval.offset_ns).map(jiff::SignedDuration::from_nanos);
             let begins = offset.ok().and_then(|offset| run.started_at.0.checked_add(offset).ok());
             let begins = begins.map_or_else(|| UNKNOWN.to_owned(), |at| at.strftime("%m-%d %H:%M:%S").to_string());
             let times = [begins, Nanos(interval.duration_ns).to_string()];
             let figure = |(name, decimals): (&&str, &usize)| {
-                interval.told.get(*name).map_or_else(|| UNKNOWN.to_owned(), |value| with_decimals(*value, *decimals))
+                interval
+                    .reported
+                    .get(*name)
+                    .map_or_else(|| UNKNOWN.to_owned(), |value| with_decimals(*value, *decimals))
             };
             grid.push(times.into_iter().chain(names.iter().zip(&decimals).map(figure)).collect());
         }

@@ -76,7 +76,7 @@ fn is_open_loop(run: &Run) -> bool {
 }
 
 /// What stands for times that a step has not: every request of ours is timed, so there was none; another program may have
-/// timed none of its own, or told of none.
+/// timed none of its own, or reported on none.
 fn untimed(run: &Run, step: &Step) -> &'static str {
     let is_known = run.imported.is_none() || step.counters.operations == Some(0);
     if is_known { NONE } else { UNKNOWN }
@@ -224,7 +224,7 @@ fn histogram(paper: &mut dyn Paper, title: &str, rows: &[(String, Histogram)]) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Clock, Imported, ToldFigure, sample};
+    use crate::record::{Clock, Imported, ReportedFigure, sample};
 
     #[test]
     fn of_imported_runs_steps_that_tell_nothing_of_requests_are_left_out() {
@@ -238,7 +238,7 @@ mod tests {
 
         let name = "Maximum Large MBPS".to_owned();
         let (layer, unit) = ("OS file".to_owned(), "MB/s".to_owned());
-        run.steps[1].told.push(ToldFigure { layer, name, unit, value: 362.0 });
+        run.steps[1].reported.push(ReportedFigure { layer, name, unit, value: 362.0 });
         assert_eq!(is_shown(&run), [true, false], "of all its requests or of some?");
         run.steps[1].parameters.insert("SMALL".to_owned(), "0".to_owned());
         assert_eq!(is_shown(&run), [true, true]);

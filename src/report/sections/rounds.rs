@@ -11,14 +11,14 @@ use crate::report::words::{duration, mean, number, quantile};
 use crate::units::Nanos;
 
 /// Rows of a brief report; more rounds than that are joined.
-const MOST_ROWS: usize = 30;
+const MAX_ROWS: usize = 30;
 
 /// A table of the rounds of each step, if the run says how long its rounds are.
 pub(in crate::report) fn tell(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     let most = rounds(run, 1).iter().map(|(_, rounds)| rounds.len()).max().unwrap_or(0);
     let join = match detail {
         Detail::Full => 1,
-        Detail::Brief => most.div_ceil(MOST_ROWS),
+        Detail::Brief => most.div_ceil(MAX_ROWS),
     };
     for (step, rounds) in rounds(run, join) {
         let Some(first) = rounds.first() else { continue };

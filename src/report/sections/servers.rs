@@ -17,7 +17,7 @@ use crate::units::group_thousands;
 /// Name of the wait in which an update's commit is timed.
 pub(in crate::report) const COMMIT: &str = "commit";
 
-/// One step and what its servers told.
+/// One step and what its servers reported.
 struct Seen<'a> {
     step: &'a Step,
     figures: Figures<'a>,
@@ -32,16 +32,16 @@ fn seen(run: &Run) -> impl Iterator<Item = Seen<'_>> {
     run.steps.iter().map(|step| Seen { step, figures: Figures(step), served: Served::of(run, step) })
 }
 
-/// One row a step, of the steps that `is_told` of; nothing if there are none.
+/// One row a step, of the steps that `is_reported` of; nothing if there are none.
 fn steps(
     paper: &mut dyn Paper,
     run: &Run,
     title: &str,
     columns: &[Column],
-    is_told: fn(&Seen<'_>) -> bool,
+    is_reported: fn(&Seen<'_>) -> bool,
 ) -> io::Result<()> {
     let mut grid = Grid::new(1, ["step"].into_iter().chain(columns.iter().map(|(name, _)| *name)));
-    for seen in seen(run).filter(is_told) {
+    for seen in seen(run).filter(is_reported) {
         let values = columns.iter().map(|(_, value)| value(&seen));
         grid.push([seen.step.label.clone()].into_iter().chain(values).collect());
     }
@@ -116,8 +116,8 @@ const READ_AHEAD: &str =
 /// Where blocks came from, side by side.
 pub(in crate::report) fn blocks(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let title = "Where blocks came from, per second (layer: server; device reads: OS, blocks fetched for its sessions)";
-    let is_told = |seen: &Seen<'_>| !seen.step.servers.is_empty();
-    steps(paper, run, title, &BLOCKS, is_told)?;
+    let is_reported = |seen: &Seen<'_>| !seen.step.servers.is_empty();
+    steps(paper, run, title, &BLOCKS, is_reported)?;
     let is_unknown =
         |seen: &Seen<'_>| seen.served.buffer_misses().is_some() && seen.served.page_cache_hits_per_s().is_none();
     if seen(run).any(|seen| is_unknown(&seen)) {
@@ -167,8 +167,8 @@ const LOG_LEGEND: &str = "Full-page images: whole pages in the WAL, one for each
 
 /// The write-ahead log alone.
 pub(in crate::report) fn log_rates(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
-    let is_told = |seen: &Seen<'_>| seen.served.wal_megabytes_per_s().is_some_and(|rate| rate > 0.0);
-    steps(paper, run, "Write-ahead log (layer: server; everybody's on it, not only this load's)", &LOG, is_told)
+    let is_reported = |seen: &Seen<'_>| seen.served.wal_megabytes_per_s().is_some_and(|rate| rate > 0.0);
+    steps(paper, run, "Write-ahead log (layer: server; everybody's on it, not only this load's)", &LOG, is_reported)
 }
 
 /// The write-ahead log, and who writes changed blocks; nothing where the servers wrote nothing.
@@ -177,12 +177,12 @@ pub(in crate::report) fn log(paper: &mut dyn Paper, run: &Run) -> io::Result<()>
     if !seen(run).any(wrote) {
         return Ok(());
     }
-    let is_told = |seen: &Seen<'_>| !seen.step.servers.is_empty();
+    let is_reported = |seen: &Seen<'_>| !seen.step.servers.is_empty();
     let title = "Write-ahead log (layer: server; everybody's on it, not only this load's)";
-    steps(paper, run, title, &LOG, is_told)?;
+    steps(paper, run, title, &LOG, is_reported)?;
     paper.remark(LOG_LEGEND)?;
     let title = "Checkpoints begun, and blocks written to the page cache (layer: server; everybody's)";
-    steps(paper, run, title, &WRITES, is_told)
+    steps(paper, run, title, &WRITES, is_reported)
 }
 
 const COMMITS: [Column; 6] = [
@@ -210,15 +210,15 @@ pub(in crate::report) fn commit_latency(paper: &mut dyn Paper, run: &Run) -> io:
     paper.aside(&format!("Commits were not timed apart: they are part of the update's time{why}."))
 }
 
-/// Facts that a brief report tells; the others are told in full.
+/// Facts that a brief report reports; the others are reported in full.
 const BRIEF_FACTS: [&str; 5] = ["server_version", "send", "host_memory", "nodes", "setting.shared_buffers"];
 const SETTING: &str = "setting.";
 
 /// Facts and settings of the server, as `name=value`.
 pub(in crate::report) fn facts(run: &Run, detail: Detail) -> (String, String) {
-    let is_told = |name: &str| detail == Detail::Full || BRIEF_FACTS.contains(&name);
-    let told = run.target.facts.iter().filter(|(name, _)| is_told(name));
-    let (settings, facts): (Vec<_>, Vec<_>) = told.partition(|(name, _)| name.starts_with(SETTING));
+    let is_reported = |name: &str| detail == Detail::Full || BRIEF_FACTS.contains(&name);
+    let reported = run.target.facts.iter().filter(|(name, _)| is_reported(name));
+    let (settings, facts): (Vec<_>, Vec<_>) = reported.partition(|(name, _)| name.starts_with(SETTING));
     let pairs = |pairs: Vec<(&String, &String)>| {
         let pair = |(name, value): &(&String, &String)| format!("{}={value}", name.trim_start_matches(SETTING));
         pairs.iter().map(pair).collect::<Vec<_>>().join(" ")

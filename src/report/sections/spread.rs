@@ -12,7 +12,7 @@ const POISSON: &str = "poisson";
 /// A rate that is off by this share of what was asked is noticed.
 const NOTICED: f64 = 0.01;
 /// Standard deviations within which 95 % of draws lie, and beyond which it was hardly chance.
-const USUAL: f64 = 1.96;
+const DEFAULT: f64 = 1.96;
 const CHANCE: f64 = 3.0;
 
 /// A remark below the table of rates; nothing where no rate is off, or where chance alone does not take it so far.
@@ -27,7 +27,7 @@ pub(super) fn tell(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
          {}/s in 95 of 100 runs{of_step}.",
         number(Some(Figures(step).seconds())),
         number(Some(asked)),
-        number(Some(USUAL * deviation)),
+        number(Some(DEFAULT * deviation)),
     ))
 }
 
@@ -46,7 +46,7 @@ mod tests {
     use crate::record::sample::requests;
     use crate::report::paper::Terminal;
 
-    fn told(run: &Run) -> String {
+    fn reported(run: &Run) -> String {
         let mut out = Vec::new();
         tell(&mut Terminal { out: &mut out, width: 300 }, run).unwrap();
         String::from_utf8(out).unwrap()
@@ -65,14 +65,14 @@ mod tests {
 
     #[test]
     fn a_rate_that_is_off_by_chance_is_explained() {
-        let remark = told(&open(200.0, 1_940, "poisson"));
+        let remark = reported(&open(200.0, 1_940, "poisson"));
         assert!(remark.contains("in 10.0 s, 200/s +- 8.8/s in 95 of 100 runs"), "{remark}");
     }
 
     #[test]
     fn nothing_is_excused_that_chance_does_not_do() {
-        assert_eq!(told(&open(200.0, 1_800, "poisson")), "", "a rate that was not reached");
-        assert_eq!(told(&open(200.0, 1_940, "fixed")), "", "a fixed schedule");
-        assert_eq!(told(&open(200.0, 1_999, "poisson")), "", "nobody notices");
+        assert_eq!(reported(&open(200.0, 1_800, "poisson")), "", "a rate that was not reached");
+        assert_eq!(reported(&open(200.0, 1_940, "fixed")), "", "a fixed schedule");
+        assert_eq!(reported(&open(200.0, 1_999, "poisson")), "", "nobody notices");
     }
 }

@@ -56,20 +56,20 @@ pub fn measures(out: &mut dyn Write, trends: &Trends) -> io::Result<()> {
     let rest = quantiles.into_iter().chain(after.map(str::to_owned));
     header(out, &["database", "measure", "windows", "covered_s", "mean"], rest)?;
     for (name, trend) in each(trends) {
-        for told in trend.measures().into_iter().filter_map(|measure| trend.summary(measure)) {
-            let mut row = vec![name.clone(), told.measure.key().to_owned(), told.windows.to_string()];
-            row.extend([told.covered_s.to_string(), optional(told.mean)]);
-            row.extend(told.quantiles.map(|value| value.to_string()));
-            row.push(told.peak.to_string());
-            let peak = trend.windows.get(told.peak_at);
+        for reported in trend.measures().into_iter().filter_map(|measure| trend.summary(measure)) {
+            let mut row = vec![name.clone(), reported.measure.key().to_owned(), reported.windows.to_string()];
+            row.extend([reported.covered_s.to_string(), optional(reported.mean)]);
+            row.extend(reported.quantiles.map(|value| value.to_string()));
+            row.push(reported.peak.to_string());
+            let peak = trend.windows.get(reported.peak_at);
             row.extend(
                 [peak.map(|window| window.from), peak.map(|window| window.to)]
                     .map(|at| at.map(time).unwrap_or_default()),
             );
-            let interval = told.growth.and_then(|growth| growth.interval);
-            row.push(optional(told.growth.map(|growth| growth.per_day)));
+            let interval = reported.growth.and_then(|growth| growth.interval);
+            row.push(optional(reported.growth.map(|growth| growth.per_day)));
             row.extend([optional(interval.map(|(low, _)| low)), optional(interval.map(|(_, high)| high))]);
-            row.push(told.growth.map(|growth| growth.days.to_string()).unwrap_or_default());
+            row.push(reported.growth.map(|growth| growth.days.to_string()).unwrap_or_default());
             line(out, &row)?;
         }
     }

@@ -22,7 +22,7 @@ const LEGEND: &str = "Percentiles are over time: windows of that share of the co
                       `?`: not known.";
 
 /// Gaps and windows set aside that a brief report lists.
-const MOST_LISTED: usize = 5;
+const MAX_LISTED: usize = 5;
 /// Characters of the longest bar.
 const BAR: usize = 24;
 
@@ -53,7 +53,7 @@ pub(super) fn headline(trend: &Trend) -> String {
     let name = &trend.database.name;
     let main = [Measure::Io, Measure::Reads, Measure::Megabytes, Measure::Commits].into_iter();
     let Some(summary) = main.filter_map(|measure| trend.summary(measure)).next() else {
-        return format!("`{name}`: no window tells a rate.");
+        return format!("`{name}`: no window reports a rate.");
     };
     let when = trend.windows.get(summary.peak_at).map_or_else(String::new, |window| format!(" from {}", when(window)));
     let [_, _, p95, _] = summary.quantiles;
@@ -91,12 +91,12 @@ pub(super) fn grounds(trend: &Trend) -> String {
         gaps => format!("with {gaps} gaps"),
     };
     let clock = if trend.is_wall_clock {
-        "Times are those of the database's own clock, in a zone that is not told."
+        "Times are those of the database's own clock, in a zone that is not reported."
     } else {
         "Times are in UTC."
     };
     let nameless = if trend.database.scope.identity.is_empty() {
-        " No run tells what it is of: figures of several may stand here as those of one."
+        " No run says what it is of: figures of several may stand here as those of one."
     } else {
         ""
     };
@@ -117,7 +117,7 @@ pub(super) fn tell(paper: &mut dyn Paper, trend: &Trend, detail: Detail, has_bar
     let hours = by_hour(trend, &main, has_bars);
     if hours.is_empty() && !main.is_empty() {
         paper.aside(&format!(
-            "No window is of {} or less, so nothing is told of hours of the day.",
+            "No window is of {} or less, so nothing is reported on hours of the day.",
             length(LONGEST_FOR_HOURS_S)
         ))?;
     }
@@ -128,11 +128,11 @@ pub(super) fn tell(paper: &mut dyn Paper, trend: &Trend, detail: Detail, has_bar
 
 /// What the tables by hour and day are of: what storage is sized by, or everything.
 fn main_measures(trend: &Trend, detail: Detail) -> Vec<Measure> {
-    let told = trend.measures();
+    let reported = trend.measures();
     if detail == Detail::Full {
-        return told;
+        return reported;
     }
-    let first_of = |choices: &[Measure]| choices.iter().copied().find(|measure| told.contains(measure));
+    let first_of = |choices: &[Measure]| choices.iter().copied().find(|measure| reported.contains(measure));
     let choices: [&[Measure]; 4] = [
         &[Measure::Io, Measure::Reads, Measure::Writes],
         &[Measure::Megabytes, Measure::ReadMegabytes, Measure::WriteMegabytes],
@@ -172,9 +172,9 @@ fn growth_words(paper: &mut dyn Paper, summaries: &[Summary]) -> io::Result<()> 
     let Some(growth) = grown().find(|growth| growth.interval.is_some()) else {
         return paper.aside(&match grown().map(|growth| growth.days).max() {
             Some(days) => format!(
-                "Growth is not told: {days} days that have an hour in common are too few to tell it from chance."
+                "Growth not estimated: {days} days that have an hour in common are too few to tell it from chance."
             ),
-            None => "Growth is not told: it takes five days or more that have an hour in common.".to_owned(),
+            None => "Growth not estimated: needs at least five days that have an hour in common.".to_owned(),
         });
     };
     let like = match growth.like {
@@ -256,18 +256,19 @@ fn bar(value: Option<f64>, most: f64) -> String {
 
 /// Gaps, and windows that do not count.
 fn aside(paper: &mut dyn Paper, trend: &Trend, detail: Detail) -> io::Result<()> {
-    let most = if detail == Detail::Full { usize::MAX } else { MOST_LISTED };
+    let most = if detail == Detail::Full { usize::MAX } else { MAX_LISTED };
     if !trend.gaps.is_empty() {
         let mut longest: Vec<_> = trend.gaps.iter().collect();
         longest.sort_by(|a, b| b.seconds().total_cmp(&a.seconds()));
-        let told = longest.iter().take(most).map(|gap| format!("{} from {}", length(gap.seconds()), minute(gap.from)));
+        let reported =
+            longest.iter().take(most).map(|gap| format!("{} from {}", length(gap.seconds()), minute(gap.from)));
         let more = more(longest.len(), most);
-        paper.aside(&format!("Not known: {}{more}.", told.collect::<Vec<_>>().join(", ")))?;
+        paper.aside(&format!("Not known: {}{more}.", reported.collect::<Vec<_>>().join(", ")))?;
     }
     if !trend.set_aside.is_empty() {
-        let told = trend.set_aside.iter().take(most).map(set_aside_words);
+        let reported = trend.set_aside.iter().take(most).map(set_aside_words);
         let more = more(trend.set_aside.len(), most);
-        paper.aside(&format!("Not counted: {}{more}.", told.collect::<Vec<_>>().join("; ")))?;
+        paper.aside(&format!("Not counted: {}{more}.", reported.collect::<Vec<_>>().join("; ")))?;
     }
     Ok(())
 }
@@ -281,18 +282,18 @@ pub(super) fn left_out(paper: &mut dyn Paper, trends: &Trends, detail: Detail) -
     if trends.left_out.is_empty() {
         return Ok(());
     }
-    let most = if detail == Detail::Full { usize::MAX } else { MOST_LISTED };
-    let told: Vec<String> = trends.left_out.iter().take(most).map(set_aside_words).collect();
-    paper.aside(&format!("Left out: {}{}.", told.join("; "), more(trends.left_out.len(), most)))
+    let most = if detail == Detail::Full { usize::MAX } else { MAX_LISTED };
+    let reported: Vec<String> = trends.left_out.iter().take(most).map(set_aside_words).collect();
+    paper.aside(&format!("Left out: {}{}.", reported.join("; "), more(trends.left_out.len(), most)))
 }
 
 fn set_aside_words(aside: &SetAside) -> String {
     let why = match &aside.why {
         Why::Again { of } => format!("the time of `{of}` again"),
-        Why::Overlaps { of } => format!("overlaps `{of}`, which tells more of time"),
+        Why::Overlaps { of } => format!("overlaps `{of}`, which says more of time"),
         Why::InWhole { of } => format!("one instance in the time of `{of}`, which has all of them"),
-        Why::NoLength => "how long its window was is not told".to_owned(),
-        Why::NoTime => "when it was is not told".to_owned(),
+        Why::NoLength => "how long its window was is not reported".to_owned(),
+        Why::NoTime => "when it was is not reported".to_owned(),
         Why::Part => "other jobs ran in a part of its time".to_owned(),
         Why::NotFinished => "it failed or was not finished".to_owned(),
     };
@@ -327,7 +328,7 @@ mod tests {
     use crate::record::Run;
     use crate::record::sample::windows::{Hour, QUICK, history, report};
 
-    fn told(runs: &[Run], detail: Detail, width: usize) -> String {
+    fn reported(runs: &[Run], detail: Detail, width: usize) -> String {
         let trends = Trends::of(&runs.iter().collect::<Vec<_>>());
         let mut out = Vec::new();
         trend(&mut out, &trends, detail, width).unwrap();
@@ -336,7 +337,7 @@ mod tests {
 
     #[test]
     fn ten_days_of_reports_in_brief() {
-        insta::assert_snapshot!(told(&history(), Detail::Brief, 140));
+        insta::assert_snapshot!(reported(&history(), Detail::Brief, 140));
     }
 
     #[test]
@@ -344,7 +345,7 @@ mod tests {
         let one = report(Hour { at: 9, minutes: 60, reads_per_s: 1_000, writes_per_s: 100, within_ms: QUICK });
         let mut no_length = report(Hour { at: 10, minutes: 60, reads_per_s: 1, writes_per_s: 1, within_ms: QUICK });
         no_length.steps[0].window.duration_ns = 0;
-        insta::assert_snapshot!(told(&[one, no_length], Detail::Full, 80));
+        insta::assert_snapshot!(reported(&[one, no_length], Detail::Full, 80));
     }
 
     #[test]
@@ -359,25 +360,25 @@ mod tests {
             };
             (0..count).map(|day| report(hour(day))).collect()
         };
-        let four = told(&days(4), Detail::Brief, 140);
-        assert!(four.contains("Growth is not told: 4 days") && !four.contains("+30.0"), "{four}");
-        let seven = told(&days(7), Detail::Brief, 140);
+        let four = reported(&days(4), Detail::Brief, 140);
+        assert!(four.contains("Growth not estimated: 4 days") && !four.contains("+30.0"), "{four}");
+        let seven = reported(&days(7), Detail::Brief, 140);
         assert!(seven.contains("+30.0 to +30.0") && seven.contains("Growth compares 7 days"), "{seven}");
     }
 
     #[test]
     fn what_has_no_name_may_be_several_databases() {
         let mut run = report(Hour { at: 9, minutes: 60, reads_per_s: 9, writes_per_s: 1, within_ms: QUICK });
-        assert!(!told(std::slice::from_ref(&run), Detail::Brief, 140).contains("No run tells"));
+        assert!(!reported(std::slice::from_ref(&run), Detail::Brief, 140).contains("No run reports"));
         run.target.facts.clear();
         run.target.address.clear();
-        assert!(told(&[run], Detail::Brief, 140).contains("figures of several may stand here"));
+        assert!(reported(&[run], Detail::Brief, 140).contains("figures of several may stand here"));
     }
 
     #[test]
     fn a_small_rate_is_not_shown_as_none() {
-        let told = [0.0, 0.02, 0.3, 99.0].map(|rate| value(Measure::Reads, rate));
-        assert_eq!(told, ["0.0", "0.02", "0.3", "99.0"]);
+        let reported = [0.0, 0.02, 0.3, 99.0].map(|rate| value(Measure::Reads, rate));
+        assert_eq!(reported, ["0.0", "0.02", "0.3", "99.0"]);
         let times = [0.0, 0.012_96, 0.099_6, 0.15, 12.3].map(|ms| value(Measure::ReadTime, ms));
         assert_eq!(times, ["0.00", "0.0130", "0.10", "0.15", "12.3"]);
     }

@@ -1,6 +1,6 @@
 //! Where in a region requests go.
 
-/// The largest exponent of a Zipf distribution that is told apart from a still larger one. Long before it, every access
+/// The largest exponent of a Zipf distribution that is distinguished from a still larger one. Long before it, every access
 /// goes to one block.
 pub const MAX_ZIPF_THETA: f64 = 100.0;
 

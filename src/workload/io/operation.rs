@@ -2,7 +2,7 @@
 
 use crate::workload::Operation;
 
-/// The kinds of request. Small and large ones are told apart where a load has both, as ORION's has; a load of one size
+/// The kinds of request. Small and large ones are distinguished where a load has both, as ORION's has; a load of one size
 /// is small, whatever its size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum IoKind {

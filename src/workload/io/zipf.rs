@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn few_draws_are_rejected() {
-        // Each try costs one random number, so the state after many draws tells how many tries they took.
+        // Each try costs one random number, so the state after many draws says how many tries they took.
         for theta in THETAS {
             let zipf = Zipf::new(1 << 30, theta);
             let mut rng = Rng::new(1, 1);

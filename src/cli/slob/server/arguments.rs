@@ -1,4 +1,4 @@
-//! What only a database server can be told, and what is told to the wrong target.
+//! What only a database server takes, and what is asked of the wrong target.
 
 use std::path::PathBuf;
 
@@ -9,9 +9,9 @@ use crate::config::TargetAddress;
 use crate::units::Bytes;
 
 /// Schema of the database where nobody names another.
-const USUAL_SCHEMA: &str = "plimsoll";
+const DEFAULT_SCHEMA: &str = "plimsoll";
 /// Shared buffers of a private cluster where nobody says otherwise: small, so that reads leave them.
-const USUAL_DB_CACHE: Bytes = Bytes::mib(128);
+const DEFAULT_DB_CACHE: Bytes = Bytes::mib(128);
 
 /// Where data are on a server, and how a private cluster is run.
 #[derive(Debug, Args)]
@@ -44,7 +44,7 @@ pub(in crate::cli) struct SendArgs {
     #[arg(long, value_enum, value_name = "HOW", help_heading = "PostgreSQL")]
     send: Option<SendChoice>,
 
-    /// Take the hosts of the address as servers of their own, spread sessions over all, and tell each apart
+    /// Take the hosts of the address as servers of their own, spread sessions over all, and distinguish each
     #[arg(long, help_heading = "PostgreSQL")]
     pub(super) per_node: bool,
 
@@ -65,12 +65,12 @@ pub(in crate::cli) enum SendChoice {
 impl ServerArgs {
     /// The schema of the database.
     pub(super) fn schema(&self) -> &str {
-        self.db_schema.as_deref().unwrap_or(USUAL_SCHEMA)
+        self.db_schema.as_deref().unwrap_or(DEFAULT_SCHEMA)
     }
 
     /// Shared buffers of a private cluster.
     pub(super) fn db_cache(&self) -> Bytes {
-        self.db_cache.unwrap_or(USUAL_DB_CACHE)
+        self.db_cache.unwrap_or(DEFAULT_DB_CACHE)
     }
 
     /// Most memory of a private cluster.

@@ -8,8 +8,8 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::say;
 use crate::cli::slob::drop::confirm;
-use crate::target::postgres::cluster;
-use crate::target::postgres::data::drop;
+use crate::targets::postgres::cluster;
+use crate::targets::postgres::data::drop;
 use crate::units::Bytes;
 
 /// What is to be done without asking.
@@ -42,7 +42,7 @@ pub(in crate::cli::slob) fn tables(
     if !go_on(asking, &listed, &what)? {
         return Ok(Exit::Done);
     }
-    let report = drop::carry_out(plan, interrupt.flag())?;
+    let report = drop::run(plan, interrupt.flag())?;
     let schema = if report.removed_namespace { ", and the schema itself" } else { "" };
     say::line(format_args!("removed {what}{schema}"));
     Ok(Exit::Done)

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use super::{APPLICATION, Nodes, Purpose, Reached, SendArgs, SendChoice, ServerArgs, USUAL_SESSIONS};
+use super::{APPLICATION, DEFAULT_SESSIONS, Nodes, Purpose, Reached, SendArgs, SendChoice, ServerArgs};
 use crate::cli::exit::Failure;
 use crate::cli::timed::TimedBy;
 use crate::config::TargetAddress;
@@ -15,12 +15,12 @@ use crate::measure::trace::{TraceRequest, Tracer};
 use crate::plan::caches::ample_scale;
 use crate::plan::slob::{Caching, Facts, RunPlan};
 use crate::record;
-use crate::target::postgres::cluster::{check_memory, needed_memory};
-use crate::target::postgres::data::{self, Access, DataSet, Shape, proof, shape};
-use crate::target::postgres::{
+use crate::targets::postgres::cluster::{check_memory, needed_memory};
+use crate::targets::postgres::data::{self, Access, DataSet, Shape, proof, shape};
+use crate::targets::postgres::{
     LocalServer, Monitor, MonitorRequest, Postgres, PostgresError, PostgresOptions, Sending,
 };
-use crate::target::{Background, TargetError, TargetFor};
+use crate::targets::{Background, TargetError, TargetFor};
 use crate::units::Bytes;
 use crate::workload::SlobOperation;
 
@@ -78,11 +78,11 @@ impl<'a> ServerSite<'a> {
         Ok(Facts { schemas, scale_blocks, scan_blocks, block_bytes, filling, available_memory: None, caching })
     }
 
-    /// Refuses more sessions than the memory of a private cluster does for, and tells of a log that may have too little room.
+    /// Refuses more sessions than the memory of a private cluster does for, and reports on a log that may have too little room.
     pub(in crate::cli::slob) fn check(&self, plan: &RunPlan) -> Result<Vec<String>, Failure> {
         if let (Some(limit), true) = (self.arguments.host_memory(), self.reached.cluster().is_some()) {
             let schemas = plan.steps.iter().filter_map(|step| step.load.schemas).max().unwrap_or(self.data.schemas);
-            let (buffers, sessions) = (self.arguments.db_cache(), plan.most_sessions());
+            let (buffers, sessions) = (self.arguments.db_cache(), plan.max_sessions());
             check_memory(limit, buffers, sessions).map_err(|error| {
                 let scale = ample_scale(schemas, needed_memory(buffers, sessions));
                 let ample = format!("data of four times that are `{scale}` for each of {schemas} schemas");
@@ -94,14 +94,14 @@ impl<'a> ServerSite<'a> {
             return Ok(Vec::new());
         }
         let log = self.reached.facts()?.get("setting.max_wal_size").and_then(|text| text.parse().ok());
-        let told =
+        let reported =
             log.zip(self.reached.room()).filter(|(log, (_, room)): &(Bytes, _)| log > room).map(|(log, (at, room))| {
                 format!(
                     "the write-ahead log may grow to {log} between checkpoints, and {room} are left in `{}`",
                     at.display()
                 )
             });
-        Ok(told.into_iter().collect())
+        Ok(reported.into_iter().collect())
     }
 
     /// Stops a private cluster again.
@@ -160,7 +160,7 @@ fn with_room<'a>(
     sessions: u32,
     stop: &AtomicBool,
 ) -> Result<Reached<'a>, Failure> {
-    if reached.cluster().is_none() || sessions <= USUAL_SESSIONS {
+    if reached.cluster().is_none() || sessions <= DEFAULT_SESSIONS {
         return Ok(reached);
     }
     reached.leave()?;
@@ -196,7 +196,7 @@ impl ServerGround<'_> {
             let access = Access { node, ..self.reached.access() };
             match shape::read(&access, &self.data, self.schemas) {
                 Ok(now) => notes.extend(now.changed_since(before)),
-                // A server that is gone has been told of already.
+                // A server that is gone has been reported on already.
                 Err(_) => {
                     notes.push(format!("whether the tables of `{}` kept their shape is not known", access.node_name()))
                 }
@@ -278,9 +278,9 @@ struct Watch {
 
 impl Watch {
     fn take(&self) -> Background {
-        let told = self.monitor.take();
+        let reported = self.monitor.take();
         let traces = self.tracer.as_ref().map(Tracer::take).unwrap_or_default();
-        Background { counters: told.counters, servers: told.servers, traces, ..Background::default() }
+        Background { counters: reported.counters, servers: reported.servers, traces, ..Background::default() }
     }
 
     fn check(&self) -> Result<(), TargetError> {

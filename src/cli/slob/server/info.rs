@@ -3,19 +3,19 @@
 use std::io::{self, Write};
 
 use super::Reached;
-use crate::cli::arguments::Reader;
+use crate::cli::arguments::Format;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::say;
 use crate::cli::slob::setup::data_words;
-use crate::target::postgres::data::Stage;
-use crate::target::postgres::data::info::{self, Info};
+use crate::targets::postgres::data::Stage;
+use crate::targets::postgres::data::info::{self, Info};
 use crate::units::Bytes;
 
-pub(in crate::cli::slob) fn carry_out(reached: &Reached<'_>, reader: Reader) -> Result<Exit, Failure> {
+pub(in crate::cli::slob) fn run(reached: &Reached<'_>, format: Format) -> Result<Exit, Failure> {
     let info = info::info(&reached.access())?;
-    match reader {
-        Reader::Program => say::json(&info)?,
-        Reader::Person => {
+    match format {
+        Format::Json => say::json(&info)?,
+        Format::Text => {
             let mut out = say::output();
             write_info(&mut out, &info)?;
             out.flush()?;

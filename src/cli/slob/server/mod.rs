@@ -22,16 +22,16 @@ use crate::cli::say;
 use crate::config::TargetAddress;
 use crate::measure::os;
 use crate::plan::caches::Cache;
-use crate::target::TargetError;
-use crate::target::postgres::cluster::{Cluster, ClusterRequest, facts_of};
-use crate::target::postgres::data::Access;
-use crate::target::postgres::{Connector, LocalServer, PostgresError};
+use crate::targets::TargetError;
+use crate::targets::postgres::cluster::{Cluster, ClusterRequest, facts_of};
+use crate::targets::postgres::data::Access;
+use crate::targets::postgres::{Connector, LocalServer, PostgresError};
 use crate::units::Bytes;
 
 /// Name under which the sessions of the load are known to the server.
 const APPLICATION: &str = "plimsoll";
 /// Sessions that a private cluster takes where it is not known how many are needed.
-const USUAL_SESSIONS: u32 = 64;
+const DEFAULT_SESSIONS: u32 = 64;
 
 /// Which of the servers of an address are used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +57,7 @@ pub(in crate::cli) struct Reached<'a> {
     connector: Connector,
     address: &'a TargetAddress,
     arguments: &'a ServerArgs,
-    /// What was told when it was reached.
+    /// What was reported when it was reached.
     notes: Vec<String>,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Reached<'a> {
                     create: purpose == Purpose::SetUp,
                     db_cache: arguments.db_cache(),
                     host_memory: arguments.host_memory(),
-                    most_sessions: sessions.unwrap_or(0).max(USUAL_SESSIONS),
+                    max_sessions: sessions.unwrap_or(0).max(DEFAULT_SESSIONS),
                     sessions: sessions.unwrap_or(1),
                     keep_running: arguments.keeps_running(),
                     binaries: arguments.binaries().cloned(),
@@ -141,12 +141,12 @@ impl<'a> Reached<'a> {
     /// of another server.
     pub(super) fn cache(&self) -> Result<Option<Cache>, PostgresError> {
         let facts = self.facts()?;
-        let told = |name: &str| facts.get(name).and_then(|text| text.parse::<Bytes>().ok());
+        let reported = |name: &str| facts.get(name).and_then(|text| text.parse::<Bytes>().ok());
         if self.cluster.is_some() {
-            return Ok(private_cache(self.arguments.host_memory().or_else(|| told("host_memory"))));
+            return Ok(private_cache(self.arguments.host_memory().or_else(|| reported("host_memory"))));
         }
         let what = "the server's shared buffers".to_owned();
-        Ok(told("setting.shared_buffers").map(|bytes| Cache { bytes, what, cure: None }))
+        Ok(reported("setting.shared_buffers").map(|bytes| Cache { bytes, what, cure: None }))
     }
 
     /// Room that is left where the data are, if that is on this machine and known.

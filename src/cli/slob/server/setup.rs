@@ -7,7 +7,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::{Reached, ServerArgs, private_cache};
-use crate::cli::arguments::{FormatArgs, ProgressArgs, Reader};
+use crate::cli::arguments::{Format, FormatArgs, ProgressArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fresh_seed;
 use crate::cli::interrupt::Interrupt;
@@ -16,16 +16,16 @@ use crate::cli::say;
 use crate::cli::slob::setup::data_words;
 use crate::config::{Filler, SlobParameters};
 use crate::plan::caches::{self, Data};
-use crate::target::TargetError;
-use crate::target::embedded::Filling;
-use crate::target::postgres::data;
-use crate::target::postgres::data::setup::{
+use crate::targets::TargetError;
+use crate::targets::embedded::Filling;
+use crate::targets::postgres::data;
+use crate::targets::postgres::data::setup::{
     self, Existing, Phase, Progress, Replace, SetupPlan, SetupReport, SetupRequest,
 };
 use crate::units::{Bytes, Nanos};
 
 /// Size of a block of a server as it is built everywhere.
-const USUAL_BLOCK_BYTES: u64 = 8192;
+const DEFAULT_BLOCK_BYTES: u64 = 8192;
 
 /// What is wanted of a set-up, besides the parameters.
 pub(in crate::cli::slob) struct Wanted<'a> {
@@ -41,7 +41,7 @@ pub(in crate::cli::slob) struct Wanted<'a> {
     pub(in crate::cli::slob) progress: &'a ProgressArgs,
 }
 
-pub(in crate::cli::slob) fn carry_out(
+pub(in crate::cli::slob) fn run(
     reached: &Reached<'_>,
     parameters: &SlobParameters,
     wanted: &Wanted<'_>,
@@ -57,9 +57,9 @@ pub(in crate::cli::slob) fn carry_out(
         return Ok(Exit::Done);
     }
     let known = plan.notes.clone();
-    let progress = ByteProgress::new("setting up", wanted.progress.loudness());
+    let progress = ByteProgress::new("setting up", wanted.progress.verbosity());
     let tell = |phase: Phase, now: Progress| progress.update_phase(phase, now.done_bytes, now.total_bytes);
-    let outcome = setup::carry_out(plan, &tell, interrupt.flag());
+    let outcome = setup::run(plan, &tell, interrupt.flag());
     progress.end();
     let report = outcome.map_err(|error| match (error, interrupt.exit()) {
         (TargetError::Interrupted, Some(exit)) => {
@@ -68,7 +68,7 @@ pub(in crate::cli::slob) fn carry_out(
         (error, _) => Failure::from(error),
     })?;
     report.notes.iter().filter(|note| !known.contains(note)).for_each(say::note);
-    tell_report(reached, &request, &report, wanted.format.reader())?;
+    tell_report(reached, &request, &report, wanted.format.format())?;
     Ok(Exit::Done)
 }
 
@@ -164,10 +164,10 @@ fn tell_report(
     reached: &Reached<'_>,
     request: &SetupRequest,
     report: &SetupReport,
-    reader: Reader,
+    format: Format,
 ) -> Result<(), Failure> {
     let access = reached.access();
-    if reader == Reader::Program {
+    if format == Format::Json {
         let phases: BTreeMap<Phase, u64> = report.phases.iter().copied().collect();
         return say::json(&json!({
             "server": access.node_name(),
@@ -216,7 +216,7 @@ pub(in crate::cli::slob) fn tell_new_cluster(
     schemas: u32,
     parameters: &SlobParameters,
 ) -> Result<(), Failure> {
-    let block = parameters.block_size.map_or(USUAL_BLOCK_BYTES, |size| size.0);
+    let block = parameters.block_size.map_or(DEFAULT_BLOCK_BYTES, |size| size.0);
     let (scale, scan) = (parameters.scale.blocks(block), parameters.scan_table.blocks(block));
     let data = Data { schemas, scale_blocks: scale, block_bytes: u32::try_from(block).unwrap_or(u32::MAX) };
     let cache = private_cache(arguments.host_memory());

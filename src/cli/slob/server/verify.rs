@@ -5,23 +5,23 @@ use std::io::{self, Write};
 use serde_json::json;
 
 use super::Reached;
-use crate::cli::arguments::Reader;
+use crate::cli::arguments::Format;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
-use crate::cli::live::{ByteProgress, Loudness};
+use crate::cli::live::{ByteProgress, Verbosity};
 use crate::cli::say;
-use crate::target::TargetError;
-use crate::target::postgres::data::setup::Progress;
-use crate::target::postgres::data::verify::{self, VerifyReport};
+use crate::targets::TargetError;
+use crate::targets::postgres::data::setup::Progress;
+use crate::targets::postgres::data::verify::{self, VerifyReport};
 use crate::units::{Bytes, Nanos, group_thousands};
 
-pub(in crate::cli::slob) fn carry_out(
+pub(in crate::cli::slob) fn run(
     reached: &Reached<'_>,
-    reader: Reader,
-    loudness: Loudness,
+    format: Format,
+    verbosity: Verbosity,
     interrupt: &Interrupt,
 ) -> Result<Exit, Failure> {
-    let progress = ByteProgress::new("verifying", loudness);
+    let progress = ByteProgress::new("verifying", verbosity);
     let tell = |now: Progress| progress.update(now.done_bytes, now.total_bytes);
     let outcome = verify::verify(&reached.access(), &tell, interrupt.flag());
     progress.end();
@@ -29,13 +29,13 @@ pub(in crate::cli::slob) fn carry_out(
         (TargetError::Interrupted, Some(exit)) => Failure::new("interrupted; not all data were read").with_exit(exit),
         (error, _) => Failure::from(error),
     })?;
-    match reader {
-        Reader::Program => {
+    match format {
+        Format::Json => {
             let mut document = serde_json::to_value(&report)?;
             document["sound"] = json!(report.is_sound());
             say::json(&document)?;
         }
-        Reader::Person => {
+        Format::Text => {
             report.notes.iter().for_each(say::note);
             let mut out = say::output();
             write_report(&mut out, &report)?;
@@ -58,9 +58,9 @@ fn write_report(out: &mut impl Write, report: &VerifyReport) -> io::Result<()> {
     for fault in &report.faults {
         writeln!(out, "fault      {fault}")?;
     }
-    let untold = report.fault_count.saturating_sub(report.faults.len() as u64);
-    if untold > 0 {
-        writeln!(out, "           and {} more", group_thousands(untold as f64))?;
+    let unreported = report.fault_count.saturating_sub(report.faults.len() as u64);
+    if unreported > 0 {
+        writeln!(out, "           and {} more", group_thousands(unreported as f64))?;
     }
     if report.is_sound() {
         writeln!(out, "sound      every row is there once, in a block of its own, and as long as it was loaded")

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::figures;
 use crate::import::fio::job::Job;
-use crate::record::ToldFigure;
+use crate::record::ReportedFigure;
 
 /// A document of fio.
 #[derive(Debug, Default)]
@@ -21,10 +21,10 @@ pub struct Document {
     pub globals: BTreeMap<String, String>,
     /// Its jobs, or those of all its clients.
     pub jobs: Vec<Job>,
-    /// What it tells of disks.
-    pub disks: Vec<ToldFigure>,
-    /// What it tells of all clients together.
-    pub sums: Vec<ToldFigure>,
+    /// What it reports on disks.
+    pub disks: Vec<ReportedFigure>,
+    /// What it reports on all clients together.
+    pub sums: Vec<ReportedFigure>,
     /// What stands there and could not be understood.
     pub not_understood: Vec<String>,
     /// Jobs whose normal output stands before it, with their lines.
@@ -152,7 +152,7 @@ impl<'de> Visitor<'de> for DocumentVisitor {
 #[derive(Default)]
 struct Jobs {
     jobs: Vec<Job>,
-    sums: Vec<ToldFigure>,
+    sums: Vec<ReportedFigure>,
     not_understood: Vec<String>,
 }
 
@@ -188,8 +188,9 @@ impl<'de> Visitor<'de> for JobsVisitor {
             // Somebody kept the sum alone.
             Some(sum) if read.jobs.is_empty() => read.jobs.push(sum),
             Some(sum) => {
-                let named = |figure: ToldFigure| ToldFigure { name: format!("All clients {}", figure.name), ..figure };
-                read.sums.extend(sum.told.into_iter().map(named));
+                let named =
+                    |figure: ReportedFigure| ReportedFigure { name: format!("All clients {}", figure.name), ..figure };
+                read.sums.extend(sum.reported.into_iter().map(named));
             }
             None => {}
         }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::import::draft::{told, whole};
+use crate::import::draft::{reported, whole};
 use crate::import::fio::assemble::LAYER;
 use crate::import::fio::job::{Direction, Job, Latency, Measure, Way};
 use crate::import::fio::latency::{bin_of_index, bin_of_middle, shares_of_labels};
-use crate::record::ToldFigure;
+use crate::record::ReportedFigure;
 
 /// Bytes of a KiB, in which fio up to 2.20 counts `io_bytes`.
 const KIB: f64 = 1_024.0;
@@ -37,8 +37,8 @@ pub fn options(value: &Value) -> BTreeMap<String, String> {
     pairs.map(|(name, value)| (name.clone(), text(value).unwrap_or_else(|| "1".to_owned()))).collect()
 }
 
-/// What is told of disks: a list, of one disk before 3.18 also the disk itself.
-pub fn disks(value: &Value) -> Vec<ToldFigure> {
+/// What is reported on disks: a list, of one disk before 3.18 also the disk itself.
+pub fn disks(value: &Value) -> Vec<ReportedFigure> {
     let disks = match value {
         Value::Array(disks) => disks.as_slice(),
         one => std::slice::from_ref(one),
@@ -52,7 +52,7 @@ pub fn disks(value: &Value) -> Vec<ToldFigure> {
                 "util" => "%",
                 _ => "",
             };
-            figures.extend(number(value).map(|value| told("device", format!("{name} {key}"), unit, value)));
+            figures.extend(number(value).map(|value| reported("device", format!("{name} {key}"), unit, value)));
         }
     }
     figures
@@ -88,7 +88,7 @@ pub fn job(value: &Value) -> (Job, Vec<String>) {
         let requests = sync.get("total_ios").and_then(number).and_then(whole).filter(|ios| *ios > 0);
         // The count may be 0 where latencies were counted: then that is the count.
         if latency.samples.or(requests).is_some_and(|count| count > 0) {
-            tell_latency(sync, "lat", Way::Sync, true, &mut job.told);
+            tell_latency(sync, "lat", Way::Sync, true, &mut job.reported);
             let direction =
                 Direction { way: Way::Sync, requests, bytes: None, runtime_ms: None, latency: Some(latency) };
             job.directions.push(direction);
@@ -106,20 +106,21 @@ pub fn job(value: &Value) -> (Job, Vec<String>) {
         ("total_err", ""),
         ("first_error", ""),
     ] {
-        job.told.extend(at(name).map(|value| told("client", name, unit, value)));
+        job.reported.extend(at(name).map(|value| reported("client", name, unit, value)));
     }
     if let Some(levels) = value.get("iodepth_level").and_then(Value::as_object) {
         let share = |(level, share): (&String, &Value)| {
             let share = number(share).filter(|share| *share > 0.0)?;
-            Some(told("client", format!("iodepth_level {level}"), "%", share))
+            Some(reported("client", format!("iodepth_level {level}"), "%", share))
         };
-        job.told.extend(levels.iter().filter_map(share));
+        job.reported.extend(levels.iter().filter_map(share));
     }
     if let Some(state) = value.get("steadystate").and_then(Value::as_object) {
         for name in ["attained", "slope", "max_deviation"] {
             let figure = state.get(name).or_else(|| state.get("data").and_then(|data| data.get(name)));
-            job.told
-                .extend(figure.and_then(number).map(|value| told("client", format!("steadystate {name}"), "", value)));
+            job.reported.extend(
+                figure.and_then(number).map(|value| reported("client", format!("steadystate {name}"), "", value)),
+            );
         }
     }
     (job, not_understood)
@@ -148,7 +149,7 @@ fn direction(part: &Value, way: Way, job: &mut Job, not_understood: &mut Vec<Str
     }
     let name = way.name();
     let mut tell = |figure: &str, unit: &str| {
-        job.told.extend(at(figure).map(|value| told(LAYER, format!("{name} {figure}"), unit, value)));
+        job.reported.extend(at(figure).map(|value| reported(LAYER, format!("{name} {figure}"), unit, value)));
     };
     tell("iops", "1/s");
     tell("bw", "KiB/s");
@@ -168,12 +169,12 @@ fn direction(part: &Value, way: Way, job: &mut Job, not_understood: &mut Vec<Str
     }
     if way == Way::Trim {
         tell("total_ios", "");
-        job.told.extend(bytes.map(|bytes| told(LAYER, "trim io_bytes", "B", bytes as f64)));
+        job.reported.extend(bytes.map(|bytes| reported(LAYER, "trim io_bytes", "B", bytes as f64)));
     }
     let takes_total = !completion.is_distribution() && total.is_distribution() || !sampled(&completion);
-    tell_latency(part, "slat", way, false, &mut job.told);
-    tell_latency(part, "clat", way, !takes_total, &mut job.told);
-    tell_latency(part, "lat", way, takes_total, &mut job.told);
+    tell_latency(part, "slat", way, false, &mut job.reported);
+    tell_latency(part, "clat", way, !takes_total, &mut job.reported);
+    tell_latency(part, "lat", way, takes_total, &mut job.reported);
     let latency = Some(if takes_total { total } else { completion }).filter(sampled);
     Some(Direction { way, requests, bytes, runtime_ms, latency })
 }
@@ -227,9 +228,9 @@ fn percentiles(object: &Value, unit_ns: u64) -> Vec<(f64, f64)> {
     if percentiles.iter().all(|(_, ns)| *ns == 0.0) { Vec::new() } else { percentiles }
 }
 
-/// Mean and deviation under fio's names. Of percentiles the histogram has those of one latency; the 99th is told exactly, those
+/// Mean and deviation under fio's names. Of percentiles the histogram has those of one latency; the 99th is reported exactly, those
 /// of other latencies all are.
-fn tell_latency(part: &Value, name: &str, way: Way, in_histogram: bool, figures: &mut Vec<ToldFigure>) {
+fn tell_latency(part: &Value, name: &str, way: Way, in_histogram: bool, figures: &mut Vec<ReportedFigure>) {
     let Some((object, unit_ns)) = latency_object(part, name) else { return };
     if object.get("max").and_then(number).is_none_or(|max| max <= 0.0) {
         return;
@@ -237,12 +238,12 @@ fn tell_latency(part: &Value, name: &str, way: Way, in_histogram: bool, figures:
     let (name, unit) = if unit_ns == 1 { (format!("{name}_ns"), "ns") } else { (name.to_owned(), "us") };
     for figure in ["mean", "stddev"] {
         let value = object.get(figure).and_then(number);
-        figures.extend(value.map(|value| told(LAYER, format!("{} {name} {figure}", way.name()), unit, value)));
+        figures.extend(value.map(|value| reported(LAYER, format!("{} {name} {figure}", way.name()), unit, value)));
     }
     for (percentage, value) in percentiles(object, 1) {
         if !in_histogram || percentage == 99.0 {
             let name = format!("{} {name} percentile {percentage}", way.name());
-            figures.push(told(LAYER, name, unit, value));
+            figures.push(reported(LAYER, name, unit, value));
         }
     }
 }

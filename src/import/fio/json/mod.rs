@@ -107,7 +107,7 @@ fn find(source: &Source, text: &str) -> Result<Vec<Document>, ImportError> {
                 let line = line + lines_in(around) + problem.line.saturating_sub(1);
                 return Err(ImportError::damaged(source, line, problem.what));
             }
-            // How far it came is not told in bytes; what is of fio ends well before this.
+            // How far it came is not reported in bytes; what is of fio ends well before this.
             Err(problem) => rest.lines().take(problem.line as usize).map(str::len).sum(),
         };
         match vain_bytes.checked_sub(vain) {
@@ -143,7 +143,7 @@ fn without_prefixes(text: &str) -> Option<String> {
 }
 
 /// Whether two documents that follow each other are reports of one invocation: the same jobs of the same beginning. fio 2.1
-/// tells no time; its documents are taken for invocations of their own.
+/// reports no time; its documents are taken for invocations of their own.
 fn is_same_invocation(before: &Document, after: &Document) -> bool {
     let names = |document: &Document| -> Vec<(String, u64, Option<String>)> {
         document.jobs.iter().map(|job| (job.name.clone(), job.group, job.host.clone())).collect()
@@ -165,7 +165,7 @@ fn ramps(document: &Document) -> bool {
 }
 
 /// Whether a job may be the other one later on: none of its sums is less, and the extremes of its latency are none the nearer.
-/// Invocations of a second or two that follow each other can be told apart by that alone.
+/// Invocations of a second or two that follow each other can be distinguished by that alone.
 fn went_on(one: &Job, other: &Job) -> bool {
     one.start_ms == other.start_ms
         && one.directions.iter().all(|earlier| {
@@ -201,7 +201,7 @@ fn invocation(source: &Source, document: Document) -> Result<Invocation, ImportE
     let mut notes: Vec<String> = super::of_earlier_reports(document.left_out).into_iter().collect();
     if start_ms.is_none() && began_ms.is_some() {
         notes.push(
-            "fio tells when it printed its results and for how many whole seconds it had run; it began up to a second later."
+            "fio says when it printed its results and for how many whole seconds it had run; it began up to a second later."
                 .to_owned(),
         );
     }

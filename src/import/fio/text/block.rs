@@ -1,7 +1,7 @@
-//! What normal output tells of one job.
+//! What normal output reports on one job.
 
 use super::line::{after, around, bytes, figure, time_unit, value, without_words};
-use crate::import::draft::{told, whole};
+use crate::import::draft::{reported, whole};
 use crate::import::fio::assemble::LAYER;
 use crate::import::fio::job::{Direction, Job, Latency, Measure, Way};
 use crate::import::fio::latency::shares_of_labels;
@@ -18,7 +18,7 @@ pub struct Block {
     pub server: Option<String>,
     /// When it was printed, on the wall.
     pub printed: Option<jiff::civil::DateTime>,
-    /// Whether the number of its requests was told, which comes near the end.
+    /// Whether the number of its requests was reported, which comes near the end.
     pub is_counted: bool,
     /// How many words a log puts before each line, where that can be seen.
     pub words_before: Option<usize>,
@@ -162,13 +162,13 @@ impl Block {
         // With `unified_rw_reporting=both` the sum beside its parts is printed as 0, at least up to 3.33.
         let iops = iops.filter(|iops| way != Way::Mixed || *iops > 0.0);
         let name = way.name();
-        self.job.told.extend(iops.map(|iops| told(LAYER, format!("{name} iops"), "1/s", iops)));
+        self.job.reported.extend(iops.map(|iops| reported(LAYER, format!("{name} iops"), "1/s", iops)));
         if let Some((rate, unit, _)) =
             value(rest, "BW").or_else(|| value(rest, "bw")).and_then(|rate| bytes(rate, is_old))
         {
-            self.job.told.push(told(LAYER, format!("{name} bw"), &format!("{unit}/s"), rate));
+            self.job.reported.push(reported(LAYER, format!("{name} bw"), &format!("{unit}/s"), rate));
         }
-        self.job.told.extend(runtime_ms.map(|ms| told(LAYER, format!("{name} runtime"), "ms", ms)));
+        self.job.reported.extend(runtime_ms.map(|ms| reported(LAYER, format!("{name} runtime"), "ms", ms)));
         self.parts.push(Part { way, iops, bytes: volume, runtime_ms, completion: None, total: None });
         Ok(())
     }
@@ -208,7 +208,9 @@ impl Block {
         let Some(part) = self.parts.last_mut() else { return Err("a latency before any direction".to_owned()) };
         let shown = name.shown(part.way);
         for (figure_name, value) in [("mean", mean), ("stddev", figure(rest, "stdev"))] {
-            self.job.told.extend(value.map(|value| told(LAYER, format!("{shown} {figure_name}"), short, value)));
+            self.job
+                .reported
+                .extend(value.map(|value| reported(LAYER, format!("{shown} {figure_name}"), short, value)));
         }
         match name {
             Name::Completion | Name::Sync => part.completion = Some(latency),
@@ -237,7 +239,7 @@ impl Block {
         let shown = name.shown(part.way);
         for (percentage, value) in &pairs {
             if *percentage == 99.0 || latency.is_none() {
-                self.job.told.push(told(LAYER, format!("{shown} percentile {percentage}"), short, *value));
+                self.job.reported.push(reported(LAYER, format!("{shown} percentile {percentage}"), short, *value));
             }
         }
         if let Some(latency) = latency {
@@ -256,7 +258,7 @@ impl Block {
 
     fn take_figures(&mut self, line: &str) {
         let mut tell = |name: &str, unit: &str, value: Option<f64>| {
-            self.job.told.extend(value.map(|value| told("client", name, unit, value)));
+            self.job.reported.extend(value.map(|value| reported("client", name, unit, value)));
         };
         if line.contains("usr=") && line.contains("sys=") {
             tell("usr_cpu", "%", figure(line, "usr"));
@@ -299,7 +301,9 @@ impl Block {
             for (printed, suffix) in named {
                 let figure_name = if suffix.is_empty() { deviation.to_owned() } else { format!("{name}{suffix}") };
                 let value = figure(line, printed);
-                self.job.told.extend(value.map(|value| told(LAYER, format!("{way} {figure_name}"), &unit, value)));
+                self.job
+                    .reported
+                    .extend(value.map(|value| reported(LAYER, format!("{way} {figure_name}"), &unit, value)));
             }
         }
     }
@@ -321,16 +325,17 @@ impl Block {
                     by_rate.filter(|requests| *requests > 0)
                 }
             };
-            let told_bytes = part.bytes.and_then(whole);
+            let reported_bytes = part.bytes.and_then(whole);
             let exact = part.way.place().and_then(|place| blocks.get(place).copied().flatten());
             let exact = exact.zip(requests.filter(|_| self.totals.is_some())).and_then(|(block, requests)| {
                 let exact = block.checked_mul(requests)?;
                 // Three digits are printed at least.
-                let near = |told: u64| (exact as f64 - told as f64).abs() <= told as f64 * 0.01 + block as f64;
-                told_bytes.is_some_and(near).then_some(exact)
+                let near =
+                    |reported: u64| (exact as f64 - reported as f64).abs() <= reported as f64 * 0.01 + block as f64;
+                reported_bytes.is_some_and(near).then_some(exact)
             });
-            self.job.bytes_rounded |= exact.is_none() && told_bytes.is_some_and(|bytes| bytes > 0);
-            let bytes = exact.or(told_bytes);
+            self.job.bytes_rounded |= exact.is_none() && reported_bytes.is_some_and(|bytes| bytes > 0);
+            let bytes = exact.or(reported_bytes);
             let takes_total = part.completion.as_ref().is_none_or(|latency| !latency.is_distribution())
                 && part.total.as_ref().is_some_and(|latency| latency.is_distribution() || part.completion.is_none());
             let mut latency = if takes_total { part.total } else { part.completion };
@@ -344,9 +349,9 @@ impl Block {
             if let Some(latency) = latency.as_ref().filter(|_| part.way == Way::Sync && requests.is_none()) {
                 let tell = |(percentage, ns): &(f64, f64)| {
                     (*percentage != 99.0)
-                        .then(|| told(LAYER, format!("sync lat percentile {percentage}"), "us", ns / 1e3))
+                        .then(|| reported(LAYER, format!("sync lat percentile {percentage}"), "us", ns / 1e3))
                 };
-                self.job.told.extend(latency.percentiles.iter().filter_map(tell));
+                self.job.reported.extend(latency.percentiles.iter().filter_map(tell));
             }
             if [requests, bytes].into_iter().flatten().any(|count| count > 0) || latency.is_some() {
                 let runtime_ms = part.runtime_ms.filter(|ms| *ms > 0.0);

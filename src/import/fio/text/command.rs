@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::import::fio::options::shown;
 
 /// Lines of one command at most.
-const MOST_LINES: usize = 100;
+const MAX_LINES: usize = 100;
 
 /// A command line, as it is put together of lines that end in a backslash.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ impl Command {
     /// Takes a line: it begins a command, goes on with one, or is none.
     pub fn take(&mut self, line: &str) {
         let line = line.trim_end();
-        let part = match (self.goes_on && self.lines < MOST_LINES, beginning(line)) {
+        let part = match (self.goes_on && self.lines < MAX_LINES, beginning(line)) {
             (true, _) => line,
             (false, Some(command)) => {
                 (self.words, self.lines) = (Vec::new(), 0);
@@ -32,7 +32,7 @@ impl Command {
         self.words.extend(part.trim_end_matches('\\').split_whitespace().map(str::to_owned));
     }
 
-    /// The words without secrets, and its options if it tells all of them: one job, no job file.
+    /// The words without secrets, and its options if it reports all of them: one job, no job file.
     pub fn finish(&mut self) -> (Vec<String>, Option<BTreeMap<String, String>>) {
         let words = std::mem::take(self).words;
         let mut options = BTreeMap::new();

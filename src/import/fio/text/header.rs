@@ -57,14 +57,14 @@ fn block_sizes(text: &str) -> Option<String> {
     Some(sizes.collect::<Option<Vec<String>>>()?.join(","))
 }
 
-/// What jobs were told to do alike, by their group, and by group and name.
+/// What jobs were asked to do alike, by their group, and by group and name.
 #[derive(Debug, Default)]
-pub struct Asked {
+pub struct JobOptions {
     of_groups: HashMap<u64, BTreeMap<String, String>>,
     of_names: HashMap<(u64, String), BTreeMap<String, String>>,
 }
 
-impl Asked {
+impl JobOptions {
     /// Of what fio said before it began; a log puts `words_before` words before each line.
     pub fn new(headers: Vec<Header>, words_before: usize) -> Self {
         let mut asked = Self::default();
@@ -76,7 +76,7 @@ impl Asked {
         asked
     }
 
-    /// What all jobs that may be in a block were told to do alike: those of its name, or of its group if it sums up several.
+    /// What all jobs that may be in a block were asked to do alike: those of its name, or of its group if it sums up several.
     pub fn of(&self, block: &Block, words_before: usize) -> Option<BTreeMap<String, String>> {
         let (group, _) = block.identity();
         let common = if block.processes() > 1 {
@@ -115,7 +115,7 @@ mod tests {
             |depth| Header::read(&format!("log: a b: (g=1): rw=read, bs=4K-4K/4K-4K, ioengine=sync, iodepth={depth}"));
         let of = |headers: Vec<Option<Header>>| {
             let block = Block::begin("log: a b: (groupid=1, jobs=1): err= 0: pid=1", 1).unwrap();
-            Asked::new(headers.into_iter().flatten().collect(), 1).of(&block, 1)
+            JobOptions::new(headers.into_iter().flatten().collect(), 1).of(&block, 1)
         };
         assert_eq!(of(vec![header(4), header(4)]).unwrap()["iodepth"], "4");
         assert_eq!(of(vec![header(4), header(8)]), None, "depths that differ are not known");

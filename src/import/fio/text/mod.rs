@@ -11,14 +11,14 @@ pub use self::line::without_colours;
 
 use self::block::Block;
 use self::command::Command;
-use self::header::{Asked, Header};
+use self::header::{Header, JobOptions};
 use self::line::{after, bytes, value};
 use super::assemble::{self, LAYER};
 use super::job::Invocation;
 use super::options::Options;
-use crate::import::draft::{Began, told};
+use crate::import::draft::{Began, reported};
 use crate::import::{Draft, ImportError, Notes, Source, numbers};
-use crate::record::ToldFigure;
+use crate::record::ReportedFigure;
 
 /// Whether this is normal output: the line that begins a job's results, or those that say what will be done. Files that hold
 /// another form too are read in that.
@@ -71,18 +71,18 @@ struct Building {
     headers: Vec<Header>,
     started: Option<u64>,
     blocks: Vec<Block>,
-    sums: Vec<(u64, ToldFigure)>,
-    disks: Vec<ToldFigure>,
+    sums: Vec<(u64, ReportedFigure)>,
+    disks: Vec<ReportedFigure>,
     signal: Option<String>,
     command: Vec<String>,
     options: Option<BTreeMap<String, String>>,
     /// Earlier reports of the same jobs.
     left_out: usize,
-    /// Whether all jobs of a report were told: what follows is another report, or another invocation.
+    /// Whether all jobs of a report were reported: what follows is another report, or another invocation.
     is_reported: bool,
     /// Servers that work for this client, each of which reports its own jobs.
     servers: u32,
-    /// Reports that were told.
+    /// Reports that were reported.
     reports: u32,
     /// The server that is reporting.
     server: Option<String>,
@@ -204,10 +204,10 @@ pub fn invocations(source: &Source, notes: &mut Notes) -> Result<Vec<Invocation>
     finish(source, done, words_before, last_is_open, notes)
 }
 
-/// A figure that a server told of itself, where there are several.
-fn of_server(server: Option<&str>, figure: ToldFigure) -> ToldFigure {
+/// A figure that a server reported on itself, where there are several.
+fn of_server(server: Option<&str>, figure: ReportedFigure) -> ReportedFigure {
     match server {
-        Some(server) => ToldFigure { name: format!("{server} {}", figure.name), ..figure },
+        Some(server) => ReportedFigure { name: format!("{server} {}", figure.name), ..figure },
         None => figure,
     }
 }
@@ -248,7 +248,10 @@ fn finish(
                 ));
             }
             if !block.is_counted {
-                notes.not_understood(block.line, format!("job `{name}`, of which the number of requests is not told"));
+                notes.not_understood(
+                    block.line,
+                    format!("job `{name}`, of which the number of requests is not reported"),
+                );
             }
         }
         if is_short {
@@ -291,10 +294,10 @@ impl Building {
         for block in self.blocks.iter().filter(|block| block.name(words_before).trim() != ALL_CLIENTS) {
             *several.entry(block.identity().0).or_default() += 1;
         }
-        let mut sums: Vec<ToldFigure> = Vec::new();
+        let mut sums: Vec<ReportedFigure> = Vec::new();
         let of_groups = self.sums.into_iter().filter(|(group, _)| several.get(group).is_some_and(|jobs| *jobs > 1));
         let mut jobs = Vec::with_capacity(self.blocks.len());
-        let asked = Asked::new(self.headers, words_before);
+        let asked = JobOptions::new(self.headers, words_before);
         for block in self.blocks {
             let options = asked.of(&block, words_before);
             let none = BTreeMap::new();
@@ -302,9 +305,11 @@ impl Building {
             let blocks = Options { own, globals: &globals, are_all: self.options.is_some() }.blocks();
             let mut job = block.finish(words_before, blocks);
             if job.name == ALL_CLIENTS {
-                let named =
-                    |figure: ToldFigure| ToldFigure { name: format!("{ALL_CLIENTS} {}", figure.name), ..figure };
-                sums.extend(job.told.into_iter().map(named));
+                let named = |figure: ReportedFigure| ReportedFigure {
+                    name: format!("{ALL_CLIENTS} {}", figure.name),
+                    ..figure
+                };
+                sums.extend(job.reported.into_iter().map(named));
                 continue;
             }
             job.options = options;
@@ -313,7 +318,7 @@ impl Building {
         let mut notes = Vec::new();
         if began.is_some() {
             notes.push(
-                "fio's normal output tells when it was printed, at the end; the beginning is that, less the time that jobs ran."
+                "fio's normal output says when it was printed, at the end; the beginning is that, less the time that jobs ran."
                     .to_owned(),
             );
         }
@@ -353,20 +358,20 @@ fn version_of(line: &str) -> Option<&str> {
 }
 
 /// `READ: bw=40.5MiB/s (42.4MB/s), ...` or `READ: io=32708KB, aggrb=544KB/s, ...`: what a group did together.
-fn sums(line: &str, group: u64) -> Vec<(u64, ToldFigure)> {
+fn sums(line: &str, group: u64) -> Vec<(u64, ReportedFigure)> {
     let Some(way) = ["READ", "WRITE", "TRIM", "MIXED"].into_iter().find(|way| after(line, way).is_some()) else {
         return Vec::new();
     };
     let is_old = value(line, "aggrb").is_some();
     let figures = ["bw", "aggrb"].into_iter().filter_map(|name| {
         let (rate, unit, _) = bytes(value(line, name)?, is_old)?;
-        Some((group, told(LAYER, format!("Run status group {group} {way} {name}"), &format!("{unit}/s"), rate)))
+        Some((group, reported(LAYER, format!("Run status group {group} {way} {name}"), &format!("{unit}/s"), rate)))
     });
     figures.collect()
 }
 
 /// `sda: ios=0/7593, merge=0/53, ticks=0/39522, in_queue=39559, util=97.10%`, by the names that JSON has.
-fn disk(line: &str) -> Option<Vec<ToldFigure>> {
+fn disk(line: &str) -> Option<Vec<ReportedFigure>> {
     let (name, rest) = line.split_once(": ios=")?;
     let name = name.split_whitespace().next_back()?;
     let rest = format!("ios={rest}");
@@ -380,7 +385,9 @@ fn disk(line: &str) -> Option<Vec<ToldFigure>> {
             _ => "",
         };
         let mut tell = |name: String, value: &str| {
-            figures.extend(numbers::number(value.trim_end_matches('%')).map(|value| told("device", name, unit, value)));
+            figures.extend(
+                numbers::number(value.trim_end_matches('%')).map(|value| reported("device", name, unit, value)),
+            );
         };
         match value.split_once('/') {
             Some((read, write)) => {

@@ -28,7 +28,7 @@ fn figures_that_agree_within_their_rounding_need_no_note() {
 }
 
 #[test]
-fn what_contradicts_another_table_is_told_with_both_figures_and_tables() {
+fn what_contradicts_another_table_is_reported_with_both_figures_and_tables() {
     let notes = notes_of(vec![load_profile("1,000.5", "7.8"), io_profile("1,100.5", "7.9")]);
     let first = "The report states one figure in two ways. Read requests per second: 1,000.5 in `Load Profile` (`Read IO \
                  requests`), and 1,100.5 in `IO Profile` (`Database Requests`).";
@@ -52,8 +52,8 @@ fn figures_that_were_rounded_before_they_were_summed_need_no_note() {
 fn more_processor_time_than_db_time_is_doubted() {
     let with = |processors: f64| {
         let mut step = Step::new(0, "step");
-        let told = |name: &str, value| crate::import::draft::told("engine", name, "s", value);
-        step.told = vec![told("DB time", 617.8), told("DB CPU", processors)];
+        let reported = |name: &str, value| crate::import::draft::reported("engine", name, "s", value);
+        step.reported = vec![reported("DB time", 617.8), reported("DB CPU", processors)];
         notes(&report(Vec::new()), &step)
     };
     assert!(with(620.0).is_empty(), "both are sampled a little apart");
@@ -74,14 +74,15 @@ fn totals_of_bytes_and_megabytes_are_held_against_each_other() {
 #[test]
 fn functions_whose_unit_is_not_printed_are_held_against_the_profile() {
     let mut step = Step::new(0, "step");
-    let total = |mb: f64| crate::import::draft::told("engine", "function TOTAL:: Reads: Data per sec", "B/s", mb * MB);
+    let total =
+        |mb: f64| crate::import::draft::reported("engine", "function TOTAL:: Reads: Data per sec", "B/s", mb * MB);
     let profile = || {
         let columns = ["", "Read+Write Per Second", "Read per Second", "Write Per Second"];
         report(vec![Table::of("IO Profile", &columns, &[&["Total (MB)", "", "20.1", ""]])])
     };
-    step.told = vec![total(19.9)];
+    step.reported = vec![total(19.9)];
     assert!(notes(&profile(), &step).is_empty());
-    step.told = vec![total(19.9 / 1_024.0)];
+    step.reported = vec![total(19.9 / 1_024.0)];
     assert!(
         notes(&profile(), &step)[0].contains("All bytes read per second: 0.019 MB in `IOStat by Function summary`")
     );
@@ -135,6 +136,6 @@ fn of_very_many_the_rest_is_counted() {
         Table::of(title, &["Event", "Waits"], &rows)
     };
     let notes = notes_of(vec![of("Top 20 Timed Foreground Events", &rows), of("Foreground Wait Events", &other)]);
-    assert_eq!(notes.len(), MOST_NOTES + 1);
-    assert_eq!(notes[MOST_NOTES], "The report states 12 more figures in two ways.");
+    assert_eq!(notes.len(), MAX_NOTES + 1);
+    assert_eq!(notes[MAX_NOTES], "The report states 12 more figures in two ways.");
 }

@@ -2,7 +2,7 @@
 
 use super::cells::Total;
 use super::headings::Range;
-use crate::record::ToldBucket;
+use crate::record::ReportedBucket;
 
 /// Percentages have one decimal.
 const HALF_A_DIGIT: f64 = 0.05;
@@ -15,14 +15,14 @@ pub(super) struct Part {
     pub percent: f64,
     /// How far the true percentage may be away.
     pub off: f64,
-    /// The count, where it is told.
+    /// The count, where it is reported.
     pub exactly: Option<u64>,
     /// How many cells it is of, each of which holds at least one wait.
     pub cells: u64,
 }
 
 impl Part {
-    /// What a cell tells.
+    /// What a cell reports.
     pub(super) fn new(range: Range, percent: f64) -> Self {
         Self { range, percent, off: HALF_A_DIGIT, exactly: None, cells: 1 }
     }
@@ -40,30 +40,30 @@ impl Part {
     }
 }
 
-/// A number of waits that a table tells of a range.
+/// A number of waits that a table reports on a range.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Counted {
     pub range: Range,
     pub total: Total,
 }
 
-/// Counts of parts in rising order that sum to `waits`, and those within counted ranges to the numbers told of these. `printed` is
-/// the number of all waits that the histogram itself tells, of which the counted ranges are parts. Nothing if the percentages are
+/// Counts of parts in rising order that sum to `waits`, and those within counted ranges to the numbers reported on these. `printed` is
+/// the number of all waits that the histogram itself reports, of which the counted ranges are parts. Nothing if the percentages are
 /// not those of all waits.
 pub(super) fn counts(
     parts: &[Part],
     waits: u64,
     printed: Option<Total>,
     counted: &[Counted],
-) -> Option<Vec<ToldBucket>> {
+) -> Option<Vec<ReportedBucket>> {
     let exact: u64 = parts.iter().filter_map(|part| part.exactly).fold(0, u64::saturating_add);
     let shared = waits.checked_sub(exact)?;
     let open: Vec<Part> = parts.iter().filter(|part| part.exactly.is_none()).copied().collect();
     let all = waits as f64;
-    let told: f64 = percent(&open) + exact as f64 / all.max(1.0) * 100.0;
+    let reported: f64 = percent(&open) + exact as f64 / all.max(1.0) * 100.0;
     // As far apart as this, percentages are not rounded but wrong.
     let allowed = 1.0 + HALF_A_DIGIT * parts.len() as f64;
-    if open.is_empty() && shared > 0 && all * allowed / 100.0 < shared as f64 || (told - 100.0).abs() > allowed {
+    if open.is_empty() && shared > 0 && all * allowed / 100.0 < shared as f64 || (reported - 100.0).abs() > allowed {
         return None;
     }
     // The histogram's own number of waits may differ from what tables of events tell; then its parts do as well.
@@ -81,8 +81,8 @@ pub(super) fn counts(
     Some(buckets)
 }
 
-fn bucket(range: Range, count: u64) -> ToldBucket {
-    ToldBucket { from_ns: range.0, to_ns: range.1, count }
+fn bucket(range: Range, count: u64) -> ReportedBucket {
+    ReportedBucket { from_ns: range.0, to_ns: range.1, count }
 }
 
 fn percent(parts: &[Part]) -> f64 {
@@ -93,7 +93,7 @@ fn is_in(part: &Part, range: Range) -> bool {
     part.range.0 >= range.0 && part.range.1.is_some_and(|to| range.1.is_none_or(|end| to <= end))
 }
 
-/// Parts of which a table tells how many waits they have together.
+/// Parts of which a table says how many waits they have together.
 struct Group {
     range: Range,
     parts: Vec<Part>,
@@ -138,7 +138,13 @@ impl Group {
 }
 
 /// Counts where the numbers of ranges stand; nothing if there are none, or they leave to the other parts what these cannot have.
-fn within_ranges(open: &[Part], groups: &[Group], all: f64, shared: u64, scales: &[f64]) -> Option<Vec<ToldBucket>> {
+fn within_ranges(
+    open: &[Part],
+    groups: &[Group],
+    all: f64,
+    shared: u64,
+    scales: &[f64],
+) -> Option<Vec<ReportedBucket>> {
     let known: Vec<(&Group, (f64, f64, f64))> =
         groups.iter().filter_map(|group| Some((group, group.at_scale(scales, all)?))).collect();
     if known.is_empty() {
@@ -178,9 +184,9 @@ fn within_ranges(open: &[Part], groups: &[Group], all: f64, shared: u64, scales:
     Some(buckets)
 }
 
-/// Divides what a range has. Cells that are `.0` are so many waits that nothing tells how they are divided, unless each must be
+/// Divides what a range has. Cells that are `.0` are so many waits that nothing says how they are divided, unless each must be
 /// one: those that lie side by side become one bucket, and so do all of a range that has no other ones.
-fn divide(parts: &[Part], total: u64, all: f64) -> Vec<ToldBucket> {
+fn divide(parts: &[Part], total: u64, all: f64) -> Vec<ReportedBucket> {
     let fewest: f64 = parts.iter().map(|part| part.bounds(all).0).sum();
     if total as f64 <= fewest {
         return spread(parts, total, all);
@@ -204,7 +210,7 @@ fn divide(parts: &[Part], total: u64, all: f64) -> Vec<ToldBucket> {
 }
 
 /// Whole numbers that sum to `shared`: what rounding left over goes to each share as far as its own rounding allows.
-fn spread(parts: &[Part], shared: u64, all: f64) -> Vec<ToldBucket> {
+fn spread(parts: &[Part], shared: u64, all: f64) -> Vec<ReportedBucket> {
     let at = |percent: f64| all * percent / 100.0;
     let left = shared as f64 - at(percent(parts));
     let room = |part: &Part| {
@@ -233,7 +239,7 @@ fn spread(parts: &[Part], shared: u64, all: f64) -> Vec<ToldBucket> {
         missing -= more;
     }
     if let Some((count, _)) = rounded.iter_mut().max_by_key(|(count, _)| *count) {
-        // What float arithmetic could not tell apart; nothing with fewer than 2^53 waits.
+        // What float arithmetic could not distinguish; nothing with fewer than 2^53 waits.
         *count = count.saturating_add(missing).saturating_sub(given.saturating_sub(shared));
     }
     fill_empty(&mut rounded, parts);

@@ -1,7 +1,7 @@
 //! Headings of histogram tables: the durations of their columns.
 
 /// More columns than any such table has (22 are known): a longer row is no histogram.
-const MOST_BUCKETS: usize = 64;
+const MAX_BUCKETS: usize = 64;
 /// The exponent of the highest edge that is believed: 2^40 us are twelve days.
 const HIGHEST: i32 = 40;
 
@@ -14,7 +14,7 @@ pub(in super::super) fn is_bucket(label: &str) -> bool {
     rest.len() < label.trim().len() && rest.starts_with(|c: char| c.is_ascii_digit())
 }
 
-/// Whether a bucket is told in microseconds. Then all edges of the report are powers of two of these, so that its millisecond
+/// Whether a bucket is reported in microseconds. Then all edges of the report are powers of two of these, so that its millisecond
 /// is 1,024 us; reports of releases before 12.1.0.2 know milliseconds only, and powers of two of them.
 pub(in super::super) fn is_micro(label: &str) -> bool {
     is_bucket(label) && label.trim_end().trim_end_matches('s').ends_with('u')
@@ -22,7 +22,7 @@ pub(in super::super) fn is_micro(label: &str) -> bool {
 
 /// The ranges of a table's bucket columns, which cover all durations; nothing if the headings are not understood.
 pub(in super::super) fn ranges(labels: &[&str], micro: bool) -> Option<Vec<Range>> {
-    if labels.len() < 2 || labels.len() > MOST_BUCKETS {
+    if labels.len() < 2 || labels.len() > MAX_BUCKETS {
         return None;
     }
     let (last, below) = labels.split_last()?;

@@ -11,8 +11,8 @@ const MAIN: [&str; 8] = ["<8us", "<16us", "<32us", "<64us", "<128us", "<256us", 
 const UP_TO_32_MS: [&str; 8] = ["<512us", "<1ms", "<2ms", "<4ms", "<8ms", "<16ms", "<32ms", ">=32ms"];
 const UP_TO_2_S: [&str; 8] = ["<32ms", "<64ms", "<1/8s", "<1/4s", "<1/2s", "<1s", "<2s", ">=2s"];
 
-/// What is told of the tables of one event, each with the heading of its number of waits, that number, its columns and its cells.
-fn told(tables: &[(&str, &str, &[&str], &[&str])], waits: u64) -> Option<Vec<(u64, Option<u64>, u64)>> {
+/// What is reported on the tables of one event, each with the heading of its number of waits, that number, its columns and its cells.
+fn reported(tables: &[(&str, &str, &[&str], &[&str])], waits: u64) -> Option<Vec<(u64, Option<u64>, u64)>> {
     let owned = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect::<Vec<String>>();
     let table = |(heading, number, labels, cells): &(&str, &str, &[&str], &[&str])| Table {
         title: "Wait Event Histogram".to_owned(),
@@ -36,7 +36,7 @@ fn told(tables: &[(&str, &str, &[&str], &[&str])], waits: u64) -> Option<Vec<(u6
 fn joined(tables: &[(&[&str], &[&str])], waits: u64) -> Option<Vec<(u64, Option<u64>, u64)>> {
     let without: Vec<(&str, &str, &[&str], &[&str])> =
         tables.iter().map(|(labels, cells)| ("Total Waits", "", *labels, *cells)).collect();
-    told(&without, waits)
+    reported(&without, waits)
 }
 
 #[test]
@@ -71,7 +71,7 @@ fn headings_that_do_not_rise_are_not_understood() {
 
 #[test]
 fn tables_are_joined_where_they_meet() {
-    let told = joined(
+    let reported = joined(
         &[
             (&MAIN, &["", "", "", "", "10.0", "20.0", "30.0", "40.0"]),
             (&UP_TO_32_MS, &["60.0", "10.0", "15.0", "5.0", "", "", "", "10.0"]),
@@ -90,30 +90,30 @@ fn tables_are_joined_where_they_meet() {
         (us(32_768), Some(us(65_536)), 60),
         (us(1 << 20), Some(us(1 << 21)), 40),
     ];
-    assert_eq!(told, Some(expected));
+    assert_eq!(reported, Some(expected));
 }
 
 #[test]
 fn an_event_that_a_middle_table_leaves_out_has_nothing_there() {
-    let told = joined(
+    let reported = joined(
         &[(&MAIN, &["", "", "", "", "", "", "98.0", "2.0"]), (&UP_TO_2_S, &["98.0", "2.0", "", "", "", "", "", ""])],
         100,
     );
-    assert_eq!(told, Some(vec![(256_000, Some(512_000), 98), (32_768_000, Some(65_536_000), 2)]));
+    assert_eq!(reported, Some(vec![(256_000, Some(512_000), 98), (32_768_000, Some(65_536_000), 2)]));
 }
 
 #[test]
 fn what_lies_above_the_first_table_stays_open_where_no_other_tells() {
-    let told = joined(&[(&MAIN, &["", "", "", "", "", "", "98.0", "2.0"])], 100);
-    assert_eq!(told, Some(vec![(256_000, Some(512_000), 98), (512_000, None, 2)]));
+    let reported = joined(&[(&MAIN, &["", "", "", "", "", "", "98.0", "2.0"])], 100);
+    assert_eq!(reported, Some(vec![(256_000, Some(512_000), 98), (512_000, None, 2)]));
 }
 
 #[test]
 fn traces_and_exact_counts_are_more_than_nothing() {
-    let told = joined(&[(&["<1ms", "<2ms", "<4ms", ">=4ms"], &["99.9", ".0", "0.0(7)", ""])], 1_000_000).unwrap();
-    assert_eq!(told[2], (2_000_000, Some(4_000_000), 7));
-    assert!((1..=500).contains(&told[1].2), "{told:?}");
-    assert_eq!(told.iter().map(|bucket| bucket.2).sum::<u64>(), 1_000_000);
+    let reported = joined(&[(&["<1ms", "<2ms", "<4ms", ">=4ms"], &["99.9", ".0", "0.0(7)", ""])], 1_000_000).unwrap();
+    assert_eq!(reported[2], (2_000_000, Some(4_000_000), 7));
+    assert!((1..=500).contains(&reported[1].2), "{reported:?}");
+    assert_eq!(reported.iter().map(|bucket| bucket.2).sum::<u64>(), 1_000_000);
     let few = joined(&[(&["<1ms", "<2ms", ">=2ms"], &["100.0", ".0", ".0"])], 5_000).unwrap();
     assert!(few[1].2 >= 1 && few[2].2 >= 1, "{few:?}");
 }
@@ -150,9 +150,9 @@ fn of_tail(waits: u64, number: &str, cells: &[&str]) -> Vec<(u64, Option<u64>, u
     let main = ["", "", "", "", "", "", cells[0], ".1"];
     let tables: [(&str, &str, &[&str], &[&str]); 2] =
         [("Total Waits", &all, &MAIN, &main), ("Waits 64ms  to 2s", number, &UP_TO_2_S, cells)];
-    let told = told(&tables, waits).unwrap();
-    assert_eq!(told.iter().map(|bucket| bucket.2).sum::<u64>(), waits, "{told:?}");
-    told.into_iter().filter(|bucket| bucket.0 >= 32 * MS).collect()
+    let reported = reported(&tables, waits).unwrap();
+    assert_eq!(reported.iter().map(|bucket| bucket.2).sum::<u64>(), waits, "{reported:?}");
+    reported.into_iter().filter(|bucket| bucket.0 >= 32 * MS).collect()
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn what_a_table_counts_in_its_range_is_what_lies_there() {
 #[test]
 fn few_of_many_waits_are_one_bucket_as_wide_as_their_cells() {
     let cells = ["100.0", ".0", "", ".0", ".0", "", "", ""];
-    assert_eq!(of_tail(4_000_000, "52", &cells), [(32 * MS, Some(512 * MS), 52)], "nothing tells how they are divided");
+    assert_eq!(of_tail(4_000_000, "52", &cells), [(32 * MS, Some(512 * MS), 52)], "nothing says how they are divided");
     let each = [(32, 64), (128, 256), (256, 512)].map(|(from, to)| (from * MS, Some(to * MS), 1));
     assert_eq!(of_tail(4_000_000, "3", &cells), each);
     assert_eq!(of_tail(4_000_000, "52", &["100.0", "", "", ".0", "", "", "", ""]), [(128 * MS, Some(256 * MS), 52)]);
@@ -202,7 +202,7 @@ fn numbers_within_a_range_may_be_rounded() {
     assert!((4_750..=4_850).contains(&tail.iter().map(|bucket| bucket.2).sum::<u64>()), "{tail:?}");
     assert_eq!((tail.len(), tail[1].1), (2, Some(512 * MS)));
     // Rounded to 100,000 it says less than shares of two million.
-    let rough = told(
+    let rough = reported(
         &[
             ("Total Waits", "2M", &MAIN, &["", "", "", "", "", "", "40.0", "60.0"]),
             ("Waits 1ms to 32ms", "1.2M", &UP_TO_32_MS, &["40.0", "10.0", "50.0", "", "", "", "", ""]),
@@ -216,17 +216,17 @@ fn numbers_within_a_range_may_be_rounded() {
 #[test]
 fn a_histogram_of_other_waits_gives_its_shares() {
     // 60 of 120 waits are half of the 130 that the table of events has.
-    let told_of = |number: &str, waits| {
+    let reported_of = |number: &str, waits| {
         let tables: [(&str, &str, &[&str], &[&str]); 2] = [
             ("Total Waits", "120", &MAIN, &["", "", "", "", "", "", "50.0", "50.0"]),
             ("Waits 1ms to 32ms", number, &UP_TO_32_MS, &["50.0", "25.0", "25.0", "", "", "", "", ""]),
         ];
-        let counts = told(&tables, waits).unwrap();
+        let counts = reported(&tables, waits).unwrap();
         counts.iter().map(|bucket| bucket.2).collect::<Vec<_>>()
     };
-    assert_eq!((told_of("60", 120), told_of("60", 130)), (vec![60, 30, 30], vec![65, 33, 32]));
-    assert_eq!(told_of("7", 120), [60, 30, 30], "it cannot be what the percentages are of");
-    let all = told(
+    assert_eq!((reported_of("60", 120), reported_of("60", 130)), (vec![60, 30, 30], vec![65, 33, 32]));
+    assert_eq!(reported_of("7", 120), [60, 30, 30], "it cannot be what the percentages are of");
+    let all = reported(
         &[
             ("Total Waits", "120", &MAIN, &["", "", "", "", "", "", "", "100.0"]),
             ("Waits 1ms to 32ms", "120", &UP_TO_32_MS, &["", "75.0", "25.0", "", "", "", "", ""]),
@@ -250,11 +250,11 @@ proptest! {
         };
         let cells: Vec<String> = counts.iter().map(print).collect();
         let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
-        let told = joined(&[(&["<1ms", "<2ms", "<4ms", ">=4ms"], &cells)], waits).unwrap();
-        prop_assert_eq!(told.iter().map(|bucket| bucket.2).sum::<u64>(), waits);
-        let mut told = told.iter().map(|bucket| bucket.2);
+        let reported = joined(&[(&["<1ms", "<2ms", "<4ms", ">=4ms"], &cells)], waits).unwrap();
+        prop_assert_eq!(reported.iter().map(|bucket| bucket.2).sum::<u64>(), waits);
+        let mut reported = reported.iter().map(|bucket| bucket.2);
         for count in counts.iter().filter(|count| **count > 0) {
-            let apart = told.next().unwrap().abs_diff(*count) as f64;
+            let apart = reported.next().unwrap().abs_diff(*count) as f64;
             prop_assert!(apart <= waits as f64 * 0.001 + 2.0, "{} of {}", apart, waits);
         }
     }
@@ -296,19 +296,19 @@ proptest! {
         let edge = |at: usize| if at == 0 { 0 } else { 500 << at };
         let mut tables: Vec<(&str, &str, &[&str], &[&str])> = vec![("Total Waits", &all, &MAIN, &main)];
         tables.extend(details.iter().map(|(heading, number, labels, cells, _)| (*heading, *number, *labels, cells.as_slice())));
-        let told = told(&tables, waits).unwrap();
-        prop_assert_eq!(told.iter().map(|bucket| bucket.2).sum::<u64>(), waits);
+        let reported = reported(&tables, waits).unwrap();
+        prop_assert_eq!(reported.iter().map(|bucket| bucket.2).sum::<u64>(), waits);
         for (_, number, _, _, (from, to)) in &details {
-            let inside = told.iter().filter(|bucket| bucket.0 >= edge(*from) && bucket.1.is_some_and(|end| end <= edge(*to)));
+            let inside = reported.iter().filter(|bucket| bucket.0 >= edge(*from) && bucket.1.is_some_and(|end| end <= edge(*to)));
             let sum: u64 = inside.map(|bucket| bucket.2).sum();
             let total = total(number).unwrap();
-            prop_assert!(sum.abs_diff(total.waits) <= total.off, "{} for {}: {:?}", sum, number, told);
+            prop_assert!(sum.abs_diff(total.waits) <= total.off, "{} for {}: {:?}", sum, number, reported);
         }
-        for (from, to, count) in &told {
+        for (from, to, count) in &reported {
             let is_in = |at: usize| edge(at) >= *from && to.is_none_or(|to| edge(at + 1) <= to);
             let cells: Vec<u64> = (0..23).filter(|at| is_in(*at)).map(|at| counts[at]).filter(|count| *count > 0).collect();
             let apart = count.abs_diff(cells.iter().sum()) as f64;
-            prop_assert!(apart <= waits as f64 * 0.001 * cells.len() as f64 + 2.0, "{} of {:?}: {:?}", count, cells, told);
+            prop_assert!(apart <= waits as f64 * 0.001 * cells.len() as f64 + 2.0, "{} of {:?}: {:?}", count, cells, reported);
         }
     }
 }

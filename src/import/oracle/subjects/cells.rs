@@ -1,7 +1,7 @@
 //! Exadata: what the database counts of its storage cells, and what these count of themselves.
 //!
 //! Sections on cells are in HTML alone, differ much between releases, and hold the I/O of all databases on the cells. They are read
-//! by their headings; of a column whose heading and title do not tell what it holds, nothing is kept.
+//! by their headings; of a column whose heading and title do not report what it holds, nothing is kept.
 
 use super::measures::Measure;
 use super::{Subject, empty, row, subject, table_of, table_of_names};
@@ -29,7 +29,7 @@ const TITLES: [&str; 14] = [
     "singleblockreads",
 ];
 
-/// Statistics of the instance that tell how storage cells served it, in the order in which they are shown.
+/// Statistics of the instance that report how storage cells served it, in the order in which they are shown.
 const STATISTICS: [&str; 21] = [
     "physical read IO requests",
     "physical read requests optimized",
@@ -63,7 +63,7 @@ pub(super) fn is_title(plain: &str) -> bool {
     TITLES.iter().any(|begin| plain.starts_with(begin))
 }
 
-/// The tables on cells that a report tells.
+/// The tables on cells that a report reports.
 pub(super) fn tables(report: &Report) -> Vec<ReportedTable> {
     let sections = report.tables.iter().filter(|table| is_title(&plain(&table.title)));
     by_database(report).into_iter().chain(sections.filter_map(of_cells)).collect()

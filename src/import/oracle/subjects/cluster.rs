@@ -1,7 +1,7 @@
 //! What instances of a cluster send each other: the global cache, the interconnect and its pings.
 
 use super::measures::Measure;
-use super::{Subject, Wanted, columns_of, is_of_instance, row, subject, table_of, table_of_names, wanted};
+use super::{ColumnRule, Subject, columns_of, is_of_instance, row, subject, table_of, table_of_names, wanted};
 use crate::import::oracle::header::last_part;
 use crate::import::oracle::table::{Report, Row, Table, plain};
 use crate::record::{Covers, ReportedColumn, ReportedRow, ReportedTable};
@@ -16,7 +16,7 @@ const PING: Subject = subject("Interconnect ping", "network", Covers::Window);
 const CLIENTS: Subject = subject("Interconnect by client", "network", Covers::Window);
 const DEVICES: Subject = subject("Interconnect devices", "network", Covers::Window);
 
-/// The tables of a cluster that a report tells, of one instance or of all.
+/// The tables of a cluster that a report reports, of one instance or of all.
 pub(super) fn tables(report: &Report) -> Vec<ReportedTable> {
     report.tables.iter().filter_map(of_table).collect()
 }
@@ -55,7 +55,7 @@ fn load(table: &Table) -> Option<ReportedTable> {
     table_of_names(LOAD, &table.title, "load", &["value"], table.rows.iter().map(of_row).collect())
 }
 
-/// Names that tell their units: `Avg global enqueue get time (ms)`, `% of direct sent messages`.
+/// Names that report their units: `Avg global enqueue get time (ms)`, `% of direct sent messages`.
 fn of_names(subject: Subject, key: &str, table: &Table) -> Option<ReportedTable> {
     let of_row = |line: &Row| {
         let measure = Measure::of_heading(line.cell(0))?;
@@ -103,10 +103,10 @@ fn transfers(subject: Subject, table: &Table) -> Option<ReportedTable> {
 }
 
 /// Round trips of messages of 500 bytes and 8 KB. The unit of their times stands in the headings or in a remark; that of their
-/// standard deviation is told rightly only where it is milliseconds: reports in microseconds print fractions of one.
+/// standard deviation is reported rightly only where it is milliseconds: reports in microseconds print fractions of one.
 fn ping(table: &Table) -> Option<ReportedTable> {
     let remarks = table.remarks.join(" ").to_lowercase();
-    let told = match () {
+    let reported = match () {
         () if remarks.contains("microseconds") => Some(Measure::Time(1e3)),
         () if remarks.contains("miliseconds") || remarks.contains("milliseconds") => Some(Measure::Time(1e6)),
         () => None,
@@ -122,8 +122,8 @@ fn ping(table: &Table) -> Option<ReportedTable> {
         };
         let (what, measure) = match () {
             () if name.contains("count") => ("pings", Some(Measure::Count)),
-            () if name.contains("std") => ("deviation", told.filter(|measure| *measure == Measure::Time(1e6))),
-            () => ("mean", Measure::of_heading(heading).or(told)),
+            () if name.contains("std") => ("deviation", reported.filter(|measure| *measure == Measure::Time(1e6))),
+            () => ("mean", Measure::of_heading(heading).or(reported)),
         };
         let name = format!("{size} {what}");
         match measure {
@@ -144,7 +144,7 @@ fn ping(table: &Table) -> Option<ReportedTable> {
     Some(read)
 }
 
-const BY_CLIENT: [Wanted; 2] = [
+const BY_CLIENT: [ColumnRule; 2] = [
     wanted(|name| name.starts_with("sendmbytes"), "sent", Measure::As("MB/s")),
     wanted(|name| name.starts_with("receivembytes"), "received", Measure::As("MB/s")),
 ];
@@ -183,7 +183,7 @@ fn clients_of_instances(table: &Table) -> Option<ReportedTable> {
 }
 
 /// Those of one instance are per second; a cluster's are sums.
-const BY_DEVICE: [Wanted; 14] = [
+const BY_DEVICE: [ColumnRule; 14] = [
     wanted(|name| name == "sendmbytessec", "sent", Measure::As("MB/s")),
     wanted(|name| name == "sentmbytes", "sent", Measure::As("MB")),
     wanted(|name| name == "sentpackets", "sent packets", Measure::Count),

@@ -1,7 +1,7 @@
 //! I/O of tablespaces and files, with their mean times.
 
 use super::measures::Measure;
-use super::{Subject, Wanted, columns_of, subject, table_of, time, wanted};
+use super::{ColumnRule, Subject, columns_of, subject, table_of, time, wanted};
 use crate::import::oracle::table::{Report, Table, plain};
 use crate::record::{Covers, ReportedColumn, ReportedTable};
 
@@ -16,7 +16,7 @@ const WRITES: &str = "writes";
 const WRITES_PER_S: &str = "writes/s";
 
 /// By their headings in all releases: `Av Rds/s`, `Av Reads/s`, `Rds/s`.
-const COLUMNS: [Wanted; 12] = [
+const COLUMNS: [ColumnRule; 12] = [
     wanted(|name| name == "reads", READS, Measure::Count),
     wanted(|name| ["avrdss", "avreadss"].contains(&name), READS_PER_S, Measure::PerSecond),
     time(|name| name == "avrdms", "read mean"),
@@ -56,7 +56,7 @@ fn of_table(subject: Subject, names: &[(&str, &str)], table: &Table, window_ns: 
     let mut columns = columns_of(table, &COLUMNS);
     let doubted = doubted(table, &columns, window_ns);
     columns.retain(|(column, ..)| !doubted.contains(&column.name.as_str()));
-    // A container that is not told is not that of the row above.
+    // A container that is not reported is not that of the row above.
     let mut read = table_of(subject, table, &keys, &columns, |row| !row.cell(named_by).is_empty())?;
     if !doubted.is_empty() {
         read.remarks.push(format!(

@@ -7,7 +7,7 @@ use crate::record::{Covers, ReportedTable};
 
 const EFFICIENCY: Subject = subject("Instance efficiency", "engine", Covers::Window);
 
-/// The ratios that a report tells.
+/// The ratios that a report reports.
 pub(super) fn tables(report: &Report) -> Option<ReportedTable> {
     let table = report.tables.iter().find(|table| plain(&table.title).starts_with("instanceefficiency"))?;
     // Every one of them is a percentage; a name that does not say so is another form's.

@@ -23,14 +23,14 @@ pub(super) enum Measure {
     Data(f64),
     /// Data whose cells may have a unit each, such as `292M`.
     DataWithUnit,
-    /// In the unit that the source tells, such as `MB/s`: how many bytes an MB of it has is not known.
+    /// In the unit that the source reports, such as `MB/s`: how many bytes an MB of it has is not known.
     As(&'static str),
 }
 
 const KIB: f64 = 1_024.0;
 
 impl Measure {
-    /// Times of a column: in the unit that its heading tells, or with one in each cell.
+    /// Times of a column: in the unit that its heading reports, or with one in each cell.
     pub(super) fn time(heading: &str) -> Self {
         times::unit_of_column(heading).map_or(Self::TimeWithUnit, Self::Time)
     }
@@ -130,7 +130,7 @@ mod tests {
     fn figures_are_kept_in_one_unit() {
         assert_eq!(Measure::Time(1e3).value("1,113.0"), Some(1.113));
         assert_eq!(Measure::TimeWithUnit.value(".96ms"), Some(0.96));
-        assert_eq!(Measure::TimeWithUnit.value("7"), None, "its unit is told nowhere");
+        assert_eq!(Measure::TimeWithUnit.value("7"), None, "its unit is reported nowhere");
         assert_eq!(Measure::Data(KIB * KIB).value("2,006.9"), Some(2_104_387_174.0));
         assert_eq!(Measure::DataWithUnit.value("3,692K"), Some(3_780_608.0));
         assert_eq!(Measure::Percent.value("1.E+03"), None, "it is rounded to one digit");

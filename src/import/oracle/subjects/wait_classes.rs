@@ -1,7 +1,7 @@
 //! What sessions waited for, by class.
 
 use super::measures::Measure;
-use super::{Subject, Wanted, columns_of, is_of_instance, row, subject, table_of, table_of_names, time, wanted};
+use super::{ColumnRule, Subject, columns_of, is_of_instance, row, subject, table_of, table_of_names, time, wanted};
 use crate::import::oracle::classes::WAIT_CLASSES;
 use crate::import::oracle::table::{Report, Table, plain};
 use crate::record::{Covers, ReportedRow, ReportedTable};
@@ -9,7 +9,7 @@ use crate::record::{Covers, ReportedRow, ReportedTable};
 const ALL: Subject = subject("Wait classes", "engine", Covers::Window);
 const FOREGROUND: Subject = subject("Foreground wait classes", "engine", Covers::Window);
 
-const COLUMNS: [Wanted; 5] = [
+const COLUMNS: [ColumnRule; 5] = [
     wanted(|name| name == "waits", "waits", Measure::Count),
     wanted(|name| name.starts_with("totalwaittimes"), "total", Measure::Seconds),
     time(|name| name.starts_with("avgwait"), "mean"),

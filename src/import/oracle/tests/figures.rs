@@ -49,18 +49,18 @@ fn statistics_become_counters_by_what_they_mean() {
 fn figures_keep_the_names_of_the_report() {
     let draft = read(&single_12());
     let step = &draft.steps[0];
-    assert_eq!(figure(step, "DB time"), told(6_030.12, "s"), "more exact than the minutes of the header");
-    assert_eq!(figure(step, "Read IO requests"), told(1_000.5, "/s"));
-    assert_eq!(figure(step, "Total Requests: Write Per Second"), told(100.3, "/s"));
+    assert_eq!(figure(step, "DB time"), reported(6_030.12, "s"), "more exact than the minutes of the header");
+    assert_eq!(figure(step, "Read IO requests"), reported(1_000.5, "/s"));
+    assert_eq!(figure(step, "Total Requests: Write Per Second"), reported(100.3, "/s"));
     assert_eq!(figure(step, "Redo Requests: Read per Second"), None, "blank");
-    assert_eq!(figure(step, "%WIO"), told(3.5, "%"));
-    assert_eq!(figure(step, "physical read total IO requests"), told(11_000.0, ""));
-    assert_eq!(figure(step, "function LGWR: Writes: Data"), told(2_147_483_648.0, "B"));
-    assert_eq!(figure(step, "function LGWR: Writes: Reqs per sec"), told(4.25, "/s"));
-    assert_eq!(figure(step, "function LGWR: Writes: Data per sec"), told(1_572_864.0, "B/s"));
-    assert_eq!(figure(step, "function LGWR: Waits: Count"), told(1_200.0, ""));
-    assert_eq!(figure(step, "function LGWR: Waits: Avg Time"), told(0.6405, "ms"));
-    assert_eq!(figure(step, "file type Data File: Small Read"), told(0.25, "ms"));
+    assert_eq!(figure(step, "%WIO"), reported(3.5, "%"));
+    assert_eq!(figure(step, "physical read total IO requests"), reported(11_000.0, ""));
+    assert_eq!(figure(step, "function LGWR: Writes: Data"), reported(2_147_483_648.0, "B"));
+    assert_eq!(figure(step, "function LGWR: Writes: Reqs per sec"), reported(4.25, "/s"));
+    assert_eq!(figure(step, "function LGWR: Writes: Data per sec"), reported(1_572_864.0, "B/s"));
+    assert_eq!(figure(step, "function LGWR: Waits: Count"), reported(1_200.0, ""));
+    assert_eq!(figure(step, "function LGWR: Waits: Avg Time"), reported(0.6405, "ms"));
+    assert_eq!(figure(step, "file type Data File: Small Read"), reported(0.25, "ms"));
 }
 
 #[test]

@@ -109,7 +109,7 @@ SGA Target         9,664.00    9,664.00    9,664.00    9,664.00      0 STA/
     let efficiency = subject(&draft, "Instance efficiency");
     assert_eq!(value(efficiency, &["Buffer Hit %"], "value"), Some((87.5, "%")));
     assert_eq!(value(efficiency, &["Flash Cache Hit %"], "value"), Some((12.75, "%")));
-    assert_eq!((efficiency.rows.len(), efficiency.covers), (4, Covers::Window), "one ratio is not told");
+    assert_eq!((efficiency.rows.len(), efficiency.covers), (4, Covers::Window), "one ratio is not reported");
     assert_eq!((efficiency.node.as_deref(), efficiency.layer.as_str()), (Some("shop1"), "engine"));
 
     let classes = subject(&draft, "Wait classes");
@@ -199,7 +199,7 @@ fn columns_that_contradict_others_are_left_out() {
 }
 
 #[test]
-fn pings_are_told_in_the_unit_that_the_report_names() {
+fn pings_are_reported_in_the_unit_that_the_report_names() {
     let pings = |unit: &str| {
         format!(
             "\
@@ -267,10 +267,10 @@ Snap Time           Load    %busy    %user     %sys    %idle  %iowait
     let times: Vec<(u64, u64)> =
         step.intervals.iter().map(|one| (one.offset_ns / 1_000_000_000, one.duration_ns / 1_000_000_000)).collect();
     assert_eq!(times, [(0, 240), (240, 360)], "over the end of the year");
-    assert_eq!(step.intervals[0].told["%User"], 15.0);
-    assert_eq!((step.intervals[1].told["Load Average End"], step.intervals[1].told.get("%WIO")), (0.5, None));
+    assert_eq!(step.intervals[0].reported["%User"], 15.0);
+    assert_eq!((step.intervals[1].reported["Load Average End"], step.intervals[1].reported.get("%WIO")), (0.5, None));
     let only_two = detail.replace("31-Dec 23:59:00      2.5     20.0     15.0      5.0     80.0      1.0\n", "");
-    assert!(awr(&only_two).steps[0].intervals.is_empty(), "the step itself tells that");
+    assert!(awr(&only_two).steps[0].intervals.is_empty(), "the step itself says that");
     let elsewhere = detail.replace("31-Dec 23:55:00", "30-Dec 23:55:00");
     assert!(awr(&elsewhere).steps[0].intervals.is_empty(), "they do not begin with the report");
     let set_back = detail.replace("01-Jan 00:05:00", "31-Dec 23:58:30");
@@ -324,7 +324,7 @@ End of Report ( sp_11_13.lst )
     let step = &draft.steps[0];
     assert_eq!(step.intervals.len(), 2);
     assert_eq!((step.intervals[1].offset_ns, step.intervals[1].duration_ns), (3_600_000_000_000, 3_601_000_000_000));
-    assert_eq!((step.intervals[1].told["%System"], step.intervals[1].told["%WIO"]), (5.0, 1.0));
+    assert_eq!((step.intervals[1].reported["%System"], step.intervals[1].reported["%WIO"]), (5.0, 1.0));
     assert_eq!(value(subject(&draft, "Instance efficiency"), &["Redo NoWait %"], "value"), Some((100.0, "%")));
     assert_eq!(value(subject(&draft, "Tablespace I/O"), &["ORDERS"], "writes/s"), Some((10.0, "/s")));
 }
@@ -365,11 +365,11 @@ fn pages_tell_the_same_as_texts() {
     let files = subject(&draft, "File I/O");
     assert_eq!(value(files, &["USERS", "/data/a.dbf", "SALES"], "optimized reads"), Some((12.5, "%")));
     assert_eq!(value(files, &["USERS", "/data/a.dbf", "SALES"], "write mean"), Some((0.5, "ms")));
-    assert_eq!(value(files, &["USERS", "/data/b.dbf", ""], "reads"), Some((0.0, "")), "its container is not told");
+    assert_eq!(value(files, &["USERS", "/data/b.dbf", ""], "reads"), Some((0.0, "")), "its container is not reported");
 }
 
 #[test]
-fn storage_cells_are_told_where_headings_tell_units() {
+fn storage_cells_are_reported_where_headings_tell_units() {
     let statistics = "physical read IO requests|9,500|1|1\nphysical read requests optimized|9,000|1|1\n\
                       cell flash cache read hits|8,900|1|1\ncell physical IO interconnect bytes|819,200|1|1";
     let activity = section("Instance Activity Stats", &format!("Statistic|Total|per Second|per Trans\n{statistics}"));

@@ -45,7 +45,7 @@ pub(super) fn page(heading: &str, body: &str) -> String {
     )
 }
 
-/// What release 12.2 tells of one instance.
+/// What release 12.2 reports on one instance.
 pub(super) fn single_12() -> String {
     let header = [
         table("DB Name|DB Id|Unique Name|Role|Edition|Release|RAC|CDB\nSHOP|77001|shop_a|PRIMARY|EE|12.2.0.1.0|NO|NO"),

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn several_pairs_on_a_line_are_told_apart() {
+    fn several_pairs_on_a_line_are_distinguished() {
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         assert_eq!(
             read("  Buffer  Hit   %:   98.1    In-memory Sort %:  100.00"),

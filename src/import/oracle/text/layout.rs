@@ -6,7 +6,7 @@ use super::forms;
 use crate::import::columns;
 
 /// More columns than any table has; a rule with more of them is none.
-const MOST_COLUMNS: usize = 128;
+const MAX_COLUMNS: usize = 128;
 /// Where a rule begins further to the right than that, names of rows stand before it, as in forms.
 const FORM_INDENT: usize = 4;
 /// A rule that ends a section begins at least here, and is at least as long as [`END_LENGTH`].
@@ -88,7 +88,7 @@ impl Rule {
             return None;
         }
         let runs = columns::of_rule(line)?;
-        if runs.len() > MOST_COLUMNS {
+        if runs.len() > MAX_COLUMNS {
             return None;
         }
         Some(Self { runs, first_is_tilde: first == b'~', all_tilde: first == b'~' && !line.contains('-') })

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Lines longer than that are not a report's: the widest tables of a cluster have 300 characters.
-const MOST_BYTES: usize = 8 << 10;
+const MAX_BYTES: usize = 8 << 10;
 /// Where SQL*Plus puts its tab stops, where it writes tabs for blanks.
 const TAB_STOP: usize = 8;
 
@@ -90,7 +90,7 @@ fn clean(text: &str) -> Cow<'_, str> {
     // A page begins with a form feed where the report was spooled for a printer.
     let text = text.trim_start_matches('\u{c}').trim_end();
     match text {
-        _ if text.len() > MOST_BYTES => Cow::Borrowed(""),
+        _ if text.len() > MAX_BYTES => Cow::Borrowed(""),
         _ if text.contains('\t') => Cow::Owned(without_tabs(text)),
         _ => Cow::Borrowed(text),
     }

@@ -17,7 +17,7 @@ pub(super) struct EventColumn {
 }
 
 /// Events, from `V$EVENT_NAME`, that matter to storage or are in every report, have names longer than columns are wide, and
-/// are told apart from all others by their first 25 characters.
+/// are distinguished from all others by their first 25 characters.
 const KNOWN: [&str; 29] = [
     "ASM IO for non-blocking poll",
     "ASM file metadata operation",
@@ -54,7 +54,7 @@ const KNOWN: [&str; 29] = [
 const FUNCTIONS: [&str; 2] = ["Buffer Cache Reads", "Inmemory Populate"];
 const FILES: [&str; 3] = ["Archive Log Backup", "Data File Backup", "Data File Incremental Backup"];
 
-/// Platforms of `V$DATABASE` whose names are told apart from all others by their first 15 characters.
+/// Platforms of `V$DATABASE` whose names are distinguished from all others by their first 15 characters.
 const PLATFORMS: [&str; 3] = ["AIX-Based Systems (64-bit)", "HP-UX IA (64-bit)", "Linux x86 64-bit"];
 
 /// The names that a column can hold, or those of them that may be cut, if they are few.
@@ -134,7 +134,7 @@ fn is_cut_at(cut: &str, name: &str, width: usize) -> bool {
 /// The names that a column may have cut to `cut`, without those that are only the beginning of another.
 fn whole_names(names: &BTreeSet<String>, cut: &str, width: usize) -> VecDeque<String> {
     // A few are enough to see that it may be many.
-    const MOST: usize = 16;
+    const MAX: usize = 16;
     let longer = names
         .range(cut.to_owned()..)
         .skip_while(|name| *name == cut)
@@ -142,7 +142,7 @@ fn whole_names(names: &BTreeSet<String>, cut: &str, width: usize) -> VecDeque<St
         .filter(|name| is_cut_at(cut, name, width));
     let mut whole: VecDeque<String> = VecDeque::new();
     // In their order, a name comes directly after its own beginnings.
-    for name in longer.take(MOST) {
+    for name in longer.take(MAX) {
         if whole.back().is_some_and(|shorter| name.starts_with(shorter.as_str())) {
             whole.pop_back();
         }
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_of_two_names_cut_to_one_are_told_apart_by_their_order_where_they_have_one() {
+    fn rows_of_two_names_cut_to_one_are_distinguished_by_their_order_where_they_have_one() {
         let table = |title: &str, names: &[&str]| Table {
             title: title.to_owned(),
             columns: vec!["Event".to_owned()],

@@ -107,11 +107,11 @@ impl Open {
 
     /// Whether nothing but headings came since the rule: if another one follows, each row has a line for each of them.
     pub(super) fn has_only_headings(&self) -> bool {
-        const MOST_LINES: usize = 3;
+        const MAX_LINES: usize = 3;
         let is_figure =
-            |word: &str| word.len() > MOST_LINES && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
+            |word: &str| word.len() > MAX_LINES && word.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
         let mut words = self.block.iter().flat_map(|(_, text)| text.split_whitespace());
-        self.is_fresh && (1..=MOST_LINES).contains(&self.block.len()) && !words.any(is_figure)
+        self.is_fresh && (1..=MAX_LINES).contains(&self.block.len()) && !words.any(is_figure)
     }
 
     /// Whether a rule stands below figures and above their sum: it is below columns of the table, but not below their first one,

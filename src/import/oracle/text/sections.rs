@@ -16,10 +16,10 @@ use crate::import::oracle::statspack;
 use crate::import::oracle::table::{HEADER, Report, ReportKind, Row, SNAPSHOTS, Table};
 
 /// More cells than any report has; what follows is left out, and noted.
-const MOST_CELLS: usize = 4 << 20;
+const MAX_CELLS: usize = 4 << 20;
 /// Lines without a rule that are kept: the longest form of pairs has half as many.
-const MOST_HEADING_LINES: usize = 64;
-/// Rules that go on in the next line are at least that long: SQL*Plus has 80 columns unless it is told otherwise.
+const MAX_HEADING_LINES: usize = 64;
+/// Rules that go on in the next line are at least that long: SQL*Plus has 80 columns unless it is asked otherwise.
 const SHORTEST_BROKEN: usize = 70;
 /// Sections that hold statements: any text at all, no figures that are asked for, and often most of the report.
 const STATEMENTS: [&str; 3] = ["SQL ordered by", "Complete List of SQL", "Top SQL"];
@@ -39,7 +39,7 @@ pub(super) struct Sections {
     heading: VecDeque<(u64, String)>,
     groups: Vec<Groups>,
     open: Option<Open>,
-    /// `CPUs`, `Cores` and `Sockets` where the title of `Host CPU` tells them.
+    /// `CPUs`, `Cores` and `Sockets` where the title of `Host CPU` reports them.
     beside_title: Vec<Pair>,
     skips: bool,
     /// Name of the database, where titles tell it.
@@ -123,7 +123,7 @@ impl Sections {
         self.title.in_remarks = false;
         match &mut self.open {
             Some(_) => self.row(line.number, text),
-            None => push_at_most(&mut self.heading, line.number, text, MOST_HEADING_LINES),
+            None => push_at_most(&mut self.heading, line.number, text, MAX_HEADING_LINES),
         }
     }
 
@@ -154,7 +154,7 @@ impl Sections {
             self.beside_title = forms::pairs(rest.trim().trim_start_matches('(').trim_end_matches(')'));
         } else if !rest.trim().is_empty() {
             let rest = format!("{}{rest}", " ".repeat(end));
-            push_at_most(&mut self.heading, number, &rest, MOST_HEADING_LINES);
+            push_at_most(&mut self.heading, number, &rest, MAX_HEADING_LINES);
         }
         let after: String = below.text.chars().skip(run.end).collect();
         if let Some(rule) = Rule::of(&below.text).filter(|rule| !rule.all_tilde) {
@@ -172,7 +172,7 @@ impl Sections {
                 &mut self.heading,
                 below.number,
                 &format!("{}{after}", " ".repeat(run.end)),
-                MOST_HEADING_LINES,
+                MAX_HEADING_LINES,
             );
         }
     }
@@ -263,7 +263,7 @@ impl Sections {
 
     fn row(&mut self, line: u64, text: &str) {
         let Some(open) = &mut self.open else { return };
-        if self.cells >= MOST_CELLS {
+        if self.cells >= MAX_CELLS {
             self.left_out.get_or_insert(line);
         } else {
             self.cells += open.line(line, text, &self.beside_title);
@@ -297,7 +297,7 @@ impl Sections {
         if table.rows.is_empty() {
             return;
         }
-        if self.cells >= MOST_CELLS {
+        if self.cells >= MAX_CELLS {
             self.left_out.get_or_insert(table.rows.first().map_or(0, |row| row.line));
             return;
         }

@@ -1,9 +1,9 @@
 //! What the statistics of a run of sysbench say, as a step.
 
 use super::{Printed, Test};
-use crate::import::draft::{count_of, told, whole};
+use crate::import::draft::{count_of, reported, whole};
 use crate::import::percentiles::{self, sum_of_mean};
-use crate::record::{Histogram, OperationStats, Step, ToldBucket};
+use crate::record::{Histogram, OperationStats, ReportedBucket, Step};
 
 /// sysbench counts latencies in 1,024 buckets whose values grow by one ratio, from 1 us to 100 s.
 const BUCKETS: f64 = 1_023.0;
@@ -14,14 +14,14 @@ impl Printed {
     pub(super) fn fill(&self, step: &mut Step) {
         let layer = if self.test == Some(Test::Files) { "OS file" } else { "client" };
         for (name, unit, value) in &self.figures {
-            step.told.push(told(layer, name, unit, *value));
+            step.reported.push(reported(layer, name, unit, *value));
         }
         // With two decimals 0.00 ms is anything below 5 us, so what it is is not known.
         if let Some((share, value_ms)) = self.percentile.filter(|(_, value_ms)| *value_ms > 0.0) {
-            step.told.push(told(layer, format!("latency {}th percentile", share * 100.0), "ms", value_ms));
+            step.reported.push(reported(layer, format!("latency {}th percentile", share * 100.0), "ms", value_ms));
         }
         for (name, value_ms) in self.latencies.iter().filter(|(_, value_ms)| *value_ms > 0.0) {
-            step.told.push(told(layer, format!("latency {name}"), "ms", *value_ms));
+            step.reported.push(reported(layer, format!("latency {name}"), "ms", *value_ms));
         }
         let count = self.events.or(self.transactions);
         step.counters.operations = count;
@@ -29,14 +29,15 @@ impl Printed {
         if self.test == Some(Test::Files) {
             let ns = step.window.duration_ns;
             let counted = |name: &str| {
-                let known = |(told, ..): &&(String, &str, f64)| told.strip_suffix('s').unwrap_or(told) == name;
+                let known =
+                    |(reported, ..): &&(String, &str, f64)| reported.strip_suffix('s').unwrap_or(reported) == name;
                 self.figures.iter().find(known).and_then(|(.., value)| whole(*value))
             };
             let in_window = |rate: Option<f64>| rate.filter(|_| ns > 0).and_then(|rate| count_of(rate, ns));
             let bytes = |name: &str| {
                 self.figures
                     .iter()
-                    .find(|(told, unit, _)| told == name && *unit == "bytes")
+                    .find(|(reported, unit, _)| reported == name && *unit == "bytes")
                     .and_then(|(.., value)| whole(*value))
             };
             let counters = &mut step.counters;
@@ -74,12 +75,12 @@ impl Printed {
             // A value stands for the middle of its bucket, on the scale of logarithms.
             let half = (HIGHEST_OVER_LOWEST.ln() / BUCKETS / 2.0).exp();
             let edge = |value: f64| whole(value * 1e6).unwrap_or(u64::MAX);
-            let buckets = self.histogram.iter().map(|(value, count)| ToldBucket {
+            let buckets = self.histogram.iter().map(|(value, count)| ReportedBucket {
                 from_ns: edge(value / half),
                 to_ns: Some(edge(value * half)),
                 count: *count,
             });
-            return Histogram::told(buckets, total_ns, ns("min"), ns("max"));
+            return Histogram::reported(buckets, total_ns, ns("min"), ns("max"));
         }
         let percentile = self.percentile.and_then(|(share, value)| Some((share, percentiles::ms(value)?)));
         let known: Vec<(f64, u64)> = percentile.into_iter().filter(|(_, ns)| count > 0 && *ns > 0).collect();

@@ -8,7 +8,7 @@ use super::{Drawn, Frame, Plot, Scale, draw};
 /// Share of a place that its bars take; the rest keeps it apart from the next.
 const FILLED: f64 = 0.84;
 /// Of labels below the chart, so many fit where the page is not very narrow.
-const MOST_LABELS: usize = 18;
+const MAX_LABELS: usize = 18;
 
 /// The bars of one series: one value a place, absent where nothing is known or there is none.
 #[derive(Debug, Clone)]
@@ -42,7 +42,7 @@ impl Bars {
         let plots = [Some(linear), logarithmic(values())].into_iter().flatten().map(|scale| self.plot(scale)).collect();
         let names: Vec<&str> = self.groups.iter().map(|group| group.name.as_str()).collect();
         let count = self.places.len() as f64;
-        let every = self.places.len().div_ceil(MOST_LABELS).max(1);
+        let every = self.places.len().div_ceil(MAX_LABELS).max(1);
         let labelled = self.places.iter().enumerate().filter(|(place, _)| place % every == 0);
         let ticks = labelled.map(|(place, name)| ((place as f64 + 0.5) / count, name.clone()));
         let series: Vec<_> =

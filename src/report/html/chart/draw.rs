@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::{HEIGHT, Line, Scale, WIDTH};
 
-/// Colours that can be told apart; later series begin again, with broken lines.
+/// Colours that can be distinguished; later series begin again, with broken lines.
 const COLOURS: usize = 8;
 
 /// Class that gives a series its colour and stroke.

@@ -127,12 +127,12 @@ mod tests {
         assert_eq!(shade(0.0), None);
         let shades: Vec<_> = [1e-9, 1e-5, 2e-4, 2e-3, 0.02, 0.2, 1.0].into_iter().filter_map(shade).collect();
         assert_eq!(shades, [0, 0, 1, 2, 3, 4, 4]);
-        let told = key().into_string();
-        assert!(told.contains("from 10 %") && told.contains("from 0.01 %"), "{told}");
+        let reported = key().into_string();
+        assert!(reported.contains("from 10 %") && reported.contains("from 0.01 %"), "{reported}");
     }
 
     #[test]
-    fn a_column_is_told_by_its_most_and_its_longest() {
+    fn a_column_is_reported_by_its_most_and_its_longest() {
         let words = in_words(&[0.0, 0.9, 0.0, 0.1], (7.0, 1.0));
         assert_eq!(words, "90 % within 256 us to 512 us, longest below 2.05 ms");
     }

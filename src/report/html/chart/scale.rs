@@ -74,12 +74,12 @@ fn elapsed(seconds: f64) -> String {
     let (hours, minutes) = ((seconds / 3_600.0) as u64, (seconds / 60.0) as u64 % 60);
     let rest = seconds - (hours * 3_600 + minutes * 60) as f64;
     let parts = [(hours as f64, "h"), (minutes as f64, "min"), (rest, "s")];
-    let told: Vec<String> = parts
+    let reported: Vec<String> = parts
         .iter()
         .filter(|(part, _)| *part > 1e-9)
         .map(|(part, unit)| format!("{} {unit}", trimmed(*part)))
         .collect();
-    if told.is_empty() { "0".to_owned() } else { told.join(" ") }
+    if reported.is_empty() { "0".to_owned() } else { reported.join(" ") }
 }
 
 /// A day at midnight, else also the time of day.
@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn labels_read_as_people_say_them() {
-        let told = [
+        let reported = [
             Quantity::Microseconds.tick(0.5),
             Quantity::Microseconds.tick(1_500.0),
             Quantity::Microseconds.tick(2e6),
@@ -231,7 +231,7 @@ mod tests {
             "p99",
             "p99.99",
         ];
-        assert_eq!(told, wanted);
+        assert_eq!(reported, wanted);
     }
 
     #[test]

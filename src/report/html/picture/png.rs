@@ -104,7 +104,7 @@ fn fill(pixmap: &mut Pixmap, path: Option<Path>, ink: Ink, scaled: Transform) {
     }
 }
 
-/// Makes one path of all letters of a text. Outlines are told upwards from the base line.
+/// Makes one path of all letters of a text. Outlines are reported upwards from the base line.
 struct PathPen {
     letters: PathBuilder,
     origin: (f32, f32),

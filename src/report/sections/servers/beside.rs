@@ -30,17 +30,17 @@ fn hot(seen: &Seen<'_>) -> String {
 
 /// Whether the tables kept their shape; nothing where nothing was written to them.
 pub(in crate::report) fn shape(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
-    let is_told = |seen: &Seen<'_>| {
+    let is_reported = |seen: &Seen<'_>| {
         let Seen { served, .. } = seen;
         let counts = [served.rows_updated(), served.pages_grown(), served.vacuums(), served.analyses()];
         counts.into_iter().flatten().any(|count| count > 0)
     };
     let title = "Shape of the tables (layer: server; HOT: new versions that stayed on their row's page)";
-    steps(paper, run, title, &SHAPE, is_told)
+    steps(paper, run, title, &SHAPE, is_reported)
 }
 
 /// Columns of what sessions were doing; the rest is one more.
-const MOST_DOING: usize = 6;
+const MAX_DOING: usize = 6;
 
 /// What sessions were doing, by samples.
 pub(in crate::report) fn sessions(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
@@ -50,8 +50,8 @@ pub(in crate::report) fn sessions(paper: &mut dyn Paper, run: &Run) -> io::Resul
     }
     let mut order: Vec<(&str, f64)> = all.into_iter().collect();
     order.sort_by(|left, right| right.1.total_cmp(&left.1).then(left.0.cmp(right.0)));
-    let shown: Vec<&str> = order.iter().take(MOST_DOING).map(|(what, _)| *what).collect();
-    let other = (order.len() > MOST_DOING).then_some("other");
+    let shown: Vec<&str> = order.iter().take(MAX_DOING).map(|(what, _)| *what).collect();
+    let other = (order.len() > MAX_DOING).then_some("other");
     let mut grid = Grid::new(1, ["step", "looks"].into_iter().chain(shown.iter().copied()).chain(other));
     for seen in seen(run).filter(|seen| seen.served.looks() > 0) {
         let doing = seen.served.doing();

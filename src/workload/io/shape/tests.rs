@@ -169,7 +169,7 @@ fn hot_blocks_take_their_share_and_lie_apart() {
     let of_hot = f64::from(hot.iter().map(|&(_, count)| count).sum::<u32>()) / 200_000.0;
     // The standard deviation of the share is 0.0007.
     assert!((of_hot - 0.9).abs() < 0.0035, "{of_hot} of the accesses go to hot blocks");
-    assert!(hot[99].1 > 1_500 && cold[0].1 < 100, "hot blocks are not told from cold ones");
+    assert!(hot[99].1 > 1_500 && cold[0].1 < 100, "hot blocks are not distinguished from cold ones");
     let mut places: Vec<u64> = hot.iter().map(|&(block, _)| block).collect();
     places.sort_unstable();
     // A block after a hot one is hot with a chance of a tenth.

@@ -55,11 +55,11 @@ fn blank_lines_that_were_lost_between_the_tables_of_the_header_are_not_missed() 
     let expected = only(&whole());
     let dense: String = whole().lines().filter(|line| !line.is_empty()).map(|line| line.to_owned() + "\n").collect();
     let found = only(&dense);
-    let told = |report: &Report| {
+    let reported = |report: &Report| {
         let rows = |table: &Table| rows(table).concat().join(" ");
         report.tables.iter().map(|table| format!("{} {:?} {}", table.title, table.columns, rows(table))).collect()
     };
-    let (found, expected): (Vec<String>, Vec<String>) = (told(&found), told(&expected));
+    let (found, expected): (Vec<String>, Vec<String>) = (reported(&found), reported(&expected));
     assert_eq!(found, expected);
 }
 
@@ -73,7 +73,7 @@ fn a_report_that_was_cut_off_says_so_and_one_without_snapshots_is_damaged() {
     assert_eq!(notes, ["the report ends here; `End of Report` was expected, and what stands before it"]);
     let source = source(&text[..text.find("  End Snap").unwrap()]);
     let error = reports_of(&source).unwrap_err().to_string();
-    assert!(error.ends_with("the report that begins at line 1 ends before it tells its snapshots"), "{error}");
+    assert!(error.ends_with("the report that begins at line 1 ends before it reports its snapshots"), "{error}");
 }
 
 #[test]

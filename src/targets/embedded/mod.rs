@@ -1,0 +1,38 @@
+//! The embedded engine: a database's block path in this process.
+//!
+//! It does what a database does with blocks, for real: rows in blocks scattered over data files, a buffer cache with a
+//! replacement policy, redo written before blocks, group commit, database writers, checkpoints, and recovery after a
+//! crash. It has no SQL, no rollback and no row locks.
+
+pub mod block;
+mod cache;
+mod changes;
+mod control;
+mod dbwriter;
+mod descriptor;
+mod directory;
+mod engine;
+mod frame;
+pub mod info;
+mod lane;
+mod layout;
+mod ledger;
+mod recovery;
+mod redo;
+mod scan;
+pub mod setup;
+mod shared;
+mod touch;
+pub mod verify;
+mod wakers;
+mod writers;
+
+pub use block::{BlockFault, BlockShape, Filling};
+pub use descriptor::Descriptor;
+pub use directory::Directory;
+pub use engine::{Engine, EngineOptions};
+pub use layout::Layout;
+pub use recovery::{LostCommits, Recovery};
+
+/// Sessions that one data set can distinguish: as many as SLOB allows.
+pub const MAX_SESSIONS: u32 = 4096;

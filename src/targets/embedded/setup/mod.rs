@@ -1,0 +1,322 @@
+//! Making a data set: decide first, then write.
+//!
+//! [`plan`] looks and decides without writing anything, so it also serves a dry run. [`run()`] writes; until the last
+//! moment a mark in the directory says that the data are unfinished, and whoever is interrupted or fails removes what was
+//! made.
+
+mod loader;
+mod run;
+
+use std::path::{Path, PathBuf};
+
+use super::block::{BlockShape, Filling};
+use super::changes::{self, ChangeMap};
+use super::descriptor::{Descriptor, FORMAT_VERSION};
+use super::directory::{Directory, DirectoryState};
+use super::engine::choose_io;
+use super::layout::Layout;
+use super::redo;
+use crate::measure::os;
+use crate::targets::crew;
+use crate::targets::error::{FileContext, TargetError};
+use crate::targets::io::IoEngine;
+use crate::units::Bytes;
+
+pub use crew::Progress;
+pub use run::run;
+
+/// Schemas that one data set can have: as many as there can be sessions.
+const MAX_SCHEMAS: u32 = super::MAX_SESSIONS;
+/// Blocks that one data set can have.
+const MAX_BLOCKS: u64 = 1 << 40;
+/// Smallest redo log file.
+const MIN_REDO_FILE_BYTES: u64 = 8 << 20;
+/// Log files are whole multiples of this, so that any usual device can write them.
+const REDO_FILE_UNIT_BYTES: u64 = 4096;
+/// Fewest log files: one is written while another is still needed by a checkpoint.
+const MIN_REDO_FILES: u32 = 3;
+/// Room for the control file, the ledger, the descriptor, the lock and the headers of the change maps.
+const SMALL_FILES_BYTES: u64 = 1 << 20;
+/// File systems need some room for themselves: one part in this many.
+const SLACK_PART: u64 = 50;
+
+/// What to do with data that are there and differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Replace {
+    /// Leave them alone and say so.
+    Refuse,
+    /// Remove them and make new ones, even when they have the shape asked for: they may be damaged.
+    Replace,
+}
+
+/// What data are wanted.
+#[derive(Debug, Clone)]
+pub struct SetupRequest {
+    /// Number of schemas, 1 to 4,096.
+    pub schemas: u32,
+    /// Rows, and so blocks, of each schema; at least 1.
+    pub scale_blocks: u64,
+    /// Blocks of each schema's scan table; may be 0.
+    pub scan_blocks: u64,
+    /// Size of a block: a power of two from 2 to 32 KiB.
+    pub block_bytes: u32,
+    /// How rows are filled.
+    pub filling: Filling,
+    /// Size of each redo log file: at least 8 MiB and a multiple of 4 KiB.
+    pub redo_file_bytes: u64,
+    /// Number of redo log files, at least 3.
+    pub redo_files: u32,
+    /// Threads that build and write blocks. The data do not depend on it.
+    pub loaders: u32,
+    /// Seed of the placement of rows and of their filling.
+    pub seed: u64,
+    /// What to do with data that are there.
+    pub replace: Replace,
+    /// How to write; none for the best that this machine has.
+    pub io_engine: Option<IoEngine>,
+}
+
+/// What is in the directory already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// No data.
+    Nothing,
+    /// The data asked for.
+    SameData,
+    /// A set-up that never came to its end, or the rest of data that were being removed.
+    Unfinished,
+    /// Other data.
+    OtherData,
+}
+
+/// What [`run()`] will do.
+#[derive(Debug, Clone)]
+pub struct SetupPlan {
+    /// Where.
+    pub directory: PathBuf,
+    /// Names and sizes of the large files.
+    pub files: Vec<(String, u64)>,
+    /// Size of the data files.
+    pub data_bytes: u64,
+    /// Size of everything.
+    pub total_bytes: u64,
+    /// What is there already.
+    pub existing: Existing,
+    /// How data will be written.
+    pub io_engine: IoEngine,
+    /// What the user should know, such as fallbacks.
+    pub notes: Vec<String>,
+    request: SetupRequest,
+}
+
+impl SetupPlan {
+    /// Whether anything is to be written: not when the same data are there and were not to be replaced.
+    pub fn makes_data(&self) -> bool {
+        makes_data(self.existing, self.request.replace)
+    }
+}
+
+/// What [`run()`] did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetupReport {
+    /// Bytes of blocks and of redo log files written.
+    pub bytes_written: u64,
+    /// How long it took, until everything was durable.
+    pub elapsed_ns: u64,
+    /// Whether data were made: not when the same data were there already.
+    pub created: bool,
+    /// What the user should know, such as fallbacks.
+    pub notes: Vec<String>,
+}
+
+/// Decides everything, and writes nothing.
+///
+/// # Errors
+/// [`TargetError::Shape`] when the request makes no sense, [`TargetError::NotOurs`], [`TargetError::DifferentData`],
+/// [`TargetError::Locked`], [`TargetError::NoSpace`], what is wrong with data that are there, or the system's error.
+pub fn plan(path: &Path, request: &SetupRequest) -> Result<SetupPlan, TargetError> {
+    request.check()?;
+    let layout = request.layout(0);
+    let mut files: Vec<(String, u64)> =
+        (0..layout.files()).map(|file| (Layout::file_name(file), layout.file_bytes(file))).collect();
+    let data_bytes = files.iter().map(|(_, bytes)| bytes).sum();
+    for index in 0..request.redo_files {
+        files.push((redo_file_name(index), request.redo_file_bytes));
+    }
+    for name in changes::FILE_NAMES {
+        files.push((name.to_owned(), ChangeMap::bytes(layout.row_blocks())));
+    }
+    let total_bytes = files.iter().map(|(_, bytes)| bytes).sum::<u64>() + SMALL_FILES_BYTES;
+
+    let existing = find_existing(path, request)?;
+    if makes_data(existing, request.replace) {
+        check_ground(path, total_bytes + total_bytes / SLACK_PART)?;
+    }
+    let (io_engine, notes) = choose_io(request.io_engine, &[]);
+    let (directory, request) = (path.to_owned(), request.clone());
+    Ok(SetupPlan { directory, files, data_bytes, total_bytes, existing, io_engine, notes, request })
+}
+
+fn redo_file_name(index: u32) -> String {
+    let path = redo::LogShape::path(Path::new(""), index);
+    path.to_string_lossy().into_owned()
+}
+
+fn makes_data(existing: Existing, replace: Replace) -> bool {
+    existing != Existing::SameData || replace == Replace::Replace
+}
+
+impl SetupRequest {
+    /// Refuses what cannot be a data set.
+    fn check(&self) -> Result<(), TargetError> {
+        let refuse = |why: String| Err(TargetError::Shape(why));
+        if !(1..=MAX_SCHEMAS).contains(&self.schemas) {
+            return refuse(format!("a data set has 1 to {MAX_SCHEMAS} schemas, not {}", self.schemas));
+        }
+        if BlockShape::new(self.block_bytes as usize).is_none() {
+            return refuse(format!(
+                "a block has 2 KiB, 4 KiB, 8 KiB, 16 KiB or 32 KiB, not {} bytes",
+                self.block_bytes
+            ));
+        }
+        if self.scale_blocks == 0 {
+            return refuse("a schema has at least 1 block, not 0".to_owned());
+        }
+        let blocks = self.scale_blocks.checked_add(self.scan_blocks);
+        if blocks.and_then(|blocks| blocks.checked_mul(u64::from(self.schemas))).is_none_or(|all| all >= MAX_BLOCKS) {
+            return refuse(format!("a data set has less than {MAX_BLOCKS} blocks; lower the scale or the schemas"));
+        }
+        if self.redo_file_bytes < MIN_REDO_FILE_BYTES || !self.redo_file_bytes.is_multiple_of(REDO_FILE_UNIT_BYTES) {
+            return refuse(format!(
+                "a redo log file has at least {} and whole pages of {}, not {} bytes",
+                Bytes(MIN_REDO_FILE_BYTES),
+                Bytes(REDO_FILE_UNIT_BYTES),
+                self.redo_file_bytes
+            ));
+        }
+        if self.redo_files < MIN_REDO_FILES {
+            return refuse(format!("at least {MIN_REDO_FILES} redo log files are needed, not {}", self.redo_files));
+        }
+        let redo_bytes = self.redo_file_bytes.checked_mul(u64::from(self.redo_files));
+        if redo_bytes.is_none_or(|bytes| bytes >= MAX_BLOCKS << 12) {
+            return refuse(format!(
+                "{} redo log files of {} are too many",
+                self.redo_files,
+                Bytes(self.redo_file_bytes)
+            ));
+        }
+        if self.loaders == 0 {
+            return refuse("at least 1 loader is needed, not 0".to_owned());
+        }
+        Ok(())
+    }
+
+    /// Where blocks lie. The request was checked.
+    fn layout(&self, database: u32) -> Layout {
+        let shape = BlockShape::new(self.block_bytes as usize).expect("the request was checked");
+        Layout::new(shape, database, self.seed, self.schemas, self.scale_blocks, self.scan_blocks)
+    }
+
+    fn descriptor(&self, database: u32, created_at: String, redo_sector_bytes: u32) -> Descriptor {
+        Descriptor {
+            made_by: Descriptor::made_by(),
+            format_version: FORMAT_VERSION,
+            database,
+            created_at,
+            seed: self.seed,
+            block_bytes: self.block_bytes,
+            schemas: self.schemas,
+            scale_blocks: self.scale_blocks,
+            scan_blocks: self.scan_blocks,
+            filling: self.filling,
+            redo_files: self.redo_files,
+            redo_file_bytes: self.redo_file_bytes,
+            redo_sector_bytes,
+        }
+    }
+
+    /// What is there and differs from what is asked for, in words; none if nothing does.
+    fn difference(&self, there: &Descriptor) -> Option<String> {
+        let number = |what: &str, there: u64, asked: u64| {
+            (there != asked).then(|| format!("{what} is {there} there and {asked} here"))
+        };
+        let filling = (there.filling != self.filling)
+            .then(|| format!("the filling is {:?} there and {:?} here", there.filling, self.filling).to_lowercase());
+        let all = [
+            number("the number of schemas", there.schemas.into(), self.schemas.into()),
+            number("the number of blocks of a schema", there.scale_blocks, self.scale_blocks),
+            number("the number of blocks of a scan table", there.scan_blocks, self.scan_blocks),
+            number("the block size in bytes", there.block_bytes.into(), self.block_bytes.into()),
+            filling,
+            number("the seed", there.seed, self.seed),
+            number("the number of redo log files", there.redo_files.into(), self.redo_files.into()),
+            number("the size of a redo log file in bytes", there.redo_file_bytes, self.redo_file_bytes),
+        ];
+        let found: Vec<String> = all.into_iter().flatten().collect();
+        (!found.is_empty()).then(|| found.join("; "))
+    }
+}
+
+/// Finds out what is in the directory, and refuses what the request may not touch.
+fn find_existing(path: &Path, request: &SetupRequest) -> Result<Existing, TargetError> {
+    if Directory::look(path)? == DirectoryState::Free {
+        return Ok(Existing::Nothing);
+    }
+    if Directory::is_half_set_up_at(path) {
+        return Ok(Existing::Unfinished);
+    }
+    let there = match (Descriptor::load(path), request.replace) {
+        (Ok(there), _) => there,
+        (Err(TargetError::NotSetUp { .. }), _) => {
+            // The lock file alone is no data.
+            let files = Directory::files_at(path)?.len();
+            return Ok(if files > 1 { Existing::Unfinished } else { Existing::Nothing });
+        }
+        (Err(_), Replace::Replace) => return Ok(Existing::OtherData),
+        (Err(error), Replace::Refuse) => return Err(error),
+    };
+    match (request.difference(&there), request.replace) {
+        (Some(difference), Replace::Refuse) => Err(TargetError::DifferentData { path: path.to_owned(), difference }),
+        (Some(_), Replace::Replace) => Ok(Existing::OtherData),
+        (None, Replace::Refuse) => check_lengths(path, &there).map(|()| Existing::SameData),
+        (None, Replace::Replace) => Ok(Existing::SameData),
+    }
+}
+
+/// Data of which a file is missing or cut are not there already.
+fn check_lengths(path: &Path, there: &Descriptor) -> Result<(), TargetError> {
+    let layout = there.layout(path)?;
+    let data = (0..layout.files()).map(|file| (Layout::file_name(file), layout.file_bytes(file)));
+    let redo = (0..there.redo_files).map(|index| (redo_file_name(index), there.redo_file_bytes));
+    for (name, expected) in data.chain(redo) {
+        let path = path.join(name);
+        let length = std::fs::metadata(&path).of_file("find", &path)?.len();
+        if length < expected {
+            return Err(TargetError::Truncated { path, length, expected });
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a directory that somebody works on, or whose file system has less room than `needed` bytes.
+fn check_ground(path: &Path, needed: u64) -> Result<(), TargetError> {
+    let mut freed = 0;
+    if Directory::look(path)? == DirectoryState::Ours {
+        if let Some(holder) = Directory::holder(path)? {
+            return Err(TargetError::Locked { path: path.to_owned(), holder: format!(" ({holder})") });
+        }
+        freed = Directory::files_at(path)?.iter().map(|(_, metadata)| super::info::allocated_bytes(metadata)).sum();
+    }
+    let there = path.ancestors().find(|ancestor| ancestor.exists()).unwrap_or(Path::new("."));
+    // A file system that does not report is believed to have room; writing would fail and be undone.
+    let Some(space) = os::space(there) else { return Ok(()) };
+    let available = space.available_bytes + freed;
+    if available < needed {
+        let (needed, available) = (Bytes(needed), Bytes(available));
+        return Err(TargetError::NoSpace { path: path.to_owned(), needed, available });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! Writing a data set.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use super::loader::Loading;
+use super::{Progress, REDO_FILE_UNIT_BYTES, SetupPlan, SetupReport, SetupRequest, find_existing, makes_data};
+use crate::targets::crew::Crew;
+use crate::targets::embedded::changes::ChangeMap;
+use crate::targets::embedded::control::{Checkpoint, Control};
+use crate::targets::embedded::directory::Directory;
+use crate::targets::embedded::engine::choose_io;
+use crate::targets::embedded::layout::Layout;
+use crate::targets::embedded::ledger::Ledger;
+use crate::targets::embedded::redo::LogShape;
+use crate::targets::error::{FileContext, TargetError};
+use crate::targets::io::{Durability, StorageFile};
+use crate::units::Bytes;
+
+/// Does what was planned. `progress` is reported at most ten times a second; setting `stop` ends the work soon.
+///
+/// # Errors
+/// [`TargetError::Interrupted`] when stopped, or what went wrong. Then everything that was made is removed again; data
+/// that were to be replaced are gone.
+pub fn run(
+    plan: SetupPlan,
+    progress: &(dyn Fn(Progress) + Sync),
+    stop: &AtomicBool,
+) -> Result<SetupReport, TargetError> {
+    let began = Instant::now();
+    let mut report = SetupReport { bytes_written: 0, elapsed_ns: 0, created: false, notes: plan.notes.clone() };
+    if plan.makes_data() {
+        let missing = missing_directories(&plan.directory);
+        let made = claim_and_make(&plan, &mut report, progress, stop);
+        if made.is_err() {
+            for directory in missing {
+                // One that is not empty is somebody else's by now, and stays.
+                let _ = fs::remove_dir(directory);
+            }
+        }
+        made?;
+    }
+    report.elapsed_ns = began.elapsed().as_nanos() as u64;
+    Ok(report)
+}
+
+/// The directories on the way to `path` that are not there yet, the deepest first.
+fn missing_directories(path: &Path) -> Vec<PathBuf> {
+    let on_the_way = path.ancestors().take_while(|ancestor| !ancestor.as_os_str().is_empty() && !ancestor.exists());
+    on_the_way.map(Path::to_owned).collect()
+}
+
+fn claim_and_make(
+    plan: &SetupPlan,
+    report: &mut SetupReport,
+    progress: &dyn Fn(Progress),
+    stop: &AtomicBool,
+) -> Result<(), TargetError> {
+    let directory = Directory::claim(&plan.directory)?;
+    // The plan was made without the lock: what is there may be different by now, and be somebody's.
+    if !makes_data(find_existing(&plan.directory, &plan.request)?, plan.request.replace) {
+        return Ok(());
+    }
+    match make(&directory, plan, &mut report.notes, progress, stop) {
+        Ok(bytes_written) => {
+            report.bytes_written = bytes_written;
+            report.created = true;
+            Ok(())
+        }
+        Err(error) => {
+            // That removing failed too is less telling than why it was begun; the mark stays behind and says the rest.
+            let _ = directory.vacate();
+            Err(error)
+        }
+    }
+}
+
+fn make(
+    directory: &Directory,
+    plan: &SetupPlan,
+    notes: &mut Vec<String>,
+    progress: &dyn Fn(Progress),
+    stop: &AtomicBool,
+) -> Result<u64, TargetError> {
+    let (path, request) = (directory.path(), &plan.request);
+    directory.clear()?;
+    directory.begin_setup()?;
+
+    let database = random_identity()?;
+    let layout = request.layout(database);
+    let data = (0..layout.files()).map(|file| (path.join(Layout::file_name(file)), layout.file_bytes(file)));
+    let redo = (0..request.redo_files).map(|index| (LogShape::path(path, index), request.redo_file_bytes));
+    let files = data.chain(redo).map(|(path, bytes)| create(&path, bytes)).collect::<Result<Vec<_>, _>>()?;
+    notes.extend(choose_io(Some(plan.io_engine), &files).1);
+    let unit_bytes = files[0].direct_unit_bytes();
+    check_unit(request, path, unit_bytes)?;
+
+    let total_bytes = plan.data_bytes + request.redo_file_bytes * u64::from(request.redo_files);
+    let crew = Crew { files: &files, io_engine: plan.io_engine, threads: request.loaders, stop, progress, total_bytes };
+    crew.run(&Loading::new(&layout, request, &files))?;
+    for file in &files {
+        if stop.load(Ordering::Relaxed) {
+            return Err(TargetError::Interrupted);
+        }
+        file.sync().of_file("sync", file.path())?;
+    }
+
+    let changes = ChangeMap::unchanged(layout.row_blocks());
+    changes.save(path, 0)?;
+    changes.save(path, 1)?;
+    Control::create(path, &Checkpoint::of_new_data(database))?;
+    Ledger::create(path)?;
+    if stop.load(Ordering::Relaxed) {
+        return Err(TargetError::Interrupted);
+    }
+    // To the second: fractions would only make the descriptor harder to read.
+    let now = jiff::Timestamp::now().round(jiff::Unit::Second).unwrap_or_else(|_| jiff::Timestamp::now());
+    request.descriptor(database, now.to_string(), unit_bytes).save(path)?;
+    directory.end_setup()?;
+    Ok(total_bytes)
+}
+
+fn create(path: &Path, bytes: u64) -> Result<Arc<StorageFile>, TargetError> {
+    let file = StorageFile::create(path, Durability::OnSync).of_file("create", path)?;
+    file.reserve(bytes).of_file("reserve space for", path)?;
+    Ok(Arc::new(file))
+}
+
+/// Refuses blocks and log files that the storage could not write past the page cache.
+fn check_unit(request: &SetupRequest, path: &Path, unit_bytes: u32) -> Result<(), TargetError> {
+    let unit = Bytes(unit_bytes.into());
+    if request.block_bytes < unit_bytes {
+        let (path, block) = (path.display(), Bytes(request.block_bytes.into()));
+        return Err(TargetError::Shape(format!(
+            "the storage of `{path}` is written in units of {unit}, so blocks of {block} are too small"
+        )));
+    }
+    let fits =
+        u64::from(unit_bytes) <= REDO_FILE_UNIT_BYTES || request.redo_file_bytes.is_multiple_of(u64::from(unit_bytes));
+    if !fits {
+        let path = path.display();
+        return Err(TargetError::Shape(format!(
+            "the storage of `{path}` is written in units of {unit}; make redo log files a multiple of that"
+        )));
+    }
+    Ok(())
+}
+
+/// A number by which the blocks of one data set are distinguished from those of another; never 0.
+fn random_identity() -> Result<u32, TargetError> {
+    let path = Path::new("/dev/urandom");
+    let mut random = File::open(path).of_file("open", path)?;
+    let mut bytes = [0; 4];
+    loop {
+        random.read_exact(&mut bytes).of_file("read", path)?;
+        let identity = u32::from_le_bytes(bytes);
+        if identity != 0 {
+            return Ok(identity);
+        }
+    }
+}

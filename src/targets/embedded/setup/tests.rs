@@ -1,0 +1,253 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::*;
+use crate::scratch::scratch;
+use crate::targets::embedded::verify::verify;
+
+fn request(block_bytes: u32) -> SetupRequest {
+    SetupRequest {
+        schemas: 3,
+        scale_blocks: 500,
+        scan_blocks: 20,
+        block_bytes,
+        filling: Filling::Incompressible,
+        redo_file_bytes: 8 << 20,
+        redo_files: 3,
+        loaders: 2,
+        seed: 42,
+        replace: Replace::Refuse,
+        io_engine: None,
+    }
+}
+
+fn set_up(path: &Path, request: &SetupRequest) -> Result<SetupReport, TargetError> {
+    run(plan(path, request)?, &|_| {}, &AtomicBool::new(false))
+}
+
+/// Names and contents of all files but the lock.
+fn contents(path: &Path) -> BTreeMap<String, Vec<u8>> {
+    let files = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+    let named = files.map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(path).unwrap()));
+    named.filter(|(name, _)| name != "plimsoll.lock").collect()
+}
+
+fn assert_sound(path: &Path) {
+    let report = verify(path, None, &|_| {}, &AtomicBool::new(false)).unwrap();
+    assert!(report.is_sound(), "{report:?}");
+}
+
+#[test]
+fn data_of_every_block_size_are_sound_and_of_the_size_planned() {
+    for kib in [2, 4, 8, 16, 32] {
+        let dir = scratch();
+        let path = dir.path().join("new").join("deep");
+        let request = request(kib << 10);
+        let plan = plan(&path, &request).unwrap();
+        assert!(!path.exists(), "planning writes nothing");
+        assert_eq!((plan.existing, plan.data_bytes), (Existing::Nothing, 1560 * u64::from(kib << 10)));
+        let planned = plan.files.clone();
+        let seen = Mutex::new(Vec::new());
+        let report = run(plan, &|reported| seen.lock().unwrap().push(reported), &AtomicBool::new(false)).unwrap();
+        assert!(report.created);
+        assert_eq!(report.bytes_written, 1560 * u64::from(kib << 10) + (24 << 20));
+        let last = *seen.lock().unwrap().last().unwrap();
+        assert_eq!(last, Progress { done_bytes: report.bytes_written, total_bytes: report.bytes_written });
+        for (name, bytes) in planned {
+            let length = fs::metadata(path.join(&name)).unwrap().len();
+            assert!(length >= bytes && length < bytes + 4096, "{name} has {length} bytes, planned were {bytes}");
+        }
+        assert!(!Directory::is_half_set_up_at(&path));
+        assert_sound(&path);
+    }
+}
+
+#[test]
+fn redo_log_files_are_all_zeros_and_really_written() {
+    let dir = scratch();
+    set_up(dir.path(), &request(8192)).unwrap();
+    for (path, metadata) in Directory::files_at(dir.path()).unwrap() {
+        if path.extension().is_some_and(|extension| extension == "log") {
+            assert!(fs::read(&path).unwrap().iter().all(|byte| *byte == 0));
+            assert!(crate::targets::embedded::info::allocated_bytes(&metadata) >= 8 << 20);
+        }
+    }
+}
+
+#[test]
+fn setting_up_the_same_data_again_changes_nothing() {
+    let dir = scratch();
+    set_up(dir.path(), &request(8192)).unwrap();
+    let before = contents(dir.path());
+    let again = plan(dir.path(), &request(8192)).unwrap();
+    assert_eq!((again.existing, again.makes_data()), (Existing::SameData, false));
+    let report = run(again, &|_| {}, &AtomicBool::new(false)).unwrap();
+    assert!(!report.created);
+    assert!(contents(dir.path()) == before);
+}
+
+#[test]
+fn the_same_data_with_a_cut_or_missing_file_are_not_there_already() {
+    let dir = scratch();
+    set_up(dir.path(), &request(8192)).unwrap();
+    let data = dir.path().join("data-0001.dbf");
+    fs::OpenOptions::new().write(true).open(&data).unwrap().set_len(8192).unwrap();
+    assert!(matches!(plan(dir.path(), &request(8192)), Err(TargetError::Truncated { length: 8192, .. })));
+    fs::remove_file(&data).unwrap();
+    assert!(matches!(plan(dir.path(), &request(8192)), Err(TargetError::File { path, .. }) if path == data));
+    set_up(dir.path(), &SetupRequest { replace: Replace::Replace, ..request(8192) }).unwrap();
+    assert_sound(dir.path());
+}
+
+#[test]
+fn other_data_are_refused_untouched_and_every_difference_is_reported() {
+    let dir = scratch();
+    set_up(dir.path(), &request(8192)).unwrap();
+    let before = contents(dir.path());
+    let different = SetupRequest { schemas: 4, seed: 1, filling: Filling::Compressible, ..request(8192) };
+    match plan(dir.path(), &different) {
+        Err(TargetError::DifferentData { difference, .. }) => assert_eq!(
+            difference,
+            "the number of schemas is 3 there and 4 here; the filling is incompressible there and compressible here; \
+             the seed is 42 there and 1 here"
+        ),
+        other => panic!("{other:?}"),
+    }
+    assert!(contents(dir.path()) == before);
+}
+
+#[test]
+fn other_data_are_replaced_when_reported_so() {
+    let dir = scratch();
+    set_up(dir.path(), &request(8192)).unwrap();
+    fs::write(dir.path().join("data-0099.dbf"), "left over").unwrap();
+    let other = SetupRequest { schemas: 2, replace: Replace::Replace, redo_files: 4, ..request(4096) };
+    let planned = plan(dir.path(), &other).unwrap();
+    assert_eq!(planned.existing, Existing::OtherData);
+    assert!(run(planned, &|_| {}, &AtomicBool::new(false)).unwrap().created);
+    assert_eq!(Descriptor::load(dir.path()).unwrap().schemas, 2);
+    assert!(!dir.path().join("data-0099.dbf").exists());
+    assert_sound(dir.path());
+}
+
+#[test]
+fn an_interrupted_set_up_leaves_nothing() {
+    let dir = scratch();
+    for (path, stays) in [(dir.path().join("a").join("b"), false), (dir.path().join("kept"), true)] {
+        if stays {
+            fs::create_dir(&path).unwrap();
+        }
+        let stop = AtomicBool::new(false);
+        let planned = plan(&path, &SetupRequest { redo_file_bytes: 64 << 20, ..request(8192) }).unwrap();
+        // Progress is reported at the end of writing at the latest: before the data count.
+        let stopped = run(planned, &|_| stop.store(true, Ordering::Relaxed), &stop);
+        assert!(matches!(stopped, Err(TargetError::Interrupted)), "{stopped:?}");
+        assert_eq!(path.exists(), stays);
+    }
+    assert!(!dir.path().join("a").exists(), "directories that were made on the way are removed too");
+    assert_eq!(fs::read_dir(dir.path().join("kept")).unwrap().count(), 0);
+}
+
+#[test]
+fn an_unfinished_set_up_is_begun_anew() {
+    let dir = scratch();
+    let directory = Directory::claim(dir.path()).unwrap();
+    directory.begin_setup().unwrap();
+    fs::write(dir.path().join("data-0001.dbf"), "half").unwrap();
+    drop(directory);
+    let planned = plan(dir.path(), &request(8192)).unwrap();
+    assert_eq!(planned.existing, Existing::Unfinished);
+    run(planned, &|_| {}, &AtomicBool::new(false)).unwrap();
+    assert_sound(dir.path());
+}
+
+#[test]
+fn a_foreign_directory_is_refused_untouched() {
+    let dir = scratch();
+    fs::write(dir.path().join("thesis.tex"), "years of work").unwrap();
+    for replace in [Replace::Refuse, Replace::Replace] {
+        let refused = plan(dir.path(), &SetupRequest { replace, ..request(8192) });
+        assert!(matches!(refused, Err(TargetError::NotOurs { file, .. }) if file == "thesis.tex"));
+    }
+    assert_eq!(contents(dir.path()).len(), 1);
+}
+
+#[test]
+fn data_that_do_not_fit_are_refused_before_anything_is_written() {
+    let dir = scratch();
+    let path = dir.path().join("new");
+    let refused = plan(&path, &SetupRequest { scale_blocks: 1 << 37, ..request(8192) });
+    match refused {
+        Err(TargetError::NoSpace { needed, available, .. }) => assert!(needed > available),
+        other => panic!("{other:?}"),
+    }
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_directory_in_use_is_refused() {
+    let dir = scratch();
+    let held = Directory::claim(dir.path()).unwrap();
+    let refused = plan(dir.path(), &request(8192));
+    assert!(matches!(&refused, Err(TargetError::Locked { holder, .. }) if holder.contains("process")), "{refused:?}");
+    drop(held);
+    plan(dir.path(), &request(8192)).unwrap();
+}
+
+#[test]
+fn data_made_by_somebody_else_after_the_plan_are_not_lost() {
+    let dir = scratch();
+    let planned = plan(dir.path(), &SetupRequest { seed: 1, ..request(8192) }).unwrap();
+    set_up(dir.path(), &request(8192)).unwrap();
+    let refused = run(planned, &|_| {}, &AtomicBool::new(false));
+    assert!(matches!(refused, Err(TargetError::DifferentData { .. })), "{refused:?}");
+    assert_sound(dir.path());
+}
+
+#[test]
+fn the_data_do_not_depend_on_the_number_of_loaders_or_the_way_of_writing() {
+    /// Blocks without their checksum and the identity of their data set.
+    fn comparable(path: &Path) -> Vec<u8> {
+        let mut data = fs::read(path.join("data-0001.dbf")).unwrap();
+        for block in data.chunks_exact_mut(8192) {
+            block[..8].fill(0);
+            block[12..16].fill(0);
+        }
+        data
+    }
+    let made =
+        [(1, IoEngine::Psync), (2, IoEngine::best_available().0), (5, IoEngine::Psync)].map(|(loaders, engine)| {
+            let dir = scratch();
+            set_up(dir.path(), &SetupRequest { loaders, io_engine: Some(engine), ..request(8192) }).unwrap();
+            comparable(dir.path())
+        });
+    assert!(made[0] == made[1] && made[1] == made[2]);
+}
+
+#[test]
+fn every_impossible_shape_is_refused_with_its_reason() {
+    let dir = scratch();
+    let good = request(8192);
+    let cases = [
+        (SetupRequest { schemas: 0, ..good.clone() }, "schemas"),
+        (SetupRequest { schemas: 4097, ..good.clone() }, "schemas"),
+        (SetupRequest { block_bytes: 1024, ..good.clone() }, "KiB"),
+        (SetupRequest { block_bytes: 12 << 10, ..good.clone() }, "KiB"),
+        (SetupRequest { scale_blocks: 0, ..good.clone() }, "at least 1 block"),
+        (SetupRequest { scale_blocks: 1 << 40, ..good.clone() }, "less than"),
+        (SetupRequest { scale_blocks: u64::MAX, ..good.clone() }, "less than"),
+        (SetupRequest { redo_file_bytes: (8 << 20) - 4096, ..good.clone() }, "redo log file"),
+        (SetupRequest { redo_file_bytes: (8 << 20) + 512, ..good.clone() }, "redo log file"),
+        (SetupRequest { redo_file_bytes: u64::MAX - 4095, ..good.clone() }, "too many"),
+        (SetupRequest { redo_files: 2, ..good.clone() }, "redo log files"),
+        (SetupRequest { loaders: 0, ..good }, "loader"),
+    ];
+    for (request, word) in cases {
+        match plan(&dir.path().join("new"), &request) {
+            Err(TargetError::Shape(why)) => assert!(why.contains(word), "{why}"),
+            other => panic!("{request:?} gave {other:?}"),
+        }
+    }
+}

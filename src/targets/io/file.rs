@@ -1,0 +1,259 @@
+//! A file that holds data or redo, opened past the page cache where the file system allows.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, SeekFrom};
+use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::{FileExt, FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use super::Arena;
+use super::extents::{Written, written};
+
+/// Whether the kernel's page cache stands between us and storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Caching {
+    /// O_DIRECT: every request goes to storage.
+    Direct,
+    /// Through the page cache, because that was asked for or O_DIRECT was refused.
+    PageCache,
+}
+
+/// When a write counts as done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Durability {
+    /// When the kernel has taken it; durable only after a later [`StorageFile::sync`].
+    OnSync,
+    /// When it is on stable storage (O_DSYNC).
+    EachWrite,
+}
+
+/// What a file is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Reads only; the file cannot be changed through it.
+    Read,
+    /// Reads and writes.
+    ReadWrite,
+}
+
+/// How an existing file or device is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opening {
+    /// What for.
+    pub access: Access,
+    /// Past the page cache, as far as the file system lets us, or through it on purpose.
+    pub caching: Caching,
+    /// When a write counts as done.
+    pub durability: Durability,
+}
+
+impl Opening {
+    /// For reads past the page cache.
+    pub const READ: Self = Self { access: Access::Read, caching: Caching::Direct, durability: Durability::OnSync };
+    /// For reads and writes past the page cache.
+    pub const WRITE: Self = Self { access: Access::ReadWrite, ..Self::READ };
+}
+
+/// An open file of the target.
+#[derive(Debug)]
+pub struct StorageFile {
+    file: File,
+    path: PathBuf,
+    caching: Caching,
+}
+
+impl StorageFile {
+    /// Opens an existing file for reading and writing.
+    ///
+    /// # Errors
+    /// The system's error, unless it only refuses O_DIRECT: then the file is opened through the page cache.
+    pub fn open(path: &Path, durability: Durability) -> io::Result<Self> {
+        Self::open_as(path, Opening { durability, ..Opening::WRITE })
+    }
+
+    /// Opens an existing file or block device.
+    ///
+    /// # Errors
+    /// The system's error, unless it only refuses O_DIRECT: then the file is opened through the page cache.
+    pub fn open_as(path: &Path, opening: Opening) -> io::Result<Self> {
+        Self::open_with(path, opening, false)
+    }
+
+    /// Creates a file that must not exist yet.
+    ///
+    /// # Errors
+    /// The system's error, also when the file exists.
+    pub fn create(path: &Path, durability: Durability) -> io::Result<Self> {
+        Self::open_with(path, Opening { durability, ..Opening::WRITE }, true)
+    }
+
+    fn open_with(path: &Path, opening: Opening, create: bool) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(opening.access == Access::ReadWrite).mode(0o640).create_new(create);
+        let sync = match opening.durability {
+            Durability::OnSync => 0,
+            Durability::EachWrite => libc::O_DSYNC,
+        };
+        let opened = |file, caching| Self { file, path: path.to_owned(), caching };
+        if opening.caching == Caching::PageCache {
+            return Ok(opened(options.custom_flags(sync).open(path)?, Caching::PageCache));
+        }
+        match options.custom_flags(libc::O_DIRECT | sync).open(path) {
+            Ok(file) => Ok(opened(file, Caching::Direct)),
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => {
+                // Some file systems create the file and refuse only the flag.
+                let file = options.custom_flags(sync).create_new(false).create(create).open(path)?;
+                Ok(opened(file, Caching::PageCache))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Its path, for messages.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether the page cache is bypassed.
+    pub fn caching(&self) -> Caching {
+        self.caching
+    }
+
+    /// Present length in bytes, of a file or a block device.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn length(&self) -> io::Result<u64> {
+        if self.is_block_device()? {
+            // Metadata give a device no length. Nothing of ours uses the file's position.
+            return (&self.file).seek(SeekFrom::End(0));
+        }
+        Ok(self.file.metadata()?.len())
+    }
+
+    /// Whether it is a block device.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn is_block_device(&self) -> io::Result<bool> {
+        Ok(self.file.metadata()?.file_type().is_block_device())
+    }
+
+    /// Size of a block device's logical sector in bytes: no request may be smaller. Unknown for a regular file.
+    pub fn logical_sector_bytes(&self) -> Option<u32> {
+        if !self.is_block_device().ok()? {
+            return None;
+        }
+        let mut bytes: libc::c_int = 0;
+        // SAFETY: the descriptor is ours and that of a block device, which answers this question with one `int`.
+        let asked = unsafe { libc::ioctl(self.file.as_raw_fd(), libc::BLKSSZGET, &raw mut bytes) };
+        u32::try_from(bytes).ok().filter(|bytes| asked == 0 && *bytes > 0)
+    }
+
+    /// Whether the file still has a name in some directory.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn is_linked(&self) -> io::Result<bool> {
+        Ok(self.file.metadata()?.nlink() > 0)
+    }
+
+    /// Whether `other` is open on the same file or device.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn is_same_as(&self, other: &File) -> io::Result<bool> {
+        let (one, other) = (self.file.metadata()?, other.metadata()?);
+        Ok((one.dev(), one.ino()) == (other.dev(), other.ino()))
+    }
+
+    /// Reserves space on the file system, so that later writes cannot run out of it.
+    ///
+    /// # Errors
+    /// The system's error, such as a full disk. A file system that cannot reserve is not an error.
+    pub fn reserve(&self, bytes: u64) -> io::Result<()> {
+        let bytes = libc::off_t::try_from(bytes).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        // SAFETY: plain system call on a descriptor that we own.
+        match unsafe { libc::fallocate(self.file.as_raw_fd(), 0, 0, bytes) } {
+            0 => Ok(()),
+            _ => match io::Error::last_os_error() {
+                error if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Ok(()),
+                error => Err(error),
+            },
+        }
+    }
+
+    /// How much of the first `bytes` bytes of a regular file is really on storage.
+    ///
+    /// # Errors
+    /// The system's error; a file system that cannot tell is none.
+    pub fn written(&self, bytes: u64) -> io::Result<Written> {
+        written(&self.file, bytes)
+    }
+
+    /// Smallest unit in which the file can be read and written past the page cache, in bytes: at least 512. Asks the
+    /// kernel, and tries where the kernel does not report; then the file must be at least 1 KiB long. Through the page
+    /// cache it is a page, since writing less makes the kernel read the rest first.
+    pub fn direct_unit_bytes(&self) -> u32 {
+        const SECTOR: u32 = 512;
+        const PAGE: u32 = 4096;
+        if self.caching == Caching::PageCache {
+            return PAGE;
+        }
+        if let Some(reported) = self.reported_direct_unit() {
+            return reported.max(SECTOR);
+        }
+        let Ok(buffer) = Arena::new(PAGE as usize) else { return PAGE };
+        // SAFETY: nobody else knows this memory.
+        let buffer = unsafe { buffer.bytes_mut(0, SECTOR as usize) };
+        match self.file.read_exact_at(buffer, u64::from(SECTOR)) {
+            Ok(()) => SECTOR,
+            Err(_) => PAGE,
+        }
+    }
+
+    fn reported_direct_unit(&self) -> Option<u32> {
+        let mut reported = MaybeUninit::<libc::statx>::zeroed();
+        // SAFETY: the path is an empty string that ends with NUL, so the call is about the descriptor, which we own;
+        // `reported` is writable and of the type that the call fills.
+        let result = unsafe {
+            let (fd, flags) = (self.file.as_raw_fd(), libc::AT_EMPTY_PATH);
+            libc::statx(fd, c"".as_ptr(), flags, libc::STATX_DIOALIGN, reported.as_mut_ptr())
+        };
+        // SAFETY: the structure holds integers only, for which zeroes are valid.
+        let reported = unsafe { reported.assume_init() };
+        let known = result == 0 && reported.stx_mask & libc::STATX_DIOALIGN != 0 && reported.stx_dio_offset_align > 0;
+        known.then(|| reported.stx_dio_offset_align.max(reported.stx_dio_mem_align))
+    }
+
+    /// Makes all earlier writes durable.
+    ///
+    /// # Errors
+    /// The system's error; data written since the last success may be lost.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    /// Reads exactly `buffer.len()` bytes at `offset`, blocking. With direct I/O the buffer must be aligned.
+    ///
+    /// # Errors
+    /// The system's error, or `UnexpectedEof` when the file is shorter.
+    pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.file.read_exact_at(buffer, offset)
+    }
+
+    /// Writes all of `buffer` at `offset`, blocking. With direct I/O the buffer must be aligned.
+    ///
+    /// # Errors
+    /// The system's error.
+    pub fn write_all_at(&self, buffer: &[u8], offset: u64) -> io::Result<()> {
+        self.file.write_all_at(buffer, offset)
+    }
+}
+
+impl AsRawFd for StorageFile {
+    fn as_raw_fd(&self) -> std::os::fd::RawFd {
+        self.file.as_raw_fd()
+    }
+}

@@ -1,0 +1,119 @@
+//! The proof that rows lie as the SLOB method needs them: one row a block, scattered, read one by one through the index.
+//!
+//! It is made before every run, from the catalogues and a small sample. Data that do not lie so would still give numbers,
+//! but of something else; so a run on them is refused, with the reason and the cure.
+
+mod layout;
+mod plan;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::descriptor::DataSet;
+use super::session::{Access, Session};
+use crate::targets::error::TargetError;
+use crate::units::group_thousands;
+
+/// Faults whose reasons are reported; all are counted.
+const REPORTED_FAULTS: usize = 3;
+
+/// What was proven of the tables that load will use.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Proof {
+    /// Tables that were looked at.
+    pub tables: u32,
+    /// Rows of all of them.
+    pub rows: u64,
+    /// Blocks of all of them.
+    pub pages: u64,
+    /// Blocks of their indexes.
+    pub index_pages: u64,
+    /// The correlation of keys and blocks farthest from 0, from -1 to 1; unknown where no table is large enough to have a
+    /// telling one.
+    pub correlation: Option<f64>,
+    /// What the user should know, such as tables that earlier runs let grow a little.
+    pub notes: Vec<String>,
+}
+
+impl Proof {
+    /// For the record.
+    pub fn facts(&self) -> BTreeMap<String, String> {
+        let mut facts = BTreeMap::from(
+            [
+                ("layout.rows", self.rows.to_string()),
+                ("layout.pages", self.pages.to_string()),
+                ("layout.index_pages", self.index_pages.to_string()),
+                ("layout.plan", "index scan".to_owned()),
+            ]
+            .map(|(name, value)| (name.to_owned(), value)),
+        );
+        if let Some(correlation) = self.correlation {
+            facts.insert("layout.correlation".to_owned(), format!("{correlation:.4}"));
+        }
+        facts
+    }
+}
+
+/// `8 tables, 1,048,576 rows in as many blocks, correlation 0.0012, read by index scan`
+impl fmt::Display for Proof {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (rows, pages) = (group_thousands(self.rows as f64), group_thousands(self.pages as f64));
+        write!(f, "{} tables, {rows} rows in ", self.tables)?;
+        if rows == pages {
+            f.write_str("as many blocks")?
+        } else {
+            write!(f, "{pages} blocks")?
+        }
+        if let Some(correlation) = self.correlation {
+            write!(f, ", correlation {correlation:.4}")?;
+        }
+        f.write_str(", read by index scan")
+    }
+}
+
+/// Why data do not lie as they must, and what to do about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Fault {
+    reason: String,
+    cure: String,
+}
+
+impl Fault {
+    fn new(reason: impl Into<String>, cure: impl Into<String>) -> Self {
+        Self { reason: reason.into(), cure: cure.into() }
+    }
+
+    /// Where nothing helps but making the data anew.
+    fn anew(reason: impl Into<String>) -> Self {
+        Self::new(reason, "make the data anew: `plimsoll slob setup --replace`")
+    }
+}
+
+/// Proves how the tables of the first `schemas` schemas lie, in a session as the load's are.
+///
+/// # Errors
+/// The reason and the cure if they lie otherwise; or why the server cannot be asked.
+pub fn prove(access: &Access<'_>, data: &DataSet, schemas: u32) -> Result<Proof, TargetError> {
+    let session = Session::open_as_load(*access)?;
+    let schemas = schemas.min(data.schemas);
+    let (proof, mut faults) = layout::prove(&session, data, schemas)?;
+    // Without its index a table cannot be planned for.
+    if faults.is_empty() {
+        faults = plan::check(&session, data, schemas)?;
+    }
+    let Some(first) = faults.first() else { return Ok(proof) };
+    let mut reasons: Vec<&str> = faults.iter().take(REPORTED_FAULTS).map(|fault| fault.reason.as_str()).collect();
+    let unreported = format!("{} more like these", faults.len() - reasons.len());
+    if faults.len() > reasons.len() {
+        reasons.push(&unreported);
+    }
+    let what = format!(
+        "the data in the schema `{}` on `{}` do not lie as the SLOB method needs: {}",
+        access.namespace,
+        access.node_name(),
+        reasons.join("; ")
+    );
+    Err(access.unfit(what, Some(first.cure.clone())))
+}

@@ -1,0 +1,297 @@
+//! Making a data set: decide first, then load.
+//!
+//! [`plan`] looks and decides without writing anything, so it also serves a dry run. [`run()`] loads. Each of its
+//! steps can be repeated, and what was done stays: whoever is interrupted goes on where it was with the same command.
+
+mod copy;
+mod rows;
+mod run;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use super::catalog::{self, Found, Ground, Stage};
+use super::descriptor::{DataSet, FORMAT_VERSION};
+use super::session::{Access, Session};
+use crate::targets::embedded::{Filling, MAX_SESSIONS};
+use crate::targets::error::TargetError;
+use crate::units::Bytes;
+
+pub use crate::targets::crew::Progress;
+pub use crate::targets::embedded::setup::Replace;
+pub use run::run;
+
+/// Most rows of a table: PostgreSQL numbers its blocks with 32 bits, and the last number is none.
+const MAX_TABLE_BLOCKS: u64 = u32::MAX as u64 - 1;
+
+/// What data are wanted.
+#[derive(Debug, Clone)]
+pub struct SetupRequest {
+    /// Number of schemas, 1 to 4,096.
+    pub schemas: u32,
+    /// Rows, and so blocks, of each schema; at least 1.
+    pub scale_blocks: u64,
+    /// Blocks of each schema's scan table; may be 0.
+    pub scan_blocks: u64,
+    /// Size of a block, which must be the server's: [`block_bytes`](super::block_bytes) asks for it.
+    pub block_bytes: u32,
+    /// How rows are filled.
+    pub filling: Filling,
+    /// Connections that load, at least 1.
+    pub streams: u32,
+    /// Seed of the placement of rows and of their filling.
+    pub seed: u64,
+    /// What to do with data that are there.
+    pub replace: Replace,
+}
+
+/// What is in the namespace already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Existing {
+    /// No data.
+    Nothing,
+    /// The data asked for.
+    SameData,
+    /// A set-up of the data asked for that never came to its end.
+    Unfinished {
+        /// Bytes of blocks that are loaded.
+        loaded_bytes: u64,
+    },
+    /// The rest of data that were being removed.
+    HalfRemoved,
+    /// Other data.
+    OtherData,
+}
+
+/// What [`run()`] will do.
+#[derive(Debug, Clone)]
+pub struct SetupPlan<'a> {
+    /// Where.
+    pub access: Access<'a>,
+    /// The server's version, in its own words.
+    pub server_version: String,
+    /// The database.
+    pub database: String,
+    /// What is there already.
+    pub existing: Existing,
+    /// Number of tables.
+    pub tables: u64,
+    /// Bytes of the blocks of all tables.
+    pub data_bytes: u64,
+    /// About what the indexes take.
+    pub index_bytes: u64,
+    /// About what the write-ahead log grows by; the server recycles it.
+    pub redo_bytes: u64,
+    /// What the user should know.
+    pub notes: Vec<String>,
+    request: SetupRequest,
+}
+
+impl SetupPlan<'_> {
+    /// Whether anything is to be written: not when the same data are there and were not to be replaced.
+    pub fn makes_data(&self) -> bool {
+        makes_data(self.existing, self.request.replace)
+    }
+
+    /// Bytes of blocks that are still to be loaded.
+    pub fn missing_bytes(&self) -> u64 {
+        match self.existing {
+            _ if !self.makes_data() => 0,
+            Existing::Unfinished { loaded_bytes } if self.request.replace == Replace::Refuse => {
+                self.data_bytes.saturating_sub(loaded_bytes)
+            }
+            _ => self.data_bytes,
+        }
+    }
+}
+
+/// What [`run()`] is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Removes data that are to be replaced.
+    Remove,
+    /// Makes empty tables.
+    Create,
+    /// Loads rows.
+    Load,
+    /// Writes tables anew that have empty blocks.
+    Compact,
+    /// Builds the indexes.
+    Index,
+    /// Vacuums the tables, which also marks their rows as committed, and has the planner learn their shape.
+    Vacuum,
+    /// Writes a checkpoint.
+    Checkpoint,
+}
+
+/// `loading rows`
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Remove => "removing what is there",
+            Self::Create => "creating tables",
+            Self::Load => "loading rows",
+            Self::Compact => "compacting tables",
+            Self::Index => "building indexes",
+            Self::Vacuum => "vacuuming",
+            Self::Checkpoint => "writing a checkpoint",
+        })
+    }
+}
+
+/// What [`run()`] did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SetupReport {
+    /// Bytes of blocks that were loaded, this time.
+    pub bytes_written: u64,
+    /// Bytes of blocks that an earlier, interrupted set-up had loaded.
+    pub bytes_found: u64,
+    /// How long it took, until everything was durable.
+    pub elapsed_ns: u64,
+    /// How long each phase took.
+    pub phases: Vec<(Phase, u64)>,
+    /// Whether data were made: not when the same data were there already.
+    pub created: bool,
+    /// What the user should know.
+    pub notes: Vec<String>,
+}
+
+/// Decides everything, and writes nothing.
+///
+/// # Errors
+/// [`TargetError::Shape`] when the request makes no sense; what stands against it on the server, with a cure; or why the
+/// server cannot be asked.
+pub fn plan<'a>(access: &Access<'a>, request: &SetupRequest) -> Result<SetupPlan<'a>, TargetError> {
+    request.check()?;
+    let session = Session::open(*access)?;
+    let ground = Ground::look(&session)?;
+    let existing = look(&session, &ground, request)?;
+    let data = request.data_set(*access);
+    Ok(SetupPlan {
+        access: *access,
+        existing,
+        tables: data.tables().count() as u64,
+        data_bytes: data.bytes(),
+        index_bytes: data.estimated_index_bytes(),
+        redo_bytes: data.estimated_redo_bytes(),
+        notes: Vec::new(),
+        request: request.clone(),
+        server_version: ground.server.version,
+        database: ground.server.database,
+    })
+}
+
+fn makes_data(existing: Existing, replace: Replace) -> bool {
+    existing != Existing::SameData || replace == Replace::Replace
+}
+
+/// Finds out what is there, and refuses what the request may not touch.
+fn look(session: &Session<'_>, ground: &Ground, request: &SetupRequest) -> Result<Existing, TargetError> {
+    let access = session.access();
+    catalog::check_block_bytes(access, &ground.server, request.block_bytes)?;
+    ground.check_for_setup(access)?;
+    let Some(Found { data, stage, .. }) = &ground.found else { return Ok(Existing::Nothing) };
+    if *stage == Stage::Dropping {
+        return Ok(Existing::HalfRemoved);
+    }
+    match (request.difference(data), request.replace, stage) {
+        (Some(difference), Replace::Refuse, _) => {
+            let what = format!(
+                "the schema `{}` on `{}` already holds other SLOB data: {difference}",
+                access.namespace,
+                access.node_name()
+            );
+            let hint = "ask for the same data, name another schema with `--db-schema NAME`, or replace them: `plimsoll slob \
+                        setup --replace`";
+            Err(access.unfit(what, Some(hint.to_owned())))
+        }
+        (Some(_), Replace::Replace, _) => Ok(Existing::OtherData),
+        (None, _, Stage::Ready) => {
+            if request.replace == Replace::Refuse {
+                check_complete(session, data)?;
+            }
+            Ok(Existing::SameData)
+        }
+        (None, _, _) => {
+            let places = copy::loaded_places(&copy::marks(session)?);
+            Ok(Existing::Unfinished { loaded_bytes: places * u64::from(data.block_bytes) })
+        }
+    }
+}
+
+/// Data of which a table or an index is missing are not there already.
+fn check_complete(session: &Session<'_>, data: &DataSet) -> Result<(), TargetError> {
+    let there: BTreeSet<String> = catalog::our_objects(session)?.into_iter().map(|(name, _)| name).collect();
+    match catalog::expected_objects(data).into_iter().find(|name| !there.contains(name)) {
+        None => Ok(()),
+        Some(missing) => {
+            let access = session.access();
+            let what = format!("`{missing}` is missing in the schema `{}`", access.namespace);
+            Err(access.unfit(what, Some("make the data anew: `plimsoll slob setup --replace`".to_owned())))
+        }
+    }
+}
+
+impl SetupRequest {
+    /// Refuses what cannot be a data set.
+    fn check(&self) -> Result<(), TargetError> {
+        let refuse = |why: String| Err(TargetError::Shape(why));
+        if !(1..=MAX_SESSIONS).contains(&self.schemas) {
+            return refuse(format!("a data set has 1 to {MAX_SESSIONS} schemas, not {}", self.schemas));
+        }
+        if self.scale_blocks == 0 {
+            return refuse("a schema has at least 1 block, not 0".to_owned());
+        }
+        if self.scale_blocks.max(self.scan_blocks) > MAX_TABLE_BLOCKS {
+            let most = Bytes(MAX_TABLE_BLOCKS * u64::from(self.block_bytes));
+            return refuse(format!(
+                "a table of PostgreSQL has at most {MAX_TABLE_BLOCKS} blocks, {most}; lower the scale"
+            ));
+        }
+        if self.streams == 0 {
+            return refuse("at least 1 stream is needed to load, not 0".to_owned());
+        }
+        Ok(())
+    }
+
+    /// What will be described.
+    fn data_set(&self, access: Access<'_>) -> DataSet {
+        // To the second: fractions would only make the descriptor harder to read.
+        let now = jiff::Timestamp::now().round(jiff::Unit::Second).unwrap_or_else(|_| jiff::Timestamp::now());
+        DataSet {
+            format_version: FORMAT_VERSION,
+            plimsoll_version: env!("CARGO_PKG_VERSION").to_owned(),
+            created_at: now.to_string(),
+            seed: self.seed,
+            block_bytes: self.block_bytes,
+            column_bytes: access.sql(self.block_bytes).column_bytes(),
+            schemas: self.schemas,
+            scale_blocks: self.scale_blocks,
+            scan_blocks: self.scan_blocks,
+            filling: self.filling,
+        }
+    }
+
+    /// What is there and differs from what is asked for, in words; none if nothing does.
+    fn difference(&self, there: &DataSet) -> Option<String> {
+        let number = |what: &str, there: u64, asked: u64| {
+            (there != asked).then(|| format!("{what} is {there} there and {asked} here"))
+        };
+        let filling = (there.filling != self.filling)
+            .then(|| format!("the filling is {:?} there and {:?} here", there.filling, self.filling).to_lowercase());
+        let all = [
+            number("the number of schemas", there.schemas.into(), self.schemas.into()),
+            number("the number of blocks of a schema", there.scale_blocks, self.scale_blocks),
+            number("the number of blocks of a scan table", there.scan_blocks, self.scan_blocks),
+            number("the block size in bytes", there.block_bytes.into(), self.block_bytes.into()),
+            filling,
+            number("the seed", there.seed, self.seed),
+        ];
+        let found: Vec<String> = all.into_iter().flatten().collect();
+        (!found.is_empty()).then(|| found.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+use std::sync::atomic::AtomicBool;
+
+use super::session::{Halt, Session};
+use super::setup::{Replace, SetupReport, SetupRequest};
+use super::*;
+use crate::config::postgres::PostgresAddress;
+use crate::targets::TargetError;
+use crate::targets::embedded::Filling;
+use crate::targets::postgres::Connector;
+
+pub(super) const NAMESPACE: &str = "plimsoll";
+
+pub(super) fn connector(address: &PostgresAddress) -> Connector {
+    Connector::new(address, "plimsoll tests").unwrap()
+}
+
+/// Of the same database, as another role.
+pub(super) fn connector_as(address: &PostgresAddress, role: &str) -> Connector {
+    connector(&PostgresAddress { user: Some(role.to_owned()), ..address.clone() })
+}
+
+pub(super) fn request() -> SetupRequest {
+    SetupRequest {
+        schemas: 3,
+        scale_blocks: 300,
+        scan_blocks: 20,
+        block_bytes: 8192,
+        filling: Filling::Incompressible,
+        streams: 2,
+        seed: 42,
+        replace: Replace::Refuse,
+    }
+}
+
+pub(super) fn set_up(access: &Access<'_>, request: &SetupRequest) -> Result<SetupReport, TargetError> {
+    setup::run(setup::plan(access, request)?, &|_, _| {}, &AtomicBool::new(false))
+}
+
+/// Executes statements in the namespace as the owner of everything.
+pub(super) fn execute(access: &Access<'_>, statements: &str) {
+    let session = Session::open(*access).unwrap();
+    let path = format!("SET search_path = {}", access.sql(8192).schema());
+    session.execute("test", &path, Halt::NEVER).unwrap();
+    for statement in statements.split(';') {
+        session.execute("test", statement, Halt::NEVER).unwrap();
+    }
+}
+
+pub(super) fn number(access: &Access<'_>, ask: &str) -> i64 {
+    Session::open(*access).unwrap().query_one("test", ask, &[]).unwrap().get(0)
+}
+
+pub(super) fn assert_sound(access: &Access<'_>) {
+    let report = verify::verify(access, &|_| {}, &AtomicBool::new(false)).unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    let data = load(access).unwrap();
+    prove(access, &data, data.schemas).unwrap();
+}
+
+/// The message and the hint of a refusal.
+pub(super) fn refusal<T: std::fmt::Debug>(result: Result<T, TargetError>) -> (String, String) {
+    let error = result.unwrap_err();
+    (error.to_string(), error.hint().unwrap_or_default())
+}
+
+mod dropping {
+    use super::*;
+    use crate::targets::postgres::test_server::database;
+
+    fn drop_all(access: &Access<'_>) -> Result<drop::DropReport, TargetError> {
+        drop::run(drop::plan(access)?, &AtomicBool::new(false))
+    }
+
+    #[test]
+    fn everything_that_set_up_made_goes_and_the_schema_too() {
+        let Some(address) = database("data_drop") else { return };
+        let connector = connector(&address);
+        let access = Access::new(&connector, NAMESPACE);
+        set_up(&access, &request()).unwrap();
+        let plan = drop::plan(&access).unwrap();
+        // Tables, scan tables, procedures and the descriptor.
+        assert_eq!(plan.objects.len(), 3 + 3 + 3 + 1);
+        assert!(plan.bytes > 960 * 8192 && plan.made_namespace);
+        assert!(find(&access).unwrap().is_some(), "planning changes nothing");
+        assert!(drop_all(&access).unwrap().removed_namespace);
+        assert!(refusal(drop::plan(&access)).0.contains("no SLOB data"));
+    }
+
+    #[test]
+    fn what_others_put_beside_the_data_stays() {
+        let Some(address) = database("data_drop_others") else { return };
+        let connector = connector(&address);
+        let access = Access::new(&connector, NAMESPACE);
+        set_up(&access, &request()).unwrap();
+        execute(
+            &access,
+            "CREATE TABLE slob_99 (id int); CREATE FUNCTION mine() RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        );
+        assert!(!drop_all(&access).unwrap().removed_namespace);
+        let left = number(&access, "SELECT count(*) FROM pg_class WHERE relnamespace = 'plimsoll'::regnamespace");
+        assert_eq!(left, 1);
+        execute(&access, "SELECT mine() FROM slob_99");
+    }
+
+    #[test]
+    fn an_empty_schema_that_somebody_else_made_stays() {
+        let Some(address) = database("data_drop_schema") else { return };
+        let connector = connector(&address);
+        let access = Access::new(&connector, NAMESPACE);
+        execute(&access, "CREATE SCHEMA plimsoll");
+        set_up(&access, &request()).unwrap();
+        assert!(!drop_all(&access).unwrap().removed_namespace);
+        assert_eq!(number(&access, "SELECT count(*) FROM pg_namespace WHERE nspname = 'plimsoll'"), 1);
+    }
+
+    #[test]
+    fn tables_that_somebody_depends_on_stay_and_are_reported() {
+        let Some(address) = database("data_drop_view") else { return };
+        let connector = connector(&address);
+        let access = Access::new(&connector, NAMESPACE);
+        set_up(&access, &request()).unwrap();
+        execute(&access, "CREATE VIEW mine AS SELECT custid FROM slob_2");
+        let (what, _) = refusal(drop_all(&access));
+        assert!(what.contains("cannot drop the data") && what.contains("2BP01"), "{what}");
+        // Half of it is gone; the rest can be dropped once nothing stands against it.
+        assert!(refusal(load(&access)).0.contains("half removed"));
+        execute(&access, "DROP VIEW mine");
+        assert!(drop_all(&access).unwrap().removed_namespace);
+    }
+}
+
+mod looking {
+    use super::*;
+    use crate::targets::postgres::test_server::database;
+
+    #[test]
+    fn info_tells_what_the_data_are_and_what_the_role_lacks() {
+        let Some(address) = database("data_info") else { return };
+        let owner = connector(&address);
+        execute(
+            &Access::new(&owner, "public"),
+            "CREATE ROLE info_user LOGIN; GRANT CREATE ON DATABASE data_info TO info_user",
+        );
+        let connector = connector_as(&address, "info_user");
+        let access = Access::new(&connector, NAMESPACE);
+        assert!(refusal(info::info(&access)).0.contains("no SLOB data"));
+        set_up(&access, &request()).unwrap();
+        let info = info::info(&access).unwrap();
+        assert_eq!((info.stage, info.in_use_by.as_deref(), info.descriptor.seed), (Stage::Ready, None, 42));
+        assert_eq!(info.tables.len(), 6);
+        assert_eq!((info.tables[0].estimated_rows, info.tables[0].bytes), (Some(300), 300 * 8192));
+        assert_eq!((info.bytes, info.role.as_str()), (960 * 8192, "info_user"));
+        let missing: Vec<&str> = info.missing.iter().map(|right| right.name.as_str()).collect();
+        assert!(missing.contains(&"pg_read_all_stats") && missing.contains(&"track_io_timing"), "{missing:?}");
+        // A superuser lacks no right.
+        let all = info::info(&Access::new(&owner, NAMESPACE)).unwrap();
+        assert!(all.missing.iter().all(|right| right.name.starts_with("track_")), "{:?}", all.missing);
+        serde_json::to_value(&all).unwrap();
+    }
+
+    #[test]
+    fn a_table_that_grew_is_a_change_of_shape() {
+        let Some(address) = database("data_shape") else { return };
+        let connector = connector(&address);
+        let access = Access::new(&connector, NAMESPACE);
+        set_up(&access, &request()).unwrap();
+        let data = load(&access).unwrap();
+        let before = shape::read(&access, &data, 3).unwrap();
+        assert_eq!((before.pages(), before.tables[1].pages), (900, 300));
+        execute(&access, "UPDATE slob_2 SET c2 = c3");
+        assert_eq!(
+            shape::read(&access, &data, 3).unwrap().changed_since(&before),
+            None,
+            "updates stay in their blocks"
+        );
+        // One transaction that changes rows more often than versions of them fit into a block.
+        let session = Session::open(access).unwrap();
+        let often = "UPDATE plimsoll.slob_2 SET c2 = c3 WHERE custid < 150;".repeat(12);
+        session.execute("test", &often, Halt::NEVER).unwrap();
+        let reported = shape::read(&access, &data, 3).unwrap().changed_since(&before).unwrap();
+        assert!(reported.starts_with("`slob_2") && reported.contains("grew by"), "{reported}");
+    }
+}

@@ -1,0 +1,260 @@
+//! Many sessions on one thread: asking without waiting, and hearing the answers as they come.
+
+use std::collections::VecDeque;
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, Runtime};
+
+use super::Request;
+use super::session::Session;
+use super::timer::Timer;
+use super::watch::Watch;
+use crate::targets::postgres::error::PostgresError;
+use crate::targets::postgres::target::Postgres;
+use crate::targets::{SessionRange, TargetError};
+
+/// Connections that a lane makes at a time: servers start a process for each.
+const CONNECTING: usize = 16;
+/// A session has the server's counters reported what it did this often. Sooner would cost more than it reports.
+const FLUSH_NS: u64 = 200_000_000;
+/// Longest wait for what was cancelled to end, and for connections to close.
+const CANCEL_PATIENCE_NS: u64 = 2_000_000_000;
+const CLOSE_PATIENCE: Duration = Duration::from_millis(500);
+
+/// What came of something that a session was asked.
+#[derive(Debug)]
+pub(super) struct Answer<A> {
+    pub(super) session: u32,
+    /// When it was taken from the socket, on the run's clock.
+    pub(super) at_ns: u64,
+    pub(super) result: Result<A, PostgresError>,
+}
+
+/// Answers that have come, and who waits for the first of them.
+struct Mailbox<A>(Mutex<(Vec<Answer<A>>, Option<Waker>)>);
+
+impl<A> Mailbox<A> {
+    fn lock(&self) -> MutexGuard<'_, (Vec<Answer<A>>, Option<Waker>)> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn put(&self, answer: Answer<A>) {
+        let mut inside = self.lock();
+        inside.0.push(answer);
+        if let Some(waker) = inside.1.take() {
+            waker.wake();
+        }
+    }
+
+    fn poll(&self, task: &mut Context<'_>) -> Poll<()> {
+        let mut inside = self.lock();
+        if inside.0.is_empty() {
+            inside.1 = Some(task.waker().clone());
+            return Poll::Pending;
+        }
+        Poll::Ready(())
+    }
+}
+
+/// The sessions of one lane.
+pub(super) struct Line<'t, A> {
+    pub(super) target: &'t Postgres,
+    pub(super) range: SessionRange,
+    sessions: Vec<Arc<Session>>,
+    timer: Timer,
+    mailbox: Arc<Mailbox<A>>,
+    /// Asked, and not yet begun: that is done while the thread waits.
+    requests: Vec<Request>,
+    /// When the counters of each session were last reported.
+    flushed_ns: Vec<u64>,
+    watch: Watch,
+    /// Dropped last: what waits in it belongs to the others.
+    runtime: Runtime,
+}
+
+impl<'t, A: Send + 'static> Line<'t, A> {
+    /// Connects all sessions of a range, to the servers in turn.
+    pub(super) fn open(target: &'t Postgres, range: SessionRange) -> Result<Self, TargetError> {
+        let kernel = |source| TargetError::Kernel { action: "set up the connections of a lane of sessions", source };
+        let runtime = Builder::new_current_thread().enable_all().build().map_err(kernel)?;
+        let timer = runtime.block_on(async { Timer::new(range.clock) }).map_err(kernel)?;
+        let sessions = runtime.block_on(connect(target, range))?;
+        Ok(Self {
+            target,
+            range,
+            timer,
+            mailbox: Arc::new(Mailbox(Mutex::new((Vec::new(), None)))),
+            requests: Vec::new(),
+            flushed_ns: vec![0; sessions.len()],
+            watch: Watch::new(sessions.len(), target.patience_ns()),
+            sessions,
+            runtime,
+        })
+    }
+
+    /// Its sessions, in their order.
+    pub(super) fn sessions(&self) -> &[Arc<Session>] {
+        &self.sessions
+    }
+
+    /// The name of the server that a session is on.
+    pub(super) fn node_of(&self, session: u32) -> String {
+        self.target.connector().nodes()[self.sessions[session as usize].node].to_string()
+    }
+
+    /// Asks a session something, at `now_ns`. The answer comes through [`wait`](Self::wait).
+    pub(super) fn ask(
+        &mut self,
+        session: u32,
+        now_ns: u64,
+        work: impl Future<Output = Result<A, PostgresError>> + Send + 'static,
+    ) {
+        let (mailbox, clock) = (Arc::clone(&self.mailbox), self.range.clock);
+        let flushed_ns = &mut self.flushed_ns[session as usize];
+        let flushing = (now_ns.saturating_sub(*flushed_ns) >= FLUSH_NS).then(|| {
+            *flushed_ns = now_ns;
+            Arc::clone(&self.sessions[session as usize])
+        });
+        self.watch.asked(session, now_ns);
+        self.requests.push(Box::pin(async move {
+            let result = work.await;
+            mailbox.put(Answer { session, at_ns: clock.now_ns(), result });
+            // Sent at once, so before the session's next operation, and not waited for by it.
+            if let Some(session) = flushing {
+                session.flush_statistics().await;
+            }
+        }));
+    }
+
+    /// Appends the answers that have come to `into`. Returns at the latest soon after `until_ns`, and as soon as there is an
+    /// answer.
+    ///
+    /// # Errors
+    /// When a server has been silent for too long.
+    pub(super) fn wait(&mut self, until_ns: u64, into: &mut Vec<Answer<A>>) -> Result<(), TargetError> {
+        let now = self.range.clock.now_ns();
+        if self.watch.is_due(now) {
+            let probe = self.watch.look(now, &self.sessions, self.target.connector())?;
+            self.requests.extend(probe);
+        }
+        let before = into.len();
+        self.hear(now, until_ns, into)?;
+        into[before..].iter().for_each(|answer| self.watch.answered(answer.session));
+        Ok(())
+    }
+
+    fn hear(&mut self, now: u64, until_ns: u64, into: &mut Vec<Answer<A>>) -> Result<(), TargetError> {
+        let Self { runtime, timer, mailbox, requests, .. } = self;
+        let heard = runtime.block_on(async {
+            requests.drain(..).for_each(|request| drop(tokio::spawn(request)));
+            if until_ns <= now {
+                // Once to look at the sockets, and once for what they brought.
+                tokio::task::yield_now().await;
+                tokio::task::yield_now().await;
+                return Ok(());
+            }
+            let mut rings = pin!(timer.wait_until(until_ns));
+            poll_fn(|task| match mailbox.poll(task) {
+                Poll::Ready(()) => Poll::Ready(Ok(())),
+                Poll::Pending => rings.as_mut().poll(task),
+            })
+            .await
+        });
+        heard.map_err(|source| TargetError::Kernel { action: "wait for the answers of a server", source })?;
+        into.append(&mut self.mailbox.lock().0);
+        Ok(())
+    }
+
+    /// Has something done by every session at once, before load starts, and waits for them all.
+    ///
+    /// # Errors
+    /// The first that a session has.
+    pub(super) fn with_each<W>(&self, mut work: impl FnMut(u32, Arc<Session>) -> W) -> Result<(), TargetError>
+    where
+        W: Future<Output = Result<(), PostgresError>> + Send + 'static,
+    {
+        self.runtime.block_on(async {
+            let working: Vec<_> =
+                (0..).zip(&self.sessions).map(|(number, at)| tokio::spawn(work(number, Arc::clone(at)))).collect();
+            for work in working {
+                work.await.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Asks the servers to cancel what is under way; that still ends through [`wait`](Self::wait).
+    pub(super) fn cancel(&mut self) {
+        for session in self.watch.waiting() {
+            let token = self.sessions[session as usize].cancel_token();
+            self.requests.push(Box::pin(async move {
+                // A server that cannot be reached is noticed by the answer that does not come.
+                let _ = tokio::time::timeout(Duration::from_nanos(CANCEL_PATIENCE_NS), token.cancel()).await;
+            }));
+        }
+    }
+
+    /// Cancels what is under way and waits until it has ended, so that no server goes on with it after we left.
+    ///
+    /// # Errors
+    /// When it does not end.
+    pub(super) fn abandon(&mut self) -> Result<(), TargetError> {
+        self.cancel();
+        let begun_ns = self.range.clock.now_ns();
+        let mut answers = Vec::new();
+        loop {
+            let now = self.range.clock.now_ns();
+            let silent = self.watch.waiting().count() as u64;
+            if silent == 0 {
+                return Ok(());
+            }
+            let until_ns = begun_ns + CANCEL_PATIENCE_NS;
+            if now >= until_ns {
+                return Err(TargetError::Silent { sessions: silent, waited_ns: now - begun_ns });
+            }
+            self.hear(now, until_ns, &mut answers)?;
+            answers.drain(..).for_each(|answer| self.watch.answered(answer.session));
+        }
+    }
+}
+
+/// Closes the connections in the way that servers expect.
+impl<A> Drop for Line<'_, A> {
+    fn drop(&mut self) {
+        self.sessions.clear();
+        self.requests.clear();
+        let Self { runtime, .. } = self;
+        let closed = async {
+            while tokio::runtime::Handle::current().metrics().num_alive_tasks() > 0 {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        // What does not close by itself is closed with the runtime.
+        runtime.block_on(async {
+            let _ = tokio::time::timeout(CLOSE_PATIENCE, closed).await;
+        });
+    }
+}
+
+async fn connect(target: &Postgres, range: SessionRange) -> Result<Vec<Arc<Session>>, PostgresError> {
+    let nodes = target.connector().nodes().len();
+    let mut sessions = Vec::with_capacity(range.sessions as usize);
+    let mut connecting = VecDeque::new();
+    let mut numbers = range.first_session..range.first_session + range.sessions;
+    loop {
+        let more = numbers.by_ref().take(CONNECTING - connecting.len());
+        connecting.extend(more.map(|session| {
+            let connector = target.connector().clone();
+            tokio::spawn(async move { Session::open(&connector, session as usize % nodes).await })
+        }));
+        let Some(first) = connecting.pop_front() else { return Ok(sessions) };
+        match first.await {
+            Ok(opened) => sessions.push(Arc::new(opened?)),
+            Err(failed) => std::panic::resume_unwind(failed.into_panic()),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Servers that say nothing: are they at work, or gone without a word?
+//!
+//! A scan of a large table may take an hour, and nothing is heard of it meanwhile. So silence alone condemns nobody: after a
+//! while the server is asked, over another connection, whether it still works on what it was asked. Only one that answers
+//! nothing, or that knows nothing of it any more, is given up.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::Request;
+use super::session::Session;
+use crate::targets::TargetError;
+use crate::targets::postgres::connect::Connector;
+use crate::targets::postgres::error::PostgresError;
+
+/// Silences are looked at this often.
+const LOOK_NS: u64 = 1_000_000_000;
+/// Longest wait for a server's word on whether it works. Less than a connection may take, so that one that does not come about
+/// in time is distinguished from one that is refused: who refuses is alive.
+const WORD_PATIENCE: Duration = Duration::from_secs(5);
+
+/// A server's word: which of its processes are at work; nothing when it refused to tell.
+type Word = Result<Option<Vec<i32>>, Silence>;
+
+/// The server said nothing at all.
+#[derive(Debug, Clone, Copy)]
+struct Silence;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Waiting {
+    asked_ns: Option<u64>,
+    /// When the server last said that it works on it.
+    vouched_ns: u64,
+    /// The server did not know of it when it was last asked. The answer may have been on its way.
+    doubted: bool,
+}
+
+impl Waiting {
+    fn silent_since_ns(&self) -> Option<u64> {
+        self.asked_ns.map(|asked_ns| asked_ns.max(self.vouched_ns))
+    }
+}
+
+/// Watches over the sessions of one lane.
+pub(super) struct Watch {
+    patience_ns: u64,
+    sessions: Vec<Waiting>,
+    next_look_ns: u64,
+    /// Servers that were asked, and their words.
+    words: BTreeMap<usize, Arc<Mutex<Option<Word>>>>,
+}
+
+impl Watch {
+    pub(super) fn new(sessions: usize, patience_ns: u64) -> Self {
+        Self { patience_ns, sessions: vec![Waiting::default(); sessions], next_look_ns: 0, words: BTreeMap::new() }
+    }
+
+    /// A session was asked something.
+    pub(super) fn asked(&mut self, session: u32, now_ns: u64) {
+        self.sessions[session as usize] = Waiting { asked_ns: Some(now_ns), ..Waiting::default() };
+    }
+
+    /// It answered.
+    pub(super) fn answered(&mut self, session: u32) {
+        self.sessions[session as usize].asked_ns = None;
+    }
+
+    /// Sessions that wait for an answer.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..).zip(&self.sessions).filter(|(_, waiting)| waiting.asked_ns.is_some()).map(|(session, _)| session)
+    }
+
+    /// Whether it is time to [`look`](Self::look).
+    pub(super) fn is_due(&self, now_ns: u64) -> bool {
+        now_ns >= self.next_look_ns
+    }
+
+    /// Looks for sessions that have been silent for too long, and gives what asks their servers.
+    ///
+    /// # Errors
+    /// When a server must be taken for gone.
+    pub(super) fn look(
+        &mut self,
+        now_ns: u64,
+        sessions: &[Arc<Session>],
+        connector: &Connector,
+    ) -> Result<Vec<Request>, TargetError> {
+        self.next_look_ns = now_ns + LOOK_NS.min(self.patience_ns);
+        self.hear_words(now_ns, sessions, connector)?;
+        let mut silent: BTreeMap<usize, Vec<i32>> = BTreeMap::new();
+        for (waiting, session) in self.sessions.iter().zip(sessions) {
+            if waiting.silent_since_ns().is_some_and(|since_ns| now_ns.saturating_sub(since_ns) >= self.patience_ns) {
+                silent.entry(session.node).or_default().push(session.server_pid());
+            }
+        }
+        silent.retain(|node, _| !self.words.contains_key(node));
+        let asking = silent.into_iter().map(|(node, processes)| {
+            let word = Arc::<Mutex<Option<Word>>>::default();
+            self.words.insert(node, Arc::clone(&word));
+            let connector = connector.clone();
+            let patience = WORD_PATIENCE.min(Duration::from_nanos(self.patience_ns));
+            Box::pin(async move {
+                let reported = tokio::time::timeout(patience, at_work(&connector, node, &processes)).await;
+                let reported = reported.map_err(|_| Silence);
+                *word.lock().unwrap_or_else(PoisonError::into_inner) = Some(reported);
+            }) as Request
+        });
+        Ok(asking.collect())
+    }
+
+    fn hear_words(&mut self, now_ns: u64, sessions: &[Arc<Session>], connector: &Connector) -> Result<(), TargetError> {
+        let mut reported = Vec::new();
+        self.words.retain(|node, word| match word.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            Some(word) => {
+                reported.push((*node, word));
+                false
+            }
+            None => true,
+        });
+        for (node, word) in reported {
+            for (waiting, session) in self.sessions.iter_mut().zip(sessions).filter(|(_, at)| at.node == node) {
+                let Some(since_ns) = waiting.silent_since_ns() else { continue };
+                let silent_ns = now_ns.saturating_sub(since_ns);
+                if silent_ns < self.patience_ns {
+                    continue;
+                }
+                let is_at_work = match &word {
+                    Ok(Some(at_work)) => at_work.contains(&session.server_pid()),
+                    Ok(None) => true,
+                    Err(Silence) => false,
+                };
+                if is_at_work {
+                    waiting.vouched_ns = now_ns;
+                    waiting.doubted = false;
+                } else if word.is_err() || waiting.doubted {
+                    let asked_ns = waiting.asked_ns.unwrap_or(since_ns);
+                    return Err(TargetError::Postgres(PostgresError::TimedOut {
+                        node: connector.nodes()[node].to_string(),
+                        doing: "execute operations".to_owned(),
+                        waited_s: now_ns.saturating_sub(asked_ns) / 1_000_000_000,
+                    }));
+                } else {
+                    waiting.doubted = true;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Which of these processes of a server are at work; nothing when it refuses to tell.
+async fn at_work(connector: &Connector, node: usize, processes: &[i32]) -> Option<Vec<i32>> {
+    let connected = connector.connect(node).await.ok()?;
+    let at_work = "SELECT pid FROM pg_catalog.pg_stat_activity WHERE pid = ANY ($1) AND state = 'active'";
+    let rows = connected.client.query(at_work, &[&processes]).await.ok()?;
+    rows.iter().map(|row| row.try_get(0).ok()).collect()
+}

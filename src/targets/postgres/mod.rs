@@ -1,0 +1,35 @@
+//! PostgreSQL: SLOB's load through a real database server.
+//!
+//! The client draws the operations; the server executes them. They are sent one statement each, or in batches that a
+//! procedure on the server loops over, timing each operation, so that the client costs next to nothing.
+
+pub mod cluster;
+mod connect;
+#[cfg(test)]
+mod connect_tests;
+pub mod data;
+mod ending;
+mod error;
+mod failure;
+mod lane;
+mod local;
+mod login;
+#[cfg(test)]
+mod login_tests;
+mod monitor;
+mod password_file;
+pub mod sql;
+#[cfg(test)]
+mod sql_tests;
+mod target;
+#[cfg(test)]
+pub(crate) mod test_server;
+mod tls;
+#[cfg(test)]
+mod tls_tests;
+
+pub use connect::{CancelToken, Connected, Connector};
+pub use error::PostgresError;
+pub use local::LocalServer;
+pub use monitor::{Monitor, MonitorRequest, Reported};
+pub use target::{CheckHealth, Postgres, PostgresOptions, Sending, TakeBackground};

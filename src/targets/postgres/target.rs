@@ -1,0 +1,189 @@
+//! PostgreSQL as a target: opened once for a run, whatever its servers and however operations are sent.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::connect::Connector;
+use super::error::PostgresError;
+use super::lane::{BatchesLane, StatementLane};
+use super::sql::Sql;
+use crate::measure::Counter;
+use crate::record;
+use crate::targets::{Background, BatchLane, Lane, SessionRange, Target, TargetError, TargetFor};
+use crate::workload::SlobOperation;
+
+/// A session that has had no answer for so long has its server asked whether it still works on it.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// How operations are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sending {
+    /// One prepared statement for each, timed by the client.
+    Statement,
+    /// In batches that a procedure on the server executes and times, so that the client costs next to nothing.
+    Batch,
+}
+
+/// Tells what happened besides the lanes since it was last asked, as [`Target::take_background`].
+pub type TakeBackground = Box<dyn Fn() -> Background + Send + Sync>;
+/// Looks whether the servers are still there, as [`Target::check_health`].
+pub type CheckHealth = Box<dyn Fn() -> Result<(), TargetError> + Send + Sync>;
+
+/// What a PostgreSQL target is made of.
+pub struct PostgresOptions {
+    /// Makes the sessions' connections. Sessions go to its servers in turn.
+    pub connector: Connector,
+    /// The data.
+    pub sql: Sql,
+    /// How operations are sent.
+    pub sending: Sending,
+    /// What it is, for the record.
+    pub description: record::Target,
+    /// What the user should know about how it was opened.
+    pub notes: Vec<String>,
+    /// Who counts on the servers' side, if anybody does.
+    pub background: Option<TakeBackground>,
+    /// Who looks after the servers, if anybody does. The lanes notice by themselves when their own connections end.
+    pub health: Option<CheckHealth>,
+}
+
+/// One or several PostgreSQL servers under load.
+pub struct Postgres {
+    options: PostgresOptions,
+    sql: Arc<Sql>,
+    patience: Duration,
+    /// Errors that only cost their operations: how many requests ended in one, and the first.
+    failures: Mutex<(u64, Option<PostgresError>)>,
+    /// Batches during which a server's clock was set.
+    set_clocks: AtomicU64,
+}
+
+impl fmt::Debug for Postgres {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let PostgresOptions { connector, sending, description, .. } = &self.options;
+        f.debug_struct("Postgres")
+            .field("connector", connector)
+            .field("sending", sending)
+            .field("description", description)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Postgres {
+    /// Opens it. No session is connected before load starts.
+    pub fn open(options: PostgresOptions) -> Self {
+        let sql = Arc::new(options.sql.clone());
+        Self { options, sql, patience: PATIENCE, failures: Mutex::default(), set_clocks: AtomicU64::new(0) }
+    }
+
+    /// The same, asking servers sooner whether they still work.
+    #[cfg(test)]
+    pub(crate) fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
+    }
+
+    /// The first error that cost an operation, but not the load, in words; so that a user learns why operations failed.
+    pub fn first_error(&self) -> Option<String> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner).1.as_ref().map(ToString::to_string)
+    }
+
+    /// What the user should know about how the load went, once it has ended.
+    pub fn notes_of_the_load(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        if let (failures, Some(first)) = &*self.failures.lock().unwrap_or_else(PoisonError::into_inner) {
+            let hint = first.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
+            let what = match self.options.sending {
+                Sending::Statement => "operations",
+                Sending::Batch => "batches of operations",
+            };
+            notes.push(format!("{failures} {what} failed; the first: {first}{hint}"));
+        }
+        let set_clocks = self.set_clocks.load(Ordering::Relaxed);
+        if set_clocks > 0 {
+            notes.push(format!(
+                "a server's clock was set while it timed operations: in {set_clocks} batches what each took is an estimate"
+            ));
+        }
+        notes
+    }
+
+    pub(super) fn connector(&self) -> &Connector {
+        &self.options.connector
+    }
+
+    pub(super) fn sql(&self) -> &Arc<Sql> {
+        &self.sql
+    }
+
+    pub(super) fn patience_ns(&self) -> u64 {
+        self.patience.as_nanos() as u64
+    }
+
+    /// An operation, or a batch, ended in an error that leaves the load able to go on.
+    pub(super) fn note_failure(&self, error: PostgresError) {
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        failures.0 += 1;
+        failures.1.get_or_insert(error);
+    }
+
+    /// A batch was executed while its server's clock was set.
+    pub(super) fn note_set_clock(&self) {
+        self.set_clocks.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl Target for Postgres {
+    fn describe(&self) -> record::Target {
+        self.options.description.clone()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.options.notes.clone()
+    }
+
+    fn layer(&self) -> &'static str {
+        match self.options.sending {
+            Sending::Statement => "client",
+            Sending::Batch => "server",
+        }
+    }
+
+    fn known_counters(&self) -> &'static [Counter] {
+        &[Counter::Operations, Counter::Errors, Counter::Commits, Counter::BlockChanges]
+    }
+
+    fn take_background(&self) -> Background {
+        self.options.background.as_ref().map_or_else(Background::default, |take| take())
+    }
+
+    fn check_health(&self) -> Result<(), TargetError> {
+        self.options.health.as_ref().map_or(Ok(()), |check| check())
+    }
+}
+
+impl TargetFor<SlobOperation> for Postgres {
+    /// # Errors
+    /// Also where operations are to be sent in batches: that would be another measurement than the one asked for.
+    fn open_lane(&self, range: SessionRange) -> Result<Box<dyn Lane<SlobOperation> + '_>, TargetError> {
+        match self.options.sending {
+            Sending::Statement => Ok(Box::new(StatementLane::open(self, range)?)),
+            Sending::Batch => {
+                let what = "operations that fall due at a rate cannot be sent in batches".to_owned();
+                let hint = Some("send each as a statement: `--send statement`".to_owned());
+                Err(PostgresError::Unfit { what, hint }.into())
+            }
+        }
+    }
+
+    fn open_batch_lane(
+        &self,
+        range: SessionRange,
+    ) -> Result<Option<Box<dyn BatchLane<SlobOperation> + '_>>, TargetError> {
+        match self.options.sending {
+            Sending::Statement => Ok(None),
+            Sending::Batch => Ok(Some(Box::new(BatchesLane::open(self, range)?))),
+        }
+    }
+}
