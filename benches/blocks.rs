@@ -3,8 +3,9 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use plimsoll::targets::database::Filling;
 use plimsoll::targets::embedded::block::check;
-use plimsoll::targets::embedded::{BlockShape, Filling, Layout};
+use plimsoll::targets::embedded::{BlockShape, Layout};
 use plimsoll::workload::Rng;
 
 const BLOCK_BYTES: usize = 8192;

@@ -142,9 +142,9 @@ fn a_cache_full_of_changes_makes_sessions_wait_for_clean_buffers() {
 fn sessions_that_share_a_row_wait_for_each_other_and_lose_no_change() {
     let dir = scratch();
     let mut request = small();
-    request.schemas = 1;
-    request.scale_blocks = 100;
-    request.scan_blocks = 0;
+    request.data.schemas = 1;
+    request.data.scale_blocks = 100;
+    request.data.scan_blocks = 0;
     set_up(dir.path(), &request);
     let (engine, clock) = open(dir.path(), Bytes::mib(4));
     let mut plan = step(&request);
@@ -181,8 +181,8 @@ fn every_block_size_works() {
     for kib in [2, 4, 16, 32] {
         let dir = scratch();
         let mut request = small();
-        request.block_bytes = kib << 10;
-        request.scale_blocks = 500;
+        request.data.block_bytes = kib << 10;
+        request.data.scale_blocks = 500;
         set_up(dir.path(), &request);
         let (engine, clock) = open(dir.path(), Bytes::mib(8));
         let mut plan = step(&request);
@@ -217,7 +217,7 @@ fn the_plain_engine_does_the_same_and_loses_nothing() {
 fn four_thousand_sessions_work_and_think() {
     let dir = scratch();
     let mut request = small();
-    request.scale_blocks = 10_000;
+    request.data.scale_blocks = 10_000;
     set_up(dir.path(), &request);
     let clock = Clock::start();
     let wide = EngineOptions { max_sessions: 4096, ..options(Bytes::mib(80)) };
@@ -300,9 +300,9 @@ fn swapped_blocks_are_found() {
 fn a_lost_write_is_found_as_a_stale_block() {
     let dir = scratch();
     let mut request = small();
-    request.schemas = 1;
-    request.scale_blocks = 64;
-    request.scan_blocks = 0;
+    request.data.schemas = 1;
+    request.data.scale_blocks = 64;
+    request.data.scan_blocks = 0;
     set_up(dir.path(), &request);
     let path = dir.path().join("data-0001.dbf");
     let before = std::fs::read(&path).unwrap();

@@ -46,7 +46,7 @@ fn physical_read_bytes_agree_with_the_kernels_within_one_percent() {
         plan.shape.scan_pct = scan_pct;
         (plan.work_loop, plan.duration) = (None, Nanos::seconds(1));
         // What is in flight at either end of the window belongs to one of the two only: of each session an operation at most.
-        let operation = 8_192 * if scan_pct > 0 { request.scan_blocks } else { 8 };
+        let operation = 8_192 * if scan_pct > 0 { request.data.scan_blocks } else { 8 };
         let allowed = |kernel: u64| kernel / 100 + 2 * 8 * operation;
         let is_enough = |step: &Step| {
             let kernel = step.process_io.as_ref().map(|kernel| kernel.read_bytes);

@@ -37,21 +37,6 @@ impl TargetArgs {
     pub(super) fn address(&self) -> &TargetAddress {
         &self.target
     }
-
-    /// The directory, for commands that need data on a disk.
-    pub(super) fn directory(&self) -> Result<&Path, Failure> {
-        match &self.target {
-            TargetAddress::Directory(path) => Ok(path),
-            address => {
-                let why = match address {
-                    TargetAddress::Simulated(_) => "is simulated and holds no data",
-                    _ => "is a database server and no directory",
-                };
-                let failure = Failure::new(format_args!("`{address}` {why}"));
-                Err(failure.with_hint("name a directory: `--target dir:PATH`".to_owned()))
-            }
-        }
-    }
 }
 
 /// Where runs are kept.

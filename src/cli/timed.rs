@@ -3,6 +3,7 @@
 use crate::measure::WaitEvent;
 use crate::plan::io::IoPlan;
 use crate::plan::slob::RunPlan;
+use crate::targets::database::Timing;
 use crate::workload::io::{IoClass, IoKind, IoOperation};
 use crate::workload::{Operation, OperationKind};
 
@@ -13,19 +14,6 @@ pub(super) struct Timed {
     pub(super) kinds: Vec<&'static str>,
     /// Wait events.
     pub(super) events: Vec<&'static str>,
-}
-
-/// What times the operations of the SLOB method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TimedBy {
-    /// The embedded engine.
-    Engine,
-    /// Simulated storage.
-    Simulated,
-    /// A server that times operations one by one in lists of them.
-    ServerInBatches,
-    /// Our own end of a connection.
-    Client,
 }
 
 impl Timed {
@@ -45,7 +33,7 @@ impl Timed {
     }
 
     /// Of the SLOB method.
-    pub(super) fn of_slob(plan: &RunPlan, by: TimedBy) -> Self {
+    pub(super) fn of_slob(plan: &RunPlan, by: Timing) -> Self {
         let mut timed = Self::default();
         for shape in plan.steps.iter().map(|step| &step.shape) {
             for kind in OperationKind::ALL {
@@ -75,7 +63,7 @@ impl Timed {
 }
 
 /// What sessions and writers can wait for on account of one kind of operation.
-fn events(kind: OperationKind, by: TimedBy) -> &'static [WaitEvent] {
+fn events(kind: OperationKind, by: Timing) -> &'static [WaitEvent] {
     const OF_READS: &[WaitEvent] =
         &[WaitEvent::DbFileSequentialRead, WaitEvent::ReadByOtherSession, WaitEvent::FreeBufferWaits];
     const OF_UPDATES: &[WaitEvent] = &[
@@ -90,11 +78,11 @@ fn events(kind: OperationKind, by: TimedBy) -> &'static [WaitEvent] {
         WaitEvent::LogFileSwitchCheckpoint,
     ];
     match (by, kind) {
-        (TimedBy::Engine, OperationKind::Read) => OF_READS,
-        (TimedBy::Engine, OperationKind::Update) => OF_UPDATES,
-        (TimedBy::Engine, OperationKind::Scan) => &[WaitEvent::DirectPathRead],
-        (TimedBy::Simulated, _) => &[WaitEvent::DbFileSequentialRead],
-        (TimedBy::ServerInBatches, OperationKind::Update) => &[WaitEvent::Commit],
-        (TimedBy::ServerInBatches | TimedBy::Client, _) => &[],
+        (Timing::Engine, OperationKind::Read) => OF_READS,
+        (Timing::Engine, OperationKind::Update) => OF_UPDATES,
+        (Timing::Engine, OperationKind::Scan) => &[WaitEvent::DirectPathRead],
+        (Timing::Simulated, _) => &[WaitEvent::DbFileSequentialRead],
+        (Timing::ServerInBatches, OperationKind::Update) => &[WaitEvent::Commit],
+        (Timing::ServerInBatches | Timing::Client, _) => &[],
     }
 }

@@ -20,6 +20,18 @@ pub enum TargetAddress {
     Postgres(PostgresAddress),
 }
 
+impl TargetAddress {
+    /// Whether load there lands on a database server.
+    pub fn is_server(&self) -> bool {
+        matches!(self, Self::PrivateCluster(_) | Self::Postgres(_))
+    }
+
+    /// Whether that server is one of our own.
+    pub fn is_private_server(&self) -> bool {
+        matches!(self, Self::PrivateCluster(_))
+    }
+}
+
 /// Databases that have an address of their own, though no target yet.
 const NOT_YET: [&str; 4] = ["mysql", "mariadb", "oracle", "ora"];
 

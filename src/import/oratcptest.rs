@@ -89,7 +89,8 @@ fn rate_of(value: &str, unit: &str) -> Option<f64> {
         "gbyte" => 1_073_741_824.0,
         _ => return None,
     };
-    Some(number(value)? * factor)
+    // A damaged figure may be larger than a rate can be.
+    Some(number(value)? * factor).filter(|rate| rate.is_finite())
 }
 
 /// A time in milliseconds.

@@ -13,9 +13,10 @@ use super::tests::turn;
 use super::*;
 use crate::measure::Clock;
 use crate::record::{Ending, Outcome, Step};
+use crate::targets::database::Sending;
 use crate::targets::postgres::sql::Sql;
 use crate::targets::postgres::test_server::{DEFAULT_PORT, PostgresAddress, block_on, database};
-use crate::targets::postgres::{Connected, Connector, Postgres, PostgresOptions, Sending};
+use crate::targets::postgres::{Connected, Connector, Postgres, PostgresOptions};
 use crate::workload::{OperationKind, RedoStress, Shape as _, SlobOperation, SlobShape, Stream as _};
 
 const BOTH_WAYS: [Sending; 2] = [Sending::Statement, Sending::Batch];

@@ -1,27 +1,15 @@
 //! What a cache will make of a data set, said before anything is loaded or measured.
 
 use super::slob::size_text;
+use crate::targets::database::Cache;
 use crate::units::{Bytes, Nanos, percent};
 
 /// Data of so many times a cache leave it little to answer.
 const TIMES: u64 = 4;
 
-/// A cache between the load and storage.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cache {
-    /// Its size.
-    pub bytes: Bytes,
-    /// What it is, to be read after "less than four times".
-    pub what: String,
-    /// What makes it smaller, if anything does: to be read after "or".
-    pub cure: Option<&'static str>,
-}
-
-impl Cache {
-    /// The buffer cache of the embedded engine.
-    pub fn of_engine(bytes: Bytes) -> Self {
-        Self { bytes, what: "the buffer cache".to_owned(), cure: Some("use a smaller `--cache`") }
-    }
+/// The buffer cache of the embedded engine.
+pub(super) fn cache_of_engine(bytes: Bytes) -> Cache {
+    Cache { bytes, what: "the buffer cache".to_owned(), cure: Some("use a smaller `--cache`") }
 }
 
 /// Data that operations choose from.
@@ -79,7 +67,7 @@ mod tests {
 
     fn reported(schemas: u32, mebibytes: u64, unasked: Option<Nanos>) -> Option<String> {
         let data = Data { schemas, scale_blocks: mebibytes * 128, block_bytes: 8_192 };
-        note(data, &Cache::of_engine(Bytes::mib(64)), unasked)
+        note(data, &cache_of_engine(Bytes::mib(64)), unasked)
     }
 
     #[test]
@@ -103,6 +91,6 @@ mod tests {
         assert_eq!(ample_scale(1, Bytes::gib(1)), "SCALE=4G");
         assert_eq!(ample_scale(0, Bytes(1)), "SCALE=1M");
         let data = Data { schemas: u32::MAX, scale_blocks: u64::MAX, block_bytes: 8_192 };
-        assert_eq!(note(data, &Cache::of_engine(Bytes(1)), None), None);
+        assert_eq!(note(data, &cache_of_engine(Bytes(1)), None), None);
     }
 }

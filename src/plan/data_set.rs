@@ -2,29 +2,21 @@
 
 use super::PlanError;
 use crate::config::{Filler, Key, SlobParameters};
-use crate::targets::embedded::Filling;
-use crate::targets::embedded::setup::{Replace, SetupRequest};
-use crate::targets::io::IoEngine;
-use crate::units::Bytes;
-
-/// Size of a block where nobody says otherwise, as databases have it.
-const DEFAULT_BLOCK: Bytes = Bytes::kib(8);
+use crate::targets::database::{Filling, Replace, SetupRequest};
 
 /// What was asked for besides the parameters.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Request {
     /// Schemas to make.
     pub schemas: u32,
-    /// Size of each redo log file.
-    pub redo_file: Bytes,
-    /// Redo log files.
-    pub redo_files: u32,
+    /// Size of a block, in bytes, where the data are to be.
+    pub block_bytes: u64,
     /// Seed of the placement of rows and of their filling.
     pub seed: u64,
+    /// Whether the user named the seed.
+    pub is_seed_asked: bool,
     /// What to do with other data that are there.
     pub replace: Replace,
-    /// How requests reach the kernel; by default the best that works.
-    pub io_engine: Option<IoEngine>,
 }
 
 /// What set-up is asked for.
@@ -32,7 +24,7 @@ pub struct Request {
 /// # Errors
 /// [`PlanError::EmptyScale`] if the scale does not hold one block.
 pub fn plan(parameters: &SlobParameters, request: &Request) -> Result<SetupRequest, PlanError> {
-    let block = parameters.block_size.unwrap_or(DEFAULT_BLOCK).0;
+    let &Request { schemas, block_bytes: block, seed, is_seed_asked, replace } = request;
     let scale_blocks = parameters.scale.blocks(block);
     if scale_blocks == 0 {
         return Err(PlanError::EmptyScale {
@@ -42,20 +34,18 @@ pub fn plan(parameters: &SlobParameters, request: &Request) -> Result<SetupReque
         });
     }
     Ok(SetupRequest {
-        schemas: request.schemas,
+        schemas,
         scale_blocks,
         scan_blocks: parameters.scan_table.blocks(block),
-        block_bytes: u32::try_from(block).expect("a block size is 32 KiB at most"),
+        block_bytes: u32::try_from(block).unwrap_or(u32::MAX),
         filling: match parameters.filler {
             Filler::Incompressible => Filling::Incompressible,
             Filler::Compressible => Filling::Compressible,
         },
-        redo_file_bytes: request.redo_file.0,
-        redo_files: request.redo_files,
-        loaders: parameters.load_parallel_degree,
-        seed: request.seed,
-        replace: request.replace,
-        io_engine: request.io_engine,
+        streams: parameters.load_parallel_degree,
+        seed,
+        is_seed_asked,
+        replace,
     })
 }
 
@@ -67,15 +57,8 @@ mod tests {
     fn planned(settings: &[(Key, &str)]) -> Result<SetupRequest, PlanError> {
         let settings: Vec<_> = settings.iter().map(|(key, value)| Setting::from_command_line(*key, *value)).collect();
         let parameters = SlobParameters::from_settings(&settings).unwrap();
-        let request = Request {
-            schemas: 8,
-            redo_file: Bytes::mib(64),
-            redo_files: 4,
-            seed: 7,
-            replace: Replace::Refuse,
-            io_engine: None,
-        };
-        plan(&parameters, &request)
+        let block_bytes = parameters.block_size.map_or(8 << 10, |size| size.0);
+        plan(&parameters, &Request { schemas: 8, block_bytes, seed: 7, is_seed_asked: false, replace: Replace::Refuse })
     }
 
     #[test]

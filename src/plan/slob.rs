@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use super::PlanError;
-use super::caches::{self, Cache, Data};
+use super::caches::{self, Data, cache_of_engine};
 use super::names::{Numbers, run_name, step_label};
 use super::steps;
 use crate::config::{Axes, Key, Origin, Setting, SlobParameters, Tag};
 use crate::load::{Pace, StepPlan};
-use crate::targets::embedded::{Descriptor, Filling};
+use crate::targets::database::{Caching, DataFacts, Filling, PlannedLoad};
 use crate::units::{Bytes, Nanos};
 use crate::workload::SlobShape;
 
@@ -59,60 +59,22 @@ pub struct RunPlan {
     pub notes: Vec<String>,
 }
 
-/// What is known about the data that operations choose from.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Facts {
-    /// Schemas that are there.
-    pub schemas: u32,
-    /// Blocks of each.
-    pub scale_blocks: u64,
-    /// Blocks of each schema's scan table.
-    pub scan_blocks: u64,
-    /// Size of a block.
-    pub block_bytes: u32,
-    /// How rows were filled.
-    pub filling: Filling,
-    /// Memory that a buffer cache can take; `None` if it is not known, or if the target has no cache.
-    pub available_memory: Option<Bytes>,
-    /// What lies between the load and storage.
-    pub caching: Caching,
-}
-
-/// What lies between the load and storage.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Caching {
-    /// The buffer cache that is asked for.
-    Asked,
-    /// A cache that is there.
-    There(Cache),
-    /// Nothing, or nothing that is known.
-    Unknown,
-}
-
-impl Facts {
-    /// Facts about the data that `data` describes, on a machine with so much memory left.
-    pub fn of(data: &Descriptor, available_memory: Option<Bytes>) -> Self {
-        let &Descriptor { schemas, scale_blocks, scan_blocks, block_bytes, filling, .. } = data;
-        Self { schemas, scale_blocks, scan_blocks, block_bytes, filling, available_memory, caching: Caching::Asked }
-    }
-
-    /// Facts about a target without data, where everything is as large as it is asked to be.
-    ///
-    /// # Errors
-    /// If the parameters are not in order.
-    pub fn as_asked(request: &Request) -> Result<Self, PlanError> {
-        const BLOCK_BYTES: u32 = 8 << 10;
-        let parameters = SlobParameters::from_settings(&request.settings)?;
-        Ok(Self {
-            schemas: request.schemas.unwrap_or(1),
-            scale_blocks: parameters.scale.blocks(u64::from(BLOCK_BYTES)).max(1),
-            scan_blocks: parameters.scan_table.blocks(u64::from(BLOCK_BYTES)),
-            block_bytes: BLOCK_BYTES,
-            filling: Filling::Incompressible,
-            available_memory: None,
-            caching: Caching::Unknown,
-        })
-    }
+/// Facts about a target without data, where everything is as large as it is asked to be.
+///
+/// # Errors
+/// If the parameters are not in order.
+pub fn facts_as_asked(request: &Request) -> Result<DataFacts, PlanError> {
+    const BLOCK_BYTES: u32 = 8 << 10;
+    let parameters = SlobParameters::from_settings(&request.settings)?;
+    Ok(DataFacts {
+        schemas: request.schemas.unwrap_or(1),
+        scale_blocks: parameters.scale.blocks(u64::from(BLOCK_BYTES)).max(1),
+        scan_blocks: parameters.scan_table.blocks(u64::from(BLOCK_BYTES)),
+        block_bytes: BLOCK_BYTES,
+        filling: Filling::Incompressible,
+        available_memory: None,
+        caching: Caching::Unknown,
+    })
 }
 
 impl Request {
@@ -128,6 +90,15 @@ impl RunPlan {
         self.steps.iter().map(|step| step.load.slots()).max().unwrap_or(0)
     }
 
+    /// What it comes to, as far as it matters for room.
+    pub fn load(&self) -> PlannedLoad {
+        PlannedLoad {
+            sessions: self.max_sessions(),
+            schemas: self.steps.iter().filter_map(|step| step.load.schemas).max(),
+            has_updates: self.steps.iter().any(|step| step.shape.update_pct > 0),
+        }
+    }
+
     /// How long load will run, warm-up included, if nothing ends it before.
     pub fn duration(&self) -> Nanos {
         Nanos(self.steps.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).fold(0, u64::saturating_add))
@@ -138,7 +109,7 @@ impl RunPlan {
 ///
 /// # Errors
 /// The first thing that cannot be done, in whichever step it is.
-pub fn plan(request: &Request, data: &Facts) -> Result<RunPlan, PlanError> {
+pub fn plan(request: &Request, data: &DataFacts) -> Result<RunPlan, PlanError> {
     let tags = tags_by_key(&request.tags)?;
     let schemas = request.schemas.unwrap_or(data.schemas);
     if schemas > data.schemas {
@@ -202,7 +173,7 @@ const OWN_MEMORY: Bytes = Bytes::mib(64);
 const SESSION_MEMORY: Bytes = Bytes::kib(32);
 
 /// Refuses a cache that the kernel would have to kill somebody for.
-fn check_memory(request: &Request, points: &[Point], schemas: u32, data: &Facts) -> Result<(), PlanError> {
+fn check_memory(request: &Request, points: &[Point], schemas: u32, data: &DataFacts) -> Result<(), PlanError> {
     let Some(available) = data.available_memory else { return Ok(()) };
     let mut sessions = 0;
     for point in points {
@@ -232,7 +203,7 @@ impl Point {
 }
 
 /// The parameters of one step, with those of the data set as it was set up.
-fn in_force(request: &Request, varied: &[Setting], data: &Facts) -> Result<SlobParameters, PlanError> {
+fn in_force(request: &Request, varied: &[Setting], data: &DataFacts) -> Result<SlobParameters, PlanError> {
     let mut settings = [request.settings.as_slice(), varied].concat();
     let asked = SlobParameters::from_settings(&settings)?;
     let block_bytes = u64::from(data.block_bytes);
@@ -283,7 +254,7 @@ fn filling_text(filling: Filling) -> &'static str {
 }
 
 /// What the user may have meant to change, but the data set has decided.
-fn notes_on_data(points: &[Point], data: &Facts) -> Option<String> {
+fn notes_on_data(points: &[Point], data: &DataFacts) -> Option<String> {
     let scale_blocks = points.first()?.parameters.scale.blocks(u64::from(data.block_bytes));
     (scale_blocks < data.scale_blocks).then(|| {
         format!(
@@ -295,9 +266,9 @@ fn notes_on_data(points: &[Point], data: &Facts) -> Option<String> {
 }
 
 /// Whether a cache will answer what is meant for storage.
-fn note_on_cache(request: &Request, points: &[Point], schemas: u32, facts: &Facts) -> Option<String> {
+fn note_on_cache(request: &Request, points: &[Point], schemas: u32, facts: &DataFacts) -> Option<String> {
     let cache = match &facts.caching {
-        Caching::Asked => Cache::of_engine(request.cache),
+        Caching::Asked => cache_of_engine(request.cache),
         Caching::There(cache) => cache.clone(),
         Caching::Unknown => return None,
     };

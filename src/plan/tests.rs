@@ -3,15 +3,14 @@
 use proptest::prelude::*;
 
 use super::PlanError;
-use super::caches::Cache;
-use super::slob::{Caching, Facts, Request, RunPlan, plan};
+use super::slob::{Request, RunPlan, facts_as_asked, plan};
 use crate::config::{Assignment, Axes, Setting, slob_conf};
 use crate::load::Pace;
-use crate::targets::embedded::Filling;
+use crate::targets::database::{Cache, Caching, DataFacts, Filling};
 use crate::units::{Bytes, Nanos};
 use crate::workload::Arrival;
 
-const DATA: Facts = Facts {
+const DATA: DataFacts = DataFacts {
     schemas: 8,
     scale_blocks: 131_072,
     scan_blocks: 0,
@@ -156,7 +155,7 @@ fn a_tag_given_twice_is_refused() {
 
 #[test]
 fn the_hot_spot_is_counted_in_the_blocks_of_the_data_set() {
-    let data = Facts { block_bytes: 32 << 10, ..DATA };
+    let data = DataFacts { block_bytes: 32 << 10, ..DATA };
     let plan = plan(&request("DO_HOTSPOT=TRUE HOTSPOT_MB=8 HOTSPOT_OFFSET_MB=16"), &data).unwrap();
     let hot_spot = plan.steps[0].shape.hot_spot.unwrap();
     assert_eq!((hot_spot.offset_blocks, hot_spot.blocks), (512, 256));
@@ -164,7 +163,7 @@ fn the_hot_spot_is_counted_in_the_blocks_of_the_data_set() {
 
 #[test]
 fn a_cache_that_does_not_fit_into_memory_is_refused() {
-    let small = Facts { available_memory: Some(Bytes::gib(2)), ..DATA };
+    let small = DataFacts { available_memory: Some(Bytes::gib(2)), ..DATA };
     let with_cache = |cache| Request { cache, ..request("THREADS_PER_SCHEMA=4") };
     assert!(plan(&with_cache(Bytes::gib(1)), &small).is_ok());
     let error = plan(&with_cache(Bytes::gib(2)), &small).unwrap_err();
@@ -180,7 +179,7 @@ fn a_cache_that_does_not_fit_into_memory_is_refused() {
 #[test]
 fn a_target_without_data_is_as_large_as_asked() {
     let asked = Request { schemas: Some(300), ..request("SCALE=4G SCAN_PCT=10") };
-    let facts = Facts::as_asked(&asked).unwrap();
+    let facts = facts_as_asked(&asked).unwrap();
     let step = plan(&asked, &facts).unwrap().steps.remove(0);
     assert_eq!((step.load.sessions, step.shape.scale_blocks), (Some(300), 524_288));
 }
@@ -199,7 +198,7 @@ proptest! {
 
     #[test]
     fn the_recorded_scale_reads_back_to_the_same_blocks(blocks in 64u64..200_000, block_kib in 1u32..6) {
-        let data = Facts { scale_blocks: blocks, block_bytes: 1_024 << block_kib, ..DATA };
+        let data = DataFacts { scale_blocks: blocks, block_bytes: 1_024 << block_kib, ..DATA };
         let plan = plan(&request(""), &data).unwrap();
         let recorded = settings(&format!("SCALE={}", plan.parameters["SCALE"]));
         let parameters = crate::config::SlobParameters::from_settings(&recorded).unwrap();
@@ -210,7 +209,7 @@ proptest! {
 #[test]
 fn what_a_cache_will_answer_is_said_before_the_load() {
     let reported = |request: &Request, caching: Caching| {
-        let notes = plan(request, &Facts { caching, ..DATA }).unwrap().notes;
+        let notes = plan(request, &DataFacts { caching, ..DATA }).unwrap().notes;
         notes.into_iter().find(|note| note.starts_with("the data ("))
     };
     let small = |words: &str| Request { schemas: Some(1), ..request(words) };

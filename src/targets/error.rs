@@ -179,6 +179,12 @@ pub enum TargetError {
         /// Smallest that works.
         needed: Bytes,
     },
+    /// The address is one of a simulation, which keeps nothing.
+    #[error("`{address}` is simulated and holds no data")]
+    NoData {
+        /// The address.
+        address: String,
+    },
     /// A value cannot be used to make a data set.
     #[error("{0}")]
     Shape(String),
@@ -232,6 +238,7 @@ impl TargetError {
             Self::NoSpace { .. } => {
                 "lower SCALE, the number of schemas or `--redo-size`, or use another directory: `--target dir:PATH`"
             }
+            Self::NoData { .. } => "name a directory: `--target dir:PATH`",
             Self::CacheTooSmall { .. } => "give it more with `--cache`, or use fewer sessions",
             Self::Shape(_) | Self::Stopped | Self::Interrupted => return None,
         };

@@ -6,6 +6,7 @@
 
 pub mod block;
 mod crew;
+pub mod database;
 pub mod embedded;
 mod error;
 pub mod io;

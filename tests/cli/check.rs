@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::place::Place;
+use crate::skip::skip;
 
 const CAPPED: &str = "sim:service=200us,servers=8,iops_cap=8000,clock=simulated";
 
@@ -74,9 +75,12 @@ fn leaves_nothing_behind(demands: &[&str]) {
     let there = place.path("u01");
     fs::create_dir_all(&there).expect("a directory can be made");
     let ended = place.run(&[&["check"], demands, &["--size", "64M", "--for", "40", "--quiet", "u01"]].concat());
+    assert_eq!(fs::read_dir(&there).expect("it can be listed").count(), 0, "{ended}");
+    if ended.stderr.contains("too little time for a check") {
+        return skip("the disk was too slow to make 64 MiB in a few seconds, so nothing was checked");
+    }
     let said = &ended.stdout;
     assert!(said.starts_with("Yes.") || said.starts_with("No.") || said.starts_with("Not measurable"), "{ended}");
-    assert_eq!(fs::read_dir(&there).expect("it can be listed").count(), 0, "{said}");
 }
 
 #[test]

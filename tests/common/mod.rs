@@ -14,9 +14,10 @@ use std::sync::atomic::AtomicBool;
 use plimsoll::load::{Pace, StepOutcome, StepPlan, Stop, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record;
-use plimsoll::targets::embedded::setup::{self, Replace, SetupRequest};
+use plimsoll::targets::database::{Filling, Replace, SetupRequest};
+use plimsoll::targets::embedded::setup::{self, EngineRequest};
 use plimsoll::targets::embedded::verify::{VerifyReport, verify};
-use plimsoll::targets::embedded::{Engine, EngineOptions, Filling};
+use plimsoll::targets::embedded::{Engine, EngineOptions};
 use plimsoll::targets::io::IoEngine;
 use plimsoll::units::{Bytes, Nanos};
 use plimsoll::workload::{RedoStress, SlobShape};
@@ -27,23 +28,26 @@ pub use scratch::scratch;
 pub const LIMIT: Nanos = Nanos::seconds(300);
 
 /// A set-up of two schemas that takes well under a second.
-pub fn small() -> SetupRequest {
-    SetupRequest {
-        schemas: 2,
-        scale_blocks: 2_000,
-        scan_blocks: 300,
-        block_bytes: 8192,
-        filling: Filling::Incompressible,
+pub fn small() -> EngineRequest {
+    EngineRequest {
+        data: SetupRequest {
+            schemas: 2,
+            scale_blocks: 2_000,
+            scan_blocks: 300,
+            block_bytes: 8192,
+            filling: Filling::Incompressible,
+            streams: 2,
+            seed: 11,
+            is_seed_asked: true,
+            replace: Replace::Refuse,
+        },
         redo_file_bytes: 8 << 20,
         redo_files: 3,
-        loaders: 2,
-        seed: 11,
-        replace: Replace::Refuse,
         io_engine: None,
     }
 }
 
-pub fn set_up(path: &Path, request: &SetupRequest) {
+pub fn set_up(path: &Path, request: &EngineRequest) {
     let plan = setup::plan(path, request).unwrap();
     setup::run(plan, &|_| (), &AtomicBool::new(false)).unwrap();
 }
@@ -64,16 +68,16 @@ pub fn open_with(path: &Path, cache: Bytes, io: IoEngine) -> (Engine, Clock) {
 }
 
 /// Reads of eight blocks by eight sessions, on all of `request`'s data, until one session has done a hundred.
-pub fn step(request: &SetupRequest) -> StepPlan<SlobShape> {
+pub fn step(request: &EngineRequest) -> StepPlan<SlobShape> {
     StepPlan {
         index: 0,
         label: "test".to_owned(),
         load: record::Load { sessions: Some(8), ..record::Load::default() },
         parameters: BTreeMap::new(),
         shape: SlobShape {
-            schemas: request.schemas,
-            threads_per_schema: 8 / request.schemas,
-            scale_blocks: request.scale_blocks,
+            schemas: request.data.schemas,
+            threads_per_schema: 8 / request.data.schemas,
+            scale_blocks: request.data.scale_blocks,
             work_unit: 8,
             update_pct: 0,
             scan_pct: 0,

@@ -1,9 +1,8 @@
 //! `plimsoll check`: is this load carried here? Yes or no, in a few lines.
 
+mod database;
 mod demands;
-mod engine;
 mod place;
-mod server;
 mod session;
 mod storage;
 
@@ -17,7 +16,7 @@ use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::io::arguments::HandlingArgs;
 use super::recording::Recorded;
-use super::slob::server::ServerArgs;
+use super::slob::arguments::ServerArgs;
 use super::{page_file, report, say};
 use crate::analysis::check::{Carries, Check};
 use crate::config::io::BlockSize;

@@ -2,12 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
+use super::database::Subject;
+
 use crate::cli::exit::Failure;
 use crate::cli::say;
 use crate::config::TargetAddress;
 use crate::measure::environment;
 use crate::record::Demands;
-use crate::targets::embedded::{Descriptor, Directory};
+use crate::targets::embedded::Descriptor;
 use crate::units::Bytes;
 
 /// What is made in a directory: a file for raw storage, a directory for the engine's data.
@@ -24,76 +26,36 @@ pub(super) enum Place {
         /// Removes it at the end, if it was made for the check.
         made: Option<Made>,
     },
-    /// Data of the engine.
-    Engine {
-        /// Their directory.
-        path: PathBuf,
-        /// How large they are to be made; absent where they are there.
-        size: Option<Bytes>,
-        /// Removes them at the end, if they are made for the check.
-        made: Option<Made>,
-    },
-    /// A database server.
-    Server {
-        /// Its address.
-        address: TargetAddress,
-        /// How large data are that are made where there are none.
-        size: Option<Bytes>,
-    },
-    /// Simulated storage or a simulated database.
+    /// A database.
+    Database(Subject),
+    /// Simulated storage.
     Simulated {
         /// What is planted.
         pairs: Vec<(String, String)>,
-        /// Size of the storage.
+        /// Its size.
         size: Option<Bytes>,
-        /// Whether it poses as a database.
-        is_database: bool,
     },
 }
 
-/// What is made for a check. From when it begins to be made it is removed when this is dropped, whatever ends the check.
+/// A file that is made for a check. From when it begins to be made it is removed when this is dropped, whatever ends the check.
 pub(super) struct Made {
-    what: What,
+    path: PathBuf,
     has_begun: bool,
 }
 
-enum What {
-    /// One file.
-    File(PathBuf),
-    /// Data of the engine.
-    Data(PathBuf),
-}
-
 impl Made {
-    fn new(what: What) -> Self {
-        Self { what, has_begun: false }
-    }
-
     /// It begins to be made.
     pub(super) fn begin(&mut self) {
         self.has_begun = true;
-    }
-
-    fn path(&self) -> &Path {
-        match &self.what {
-            What::File(path) | What::Data(path) => path,
-        }
-    }
-
-    fn remove(&self) -> Result<(), String> {
-        match &self.what {
-            What::File(path) => std::fs::remove_file(path).map_err(|error| error.to_string()),
-            What::Data(path) => Directory::lock(path).and_then(Directory::remove).map_err(|error| error.to_string()),
-        }
     }
 }
 
 impl Drop for Made {
     fn drop(&mut self) {
-        let path = self.path();
-        if self.has_begun
+        let Self { path, has_begun } = self;
+        if *has_begun
             && path.exists()
-            && let Err(error) = self.remove()
+            && let Err(error) = std::fs::remove_file(&*path)
         {
             say::note(format_args!("`{}` was made for the check and could not be removed: {error}", path.display()));
         }
@@ -109,13 +71,13 @@ impl Place {
         let path = match is_address.then(|| word.parse::<TargetAddress>()).transpose()? {
             None => PathBuf::from(word),
             Some(TargetAddress::Directory(path)) => path,
-            Some(TargetAddress::Simulated(pairs)) => return Ok(Self::Simulated { pairs, size, is_database }),
-            Some(address @ (TargetAddress::PrivateCluster(_) | TargetAddress::Postgres(_))) => {
-                if demands.writes.is_some() {
+            Some(TargetAddress::Simulated(pairs)) if !is_database => return Ok(Self::Simulated { pairs, size }),
+            Some(address) => {
+                if demands.writes.is_some() && address.is_server() {
                     let failure = Failure::new("a server writes when it likes: `--writes` cannot be asked of it");
                     return Err(failure.with_hint("ask for commits: `--commits 200@10ms`".to_owned()));
                 }
-                return Ok(Self::Server { address, size });
+                return Ok(Self::Database(Subject { address, size, is_ours: false }));
             }
         };
         let found = std::fs::metadata(&path).map_err(|error| {
@@ -127,7 +89,11 @@ impl Place {
             (true, false) => {
                 let made = path.join(format!("{MADE}-{}.dat", std::process::id()));
                 let size = made_size(&path, size)?;
-                Ok(Self::Storage { path: made.clone(), size: Some(size), made: Some(Made::new(What::File(made))) })
+                Ok(Self::Storage {
+                    path: made.clone(),
+                    size: Some(size),
+                    made: Some(Made { path: made, has_begun: false }),
+                })
             }
             (false, false) => Ok(Self::Storage { path, size, made: None }),
             (false, true) => {
@@ -146,11 +112,12 @@ impl Place {
                     Failure::new(format_args!("`{}` holds data already, of a size of their own", path.display()));
                 return Err(failure.with_hint("leave `--size` out, or name another directory".to_owned()));
             }
-            return Ok(Self::Engine { path, size: None, made: None });
+            let address = TargetAddress::Directory(path);
+            return Ok(Self::Database(Subject { address, size: None, is_ours: false }));
         }
-        let size = made_size(&path, size)?;
-        let path = path.join(MADE);
-        Ok(Self::Engine { path: path.clone(), size: Some(size), made: Some(Made::new(What::Data(path))) })
+        let size = Some(made_size(&path, size)?);
+        let address = TargetAddress::Directory(path.join(MADE));
+        Ok(Self::Database(Subject { address, size, is_ours: true }))
     }
 }
 

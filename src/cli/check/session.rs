@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::Arguments;
 use super::place::Place;
-use super::{engine, server, storage};
+use super::{database, storage};
 use crate::analysis::check::{PLACE, next_multiple};
 use crate::cli::exit::Failure;
 use crate::cli::interrupt::Interrupt;
@@ -42,10 +42,8 @@ pub(super) fn measure(
     session.check_counts(pacing.asked)?;
     let recorded = match place {
         Place::Storage { path, size, made } => storage::on_paths(&session, path, size, made)?,
-        Place::Engine { path, size, made } => engine::on_data(&session, path, size, made)?,
-        Place::Server { address, size } => server::on_server(&session, &address, size)?,
-        Place::Simulated { pairs, size, is_database: false } => storage::simulated(&session, pairs, size)?,
-        Place::Simulated { pairs, size, is_database: true } => engine::simulated(&session, &pairs, size)?,
+        Place::Simulated { pairs, size } => storage::simulated(&session, pairs, size)?,
+        Place::Database(subject) => database::on(&session, &subject)?,
     };
     Ok(recorded.map(|recorded| (recorded, session.interrupt)))
 }

@@ -10,7 +10,6 @@ use crate::cli::say;
 use crate::config::io::{Durable, IoOptions, PageCache, Redundancy, Verify, Volumes};
 use crate::measure::{Clock, environment};
 use crate::plan::io::Facts;
-use crate::record::Environment;
 use crate::targets::Progress;
 use crate::targets::block::{
     Block, BlockOptions, Checking, Member, Persistence, Preparation, Volume, VolumeLayout, Wanted, base_at,
@@ -92,7 +91,7 @@ impl Prospect {
             }
         };
         // The unit is only known of what is open; what it is for files and devices that are not is reported then.
-        Ok(Facts { capacity_bytes, volumes, unit_bytes: 512, available_memory: available_memory() })
+        Ok(Facts { capacity_bytes, volumes, unit_bytes: 512, available_memory: environment::available_memory() })
     }
 
     /// Every path and how much it will hold.
@@ -248,10 +247,4 @@ fn check_unit(asked: &IoOptions, largest_bytes: u32, members: &[Member]) -> Resu
         }
     }
     Ok(())
-}
-
-/// Memory that can be taken without driving somebody out of it.
-fn available_memory() -> Option<Bytes> {
-    let Environment { memory_available_bytes, memory_limit_bytes, .. } = environment::capture(None);
-    memory_available_bytes.into_iter().chain(memory_limit_bytes).min().map(Bytes)
 }

@@ -1,18 +1,16 @@
 //! `plimsoll slob drop`.
 
 use std::io::{BufRead, IsTerminal, Write};
-use std::path::Path;
 
 use clap::Args;
 
-use super::server::drop::Asking;
-use super::server::{self, Nodes, Purpose, Reached, ServerArgs};
+use super::arguments::ServerArgs;
+use super::sheets;
 use crate::cli::arguments::TargetArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::say;
-use crate::config::TargetAddress;
-use crate::targets::embedded::Directory;
+use crate::targets::database::{self, Database, DropScope};
 use crate::units::Bytes;
 
 pub(super) const EXAMPLES: &str = "\
@@ -41,51 +39,33 @@ pub(in crate::cli) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let address = arguments.target.address();
-    arguments.server.check(address)?;
-    let asking = match (arguments.dry_run, arguments.yes) {
-        (true, _) => Asking::DryRun,
-        (false, true) => Asking::Yes,
-        (false, false) => Asking::Ask,
-    };
-    match address {
-        TargetAddress::PrivateCluster(directory) => {
-            let interrupt = Interrupt::listen()?;
-            server::drop::private_cluster(directory, asking, &interrupt)
-        }
-        TargetAddress::Postgres(_) => {
-            let interrupt = Interrupt::listen()?;
-            let (server, stop) = (&arguments.server, interrupt.flag());
-            let reached = Reached::reach(address, server, Nodes::FirstThatAccepts, Purpose::Use, None, stop)?;
-            reached.expect("the address is that of a server").with(|at| server::drop::tables(at, asking, &interrupt))
-        }
-        TargetAddress::Directory(_) | TargetAddress::Simulated(_) => files(arguments.target.directory()?, asking),
-    }
+    let options = arguments.server.options(address)?;
+    let interrupt = Interrupt::listen()?;
+    sheets::with(database::at(address, &options)?, |database| remove(arguments, database, &interrupt))
 }
 
-/// Removes the files of the embedded engine.
-fn files(path: &Path, asking: Asking) -> Result<Exit, Failure> {
-    let directory = Directory::lock(path)?;
-    let files = directory.our_files()?;
-    let bytes = Bytes(files.iter().map(|(_, bytes)| bytes).sum());
-    if asking == Asking::DryRun {
+fn remove(arguments: &Arguments, database: &mut dyn Database, interrupt: &Interrupt) -> Result<Exit, Failure> {
+    let plan = database.plan_drop(DropScope::Everything, interrupt.flag())?;
+    let what = plan.what();
+    if arguments.dry_run {
         let mut out = say::output();
-        for (file, bytes) in &files {
-            writeln!(out, "{:>10}  {}", Bytes(*bytes).to_string(), file.display())?;
+        for (bytes, name) in plan.items() {
+            writeln!(out, "{:>10}  {name}", Bytes(bytes).to_string())?;
         }
         out.flush()?;
-        say::line(format_args!("would remove {} files, {bytes}", files.len()));
+        say::line(format_args!("would remove {what}"));
         return Ok(Exit::Done);
     }
-    if asking == Asking::Ask {
-        confirm(&format!("{bytes} of data, {} files, in `{}`", files.len(), path.display()))?;
+    if !arguments.yes {
+        confirm(&what)?;
     }
-    directory.remove()?;
-    say::line(format_args!("removed {} files, {bytes}, from `{}`", files.len(), path.display()));
+    let also = plan.run(interrupt.flag())?.map_or_else(String::new, |also| format!(", and {also}"));
+    say::line(format_args!("removed {what}{also}"));
     Ok(Exit::Done)
 }
 
 /// Asks on a terminal whether `what` may be removed; without one, nobody can have meant it.
-pub(super) fn confirm(what: &str) -> Result<(), Failure> {
+fn confirm(what: &str) -> Result<(), Failure> {
     if !(std::io::stdin().is_terminal() && std::io::stderr().is_terminal()) {
         let failure = Failure::new(format_args!("removing {what} must be confirmed"));
         return Err(failure.with_hint("add `--yes`; `--dry-run` shows what would go".to_owned()));

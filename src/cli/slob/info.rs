@@ -1,17 +1,16 @@
 //! `plimsoll slob info`.
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use clap::Args;
 
-use super::server::{self, Nodes, Purpose, Reached, ServerArgs};
+use super::arguments::ServerArgs;
+use super::sheets;
 use crate::cli::arguments::{Format, FormatArgs, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::say;
-use crate::targets::embedded::Filling;
-use crate::targets::embedded::info::{self, Info, State};
-use crate::units::{Bytes, group_thousands};
+use crate::targets::database;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -32,62 +31,21 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let (address, format) = (arguments.target.address(), arguments.format.format());
     let interrupt = Interrupt::listen()?;
-    let nodes = Nodes::FirstThatAccepts;
-    match Reached::reach(address, &arguments.server, nodes, Purpose::Use, None, interrupt.flag())? {
-        Some(reached) => reached.with(|reached| server::info::run(reached, format)),
-        None => of_engine(arguments),
-    }
-}
-
-fn of_engine(arguments: &Arguments) -> Result<Exit, Failure> {
-    let info = info::info(arguments.target.directory()?)?;
+    let address = arguments.target.address();
+    let database = database::at(address, &arguments.server.options(address)?)?;
+    let sheet = sheets::with(database, |database| {
+        let sheet = database.info(interrupt.flag())?;
+        database.notes().iter().for_each(say::note);
+        Ok(sheet)
+    })?;
     match arguments.format.format() {
-        Format::Json => say::json(&info)?,
+        Format::Json => say::json(&sheet.document)?,
         Format::Text => {
             let mut out = say::output();
-            write_info(&mut out, &info)?;
+            sheets::write(&mut out, &sheet)?;
             out.flush()?;
         }
     }
     Ok(Exit::Done)
-}
-
-fn write_info(out: &mut impl Write, info: &Info) -> io::Result<()> {
-    writeln!(out, "directory  {}", info.directory.display())?;
-    writeln!(out, "state      {}", state_sentence(&info.state))?;
-    if let Some(data) = &info.descriptor {
-        let block = u64::from(data.block_bytes);
-        let blocks = |count: u64| format!("{} ({} blocks)", Bytes(count * block), group_thousands(count as f64));
-        let filling = match data.filling {
-            Filling::Incompressible => "incompressible",
-            Filling::Compressible => "compressible",
-        };
-        writeln!(out, "made       {}, format {}", data.created_at, data.format_version)?;
-        writeln!(out, "schemas    {} of {}", data.schemas, blocks(data.scale_blocks))?;
-        if data.scan_blocks > 0 {
-            writeln!(out, "scan table {} in each schema", blocks(data.scan_blocks))?;
-        }
-        writeln!(out, "blocks     {}, {filling} rows, seed {}", Bytes(block), data.seed)?;
-        writeln!(out, "redo       {} log files of {}", data.redo_files, Bytes(data.redo_file_bytes))?;
-    }
-    writeln!(
-        out,
-        "files      {}, {}, {} on the file system",
-        info.files.len(),
-        Bytes(info.bytes),
-        Bytes(info.allocated_bytes)
-    )
-}
-
-fn state_sentence(state: &State) -> String {
-    match state {
-        State::ClosedCleanly => "closed cleanly".to_owned(),
-        State::NeedsRecovery => "its last user was killed; the next run or `verify` recovers it".to_owned(),
-        State::UnfinishedSetUp { in_use_by: None } => "its set-up was never finished; set it up again".to_owned(),
-        State::UnfinishedSetUp { in_use_by: Some(by) } => format!("being set up by {by}"),
-        State::InUse { by } => format!("in use by {by}"),
-        State::Damaged { why } => format!("damaged: {why}"),
-    }
 }

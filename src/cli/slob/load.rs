@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 
-use super::server::{SendArgs, ServerArgs, is_server};
+use super::arguments::{DEFAULT_CACHE, SendArgs, ServerArgs};
 use crate::analysis::LatencyTarget;
 use crate::cli::arguments::{Asked, IoArgs, KeepingArgs, ParameterArgs, Rate, Seconds, TargetArgs};
 use crate::cli::exit::Failure;
@@ -10,11 +10,9 @@ use crate::cli::fresh_seed;
 use crate::config::{Axes, Key, Origin};
 use crate::load::Pace;
 use crate::plan::slob::Request;
+use crate::targets::database::DatabaseOptions;
 use crate::units::{Bytes, Nanos};
 use crate::workload::Arrival;
-
-/// Buffer cache of the embedded engine where nobody says otherwise.
-pub(super) const DEFAULT_CACHE: Bytes = Bytes::mib(64);
 
 /// How load is put on, and how it is reported.
 #[derive(Debug, Args)]
@@ -54,13 +52,13 @@ pub(super) struct LoadArgs {
     cache: Option<Bytes>,
 
     #[command(flatten)]
-    pub(super) io: IoArgs,
+    io: IoArgs,
 
     #[command(flatten)]
-    pub(super) server: ServerArgs,
+    server: ServerArgs,
 
     #[command(flatten)]
-    pub(super) sending: SendArgs,
+    sending: SendArgs,
 
     /// Latency that the load must keep, such as `p99=5ms` (single-block reads; with --rate or on a server the response time
     /// of operations) or `log file sync:p99.9=20ms`; several are all to be kept. Exit code 1 if it is not kept, 2 if nobody
@@ -82,24 +80,25 @@ enum ArrivalChoice {
 }
 
 impl LoadArgs {
-    /// Whether operations fall due at a rate.
-    pub(super) fn is_open_loop(&self) -> bool {
-        self.rate.is_some()
-    }
-
-    /// Refuses what means nothing for the target: whoever said it expects an effect.
-    pub(super) fn check(&self) -> Result<(), Failure> {
+    /// How the target is reached and used.
+    ///
+    /// # Errors
+    /// When something was said that means nothing for the target: whoever said it expects an effect.
+    pub(super) fn options(&self) -> Result<DatabaseOptions, Failure> {
         let address = self.target.address();
-        self.server.check(address)?;
-        self.sending.check(address)?;
         let given = [("--cache", self.cache.is_some()), ("--io-engine", self.io.engine().is_some())];
-        match given.into_iter().find(|(_, given)| *given) {
-            Some((flag, _)) if is_server(address) => {
-                let failure = Failure::new(format_args!("`{flag}` is for the embedded engine, not for `{address}`"));
-                Err(failure.with_hint("leave it out; the cache of a private cluster is `--db-cache`".to_owned()))
-            }
-            _ => Ok(()),
+        let misplaced = given.into_iter().find(|(_, given)| *given && address.is_server());
+        let options = self.sending.add_to(self.server.options(address)?, address)?;
+        if let Some((flag, _)) = misplaced {
+            let failure = Failure::new(format_args!("`{flag}` is for the embedded engine, not for `{address}`"));
+            return Err(failure.with_hint("leave it out; the cache of a private cluster is `--db-cache`".to_owned()));
         }
+        Ok(DatabaseOptions {
+            io_engine: self.io.engine(),
+            cache: self.cache.unwrap_or(DEFAULT_CACHE),
+            is_open_loop: self.rate.is_some(),
+            ..options
+        })
     }
 
     /// What is asked for. `threads` is what a flag of its own says about `THREADS_PER_SCHEMA`.

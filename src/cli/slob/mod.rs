@@ -1,15 +1,15 @@
 //! `plimsoll slob`.
 
+pub(super) mod arguments;
 mod drop;
-mod ground;
 mod info;
 mod load;
 mod measure;
 mod plan_text;
 mod run;
 mod script;
-pub(super) mod server;
-mod setup;
+pub(super) mod setup;
+pub(super) mod sheets;
 mod sweep;
 mod verify;
 

@@ -94,3 +94,9 @@ proptest! {
         survives(file);
     }
 }
+
+#[test]
+fn a_rate_beyond_all_numbers_is_none() {
+    assert_eq!(super::rate_of("1e308", "Mbytes/s"), None);
+    assert_eq!(super::rate_of("2", "kbytes/s"), Some(2_048.0));
+}

@@ -9,6 +9,7 @@ use std::path::Path;
 use super::os::mounts::{self, Mount, Place};
 use super::os::{Root, block, proc, space};
 use crate::record::{Environment, FileSystem};
+use crate::units::Bytes;
 
 /// Facts about this machine and, with a path, about the file system and devices below it. A path that does not exist
 /// yet stands for its nearest existing ancestor. Never fails: what cannot be read is absent.
@@ -45,6 +46,12 @@ pub fn capture_under(root: &Root, path: Option<&Path>) -> Environment {
         file_system: place.as_ref().and_then(|place| file_system(root, &mounts, place)),
         devices: place.map(|place| block::below(root, &mounts, &place)).unwrap_or_default(),
     }
+}
+
+/// Memory that can be taken without driving somebody out of it: what is free or a limit on this process leaves.
+pub fn available_memory() -> Option<Bytes> {
+    let Environment { memory_available_bytes, memory_limit_bytes, .. } = capture(None);
+    memory_available_bytes.into_iter().chain(memory_limit_bytes).min().map(Bytes)
 }
 
 /// Kernel names of the devices below `path`, the one that its file system is mounted from first and the disks below it

@@ -21,6 +21,7 @@ use std::fmt;
 
 use crc_fast::CrcAlgorithm;
 
+use crate::targets::database::Filling;
 use crate::targets::io::Arena;
 use crate::workload::Rng;
 
@@ -128,16 +129,6 @@ impl fmt::Display for BlockFault {
             ),
         }
     }
-}
-
-/// How rows are filled when the data are made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Filling {
-    /// Random bytes throughout: storage can neither compress nor deduplicate them.
-    Incompressible,
-    /// Repeated text, as SLOB has it by default.
-    Compressible,
 }
 
 /// Where things are in a block of one size.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crc_fast::CrcAlgorithm;
 
-use super::MAX_SESSIONS;
+use crate::targets::database::MAX_SESSIONS;
 use crate::targets::error::{FileContext, TargetError};
 
 /// Name of the control file.

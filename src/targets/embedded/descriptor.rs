@@ -6,9 +6,10 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::block::{BlockShape, Filling};
+use super::block::BlockShape;
 use super::layout::Layout;
 use super::redo::LogShape;
+use crate::targets::database::Filling;
 use crate::targets::error::{FileContext, TargetError};
 
 /// Version of everything in the directory: descriptor, control file, blocks, redo.

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use super::MAX_SESSIONS;
 use super::cache::Cache;
 use super::changes::ChangeMap;
 use super::control::{Checkpoint, Control};
@@ -20,6 +19,7 @@ use super::shared::{Shared, open_data_files};
 use super::writers::Writers;
 use crate::measure::{Clock, Counter};
 use crate::record;
+use crate::targets::database::MAX_SESSIONS;
 use crate::targets::error::{FileContext, TargetError};
 use crate::targets::io::{Arena, Caching, Features, IoEngine, StorageFile};
 use crate::targets::{Background, Lane, SessionRange, Target, TargetFor};
@@ -249,7 +249,7 @@ impl Target for Engine {
             ("db_writers", self.shared.writers.count().to_string()),
             ("redo_files", self.descriptor.redo_files.to_string()),
             ("redo_file_bytes", self.descriptor.redo_file_bytes.to_string()),
-            ("incompressible", yes_no(self.descriptor.filling == super::Filling::Incompressible)),
+            ("incompressible", yes_no(self.descriptor.filling == crate::targets::database::Filling::Incompressible)),
             ("created_at", self.descriptor.created_at.clone()),
         ]
         .into_iter()

@@ -9,7 +9,7 @@ use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use super::MAX_SESSIONS;
+use crate::targets::database::MAX_SESSIONS;
 use crate::targets::error::{FileContext, TargetError};
 
 /// Name of the ledger.

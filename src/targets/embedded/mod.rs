@@ -8,6 +8,7 @@ pub mod block;
 mod cache;
 mod changes;
 mod control;
+mod database;
 mod dbwriter;
 mod descriptor;
 mod directory;
@@ -27,12 +28,10 @@ pub mod verify;
 mod wakers;
 mod writers;
 
-pub use block::{BlockFault, BlockShape, Filling};
+pub use block::{BlockFault, BlockShape};
+pub(super) use database::EngineDirectory;
 pub use descriptor::Descriptor;
 pub use directory::Directory;
 pub use engine::{Engine, EngineOptions};
 pub use layout::Layout;
 pub use recovery::{LostCommits, Recovery};
-
-/// Sessions that one data set can distinguish: as many as SLOB allows.
-pub const MAX_SESSIONS: u32 = 4096;

@@ -8,6 +8,7 @@ mod connect;
 #[cfg(test)]
 mod connect_tests;
 pub mod data;
+mod database;
 mod ending;
 mod error;
 mod failure;
@@ -29,7 +30,8 @@ mod tls;
 mod tls_tests;
 
 pub use connect::{CancelToken, Connected, Connector};
+pub(super) use database::PostgresDatabase;
 pub use error::PostgresError;
 pub use local::LocalServer;
 pub use monitor::{Monitor, MonitorRequest, Reported};
-pub use target::{CheckHealth, Postgres, PostgresOptions, Sending, TakeBackground};
+pub use target::{CheckHealth, Postgres, PostgresOptions, TakeBackground};

@@ -11,20 +11,12 @@ use super::lane::{BatchesLane, StatementLane};
 use super::sql::Sql;
 use crate::measure::Counter;
 use crate::record;
+use crate::targets::database::Sending;
 use crate::targets::{Background, BatchLane, Lane, SessionRange, Target, TargetError, TargetFor};
 use crate::workload::SlobOperation;
 
 /// A session that has had no answer for so long has its server asked whether it still works on it.
 const PATIENCE: Duration = Duration::from_secs(30);
-
-/// How operations are sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Sending {
-    /// One prepared statement for each, timed by the client.
-    Statement,
-    /// In batches that a procedure on the server executes and times, so that the client costs next to nothing.
-    Batch,
-}
 
 /// Tells what happened besides the lanes since it was last asked, as [`Target::take_background`].
 pub type TakeBackground = Box<dyn Fn() -> Background + Send + Sync>;

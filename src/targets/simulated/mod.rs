@@ -5,6 +5,7 @@
 //! is one request. Nothing is read or written anywhere.
 
 mod cache;
+mod database;
 mod keys;
 mod lane;
 mod model;
@@ -18,6 +19,7 @@ pub use keys::{KEYS, Key};
 pub use model::{Model, Request, Served};
 pub use options::{Burst, Cache, Cap, SimulatedOptions, Spread, Stall, Tier, Time};
 
+pub(super) use self::database::SimulatedDatabase;
 use self::lane::{IoLane, Line, SlobLane};
 use super::{Background, Lane, SessionRange, Target, TargetError, TargetFor};
 use crate::measure::{Clock, Counter};
@@ -28,7 +30,7 @@ use crate::workload::io::IoOperation;
 /// The simulated target.
 #[derive(Debug)]
 pub struct Simulated {
-    with_role: Role,
+    role: Role,
     opened_ns: u64,
     model: Mutex<Box<Model>>,
 }
@@ -51,8 +53,8 @@ impl Simulated {
         Self::with_role(Role::Volume, options, clock)
     }
 
-    fn with_role(with_role: Role, options: SimulatedOptions, clock: Clock) -> Self {
-        Self { with_role, opened_ns: clock.now_ns(), model: Mutex::new(Box::new(Model::new(options))) }
+    fn with_role(role: Role, options: SimulatedOptions, clock: Clock) -> Self {
+        Self { role, opened_ns: clock.now_ns(), model: Mutex::new(Box::new(Model::new(options))) }
     }
 
     fn model(&self) -> MutexGuard<'_, Box<Model>> {
@@ -84,7 +86,7 @@ impl Target for Simulated {
     }
 
     fn known_counters(&self) -> &'static [Counter] {
-        match self.with_role {
+        match self.role {
             Role::Database => &[Counter::Operations, Counter::Errors, Counter::LogicalReads, Counter::PhysicalReads],
             Role::Volume => &[
                 Counter::Operations,

@@ -3,9 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
-use super::SetupRequest;
+use super::EngineRequest;
 use crate::targets::crew::{Job, Piece};
-use crate::targets::embedded::block::Filling;
+use crate::targets::database::Filling;
 use crate::targets::embedded::layout::Layout;
 use crate::targets::error::TargetError;
 use crate::targets::io::{Direction, StorageFile};
@@ -29,9 +29,10 @@ pub(super) struct Loading<'a> {
 
 impl<'a> Loading<'a> {
     /// `files` are the data files and then the log files.
-    pub(super) fn new(layout: &'a Layout, request: &SetupRequest, files: &'a [Arc<StorageFile>]) -> Self {
-        let SetupRequest { filling, seed, redo_files, redo_file_bytes, .. } = *request;
-        Self { layout, files, filling, seed: mix64(seed ^ FILLING_STREAMS), redo_files, redo_file_bytes }
+    pub(super) fn new(layout: &'a Layout, request: &EngineRequest, files: &'a [Arc<StorageFile>]) -> Self {
+        let EngineRequest { redo_files, redo_file_bytes, .. } = *request;
+        let seed = mix64(request.data.seed ^ FILLING_STREAMS);
+        Self { layout, files, filling: request.data.filling, seed, redo_files, redo_file_bytes }
     }
 
     fn blocks_in_piece(&self) -> u64 {

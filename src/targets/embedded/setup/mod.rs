@@ -9,7 +9,7 @@ mod run;
 
 use std::path::{Path, PathBuf};
 
-use super::block::{BlockShape, Filling};
+use super::block::BlockShape;
 use super::changes::{self, ChangeMap};
 use super::descriptor::{Descriptor, FORMAT_VERSION};
 use super::directory::{Directory, DirectoryState};
@@ -17,16 +17,13 @@ use super::engine::choose_io;
 use super::layout::Layout;
 use super::redo;
 use crate::measure::os;
-use crate::targets::crew;
+use crate::targets::database::{Replace, SetupRequest, difference};
 use crate::targets::error::{FileContext, TargetError};
 use crate::targets::io::IoEngine;
 use crate::units::Bytes;
 
-pub use crew::Progress;
 pub use run::run;
 
-/// Schemas that one data set can have: as many as there can be sessions.
-const MAX_SCHEMAS: u32 = super::MAX_SESSIONS;
 /// Blocks that one data set can have.
 const MAX_BLOCKS: u64 = 1 << 40;
 /// Smallest redo log file.
@@ -40,38 +37,15 @@ const SMALL_FILES_BYTES: u64 = 1 << 20;
 /// File systems need some room for themselves: one part in this many.
 const SLACK_PART: u64 = 50;
 
-/// What to do with data that are there and differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Replace {
-    /// Leave them alone and say so.
-    Refuse,
-    /// Remove them and make new ones, even when they have the shape asked for: they may be damaged.
-    Replace,
-}
-
-/// What data are wanted.
+/// What data are wanted of the engine.
 #[derive(Debug, Clone)]
-pub struct SetupRequest {
-    /// Number of schemas, 1 to 4,096.
-    pub schemas: u32,
-    /// Rows, and so blocks, of each schema; at least 1.
-    pub scale_blocks: u64,
-    /// Blocks of each schema's scan table; may be 0.
-    pub scan_blocks: u64,
-    /// Size of a block: a power of two from 2 to 32 KiB.
-    pub block_bytes: u32,
-    /// How rows are filled.
-    pub filling: Filling,
+pub struct EngineRequest {
+    /// The data. Blocks have a power of two from 2 to 32 KiB.
+    pub data: SetupRequest,
     /// Size of each redo log file: at least 8 MiB and a multiple of 4 KiB.
     pub redo_file_bytes: u64,
     /// Number of redo log files, at least 3.
     pub redo_files: u32,
-    /// Threads that build and write blocks. The data do not depend on it.
-    pub loaders: u32,
-    /// Seed of the placement of rows and of their filling.
-    pub seed: u64,
-    /// What to do with data that are there.
-    pub replace: Replace,
     /// How to write; none for the best that this machine has.
     pub io_engine: Option<IoEngine>,
 }
@@ -91,7 +65,7 @@ pub enum Existing {
 
 /// What [`run()`] will do.
 #[derive(Debug, Clone)]
-pub struct SetupPlan {
+pub struct EnginePlan {
     /// Where.
     pub directory: PathBuf,
     /// Names and sizes of the large files.
@@ -106,19 +80,19 @@ pub struct SetupPlan {
     pub io_engine: IoEngine,
     /// What the user should know, such as fallbacks.
     pub notes: Vec<String>,
-    request: SetupRequest,
+    pub(super) request: EngineRequest,
 }
 
-impl SetupPlan {
+impl EnginePlan {
     /// Whether anything is to be written: not when the same data are there and were not to be replaced.
-    pub fn makes_data(&self) -> bool {
-        makes_data(self.existing, self.request.replace)
+    pub fn has_work(&self) -> bool {
+        makes_data(self.existing, self.request.data.replace)
     }
 }
 
 /// What [`run()`] did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetupReport {
+pub struct Written {
     /// Bytes of blocks and of redo log files written.
     pub bytes_written: u64,
     /// How long it took, until everything was durable.
@@ -134,7 +108,7 @@ pub struct SetupReport {
 /// # Errors
 /// [`TargetError::Shape`] when the request makes no sense, [`TargetError::NotOurs`], [`TargetError::DifferentData`],
 /// [`TargetError::Locked`], [`TargetError::NoSpace`], what is wrong with data that are there, or the system's error.
-pub fn plan(path: &Path, request: &SetupRequest) -> Result<SetupPlan, TargetError> {
+pub fn plan(path: &Path, request: &EngineRequest) -> Result<EnginePlan, TargetError> {
     request.check()?;
     let layout = request.layout(0);
     let mut files: Vec<(String, u64)> =
@@ -149,12 +123,12 @@ pub fn plan(path: &Path, request: &SetupRequest) -> Result<SetupPlan, TargetErro
     let total_bytes = files.iter().map(|(_, bytes)| bytes).sum::<u64>() + SMALL_FILES_BYTES;
 
     let existing = find_existing(path, request)?;
-    if makes_data(existing, request.replace) {
+    if makes_data(existing, request.data.replace) {
         check_ground(path, total_bytes + total_bytes / SLACK_PART)?;
     }
     let (io_engine, notes) = choose_io(request.io_engine, &[]);
     let (directory, request) = (path.to_owned(), request.clone());
-    Ok(SetupPlan { directory, files, data_bytes, total_bytes, existing, io_engine, notes, request })
+    Ok(EnginePlan { directory, files, data_bytes, total_bytes, existing, io_engine, notes, request })
 }
 
 fn redo_file_name(index: u32) -> String {
@@ -166,24 +140,17 @@ fn makes_data(existing: Existing, replace: Replace) -> bool {
     existing != Existing::SameData || replace == Replace::Replace
 }
 
-impl SetupRequest {
+impl EngineRequest {
     /// Refuses what cannot be a data set.
     fn check(&self) -> Result<(), TargetError> {
         let refuse = |why: String| Err(TargetError::Shape(why));
-        if !(1..=MAX_SCHEMAS).contains(&self.schemas) {
-            return refuse(format!("a data set has 1 to {MAX_SCHEMAS} schemas, not {}", self.schemas));
+        self.data.check()?;
+        let SetupRequest { schemas, scale_blocks, scan_blocks, block_bytes, .. } = self.data;
+        if BlockShape::new(block_bytes as usize).is_none() {
+            return refuse(format!("a block has 2 KiB, 4 KiB, 8 KiB, 16 KiB or 32 KiB, not {block_bytes} bytes"));
         }
-        if BlockShape::new(self.block_bytes as usize).is_none() {
-            return refuse(format!(
-                "a block has 2 KiB, 4 KiB, 8 KiB, 16 KiB or 32 KiB, not {} bytes",
-                self.block_bytes
-            ));
-        }
-        if self.scale_blocks == 0 {
-            return refuse("a schema has at least 1 block, not 0".to_owned());
-        }
-        let blocks = self.scale_blocks.checked_add(self.scan_blocks);
-        if blocks.and_then(|blocks| blocks.checked_mul(u64::from(self.schemas))).is_none_or(|all| all >= MAX_BLOCKS) {
+        let blocks = scale_blocks.checked_add(scan_blocks);
+        if blocks.and_then(|blocks| blocks.checked_mul(u64::from(schemas))).is_none_or(|all| all >= MAX_BLOCKS) {
             return refuse(format!("a data set has less than {MAX_BLOCKS} blocks; lower the scale or the schemas"));
         }
         if self.redo_file_bytes < MIN_REDO_FILE_BYTES || !self.redo_file_bytes.is_multiple_of(REDO_FILE_UNIT_BYTES) {
@@ -205,16 +172,14 @@ impl SetupRequest {
                 Bytes(self.redo_file_bytes)
             ));
         }
-        if self.loaders == 0 {
-            return refuse("at least 1 loader is needed, not 0".to_owned());
-        }
         Ok(())
     }
 
     /// Where blocks lie. The request was checked.
     fn layout(&self, database: u32) -> Layout {
-        let shape = BlockShape::new(self.block_bytes as usize).expect("the request was checked");
-        Layout::new(shape, database, self.seed, self.schemas, self.scale_blocks, self.scan_blocks)
+        let shape = BlockShape::new(self.data.block_bytes as usize).expect("the request was checked");
+        let SetupRequest { seed, schemas, scale_blocks, scan_blocks, .. } = self.data;
+        Layout::new(shape, database, seed, schemas, scale_blocks, scan_blocks)
     }
 
     fn descriptor(&self, database: u32, created_at: String, redo_sector_bytes: u32) -> Descriptor {
@@ -223,12 +188,12 @@ impl SetupRequest {
             format_version: FORMAT_VERSION,
             database,
             created_at,
-            seed: self.seed,
-            block_bytes: self.block_bytes,
-            schemas: self.schemas,
-            scale_blocks: self.scale_blocks,
-            scan_blocks: self.scan_blocks,
-            filling: self.filling,
+            seed: self.data.seed,
+            block_bytes: self.data.block_bytes,
+            schemas: self.data.schemas,
+            scale_blocks: self.data.scale_blocks,
+            scan_blocks: self.data.scan_blocks,
+            filling: self.data.filling,
             redo_files: self.redo_files,
             redo_file_bytes: self.redo_file_bytes,
             redo_sector_bytes,
@@ -237,35 +202,29 @@ impl SetupRequest {
 
     /// What is there and differs from what is asked for, in words; none if nothing does.
     fn difference(&self, there: &Descriptor) -> Option<String> {
-        let number = |what: &str, there: u64, asked: u64| {
-            (there != asked).then(|| format!("{what} is {there} there and {asked} here"))
-        };
-        let filling = (there.filling != self.filling)
-            .then(|| format!("the filling is {:?} there and {:?} here", there.filling, self.filling).to_lowercase());
-        let all = [
-            number("the number of schemas", there.schemas.into(), self.schemas.into()),
-            number("the number of blocks of a schema", there.scale_blocks, self.scale_blocks),
-            number("the number of blocks of a scan table", there.scan_blocks, self.scan_blocks),
-            number("the block size in bytes", there.block_bytes.into(), self.block_bytes.into()),
-            filling,
-            number("the seed", there.seed, self.seed),
-            number("the number of redo log files", there.redo_files.into(), self.redo_files.into()),
-            number("the size of a redo log file in bytes", there.redo_file_bytes, self.redo_file_bytes),
+        let asked = &self.data;
+        let figures = [
+            ("the number of schemas", there.schemas.into(), asked.schemas.into()),
+            ("the number of blocks of a schema", there.scale_blocks, asked.scale_blocks),
+            ("the number of blocks of a scan table", there.scan_blocks, asked.scan_blocks),
+            ("the block size in bytes", there.block_bytes.into(), asked.block_bytes.into()),
+            ("the seed", there.seed, asked.seed),
+            ("the number of redo log files", there.redo_files.into(), self.redo_files.into()),
+            ("the size of a redo log file in bytes", there.redo_file_bytes, self.redo_file_bytes),
         ];
-        let found: Vec<String> = all.into_iter().flatten().collect();
-        (!found.is_empty()).then(|| found.join("; "))
+        difference(&figures, (there.filling, asked.filling))
     }
 }
 
 /// Finds out what is in the directory, and refuses what the request may not touch.
-fn find_existing(path: &Path, request: &SetupRequest) -> Result<Existing, TargetError> {
+fn find_existing(path: &Path, request: &EngineRequest) -> Result<Existing, TargetError> {
     if Directory::look(path)? == DirectoryState::Free {
         return Ok(Existing::Nothing);
     }
     if Directory::is_half_set_up_at(path) {
         return Ok(Existing::Unfinished);
     }
-    let there = match (Descriptor::load(path), request.replace) {
+    let there = match (Descriptor::load(path), request.data.replace) {
         (Ok(there), _) => there,
         (Err(TargetError::NotSetUp { .. }), _) => {
             // The lock file alone is no data.
@@ -275,7 +234,7 @@ fn find_existing(path: &Path, request: &SetupRequest) -> Result<Existing, Target
         (Err(_), Replace::Replace) => return Ok(Existing::OtherData),
         (Err(error), Replace::Refuse) => return Err(error),
     };
-    match (request.difference(&there), request.replace) {
+    match (request.difference(&there), request.data.replace) {
         (Some(difference), Replace::Refuse) => Err(TargetError::DifferentData { path: path.to_owned(), difference }),
         (Some(_), Replace::Replace) => Ok(Existing::OtherData),
         (None, Replace::Refuse) => check_lengths(path, &there).map(|()| Existing::SameData),

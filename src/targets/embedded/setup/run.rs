@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::loader::Loading;
-use super::{Progress, REDO_FILE_UNIT_BYTES, SetupPlan, SetupReport, SetupRequest, find_existing, makes_data};
-use crate::targets::crew::Crew;
+use super::{EnginePlan, EngineRequest, REDO_FILE_UNIT_BYTES, Written, find_existing, makes_data};
+use crate::targets::crew::{Crew, Progress};
 use crate::targets::embedded::changes::ChangeMap;
 use crate::targets::embedded::control::{Checkpoint, Control};
 use crate::targets::embedded::directory::Directory;
@@ -26,14 +26,10 @@ use crate::units::Bytes;
 /// # Errors
 /// [`TargetError::Interrupted`] when stopped, or what went wrong. Then everything that was made is removed again; data
 /// that were to be replaced are gone.
-pub fn run(
-    plan: SetupPlan,
-    progress: &(dyn Fn(Progress) + Sync),
-    stop: &AtomicBool,
-) -> Result<SetupReport, TargetError> {
+pub fn run(plan: EnginePlan, progress: &(dyn Fn(Progress) + Sync), stop: &AtomicBool) -> Result<Written, TargetError> {
     let began = Instant::now();
-    let mut report = SetupReport { bytes_written: 0, elapsed_ns: 0, created: false, notes: plan.notes.clone() };
-    if plan.makes_data() {
+    let mut report = Written { bytes_written: 0, elapsed_ns: 0, created: false, notes: plan.notes.clone() };
+    if plan.has_work() {
         let missing = missing_directories(&plan.directory);
         let made = claim_and_make(&plan, &mut report, progress, stop);
         if made.is_err() {
@@ -55,14 +51,14 @@ fn missing_directories(path: &Path) -> Vec<PathBuf> {
 }
 
 fn claim_and_make(
-    plan: &SetupPlan,
-    report: &mut SetupReport,
+    plan: &EnginePlan,
+    report: &mut Written,
     progress: &dyn Fn(Progress),
     stop: &AtomicBool,
 ) -> Result<(), TargetError> {
     let directory = Directory::claim(&plan.directory)?;
     // The plan was made without the lock: what is there may be different by now, and be somebody's.
-    if !makes_data(find_existing(&plan.directory, &plan.request)?, plan.request.replace) {
+    if !makes_data(find_existing(&plan.directory, &plan.request)?, plan.request.data.replace) {
         return Ok(());
     }
     match make(&directory, plan, &mut report.notes, progress, stop) {
@@ -81,7 +77,7 @@ fn claim_and_make(
 
 fn make(
     directory: &Directory,
-    plan: &SetupPlan,
+    plan: &EnginePlan,
     notes: &mut Vec<String>,
     progress: &dyn Fn(Progress),
     stop: &AtomicBool,
@@ -100,7 +96,8 @@ fn make(
     check_unit(request, path, unit_bytes)?;
 
     let total_bytes = plan.data_bytes + request.redo_file_bytes * u64::from(request.redo_files);
-    let crew = Crew { files: &files, io_engine: plan.io_engine, threads: request.loaders, stop, progress, total_bytes };
+    let crew =
+        Crew { files: &files, io_engine: plan.io_engine, threads: request.data.streams, stop, progress, total_bytes };
     crew.run(&Loading::new(&layout, request, &files))?;
     for file in &files {
         if stop.load(Ordering::Relaxed) {
@@ -131,10 +128,10 @@ fn create(path: &Path, bytes: u64) -> Result<Arc<StorageFile>, TargetError> {
 }
 
 /// Refuses blocks and log files that the storage could not write past the page cache.
-fn check_unit(request: &SetupRequest, path: &Path, unit_bytes: u32) -> Result<(), TargetError> {
+fn check_unit(request: &EngineRequest, path: &Path, unit_bytes: u32) -> Result<(), TargetError> {
     let unit = Bytes(unit_bytes.into());
-    if request.block_bytes < unit_bytes {
-        let (path, block) = (path.display(), Bytes(request.block_bytes.into()));
+    if request.data.block_bytes < unit_bytes {
+        let (path, block) = (path.display(), Bytes(request.data.block_bytes.into()));
         return Err(TargetError::Shape(format!(
             "the storage of `{path}` is written in units of {unit}, so blocks of {block} are too small"
         )));

@@ -5,25 +5,35 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 use crate::scratch::scratch;
+use crate::targets::database::{Filling, Progress};
 use crate::targets::embedded::verify::verify;
 
-fn request(block_bytes: u32) -> SetupRequest {
-    SetupRequest {
-        schemas: 3,
-        scale_blocks: 500,
-        scan_blocks: 20,
-        block_bytes,
-        filling: Filling::Incompressible,
+fn request(block_bytes: u32) -> EngineRequest {
+    EngineRequest {
+        data: SetupRequest {
+            schemas: 3,
+            scale_blocks: 500,
+            scan_blocks: 20,
+            block_bytes,
+            filling: Filling::Incompressible,
+            streams: 2,
+            seed: 42,
+            is_seed_asked: true,
+            replace: Replace::Refuse,
+        },
         redo_file_bytes: 8 << 20,
         redo_files: 3,
-        loaders: 2,
-        seed: 42,
-        replace: Replace::Refuse,
         io_engine: None,
     }
 }
 
-fn set_up(path: &Path, request: &SetupRequest) -> Result<SetupReport, TargetError> {
+/// A request with something changed.
+fn changed(mut request: EngineRequest, change: impl FnOnce(&mut EngineRequest)) -> EngineRequest {
+    change(&mut request);
+    request
+}
+
+fn set_up(path: &Path, request: &EngineRequest) -> Result<Written, TargetError> {
     run(plan(path, request)?, &|_| {}, &AtomicBool::new(false))
 }
 
@@ -82,7 +92,7 @@ fn setting_up_the_same_data_again_changes_nothing() {
     set_up(dir.path(), &request(8192)).unwrap();
     let before = contents(dir.path());
     let again = plan(dir.path(), &request(8192)).unwrap();
-    assert_eq!((again.existing, again.makes_data()), (Existing::SameData, false));
+    assert_eq!((again.existing, again.has_work()), (Existing::SameData, false));
     let report = run(again, &|_| {}, &AtomicBool::new(false)).unwrap();
     assert!(!report.created);
     assert!(contents(dir.path()) == before);
@@ -97,7 +107,13 @@ fn the_same_data_with_a_cut_or_missing_file_are_not_there_already() {
     assert!(matches!(plan(dir.path(), &request(8192)), Err(TargetError::Truncated { length: 8192, .. })));
     fs::remove_file(&data).unwrap();
     assert!(matches!(plan(dir.path(), &request(8192)), Err(TargetError::File { path, .. }) if path == data));
-    set_up(dir.path(), &SetupRequest { replace: Replace::Replace, ..request(8192) }).unwrap();
+    set_up(
+        dir.path(),
+        &changed(request(8192), |r| {
+            r.data.replace = Replace::Replace;
+        }),
+    )
+    .unwrap();
     assert_sound(dir.path());
 }
 
@@ -106,12 +122,16 @@ fn other_data_are_refused_untouched_and_every_difference_is_reported() {
     let dir = scratch();
     set_up(dir.path(), &request(8192)).unwrap();
     let before = contents(dir.path());
-    let different = SetupRequest { schemas: 4, seed: 1, filling: Filling::Compressible, ..request(8192) };
+    let different = changed(request(8192), |r| {
+        r.data.schemas = 4;
+        r.data.seed = 1;
+        r.data.filling = Filling::Compressible;
+    });
     match plan(dir.path(), &different) {
         Err(TargetError::DifferentData { difference, .. }) => assert_eq!(
             difference,
-            "the number of schemas is 3 there and 4 here; the filling is incompressible there and compressible here; \
-             the seed is 42 there and 1 here"
+            "the number of schemas is 3 there and 4 here; the seed is 42 there and 1 here; the filling is incompressible \
+             there and compressible here"
         ),
         other => panic!("{other:?}"),
     }
@@ -123,7 +143,11 @@ fn other_data_are_replaced_when_reported_so() {
     let dir = scratch();
     set_up(dir.path(), &request(8192)).unwrap();
     fs::write(dir.path().join("data-0099.dbf"), "left over").unwrap();
-    let other = SetupRequest { schemas: 2, replace: Replace::Replace, redo_files: 4, ..request(4096) };
+    let other = changed(request(4096), |r| {
+        r.data.schemas = 2;
+        r.data.replace = Replace::Replace;
+        r.redo_files = 4;
+    });
     let planned = plan(dir.path(), &other).unwrap();
     assert_eq!(planned.existing, Existing::OtherData);
     assert!(run(planned, &|_| {}, &AtomicBool::new(false)).unwrap().created);
@@ -140,7 +164,13 @@ fn an_interrupted_set_up_leaves_nothing() {
             fs::create_dir(&path).unwrap();
         }
         let stop = AtomicBool::new(false);
-        let planned = plan(&path, &SetupRequest { redo_file_bytes: 64 << 20, ..request(8192) }).unwrap();
+        let planned = plan(
+            &path,
+            &changed(request(8192), |r| {
+                r.redo_file_bytes = 64 << 20;
+            }),
+        )
+        .unwrap();
         // Progress is reported at the end of writing at the latest: before the data count.
         let stopped = run(planned, &|_| stop.store(true, Ordering::Relaxed), &stop);
         assert!(matches!(stopped, Err(TargetError::Interrupted)), "{stopped:?}");
@@ -168,7 +198,12 @@ fn a_foreign_directory_is_refused_untouched() {
     let dir = scratch();
     fs::write(dir.path().join("thesis.tex"), "years of work").unwrap();
     for replace in [Replace::Refuse, Replace::Replace] {
-        let refused = plan(dir.path(), &SetupRequest { replace, ..request(8192) });
+        let refused = plan(
+            dir.path(),
+            &changed(request(8192), |r| {
+                r.data.replace = replace;
+            }),
+        );
         assert!(matches!(refused, Err(TargetError::NotOurs { file, .. }) if file == "thesis.tex"));
     }
     assert_eq!(contents(dir.path()).len(), 1);
@@ -178,7 +213,12 @@ fn a_foreign_directory_is_refused_untouched() {
 fn data_that_do_not_fit_are_refused_before_anything_is_written() {
     let dir = scratch();
     let path = dir.path().join("new");
-    let refused = plan(&path, &SetupRequest { scale_blocks: 1 << 37, ..request(8192) });
+    let refused = plan(
+        &path,
+        &changed(request(8192), |r| {
+            r.data.scale_blocks = 1 << 37;
+        }),
+    );
     match refused {
         Err(TargetError::NoSpace { needed, available, .. }) => assert!(needed > available),
         other => panic!("{other:?}"),
@@ -199,7 +239,13 @@ fn a_directory_in_use_is_refused() {
 #[test]
 fn data_made_by_somebody_else_after_the_plan_are_not_lost() {
     let dir = scratch();
-    let planned = plan(dir.path(), &SetupRequest { seed: 1, ..request(8192) }).unwrap();
+    let planned = plan(
+        dir.path(),
+        &changed(request(8192), |r| {
+            r.data.seed = 1;
+        }),
+    )
+    .unwrap();
     set_up(dir.path(), &request(8192)).unwrap();
     let refused = run(planned, &|_| {}, &AtomicBool::new(false));
     assert!(matches!(refused, Err(TargetError::DifferentData { .. })), "{refused:?}");
@@ -220,7 +266,14 @@ fn the_data_do_not_depend_on_the_number_of_loaders_or_the_way_of_writing() {
     let made =
         [(1, IoEngine::Psync), (2, IoEngine::best_available().0), (5, IoEngine::Psync)].map(|(loaders, engine)| {
             let dir = scratch();
-            set_up(dir.path(), &SetupRequest { loaders, io_engine: Some(engine), ..request(8192) }).unwrap();
+            set_up(
+                dir.path(),
+                &changed(request(8192), |r| {
+                    r.data.streams = loaders;
+                    r.io_engine = Some(engine);
+                }),
+            )
+            .unwrap();
             comparable(dir.path())
         });
     assert!(made[0] == made[1] && made[1] == made[2]);
@@ -231,18 +284,78 @@ fn every_impossible_shape_is_refused_with_its_reason() {
     let dir = scratch();
     let good = request(8192);
     let cases = [
-        (SetupRequest { schemas: 0, ..good.clone() }, "schemas"),
-        (SetupRequest { schemas: 4097, ..good.clone() }, "schemas"),
-        (SetupRequest { block_bytes: 1024, ..good.clone() }, "KiB"),
-        (SetupRequest { block_bytes: 12 << 10, ..good.clone() }, "KiB"),
-        (SetupRequest { scale_blocks: 0, ..good.clone() }, "at least 1 block"),
-        (SetupRequest { scale_blocks: 1 << 40, ..good.clone() }, "less than"),
-        (SetupRequest { scale_blocks: u64::MAX, ..good.clone() }, "less than"),
-        (SetupRequest { redo_file_bytes: (8 << 20) - 4096, ..good.clone() }, "redo log file"),
-        (SetupRequest { redo_file_bytes: (8 << 20) + 512, ..good.clone() }, "redo log file"),
-        (SetupRequest { redo_file_bytes: u64::MAX - 4095, ..good.clone() }, "too many"),
-        (SetupRequest { redo_files: 2, ..good.clone() }, "redo log files"),
-        (SetupRequest { loaders: 0, ..good }, "loader"),
+        (
+            changed(good.clone(), |r| {
+                r.data.schemas = 0;
+            }),
+            "schemas",
+        ),
+        (
+            changed(good.clone(), |r| {
+                r.data.schemas = 4097;
+            }),
+            "schemas",
+        ),
+        (
+            changed(good.clone(), |r| {
+                r.data.block_bytes = 1024;
+            }),
+            "KiB",
+        ),
+        (
+            changed(good.clone(), |r| {
+                r.data.block_bytes = 12 << 10;
+            }),
+            "KiB",
+        ),
+        (
+            changed(good.clone(), |r| {
+                r.data.scale_blocks = 0;
+            }),
+            "at least 1 block",
+        ),
+        (
+            changed(good.clone(), |r| {
+                r.data.scale_blocks = 1 << 40;
+            }),
+            "less than",
+        ),
+        (
+            changed(good.clone(), |r| {
+                r.data.scale_blocks = u64::MAX;
+            }),
+            "less than",
+        ),
+        (
+            changed(good.clone(), |r| {
+                r.redo_file_bytes = (8 << 20) - 4096;
+            }),
+            "redo log file",
+        ),
+        (
+            changed(good.clone(), |r| {
+                r.redo_file_bytes = (8 << 20) + 512;
+            }),
+            "redo log file",
+        ),
+        (
+            changed(good.clone(), |r| {
+                r.redo_file_bytes = u64::MAX - 4095;
+            }),
+            "too many",
+        ),
+        (
+            changed(good.clone(), |r| {
+                r.redo_files = 2;
+            }),
+            "redo log files",
+        ),
+        (
+            changed(good, |r| {
+                r.data.streams = 0;
+            }),
+            "stream",
+        ),
     ];
     for (request, word) in cases {
         match plan(&dir.path().join("new"), &request) {

@@ -5,26 +5,30 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::scratch::scratch;
-use crate::targets::embedded::block::{self, BlockShape, Filling};
+use crate::targets::database::{Filling, Replace, SetupRequest};
+use crate::targets::embedded::block::{self, BlockShape};
 use crate::targets::embedded::info::{State, info};
-use crate::targets::embedded::setup::{Replace, SetupRequest, plan, run};
+use crate::targets::embedded::setup::{EngineRequest, plan, run};
 use crate::workload::Rng;
 
 const BLOCK: usize = 8192;
 
 fn set_up() -> TempDir {
     let dir = scratch();
-    let request = SetupRequest {
-        schemas: 3,
-        scale_blocks: 500,
-        scan_blocks: 20,
-        block_bytes: BLOCK as u32,
-        filling: Filling::Incompressible,
+    let request = EngineRequest {
+        data: SetupRequest {
+            schemas: 3,
+            scale_blocks: 500,
+            scan_blocks: 20,
+            block_bytes: BLOCK as u32,
+            filling: Filling::Incompressible,
+            streams: 2,
+            seed: 7,
+            is_seed_asked: true,
+            replace: Replace::Refuse,
+        },
         redo_file_bytes: 8 << 20,
         redo_files: 3,
-        loaders: 2,
-        seed: 7,
-        replace: Replace::Refuse,
         io_engine: None,
     };
     run(plan(dir.path(), &request).unwrap(), &|_| {}, &AtomicBool::new(false)).unwrap();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::targets::embedded::Filling;
+use crate::targets::database::Filling;
 use crate::targets::postgres::sql::{COLUMNS, Sql};
 use crate::workload::{Permutation, mix64};
 

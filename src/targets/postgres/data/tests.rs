@@ -1,11 +1,11 @@
 use std::sync::atomic::AtomicBool;
 
 use super::session::{Halt, Session};
-use super::setup::{Replace, SetupReport, SetupRequest};
+use super::setup::Loaded;
 use super::*;
 use crate::config::postgres::PostgresAddress;
 use crate::targets::TargetError;
-use crate::targets::embedded::Filling;
+use crate::targets::database::{Filling, Replace, SetupRequest};
 use crate::targets::postgres::Connector;
 
 pub(super) const NAMESPACE: &str = "plimsoll";
@@ -28,11 +28,12 @@ pub(super) fn request() -> SetupRequest {
         filling: Filling::Incompressible,
         streams: 2,
         seed: 42,
+        is_seed_asked: true,
         replace: Replace::Refuse,
     }
 }
 
-pub(super) fn set_up(access: &Access<'_>, request: &SetupRequest) -> Result<SetupReport, TargetError> {
+pub(super) fn set_up(access: &Access<'_>, request: &SetupRequest) -> Result<Loaded, TargetError> {
     setup::run(setup::plan(access, request)?, &|_, _| {}, &AtomicBool::new(false))
 }
 

@@ -308,7 +308,9 @@ fn reads_from_storage_are_reported_from_hits_in_the_page_cache() {
                 assert_eq!((counters.page_cache_hits, counters.physical_read_bytes), (None, None));
                 return Some(None);
             };
-            assert_eq!(counters.page_cache_hits.unwrap() + reads, misses, "{counters:?}");
+            // What reaches storage for other reasons, such as a file's own metadata on a busy machine, is in the reads alone.
+            let sum = counters.page_cache_hits.unwrap() + reads;
+            assert!((misses..=misses + misses / 100).contains(&sum), "{counters:?}");
             assert!(misses >= KEYS, "{counters:?}");
             assert_eq!(reported.own["proc_io.read_bytes"], counters.physical_read_bytes.unwrap());
             assert!(reported.own["proc_io.rchar"] >= KEYS * 8192);

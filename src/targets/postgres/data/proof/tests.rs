@@ -1,6 +1,6 @@
 use super::*;
+use crate::targets::database::{Replace, SetupRequest};
 use crate::targets::postgres::data::load;
-use crate::targets::postgres::data::setup::{Replace, SetupRequest};
 use crate::targets::postgres::data::tests::{NAMESPACE, connector, execute, refusal, request, set_up};
 use crate::targets::postgres::test_server::database;
 

@@ -8,42 +8,18 @@ mod rows;
 mod run;
 
 use std::collections::BTreeSet;
-use std::fmt;
 
 use super::catalog::{self, Found, Ground, Stage};
 use super::descriptor::{DataSet, FORMAT_VERSION};
 use super::session::{Access, Session};
-use crate::targets::embedded::{Filling, MAX_SESSIONS};
+use crate::targets::database::{Phase, Replace, SetupRequest, difference};
 use crate::targets::error::TargetError;
 use crate::units::Bytes;
 
-pub use crate::targets::crew::Progress;
-pub use crate::targets::embedded::setup::Replace;
 pub use run::run;
 
 /// Most rows of a table: PostgreSQL numbers its blocks with 32 bits, and the last number is none.
 const MAX_TABLE_BLOCKS: u64 = u32::MAX as u64 - 1;
-
-/// What data are wanted.
-#[derive(Debug, Clone)]
-pub struct SetupRequest {
-    /// Number of schemas, 1 to 4,096.
-    pub schemas: u32,
-    /// Rows, and so blocks, of each schema; at least 1.
-    pub scale_blocks: u64,
-    /// Blocks of each schema's scan table; may be 0.
-    pub scan_blocks: u64,
-    /// Size of a block, which must be the server's: [`block_bytes`](super::block_bytes) asks for it.
-    pub block_bytes: u32,
-    /// How rows are filled.
-    pub filling: Filling,
-    /// Connections that load, at least 1.
-    pub streams: u32,
-    /// Seed of the placement of rows and of their filling.
-    pub seed: u64,
-    /// What to do with data that are there.
-    pub replace: Replace,
-}
 
 /// What is in the namespace already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +41,7 @@ pub enum Existing {
 
 /// What [`run()`] will do.
 #[derive(Debug, Clone)]
-pub struct SetupPlan<'a> {
+pub struct TablesPlan<'a> {
     /// Where.
     pub access: Access<'a>,
     /// The server's version, in its own words.
@@ -84,10 +60,11 @@ pub struct SetupPlan<'a> {
     pub redo_bytes: u64,
     /// What the user should know.
     pub notes: Vec<String>,
-    request: SetupRequest,
+    /// What was asked for.
+    pub request: SetupRequest,
 }
 
-impl SetupPlan<'_> {
+impl TablesPlan<'_> {
     /// Whether anything is to be written: not when the same data are there and were not to be replaced.
     pub fn makes_data(&self) -> bool {
         makes_data(self.existing, self.request.replace)
@@ -105,44 +82,9 @@ impl SetupPlan<'_> {
     }
 }
 
-/// What [`run()`] is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Phase {
-    /// Removes data that are to be replaced.
-    Remove,
-    /// Makes empty tables.
-    Create,
-    /// Loads rows.
-    Load,
-    /// Writes tables anew that have empty blocks.
-    Compact,
-    /// Builds the indexes.
-    Index,
-    /// Vacuums the tables, which also marks their rows as committed, and has the planner learn their shape.
-    Vacuum,
-    /// Writes a checkpoint.
-    Checkpoint,
-}
-
-/// `loading rows`
-impl fmt::Display for Phase {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Remove => "removing what is there",
-            Self::Create => "creating tables",
-            Self::Load => "loading rows",
-            Self::Compact => "compacting tables",
-            Self::Index => "building indexes",
-            Self::Vacuum => "vacuuming",
-            Self::Checkpoint => "writing a checkpoint",
-        })
-    }
-}
-
 /// What [`run()`] did.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SetupReport {
+pub struct Loaded {
     /// Bytes of blocks that were loaded, this time.
     pub bytes_written: u64,
     /// Bytes of blocks that an earlier, interrupted set-up had loaded.
@@ -162,13 +104,13 @@ pub struct SetupReport {
 /// # Errors
 /// [`TargetError::Shape`] when the request makes no sense; what stands against it on the server, with a cure; or why the
 /// server cannot be asked.
-pub fn plan<'a>(access: &Access<'a>, request: &SetupRequest) -> Result<SetupPlan<'a>, TargetError> {
-    request.check()?;
+pub fn plan<'a>(access: &Access<'a>, request: &SetupRequest) -> Result<TablesPlan<'a>, TargetError> {
+    check(request)?;
     let session = Session::open(*access)?;
     let ground = Ground::look(&session)?;
     let existing = look(&session, &ground, request)?;
-    let data = request.data_set(*access);
-    Ok(SetupPlan {
+    let data = data_set(request, *access);
+    Ok(TablesPlan {
         access: *access,
         existing,
         tables: data.tables().count() as u64,
@@ -195,7 +137,7 @@ fn look(session: &Session<'_>, ground: &Ground, request: &SetupRequest) -> Resul
     if *stage == Stage::Dropping {
         return Ok(Existing::HalfRemoved);
     }
-    match (request.difference(data), request.replace, stage) {
+    match (difference_from(request, data), request.replace, stage) {
         (Some(difference), Replace::Refuse, _) => {
             let what = format!(
                 "the schema `{}` on `{}` already holds other SLOB data: {difference}",
@@ -233,64 +175,47 @@ fn check_complete(session: &Session<'_>, data: &DataSet) -> Result<(), TargetErr
     }
 }
 
-impl SetupRequest {
-    /// Refuses what cannot be a data set.
-    fn check(&self) -> Result<(), TargetError> {
-        let refuse = |why: String| Err(TargetError::Shape(why));
-        if !(1..=MAX_SESSIONS).contains(&self.schemas) {
-            return refuse(format!("a data set has 1 to {MAX_SESSIONS} schemas, not {}", self.schemas));
-        }
-        if self.scale_blocks == 0 {
-            return refuse("a schema has at least 1 block, not 0".to_owned());
-        }
-        if self.scale_blocks.max(self.scan_blocks) > MAX_TABLE_BLOCKS {
-            let most = Bytes(MAX_TABLE_BLOCKS * u64::from(self.block_bytes));
-            return refuse(format!(
-                "a table of PostgreSQL has at most {MAX_TABLE_BLOCKS} blocks, {most}; lower the scale"
-            ));
-        }
-        if self.streams == 0 {
-            return refuse("at least 1 stream is needed to load, not 0".to_owned());
-        }
-        Ok(())
+/// Refuses what cannot be a data set.
+fn check(request: &SetupRequest) -> Result<(), TargetError> {
+    request.check()?;
+    if request.scale_blocks.max(request.scan_blocks) > MAX_TABLE_BLOCKS {
+        let most = Bytes(MAX_TABLE_BLOCKS * u64::from(request.block_bytes));
+        return Err(TargetError::Shape(format!(
+            "a table of PostgreSQL has at most {MAX_TABLE_BLOCKS} blocks, {most}; lower the scale"
+        )));
     }
+    Ok(())
+}
 
-    /// What will be described.
-    fn data_set(&self, access: Access<'_>) -> DataSet {
-        // To the second: fractions would only make the descriptor harder to read.
-        let now = jiff::Timestamp::now().round(jiff::Unit::Second).unwrap_or_else(|_| jiff::Timestamp::now());
-        DataSet {
-            format_version: FORMAT_VERSION,
-            plimsoll_version: env!("CARGO_PKG_VERSION").to_owned(),
-            created_at: now.to_string(),
-            seed: self.seed,
-            block_bytes: self.block_bytes,
-            column_bytes: access.sql(self.block_bytes).column_bytes(),
-            schemas: self.schemas,
-            scale_blocks: self.scale_blocks,
-            scan_blocks: self.scan_blocks,
-            filling: self.filling,
-        }
+/// What will be described.
+fn data_set(request: &SetupRequest, access: Access<'_>) -> DataSet {
+    let &SetupRequest { seed, block_bytes, schemas, scale_blocks, scan_blocks, filling, .. } = request;
+    // To the second: fractions would only make the descriptor harder to read.
+    let now = jiff::Timestamp::now().round(jiff::Unit::Second).unwrap_or_else(|_| jiff::Timestamp::now());
+    DataSet {
+        format_version: FORMAT_VERSION,
+        plimsoll_version: env!("CARGO_PKG_VERSION").to_owned(),
+        created_at: now.to_string(),
+        seed,
+        block_bytes,
+        column_bytes: access.sql(block_bytes).column_bytes(),
+        schemas,
+        scale_blocks,
+        scan_blocks,
+        filling,
     }
+}
 
-    /// What is there and differs from what is asked for, in words; none if nothing does.
-    fn difference(&self, there: &DataSet) -> Option<String> {
-        let number = |what: &str, there: u64, asked: u64| {
-            (there != asked).then(|| format!("{what} is {there} there and {asked} here"))
-        };
-        let filling = (there.filling != self.filling)
-            .then(|| format!("the filling is {:?} there and {:?} here", there.filling, self.filling).to_lowercase());
-        let all = [
-            number("the number of schemas", there.schemas.into(), self.schemas.into()),
-            number("the number of blocks of a schema", there.scale_blocks, self.scale_blocks),
-            number("the number of blocks of a scan table", there.scan_blocks, self.scan_blocks),
-            number("the block size in bytes", there.block_bytes.into(), self.block_bytes.into()),
-            filling,
-            number("the seed", there.seed, self.seed),
-        ];
-        let found: Vec<String> = all.into_iter().flatten().collect();
-        (!found.is_empty()).then(|| found.join("; "))
-    }
+/// What is there and differs from what is asked for, in words; none if nothing does.
+fn difference_from(asked: &SetupRequest, there: &DataSet) -> Option<String> {
+    let figures = [
+        ("the number of schemas", there.schemas.into(), asked.schemas.into()),
+        ("the number of blocks of a schema", there.scale_blocks, asked.scale_blocks),
+        ("the number of blocks of a scan table", there.scan_blocks, asked.scan_blocks),
+        ("the block size in bytes", there.block_bytes.into(), asked.block_bytes.into()),
+        ("the seed", there.seed, asked.seed),
+    ];
+    difference(&figures, (there.filling, asked.filling))
 }
 
 #[cfg(test)]

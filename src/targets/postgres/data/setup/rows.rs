@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::iter;
 use std::sync::Arc;
 
-use crate::targets::embedded::Filling;
+use crate::targets::database::Filling;
 use crate::targets::postgres::data::descriptor::{DataSet, TableId, TableKind};
 use crate::targets::postgres::sql::COLUMNS;
 use crate::workload::{Permutation, Rng, mix64};

@@ -6,7 +6,8 @@ use std::time::Instant;
 
 use super::copy::{self, Pieces};
 use super::rows::RowBuilder;
-use super::{Existing, Phase, Progress, Replace, SetupPlan, SetupReport, look, makes_data};
+use super::{Existing, Loaded, TablesPlan, data_set, look, makes_data};
+use crate::targets::database::{Phase, Progress, Replace};
 use crate::targets::error::TargetError;
 use crate::targets::postgres::data::catalog::{self, Ground, Stage};
 use crate::targets::postgres::data::descriptor::{DataSet, TableId, TableKind};
@@ -32,9 +33,9 @@ const STATISTICS_TARGET: u32 = 30;
 /// # Errors
 /// [`TargetError::Interrupted`] when stopped, or what went wrong. What was done until then stays, and the same set-up goes
 /// on from there; data that were to be replaced are gone.
-pub fn run(plan: SetupPlan<'_>, tell: &dyn Fn(Phase, Progress), stop: &AtomicBool) -> Result<SetupReport, TargetError> {
+pub fn run(plan: TablesPlan<'_>, tell: &dyn Fn(Phase, Progress), stop: &AtomicBool) -> Result<Loaded, TargetError> {
     let began = Instant::now();
-    let nothing = SetupReport {
+    let nothing = Loaded {
         bytes_written: 0,
         bytes_found: 0,
         elapsed_ns: 0,
@@ -54,14 +55,14 @@ pub fn run(plan: SetupPlan<'_>, tell: &dyn Fn(Phase, Progress), stop: &AtomicBoo
         return Ok(nothing);
     }
     let mut work = Work {
-        data: plan.request.data_set(plan.access),
+        data: data_set(&plan.request, plan.access),
         sql: plan.access.sql(plan.request.block_bytes),
         session,
         streams: plan.request.streams,
         vacuum_bytes: copy::vacuum_bytes(ground.server.shared_buffers, plan.request.streams),
         tell,
         stop,
-        report: SetupReport { created: true, ..nothing },
+        report: Loaded { created: true, ..nothing },
     };
     let autovacuum = if ground.server.autovacuum {
         "is on and looks after"
@@ -91,7 +92,7 @@ struct Work<'a> {
     vacuum_bytes: u64,
     tell: &'a dyn Fn(Phase, Progress),
     stop: &'a AtomicBool,
-    report: SetupReport,
+    report: Loaded,
 }
 
 impl Work<'_> {

@@ -1,7 +1,7 @@
 use std::sync::atomic::Ordering;
 
 use super::*;
-use crate::targets::postgres::data::setup::{Replace, SetupRequest};
+use crate::targets::database::{Replace, SetupRequest};
 use crate::targets::postgres::data::tests::{NAMESPACE, connector, execute, refusal, request, set_up};
 use crate::targets::postgres::test_server::database;
 

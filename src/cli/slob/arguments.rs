@@ -5,9 +5,16 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 
 use crate::cli::exit::Failure;
+use crate::cli::say;
 use crate::config::TargetAddress;
+use crate::targets::database::{DatabaseOptions, Sending};
 use crate::units::Bytes;
 
+/// Buffer cache of the embedded engine where nobody says otherwise.
+pub(super) const DEFAULT_CACHE: Bytes = Bytes::mib(64);
+/// Its redo where nobody says otherwise.
+pub(super) const DEFAULT_REDO_FILE: Bytes = Bytes::mib(64);
+pub(super) const DEFAULT_REDO_FILES: u32 = 4;
 /// Schema of the database where nobody names another.
 const DEFAULT_SCHEMA: &str = "plimsoll";
 /// Shared buffers of a private cluster where nobody says otherwise: small, so that reads leave them.
@@ -38,7 +45,7 @@ pub(in crate::cli) struct ServerArgs {
 }
 
 /// How load is put on a server.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Args)]
 pub(in crate::cli) struct SendArgs {
     /// How operations reach the server [default: batch; statement with --rate]
     #[arg(long, value_enum, value_name = "HOW", help_heading = "PostgreSQL")]
@@ -46,16 +53,16 @@ pub(in crate::cli) struct SendArgs {
 
     /// Take the hosts of the address as servers of their own, spread sessions over all, and distinguish each
     #[arg(long, help_heading = "PostgreSQL")]
-    pub(super) per_node: bool,
+    per_node: bool,
 
     /// Do not trace the server's reads and writes in the kernel, even where that is allowed
     #[arg(long, help_heading = "PostgreSQL")]
-    pub(super) no_trace: bool,
+    no_trace: bool,
 }
 
 /// How operations reach a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum SendChoice {
+enum SendChoice {
     /// One prepared statement for each operation, timed here
     Statement,
     /// Lists that a procedure of the server loops over and times
@@ -63,34 +70,34 @@ pub(in crate::cli) enum SendChoice {
 }
 
 impl ServerArgs {
-    /// The schema of the database.
-    pub(super) fn schema(&self) -> &str {
-        self.db_schema.as_deref().unwrap_or(DEFAULT_SCHEMA)
-    }
-
-    /// Shared buffers of a private cluster.
-    pub(super) fn db_cache(&self) -> Bytes {
-        self.db_cache.unwrap_or(DEFAULT_DB_CACHE)
-    }
-
-    /// Most memory of a private cluster.
-    pub(super) fn host_memory(&self) -> Option<Bytes> {
-        self.host_memory
-    }
-
-    /// Whether a private cluster outlives the command.
-    pub(super) fn keeps_running(&self) -> bool {
-        self.keep_running
-    }
-
-    /// Where the server's programs are.
-    pub(super) fn binaries(&self) -> Option<&PathBuf> {
-        self.pg_bin.as_ref()
+    /// How the database at an address is reached and used.
+    ///
+    /// # Errors
+    /// When something was said that means nothing there.
+    pub(in crate::cli) fn options(&self, address: &TargetAddress) -> Result<DatabaseOptions, Failure> {
+        self.check(address)?;
+        Ok(DatabaseOptions {
+            io_engine: None,
+            cache: DEFAULT_CACHE,
+            redo_file: DEFAULT_REDO_FILE,
+            redo_files: DEFAULT_REDO_FILES,
+            schema: self.db_schema.clone().unwrap_or_else(|| DEFAULT_SCHEMA.to_owned()),
+            db_cache: self.db_cache.unwrap_or(DEFAULT_DB_CACHE),
+            host_memory: self.host_memory,
+            keep_running: self.keep_running,
+            programs: self.pg_bin.clone(),
+            sending: None,
+            is_open_loop: false,
+            per_node: false,
+            trace: true,
+            dry_run: false,
+            say: |words| say::line(words),
+        })
     }
 
     /// Refuses what means nothing for a target: whoever said it expects an effect.
-    pub(in crate::cli) fn check(&self, address: &TargetAddress) -> Result<(), Failure> {
-        let is_private = matches!(address, TargetAddress::PrivateCluster(_));
+    fn check(&self, address: &TargetAddress) -> Result<(), Failure> {
+        let is_private = address.is_private_server();
         let private_only = [
             ("--db-cache", self.db_cache.is_some()),
             ("--host-memory", self.host_memory.is_some()),
@@ -99,7 +106,7 @@ impl ServerArgs {
         for (flag, given) in private_only {
             if given && !is_private {
                 let failure = Failure::new(format_args!("`{flag}` is for a private cluster, not for `{address}`"));
-                let hint = if is_server(address) {
+                let hint = if address.is_server() {
                     "a server of your own is configured where it runs; a private one is `--target pg:DIR`"
                 } else {
                     "`--target pg:DIR` is a private PostgreSQL cluster; the embedded engine's cache is `--cache`"
@@ -107,7 +114,7 @@ impl ServerArgs {
                 return Err(failure.with_hint(hint.to_owned()));
             }
         }
-        if self.db_schema.is_some() && !is_server(address) {
+        if self.db_schema.is_some() && !address.is_server() {
             return Err(not_a_server("--db-schema", address));
         }
         Ok(())
@@ -115,26 +122,22 @@ impl ServerArgs {
 }
 
 impl SendArgs {
-    /// How operations are sent, in an open loop or a closed one.
-    pub(super) fn send(&self, is_open_loop: bool) -> Result<SendChoice, Failure> {
-        match self.send {
-            Some(SendChoice::Batch) if is_open_loop => {
-                let failure = Failure::new(
-                    "`--rate` and `--send batch` contradict each other: operations that are sent \
-                                            in batches cannot start when they are due",
-                );
-                Err(failure
-                    .with_hint("leave out one of them; with `--rate`, operations are sent as statements".to_owned()))
-            }
-            Some(choice) => Ok(choice),
-            None if is_open_loop => Ok(SendChoice::Statement),
-            None => Ok(SendChoice::Batch),
-        }
+    /// Adds how load is put on the database at an address.
+    ///
+    /// # Errors
+    /// When something was said that means nothing there.
+    pub(super) fn add_to(&self, options: DatabaseOptions, address: &TargetAddress) -> Result<DatabaseOptions, Failure> {
+        self.check(address)?;
+        let sending = self.send.map(|choice| match choice {
+            SendChoice::Statement => Sending::Statement,
+            SendChoice::Batch => Sending::Batch,
+        });
+        Ok(DatabaseOptions { sending, per_node: self.per_node, trace: !self.no_trace, ..options })
     }
 
     /// Refuses what means nothing for a target.
-    pub(in crate::cli) fn check(&self, address: &TargetAddress) -> Result<(), Failure> {
-        if is_server(address) {
+    fn check(&self, address: &TargetAddress) -> Result<(), Failure> {
+        if address.is_server() {
             return Ok(());
         }
         let given = [("--send", self.send.is_some()), ("--per-node", self.per_node), ("--no-trace", self.no_trace)];
@@ -143,11 +146,6 @@ impl SendArgs {
             None => Ok(()),
         }
     }
-}
-
-/// Whether load on this address lands on a database server.
-pub(in crate::cli) fn is_server(address: &TargetAddress) -> bool {
-    matches!(address, TargetAddress::PrivateCluster(_) | TargetAddress::Postgres(_))
 }
 
 fn not_a_server(flag: &str, address: &TargetAddress) -> Failure {

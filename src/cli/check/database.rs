@@ -1,0 +1,193 @@
+//! A check on a database: the embedded engine, a simulation, a server.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use super::session::{Opened, Session};
+use crate::analysis::check::SCAN_BYTES;
+use crate::cli::exit::Failure;
+use crate::cli::live::ByteProgress;
+use crate::cli::recording::Recorded;
+use crate::cli::say;
+use crate::cli::slob::{setup, sheets};
+use crate::config::TargetAddress;
+use crate::plan::check::{EngineCheck, EngineFacts, MAX_SESSIONS, SCAN_TABLE};
+use crate::targets::database::{
+    self, DataFacts, Database, DatabaseOptions, DropScope, Filling, OpenDatabase, OpenRequest, PlannedLoad, Replace,
+    SetupRequest, There,
+};
+use crate::units::Bytes;
+
+/// Buffer cache of the engine: small, so that storage answers.
+const CACHE: Bytes = Bytes::mib(64);
+/// Redo logs of the engine: room for seconds of heavy load, so that they switch as a database's do, and not much beside the data.
+const REDO_FILE: std::ops::RangeInclusive<Bytes> = Bytes::mib(16)..=Bytes::mib(128);
+const REDO_SHARE: u64 = 16;
+/// Streams that make data.
+const STREAMS: u32 = 2;
+/// Data that are made on a server where nobody says how large: what a busy disk loads in a fraction of the time.
+const DEFAULT_SERVER_SIZE: Bytes = Bytes::gib(1);
+/// Sessions of a server at most: its usual limit leaves as many.
+const MAX_SERVER_SESSIONS: u32 = 64;
+/// Simulated data are as large as this.
+const SIMULATED_SIZE: Bytes = Bytes::gib(64);
+
+/// A database that a check is made on.
+pub(super) struct Subject {
+    /// Where it is.
+    pub(super) address: TargetAddress,
+    /// How large data are made there, if that is known already.
+    pub(super) size: Option<Bytes>,
+    /// Whether what is there under this name is the rest of a check that was killed.
+    pub(super) is_ours: bool,
+}
+
+/// On data that are there, or that are made and removed again.
+pub(super) fn on(session: &Session<'_>, subject: &Subject) -> Result<Option<Recorded>, Failure> {
+    let Subject { address, size, is_ours } = subject;
+    let options = options(session, address, size.unwrap_or(DEFAULT_SERVER_SIZE))?;
+    let there = sheets::with(database::at(address, &options)?, |found| Ok(found.there(session.interrupt.flag())?))?;
+    let size = (*is_ours || there != There::Data).then(|| size.unwrap_or(DEFAULT_SERVER_SIZE));
+    let words = size.map(|size| format!("{size} of data"));
+    if session.is_dry_run(words.as_deref(), &load_words(address)) {
+        return Ok(None);
+    }
+    let Some(size) = size else { return load(session, address, &options).map(Some) };
+    let made = sheets::with(database::at(address, &options)?, |found| make(session, address, found, size));
+    let recorded = made.and_then(|()| load(session, address, &options));
+    // Whatever became of it, what was made for it goes.
+    let scope = if there == There::Nothing { DropScope::Everything } else { DropScope::Data };
+    if let Err(failure) = sheets::with(database::at(address, &options)?, |found| remove(found, scope)) {
+        say::note(format_args!("what was made on `{address}` for the check could not be removed"));
+        recorded?;
+        return Err(failure);
+    }
+    recorded.map(Some)
+}
+
+fn load_words(address: &TargetAddress) -> String {
+    match address {
+        TargetAddress::Directory(_) => "the embedded engine".to_owned(),
+        TargetAddress::Simulated(_) => "a simulated database".to_owned(),
+        address => address.to_string(),
+    }
+}
+
+fn options(session: &Session<'_>, address: &TargetAddress, size: Bytes) -> Result<DatabaseOptions, Failure> {
+    let redo = Bytes(size.0 / REDO_SHARE / (1 << 20) * (1 << 20)).clamp(*REDO_FILE.start(), *REDO_FILE.end());
+    let (cache, io_engine) = (CACHE, session.arguments.handling.engine());
+    Ok(DatabaseOptions {
+        cache,
+        io_engine,
+        redo_file: redo,
+        is_open_loop: true,
+        ..session.arguments.server.options(address)?
+    })
+}
+
+fn make(
+    session: &Session<'_>,
+    address: &TargetAddress,
+    database: &mut dyn Database,
+    size: Bytes,
+) -> Result<(), Failure> {
+    let (arguments, stop) = (session.arguments, session.interrupt.flag());
+    let asked = (!address.is_server()).then(|| Bytes(u64::from(arguments.block_size.bytes())));
+    let block_bytes = database.block_bytes(asked, STREAMS, stop)?;
+    let blocks = |bytes: u64| bytes / block_bytes.max(1);
+    let request = SetupRequest {
+        schemas: 1,
+        scale_blocks: blocks(size.0).max(1),
+        scan_blocks: if session.demands.scan.is_some() { blocks(SCAN_TABLE.0) } else { 0 },
+        block_bytes: u32::try_from(block_bytes).unwrap_or(u32::MAX),
+        filling: Filling::Incompressible,
+        streams: STREAMS,
+        seed: session.data_seed(),
+        is_seed_asked: true,
+        replace: if address.is_server() { Replace::Refuse } else { Replace::Replace },
+    };
+    let plan = database.plan_setup(&request, stop)?;
+    say::line(format_args!("making {size} of data in {}, which are removed at the end", place_words(address)));
+    plan.notes().iter().for_each(say::note);
+    let progress = ByteProgress::new("making data", arguments.keeping.progress.verbosity());
+    setup::load(plan, &progress, &session.interrupt).map(drop)
+}
+
+fn place_words(address: &TargetAddress) -> String {
+    let in_directory = |path: &Path| format!("`{}`", path.display());
+    match address {
+        TargetAddress::Directory(path) => in_directory(path),
+        address => format!("`{address}`"),
+    }
+}
+
+/// Removes what was made. An interrupt has no say in it.
+fn remove(database: &mut dyn Database, scope: DropScope) -> Result<(), Failure> {
+    let go_on = AtomicBool::new(false);
+    if database.there(&go_on)? != There::Nothing {
+        database.plan_drop(scope, &go_on)?.run(&go_on)?;
+    }
+    Ok(())
+}
+
+fn load(session: &Session<'_>, address: &TargetAddress, options: &DatabaseOptions) -> Result<Recorded, Failure> {
+    let stop = session.interrupt.flag();
+    let mut database = database::at(address, options)?;
+    let facts = facts(session, address, database.facts(stop)?);
+    let check = EngineCheck::new(session.demands, &facts)?;
+    let load = PlannedLoad {
+        sessions: check.sessions(),
+        schemas: Some(facts.schemas),
+        has_updates: session.demands.commits.is_some(),
+    };
+    let database = database.open(&OpenRequest { load, recovering: &|_| {}, stop })?;
+    let recording =
+        session.run(&opened(&*database, &facts), |multiple, pacing| check.step(multiple, pacing, session.seed));
+    let notes = if recording.is_ok() { database.notes_of_the_load() } else { Vec::new() };
+    let closed = database.close();
+    let mut recording = recording?;
+    notes.into_iter().for_each(|note| recording.note(note));
+    if let Err(error) = closed {
+        recording.fail(error);
+    }
+    let steps = recording.steps().len();
+    Ok(recording.end(steps))
+}
+
+fn opened<'t>(database: &'t dyn OpenDatabase, facts: &EngineFacts) -> Opened<'t, crate::workload::SlobOperation> {
+    let scan_bytes = facts.scan_blocks * u64::from(facts.block_bytes);
+    Opened {
+        workload: "slob",
+        target: database.target(),
+        described: database.target().describe(),
+        clock: database.clock(),
+        paths: database.paths(),
+        parameters: vec![(SCAN_BYTES, scan_bytes.to_string())],
+    }
+}
+
+/// What a plan needs to know of data, or of a simulation, which has none.
+fn facts(session: &Session<'_>, address: &TargetAddress, data: Option<DataFacts>) -> EngineFacts {
+    let Some(data) = data else {
+        let block_bytes = session.arguments.block_size.bytes();
+        return EngineFacts {
+            schemas: 1,
+            scale_blocks: session.arguments.size.unwrap_or(SIMULATED_SIZE).0 / u64::from(block_bytes),
+            scan_blocks: SCAN_TABLE.0 / u64::from(block_bytes),
+            block_bytes,
+            cache: Bytes(0),
+            processors: 1,
+            max_sessions: MAX_SESSIONS,
+        };
+    };
+    EngineFacts {
+        schemas: data.schemas,
+        scale_blocks: data.scale_blocks,
+        scan_blocks: data.scan_blocks,
+        block_bytes: data.block_bytes,
+        // How much of the data the buffers of a server hold is seen in what it counts.
+        cache: if address.is_server() { Bytes(0) } else { CACHE },
+        processors: std::thread::available_parallelism().map_or(1, |processors| processors.get() as u32),
+        max_sessions: if address.is_server() { MAX_SERVER_SESSIONS } else { MAX_SESSIONS },
+    }
+}

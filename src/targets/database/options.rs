@@ -1,0 +1,51 @@
+//! How a database is reached and used, as far as the user said.
+
+use std::path::PathBuf;
+
+use crate::targets::io::IoEngine;
+use crate::units::Bytes;
+
+/// How operations reach a server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Sending {
+    /// One prepared statement for each, timed by the client.
+    Statement,
+    /// In batches that a procedure on the server executes and times, so that the client costs next to nothing.
+    Batch,
+}
+
+/// What the user said about a database. Whoever reads the command line has refused what means nothing to the kind of database
+/// that was named, so each takes what it knows.
+#[derive(Debug, Clone)]
+pub struct DatabaseOptions {
+    /// How requests reach the kernel, of the embedded engine.
+    pub io_engine: Option<IoEngine>,
+    /// Buffer cache of the embedded engine.
+    pub cache: Bytes,
+    /// Size of each redo log file of the embedded engine.
+    pub redo_file: Bytes,
+    /// Number of its redo log files.
+    pub redo_files: u32,
+    /// Schema of a server's database that holds the data.
+    pub schema: String,
+    /// Buffers of a private server.
+    pub db_cache: Bytes,
+    /// Most memory of a private server, page cache included.
+    pub host_memory: Option<Bytes>,
+    /// Whether a private server outlives the command.
+    pub keep_running: bool,
+    /// Where the programs of a private server are; the newest that are installed where `None`.
+    pub programs: Option<PathBuf>,
+    /// How operations are sent; batches in a closed loop and statements in an open one where `None`.
+    pub sending: Option<Sending>,
+    /// Whether operations fall due at a rate.
+    pub is_open_loop: bool,
+    /// Whether the hosts of an address are servers of their own, over which sessions are spread.
+    pub per_node: bool,
+    /// Whether a server's reads and writes are traced in the kernel where that is allowed.
+    pub trace: bool,
+    /// Whether only what would be done is asked for: no private server is made for it.
+    pub dry_run: bool,
+    /// Hears what takes long.
+    pub say: fn(&str),
+}
