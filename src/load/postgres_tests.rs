@@ -16,7 +16,8 @@ use crate::record::{Ending, Outcome, Step};
 use crate::targets::database::Sending;
 use crate::targets::postgres::sql::Sql;
 use crate::targets::postgres::test_server::{DEFAULT_PORT, PostgresAddress, block_on, database};
-use crate::targets::postgres::{Connected, Connector, Postgres, PostgresOptions};
+use crate::targets::postgres::{Connected, Connector, Postgres, PostgresServers};
+use crate::targets::sql::SqlOptions;
 use crate::workload::{OperationKind, RedoStress, Shape as _, SlobOperation, SlobShape, Stream as _};
 
 const BOTH_WAYS: [Sending; 2] = [Sending::Statement, Sending::Batch];
@@ -72,9 +73,9 @@ impl Bench {
     }
 
     fn target_at(&self, address: &PostgresAddress, sending: Sending) -> Postgres {
-        Postgres::open(PostgresOptions {
-            connector: Connector::new(address, &self.application).unwrap(),
-            sql: self.sql.clone(),
+        let connector = Connector::new(address, &self.application).unwrap();
+        Postgres::open(SqlOptions {
+            servers: PostgresServers::new(connector, self.sql.clone()),
             sending,
             description: record::Target::default(),
             notes: Vec::new(),

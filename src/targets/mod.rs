@@ -12,6 +12,7 @@ mod error;
 pub mod io;
 pub mod postgres;
 pub mod simulated;
+pub mod sql;
 
 pub use crew::Progress;
 pub use error::TargetError;

@@ -11,6 +11,7 @@ use super::error::PostgresError;
 use super::login::Environment;
 use super::test_server::{PASSWORD, block_on, database, network_server};
 use crate::config::postgres::{PostgresAddress, PostgresNode};
+use crate::targets::sql::SqlError as _;
 
 const NO_VARIABLES: Environment<'static> = Environment { variable: &|_| None, os_user: &|| Some("os".to_owned()) };
 

@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use tokio_postgres::error::{DbError, Severity};
 
+use crate::targets::sql::SqlError;
+
 /// How long the network may swallow what is sent before the connection counts as lost.
 pub(super) const SILENCE: Duration = Duration::from_secs(10);
 
@@ -135,21 +137,6 @@ impl PostgresError {
         }
     }
 
-    /// Whether going on makes no sense: the server or the connection is gone, its disk is full, the data or the right to them
-    /// are missing. Not so where only one operation was refused, as after a deadlock.
-    pub fn ends_the_load(&self) -> bool {
-        match self {
-            Self::Refused { code, .. } => is_lasting(code),
-            Self::Connect { .. }
-            | Self::Lost { .. }
-            | Self::TimedOut { .. }
-            | Self::Damaged { .. }
-            | Self::Unfit { .. }
-            | Self::Program { .. }
-            | Self::File { .. } => true,
-        }
-    }
-
     /// Whether it says that stored data are not what was loaded, as opposed to a request that could not be done.
     pub fn is_data_fault(&self) -> bool {
         match self {
@@ -180,6 +167,37 @@ impl PostgresError {
                 _ => None,
             },
         }
+    }
+}
+
+impl SqlError for PostgresError {
+    fn ends_the_load(&self) -> bool {
+        match self {
+            Self::Refused { code, .. } => is_lasting(code),
+            Self::Connect { .. }
+            | Self::Lost { .. }
+            | Self::TimedOut { .. }
+            | Self::Damaged { .. }
+            | Self::Unfit { .. }
+            | Self::Program { .. }
+            | Self::File { .. } => true,
+        }
+    }
+
+    fn hint(&self) -> Option<String> {
+        Self::hint(self)
+    }
+
+    fn damaged(node: String, table: String, what: String) -> Self {
+        Self::Damaged { node, table, what }
+    }
+
+    fn timed_out(node: String, doing: String, waited_s: u64) -> Self {
+        Self::TimedOut { node, doing, waited_s }
+    }
+
+    fn unfit(what: String, hint: Option<String>) -> Self {
+        Self::Unfit { what, hint }
     }
 }
 
@@ -238,6 +256,13 @@ pub(super) fn refusal_hint(code: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn damage_names_the_table_its_server_and_what_is_wrong() {
+        let damaged = PostgresError::damaged("db1:5432".into(), "\"plimsoll\".\"slob_3\"".into(), "it is empty".into());
+        assert!(damaged.is_data_fault());
+        assert_eq!(damaged.to_string(), "\"plimsoll\".\"slob_3\" on `db1:5432` is damaged: it is empty");
+    }
 
     #[test]
     fn only_what_stands_against_every_operation_ends_the_load() {

@@ -12,17 +12,16 @@ mod database;
 mod ending;
 mod error;
 mod failure;
-mod lane;
 mod local;
 mod login;
 #[cfg(test)]
 mod login_tests;
 mod monitor;
 mod password_file;
+mod session;
 pub mod sql;
 #[cfg(test)]
 mod sql_tests;
-mod target;
 #[cfg(test)]
 pub(crate) mod test_server;
 mod tls;
@@ -34,4 +33,4 @@ pub(super) use database::PostgresDatabase;
 pub use error::PostgresError;
 pub use local::LocalServer;
 pub use monitor::{Monitor, MonitorRequest, Reported};
-pub use target::{CheckHealth, Postgres, PostgresOptions, TakeBackground};
+pub use session::{Postgres, PostgresServers};

@@ -7,16 +7,13 @@
 
 use std::fmt::Write;
 
-/// Filling columns of a row, `c2` to `c20`.
-pub const COLUMNS: u32 = 19;
+use crate::targets::sql::{COLUMNS, FILLING_PLACES, FILLING_STEP, StatementKind};
+
+/// The first filling column, `c2`; the last is `c20`.
 pub(super) const FIRST_COLUMN: u32 = 2;
 /// Bytes of each in a block of 8 KiB; other blocks in proportion.
 const COLUMN_BYTES: u32 = 48;
 const DEFAULT_BLOCK_BYTES: u32 = 8192;
-/// Operations of one batch begin their filling at different places, this far apart, this many of them.
-const FILLING_STEP: u32 = 16;
-const FILLING_PLACES: u32 = 64;
-
 /// Settings of a session that executes operations: an index range scan that visits its blocks one by one, as SLOB does.
 /// Each is a setting that every role may change.
 pub const SESSION_SETTINGS: &[(&str, &str)] = &[
@@ -43,20 +40,6 @@ pub fn literal(text: &str) -> String {
     }
 }
 
-/// What an operation of a batch is, as the procedure knows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(i16)]
-pub enum BatchKind {
-    /// Reads a range.
-    Read = 0,
-    /// Changes the first and the last column of a range.
-    UpdateLite = 1,
-    /// Changes every column of a range.
-    UpdateHeavy = 2,
-    /// Reads the scan table.
-    Scan = 3,
-}
-
 /// Names and statements of the data in one schema of the database.
 #[derive(Debug, Clone)]
 pub struct Sql {
@@ -79,11 +62,6 @@ impl Sql {
     /// Bytes of each filling column.
     pub fn column_bytes(&self) -> u32 {
         self.column_bytes
-    }
-
-    /// Bytes of filling that a batch is sent.
-    pub fn batch_filling_bytes(&self) -> u32 {
-        COLUMNS * self.column_bytes + FILLING_STEP * FILLING_PLACES
     }
 
     /// The bare name of the table of SLOB's schema number `schema`, from 0.
@@ -245,9 +223,9 @@ BEGIN
     ended[i] := clock_timestamp();
   END LOOP;
 END",
-            read = BatchKind::Read as i16,
-            scan = BatchKind::Scan as i16,
-            update_lite = BatchKind::UpdateLite as i16,
+            read = StatementKind::Read as i16,
+            scan = StatementKind::Scan as i16,
+            update_lite = StatementKind::UpdateLite as i16,
             reads = either(reads(0), reads(schema)),
             scans = either(scans(0), scans(schema)),
             updates_lite = either(updates(0, lite), updates(schema, lite)),
@@ -262,8 +240,8 @@ END",
         )
     }
 
-    /// Has a batch executed: `$1` kinds ([`BatchKind`]), `$2` whether on the first schema instead, `$3` first keys, `$4` how
-    /// many keys, `$5` [`batch_filling_bytes`](Self::batch_filling_bytes) of filling. Gives when it began, and for each
+    /// Has a batch executed: `$1` kinds ([`StatementKind`]), `$2` whether on the first schema instead, `$3` first keys, `$4` how
+    /// many keys, `$5` [`batch_filling_bytes`](crate::targets::sql::batch_filling_bytes) of filling. Gives when it began, and for each
     /// operation when its commit began (`-infinity` without one), when it ended, and how many rows it touched.
     pub fn call_procedure(&self, schema: u32) -> String {
         format!("CALL {}($1, $2, $3, $4, $5, NULL, NULL, NULL, NULL)", self.procedure(schema))

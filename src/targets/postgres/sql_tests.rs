@@ -1,8 +1,9 @@
 use std::time::SystemTime;
 
 use super::connect::{Connected, Connector};
-use super::sql::{BatchKind, Sql};
+use super::sql::Sql;
 use super::test_server::{block_on, database};
+use crate::targets::sql::{StatementKind, batch_filling_bytes};
 
 #[test]
 fn a_batch_reads_updates_commits_and_times_each_operation() {
@@ -25,9 +26,9 @@ fn a_batch_reads_updates_commits_and_times_each_operation() {
             client.batch_execute(&sql.create_procedure(schema)).await.unwrap();
         }
         let call = client.prepare(&sql.call_procedure(1)).await.unwrap();
-        let kinds =
-            [BatchKind::Read, BatchKind::UpdateLite, BatchKind::UpdateHeavy, BatchKind::Read].map(|kind| kind as i16);
-        let filling = vec![7_u8; sql.batch_filling_bytes() as usize];
+        let kinds = [StatementKind::Read, StatementKind::UpdateLite, StatementKind::UpdateHeavy, StatementKind::Read]
+            .map(|kind| kind as i16);
+        let filling = vec![7_u8; batch_filling_bytes(sql.column_bytes()) as usize];
         let row = client
             .query_one(
                 &call,

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::targets::database::Filling;
-use crate::targets::postgres::sql::{COLUMNS, Sql};
+use crate::targets::postgres::sql::Sql;
+use crate::targets::sql::COLUMNS;
 use crate::workload::{Permutation, mix64};
 
 /// Version of everything that set-up makes in the database.

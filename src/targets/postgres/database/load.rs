@@ -13,7 +13,8 @@ use crate::measure::trace::{TraceRequest, Tracer};
 use crate::record;
 use crate::targets::database::{DatabaseOptions, OpenDatabase, Sending};
 use crate::targets::postgres::data::{Access, DataSet, Shape, proof, shape};
-use crate::targets::postgres::{LocalServer, Monitor, MonitorRequest, Postgres, PostgresError, PostgresOptions};
+use crate::targets::postgres::{LocalServer, Monitor, MonitorRequest, Postgres, PostgresError, PostgresServers};
+use crate::targets::sql::SqlOptions;
 use crate::targets::{Background, TargetError, TargetFor};
 use crate::workload::SlobOperation;
 
@@ -67,9 +68,8 @@ pub(super) fn open(
     let tracer = if options.trace { trace(&reached, &mut notes)? } else { None };
     let watch = Arc::new(Watch { monitor, tracer });
     let (background, health) = (Arc::clone(&watch), watch);
-    let target = Postgres::open(PostgresOptions {
-        connector: connector.clone(),
-        sql: data.sql(&options.schema),
+    let target = Postgres::open(SqlOptions {
+        servers: PostgresServers::new(connector.clone(), data.sql(&options.schema)),
         sending,
         description: describe(&reached, address, options, sending, &data, facts),
         notes,

@@ -13,6 +13,7 @@ use super::*;
 use crate::config::postgres::PostgresAddress;
 use crate::scratch::is_in_memory;
 use crate::skip::skip;
+use crate::targets::sql::batch_filling_bytes;
 
 const LOAD: &str = "plimsoll load";
 /// A name that is only a name.
@@ -135,7 +136,7 @@ fn updates_are_reported_with_their_redo_and_the_images_after_a_checkpoint() {
         client.batch_execute("CHECKPOINT").await.unwrap();
         monitor.take();
         client.batch_execute("CHECKPOINT").await.unwrap();
-        let filling = vec![7_u8; sql().batch_filling_bytes() as usize];
+        let filling = vec![7_u8; batch_filling_bytes(sql().column_bytes()) as usize];
         let update = client.prepare_typed(&sql().update_lite(0), &[Type::INT8, Type::INT8, Type::BYTEA]).await.unwrap();
         let rows = client.execute(&update, &[&0_i64, &500_i64, &filling]).await.unwrap();
         assert_eq!(rows, 500);

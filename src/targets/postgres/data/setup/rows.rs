@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::targets::database::Filling;
 use crate::targets::postgres::data::descriptor::{DataSet, TableId, TableKind};
-use crate::targets::postgres::sql::COLUMNS;
+use crate::targets::sql::COLUMNS;
 use crate::workload::{Permutation, Rng, mix64};
 
 /// The signature, flags and the length of an extension: the manual's "Binary Format" of COPY.

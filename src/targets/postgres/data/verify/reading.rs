@@ -8,7 +8,8 @@ use super::Findings;
 use crate::targets::error::TargetError;
 use crate::targets::postgres::data::descriptor::{DataSet, TableId};
 use crate::targets::postgres::data::session::{Halt, Session};
-use crate::targets::postgres::sql::{COLUMNS, FIRST_COLUMN, Sql};
+use crate::targets::postgres::sql::{FIRST_COLUMN, Sql};
+use crate::targets::sql::COLUMNS;
 
 /// Signature and flags of the binary form, before the length of an extension.
 const HEADER_BYTES: usize = 11 + 4;

@@ -9,10 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::Request;
-use super::session::Session;
 use crate::targets::TargetError;
-use crate::targets::postgres::connect::Connector;
-use crate::targets::postgres::error::PostgresError;
+use crate::targets::sql::session::{SessionId, SqlError as _, SqlServers};
 
 /// Silences are looked at this often.
 const LOOK_NS: u64 = 1_000_000_000;
@@ -20,15 +18,19 @@ const LOOK_NS: u64 = 1_000_000_000;
 /// in time is distinguished from one that is refused: who refuses is alive.
 const WORD_PATIENCE: Duration = Duration::from_secs(5);
 
-/// A server's word: which of its processes are at work; nothing when it refused to tell.
-type Word = Result<Option<Vec<i32>>, Silence>;
+/// A server's word: which of its sessions are at work; nothing when it refused to say.
+type Word<D> = Result<Option<Vec<SessionId<D>>>, Silence>;
+/// Where a word is put once it has come.
+type Asked<D> = Arc<Mutex<Option<Word<D>>>>;
 
 /// The server said nothing at all.
 #[derive(Debug, Clone, Copy)]
 struct Silence;
 
-#[derive(Debug, Clone, Copy, Default)]
-struct Waiting {
+#[derive(Debug, Clone, Copy)]
+struct Watched<I> {
+    node: usize,
+    id: I,
     asked_ns: Option<u64>,
     /// When the server last said that it works on it.
     vouched_ns: u64,
@@ -36,29 +38,43 @@ struct Waiting {
     doubted: bool,
 }
 
-impl Waiting {
+impl<I> Watched<I> {
     fn silent_since_ns(&self) -> Option<u64> {
         self.asked_ns.map(|asked_ns| asked_ns.max(self.vouched_ns))
     }
 }
 
 /// Watches over the sessions of one lane.
-pub(super) struct Watch {
+pub(super) struct Watch<D: SqlServers> {
+    servers: Arc<D>,
     patience_ns: u64,
-    sessions: Vec<Waiting>,
+    sessions: Vec<Watched<SessionId<D>>>,
     next_look_ns: u64,
     /// Servers that were asked, and their words.
-    words: BTreeMap<usize, Arc<Mutex<Option<Word>>>>,
+    words: BTreeMap<usize, Asked<D>>,
 }
 
-impl Watch {
-    pub(super) fn new(sessions: usize, patience_ns: u64) -> Self {
-        Self { patience_ns, sessions: vec![Waiting::default(); sessions], next_look_ns: 0, words: BTreeMap::new() }
+impl<D: SqlServers> Watch<D> {
+    /// Over these sessions, of each its server and its number there.
+    pub(super) fn new(
+        servers: &Arc<D>,
+        sessions: impl Iterator<Item = (usize, SessionId<D>)>,
+        patience_ns: u64,
+    ) -> Self {
+        let watched = |(node, id)| Watched { node, id, asked_ns: None, vouched_ns: 0, doubted: false };
+        Self {
+            servers: Arc::clone(servers),
+            patience_ns,
+            sessions: sessions.map(watched).collect(),
+            next_look_ns: 0,
+            words: BTreeMap::new(),
+        }
     }
 
     /// A session was asked something.
     pub(super) fn asked(&mut self, session: u32, now_ns: u64) {
-        self.sessions[session as usize] = Waiting { asked_ns: Some(now_ns), ..Waiting::default() };
+        let session = &mut self.sessions[session as usize];
+        *session = Watched { asked_ns: Some(now_ns), vouched_ns: 0, doubted: false, ..*session };
     }
 
     /// It answered.
@@ -80,28 +96,23 @@ impl Watch {
     ///
     /// # Errors
     /// When a server must be taken for gone.
-    pub(super) fn look(
-        &mut self,
-        now_ns: u64,
-        sessions: &[Arc<Session>],
-        connector: &Connector,
-    ) -> Result<Vec<Request>, TargetError> {
+    pub(super) fn look(&mut self, now_ns: u64) -> Result<Vec<Request>, TargetError> {
         self.next_look_ns = now_ns + LOOK_NS.min(self.patience_ns);
-        self.hear_words(now_ns, sessions, connector)?;
-        let mut silent: BTreeMap<usize, Vec<i32>> = BTreeMap::new();
-        for (waiting, session) in self.sessions.iter().zip(sessions) {
-            if waiting.silent_since_ns().is_some_and(|since_ns| now_ns.saturating_sub(since_ns) >= self.patience_ns) {
-                silent.entry(session.node).or_default().push(session.server_pid());
+        self.hear_words(now_ns)?;
+        let mut silent: BTreeMap<usize, Vec<SessionId<D>>> = BTreeMap::new();
+        for session in &self.sessions {
+            if session.silent_since_ns().is_some_and(|since_ns| now_ns.saturating_sub(since_ns) >= self.patience_ns) {
+                silent.entry(session.node).or_default().push(session.id);
             }
         }
         silent.retain(|node, _| !self.words.contains_key(node));
-        let asking = silent.into_iter().map(|(node, processes)| {
-            let word = Arc::<Mutex<Option<Word>>>::default();
+        let asking = silent.into_iter().map(|(node, sessions)| {
+            let word = Asked::<D>::default();
             self.words.insert(node, Arc::clone(&word));
-            let connector = connector.clone();
+            let servers = Arc::clone(&self.servers);
             let patience = WORD_PATIENCE.min(Duration::from_nanos(self.patience_ns));
             Box::pin(async move {
-                let reported = tokio::time::timeout(patience, at_work(&connector, node, &processes)).await;
+                let reported = tokio::time::timeout(patience, servers.at_work(node, sessions)).await;
                 let reported = reported.map_err(|_| Silence);
                 *word.lock().unwrap_or_else(PoisonError::into_inner) = Some(reported);
             }) as Request
@@ -109,7 +120,7 @@ impl Watch {
         Ok(asking.collect())
     }
 
-    fn hear_words(&mut self, now_ns: u64, sessions: &[Arc<Session>], connector: &Connector) -> Result<(), TargetError> {
+    fn hear_words(&mut self, now_ns: u64) -> Result<(), TargetError> {
         let mut reported = Vec::new();
         self.words.retain(|node, word| match word.lock().unwrap_or_else(PoisonError::into_inner).take() {
             Some(word) => {
@@ -119,40 +130,30 @@ impl Watch {
             None => true,
         });
         for (node, word) in reported {
-            for (waiting, session) in self.sessions.iter_mut().zip(sessions).filter(|(_, at)| at.node == node) {
-                let Some(since_ns) = waiting.silent_since_ns() else { continue };
+            for session in self.sessions.iter_mut().filter(|session| session.node == node) {
+                let Some(since_ns) = session.silent_since_ns() else { continue };
                 let silent_ns = now_ns.saturating_sub(since_ns);
                 if silent_ns < self.patience_ns {
                     continue;
                 }
                 let is_at_work = match &word {
-                    Ok(Some(at_work)) => at_work.contains(&session.server_pid()),
+                    Ok(Some(at_work)) => at_work.contains(&session.id),
                     Ok(None) => true,
                     Err(Silence) => false,
                 };
                 if is_at_work {
-                    waiting.vouched_ns = now_ns;
-                    waiting.doubted = false;
-                } else if word.is_err() || waiting.doubted {
-                    let asked_ns = waiting.asked_ns.unwrap_or(since_ns);
-                    return Err(TargetError::Postgres(PostgresError::TimedOut {
-                        node: connector.nodes()[node].to_string(),
-                        doing: "execute operations".to_owned(),
-                        waited_s: now_ns.saturating_sub(asked_ns) / 1_000_000_000,
-                    }));
+                    session.vouched_ns = now_ns;
+                    session.doubted = false;
+                } else if word.is_err() || session.doubted {
+                    let asked_ns = session.asked_ns.unwrap_or(since_ns);
+                    let waited_s = now_ns.saturating_sub(asked_ns) / 1_000_000_000;
+                    let name = self.servers.nodes().swap_remove(node);
+                    return Err(D::Error::timed_out(name, "execute operations".to_owned(), waited_s).into());
                 } else {
-                    waiting.doubted = true;
+                    session.doubted = true;
                 }
             }
         }
         Ok(())
     }
-}
-
-/// Which of these processes of a server are at work; nothing when it refuses to tell.
-async fn at_work(connector: &Connector, node: usize, processes: &[i32]) -> Option<Vec<i32>> {
-    let connected = connector.connect(node).await.ok()?;
-    let at_work = "SELECT pid FROM pg_catalog.pg_stat_activity WHERE pid = ANY ($1) AND state = 'active'";
-    let rows = connected.client.query(at_work, &[&processes]).await.ok()?;
-    rows.iter().map(|row| row.try_get(0).ok()).collect()
 }

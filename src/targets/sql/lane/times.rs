@@ -5,29 +5,28 @@
 //! parts. A wall clock can be set while a batch runs; that shows when its operations take longer than we waited for them all,
 //! or end before they began.
 
-use std::error::Error;
-
-use tokio_postgres::Row;
-use tokio_postgres::types::{FromSql, Type, accepts};
-
 /// The server's clock may run so much faster than ours within a batch without having been set.
 const TOLERANCE_NS: u64 = 1_000_000;
 
-/// What the procedure reported on a batch.
+/// What a server reported on a batch that it executed and timed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ServerTimes {
-    /// When its first operation began, in microseconds of the server's clock.
-    pub(super) began_us: i64,
-    /// When the commit of each began; [`NO_COMMIT`] without one.
-    pub(super) committing_us: Vec<i64>,
-    /// When each ended.
-    pub(super) ended_us: Vec<i64>,
-    /// Rows that each touched.
-    pub(super) touched: Vec<i64>,
+pub struct ServerTimes {
+    /// When its first operation began, in microseconds of the server's clock since any instant.
+    pub began_us: i64,
+    /// Its operations in their order. Each began when the one before it ended.
+    pub operations: Vec<TimedOperation>,
 }
 
-/// How the procedure says that an operation had no commit: `-infinity`.
-pub(super) const NO_COMMIT: i64 = i64::MIN;
+/// One operation of such a batch, in microseconds of the same clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TimedOperation {
+    /// When its commit began, if it had one.
+    pub committing_us: Option<i64>,
+    /// When it ended.
+    pub ended_us: i64,
+    /// Rows that it read or changed.
+    pub touched: u64,
+}
 
 /// When an operation ended on our clock, and what it took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,33 +36,7 @@ pub(super) struct Placed {
     pub(super) commit_ns: Option<u64>,
 }
 
-/// A `timestamptz` as it is sent: microseconds since the year 2000.
-struct Micros(i64);
-
-impl FromSql<'_> for Micros {
-    fn from_sql(_: &Type, raw: &[u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        Ok(Self(i64::from_be_bytes(raw.try_into()?)))
-    }
-
-    accepts!(TIMESTAMPTZ);
-}
-
 impl ServerTimes {
-    /// Reads what the procedure gave.
-    pub(super) fn read(row: &Row) -> Result<Self, tokio_postgres::Error> {
-        let micros = |place| -> Result<Vec<i64>, tokio_postgres::Error> {
-            let instants: Vec<Micros> = row.try_get(place)?;
-            Ok(instants.into_iter().map(|Micros(us)| us).collect())
-        };
-        let Micros(began_us) = row.try_get(0)?;
-        Ok(Self { began_us, committing_us: micros(1)?, ended_us: micros(2)?, touched: row.try_get(3)? })
-    }
-
-    /// Whether it reports on so many operations.
-    pub(super) fn is_of(&self, operations: usize) -> bool {
-        [self.committing_us.len(), self.ended_us.len(), self.touched.len()] == [operations; 3]
-    }
-
     /// Lays the operations between the two instants of our clock, and says whether the server's clock was set meanwhile, so
     /// that what they took is only an estimate.
     pub(super) fn lay_between(&self, sent_ns: u64, received_ns: u64) -> (Vec<Placed>, bool) {
@@ -71,15 +44,13 @@ impl ServerTimes {
         let mut was_set = false;
         let mut before_us = self.began_us;
         let mut placed: Vec<Placed> = self
-            .ended_us
+            .operations
             .iter()
-            .zip(&self.committing_us)
-            .map(|(&ended_us, &committing_us)| {
+            .map(|&TimedOperation { committing_us, ended_us, .. }| {
                 let service_us = ended_us.saturating_sub(std::mem::replace(&mut before_us, ended_us));
                 was_set |= service_us < 0;
                 let service_ns = nanos(service_us);
-                let commit_ns =
-                    (committing_us != NO_COMMIT).then(|| nanos(ended_us.saturating_sub(committing_us)).min(service_ns));
+                let commit_ns = committing_us.map(|begun_us| nanos(ended_us.saturating_sub(begun_us)).min(service_ns));
                 Placed { ended_ns: 0, service_ns, commit_ns }
             })
             .collect();
@@ -121,12 +92,8 @@ mod tests {
     use super::*;
 
     fn times(began_us: i64, ended_us: &[i64]) -> ServerTimes {
-        ServerTimes {
-            began_us,
-            committing_us: vec![NO_COMMIT; ended_us.len()],
-            ended_us: ended_us.to_vec(),
-            touched: vec![1; ended_us.len()],
-        }
+        let timed = |&ended_us| TimedOperation { committing_us: None, ended_us, touched: 1 };
+        ServerTimes { began_us, operations: ended_us.iter().map(timed).collect() }
     }
 
     fn laid(times: &ServerTimes, sent_us: u64, received_us: u64) -> (Vec<(u64, u64)>, bool) {
@@ -143,7 +110,7 @@ mod tests {
     #[test]
     fn a_commit_is_the_end_of_its_operation_and_others_have_none() {
         let mut times = times(0, &[500, 900]);
-        times.committing_us = vec![NO_COMMIT, 650];
+        times.operations[1].committing_us = Some(650);
         let (placed, _) = times.lay_between(0, 900_000);
         assert_eq!((placed[0].commit_ns, placed[1].commit_ns), (None, Some(250_000)));
     }

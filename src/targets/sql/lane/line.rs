@@ -10,14 +10,15 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
 use super::Request;
-use super::session::Session;
+use super::check::check_rows;
 use super::timer::Timer;
 use super::watch::Watch;
-use crate::targets::postgres::error::PostgresError;
-use crate::targets::postgres::target::Postgres;
+use crate::targets::sql::session::{SqlError as _, SqlServers, SqlSession as _};
+use crate::targets::sql::target::SqlTarget;
 use crate::targets::{SessionRange, TargetError};
+use crate::workload::SlobOperation;
 
-/// Connections that a lane makes at a time: servers start a process for each.
+/// Connections that a lane makes at a time: some servers start a process for each.
 const CONNECTING: usize = 16;
 /// A session has the server's counters reported what it did this often. Sooner would cost more than it reports.
 const FLUSH_NS: u64 = 200_000_000;
@@ -27,22 +28,23 @@ const CLOSE_PATIENCE: Duration = Duration::from_millis(500);
 
 /// What came of something that a session was asked.
 #[derive(Debug)]
-pub(super) struct Answer<A> {
+pub(super) struct Answer<A, E> {
     pub(super) session: u32,
     /// When it was taken from the socket, on the run's clock.
     pub(super) at_ns: u64,
-    pub(super) result: Result<A, PostgresError>,
+    pub(super) result: Result<A, E>,
 }
 
 /// Answers that have come, and who waits for the first of them.
-struct Mailbox<A>(Mutex<(Vec<Answer<A>>, Option<Waker>)>);
+struct Mailbox<A, E>(Mutex<Inside<A, E>>);
+type Inside<A, E> = (Vec<Answer<A, E>>, Option<Waker>);
 
-impl<A> Mailbox<A> {
-    fn lock(&self) -> MutexGuard<'_, (Vec<Answer<A>>, Option<Waker>)> {
+impl<A, E> Mailbox<A, E> {
+    fn lock(&self) -> MutexGuard<'_, Inside<A, E>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, answer: Answer<A>) {
+    fn put(&self, answer: Answer<A, E>) {
         let mut inside = self.lock();
         inside.0.push(answer);
         if let Some(waker) = inside.1.take() {
@@ -61,28 +63,31 @@ impl<A> Mailbox<A> {
 }
 
 /// The sessions of one lane.
-pub(super) struct Line<'t, A> {
-    pub(super) target: &'t Postgres,
+pub(super) struct Line<'t, D: SqlServers, A> {
+    pub(super) target: &'t SqlTarget<D>,
     pub(super) range: SessionRange,
-    sessions: Vec<Arc<Session>>,
+    sessions: Vec<Arc<D::Session>>,
     timer: Timer,
-    mailbox: Arc<Mailbox<A>>,
+    mailbox: Arc<Mailbox<A, D::Error>>,
     /// Asked, and not yet begun: that is done while the thread waits.
     requests: Vec<Request>,
     /// When the counters of each session were last reported.
     flushed_ns: Vec<u64>,
-    watch: Watch,
+    watch: Watch<D>,
     /// Dropped last: what waits in it belongs to the others.
     runtime: Runtime,
 }
 
-impl<'t, A: Send + 'static> Line<'t, A> {
+impl<'t, D: SqlServers, A: Send + 'static> Line<'t, D, A> {
     /// Connects all sessions of a range, to the servers in turn.
-    pub(super) fn open(target: &'t Postgres, range: SessionRange) -> Result<Self, TargetError> {
+    pub(super) fn open(target: &'t SqlTarget<D>, range: SessionRange) -> Result<Self, TargetError> {
         let kernel = |source| TargetError::Kernel { action: "set up the connections of a lane of sessions", source };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(kernel)?;
         let timer = runtime.block_on(async { Timer::new(range.clock) }).map_err(kernel)?;
-        let sessions = runtime.block_on(connect(target, range))?;
+        let servers = target.servers();
+        let sessions = runtime.block_on(connect(servers, range)).map_err(Into::into)?;
+        let nodes = servers.nodes().len();
+        let ids = (0..).zip(&sessions).map(|(session, at)| (node_of(range, nodes, session), at.id()));
         Ok(Self {
             target,
             range,
@@ -90,20 +95,31 @@ impl<'t, A: Send + 'static> Line<'t, A> {
             mailbox: Arc::new(Mailbox(Mutex::new((Vec::new(), None)))),
             requests: Vec::new(),
             flushed_ns: vec![0; sessions.len()],
-            watch: Watch::new(sessions.len(), target.patience_ns()),
+            watch: Watch::new(servers, ids, target.patience_ns()),
             sessions,
             runtime,
         })
     }
 
-    /// Its sessions, in their order.
-    pub(super) fn sessions(&self) -> &[Arc<Session>] {
-        &self.sessions
+    /// A session, counted from the lane's first.
+    pub(super) fn session(&self, session: u32) -> &Arc<D::Session> {
+        &self.sessions[session as usize]
     }
 
     /// The name of the server that a session is on.
     pub(super) fn node_of(&self, session: u32) -> String {
-        self.target.connector().nodes()[self.sessions[session as usize].node].to_string()
+        let mut nodes = self.target.servers().nodes();
+        nodes.swap_remove(node_of(self.range, nodes.len(), session))
+    }
+
+    /// The rows that an operation of a session touched.
+    ///
+    /// # Errors
+    /// When it cannot have been these: the data are damaged.
+    pub(super) fn checked(&self, session: u32, operation: &SlobOperation, rows: u64) -> Result<u64, TargetError> {
+        let damaged = |what| D::Error::damaged(self.node_of(session), self.target.servers().table_of(operation), what);
+        check_rows(operation, rows).map_err(damaged).map_err(Into::into)?;
+        Ok(rows)
     }
 
     /// Asks a session something, at `now_ns`. The answer comes through [`wait`](Self::wait).
@@ -111,7 +127,7 @@ impl<'t, A: Send + 'static> Line<'t, A> {
         &mut self,
         session: u32,
         now_ns: u64,
-        work: impl Future<Output = Result<A, PostgresError>> + Send + 'static,
+        work: impl Future<Output = Result<A, D::Error>> + Send + 'static,
     ) {
         let (mailbox, clock) = (Arc::clone(&self.mailbox), self.range.clock);
         let flushed_ns = &mut self.flushed_ns[session as usize];
@@ -135,11 +151,10 @@ impl<'t, A: Send + 'static> Line<'t, A> {
     ///
     /// # Errors
     /// When a server has been silent for too long.
-    pub(super) fn wait(&mut self, until_ns: u64, into: &mut Vec<Answer<A>>) -> Result<(), TargetError> {
+    pub(super) fn wait(&mut self, until_ns: u64, into: &mut Vec<Answer<A, D::Error>>) -> Result<(), TargetError> {
         let now = self.range.clock.now_ns();
         if self.watch.is_due(now) {
-            let probe = self.watch.look(now, &self.sessions, self.target.connector())?;
-            self.requests.extend(probe);
+            self.requests.extend(self.watch.look(now)?);
         }
         let before = into.len();
         self.hear(now, until_ns, into)?;
@@ -147,7 +162,7 @@ impl<'t, A: Send + 'static> Line<'t, A> {
         Ok(())
     }
 
-    fn hear(&mut self, now: u64, until_ns: u64, into: &mut Vec<Answer<A>>) -> Result<(), TargetError> {
+    fn hear(&mut self, now: u64, until_ns: u64, into: &mut Vec<Answer<A, D::Error>>) -> Result<(), TargetError> {
         let Self { runtime, timer, mailbox, requests, .. } = self;
         let heard = runtime.block_on(async {
             requests.drain(..).for_each(|request| drop(tokio::spawn(request)));
@@ -173,15 +188,17 @@ impl<'t, A: Send + 'static> Line<'t, A> {
     ///
     /// # Errors
     /// The first that a session has.
-    pub(super) fn with_each<W>(&self, mut work: impl FnMut(u32, Arc<Session>) -> W) -> Result<(), TargetError>
+    pub(super) fn with_each<W>(&self, mut work: impl FnMut(u32, Arc<D::Session>) -> W) -> Result<(), TargetError>
     where
-        W: Future<Output = Result<(), PostgresError>> + Send + 'static,
+        W: Future<Output = Result<(), D::Error>> + Send + 'static,
     {
         self.runtime.block_on(async {
             let working: Vec<_> =
                 (0..).zip(&self.sessions).map(|(number, at)| tokio::spawn(work(number, Arc::clone(at)))).collect();
             for work in working {
-                work.await.unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()))?;
+                work.await
+                    .unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()))
+                    .map_err(Into::into)?;
             }
             Ok(())
         })
@@ -190,10 +207,10 @@ impl<'t, A: Send + 'static> Line<'t, A> {
     /// Asks the servers to cancel what is under way; that still ends through [`wait`](Self::wait).
     pub(super) fn cancel(&mut self) {
         for session in self.watch.waiting() {
-            let token = self.sessions[session as usize].cancel_token();
+            let asked = Arc::clone(&self.sessions[session as usize]);
             self.requests.push(Box::pin(async move {
                 // A server that cannot be reached is noticed by the answer that does not come.
-                let _ = tokio::time::timeout(Duration::from_nanos(CANCEL_PATIENCE_NS), token.cancel()).await;
+                let _ = tokio::time::timeout(Duration::from_nanos(CANCEL_PATIENCE_NS), asked.cancel()).await;
             }));
         }
     }
@@ -223,7 +240,7 @@ impl<'t, A: Send + 'static> Line<'t, A> {
 }
 
 /// Closes the connections in the way that servers expect.
-impl<A> Drop for Line<'_, A> {
+impl<D: SqlServers, A> Drop for Line<'_, D, A> {
     fn drop(&mut self) {
         self.sessions.clear();
         self.requests.clear();
@@ -240,16 +257,21 @@ impl<A> Drop for Line<'_, A> {
     }
 }
 
-async fn connect(target: &Postgres, range: SessionRange) -> Result<Vec<Arc<Session>>, PostgresError> {
-    let nodes = target.connector().nodes().len();
+/// The server that a session of a range is on: all sessions of a step go to the servers in turn.
+fn node_of(range: SessionRange, nodes: usize, session: u32) -> usize {
+    (range.first_session + session) as usize % nodes
+}
+
+async fn connect<D: SqlServers>(servers: &Arc<D>, range: SessionRange) -> Result<Vec<Arc<D::Session>>, D::Error> {
+    let nodes = servers.nodes().len();
     let mut sessions = Vec::with_capacity(range.sessions as usize);
     let mut connecting = VecDeque::new();
-    let mut numbers = range.first_session..range.first_session + range.sessions;
+    let mut numbers = 0..range.sessions;
     loop {
         let more = numbers.by_ref().take(CONNECTING - connecting.len());
         connecting.extend(more.map(|session| {
-            let connector = target.connector().clone();
-            tokio::spawn(async move { Session::open(&connector, session as usize % nodes).await })
+            let (servers, node) = (Arc::clone(servers), node_of(range, nodes, session));
+            tokio::spawn(async move { servers.open_session(node).await })
         }));
         let Some(first) = connecting.pop_front() else { return Ok(sessions) };
         match first.await {

@@ -1,14 +1,12 @@
-//! PostgreSQL as a target: opened once for a run, whatever its servers and however operations are sent.
+//! SQL servers as a target: opened once for a run, whatever the servers and however operations are sent.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::connect::Connector;
-use super::error::PostgresError;
 use super::lane::{BatchesLane, StatementLane};
-use super::sql::Sql;
+use super::session::{SqlError as _, SqlServers};
 use crate::measure::Counter;
 use crate::record;
 use crate::targets::database::Sending;
@@ -18,17 +16,15 @@ use crate::workload::SlobOperation;
 /// A session that has had no answer for so long has its server asked whether it still works on it.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Tells what happened besides the lanes since it was last asked, as [`Target::take_background`].
+/// Reports what happened besides the lanes since it was last asked, as [`Target::take_background`].
 pub type TakeBackground = Box<dyn Fn() -> Background + Send + Sync>;
 /// Looks whether the servers are still there, as [`Target::check_health`].
 pub type CheckHealth = Box<dyn Fn() -> Result<(), TargetError> + Send + Sync>;
 
-/// What a PostgreSQL target is made of.
-pub struct PostgresOptions {
-    /// Makes the sessions' connections. Sessions go to its servers in turn.
-    pub connector: Connector,
-    /// The data.
-    pub sql: Sql,
+/// What a target of SQL servers is made of.
+pub struct SqlOptions<D> {
+    /// The servers and their data. Sessions go to the servers in turn.
+    pub servers: D,
     /// How operations are sent.
     pub sending: Sending,
     /// What it is, for the record.
@@ -41,33 +37,33 @@ pub struct PostgresOptions {
     pub health: Option<CheckHealth>,
 }
 
-/// One or several PostgreSQL servers under load.
-pub struct Postgres {
-    options: PostgresOptions,
-    sql: Arc<Sql>,
+/// One or several SQL servers under load.
+pub struct SqlTarget<D: SqlServers> {
+    options: SqlOptions<Arc<D>>,
     patience: Duration,
     /// Errors that only cost their operations: how many requests ended in one, and the first.
-    failures: Mutex<(u64, Option<PostgresError>)>,
+    failures: Mutex<(u64, Option<D::Error>)>,
     /// Batches during which a server's clock was set.
     set_clocks: AtomicU64,
 }
 
-impl fmt::Debug for Postgres {
+impl<D: SqlServers> fmt::Debug for SqlTarget<D> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let PostgresOptions { connector, sending, description, .. } = &self.options;
-        f.debug_struct("Postgres")
-            .field("connector", connector)
+        let SqlOptions { servers, sending, description, .. } = &self.options;
+        f.debug_struct("SqlTarget")
+            .field("servers", servers)
             .field("sending", sending)
             .field("description", description)
             .finish_non_exhaustive()
     }
 }
 
-impl Postgres {
+impl<D: SqlServers> SqlTarget<D> {
     /// Opens it. No session is connected before load starts.
-    pub fn open(options: PostgresOptions) -> Self {
-        let sql = Arc::new(options.sql.clone());
-        Self { options, sql, patience: PATIENCE, failures: Mutex::default(), set_clocks: AtomicU64::new(0) }
+    pub fn open(options: SqlOptions<D>) -> Self {
+        let SqlOptions { servers, sending, description, notes, background, health } = options;
+        let options = SqlOptions { servers: Arc::new(servers), sending, description, notes, background, health };
+        Self { options, patience: PATIENCE, failures: Mutex::new((0, None)), set_clocks: AtomicU64::new(0) }
     }
 
     /// The same, asking servers sooner whether they still work.
@@ -101,12 +97,8 @@ impl Postgres {
         notes
     }
 
-    pub(super) fn connector(&self) -> &Connector {
-        &self.options.connector
-    }
-
-    pub(super) fn sql(&self) -> &Arc<Sql> {
-        &self.sql
+    pub(super) fn servers(&self) -> &Arc<D> {
+        &self.options.servers
     }
 
     pub(super) fn patience_ns(&self) -> u64 {
@@ -114,7 +106,7 @@ impl Postgres {
     }
 
     /// An operation, or a batch, ended in an error that leaves the load able to go on.
-    pub(super) fn note_failure(&self, error: PostgresError) {
+    pub(super) fn note_failure(&self, error: D::Error) {
         let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
         failures.0 += 1;
         failures.1.get_or_insert(error);
@@ -126,7 +118,7 @@ impl Postgres {
     }
 }
 
-impl Target for Postgres {
+impl<D: SqlServers> Target for SqlTarget<D> {
     fn describe(&self) -> record::Target {
         self.options.description.clone()
     }
@@ -155,7 +147,7 @@ impl Target for Postgres {
     }
 }
 
-impl TargetFor<SlobOperation> for Postgres {
+impl<D: SqlServers> TargetFor<SlobOperation> for SqlTarget<D> {
     /// # Errors
     /// Also where operations are to be sent in batches: that would be another measurement than the one asked for.
     fn open_lane(&self, range: SessionRange) -> Result<Box<dyn Lane<SlobOperation> + '_>, TargetError> {
@@ -164,7 +156,7 @@ impl TargetFor<SlobOperation> for Postgres {
             Sending::Batch => {
                 let what = "operations that fall due at a rate cannot be sent in batches".to_owned();
                 let hint = Some("send each as a statement: `--send statement`".to_owned());
-                Err(PostgresError::Unfit { what, hint }.into())
+                Err(D::Error::unfit(what, hint).into())
             }
         }
     }

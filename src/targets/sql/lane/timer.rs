@@ -59,11 +59,11 @@ mod tests {
     use std::task::Poll;
 
     use super::*;
-    use crate::targets::postgres::test_server::block_on;
 
     #[test]
     fn it_rings_at_its_instant_and_not_for_an_earlier_one() {
-        block_on(async {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
             let clock = Clock::start();
             let mut timer = Timer::new(clock).unwrap();
             // It rings while nobody waits for it any more.

@@ -1,0 +1,14 @@
+//! What the sessions of any SQL server have in common: how they are driven, timed, checked and watched.
+//!
+//! A server's own room says how a session is connected and what SQL it sends ([`SqlServers`], [`SqlSession`]), and which of
+//! its errors end the load ([`SqlError`]). Everything else about sending operations is here, once for all servers.
+
+mod filling;
+mod lane;
+mod session;
+mod target;
+
+pub use filling::{COLUMNS, FILLING_PLACES, FILLING_STEP, batch_filling_bytes};
+pub use lane::{ServerTimes, TimedOperation};
+pub use session::{SqlError, SqlServers, SqlSession, StatementKind, home_schema};
+pub use target::{CheckHealth, SqlOptions, SqlTarget, TakeBackground};
