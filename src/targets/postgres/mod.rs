@@ -32,5 +32,5 @@ pub use connect::{CancelToken, Connected, Connector};
 pub(super) use database::PostgresDatabase;
 pub use error::PostgresError;
 pub use local::LocalServer;
-pub use monitor::{Monitor, MonitorRequest, Reported};
+pub use monitor::{Monitor, MonitorRequest};
 pub use session::{Postgres, PostgresServers};

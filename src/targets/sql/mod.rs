@@ -5,10 +5,12 @@
 
 mod filling;
 mod lane;
+mod monitor;
 mod session;
 mod target;
 
 pub use filling::{COLUMNS, FILLING_PLACES, FILLING_STEP, batch_filling_bytes};
 pub use lane::{ServerTimes, TimedOperation};
+pub use monitor::{Monitor, Reported, ServerReader, TAKE_LIMIT};
 pub use session::{SqlError, SqlServers, SqlSession, StatementKind, home_schema};
 pub use target::{CheckHealth, SqlOptions, SqlTarget, TakeBackground};

@@ -32,26 +32,28 @@ const SETTINGS: &[(&str, &str)] = &[
 
 /// Reads the counters of one server.
 #[derive(Debug)]
-pub(super) struct CounterLine {
+pub struct CounterLine {
     client: Client,
+    /// The server's name.
+    at: String,
     counters: Statement,
     sessions: Statement,
     pages: Option<Statement>,
     processes: Option<Processes>,
-    /// What the server does not report, and how it could.
-    pub(super) notes: Vec<String>,
 }
 
 /// Looks at what the load's sessions do on one server.
 #[derive(Debug)]
-pub(super) struct SampleLine {
+pub struct SampleLine {
     client: Client,
+    /// The server's name.
+    at: String,
     sample: Statement,
 }
 
 impl CounterLine {
-    /// Connects, and finds out what this server reports to this role.
-    pub(super) async fn open(request: &MonitorRequest, node: usize) -> Result<Self, PostgresError> {
+    /// Connects, and finds out what this server reports to this role; and what it does not, and how it could.
+    pub(super) async fn open(request: &MonitorRequest, node: usize) -> Result<(Self, Vec<String>), PostgresError> {
         let Looking { client, at } = Looking::open(&request.connector, node).await?;
         let refused = |error: tokio_postgres::Error| PostgresError::of(&at, "find out what the server counts", &error);
         let rows = client.query(catalog_query().as_str(), &[]).await.map_err(refused)?;
@@ -93,16 +95,16 @@ impl CounterLine {
                     .to_owned(),
             ),
         });
-        Ok(Self { client, counters, sessions, pages, processes, notes })
-    }
-
-    /// Whether the connection is gone.
-    pub(super) fn is_closed(&self) -> bool {
-        self.client.is_closed()
+        Ok((Self { client, at, counters, sessions, pages, processes }, notes))
     }
 
     /// Reads everything now.
-    pub(super) async fn read(&self, connection: u64) -> Result<Reading, tokio_postgres::Error> {
+    pub(super) async fn read(&self) -> Result<(Instant, Reading), PostgresError> {
+        let read = self.read_all().await;
+        read.map_err(|error| PostgresError::of(&self.at, "read the server's counters", &error))
+    }
+
+    async fn read_all(&self) -> Result<(Instant, Reading), tokio_postgres::Error> {
         let rows = self.client.query(&self.counters, &[]).await?;
         let at = Instant::now();
         let mut views = Views::new();
@@ -126,7 +128,7 @@ impl CounterLine {
                 Err(error) => return Err(error),
             },
         };
-        Ok(Reading { at, connection, views, pages, processes })
+        Ok((at, Reading { views, pages, processes }))
     }
 }
 
@@ -139,17 +141,13 @@ impl SampleLine {
             .prepare(&sessions_query(columns, &request.application, " AND a.state = 'active' GROUP BY 1"))
             .await
             .map_err(|error| PostgresError::of(&at, "look at the sessions", &error))?;
-        Ok(Self { client, sample })
-    }
-
-    /// Whether the connection is gone.
-    pub(super) fn is_closed(&self) -> bool {
-        self.client.is_closed()
+        Ok(Self { client, at, sample })
     }
 
     /// What sessions at work are doing now, and how many of them.
-    pub(super) async fn sample(&self) -> Result<Vec<(String, u64)>, tokio_postgres::Error> {
-        let rows = self.client.query(&self.sample, &[]).await?;
+    pub(super) async fn sample(&self) -> Result<Vec<(String, u64)>, PostgresError> {
+        let rows = self.client.query(&self.sample, &[]).await;
+        let rows = rows.map_err(|error| PostgresError::of(&self.at, "look at the sessions", &error))?;
         Ok(rows.iter().map(|row| (row.get(0), row.get::<_, i64>(1).unsigned_abs())).collect())
     }
 }

@@ -1,7 +1,6 @@
 //! One reading of a server's counters, and what two of them tell.
 
 use std::collections::BTreeMap;
-use std::time::Instant;
 
 use super::processes::ProcessReading;
 use super::query::RESET;
@@ -15,10 +14,7 @@ pub(super) type Views = BTreeMap<String, BTreeMap<String, u64>>;
 
 /// A server's counters at one instant. Only the difference of two means something.
 #[derive(Debug, Clone)]
-pub(super) struct Reading {
-    pub(super) at: Instant,
-    /// Which connection it came over: what two connections tell may be from before and after a restart.
-    pub(super) connection: u64,
+pub struct Reading {
     pub(super) views: Views,
     /// Pages of the data set's tables.
     pub(super) pages: Option<u64>,
@@ -37,11 +33,8 @@ pub(super) struct Difference {
 }
 
 impl Reading {
-    /// What happened since `earlier`; `None` if the connection was another one.
-    pub(super) fn since(&self, earlier: &Self, block_bytes: u32) -> Option<Difference> {
-        if self.connection != earlier.connection {
-            return None;
-        }
+    /// What happened since `earlier`.
+    pub(super) fn since(&self, earlier: &Self, block_bytes: u32) -> Difference {
         let (views, reset) = views_between(&earlier.views, &self.views);
         let block_bytes = u64::from(block_bytes);
         let mut counters = engine_counters(&views, block_bytes);
@@ -60,7 +53,7 @@ impl Reading {
             counters.page_cache_hits = counters.buffer_misses.map(|misses| misses.saturating_sub(blocks));
         }
         let cpu = both.and_then(|(later, earlier)| later.cpu_since(earlier));
-        Some(Difference { own, counters, cpu, reset })
+        Difference { own, counters, cpu, reset }
     }
 
     /// Keeps the largest size that the tables ever had, so that growth is counted once.

@@ -11,9 +11,10 @@ use super::super::sql::Sql;
 use super::super::test_server::{block_on, database, server_to_break};
 use super::*;
 use crate::config::postgres::PostgresAddress;
+use crate::record::Counters;
 use crate::scratch::is_in_memory;
 use crate::skip::skip;
-use crate::targets::sql::batch_filling_bytes;
+use crate::targets::sql::{Reported, TAKE_LIMIT, batch_filling_bytes};
 
 const LOAD: &str = "plimsoll load";
 /// A name that is only a name.
@@ -464,16 +465,6 @@ fn a_server_that_cannot_be_reached_is_an_error_at_the_start() {
     address.database = Some("no such database".to_owned());
     let error = Monitor::start(request(&address)).unwrap_err();
     assert!(error.to_string().contains("cannot connect"), "{error}");
-}
-
-#[test]
-fn one_server_that_is_missing_makes_the_sum_unknown_and_not_smaller() {
-    let stats = |reads, writes| ServerStats {
-        counters: Counters { logical_reads: reads, physical_writes: writes, ..Counters::default() },
-        ..ServerStats::default()
-    };
-    let sum = sum_of_all(&[stats(Some(3), Some(1)), stats(Some(4), None)]);
-    assert_eq!(sum, Counters { logical_reads: Some(7), ..Counters::default() });
 }
 
 #[test]

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 
-use super::line::{CounterLine, SampleLine};
-use super::{Answer, MonitorRequest, PostgresError, Shared};
+use super::{Answer, Read, ServerReader, Shared};
 
 /// Between attempts to connect again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
@@ -16,19 +15,19 @@ const SAMPLING_SHARE: u32 = 20;
 const FAREWELL: Duration = Duration::from_millis(20);
 
 /// Watches until it is asked to stop. Says to `opened` whether all servers could be asked.
-pub(super) fn run(
+pub(super) fn run<R: ServerReader>(
     runtime: Runtime,
-    shared: &Arc<Shared>,
-    request: MonitorRequest,
-    opened: &mpsc::Sender<Result<(), PostgresError>>,
+    shared: &Arc<Shared<R::Reading>>,
+    reader: &Arc<R>,
+    opened: &mpsc::Sender<Result<(), R::Error>>,
 ) {
     runtime.block_on(async {
         let mut tasks = Vec::new();
-        let request = Arc::new(request);
-        for node in 0..request.connector.nodes().len() {
-            match Watch::open(shared, &request, node).await {
+        for node in 0..reader.nodes().len() {
+            match Watch::open(shared, reader, node).await {
                 Ok((watch, counters, samples)) => {
-                    tasks.push(tokio::spawn(watch.clone().answer(counters)));
+                    let watch = Arc::new(watch);
+                    tasks.push(tokio::spawn(Arc::clone(&watch).answer(counters)));
                     tasks.push(tokio::spawn(watch.sample(samples)));
                 }
                 Err(error) => {
@@ -48,44 +47,39 @@ pub(super) fn run(
 }
 
 /// One server, as its two tasks see it.
-#[derive(Clone)]
-struct Watch {
-    shared: Arc<Shared>,
-    request: Arc<MonitorRequest>,
+struct Watch<R: ServerReader> {
+    shared: Arc<Shared<R::Reading>>,
+    reader: Arc<R>,
     node: usize,
 }
 
-impl Watch {
+impl<R: ServerReader> Watch<R> {
     async fn open(
-        shared: &Arc<Shared>,
-        request: &Arc<MonitorRequest>,
+        shared: &Arc<Shared<R::Reading>>,
+        reader: &Arc<R>,
         node: usize,
-    ) -> Result<(Self, CounterLine, SampleLine), PostgresError> {
-        let watch = Self { shared: Arc::clone(shared), request: Arc::clone(request), node };
-        let mut counters = CounterLine::open(request, node).await?;
-        let samples = SampleLine::open(request, node).await?;
-        let first = counters.read(0).await.map_err(|error| {
-            PostgresError::of(&request.connector.nodes()[node], "read the server's counters", &error)
-        })?;
+    ) -> Result<(Self, R::CounterLine, R::SampleLine), R::Error> {
+        let watch = Self { shared: Arc::clone(shared), reader: Arc::clone(reader), node };
+        let (mut counters, notes) = reader.open_counters(node).await?;
+        let samples = reader.open_samples(node).await?;
+        let (at, reading) = reader.read(&mut counters).await?;
         let mut nodes = shared.lock();
-        nodes[node].notes = std::mem::take(&mut counters.notes);
-        nodes[node].base = Some(first);
+        nodes[node].notes = notes;
+        nodes[node].base = Some(Read { at, connection: 0, reading });
         nodes[node].last_answer = Instant::now();
         drop(nodes);
         Ok((watch, counters, samples))
     }
 
     /// Reads the counters whenever they are asked for.
-    async fn answer(self, mut line: CounterLine) {
+    async fn answer(self: Arc<Self>, mut line: R::CounterLine) {
         let mut connection = 0;
         loop {
             self.shared.asked[self.node].notified().await;
             self.ask();
-            let read = line.read(connection).await;
-            let lost = read.as_ref().is_err_and(|error| error.as_db_error().is_none() || line.is_closed());
-            let answer = match read {
-                Ok(reading) => Answer::Here(Box::new(reading)),
-                Err(_) => Answer::Failed,
+            let (answer, lost) = match self.reader.read(&mut line).await {
+                Ok((at, reading)) => (Answer::Here(Box::new(Read { at, connection, reading })), false),
+                Err(error) => (Answer::Failed, !R::is_refusal(&error)),
             };
             self.shared.lock()[self.node].answer = answer;
             self.shared.answered.notify_all();
@@ -95,8 +89,8 @@ impl Watch {
                         .to_owned(),
                 );
                 line = loop {
-                    match CounterLine::open(&self.request, self.node).await {
-                        Ok(line) => break line,
+                    match self.reader.open_counters(self.node).await {
+                        Ok((line, _)) => break line,
                         Err(_) => tokio::time::sleep(RECONNECT_PAUSE).await,
                     }
                 };
@@ -107,11 +101,11 @@ impl Watch {
     }
 
     /// Looks at the sessions again and again.
-    async fn sample(self, mut line: SampleLine) {
+    async fn sample(self: Arc<Self>, mut line: R::SampleLine) {
         loop {
             let begun = Instant::now();
             self.ask();
-            match line.sample().await {
+            match self.reader.sample(&mut line).await {
                 Ok(found) => {
                     let mut nodes = self.shared.lock();
                     let node = &mut nodes[self.node];
@@ -120,10 +114,10 @@ impl Watch {
                     }
                     node.sampled_times += 1;
                 }
-                Err(_) if !line.is_closed() => {}
+                Err(error) if R::is_refusal(&error) => {}
                 Err(_) => {
                     line = loop {
-                        match SampleLine::open(&self.request, self.node).await {
+                        match self.reader.open_samples(self.node).await {
                             Ok(line) => break line,
                             Err(_) => tokio::time::sleep(RECONNECT_PAUSE).await,
                         }
@@ -131,7 +125,7 @@ impl Watch {
                 }
             }
             self.answered();
-            let pause = self.request.sample_every.max(begun.elapsed() * SAMPLING_SHARE);
+            let pause = self.reader.sample_every().max(begun.elapsed() * SAMPLING_SHARE);
             tokio::time::sleep_until((begun + pause).into()).await;
         }
     }
