@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::block::BlockError;
 use super::embedded::BlockFault;
 use super::postgres::PostgresError;
+use super::sql::private::PrivateError;
 use crate::units::Bytes;
 
 /// Why a target could not be set up, opened or driven.
@@ -191,6 +192,9 @@ pub enum TargetError {
     /// Files or devices cannot be used as a volume.
     #[error(transparent)]
     Block(#[from] BlockError),
+    /// A private server cannot be had.
+    #[error(transparent)]
+    Private(#[from] PrivateError),
     /// A PostgreSQL server cannot do it.
     #[error(transparent)]
     Postgres(#[from] PostgresError),
@@ -209,6 +213,7 @@ impl TargetError {
             Self::File { source, .. } | Self::Request { source, .. } => return io_hint(source),
             Self::Kernel { source, .. } => return kernel_hint(source),
             Self::Block(error) => return error.hint(),
+            Self::Private(error) => return error.hint(),
             Self::Postgres(error) => return error.hint(),
             Self::BadBlock { .. } | Self::Damaged { .. } | Self::DamagedRedo { .. } | Self::LostCommits { .. } => {
                 "the storage or another program changed it; find out which before trusting this storage, then \

@@ -3,12 +3,12 @@
 use std::error::Error;
 use std::fmt::Display;
 use std::io;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio_postgres::error::{DbError, Severity};
 
 use crate::targets::sql::SqlError;
+use crate::targets::sql::private::PrivateError;
 
 /// How long the network may swallow what is sent before the connection counts as lost.
 pub(super) const SILENCE: Duration = Duration::from_secs(10);
@@ -74,26 +74,9 @@ pub enum PostgresError {
         /// What to do about it.
         hint: Option<String>,
     },
-    /// A program of the server's failed.
-    #[error("`{program}` failed: {reason}", program = .program.display())]
-    Program {
-        /// The program.
-        program: PathBuf,
-        /// What it said, or the system's reason.
-        reason: String,
-        /// What to do about it.
-        hint: Option<String>,
-    },
-    /// A file of a private cluster cannot be used.
-    #[error("cannot {action} `{path}`: {source}", path = .path.display())]
-    File {
-        /// What was tried, such as `write`.
-        action: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// The system's reason.
-        source: io::Error,
-    },
+    /// A private cluster cannot be had.
+    #[error(transparent)]
+    Private(#[from] PrivateError),
 }
 
 impl PostgresError {
@@ -150,7 +133,7 @@ impl PostgresError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Connect { hint, .. } | Self::Unfit { hint, .. } | Self::Program { hint, .. } => hint.clone(),
+            Self::Connect { hint, .. } | Self::Unfit { hint, .. } => hint.clone(),
             Self::Lost { .. } => Some("the server's own log says why; what was measured until then is kept".to_owned()),
             Self::Damaged { .. } => Some(
                 "another program changed or damaged it; `plimsoll slob verify` says more, and `plimsoll slob setup \
@@ -159,13 +142,7 @@ impl PostgresError {
             ),
             Self::TimedOut { .. } => Some("look whether the server and the network to it still answer".to_owned()),
             Self::Refused { code, .. } => refusal_hint(code).map(str::to_owned),
-            Self::File { source, .. } => match source.kind() {
-                io::ErrorKind::PermissionDenied => {
-                    Some("use a directory that this user may write, or run as one who may".to_owned())
-                }
-                io::ErrorKind::StorageFull => Some("free some space, or use another file system".to_owned()),
-                _ => None,
-            },
+            Self::Private(error) => error.hint(),
         }
     }
 }
@@ -179,8 +156,7 @@ impl SqlError for PostgresError {
             | Self::TimedOut { .. }
             | Self::Damaged { .. }
             | Self::Unfit { .. }
-            | Self::Program { .. }
-            | Self::File { .. } => true,
+            | Self::Private(_) => true,
         }
     }
 

@@ -6,6 +6,7 @@
 mod filling;
 mod lane;
 mod monitor;
+pub mod private;
 mod session;
 mod target;
 

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::super::error::PostgresError;
+use crate::targets::sql::private::PrivateError;
 
 /// Oldest version that the load runs on.
 const OLDEST_MAJOR: u32 = 13;
@@ -57,7 +57,7 @@ impl Binaries {
     ///
     /// # Errors
     /// When there are none, with the package to install.
-    pub(super) fn find(chosen: Option<&Path>, data_major: Option<u32>) -> Result<Self, PostgresError> {
+    pub(super) fn find(chosen: Option<&Path>, data_major: Option<u32>) -> Result<Self, PrivateError> {
         let named = chosen.map(Path::to_owned).or_else(|| env::var_os(VARIABLE).map(PathBuf::from));
         match named {
             Some(directory) => Self::named(&directory, data_major),
@@ -65,15 +65,15 @@ impl Binaries {
         }
     }
 
-    fn named(directory: &Path, data_major: Option<u32>) -> Result<Self, PostgresError> {
+    fn named(directory: &Path, data_major: Option<u32>) -> Result<Self, PrivateError> {
         let hint = || {
             Some(format!("name the directory that holds `postgres` and `initdb` of version {OLDEST_MAJOR} or newer"))
         };
         if let Some(missing) = NEEDED.iter().find(|program| !directory.join(program).is_file()) {
             let what = format!("`{}` holds no `{missing}`", directory.display());
-            return Err(PostgresError::Unfit { what, hint: hint() });
+            return Err(PrivateError::Unfit { what, hint: hint() });
         }
-        let found = Self::at(directory).ok_or_else(|| PostgresError::Program {
+        let found = Self::at(directory).ok_or_else(|| PrivateError::Program {
             program: directory.join("postgres"),
             reason: "it does not report its version".to_owned(),
             hint: hint(),
@@ -83,7 +83,7 @@ impl Binaries {
             return Err(too_old(&found));
         }
         match data_major {
-            Some(wanted) if wanted != major => Err(PostgresError::Unfit {
+            Some(wanted) if wanted != major => Err(PrivateError::Unfit {
                 what: format!(
                     "the cluster is of PostgreSQL {wanted}, and the programs in `{}` are of version {major}",
                     directory.display()
@@ -94,7 +94,7 @@ impl Binaries {
         }
     }
 
-    fn newest(places: &[PathBuf], data_major: Option<u32>) -> Result<Self, PostgresError> {
+    fn newest(places: &[PathBuf], data_major: Option<u32>) -> Result<Self, PrivateError> {
         let mut seen = BTreeSet::new();
         let mut found: Vec<Self> = places
             .iter()
@@ -107,7 +107,7 @@ impl Binaries {
         let Some(wanted) = data_major else {
             return if newest.version.major < OLDEST_MAJOR { Err(too_old(&newest)) } else { Ok(newest) };
         };
-        found.into_iter().rfind(|binaries| binaries.version.major == wanted).ok_or_else(|| PostgresError::Unfit {
+        found.into_iter().rfind(|binaries| binaries.version.major == wanted).ok_or_else(|| PrivateError::Unfit {
             what: format!(
                 "the cluster is of PostgreSQL {wanted}, which is not installed; the newest here is {}",
                 newest.version
@@ -131,8 +131,8 @@ impl Binaries {
     }
 }
 
-fn none_installed() -> PostgresError {
-    PostgresError::Unfit {
+fn none_installed() -> PrivateError {
+    PrivateError::Unfit {
         what: "no PostgreSQL server is installed here: neither `postgres` nor `initdb` was found".to_owned(),
         hint: Some(format!(
             "install it: `apt-get install postgresql` (Debian, Ubuntu) or `dnf install postgresql-server` (Fedora, RHEL); \
@@ -141,8 +141,8 @@ fn none_installed() -> PostgresError {
     }
 }
 
-fn too_old(found: &Binaries) -> PostgresError {
-    PostgresError::Unfit {
+fn too_old(found: &Binaries) -> PrivateError {
+    PrivateError::Unfit {
         what: format!(
             "PostgreSQL {} in `{}` is too old: version {OLDEST_MAJOR} is the oldest that works",
             found.version,
@@ -190,7 +190,7 @@ mod tests {
         directory
     }
 
-    fn text(error: &PostgresError) -> String {
+    fn text(error: &PrivateError) -> String {
         format!("{error}; {}", error.hint().unwrap())
     }
 

@@ -6,10 +6,9 @@ use super::super::connect::{Connected, Connector, on_own_runtime};
 use super::super::error::PostgresError;
 use super::super::sql::identifier;
 use super::binaries::Binaries;
-use super::owner::Owner;
-use super::refusals::program_hint;
-use super::{ROLE, settings};
+use super::{ROLE, program_hint, settings};
 use crate::config::postgres::PostgresAddress;
+use crate::targets::sql::private::{Owner, PrivateError};
 use crate::units::Bytes;
 
 /// Application name of the connection.
@@ -25,12 +24,12 @@ pub(super) fn known_settings(owner: &Owner, binaries: &Binaries) -> Result<BTree
     let program = binaries.program("postgres");
     let failed = |reason: String| {
         let hint = program_hint(&reason);
-        PostgresError::Program { program: program.clone(), reason, hint }
+        PrivateError::Program { program: program.clone(), reason, hint }
     };
     let reported =
         owner.command(&program).arg("--describe-config").output().map_err(|error| failed(error.to_string()))?;
     if !reported.status.success() {
-        return Err(failed(String::from_utf8_lossy(&reported.stderr).trim().to_owned()));
+        return Err(failed(String::from_utf8_lossy(&reported.stderr).trim().to_owned()).into());
     }
     let text = String::from_utf8_lossy(&reported.stdout);
     Ok(text.lines().filter_map(|line| line.split('\t').next()).map(str::to_owned).collect())

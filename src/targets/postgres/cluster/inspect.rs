@@ -3,16 +3,12 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use super::files::{DirectoryState, Files, OurFile};
-use super::memory::MemoryLimit;
-use super::owner::Owner;
 use super::postmaster::{self, Postmaster};
-use super::refusals::no_cluster;
-use super::sockets::Sockets;
-use super::{address, take};
+use super::{CLUSTER, OurFile, address, data_major};
 use crate::config::postgres::PostgresAddress;
 use crate::targets::TargetError;
 use crate::targets::postgres::{LocalServer, PostgresError};
+use crate::targets::sql::private::{DirectoryState, Files, MemoryLimit, Owner, Sockets, end};
 
 /// A private cluster as it lies there.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,11 +44,11 @@ pub struct Running {
 /// # Errors
 /// When it holds anything that Plimsoll did not make, or belongs to somebody else.
 pub fn inspect(directory: &Path) -> Result<Option<FoundCluster>, PostgresError> {
-    let files = Files::new(directory)?;
+    let files = Files::new(&CLUSTER, directory)?;
     let DirectoryState::Ours(marker) = files.look()? else { return Ok(None) };
-    Owner::of(&files.data())?;
+    Owner::of(&CLUSTER, &files.data())?;
     Ok(Some(FoundCluster {
-        major: files.data_major()?,
+        major: data_major(&files)?,
         created_at: marker.created_at,
         made_by_version: marker.server_version,
         running: running(&files)?,
@@ -79,12 +75,12 @@ fn running(files: &Files) -> Result<Option<Running>, PostgresError> {
 /// When there is no private cluster, a command works on it, a server runs on it that Plimsoll has not started, or the
 /// system refuses; [`TargetError::Interrupted`] when it was stopped before it began.
 pub fn remove(directory: &Path, tell: &dyn Fn(&str), stop: &AtomicBool) -> Result<Vec<OurFile>, TargetError> {
-    let files = Files::new(directory)?;
+    let files = Files::new(&CLUSTER, directory)?;
     if files.look()? == DirectoryState::Free {
-        return Err(no_cluster(files.directory()).into());
+        return Err(files.nothing_there().into());
     }
-    let owner = Owner::of(&files.data())?;
-    let _hold = take(&files, &owner, tell, stop)?;
+    let owner = Owner::of(&CLUSTER, &files.data())?;
+    let _hold = files.take(&owner, tell, stop)?;
     if let Some(found) = Postmaster::running(&files.data())? {
         if !postmaster::was_started_by_us(&files.data()) {
             let what = format!(
@@ -99,7 +95,7 @@ pub fn remove(directory: &Path, tell: &dyn Fn(&str), stop: &AtomicBool) -> Resul
         // Both are known only while it runs, and go when it has ended.
         let _sockets = found.socket.map(|(directory, _)| Sockets::of_running(&directory));
         let _memory = MemoryLimit::take_over(found.pid);
-        postmaster::end(found.pid);
+        end(&CLUSTER, found.pid);
     }
     let ours = files.ours()?;
     tell("removing its files");

@@ -7,58 +7,53 @@
 mod binaries;
 mod create;
 mod facts;
-mod files;
 mod inspect;
-mod lock;
 mod memory;
-mod owner;
-mod page_cache;
 mod postmaster;
-mod refusals;
 mod settings;
-mod sockets;
-mod supervisor;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+
+use rustix::process::Signal;
 
 use self::binaries::Binaries;
-use self::files::{DirectoryState, Files};
-use self::lock::Hold;
-use self::memory::MemoryLimit;
-use self::owner::Owner;
 use self::postmaster::Postmaster;
-use self::refusals::{in_use, no_cluster, program_hint, unfinished};
 use self::settings::SettingOptions;
-use self::sockets::Sockets;
-use self::supervisor::{Start, Supervisor};
 use super::error::PostgresError;
 use super::local::LocalServer;
 use crate::config::postgres::{DEFAULT_PORT, PostgresAddress, PostgresNode, TlsOptions};
 use crate::targets::TargetError;
+use crate::targets::sql::private::{
+    DirectoryState, Files, Hold, MemoryLimit, Owner, PrivateError, ServerKind, Sockets, Start, Supervisor, await_ready,
+    damaged, effective_limit, file_error, is_held_to, limit_of, log_or,
+};
 use crate::units::Bytes;
 
 pub use self::facts::facts_of;
-pub use self::files::OurFile;
 pub use self::inspect::{FoundCluster, Running, inspect, remove};
 pub use self::memory::{check as check_memory, needed as needed_memory};
-pub use self::page_cache::{Dropped, drop_page_cache};
+pub use crate::targets::sql::private::{Dropped, OurFile, drop_page_cache};
+
+/// What PostgreSQL's private servers are.
+const CLUSTER: ServerKind = ServerKind {
+    product: "PostgreSQL",
+    noun: "cluster",
+    user: "postgres",
+    environment: &["PG"],
+    data_file: "PG_VERSION",
+    schemes: ["postgres://", "pg:"],
+    socket: ".s.PGSQL.5432",
+    stop: [Signal::INT, Signal::QUIT],
+};
 
 /// The role that owns a private cluster, and the database in it.
 const ROLE: &str = "plimsoll";
-/// How often a server that starts is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// A lock that this process itself seems to hold is waited for so long.
-const OWN_LOCK_PATIENCE: Duration = Duration::from_secs(1);
-/// How often a wait is reported on.
-const TELL_EVERY: Duration = Duration::from_secs(5);
-/// Lines of a server's log that an error repeats.
-const LOG_LINES: usize = 4;
 
 /// What a private cluster is asked for.
 #[derive(Debug, Clone)]
@@ -113,23 +108,23 @@ impl Cluster {
         if let Some(limit) = request.host_memory {
             memory::check(limit, request.db_cache, request.sessions)?;
         }
-        let files = Files::new(&request.directory)?;
+        let files = Files::new(&CLUSTER, &request.directory)?;
         let free = files.look()? == DirectoryState::Free;
         if free && !request.create {
-            return Err(no_cluster(files.directory()).into());
+            return Err(files.nothing_there().into());
         }
-        let owner = Owner::of(&files.data())?;
-        Binaries::find(request.binaries.as_deref(), files.data_major()?)?;
+        let owner = Owner::of(&CLUSTER, &files.data())?;
+        Binaries::find(request.binaries.as_deref(), data_major(&files)?)?;
         owner.check_reach(files.directory())?;
         let files = files.make(&owner)?;
         owner.check_reach(files.directory())?;
-        let hold = take(&files, &owner, tell, stop)?;
+        let hold = files.take(&owner, tell, stop)?;
         // Somebody may have made or removed it until we had the lock.
         let free = files.look()? == DirectoryState::Free;
-        let binaries = Binaries::find(request.binaries.as_deref(), files.data_major()?)?;
-        if files.data_major()?.is_none() {
+        let binaries = Binaries::find(request.binaries.as_deref(), data_major(&files)?)?;
+        if data_major(&files)?.is_none() {
             if !request.create {
-                return Err(unfinished(files.directory()).into());
+                return Err(files.unfinished().into());
             }
             let shown = files.directory().display();
             tell(&format!("making a cluster of PostgreSQL {} in {shown}", binaries.version));
@@ -185,9 +180,10 @@ impl Cluster {
             passing_sockets: sockets.passing().as_deref(),
         })?;
         let pid = supervisor.server_pid();
-        await_ready(&files, &program, pid, log_offset, tell, stop)?;
+        let is_ready = || Ok(Postmaster::read(&files.data())?.is_some_and(|found| found.pid == pid && found.is_ready));
+        await_ready(&files, log_offset, (&program, pid), is_ready, program_hint, tell, stop)?;
         // A run without the limit would measure something else.
-        if let Some(limit) = request.host_memory.filter(|limit| !memory::is_held_to(pid, *limit)) {
+        if let Some(limit) = request.host_memory.filter(|limit| !is_held_to(pid, *limit)) {
             return Err(PostgresError::Unfit {
                 what: format!("the kernel does not hold the server to {limit} of memory, though it took the limit"),
                 hint: Some("something manages the control groups here; do without `--host-memory`".to_owned()),
@@ -257,7 +253,7 @@ impl Cluster {
         };
         let mut sockets = Sockets::of_running(directory);
         sockets.keep();
-        if let Some(limit) = request.host_memory.filter(|limit| !memory::is_held_to(pid, *limit)) {
+        if let Some(limit) = request.host_memory.filter(|limit| !is_held_to(pid, *limit)) {
             let what = format!("the server of the cluster in `{shown}` runs without a memory limit of {limit}");
             return Err(unfit(what, format!("{stop_it}, then it is started anew with the limit")));
         }
@@ -330,92 +326,52 @@ impl Cluster {
         if supervisor.end() {
             return Ok(());
         }
-        Err(PostgresError::Program {
+        Err(PrivateError::Program {
             program: self.program.clone(),
             reason: log_or(&self.files, self.log_offset, "the server did not shut down in order"),
             hint: Some("nothing committed is lost: the next start recovers it".to_owned()),
-        })
+        }
+        .into())
     }
 }
 
-/// Takes the directory. A server that a killed command has left is still being ended: that is waited for.
-fn take(files: &Files, owner: &Owner, tell: &dyn Fn(&str), stop: &AtomicBool) -> Result<Hold, TargetError> {
-    let mut reported = false;
-    let begun = Instant::now();
-    loop {
-        let holder = match files.lock(owner)? {
-            Ok(hold) => return Ok(hold),
-            Err(holder) => holder,
-        };
-        // What this process has let go of is held for another instant by each program that another of its threads starts.
-        if holder.pid == Some(std::process::id()) && begun.elapsed() < OWN_LOCK_PATIENCE {
-            thread::sleep(LOOK_EVERY);
-            continue;
-        }
-        if !holder.has_ended() {
-            return Err(in_use(files.directory(), &holder.to_string()).into());
-        }
-        if stop.load(Ordering::Relaxed) {
-            return Err(TargetError::Interrupted);
-        }
-        if !reported {
-            tell("waiting for the end of a server that an earlier command has left");
-            reported = true;
-        }
-        thread::sleep(LOOK_EVERY);
-    }
+/// Major version of the cluster's data; none before they are whole.
+///
+/// # Errors
+/// When the version cannot be read.
+fn data_major(files: &Files) -> Result<Option<u32>, PrivateError> {
+    let path = files.data().join("PG_VERSION");
+    let text = match fs::read_to_string(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !files.data().exists() => return Ok(None),
+        read => read.map_err(file_error("read", &path))?,
+    };
+    text.trim().parse().map(Some).map_err(|_| damaged(&path, "it holds no version of PostgreSQL"))
 }
 
-fn await_ready(
-    files: &Files,
-    program: &Path,
-    pid: u32,
-    log_offset: u64,
-    tell: &dyn Fn(&str),
-    stop: &AtomicBool,
-) -> Result<(), TargetError> {
-    let mut reported_at = Instant::now();
-    loop {
-        // The server may have ended between two looks: what it wrote before counts then.
-        let alive = postmaster::is_alive(pid);
-        if Postmaster::read(&files.data())?.is_some_and(|found| found.pid == pid && found.is_ready) {
-            return Ok(());
+/// What to do about what a server or initdb said when it failed.
+fn program_hint(said: &str) -> Option<String> {
+    let reported = match said {
+        _ if said.contains("No space left on device") => "free some space, or use a directory on another file system",
+        _ if said.contains("shared memory") || said.contains("Cannot allocate memory") => {
+            "lower `--db-cache`: the machine has no room for shared buffers of this size"
         }
-        if !alive {
-            let reason = log_or(files, log_offset, "the server ended and said nothing");
-            let hint = program_hint(&reason);
-            return Err(PostgresError::Program { program: program.to_owned(), reason, hint }.into());
+        _ if said.contains("Permission denied") => {
+            "let the server's user read and write there, or use another directory"
         }
-        if stop.load(Ordering::Relaxed) {
-            return Err(TargetError::Interrupted);
-        }
-        if reported_at.elapsed() >= TELL_EVERY {
-            // Recovery after a crash may take minutes, and the log says how far it is.
-            tell(&format!("waiting for the server: {}", log_tail_or(files, log_offset, 1, "it has said nothing yet")));
-            reported_at = Instant::now();
-        }
-        thread::sleep(LOOK_EVERY);
-    }
-}
-
-fn log_or(files: &Files, offset: u64, otherwise: &str) -> String {
-    log_tail_or(files, offset, LOG_LINES, otherwise)
-}
-
-fn log_tail_or(files: &Files, offset: u64, lines: usize, otherwise: &str) -> String {
-    let tail = files.log_tail(offset, lines);
-    if tail.is_empty() { otherwise.to_owned() } else { tail }
+        _ => return None,
+    };
+    Some(reported.to_owned())
 }
 
 /// Adds the memory limit to the facts, and gives notes about it.
 fn limit_notes(pid: u32, request: &ClusterRequest, facts: &mut BTreeMap<String, String>) -> Vec<String> {
-    let Some(limit) = memory::limit_of(pid) else { return Vec::new() };
+    let Some(limit) = limit_of(pid) else { return Vec::new() };
     facts.insert("host_memory".to_owned(), limit.to_string());
     let mut notes = Vec::new();
     if request.host_memory.is_none() {
         notes.push(format!("the server was started with its memory limited to {limit}"));
     }
-    if let Some(binding) = memory::effective_limit(pid).filter(|binding| *binding < limit) {
+    if let Some(binding) = effective_limit(pid).filter(|binding| *binding < limit) {
         notes.push(format!("a control group around the server's limits its memory to {binding} already"));
     }
     notes

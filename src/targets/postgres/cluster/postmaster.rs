@@ -3,19 +3,9 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use crate::targets::sql::private::{PrivateError, file_error, is_alive, works_in};
 
-use super::super::error::PostgresError;
-use super::files::file_error;
-
-/// How long a server may take to write out what it holds in memory and end. On slow storage that is minutes; what a
-/// server leaves behind that is not given the time, the next one recovers.
-pub(super) const FAST_PATIENCE: Duration = Duration::from_secs(120);
-/// How long it may take to end when it does nothing more than that.
-pub(super) const IMMEDIATE_PATIENCE: Duration = Duration::from_secs(30);
 /// Set on each server that we start, and so reported by `postmaster.opts` and in lists of processes.
 pub(super) const CLUSTER_NAME: &str = "plimsoll";
 
@@ -48,7 +38,7 @@ impl Postmaster {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub(super) fn read(data: &Path) -> Result<Option<Self>, PostgresError> {
+    pub(super) fn read(data: &Path) -> Result<Option<Self>, PrivateError> {
         let path = data.join("postmaster.pid");
         match fs::read_to_string(&path) {
             Ok(text) => Ok(Self::parse(&text)),
@@ -61,8 +51,8 @@ impl Postmaster {
     ///
     /// # Errors
     /// When that cannot be reported.
-    pub(super) fn running(data: &Path) -> Result<Option<Self>, PostgresError> {
-        Ok(Self::read(data)?.filter(|found| is_alive(found.pid) && may_work_in(found.pid, data)))
+    pub(super) fn running(data: &Path) -> Result<Option<Self>, PrivateError> {
+        Ok(Self::read(data)?.filter(|found| is_alive(found.pid) && works_in(found.pid, data)))
     }
 }
 
@@ -70,42 +60,6 @@ impl Postmaster {
 pub(super) fn was_started_by_us(data: &Path) -> bool {
     let options = fs::read_to_string(data.join("postmaster.opts")).unwrap_or_default();
     options.contains(&format!("\"cluster_name={CLUSTER_NAME}\""))
-}
-
-/// Whether a process runs; one that has ended and that nobody has asked about yet does not.
-pub(super) fn is_alive(pid: u32) -> bool {
-    // See proc(5): the state follows the name, which stands in parentheses and may hold any.
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
-    state.is_some_and(|state| !matches!(state, 'Z' | 'X'))
-}
-
-/// Whether a process may be the server of `data`, which works in that directory. The number may be another's by now; where
-/// we may not look, it may be the server.
-fn may_work_in(pid: u32, data: &Path) -> bool {
-    match fs::read_link(format!("/proc/{pid}/cwd")) {
-        Ok(works_in) => data.canonicalize().is_ok_and(|data| data == works_in),
-        Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
-    }
-}
-
-/// Ends a server that has no supervisor: asks it to shut down, then to drop everything, and kills it if it does neither.
-/// Returns whether it wrote everything out.
-pub(super) fn end(pid: u32) -> bool {
-    let stages = [(Signal::INT, FAST_PATIENCE), (Signal::QUIT, IMMEDIATE_PATIENCE), (Signal::KILL, IMMEDIATE_PATIENCE)];
-    let Some(process) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return false };
-    for (signal, patience) in stages {
-        let begun = Instant::now();
-        // A signal that fails found nobody, or somebody who is not ours to end; the loop sees which.
-        let _ = kill_process(process, signal);
-        while is_alive(pid) && begun.elapsed() < patience {
-            thread::sleep(Duration::from_millis(20));
-        }
-        if !is_alive(pid) {
-            return signal == Signal::INT;
-        }
-    }
-    false
 }
 
 #[cfg(test)]

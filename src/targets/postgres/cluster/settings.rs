@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::super::error::PostgresError;
 use super::postmaster::CLUSTER_NAME;
+use crate::targets::sql::private::{PrivateError, file_error};
 use crate::units::Bytes;
 
 /// Connections beyond those of the load: set-up, monitoring, and a person who looks.
@@ -113,11 +113,11 @@ pub(super) fn chosen(wishes: &SettingOptions, known: impl Fn(&str) -> bool) -> B
 ///
 /// # Errors
 /// When they are too small.
-pub(super) fn check_shared_buffers(bytes: Bytes) -> Result<(), PostgresError> {
+pub(super) fn check_shared_buffers(bytes: Bytes) -> Result<(), PrivateError> {
     if bytes >= SMALLEST_SHARED_BUFFERS {
         return Ok(());
     }
-    Err(PostgresError::Unfit {
+    Err(PrivateError::Unfit {
         what: format!("PostgreSQL takes no shared buffers of {bytes}: {SMALLEST_SHARED_BUFFERS} is the least"),
         hint: Some("raise `--db-cache`".to_owned()),
     })
@@ -127,10 +127,9 @@ pub(super) fn check_shared_buffers(bytes: Bytes) -> Result<(), PostgresError> {
 ///
 /// # Errors
 /// The system's error.
-pub(super) fn file_system_bytes(path: &Path) -> Result<Bytes, PostgresError> {
+pub(super) fn file_system_bytes(path: &Path) -> Result<Bytes, PrivateError> {
     let reported = rustix::fs::statvfs(path);
-    let reported =
-        reported.map_err(|error| super::files::file_error("look at the file system of", path)(error.into()))?;
+    let reported = reported.map_err(|error| file_error("look at the file system of", path)(error.into()))?;
     Ok(Bytes(reported.f_blocks.saturating_mul(reported.f_frsize)))
 }
 

@@ -1,7 +1,9 @@
 //! Private clusters with a real server.
 
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -10,6 +12,7 @@ use super::super::test_server::block_on;
 use super::*;
 use crate::scratch::is_in_memory;
 use crate::skip::skip;
+use crate::targets::sql::private::is_alive;
 
 /// A directory that the server's user can enter.
 fn place() -> Option<tempfile::TempDir> {
@@ -63,7 +66,7 @@ fn processes_of(directory: &Path) -> Vec<String> {
         let command = String::from_utf8_lossy(&command).replace('\0', " ");
         let works_in = fs::read_link(format!("/proc/{pid}/cwd")).unwrap_or_default();
         let is_ours = command.contains(directory.to_str()?) || works_in.starts_with(directory);
-        (is_ours && postmaster::is_alive(pid.parse().ok()?)).then(|| format!("{pid}: {command}"))
+        (is_ours && is_alive(pid.parse().ok()?)).then(|| format!("{pid}: {command}"))
     };
     let entries = fs::read_dir("/proc").unwrap().flatten();
     entries.filter_map(|entry| named(entry.file_name().to_str()?)).collect()
@@ -125,7 +128,7 @@ fn what_is_stored_outlives_servers_that_end_and_servers_that_are_killed() {
     let cluster = start(&request).unwrap();
     let pid = cluster.local().postmaster_pid;
     signal(pid, Signal::KILL);
-    wait_until("the server ends", || !postmaster::is_alive(pid));
+    wait_until("the server ends", || !is_alive(pid));
     let error = cluster.stop().unwrap_err();
     assert!(error.to_string().contains("failed"), "{error}");
     let cluster = start(&request).unwrap();
@@ -173,7 +176,7 @@ fn directories_of_others_and_missing_clusters_are_refused_and_stay_as_they_are()
 #[test]
 fn a_cluster_that_was_never_finished_is_started_over() {
     let Some(place) = place() else { return };
-    let files = Files::new(place.path()).unwrap();
+    let files = Files::new(&CLUSTER, place.path()).unwrap();
     files.mark("15.0".to_owned()).unwrap();
     fs::create_dir(files.unfinished_data()).unwrap();
     fs::write(files.unfinished_data().join("PG_VERSION"), "15").unwrap();
@@ -216,7 +219,7 @@ fn a_kept_server_is_used_by_later_commands_and_ends_with_the_cluster() {
     let error = start(&kept).unwrap_err();
     assert!(reported(&error).contains(&format!("in use by process {}", std::process::id())), "{}", reported(&error));
     cluster.stop().unwrap();
-    assert!(postmaster::is_alive(pid));
+    assert!(is_alive(pid));
 
     let later = start(&ClusterRequest { db_cache: Bytes::mib(32), ..request(place.path()) }).unwrap();
     assert_eq!((later.local().postmaster_pid, ask(&later, "SELECT 1").as_str()), (pid, "1"));
@@ -224,7 +227,7 @@ fn a_kept_server_is_used_by_later_commands_and_ends_with_the_cluster() {
     let notes = later.notes().join("; ");
     assert!(notes.contains("shared buffers are 16MB, not the 32 MiB"), "{notes}");
     later.stop().unwrap();
-    assert!(postmaster::is_alive(pid));
+    assert!(is_alive(pid));
 
     for (more, complaint) in [
         (ClusterRequest { max_sessions: 400, ..request(place.path()) }, "24 connections, and 420 are needed"),
@@ -301,7 +304,7 @@ fn limited_memory_bounds_the_server_and_its_group_goes_with_it() {
     let limit = Bytes::mib(128);
     let cluster = start(&ClusterRequest { host_memory: Some(limit), ..request(place.path()) }).unwrap();
     let pid = cluster.local().postmaster_pid;
-    assert_eq!((memory::limit_of(pid), cluster.facts()["host_memory"].as_str()), (Some(limit), "128 MiB"));
+    assert_eq!((limit_of(pid), cluster.facts()["host_memory"].as_str()), (Some(limit), "128 MiB"));
     // More data than the limit: what the group holds of them is bounded.
     ask(&cluster, "CREATE TABLE t AS SELECT repeat('x', 1000) FROM generate_series(1, 200000)");
     assert_eq!(ask(&cluster, "SELECT count(*) FROM t"), "200000");

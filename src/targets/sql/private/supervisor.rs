@@ -9,21 +9,23 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
 
-use super::super::error::PostgresError;
+use super::ServerKind;
+use super::error::PrivateError;
 use super::files::{Files, file_error};
 use super::lock::Hold;
 use super::memory::MemoryLimit;
 use super::owner::Owner;
-use super::postmaster::{self, FAST_PATIENCE, IMMEDIATE_PATIENCE};
+use super::process::{FAST_PATIENCE, IMMEDIATE_PATIENCE, end, is_alive};
 
-/// Parameters: seconds until SIGQUIT and until SIGKILL, the log, a socket directory to remove afterwards or nothing, and
+/// Parameters: the number of the signal that asks the server to shut down in order, that of the one that asks it to end at once,
+/// seconds until the second of them and until SIGKILL, the log, a socket directory to remove afterwards or nothing, and
 /// the server's command. The first line read lets the server start, so that the shell can be put into a control group
 /// before; the second is `keep`, or the end. Standard error is a share in the directory's lock, which the shell keeps to itself
 /// until the server has ended. A shell ignores SIGINT for what it starts in the background until that takes
-/// the signal itself, so it is sent each second.
+/// the signal itself, so the first signal is sent each second.
 const SCRIPT: &str = r#"
-quit_after=$1 kill_after=$2 log=$3 sockets=$4
-shift 4
+in_order=$1 at_once=$2 at_once_after=$3 kill_after=$4 log=$5 sockets=$6
+shift 6
 exec 9>&2 2>/dev/null
 read -r go || exit 0
 "$@" </dev/null >>"$log" 2>&1 9>&- &
@@ -39,19 +41,19 @@ if read -r word && [ "$word" = keep ]; then exit 0; fi
         wait "$nap"
         passed=$((passed + 1))
         if [ "$passed" -ge "$kill_after" ]; then kill -KILL "$server"
-        elif [ "$passed" -ge "$quit_after" ]; then kill -QUIT "$server"
-        else kill -INT "$server"
+        elif [ "$passed" -ge "$at_once_after" ]; then kill -"$at_once" "$server"
+        else kill -"$in_order" "$server"
         fi
     done
 ) </dev/null >/dev/null 2>&1 &
 impatience=$!
-kill -INT "$server"
+kill -"$in_order" "$server"
 wait "$server"
 code=$?
 kill "$impatience"
 wait "$impatience"
 if [ -n "$sockets" ]; then
-    rm -f "$sockets"/.s.PGSQL.*
+    rm -f "$sockets"/.[!.]* "$sockets"/*
     rmdir "$sockets"
 fi
 exit "$code"
@@ -59,25 +61,26 @@ exit "$code"
 
 /// A server and the shell that holds it. Dropping it ends the server.
 #[derive(Debug)]
-pub(super) struct Supervisor {
+pub(in crate::targets) struct Supervisor {
     shell: Child,
     /// Taken when the server is to end.
     input: Option<ChildStdin>,
     server_pid: u32,
+    kind: &'static ServerKind,
 }
 
 /// What is to be held.
-pub(super) struct Start<'a> {
-    pub(super) owner: &'a Owner,
-    pub(super) files: &'a Files,
-    pub(super) hold: &'a Hold,
+pub(in crate::targets) struct Start<'a> {
+    pub(in crate::targets) owner: &'a Owner,
+    pub(in crate::targets) files: &'a Files,
+    pub(in crate::targets) hold: &'a Hold,
     /// The server and its parameters.
-    pub(super) program: &'a Path,
-    pub(super) arguments: Vec<String>,
+    pub(in crate::targets) program: &'a Path,
+    pub(in crate::targets) arguments: Vec<String>,
     /// Control group to run in.
-    pub(super) memory: Option<&'a MemoryLimit>,
+    pub(in crate::targets) memory: Option<&'a MemoryLimit>,
     /// Socket directory that is to be removed when the server has ended.
-    pub(super) passing_sockets: Option<&'a Path>,
+    pub(in crate::targets) passing_sockets: Option<&'a Path>,
 }
 
 impl Supervisor {
@@ -85,13 +88,16 @@ impl Supervisor {
     ///
     /// # Errors
     /// When the shell cannot be started or put into the control group.
-    pub(super) fn start(start: &Start) -> Result<Self, PostgresError> {
+    pub(in crate::targets) fn start(start: &Start) -> Result<Self, PrivateError> {
         let shell_path = Path::new("/bin/sh");
-        let quit_after = FAST_PATIENCE.as_secs();
-        let kill_after = quit_after + IMMEDIATE_PATIENCE.as_secs();
+        let kind = start.files.kind();
+        let [in_order, at_once] = kind.stop.map(|signal| signal.as_raw().to_string());
+        let at_once_after = FAST_PATIENCE.as_secs();
+        let kill_after = at_once_after + IMMEDIATE_PATIENCE.as_secs();
         let mut command: Command = start.owner.command(shell_path);
         command
-            .args(["-c", SCRIPT, "plimsoll-supervisor", &quit_after.to_string(), &kill_after.to_string()])
+            .args(["-c", SCRIPT, "plimsoll-supervisor", &in_order, &at_once])
+            .args([at_once_after.to_string(), kill_after.to_string()])
             .arg(start.files.log())
             .arg(start.passing_sockets.map(PathBuf::from).unwrap_or_default())
             .arg(start.program)
@@ -104,7 +110,7 @@ impl Supervisor {
         let mut shell = command.spawn().map_err(failed())?;
         let input = shell.stdin.take();
         let output = shell.stdout.take().expect("the shell's output is piped");
-        let mut this = Self { shell, input, server_pid: 0 };
+        let mut this = Self { shell, input, server_pid: 0, kind };
         if let Some(memory) = start.memory {
             memory.admit(this.shell.id())?;
         }
@@ -116,7 +122,7 @@ impl Supervisor {
     }
 
     /// Process number of the server.
-    pub(super) fn server_pid(&self) -> u32 {
+    pub(in crate::targets) fn server_pid(&self) -> u32 {
         self.server_pid
     }
 
@@ -129,7 +135,7 @@ impl Supervisor {
     ///
     /// # Errors
     /// When the shell is no more; then the server is ended.
-    pub(super) fn release(mut self) -> Result<(), PostgresError> {
+    pub(in crate::targets) fn release(mut self) -> Result<(), PrivateError> {
         let shell = Path::new("/bin/sh");
         self.say("keep").map_err(file_error("tell", shell))?;
         self.shell.wait().map_err(file_error("wait for", shell))?;
@@ -139,12 +145,12 @@ impl Supervisor {
 
     /// Ends the server and waits for its end. Returns whether it wrote out everything and ended by itself; a second call
     /// does nothing.
-    pub(super) fn end(&mut self) -> bool {
+    pub(in crate::targets) fn end(&mut self) -> bool {
         drop(self.input.take());
         let reported = self.shell.wait().is_ok_and(|status| status.success());
         // Somebody may have killed the shell; its server is ended all the same.
         let server = std::mem::take(&mut self.server_pid);
-        if server != 0 && postmaster::is_alive(server) { postmaster::end(server) } else { reported }
+        if server != 0 && is_alive(server) { end(self.kind, server) } else { reported }
     }
 }
 

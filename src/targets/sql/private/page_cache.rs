@@ -1,4 +1,4 @@
-//! Emptying the operating system's page cache of a cluster's data.
+//! Emptying the operating system's page cache of a server's data.
 
 use std::fs::{self, File};
 use std::io;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::{Advice, fadvise};
 
-use super::super::error::PostgresError;
+use super::error::PrivateError;
 use super::files::file_error;
 use crate::units::Bytes;
 
@@ -24,7 +24,7 @@ pub struct Dropped {
 ///
 /// # Errors
 /// The system's error.
-pub fn drop_page_cache(directory: &Path) -> Result<Dropped, PostgresError> {
+pub fn drop_page_cache(directory: &Path) -> Result<Dropped, PrivateError> {
     let mut dropped = Dropped::default();
     let mut folders = vec![directory.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -50,7 +50,7 @@ pub fn drop_page_cache(directory: &Path) -> Result<Dropped, PostgresError> {
     Ok(dropped)
 }
 
-fn present<T>(result: io::Result<T>, action: &'static str, path: &Path) -> Result<Option<T>, PostgresError> {
+fn present<T>(result: io::Result<T>, action: &'static str, path: &Path) -> Result<Option<T>, PrivateError> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         result => result.map(Some).map_err(file_error(action, path)),

@@ -1,4 +1,4 @@
-//! The user that a private server runs as. PostgreSQL refuses to run as root.
+//! The user that a private server runs as. No server runs as root.
 
 use std::env;
 use std::fs;
@@ -8,17 +8,16 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::super::error::PostgresError;
+use super::ServerKind;
+use super::error::PrivateError;
 use super::files::file_error;
 
-/// The user that packages make for the server.
-const SERVER_USER: &str = "postgres";
-
 /// The user that a private server runs as, and that owns its files.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Owner {
+#[derive(Debug, Clone)]
+pub(in crate::targets) struct Owner {
+    kind: &'static ServerKind,
     /// Name where it is known, else the number.
-    pub(super) name: String,
+    pub(in crate::targets) name: String,
     uid: u32,
     gid: u32,
     /// Whether that is another than the one we are.
@@ -26,12 +25,12 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// Who the server of `data` has to run as: the owner of data that exist; for new data ourselves, or `postgres` if we are
-    /// root.
+    /// Who the server of `data` has to run as: the owner of data that exist; for new data ourselves, or the user
+    /// that packages make if we are root.
     ///
     /// # Errors
     /// When we are neither that user nor root, or root finds no user for it.
-    pub(super) fn of(data: &Path) -> Result<Self, PostgresError> {
+    pub(in crate::targets) fn of(kind: &'static ServerKind, data: &Path) -> Result<Self, PrivateError> {
         let users = fs::read_to_string("/etc/passwd").unwrap_or_default();
         let existing = match fs::metadata(data) {
             Ok(metadata) => Some((metadata.uid(), metadata.gid())),
@@ -39,41 +38,51 @@ impl Owner {
             Err(error) => return Err(file_error("open", data)(error)),
         };
         let me = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-        Self::choose(existing, me, &users, data)
+        Self::choose(kind, existing, me, &users, data)
     }
 
     /// `existing` and `me` are numbers of user and group.
-    fn choose(existing: Option<(u32, u32)>, me: (u32, u32), users: &str, data: &Path) -> Result<Self, PostgresError> {
+    fn choose(
+        kind: &'static ServerKind,
+        existing: Option<(u32, u32)>,
+        me: (u32, u32),
+        users: &str,
+        data: &Path,
+    ) -> Result<Self, PrivateError> {
+        let ServerKind { product, noun, user, .. } = kind;
         let (uid, gid) = match existing {
             Some(owner) if owner.0 != 0 => owner,
             _ if me.0 != 0 => me,
-            _ => user_named(users, SERVER_USER).ok_or_else(|| PostgresError::Unfit {
-                what: format!("PostgreSQL does not run as root, and there is no user `{SERVER_USER}` to run it as"),
-                hint: Some("make one (`useradd --system postgres`), or run as an ordinary user".to_owned()),
+            _ => user_named(users, user).ok_or_else(|| PrivateError::Unfit {
+                what: format!("{product} does not run as root, and there is no user `{user}` to run it as"),
+                hint: Some(format!("make one (`useradd --system {user}`), or run as an ordinary user")),
             })?,
         };
         let name = user_numbered(users, uid).unwrap_or_else(|| uid.to_string());
         if me.0 != 0 && me.0 != uid {
-            return Err(PostgresError::Unfit {
-                what: format!("the cluster in `{}` belongs to the user `{name}`", data.display()),
+            return Err(PrivateError::Unfit {
+                what: format!("the {noun} in `{}` belongs to the user `{name}`", data.display()),
                 hint: Some(format!("run as `{name}` or as root, or name another directory")),
             });
         }
-        Ok(Self { name, uid, gid, other: me.0 != uid })
+        Ok(Self { kind, name, uid, gid, other: me.0 != uid })
     }
 
     /// Whether that is another user than the one we are.
-    pub(super) fn is_other(&self) -> bool {
+    pub(in crate::targets) fn is_other(&self) -> bool {
         self.other
     }
 
-    /// A command that runs as this user, in `/`, in English, and without what the environment reports libpq, which may be a
-    /// password.
-    pub(super) fn command(&self, program: &Path) -> Command {
+    /// A command that runs as this user, in `/`, in English, and without what the environment says to its programs, which may be
+    /// a password.
+    pub(in crate::targets) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.current_dir("/").stdin(Stdio::null()).env("LC_ALL", "C");
-        for (name, _) in env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("PG")) {
-            command.env_remove(name);
+        for (name, _) in env::vars_os() {
+            let shown = name.to_string_lossy();
+            if self.kind.environment.iter().any(|beginning| shown.starts_with(beginning)) {
+                command.env_remove(&name);
+            }
         }
         if self.other {
             command.gid(self.gid).uid(self.uid);
@@ -85,7 +94,7 @@ impl Owner {
     ///
     /// # Errors
     /// The system's error.
-    pub(super) fn adopt(&self, path: &Path) -> Result<(), PostgresError> {
+    pub(in crate::targets) fn adopt(&self, path: &Path) -> Result<(), PrivateError> {
         if !self.other {
             return Ok(());
         }
@@ -96,7 +105,7 @@ impl Owner {
     ///
     /// # Errors
     /// When it cannot, with the directory that keeps it out.
-    pub(super) fn check_reach(&self, directory: &Path) -> Result<(), PostgresError> {
+    pub(in crate::targets) fn check_reach(&self, directory: &Path) -> Result<(), PrivateError> {
         let mut levels: Vec<&Path> = directory.ancestors().filter(|level| level.is_dir()).collect();
         levels.reverse();
         let shell = Path::new("/bin/sh");
@@ -107,7 +116,7 @@ impl Owner {
             return Ok(());
         }
         let closed = String::from_utf8_lossy(&seen.stdout).into_owned();
-        Err(PostgresError::Unfit {
+        Err(PrivateError::Unfit {
             what: format!(
                 "the server runs as user `{}`, who may not enter `{closed}`, a part of `{}`",
                 self.name,
@@ -134,12 +143,13 @@ fn user_numbered(users: &str, uid: u32) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::TESTED;
     use super::*;
 
     const USERS: &str = "root:x:0:0:root:/root:/bin/sh\npostgresql:x:7:7::/:/bin/sh\npostgres:x:102:105:,,,:/var/lib/postgresql:/bin/bash\nann:x:1000:1000::/home/ann:/bin/sh\n";
 
-    fn choose(existing: Option<(u32, u32)>, me: u32, users: &str) -> Result<Owner, PostgresError> {
-        Owner::choose(existing, (me, me), users, Path::new("/u01/pg/data"))
+    fn choose(existing: Option<(u32, u32)>, me: u32, users: &str) -> Result<Owner, PrivateError> {
+        Owner::choose(&TESTED, existing, (me, me), users, Path::new("/u01/pg/data"))
     }
 
     #[test]
@@ -164,7 +174,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
 
         let outer = tempfile::tempdir().unwrap();
-        let owner = Owner::of(&outer.path().join("inner/data")).unwrap();
+        let owner = Owner::of(&TESTED, &outer.path().join("inner/data")).unwrap();
         if !owner.other {
             return; // Only root has a server of another user.
         }

@@ -1,24 +1,69 @@
-//! One command at a time works on the directory of a cluster.
+//! One command at a time works on the directory of a private server.
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
-use super::super::error::PostgresError;
-use super::files::{Files, LOCK, file_error};
+use super::error::PrivateError;
+use super::files::{Files, file_error};
 use super::owner::Owner;
-use super::postmaster::is_alive;
+use super::process::is_alive;
+use crate::targets::TargetError;
+
+/// How often who holds it is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// A lock that this process itself seems to hold is waited for so long.
+const OWN_LOCK_PATIENCE: Duration = Duration::from_secs(1);
 
 impl Files {
+    /// Takes the directory. A server that a killed command has left is still being ended: that is waited for.
+    ///
+    /// # Errors
+    /// When another command works on it, or the system refuses; [`TargetError::Interrupted`] when `stop` ended the wait.
+    pub(in crate::targets) fn take(
+        &self,
+        owner: &Owner,
+        tell: &dyn Fn(&str),
+        stop: &AtomicBool,
+    ) -> Result<Hold, TargetError> {
+        let mut reported = false;
+        let begun = Instant::now();
+        loop {
+            let holder = match self.lock(owner)? {
+                Ok(hold) => return Ok(hold),
+                Err(holder) => holder,
+            };
+            // What this process has let go of is held for another instant by each program that another of its threads starts.
+            if holder.pid == Some(std::process::id()) && begun.elapsed() < OWN_LOCK_PATIENCE {
+                thread::sleep(LOOK_EVERY);
+                continue;
+            }
+            if !holder.has_ended() {
+                return Err(self.in_use(&holder.to_string()).into());
+            }
+            if stop.load(Ordering::Relaxed) {
+                return Err(TargetError::Interrupted);
+            }
+            if !reported {
+                tell("waiting for the end of a server that an earlier command has left");
+                reported = true;
+            }
+            thread::sleep(LOOK_EVERY);
+        }
+    }
+
     /// Takes the directory for this process.
     ///
     /// # Errors
     /// The system's error. A directory that somebody else holds is no error but `Err` inside, with who it is.
-    pub(super) fn lock(&self, owner: &Owner) -> Result<Result<Hold, Holder>, PostgresError> {
-        let path = self.directory().join(LOCK);
+    fn lock(&self, owner: &Owner) -> Result<Result<Hold, Holder>, PrivateError> {
+        let path = self.lock_path();
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false).mode(0o644).custom_flags(libc::O_NOFOLLOW);
         let mut file = loop {
@@ -28,7 +73,7 @@ impl Files {
                 Err(TryLockError::WouldBlock) => return Ok(Err(Holder::read(&mut file))),
                 Err(TryLockError::Error(error)) => return Err(file_error("lock", &path)(error)),
             }
-            // Whoever held it may have removed it together with the cluster: then this is nobody's lock any more.
+            // Whoever held it may have removed it together with the server: then this is nobody's lock any more.
             let held = file.metadata().map_err(file_error("look at", &path))?;
             if fs::metadata(&path).is_ok_and(|named| (named.dev(), named.ino()) == (held.dev(), held.ino())) {
                 break file;
@@ -37,12 +82,12 @@ impl Files {
         owner.adopt(&path)?;
         let named = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| write!(file, "{}", std::process::id()));
         named.map_err(file_error("write", &path))?;
-        Ok(Ok(Hold { file }))
+        Ok(Ok(Hold { file, path }))
     }
 
     /// Who holds the directory; nobody if none.
-    pub(super) fn holder(&self) -> Option<Holder> {
-        let mut file = File::open(self.directory().join(LOCK)).ok()?;
+    pub(in crate::targets) fn holder(&self) -> Option<Holder> {
+        let mut file = File::open(self.lock_path()).ok()?;
         match file.try_lock_shared() {
             Err(TryLockError::WouldBlock) => Some(Holder::read(&mut file)),
             _ => None,
@@ -52,8 +97,9 @@ impl Files {
 
 /// The lock of a directory. It goes with the value and with every process that was given a share in it.
 #[derive(Debug)]
-pub(super) struct Hold {
+pub(in crate::targets) struct Hold {
     file: File,
+    path: PathBuf,
 }
 
 impl Hold {
@@ -62,17 +108,17 @@ impl Hold {
     ///
     /// # Errors
     /// The system's error.
-    pub(super) fn share(&self) -> Result<Stdio, PostgresError> {
+    pub(in crate::targets) fn share(&self) -> Result<Stdio, PrivateError> {
         let shared = self.file.try_clone();
-        shared.map(Stdio::from).map_err(file_error("share", Path::new(LOCK)))
+        shared.map(Stdio::from).map_err(file_error("share", &self.path))
     }
 }
 
 /// Who holds a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Holder {
+pub(in crate::targets) struct Holder {
     /// The command's process number, as far as it is known.
-    pub(super) pid: Option<u32>,
+    pub(in crate::targets) pid: Option<u32>,
 }
 
 impl Holder {
@@ -83,7 +129,7 @@ impl Holder {
     }
 
     /// Whether the command has ended, and only what it has left holds the directory: a server that is being stopped.
-    pub(super) fn has_ended(self) -> bool {
+    pub(in crate::targets) fn has_ended(self) -> bool {
         self.pid.is_some_and(|pid| !is_alive(pid))
     }
 }

@@ -6,10 +6,10 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use super::super::error::PostgresError;
+use super::ServerKind;
+use super::error::PrivateError;
 use super::files::{Files, file_error, private_directory};
 use super::owner::Owner;
-use crate::config::postgres::DEFAULT_PORT;
 
 /// Longest path of a socket: `sun_path` of unix(7) without the zero at its end.
 const LONGEST_PATH_BYTES: usize = 107;
@@ -17,28 +17,28 @@ const PREFIX: &str = "plimsoll-sockets-";
 
 /// The directory of a private server's socket.
 #[derive(Debug)]
-pub(super) struct Sockets {
-    /// Its path, which has nothing in it that PostgreSQL's list of directories could misread.
-    pub(super) path: String,
-    /// Whether it is not in the cluster's own directory and goes when the server ends.
+pub(in crate::targets) struct Sockets {
+    /// Its path, which has nothing in it that a server's list of directories could misread.
+    pub(in crate::targets) path: String,
+    /// Whether it is not in the server's own directory and goes when the server ends.
     passing: bool,
 }
 
 impl Sockets {
-    /// Makes the directory: `run` in the cluster's own, or one in a place with a short name if that has too long a path or
+    /// Makes the directory: `run` in the server's own, or one in a place with a short name if that has too long a path or
     /// one with odd characters.
     ///
     /// # Errors
     /// The system's error.
-    pub(super) fn make(files: &Files, owner: &Owner) -> Result<Self, PostgresError> {
-        let run = files.run();
-        if let Some(path) = run.to_str().filter(|path| is_fit(path)) {
+    pub(in crate::targets) fn make(files: &Files, owner: &Owner) -> Result<Self, PrivateError> {
+        let (run, kind) = (files.run(), files.kind());
+        if let Some(path) = run.to_str().filter(|path| is_fit(kind, path)) {
             private_directory(&run, owner)?;
             return Ok(Self { path: path.to_owned(), passing: false });
         }
         let own_place = env::var("XDG_RUNTIME_DIR")
             .ok()
-            .filter(|place| !owner.is_other() && is_fit(&format!("{place}/{PREFIX}{}", u32::MAX)));
+            .filter(|place| !owner.is_other() && is_fit(kind, &format!("{place}/{PREFIX}{}", u32::MAX)));
         let place = own_place.unwrap_or_else(|| "/tmp".to_owned());
         let mut number = std::process::id();
         loop {
@@ -55,19 +55,19 @@ impl Sockets {
     }
 
     /// The directory of a server that runs.
-    pub(super) fn of_running(directory: &Path) -> Self {
+    pub(in crate::targets) fn of_running(directory: &Path) -> Self {
         let name = directory.file_name().unwrap_or_default();
         let passing = name.to_string_lossy().starts_with(PREFIX);
         Self { path: directory.to_string_lossy().into_owned(), passing }
     }
 
     /// The directory, if it is to be removed when the server ends.
-    pub(super) fn passing(&self) -> Option<PathBuf> {
+    pub(in crate::targets) fn passing(&self) -> Option<PathBuf> {
         self.passing.then(|| PathBuf::from(&self.path))
     }
 
     /// Leaves the directory to a server that goes on running.
-    pub(super) fn keep(&mut self) {
+    pub(in crate::targets) fn keep(&mut self) {
         self.passing = false;
     }
 }
@@ -84,22 +84,23 @@ impl Drop for Sockets {
     }
 }
 
-fn is_fit(directory: &str) -> bool {
-    let socket_bytes = format!("{directory}/.s.PGSQL.{DEFAULT_PORT}").len();
+fn is_fit(kind: &ServerKind, directory: &str) -> bool {
+    let socket_bytes = format!("{directory}/{}", kind.socket).len();
     // Quotation marks and backslashes mean something in a list of directories.
     socket_bytes <= LONGEST_PATH_BYTES && !directory.contains(['"', '\\'])
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::TESTED;
     use super::*;
 
     #[test]
     fn only_paths_that_a_socket_can_have_are_fit() {
-        assert!(is_fit("/u01/my pg, really/run"));
-        assert!(!is_fit("/u01/a\"b/run"));
+        assert!(is_fit(&TESTED, "/u01/my pg, really/run"));
+        assert!(!is_fit(&TESTED, "/u01/a\"b/run"));
         let longest = LONGEST_PATH_BYTES - "/.s.PGSQL.5432".len();
-        assert!(is_fit(&"a".repeat(longest)) && !is_fit(&"a".repeat(longest + 1)));
+        assert!(is_fit(&TESTED, &"a".repeat(longest)) && !is_fit(&TESTED, &"a".repeat(longest + 1)));
     }
 
     #[test]

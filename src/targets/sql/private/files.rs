@@ -1,10 +1,10 @@
-//! The directory of a private cluster: whose it is, who works on it, and what in it is ours.
+//! The directory of a private server: whose it is, who works on it, and what in it is ours.
 //!
 //! ```text
-//! plimsoll-cluster.json   says that the directory is ours; written first, removed last
-//! plimsoll-cluster.lock   held by the command that works here, and by the supervisor of its server
-//! data.new/               a cluster that initdb has not finished
-//! data/                   the cluster; it gets this name when it is whole
+//! plimsoll-NOUN.json      says that the directory is ours; written first, removed last
+//! plimsoll-NOUN.lock      held by the command that works here, and by the supervisor of its server
+//! data.new/               data that are still being made
+//! data/                   the server's data; they get this name when they are whole
 //! run/                    the server's socket
 //! log                     what servers said, one after the other
 //! ```
@@ -16,49 +16,43 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::super::error::PostgresError;
+use super::ServerKind;
+use super::error::PrivateError;
 use super::owner::Owner;
 use crate::units::Bytes;
 
 /// Version of the directory's layout.
 const FORMAT_VERSION: u32 = 1;
 const MADE_BY: &str = "plimsoll";
-const MARKER: &str = "plimsoll-cluster.json";
-const NEW_MARKER: &str = "plimsoll-cluster.json.new";
-pub(super) const LOCK: &str = "plimsoll-cluster.lock";
-/// Names that a directory may hold before it is ours: a freshly made file system has the first, and a command that was
-/// killed at its very beginning leaves the others.
-const HARMLESS: [&str; 3] = ["lost+found", NEW_MARKER, LOCK];
-/// All that we make, in the order in which it is removed.
-const OURS: [&str; 7] = ["data.new", "run", "data", "log", NEW_MARKER, MARKER, LOCK];
 
 /// What the marker says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Marker {
+pub(in crate::targets) struct Marker {
     made_by: String,
     format_version: u32,
-    /// When the cluster was made, RFC 3339 in UTC.
-    pub(super) created_at: String,
-    /// Version of the server that made it.
-    pub(super) server_version: String,
+    /// When the server was made, RFC 3339 in UTC.
+    pub(in crate::targets) created_at: String,
+    /// Version of the programs that made it.
+    pub(in crate::targets) server_version: String,
 }
 
 /// What a directory is to us.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum DirectoryState {
+pub(in crate::targets) enum DirectoryState {
     /// It is not there, or empty.
     Free,
-    /// A private cluster of ours, whole or not.
+    /// A private server of ours, whole or not.
     Ours(Marker),
 }
 
-/// Paths in the directory of a cluster.
+/// Paths in the directory of a private server.
 #[derive(Debug, Clone)]
-pub(super) struct Files {
+pub(in crate::targets) struct Files {
+    kind: &'static ServerKind,
     directory: PathBuf,
 }
 
-/// Something of ours in the directory of a cluster.
+/// Something of ours in the directory of a private server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct OurFile {
     /// A file, or a directory with all that is in it.
@@ -68,61 +62,70 @@ pub struct OurFile {
 }
 
 impl Files {
-    /// Of the cluster in `directory`, which need not exist.
+    /// Of the server in `directory`, which need not exist.
     ///
     /// # Errors
     /// When the path is no UTF-8, as addresses are, or has control characters, which the server's own files cannot hold.
-    pub(super) fn new(directory: &Path) -> Result<Self, PostgresError> {
+    pub(in crate::targets) fn new(kind: &'static ServerKind, directory: &Path) -> Result<Self, PrivateError> {
         if directory.to_str().is_none_or(|text| text.chars().any(char::is_control)) {
-            return Err(PostgresError::Unfit {
-                what: format!("{directory:?} has characters that no directory of PostgreSQL's may have"),
+            return Err(PrivateError::Unfit {
+                what: format!("{directory:?} has characters that no directory of {}'s may have", kind.product),
                 hint: Some("name another directory".to_owned()),
             });
         }
         let directory = std::path::absolute(directory).map_err(file_error("find", directory))?;
         // The server compares paths and shows them: it gets the one without links as soon as there is one.
         let directory = directory.canonicalize().unwrap_or(directory);
-        Ok(Self { directory })
+        Ok(Self { kind, directory })
     }
 
-    pub(super) fn directory(&self) -> &Path {
+    pub(in crate::targets) fn kind(&self) -> &'static ServerKind {
+        self.kind
+    }
+
+    fn marker_path(&self) -> PathBuf {
+        self.directory.join(format!("plimsoll-{}.json", self.kind.noun))
+    }
+
+    fn new_marker_path(&self) -> PathBuf {
+        self.directory.join(format!("plimsoll-{}.json.new", self.kind.noun))
+    }
+
+    pub(super) fn lock_path(&self) -> PathBuf {
+        self.directory.join(format!("plimsoll-{}.lock", self.kind.noun))
+    }
+
+    /// All that we make, in the order in which it is removed.
+    fn all(&self) -> [PathBuf; 7] {
+        let [new_marker, marker, lock] = [self.new_marker_path(), self.marker_path(), self.lock_path()];
+        [self.unfinished_data(), self.run(), self.data(), self.log(), new_marker, marker, lock]
+    }
+
+    pub(in crate::targets) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    pub(super) fn data(&self) -> PathBuf {
+    pub(in crate::targets) fn data(&self) -> PathBuf {
         self.directory.join("data")
     }
 
-    pub(super) fn unfinished_data(&self) -> PathBuf {
+    pub(in crate::targets) fn unfinished_data(&self) -> PathBuf {
         self.directory.join("data.new")
     }
 
-    pub(super) fn run(&self) -> PathBuf {
+    pub(in crate::targets) fn run(&self) -> PathBuf {
         self.directory.join("run")
     }
 
-    pub(super) fn log(&self) -> PathBuf {
+    pub(in crate::targets) fn log(&self) -> PathBuf {
         self.directory.join("log")
-    }
-
-    /// Major version of the cluster's data; none before they are whole.
-    ///
-    /// # Errors
-    /// When the version cannot be read.
-    pub(super) fn data_major(&self) -> Result<Option<u32>, PostgresError> {
-        let path = self.data().join("PG_VERSION");
-        let text = match fs::read_to_string(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !self.data().exists() => return Ok(None),
-            read => read.map_err(file_error("read", &path))?,
-        };
-        text.trim().parse().map(Some).map_err(|_| damaged(&path, "it holds no version of PostgreSQL"))
     }
 
     /// Looks whose the directory is, and changes nothing.
     ///
     /// # Errors
     /// When it holds anything that is not ours, or cannot be read.
-    pub(super) fn look(&self) -> Result<DirectoryState, PostgresError> {
+    pub(in crate::targets) fn look(&self) -> Result<DirectoryState, PrivateError> {
         let directory = &self.directory;
         let entries = match fs::read_dir(directory) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(DirectoryState::Free),
@@ -133,31 +136,59 @@ impl Files {
         }
         for entry in entries {
             let name = entry.map_err(file_error("list", directory))?.file_name().to_string_lossy().into_owned();
-            if !HARMLESS.contains(&name.as_str()) {
+            // A freshly made file system has the first, and a command that was killed at its very beginning leaves the others.
+            let harmless = [directory.join("lost+found"), self.new_marker_path(), self.lock_path()];
+            if !harmless.contains(&directory.join(&name)) {
                 return Err(self.not_ours(&name));
             }
         }
         Ok(DirectoryState::Free)
     }
 
-    fn not_ours(&self, file: &str) -> PostgresError {
-        let hint = if self.directory.join("PG_VERSION").exists() {
-            "it is somebody's PostgreSQL data; to load that server start it yourself and give its address: \
-             `--target postgres://…`"
+    fn not_ours(&self, file: &str) -> PrivateError {
+        let ServerKind { product, noun, data_file, schemes: [address, private], .. } = self.kind;
+        let hint = if self.directory.join(data_file).exists() {
+            format!(
+                "it is somebody's {product} data; to load that server start it yourself and give its address: \
+                 `--target {address}…`"
+            )
         } else {
-            "name an empty or a new directory: `--target pg:DIR`"
+            format!("name an empty or a new directory: `--target {private}DIR`")
         };
-        PostgresError::Unfit {
-            what: format!(
-                "`{}` is not empty and no private cluster of Plimsoll: it holds `{file}`",
-                self.directory.display()
-            ),
-            hint: Some(hint.to_owned()),
+        let shown = self.directory.display();
+        let what = format!("`{shown}` is not empty and no private {noun} of Plimsoll: it holds `{file}`");
+        PrivateError::Unfit { what, hint: Some(hint) }
+    }
+
+    /// Nothing is there.
+    pub(in crate::targets) fn nothing_there(&self) -> PrivateError {
+        let ServerKind { noun, schemes: [_, private], .. } = self.kind;
+        let shown = self.directory.display();
+        PrivateError::Unfit {
+            what: format!("there is no private {noun} in `{shown}`"),
+            hint: Some(format!("make one, with data: `plimsoll slob setup -s 1 SCALE=1G --target {private}{shown}`")),
         }
     }
 
-    fn marker(&self) -> Result<Option<Marker>, PostgresError> {
-        let path = self.directory.join(MARKER);
+    /// A set-up was begun and never finished.
+    pub(in crate::targets) fn unfinished(&self) -> PrivateError {
+        PrivateError::Unfit {
+            what: format!("the private {} in `{}` was never finished", self.kind.noun, self.directory.display()),
+            hint: Some("run `plimsoll slob setup` again; it starts over".to_owned()),
+        }
+    }
+
+    /// Another command works on it.
+    pub(super) fn in_use(&self, holder: &str) -> PrivateError {
+        let ServerKind { noun, schemes: [_, private], .. } = self.kind;
+        PrivateError::Unfit {
+            what: format!("the private {noun} in `{}` is in use by {holder}", self.directory.display()),
+            hint: Some(format!("wait until it ends, or use another directory: `--target {private}DIR`")),
+        }
+    }
+
+    fn marker(&self) -> Result<Option<Marker>, PrivateError> {
+        let path = self.marker_path();
         let text = match fs::read_to_string(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             read => read.map_err(file_error("read", &path))?,
@@ -175,23 +206,23 @@ impl Files {
     ///
     /// # Errors
     /// The system's error.
-    pub(super) fn make(self, owner: &Owner) -> Result<Self, PostgresError> {
+    pub(in crate::targets) fn make(self, owner: &Owner) -> Result<Self, PrivateError> {
         let directory = &self.directory;
         if !directory.exists() {
             fs::create_dir_all(directory).map_err(file_error("create", directory))?;
             owner.adopt(directory)?;
         }
-        Self::new(directory)
+        Self::new(self.kind, directory)
     }
 
     /// Marks the directory as ours.
     ///
     /// # Errors
     /// The system's error.
-    pub(super) fn mark(&self, server_version: String) -> Result<Marker, PostgresError> {
+    pub(in crate::targets) fn mark(&self, server_version: String) -> Result<Marker, PrivateError> {
         let created_at = jiff::Timestamp::now().to_string();
         let marker = Marker { made_by: MADE_BY.to_owned(), format_version: FORMAT_VERSION, created_at, server_version };
-        let (new, path) = (self.directory.join(NEW_MARKER), self.directory.join(MARKER));
+        let (new, path) = (self.new_marker_path(), self.marker_path());
         let text = serde_json::to_string_pretty(&marker).expect("a marker has no value that JSON lacks");
         // What a killed command left is not written to: in the meantime the name may have become a link to anywhere.
         remove(&new)?;
@@ -209,13 +240,13 @@ impl Files {
     ///
     /// # Errors
     /// The system's error.
-    pub(super) fn finish_data(&self) -> Result<(), PostgresError> {
+    pub(in crate::targets) fn finish_data(&self) -> Result<(), PrivateError> {
         let unfinished = self.unfinished_data();
         fs::rename(&unfinished, self.data()).map_err(file_error("rename", &unfinished))?;
         self.sync()
     }
 
-    fn sync(&self) -> Result<(), PostgresError> {
+    fn sync(&self) -> Result<(), PrivateError> {
         let synced = File::open(&self.directory).and_then(|directory| directory.sync_all());
         synced.map_err(file_error("sync", &self.directory))
     }
@@ -224,7 +255,7 @@ impl Files {
     ///
     /// # Errors
     /// The system's error.
-    pub(super) fn open_log(&self, owner: &Owner) -> Result<(File, u64), PostgresError> {
+    pub(in crate::targets) fn open_log(&self, owner: &Owner) -> Result<(File, u64), PrivateError> {
         let path = self.log();
         let opened =
             OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(libc::O_NOFOLLOW).open(&path);
@@ -235,7 +266,7 @@ impl Files {
     }
 
     /// The last lines of the log behind `offset`, joined to one line; empty where it says nothing.
-    pub(super) fn log_tail(&self, offset: u64, lines: usize) -> String {
+    pub(in crate::targets) fn log_tail(&self, offset: u64, lines: usize) -> String {
         // More than that is no end of a log but an essay.
         const LONGEST: u64 = 64 << 10;
         let read = || -> io::Result<Vec<u8>> {
@@ -256,9 +287,9 @@ impl Files {
     ///
     /// # Errors
     /// The system's error.
-    pub(super) fn ours(&self) -> Result<Vec<OurFile>, PostgresError> {
+    pub(in crate::targets) fn ours(&self) -> Result<Vec<OurFile>, PrivateError> {
         let mut found = Vec::new();
-        for path in OURS.map(|name| self.directory.join(name)) {
+        for path in self.all() {
             if fs::symlink_metadata(&path).is_ok() {
                 let bytes = Bytes(length(&path)?);
                 found.push(OurFile { path, bytes });
@@ -271,8 +302,8 @@ impl Files {
     ///
     /// # Errors
     /// The system's error; what was removed before stays removed.
-    pub(super) fn remove(&self) -> Result<(), PostgresError> {
-        for path in OURS.map(|name| self.directory.join(name)) {
+    pub(in crate::targets) fn remove(&self) -> Result<(), PrivateError> {
+        for path in self.all() {
             remove(&path)?;
         }
         // Somebody else's files, a mount point, or a parent that we may not write to: the directory itself stays.
@@ -285,7 +316,7 @@ impl Files {
 ///
 /// # Errors
 /// The system's error, also when something else has the name.
-pub(super) fn private_directory(path: &Path, owner: &Owner) -> Result<(), PostgresError> {
+pub(in crate::targets) fn private_directory(path: &Path, owner: &Owner) -> Result<(), PrivateError> {
     match DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             // A symbolic link is no directory of ours, wherever it leads.
@@ -302,7 +333,7 @@ pub(super) fn private_directory(path: &Path, owner: &Owner) -> Result<(), Postgr
 ///
 /// # Errors
 /// The system's error.
-pub(super) fn remove(path: &Path) -> Result<(), PostgresError> {
+pub(in crate::targets) fn remove(path: &Path) -> Result<(), PrivateError> {
     let removed = match fs::symlink_metadata(path) {
         Ok(found) if found.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),
@@ -315,7 +346,7 @@ pub(super) fn remove(path: &Path) -> Result<(), PostgresError> {
 }
 
 /// Length of a file, or of all files in a directory.
-fn length(path: &Path) -> Result<u64, PostgresError> {
+fn length(path: &Path) -> Result<u64, PrivateError> {
     let found = match fs::symlink_metadata(path) {
         // The server may remove files while we count.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
@@ -335,15 +366,16 @@ fn length(path: &Path) -> Result<u64, PostgresError> {
     Ok(sum)
 }
 
-fn damaged(path: &Path, what: &str) -> PostgresError {
-    PostgresError::Unfit {
+/// A file of ours that somebody changed, or another version of Plimsoll made.
+pub(in crate::targets) fn damaged(path: &Path, what: &str) -> PrivateError {
+    PrivateError::Unfit {
         what: format!("`{}` cannot be used: {what}", path.display()),
         hint: Some("use the version of Plimsoll that made it, or another directory".to_owned()),
     }
 }
 
 /// Adds the file and the action to a system error.
-pub(super) fn file_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> PostgresError {
+pub(in crate::targets) fn file_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> PrivateError {
     let path = path.to_owned();
-    move |source| PostgresError::File { action, path, source }
+    move |source| PrivateError::File { action, path, source }
 }

@@ -1,0 +1,53 @@
+//! Why a private server cannot be had.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a private server, or something in its directory, cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum PrivateError {
+    /// Something about the directory or this machine stands against it.
+    #[error("{what}")]
+    Unfit {
+        /// What and where, in one sentence.
+        what: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// A program of the server's failed.
+    #[error("`{program}` failed: {reason}", program = .program.display())]
+    Program {
+        /// The program.
+        program: PathBuf,
+        /// What it said, or the system's reason.
+        reason: String,
+        /// What to do about it.
+        hint: Option<String>,
+    },
+    /// A file cannot be used.
+    #[error("cannot {action} `{path}`: {source}", path = .path.display())]
+    File {
+        /// What was tried, such as `write`.
+        action: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+    },
+}
+
+impl PrivateError {
+    /// What to do about it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Unfit { hint, .. } | Self::Program { hint, .. } => hint.clone(),
+            Self::File { source, .. } => match source.kind() {
+                io::ErrorKind::PermissionDenied => {
+                    Some("use a directory that this user may write, or run as one who may".to_owned())
+                }
+                io::ErrorKind::StorageFull => Some("free some space, or use another file system".to_owned()),
+                _ => None,
+            },
+        }
+    }
+}
