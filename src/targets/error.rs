@@ -180,6 +180,12 @@ pub enum TargetError {
         /// Smallest that works.
         needed: Bytes,
     },
+    /// There is no private server of ours.
+    #[error("there is no private server in `{path}`", path = .path.display())]
+    NoPrivateServer {
+        /// The directory.
+        path: PathBuf,
+    },
     /// The address is one of a simulation, which keeps nothing.
     #[error("`{address}` is simulated and holds no data")]
     NoData {
@@ -243,6 +249,7 @@ impl TargetError {
             Self::NoSpace { .. } => {
                 "lower SCALE, the number of schemas or `--redo-size`, or use another directory: `--target dir:PATH`"
             }
+            Self::NoPrivateServer { .. } => "name the directory that `plimsoll slob setup` was given",
             Self::NoData { .. } => "name a directory: `--target dir:PATH`",
             Self::CacheTooSmall { .. } => "give it more with `--cache`, or use fewer sessions",
             Self::Shape(_) | Self::Stopped | Self::Interrupted => return None,

@@ -12,6 +12,7 @@ use crate::cli::say;
 use crate::cli::slob::{setup, sheets};
 use crate::config::TargetAddress;
 use crate::plan::check::{EngineCheck, EngineFacts, MAX_SESSIONS, SCAN_TABLE};
+use crate::targets::TargetError;
 use crate::targets::database::{
     self, DataFacts, Database, DatabaseOptions, DropScope, Filling, OpenDatabase, OpenRequest, PlannedLoad, Replace,
     SetupRequest, There,
@@ -124,10 +125,14 @@ fn place_words(address: &TargetAddress) -> String {
 /// Removes what was made. An interrupt has no say in it.
 fn remove(database: &mut dyn Database, scope: DropScope) -> Result<(), Failure> {
     let go_on = AtomicBool::new(false);
-    if database.there(&go_on)? != There::Nothing {
-        database.plan_drop(scope, &go_on)?.run(&go_on)?;
+    if scope == DropScope::Data && database.there(&go_on)? != There::Data {
+        return Ok(());
     }
-    Ok(())
+    match database.plan_drop(scope, &go_on) {
+        // It was never made, or whoever failed to make it has removed it.
+        Err(TargetError::NotSetUp { .. } | TargetError::NoPrivateServer { .. }) => Ok(()),
+        plan => Ok(plan?.run(&go_on).map(drop)?),
+    }
 }
 
 fn load(session: &Session<'_>, address: &TargetAddress, options: &DatabaseOptions) -> Result<Recorded, Failure> {

@@ -6,7 +6,6 @@ use std::sync::atomic::AtomicBool;
 
 use crate::targets::TargetError;
 use crate::targets::database::DropPlan;
-use crate::targets::postgres::PostgresError;
 use crate::targets::postgres::cluster::{self, FoundCluster};
 use crate::targets::postgres::data::Access;
 use crate::targets::postgres::data::drop::{self, DropPlan as TablesPlan};
@@ -47,12 +46,11 @@ pub(super) struct ClusterToRemove {
 
 impl ClusterToRemove {
     pub(super) fn find(directory: &Path, say: fn(&str)) -> Result<Self, TargetError> {
-        let Some(found) = cluster::inspect(directory)? else {
-            let what = format!("there is no private cluster in `{}`", directory.display());
-            let hint = "name the directory that `plimsoll slob setup` was given".to_owned();
-            return Err(PostgresError::Unfit { what, hint: Some(hint) }.into());
-        };
-        Ok(Self { directory: directory.to_owned(), found, say })
+        let path = directory.to_owned();
+        match cluster::inspect(directory)? {
+            Some(found) => Ok(Self { directory: path, found, say }),
+            None => Err(TargetError::NoPrivateServer { path }),
+        }
     }
 }
 
