@@ -171,3 +171,23 @@ fn only_the_doors_print_and_exit() {
         }
     }
 }
+
+/// What only one database says. Past the neck, runs are of any database: what is reported has a name of its meaning there, and what
+/// a server calls a thing comes with the run.
+const WORDS_OF_ONE_SERVER: &[&str] = &["pg_stat", "max_wal_size", "shared_buffers", "autovacuum", "debug_io_direct"];
+
+#[test]
+fn past_the_neck_nobody_knows_which_database_it_was() {
+    for file in sources(Path::new("src")) {
+        let past_the_neck = ["src/analysis", "src/report", "src/serve"].iter().any(|room| file.starts_with(room));
+        // Tests make up runs of servers that exist.
+        if !past_the_neck || file.to_string_lossy().contains("tests") {
+            continue;
+        }
+        let code = code_of(&file);
+        let code = code.split("#[cfg(test)]").next().unwrap_or_default();
+        for word in WORDS_OF_ONE_SERVER {
+            assert!(!code.contains(word), "{} has {word}", file.display());
+        }
+    }
+}

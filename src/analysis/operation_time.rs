@@ -5,7 +5,7 @@
 //! is not known stays so.
 
 use super::{Figures, Served, Vocabulary, is_on_server};
-use crate::record::{Run, Step};
+use crate::record::{Run, SessionState, Step};
 
 /// Looks at sessions below which they say little of where time went.
 const ENOUGH_LOOKS: u64 = 10;
@@ -97,40 +97,19 @@ impl OperationTime {
 /// What sessions of all servers were seen doing; nothing is known unless all of them were looked at.
 fn of_server(run: &Run, step: &Step, operations_per_s: f64) -> Spent {
     let is_seen = !step.servers.is_empty() && step.servers.iter().all(|server| server.sampled_times >= ENOUGH_LOOKS);
-    let doing = Served::of(run, step).doing();
-    let sum = |part: Doing| {
+    let served = Served::of(run, step);
+    let doing: Vec<(SessionState, f64)> =
+        served.doing().into_iter().map(|(what, sessions)| (served.state(what), sessions)).collect();
+    let sum = |states: &[SessionState]| {
         let sessions: f64 =
-            doing.iter().filter(|(what, _)| Doing::of(what) == part).map(|(_, sessions)| sessions).sum();
+            doing.iter().filter(|(state, _)| states.contains(state)).map(|(_, sessions)| sessions).sum();
         is_seen.then_some(sessions / operations_per_s * 1e9)
     };
     Spent {
-        reads: sum(Doing::Reading),
-        log: sum(Doing::Logging),
-        waits: sum(Doing::Waiting),
-        processor: sum(Doing::Working),
-    }
-}
-
-/// What a session of a server was seen doing, by the server's own words `type:event`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Doing {
-    Reading,
-    Logging,
-    Waiting,
-    Working,
-}
-
-impl Doing {
-    fn of(what: &str) -> Self {
-        let event = what.split_once(':').map_or(what, |(_, event)| event);
-        match event {
-            "CPU" => Self::Working,
-            // A block that another session is reading is waited for in `BufferIO`, one that is read ahead in `AioIoCompletion`.
-            "DataFileRead" | "DataFilePrefetch" | "BufferIO" | "BufferIo" | "AioIoCompletion" => Self::Reading,
-            "SyncRep" => Self::Logging,
-            event if event.starts_with("WAL") || event.starts_with("Wal") => Self::Logging,
-            _ => Self::Waiting,
-        }
+        reads: sum(&[SessionState::Read, SessionState::ReadElsewhere]),
+        log: sum(&[SessionState::LogWrite, SessionState::Log]),
+        waits: sum(&[SessionState::Lock, SessionState::Other]),
+        processor: sum(&[SessionState::Processor]),
     }
 }
 
@@ -170,6 +149,7 @@ mod tests {
         let seen =
             [("IO:DataFileRead", 200), ("CPU", 80), ("IO:WALSync", 60), ("LWLock:WALWrite", 20), ("Lock:tuple", 8)];
         server.session_samples = seen.map(|(what, samples)| (what.to_owned(), samples)).into();
+        server.session_states = crate::record::postgres_names::states(&server.session_samples);
         let time = OperationTime::of(&run, &run.steps[0]).unwrap();
         let operations = Figures(&run.steps[0]).operations_per_s().unwrap();
         let ms = |sessions: f64| sessions / operations * 1e9;

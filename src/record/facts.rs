@@ -1,5 +1,7 @@
 //! Names of those facts about a target, and of parameters, by which the analysis decides. All others are for readers only.
 
+use super::Target;
+
 /// The database's own number.
 pub const DATABASE_ID: &str = "db_id";
 /// The containers that a report of a database is on: one alone in a report on a pluggable database, which bears the number of
@@ -18,3 +20,48 @@ pub const VOLUMES_JOIN: &str = "+";
 pub const VOLUME_PATH: &str = "volume_";
 /// Devices that lie below several volumes that are loaded together, blanks between them.
 pub const DEVICES_SHARED: &str = "devices_shared";
+/// Whether data files are read past the page cache; `yes` where they are.
+pub const DIRECT_READS: &str = "direct_reads";
+/// Beginning of the facts that hold settings of a server by its own names.
+pub const SETTING: &str = "setting.";
+/// Beginning of the facts that say what a server calls something. They are words for sentences and no properties.
+pub const TERM: &str = "term.";
+
+/// Something that sentences name as the server does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Term {
+    /// The log that makes changes durable.
+    Log,
+    /// The setting that limits the log between two checkpoints.
+    LogCapacity,
+    /// The setting of the time between two checkpoints.
+    CheckpointInterval,
+    /// The command that asks for a checkpoint.
+    CheckpointCommand,
+    /// The setting of the size of the buffer cache.
+    BufferCache,
+    /// Where the server shows what its sessions do.
+    Sessions,
+}
+
+impl Term {
+    /// The name of the fact that holds it, and what it is called where there is none.
+    pub fn fact(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Log => ("term.log", "log"),
+            Self::LogCapacity => ("term.log_capacity", "the limit of the log"),
+            Self::CheckpointInterval => ("term.checkpoint_interval", "the time between checkpoints"),
+            Self::CheckpointCommand => ("term.checkpoint_command", "a checkpoint"),
+            Self::BufferCache => ("term.buffer_cache", "the size of the buffer cache"),
+            Self::Sessions => ("term.sessions", "the server's list of sessions"),
+        }
+    }
+}
+
+impl Target {
+    /// What the server calls it, or a plain word for it.
+    pub fn term(&self, term: Term) -> &str {
+        let (fact, plain) = term.fact();
+        self.facts.get(fact).map_or(plain, String::as_str)
+    }
+}

@@ -3,6 +3,7 @@
 //! Live runs and importers produce it; analysis and reports read nothing else. Names carry their unit (`_ns`, `_bytes`,
 //! `_per_s`), one case throughout. What a source does not report is absent (`None`), never zero.
 
+mod activity;
 mod buckets;
 mod counters;
 mod demand;
@@ -10,6 +11,7 @@ mod environment;
 pub mod facts;
 mod histogram;
 mod imported;
+pub mod postgres_names;
 mod reported;
 mod run;
 #[cfg(test)]
@@ -20,6 +22,7 @@ mod step;
 pub mod store;
 mod waits;
 
+pub use activity::{Activity, Gauge, NamedActivity, SessionState, activities};
 pub use counters::Counters;
 pub use demand::{Demand, Demands, Throughput, Within};
 pub use environment::{BlockDevice, Environment, FileSystem};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counters, CpuTime, WaitStats};
+use super::{Activity, Counters, CpuTime, Gauge, SessionState, WaitStats};
 
 /// One database server in one window or interval, as the difference of two readings of its own counters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -15,11 +15,20 @@ pub struct ServerStats {
     pub elapsed_ns: u64,
     /// What has the same meaning in every database.
     pub counters: Counters,
+    /// What else the server counted, by its meaning.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub activity: BTreeMap<Activity, u64>,
+    /// Levels that it reports: the largest that was read.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub gauges: BTreeMap<Gauge, u64>,
     /// The server's own counters by its own names, such as `pg_stat_wal.wal_fpi`; times in nanoseconds end in `_ns`.
     pub own: BTreeMap<String, u64>,
     /// Samples of what the load's sessions were doing, by `type:event` in the server's words; a session that used or
     /// wanted a processor counts as `CPU`.
     pub session_samples: BTreeMap<String, u64>,
+    /// What those words mean.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub session_states: BTreeMap<String, SessionState>,
     /// How often sessions were looked at; samples divided by it are sessions on average.
     pub sampled_times: u64,
     /// Processor time of all processes of the server, where it runs on this machine and lets us see.
@@ -34,11 +43,29 @@ impl ServerStats {
     /// Adds the readings that followed, of the same server.
     pub fn add(&mut self, other: &Self) {
         // Imports alone have waits here, and they have no readings that follow.
-        let Self { node: _, elapsed_ns, counters, own, session_samples, sampled_times, cpu, waits: _ } = other;
+        let Self {
+            node: _,
+            elapsed_ns,
+            counters,
+            activity,
+            gauges,
+            own,
+            session_samples,
+            session_states,
+            sampled_times,
+            cpu,
+            waits: _,
+        } = other;
         self.elapsed_ns += elapsed_ns;
         self.counters.add(counters);
+        add_by_name(&mut self.activity, activity);
+        for (gauge, level) in gauges {
+            let largest = self.gauges.entry(*gauge).or_default();
+            *largest = (*largest).max(*level);
+        }
         add_by_name(&mut self.own, own);
         add_by_name(&mut self.session_samples, session_samples);
+        self.session_states.extend(session_states.iter().map(|(name, state)| (name.clone(), *state)));
         self.sampled_times += sampled_times;
         if let Some(more) = cpu {
             let sum = self.cpu.get_or_insert_default();
@@ -48,7 +75,7 @@ impl ServerStats {
     }
 }
 
-fn add_by_name(sums: &mut BTreeMap<String, u64>, more: &BTreeMap<String, u64>) {
+fn add_by_name<K: Clone + Ord>(sums: &mut BTreeMap<K, u64>, more: &BTreeMap<K, u64>) {
     for (name, count) in more {
         *sums.entry(name.clone()).or_default() += count;
     }
@@ -114,16 +141,19 @@ mod tests {
             node: "db1:5432".to_owned(),
             elapsed_ns: 10,
             counters: Counters { commits, ..Counters::default() },
+            activity: [(Activity::Rollbacks, fpi)].into(),
+            gauges: [(Gauge::DirtyBlocks, 10 - fpi)].into(),
             own: [("pg_stat_wal.wal_fpi".to_owned(), fpi)].into(),
             session_samples: [("CPU".to_owned(), 2)].into(),
             sampled_times: 1,
             cpu,
-            waits: Vec::new(),
+            ..ServerStats::default()
         };
         let mut sum = stats(Some(1), 5, None);
         sum.add(&stats(Some(2), 7, Some(CpuTime { user_ns: 3, system_ns: 4, ..CpuTime::default() })));
         assert_eq!(sum.counters, Counters { commits: Some(3), ..Counters::default() });
         assert_eq!((sum.elapsed_ns, sum.own["pg_stat_wal.wal_fpi"], sum.session_samples["CPU"]), (20, 12, 4));
+        assert_eq!((sum.activity[&Activity::Rollbacks], sum.gauges[&Gauge::DirtyBlocks]), (12, 5));
         assert_eq!((sum.sampled_times, sum.cpu.unwrap().system_ns), (2, 4));
     }
 

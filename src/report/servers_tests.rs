@@ -45,6 +45,43 @@ fn tables_over_runs_tell_device_reads_or_nothing() {
     insta::assert_snapshot!("servers_matrix", tabulate(&runs, Style::Matrix, Format::Text));
 }
 
+/// The program that wrote format 2 reported these of the same file.
+#[test]
+fn a_run_of_format_2_has_the_findings_that_it_had() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/format-2/postgres");
+    let run = crate::record::store::load(std::path::Path::new(path)).unwrap();
+    assert!(run.format == 2 && !run.steps[0].intervals.is_empty());
+    let found = analyse_asked(&run, None);
+    let found: Vec<(String, Option<String>)> =
+        found.iter().map(|finding| (finding.sentence(), finding.advice())).collect();
+    let said = |sentence: &str, advice: &str| (sentence.to_owned(), Some(advice.to_owned()));
+    assert_eq!(found.len(), 5, "{found:#?}");
+    assert_eq!(
+        found[3..],
+        [
+            said(
+                "1 requested checkpoint began in s2_t2; the WAL has 4,108 full-page images, at most 17.4 % of it.",
+                "Raise max_wal_size until a run's WAL fits between two timed checkpoints, and let nobody call CHECKPOINT.",
+            ),
+            said(
+                "Sessions at work in s2_t2 were found most often in `LWLock:WALWrite`: 64.4 % of what 59 looks saw.",
+                "Commits wait for the WAL: put it on storage with faster durable writes, and judge that by the commit's \
+                 latency.",
+            ),
+        ]
+    );
+    let shown = plain(&run, Detail::Full, 120);
+    let row = |title: &str| {
+        let row = shown.lines().skip_while(|line| !line.starts_with(title)).nth(3).unwrap();
+        row.split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(row("Write-ahead log"), ["32.2", "56,265", "74,508", "685", "<=17.4"]);
+    assert_eq!(row("Checkpoints begun"), ["-", "1", "682", "-", "-"]);
+    assert!(shown.contains("\npg_stat_wal.wal_fpi ") && !shown.contains("term."), "{shown}");
+    let interval = &run.steps[0].intervals[0].servers[0];
+    assert!(interval.activity.len() > 10 && !interval.session_states.is_empty(), "{interval:?}");
+}
+
 #[test]
 fn a_server_that_reported_nothing_is_not_reported_as_idle() {
     let mut run = private_cluster();

@@ -128,6 +128,9 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
         servers::processors(paper, run)?;
         servers::nodes(paper, run)?;
     }
+    if detail == Detail::Full && on_servers {
+        servers::own(paper, run)?;
+    }
     if detail == Detail::Full || on_servers {
         sections::devices(paper, run)?;
     }

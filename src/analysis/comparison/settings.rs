@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::analysis::{Vocabulary, measured};
+use crate::record::facts::TERM;
 use crate::record::{BlockDevice, Run};
 use crate::units::Bytes;
 
@@ -110,7 +111,7 @@ fn settings(run: &Run) -> Vec<Setting> {
         add(name, if is_work(name) { Work } else { Varied }, Some(value.clone()));
     }
     add("address", Varied, Some(target.address.clone()));
-    for (name, value) in &target.facts {
+    for (name, value) in target.facts.iter().filter(|(name, _)| !name.starts_with(TERM)) {
         let bearing = match name.as_str() {
             name if WORK_FACTS.contains(&name) => Work,
             name if INCIDENTAL_FACTS.contains(&name) => Incidental,

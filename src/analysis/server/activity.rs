@@ -1,9 +1,11 @@
 //! What else went on in the servers while they were measured.
 
+use super::finding::CheckpointTerms;
 use super::{Served, ServerFinding, imbalance, is_on_server};
 use crate::analysis::doubts::{self, worst};
 use crate::analysis::{measured, traffic};
-use crate::record::{Counters, Run, ServerStats, Step};
+use crate::record::facts::Term;
+use crate::record::{Counters, Run, ServerStats, SessionState, Step};
 
 /// Nodes whose rates differ by more than this share of their mean are not loaded alike.
 const UNEVEN: f64 = 0.1;
@@ -16,7 +18,7 @@ const MISSED_NS: u64 = 500_000_000;
 /// Fewer looks at sessions than this say little.
 const ENOUGH_LOOKS: u64 = 10;
 /// What sessions of a read load do anyway.
-const EXPECTED: [&str; 2] = ["CPU", "IO:DataFileRead"];
+const EXPECTED: [SessionState; 2] = [SessionState::Processor, SessionState::Read];
 
 pub(super) fn find(run: &Run) -> Vec<ServerFinding> {
     let found = [unread(run), rolled_back(run), checkpoints(run), vacuums(run), uneven(run), found_in(run), idle(run)];
@@ -71,7 +73,9 @@ fn checkpoints(run: &Run) -> Option<ServerFinding> {
     let requested = counts.iter().map(|(_, requested, ..)| requested).sum();
     let images = counts.iter().map(|(.., images, _)| images).sum();
     let image_share = counts.iter().filter_map(|(.., share)| *share).reduce(f64::max);
-    (!steps.is_empty()).then_some(ServerFinding::CheckpointInWindow { steps, timed, requested, images, image_share })
+    let terms = CheckpointTerms::of(run);
+    let is_found = !steps.is_empty();
+    is_found.then_some(ServerFinding::CheckpointInWindow { steps, timed, requested, images, image_share, terms })
 }
 
 fn vacuums(run: &Run) -> Option<ServerFinding> {
@@ -101,12 +105,14 @@ fn found_in(run: &Run) -> Option<ServerFinding> {
     let doing = served.doing();
     let all: f64 = doing.values().sum();
     let (what, sessions) = doing.iter().max_by(|left, right| left.1.total_cmp(right.1))?;
-    let is_reported = served.looks() >= ENOUGH_LOOKS && all > 0.0 && !EXPECTED.contains(what);
+    let is_reported = served.looks() >= ENOUGH_LOOKS && all > 0.0 && !EXPECTED.contains(&served.state(what));
     is_reported.then(|| ServerFinding::SessionsFoundIn {
         step: step.label.clone(),
         doing: (*what).to_owned(),
         share: sessions / all,
         looks: served.looks(),
+        state: served.state(what),
+        log: run.target.term(Term::Log).to_owned(),
     })
 }
 

@@ -3,6 +3,7 @@
 use super::{Served, ServerFinding};
 use crate::analysis::doubts::worst;
 use crate::analysis::{measured, proof};
+use crate::record::facts::DIRECT_READS;
 use crate::record::{Run, Step};
 use crate::units::Bytes;
 
@@ -35,5 +36,5 @@ fn enough<'a>(run: &Run, step: &'a Step) -> Option<Served<'a>> {
 
 /// Whether the server was asked to read data files directly.
 fn passes_by_page_cache(run: &Run) -> bool {
-    proof::fact(run, "setting.debug_io_direct").is_some_and(|ways| ways.split(',').any(|way| way.trim() == "data"))
+    proof::fact(run, DIRECT_READS).as_deref() == Some("yes")
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::analysis::rate;
-use crate::record::{Counters, Run, ServerStats, Step};
+use crate::record::{Activity, Counters, Run, ServerStats, SessionState, Step};
 
 /// Layer of the waits that a server timed.
 const LAYER: &str = "server";
@@ -127,89 +127,79 @@ impl<'a> Served<'a> {
 
     /// Megabytes (10^6) of write-ahead log generated.
     pub fn wal_megabytes_per_s(&self) -> Option<f64> {
-        self.per_s(wal_bytes).map(|bytes| bytes / 1e6)
+        self.per_s(log_bytes).map(|bytes| bytes / 1e6)
     }
 
     /// Records of the write-ahead log.
     pub fn wal_records_per_s(&self) -> Option<f64> {
-        self.per_s(|server| own(server, &["pg_stat_wal.wal_records"]))
+        self.per_s(counted(Activity::LogRecords))
     }
 
     /// Full-page images in the write-ahead log.
     pub fn page_images_per_s(&self) -> Option<f64> {
-        self.per_s(page_images)
+        self.per_s(counted(Activity::LogBlockImages))
     }
 
     /// Share of the log's bytes that full-page images are, at most: an image leaves out the hole in the middle of its page,
     /// and may be compressed.
     pub fn page_image_share(&self) -> Option<f64> {
-        let share = self.share(|server| Some(page_images(server)?.saturating_mul(self.block_bytes?)), wal_bytes);
+        let images = counted(Activity::LogBlockImages);
+        let share = self.share(|server| Some(images(server)?.saturating_mul(self.block_bytes?)), log_bytes);
         share.map(|share| share.min(1.0))
     }
 
     /// Bytes of write-ahead log for each of `updates_per_s`.
     pub fn wal_bytes_for_each(&self, updates_per_s: f64) -> Option<f64> {
-        (updates_per_s > 0.0).then_some(self.per_s(wal_bytes)? / updates_per_s)
+        (updates_per_s > 0.0).then_some(self.per_s(log_bytes)? / updates_per_s)
     }
 
     /// Checkpoints that began because their time had come.
     pub fn timed_checkpoints(&self) -> Option<u64> {
-        self.total(|server| own(server, &["pg_stat_checkpointer.num_timed", "pg_stat_bgwriter.checkpoints_timed"]))
+        self.total(counted(Activity::CheckpointsTimed))
     }
 
     /// Checkpoints that began because the log had grown to its limit, or because somebody asked for one.
     pub fn requested_checkpoints(&self) -> Option<u64> {
-        self.total(|server| own(server, &["pg_stat_checkpointer.num_requested", "pg_stat_bgwriter.checkpoints_req"]))
+        self.total(counted(Activity::CheckpointsRequested))
     }
 
     /// Blocks that checkpoints wrote, to the page cache.
     pub fn checkpointer_writes_per_s(&self) -> Option<f64> {
-        self.per_s(|server| {
-            own(server, &["pg_stat_checkpointer.buffers_written", "pg_stat_bgwriter.buffers_checkpoint"])
-        })
+        self.per_s(counted(Activity::BlocksWrittenByCheckpoints))
     }
 
     /// Blocks that the background writer wrote, to the page cache.
     pub fn background_writes_per_s(&self) -> Option<f64> {
-        self.per_s(|server| own(server, &["pg_stat_bgwriter.buffers_clean"]))
+        self.per_s(counted(Activity::BlocksWrittenInBackground))
     }
 
     /// Blocks that sessions had to write themselves, to the page cache, before they could read.
     pub fn session_writes_per_s(&self) -> Option<f64> {
-        self.per_s(|server| own(server, &["pg_stat_bgwriter.buffers_backend"]).or_else(|| self.written(server)))
-    }
-
-    /// Blocks written by sessions as servers from version 16 on count them; from version 18 on in bytes only, since one
-    /// write may be of several blocks.
-    fn written(&self, server: &ServerStats) -> Option<u64> {
-        let sum = |column: &str| -> Option<u64> {
-            let ours = |name: &str| name.starts_with("pg_stat_io.client backend.relation.") && name.ends_with(column);
-            server.own.iter().filter(|(name, _)| ours(name)).map(|(_, count)| *count).reduce(|sum, more| sum + more)
-        };
-        match sum(".write_bytes") {
-            Some(bytes) => Some(bytes / self.block_bytes.filter(|bytes| *bytes > 0)?),
-            None => sum(".writes"),
-        }
+        let of_block = |bytes: u64| Some(bytes / self.block_bytes.filter(|bytes| *bytes > 0)?);
+        self.per_s(|server| match server.activity.get(&Activity::BytesWrittenBySessions) {
+            Some(bytes) => of_block(*bytes),
+            None => counted(Activity::BlocksWrittenBySessions)(server),
+        })
     }
 
     /// Rows of our tables that were updated.
     pub fn rows_updated(&self) -> Option<u64> {
-        self.total(rows_updated)
+        self.total(counted(Activity::RowsUpdated))
     }
 
     /// Share of them whose new version stayed on its page without an index entry (HOT), 0 to 1.
     pub fn hot_share(&self) -> Option<f64> {
-        self.share(|server| own(server, &["pg_stat_user_tables.n_tup_hot_upd"]), rows_updated)
+        self.share(counted(Activity::RowsUpdatedInPlace), counted(Activity::RowsUpdated))
     }
 
     /// Pages by which our tables grew.
     pub fn pages_grown(&self) -> Option<u64> {
-        self.total(pages_grown)
+        self.total(counted(Activity::TableBlocksGrown))
     }
 
     /// The same as a share of the pages that were set up, on the node where it is the largest.
     pub fn grown_share(&self) -> Option<f64> {
-        let most = self.servers.iter().filter_map(pages_grown).max()?;
+        let most = self.servers.iter().filter_map(counted(Activity::TableBlocksGrown)).max()?;
         Some(most as f64 / self.pages()? as f64)
     }
 
@@ -221,33 +211,33 @@ impl<'a> Served<'a> {
 
     /// Full-page images in the write-ahead log.
     pub(super) fn page_images(&self) -> Option<u64> {
-        self.total(page_images)
+        self.total(counted(Activity::LogBlockImages))
     }
 
     /// Automatic vacuums of our tables that ended.
     pub fn vacuums(&self) -> Option<u64> {
-        self.total(|server| own(server, &["pg_stat_user_tables.autovacuum_count"]))
+        self.total(counted(Activity::Vacuums))
     }
 
     /// Automatic analyses of our tables that ended.
     pub fn analyses(&self) -> Option<u64> {
-        self.total(|server| own(server, &["pg_stat_user_tables.autoanalyze_count"]))
+        self.total(counted(Activity::Analyses))
     }
 
     /// Transactions committed.
     pub fn transactions_per_s(&self) -> Option<f64> {
-        self.per_s(|server| own(server, &["pg_stat_database.xact_commit"]))
+        self.per_s(counted(Activity::Commits))
     }
 
     /// Transactions committed, and those rolled back.
     pub(super) fn transactions(&self) -> Option<(u64, u64)> {
-        let committed = self.total(|server| own(server, &["pg_stat_database.xact_commit"]))?;
-        Some((committed, self.total(|server| own(server, &["pg_stat_database.xact_rollback"]))?))
+        let committed = self.total(counted(Activity::Commits))?;
+        Some((committed, self.total(counted(Activity::Rollbacks))?))
     }
 
     /// Deadlocks found.
     pub fn deadlocks(&self) -> Option<u64> {
-        self.total(|server| own(server, &["pg_stat_database.deadlocks"]))
+        self.total(counted(Activity::Deadlocks))
     }
 
     /// Processors that the servers' processes kept busy in user code.
@@ -280,6 +270,11 @@ impl<'a> Served<'a> {
         }
         doing
     }
+
+    /// What it means to be found in `doing`, one of the names of [`Self::doing`].
+    pub fn state(&self, doing: &str) -> SessionState {
+        self.servers.iter().find_map(|server| server.session_states.get(doing)).copied().unwrap_or_default()
+    }
 }
 
 /// How far values of several nodes lie apart: the largest less the smallest, as a share of their mean. Absent for fewer
@@ -290,23 +285,11 @@ pub fn imbalance(values: &[f64]) -> Option<f64> {
     (values.len() > 1 && mean > 0.0).then(|| (most - least) / mean)
 }
 
-/// The first of the server's own counters that it has: versions name some differently.
-fn own(server: &ServerStats, names: &[&str]) -> Option<u64> {
-    names.iter().find_map(|name| server.own.get(*name)).copied()
+/// What a server counted of something.
+fn counted(activity: Activity) -> impl Fn(&ServerStats) -> Option<u64> {
+    move |server| server.activity.get(&activity).copied()
 }
 
-fn wal_bytes(server: &ServerStats) -> Option<u64> {
-    server.counters.redo_bytes.or_else(|| own(server, &["pg_stat_wal.wal_bytes"]))
-}
-
-fn page_images(server: &ServerStats) -> Option<u64> {
-    own(server, &["pg_stat_wal.wal_fpi"])
-}
-
-fn rows_updated(server: &ServerStats) -> Option<u64> {
-    own(server, &["pg_stat_user_tables.n_tup_upd"])
-}
-
-pub(super) fn pages_grown(server: &ServerStats) -> Option<u64> {
-    own(server, &["relation.main_pages_grown"])
+fn log_bytes(server: &ServerStats) -> Option<u64> {
+    server.counters.redo_bytes
 }

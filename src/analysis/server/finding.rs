@@ -2,6 +2,8 @@
 
 use crate::analysis::finding::list;
 use crate::analysis::{Message, Severity};
+use crate::record::facts::Term;
+use crate::record::{Run, SessionState};
 use crate::units::{Bytes, group_thousands, percent};
 
 /// One thing that the counters of servers have to say. Shares are 0 to 1; `steps` are labels.
@@ -22,15 +24,47 @@ pub enum ServerFinding {
     RolledBack { steps: Vec<String>, deadlocks: u64, rollbacks: u64 },
     /// Checkpoints began, so that pages are logged in full when they change next; the largest share that these images can
     /// be of the log.
-    CheckpointInWindow { steps: Vec<String>, timed: u64, requested: u64, images: u64, image_share: Option<f64> },
+    CheckpointInWindow {
+        steps: Vec<String>,
+        timed: u64,
+        requested: u64,
+        images: u64,
+        image_share: Option<f64>,
+        terms: CheckpointTerms,
+    },
     /// Our tables were vacuumed or analysed.
     VacuumInWindow { steps: Vec<String>, vacuums: u64, analyses: u64 },
     /// Nodes had different loads; the largest difference as a share of their mean.
     NodesUneven { steps: Vec<String>, imbalance: f64 },
     /// What the sessions of the largest load were found in most often.
-    SessionsFoundIn { step: String, doing: String, share: f64, looks: u64 },
+    SessionsFoundIn { step: String, doing: String, share: f64, looks: u64, state: SessionState, log: String },
     /// Sessions had nothing under way.
     Idle { steps: Vec<String>, share: f64 },
+}
+
+/// What a server calls that which makes checkpoints.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CheckpointTerms {
+    /// The log.
+    pub log: String,
+    /// The setting that limits the log.
+    pub log_capacity: String,
+    /// The setting of the time between checkpoints.
+    pub interval: String,
+    /// The command that asks for one.
+    pub command: String,
+}
+
+impl CheckpointTerms {
+    pub(super) fn of(run: &Run) -> Self {
+        let term = |term| run.target.term(term).to_owned();
+        Self {
+            log: term(Term::Log),
+            log_capacity: term(Term::LogCapacity),
+            interval: term(Term::CheckpointInterval),
+            command: term(Term::CheckpointCommand),
+        }
+    }
 }
 
 /// Share of buffer misses from which they are figures of memory.
@@ -116,13 +150,15 @@ impl Message for ServerFinding {
                 counted(*rollbacks, "transaction", "transactions"),
                 list(steps)
             ),
-            Self::CheckpointInWindow { steps, timed, requested, images, image_share } => {
+            Self::CheckpointInWindow { steps, timed, requested, images, image_share, terms } => {
                 // That they are at most all of it says nothing.
                 let share = image_share.filter(|share| *share < 1.0);
                 let share = share.map_or(String::new(), |share| format!(", at most {} % of it", percent(share)));
                 let images = match images {
                     0 => String::new(),
-                    n => format!("; the WAL has {}{share}", counted(*n, "full-page image", "full-page images")),
+                    n => {
+                        format!("; the {} has {}{share}", terms.log, counted(*n, "full-page image", "full-page images"))
+                    }
                 };
                 let checkpoints = match (timed, requested) {
                     (0, requested) => counted(*requested, "requested checkpoint", "requested checkpoints"),
@@ -142,7 +178,7 @@ impl Message for ServerFinding {
                 list(steps),
                 percent(*imbalance)
             ),
-            Self::SessionsFoundIn { step, doing, share, looks } => format!(
+            Self::SessionsFoundIn { step, doing, share, looks, .. } => format!(
                 "Sessions at work in {step} were found most often in `{doing}`: {} % of what {} looks saw.",
                 percent(*share),
                 group_thousands(*looks as f64)
@@ -184,11 +220,17 @@ impl Message for ServerFinding {
             Self::RolledBack { .. } => {
                 "Look at the server's log for why; others who use this database are counted too."
             }
-            Self::CheckpointInWindow { requested: 0, .. } => {
-                "Compare with runs that had as many, or run for several times checkpoint_timeout."
+            Self::CheckpointInWindow { requested: 0, terms, .. } => {
+                return Some(format!(
+                    "Compare with runs that had as many, or run for several times {}.",
+                    terms.interval
+                ));
             }
-            Self::CheckpointInWindow { .. } => {
-                "Raise max_wal_size until a run's WAL fits between two timed checkpoints, and let nobody call CHECKPOINT."
+            Self::CheckpointInWindow { terms, .. } => {
+                return Some(format!(
+                    "Raise {} until a run's {} fits between two timed checkpoints, and let nobody call {}.",
+                    terms.log_capacity, terms.log, terms.command
+                ));
             }
             Self::VacuumInWindow { .. } => {
                 "Compare with runs that had as much of it, or look at the seconds without it."
@@ -196,7 +238,7 @@ impl Message for ServerFinding {
             Self::NodesUneven { .. } => {
                 "Sessions go to nodes in turn: ask for a multiple of their number; if it is one, a node is slower."
             }
-            Self::SessionsFoundIn { doing, .. } => return advice_on(doing).map(str::to_owned),
+            Self::SessionsFoundIn { state, log, .. } => return advice_on(*state, log),
             Self::Idle { .. } => {
                 "Load from a machine nearer to the server, or ask for more sessions to make up for it."
             }
@@ -230,13 +272,13 @@ fn times(count: u64) -> String {
 }
 
 /// What to do about what sessions were found in.
-fn advice_on(doing: &str) -> Option<&'static str> {
-    match doing {
-        "IO:WALSync" | "IO:WALWrite" | "LWLock:WALWrite" | "IO:WalSync" | "IO:WalWrite" => Some(
-            "Commits wait for the WAL: put it on storage with faster durable writes, and judge that by the commit's latency.",
-        ),
-        doing if doing.starts_with("Lock:") => {
-            Some("Sessions wait for each other's rows: use more schemas, or a larger SCALE.")
+fn advice_on(state: SessionState, log: &str) -> Option<String> {
+    match state {
+        SessionState::LogWrite => Some(format!(
+            "Commits wait for the {log}: put it on storage with faster durable writes, and judge that by the commit's latency."
+        )),
+        SessionState::Lock => {
+            Some("Sessions wait for each other's rows: use more schemas, or a larger SCALE.".to_owned())
         }
         _ => None,
     }

@@ -2,10 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use super::figures::pages_grown;
 use super::{Served, ServerFinding};
 use crate::analysis::measured;
-use crate::record::{Run, Step};
+use crate::record::{Activity, Run, ServerStats, Step};
 
 /// Growth of a table, as a share of its pages, beyond which it is not the table that was set up.
 const GROWN: f64 = 0.01;
@@ -43,5 +42,6 @@ pub(super) fn find(run: &Run) -> Option<ServerFinding> {
 /// Pages by which each node's tables grew, the warm-up included: it writes as the window does.
 fn growth(step: &Step) -> impl Iterator<Item = (&str, u64)> {
     let warmup = step.intervals.iter().filter(|interval| interval.warmup).flat_map(|interval| &interval.servers);
-    warmup.chain(&step.servers).filter_map(|server| Some((server.node.as_str(), pages_grown(server)?)))
+    let grown = |server: &'_ ServerStats| server.activity.get(&Activity::TableBlocksGrown).copied();
+    warmup.chain(&step.servers).filter_map(move |server| Some((server.node.as_str(), grown(server)?)))
 }

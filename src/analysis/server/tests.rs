@@ -1,10 +1,12 @@
+use super::finding::CheckpointTerms;
 use super::*;
 use crate::analysis::{
     Ceiling, Figures, LatencyTarget, Limit, Message, Severity, analyse, analyse_asked, measured, two_levels,
 };
+use crate::record::facts::{DIRECT_READS, Term};
 use crate::record::sample::servers::{LOCAL, Server, changed_shape, land, private_cluster, remote, two_nodes};
 use crate::record::sample::{self, Level};
-use crate::record::{ServerStats, Step};
+use crate::record::{Activity, ServerStats, SessionState, Step};
 use crate::units::Bytes;
 
 fn reported(run: &Run) -> Vec<ServerFinding> {
@@ -26,8 +28,8 @@ fn changed(change: impl Fn(&mut ServerStats)) -> Run {
     run
 }
 
-fn set(server: &mut ServerStats, name: &str, count: u64) {
-    assert!(server.own.insert(name.to_owned(), count).is_some(), "{name} is not among the sample's counters");
+fn set(server: &mut ServerStats, activity: Activity, count: u64) {
+    assert!(server.activity.insert(activity, count).is_some(), "{activity:?} is not among what the sample counts");
 }
 
 #[test]
@@ -73,7 +75,7 @@ fn that_the_page_cache_cannot_be_seen_is_said() {
     let [ServerFinding::PageCacheUnknown { steps, data }] = &found[..] else { panic!("{found:#?}") };
     assert_eq!((steps, *data), (&labels(&["s16_t1"]), Some(Bytes::gib(8))));
     let mut direct = remote();
-    direct.target.facts.insert("setting.debug_io_direct".to_owned(), "data, wal".to_owned());
+    direct.target.facts.insert(DIRECT_READS.to_owned(), "yes".to_owned());
     assert!(reported(&direct).is_empty(), "a server that reads directly has no page cache in its path");
 }
 
@@ -94,7 +96,7 @@ fn tables_that_changed_their_shape_mark_the_run_first() {
 fn growth_adds_up_over_the_steps() {
     let mut run = private_cluster();
     for step in &mut run.steps {
-        set(&mut step.servers[0], "relation.main_pages_grown", 6_000);
+        set(&mut step.servers[0], Activity::TableBlocksGrown, 6_000);
     }
     let found = reported(&run);
     let [ServerFinding::ShapeChanged { steps, grown: Some((18_000, _)), hot_share: None }] = &found[..] else {
@@ -106,8 +108,8 @@ fn growth_adds_up_over_the_steps() {
 #[test]
 fn a_low_hot_share_of_a_few_rows_says_nothing() {
     let run = changed(|server| {
-        set(server, "pg_stat_user_tables.n_tup_upd", 900);
-        set(server, "pg_stat_user_tables.n_tup_hot_upd", 0);
+        set(server, Activity::RowsUpdated, 900);
+        set(server, Activity::RowsUpdatedInPlace, 0);
     });
     assert!(reported(&run).is_empty());
 }
@@ -115,12 +117,12 @@ fn a_low_hot_share_of_a_few_rows_says_nothing() {
 #[test]
 fn checkpoints_and_vacuums_in_the_window_are_reported() {
     let run = changed(|server| {
-        set(server, "pg_stat_bgwriter.checkpoints_req", 2);
-        set(server, "pg_stat_user_tables.autovacuum_count", 1);
+        set(server, Activity::CheckpointsRequested, 2);
+        set(server, Activity::Vacuums, 1);
     });
     let found = reported(&run);
     let [
-        ServerFinding::CheckpointInWindow { steps, timed: 0, requested: 2, images, image_share: Some(share) },
+        ServerFinding::CheckpointInWindow { steps, timed: 0, requested: 2, images, image_share: Some(share), .. },
         ServerFinding::VacuumInWindow { vacuums: 1, analyses: 0, .. },
     ] = &found[..]
     else {
@@ -129,35 +131,22 @@ fn checkpoints_and_vacuums_in_the_window_are_reported() {
     assert_eq!(*steps, labels(&["s16_t1"]));
     assert_eq!((*images, *share), (176_640, 1.0), "as whole blocks, images are more than the log has");
     assert_eq!(found[0].sentence(), "2 requested checkpoints began in s16_t1; the WAL has 176,640 full-page images.");
-    assert!(found[0].advice().unwrap().contains("max_wal_size"));
+    assert!(found[0].advice().unwrap().starts_with("Raise max_wal_size until a run's WAL fits"));
+    let mut elsewhere = run;
+    elsewhere.target.facts.remove(Term::LogCapacity.fact().0);
+    assert!(reported(&elsewhere)[0].advice().unwrap().starts_with("Raise the limit of the log until"));
 }
 
 #[test]
-fn newer_servers_name_their_checkpoints_otherwise() {
-    let run = changed(|server| {
-        server.own.remove("pg_stat_bgwriter.checkpoints_timed");
-        server.own.remove("pg_stat_bgwriter.checkpoints_req");
-        server.own.insert("pg_stat_checkpointer.num_timed".to_owned(), 1);
-        server.own.insert("pg_stat_checkpointer.num_requested".to_owned(), 0);
-    });
-    assert!(matches!(&reported(&run)[..], [ServerFinding::CheckpointInWindow { timed: 1, requested: 0, .. }]));
-}
-
-#[test]
-fn blocks_written_by_sessions_are_counted_in_every_version() {
+fn blocks_written_by_sessions_are_counted_in_bytes_too() {
     let mut run = private_cluster();
     let written = |run: &Run| Served::of(run, &run.steps[0]).session_writes_per_s();
     let old = written(&run);
     assert!(old.is_some_and(|rate| rate > 0.0));
-    let own = &mut run.steps[0].servers[0].own;
-    let count = own.remove("pg_stat_bgwriter.buffers_backend").unwrap();
-    own.insert("pg_stat_io.client backend.relation.normal.writes".to_owned(), count - 10);
-    own.insert("pg_stat_io.client backend.relation.vacuum.writes".to_owned(), 10);
-    own.insert("pg_stat_io.checkpointer.relation.normal.writes".to_owned(), 77);
-    assert_eq!(written(&run), old, "version 16 and 17");
-    let own = &mut run.steps[0].servers[0].own;
-    own.insert("pg_stat_io.client backend.relation.normal.write_bytes".to_owned(), count * 8_192);
-    assert_eq!(written(&run), old, "version 18 joins blocks into one write");
+    let activity = &mut run.steps[0].servers[0].activity;
+    let count = activity.remove(&Activity::BlocksWrittenBySessions).unwrap();
+    activity.insert(Activity::BytesWrittenBySessions, count * 8_192);
+    assert_eq!(written(&run), old);
     run.target.block_bytes = None;
     assert_eq!(written(&run), None);
 }
@@ -186,13 +175,13 @@ fn what_one_of_two_nodes_does_not_tell_is_not_known_of_both() {
 
 #[test]
 fn deadlocks_are_a_doubt_and_rollbacks_a_note() {
-    let run = changed(|server| set(server, "pg_stat_database.deadlocks", 3));
+    let run = changed(|server| set(server, Activity::Deadlocks, 3));
     let found = reported(&run);
     assert!(matches!(&found[..], [ServerFinding::RolledBack { deadlocks: 3, .. }]), "{found:#?}");
     assert_eq!(found[0].severity(), Severity::Doubt);
-    let few = changed(|server| set(server, "pg_stat_database.xact_rollback", 5));
+    let few = changed(|server| set(server, Activity::Rollbacks, 5));
     assert!(reported(&few).is_empty());
-    let many = changed(|server| set(server, "pg_stat_database.xact_rollback", 5_000));
+    let many = changed(|server| set(server, Activity::Rollbacks, 5_000));
     assert_eq!(reported(&many)[0].severity(), Severity::Note);
 }
 
@@ -260,6 +249,7 @@ fn a_server_that_uses_every_processor_is_the_limit_and_not_the_storage() {
 fn what_sessions_were_found_in_is_reported_where_it_is_not_reading() {
     let run = changed(|server| {
         server.session_samples.insert("LWLock:WALWrite".to_owned(), 9_000);
+        server.session_states.insert("LWLock:WALWrite".to_owned(), SessionState::LogWrite);
     });
     let found = reported(&run);
     let [ServerFinding::SessionsFoundIn { doing, share, looks: 600, .. }] = &found[..] else { panic!("{found:#?}") };
@@ -383,9 +373,23 @@ fn every_finding_ends_as_a_sentence() {
         ServerFinding::PageCacheServed { steps: steps(), share: 0.2, is_private: false, limited_to: None },
         ServerFinding::Unread { steps: steps(), node: "db1".to_owned(), silent: 0, missed: 0.1 },
         ServerFinding::RolledBack { steps: steps(), deadlocks: 1, rollbacks: 1 },
-        ServerFinding::CheckpointInWindow { steps: steps(), timed: 1, requested: 1, images: 9, image_share: Some(0.4) },
+        ServerFinding::CheckpointInWindow {
+            steps: steps(),
+            timed: 1,
+            requested: 1,
+            images: 9,
+            image_share: Some(0.4),
+            terms: CheckpointTerms::of(&private_cluster()),
+        },
         ServerFinding::VacuumInWindow { steps: steps(), vacuums: 1, analyses: 2 },
-        ServerFinding::SessionsFoundIn { step: "s8".to_owned(), doing: "Lock:tuple".to_owned(), share: 0.5, looks: 60 },
+        ServerFinding::SessionsFoundIn {
+            step: "s8".to_owned(),
+            doing: "Lock:tuple".to_owned(),
+            share: 0.5,
+            looks: 60,
+            state: SessionState::Lock,
+            log: "WAL".to_owned(),
+        },
         ServerFinding::Idle { steps: steps(), share: 0.2 },
     ] {
         assert!(reported.sentence().ends_with('.') && reported.advice().unwrap().ends_with('.'), "{reported:?}");

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use super::{BLOCK, Level, SECOND, latencies, wait};
-use crate::record::{Counters, CpuTime, DeviceStats, Run, ServerStats, Step, Target, TraceStats};
+use crate::record::{
+    Activity, Counters, CpuTime, DeviceStats, Run, ServerStats, Step, Target, TraceStats, postgres_names,
+};
 
 /// Blocks of an operation that its index takes; they stay in the buffer cache.
 const INDEX_BLOCKS: u64 = 3;
@@ -51,26 +53,27 @@ fn reported(server: Server, operations: u64, updates: u64, elapsed_ns: u64) -> S
     let (rows, images) = (updates * ROWS, updates * ROWS / 2);
     let wal_bytes = rows * RECORD + images * IMAGE;
     let seconds = elapsed_ns / SECOND;
-    let own = [
-        ("pg_stat_database.xact_commit", operations),
-        ("pg_stat_database.xact_rollback", 0),
-        ("pg_stat_database.deadlocks", 0),
-        ("pg_stat_wal.wal_records", rows + updates),
-        ("pg_stat_wal.wal_fpi", images),
-        ("pg_stat_wal.wal_bytes", wal_bytes),
-        ("pg_stat_bgwriter.checkpoints_timed", 0),
-        ("pg_stat_bgwriter.checkpoints_req", 0),
-        ("pg_stat_bgwriter.buffers_checkpoint", 0),
-        ("pg_stat_bgwriter.buffers_clean", rows / 4),
-        ("pg_stat_bgwriter.buffers_backend", rows / 2),
-        ("pg_stat_user_tables.n_tup_upd", rows),
-        ("pg_stat_user_tables.n_tup_hot_upd", rows * server.hot_pct / 100),
-        ("pg_stat_user_tables.autovacuum_count", 0),
-        ("pg_stat_user_tables.autoanalyze_count", 0),
-        ("relation.main_pages_grown", server.grows_per_s * seconds),
+    let activity = [
+        (Activity::Commits, operations),
+        (Activity::Rollbacks, 0),
+        (Activity::Deadlocks, 0),
+        (Activity::LogRecords, rows + updates),
+        (Activity::LogBlockImages, images),
+        (Activity::CheckpointsTimed, 0),
+        (Activity::CheckpointsRequested, 0),
+        (Activity::BlocksWrittenByCheckpoints, 0),
+        (Activity::BlocksWrittenInBackground, rows / 4),
+        (Activity::BlocksWrittenBySessions, rows / 2),
+        (Activity::RowsUpdated, rows),
+        (Activity::RowsUpdatedInPlace, rows * server.hot_pct / 100),
+        (Activity::Vacuums, 0),
+        (Activity::Analyses, 0),
+        (Activity::TableBlocksGrown, server.grows_per_s * seconds),
     ];
+    let own = [("pg_stat_database.xact_commit", operations), ("pg_stat_wal.wal_fpi", images)];
     let samples = [("CPU", 1), ("IO:DataFileRead", 5), ("IO:WALSync", 1), ("LWLock:WALWrite", 1)];
     let sampled_times = seconds * 10;
+    let session_samples = samples.map(|(name, sessions)| (name.to_owned(), sessions * sampled_times)).into();
     let cpu = server.cpu_ns.map(|ns| ns * logical_reads);
     ServerStats {
         node: server.node.to_owned(),
@@ -88,11 +91,13 @@ fn reported(server: Server, operations: u64, updates: u64, elapsed_ns: u64) -> S
             checkpoints: Some(0),
             ..Counters::default()
         },
+        activity: activity.into(),
         own: own.map(|(name, count)| (name.to_owned(), count)).into(),
-        session_samples: samples.map(|(name, sessions)| (name.to_owned(), sessions * sampled_times)).into(),
+        session_states: postgres_names::states(&session_samples),
+        session_samples,
         sampled_times,
         cpu: cpu.map(|ns| CpuTime { user_ns: ns * 2 / 3, system_ns: ns / 3, ..CpuTime::default() }),
-        waits: Vec::new(),
+        ..ServerStats::default()
     }
 }
 
@@ -201,6 +206,7 @@ fn run(levels: &[Level], servers: &[Server]) -> Run {
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
         .into(),
     };
+    postgres_names::describe(&mut run.target.facts);
     run
 }
 

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::headline::{Headline, OutlineCounters, OutlineOperation, OutlineWait, OutlineWindow};
 use super::{INTERVALS_FILE, RUN_FILE, StoreError, recover};
-use crate::record::{Clock, FORMAT, ImportedFile, Interval, Outcome, Run, Timestamp};
+use crate::record::{Clock, FORMAT, ImportedFile, Interval, Outcome, Run, Timestamp, postgres_names};
 
 /// What a list of runs shows, read without decoding any histogram. Written as JSON it is the same everywhere.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -133,6 +133,7 @@ pub fn load(path: &Path) -> Result<Run, StoreError> {
     let mut run = read_document(&directory, |run: &Run| run.format)?;
     attach_intervals(&mut run, &directory)?;
     recover::unfinished_steps(&mut run);
+    postgres_names::give_meanings(&mut run);
     Ok(run)
 }
 

@@ -4,9 +4,10 @@ mod beside;
 
 use std::io;
 
-pub(in crate::report) use beside::{nodes, processors, sessions, shape};
+pub(in crate::report) use beside::{nodes, own, processors, sessions, shape};
 
 use crate::analysis::{Figures, Served, wait};
+use crate::record::facts::{SETTING, TERM, Term};
 use crate::record::{Histogram, Run, Step};
 use crate::report::grid::Grid;
 use crate::report::paper::Paper;
@@ -211,12 +212,13 @@ pub(in crate::report) fn commit_latency(paper: &mut dyn Paper, run: &Run) -> io:
 }
 
 /// Facts that a brief report reports; the others are reported in full.
-const BRIEF_FACTS: [&str; 5] = ["server_version", "send", "host_memory", "nodes", "setting.shared_buffers"];
-const SETTING: &str = "setting.";
+const BRIEF_FACTS: [&str; 4] = ["server_version", "send", "host_memory", "nodes"];
 
 /// Facts and settings of the server, as `name=value`.
 pub(in crate::report) fn facts(run: &Run, detail: Detail) -> (String, String) {
-    let is_reported = |name: &str| detail == Detail::Full || BRIEF_FACTS.contains(&name);
+    let buffer_cache = run.target.term(Term::BufferCache);
+    let is_brief = |name: &str| BRIEF_FACTS.contains(&name) || name.strip_prefix(SETTING) == Some(buffer_cache);
+    let is_reported = |name: &str| !name.starts_with(TERM) && (detail == Detail::Full || is_brief(name));
     let reported = run.target.facts.iter().filter(|(name, _)| is_reported(name));
     let (settings, facts): (Vec<_>, Vec<_>) = reported.partition(|(name, _)| name.starts_with(SETTING));
     let pairs = |pairs: Vec<(&String, &String)>| {

@@ -16,6 +16,7 @@ mod local;
 mod login;
 #[cfg(test)]
 mod login_tests;
+mod meanings;
 mod monitor;
 mod password_file;
 mod session;

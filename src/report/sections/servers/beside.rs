@@ -1,10 +1,11 @@
 //! What went on in the servers beside the figures of the load: tables, sessions, processors, nodes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use super::{Column, Seen, count, seen, steps};
 use crate::analysis::{Processors, Served, imbalance, is_on_server};
+use crate::record::facts::Term;
 use crate::record::{Run, Step};
 use crate::report::grid::Grid;
 use crate::report::paper::Paper;
@@ -16,8 +17,8 @@ const SHAPE: [Column; 6] = [
     ("HOT %", hot),
     ("pages grown", |seen| count(seen.served.pages_grown())),
     ("grown %", |seen| grown(seen.served.grown_share())),
-    ("autovacuums", |seen| count(seen.served.vacuums())),
-    ("autoanalyzes", |seen| count(seen.served.analyses())),
+    ("vacuums", |seen| count(seen.served.vacuums())),
+    ("analyzes", |seen| count(seen.served.analyses())),
 ];
 
 fn grown(share: Option<f64>) -> String {
@@ -61,8 +62,11 @@ pub(in crate::report) fn sessions(paper: &mut dyn Paper, run: &Run) -> io::Resul
         row.extend(other.map(|_| number(Some(rest))));
         grid.push(row);
     }
-    let title = "What sessions were doing: sessions on average (layer: server; sampled, by looks at pg_stat_activity)";
-    paper.table(title, &grid)
+    let title = format!(
+        "What sessions were doing: sessions on average (layer: server; sampled, by looks at {})",
+        run.target.term(Term::Sessions)
+    );
+    paper.table(&title, &grid)
 }
 
 /// Whose processor time was used on this machine.
@@ -85,6 +89,20 @@ pub(in crate::report) fn processors(paper: &mut dyn Paper, run: &Run) -> io::Res
     let title =
         "Processors of this machine, 1.00 = one of them (layer: OS; `?`: the server runs elsewhere, or hides it)";
     paper.table(title, &grid)
+}
+
+/// What the servers counted by their own names, those left out that stood still: sums over the nodes, unknown where one of them
+/// has no such counter.
+pub(in crate::report) fn own(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let steps: Vec<&Step> = run.steps.iter().filter(|step| !step.servers.is_empty()).collect();
+    let all = steps.iter().flat_map(|step| &step.servers).flat_map(|server| &server.own);
+    let names: BTreeSet<&String> = all.filter(|(_, count)| **count > 0).map(|(name, _)| name).collect();
+    let mut grid = Grid::new(1, ["counter"].into_iter().chain(steps.iter().map(|step| step.label.as_str())));
+    for name in names {
+        let counted = |step: &&Step| count(step.servers.iter().map(|server| server.own.get(name).copied()).sum());
+        grid.push([name.clone()].into_iter().chain(steps.iter().map(counted)).collect());
+    }
+    paper.table("Counters by the server's own names (layer: server; everybody's; times in ns)", &grid)
 }
 
 /// A rate of one node.

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::connect::{Connected, Connector, on_own_runtime};
 use super::super::error::PostgresError;
+use super::super::meanings;
 use super::super::sql::identifier;
 use super::binaries::Binaries;
 use super::{ROLE, program_hint, settings};
@@ -81,6 +82,7 @@ async fn ask(connector: &Connector, node: usize) -> Result<BTreeMap<String, Stri
         rows.iter().map(|row| (format!("setting.{}", row.get::<_, &str>(0)), row.get(1))).collect();
     let version = connected.client.query_one("SHOW server_version", &[]).await.map_err(of("tell its version"))?;
     facts.insert("server_version".to_owned(), version.get(0));
+    meanings::describe(&mut facts);
     Ok(facts)
 }
 

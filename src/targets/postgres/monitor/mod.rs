@@ -12,6 +12,7 @@ use self::reading::{Difference, Reading};
 use super::connect::Connector;
 use super::error::PostgresError;
 use super::local::LocalServer;
+use super::meanings;
 use crate::record::ServerStats;
 use crate::targets::sql::{self, ServerReader};
 
@@ -75,6 +76,8 @@ impl ServerReader for MonitorRequest {
     fn compare(&self, earlier: &Reading, later: &mut Reading, stats: &mut ServerStats) -> Vec<String> {
         let Difference { own, counters, cpu, reset } = later.since(earlier, self.block_bytes);
         later.remember_size(earlier);
+        stats.activity = meanings::activity(&own);
+        stats.session_states = meanings::states(&stats.session_samples);
         (stats.own, stats.counters, stats.cpu) = (own, counters, cpu);
         reset
     }
