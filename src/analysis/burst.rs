@@ -1,7 +1,7 @@
 //! Two levels in one load: a burst credit that ran out, a cache that warmed, and credit that the run was too short to see.
 
-use super::finding::list;
 use super::levels::two_levels;
+use super::message::list;
 use super::traffic::{Counted, LARGE_REQUEST_BYTES, about, bytes, inside, requests, requests_per_s};
 use super::{Figures, Message, is_on_server, known_credits, measured};
 use crate::record::{Counters, Environment, Interval, Run, Step};

@@ -1,6 +1,6 @@
 //! Data sets so small that a cache can answer for the storage behind it.
 
-use super::finding::list;
+use super::message::list;
 use super::{Figures, Finding, Message, measured};
 use crate::record::Run;
 use crate::units::Bytes;

@@ -2,26 +2,12 @@
 
 mod words;
 
-pub(super) use words::{list, of_series};
-
 use super::{
-    BurstFound, CacheTrap, Ceiling, CreditNotSeen, DurableWrites, Failing, LatencyTarget, Limit, Message, OpenLoadLine,
-    PageCacheUse, Point, RateKnee, RateRose, Reached, Responds, RunVerdict, Scales, SentLate, ServerFinding,
-    SizeLimits, SteadyState, Tiers, Together, Vocabulary, WritesDisagree,
+    BurstFound, CacheTrap, Ceiling, CreditNotSeen, DurableWrites, Knee, LatencyTarget, Limit, Message, OpenLoadLine,
+    PageCacheUse, RateKnee, RateRose, Reached, Responds, RunVerdict, Scales, SentLate, ServerFinding, Severity,
+    SizeLimits, SteadyState, StepLine, Tiers, Together, Vocabulary, WritesDisagree,
 };
 use crate::units::Nanos;
-
-/// How a finding bears on the rest of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Severity {
-    /// The figures do not mean what they seem to mean.
-    Doubt,
-    /// How much load is carried, and what limits it.
-    Answer,
-    /// Worth knowing.
-    Note,
-}
 
 /// One thing that the analysis has to say. Shares are 0 to 1; `steps` are labels; `series` is empty where the run has
 /// one series only.
@@ -62,29 +48,10 @@ pub enum Finding {
     WaitedForProcessor { steps: Vec<String>, share: f64, words: Vocabulary },
     /// Reads were served by the buffer cache.
     CacheHeld { steps: Vec<String>, hit_ratio: f64, data_fits: bool },
-    /// The largest load that meets the latency target, with a larger one that does not.
-    LoadLine { series: String, target: LatencyTarget, passing: Point, failing: Failing },
-    /// The largest load meets the target although smaller ones do not.
-    TargetMetOnlyAbove { series: String, target: LatencyTarget, passing: Point, below: Vec<String> },
-    /// Even the largest load meets the target.
-    AllStepsMeetTarget { series: String, target: LatencyTarget, most: Point, steps: usize },
-    /// Even the least load does not meet the target.
-    NoStepMeetsTarget { series: String, target: LatencyTarget, least: Point },
-    /// Nothing of what the target judges happened.
-    ///
-    /// `too_wide`: something did happen, and another program reported it in buckets too wide to say.
-    TargetNotJudged { series: String, target: LatencyTarget, too_wide: bool },
+    /// How much load meets the latency target, as steps show it.
+    StepLine(StepLine),
     /// Where latency starts to rise faster than load.
-    Knee {
-        series: String,
-        bound: f64,
-        max_operations_per_s: f64,
-        cycle: Nanos,
-        min_sessions: u32,
-        measured_step: String,
-        measured_sessions: u32,
-        words: Vocabulary,
-    },
+    Knee(Knee),
     /// Which limit stopped the load, or that none did.
     Ceiling(Ceiling),
     /// Whether volumes share a limit.
@@ -155,13 +122,9 @@ impl Finding {
             Self::DurableWrites(writes) if writes.is_doubt() => Severity::Doubt,
             Self::Ceiling(Ceiling { limit: Limit::Generator { .. }, .. }) => Severity::Doubt,
             Self::Verdict(_)
-            | Self::LoadLine { .. }
-            | Self::TargetMetOnlyAbove { .. }
-            | Self::AllStepsMeetTarget { .. }
-            | Self::NoStepMeetsTarget { .. }
-            | Self::TargetNotJudged { .. }
+            | Self::StepLine(_)
             | Self::OpenLoadLine(_)
-            | Self::Knee { .. }
+            | Self::Knee(_)
             | Self::Ceiling(_)
             | Self::SizeLimits(_)
             | Self::Together(_)
@@ -213,15 +176,7 @@ impl Finding {
 
     /// Whether it says how much load meets the latency target.
     pub fn is_load_line(&self) -> bool {
-        matches!(
-            self,
-            Self::LoadLine { .. }
-                | Self::TargetMetOnlyAbove { .. }
-                | Self::AllStepsMeetTarget { .. }
-                | Self::NoStepMeetsTarget { .. }
-                | Self::TargetNotJudged { .. }
-                | Self::OpenLoadLine(_)
-        )
+        matches!(self, Self::StepLine(_) | Self::OpenLoadLine(_))
     }
 
     /// Place among findings of the same kind.
@@ -240,7 +195,7 @@ impl Finding {
     /// Whether it says that the latency target is missed at every load.
     pub fn is_missed_target(&self) -> bool {
         match self {
-            Self::NoStepMeetsTarget { .. } => true,
+            Self::StepLine(line) => line.is_missed(),
             Self::OpenLoadLine(line) => line.is_missed(),
             _ => false,
         }

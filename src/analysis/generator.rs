@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::doubts::{self, SATURATED};
-use super::finding::list;
+use super::message::list;
 use super::{Figures, LatencyTarget, Message, measured, operations_are_requests};
 use crate::record::{Histogram, Run, Step};
 use crate::units::Nanos;
@@ -250,7 +250,7 @@ impl Message for SentLate {
 
 #[cfg(test)]
 mod tests {
-    use super::super::judge::tests::open;
+    use super::super::load_line::judge::tests::open;
     use super::*;
     use crate::analysis::{Finding, Severity, analyse};
     use crate::record::sample;

@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use super::judge::{deciding_lateness_ns, fails_often, is_crowded, is_generator_busy, outcome};
-use super::opening::{Carried, Claim, at_load, is_one_load, of_lines};
-use super::verdicts::Verdicts;
+use super::load_line::judge::{deciding_lateness_ns, fails_often, is_crowded, is_generator_busy, outcome};
+use super::load_line::verdicts::Verdicts;
+use super::measured::is_one_load;
+use super::opening::{Carried, Claim, at_load, of_lines};
 use super::{
     Figures, Finding, LatencyTarget, Message, QuantileValue, Series, Subject, Verdict, VerdictOutcome, Vocabulary,
     doubts, measured,

@@ -19,17 +19,13 @@ mod finding;
 mod fingerprint;
 mod fit;
 mod generator;
-mod judge;
-mod judgeable;
-mod knee;
 mod known_credits;
-mod latency_target;
 mod levels;
 mod limit_verdict;
-mod limits;
+mod load_line;
+mod measured;
 mod message;
 mod modes;
-mod open_line;
 mod opening;
 mod operation_time;
 mod order;
@@ -47,11 +43,10 @@ mod tiers;
 mod together;
 mod traffic;
 pub mod trend;
-mod verdicts;
 mod vocabulary;
 mod waits;
 
-use crate::record::{Demands, Outcome, Run, Step};
+use crate::record::{Demands, Run};
 
 pub use at_once::is_of_jobs;
 pub use burst::{BurstFound, CreditNotSeen, Outlasted, RateRose};
@@ -66,20 +61,21 @@ pub use comparison::{
     Measure, NotRepeats, Overall, Pair, Repeats, SettingDifference, signed_percent,
 };
 pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, single_block_reads, wait};
-pub use finding::{Finding, Severity};
+pub use finding::Finding;
 pub use fit::{Queue, ResponseShape, Scalability};
 pub use generator::{GeneratorVerdict, LateAgainst, LimitedBy, SentLate};
-pub use judge::{judge, judge_all};
-pub use judgeable::{Judgeable, NotJudgeable};
-pub use knee::{RateKnee, Responds, Scales};
-pub use latency_target::{LatencyTarget, QuantileValue, Subject};
 pub use levels::{TwoLevels, two_levels};
 pub use limit_verdict::{Because, LimitAnswer, LimitVerdict, RunVerdict};
-pub use limits::{Failing, Point};
-pub use message::Message;
+pub use load_line::{
+    Ended, Failing, Judgeable, Knee, LatencyTarget, LoadLine, MAX_VERDICTS, NotJudgeable, OpenLoadLine, Point,
+    QuantileValue, RateKnee, RatePoint, Responds, Scales, StepLine, Subject, Verdict, VerdictOutcome, Why, judge,
+    judge_all,
+};
+use measured::{CELL_SINGLE_BLOCK_READ, is_measured, measured};
+pub use measured::{SINGLE_BLOCK_READ, is_one_load};
+pub use message::{Message, Severity};
 pub use modes::{Mode, modes};
-pub use open_line::{OpenLoadLine, RatePoint, Why};
-pub use opening::{Carried, Claim, FromCache, Latency, Opening, OpeningDoubt, StoppedBy, Unit, is_one_load};
+pub use opening::{Carried, Claim, FromCache, Latency, Opening, OpeningDoubt, StoppedBy, Unit};
 pub use operation_time::{OperationTime, Part};
 pub use proof::{DurableWrites, PageCacheUse, SeenFlushes, WritesDisagree, is_through_page_cache};
 pub use repeat::to_repeat;
@@ -93,14 +89,7 @@ pub use steadiness::{Excursion, Reached, SteadyState};
 pub use tiers::{Cause, Place, Tiers};
 pub use together::{MIN_SECONDS, Measured, Together, TogetherPoint, TogetherVerdict};
 pub use traffic::{Counted, operations_are_requests};
-pub use verdicts::{Ended, LoadLine, MAX_VERDICTS, Verdict, VerdictOutcome};
 pub use vocabulary::Vocabulary;
-
-/// One block read into the buffer cache: the event by which databases judge storage.
-pub const SINGLE_BLOCK_READ: &str = "db file sequential read";
-
-/// The same where storage cells of Exadata answer.
-const CELL_SINGLE_BLOCK_READ: &str = "cell single block physical read";
 
 /// Everything worth saying about `run`, most important first: what makes the answer doubtful, then the answer (how much
 /// load is carried, and what limits it), then doubts that do not touch it, then the rest.
@@ -108,7 +97,7 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     let mut findings = doubts::find(run);
     findings.extend(generator::sent_late(run, target).into_iter().map(Finding::SentLate));
     findings.extend(proof::find(run));
-    findings.extend(limits::find(run, target));
+    findings.extend(load_line::limits::find(run, target));
     findings.extend(Together::of(run).map(Finding::Together));
     findings.extend(waits::find(run));
     findings.extend(steadiness::find(run));
@@ -132,7 +121,7 @@ pub fn analyse_limits(run: &Run, limits: &[LatencyTarget]) -> Vec<Finding> {
     let mut findings = analyse(run, &limits.first().cloned().unwrap_or_default());
     let is_asked = !limits.is_empty();
     if !is_asked && operations_are_requests(run) {
-        findings.retain(|finding| !matches!(finding, Finding::NoStepMeetsTarget { .. }));
+        findings.retain(|finding| !matches!(finding, Finding::StepLine(StepLine::NoneMeets { .. })));
     }
     // An answer of its own has limits of its own. Nobody who imports a result has asked for a limit by that.
     let has_own_answer = run.workload == "calibrate" || Demands::of(run).is_some();
@@ -145,7 +134,7 @@ pub fn analyse_limits(run: &Run, limits: &[LatencyTarget]) -> Vec<Finding> {
         findings.retain(|finding| !matches!(finding, Finding::RateNotReached { step, .. } if is_multiple(step)));
     }
     for limit in limits.iter().skip(1) {
-        let more = limits::more_lines(run, limit).into_iter();
+        let more = load_line::limits::more_lines(run, limit).into_iter();
         let late = generator::sent_late(run, limit).into_iter().map(Finding::SentLate);
         let new: Vec<Finding> = more.chain(late).filter(|finding| !findings.contains(finding)).collect();
         let after = findings.iter().rposition(Finding::is_load_line).map_or(0, |last| last + 1);
@@ -173,15 +162,6 @@ fn fits_imported(run: &Run, finding: &Finding) -> bool {
         Finding::CacheHeld { .. } => run.workload == "slob" || run.parameters.contains_key("WORK_UNIT"),
         _ => true,
     }
-}
-
-/// Steps with figures: those that ended as asked, or were cut short by the user with something measured.
-fn measured(run: &Run) -> impl Iterator<Item = &Step> {
-    run.steps.iter().filter(|step| is_measured(step))
-}
-
-fn is_measured(step: &Step) -> bool {
-    matches!(step.outcome, Outcome::Completed | Outcome::Interrupted) && step.window.duration_ns > 0
 }
 
 #[cfg(test)]

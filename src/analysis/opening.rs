@@ -9,15 +9,14 @@ mod reported_tests;
 mod tests;
 mod words;
 
-pub use answer::is_one_load;
 pub(super) use answer::{at_load, of_lines};
 pub use doubt::OpeningDoubt;
 pub(super) use words::at_ceiling;
 
 use super::check::Check;
 use super::{
-    Calibration, Cause, Ceiling, Finding, LatencyTarget, Limit, Place, QuantileValue, RunVerdict, ServerFinding,
-    SizeLimits, Together, TogetherVerdict, Why, at_once, measured,
+    Calibration, Cause, Ceiling, Finding, Knee, LatencyTarget, Limit, Place, QuantileValue, RunVerdict, ServerFinding,
+    SizeLimits, StepLine, Together, TogetherVerdict, Why, at_once, measured,
 };
 use crate::record::Run;
 use crate::units::Nanos;
@@ -285,12 +284,12 @@ fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
 /// The lines of the series that is reported: of several limits that one by which the reported step is the largest comes first.
 fn lines<'a>(findings: &'a [Finding], carried: &Carried) -> Vec<&'a Finding> {
     let passing = |finding: &Finding| match finding {
-        Finding::LoadLine { passing, .. } => Some(passing.step.clone()),
+        Finding::StepLine(StepLine::Between { passing, .. }) => Some(passing.step.clone()),
         Finding::OpenLoadLine(line) => line.passing.as_ref().map(|passing| passing.step.clone()),
         _ => None,
     };
     let is_of_series = |finding: &&Finding| match finding {
-        Finding::LoadLine { series, .. } => *series == carried.series,
+        Finding::StepLine(StepLine::Between { series, .. }) => *series == carried.series,
         Finding::OpenLoadLine(line) => line.series == carried.series,
         _ => false,
     };
@@ -302,7 +301,7 @@ fn lines<'a>(findings: &'a [Finding], carried: &Carried) -> Vec<&'a Finding> {
 /// Label of the step that bounds the load line from above.
 fn above_line<'a>(findings: &'a [Finding], carried: &Carried) -> Option<&'a str> {
     lines(findings, carried).into_iter().find_map(|finding| match finding {
-        Finding::LoadLine { failing, .. } => Some(failing.above.step.as_str()),
+        Finding::StepLine(StepLine::Between { failing, .. }) => Some(failing.above.step.as_str()),
         Finding::OpenLoadLine(line) => Some(line.ceiling()?.step.as_str()),
         _ => None,
     })
@@ -316,7 +315,7 @@ fn line_ended(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
     let is_one_of_several = matches!(carried.latency, Some(Latency::WithinAll(_)));
     let what = |target: &LatencyTarget| is_one_of_several.then(|| target.what());
     lines(findings, carried).into_iter().find_map(|finding| match finding {
-        Finding::LoadLine { target, failing, .. } => {
+        Finding::StepLine(StepLine::Between { target, failing, .. }) => {
             let (value, load) = (Some(failing.above.value), Some(failing.above.load.clone()));
             Some(StoppedBy::Latency { what: what(target), value, load })
         }
@@ -336,7 +335,7 @@ fn line_ended(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
 
 fn rises_from(findings: &[Finding], carried: &Carried) -> Option<String> {
     findings.iter().find_map(|finding| match finding {
-        Finding::Knee { series, bound, words, .. } if *series == carried.series => {
+        Finding::Knee(Knee { series, bound, words, .. }) if *series == carried.series => {
             Some(format!("{bound:.0} {}", words.slots()))
         }
         Finding::RateKnee(knee) if knee.series == carried.series => Some(knee.words.rate(knee.per_s)),

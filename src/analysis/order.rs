@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, ServerFinding, Severity};
+use super::{Finding, ServerFinding, Severity, StepLine};
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
@@ -34,13 +34,13 @@ impl Basis {
         let (mut reported, mut bounding) = (BTreeSet::new(), BTreeSet::new());
         for finding in findings {
             match finding {
-                Finding::LoadLine { passing, failing, .. } => {
+                Finding::StepLine(StepLine::Between { passing, failing, .. }) => {
                     reported.insert(passing.step.clone());
                     bounding.insert(failing.above.step.clone());
                 }
-                Finding::TargetMetOnlyAbove { passing: point, .. }
-                | Finding::AllStepsMeetTarget { most: point, .. }
-                | Finding::NoStepMeetsTarget { least: point, .. } => {
+                Finding::StepLine(StepLine::OnlyAbove { passing: point, .. })
+                | Finding::StepLine(StepLine::AllMeet { most: point, .. })
+                | Finding::StepLine(StepLine::NoneMeets { least: point, .. }) => {
                     reported.insert(point.step.clone());
                 }
                 Finding::OpenLoadLine(line) => {
@@ -76,6 +76,7 @@ impl Basis {
 
 #[cfg(test)]
 mod tests {
+    use crate::analysis::StepLine;
     use crate::analysis::{Finding, LatencyTarget, analyse};
     use crate::record::sample;
     use crate::record::{Outcome, Run};
@@ -105,9 +106,9 @@ mod tests {
     fn a_doubt_about_another_step_comes_after_the_answer() {
         for step in [0, 2, 5] {
             let found = reported(step, stall);
-            assert!(matches!(found[0], Finding::LoadLine { .. }), "step {step}: {found:#?}");
+            assert!(matches!(found[0], Finding::StepLine(StepLine::Between { .. })), "step {step}: {found:#?}");
             let doubt = position(&found, |finding| matches!(finding, Finding::Stalled { .. }));
-            let knee = position(&found, |finding| matches!(finding, Finding::Knee { .. }));
+            let knee = position(&found, |finding| matches!(finding, Finding::Knee(_)));
             assert!(doubt > knee, "answers stand together: {found:#?}");
         }
     }
@@ -116,7 +117,7 @@ mod tests {
     fn a_doubt_about_the_step_that_the_answer_rests_on_comes_first() {
         let found = reported(4, stall);
         let doubt = position(&found, |finding| matches!(finding, Finding::Stalled { .. }));
-        let line = position(&found, |finding| matches!(finding, Finding::LoadLine { .. }));
+        let line = position(&found, |finding| matches!(finding, Finding::StepLine(StepLine::Between { .. })));
         assert!(doubt < line, "{found:#?}");
     }
 
@@ -149,6 +150,6 @@ mod tests {
         let target = LatencyTarget { subject: Some("nothing".into()), ..LatencyTarget::default() };
         let found = analyse(&run, &target);
         let doubt = position(&found, |finding| matches!(finding, Finding::Stalled { .. }));
-        assert!(doubt < position(&found, |finding| matches!(finding, Finding::TargetNotJudged { .. })));
+        assert!(doubt < position(&found, |finding| matches!(finding, Finding::StepLine(StepLine::NotJudged { .. }))));
     }
 }

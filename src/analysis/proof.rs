@@ -2,7 +2,7 @@
 //! made durable. Asking the kernel for it proves nothing.
 
 use super::doubts::worst;
-use super::finding::list;
+use super::message::list;
 use super::{Figures, Finding, Message, measured, operations_are_requests, rate, traffic};
 use crate::record::{DeviceStats, Interval, Run, Step};
 use crate::units::{Bytes, group_thousands, percent};

@@ -1,6 +1,6 @@
 //! One hiccup decides nothing: which load of a sweep is to be measured again.
 
-use super::verdicts::Verdicts;
+use super::load_line::verdicts::Verdicts;
 use super::{LatencyTarget, Series, Verdict, judge_all};
 use crate::record::{Run, Step};
 
@@ -24,7 +24,7 @@ pub fn to_repeat<'a>(run: &'a Run, limits: &[LatencyTarget]) -> Option<&'a Step>
 
 #[cfg(test)]
 mod tests {
-    use super::super::judge::tests::open;
+    use super::super::load_line::judge::tests::open;
     use super::*;
     use crate::record::sample;
 

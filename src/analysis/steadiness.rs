@@ -1,7 +1,7 @@
 //! Whether throughput has settled: the steady-state rule of SNIA's Solid State Storage Performance Test Specification,
 //! for the window of one step and for a soak of many rounds.
 
-use super::finding::list;
+use super::message::list;
 use super::{Finding, Message, Series};
 use crate::record::{Interval, Run, Step};
 use crate::units::{Nanos, group_thousands, percent};

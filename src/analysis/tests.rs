@@ -41,7 +41,9 @@ fn a_clean_run_with_updates_brings_no_complaint() {
 #[test]
 fn the_load_line_is_the_largest_step_that_meets_the_target() {
     let found = findings(&sample::sweep(60));
-    let Some(Finding::LoadLine { passing, failing, .. }) = found.first() else { panic!("{found:#?}") };
+    let Some(Finding::StepLine(StepLine::Between { passing, failing, .. })) = found.first() else {
+        panic!("{found:#?}")
+    };
     assert_eq!((passing.step.as_str(), failing.above.step.as_str()), ("s16_t1", "s32_t1"));
     assert!(passing.value.ns <= Nanos::millis(5) && failing.above.value.ns > Nanos::millis(5));
     assert_eq!(passing.reads_per_s, Some(636.0 * 63.0));
@@ -52,7 +54,9 @@ fn the_load_line_is_the_largest_step_that_meets_the_target() {
 fn the_order_in_which_steps_ran_does_not_matter() {
     let mut run = sample::sweep(60);
     run.steps.reverse();
-    assert!(matches!(&findings(&run)[0], Finding::LoadLine { passing, .. } if passing.step == "s16_t1"));
+    assert!(
+        matches!(&findings(&run)[0], Finding::StepLine(StepLine::Between { passing, .. }) if passing.step == "s16_t1")
+    );
 }
 
 #[test]
@@ -60,12 +64,12 @@ fn a_step_below_the_line_that_misses_the_target_is_named() {
     let mut run = sample::sweep(60);
     run.steps[1].waits[0].waits = sample::latencies(10_000, 20_000_000);
     let found = findings(&run);
-    let line = found.iter().find(|finding| matches!(finding, Finding::LoadLine { .. })).unwrap();
-    assert!(matches!(line, Finding::LoadLine { failing, .. } if failing.below == ["s2_t1"]));
+    let line = found.iter().find(|finding| matches!(finding, Finding::StepLine(StepLine::Between { .. }))).unwrap();
+    assert!(matches!(line, Finding::StepLine(StepLine::Between { failing, .. }) if failing.below == ["s2_t1"]));
     assert!(line.sentence().contains("not monotonic: s2_t1"), "{}", line.sentence());
 
     run.steps.truncate(4);
-    finds!(run, Finding::TargetMetOnlyAbove { .. });
+    finds!(run, Finding::StepLine(StepLine::OnlyAbove { .. }));
 }
 
 #[test]
@@ -73,21 +77,27 @@ fn a_target_that_all_or_none_meet_is_said_to_be_so() {
     let run = sample::sweep(60);
     let strict = LatencyTarget { limit: Nanos(100_000), ..LatencyTarget::default() };
     let lax = LatencyTarget { limit: Nanos::seconds(1), ..LatencyTarget::default() };
-    assert!(matches!(&analyse(&run, &strict)[0], f @ Finding::NoStepMeetsTarget { .. } if f.is_missed_target()));
-    assert!(matches!(&analyse(&run, &lax)[0], Finding::AllStepsMeetTarget { most, .. } if most.step == "s32_t1"));
+    assert!(
+        matches!(&analyse(&run, &strict)[0], f @ Finding::StepLine(StepLine::NoneMeets { .. }) if f.is_missed_target())
+    );
+    assert!(
+        matches!(&analyse(&run, &lax)[0], Finding::StepLine(StepLine::AllMeet { most, .. }) if most.step == "s32_t1")
+    );
 }
 
 #[test]
 fn a_target_on_an_event_that_did_not_happen_is_not_judged() {
     let target = LatencyTarget { subject: Some("log file sync".into()), ..LatencyTarget::default() };
-    assert!(matches!(&analyse(&sample::sweep(60), &target)[0], Finding::TargetNotJudged { .. }));
+    assert!(matches!(&analyse(&sample::sweep(60), &target)[0], Finding::StepLine(StepLine::NotJudged { .. })));
 }
 
 #[test]
 fn failed_and_unfinished_steps_do_not_carry_the_load_line() {
     let mut run = sample::sweep(60);
     run.steps[4].outcome = Outcome::Failed { error: "gone".to_owned() };
-    assert!(matches!(&findings(&run)[0], Finding::LoadLine { passing, .. } if passing.step == "s8_t1"));
+    assert!(
+        matches!(&findings(&run)[0], Finding::StepLine(StepLine::Between { passing, .. }) if passing.step == "s8_t1")
+    );
 }
 
 #[test]
@@ -102,7 +112,7 @@ fn each_variation_has_its_own_load_line() {
     let lines: Vec<_> = findings(&run)
         .into_iter()
         .filter_map(|finding| match finding {
-            Finding::LoadLine { series, .. } => Some(series),
+            Finding::StepLine(StepLine::Between { series, .. }) => Some(series),
             _ => None,
         })
         .collect();
@@ -112,9 +122,9 @@ fn each_variation_has_its_own_load_line() {
 #[test]
 fn the_knee_is_where_the_cap_was_planted() {
     let found = findings(&sample::sweep(60));
-    let knee = found.iter().find(|finding| matches!(finding, Finding::Knee { .. })).unwrap();
+    let knee = found.iter().find(|finding| matches!(finding, Finding::Knee(_))).unwrap();
     assert!(
-        matches!(knee, Finding::Knee { bound, measured_sessions: 8, .. } if (bound - 8.0).abs() < 0.01),
+        matches!(knee, Finding::Knee(Knee { bound, measured_sessions: 8, .. }) if (bound - 8.0).abs() < 0.01),
         "{knee:?}"
     );
 }
@@ -123,7 +133,7 @@ fn the_knee_is_where_the_cap_was_planted() {
 fn no_knee_is_reported_where_throughput_still_grows() {
     let mut run = sample::sweep(60);
     run.steps.truncate(3);
-    assert!(!has(&run, |finding| matches!(finding, Finding::Knee { .. })));
+    assert!(!has(&run, |finding| matches!(finding, Finding::Knee(_))));
     finds!(run, Finding::Ceiling(Ceiling { limit: Limit::NotReached { .. }, .. }));
 }
 

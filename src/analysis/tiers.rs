@@ -1,6 +1,6 @@
 //! Where reads came from, as far as the time that they took reports.
 
-use super::finding::of_series;
+use super::message::of_series;
 use super::modes::{Mode, modes};
 use super::{Figures, Finding, Message, SINGLE_BLOCK_READ, Series, wait};
 use crate::record::{Run, Step};

@@ -157,7 +157,7 @@ impl Together {
     /// `A and B`, `A, B and C`.
     fn names(&self) -> String {
         let letters: Vec<String> = self.volumes.iter().map(|(letter, _)| letter.clone()).collect();
-        super::finding::list(&letters)
+        super::message::list(&letters)
     }
 
     /// Growth of the rate together from the next smaller depth, if the volumes take from each other there too, to the one that

@@ -173,7 +173,7 @@ fn the_knee_is_found_at_as_many_sessions_as_there_are_servers() {
         for (spread, tolerance) in [("fixed", 0.03), ("lognormal:0.5", 0.1)] {
             let found = reported(&sweep(&format!("service=20ms,spread={spread},servers={servers}"), &plan(seed, 12)));
             let bound = only(&found, |finding| match finding {
-                Finding::Knee { bound, .. } => Some(*bound),
+                Finding::Knee(knee) => Some(knee.bound),
                 _ => None,
             });
             assert_near(&format!("seed {seed}, {spread}: knee"), bound, servers, tolerance);

@@ -2,7 +2,7 @@
 
 use super::{Ceiling, Confidence, Grounds, Limit};
 use crate::analysis::Message;
-use crate::analysis::finding::{list, of_series};
+use crate::analysis::message::{list, of_series};
 use crate::analysis::seconds::LeftOut;
 use crate::units::{group_thousands, percent};
 

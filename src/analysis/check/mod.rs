@@ -13,7 +13,7 @@ pub use kinds::{Kind, Reached};
 pub use search::next_multiple;
 
 use super::generator::own_lag_p99_ns;
-use super::verdicts::{Ended, Verdicts};
+use super::load_line::verdicts::{Ended, Verdicts};
 use super::{Ceiling, Finding, Limit, LoadLine, ServerFinding, Severity, Verdict, VerdictOutcome, is_measured};
 use crate::record::{Demands, Run, Step};
 use crate::units::Nanos;
@@ -315,7 +315,7 @@ fn shortfall(run: &Run, step: &Step, demands: &Demands, outcome: VerdictOutcome)
     let times = |kinds: Vec<Reached>| kinds.into_iter().filter(Reached::is_late).collect::<Vec<_>>();
     let late = times(kinds::reached(run, step, demands, 1.0));
     match super::doubts::behind(step) {
-        _ if super::judge::fails_often(step) => Shortfall::Errors,
+        _ if super::load_line::judge::fails_often(step) => Shortfall::Errors,
         Some(_) => Shortfall::FellBehind { share: finished_share(step) },
         None if !late.is_empty() => Shortfall::Late(late),
         None if outcome == VerdictOutcome::Unsteady => Shortfall::NotSteady,

@@ -1,6 +1,6 @@
 use super::*;
 use crate::analysis::analyse_asked;
-use crate::analysis::judge::tests::open;
+use crate::analysis::load_line::judge::tests::open;
 use crate::record::sample::{self, wait};
 
 /// A check of reads on raw storage: multiples of 1,000 a second with their median response in microseconds.

@@ -2,7 +2,7 @@
 
 use super::settings;
 use super::{ComparedLoad, Grounds};
-use crate::analysis::finding::list;
+use crate::analysis::message::list;
 use crate::analysis::{Figures, Finding, GeneratorVerdict, LimitedBy, Severity, operations_are_requests, proof};
 use crate::record::{Run, Step};
 use crate::units::{Bytes, Nanos, percent};

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::change::{Better, Comparison, Evidence};
 use super::sample::{Durations, Sample};
-use crate::analysis::latency_target::JUDGED_BY_READS;
+use crate::analysis::load_line::latency_target::JUDGED_BY_READS;
 use crate::analysis::{
     Figures, LatencyTarget, SINGLE_BLOCK_READ, Subject, Vocabulary, counted_per_s, is_on_server, is_on_servers,
     operations_are_requests, steadiness,

@@ -1,7 +1,8 @@
 //! The words of findings, and what to do about them.
 
 use super::Finding;
-use crate::analysis::{Message, Point, Subject, Vocabulary};
+use crate::analysis::message::list;
+use crate::analysis::{Message, Subject, Vocabulary};
 use crate::units::{Bytes, group_thousands, percent};
 
 impl Finding {
@@ -85,85 +86,8 @@ impl Finding {
                     list(steps)
                 )
             }
-            Self::LoadLine { series, target, passing, failing } => {
-                let below = if failing.below.is_empty() {
-                    String::new()
-                } else {
-                    format!(" The curve is not monotonic: {} below the line missed it.", list(&failing.below))
-                };
-                format!(
-                    "Load line{}: {} ({}), {}; {} is {} there and {} at {}, against a limit of {}.{below}",
-                    of_series(series),
-                    passing.load,
-                    passing.step,
-                    passing.rates(),
-                    target.what(),
-                    passing.value,
-                    failing.above.value,
-                    failing.above.load,
-                    target.limit
-                )
-            }
-            Self::TargetMetOnlyAbove { series, target, passing, below } => format!(
-                "Load line{}: not clear. {} ({}) meets {target} with {}, but {} with less load did not.",
-                of_series(series),
-                passing.load,
-                passing.step,
-                passing.value,
-                list(below)
-            ),
-            Self::AllStepsMeetTarget { series, target, most, steps } => {
-                let which = if *steps == 1 { "the only step" } else { "every step" };
-                format!(
-                    "Load line{}: at least {} ({}), {}: {which} meets {target}, which is {} there.",
-                    of_series(series),
-                    most.load,
-                    most.step,
-                    most.rates(),
-                    most.value,
-                )
-            }
-            Self::NoStepMeetsTarget { series, target, least } => format!(
-                "Load line{}: below the least load. No step meets {target}; at {} ({}) it is {} already, {}.",
-                of_series(series),
-                least.load,
-                least.step,
-                least.value,
-                least.rates()
-            ),
-            Self::TargetNotJudged { series, target, too_wide: true } => format!(
-                "Load line{}: unknown. The buckets in which the times were reported are too wide to judge {target}.",
-                of_series(series)
-            ),
-            Self::TargetNotJudged { series, target, too_wide: false } => {
-                let why = match &target.subject {
-                    Some(Subject::Event(event)) => format!("Nobody waited for `{event}`"),
-                    _ => "No such operation finished".to_owned(),
-                };
-                format!("Load line{}: unknown. {why}, so {target} says nothing.", of_series(series))
-            }
-            Self::Knee {
-                series,
-                bound,
-                max_operations_per_s,
-                cycle,
-                min_sessions,
-                measured_step,
-                measured_sessions,
-                words,
-            } => format!(
-                "Knee{}: about {bound:.1} {}. That is the operational bound, the highest rate of {} times {cycle} for {} at {}; \
-                 throughput over latency was best at {} ({measured_step}).",
-                of_series(series),
-                words.slots(),
-                words.rate(*max_operations_per_s),
-                match words {
-                    Vocabulary::Sessions => "an operation",
-                    Vocabulary::Requests => "a request",
-                },
-                words.closed_load(*min_sessions),
-                words.closed_load(*measured_sessions)
-            ),
+            Self::StepLine(line) => line.sentence(),
+            Self::Knee(knee) => knee.sentence(),
             Self::Ceiling(reported) => reported.sentence(),
             Self::SizeLimits(reported) => reported.sentence(),
             Self::Together(reported) => reported.sentence(),
@@ -255,17 +179,7 @@ impl Finding {
                 "They waited for processor time, as sessions of a busy database do. Where processors are idle, more threads (`--lanes`) help."
             }
             Self::CacheHeld { .. } => "To measure storage, use a larger SCALE or a smaller cache.",
-            Self::LoadLine { .. } => "A sweep with steps between the two narrows it down.",
-            Self::TargetMetOnlyAbove { .. } => "Repeat the sweep: something disturbed the smaller loads.",
-            Self::AllStepsMeetTarget { most, .. } if most.words == Vocabulary::Requests => {
-                "Raise the load: more requests outstanding or a higher rate."
-            }
-            Self::AllStepsMeetTarget { .. } => "Raise the load: more threads, more schemas or a higher rate.",
-            Self::NoStepMeetsTarget { .. } => "Start with less load, or set a target that this storage can meet.",
-            Self::TargetNotJudged { too_wide: true, .. } => return None,
-            Self::TargetNotJudged { .. } => {
-                "Make sure that reads reach storage, or judge something else, such as `response:p99=5ms`."
-            }
+            Self::StepLine(line) => return line.advice(),
             Self::Ceiling(reported) => return reported.advice(),
             Self::SizeLimits(reported) => return reported.advice(),
             Self::Together(reported) => return reported.advice(),
@@ -290,31 +204,10 @@ impl Finding {
             Self::Tiers(tiers) => return tiers.advice(),
             Self::CacheTrap(trap) => return trap.advice(),
             Self::Server(reported) => return reported.advice(),
-            Self::Knee { .. } | Self::TopWait { .. } => return None,
+            Self::Knee(_) | Self::TopWait { .. } => return None,
         };
         Some(advice.to_owned())
     }
-}
-
-impl Point {
-    fn rates(&self) -> String {
-        if self.words == Vocabulary::Requests {
-            let requests = self.operations_per_s.map_or("rate unknown".to_owned(), |rate| self.words.rate(rate));
-            let bytes = self.megabytes_per_s.map_or(String::new(), |rate| format!(" ({} MB/s)", group_thousands(rate)));
-            return requests + &bytes;
-        }
-        let reads = self.reads_per_s.map(|rate| format!("{} physical reads/s", group_thousands(rate)));
-        let operations = self.operations_per_s.map(|rate| format!("{} operations/s", group_thousands(rate)));
-        match (reads, operations) {
-            (Some(reads), Some(operations)) => format!("{reads}, {operations}"),
-            (Some(one), None) | (None, Some(one)) => one,
-            (None, None) => "rates unknown".to_owned(),
-        }
-    }
-}
-
-pub(in crate::analysis) fn of_series(series: &str) -> String {
-    if series.is_empty() { String::new() } else { format!(" of {series}") }
 }
 
 fn begun(steps: usize) -> String {
@@ -322,18 +215,5 @@ fn begun(steps: usize) -> String {
         0 => "no step recorded".to_owned(),
         1 => "1 step recorded".to_owned(),
         n => format!("{n} steps recorded"),
-    }
-}
-
-/// Labels in a sentence; many are reported by their number.
-pub(in crate::analysis) fn list(labels: &[String]) -> String {
-    // Repeats of a step bear one label.
-    let mut labels = labels.to_vec();
-    labels.dedup();
-    match labels.as_slice() {
-        [] => "no step".to_owned(),
-        [one] => one.clone(),
-        [first @ .., last] if labels.len() <= 4 => format!("{} and {last}", first.join(", ")),
-        [first, .., last] => format!("{} steps ({first} to {last})", labels.len()),
     }
 }

@@ -1,4 +1,4 @@
-use super::super::judge::tests::open;
+use super::super::load_line::judge::tests::open;
 use super::super::{Opening, analyse_limits};
 use super::*;
 use crate::record::sample::{self, requests};

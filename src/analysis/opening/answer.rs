@@ -3,9 +3,10 @@
 use super::doubt::leading;
 use super::words::number;
 use super::{Carried, Claim, Latency, Unit};
+use crate::analysis::measured::is_one_load;
 use crate::analysis::traffic::Counted;
 use crate::analysis::{
-    BurstFound, Figures, Finding, LatencyTarget, OpenLoadLine, Point, Reached, Subject, Vocabulary, at_once,
+    BurstFound, Figures, Finding, LatencyTarget, OpenLoadLine, Point, Reached, StepLine, Subject, Vocabulary, at_once,
     is_on_servers, measured,
 };
 use crate::analysis::{SINGLE_BLOCK_READ, SteadyState};
@@ -15,13 +16,6 @@ use crate::units::group_thousands;
 pub(super) fn find(run: &Run, findings: &[Finding]) -> Option<Carried> {
     let line = || of_lines(run, findings, &[]).filter(|_| !is_one_load(run));
     of_burst(findings).or_else(line).or_else(|| of_steady(run, findings)).or_else(|| seen(run, findings))
-}
-
-/// Repeats of one load, or a single step, show what was done at that load and no line.
-pub fn is_one_load(run: &Run) -> bool {
-    let mut loads = measured(run).map(|step| (step.load.sessions, step.load.rate_operations_per_s, &step.parameters));
-    let first = loads.next();
-    loads.all(|load| Some(load) == first)
 }
 
 /// The highest rate that outlasted a burst, if bursts touch what a report would tell.
@@ -113,15 +107,17 @@ fn keeping_all(run: &Run, lines: Vec<Carried>, limits: &[LatencyTarget]) -> Carr
 
 fn of_line(run: &Run, finding: &Finding) -> Option<Carried> {
     match finding {
-        Finding::LoadLine { series, target, passing, failing } => {
+        Finding::StepLine(StepLine::Between { series, target, passing, failing }) => {
             let claim = Claim::Most { not_per_s: None, missed_below: failing.below.clone() };
             of_point(run, series, target, passing, claim)
         }
-        Finding::AllStepsMeetTarget { series, target, most, .. } => of_point(run, series, target, most, Claim::AtLeast),
-        Finding::TargetMetOnlyAbove { series, target, passing, .. } => {
+        Finding::StepLine(StepLine::AllMeet { series, target, most, .. }) => {
+            of_point(run, series, target, most, Claim::AtLeast)
+        }
+        Finding::StepLine(StepLine::OnlyAbove { series, target, passing, .. }) => {
             of_point(run, series, target, passing, Claim::Unclear)
         }
-        Finding::NoStepMeetsTarget { series, target, least } => {
+        Finding::StepLine(StepLine::NoneMeets { series, target, least }) => {
             of_point(run, series, target, least, Claim::LessThan { value: Some(least.value) })
         }
         Finding::OpenLoadLine(line) => of_open_line(run, line),
@@ -288,10 +284,7 @@ fn seen_latency(run: &Run, findings: &[Finding], step: &Step, unit: Unit) -> Opt
 /// The target by which a finding says how much is carried.
 fn target_of(finding: &Finding) -> Option<&LatencyTarget> {
     match finding {
-        Finding::LoadLine { target, .. }
-        | Finding::AllStepsMeetTarget { target, .. }
-        | Finding::TargetMetOnlyAbove { target, .. }
-        | Finding::NoStepMeetsTarget { target, .. } => Some(target),
+        Finding::StepLine(line) => line.judged_target(),
         Finding::OpenLoadLine(line) => Some(&line.target),
         Finding::Verdict(verdict) => verdict.limits.first().map(|limit| &limit.target),
         _ => None,

@@ -1,7 +1,7 @@
 //! Why an opening sentence should not be repeated, in few words.
 
 use super::{Carried, Claim};
-use crate::analysis::finding::list;
+use crate::analysis::message::list;
 use crate::analysis::{Calibration, Finding, RunVerdict, ServerFinding, Severity};
 use crate::record::Run;
 

@@ -186,9 +186,11 @@ fn a_single_rate_is_reported_with_what_was_asked_for() {
 fn a_target_that_only_the_largest_load_meets_is_no_clear_answer() {
     let run = requests::sweep();
     let mut findings = analyse(&run, &LatencyTarget::default());
-    let [Finding::LoadLine { series, target, passing, .. }, ..] = findings.as_slice() else { panic!("{findings:?}") };
+    let [Finding::StepLine(StepLine::Between { series, target, passing, .. }), ..] = findings.as_slice() else {
+        panic!("{findings:?}")
+    };
     let (series, target, passing) = (series.clone(), target.clone(), passing.clone());
-    findings[0] = Finding::TargetMetOnlyAbove { series, target, passing, below: vec!["d1".into()] };
+    findings[0] = Finding::StepLine(StepLine::OnlyAbove { series, target, passing, below: vec!["d1".into()] });
     assert_eq!(
         Opening::of(&run, &findings).sentence(),
         "How much is carried is not clear: 4,800 requests/s (39 MB/s) with 4 outstanding ran at p99 within 5.00 ms, \
@@ -200,7 +202,9 @@ fn a_target_that_only_the_largest_load_meets_is_no_clear_answer() {
 fn a_load_line_above_a_missed_step_says_so() {
     let run = requests::sweep();
     let mut findings = analyse(&run, &LatencyTarget::default());
-    let [Finding::LoadLine { failing, .. }, ..] = findings.as_mut_slice() else { panic!("{findings:?}") };
+    let [Finding::StepLine(StepLine::Between { failing, .. }), ..] = findings.as_mut_slice() else {
+        panic!("{findings:?}")
+    };
     failing.below = vec!["d1".into()];
     let sentence = Opening::of(&run, &findings).sentence();
     assert!(sentence.contains("with 4 outstanding, although d1 with less load did not; stopped by"), "{sentence}");

@@ -1,7 +1,7 @@
 //! The words of the opening sentence.
 
 use super::{Carried, Claim, FromCache, Latency, Opening, StoppedBy, Unit};
-use crate::analysis::finding::{list, of_series};
+use crate::analysis::message::{list, of_series};
 use crate::analysis::{
     Calibrated, Calibration, Ceiling, Limit, LimitAnswer, RunVerdict, SizeLimits, Stopped, Together,
 };

@@ -38,7 +38,7 @@ fn answers<T>(run: &Run, pick: impl Fn(Finding) -> Option<T>) -> Option<T> {
 
 fn bound(run: &Run) -> Option<f64> {
     answers(run, |finding| match finding {
-        Finding::Knee { bound, .. } => Some(bound),
+        Finding::Knee(Knee { bound, .. }) => Some(bound),
         _ => None,
     })
 }

@@ -1,6 +1,6 @@
 //! What is to be said about servers, in words.
 
-use crate::analysis::finding::list;
+use crate::analysis::message::list;
 use crate::analysis::{Message, Severity};
 use crate::record::facts::Term;
 use crate::record::{Run, SessionState};

@@ -1,7 +1,9 @@
 //! Latency against throughput, with the load line, the knee and the limit.
 
 use super::chart::{Across, At, Drawn, First, Frame, Line, Lines, Mark, Quantity, Scale};
-use crate::analysis::{Figures, Finding, LatencyTarget, Limit, Series, is_on_servers, operations_are_requests};
+use crate::analysis::{
+    Figures, Finding, Knee, LatencyTarget, Limit, Series, StepLine, is_on_servers, operations_are_requests,
+};
 use crate::record::{Run, Step};
 use crate::units::group_thousands;
 
@@ -76,7 +78,7 @@ pub(super) fn chart(run: &Run, findings: &[Finding], prefix: &str) -> Option<Lin
     let scale = Scale::from_zero(std::iter::once(most))?;
     let range = (0.0, most * 1.06);
     let reported = findings.iter().filter(|finding| {
-        finding.is_load_line() || matches!(finding, Finding::Knee { .. } | Finding::RateKnee(_) | Finding::Ceiling(_))
+        finding.is_load_line() || matches!(finding, Finding::Knee(_) | Finding::RateKnee(_) | Finding::Ceiling(_))
     });
     let mut words: Vec<String> = reported.map(Finding::sentence).collect();
     if words.is_empty() {
@@ -145,10 +147,7 @@ pub(super) fn overlay(runs: &[(&Run, &str)]) -> Option<Lines> {
 /// The target that the findings were made with, or else the usual one.
 pub(super) fn judged_by(run: &Run, findings: &[Finding]) -> LatencyTarget {
     let reported = findings.iter().find_map(|finding| match finding {
-        Finding::LoadLine { target, .. }
-        | Finding::AllStepsMeetTarget { target, .. }
-        | Finding::NoStepMeetsTarget { target, .. }
-        | Finding::TargetMetOnlyAbove { target, .. } => Some(target.clone()),
+        Finding::StepLine(line) => line.judged_target().cloned(),
         Finding::OpenLoadLine(line) => Some(line.target.clone()),
         Finding::Verdict(verdict) => verdict.limits.first().map(|limit| limit.target.clone()),
         _ => None,
@@ -168,13 +167,14 @@ fn marks(run: &Run, target: &LatencyTarget, findings: &[Finding]) -> Vec<Mark> {
     let at_step = |label: &str| run.steps.iter().find(|step| step.label == label).and_then(|step| rate_of(run, step));
     for finding in findings {
         let (at, name) = match finding {
-            Finding::LoadLine { passing, .. } | Finding::TargetMetOnlyAbove { passing, .. } => {
+            Finding::StepLine(StepLine::Between { passing, .. })
+            | Finding::StepLine(StepLine::OnlyAbove { passing, .. }) => {
                 (if is_operations(run) { passing.operations_per_s } else { passing.reads_per_s }, "load line")
             }
             Finding::OpenLoadLine(line) => {
                 (line.passing.as_ref().and_then(|passing| passing.reached_operations_per_s), "load line")
             }
-            Finding::Knee { measured_step, .. } => (at_step(measured_step), "knee"),
+            Finding::Knee(Knee { measured_step, .. }) => (at_step(measured_step), "knee"),
             Finding::RateKnee(knee) => (Some(knee.per_s), "knee"),
             Finding::Ceiling(ceiling) => match ceiling.limit {
                 Limit::NotReached { .. } | Limit::Neighbour { .. } | Limit::Unclear => continue,

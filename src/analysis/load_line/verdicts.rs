@@ -117,12 +117,12 @@ impl Tried {
 
 /// Rates tried so far, in rising order.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Verdicts {
+pub(in crate::analysis) struct Verdicts {
     tried: Vec<Tried>,
 }
 
 impl Verdicts {
-    pub(super) fn add(&mut self, verdict: Verdict) {
+    pub(in crate::analysis) fn add(&mut self, verdict: Verdict) {
         let Verdict { rate, outcome } = verdict;
         if !(rate > 0.0 && rate.is_finite()) {
             return;
@@ -141,17 +141,17 @@ impl Verdicts {
     }
 
     /// Verdicts on this rate.
-    pub(super) fn count_at(&self, rate: f64) -> usize {
+    pub(in crate::analysis) fn count_at(&self, rate: f64) -> usize {
         self.tried.iter().find(|tried| tried.rate == rate).map_or(0, |tried| tried.outcomes.len())
     }
 
     /// The least rate that needs another verdict.
-    pub(super) fn open(&self) -> Option<f64> {
+    pub(in crate::analysis) fn open(&self) -> Option<f64> {
         self.tried.iter().find(|tried| tried.standing() == Standing::Open).map(|tried| tried.rate)
     }
 
     /// The least rate that has not passed although a larger one has, and on which another verdict can still change that.
-    pub(super) fn hiccup(&self) -> Option<f64> {
+    pub(in crate::analysis) fn hiccup(&self) -> Option<f64> {
         let largest_passing = self.tried.iter().rfind(|tried| tried.standing() == Standing::Passes)?.rate;
         let is_settled = |tried: &Tried| tried.votes().1 > MAX_VERDICTS / 2 || tried.outcomes.len() >= MAX_VERDICTS;
         let below = self.tried.iter().filter(|tried| tried.rate < largest_passing);
@@ -162,18 +162,18 @@ impl Verdicts {
     }
 
     /// Whether this rate passes, if it was tried.
-    pub(super) fn passes(&self, rate: f64) -> Option<bool> {
+    pub(in crate::analysis) fn passes(&self, rate: f64) -> Option<bool> {
         let tried = self.tried.iter().find(|tried| (tried.rate - rate).abs() <= SAME_RATE * rate)?;
         Some(tried.final_standing() == Standing::Passes)
     }
 
     /// The interval as it stands while rates are still tried.
-    pub(super) fn line(&self) -> LoadLine {
+    pub(in crate::analysis) fn line(&self) -> LoadLine {
         self.line_by(Tried::standing, Ended::Searching)
     }
 
     /// The interval when no further verdict is to come.
-    pub(super) fn final_line(&self, ended: Ended) -> LoadLine {
+    pub(in crate::analysis) fn final_line(&self, ended: Ended) -> LoadLine {
         self.line_by(Tried::final_standing, ended)
     }
 
@@ -200,6 +200,6 @@ impl Verdicts {
 }
 
 /// The least rate that does not pass, for whatever reason.
-pub(super) fn ceiling_of(line: &LoadLine) -> Option<f64> {
+pub(in crate::analysis) fn ceiling_of(line: &LoadLine) -> Option<f64> {
     line.lowest_failing.into_iter().chain(line.generator_bound).reduce(f64::min)
 }

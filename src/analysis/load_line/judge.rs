@@ -1,9 +1,11 @@
 //! The verdict on one open-loop step: whether its rate was carried within the latency target.
 
-use super::doubts;
-use super::generator::{LATE, own_lag_p99_ns};
-use super::steadiness::{self, Excursion, ROUNDS};
-use super::{Figures, GeneratorVerdict, LatencyTarget, LimitedBy, Subject, VerdictOutcome, is_on_server, traffic};
+use crate::analysis::doubts;
+use crate::analysis::generator::{LATE, own_lag_p99_ns};
+use crate::analysis::steadiness::{self, Excursion, ROUNDS};
+use crate::analysis::{
+    Figures, GeneratorVerdict, LatencyTarget, LimitedBy, Subject, VerdictOutcome, is_on_server, traffic,
+};
 use crate::record::{Histogram, Interval, Step};
 
 /// A queue grows if the mean response time of the middle second is longer in each round than in the one before, and in the
@@ -60,14 +62,14 @@ fn overdue(step: &Step, target: &LatencyTarget) -> f64 {
 }
 
 /// Whether so many operations failed that the others say little.
-pub(super) fn fails_often(step: &Step) -> bool {
+pub(in crate::analysis) fn fails_often(step: &Step) -> bool {
     Figures(step).failed_share().is_some_and(|share| share > FAILED)
 }
 
 /// The same for either loop, of what a step of `workload` is judged by; absent where nothing that the target judges happened,
 /// or was reported too widely to say. A closed loop cannot fall behind: it keeps the limit or not, and a limit that it missed
 /// while the load generator had no processor time left says nothing about the target.
-pub(super) fn outcome(workload: &str, step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
+pub(in crate::analysis) fn outcome(workload: &str, step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
     let target = target.of_step(workload, step);
     let is_reported =
         target.subject.as_ref().and_then(|subject| subject.times(step)).is_some_and(|times| times.is_reported());
@@ -91,13 +93,13 @@ pub fn judge_all(workload: &str, step: &Step, limits: &[LatencyTarget]) -> Optio
 }
 
 /// Whether the figures show the limit of the load generator rather than the target's.
-pub(super) fn is_generator_busy(step: &Step) -> bool {
+pub(in crate::analysis) fn is_generator_busy(step: &Step) -> bool {
     GeneratorVerdict::of(step).is_some_and(|verdict| verdict.limited_by == LimitedBy::Generator)
 }
 
 /// Whether other programs left this machine no idle processor: then requests are sent late and answers are seen late, and
 /// times of either kind are too long. A server on the machine is the target itself.
-pub(super) fn is_crowded(step: &Step) -> bool {
+pub(in crate::analysis) fn is_crowded(step: &Step) -> bool {
     let (Some(host), Some(own)) = (step.host_cpu, step.process_cpu) else { return false };
     let Some(idle) = host.idle_ns else { return false };
     let (busy, idle) = (host.user_ns + host.system_ns, idle + host.iowait_ns.unwrap_or(0));
@@ -108,7 +110,7 @@ pub(super) fn is_crowded(step: &Step) -> bool {
 
 /// The lateness of the load generator (p99), if it can have decided over the limit: it is its own, it is not small against
 /// the limit, and without it the limit might have been kept.
-pub(super) fn deciding_lateness_ns(step: &Step, target: &LatencyTarget) -> Option<u64> {
+pub(in crate::analysis) fn deciding_lateness_ns(step: &Step, target: &LatencyTarget) -> Option<u64> {
     let lag = own_lag_p99_ns(step).filter(|ns| *ns as f64 > LATE * target.limit.0 as f64)?;
     // Who has no time to send has none to look at answers either, so that service times may be as much too long.
     let service = traffic::service(step).and_then(|times| times.quantile_ns(target.quantile));
@@ -163,7 +165,7 @@ fn is_unsteady(step: &Step, subject: &Subject, target: &LatencyTarget) -> bool {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(in crate::analysis) mod tests {
     use super::*;
     use crate::record::sample::{self, Level};
 

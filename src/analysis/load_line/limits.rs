@@ -1,41 +1,15 @@
 //! How much load is carried, and what the curve of a sweep looks like.
 
 use super::judge::outcome;
-use super::{
-    Ceiling, Figures, Finding, LatencyTarget, QuantileValue, Series, VerdictOutcome, Vocabulary, burst, ceiling, knee,
-    open_line, opening, sizes,
+use super::step_line::{Failing, Point};
+use super::{knee, open_line};
+use crate::analysis::measured::is_one_load;
+use crate::analysis::{
+    Ceiling, Figures, Finding, LatencyTarget, Series, StepLine, VerdictOutcome, burst, ceiling, sizes,
 };
 use crate::record::{Run, Step};
 
-/// One step seen against the latency target.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Point {
-    /// Label of the step.
-    pub step: String,
-    /// Its load in words, such as `8 sessions` or `32 outstanding`.
-    pub load: String,
-    /// Value of the target's quantile.
-    pub value: QuantileValue,
-    /// Physical reads per second.
-    pub reads_per_s: Option<f64>,
-    /// Operations per second.
-    pub operations_per_s: Option<f64>,
-    /// Megabytes (10^6) read and written per second.
-    pub megabytes_per_s: Option<f64>,
-    /// What its load and work are called.
-    pub words: Vocabulary,
-}
-
-/// Steps that do not meet the target.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Failing {
-    /// The least load above the load line.
-    pub above: Point,
-    /// Labels of steps below the load line that do not meet the target either.
-    pub below: Vec<String>,
-}
-
-pub(super) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
+pub(in crate::analysis) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     let mut findings = Vec::new();
     let (sizes, bursts) = (sizes::find(run), burst::bursts(run));
     // Caps reported over request sizes are not reported again for each size, and a mean of two levels is no limit.
@@ -44,7 +18,7 @@ pub(super) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
         let mixed = |label: &String| bursts.iter().any(|burst| burst.steps.contains(label));
         (found.is_cap() && found.steps.iter().any(reported)) || found.steps.iter().any(mixed)
     };
-    let is_one_load = opening::is_one_load(run);
+    let is_one_load = is_one_load(run);
     for series in Series::of(run) {
         findings.extend(few_waits(&run.workload, &series, target));
         // One load has a verdict, and no line.
@@ -57,8 +31,8 @@ pub(super) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
 }
 
 /// Lines of a run by another limit than the one that [`find`] was asked about.
-pub(super) fn more_lines(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
-    let is_one_load = opening::is_one_load(run);
+pub(in crate::analysis) fn more_lines(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
+    let is_one_load = is_one_load(run);
     let of_series = |series: &Series<'_>| {
         let line = (!is_one_load).then(|| load_line(&run.workload, series, target));
         few_waits(&run.workload, series, target).into_iter().chain(line).collect::<Vec<_>>()
@@ -120,19 +94,29 @@ fn load_line(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Fin
     match judged.iter().rposition(|(_, met)| *met) {
         _ if judged.is_empty() => {
             let too_wide = series.steps.iter().any(|step| target.value(workload, step).is_some());
-            Finding::TargetNotJudged { series: name, target, too_wide }
+            Finding::StepLine(StepLine::NotJudged { series: name, target, too_wide })
         }
-        None => Finding::NoStepMeetsTarget { series: name, target, least: judged[0].0.clone() },
+        None => Finding::StepLine(StepLine::NoneMeets { series: name, target, least: judged[0].0.clone() }),
         Some(last) if last + 1 == judged.len() && judged.iter().all(|(_, met)| *met) => {
-            Finding::AllStepsMeetTarget { series: name, target, most: judged[last].0.clone(), steps: judged.len() }
+            Finding::StepLine(StepLine::AllMeet {
+                series: name,
+                target,
+                most: judged[last].0.clone(),
+                steps: judged.len(),
+            })
         }
         Some(last) => {
             let below = judged[..last].iter().filter(|(_, met)| !met).map(|(point, _)| point.step.clone()).collect();
             let failing = judged.get(last + 1).map(|(point, _)| point.clone());
             let passing = judged[last].0.clone();
             match failing {
-                Some(above) => Finding::LoadLine { series: name, target, passing, failing: Failing { above, below } },
-                None => Finding::TargetMetOnlyAbove { series: name, target, passing, below },
+                Some(above) => Finding::StepLine(StepLine::Between {
+                    series: name,
+                    target,
+                    passing,
+                    failing: Failing { above, below },
+                }),
+                None => Finding::StepLine(StepLine::OnlyAbove { series: name, target, passing, below }),
             }
         }
     }

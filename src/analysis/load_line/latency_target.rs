@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
-use super::{SINGLE_BLOCK_READ, is_on_server};
+use crate::analysis::{SINGLE_BLOCK_READ, is_on_server};
 use crate::record::{Histogram, Interval, OperationStats, Run, Step, WaitStats};
 use crate::units::{Nanos, UnitError};
 
@@ -46,7 +46,7 @@ pub struct QuantileValue {
 
 impl QuantileValue {
     /// Of durations; absent if there are none, or if nothing bounds it.
-    pub(super) fn of(times: &Histogram, quantile: f64) -> Option<Self> {
+    pub(in crate::analysis) fn of(times: &Histogram, quantile: f64) -> Option<Self> {
         let ns = times.quantile_ns(quantile).map(Nanos)?;
         Some(Self { ns, is_bound: !times.knows_quantile(quantile) })
     }
@@ -62,7 +62,7 @@ impl fmt::Display for QuantileValue {
 const WAITS_BEYOND: f64 = 10.0;
 /// Workloads whose operations are many single-block reads, so that a database's usual limits fit the reads only; of an imported
 /// report of a database nobody knows the operations at all.
-pub(super) const JUDGED_BY_READS: [&str; 2] = ["slob", "database"];
+pub(in crate::analysis) const JUDGED_BY_READS: [&str; 2] = ["slob", "database"];
 
 impl Subject {
     /// What steps of a workload are judged by where nothing else is asked for: in a SLOB closed loop the single-block
@@ -79,7 +79,7 @@ impl Subject {
     /// The durations judged in a step; absent if there are none.
     pub fn times<'a>(&self, step: &'a Step) -> Option<Cow<'a, Histogram>> {
         if let Self::Event(event) = self {
-            return super::wait(step, event).map(WaitStats::times);
+            return crate::analysis::wait(step, event).map(WaitStats::times);
         }
         let mut parts = self.parts(step);
         let first = parts.next()?;
@@ -110,7 +110,7 @@ impl Subject {
     }
 
     /// What the durations are called.
-    pub(super) fn things(&self) -> &'static str {
+    pub(in crate::analysis) fn things(&self) -> &'static str {
         match self {
             Self::Event(_) => "waits",
             Self::Response(_) | Self::Service(_) => "operations",
@@ -171,7 +171,7 @@ impl LatencyTarget {
     }
 
     /// The same with whether it is known or only bounded.
-    pub(super) fn reported(&self, workload: &str, step: &Step) -> Option<QuantileValue> {
+    pub(in crate::analysis) fn reported(&self, workload: &str, step: &Step) -> Option<QuantileValue> {
         QuantileValue::of(&*self.times(workload, step)?, self.quantile)
     }
 
@@ -184,7 +184,7 @@ impl LatencyTarget {
 
     /// The same of what `subject` judges. Of several kinds of operations, whose buckets together may be too wide, each may say
     /// the same by itself: if more than the share that is allowed took longer in each, so it did in all.
-    pub(super) fn is_met_by(&self, subject: &Subject, step: &Step) -> Option<bool> {
+    pub(in crate::analysis) fn is_met_by(&self, subject: &Subject, step: &Step) -> Option<bool> {
         let times = subject.times(step)?;
         self.is_met_in(&times).or_else(|| {
             let verdicts: Vec<bool> = subject.parts(step).map(|times| self.is_met_in(times)).collect::<Option<_>>()?;
@@ -210,7 +210,7 @@ impl LatencyTarget {
     }
 
     /// How wide the bucket of the value of a step is, as [`Histogram::quantile_width`] has it.
-    pub(super) fn width(&self, workload: &str, step: &Step) -> Option<f64> {
+    pub(in crate::analysis) fn width(&self, workload: &str, step: &Step) -> Option<f64> {
         self.times(workload, step)?.quantile_width(self.quantile)
     }
 
@@ -221,7 +221,7 @@ impl LatencyTarget {
     }
 
     /// How many durations the quantile needs to mean anything.
-    pub(super) fn durations_wanted(&self) -> u64 {
+    pub(in crate::analysis) fn durations_wanted(&self) -> u64 {
         (WAITS_BEYOND / (1.0 - self.quantile)).round() as u64
     }
 

@@ -1,11 +1,11 @@
 //! The load line of open loops, as the interval that it lies in.
 
-use super::finding::{list, of_series};
 use super::judge::{fails_often, outcome};
 use super::verdicts::Verdicts;
-use super::{
-    Ended, Figures, Finding, LatencyTarget, Message, Point, QuantileValue, Series, Verdict, VerdictOutcome, Vocabulary,
-    doubts,
+use crate::analysis::message::{list, of_series};
+use crate::analysis::{
+    Ended, Figures, Finding, LatencyTarget, Message, Point, QuantileValue, Series, StepLine, Verdict, VerdictOutcome,
+    Vocabulary, doubts,
 };
 use crate::record::Step;
 use crate::units::group_thousands;
@@ -60,7 +60,12 @@ pub enum Why {
 }
 
 /// The load line of a series of open loops. `largest` is the point with the highest rate, reported if all of them pass.
-pub(super) fn find(workload: &str, series: &Series<'_>, target: &LatencyTarget, largest: Option<&Point>) -> Finding {
+pub(in crate::analysis) fn find(
+    workload: &str,
+    series: &Series<'_>,
+    target: &LatencyTarget,
+    largest: Option<&Point>,
+) -> Finding {
     let judged: Vec<(f64, VerdictOutcome, &Step)> = series
         .steps
         .iter()
@@ -82,10 +87,15 @@ pub(super) fn find(workload: &str, series: &Series<'_>, target: &LatencyTarget, 
     let generator_bound = point(line.generator_bound, false);
     let (series_name, target) = (series.name.clone(), target.clone());
     match (&passing, &failing, &generator_bound, largest) {
-        (None, None, None, _) => Finding::TargetNotJudged { series: series_name, target, too_wide: false },
-        (Some(_), None, None, Some(most)) => {
-            Finding::AllStepsMeetTarget { series: series_name, target, most: most.clone(), steps: judged.len() }
+        (None, None, None, _) => {
+            Finding::StepLine(StepLine::NotJudged { series: series_name, target, too_wide: false })
         }
+        (Some(_), None, None, Some(most)) => Finding::StepLine(StepLine::AllMeet {
+            series: series_name,
+            target,
+            most: most.clone(),
+            steps: judged.len(),
+        }),
         _ => {
             let passed = |known: &&(f64, VerdictOutcome, &Step)| line.passing_above.contains(&known.0);
             let passing_above = judged.iter().filter(passed).map(|(_, _, step)| step.label.clone()).collect();
@@ -142,13 +152,13 @@ impl RatePoint {
 
 impl OpenLoadLine {
     /// The rate that bounds the line from above.
-    pub(super) fn ceiling(&self) -> Option<&RatePoint> {
+    pub(in crate::analysis) fn ceiling(&self) -> Option<&RatePoint> {
         let points = self.failing.iter().chain(&self.generator_bound);
         points.min_by(|a, b| a.asked_operations_per_s.total_cmp(&b.asked_operations_per_s))
     }
 
     /// Whether the target is missed at every rate.
-    pub(super) fn is_missed(&self) -> bool {
+    pub(in crate::analysis) fn is_missed(&self) -> bool {
         self.passing.is_none() && self.generator_bound.is_none() && self.passing_above.is_empty()
     }
 }
@@ -230,7 +240,9 @@ mod tests {
         let is_line = |finding: &Finding| {
             matches!(
                 finding,
-                Finding::OpenLoadLine(_) | Finding::AllStepsMeetTarget { .. } | Finding::TargetNotJudged { .. }
+                Finding::OpenLoadLine(_)
+                    | Finding::StepLine(StepLine::AllMeet { .. })
+                    | Finding::StepLine(StepLine::NotJudged { .. })
             )
         };
         analyse(run, &LatencyTarget::default()).into_iter().find(is_line).unwrap()
@@ -281,14 +293,14 @@ mod tests {
     #[test]
     fn all_none_or_nothing_to_judge_are_distinguished() {
         let all = line(&run(vec![open(500, 400), open(1_000, 400)]));
-        assert!(matches!(&all, Finding::AllStepsMeetTarget { most, .. } if most.step == "r1000"));
+        assert!(matches!(&all, Finding::StepLine(StepLine::AllMeet { most, .. }) if most.step == "r1000"));
         let words = "Load line: at least 1,000 requests/s (r1000), 1,000 requests/s";
         assert!(all.sentence().starts_with(words), "{}", all.sentence());
         let missed = line(&run(vec![open(1_000, 9_000), open(2_000, 9_000)]));
         assert!(missed.is_missed_target() && missed.sentence().contains("below 1,000"), "{}", missed.sentence());
         let mut empty = [open(1_000, 400), open(2_000, 400)];
         empty.iter_mut().for_each(|step| step.operations.clear());
-        assert!(matches!(line(&run(empty.into())), Finding::TargetNotJudged { .. }));
+        assert!(matches!(line(&run(empty.into())), Finding::StepLine(StepLine::NotJudged { .. })));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Where latency starts to rise faster than load, by rules that do not depend on how far a sweep went.
 
-use super::finding::of_series;
-use super::fit::{ResponseShape, Scalability};
-use super::traffic::{response, service};
-use super::{
+use crate::analysis::fit::{ResponseShape, Scalability};
+use crate::analysis::message::of_series;
+use crate::analysis::traffic::{response, service};
+use crate::analysis::{
     Figures, Finding, GeneratorVerdict, LatencyTarget, LimitedBy, Message, Series, VerdictOutcome, Vocabulary, judge,
     steadiness,
 };
@@ -60,9 +60,54 @@ pub struct Responds {
     pub words: Vocabulary,
 }
 
+/// Where latency starts to rise faster than load, in a closed loop.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Knee {
+    /// Of which series; empty where the run has one only.
+    pub series: String,
+    /// The operational bound, in sessions or requests outstanding.
+    pub bound: f64,
+    /// The highest rate of any step, in operations per second.
+    pub max_operations_per_s: f64,
+    /// Time of one operation at the least load.
+    pub cycle: Nanos,
+    /// That load.
+    pub min_sessions: u32,
+    /// Label of the step at which throughput over latency was best.
+    pub measured_step: String,
+    /// Its load.
+    pub measured_sessions: u32,
+    /// What loads and rates are called.
+    pub words: Vocabulary,
+}
+
+impl Message for Knee {
+    fn sentence(&self) -> String {
+        let Self { series, bound, max_operations_per_s, cycle, min_sessions, measured_step, measured_sessions, words } =
+            self;
+        format!(
+            "Knee{}: about {bound:.1} {}. That is the operational bound, the highest rate of {} times {cycle} for {} at {}; \
+                 throughput over latency was best at {} ({measured_step}).",
+            of_series(series),
+            words.slots(),
+            words.rate(*max_operations_per_s),
+            match words {
+                Vocabulary::Sessions => "an operation",
+                Vocabulary::Requests => "a request",
+            },
+            words.closed_load(*min_sessions),
+            words.closed_load(*measured_sessions)
+        )
+    }
+
+    fn advice(&self) -> Option<String> {
+        None
+    }
+}
+
 /// Steps that show the load generator's limit, or its lateness, say nothing of where the target's knee is; nor do rates that
 /// were not steady.
-pub(super) fn find(series: &Series<'_>) -> Vec<Finding> {
+pub(in crate::analysis) fn find(series: &Series<'_>) -> Vec<Finding> {
     let strays = |step: &Step| steadiness::excursion(step).is_some_and(|excursion| !excursion.is_steady());
     let is_judged = |step: &Step| step.load.rate_operations_per_s.is_none() || !strays(step);
     let is_the_targets =
@@ -104,7 +149,7 @@ fn closed(series: &Series<'_>) -> Option<Finding> {
         return None;
     }
     let measured = best?.1;
-    Some(Finding::Knee {
+    Some(Finding::Knee(Knee {
         series: series.name.clone(),
         bound,
         max_operations_per_s: max_rate,
@@ -113,7 +158,7 @@ fn closed(series: &Series<'_>) -> Option<Finding> {
         measured_step: measured.label.clone(),
         measured_sessions: measured.load.sessions?,
         words: series.words,
-    })
+    }))
 }
 
 /// Whether an open loop kept up with what was asked.
@@ -150,7 +195,7 @@ fn rate_knee(series: &Series<'_>) -> Option<RateKnee> {
 
 impl RateKnee {
     /// Whether a larger rate was carried comfortably within limits that were asked for: then nobody needs to stay below it.
-    pub(super) fn is_passed_by(&self, run: &Run, limits: &[LatencyTarget]) -> bool {
+    pub(in crate::analysis) fn is_passed_by(&self, run: &Run, limits: &[LatencyTarget]) -> bool {
         let Some(series) = Series::of(run).into_iter().find(|series| series.name == self.series) else { return false };
         let is_comfortable = |step: &Step, limit: &LatencyTarget| {
             let limit = limit.of_step(&run.workload, step);
@@ -285,8 +330,8 @@ impl Message for Responds {
 #[cfg(test)]
 mod tests {
     use super::super::judge::tests::open;
-    use super::super::{analyse, analyse_asked};
     use super::*;
+    use crate::analysis::{analyse, analyse_asked};
     use crate::record::sample;
 
     fn run(steps: &[(u64, u64)]) -> Run {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::{LatencyTarget, Subject, measured};
+use crate::analysis::{LatencyTarget, Subject, measured};
 use crate::record::Run;
 
 /// Names beyond these are counted rather than listed: a report of a database has hundreds of events.
