@@ -2,9 +2,19 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
+#[path = "architecture/graph.rs"]
+mod graph;
+#[path = "architecture/planted.rs"]
+mod planted;
+#[path = "architecture/uses.rs"]
+mod uses;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+
+use graph::{Edge, Modules, circles};
+use uses::Part;
 
 /// Each room and the rooms that it may use. A room never uses one that is listed below it.
 const ROOMS: &[(&str, &[&str])] = &[
@@ -70,37 +80,201 @@ fn code_of(path: &Path) -> String {
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// Rooms named by `crate::room` in the code, also inside braces: `use crate::{record, units}`.
-fn rooms_used(code: &str) -> BTreeSet<String> {
-    let mut used = BTreeSet::new();
-    for (at, _) in code.match_indices("crate::") {
-        let rest = &code[at + "crate::".len()..];
-        let names = match rest.strip_prefix('{') {
-            Some(group) => group.split('}').next().unwrap_or_default(),
-            None => rest.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default(),
-        };
-        for name in names.split(',') {
-            let name = name.trim().split("::").next().unwrap_or_default();
-            used.insert(name.to_owned());
+/// All sources by their paths below `src`; those of the program's door are no part of the library.
+fn library() -> Vec<(String, String)> {
+    let root = Path::new("src");
+    let files = sources(root).into_iter().filter(|file| file != Path::new("src/main.rs"));
+    files
+        .map(|file| (file.strip_prefix(root).unwrap().display().to_string(), fs::read_to_string(&file).unwrap()))
+        .collect()
+}
+
+fn room_of(file: &str) -> &str {
+    file.split('/').next().unwrap_or_default()
+}
+
+/// Uses of rooms that are no neighbours: by their names, and of what is not only for tests also by where it is defined.
+fn trespasses(sources: &[(String, String)], rooms: &[(&str, &[&str])]) -> Vec<String> {
+    let rooms: BTreeMap<&str, &[&str]> = rooms.iter().copied().collect();
+    let mut used_rooms = Modules::of(sources, Part::All).rooms_named();
+    used_rooms.extend(Modules::of(sources, Part::WithoutTests).rooms_behind());
+    let mut wrong = BTreeSet::new();
+    for (file, used) in used_rooms {
+        let (room, used) = (room_of(&file), used.as_str());
+        let is_near = room == used || rooms.get(room).is_none_or(|near| near.contains(&used));
+        if rooms.contains_key(used) && !is_near {
+            wrong.insert(format!("{file} uses `{used}`, which is no neighbour of `{room}`"));
         }
     }
-    used
+    wrong.into_iter().collect()
 }
 
 #[test]
 fn a_room_uses_only_its_neighbours() {
-    let rooms: BTreeMap<&str, &[&str]> = ROOMS.iter().copied().collect();
-    let mut wrong = Vec::new();
-    for (room, neighbours) in ROOMS {
-        for file in sources(&Path::new("src").join(room)) {
-            for used in rooms_used(&code_of(&file)) {
-                if used != *room && rooms.contains_key(used.as_str()) && !neighbours.contains(&used.as_str()) {
-                    wrong.push(format!("{} uses `{used}`, which is no neighbour of `{room}`", file.display()));
-                }
-            }
-        }
-    }
+    let wrong = trespasses(&library(), ROOMS);
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Files below a folder that use what its root defines, although the root uses them. All for one reason: the root holds the words
+/// that its files share, and puts the files together. A root that grows gives its words a file of their own.
+const ROOTS: &[&str] = &[
+    "analysis/calibration/mod.rs",
+    "analysis/capacity/mod.rs",
+    "analysis/ceiling.rs",
+    "analysis/check/mod.rs",
+    "analysis/comparison/mod.rs",
+    "analysis/mod.rs",
+    "analysis/opening.rs",
+    "analysis/together.rs",
+    "cli/check/mod.rs",
+    "cli/mod.rs",
+    "cli/slob/server/mod.rs",
+    "config/postgres/mod.rs",
+    "import/evhist/mod.rs",
+    "import/oracle/subjects.rs",
+    "import/orion/mod.rs",
+    "import/spool/mod.rs",
+    "measure/doctor.rs",
+    "measure/trace/mod.rs",
+    "record/store/mod.rs",
+    "report/csv.rs",
+    "report/html/chart/mod.rs",
+    "report/html/mod.rs",
+    "report/sections/mod.rs",
+    "report/sections/servers.rs",
+    "targets/block/signature.rs",
+    "targets/embedded/verify/mod.rs",
+    "targets/io/mod.rs",
+    "targets/postgres/cluster/mod.rs",
+    "targets/postgres/data/proof.rs",
+    "targets/postgres/data/verify/mod.rs",
+    "targets/postgres/monitor/mod.rs",
+    "targets/simulated/mod.rs",
+];
+
+/// Other uses that close a circle between files of one room: who, whom, and why it stands. `*` is every file of a folder.
+const ARROWS: &[(&str, &str, &str)] = &[
+    (
+        "analysis/*",
+        "analysis/finding.rs",
+        "the list of all findings names the types of the rules, and a rule gives its own as one of them",
+    ),
+    ("analysis/proof.rs", "analysis/doubts.rs", "takes the helper that gathers the steps a doubt is about"),
+    ("analysis/rounds.rs", "analysis/steadiness.rs", "takes the rates inside a window, which steadiness is about"),
+    ("analysis/server/figures.rs", "analysis/figures.rs", "takes `rate`, the one division by time"),
+    ("analysis/traffic.rs", "analysis/figures.rs", "takes figures of a step, some of which are of traffic"),
+    ("analysis/limit_verdict.rs", "analysis/opening.rs", "the verdict names the load that a report would open with"),
+    (
+        "analysis/limit_verdict.rs",
+        "analysis/opening/answer.rs",
+        "the verdict names the load that a report would open with",
+    ),
+    ("cli/check/session.rs", "cli/check/engine.rs", "starts the check of the place that was named"),
+    ("cli/check/session.rs", "cli/check/server.rs", "starts the check of the place that was named"),
+    ("cli/check/session.rs", "cli/check/storage.rs", "starts the check of the place that was named"),
+    ("cli/io/together.rs", "cli/io/measure.rs", "takes the job, which may be of several volumes"),
+    ("cli/slob/server/drop.rs", "cli/slob/drop.rs", "takes the question that is asked before data go"),
+    ("cli/slob/server/setup.rs", "cli/slob/setup.rs", "takes the words for a data set"),
+    ("config/*", "config/error.rs", "the error of the room names the problems of its parts, which give it"),
+    ("config/io/problem.rs", "config/io/*", "a problem shows the limits and words of the parameter that it is about"),
+    ("config/postgres/problem.rs", "config/postgres/parse.rs", "a problem lists the parameters that there are"),
+    ("import/error.rs", "import/source.rs", "an error says of which source it is"),
+    ("import/fio/text/mod.rs", "import/fio/json/mod.rs", "must not claim what the other two recognise"),
+    ("import/fio/text/mod.rs", "import/fio/terse.rs", "must not claim what the other two recognise"),
+    ("import/iperf3/stream.rs", "import/iperf3/json.rs", "lines of a stream end as the document that the other reads"),
+    ("import/oracle/containers.rs", "import/oracle/header.rs", "takes the helpers that write a fact"),
+    ("import/oracle/text/marks.rs", "import/oracle/text/open.rs", "takes how many lines a heading may have"),
+    ("import/oracle/text/open.rs", "import/oracle/text/sections.rs", "takes the list that cannot grow without bounds"),
+    (
+        "import/oracle/text/sections.rs",
+        "import/oracle/statspack.rs",
+        "a Statspack report names its database in a place of its own",
+    ),
+    ("import/osstat/figures.rs", "import/osstat/iostat.rs", "takes how a cell is read"),
+    ("import/run.rs", "import/join.rs", "drafts become runs when they have been joined"),
+    ("load/ceiling.rs", "load/step.rs", "runs a step to see what the load generator can do"),
+    ("plan/caches.rs", "plan/slob.rs", "takes how a size is written"),
+    ("plan/steps.rs", "plan/slob.rs", "takes the request that steps are made of"),
+    ("plan/together.rs", "plan/io.rs", "takes the level, which one volume has as several do"),
+    ("record/step.rs", "record/run.rs", "a step ends as a run does"),
+    ("record/step.rs", "record/server.rs", "a step holds what servers and waits have of its own types"),
+    ("record/step.rs", "record/waits.rs", "a step holds what servers and waits have of its own types"),
+    (
+        "record/store/headline.rs",
+        "record/store/reader.rs",
+        "takes the outline of a step, of which the reader knows the format",
+    ),
+    ("report/*", "report/text.rs", "`Detail`, how much is reported, stands where a report in text is put together"),
+    ("report/html/picture/mod.rs", "report/html/comparison.rs", "a picture names its runs as the page does"),
+    ("targets/block/lane.rs", "targets/block/raw.rs", "a lane holds parts of the target that opened it"),
+    (
+        "targets/block/usage.rs",
+        "targets/block/error.rs",
+        "the error holds who uses a device, and looking for that may fail",
+    ),
+    (
+        "targets/embedded/writers.rs",
+        "targets/embedded/shared.rs",
+        "writers are part of what all threads share, and read the rest of it",
+    ),
+    (
+        "targets/postgres/cluster/files.rs",
+        "targets/postgres/cluster/owner.rs",
+        "files are made as the server's user, whose rights are looked up in files",
+    ),
+    ("targets/postgres/lane/batch.rs", "targets/postgres/target.rs", "a lane holds parts of the target that opened it"),
+    ("targets/postgres/lane/line.rs", "targets/postgres/target.rs", "a lane holds parts of the target that opened it"),
+    (
+        "targets/postgres/lane/statement.rs",
+        "targets/postgres/target.rs",
+        "a lane holds parts of the target that opened it",
+    ),
+    ("targets/postgres/lane/session.rs", "targets/postgres/lane/batch.rs", "a session holds the arrays of its batch"),
+    ("targets/postgres/lane/watch.rs", "targets/postgres/lane/session.rs", "looks at sessions, whose line it wakes"),
+    (
+        "targets/postgres/password_file.rs",
+        "targets/postgres/login.rs",
+        "takes which socket directory counts as the local host",
+    ),
+    (
+        "targets/simulated/keys.rs",
+        "targets/simulated/options.rs",
+        "the words of an address write and read the options, which are made by them",
+    ),
+];
+
+fn is_below(file: &str, root: &str) -> bool {
+    let folder = root.strip_suffix("/mod.rs").or_else(|| root.strip_suffix(".rs")).unwrap_or(root);
+    file.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn fits(file: &str, pattern: &str) -> bool {
+    pattern.strip_suffix('*').map_or(file == pattern, |folder| file.starts_with(folder))
+}
+
+#[test]
+fn no_files_of_a_room_use_each_other_in_a_circle() {
+    let modules = Modules::of(&library(), Part::WithoutTests);
+    let inside: BTreeSet<Edge> =
+        modules.edges().into_iter().filter(|edge| room_of(&edge.from) == room_of(&edge.to)).collect();
+    let in_circle = |edge: &Edge, circles: &[Vec<String>]| {
+        circles.iter().any(|circle| circle.contains(&edge.from) && circle.contains(&edge.to))
+    };
+    let is_up = |edge: &Edge| ROOTS.iter().any(|root| edge.to == *root && is_below(&edge.from, root));
+    let is_known = |edge: &Edge| ARROWS.iter().any(|(from, to, _)| fits(&edge.from, from) && fits(&edge.to, to));
+    let rest: BTreeSet<Edge> = inside.iter().filter(|edge| !is_up(edge) && !is_known(edge)).cloned().collect();
+    let new: Vec<String> = circles(&rest).iter().map(|circle| circle.join(" <-> ")).collect();
+    assert!(new.is_empty(), "files of a room that use each other in a circle:\n{}", new.join("\n"));
+    // What is listed must be there still, and close a circle.
+    let found = circles(&inside);
+    let closing: Vec<&Edge> = inside.iter().filter(|edge| in_circle(edge, &found)).collect();
+    let idle = ROOTS.iter().filter(|root| !closing.iter().any(|edge| edge.to == **root && is_below(&edge.from, root)));
+    let idle: Vec<String> = idle.map(|root| (*root).to_owned()).collect();
+    let gone =
+        ARROWS.iter().filter(|(from, to, _)| !closing.iter().any(|edge| fits(&edge.from, from) && fits(&edge.to, to)));
+    let gone: Vec<String> = gone.map(|(from, to, _)| format!("{from} -> {to}")).collect();
+    assert!(idle.is_empty() && gone.is_empty(), "no circle any more: take them off the lists: {idle:?} {gone:?}");
+    assert!(ARROWS.iter().all(|(_, _, reason)| !reason.is_empty()));
 }
 
 #[test]
