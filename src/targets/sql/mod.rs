@@ -3,6 +3,7 @@
 //! A server's own room says how a session is connected and what SQL it sends ([`SqlServers`], [`SqlSession`]), and which of
 //! its errors end the load ([`SqlError`]). Everything else about sending operations is here, once for all servers.
 
+pub(in crate::targets) mod data;
 mod filling;
 mod lane;
 mod monitor;

@@ -1,7 +1,6 @@
 //! One connection, driven from ordinary code.
 
 use std::pin::pin;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
@@ -12,9 +11,8 @@ use tokio_postgres::{Client, Row};
 use crate::targets::error::TargetError;
 use crate::targets::postgres::sql::Sql;
 use crate::targets::postgres::{Connected, Connector, PostgresError};
+pub(super) use crate::targets::sql::data::streams::{Halt, LOOK_AROUND};
 
-/// How soon whoever waits for the server notices that it should end.
-pub(super) const LOOK_AROUND: Duration = Duration::from_millis(100);
 /// How long the server may take to break off a statement, and how long asking it to may take.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(3);
 /// Longest name of a schema, in bytes: the server would cut a longer one without an error (`NAMEDATALEN` - 1).
@@ -76,34 +74,6 @@ impl<'a> Access<'a> {
     /// Names and statements, once the size of the server's blocks is known.
     pub(super) fn sql(&self, block_bytes: u32) -> Sql {
         Sql::new(self.namespace, block_bytes)
-    }
-}
-
-/// What ends work early: the user, or the failure of another stream.
-#[derive(Clone, Copy)]
-pub(super) struct Halt<'a> {
-    pub(super) stop: &'a AtomicBool,
-    pub(super) failed: &'a AtomicBool,
-}
-
-/// Nobody asks short work to end.
-static NEVER: AtomicBool = AtomicBool::new(false);
-
-impl<'a> Halt<'a> {
-    pub(super) const NEVER: Halt<'static> = Halt { stop: &NEVER, failed: &NEVER };
-
-    pub(super) fn on(stop: &'a AtomicBool) -> Self {
-        Self { stop, failed: &NEVER }
-    }
-
-    pub(super) fn is_set(self) -> bool {
-        self.stop.load(Ordering::Relaxed) || self.failed.load(Ordering::Relaxed)
-    }
-
-    /// # Errors
-    /// [`TargetError::Interrupted`] if work should end.
-    pub(super) fn check(self) -> Result<(), TargetError> {
-        if self.is_set() { Err(TargetError::Interrupted) } else { Ok(()) }
     }
 }
 

@@ -1,48 +1,28 @@
 //! Loading rows: what is still missing, in pieces, and the streams that send them.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::pin::pin;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::SinkExt;
 
-use super::rows::{Buffer, RowBuilder, RowSource};
+use super::rows::{Buffer, RowBuilder};
 use crate::targets::error::TargetError;
 use crate::targets::postgres::data::catalog;
 use crate::targets::postgres::data::descriptor::{DataSet, TableId, TableKind};
 use crate::targets::postgres::data::session::{Halt, Session};
 use crate::targets::postgres::data::streams::Stream;
 use crate::targets::postgres::sql::Sql;
+use crate::targets::sql::data::pieces::{Marks, PIECE_BYTES, Piece};
+use crate::targets::sql::data::rows::RowSource;
 
-/// Blocks of a piece, in bytes: a piece takes well under a second, which is what an interruption costs, and far longer
-/// than its commit.
-const PIECE_BYTES: u64 = 16 << 20;
 /// A table is vacuumed each time that so many bytes of it were loaded, or a smaller part of the server's buffers. Its blocks are
 /// still in memory and not yet written: an hour later each would be read and written once more, and the log flushed for every
 /// few of them.
 const MAX_VACUUM_BYTES: u64 = 64 << 20;
 /// All streams together fill so small a part of the server's buffers between two vacuums.
 const PART_OF_BUFFERS: u64 = 4;
-/// A table is vacuumed at most so often: each time the map of all blocks vacuumed before is gone through.
-const MAX_VACUUMS: u64 = 64;
 /// How long a piece may go on when the load is to end: one that is given up leaves its blocks behind, empty.
 const PIECE_PATIENCE: Duration = Duration::from_secs(5);
-
-/// Places of one table that are loaded in one transaction, together with their mark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Piece {
-    pub(super) table: TableId,
-    /// First place.
-    pub(super) first: u64,
-    /// How many.
-    pub(super) places: u64,
-    /// Whether the table is vacuumed after it.
-    pub(super) then_vacuum: bool,
-}
-
-/// Places that are loaded already, by table.
-pub(super) type Marks = BTreeMap<TableId, Vec<(u64, u64)>>;
 
 /// Reads what has been loaded.
 pub(super) fn marks(session: &Session<'_>) -> Result<Marks, TargetError> {
@@ -59,76 +39,9 @@ pub(super) fn marks(session: &Session<'_>) -> Result<Marks, TargetError> {
     Ok(marks)
 }
 
-/// Places that are loaded already.
-pub(super) fn loaded_places(marks: &Marks) -> u64 {
-    marks.values().flatten().map(|(_, places)| places).sum()
-}
-
 /// How many bytes of a table are loaded between two vacuums of it, on a server with buffers of this size.
 pub(super) fn vacuum_bytes(shared_buffers: u64, streams: u32) -> u64 {
     (shared_buffers / PART_OF_BUFFERS / u64::from(streams.max(1))).clamp(PIECE_BYTES, MAX_VACUUM_BYTES)
-}
-
-/// What is missing, cut into pieces. Each table is vacuumed whenever `vacuum_bytes` of it were loaded, or less often.
-pub(super) fn missing(data: &DataSet, marks: &Marks, vacuum_bytes: u64) -> Vec<(TableId, VecDeque<Piece>)> {
-    let block_bytes = u64::from(data.block_bytes);
-    let longest = (PIECE_BYTES / block_bytes).max(1);
-    let mut work = Vec::new();
-    for table in data.tables() {
-        let vacuum_places = (vacuum_bytes / block_bytes).max(data.rows_of(table) / MAX_VACUUMS);
-        let mut pieces = VecDeque::new();
-        let (mut at, mut since_vacuum) = (0, 0);
-        let loaded = marks.get(&table).map_or(&[][..], Vec::as_slice);
-        for (first, places) in loaded.iter().copied().chain([(data.rows_of(table), 0)]) {
-            while at < first {
-                let places = longest.min(first - at);
-                since_vacuum += places;
-                let then_vacuum = since_vacuum >= vacuum_places;
-                pieces.push_back(Piece { table, first: at, places, then_vacuum });
-                if then_vacuum {
-                    since_vacuum = 0;
-                }
-                at += places;
-            }
-            at = first + places;
-        }
-        if !pieces.is_empty() {
-            work.push((table, pieces));
-        }
-    }
-    work
-}
-
-/// Hands out pieces so that streams keep to tables of their own as long as there are enough: streams in one table wait
-/// for each other whenever it grows, and leave blocks behind that nobody fills.
-pub(super) struct Pieces(Mutex<Vec<Share>>);
-
-struct Share {
-    table: TableId,
-    pieces: VecDeque<Piece>,
-    streams: u32,
-}
-
-impl Pieces {
-    pub(super) fn new(work: Vec<(TableId, VecDeque<Piece>)>) -> Self {
-        let shares = work.into_iter().map(|(table, pieces)| Share { table, pieces, streams: 0 });
-        Self(Mutex::new(shares.collect()))
-    }
-
-    /// The next piece for the stream that has ended `ended`.
-    pub(super) fn next(&self, ended: Option<Piece>) -> Option<Piece> {
-        let mut shares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) = ended.and_then(|ended| shares.iter().position(|share| share.table == ended.table)) {
-            if let Some(piece) = shares[at].pieces.pop_front() {
-                return Some(piece);
-            }
-            shares[at].streams -= 1;
-        }
-        let waiting = shares.iter_mut().filter(|share| !share.pieces.is_empty());
-        let share = waiting.min_by_key(|share| (share.streams, std::cmp::Reverse(share.pieces.len())))?;
-        share.streams += 1;
-        share.pieces.pop_front()
-    }
 }
 
 /// Loads one piece and its mark: both or neither. Then vacuums the table where that is due.
@@ -182,33 +95,12 @@ pub(super) fn load(
 mod tests {
     use super::*;
     use crate::targets::postgres::data::descriptor::sample;
+    use crate::targets::sql::data::pieces::missing;
 
     const PIECE: u64 = PIECE_BYTES / 8192;
 
     fn data(schemas: u32, scale_blocks: u64) -> DataSet {
         DataSet { schemas, scale_blocks, scan_blocks: 0, ..sample() }
-    }
-
-    fn rows(schema: u32) -> TableId {
-        TableId { kind: TableKind::Rows, schema }
-    }
-
-    #[test]
-    fn what_is_missing_is_what_no_mark_covers() {
-        let data = data(1, 3 * PIECE + 10);
-        let places = |marks: &Marks| -> Vec<(u64, u64)> {
-            missing(&data, marks, MAX_VACUUM_BYTES)
-                .iter()
-                .flat_map(|(_, pieces)| pieces)
-                .map(|piece| (piece.first, piece.places))
-                .collect()
-        };
-        assert_eq!(places(&Marks::new()), [(0, PIECE), (PIECE, PIECE), (2 * PIECE, PIECE), (3 * PIECE, 10)]);
-        // Also marks of pieces of another length.
-        let marks = Marks::from([(rows(0), vec![(100, PIECE), (2 * PIECE, PIECE)])]);
-        assert_eq!(places(&marks), [(0, 100), (PIECE + 100, PIECE - 100), (3 * PIECE, 10)]);
-        assert_eq!(loaded_places(&marks), 2 * PIECE);
-        assert_eq!(places(&Marks::from([(rows(0), vec![(0, 3 * PIECE + 10)])])), []);
     }
 
     #[test]
@@ -223,22 +115,5 @@ mod tests {
         assert_eq!(due(10 * PIECE + 1, vacuum_bytes(8 << 30, 4)), [3, 7]);
         assert_eq!(due(1000 * PIECE, vacuum_bytes(16 << 20, 16)).len(), 62, "each 16th piece");
         assert!(due(PIECE - 1, MAX_VACUUM_BYTES).is_empty());
-    }
-
-    #[test]
-    fn streams_keep_apart_until_tables_run_out() {
-        let pieces = Pieces::new(missing(&data(3, 2 * PIECE), &Marks::new(), MAX_VACUUM_BYTES));
-        let take = |ended| pieces.next(ended).map(|piece| (piece, piece.table.schema));
-        let (one, a) = take(None).unwrap();
-        let (other, b) = take(None).unwrap();
-        assert_ne!(a, b);
-        let (one, again) = take(Some(one)).unwrap();
-        assert_eq!(again, a, "a stream stays with its table");
-        let (one, c) = take(Some(one)).unwrap();
-        assert_ne!(c, b, "then takes one that nobody works on");
-        let (other, _) = take(Some(other)).unwrap();
-        let (_, shared) = take(Some(other)).unwrap();
-        assert_eq!(shared, c, "and shares one only when no other is left");
-        assert_eq!(take(Some(one)), None);
     }
 }

@@ -14,6 +14,7 @@ use super::descriptor::{DataSet, FORMAT_VERSION};
 use super::session::{Access, Session};
 use crate::targets::database::{Phase, Replace, SetupRequest, difference};
 use crate::targets::error::TargetError;
+use crate::targets::sql::data::pieces;
 use crate::units::Bytes;
 
 pub use run::run;
@@ -156,7 +157,7 @@ fn look(session: &Session<'_>, ground: &Ground, request: &SetupRequest) -> Resul
             Ok(Existing::SameData)
         }
         (None, _, _) => {
-            let places = copy::loaded_places(&copy::marks(session)?);
+            let places = pieces::loaded_places(&copy::marks(session)?);
             Ok(Existing::Unfinished { loaded_bytes: places * u64::from(data.block_bytes) })
         }
     }

@@ -4,10 +4,8 @@ use std::io::Cursor;
 use std::iter;
 use std::sync::Arc;
 
-use crate::targets::database::Filling;
-use crate::targets::postgres::data::descriptor::{DataSet, TableId, TableKind};
 use crate::targets::sql::COLUMNS;
-use crate::workload::{Permutation, Rng, mix64};
+use crate::targets::sql::data::rows::RowSource;
 
 /// The signature, flags and the length of an extension: the manual's "Binary Format" of COPY.
 const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
@@ -20,9 +18,6 @@ const KEY_AT: usize = 2 + 4;
 const COLUMNS_AT: usize = KEY_AT + 8;
 /// Bytes of a column's length.
 const LENGTH_BYTES: usize = 4;
-/// Keeps the filling's numbers apart from those that place rows, which have the same seed.
-const FILLING_STREAMS: u64 = u64::from_le_bytes(*b"filling\0");
-
 /// What is sent.
 pub(super) type Buffer = Cursor<Arc<[u8]>>;
 
@@ -31,29 +26,6 @@ pub(super) struct RowBuilder {
     column_bytes: usize,
     template: Arc<[u8]>,
     buffers: Vec<Arc<[u8]>>,
-}
-
-/// Which rows of a table: places are numbered in the order in which rows are loaded.
-pub(super) struct RowSource {
-    permutation: Option<Permutation>,
-    filling: Filling,
-    seed: u64,
-}
-
-impl RowSource {
-    pub(super) fn new(data: &DataSet, table: TableId) -> Self {
-        let permutation = match table.kind {
-            TableKind::Rows => Some(data.permutation(table.schema)),
-            TableKind::Scan => None,
-        };
-        let number = u64::from(table.schema) << 1 | u64::from(table.kind == TableKind::Scan);
-        Self { permutation, filling: data.filling, seed: mix64(data.seed ^ FILLING_STREAMS ^ mix64(number + 1)) }
-    }
-
-    /// The key of the row at `place`. The scan table is in the order of its keys.
-    fn key(&self, place: u64) -> u64 {
-        self.permutation.as_ref().map_or(place, |permutation| permutation.invert(place))
-    }
 }
 
 impl RowBuilder {
@@ -91,9 +63,7 @@ impl RowBuilder {
         let contents = Arc::get_mut(&mut buffer).expect("an idle buffer is nobody else's");
         for (place, row) in (first..).zip(contents[..bytes].chunks_exact_mut(row_bytes)) {
             row[KEY_AT..COLUMNS_AT].copy_from_slice(&source.key(place).to_be_bytes());
-            if source.filling == Filling::Incompressible {
-                // One stream of numbers for each row: it is the same whichever connection it is sent on.
-                let mut rng = Rng::new(source.seed, place);
+            if let Some(mut rng) = source.numbers(place) {
                 for column in row[COLUMNS_AT..].chunks_exact_mut(LENGTH_BYTES + column_bytes) {
                     rng.fill(&mut column[LENGTH_BYTES..]);
                 }
@@ -133,7 +103,8 @@ fn row_template(column_bytes: usize) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::targets::postgres::data::descriptor::sample;
+    use crate::targets::database::Filling;
+    use crate::targets::postgres::data::descriptor::{DataSet, TableId, TableKind, sample};
 
     const ROWS: TableId = TableId { kind: TableKind::Rows, schema: 0 };
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use super::copy::{self, Pieces};
+use super::copy;
 use super::rows::RowBuilder;
 use super::{Existing, Loaded, TablesPlan, data_set, look, makes_data};
 use crate::targets::database::{Phase, Progress, Replace};
@@ -16,6 +16,7 @@ use crate::targets::postgres::data::session::{Halt, Session};
 use crate::targets::postgres::data::shape::ALLOWED_PART;
 use crate::targets::postgres::data::streams::{Queue, Streams};
 use crate::targets::postgres::sql::Sql;
+use crate::targets::sql::data::pieces::{self, Pieces};
 
 /// Tables and procedures that are made in one transaction: each holds locks until its end, of which a server has few.
 const MADE_AT_ONCE: usize = 16;
@@ -164,16 +165,16 @@ impl Work<'_> {
     fn load_rows(&mut self) -> Result<(), TargetError> {
         let marks = copy::marks(&self.session)?;
         let block_bytes = u64::from(self.data.block_bytes);
-        let found = copy::loaded_places(&marks) * block_bytes;
+        let found = pieces::loaded_places(&marks) * block_bytes;
         let total = self.data.bytes();
         self.report.bytes_found = found;
         self.report.bytes_written = total - found;
-        let work = copy::missing(&self.data, &marks, self.vacuum_bytes);
-        let pieces = work.iter().map(|(_, pieces)| pieces.len()).sum();
+        let work = pieces::missing(&self.data, &marks, self.vacuum_bytes);
+        let count = work.iter().map(|(_, pieces)| pieces.len()).sum();
         let pieces_left = Pieces::new(work);
         self.phase(Phase::Load, total, |work, tell| {
             let tell_all = |done| tell(found + done);
-            let streams = work.streams(pieces, &tell_all);
+            let streams = work.streams(count, &tell_all);
             // Losing the last pieces in a crash of the server costs nothing: their marks are lost with them.
             let settings = "SET synchronous_commit = off";
             let (data, sql) = (&work.data, &work.sql);

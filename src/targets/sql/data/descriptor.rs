@@ -1,0 +1,140 @@
+//! What a data set on a SQL server is.
+
+use serde::{Deserialize, Serialize};
+
+use crate::targets::database::Filling;
+use crate::workload::{Permutation, mix64};
+
+/// A data set, as its descriptor says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataSet {
+    /// Version of the format of everything in the namespace.
+    pub format_version: u32,
+    /// Version of Plimsoll that began to make it.
+    pub plimsoll_version: String,
+    /// When it was begun, RFC 3339 in UTC.
+    pub created_at: String,
+    /// Seed of the placement of rows and of their filling.
+    pub seed: u64,
+    /// Size of a block of the server.
+    pub block_bytes: u32,
+    /// Bytes of each filling column.
+    pub column_bytes: u32,
+    /// Number of schemas.
+    pub schemas: u32,
+    /// Rows, and so blocks, of each schema.
+    pub scale_blocks: u64,
+    /// Blocks of each schema's scan table.
+    pub scan_blocks: u64,
+    /// How rows were filled.
+    pub filling: Filling,
+}
+
+impl DataSet {
+    /// Where the rows of one schema lie: row `key` is the one at [`map`](Permutation::map)`(key)` of those that were
+    /// loaded. The same as on the embedded engine.
+    pub fn permutation(&self, schema: u32) -> Permutation {
+        Permutation::new(self.scale_blocks, mix64(self.seed ^ mix64(u64::from(schema) + 1)))
+    }
+
+    /// Blocks of all tables.
+    pub fn blocks(&self) -> u64 {
+        (self.scale_blocks + self.scan_blocks) * u64::from(self.schemas)
+    }
+
+    /// Bytes of the blocks of all tables.
+    pub fn bytes(&self) -> u64 {
+        self.blocks() * u64::from(self.block_bytes)
+    }
+
+    /// The kinds of table that it has.
+    pub(in crate::targets) fn kinds(&self) -> &'static [TableKind] {
+        if self.scan_blocks > 0 { &[TableKind::Rows, TableKind::Scan] } else { &[TableKind::Rows] }
+    }
+
+    /// All tables, those of rows first.
+    pub(in crate::targets) fn tables(&self) -> impl Iterator<Item = TableId> {
+        let schemas = self.schemas;
+        self.kinds().iter().flat_map(move |kind| (0..schemas).map(|schema| TableId { kind: *kind, schema }))
+    }
+
+    /// Rows, and so blocks, of one table.
+    pub(in crate::targets) fn rows_of(&self, table: TableId) -> u64 {
+        match table.kind {
+            TableKind::Rows => self.scale_blocks,
+            TableKind::Scan => self.scan_blocks,
+        }
+    }
+
+    /// Bytes of the blocks of one table.
+    pub(in crate::targets) fn bytes_of(&self, table: TableId) -> u64 {
+        self.rows_of(table) * u64::from(self.block_bytes)
+    }
+}
+
+/// What a table is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(in crate::targets) enum TableKind {
+    /// Rows that operations read and change.
+    Rows,
+    /// The table that scans read.
+    Scan,
+}
+
+/// One table of a data set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(in crate::targets) struct TableId {
+    pub(in crate::targets) kind: TableKind,
+    /// SLOB's schema, from 0.
+    pub(in crate::targets) schema: u32,
+}
+
+impl TableId {
+    /// Its bare name.
+    pub(in crate::targets) fn name(self) -> String {
+        match self.kind {
+            TableKind::Rows => format!("slob_{}", self.schema + 1),
+            TableKind::Scan => format!("scan_{}", self.schema + 1),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(in crate::targets) fn sample() -> DataSet {
+    DataSet {
+        format_version: 1,
+        plimsoll_version: "0".to_owned(),
+        created_at: "2026-01-01T00:00:00Z".to_owned(),
+        seed: 42,
+        block_bytes: 8192,
+        column_bytes: 48,
+        schemas: 2,
+        scale_blocks: 1000,
+        scan_blocks: 10,
+        filling: Filling::Incompressible,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::targets::embedded::{BlockShape, Layout};
+
+    #[test]
+    fn rows_lie_as_on_the_embedded_engine() {
+        let data = sample();
+        let layout = Layout::new(BlockShape::new(8192).unwrap(), 1, data.seed, data.schemas, data.scale_blocks, 0);
+        for key in 0..data.scale_blocks {
+            assert_eq!(data.permutation(1).map(key), layout.row_block(1, key) - data.scale_blocks);
+        }
+    }
+
+    #[test]
+    fn tables_and_their_sizes_add_up() {
+        let data = sample();
+        assert_eq!(data.tables().map(|table| data.rows_of(table)).sum::<u64>(), data.blocks());
+        let names: Vec<String> = data.tables().map(TableId::name).collect();
+        assert_eq!(names, ["slob_1", "slob_2", "scan_1", "scan_2"]);
+        assert_eq!(DataSet { scan_blocks: 0, ..data }.tables().count(), 2);
+    }
+}
