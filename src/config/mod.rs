@@ -22,6 +22,7 @@ mod arrival;
 mod error;
 pub mod io;
 mod list;
+pub mod mysql;
 pub mod orion;
 mod parameter;
 pub mod postgres;

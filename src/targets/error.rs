@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::block::BlockError;
 use super::embedded::BlockFault;
+use super::mysql::MysqlError;
 use super::postgres::PostgresError;
 use super::sql::private::PrivateError;
 use crate::units::Bytes;
@@ -204,6 +205,9 @@ pub enum TargetError {
     /// A PostgreSQL server cannot do it.
     #[error(transparent)]
     Postgres(#[from] PostgresError),
+    /// A MySQL or MariaDB server cannot do it.
+    #[error(transparent)]
+    Mysql(#[from] MysqlError),
     /// Another thread of the target has failed; its error says why.
     #[error("the target has stopped")]
     Stopped,
@@ -221,6 +225,7 @@ impl TargetError {
             Self::Block(error) => return error.hint(),
             Self::Private(error) => return error.hint(),
             Self::Postgres(error) => return error.hint(),
+            Self::Mysql(error) => return error.hint(),
             Self::BadBlock { .. } | Self::Damaged { .. } | Self::DamagedRedo { .. } | Self::LostCommits { .. } => {
                 "the storage or another program changed it; find out which before trusting this storage, then \
                  `plimsoll slob verify` lists all damage and `plimsoll slob setup --replace` makes the data anew"
@@ -261,6 +266,7 @@ impl TargetError {
     pub fn is_data_fault(&self) -> bool {
         match self {
             Self::Postgres(error) => error.is_data_fault(),
+            Self::Mysql(error) => error.is_data_fault(),
             Self::BadBlock { .. }
             | Self::Truncated { .. }
             | Self::DamagedRedo { .. }

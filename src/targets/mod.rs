@@ -10,6 +10,7 @@ pub mod database;
 pub mod embedded;
 mod error;
 pub mod io;
+pub mod mysql;
 pub mod postgres;
 pub mod simulated;
 pub mod sql;

@@ -1,0 +1,314 @@
+//! MySQL's sessions: connections, and what is prepared on them.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Error, Params, Statement, Value};
+use tokio::sync::Mutex;
+
+use super::connect::{Connected, Connector};
+use super::error::MysqlError;
+use super::sql::{MAX_ATTEMPTS, ROWS_OF_A_LEAF, Sql, TIME_BASE, TIME_PARTS, operation_text};
+use crate::targets::sql::{
+    ServerTimes, SqlError, SqlServers, SqlSession, SqlTarget, StatementKind, TimedOperation, home_schema,
+};
+use crate::workload::{OperationKind, SlobOperation};
+
+/// One or several MySQL or MariaDB servers under load.
+pub type Mysql = SqlTarget<MysqlServers>;
+
+/// Lock wait timeout and deadlock: whoever does the same again may succeed.
+const WORTH_ANOTHER_ATTEMPT: [u16; 2] = [1205, 1213];
+
+/// MySQL or MariaDB servers with SLOB's data.
+#[derive(Debug)]
+pub struct MysqlServers(Arc<Shared>);
+
+/// What the sessions of a run have in common.
+#[derive(Debug)]
+struct Shared {
+    connector: Connector,
+    sql: Sql,
+    repeated: AtomicU64,
+}
+
+impl MysqlServers {
+    /// The servers that `connector` leads to, with these data.
+    pub fn new(connector: Connector, sql: Sql) -> Self {
+        Self(Arc::new(Shared { connector, sql, repeated: AtomicU64::new(0) }))
+    }
+
+    /// How many updates were done again after a deadlock or a lock wait that lasted too long, so far. What they took counts in
+    /// their operation.
+    pub fn repeated(&self) -> u64 {
+        self.0.repeated.load(Ordering::Relaxed)
+    }
+}
+
+impl SqlServers for MysqlServers {
+    type Session = Session;
+    type Error = MysqlError;
+
+    fn nodes(&self) -> Vec<String> {
+        self.0.connector.nodes()
+    }
+
+    fn namespace(&self) -> String {
+        self.0.sql.database().to_owned()
+    }
+
+    fn table_of(&self, operation: &SlobOperation) -> String {
+        match operation.kind {
+            OperationKind::Scan => self.0.sql.scan_table(operation.schema),
+            OperationKind::Read | OperationKind::Update => self.0.sql.table(operation.schema),
+        }
+    }
+
+    fn column_bytes(&self) -> u32 {
+        self.0.sql.column_bytes()
+    }
+
+    async fn open_session(&self, node: usize) -> Result<Session, MysqlError> {
+        let mut connected = self.0.connector.connect_session(node).await?;
+        // MySQL's own limit binds only single statements that read, so batches need not heed it.
+        let statement_timeout_ms = if connected.version.is_mariadb {
+            let ask = "SELECT CAST(@@max_statement_time * 1000 AS UNSIGNED)";
+            let asked = connected.conn.query_first::<u64, _>(ask).await;
+            asked.map_err(|error| connected.error("prepare a session", &error))?.filter(|ms| *ms > 0)
+        } else {
+            None
+        };
+        let (id, shared) = (connected.conn.id(), Arc::clone(&self.0));
+        let inside = Mutex::new(Inside { connected, prepared: Vec::new() });
+        Ok(Session { shared, node, id, statement_timeout_ms, inside })
+    }
+
+    async fn at_work(&self, node: usize, sessions: Vec<u32>) -> Option<Vec<u32>> {
+        let mut connected = self.0.connector.connect(node).await.ok()?;
+        let at_work = "SELECT id FROM information_schema.processlist WHERE command <> 'Sleep'";
+        let busy: Vec<u64> = connected.conn.query(at_work).await.ok()?;
+        Some(sessions.into_iter().filter(|id| busy.contains(&u64::from(*id))).collect())
+    }
+}
+
+/// A statement, of which each session prepares its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Prepared {
+    /// One operation on a schema of SLOB's.
+    Operation(StatementKind, u32),
+    /// A batch of them.
+    Batch(u32),
+}
+
+impl Prepared {
+    fn text(self, sql: &Sql) -> String {
+        match self {
+            Self::Operation(StatementKind::Read, schema) => sql.read(schema),
+            Self::Operation(StatementKind::Scan, schema) => sql.scan(schema),
+            Self::Operation(kind, schema) => sql.update(kind, schema),
+            Self::Batch(schema) => sql.call_procedure(schema),
+        }
+    }
+}
+
+/// One session.
+pub struct Session {
+    shared: Arc<Shared>,
+    node: usize,
+    id: u32,
+    statement_timeout_ms: Option<u64>,
+    /// Asked one thing at a time, so nobody ever waits for it.
+    inside: Mutex<Inside>,
+}
+
+struct Inside {
+    connected: Connected,
+    prepared: Vec<(Prepared, Statement)>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("node", &self.node).field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+impl Inside {
+    /// A statement, prepared if it is not yet.
+    async fn statement(&mut self, wanted: Prepared, sql: &Sql) -> Result<Statement, Error> {
+        if let Some((_, statement)) = self.prepared.iter().find(|(which, _)| *which == wanted) {
+            return Ok(statement.clone());
+        }
+        let statement = self.connected.conn.prep(wanted.text(sql)).await?;
+        self.prepared.push((wanted, statement.clone()));
+        Ok(statement)
+    }
+
+    /// Executes an operation once, and says how many blocks it touched.
+    async fn touch(&mut self, operation: &SlobOperation, filling: &[u8], sql: &Sql) -> Result<u64, Error> {
+        let kind = StatementKind::of(operation);
+        let statement = self.statement(Prepared::Operation(kind, operation.schema), sql).await?;
+        let conn = &mut self.connected.conn;
+        let first = operation.first_key as i64;
+        let range = [Value::Int(first), Value::Int(first + i64::from(operation.keys))];
+        let values = match kind {
+            StatementKind::Read => range.into(),
+            StatementKind::Scan => Vec::new(),
+            StatementKind::UpdateLite | StatementKind::UpdateHeavy => {
+                let columns = filling.chunks(sql.column_bytes() as usize).map(Value::from);
+                let values = Params::Positional(columns.chain(range).collect());
+                conn.exec_drop(&statement, values).await?;
+                // Of rows that were changed, not of those that were found: that is another capability of the protocol.
+                return Ok(conn.affected_rows());
+            }
+        };
+        let values = if values.is_empty() { Params::Empty } else { Params::Positional(values) };
+        let rows: u64 = conn.exec_first(&statement, values).await?.unwrap_or(0);
+        Ok(if kind == StatementKind::Scan { rows.div_ceil(ROWS_OF_A_LEAF) } else { rows })
+    }
+
+    async fn batch(
+        &mut self,
+        operations: &[SlobOperation],
+        filling: &[u8],
+        sql: &Sql,
+    ) -> Result<Option<(u64, ServerTimes)>, Error> {
+        let home = home_schema(operations);
+        let statement = self.statement(Prepared::Batch(home), sql).await?;
+        let text: String = operations
+            .iter()
+            .map(|operation| {
+                let is_hot = operation.schema != home;
+                operation_text(StatementKind::of(operation), is_hot, operation.first_key, operation.keys)
+            })
+            .collect();
+        let answer: Option<(u64, Vec<u8>)> = self.connected.conn.exec_first(&statement, (text, filling)).await?;
+        Ok(answer.and_then(|(repeated, text)| Some((repeated, times(&text)?))))
+    }
+}
+
+impl SqlSession for Session {
+    type Error = MysqlError;
+    /// The server's number of the connection.
+    type Id = u32;
+
+    fn id(&self) -> u32 {
+        self.id
+    }
+
+    fn statement_timeout_ms(&self) -> Option<u64> {
+        self.statement_timeout_ms
+    }
+
+    async fn execute(&self, operation: SlobOperation, filling: &[u8]) -> Result<u64, MysqlError> {
+        let mut inside = self.inside.lock().await;
+        let mut attempts = 1;
+        loop {
+            match inside.touch(&operation, filling, &self.shared.sql).await {
+                Err(Error::Server(refusal))
+                    if WORTH_ANOTHER_ATTEMPT.contains(&refusal.code) && attempts < MAX_ATTEMPTS =>
+                {
+                    attempts += 1;
+                    self.shared.repeated.fetch_add(1, Ordering::Relaxed);
+                }
+                outcome => return outcome.map_err(|error| inside.connected.error("execute an operation", &error)),
+            }
+        }
+    }
+
+    async fn rehearse(&self, operation: SlobOperation) -> Result<(), MysqlError> {
+        let mut inside = self.inside.lock().await;
+        let sql = &self.shared.sql;
+        let kind = StatementKind::of(&operation);
+        let rehearsed = match kind {
+            StatementKind::Scan => inside.statement(Prepared::Operation(kind, operation.schema), sql).await.map(drop),
+            _ => {
+                let columns = match kind {
+                    StatementKind::Read => 0,
+                    StatementKind::UpdateLite => 2,
+                    _ => crate::targets::sql::COLUMNS,
+                };
+                let filling = vec![0; (columns * sql.column_bytes()) as usize];
+                inside.touch(&SlobOperation { keys: 0, ..operation }, &filling, sql).await.map(drop)
+            }
+        };
+        rehearsed.map_err(|error| inside.connected.error("prepare the operations", &error))
+    }
+
+    async fn execute_batch(&self, operations: &[SlobOperation], filling: &[u8]) -> Result<ServerTimes, MysqlError> {
+        let mut inside = self.inside.lock().await;
+        let outcome = inside.batch(operations, filling, &self.shared.sql).await;
+        let answer = outcome.map_err(|error| inside.connected.error("execute a batch of operations", &error))?;
+        // Another procedure than ours may answer anything: then no operation is known.
+        let (repeated, times) = answer.unwrap_or((0, ServerTimes { began_us: 0, operations: Vec::new() }));
+        self.shared.repeated.fetch_add(repeated, Ordering::Relaxed);
+        Ok(times)
+    }
+
+    async fn cancel(&self) {
+        if let Ok(mut other) = self.shared.connector.connect(self.node).await {
+            let _ = other.kill_query(self.id).await;
+        }
+    }
+}
+
+impl SqlError for MysqlError {
+    fn ends_the_load(&self) -> bool {
+        Self::ends_the_load(self)
+    }
+
+    fn hint(&self) -> Option<String> {
+        Self::hint(self)
+    }
+
+    fn damaged(node: String, table: String, what: String) -> Self {
+        Self::Damaged { node, table, what }
+    }
+
+    fn timed_out(node: String, doing: String, waited_s: u64) -> Self {
+        Self::TimedOut { node, doing, waited_s }
+    }
+
+    fn unfit(what: String, hint: Option<String>) -> Self {
+        Self::Unfit { what, hint }
+    }
+}
+
+/// What the procedure gave, in microseconds since the batch began; none if it is not of the right form.
+fn times(text: &[u8]) -> Option<ServerTimes> {
+    let width = TIME_PARTS.iter().sum();
+    if !text.len().is_multiple_of(width) {
+        return None;
+    }
+    let [end_digits, commit_digits, _] = TIME_PARTS;
+    let number = |digits: &[u8]| std::str::from_utf8(digits).ok()?.parse::<i64>().ok();
+    let operation = |text: &[u8]| {
+        let (end, rest) = text.split_at(end_digits);
+        let (commit, touched) = rest.split_at(commit_digits);
+        let committing = number(commit)?;
+        Some(TimedOperation {
+            committing_us: (committing != 0).then_some(committing - TIME_BASE),
+            ended_us: number(end)? - TIME_BASE,
+            touched: u64::try_from(number(touched)?).ok()?,
+        })
+    };
+    let operations = text.chunks_exact(width).map(operation).collect::<Option<_>>()?;
+    Some(ServerTimes { began_us: 0, operations })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_as_the_procedure_writes_them() {
+        let text = b"100000000030000000000000000000000064\
+                     100000001000010000000007000000000008";
+        let read = times(text).unwrap();
+        let timed = |committing_us, ended_us, touched| TimedOperation { committing_us, ended_us, touched };
+        assert_eq!(read.operations, [timed(None, 300, 64), timed(Some(700), 10_000, 8)]);
+        assert!(times(&text[1..]).is_none() && times(&[b'x'; 36]).is_none());
+        assert_eq!(times(b"").unwrap().operations, []);
+    }
+}
