@@ -12,7 +12,7 @@ ZSH_COMPLETIONS = $(INSTALLED)/share/zsh/site-functions
 FISH_COMPLETIONS = $(INSTALLED)/share/fish/vendor_completions.d
 MANUAL = $(INSTALLED)/share/man/man1
 # Debian packages that tests and benchmarks compare with or drive.
-TEST_PACKAGES = fio bpftrace postgresql chromium
+TEST_PACKAGES = fio bpftrace postgresql mariadb-server chromium
 # Debian's PostgreSQL starts a server of its own unless told not to; tests start private ones.
 NO_MAIN_CLUSTER = /etc/postgresql-common/createcluster.d/plimsoll.conf
 .DEFAULT_GOAL := help
@@ -66,15 +66,19 @@ test: tools ## Format, lints, documentation and the whole test suite, with a sum
 	$(CARGO) check --locked --quiet
 	CARGO="$(CARGO)" tests/run
 
-# As root on Debian or Ubuntu, installs what is missing and nothing else; otherwise names it. A server is not on the PATH.
+# As root on Debian or Ubuntu, installs what is missing and nothing else; otherwise names it. A server is not on the PATH, and
+# Debian starts MariaDB's unless a policy forbids it while it is installed.
+POLICY = /usr/sbin/policy-rc.d
 .PHONY: tools
 tools:
-	@found() { command -v $$1 || { [ $$1 = postgresql ] && ls /usr/lib/postgresql/*/bin/postgres /usr/pgsql-*/bin/postgres | grep .; }; }; \
+	@found() { command -v $$1 || { [ $$1 = postgresql ] && ls /usr/lib/postgresql/*/bin/postgres /usr/pgsql-*/bin/postgres | grep .; } || \
+		{ [ $$1 = mariadb-server ] && ls /usr/sbin/mariadbd /usr/sbin/mysqld /usr/libexec/mariadbd | grep .; }; }; \
 	missing=; for tool in $(TEST_PACKAGES); do found $$tool >/dev/null 2>&1 || missing="$$missing $$tool"; done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
 		mkdir -p $(dir $(NO_MAIN_CLUSTER)) && echo 'create_main_cluster = false' >$(NO_MAIN_CLUSTER) && \
-		trap 'rm -f $(NO_MAIN_CLUSTER)' EXIT && \
+		trap 'rm -f $(NO_MAIN_CLUSTER); [ -z "$$ours" ] || rm -f $(POLICY)' EXIT && \
+		ours= && { [ -e $(POLICY) ] || { printf '#!/bin/sh\nexit 101\n' >$(POLICY) && chmod 755 $(POLICY) && ours=yes; }; } && \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq$$missing >/dev/null; \
 	else echo "note: not installed:$$missing; tests that use it say that they were skipped" >&2; fi
 

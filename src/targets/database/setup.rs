@@ -160,10 +160,14 @@ pub enum Phase {
     Load,
     /// Writes tables anew that have empty blocks.
     Compact,
+    /// Writes tables anew with as few rows in a block as there can be.
+    Rebuild,
     /// Builds the indexes.
     Index,
     /// Vacuums or analyses the tables, and has the planner learn their shape.
     Vacuum,
+    /// Has the planner learn the shape of the tables.
+    Analyze,
     /// Writes a checkpoint.
     Checkpoint,
 }
@@ -176,8 +180,10 @@ impl fmt::Display for Phase {
             Self::Create => "creating tables",
             Self::Load => "loading rows",
             Self::Compact => "compacting tables",
+            Self::Rebuild => "rebuilding tables",
             Self::Index => "building indexes",
             Self::Vacuum => "vacuuming",
+            Self::Analyze => "analyzing tables",
             Self::Checkpoint => "writing a checkpoint",
         })
     }

@@ -2,10 +2,16 @@
 //! sees of it.
 
 mod connect;
+pub mod data;
 mod error;
 mod login;
+pub mod server;
 mod session;
 mod sql;
+#[cfg(test)]
+mod test_server;
+#[cfg(test)]
+mod tests;
 
 pub use connect::{Connected, Connector, Version};
 pub use error::MysqlError;

@@ -1,12 +1,12 @@
 //! What is in the namespace: Plimsoll's own two tables, and whose the rest is.
 
-use serde::Serialize;
 use tokio_postgres::Row;
 
 use super::descriptor::{DataSet, FORMAT_VERSION, TableId};
 use super::session::{Access, Halt, Session};
 use crate::targets::error::TargetError;
 use crate::targets::postgres::sql::{Sql, identifier, literal};
+pub use crate::targets::sql::data::descriptor::{Found, Stage};
 use crate::units::Bytes;
 
 /// The table of the descriptor.
@@ -17,42 +17,6 @@ pub(super) const LOAD_TABLE: &str = "plimsoll_load";
 const OUR_NAMES: &str = "^(plimsoll_(data|load)(_pkey)?|(slob|scan)_[0-9]+|slob_[0-9]+_key|slob_batch_[0-9]+)$";
 /// Oldest server that is supported, as `server_version_num` has it.
 const OLDEST_VERSION: i32 = 130_000;
-
-/// How far a data set has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Stage {
-    /// Its set-up never came to its end, or goes on just now.
-    Loading,
-    /// It is whole.
-    Ready,
-    /// Removing it never came to its end, or goes on just now.
-    Dropping,
-}
-
-impl Stage {
-    const ALL: [Self; 3] = [Self::Loading, Self::Ready, Self::Dropping];
-
-    /// As it stands in the table.
-    pub(super) fn word(self) -> &'static str {
-        match self {
-            Self::Loading => "loading",
-            Self::Ready => "ready",
-            Self::Dropping => "dropping",
-        }
-    }
-}
-
-/// A data set that was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
-    /// What it is, or is to become.
-    pub data: DataSet,
-    /// How far it has come.
-    pub stage: Stage,
-    /// Whether set-up made the schema of the database too.
-    pub made_namespace: bool,
-}
 
 /// Looks for a data set, whole or not; changes nothing.
 ///

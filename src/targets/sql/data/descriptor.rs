@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::targets::database::Filling;
+use crate::targets::database::{Filling, SetupRequest, difference};
 use crate::workload::{Permutation, mix64};
 
 /// A data set, as its descriptor says.
@@ -31,6 +31,37 @@ pub struct DataSet {
 }
 
 impl DataSet {
+    /// The data that a request asks for.
+    pub(in crate::targets) fn wanted(request: &SetupRequest, format_version: u32, column_bytes: u32) -> Self {
+        let &SetupRequest { seed, block_bytes, schemas, scale_blocks, scan_blocks, filling, .. } = request;
+        // To the second: fractions would only make the descriptor harder to read.
+        let now = jiff::Timestamp::now().round(jiff::Unit::Second).unwrap_or_else(|_| jiff::Timestamp::now());
+        Self {
+            format_version,
+            plimsoll_version: env!("CARGO_PKG_VERSION").to_owned(),
+            created_at: now.to_string(),
+            seed,
+            block_bytes,
+            column_bytes,
+            schemas,
+            scale_blocks,
+            scan_blocks,
+            filling,
+        }
+    }
+
+    /// How these data differ from what is asked for, in words; none if they do not.
+    pub(in crate::targets) fn difference(&self, asked: &SetupRequest) -> Option<String> {
+        let figures = [
+            ("the number of schemas", self.schemas.into(), asked.schemas.into()),
+            ("the number of blocks of a schema", self.scale_blocks, asked.scale_blocks),
+            ("the number of blocks of a scan table", self.scan_blocks, asked.scan_blocks),
+            ("the block size in bytes", self.block_bytes.into(), asked.block_bytes.into()),
+            ("the seed", self.seed, asked.seed),
+        ];
+        difference(&figures, (self.filling, asked.filling))
+    }
+
     /// Where the rows of one schema lie: row `key` is the one at [`map`](Permutation::map)`(key)` of those that were
     /// loaded. The same as on the embedded engine.
     pub fn permutation(&self, schema: u32) -> Permutation {
@@ -97,6 +128,42 @@ impl TableId {
             TableKind::Scan => format!("scan_{}", self.schema + 1),
         }
     }
+}
+
+/// How far a data set has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stage {
+    /// Its set-up never came to its end, or goes on just now.
+    Loading,
+    /// It is whole.
+    Ready,
+    /// Removing it never came to its end, or goes on just now.
+    Dropping,
+}
+
+impl Stage {
+    pub(in crate::targets) const ALL: [Self; 3] = [Self::Loading, Self::Ready, Self::Dropping];
+
+    /// As it stands in the table.
+    pub(in crate::targets) fn word(self) -> &'static str {
+        match self {
+            Self::Loading => "loading",
+            Self::Ready => "ready",
+            Self::Dropping => "dropping",
+        }
+    }
+}
+
+/// A data set that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// What it is, or is to become.
+    pub data: DataSet,
+    /// How far it has come.
+    pub stage: Stage,
+    /// Whether set-up made the schema of the database too.
+    pub made_namespace: bool,
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use super::catalog::{self, Found, Ground, Stage};
 use super::descriptor::{DataSet, FORMAT_VERSION};
 use super::session::{Access, Session};
-use crate::targets::database::{Phase, Replace, SetupRequest, difference};
+use crate::targets::database::{Phase, Replace, SetupRequest};
 use crate::targets::error::TargetError;
 use crate::targets::sql::data::pieces;
 use crate::units::Bytes;
@@ -138,7 +138,7 @@ fn look(session: &Session<'_>, ground: &Ground, request: &SetupRequest) -> Resul
     if *stage == Stage::Dropping {
         return Ok(Existing::HalfRemoved);
     }
-    match (difference_from(request, data), request.replace, stage) {
+    match (data.difference(request), request.replace, stage) {
         (Some(difference), Replace::Refuse, _) => {
             let what = format!(
                 "the schema `{}` on `{}` already holds other SLOB data: {difference}",
@@ -190,33 +190,7 @@ fn check(request: &SetupRequest) -> Result<(), TargetError> {
 
 /// What will be described.
 fn data_set(request: &SetupRequest, access: Access<'_>) -> DataSet {
-    let &SetupRequest { seed, block_bytes, schemas, scale_blocks, scan_blocks, filling, .. } = request;
-    // To the second: fractions would only make the descriptor harder to read.
-    let now = jiff::Timestamp::now().round(jiff::Unit::Second).unwrap_or_else(|_| jiff::Timestamp::now());
-    DataSet {
-        format_version: FORMAT_VERSION,
-        plimsoll_version: env!("CARGO_PKG_VERSION").to_owned(),
-        created_at: now.to_string(),
-        seed,
-        block_bytes,
-        column_bytes: access.sql(block_bytes).column_bytes(),
-        schemas,
-        scale_blocks,
-        scan_blocks,
-        filling,
-    }
-}
-
-/// What is there and differs from what is asked for, in words; none if nothing does.
-fn difference_from(asked: &SetupRequest, there: &DataSet) -> Option<String> {
-    let figures = [
-        ("the number of schemas", there.schemas.into(), asked.schemas.into()),
-        ("the number of blocks of a schema", there.scale_blocks, asked.scale_blocks),
-        ("the number of blocks of a scan table", there.scan_blocks, asked.scan_blocks),
-        ("the block size in bytes", there.block_bytes.into(), asked.block_bytes.into()),
-        ("the seed", there.seed, asked.seed),
-    ];
-    difference(&figures, (there.filling, asked.filling))
+    DataSet::wanted(request, FORMAT_VERSION, access.sql(request.block_bytes).column_bytes())
 }
 
 #[cfg(test)]

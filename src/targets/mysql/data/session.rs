@@ -1,0 +1,198 @@
+//! One connection, driven from ordinary code.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use mysql_async::prelude::{FromRow, Queryable};
+use mysql_async::{Conn, Error, Params};
+use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
+
+use crate::targets::error::TargetError;
+use crate::targets::mysql::{Connected, Connector, MysqlError, Sql};
+use crate::targets::sql::data::streams::{Halt, LOOK_AROUND};
+
+/// How long the server may take to cancel a statement, and how long asking it to may take.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(3);
+/// Longest name of a database, in characters.
+const MAX_NAME_CHARS: usize = 64;
+
+/// Where a data set is, or is to be.
+#[derive(Debug, Clone, Copy)]
+pub struct Access<'a> {
+    /// Makes the connections.
+    pub connector: &'a Connector,
+    /// Number of the server.
+    pub node: usize,
+    /// Name of the database, not quoted.
+    pub database: &'a str,
+}
+
+impl<'a> Access<'a> {
+    /// In the database of this name on the first server.
+    pub fn new(connector: &'a Connector, database: &'a str) -> Self {
+        Self { connector, node: 0, database }
+    }
+
+    /// Name of the server.
+    pub fn node_name(&self) -> String {
+        self.connector.nodes().swap_remove(self.node)
+    }
+
+    /// What cannot be because of what is on the server.
+    pub(super) fn unfit(&self, what: impl Into<String>, hint: impl Into<String>) -> TargetError {
+        MysqlError::Unfit { what: what.into(), hint: Some(hint.into()) }.into()
+    }
+
+    /// Names and statements, once the size of the server's pages is known.
+    pub(super) fn sql(&self, page_bytes: u32) -> Sql {
+        Sql::new(self.database, page_bytes)
+    }
+}
+
+/// A connection and the runtime that drives it.
+pub(super) struct Session<'a> {
+    access: Access<'a>,
+    /// Only taken when the session ends.
+    connected: Option<Connected>,
+    runtime: Runtime,
+}
+
+impl<'a> Session<'a> {
+    /// Connects for work of any length.
+    ///
+    /// # Errors
+    /// When the server cannot be reached, or no runtime be made.
+    pub(super) fn open(access: Access<'a>) -> Result<Self, TargetError> {
+        let mut session = Self::connect(access, async |connector, node| connector.connect(node).await)?;
+        // Limits of time are for applications. MySQL's views of tables are a day old unless told otherwise.
+        let own = if session.is_mariadb() { "max_statement_time = 0" } else { "information_schema_stats_expiry = 0" };
+        let settings = format!(
+            "SET SESSION sql_mode = 'STRICT_ALL_TABLES', autocommit = 1, lock_wait_timeout = 31536000, wait_timeout = 86400, \
+             net_read_timeout = 600, net_write_timeout = 600, {own}"
+        );
+        session.execute("set up a session", &settings, Halt::NEVER)?;
+        Ok(session)
+    }
+
+    /// Connects as the sessions of the load do, with their settings.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(super) fn open_as_load(access: Access<'a>) -> Result<Self, TargetError> {
+        Self::connect(access, async |connector, node| connector.connect_session(node).await)
+    }
+
+    fn connect(
+        access: Access<'a>,
+        connect: impl AsyncFnOnce(&Connector, usize) -> Result<Connected, MysqlError>,
+    ) -> Result<Self, TargetError> {
+        let name = access.database;
+        if name.is_empty() || name.chars().count() > MAX_NAME_CHARS || name.ends_with(' ') || name.contains('\0') {
+            let what = format!("a database of MySQL cannot be named `{}`", name.escape_debug());
+            return Err(access.unfit(what, format!("use a name of 1 to {MAX_NAME_CHARS} characters")));
+        }
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|source| TargetError::Kernel { action: "make a runtime for a connection", source })?;
+        let connected = runtime.block_on(connect(access.connector, access.node))?;
+        Ok(Self { access, connected: Some(connected), runtime })
+    }
+
+    pub(super) fn access(&self) -> Access<'a> {
+        self.access
+    }
+
+    pub(super) fn is_mariadb(&self) -> bool {
+        self.connected.as_ref().is_some_and(|connected| connected.version.is_mariadb)
+    }
+
+    /// Does `work` on the connection. When it should end, work that has begun is given `patience`, and then the server is asked
+    /// to cancel the statement; the session is of no use after that.
+    ///
+    /// # Errors
+    /// [`TargetError::Interrupted`], or what the server says.
+    pub(super) fn wait<T>(
+        &mut self,
+        doing: &str,
+        halt: Halt<'_>,
+        patience: Duration,
+        work: impl AsyncFnOnce(&mut Conn) -> Result<T, Error>,
+    ) -> Result<T, TargetError> {
+        halt.check()?;
+        let Self { access, connected, runtime } = self;
+        let connected = connected.as_mut().expect("a session has a connection until it ends");
+        let id = connected.conn.id();
+        let outcome = runtime.block_on(async {
+            let mut work = pin!(work(&mut connected.conn));
+            while !halt.is_set() {
+                if let Ok(done) = timeout(LOOK_AROUND, work.as_mut()).await {
+                    return Some(done);
+                }
+            }
+            if let Ok(done) = timeout(patience, work.as_mut()).await {
+                return Some(done);
+            }
+            // Neither of the two is worth an error: the server also gives up when the connection is closed.
+            let cancelled = async { access.connector.connect(access.node).await.ok()?.kill_query(id).await.ok() };
+            let _ = timeout(CANCEL_PATIENCE, cancelled).await;
+            let _ = timeout(CANCEL_PATIENCE, work).await;
+            None
+        });
+        match outcome {
+            None => Err(TargetError::Interrupted),
+            Some(done) => done.map_err(|error| connected.error(doing, &error).into()),
+        }
+    }
+
+    /// Executes one statement without values or rows.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub(super) fn execute(&mut self, doing: &str, statement: &str, halt: Halt<'_>) -> Result<(), TargetError> {
+        self.wait(doing, halt, Duration::ZERO, async |conn| conn.query_drop(statement).await)
+    }
+
+    /// Executes one statement with values, for its rows.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub(super) fn query<T: FromRow + Send + 'static>(
+        &mut self,
+        doing: &str,
+        statement: &str,
+        values: impl Into<Params>,
+        halt: Halt<'_>,
+    ) -> Result<Vec<T>, TargetError> {
+        let values = values.into();
+        self.wait(doing, halt, Duration::ZERO, async |conn| match values {
+            // Some statements, such as ANALYZE of old versions, cannot be prepared.
+            Params::Empty => conn.query(statement).await,
+            values => conn.exec(statement, values).await,
+        })
+    }
+
+    /// As [`query`](Self::query), for the first row of a statement that takes no time.
+    ///
+    /// # Errors
+    /// As [`wait`](Self::wait).
+    pub(super) fn first<T: FromRow + Send + 'static>(
+        &mut self,
+        doing: &str,
+        statement: &str,
+        values: impl Into<Params>,
+    ) -> Result<Option<T>, TargetError> {
+        Ok(self.query(doing, statement, values, Halt::NEVER)?.into_iter().next())
+    }
+}
+
+impl Drop for Session<'_> {
+    /// Says goodbye, so that the server releases at once what the session held.
+    fn drop(&mut self) {
+        if let Some(connected) = self.connected.take() {
+            let goodbye = async { timeout(CANCEL_PATIENCE, connected.conn.disconnect()).await };
+            let _ = self.runtime.block_on(goodbye);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! Settings of private servers, given on the command line, and what a server reports on its own.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use mysql_async::prelude::Queryable;
+
+use super::ServerRequest;
+use super::binaries::Binaries;
+use super::running::PID_FILE;
+use crate::record::facts::{DIRECT_READS, Term};
+use crate::targets::mysql::connect::{Connector, on_own_runtime};
+use crate::targets::mysql::error::MysqlError;
+use crate::targets::sql::private::{Files, PrivateError, file_error};
+use crate::units::Bytes;
+
+/// Connections beyond those of the load: set-up, monitoring, and a person who looks.
+const SPARE_CONNECTIONS: u32 = 20;
+/// The least that InnoDB takes.
+const MIN_BUFFER_POOL: Bytes = Bytes::mib(5);
+/// Redo between two checkpoints. The servers' own hundred megabytes would have a load of updates checkpoint all the time.
+const DEFAULT_REDO: Bytes = Bytes::gib(1);
+const MIN_REDO: Bytes = Bytes::mib(96);
+/// The server itself and its performance_schema.
+const BASE: Bytes = Bytes::mib(256);
+/// A session's thread: buffers, prepared statements, stack.
+const SESSION: Bytes = Bytes::mib(3);
+/// InnoDB's own bookkeeping of its buffer pool: one part in this many.
+const BOOKKEEPING_PART: u64 = 8;
+
+/// Settings that matter to results; those that a version does not have are not shown.
+const SHOWN: [&str; 33] = [
+    "binlog_format",
+    "innodb_adaptive_hash_index",
+    "innodb_buffer_pool_load_at_startup",
+    "innodb_buffer_pool_size",
+    "innodb_change_buffering",
+    "innodb_checksum_algorithm",
+    "innodb_data_file_buffering",
+    "innodb_data_file_write_through",
+    "innodb_doublewrite",
+    "innodb_flush_log_at_trx_commit",
+    "innodb_flush_method",
+    "innodb_flush_neighbors",
+    "innodb_io_capacity",
+    "innodb_io_capacity_max",
+    "innodb_lock_wait_timeout",
+    "innodb_log_buffer_size",
+    "innodb_log_file_buffering",
+    "innodb_log_file_size",
+    "innodb_lru_scan_depth",
+    "innodb_max_dirty_pages_pct",
+    "innodb_page_size",
+    "innodb_purge_threads",
+    "innodb_random_read_ahead",
+    "innodb_read_ahead_threshold",
+    "innodb_read_io_threads",
+    "innodb_redo_log_capacity",
+    "innodb_use_native_aio",
+    "innodb_write_io_threads",
+    "log_bin",
+    "max_connections",
+    "performance_schema",
+    "sync_binlog",
+    "transaction_isolation",
+];
+
+/// What the server calls things.
+const TERMS: [(Term, &str); 3] =
+    [(Term::Log, "redo log"), (Term::BufferCache, "innodb_buffer_pool_size"), (Term::Sessions, "the process list")];
+
+/// The least memory in which a server can live with so many sessions, in whole MiB.
+pub fn needed_memory(db_cache: Bytes, sessions: u32) -> Bytes {
+    let pool = db_cache.0 + db_cache.0 / BOOKKEEPING_PART;
+    Bytes((pool + BASE.0 + SESSION.0 * u64::from(sessions)).next_multiple_of(1 << 20))
+}
+
+/// Refuses what no server can be started with.
+///
+/// # Errors
+/// When the buffer pool or the memory is too small, with what is needed.
+pub(super) fn check(request: &ServerRequest) -> Result<(), PrivateError> {
+    let unfit = |what: String, hint: String| Err(PrivateError::Unfit { what, hint: Some(hint) });
+    let ServerRequest { db_cache, host_memory, sessions, .. } = request;
+    if *db_cache < MIN_BUFFER_POOL {
+        let what = format!("a buffer pool of {db_cache} is too small: InnoDB needs at least {MIN_BUFFER_POOL}");
+        return unfit(what, "raise `--db-cache`".to_owned());
+    }
+    let needed = needed_memory(*db_cache, *sessions);
+    match host_memory {
+        Some(limit) if *limit < needed => unfit(
+            format!(
+                "{limit} of memory are too little for a server with a buffer pool of {db_cache} and {sessions} sessions: it \
+                 needs at least {needed}"
+            ),
+            format!("lower `--db-cache` or the number of sessions, or use `--host-memory {}M`", needed.0 >> 20),
+        ),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn max_connections(request: &ServerRequest) -> u32 {
+    request.max_sessions.saturating_add(SPARE_CONNECTIONS)
+}
+
+/// The parameters that a server is started with. What begins with `loose` is passed over by versions that do not have it.
+///
+/// # Errors
+/// When the size of the file system cannot be found out.
+pub(super) fn arguments(
+    request: &ServerRequest,
+    files: &Files,
+    socket: &Path,
+    binaries: &Binaries,
+) -> Result<Vec<String>, PrivateError> {
+    let directory = files.directory();
+    let system = rustix::fs::statvfs(directory).map_err(|error| file_error("look at", directory)(error.into()))?;
+    let redo = (system.f_blocks * system.f_frsize / 8).clamp(MIN_REDO.0, DEFAULT_REDO.0);
+    let data = files.data();
+    // A relocated server looks for its messages beside its programs.
+    let mut arguments = vec![
+        "--no-defaults".to_owned(),
+        format!("--datadir={}", data.display()),
+        format!("--socket={}", socket.display()),
+        format!("--pid-file={}", data.join(PID_FILE).display()),
+        format!("--tmpdir={}", files.run().display()),
+        format!("--innodb-buffer-pool-size={}", request.db_cache.0),
+        format!("--max-connections={}", max_connections(request)),
+    ];
+    let fixed = [
+        // Reached only through its socket, which only its user and root reach.
+        "skip-networking",
+        "loose-mysqlx=OFF",
+        "skip-log-bin",
+        "local-infile=1",
+        // What commits promise is what is measured.
+        "innodb-flush-log-at-trx-commit=1",
+        "innodb-doublewrite=ON",
+        // A block that is read is one that was asked for.
+        "innodb-buffer-pool-dump-at-shutdown=OFF",
+        "innodb-buffer-pool-load-at-startup=OFF",
+        "innodb-adaptive-hash-index=OFF",
+        "loose-innodb-change-buffering=none",
+        "innodb-read-ahead-threshold=0",
+        "innodb-random-read-ahead=OFF",
+        "performance-schema=ON",
+    ];
+    arguments.extend(fixed.iter().map(|setting| format!("--{setting}")));
+    let version: Vec<u32> = binaries.version.split(['.', '-']).map_while(|part| part.parse().ok()).collect();
+    arguments.push(if binaries.is_mariadb() && version >= vec![11] {
+        "--innodb-data-file-buffering=OFF".to_owned()
+    } else {
+        "--innodb-flush-method=O_DIRECT".to_owned()
+    });
+    arguments.push(match (binaries.is_mariadb(), version >= vec![8, 0, 30]) {
+        (false, true) => format!("--innodb-redo-log-capacity={redo}"),
+        // Two files of MySQL make one of MariaDB.
+        (false, false) => format!("--innodb-log-file-size={}", redo / 2),
+        (true, _) => format!("--innodb-log-file-size={redo}"),
+    });
+    Ok(arguments)
+}
+
+/// What is worth knowing of any server: `server_version`, and `setting.NAME` of the settings that matter to results.
+///
+/// # Errors
+/// When the server cannot be connected to, or refuses.
+pub fn facts(connector: &Connector, node: usize) -> Result<BTreeMap<String, String>, MysqlError> {
+    on_own_runtime(async {
+        let mut connected = connector.connect(node).await?;
+        let asked = connected.conn.query::<(String, String), _>("SHOW GLOBAL VARIABLES").await;
+        let variables = asked.map_err(|error| connected.error("read its settings", &error))?;
+        let shown = variables.into_iter().filter(|(name, _)| SHOWN.contains(&name.as_str()));
+        let mut facts: BTreeMap<String, String> =
+            shown.map(|(name, value)| (format!("setting.{name}"), value)).collect();
+        facts.insert("server_version".to_owned(), connected.version.text.clone());
+        facts.extend(TERMS.map(|(term, name)| (term.fact().0.to_owned(), name.to_owned())));
+        let has =
+            |name: &str, value: &str| facts.get(&format!("setting.{name}")).is_some_and(|set| set.starts_with(value));
+        if has("innodb_flush_method", "O_DIRECT") || has("innodb_data_file_buffering", "OFF") {
+            facts.insert(DIRECT_READS.to_owned(), "yes".to_owned());
+        }
+        Ok(facts)
+    })
+}
