@@ -5,6 +5,7 @@ mod connect;
 pub mod data;
 mod error;
 mod login;
+pub mod monitor;
 pub mod server;
 mod session;
 mod sql;
