@@ -1,6 +1,7 @@
 //! The kinds of work that are asked for, and what came of each in one step.
 
 use super::{READS_REACHED, SCAN_BYTES, Unmeasured, WRITES_REACHED};
+use crate::analysis::generator::own_lag_p99_ns;
 use crate::analysis::{
     Figures, LatencyTarget, QuantileValue, SINGLE_BLOCK_READ, Subject, VerdictOutcome, is_on_server, judge,
     operations_are_requests, wait,
@@ -10,6 +11,10 @@ use crate::units::{Bytes, Nanos};
 
 /// Bytes of one request of a scan of raw storage, where the run does not say.
 const SCAN_REQUEST_BYTES: f64 = 1_048_576.0;
+/// From this share of its slots in use on, work waits for one.
+const SLOTS_IN_USE: f64 = 0.8;
+/// Work without a limit is done in time if it takes no longer than this: a device that cannot follow takes longer.
+const NO_LIMIT: Within = Within { quantile: 0.99, limit: Nanos::millis(20) };
 /// Wait by which databases time a commit.
 const COMMIT: &str = "log file sync";
 
@@ -112,7 +117,7 @@ impl Kind {
     }
 }
 
-fn asked(demands: &Demands) -> impl Iterator<Item = (Kind, Demand)> + '_ {
+pub(super) fn asked(demands: &Demands) -> impl Iterator<Item = (Kind, Demand)> + '_ {
     let kinds = [Kind::Reads, Kind::Writes, Kind::Commits, Kind::Scan];
     kinds.into_iter().filter_map(|kind| Some((kind, kind.demand(demands)?)))
 }
@@ -129,19 +134,58 @@ pub(super) fn reached(run: &Run, step: &Step, demands: &Demands, times: f64) -> 
         asked_per_s: demand.per_s * times,
         per_s: kind.per_s(run, step),
         value: target(run, step, kind, demand.within).and_then(|target| target.reported(&run.workload, step)),
-        service: target(run, step, kind, demand.within).and_then(|target| match target.subject {
-            Some(Subject::Response(kind)) => {
-                LatencyTarget { subject: Some(Subject::Service(kind)), ..target }.reported(&run.workload, step)
-            }
-            _ => None,
-        }),
+        service: target(run, step, kind, demand.within)
+            .filter(|target| matches!(target.subject, Some(Subject::Response(_))))
+            .and_then(|target| once_sent(target).reported(&run.workload, step)),
         within: demand.within,
     };
     asked(demands).map(of).collect()
 }
 
+/// The same limit from when work was sent.
+fn once_sent(target: LatencyTarget) -> LatencyTarget {
+    let subject = target.subject.map(|subject| match subject {
+        Subject::Response(kind) => Subject::Service(kind),
+        other => other,
+    });
+    LatencyTarget { subject, ..target }
+}
+
+/// Operations that failed.
+pub(super) fn errors(step: &Step) -> u64 {
+    step.counters.errors.unwrap_or(0)
+}
+
+/// The number of slots, if nearly all were busy all the time although what had one was done in time: then more of them may have
+/// carried more, and what waited says nothing of the storage.
+pub(super) fn busy_slots(run: &Run, step: &Step, demands: &Demands) -> Option<u32> {
+    let slots = step.load.sessions.filter(|slots| *slots > 0)?;
+    let is_timed = |(kind, _): &(Kind, Demand)| *kind != Kind::Scan && kind.operations(run).is_some();
+    let mut timed: Vec<(Kind, Demand)> = asked(demands).filter(is_timed).collect();
+    if timed.iter().any(|(_, demand)| demand.within.is_some()) {
+        timed.retain(|(_, demand)| demand.within.is_some());
+    }
+    let in_time = |(kind, demand): &(Kind, Demand)| {
+        let target = target(run, step, *kind, Some(demand.within.unwrap_or(NO_LIMIT))).map(once_sent);
+        target.is_some_and(|target| target.reported(&run.workload, step).is_some_and(|value| value.ns <= target.limit))
+    };
+    let busy = Figures(step).busy_sessions()?;
+    (busy >= SLOTS_IN_USE * f64::from(slots) && !timed.is_empty() && timed.iter().all(in_time)).then_some(slots)
+}
+
+/// Whether a kind of work took longer than its limit even from when it was sent, by more than the lateness of this machine can
+/// explain: who has no time to send has none to look at answers either.
+fn is_late_once_sent(run: &Run, step: &Step, demands: &Demands) -> bool {
+    let Some(lag) = own_lag_p99_ns(step).filter(|_| !judge::is_generator_busy(step)) else { return false };
+    asked(demands).any(|(kind, demand)| {
+        let Some(target) = demand.within.and_then(|within| target(run, step, kind, Some(within))) else { return false };
+        let (limit, value) = (target.limit, once_sent(target).reported(&run.workload, step));
+        value.is_some_and(|value| value.ns.0 > limit.0.saturating_add(lag))
+    })
+}
+
 /// The verdict on a step by all kinds that are asked for. Lateness of the generator is in all response times, so it excuses
-/// them all.
+/// all that it can explain, and so do slots that were all busy. Errors are not excused: a database stops at them.
 pub(super) fn verdict(run: &Run, step: &Step, demands: &Demands) -> VerdictOutcome {
     let judged = |(kind, demand): (Kind, Demand)| {
         // Writes of a database have no time that anybody waits for.
@@ -149,13 +193,17 @@ pub(super) fn verdict(run: &Run, step: &Step, demands: &Demands) -> VerdictOutco
             None => LatencyTarget { subject: None, quantile: 0.99, limit: Nanos(u64::MAX) },
             Some(_) => target(run, step, kind, demand.within)?,
         };
-        judge(step, &target)
+        judge::judge(step, &target)
     };
     let outcomes: Vec<_> = asked(demands).map(judged).collect();
     let is = |outcome| outcomes.contains(&Some(outcome));
-    if is(VerdictOutcome::GeneratorBound) {
+    let is_missed = [VerdictOutcome::Failed, VerdictOutcome::Unsteady].into_iter().any(is);
+    let is_late = is_late_once_sent(run, step, demands);
+    if errors(step) > 0 {
+        VerdictOutcome::Failed
+    } else if is(VerdictOutcome::GeneratorBound) && !is_late || is_missed && busy_slots(run, step, demands).is_some() {
         VerdictOutcome::GeneratorBound
-    } else if is(VerdictOutcome::Failed) {
+    } else if is(VerdictOutcome::Failed) || is(VerdictOutcome::GeneratorBound) {
         VerdictOutcome::Failed
     } else if is(VerdictOutcome::Unsteady) || outcomes.contains(&None) {
         VerdictOutcome::Unsteady

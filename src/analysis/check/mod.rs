@@ -13,8 +13,7 @@ pub use kinds::{Kind, Reached};
 pub use search::next_multiple;
 
 use super::generator::own_lag_p99_ns;
-use super::load_line::verdicts::{Ended, Verdicts};
-use super::{Ceiling, Finding, Limit, LoadLine, ServerFinding, Severity, Verdict, VerdictOutcome, is_measured};
+use super::{Ceiling, Finding, Limit, ServerFinding, Severity, VerdictOutcome, is_measured};
 use crate::record::{Demands, Run, Step};
 use crate::units::Nanos;
 
@@ -44,6 +43,10 @@ pub struct Check {
     pub kinds: Vec<Reached>,
     /// How long exactly what was asked was measured at a stretch.
     pub window: Nanos,
+    /// Measurements at exactly what is asked that met it, and all of them.
+    pub met: (usize, usize),
+    /// Why the first measurement at exactly what is asked did not meet it; absent if all of them did.
+    pub missed: Option<Stopped>,
     /// How much of it is carried; absent where that is not known.
     pub room: Option<Room>,
     /// Share of what its device read that was not for the check, 0 to 1; absent where others were not seen.
@@ -73,8 +76,11 @@ pub enum Shortfall {
         /// Share of the rate that was finished, 0 to 1.
         share: Option<f64>,
     },
-    /// Too much of it failed.
-    Errors,
+    /// Some of it failed. A database that is given an I/O error does not go on.
+    Errors {
+        /// Operations that failed.
+        count: u64,
+    },
     /// It was not steady, twice.
     NotSteady,
 }
@@ -88,6 +94,13 @@ pub enum Unmeasured {
     Generator {
         /// That lateness.
         late: Option<Nanos>,
+        /// Work that took longer than its limit even from when it was sent, though by no more than the lateness explains.
+        once_sent: Option<Reached>,
+    },
+    /// Work waited for a slot, because all were busy, while what had one was done in time.
+    Slots {
+        /// How many there are.
+        slots: u32,
     },
     /// Fewer reads reached storage than were asked for.
     Cached {
@@ -132,7 +145,9 @@ pub struct Room {
     pub carried: Option<f64>,
     /// What came of the largest that was carried.
     pub kinds: Vec<Reached>,
-    /// What stopped the next one.
+    /// The least multiple that was not carried, above that one; absent if all that were tried were.
+    pub above: Option<f64>,
+    /// What stopped it.
     pub stopped_by: Option<Stopped>,
 }
 
@@ -143,8 +158,12 @@ pub enum Stopped {
     Ceiling(Box<Ceiling>),
     /// It was missed.
     Missed(Shortfall),
-    /// The load generator.
+    /// The load generator had no processor time left.
     Generator,
+    /// The load generator sent late, though it had time.
+    Schedule,
+    /// All slots were busy, while work that had one was done in time.
+    Slots(u32),
 }
 
 impl Check {
@@ -163,6 +182,11 @@ impl Check {
             place,
             kinds: deciding.map(|step| kinds::reached(run, step, &demands, 1.0)).unwrap_or_default(),
             window: Nanos(tried.all_at(1.0).map(|(step, _)| step.window.duration_ns).max().unwrap_or(0)),
+            met: tried.met(),
+            missed: tried
+                .all_at(1.0)
+                .find(|(_, outcome)| *outcome != VerdictOutcome::Passed)
+                .map(|(step, outcome)| why(run, step, &demands, outcome)),
             room: knows_room.then(|| room(run, &demands, findings, &tried)),
             others: others(findings, &tried),
             may_be_memory: findings
@@ -177,25 +201,24 @@ impl Check {
 /// The steps of a check with their multiples and verdicts, in the order in which they ran.
 struct Tried<'a> {
     steps: Vec<(&'a Step, f64, VerdictOutcome)>,
-    verdicts: Verdicts,
 }
 
 impl<'a> Tried<'a> {
     fn of(run: &'a Run, demands: &Demands) -> Self {
         let rate = |step: &Step| step.load.rate_operations_per_s.filter(|rate| *rate > 0.0);
         let once = run.steps.iter().find(|step| step.label.starts_with(ASKED)).and_then(rate);
-        let mut verdicts = Verdicts::default();
         let mut steps = Vec::new();
         for step in
             run.steps.iter().filter(|step| is_measured(step) && step.outcome == crate::record::Outcome::Completed)
         {
             let Some(times) = once.zip(rate(step)).map(|(once, rate)| rate / once) else { continue };
             let times = if step.label.starts_with(ASKED) { 1.0 } else { times };
-            let outcome = kinds::verdict(run, step, demands);
-            verdicts.add(Verdict { rate: times, outcome });
-            steps.push((step, times, outcome));
+            // Where nothing fell due there is nothing to judge.
+            if step.generator.as_ref().and_then(|generator| generator.due_operations) != Some(0) {
+                steps.push((step, times, kinds::verdict(run, step, demands)));
+            }
         }
-        Self { steps, verdicts }
+        Self { steps }
     }
 
     fn all_at(&self, times: f64) -> impl Iterator<Item = (&'a Step, VerdictOutcome)> + '_ {
@@ -205,11 +228,22 @@ impl<'a> Tried<'a> {
         self.steps.iter().filter_map(same)
     }
 
-    fn line(&self) -> LoadLine {
-        self.verdicts.final_line(Ended::Found)
+    /// Each multiple once, from the least, with what all steps at it come to.
+    fn outcomes(&self) -> Vec<(f64, VerdictOutcome)> {
+        let mut multiples: Vec<f64> = self.steps.iter().map(|(_, times, _)| *times).collect();
+        multiples.sort_by(f64::total_cmp);
+        multiples.dedup_by(|next, known| (*next - *known).abs() <= 1e-9 * *known);
+        multiples.into_iter().filter_map(|times| Some((times, self.outcome(times)?))).collect()
     }
 
-    /// What all steps at this multiple come to; absent if there is none. Those that the generator spoilt say nothing beside others.
+    /// Measurements at exactly what is asked that met it, and all of them.
+    fn met(&self) -> (usize, usize) {
+        let passed = self.all_at(1.0).filter(|(_, outcome)| *outcome == VerdictOutcome::Passed).count();
+        (passed, self.all_at(1.0).count())
+    }
+
+    /// What all steps at this multiple come to; absent if there is none. It is carried if most of them carried it and nothing
+    /// failed in any.
     fn outcome(&self, times: f64) -> Option<VerdictOutcome> {
         let count = |wanted| self.all_at(times).filter(|(_, outcome)| *outcome == wanted).count();
         let [passed, failed, unsteady, bound] =
@@ -217,26 +251,31 @@ impl<'a> Tried<'a> {
                 .map(count);
         Some(match () {
             () if passed + failed + unsteady + bound == 0 => return None,
-            () if passed > failed + unsteady => VerdictOutcome::Passed,
+            () if self.is_failed_by_errors(times) => VerdictOutcome::Failed,
+            () if passed > failed + unsteady + bound => VerdictOutcome::Passed,
             // One failure beside a spoilt repeat is not confirmed.
-            () if failed + unsteady <= bound => VerdictOutcome::GeneratorBound,
+            () if bound > 0 && failed + unsteady <= bound => VerdictOutcome::GeneratorBound,
             () if failed > 0 => VerdictOutcome::Failed,
             () => VerdictOutcome::Unsteady,
         })
     }
 
-    /// Whether as many steps at this multiple carried it as did not.
+    /// Whether as many steps at this multiple carried it as did not, for whatever reason.
     fn is_contradictory(&self, times: f64) -> bool {
-        let outcomes: Vec<_> = self.all_at(times).map(|(_, outcome)| outcome).collect();
-        let passed = outcomes.iter().filter(|outcome| **outcome == VerdictOutcome::Passed).count();
-        let spoilt = outcomes.iter().filter(|outcome| **outcome == VerdictOutcome::GeneratorBound).count();
-        passed > 0 && 2 * passed == outcomes.len() - spoilt
+        let passed = self.all_at(times).filter(|(_, outcome)| *outcome == VerdictOutcome::Passed).count();
+        passed > 0 && 2 * passed == self.all_at(times).count() && !self.is_failed_by_errors(times)
+    }
+
+    /// Whether something failed, which no repeat makes good.
+    fn is_failed_by_errors(&self, times: f64) -> bool {
+        self.all_at(times).any(|(step, _)| kinds::errors(step) > 0)
     }
 
     /// The first step at this multiple that came out as the multiple did.
     fn deciding(&self, times: f64) -> Option<&'a Step> {
-        let outcome = self.outcome(times)?;
-        let same = |(_, known): &(&Step, VerdictOutcome)| *known == outcome;
+        let (outcome, is_failed) = (self.outcome(times)?, self.is_failed_by_errors(times));
+        let same =
+            |(step, known): &(&Step, VerdictOutcome)| *known == outcome && (!is_failed || kinds::errors(step) > 0);
         self.all_at(times).find(same).or_else(|| self.all_at(times).next()).map(|(step, _)| step)
     }
 }
@@ -262,14 +301,15 @@ fn ended(findings: &[Finding]) -> String {
 }
 
 fn answer(run: &Run, demands: &Demands, findings: &[Finding], tried: &Tried<'_>, step: &Step) -> Carries {
-    let outcome = tried.outcome(1.0).filter(|_| !tried.is_contradictory(1.0));
-    let Some(outcome) = outcome else { return Carries::Unknown(Unmeasured::Contradictory) };
+    let Some(outcome) = tried.outcome(1.0) else { return Carries::Unknown(Unmeasured::Contradictory) };
     match outcome {
-        VerdictOutcome::Failed | VerdictOutcome::Unsteady => Carries::No(shortfall(run, step, demands, outcome)),
         VerdictOutcome::GeneratorBound => {
-            let late = own_lag_p99_ns(step).map(Nanos);
-            Carries::Unknown(Unmeasured::Generator { late })
+            // Where one measurement was met, the other is the one that says why there is no answer.
+            let spoilt = tried.all_at(1.0).find(|(_, outcome)| *outcome == VerdictOutcome::GeneratorBound);
+            Carries::Unknown(unmeasured(run, spoilt.map_or(step, |(step, _)| step), demands))
         }
+        _ if tried.is_contradictory(1.0) => Carries::Unknown(Unmeasured::Contradictory),
+        VerdictOutcome::Failed | VerdictOutcome::Unsteady => Carries::No(shortfall(run, step, demands, outcome)),
         // That it is missed stands whatever else was wrong; that it is carried must have been seen on storage.
         VerdictOutcome::Passed => {
             let why = voided(findings, step)
@@ -311,11 +351,31 @@ fn voided(findings: &[Finding], step: &Step) -> Option<Unmeasured> {
     Some(Unmeasured::Doubt { sentence: finding.sentence(), advice })
 }
 
+/// Why a step at what is asked says nothing of what it loads.
+fn unmeasured(run: &Run, step: &Step, demands: &Demands) -> Unmeasured {
+    if let Some(slots) = kinds::busy_slots(run, step, demands) {
+        return Unmeasured::Slots { slots };
+    }
+    let is_late = |kind: &Reached| kind.within.zip(kind.service).is_some_and(|(within, once)| once.ns > within.limit);
+    let once_sent = kinds::reached(run, step, demands, 1.0).into_iter().find(is_late);
+    Unmeasured::Generator { late: own_lag_p99_ns(step).map(Nanos), once_sent }
+}
+
+/// Why a step did not carry what it was asked for.
+fn why(run: &Run, step: &Step, demands: &Demands, outcome: VerdictOutcome) -> Stopped {
+    match kinds::busy_slots(run, step, demands) {
+        _ if outcome != VerdictOutcome::GeneratorBound => Stopped::Missed(shortfall(run, step, demands, outcome)),
+        Some(slots) => Stopped::Slots(slots),
+        None if super::judge::is_generator_busy(step) => Stopped::Generator,
+        None => Stopped::Schedule,
+    }
+}
+
 fn shortfall(run: &Run, step: &Step, demands: &Demands, outcome: VerdictOutcome) -> Shortfall {
     let times = |kinds: Vec<Reached>| kinds.into_iter().filter(Reached::is_late).collect::<Vec<_>>();
     let late = times(kinds::reached(run, step, demands, 1.0));
     match super::doubts::behind(step) {
-        _ if super::load_line::judge::fails_often(step) => Shortfall::Errors,
+        _ if kinds::errors(step) > 0 => Shortfall::Errors { count: kinds::errors(step) },
         Some(_) => Shortfall::FellBehind { share: finished_share(step) },
         None if !late.is_empty() => Shortfall::Late(late),
         None if outcome == VerdictOutcome::Unsteady => Shortfall::NotSteady,
@@ -334,15 +394,15 @@ fn is_answer(found: &Ceiling) -> bool {
 }
 
 fn room(run: &Run, demands: &Demands, findings: &[Finding], tried: &Tried<'_>) -> Room {
-    let line = tried.line();
-    let carried = line.highest_passing;
+    let outcomes = tried.outcomes();
+    let above = outcomes.iter().find(|(_, outcome)| *outcome != VerdictOutcome::Passed).copied();
+    let is_below = |times: f64| above.is_none_or(|(above, _)| times < above);
+    let carried = outcomes.iter().map(|(times, _)| *times).take_while(|times| is_below(*times)).last();
     let kinds = carried.and_then(|times| Some(kinds::reached(run, tried.deciding(times)?, demands, times)));
-    let above = line.lowest_failing.into_iter().chain(line.generator_bound).reduce(f64::min);
-    let stopped_by = above.and_then(|times| {
+    let stopped_by = above.and_then(|(times, outcome)| {
         let step = tried.deciding(times)?;
-        let outcome = tried.outcome(times)?;
         if outcome == VerdictOutcome::GeneratorBound {
-            return Some(Stopped::Generator);
+            return Some(why(run, step, demands, outcome));
         }
         // A rate that stays flat at larger multiples stopped the least of them too, if that reaches as far.
         let rate = step.load.rate_operations_per_s.unwrap_or(0.0);
@@ -359,5 +419,5 @@ fn room(run: &Run, demands: &Demands, findings: &[Finding], tried: &Tried<'_>) -
         let missed = || Stopped::Missed(shortfall(run, step, demands, outcome));
         Some(ceiling.map_or_else(missed, |found| Stopped::Ceiling(Box::new(found))))
     });
-    Room { carried, kinds: kinds.unwrap_or_default(), stopped_by }
+    Room { carried, kinds: kinds.unwrap_or_default(), above: above.map(|(times, _)| times), stopped_by }
 }

@@ -30,7 +30,9 @@ pub fn next_multiple(run: &Run) -> Option<f64> {
         return is_first.then_some(1.0);
     };
     let measured = tried.all_at(1.0).count();
-    let is_decided = outcome == VerdictOutcome::Passed || measured >= CONFIRMED && !tried.is_contradictory(1.0);
+    let is_decided = outcome == VerdictOutcome::Passed
+        || tried.is_failed_by_errors(1.0)
+        || measured >= CONFIRMED && !tried.is_contradictory(1.0);
     if !is_decided && measured < MAX_VERDICTS {
         return Some(1.0);
     }
@@ -45,7 +47,7 @@ pub fn next_multiple(run: &Run) -> Option<f64> {
     }
     let plan = SearchPlan { low, high, resolution: RESOLUTION, repeats: 1, max_points: usize::MAX };
     let mut search = Search::new(plan);
-    tried.steps.iter().for_each(|(_, times, outcome)| search.tell(Verdict { rate: *times, outcome: *outcome }));
+    tried.outcomes().into_iter().for_each(|(rate, outcome)| search.tell(Verdict { rate, outcome }));
     if let Some(finished) = finished_share(&tried) {
         search.tell(Verdict { rate: finished * ABOVE, outcome: VerdictOutcome::Failed });
     }

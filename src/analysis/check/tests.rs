@@ -51,7 +51,10 @@ fn what_is_carried_is_said_with_its_room() {
     let run = checked("1000@5ms", &[(1.0, 400), (2.0, 600), (4.0, 9_000), (2.8, 1_000)]);
     let lines = lines(&run);
     assert_eq!(lines[0], "Yes. /u01 carries 1,000 reads/s (p99 963 us of 5.00 ms).");
-    assert_eq!(lines[1], "Room to spare: 2.8 times that; beyond, p99 of reads is 21.6 ms.");
+    assert_eq!(
+        lines[1],
+        "Room to spare: between 2.8 and 4 times that (2,800 reads/s); at 4 times (4,000 reads/s), p99 of reads is 21.6 ms."
+    );
     assert!(lines[2].starts_with("Not seen: anything that sets in after 1m00s") && lines.len() == 3, "{lines:?}");
     assert_eq!(next_multiple(&run), Some(3.347), "between the two");
 }
@@ -59,7 +62,7 @@ fn what_is_carried_is_said_with_its_room() {
 #[test]
 fn a_step_without_limit_leaves_the_room_open() {
     let lines = lines(&checked("1000@5ms", &[(1.0, 400), (64.0, 600)]));
-    assert_eq!(lines[1], "Room to spare: at least 64 times that; no limit was seen.");
+    assert_eq!(lines[1], "Room to spare: at least 64 times that (64,000 reads/s); no limit was seen.");
 }
 
 #[test]
@@ -84,7 +87,10 @@ fn what_takes_too_long_is_a_no_with_what_is_carried_instead() {
         lines[0],
         "No. /u01 does not carry 1,000 reads/s (p99 within 5.00 ms), because p99 of reads is 21.6 ms."
     );
-    assert!(lines[1].starts_with("It carries 0.5 times that: 500 reads/s (p99 963 us of 5.00 ms)"), "{lines:?}");
+    assert_eq!(
+        lines[1],
+        "It carries between 0.5 and 1 times that: 500 reads/s (p99 963 us of 5.00 ms) was carried; at what is asked, p99 of reads is 21.6 ms."
+    );
 }
 
 #[test]
@@ -138,8 +144,95 @@ fn a_generator_that_is_late_makes_no_verdict() {
     assert!(said[1].starts_with("To measure it: end what else is working"), "{said:?}");
     run.steps = vec![step(1.0, 9_000), late(9_000)];
     assert!(matches!(answer(&run), Carries::Unknown(Unmeasured::Generator { .. })), "one failure is not confirmed");
+    run.steps = vec![late(9_000), step(1.0, 400), late(9_000)];
+    let said = lines(&run);
+    assert!(said[0].starts_with("Not measurable: this machine was too busy"), "no yes from a minority: {said:?}");
+    assert_eq!(said[1], "1 of 3 measurements met it.");
+    run.steps.truncate(2);
+    assert_eq!(next_multiple(&run), Some(1.0), "a third decides");
+    run.steps.push(step(1.0, 400));
+    assert_eq!(answer(&run), Carries::Yes);
+    assert_eq!(lines(&run)[1], "1 of 3 measurements did not show it: this machine was too busy to send in time.");
     run.steps = vec![late(400)];
     assert_eq!(answer(&run), Carries::Yes, "it is met although response times contain the lateness");
+}
+
+#[test]
+fn lateness_excuses_only_what_it_explains() {
+    let late = |service_us: u64| {
+        let mut step = step(1.0, 20_000);
+        step.operations[0].service = sample::latencies(60_000, service_us * 1_000);
+        step.generator.as_mut().unwrap().own_lag = Some(sample::latencies(60_000, 1_800_000));
+        step
+    };
+    let mut run = checked("1000@5ms", &[]);
+    run.steps = vec![late(16_500), late(16_500)];
+    let said = lines(&run);
+    assert!(
+        said[0].starts_with("No.") && said[0].ends_with("from when they were due (39.8 ms once sent)."),
+        "{said:?}"
+    );
+    run.steps = vec![late(2_400), late(2_400)];
+    assert!(lines(&run)[0].ends_with("; even once sent, p99 of reads is 5.77 ms)."), "{:?}", lines(&run));
+}
+
+#[test]
+fn slots_that_were_all_busy_are_no_limit_of_what_they_load() {
+    let full = |times: f64, us: u64| {
+        let mut step = behind(times, 0.8);
+        step.load.sessions = Some(64);
+        // Few take long, and those have all slots.
+        step.operations[0].service = sample::latencies(47_400, us * 1_000);
+        step.operations[0].service.record_n(9_000_000_000, 400);
+        step
+    };
+    let mut run = checked("1000@5ms", &[]);
+    run.steps = vec![full(1.0, 200), full(1.0, 200)];
+    let said = lines(&run);
+    assert_eq!(said[0], "Not measurable: all 64 slots were busy.");
+    assert!(said[1].starts_with("To measure it: ask for a lower rate"), "{said:?}");
+    run.steps = vec![full(1.0, 30_000), full(1.0, 30_000)];
+    assert!(matches!(answer(&run), Carries::No(_)), "who had a slot waited too long in it");
+    run.steps = vec![step(1.0, 400), full(2.0, 200)];
+    assert!(lines(&run)[1].ends_with("at 2 times (2,000 reads/s), all 64 slots were busy."), "{:?}", lines(&run));
+}
+
+#[test]
+fn a_step_that_was_sent_late_is_not_called_the_limit_of_the_load_generator() {
+    let mut late = step(2.0, 9_000);
+    late.operations[0].service = sample::latencies(120_000, 400_000);
+    late.generator.as_mut().unwrap().own_lag = Some(sample::latencies(120_000, 4_000_000));
+    let mut run = checked("1000@5ms", &[(1.0, 400)]);
+    run.steps.push(late);
+    assert!(lines(&run)[1].ends_with("this machine was too busy to send in time."), "{:?}", lines(&run));
+    run.steps[1].generator.as_mut().unwrap().busiest_share = 0.99;
+    assert!(lines(&run)[1].ends_with("the load generator is the limit."), "{:?}", lines(&run));
+}
+
+#[test]
+fn a_yes_after_a_miss_says_so_and_a_repeat_is_no_larger_rate() {
+    let run = checked("1000@5ms", &[(1.0, 9_000), (1.0, 400), (1.0, 400)]);
+    let said = lines(&run);
+    assert!(said[0].starts_with("Yes."), "{said:?}");
+    assert_eq!(said[1], "1 of 3 measurements did not show it: p99 of reads is 21.6 ms.");
+    assert_eq!(said[2], "Room to spare: not measured, there was no time left for more than what is asked.");
+}
+
+#[test]
+fn what_fails_is_a_no_at_once() {
+    let mut run = checked("1000@5ms", &[(1.0, 400)]);
+    run.steps[0].counters.errors = Some(3);
+    assert!(lines(&run)[0].ends_with("because 3 operations failed."), "{:?}", lines(&run));
+    run.steps.push(step(1.0, 400));
+    run.steps.push(step(1.0, 400));
+    assert!(matches!(answer(&run), Carries::No(Shortfall::Errors { count: 3 })), "no repeat makes it good");
+}
+
+#[test]
+fn a_step_in_which_nothing_fell_due_is_no_answer() {
+    let mut run = checked("0.001@5ms", &[(1.0, 400)]);
+    run.steps[0].generator.as_mut().unwrap().due_operations = Some(0);
+    assert!(lines(&run)[0].starts_with("Not measurable: nothing was measured"), "{:?}", lines(&run));
 }
 
 #[test]

@@ -3,8 +3,13 @@
 use super::{Carries, Check, Kind, Reached, Room, Shortfall, Stopped, Unmeasured};
 use crate::analysis::Message;
 use crate::analysis::opening::at_ceiling;
+use crate::record::{Demand, Demands};
 use crate::units::{Nanos, group_thousands, percent};
 
+/// A limit that lies between two multiples which differ by no more than this is known: as finely as it is sought.
+const KNOWN: f64 = 1.25;
+/// Of two times of which one is at least this share of the other, both need not be said.
+const SAME: f64 = 0.9;
 /// A check that looked at what is asked for so long has seen most burst credits end.
 const LONG: Nanos = Nanos::seconds(20 * 60);
 
@@ -12,6 +17,7 @@ impl Check {
     /// The answer, the room that is left or what is carried instead, and what was not seen or what to do: two or three lines.
     pub fn lines(&self) -> Vec<String> {
         let mut lines = vec![self.sentence()];
+        lines.extend(self.met_words());
         lines.extend(self.room_words());
         lines.extend(self.advice());
         lines
@@ -33,24 +39,57 @@ impl Check {
         }
     }
 
+    /// How many measurements came out otherwise than the answer.
+    fn met_words(&self) -> Option<String> {
+        let (met, all) = self.met;
+        match &self.answer {
+            Carries::Yes => {
+                let why = self.missed.as_ref().filter(|_| met < all)?.words();
+                Some(format!("{} of {all} measurements did not show it: {why}.", all - met))
+            }
+            Carries::No(_) | Carries::Unknown(Unmeasured::Generator { .. } | Unmeasured::Slots { .. }) if met > 0 => {
+                Some(format!("{met} of {all} measurements met it."))
+            }
+            Carries::No(_) | Carries::Unknown(_) => None,
+        }
+    }
+
     fn room_words(&self) -> Option<String> {
-        let Room { carried, kinds, stopped_by } = self.room.as_ref()?;
-        let then = stopped_by.as_ref().map(Stopped::words);
+        let Room { carried, kinds, above, stopped_by } = self.room.as_ref()?;
+        let rates = |times: f64| together(&asked(&self.demands, times), Reached::with_rate);
+        // What comes next is said with its rates: nobody multiplies in his head.
+        let at = |times: f64| match times {
+            1.0 => "at what is asked".to_owned(),
+            _ => format!("at {} times ({})", factor(times), rates(times)),
+        };
+        let then = above.zip(stopped_by.as_ref()).map(|(times, stopped)| format!("{}, {}", at(times), stopped.words()));
+        let range = |carried: f64| match above.filter(|above| *above > carried * KNOWN) {
+            Some(above) => format!("between {} and {} times", factor(carried), factor(above)),
+            None => format!("{} times", factor(carried)),
+        };
         Some(match (&self.answer, carried) {
             (Carries::Yes, Some(times)) if *times > 1.0 => match then {
-                Some(then) => format!("Room to spare: {} times that; beyond, {then}.", factor(*times)),
-                None => format!("Room to spare: at least {} times that; no limit was seen.", factor(*times)),
+                Some(then) => format!("Room to spare: {} that ({}); {then}.", range(*times), rates(*times)),
+                None => {
+                    let times = *times;
+                    format!(
+                        "Room to spare: at least {} times that ({}); no limit was seen.",
+                        factor(times),
+                        rates(times)
+                    )
+                }
             },
             (Carries::Yes, _) => match then {
-                Some(then) => format!("Room to spare: none was found; at the next larger rate that was tried, {then}."),
-                None => "Room to spare: not measured.".to_owned(),
+                Some(then) => format!("Room to spare: none was found; {then}."),
+                None => "Room to spare: not measured, there was no time left for more than what is asked.".to_owned(),
             },
             (_, Some(times)) => {
-                let then = then.map_or(String::new(), |then| format!("; beyond, {then}"));
-                format!("It carries {} times that: {}{then}.", factor(*times), together(kinds, Reached::with_value))
+                let then = then.map_or(String::new(), |then| format!("; {then}"));
+                let carried = together(kinds, Reached::with_value);
+                format!("It carries {} that: {carried} was carried{then}.", range(*times))
             }
-            (_, None) => match then {
-                Some(then) => format!("How much it carries was not found: at the least rate that was tried, {then}."),
+            (_, None) => match then.filter(|_| *above < Some(1.0)) {
+                Some(then) => format!("How much it carries was not found: {then}."),
                 None => "How much it carries was not measured.".to_owned(),
             },
         })
@@ -73,7 +112,7 @@ impl Check {
             )),
             Carries::No(_) => match self.room.as_ref()?.stopped_by.as_ref()? {
                 Stopped::Ceiling(ceiling) => Some(format!("To change it: {}", ceiling.advice()?)),
-                Stopped::Missed(_) | Stopped::Generator => None,
+                Stopped::Missed(_) | Stopped::Generator | Stopped::Schedule | Stopped::Slots(_) => None,
             },
             Carries::Unknown(why) => Some(format!("To measure it: {}.", why.remedy())),
         }
@@ -89,6 +128,23 @@ fn together(kinds: &[Reached], words: impl Fn(&Reached) -> String) -> String {
         [first, second] => format!("{first} with {second} at the same time"),
         [first, middle @ .., last] => format!("{first} with {} and {last} at the same time", middle.join(", ")),
     }
+}
+
+/// What is asked at a multiple.
+fn asked(demands: &Demands, times: f64) -> Vec<Reached> {
+    let of = |(kind, demand): (Kind, Demand)| Reached {
+        kind,
+        asked_per_s: demand.per_s * times,
+        per_s: None,
+        value: None,
+        service: None,
+        within: demand.within,
+    };
+    super::kinds::asked(demands).map(of).collect()
+}
+
+fn all_busy(slots: u32) -> String {
+    format!("all {} slots were busy", group_thousands(f64::from(slots)))
 }
 
 /// A multiple to two digits.
@@ -124,6 +180,11 @@ impl Kind {
 }
 
 impl Reached {
+    /// `20,000 reads/s`.
+    fn with_rate(&self) -> String {
+        rate(self.kind, self.asked_per_s)
+    }
+
     /// `20,000 reads/s (p99 2.10 ms of 5.00 ms)`.
     fn with_value(&self) -> String {
         let rate = rate(self.kind, self.asked_per_s);
@@ -145,6 +206,21 @@ impl Reached {
     }
 }
 
+impl Reached {
+    /// What follows a value that was too late, where work was sent later than it was due.
+    fn once_sent(&self) -> String {
+        let (Some(value), Some(service), Some(within)) = (self.value, self.service, self.within) else {
+            return String::new();
+        };
+        let why = match () {
+            () if service.ns <= within.limit => ": they waited behind work that stalled",
+            () if service.ns.0 as f64 > SAME * value.ns.0 as f64 => return String::new(),
+            () => "",
+        };
+        format!(" from when they were due ({service} once sent{why})")
+    }
+}
+
 impl Shortfall {
     /// As it stands after "because".
     fn words(&self) -> String {
@@ -152,11 +228,8 @@ impl Shortfall {
             Self::Late(kinds) => {
                 let late = |kind: &Reached| {
                     let quantile = kind.within.map_or("p99".to_owned(), |within| quantile_name(within.quantile));
-                    let service = kind.service.zip(kind.within).filter(|(service, within)| service.ns <= within.limit);
-                    let service = service.map_or(String::new(), |(service, _)| {
-                        format!(" from when they were due ({service} once sent: they waited behind work that stalled)")
-                    });
-                    format!("{quantile} of {} is {}{service}", kind.kind.noun(), kind.value.unwrap_or_default())
+                    let value = kind.value.unwrap_or_default();
+                    format!("{quantile} of {} is {value}{}", kind.kind.noun(), kind.once_sent())
                 };
                 kinds.iter().map(late).collect::<Vec<_>>().join(" and ")
             }
@@ -164,7 +237,8 @@ impl Shortfall {
                 format!("only {:.0} % of it was finished and a queue grew", (share * 100.0).floor())
             }
             Self::FellBehind { share: None } => "a queue grew".to_owned(),
-            Self::Errors => "too much of it failed".to_owned(),
+            Self::Errors { count: 1 } => "1 operation failed".to_owned(),
+            Self::Errors { count } => format!("{} operations failed", group_thousands(*count as f64)),
             Self::NotSteady => "it was not steady".to_owned(),
         }
     }
@@ -177,6 +251,8 @@ impl Stopped {
             Self::Ceiling(ceiling) => format!("it is stopped by {}", at_ceiling(ceiling)),
             Self::Missed(why) => why.words(),
             Self::Generator => "the load generator is the limit".to_owned(),
+            Self::Schedule => "this machine was too busy to send in time".to_owned(),
+            Self::Slots(slots) => all_busy(*slots),
         }
     }
 }
@@ -189,10 +265,16 @@ impl Unmeasured {
                 let mut letters = why.chars();
                 letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect())
             }
-            Self::Generator { late: Some(late) } => {
-                format!("this machine was too busy to send the load in time (p99 of its lateness is {late})")
+            Self::Generator { late: Some(late), once_sent } => {
+                let once_sent =
+                    once_sent.and_then(|kind| Some((kind, kind.service?))).map_or(String::new(), |(kind, value)| {
+                        let quantile = kind.within.map_or("p99".to_owned(), |within| quantile_name(within.quantile));
+                        format!("; even once sent, {quantile} of {} is {value}", kind.kind.noun())
+                    });
+                format!("this machine was too busy to send the load in time (p99 of its lateness is {late}{once_sent})")
             }
-            Self::Generator { late: None } => "the load generator was the limit, not what it loads".to_owned(),
+            Self::Slots { slots } => all_busy(*slots),
+            Self::Generator { late: None, .. } => "the load generator was the limit, not what it loads".to_owned(),
             Self::Cached { reads_per_s, asked_per_s } => format!(
                 "only {} of {} reads/s reached storage, a cache before it answered the others",
                 number(*reads_per_s),
@@ -218,6 +300,10 @@ impl Unmeasured {
             Self::Ended(_) => "let it run to its end".to_owned(),
             Self::Generator { .. } => {
                 "end what else is working on this machine, or ask from one with more or faster processors".to_owned()
+            }
+            Self::Slots { .. } => {
+                "ask for a lower rate: no more than that can be under way at once; what had a slot was done in time"
+                    .to_owned()
             }
             Self::Cached { .. } => "use a larger `--size`".to_owned(),
             Self::WrittenLater { .. } => "take more time (`--for 10m`), or a larger `--size`".to_owned(),
