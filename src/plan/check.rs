@@ -15,12 +15,10 @@ use crate::workload::{Arrival, SlobBlend};
 pub const SCAN_REQUEST: Bytes = Bytes::mib(1);
 /// Size of the scan table of each schema of an engine's data that are made for a check.
 pub const SCAN_TABLE: Bytes = Bytes::mib(8);
-/// Sessions at least; above that as many as twice the work under way at the limits.
-const MIN_SESSIONS: u32 = 64;
-/// How long a piece of work without a limit may be under way, for the number of sessions.
-const NO_LIMIT: Nanos = Nanos::millis(20);
 /// Requests that one thread sends each second without effort.
 const PER_THREAD: f64 = 50_000.0;
+/// One block in so many of the engine's cache may be pinned by sessions.
+const PINNED_SHARE: u64 = 4;
 /// A database keeps recently used blocks: at most this share of the reads may be answered by the cache of the engine.
 const MAX_HITS: f64 = 0.5;
 
@@ -55,6 +53,25 @@ impl Pacing {
         let multiple = Nanos(each.0.saturating_sub(warmup.0));
         let asked = whole(time.0.saturating_sub(rest.0).saturating_sub(warmup.0));
         (multiple >= MIN_WINDOW && asked >= MIN_WINDOW).then_some(Self { warmup, asked, multiple })
+    }
+
+    /// Of so much time, with a window of at least `window` at what is asked, for which multiples get less time or none; absent if
+    /// it is too little for that.
+    pub fn with_window(time: Nanos, window: Nanos) -> Option<Self> {
+        let pacing = Self::of(time)?;
+        let most = Nanos::seconds(time.0.saturating_sub(pacing.warmup.0) / 1_000_000_000);
+        // Whole seconds, for intervals are cut at those.
+        let window = Nanos::seconds(window.0.div_ceil(1_000_000_000));
+        (window <= most).then_some(Self { asked: pacing.asked.max(window), ..pacing })
+    }
+
+    /// The least time in which a window of `window` at what is asked leaves time for multiples, in whole seconds.
+    pub fn time_for(window: Nanos) -> Nanos {
+        let mut time = Nanos::seconds(window.0.div_ceil(1_000_000_000).max(1));
+        while Self::of(time).is_none_or(|pacing| pacing.asked < window) {
+            time.0 += 1_000_000_000;
+        }
+        time
     }
 
     /// How long a step at a multiple lasts, warm-up included.
@@ -183,13 +200,13 @@ impl EngineCheck {
         let blocks = f64::from(facts.schemas.max(1)) * facts.scale_blocks.max(1) as f64;
         let cached = facts.cache.0 as f64 / (f64::from(facts.block_bytes.max(1)) * blocks);
         let (hits, block) = (cached.min(MAX_HITS), f64::from(facts.block_bytes.max(1)));
-        let update_blocks = if commits > 0.0 { (writes / commits).round().max(1.0) } else { 1.0 };
+        let update_blocks = if commits > 0.0 { (writes / commits).max(1.0) } else { 1.0 };
         if update_blocks > facts.scale_blocks as f64 {
-            return Err(PlanError::CommitTooLarge { blocks: update_blocks, scale_blocks: facts.scale_blocks });
+            return Err(PlanError::CommitTooLarge { blocks: update_blocks.ceil(), scale_blocks: facts.scale_blocks });
         }
         let changed = commits * update_blocks;
         if demands.writes.is_some() && demands.reads.is_some() && changed > reads / (1.0 - hits) {
-            return Err(PlanError::MoreWritesThanReads { writes, reads });
+            return Err(PlanError::MoreWritesThanReads { changed, commits, reads });
         }
         let scan_bytes = facts.scan_blocks as f64 * block;
         let scans_per_s = match demands.scan {
@@ -203,17 +220,20 @@ impl EngineCheck {
             scale_blocks: facts.scale_blocks,
             reads_per_s,
             updates_per_s: commits,
-            update_blocks: update_blocks as u32,
+            update_blocks,
             scans_per_s,
         };
-        let under_way = |demand: Option<crate::record::Demand>| {
-            demand.map_or(0.0, |demand| {
-                demand.per_s * demand.within.map_or(NO_LIMIT, |within| within.limit).0 as f64 / 1e9
-            })
-        };
-        let wanted = 2.0 * (under_way(demands.reads) + 2.0 * under_way(demands.commits)) + 4.0 * scans_per_s.min(64.0);
-        let sessions = (wanted.ceil() as u32).max(MIN_SESSIONS).min(facts.max_sessions);
+        // All that there can be: what is carried at a multiple must not be decided by the number of slots, and idle ones cost
+        // nothing. Each pins a block of the cache.
+        let pinned = facts.cache.0 / (PINNED_SHARE * u64::from(facts.block_bytes.max(1)));
+        let fits = if facts.cache == Bytes(0) { u32::MAX } else { u32::try_from(pinned).unwrap_or(u32::MAX) };
+        let sessions = facts.max_sessions.min(fits).max(1);
         Ok(Self { shape, sessions, lanes: facts.processors.clamp(1, sessions) })
+    }
+
+    /// Reads per second that are no part of an update, once what is asked: those that are timed by themselves.
+    pub fn reads_alone_per_s(&self) -> f64 {
+        self.shape.reads_per_s
     }
 
     /// Sessions of every step.
@@ -293,6 +313,16 @@ mod tests {
     }
 
     #[test]
+    fn a_window_that_is_needed_is_taken_from_multiples_and_its_time_is_known() {
+        let time_for = |seconds| Pacing::time_for(Nanos::seconds(seconds)).0 / 1_000_000_000;
+        assert_eq!((time_for(36), time_for(1_000)), (109, 1_187));
+        let short = Nanos::seconds(60);
+        assert!(Pacing::of(short).unwrap().asked < Nanos::seconds(50));
+        assert_eq!(Pacing::with_window(short, Nanos::seconds(50)).unwrap().asked, Nanos::seconds(50));
+        assert_eq!(Pacing::with_window(short, Nanos::seconds(60)), None);
+    }
+
+    #[test]
     fn raw_storage_is_asked_for_each_kind_at_its_rate() {
         let mut asked = demands("20000@5ms", "130", "");
         asked.scan = Some(Throughput(800e6));
@@ -310,15 +340,34 @@ mod tests {
     fn reads_of_updates_count_and_what_the_cache_answers_is_asked_for_again() {
         let check = EngineCheck::new(&demands("9000@5ms", "1000", "200@10ms"), &FACTS).unwrap();
         // One block in ten is cached: 10,000 touches bring 9,000 reads, 1,000 of them by updates of 5 blocks.
-        assert_eq!((check.shape.update_blocks, check.shape.updates_per_s), (5, 200.0));
+        assert_eq!((check.shape.update_blocks, check.shape.updates_per_s), (5.0, 200.0));
         assert!((check.shape.reads_per_s - 9_000.0).abs() < 1e-6, "{}", check.shape.reads_per_s);
-        assert!(check.sessions() >= 90);
+    }
+
+    #[test]
+    fn as_many_slots_as_there_can_be_so_that_they_do_not_decide() {
+        let sessions = |facts| EngineCheck::new(&demands("3000@5ms", "", "10"), &facts).unwrap().sessions();
+        assert_eq!(sessions(FACTS), MAX_SESSIONS);
+        assert_eq!(sessions(EngineFacts { max_sessions: 64, ..FACTS }), 64, "of a server");
+        let large = EngineFacts { block_bytes: 32_768, cache: Bytes::mib(64), ..FACTS };
+        assert_eq!(sessions(large), 512, "each pins a block of the cache");
+    }
+
+    #[test]
+    fn writes_that_are_no_whole_number_for_each_commit_are_asked_for_as_they_are() {
+        let facts = EngineFacts { cache: Bytes(0), ..FACTS };
+        let check = EngineCheck::new(&demands("449@5ms", "428", "282@10ms"), &facts).unwrap();
+        assert!((check.shape.update_blocks - 428.0 / 282.0).abs() < 1e-9);
+        assert!((check.reads_alone_per_s() - 21.0).abs() < 1e-6, "{}", check.reads_alone_per_s());
     }
 
     #[test]
     fn what_an_engine_cannot_be_asked_for_is_refused() {
         let error = EngineCheck::new(&demands("100", "5000", "200"), &FACTS).unwrap_err();
-        assert!(matches!(error, PlanError::MoreWritesThanReads { .. }), "{error}");
+        assert_eq!(
+            error.to_string(),
+            "5000 blocks are changed each second by 200 commits/s, but only 100 reads/s are asked: a database reads each block that it changes"
+        );
         let error = EngineCheck::new(&demands("", "5000", "0.01"), &FACTS).unwrap_err();
         assert!(matches!(error, PlanError::CommitTooLarge { .. }), "{error}");
         let scan = Demands { scan: Some(Throughput(1e6)), ..demands("", "", "1") };

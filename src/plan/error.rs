@@ -146,10 +146,14 @@ pub enum PlanError {
         scale_blocks: u64,
     },
     /// Blocks that are changed and not read.
-    #[error("{writes} writes/s cannot be asked beside {reads} reads/s: a database reads each block that it changes")]
+    #[error(
+        "{changed:.0} blocks are changed each second by {commits} commits/s, but only {reads} reads/s are asked: a database reads each block that it changes"
+    )]
     MoreWritesThanReads {
-        /// Writes per second.
-        writes: f64,
+        /// Blocks that are changed per second.
+        changed: f64,
+        /// Commits per second.
+        commits: f64,
         /// Reads per second.
         reads: f64,
     },

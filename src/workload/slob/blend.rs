@@ -15,8 +15,9 @@ pub struct SlobBlend {
     pub reads_per_s: f64,
     /// Updates per second, each with a commit.
     pub updates_per_s: f64,
-    /// Blocks that an update reads and changes; at most `scale_blocks`.
-    pub update_blocks: u32,
+    /// Blocks that an update reads and changes, in the mean: each changes a whole number of them, one of the two next to it.
+    /// From 1 to `scale_blocks`.
+    pub update_blocks: f64,
     /// Scans of a schema's scan table per second.
     pub scans_per_s: f64,
 }
@@ -42,7 +43,8 @@ impl Shape for SlobBlend {
         SlobBlendSession {
             schema: stream % self.schemas.max(1),
             scale_blocks: self.scale_blocks.max(1),
-            update_blocks: u64::from(self.update_blocks.max(1)).min(self.scale_blocks.max(1)) as u32,
+            update_blocks: self.update_blocks.max(1.0).min(self.scale_blocks.max(1) as f64),
+            owed_blocks: 0.0,
             split: Split::new(rates.into_iter(), Choice::MixPhase.rng(seed, stream)),
             keys: Choice::Key.rng(seed, stream),
         }
@@ -54,7 +56,9 @@ impl Shape for SlobBlend {
 pub struct SlobBlendSession {
     schema: u32,
     scale_blocks: u64,
-    update_blocks: u32,
+    update_blocks: f64,
+    /// What updates have changed too little so far, below one block.
+    owed_blocks: f64,
     split: Split,
     keys: Rng,
 }
@@ -67,7 +71,11 @@ impl Stream for SlobBlendSession {
         let kind = OperationKind::ALL[self.split.draw()];
         let keys = match kind {
             OperationKind::Read => 1,
-            OperationKind::Update => self.update_blocks,
+            OperationKind::Update => {
+                let wanted = self.update_blocks + self.owed_blocks;
+                self.owed_blocks = wanted.fract();
+                (wanted as u64).min(self.scale_blocks) as u32
+            }
             OperationKind::Scan => 0,
         };
         let first_key = match kind {
@@ -88,7 +96,7 @@ mod tests {
         scale_blocks: 1_000,
         reads_per_s: 19_000.0,
         updates_per_s: 200.0,
-        update_blocks: 5,
+        update_blocks: 5.0,
         scans_per_s: 10.0,
     };
 
@@ -109,8 +117,18 @@ mod tests {
     }
 
     #[test]
+    fn a_fraction_of_a_block_for_each_update_is_a_mix_of_updates() {
+        let mixed = SlobBlend { reads_per_s: 0.0, scans_per_s: 0.0, update_blocks: 1.52, ..BLEND };
+        let mut session = mixed.stream(1, 0);
+        let keys: Vec<u32> = (0..1_000).map(|_| session.draw().operation.keys).collect();
+        assert!(keys.iter().all(|keys| (1..=2).contains(keys)), "{keys:?}");
+        let changed: u32 = keys.iter().sum();
+        assert!((1_519..=1_520).contains(&changed), "{changed}");
+    }
+
+    #[test]
     fn no_blend_makes_a_generator_fail() {
-        let tiny = SlobBlend { scale_blocks: 3, update_blocks: 50, schemas: 0, ..BLEND };
+        let tiny = SlobBlend { scale_blocks: 3, update_blocks: 50.0, schemas: 0, ..BLEND };
         let mut session = tiny.stream(1, 4_000);
         for _ in 0..2_000 {
             let operation = session.draw().operation;
