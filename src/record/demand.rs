@@ -135,10 +135,17 @@ impl fmt::Display for Demand {
         write!(f, "{}", self.per_s)?;
         match self.within {
             None => Ok(()),
-            Some(Within { quantile, limit }) if quantile == DEFAULT_QUANTILE => write!(f, "@{}ns", limit.0),
-            Some(Within { quantile, limit }) => write!(f, "@p{}={}ns", (quantile * 1e6).round() / 1e4, limit.0),
+            Some(Within { quantile, limit }) if quantile == DEFAULT_QUANTILE => write!(f, "@{}", exact(limit)),
+            Some(Within { quantile, limit }) => write!(f, "@p{}={}", (quantile * 1e6).round() / 1e4, exact(limit)),
         }
     }
+}
+
+/// A time as people write it, without rounding: `10ms`.
+fn exact(time: Nanos) -> String {
+    let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
+    let unit = units.into_iter().find(|(_, ns)| time.0 > 0 && time.0.is_multiple_of(*ns));
+    unit.map_or_else(|| format!("{}ns", time.0), |(name, ns)| format!("{}{name}", time.0 / ns))
 }
 
 impl FromStr for Throughput {
@@ -148,11 +155,19 @@ impl FromStr for Throughput {
         let fail = |reason| UnitError { input: input.to_owned(), wanted: WANTED_THROUGHPUT, reason };
         let text = input.trim().trim_end_matches("/s").trim_end_matches("/S").trim_end();
         let text = text.strip_suffix(['b', 'B']).unwrap_or(text).trim_end();
-        let text = if text.ends_with(['k', 'K', 'm', 'M', 'g', 'G']) { text.to_owned() } else { format!("{text} ") };
-        number(&text)
+        // A bare number is megabytes, as help has it: nobody asks for bytes.
+        let scale =
+            if input.contains(|c: char| c.is_ascii_alphabetic() && !matches!(c, 's' | 'S')) { 1.0 } else { 1e6 };
+        let binary = [(["Ki", "ki"], 1_024.0), (["Mi", "mi"], 1_048_576.0), (["Gi", "gi"], 1_073_741_824.0)];
+        let binary = binary
+            .into_iter()
+            .find_map(|(names, bytes)| names.iter().find_map(|name| Some((text.strip_suffix(name)?, bytes))));
+        let (text, scale) = binary.unwrap_or((text, scale));
+        number(text)
+            .map(|rate| rate * scale)
             .filter(|rate| *rate >= 1.0 && *rate <= 1e15)
             .map(Self)
-            .ok_or_else(|| fail("it is no number of bytes with kB, MB or GB, in powers of ten"))
+            .ok_or_else(|| fail("it is no number with kB, MB or GB (powers of ten), or KiB, MiB or GiB"))
     }
 }
 
@@ -210,11 +225,24 @@ mod tests {
     }
 
     #[test]
-    fn throughput_is_in_powers_of_ten() {
-        for (text, bytes) in [("800MB/s", 8e8), ("1.5 GB/s", 1.5e9), ("64k", 64e3), ("1000", 1e3), ("12B/s", 12.0)] {
+    fn a_limit_is_written_as_people_write_it_and_read_back() {
+        for text in ["50@10ms", "50@1500us", "50@2s", "50@p99.9=1234567ns", "0.5"] {
+            assert_eq!(demand(text).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn throughput_is_in_powers_of_ten_and_a_bare_number_is_megabytes() {
+        for (text, bytes) in
+            [("800MB/s", 8e8), ("1.5 GB/s", 1.5e9), ("64k", 64e3), ("12B/s", 12.0), ("2MiB/s", 2_097_152.0)]
+        {
             assert_eq!(text.parse(), Ok(Throughput(bytes)), "{text}");
         }
-        for text in ["", "MB/s", "fast", "0MB/s", "800MiB/s"] {
+        for text in ["800", "800/s", "800 M"] {
+            assert_eq!(text.parse(), Ok(Throughput(8e8)), "{text}");
+        }
+        assert_eq!(Throughput(8e8).to_string().parse(), Ok(Throughput(8e8)));
+        for text in ["", "MB/s", "fast", "0MB/s", "800iB/s"] {
             assert!(text.parse::<Throughput>().is_err(), "{text}");
         }
     }

@@ -67,7 +67,11 @@ impl FromStr for Nanos {
         if number.is_empty() {
             return Err(fail("it does not start with a number"));
         }
-        let suffix = suffix.trim();
+        let suffix = match suffix.trim() {
+            "sec" => "s",
+            "min" => "m",
+            suffix => suffix,
+        };
         let (_, scale) = UNITS
             .iter()
             .find(|(unit, _)| *unit == suffix)
