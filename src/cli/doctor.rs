@@ -10,7 +10,6 @@ use serde_json::json;
 use super::arguments::{Format, FormatArgs, TargetArgs};
 use super::exit::{Exit, Failure};
 use super::say;
-use crate::config::TargetAddress;
 use crate::measure::doctor::{self, Ability, Capabilities, Check, Demand, Status};
 use crate::measure::environment;
 use crate::targets::io::{Caching, Durability, IoEngine, StorageFile};
@@ -37,10 +36,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let path = match arguments.target.address() {
-        TargetAddress::Directory(path) | TargetAddress::PrivateCluster(path) => Some(path.as_path()),
-        TargetAddress::Simulated(_) | TargetAddress::Postgres(_) => None,
-    };
+    let path = arguments.target.address().directory();
     let environment = environment::capture(path);
     let capabilities = Capabilities {
         io_uring: match IoEngine::best_available() {

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::units::Bytes;
 
 use super::io::IoProblem;
+use super::mysql::MysqlAddressProblem;
 use super::orion::OrionProblem;
 use super::parameter::{Meant, Role, meant_by};
 use super::postgres::AddressProblem;
@@ -158,6 +159,9 @@ pub enum TargetProblem {
     /// Not the address of PostgreSQL servers.
     #[error(transparent)]
     Postgres(AddressProblem),
+    /// Not the address of MySQL or MariaDB servers.
+    #[error(transparent)]
+    Mysql(MysqlAddressProblem),
     /// An option of the simulated target that is not KEY=VALUE, or that is there twice.
     #[error("`{option}` is not an option of a simulated target")]
     Option { option: String },
@@ -284,13 +288,16 @@ impl TargetProblem {
         Some(match self {
             Self::NoKind { path } => format!("for a directory write `dir:{}`", path.as_deref().unwrap_or("PATH")),
             Self::NotYet { .. } => {
-                "use PostgreSQL, `pg:PATH` or `postgres://HOST/DATABASE`, or the embedded engine, `dir:PATH`".to_owned()
+                "use a database that there is: `pg:PATH`, `postgres://HOST/DATABASE`, `my:PATH`, `mysql://HOST/DATABASE`, or the \
+                 embedded engine, `dir:PATH`".to_owned()
             }
             Self::UnknownKind { .. } => {
-                "write `dir:PATH`, `pg:PATH`, `postgres://HOST/DATABASE`, or `sim:` for a simulated target".to_owned()
+                "write `dir:PATH`, `pg:PATH`, `postgres://HOST/DATABASE`, `my:PATH`, `mysql://HOST/DATABASE`, or `sim:` for a simulated \
+                 target".to_owned()
             }
             Self::NoPath { kind } => format!("write `{kind}:PATH`"),
             Self::Postgres(problem) => problem.hint(),
+            Self::Mysql(problem) => problem.hint(),
             Self::Option { .. } => "write options as `sim:KEY=VALUE,KEY=VALUE`, each key once".to_owned(),
             Self::Unprintable => return None,
         })

@@ -1,9 +1,10 @@
 //! Where load shall land.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use super::mysql::MysqlAddress;
 use super::postgres::PostgresAddress;
 use super::{ConfigError, TargetProblem};
 
@@ -18,22 +19,39 @@ pub enum TargetAddress {
     PrivateCluster(PathBuf),
     /// `postgres://…`: PostgreSQL servers that somebody else runs.
     Postgres(PostgresAddress),
+    /// `my:DIR`: a MySQL or MariaDB server of our own, its files in this directory. A relative path stays relative.
+    PrivateMysql(PathBuf),
+    /// `mysql://…`: MySQL or MariaDB servers that somebody else runs.
+    Mysql(MysqlAddress),
 }
 
 impl TargetAddress {
+    /// The directory that is named.
+    pub fn directory(&self) -> Option<&Path> {
+        match self {
+            Self::Directory(path) | Self::PrivateCluster(path) | Self::PrivateMysql(path) => Some(path),
+            Self::Simulated(_) | Self::Postgres(_) | Self::Mysql(_) => None,
+        }
+    }
+
     /// Whether load there lands on a database server.
     pub fn is_server(&self) -> bool {
+        !matches!(self, Self::Directory(_) | Self::Simulated(_))
+    }
+
+    /// Whether that server is PostgreSQL.
+    pub fn is_postgres(&self) -> bool {
         matches!(self, Self::PrivateCluster(_) | Self::Postgres(_))
     }
 
     /// Whether that server is one of our own.
     pub fn is_private_server(&self) -> bool {
-        matches!(self, Self::PrivateCluster(_))
+        matches!(self, Self::PrivateCluster(_) | Self::PrivateMysql(_))
     }
 }
 
 /// Databases that have an address of their own, though no target yet.
-const NOT_YET: [&str; 4] = ["mysql", "mariadb", "oracle", "ora"];
+const NOT_YET: [&str; 2] = ["oracle", "ora"];
 
 impl FromStr for TargetAddress {
     type Err = ConfigError;
@@ -49,12 +67,18 @@ impl FromStr for TargetAddress {
             return fail(TargetProblem::NoKind { path });
         };
         match kind {
-            "dir" | "pg" if rest.is_empty() => fail(TargetProblem::NoPath { kind: kind.to_owned() }),
+            "dir" | "pg" | "my" if rest.is_empty() => fail(TargetProblem::NoPath { kind: kind.to_owned() }),
             "dir" => Ok(Self::Directory(PathBuf::from(rest))),
             "pg" => Ok(Self::PrivateCluster(PathBuf::from(rest))),
             "postgres" | "postgresql" => {
                 let address = text.parse().map_err(|problem| ConfigError::Target(TargetProblem::Postgres(problem)))?;
                 Ok(Self::Postgres(address))
+            }
+            "my" => Ok(Self::PrivateMysql(PathBuf::from(rest))),
+            "mysql" | "mariadb" => {
+                let address = format!("mysql:{rest}");
+                let address = address.parse().map_err(|problem| ConfigError::Target(TargetProblem::Mysql(problem)))?;
+                Ok(Self::Mysql(address))
             }
             "sim" => simulated_options(rest).map(Self::Simulated),
             _ if NOT_YET.contains(&kind) => fail(TargetProblem::NotYet { kind: kind.to_owned() }),
@@ -84,6 +108,8 @@ impl fmt::Display for TargetAddress {
             Self::Directory(path) => write!(f, "dir:{}", path.display()),
             Self::PrivateCluster(path) => write!(f, "pg:{}", path.display()),
             Self::Postgres(address) => address.fmt(f),
+            Self::PrivateMysql(path) => write!(f, "my:{}", path.display()),
+            Self::Mysql(address) => address.fmt(f),
             Self::Simulated(options) => {
                 f.write_str("sim:")?;
                 for (index, (key, value)) in options.iter().enumerate() {
@@ -108,6 +134,13 @@ mod tests {
         let address = "postgres://u:p@a,b/d".parse::<TargetAddress>().unwrap();
         assert!(matches!(&address, TargetAddress::Postgres(postgres) if postgres.nodes.len() == 2));
         assert_eq!(address.to_string(), "postgres://u@a,b/d");
+        assert_eq!("my:/u01/my".parse::<TargetAddress>().unwrap(), TargetAddress::PrivateMysql("/u01/my".into()));
+        let address = "mariadb://u@a:3307,b/d".parse::<TargetAddress>().unwrap();
+        assert!(matches!(&address, TargetAddress::Mysql(mysql) if mysql.nodes.len() == 2));
+        assert_eq!(address.to_string(), "mysql://u@a:3307,b/d");
+        assert!(
+            "mysql://u:secret@a/d".parse::<TargetAddress>().is_err_and(|error| !error.to_string().contains("secret"))
+        );
         assert_eq!("sim:".parse::<TargetAddress>().unwrap(), TargetAddress::Simulated(Vec::new()));
         assert_eq!("sim:knee=32, cap=5000".parse::<TargetAddress>().unwrap().to_string(), "sim:knee=32,cap=5000");
     }
@@ -125,9 +158,10 @@ mod tests {
             ("host=h password=x", "the target does not say what kind it is", "for a directory write `dir:PATH`"),
             ("password=a:b", "the target does not say what kind it is", "for a directory write `dir:PATH`"),
             (
-                "mysql://a:b@c/d",
-                "this version has no `mysql` target yet",
-                "use PostgreSQL, `pg:PATH` or `postgres://HOST/DATABASE`, or the embedded engine, `dir:PATH`",
+                "oracle://a@c/d",
+                "this version has no `oracle` target yet",
+                "use a database that there is: `pg:PATH`, `postgres://HOST/DATABASE`, `my:PATH`, `mysql://HOST/DATABASE`, or the \
+                 embedded engine, `dir:PATH`",
             ),
             (
                 "postgres:h",
@@ -138,7 +172,8 @@ mod tests {
             (
                 "disk:/dev/sdb",
                 "there is no target of kind `disk`",
-                "write `dir:PATH`, `pg:PATH`, `postgres://HOST/DATABASE`, or `sim:` for a simulated target",
+                "write `dir:PATH`, `pg:PATH`, `postgres://HOST/DATABASE`, `my:PATH`, `mysql://HOST/DATABASE`, or `sim:` for a simulated \
+                 target",
             ),
             ("dir:", "the target `dir:` names no directory", "write `dir:PATH`"),
             (

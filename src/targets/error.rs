@@ -181,6 +181,17 @@ pub enum TargetError {
         /// Smallest that works.
         needed: Bytes,
     },
+    /// A server's monitor gets no answers, on connections that are still open.
+    #[error("the server has not reported its counters for {waited_s} s")]
+    ServerSilent {
+        /// For how long, in seconds.
+        waited_s: u64,
+    },
+    /// Operations in batches cannot start when they are due.
+    #[error(
+        "`--rate` and `--send batch` contradict each other: operations that are sent in batches cannot start when they are due"
+    )]
+    SendingAtRate,
     /// There is no private server of ours.
     #[error("there is no private server in `{path}`", path = .path.display())]
     NoPrivateServer {
@@ -230,7 +241,9 @@ impl TargetError {
                 "the storage or another program changed it; find out which before trusting this storage, then \
                  `plimsoll slob verify` lists all damage and `plimsoll slob setup --replace` makes the data anew"
             }
-            Self::Silent { .. } => "look whether the server and the network to it still answer",
+            Self::Silent { .. } | Self::ServerSilent { .. } => {
+                "look whether the server and the network to it still answer"
+            }
             Self::TooManyErrors { .. } => "the kernel log (`dmesg`) says what the device reported",
             Self::Truncated { .. } => {
                 "find out what cut it before trusting this storage, then have it made anew: `plimsoll slob setup \
@@ -254,6 +267,7 @@ impl TargetError {
             Self::NoSpace { .. } => {
                 "lower SCALE, the number of schemas or `--redo-size`, or use another directory: `--target dir:PATH`"
             }
+            Self::SendingAtRate => "leave out one of them; with `--rate`, operations are sent as statements",
             Self::NoPrivateServer { .. } => "name the directory that `plimsoll slob setup` was given",
             Self::NoData { .. } => "name a directory: `--target dir:PATH`",
             Self::CacheTooSmall { .. } => "give it more with `--cache`, or use fewer sessions",

@@ -66,8 +66,9 @@ impl Place {
     /// What the user's word means. Nothing is made yet.
     pub(super) fn look(word: &str, demands: &Demands, size: Option<Bytes>) -> Result<Self, Failure> {
         let is_database = demands.commits.is_some();
-        let is_address =
-            ["sim:", "dir:", "pg:", "postgres://", "postgresql://"].iter().any(|scheme| word.starts_with(scheme));
+        let is_address = ["sim:", "dir:", "pg:", "postgres://", "postgresql://", "my:", "mysql://", "mariadb://"]
+            .iter()
+            .any(|scheme| word.starts_with(scheme));
         let path = match is_address.then(|| word.parse::<TargetAddress>()).transpose()? {
             None => PathBuf::from(word),
             Some(TargetAddress::Directory(path)) => path,

@@ -23,24 +23,31 @@ const DEFAULT_DB_CACHE: Bytes = Bytes::mib(128);
 /// Where data are on a server, and how a private cluster is run.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ServerArgs {
-    /// Schema of the database that holds the data [default: plimsoll]
-    #[arg(long, value_name = "NAME", help_heading = "PostgreSQL")]
+    /// Schema of the PostgreSQL database that holds the data [default: plimsoll]
+    #[arg(long, value_name = "NAME", help_heading = "Database servers")]
     db_schema: Option<String>,
 
-    /// Shared buffers of a private cluster (`pg:DIR`) [default: 128M]
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "PostgreSQL")]
+    /// Shared buffers or buffer pool of a private server (`pg:DIR`, `my:DIR`) [default: 128M]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Database servers")]
     db_cache: Option<Bytes>,
 
-    /// Memory that a private cluster may take, page cache included, so that memory cannot hide the device (needs root)
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "PostgreSQL")]
+    /// Memory that a private server may take, page cache included, so that memory cannot hide the device (needs root)
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Database servers")]
     host_memory: Option<Bytes>,
 
-    /// Leave a private cluster running when the command ends
-    #[arg(long, help_heading = "PostgreSQL")]
+    /// Leave a private server running when the command ends
+    #[arg(long, help_heading = "Database servers")]
     keep_running: bool,
 
-    /// Folder of the server's programs, for a private cluster [default: the newest that is installed]
-    #[arg(long, value_name = "DIR", env = "PLIMSOLL_PG_BIN", hide_env_values = true, help_heading = "PostgreSQL")]
+    /// Folder of PostgreSQL's programs, for a private server [default: the newest that is installed]; those of MySQL and MariaDB
+    /// are in PLIMSOLL_MYSQL_BIN
+    #[arg(
+        long,
+        value_name = "DIR",
+        env = "PLIMSOLL_PG_BIN",
+        hide_env_values = true,
+        help_heading = "Database servers"
+    )]
     pg_bin: Option<PathBuf>,
 }
 
@@ -48,15 +55,15 @@ pub(in crate::cli) struct ServerArgs {
 #[derive(Debug, Args)]
 pub(in crate::cli) struct SendArgs {
     /// How operations reach the server [default: batch; statement with --rate]
-    #[arg(long, value_enum, value_name = "HOW", help_heading = "PostgreSQL")]
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Database servers")]
     send: Option<SendChoice>,
 
     /// Take the hosts of the address as servers of their own, spread sessions over all, and distinguish each
-    #[arg(long, help_heading = "PostgreSQL")]
+    #[arg(long, help_heading = "Database servers")]
     per_node: bool,
 
     /// Do not trace the server's reads and writes in the kernel, even where that is allowed
-    #[arg(long, help_heading = "PostgreSQL")]
+    #[arg(long, help_heading = "Database servers")]
     no_trace: bool,
 }
 
@@ -85,7 +92,7 @@ impl ServerArgs {
             db_cache: self.db_cache.unwrap_or(DEFAULT_DB_CACHE),
             host_memory: self.host_memory,
             keep_running: self.keep_running,
-            programs: self.pg_bin.clone(),
+            programs: self.pg_bin.clone().filter(|_| address.is_postgres()),
             sending: None,
             is_open_loop: false,
             per_node: false,
@@ -105,17 +112,20 @@ impl ServerArgs {
         ];
         for (flag, given) in private_only {
             if given && !is_private {
-                let failure = Failure::new(format_args!("`{flag}` is for a private cluster, not for `{address}`"));
+                let failure = Failure::new(format_args!("`{flag}` is for a private server, not for `{address}`"));
                 let hint = if address.is_server() {
-                    "a server of your own is configured where it runs; a private one is `--target pg:DIR`"
+                    "a server of your own is configured where it runs; a private one is `--target pg:DIR` or `my:DIR`"
                 } else {
-                    "`--target pg:DIR` is a private PostgreSQL cluster; the embedded engine's cache is `--cache`"
+                    "`--target pg:DIR` and `my:DIR` are private servers; the embedded engine's cache is `--cache`"
                 };
                 return Err(failure.with_hint(hint.to_owned()));
             }
         }
-        if self.db_schema.is_some() && !address.is_server() {
-            return Err(not_a_server("--db-schema", address));
+        if self.db_schema.is_some() && !address.is_postgres() {
+            let failure = Failure::new(format_args!("`--db-schema` is for PostgreSQL, not for `{address}`"));
+            return Err(
+                failure.with_hint("leave it out; MySQL and MariaDB have the database in the address".to_owned())
+            );
         }
         Ok(())
     }
@@ -150,6 +160,6 @@ impl SendArgs {
 
 fn not_a_server(flag: &str, address: &TargetAddress) -> Failure {
     Failure::new(format_args!("`{flag}` is for database servers, not for `{address}`")).with_hint(
-        "leave it out, or name a server: `--target pg:DIR` or `--target postgres://USER@HOST/DATABASE`".to_owned(),
+        "leave it out, or name a server: `--target pg:DIR`, `my:DIR`, `postgres://USER@HOST/DATABASE` or `mysql://USER@HOST/DATABASE`".to_owned(),
     )
 }

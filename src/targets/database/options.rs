@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::targets::TargetError;
 use crate::targets::io::IoEngine;
 use crate::units::Bytes;
 
@@ -48,4 +49,19 @@ pub struct DatabaseOptions {
     pub dry_run: bool,
     /// Hears what takes long.
     pub say: fn(&str),
+}
+
+impl DatabaseOptions {
+    /// How operations are sent to a server: as asked, else in batches, and as statements where they fall due at a rate.
+    ///
+    /// # Errors
+    /// [`TargetError::SendingAtRate`] when batches were asked for at a rate.
+    pub fn sending(&self) -> Result<Sending, TargetError> {
+        match (self.sending, self.is_open_loop) {
+            (Some(Sending::Batch), true) => Err(TargetError::SendingAtRate),
+            (Some(sending), _) => Ok(sending),
+            (None, true) => Ok(Sending::Statement),
+            (None, false) => Ok(Sending::Batch),
+        }
+    }
 }

@@ -3,6 +3,7 @@
 
 mod connect;
 pub mod data;
+mod database;
 mod error;
 mod login;
 pub mod monitor;
@@ -15,6 +16,7 @@ mod test_server;
 mod tests;
 
 pub use connect::{Connected, Connector, Version};
+pub(super) use database::MysqlDatabase;
 pub use error::MysqlError;
 pub use session::{Mysql, MysqlServers};
 pub use sql::{Sql, quoted};

@@ -24,7 +24,7 @@ const ROWS_AT_ONCE: u64 = 20_000;
 const REPORTED_FAULTS: usize = 20;
 
 /// What was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct VerifyReport {
     /// Tables that were read.
     pub tables: u64,

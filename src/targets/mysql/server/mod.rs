@@ -30,7 +30,7 @@ use crate::targets::sql::private::{
 };
 use crate::units::Bytes;
 
-pub use self::settings::needed_memory;
+pub use self::settings::{facts, needed_memory};
 
 /// What private servers of MySQL and MariaDB are.
 const SERVER: ServerKind = ServerKind {

@@ -8,20 +8,16 @@ use std::time::Duration;
 use super::{APPLICATION, Reached};
 use crate::config::TargetAddress;
 use crate::measure::Clock;
-use crate::measure::environment;
-use crate::measure::trace::{TraceRequest, Tracer};
 use crate::record;
 use crate::targets::database::{DatabaseOptions, OpenDatabase, Sending};
 use crate::targets::postgres::data::{Access, DataSet, Shape, proof, shape};
-use crate::targets::postgres::{LocalServer, Monitor, MonitorRequest, Postgres, PostgresError, PostgresServers};
-use crate::targets::sql::SqlOptions;
-use crate::targets::{Background, TargetError, TargetFor};
+use crate::targets::postgres::{LocalServer, Monitor, MonitorRequest, Postgres, PostgresServers};
+use crate::targets::sql::{Observers, SqlOptions, trace};
+use crate::targets::{TargetError, TargetFor};
 use crate::workload::SlobOperation;
 
 /// How often sessions are looked at.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
-/// A server that has not answered the monitor for so long, on connections that are still open, is taken for gone.
-const SILENCE: Duration = Duration::from_secs(30);
 
 /// Servers that are watched and open for load.
 // The target is dropped first: its monitor and tracer use the server.
@@ -65,9 +61,19 @@ pub(super) fn open(
         sample_every: SAMPLE_EVERY,
     })?;
     notes.extend(monitor.notes());
-    let tracer = if options.trace { trace(&reached, &mut notes)? } else { None };
-    let watch = Arc::new(Watch { monitor, tracer });
-    let (background, health) = (Arc::clone(&watch), watch);
+    let tracer = match options.trace {
+        true => {
+            let local = match (reached.local(), connector.nodes().len()) {
+                (None, 1) => LocalServer::find(connector, 0)?,
+                (known, _) => known,
+            };
+            let process = local.as_ref().map(|local| (local.postmaster_pid, local.data_directory.as_deref()));
+            trace(connector.nodes().len(), process, &mut notes)
+        }
+        false => None,
+    };
+    let observers = Arc::new(Observers::new(monitor, tracer));
+    let (background, health) = (Arc::clone(&observers), observers);
     let target = Postgres::open(SqlOptions {
         servers: PostgresServers::new(connector.clone(), data.sql(&options.schema)),
         sending,
@@ -113,59 +119,6 @@ impl OpenDatabase for OpenServers {
         let Self { target, reached, .. } = *self;
         drop(target);
         Ok(reached.leave()?)
-    }
-}
-
-/// Who looks at the servers while load runs.
-struct Watch {
-    monitor: Monitor,
-    tracer: Option<Tracer>,
-}
-
-impl Watch {
-    fn take(&self) -> Background {
-        let reported = self.monitor.take();
-        let traces = self.tracer.as_ref().map(Tracer::take).unwrap_or_default();
-        Background { counters: reported.counters, servers: reported.servers, traces, ..Background::default() }
-    }
-
-    fn check(&self) -> Result<(), TargetError> {
-        match self.monitor.silent_for() {
-            Some(silent) if silent > SILENCE => Err(PostgresError::TimedOut {
-                node: "the server".to_owned(),
-                doing: "tell its counters".to_owned(),
-                waited_s: silent.as_secs(),
-            }
-            .into()),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// Begins to trace the server's reads and writes in the kernel, where that is possible.
-fn trace(reached: &Reached, notes: &mut Vec<String>) -> Result<Option<Tracer>, TargetError> {
-    if reached.connector.nodes().len() > 1 {
-        notes.push("reads and writes are not traced in the kernel where there are several servers".to_owned());
-        return Ok(None);
-    }
-    let local = match reached.local() {
-        Some(local) => Some(local),
-        None => LocalServer::find(&reached.connector, 0)?,
-    };
-    let Some(local) = local else {
-        notes.push(
-            "reads and writes are not traced: the server's processes cannot be seen from this machine".to_owned(),
-        );
-        return Ok(None);
-    };
-    let devices = local.data_directory.as_deref().map(environment::devices_below).unwrap_or_default();
-    match Tracer::start(&TraceRequest { process: Some(local.postmaster_pid), devices }) {
-        Ok(tracer) => Ok(Some(tracer)),
-        Err(missing) => {
-            let hint = missing.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
-            notes.push(format!("reads and writes are not traced in the kernel: {missing}{hint}"));
-            Ok(None)
-        }
     }
 }
 

@@ -105,21 +105,6 @@ impl PostgresDatabase {
         }
         Ok(self.data.clone().expect("it was read just now"))
     }
-
-    fn sending(&self) -> Result<Sending, TargetError> {
-        let Some(sending) = self.options.sending else {
-            return Ok(if self.options.is_open_loop { Sending::Statement } else { Sending::Batch });
-        };
-        if self.options.is_open_loop && sending == Sending::Batch {
-            let what =
-                "`--rate` and `--send batch` contradict each other: operations that are sent in batches cannot start \
-                        when they are due"
-                    .to_owned();
-            let hint = "leave out one of them; with `--rate`, operations are sent as statements".to_owned();
-            return Err(PostgresError::Unfit { what, hint: Some(hint) }.into());
-        }
-        Ok(sending)
-    }
 }
 
 impl Reached {
@@ -228,7 +213,7 @@ impl Database for PostgresDatabase {
     }
 
     fn timing(&self) -> Result<Timing, TargetError> {
-        Ok(match self.sending()? {
+        Ok(match self.options.sending()? {
             Sending::Batch => Timing::ServerInBatches,
             Sending::Statement => Timing::Client,
         })
@@ -316,7 +301,7 @@ impl Database for PostgresDatabase {
             self.reached.take().map_or(Ok(()), Reached::leave)?;
         }
         self.reach(false, Some(sessions), request.stop)?;
-        let sending = self.sending()?;
+        let sending = self.options.sending()?;
         let Self { reached, options, address, .. } = *self;
         let reached = reached.expect("it was reached just now");
         load::open(reached, &address, &options, sending, data, request.load.schemas)
