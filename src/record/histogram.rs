@@ -339,8 +339,9 @@ impl Histogram {
     /// (element 0: below 1 us); the last element holds everything from 2^26 us up.
     ///
     /// A bucket of one that was reported, which spans several elements, counts in the last of them, as tables whose first column is
-    /// `<1ms` have it; the others are absent, and all of them if it has no upper edge. An edge that lies within 2.5 % of a power of two counts as that, since reports that count in
-    /// milliseconds of 1,000 us stand beside those of 1,024 us.
+    /// `<1ms` have it; in none if it has no upper edge. Of the elements that it spans, those that no bucket counts in are absent: so
+    /// all counts sum to [`Self::count`], but for buckets without an upper edge. An edge that lies within 2.5 % of a power of two
+    /// counts as that, since reports that count in milliseconds of 1,000 us stand beside those of 1,024 us.
     pub fn power_of_two_us(&self) -> [Option<u64>; POWER_OF_TWO_BOUNDS + 1] {
         let mut counts = [Some(0); POWER_OF_TWO_BOUNDS + 1];
         let element = |ns: u64| {
@@ -348,26 +349,23 @@ impl Histogram {
             ((u64::BITS - whole_us.leading_zeros()) as usize).min(POWER_OF_TWO_BOUNDS)
         };
         if let Buckets::Reported(buckets) = &self.buckets {
-            let mut spans = [0_u64; POWER_OF_TWO_BOUNDS + 1];
+            let mut is_gap = [false; POWER_OF_TWO_BOUNDS + 1];
             for bucket in buckets {
                 // A bucket that ends a little above a bound ends there, and one that begins a little below it begins there.
                 let first = element(bucket.from_ns.saturating_add(bucket.from_ns / 40));
                 let end_ns = bucket.to_ns.or(self.max_ns.map(|max_ns| max_ns.saturating_add(1))).unwrap_or(u64::MAX);
                 let last = element(end_ns.saturating_sub(1).saturating_sub(end_ns / 40)).max(first);
-                if first == last {
-                    counts[first] = counts[first].map(|count: u64| count.saturating_add(bucket.count));
-                } else {
-                    counts[first..=last].fill(None);
-                    // What lies below an edge that is known does so, wherever it begins.
-                    if bucket.to_ns.is_some() {
-                        spans[last] = spans[last].saturating_add(bucket.count);
-                    }
+                if first < last {
+                    is_gap[first..=last].fill(true);
+                }
+                // What lies below an edge that is known does so, wherever it begins.
+                if first == last || bucket.to_ns.is_some() {
+                    counts[last] = counts[last].map(|count: u64| count.saturating_add(bucket.count));
                 }
             }
-            for (count, span) in counts.iter_mut().zip(spans) {
-                if span > 0 {
-                    *count = Some(count.unwrap_or(0).saturating_add(span));
-                }
+            // What is known of an element stays, also where another bucket may have more of it.
+            for (count, is_gap) in counts.iter_mut().zip(is_gap) {
+                *count = count.filter(|count| *count > 0 || !is_gap);
             }
             return counts;
         }
@@ -667,6 +665,26 @@ mod tests {
             None,
         );
         assert_eq!(reported.power_of_two_us()[12..14], [Some(7), Some(2)]);
+    }
+
+    #[test]
+    fn percentiles_that_span_bounds_lose_no_wait() {
+        let reported = Histogram::reported(
+            buckets(&[
+                (20_000, Some(50_000), 10),
+                (50_000, Some(60_000), 20),
+                (60_000, Some(97_000), 30),
+                (97_000, Some(120_000), 25),
+                (120_000, Some(600_000), 14),
+                (600_000, None, 1),
+            ]),
+            None,
+            None,
+            None,
+        );
+        let folded = reported.power_of_two_us();
+        assert_eq!(folded[4..12], [Some(0), None, Some(30), Some(55), None, None, Some(14), None]);
+        assert_eq!(folded.iter().flatten().sum::<u64>(), 99, "all but the one without an upper edge");
     }
 
     #[test]

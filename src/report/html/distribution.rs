@@ -8,7 +8,7 @@ use crate::record::{Histogram, Run, Step, TraceStats, WaitStats};
 use crate::report::buckets::{Columns, Counts, cell};
 use crate::report::trace;
 use crate::report::words::quantile;
-use crate::units::{Nanos, group_thousands};
+use crate::units::{Nanos, group_thousands, percent};
 
 /// Steps of one chart: more cannot be distinguished.
 const MAX_STEPS: usize = 8;
@@ -90,10 +90,9 @@ fn bars_of_counts(id: String, title: &str, note: &str, things: &str, heights: He
     };
     let reported = series.iter().map(|Counted { name, counts, all }| {
         let shares = columns.shares_of_counts(counts, *all);
-        let share = |at: usize| shares[at].unwrap_or(0.0);
-        let most = (0..shares.len()).max_by(|a, b| share(*a).total_cmp(&share(*b))).filter(|at| share(*at) > 0.0);
-        let most =
-            most.map_or_else(String::new, |at| format!(", most of them ({} %) {}", cell(shares[at]), places[at]));
+        let most = most_of(&shares);
+        let most = most
+            .map_or_else(String::new, |(at, share)| format!(", most of them ({} %) {}", percent(share), places[at]));
         format!("{name}: {} {things}{most}", group_thousands(*all as f64))
     });
     let words = format!("{}.", reported.collect::<Vec<_>>().join("; "));
@@ -114,6 +113,11 @@ fn bars_of_counts(id: String, title: &str, note: &str, things: &str, heights: He
     };
     let x_title = "time of each, by upper bound of its bucket (1 ms is 1024 us)".to_owned();
     Bars { frame, x_title, places: places.clone(), groups: series.iter().map(group).collect() }
+}
+
+/// The column that more than half of all lie in, and their share.
+fn most_of(shares: &[Option<f64>]) -> Option<(usize, f64)> {
+    shares.iter().enumerate().find_map(|(at, share)| Some((at, share.filter(|share| *share > 0.5)?)))
 }
 
 /// One chart for each kind of call or request that kernel tracing timed, the steps side by side.
@@ -212,7 +216,7 @@ pub(super) fn responses(run: &Run, prefix: &str) -> Option<Drawn> {
         return None;
     }
     let series = of_steps(run, &Subject::Response(None));
-    let note = format!("Layer: client; from due to finished, in the measured window.{}", shown_of(run));
+    let note = format!("Layer: client; {}, in the measured window.{}", from_when(run), shown_of(run));
     bars(format!("{prefix}responses"), "Response time of operations", &note, "operations", Heights::Counts, &series)
         .draw()
 }
@@ -237,7 +241,7 @@ pub(super) fn judged(run: &Run, target: &LatencyTarget, findings: &[Finding]) ->
         Subject::Event(event) => (event.clone(), "Every wait that ended in the measured window"),
         other => (capital_first(&other.to_string()), "Every operation of the measured window"),
     };
-    let note = format!("{}. {note}.{}", capital(&subject), shown_of(run));
+    let note = format!("{}. {note}.{}", capital(run, &subject), shown_of(run));
     let chart = bars("judged".to_owned(), &title, &note, things, Heights::Shares, &series);
     let columns = Columns::covering(series.iter().map(|named| &*named.times));
     let is_judged = target.subject.as_ref() == Some(&subject);
@@ -302,15 +306,23 @@ pub(super) fn percentiles(id: String, title: &str, note: &str, series: &[Named<'
 /// The percentile curve of what the run is judged by.
 pub(super) fn percentile_curve(run: &Run, prefix: &str) -> Option<Drawn> {
     let subject = LatencyTarget::default().of_run(run).subject?;
-    let note = format!("{}, in the measured window of each step.{}", capital(&subject), shown_of(run));
+    let note = format!("{}, in the measured window of each step.{}", capital(run, &subject), shown_of(run));
     percentiles(format!("{prefix}percentiles"), "Percentile curve", &note, &of_steps(run, &subject))
 }
 
+/// From when to when the response time of operations is. Of programs that time requests as they are sent, as fio's clat does, it is
+/// the service time.
+fn from_when(run: &Run) -> &'static str {
+    let mut operations = run.steps.iter().flat_map(|step| &step.operations);
+    let is_from_sent = run.imported.is_some() && operations.all(|operation| operation.response == operation.service);
+    if is_from_sent { "from sent to finished" } else { "from due to finished" }
+}
+
 /// What is judged, at the head of a sentence, with its layer.
-pub(super) fn capital(subject: &Subject) -> String {
+pub(super) fn capital(run: &Run, subject: &Subject) -> String {
     match subject {
         Subject::Event(event) => format!("Waits in {event} (layer: engine)"),
-        Subject::Response(_) => "Operations, from due to finished (layer: client)".to_owned(),
+        Subject::Response(_) => format!("Operations, {} (layer: client)", from_when(run)),
         Subject::Service(_) => "Operations, from sent to finished (layer: client)".to_owned(),
     }
 }

@@ -89,7 +89,7 @@ pub(super) fn chart(run: &Run, findings: &[Finding], prefix: &str) -> Option<Lin
         title: "Latency against throughput".to_owned(),
         note: format!(
             "{}: one point a step, joined by rising load.{}",
-            super::distribution::capital(&subject),
+            super::distribution::capital(run, &subject),
             if has_limit(findings) { format!(" The limit is {target}.") } else { String::new() }
         ),
         y_title: "time".to_owned(),
@@ -111,6 +111,11 @@ pub(super) fn overlay(runs: &[(&Run, &str)]) -> Option<Lines> {
         let judged = |step: &Step| subject.times(step)?.quantile_ns(target.quantile).map(|ns| ns as f64 / 1e3);
         for series in Series::of(run) {
             let of_series = if series.name.is_empty() { String::new() } else { format!(", {}", series.name) };
+            // Repeats of one load are no curve.
+            let load = |step: &Step| (step.load.sessions, step.load.rate_operations_per_s);
+            if series.steps.len() > 1 && series.steps.iter().all(|step| load(step) == load(series.steps[0])) {
+                continue;
+            }
             let steps = series.steps.iter().filter_map(|step| Some((rate_of(run, step)?, judged(step)?)));
             lines.push(Line { name: format!("{name}{of_series}"), pieces: vec![steps.collect()], dots: true });
         }
@@ -164,7 +169,6 @@ fn marks(run: &Run, target: &LatencyTarget, findings: &[Finding]) -> Vec<Mark> {
     if has_limit(findings) {
         marks.push(Mark { at: At::Y(target.limit.0 as f64 / 1e3), name: format!("limit {}", target.limit) });
     }
-    let at_step = |label: &str| run.steps.iter().find(|step| step.label == label).and_then(|step| rate_of(run, step));
     for finding in findings {
         let (at, name) = match finding {
             Finding::StepLine(StepLine::Between { passing, .. })
@@ -174,7 +178,7 @@ fn marks(run: &Run, target: &LatencyTarget, findings: &[Finding]) -> Vec<Mark> {
             Finding::OpenLoadLine(line) => {
                 (line.passing.as_ref().and_then(|passing| passing.reached_operations_per_s), "load line")
             }
-            Finding::Knee(Knee { measured_step, .. }) => (at_step(measured_step), "knee"),
+            Finding::Knee(Knee { series, bound, .. }) => (rate_at(run, series, *bound), "knee"),
             Finding::RateKnee(knee) => (Some(knee.per_s), "knee"),
             Finding::Ceiling(ceiling) => match ceiling.limit {
                 Limit::NotReached { .. } | Limit::Neighbour { .. } | Limit::Unclear => continue,
@@ -193,6 +197,18 @@ fn marks(run: &Run, target: &LatencyTarget, findings: &[Finding]) -> Vec<Mark> {
     marks
 }
 
+/// The rate of a curve at so many sessions, on a straight line between the steps on either side: what words call the knee seldom
+/// falls on a step.
+fn rate_at(run: &Run, series: &str, sessions: f64) -> Option<f64> {
+    let series = Series::of(run).into_iter().find(|known| known.name == series)?;
+    let point = |step: &&Step| Some((f64::from(step.load.sessions?), rate_of(run, step)?));
+    let points: Vec<(f64, f64)> = series.steps.iter().filter_map(point).collect();
+    let above = points.iter().position(|(at, _)| *at >= sessions)?;
+    let (at, rate) = points[above];
+    let below = above.checked_sub(1).map(|below| points[below]).filter(|(below, _)| *below < at);
+    Some(below.map_or(rate, |(below, least)| least + (rate - least) * (sessions - below) / (at - below)))
+}
+
 /// Marks so near to each other that their names would lie on each other are one.
 fn joined(mut found: Vec<(f64, &'static str)>) -> Vec<Mark> {
     found.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -209,4 +225,41 @@ fn joined(mut found: Vec<(f64, &'static str)>) -> Vec<Mark> {
         name: format!("{} {}", names.join(", "), group_thousands(x)),
     };
     groups.into_iter().map(mark).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+
+    #[test]
+    fn repeats_of_one_load_are_no_curve() {
+        let mut run = sample::sweep(5);
+        assert!(overlay(&[(&run, "a"), (&run, "b")]).is_some());
+        let first = run.steps[0].clone();
+        run.steps = vec![first.clone(), first.clone(), first];
+        assert!(overlay(&[(&run, "a"), (&run, "b")]).is_none());
+    }
+
+    #[test]
+    fn the_knee_is_drawn_where_words_have_it() {
+        let run = sample::sweep(20);
+        let findings = crate::analysis::analyse_asked(&run, None);
+        let bound = findings.iter().find_map(|finding| match finding {
+            Finding::Knee(Knee { bound, .. }) => Some(*bound),
+            _ => None,
+        });
+        let bound = bound.unwrap();
+        let rates = |keep: &dyn Fn(f64) -> bool| -> Vec<f64> {
+            let steps = run.steps.iter().filter(|step| step.load.sessions.is_some_and(|it| keep(f64::from(it))));
+            steps.filter_map(|step| rate_of(&run, step)).collect()
+        };
+        let below = rates(&|sessions| sessions < bound).into_iter().fold(0.0, f64::max);
+        let above = rates(&|sessions| sessions > bound).into_iter().fold(f64::INFINITY, f64::min);
+        let at = rate_at(&run, "", bound).unwrap();
+        assert!(bound.fract() > 0.0 && below < at && at < above, "{below} {at} {above} at {bound}");
+        let marks = marks(&run, &LatencyTarget::default().of_run(&run), &findings);
+        assert!(marks.iter().any(|mark| mark.name.contains("knee") && matches!(mark.at, At::X(x) if x <= at)), "{at}");
+        assert_eq!(rate_at(&run, "", 1.0), rate_of(&run, &run.steps[0]), "a step that has so many");
+    }
 }

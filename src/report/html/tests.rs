@@ -224,3 +224,36 @@ fn edges_of_buckets_and_targets_that_nobody_reported_are_not_passed_off_as_known
     run.target.kind = "block".to_owned();
     assert!(page_of(&[run]).contains(" on block · completed"));
 }
+
+#[test]
+fn most_of_them_is_said_of_more_than_half_only() {
+    use crate::report::html::distribution::{Heights, Named, bars};
+    let words = |counts: [u64; 3]| {
+        let bucket = |(at, count): (usize, &u64)| {
+            let from_ns = 270 + 10 * at as u64;
+            ReportedBucket { from_ns, to_ns: Some(from_ns + 10), count: *count }
+        };
+        let mut buckets: Vec<ReportedBucket> = counts.iter().enumerate().map(bucket).collect();
+        buckets.push(ReportedBucket { from_ns: 540, to_ns: Some(12_000), count: 40 });
+        let times = std::borrow::Cow::Owned(Histogram::reported(buckets, None, None, None));
+        let drawn =
+            bars("b".to_owned(), "sync", "", "waits", Heights::Counts, &[Named { name: "redo".to_owned(), times }]);
+        (drawn.frame.words, drawn.places[0].clone(), drawn.groups[0].values[1])
+    };
+    let most = words([100, 700, 160]);
+    assert_eq!(most, ("redo: 1,000 waits, most of them (96.0 %) <1us.".to_owned(), "<1us".to_owned(), None));
+    assert_eq!(words([1, 2, 3]).0, "redo: 46 waits, most of them (87.0 %) <16us.");
+    assert_eq!(words([10, 10, 20]).0, "redo: 80 waits.", "half is not most");
+}
+
+#[test]
+fn what_another_program_timed_from_sending_is_not_said_to_be_timed_from_due() {
+    let mut run = requests::mixed();
+    assert!(page_of(std::slice::from_ref(&run)).contains("Operations, from due to finished"));
+    run.imported = Some(Imported { files: Vec::new(), clock: Clock::Wall, not_understood: Vec::new() });
+    for operation in run.steps.iter_mut().flat_map(|step| &mut step.operations) {
+        operation.response = operation.service.clone();
+    }
+    let page = page_of(&[run]);
+    assert!(page.contains("Operations, from sent to finished") && !page.contains("Operations, from due to"));
+}
