@@ -82,6 +82,18 @@ impl Measure {
         Self::ActiveSessions,
     ];
 
+    /// Rates of what storage and its log have to do.
+    pub(super) const OF_STORAGE: [Self; 8] = [
+        Self::Io,
+        Self::Reads,
+        Self::Writes,
+        Self::Megabytes,
+        Self::ReadMegabytes,
+        Self::WriteMegabytes,
+        Self::RedoMegabytes,
+        Self::Commits,
+    ];
+
     /// What it is called, with its unit.
     pub fn name(self) -> &'static str {
         match self {

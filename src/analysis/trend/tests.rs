@@ -330,6 +330,29 @@ fn snapshots_within_one_run_are_windows_of_their_own() {
 }
 
 #[test]
+fn snapshots_that_report_the_host_alone_do_not_stand_for_a_report_that_reports_storage() {
+    let mut run = report(hour(0));
+    let step = &mut run.steps[0];
+    step.reported.push(crate::record::ReportedFigure {
+        layer: "host".to_owned(),
+        name: "%Idle".to_owned(),
+        unit: "%".to_owned(),
+        value: 80.0,
+    });
+    let idle = |at: u64| crate::record::Interval {
+        offset_ns: at * 1_200_000_000_000,
+        duration_ns: 1_200_000_000_000,
+        reported: [("%Idle".to_owned(), 70.0 + at as f64)].into(),
+        ..Default::default()
+    };
+    step.intervals = (0..3).map(idle).collect();
+    let trend = only(of(&[run]));
+    assert_eq!(trend.windows.len(), 1, "the whole report");
+    assert_eq!(trend.summary(Measure::Reads).map(|reads| reads.peak), Some(1_000.0));
+    assert_eq!(trend.summary(Measure::HostBusy).map(|busy| busy.windows), Some(1));
+}
+
+#[test]
 fn a_run_without_steps_is_nothing() {
     let mut run = report(hour(0));
     run.steps = Vec::<Step>::new();

@@ -91,6 +91,13 @@ impl TrendWindow {
         self.readings.get(measure.place()).copied().flatten()
     }
 
+    /// Whether this window reports what storage or its log had to do, and none of its `parts` does: those of a report over several
+    /// snapshots often have the host's processors alone, and must not stand for the whole.
+    fn alone_reports_storage(&self, parts: &[Self]) -> bool {
+        let reports = |window: &Self| Measure::OF_STORAGE.iter().any(|measure| window.reading(*measure).is_some());
+        reports(self) && !parts.iter().any(reports)
+    }
+
     fn reported(&self) -> usize {
         self.readings.iter().flatten().count()
     }
@@ -127,13 +134,13 @@ pub(super) fn of_run(run: &Run, left_out: &mut Vec<SetAside>) -> Vec<(Scope, Tre
             leave(Why::Part);
         } else {
             let snapshots: Vec<&Interval> = step.intervals.iter().filter(|interval| is_snapshot(interval)).collect();
-            let found: Vec<TrendWindow> = if snapshots.len() < 2 {
-                window(run, step, step.window.offset_ns).into_iter().collect()
-            } else {
-                let began = step.window.offset_ns.saturating_sub(step.window.warmup_ns);
-                let of = |interval: &&Interval| window(run, &alone(step, interval), began + interval.offset_ns);
-                snapshots.iter().filter_map(of).collect()
-            };
+            let began = step.window.offset_ns.saturating_sub(step.window.warmup_ns);
+            let of = |interval: &&Interval| window(run, &alone(step, interval), began + interval.offset_ns);
+            let whole = window(run, step, step.window.offset_ns);
+            let mut found: Vec<TrendWindow> = snapshots.iter().filter_map(of).collect();
+            if found.len() < 2 || whole.as_ref().is_some_and(|whole| whole.alone_reports_storage(&found)) {
+                found = whole.into_iter().collect();
+            }
             if found.is_empty() {
                 leave(Why::NoLength);
             }

@@ -13,7 +13,7 @@ use super::paper::{Paper, Terminal};
 use super::text::{Detail, NARROWEST};
 use super::words::UNKNOWN;
 use crate::analysis::trend::{
-    Bearing, Growth, LONGEST_FOR_HOURS_S, LikeDays, Measure, SetAside, Summary, Trend, Trends, Why,
+    Bearing, Growth, LONGEST_FOR_HOURS_S, LikeDays, Measure, QUANTILES, SetAside, Summary, Trend, Trends, Why,
 };
 use crate::units::{group_thousands, percent};
 
@@ -112,6 +112,7 @@ pub(super) fn grounds(trend: &Trend) -> String {
 pub(super) fn tell(paper: &mut dyn Paper, trend: &Trend, detail: Detail, has_bars: bool) -> io::Result<()> {
     let summaries: Vec<Summary> = trend.measures().into_iter().filter_map(|measure| trend.summary(measure)).collect();
     paper.table("Over time", &over_time(trend, &summaries))?;
+    few_windows(paper, &summaries)?;
     growth_words(paper, &summaries)?;
     let main = main_measures(trend, detail);
     let hours = by_hour(trend, &main, has_bars);
@@ -164,6 +165,18 @@ fn growth(measure: Measure, growth: Option<Growth>) -> [String; 2] {
     };
     let month = |per_day: f64| signed(measure, per_day * 30.0);
     [month(growth.per_day), format!("{} to {}", month(low), month(high))]
+}
+
+/// Which percentiles are no more than the peak, since there are too few windows for any of them to lie above.
+fn few_windows(paper: &mut dyn Paper, summaries: &[Summary]) -> io::Result<()> {
+    let Some(windows) = summaries.iter().map(|summary| summary.windows).max() else { return Ok(()) };
+    let is_peak = |quantile: &&f64| (1.0 - **quantile) * (windows as f64) < 1.0 - 1e-9;
+    let names: Vec<String> =
+        QUANTILES[1..].iter().filter(is_peak).map(|it| format!("p{}", (it * 100.0).round())).collect();
+    let Some((last, others)) = names.split_last() else { return Ok(()) };
+    let names = if others.is_empty() { last.clone() } else { format!("{} and {last}", others.join(", ")) };
+    let count = if windows == 1 { "1 window is".to_owned() } else { format!("{windows} windows are") };
+    paper.aside(&format!("{count} too few for {names}, which stand for the peak here."))
 }
 
 /// What the columns of growth rest on.
@@ -338,6 +351,21 @@ mod tests {
     #[test]
     fn ten_days_of_reports_in_brief() {
         insta::assert_snapshot!(reported(&history(), Detail::Brief, 140));
+    }
+
+    #[test]
+    fn percentiles_that_are_the_peak_are_named() {
+        let of = |count| {
+            let runs: Vec<Run> = history().into_iter().take(count).collect();
+            reported(&runs, Detail::Brief, 140)
+        };
+        assert!(
+            of(4).contains("4 windows are too few for p90, p95 and p99, which stand for the peak here."),
+            "{}",
+            of(4)
+        );
+        assert!(of(24).contains("24 windows are too few for p99, which"), "{}", of(24));
+        assert!(!of(120).contains("too few for"), "{}", of(120));
     }
 
     #[test]
