@@ -17,6 +17,8 @@ const LEGEND: &str = "Headroom is capacity over demand, both as measured: nothin
                       storage; processors, memory and network are not compared. MB: 1,000,000 bytes. `?`: not known.";
 
 /// What stands before the command that decides.
+const CHECK_DECIDES: &str = "What answers it, on that platform, with a load like the database's own";
+/// What stands before any other command.
 pub const DECIDES: &str = "What decides it, on that platform, and then the same question with `--capacity last`";
 
 /// Writes the answer for a terminal of `width` columns.
@@ -27,7 +29,8 @@ pub fn fit(out: &mut impl Write, fit: &Fit, demand: &Demand, platform: &Platform
     let mut paper = Terminal { out, width: width.max(NARROWEST) };
     paper.remark(&sentence(fit, demand, platform))?;
     if let Some(command) = &fit.command {
-        paper.remark(&format!("{DECIDES}:"))?;
+        let answers_itself = command.starts_with("plimsoll check ");
+        paper.remark(&format!("{}:", if answers_itself { CHECK_DECIDES } else { DECIDES }))?;
         // In one line, however wide the terminal is, so that it can be pasted.
         writeln!(paper.out, "    {command}")?;
     }

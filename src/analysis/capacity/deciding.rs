@@ -12,6 +12,8 @@ const MARGIN: f64 = 0.01;
 const SECONDS: f64 = 60.0;
 /// How much more a load of another kind is asked to do, since it is scaled from a level.
 const SCALED: f64 = 1.05;
+/// A level of the engine is a load like the demand if, made as large, it does at most so many times as much of anything as is asked.
+const SAME_LOAD: f64 = 2.0;
 /// Flags of `plimsoll io` that say on what storage, and whether a value follows.
 const STORAGE_FLAGS: [(&str, bool); 8] = [
     ("--path", true),
@@ -34,14 +36,18 @@ pub(super) fn command(
     target: &LatencyTarget,
     decisive: &[Resource],
 ) -> Option<String> {
-    engine_load(demand, platform, run, target, decisive).or_else(|| raw_load(demand, run, target))
+    engine_load(demand, platform, run, target, decisive).or_else(|| raw_load(demand, run, target, decisive))
 }
 
 /// Two rates of requests of the demand's size and mix: all that is asked for is within the larger one, and the smaller one is
 /// within what is asked for. Whichever of them meets the target, the answer is known; between them lie a few per cent.
-fn raw_load(demand: &Demand, run: &Run, target: &LatencyTarget) -> Option<String> {
+///
+/// Reads or writes that decide nothing are not in it: a write a second beside thousands of reads would else set both rates.
+fn raw_load(demand: &Demand, run: &Run, target: &LatencyTarget, decisive: &[Resource]) -> Option<String> {
     let rates = &demand.rates;
-    let (reads, writes, megabytes) = (rates.reads?, rates.writes?, rates.megabytes?);
+    let counted = |respect, rate: f64| if decisive.contains(&respect) { rate } else { 0.0 };
+    let (reads, writes) = (counted(Resource::Reads, rates.reads?), counted(Resource::Writes, rates.writes?));
+    let megabytes = rates.megabytes?;
     let requests = reads + writes;
     if requests <= 0.0 {
         return None;
@@ -110,11 +116,15 @@ fn engine_load(
             let done = level.rates.of(*respect).filter(|done| *done > 0.0)?;
             Some(demand.rates.of(*respect)? / done)
         };
-        let times = decisive.iter().map(of_each).collect::<Option<Vec<f64>>>()?.into_iter().fold(0.0, f64::max);
+        let times: Vec<f64> = decisive.iter().map(of_each).collect::<Option<_>>()?;
+        let (most, least) = (times.iter().copied().fold(0.0, f64::max), times.iter().copied().fold(f64::MAX, f64::min));
         let operations = super::super::Figures(step).operations_per_s().filter(|rate| *rate > 0.0)?;
-        Some((step, operations * times * SCALED))
+        Some((step, operations * most * SCALED, most <= SAME_LOAD * least))
     });
-    let (step, rate): (&Step, f64) = scaled?;
+    let (step, rate, is_same_load): (&Step, f64, bool) = scaled?;
+    if !is_same_load {
+        return check_like(demand, run);
+    }
     let mut words = vec!["plimsoll slob run".to_owned()];
     words.extend(kept(&run.command, &DATA_FLAGS));
     words.push(format!("-s {} -t {}", step.load.schemas?, step.load.threads_per_schema?));
@@ -124,6 +134,13 @@ fn engine_load(
     words.extend(step.parameters.iter().map(|(key, value)| shell_word(&format!("{key}={value}"))));
     words.push(format!("RUN_TIME={SECONDS} --rate {:.0} --limit {}", rate.ceil().max(1.0), shell_word(&limit(target))));
     Some(words.join(" "))
+}
+
+/// The demand's own mix of reads and commits, where the level's, however much of it, would ask for many times too much of one of
+/// them. Its answer is that of a check, which has limits of its own.
+fn check_like(demand: &Demand, run: &Run) -> Option<String> {
+    let like = &demand.window.as_ref()?.run;
+    Some(format!("plimsoll check --like {} --for 10m {}", shell_word(like), shell_word(&run.target.address)))
 }
 
 /// What is judged on our own storage: operations, unless the user named something.

@@ -77,7 +77,14 @@ impl Platform {
         }
         let rate = |level: &Level| order(&level.rates).unwrap_or(f64::INFINITY);
         levels.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
-        let name = if run.name.is_empty() { run.id.clone() } else { run.name.clone() };
+        // Without tags the name of a run of ours is that of a workload, which is no platform.
+        let name = match () {
+            () if run.imported.is_none() && run.tags.is_empty() && !run.target.address.is_empty() => {
+                run.target.address.clone()
+            }
+            () if run.name.is_empty() => run.id.clone(),
+            () => run.name.clone(),
+        };
         // A database server reads through the page cache too, and counts what it had from storage.
         let is_memory = is_through_page_cache(run) && !is_on_servers(run);
         Self { name, levels, target, is_memory }

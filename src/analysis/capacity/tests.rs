@@ -209,10 +209,34 @@ fn the_engine_is_asked_for_more_of_its_own_load_where_commits_are_asked_for() {
     run.command = words.split(' ').map(str::to_owned).collect();
     let platform = Platform::of(&run, &LatencyTarget::default());
     let most = platform.levels.iter().filter_map(|level| level.rates.reads).fold(0.0, f64::max);
-    let fit = fit_to(&asks(3 * most as u64, most as u64 / 2), &run, "p99=5ms");
+    let mut demand = asks(3 * most as u64, most as u64 / 2);
+    let other = fit_to(&demand, &run, "p99=5ms").command.unwrap();
+    assert!(other.starts_with("plimsoll check --like "), "its commits are few beside its reads: {other}");
+    assert!(other.ends_with(&run.target.address), "{other}");
+    let level = platform.levels.last().unwrap().rates;
+    let thrice = |rate: Option<f64>| rate.map(|rate| 3.0 * rate);
+    demand.rates = Rates {
+        reads: thrice(level.reads),
+        writes: thrice(level.writes),
+        io: thrice(level.io),
+        megabytes: thrice(level.megabytes),
+        redo: thrice(level.redo),
+        commits: thrice(level.commits),
+    };
+    let fit = fit_to(&demand, &run, "p99=5ms");
     let command = fit.command.unwrap();
     assert!(command.starts_with("plimsoll slob run --target dir:/u01/data --cache 1G -s "), "{command}");
     assert!(command.contains(" UPDATE_PCT=20 RUN_TIME=60 --rate ") && !command.contains("--tag"), "{command}");
+}
+
+#[test]
+fn what_decides_nothing_is_not_asked_for() {
+    let run = sweep();
+    let command = fit_to(&asks(40_200, 1), &run, "p99=5ms").command.unwrap();
+    assert!(command.contains(" --pattern randread ") && !command.contains("--read-pct"), "{command}");
+    let rates = command.split(" --rate ").nth(1).unwrap().split(' ').next().unwrap().to_owned();
+    let rates: Vec<f64> = rates.split(',').map(|rate| rate.parse().unwrap()).collect();
+    assert!(rates.iter().all(|rate| (rate / 40_200.0 - 1.0).abs() < 0.03), "{command}");
 }
 
 #[test]
@@ -442,4 +466,14 @@ proptest! {
         prop_assert!(more != Answer::Carries || fewer == Answer::Carries);
         prop_assert!(fewer != Answer::DoesNot || more == Answer::DoesNot);
     }
+}
+
+#[test]
+fn a_platform_without_tags_is_called_by_its_target() {
+    let mut run = sweep();
+    (run.imported, run.target.address) = (None, "dir:/u01".to_owned());
+    run.tags.clear();
+    assert_eq!(Platform::of(&run, &LatencyTarget::default()).name, "dir:/u01");
+    run.tags.insert("vm".to_owned(), "d8s".to_owned());
+    assert_eq!(Platform::of(&run, &LatencyTarget::default()).name, run.name);
 }
