@@ -3,12 +3,9 @@
 use std::borrow::Cow;
 
 use super::is_measured;
-use crate::record::facts::{JOBS_AT_ONCE, TOGETHER_UNREPORTED};
+use crate::record::at_once::{self, TOGETHER};
+use crate::record::facts::JOBS_AT_ONCE;
 use crate::record::{OperationStats, Outcome, Run, Step};
-
-/// Jobs that were there together for less than this share of the time from the first one's begin to the last one's end were not
-/// one load.
-const TOGETHER: f64 = 0.9;
 
 /// What ran by itself: a step, or all that ran at the same time.
 #[derive(Debug, Clone)]
@@ -48,44 +45,20 @@ pub fn is_of_jobs(run: &Run) -> bool {
 
 /// Steps by what they ran with, and whether that is reported on them.
 fn groups(run: &Run) -> Vec<(Vec<&Step>, bool)> {
-    let each = || run.steps.iter().map(|step| (vec![step], true)).collect();
-    let Some(fact) = run.imported.as_ref().and(run.target.facts.get(JOBS_AT_ONCE)) else { return each() };
-    let words: Vec<&str> = fact.split_whitespace().collect();
-    match words.as_slice() {
-        // One step has one word too, and is alone either way.
-        [count] if *count != TOGETHER_UNREPORTED => return vec![(run.steps.iter().collect(), true)],
-        words if words.len() != run.steps.len() => return each(),
-        _ => {}
-    }
-    let mut groups: Vec<(Vec<&Step>, bool)> = Vec::new();
-    let mut places = std::collections::HashMap::new();
-    for (step, word) in run.steps.iter().zip(words) {
-        let place = *places.entry(word).or_insert(groups.len());
-        match groups.get_mut(place) {
-            Some((steps, _)) => steps.push(step),
-            None => groups.push((vec![step], word != TOGETHER_UNREPORTED)),
-        }
-    }
-    groups
-}
-
-fn end_ns(step: &Step) -> u64 {
-    step.window.offset_ns.saturating_add(step.window.duration_ns)
+    let fact = run.imported.as_ref().and(run.target.facts.get(JOBS_AT_ONCE));
+    let steps = |places: Vec<usize>| places.into_iter().filter_map(|place| run.steps.get(place)).collect();
+    let groups = at_once::groups(fact.map(String::as_str), run.steps.len());
+    groups.into_iter().map(|(places, is_reported)| (steps(places), is_reported)).collect()
 }
 
 /// Steps that ran at the same time as the one level that they were.
 fn sum(steps: &[&Step], are_several: bool) -> Option<Step> {
     let (first, others) = steps.split_first()?;
-    if steps.iter().any(|step| step.outcome != Outcome::Completed || step.window.duration_ns == 0) {
+    if steps.iter().any(|step| step.outcome != Outcome::Completed) {
         return None;
     }
-    let offsets = || steps.iter().map(|step| step.window.offset_ns);
-    let ends = || steps.iter().map(|step| end_ns(step));
-    let (from_ns, to_ns) = (offsets().min()?, ends().max()?);
-    let all_ns = to_ns.saturating_sub(from_ns);
-    if (ends().min()?.saturating_sub(offsets().max()?) as f64) < TOGETHER * all_ns as f64 {
-        return None;
-    }
+    let windows: Vec<(u64, u64)> = steps.iter().map(|step| (step.window.offset_ns, step.window.duration_ns)).collect();
+    let (from_ns, to_ns) = at_once::together(&windows)?;
     let label = if are_several {
         format!("{} and {} more together", first.label, others.len())
     } else {
@@ -94,7 +67,7 @@ fn sum(steps: &[&Step], are_several: bool) -> Option<Step> {
     let mut all = Step::new(first.index, label);
     all.outcome = Outcome::Completed;
     all.window = first.window.clone();
-    (all.window.offset_ns, all.window.duration_ns) = (from_ns, all_ns);
+    (all.window.offset_ns, all.window.duration_ns) = (from_ns, to_ns.saturating_sub(from_ns));
     all.load.sessions = steps.iter().map(|step| step.load.sessions).sum();
     all.counters = others.iter().fold(first.counters.clone(), |sum, step| sum.with(&step.counters));
     steps.iter().flat_map(|step| &step.operations).for_each(|more| add(&mut all.operations, more));

@@ -115,6 +115,8 @@ pub enum Unit {
     Requests,
     /// Physical reads of an engine.
     Reads,
+    /// Blocks that a server asked of its machine, which may have had them in its page cache.
+    BufferMisses,
     /// Operations of sessions.
     Operations,
     /// Megabytes (10^6).
@@ -133,6 +135,11 @@ pub enum Latency {
     },
     /// Within the limits of several targets: each quantile in words, and its limit.
     WithinAll(Vec<(String, Nanos)>),
+    /// Nothing of most reads, which this event waited for: those that were timed one by one are few beside them.
+    OfFew {
+        /// The event.
+        event: String,
+    },
     /// As it was seen.
     Seen {
         /// The quantile in words.

@@ -4,6 +4,7 @@
 //! `_per_s`), one case throughout. What a source does not report is absent (`None`), never zero.
 
 mod activity;
+pub mod at_once;
 mod buckets;
 mod counters;
 mod demand;

@@ -29,7 +29,26 @@ pub(super) fn duration(ns: Option<u64>) -> String {
 
 pub(super) fn mean(waits: &Histogram) -> String {
     let mean = waits.mean_ns().map(|ns| ns.round() as u64);
+    if let Some(ns) = mean.filter(|_| is_of_few_seconds(waits)) {
+        return about(ns);
+    }
     if mean.is_none() && waits.count() > 0 { UNKNOWN.to_owned() } else { duration(mean) }
+}
+
+/// Whether the sum was reported in so few whole seconds that their rounding alone is more than the second digit of a mean.
+fn is_of_few_seconds(waits: &Histogram) -> bool {
+    const SECOND_NS: u64 = 1_000_000_000;
+    const FEW: u64 = 10;
+    let is_whole = |ns: u64| ns > 0 && ns.is_multiple_of(SECOND_NS) && ns <= FEW * SECOND_NS;
+    waits.is_reported() && waits.count() > 1 && waits.total_ns().is_some_and(is_whole)
+}
+
+/// A duration with one digit: `~4 us`.
+fn about(ns: u64) -> String {
+    let power = 10_u64.pow(ns.max(1).ilog10());
+    let words = Nanos((ns + power / 2) / power * power).to_string();
+    let (number, unit) = words.split_once(' ').unwrap_or((&words, ""));
+    format!("~{} {unit}", number.split('.').next().unwrap_or(number)).trim_end().to_owned()
 }
 
 /// The duration that a share of waits did not exceed. Buckets that another program reported give no more than an upper bound.
@@ -66,4 +85,18 @@ pub fn wrap(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_of_a_second_that_was_rounded_has_one_digit() {
+        let of = |count, total_ns| mean(&Histogram::counted(count, Some(total_ns)));
+        assert_eq!(of(237_810, 1_000_000_000), "~4 us");
+        assert_eq!(of(7, 3_000_000_000), "~400 ms");
+        assert_eq!([of(237_810, 1_000_000_001), of(237_810, 60_000_000_000)], ["4.21 us", "252 us"]);
+        assert_eq!(of(2, 0), "0 ns", "nothing is not about nothing");
+    }
 }

@@ -7,10 +7,10 @@ use crate::analysis::measured::is_one_load;
 use crate::analysis::traffic::Counted;
 use crate::analysis::{
     BurstFound, Figures, Finding, LatencyTarget, OpenLoadLine, Point, Reached, StepLine, Subject, Vocabulary, at_once,
-    is_on_servers, measured,
+    is_on_servers, measured, wait,
 };
 use crate::analysis::{SINGLE_BLOCK_READ, SteadyState};
-use crate::record::{Run, Step};
+use crate::record::{ReportedFigure, Run, Step, WaitStats};
 use crate::units::group_thousands;
 
 pub(super) fn find(run: &Run, findings: &[Finding]) -> Option<Carried> {
@@ -253,7 +253,10 @@ fn counted(run: &Run, reads_per_s: Option<f64>, operations_per_s: Option<f64>) -
         return operations_per_s.map(|rate| (Unit::Requests, rate));
     }
     let reads = reads_per_s.filter(|rate| *rate > 0.0 && !is_on_servers(run));
-    reads.map(|rate| (Unit::Reads, rate)).or_else(|| operations_per_s.map(|rate| (Unit::Operations, rate)))
+    // What another program counted in a server are its buffer misses.
+    let is_of_server = run.imported.is_some() && run.target.kind == "postgres";
+    let unit = if is_of_server { Unit::BufferMisses } else { Unit::Reads };
+    reads.map(|rate| (unit, rate)).or_else(|| operations_per_s.map(|rate| (Unit::Operations, rate)))
 }
 
 fn misses_per_s(run: &Run, step: &Step) -> Option<f64> {
@@ -273,12 +276,27 @@ const WIDEST: f64 = 2.1;
 /// The quantile that the run was judged by, or the usual one.
 fn seen_latency(run: &Run, findings: &[Finding], step: &Step, unit: Unit) -> Option<Latency> {
     let target = findings.iter().find_map(target_of).cloned().unwrap_or_default().of_step(&run.workload, step);
+    if unit == Unit::Reads
+        && matches!(&target.subject, Some(Subject::Event(event)) if event == SINGLE_BLOCK_READ)
+        && let Some(event) = mostly_read_by(step)
+    {
+        return Some(Latency::OfFew { event: event.to_owned() });
+    }
     let value = target.reported(&run.workload, step)?;
     let is_asked = findings.iter().any(|finding| target_of(finding).is_some());
     let missed = (is_asked && target.is_met(&run.workload, step) == Some(false)).then_some(target.limit);
     // A bucket wider than Oracle's reports little more than the maximum, which is no percentile.
     target.width(&run.workload, step).filter(|width| *width <= WIDEST)?;
     Some(Latency::Seen { what: what(&target, unit), value, missed })
+}
+
+/// The event that sessions waited in for more reads than in that of single blocks, such as `direct path read`: a percentile of the few
+/// says nothing about the rate of all.
+fn mostly_read_by(step: &Step) -> Option<&str> {
+    let single = wait(step, SINGLE_BLOCK_READ)?.waits.count();
+    let is_read = |wait: &&WaitStats| wait.foreground && wait.class == "User I/O" && wait.event.contains(" read");
+    let most = step.waits.iter().filter(is_read).max_by_key(|wait| wait.waits.count())?;
+    (most.waits.count() > single).then_some(&most.event)
 }
 
 /// The target by which a finding says how much is carried.
@@ -306,6 +324,9 @@ fn what(target: &LatencyTarget, unit: Unit) -> String {
 pub(super) fn reported(run: &Run) -> Option<String> {
     let tool = &run.tool.name;
     if run.workload == "host" {
+        if let Some(device) = busiest_device(run) {
+            return Some(format!("{tool} saw {device}"));
+        }
         return Some(format!("What {tool} saw of a machine: of load it says nothing"));
     }
     if let Some(answers) = of_storage(run) {
@@ -322,6 +343,35 @@ pub(super) fn reported(run: &Run) -> Option<String> {
     let waits = run.steps.iter().flat_map(|step| &step.waits);
     let (event, count) = waits.map(|wait| (&wait.event, wait.waits.count())).max_by_key(|(_, count)| *count)?;
     Some(format!("{tool} reports {} waits for {event}", group_thousands(count as f64)))
+}
+
+/// Of the device that was busiest on average in any step: its share of time, and what it did, as far as iostat reports them.
+fn busiest_device(run: &Run) -> Option<String> {
+    let name = |figure: &'_ ReportedFigure| Some(figure.name.strip_suffix(" %util")?.to_owned());
+    let busy = run.steps.iter().flat_map(|step| step.reported.iter().map(move |figure| (step, figure)));
+    let busy = busy.filter_map(|(step, figure)| Some((step, name(figure)?, figure.value)));
+    let (step, device, util) = busy.reduce(|most, other| if other.2 > most.2 { other } else { most })?;
+    let of = |column: &str| {
+        let name = format!("{device} {column}");
+        step.reported.iter().find(|figure| figure.name == name).map(|figure| figure.value)
+    };
+    let megabytes = |way: &str| {
+        let scaled = |(unit, bytes): (&str, f64)| Some(of(&format!("{way}{unit}/s"))? * bytes / 1e6);
+        [("kB", 1_024.0), ("MB", 1_048_576.0)].into_iter().find_map(scaled)
+    };
+    let figures = [
+        (of("r/s"), "reads/s"),
+        (of("w/s"), "writes/s"),
+        (megabytes("r"), "MB/s read"),
+        (megabytes("w"), "MB/s written"),
+        (of("await"), "ms await"),
+        (of("r_await").filter(|ms| *ms >= 0.0), "ms r_await"),
+        (of("w_await").filter(|ms| *ms >= 0.0), "ms w_await"),
+    ];
+    let words: Vec<String> =
+        figures.into_iter().filter_map(|(value, unit)| Some(format!("{} {unit}", number(value?)))).collect();
+    Some(format!("{device} busiest, {} % of the time, with {}", number(util), words.join(", ")))
+        .filter(|_| !words.is_empty())
 }
 
 /// What ORION and CALIBRATE_IO are asked for: the most small requests a second, and the most bytes a second of large ones.

@@ -1,8 +1,9 @@
 //! What reports of other programs' figures open with.
 
 use super::*;
+use crate::analysis::SINGLE_BLOCK_READ;
 use crate::analysis::{Figures, analyse_asked};
-use crate::record::{Clock, Imported, Outcome, ReportedFigure, Run, Step, sample};
+use crate::record::{Clock, Histogram, Imported, Outcome, ReportedFigure, Run, Step, WaitStats, sample};
 
 fn reported(run: &Run) -> String {
     Opening::of(run, &analyse_asked(run, None)).sentence()
@@ -38,6 +39,39 @@ fn what_has_no_rate_is_reported_by_the_sources_own_names() {
     assert_eq!(reported(&run), "HammerDB reports NOPM at most 75,200 /min.");
     run.workload = "host".to_owned();
     assert_eq!(reported(&run), "What HammerDB saw of a machine: of load it says nothing.");
+}
+
+#[test]
+fn what_iostat_saw_opens_with_the_busiest_device() {
+    let figures = [
+        ("sda r/s", "", 9.0),
+        ("sda %util", "%", 3.0),
+        ("sdb r/s", "", 1_200.0),
+        ("sdb w/s", "", 30.5),
+        ("sdb rkB/s", "", 9_600.0),
+        ("sdb wkB/s", "", 0.0),
+        ("sdb r_await", "ms", 4.25),
+        ("sdb %util", "%", 87.5),
+    ];
+    let run = reported_by("iostat", "host", vec![only_reported("all", &[], &figures)]);
+    assert_eq!(
+        reported(&run),
+        "iostat saw sdb busiest, 88 % of the time, with 1,200 reads/s, 30 writes/s, 9.8 MB/s read, 0 MB/s written, \
+         4.2 ms r_await."
+    );
+}
+
+#[test]
+fn a_percentile_of_few_reads_is_not_that_of_all() {
+    let mut run = sample::imported();
+    let step = &mut run.steps[0];
+    let single = step.waits.iter().find(|wait| wait.event == SINGLE_BLOCK_READ).unwrap().clone();
+    assert!(reported(&run).contains(" at p99 "), "{}", reported(&run));
+    let many = Histogram::counted(single.waits.count() * 100, None);
+    let direct = WaitStats { event: "direct path read".to_owned(), waits: many, reported: Vec::new(), ..single };
+    run.steps[0].waits.push(direct);
+    let words = reported(&run);
+    assert!(words.contains(" reads/s, most of them direct path read") && !words.contains("p99"), "{words}");
 }
 
 #[test]

@@ -73,6 +73,7 @@ impl Unit {
         match self {
             Self::Requests => "requests/s",
             Self::Reads => "reads/s",
+            Self::BufferMisses => "buffer misses/s",
             Self::Operations => "operations/s",
             Self::Megabytes => "MB/s",
         }
@@ -87,6 +88,7 @@ impl Latency {
                 let limits: Vec<String> = limits.iter().map(|(what, limit)| format!("{what} within {limit}")).collect();
                 format!(" at {}", limits.join(" and "))
             }
+            Self::OfFew { event } => format!(", most of them {event}"),
             Self::Seen { what, value, missed } => {
                 let bound = if value.is_bound { "of " } else { "" };
                 let limit = missed.map_or_else(String::new, |limit| format!(" (limit {limit})"));

@@ -1,9 +1,12 @@
 //! What a list of runs shows of the largest load of each: how much, and how fast. Read from what documents say beside each histogram, so that
 //! none is decoded.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 
 use super::reader::OutlineStep;
+use crate::record::{Outcome, at_once};
 use crate::units::{Nanos, group_thousands};
 
 /// By this event databases are judged whose reads are timed.
@@ -94,6 +97,8 @@ impl Headline {
 #[derive(Default, Deserialize)]
 pub(super) struct OutlineWindow {
     #[serde(default)]
+    offset_ns: u64,
+    #[serde(default)]
     duration_ns: u64,
 }
 
@@ -118,12 +123,18 @@ pub(super) struct OutlineOperation {
 #[derive(Deserialize)]
 pub(super) struct OutlineWait {
     event: String,
+    #[serde(default)]
+    class: String,
+    #[serde(default)]
+    foreground: bool,
     waits: OutlineTimes,
 }
 
 /// What stands beside a histogram.
 #[derive(Deserialize)]
 struct OutlineTimes {
+    #[serde(default)]
+    count: u64,
     #[serde(default)]
     p99_ns: Option<u64>,
     /// There where another program reported it, in buckets that may be wide.
@@ -142,6 +153,10 @@ impl Headline {
         let is_by_reads = ["slob", "database"].contains(&workload) && step.load.rate_operations_per_s.is_none();
         let reads = step.waits.iter().find(|wait| is_by_reads && wait.event == SINGLE_BLOCK_READ);
         let (p99_ns, p99_is_bound) = match reads {
+            // A percentile of few reads says nothing about the rate of all.
+            Some(wait) if step.waits.iter().any(|other| other.is_read() && other.waits.count > wait.waits.count) => {
+                (None, false)
+            }
             Some(wait) => (wait.waits.p99_ns, wait.waits.reported.is_some()),
             None => of_all(&step.operations),
         };
@@ -158,10 +173,46 @@ impl Headline {
     }
 }
 
+impl OutlineWait {
+    /// Whether sessions waited in it for reads of any kind.
+    fn is_read(&self) -> bool {
+        self.foreground && self.class == "User I/O" && self.event.contains(" read")
+    }
+}
+
+impl Headline {
+    /// What jobs of one group did together, of several groups of that which did most, as reports open with it; absent where no
+    /// jobs are known to have run at the same time. `fact` says which did.
+    pub(super) fn of_jobs(fact: &str, steps: &[OutlineStep]) -> Option<Self> {
+        let group = |(places, is_reported): (Vec<usize>, bool)| {
+            let jobs: Vec<&OutlineStep> = places.into_iter().filter_map(|place| steps.get(place)).collect();
+            let are_whole = is_reported && jobs.iter().all(|job| job.outcome == Some(Outcome::Completed));
+            let windows: Vec<(u64, u64)> =
+                jobs.iter().map(|job| (job.window.offset_ns, job.window.duration_ns)).collect();
+            let (from_ns, to_ns) = at_once::together(&windows).filter(|_| are_whole && jobs.len() > 1)?;
+            let per_s = |count: fn(&OutlineCounters) -> Option<u64>| {
+                let sum = jobs.iter().map(|job| count(&job.counters)).sum::<Option<u64>>()?;
+                Some(sum as f64 / (to_ns.saturating_sub(from_ns) as f64 / 1e9))
+            };
+            let (p99_ns, p99_is_bound) = of_all(jobs.iter().flat_map(|job| &job.operations));
+            Some(Self {
+                operations_per_s: Some(per_s(|counters| counters.operations)?),
+                reads_per_s: per_s(|counters| counters.physical_reads),
+                p99_ns,
+                p99_is_bound: p99_is_bound && p99_ns.is_some(),
+                p99_of: "response",
+                limit: None,
+            })
+        };
+        let groups = at_once::groups(Some(fact), steps.len()).into_iter().filter_map(group);
+        groups.max_by(|one, other| one.operations_per_s.partial_cmp(&other.operations_per_s).unwrap_or(Ordering::Equal))
+    }
+}
+
 /// Of several kinds the longest of their percentiles bounds that of all: in each, no more than a hundredth took longer.
-fn of_all(operations: &[OutlineOperation]) -> (Option<u64>, bool) {
+fn of_all<'a>(operations: impl IntoIterator<Item = &'a OutlineOperation>) -> (Option<u64>, bool) {
     let kinds: Vec<&OutlineTimes> =
-        operations.iter().filter(|operation| operation.count > 0).map(|operation| &operation.response).collect();
+        operations.into_iter().filter(|operation| operation.count > 0).map(|operation| &operation.response).collect();
     let known: Option<Vec<u64>> = kinds.iter().map(|times| times.p99_ns).collect();
     let is_bound = kinds.len() > 1 || kinds.iter().any(|times| times.reported.is_some());
     (known.and_then(|known| known.into_iter().max()), is_bound)
@@ -190,6 +241,48 @@ mod tests {
         assert!(!reported.p99_is_bound && reported.limit.is_none());
         let raw = headline(&sample::requests::sweep());
         assert_eq!((raw.operations_per_s, raw.p99_of), (Some(5_000.0), "response"));
+    }
+
+    #[test]
+    fn jobs_at_the_same_time_are_listed_with_what_they_did_together() {
+        let mut run = requests_twice();
+        let one = headline(&run);
+        run.imported = Some(imported());
+        run.target.facts.insert(crate::record::facts::JOBS_AT_ONCE.to_owned(), "2".to_owned());
+        let both = headline(&run);
+        assert_eq!(both.operations_per_s, one.operations_per_s.map(|rate| 2.0 * rate));
+        assert_eq!(both.reads_per_s, one.reads_per_s.map(|rate| 2.0 * rate));
+        assert!(both.p99_is_bound && both.p99_ns == one.p99_ns);
+    }
+
+    fn imported() -> crate::record::Imported {
+        crate::record::Imported { files: Vec::new(), clock: crate::record::Clock::Wall, not_understood: Vec::new() }
+    }
+
+    fn requests_twice() -> crate::record::Run {
+        let mut run = sample::requests::mixed();
+        run.steps.truncate(1);
+        let again = run.steps[0].clone();
+        run.steps.push(again);
+        run
+    }
+
+    #[test]
+    fn a_percentile_of_few_reads_is_not_listed_beside_the_rate_of_all() {
+        let mut run = sample::sweep(3);
+        run.steps.drain(..run.steps.len() - 1);
+        assert!(headline(&run).p99_ns.is_some());
+        let single = run.steps[0].waits[0].clone();
+        let count = single.waits.count() + 1;
+        let waits = crate::record::Histogram::counted(count, None);
+        run.steps[0].waits.push(crate::record::WaitStats {
+            event: "direct path read".to_owned(),
+            class: "User I/O".to_owned(),
+            foreground: true,
+            waits,
+            ..single
+        });
+        assert_eq!(headline(&run).p99_words(), "?");
     }
 
     #[test]

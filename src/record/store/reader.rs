@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::headline::{Headline, OutlineCounters, OutlineOperation, OutlineWait, OutlineWindow};
 use super::{INTERVALS_FILE, RUN_FILE, StoreError, recover};
+use crate::record::facts::JOBS_AT_ONCE;
 use crate::record::{Clock, FORMAT, ImportedFile, Interval, Outcome, Run, Timestamp, postgres_names};
 
 /// What a list of runs shows, read without decoding any histogram. Written as JSON it is the same everywhere.
@@ -107,6 +108,8 @@ pub(super) struct OutlineStep {
     pub(super) operations: Vec<OutlineOperation>,
     #[serde(default)]
     pub(super) waits: Vec<OutlineWait>,
+    #[serde(default)]
+    pub(super) outcome: Option<Outcome>,
 }
 
 #[derive(Deserialize)]
@@ -120,6 +123,8 @@ pub(super) struct OutlineLoad {
 #[derive(Deserialize)]
 struct OutlineTarget {
     address: String,
+    #[serde(default)]
+    facts: BTreeMap<String, String>,
 }
 
 /// Reads the run at `path`, a run directory or its `run.json`, with its intervals attached to their steps. What was
@@ -140,6 +145,8 @@ pub fn load(path: &Path) -> Result<Run, StoreError> {
 pub(super) fn summarise(directory: &Path) -> Result<Summary, StoreError> {
     let outline = read_document(directory, |outline: &Outline| outline.format)?;
     let (steps, workload) = (outline.steps.len(), outline.workload);
+    let fact = outline.imported.as_ref().and(outline.target.facts.get(JOBS_AT_ONCE));
+    let of_jobs = fact.and_then(|fact| Headline::of_jobs(fact, &outline.steps));
     let largest = largest_load(outline.steps);
     Ok(Summary {
         id: outline.id,
@@ -152,7 +159,7 @@ pub(super) fn summarise(directory: &Path) -> Result<Summary, StoreError> {
         clock: outline.imported.as_ref().map(|imported| imported.clock),
         sources: outline.imported.iter().flat_map(|imported| &imported.files).map(Summary::source).collect(),
         steps,
-        headline: largest.as_ref().and_then(|step| Headline::of(&workload, step, &outline.command)),
+        headline: of_jobs.or_else(|| largest.as_ref().and_then(|step| Headline::of(&workload, step, &outline.command))),
         largest_load: largest.map(|step| step.label),
         workload,
         path: directory.to_owned(),
