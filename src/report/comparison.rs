@@ -9,7 +9,7 @@ use super::sections;
 use super::text::{Detail, NARROWEST};
 use super::words::{NONE, UNKNOWN, duration, number};
 use crate::analysis::{
-    Bearing, Compared, ComparedFigure, ComparedLoad, Difference, Figures, Measure, Pair, SINGLE_BLOCK_READ,
+    Bearing, Compared, ComparedFigure, ComparedLoad, Difference, Evidence, Figures, Measure, Pair, SINGLE_BLOCK_READ,
     SettingDifference, is_on_servers, operations_are_requests, signed_percent, wait,
 };
 use crate::record::{Histogram, Run};
@@ -217,6 +217,11 @@ fn figures(paper: &mut dyn Paper, compared: &Compared) -> io::Result<()> {
     }
     if grid.is_empty() {
         return Ok(());
+    }
+    let is_of_repeats =
+        |figure: &ComparedFigure| figure.comparison.is_some_and(|it| matches!(it.evidence, Evidence::Repeats(..)));
+    if compared.pairs.iter().flat_map(|pair| &pair.loads).flat_map(|load| &load.figures).any(is_of_repeats) {
+        paper.aside("Of a load that was measured several times a figure is the geometric mean of all.")?;
     }
     if let Some(confidence) = compared.confidence() {
         paper.aside(&confidence)?;

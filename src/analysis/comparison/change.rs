@@ -8,6 +8,8 @@ use crate::units::percent;
 
 /// The share of comparisons of equal things in which some difference is called real.
 pub const ERROR_RATE: f64 = 0.05;
+/// Intervals that end at more than this change, as a share, bound nothing that anybody asks about: eleven times as much.
+pub(super) const MAX_BOUND: f64 = 10.0;
 
 /// Which way a figure gets better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,9 +180,12 @@ impl Comparison {
         }
     }
 
-    /// The interval in percent without its sign: `-1.2 to +3.4`.
+    /// The interval in percent without its sign: `-1.2 to +3.4`; or that it is too wide to say anything.
     pub fn interval_words(&self) -> Option<String> {
-        self.interval.map(|(low, high)| format!("{} to {}", signed(low), signed(high)))
+        self.interval.map(|(low, high)| match high {
+            high if high > MAX_BOUND => "too scattered to bound".to_owned(),
+            _ => format!("{} to {}", signed(low), signed(high)),
+        })
     }
 
     /// The answer in a sentence. `what` is the figure, such as `p99 of response time`; the names are those of the
@@ -188,7 +193,11 @@ impl Comparison {
     pub fn sentence(&self, what: &str, [baseline, other]: [&str; 2]) -> String {
         let (change, threshold) = (signed_percent(self.change), percent(self.threshold));
         let hidden = percent(self.largest_hidden().unwrap_or(0.0));
-        let interval = self.interval_words().map_or(String::new(), |words| format!(" (interval {words} %)"));
+        let is_bounded = self.interval.is_some_and(|(_, high)| high <= MAX_BOUND);
+        let interval = self.interval_words().map_or(String::new(), |words| match is_bounded {
+            true => format!(" (interval {words} %)"),
+            false => format!(" ({words})"),
+        });
         let begin = format!("{what} of `{other}` is {change} against `{baseline}`{interval}");
         match self.difference() {
             Difference::Worse => format!("{begin}: a real difference, and worse by more than {threshold} %."),
@@ -196,6 +205,9 @@ impl Comparison {
             Difference::RealButSmall => format!("{begin}: a real difference, but within {threshold} %."),
             Difference::NoneThatMatters => {
                 format!("{begin}: no difference is shown, and there is none of more than {threshold} %.")
+            }
+            Difference::NotShown if !is_bounded => {
+                format!("{begin}: no difference is shown, and these data could hide one of any size.")
             }
             Difference::NotShown => {
                 format!("{begin}: no difference is shown, but these data could hide one of up to {hidden} %.")
@@ -351,6 +363,11 @@ mod tests {
                 "is 0.0 % against `old` (interval -1.0 to +2.0 %): no difference is shown, and there is none of more",
             ),
             (with(0.07, Some((-0.01, 0.12))), Difference::NotShown, "could hide one of up to 12.0 %."),
+            (
+                with(-0.6, Some((-1.0, 1_829.0))),
+                Difference::NotShown,
+                "(too scattered to bound): no difference is shown, and",
+            ),
             (with(-0.5, None), Difference::Unknown, "is -50.0 % against `old`: nothing says how much"),
         ] {
             assert_eq!(comparison.difference(), answer);

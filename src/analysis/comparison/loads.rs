@@ -75,7 +75,9 @@ impl<'a> LoadKey<'a> {
 /// Groups the measured steps of two runs by their load. Steps of one run with the same load are repeats of it.
 pub(super) fn of<'a>(runs: [&'a Run; 2]) -> Loads<'a> {
     let varied = runs.iter().flat_map(|run| measured(run)).flat_map(|step| step.parameters.keys().map(String::as_str));
-    let names: BTreeSet<&str> = varied.filter(|name| is_no_load(name)).collect();
+    let mut names: BTreeSet<&str> = varied.filter(|name| is_no_load(name)).collect();
+    // Where the data lie, and how large they are, differs between platforms: it makes no other load.
+    names.retain(|name| !PLACES.contains(name) || values(runs[0], name) == values(runs[1], name));
     let mut groups: Vec<(LoadKey<'a>, [Vec<&'a Step>; 2])> = Vec::new();
     for (side, run) in runs.into_iter().enumerate() {
         for step in measured(run) {
@@ -96,6 +98,15 @@ pub(super) fn of<'a>(runs: [&'a Run; 2]) -> Loads<'a> {
     });
     let both = groups.into_iter().filter(|(_, sides)| sides.iter().all(|side| !side.is_empty()));
     Loads { both: both.map(|(asked, sides)| Matched { name: asked.words(), sides }).collect(), only }
+}
+
+/// Parameters of fio's jobs that name files and say how large these are.
+const PLACES: [&str; 6] = ["filename", "directory", "size", "filesize", "nrfiles", "filename_format"];
+
+/// What a parameter is in the steps of a run.
+fn values<'a>(run: &'a Run, name: &str) -> BTreeSet<Option<&'a str>> {
+    let in_force = |step: &'a Step| step.parameters.get(name).or_else(|| run.parameters.get(name)).map(String::as_str);
+    measured(run).map(in_force).collect()
 }
 
 /// Whether a parameter of steps may say what load consists of. ORION's pair of loads may, each beside the other.

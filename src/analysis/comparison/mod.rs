@@ -92,7 +92,17 @@ impl Compared {
     pub fn of_repeats(sides: &[Repeats], baseline: usize, threshold: f64) -> Option<Self> {
         let runs: Vec<&Run> = sides.iter().map(|side| &side.run).collect();
         let findings: Vec<&[Finding]> = sides.iter().map(|side| side.findings.as_slice()).collect();
-        Self::judged(&runs, &findings, baseline, threshold)
+        let mut compared = Self::judged(&runs, &findings, baseline, threshold)?;
+        let in_common: Vec<String> = sides.iter().map(Repeats::in_common).collect();
+        for ((name, side), common) in compared.names.iter_mut().zip(sides).zip(&in_common) {
+            // Figures of several runs must not stand below the id of one of them.
+            if side.ids.len() > 1 {
+                let is_unique = in_common.iter().filter(|other| *other == common).count() == 1;
+                let called = if is_unique { common.clone() } else { name.clone() };
+                *name = format!("{called} ({} runs)", side.ids.len());
+            }
+        }
+        Some(compared)
     }
 
     fn judged(runs: &[&Run], findings: &[&[Finding]], baseline: usize, threshold: f64) -> Option<Self> {

@@ -52,6 +52,17 @@ impl Repeats {
         Some(Ok(side))
     }
 
+    /// What all of them are called: their tags, or the name or id of the first.
+    pub(super) fn in_common(&self) -> String {
+        let run = &self.run;
+        let tags: Vec<String> = run.tags.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        match () {
+            () if !tags.is_empty() => tags.join(" "),
+            () if run.name.is_empty() => run.id.clone(),
+            () => run.name.clone(),
+        }
+    }
+
     fn add(&mut self, run: Run) {
         // Analysed by itself: what changes from one run to the next is no change within a run.
         for finding in analyse_asked(&run, None) {

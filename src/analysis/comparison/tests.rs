@@ -496,3 +496,41 @@ fn reports_of_a_database_are_compared_by_all_that_they_tell_exactly() {
     let figures = &compared(&[&own, &own.clone()], 0.05).pairs[0].loads[0].figures;
     assert!(!figures.iter().any(|figure| figure.measure == Measure::RedoMegabytes), "{figures:?}");
 }
+
+#[test]
+fn where_files_lie_makes_no_other_load_unless_one_run_has_several_places() {
+    let set = |run: &mut Run, name: &str, value: &str| {
+        run.steps.iter_mut().for_each(|step| drop(step.parameters.insert(name.to_owned(), value.to_owned())));
+    };
+    let (mut old, mut new) = (requests::sweep(), requests::sweep());
+    new.id = "20261121-103000-io".to_owned();
+    set(&mut old, "filename", "/u02/data");
+    set(&mut new, "directory", "/data");
+    set(&mut new, "filename", "data");
+    let pair = Compared::of(&[&old, &new], 0, 0.05).unwrap().pairs.remove(0);
+    assert_eq!(pair.loads.len(), old.steps.len());
+    assert!(pair.only.iter().all(Vec::is_empty), "{:?}", pair.only);
+    let mut again = old.clone();
+    again.id.clone_from(&new.id);
+    for run in [&mut old, &mut again] {
+        "/u03/other".clone_into(run.steps[0].parameters.get_mut("filename").unwrap());
+    }
+    let pair = Compared::of(&[&old, &again], 0, 0.05).unwrap().pairs.remove(0);
+    assert!(
+        pair.loads.iter().any(|load| load.name.contains("filename=/u03/other")),
+        "two disks in one run are two loads"
+    );
+}
+
+#[test]
+fn repeats_are_called_by_what_they_have_in_common() {
+    let side = |tag: &str| {
+        let mut run = requests::sweep();
+        run.tags = BTreeMap::from([("vm".to_owned(), tag.to_owned())]);
+        let mut again = run.clone();
+        again.id += "-2";
+        Repeats::of(vec![run, again]).unwrap().unwrap()
+    };
+    let compared = Compared::of_repeats(&[side("a"), side("b")], 0, 0.05).unwrap();
+    assert_eq!(compared.names, ["vm=a (2 runs)", "vm=b (2 runs)"]);
+}

@@ -1,5 +1,6 @@
 //! What a comparison comes to, in words.
 
+use super::change::MAX_BOUND;
 use super::{Compared, ComparedLoad, Comparison, Difference, Evidence, Measure, Pair, signed_percent};
 use crate::units::percent;
 
@@ -128,8 +129,17 @@ impl Compared {
         };
         let hidden = pair.largest_hidden().filter(|(.., share)| *share > self.threshold);
         if let (Overall::NotShown, Some((load, measure, share))) = (pair.overall(), hidden) {
-            verdict +=
-                &format!(" These data could hide one of up to {} %, in {measure} at {}.", percent(share), load.name);
+            verdict += &match share {
+                share if share > MAX_BOUND => {
+                    format!(
+                        " {measure} at {} is too scattered to bound: these data could hide one of any size.",
+                        load.name
+                    )
+                }
+                share => {
+                    format!(" These data could hide one of up to {} %, in {measure} at {}.", percent(share), load.name)
+                }
+            };
         }
         let unknown = pair.count(Difference::Unknown);
         if unknown > 0 && unknown < all {
