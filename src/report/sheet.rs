@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde_json::{Map, Value};
 
 use super::csv::field;
-use super::words::{NONE, plain};
+use super::words::{NONE, UNKNOWN, plain};
 
 /// One value.
 pub(super) enum Cell {
@@ -16,6 +16,8 @@ pub(super) enum Cell {
         shown: String,
     },
     Absent,
+    /// Not known where [`Self::Absent`] would read as none.
+    Unknown,
 }
 
 impl Cell {
@@ -32,6 +34,7 @@ impl Cell {
             Self::Text(text) => plain(text),
             Self::Number { shown, .. } => shown.clone(),
             Self::Absent => absent.to_owned(),
+            Self::Unknown => UNKNOWN.to_owned(),
         }
     }
 }
@@ -95,7 +98,7 @@ impl Sheet {
                 .map(|cell| match cell {
                     Cell::Text(text) => field(text),
                     Cell::Number { value, .. } => value.to_string(),
-                    Cell::Absent => String::new(),
+                    Cell::Absent | Cell::Unknown => String::new(),
                 })
                 .collect();
             writeln!(out, "{}", cells.join(","))?;
@@ -113,7 +116,7 @@ impl Sheet {
                     let value = match cell {
                         Cell::Text(text) => Value::from(text.as_str()),
                         Cell::Number { value, .. } => json_number(*value),
-                        Cell::Absent => Value::Null,
+                        Cell::Absent | Cell::Unknown => Value::Null,
                     };
                     (name.clone(), value)
                 });

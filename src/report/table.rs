@@ -62,7 +62,8 @@ impl Style {
                 "One row a step. IOPS, RIOPS, WIOPS: all, read and write requests per second; ASKED: the rate asked for. \
                  Columns in _MBS are MB (1,000,000 bytes) per second. Columns in _US are microseconds from due to \
                  finished, SERVICE_US from sent to finished; PCT_QUEUED: percent of the response time before requests \
-                 were sent. A dash means that a value is not known."
+                 were sent. READ_P99_US and WRITE_P99_US: where there are both, those of each by itself. A dash means that a value \
+                 is not known."
             }
         }
     }
@@ -216,6 +217,9 @@ const REQUESTS: [(&str, usize, Figure); 14] = [
     ("PCT_QUEUED", 1, |f| f.queued_share().map(|share| share * 100.0)),
 ];
 
+/// Columns where steps have several kinds of operations, each with its kind.
+const OF_KINDS: [(&str, &str); 2] = [("READ_P99_US", "read"), ("WRITE_P99_US", "write")];
+
 fn quantile_us(figures: &Figures<'_>, quantile: f64) -> Option<f64> {
     known_us(&figures.response()?, quantile)
 }
@@ -233,11 +237,19 @@ fn requests(runs: &[Run]) -> Sheet {
     let varied: Vec<&str> = varied.into_iter().filter(|name| !["DEPTH", "RATE"].contains(name)).collect();
     let names = REQUESTS.iter().map(|(name, ..)| (*name).to_owned());
     let columns = ["FILE".to_owned()].into_iter().chain(varied.iter().map(|name| (*name).to_owned())).chain(names);
+    // Of reads and writes together a program may report no percentile, and of each kind one.
+    let of_kinds = if steps(runs).any(|(_, step)| step.operations.len() > 1) { &OF_KINDS[..] } else { &[] };
+    let columns = columns.chain(of_kinds.iter().map(|(name, _)| (*name).to_owned()));
     let columns = columns.chain(["LIMITED BY".to_owned()]).collect();
     let rows = steps(runs).map(|(run, step)| {
         let figures = Figures(step);
         let varied = varied.iter().map(|name| parameter(run, step, name));
         let values = REQUESTS.iter().map(|(_, decimals, value)| Cell::number(value(&figures), *decimals));
+        let of_kind = |(_, kind): &(&str, &str)| {
+            let known = step.operations.iter().find(|operation| operation.kind == *kind);
+            Cell::number(known.and_then(|operation| known_us(&operation.response, 0.99)), 0)
+        };
+        let values = values.chain(of_kinds.iter().map(of_kind));
         let limited_by = GeneratorVerdict::of(step).map(|verdict| verdict.limited_by.word());
         let limited_by = limited_by.map_or(Cell::Absent, |word| Cell::Text(word.to_owned()));
         [Cell::Text(file(run, step))].into_iter().chain(varied).chain(values).chain([limited_by]).collect()
@@ -408,7 +420,7 @@ fn matrix(runs: &[Run]) -> Sheet {
         match reads {
             Some(reads) => row.extend(buckets.shares(&reads.waits).into_iter().map(|share| {
                 // Made of the share itself, so that a report and this table round it to the same digit.
-                share.map_or(Cell::Absent, |share| Cell::Number {
+                share.map_or(Cell::Unknown, |share| Cell::Number {
                     value: share * 100.0,
                     shown: buckets::cell(Some(share)),
                 })

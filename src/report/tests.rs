@@ -349,3 +349,23 @@ fn a_matrix_names_the_events_of_cells() {
     assert_eq!(cells[2][2..], ["cell single block physical read: flash cache", "360000"], "{table}");
     assert_eq!(cells[3][2..], ["cell single block physical read", "5"], "the fewer come later: {table}");
 }
+
+#[test]
+fn where_reads_and_writes_have_percentiles_of_their_own_a_table_has_both() {
+    let mixed = sample::requests::mixed();
+    let text = |runs: &[Run]| {
+        let mut out = Vec::new();
+        table(&mut out, runs, Style::Requests, Format::Csv).unwrap();
+        String::from_utf8(out).unwrap()
+    };
+    let csv = text(std::slice::from_ref(&mixed));
+    let mut rows = csv.lines().map(|line| line.split(',').map(str::to_owned).collect::<Vec<_>>());
+    let (header, first) = (rows.next().unwrap(), rows.next().unwrap());
+    for (name, kind) in [("READ_P99_US", "read"), ("WRITE_P99_US", "write")] {
+        let at = header.iter().position(|column| column == name).unwrap();
+        let operation = mixed.steps[0].operations.iter().find(|operation| operation.kind == kind).unwrap();
+        let us = operation.response.quantile_ns(0.99).unwrap() as f64 / 1e3;
+        assert_eq!(first[at], us.to_string());
+    }
+    assert!(!text(&[sample::requests::sweep()]).contains("READ_P99_US"));
+}

@@ -84,7 +84,7 @@ fn share(sheet: &Sheet, column: usize, cell: &Cell) -> Option<f64> {
 fn value(cell: &Cell) -> Markup {
     html! {
         @match cell {
-            Cell::Absent => span.unknown role="img" aria-label="not known" { "\u{2013}" },
+            Cell::Absent | Cell::Unknown => span.unknown role="img" aria-label="not known" { "\u{2013}" },
             Cell::Number { value, .. } if *value == 0.0 => span.none { "0" },
             Cell::Number { .. } | Cell::Text(_) => (cell.text("")),
         }
