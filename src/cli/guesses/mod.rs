@@ -74,7 +74,8 @@ impl<'a> Line<'a> {
                 here => format!("`{name}` is called `{here}` here"),
             };
             let whole = shell_command(self.path.iter().copied().map(str::to_owned).chain(self.corrected()));
-            return Met { message, hint: format!("write `{whole}`") };
+            let file = self.written_table().map_or_else(String::new, |file| format!(" > {}", shell_word(file)));
+            return Met { message, hint: format!("write `{whole}{file}`") };
         }
         if NOT_NEEDED.contains(&guess.as_str()) {
             let message = format!("`{name}` has no counterpart in `{}`", self.name());
@@ -88,6 +89,17 @@ impl<'a> Line<'a> {
         let close = nearest(&guess, flags.filter_map(clap::Arg::get_long));
         let hint = close.map_or_else(|| self.see_help("its flags"), |flag| format!("did you mean `--{flag}`?"));
         Met { message: format!("`{}` has no flag `{name}`", self.name()), hint }
+    }
+
+    /// The file that `--csv` was to write, of a command that prints its table instead.
+    fn written_table(&self) -> Option<&str> {
+        let value = |(at, word): (usize, &'a String)| match word.strip_prefix("--csv") {
+            Some("") => self.rest.get(at + 1).map(String::as_str),
+            Some(value) => value.strip_prefix('='),
+            None => None,
+        };
+        let file = self.rest.iter().enumerate().find_map(value);
+        file.filter(|file| file.ends_with(".csv") && !self.has("csv") && self.has("format"))
     }
 
     fn unknown_command(&self, written: &str) -> Met {
@@ -176,6 +188,12 @@ impl<'a> Line<'a> {
                 corrected.extend((!NOT_NEEDED.contains(&normal(name).as_str()) || is_known).then(|| word.clone()));
                 continue;
             };
+            if self
+                .written_table()
+                .is_some_and(|file| normal(name) == "csv" && words.peek().is_some_and(|next| *next == file))
+            {
+                words.next();
+            }
             let mut next = || words.next_if(|next| is_flag && !next.starts_with('-')).cloned();
             let value = if here.contains("{}") { value.map(str::to_owned).or_else(&mut next) } else { None };
             let value = value.unwrap_or_else(|| "VALUE".to_owned());
@@ -245,6 +263,9 @@ mod tests {
             "`--iodepth` is called `--threads` here",
             "write `plimsoll slob sweep --threads 1..8`",
         );
+        for line in ["plimsoll table --csv x.csv last", "plimsoll table --csv=x.csv last"] {
+            is_met(line, "`--csv` is called `--format csv` here", "write `plimsoll table --format csv last > x.csv`");
+        }
         is_met(
             "plimsoll table --tag vm=d8s",
             "`--tag` is left out here: runs are named by bare words",

@@ -2,6 +2,7 @@
 
 mod document;
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -12,7 +13,7 @@ use super::exit::{Exit, Failure};
 use super::page_file::PageArgs;
 use super::{files, say};
 use crate::analysis::trend::Trends;
-use crate::record::Run;
+use crate::record::{Run, store};
 use crate::report::html::Kept;
 use crate::report::trend::csv;
 use crate::report::{self, Detail};
@@ -101,8 +102,24 @@ fn no_picture() -> Failure {
 
 /// The runs that words mean: of a database over time, all that answer to any of them.
 pub(super) fn load(words: &[String], runs: &RunsArgs) -> Result<Vec<Run>, Failure> {
-    let loaded = Taken::default().load_all(&runs.store(), words)?;
-    Ok(loaded.into_iter().map(|(_, run)| run).collect())
+    match Taken::default().load_all(&runs.store(), words) {
+        Ok(loaded) => Ok(loaded.into_iter().map(|(_, run)| run).collect()),
+        Err(failure) => of_databases(words, runs).ok_or(failure),
+    }
+}
+
+/// Where words are no runs: the runs of databases that are called so, as trends call them. Absent where one of them is none.
+fn of_databases(words: &[String], runs: &RunsArgs) -> Option<Vec<Run>> {
+    let (kept, _) = runs.store().list_of(words).is_err().then(|| runs.store().list())?;
+    let all: Vec<Run> = kept.iter().filter_map(|run| store::load(&run.path).ok()).collect();
+    let trends = Trends::of(&all.iter().collect::<Vec<_>>()).trends;
+    let mut ids = BTreeSet::new();
+    for word in words {
+        let trend = trends.iter().find(|trend| trend.database.name.eq_ignore_ascii_case(word))?;
+        ids.extend(trend.windows.iter().map(|window| window.run.clone()));
+        ids.extend(trend.set_aside.iter().map(|aside| aside.run.clone()));
+    }
+    Some(all.into_iter().filter(|run| ids.contains(&run.id)).collect())
 }
 
 #[cfg(test)]
@@ -147,6 +164,22 @@ mod tests {
         assert!(
             matches!(run(&with_files), Err(Failure::Reported(reported)) if reported.message.contains("is not overwritten"))
         );
+    }
+
+    #[test]
+    fn a_database_is_taken_by_the_name_that_trends_call_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::new(directory.path());
+        history().iter().take(3).for_each(|run| drop(store.save(run).unwrap()));
+        store.save(&crate::record::sample::sweep(5)).unwrap();
+        let runs = history();
+        let trends = Trends::of(&runs.iter().collect::<Vec<_>>());
+        let name = trends.trends[0].database.name.to_lowercase();
+        let place = directory.path().to_str().unwrap();
+        let named = parsed(&[&name, "--runs", place]);
+        assert_eq!(load(&named.names, &named.runs).unwrap().len(), 3);
+        let unknown = parsed(&["nosuchdb", "--runs", place]);
+        assert!(load(&unknown.names, &unknown.runs).is_err());
     }
 
     #[test]
