@@ -60,6 +60,8 @@ pub struct CreditNotSeen {
     pub steps: Vec<String>,
     /// Shortest window of any step.
     pub shortest: Nanos,
+    /// Longest window of any step.
+    pub longest: Nanos,
     /// The fastest step, if volumes are known that give its rate from credit only.
     pub outlasted: Option<Outlasted>,
 }
@@ -219,7 +221,8 @@ fn rise(stretch: &Stretch<'_>) -> Option<RateRose> {
 
 /// What the windows were too short to show; nothing where a credit was seen to end.
 pub(super) fn not_seen(run: &Run) -> Option<CreditNotSeen> {
-    let shortest = measured(run).map(|step| step.window.duration_ns).min()?;
+    let windows = || measured(run).map(|step| step.window.duration_ns);
+    let (shortest, longest) = (windows().min()?, windows().max()?);
     let outlasted = outlasted(run);
     let short = |step: &&Step| step.window.duration_ns < SHORT_WINDOW.0;
     let short: Vec<String> = measured(run).filter(short).map(|step| step.label.clone()).collect();
@@ -228,7 +231,7 @@ pub(super) fn not_seen(run: &Run) -> Option<CreditNotSeen> {
         Some(outlasted) => vec![outlasted.step.clone()],
         None => return None,
     };
-    Some(CreditNotSeen { steps, shortest: Nanos(shortest), outlasted })
+    Some(CreditNotSeen { steps, shortest: Nanos(shortest), longest: Nanos(longest), outlasted })
 }
 
 fn outlasted(run: &Run) -> Option<Outlasted> {
@@ -310,10 +313,11 @@ impl Message for RateRose {
 impl Message for CreditNotSeen {
     fn sentence(&self) -> String {
         let Some(Outlasted { step, seen, counted, per_s, first, last }) = &self.outlasted else {
+            let (shortest, longest) = (self.shortest.to_string(), self.longest.to_string());
+            let range = if shortest == longest { shortest } else { format!("{shortest} to {longest}") };
             return format!(
-                "Windows of {} last only {}: no limit that sets in later was seen, and burst credits of cloud volumes last longer.",
-                list(&self.steps),
-                self.shortest
+                "Windows of {} last only {range}: no limit that sets in later was seen, and burst credits of cloud volumes last longer.",
+                list(&self.steps)
             );
         };
         let longest =
