@@ -219,7 +219,7 @@ impl BlockError {
             Self::TooSmall { .. } => "use a larger file or device; `--size` lays out a new file",
             Self::Size { .. } => "give a size such as `10G`",
             Self::Exists { .. } => "name another file, or say that it may be replaced",
-            Self::NoSpace { .. } => "ask for a smaller file, free some space, or use another file system",
+            Self::NoSpace { .. } => "ask for less (`--size`), free some space, or use another file system",
             Self::Replaced { .. } => "find out what replaced it, then start again",
             Self::WrongKind { kind: "a directory", path } => {
                 return Some(format!("name a file in it: `{}`", path.join("plimsoll.dat").display()));
