@@ -181,6 +181,13 @@ fn fresh_seed() -> u64 {
 
 /// Tells what is wrong with the command line, or shows the help that was asked for.
 fn refuse(mut error: clap::Error, words: &[OsString]) -> Exit {
+    if let Some(hint) = missing_word(&error, words) {
+        say::error(
+            error.to_string().lines().next().unwrap_or_default().trim_start_matches("error: ").trim_end_matches(':'),
+        );
+        say::hint(hint);
+        return Exit::CouldNot;
+    }
     if let Some(met) = guesses::meet(&error, words, &help::command()) {
         say::error(met.message);
         say::hint(met.hint);
@@ -207,6 +214,21 @@ fn refuse(mut error: clap::Error, words: &[OsString]) -> Exit {
         help::write(error);
     }
     if error.use_stderr() { Exit::CouldNot } else { Exit::Done }
+}
+
+/// What to write where the word is missing that a command is about, or a limit stands where it cannot.
+fn missing_word(error: &clap::Error, words: &[OsString]) -> Option<&'static str> {
+    let shown = |kind| error.get(kind).map(ToString::to_string).unwrap_or_default();
+    match (error.kind(), words.get(1)?.to_str()?) {
+        (ErrorKind::MissingRequiredArgument, "check") => Some(
+            "say what is asked about: a directory, a device or an address, as in `plimsoll check --reads 3000@5ms /u01`",
+        ),
+        (ErrorKind::MissingRequiredArgument, "completions") => Some("name a shell: `plimsoll completions bash`"),
+        (ErrorKind::UnknownArgument, "check") if shown(ContextKind::InvalidArg).starts_with("--p") => Some(
+            "a limit stands behind its rate: `--reads 3000@5ms` is p99 within 5 ms, `@p99.9=5ms` another percentile",
+        ),
+        _ => None,
+    }
 }
 
 /// Whether an error says by itself what was wrong and what to write instead.
