@@ -1,8 +1,8 @@
 //! Ctrl-C, SIGTERM and a terminal that closes: the first signal asks the work to end, the second ends the program at once.
 
 use std::io::{IsTerminal, Write};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -16,13 +16,15 @@ pub(super) struct Interrupt {
     stop: Stop,
     /// The first signal, or 0.
     signal: Arc<AtomicI32>,
+    /// What stays behind if the program ends at once, in words.
+    left_behind: Arc<Mutex<Option<String>>>,
 }
 
 impl Interrupt {
     /// Takes over the signals for the rest of the program.
     pub(super) fn listen() -> Result<Self, Failure> {
         let mut signals = signals()?;
-        let this = Self { stop: Stop::new(), signal: Arc::new(AtomicI32::new(0)) };
+        let this = Self { stop: Stop::new(), signal: Arc::new(AtomicI32::new(0)), left_behind: Arc::default() };
         let reported = this.clone();
         let listener = std::thread::Builder::new().name("signals".into());
         listener
@@ -45,12 +47,25 @@ impl Interrupt {
 
     fn receive(&self, number: i32) {
         if self.signal.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed).is_err() {
+            // Who holds the lock is about to change the words; nothing waits for that.
+            if let Ok(words) = self.left_behind.try_lock() {
+                words.iter().for_each(|words| {
+                    let _ = writeln!(std::io::stderr(), "{words}");
+                });
+            }
             signal_hook::low_level::exit(i32::from(exit_code_of_signal(number)));
         }
         self.stop.ask();
         // The terminal has just echoed `^C` into whatever line was there.
         let fresh_line = if std::io::stderr().is_terminal() { "\r\u{1b}[2K" } else { "\n" };
         let _ = writeln!(std::io::stderr(), "{fresh_line}stopping; once more to abort at once");
+    }
+
+    /// Has it said, if a second signal ends the program at once, what stays behind; nothing from now on without words.
+    pub(super) fn leaves(&self, words: Option<String>) {
+        if let Ok(mut left) = self.left_behind.lock() {
+            *left = words;
+        }
     }
 
     /// The wish to end, for load.

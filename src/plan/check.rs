@@ -236,6 +236,16 @@ impl EngineCheck {
         self.shape.reads_per_s
     }
 
+    /// Its operations in words, once what is asked.
+    pub fn words(&self) -> String {
+        let SlobBlend { reads_per_s, updates_per_s, update_blocks, scans_per_s, .. } = self.shape;
+        let changed = updates_per_s * update_blocks;
+        let scans = if scans_per_s > 0.0 { format!(", {scans_per_s:.1} scans/s") } else { String::new() };
+        format!(
+            "{reads_per_s:.0} reads/s, {updates_per_s:.0} updates/s of {update_blocks:.2} blocks ({changed:.0} blocks/s read and changed){scans}"
+        )
+    }
+
     /// Sessions of every step.
     pub fn sessions(&self) -> u32 {
         self.sessions

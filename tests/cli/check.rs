@@ -31,7 +31,9 @@ fn yes_and_no_have_their_exit_codes_in_at_most_five_lines() {
 fn a_planted_cap_is_the_reason_and_the_room_ends_there() {
     let (_, said) = checked(&["--reads", "3000@5ms", "--writes", "500@5ms"], CAPPED);
     let room = said.lines().nth(1).unwrap();
-    let times: f64 = room.strip_prefix("Room to spare: ").unwrap().split(' ').next().unwrap().parse().unwrap();
+    let times = room.strip_prefix("Room to spare: ").unwrap().trim_start_matches("between ");
+    let times: f64 = times.split(' ').next().unwrap().parse().unwrap();
+    assert!(room.contains(" reads/s with ") && !room.contains("beyond"), "rates are said: {said}");
     assert!((2.0..=2.29).contains(&times), "3,500 go 2.29 times into 8,000: {said}");
     assert!(room.contains("stopped by a cap at 8,000 requests/s"), "{said}");
     assert!(said.contains("3,000 reads/s (p99 ") && said.contains("with 500 writes/s (p99 "), "{said}");
@@ -42,8 +44,36 @@ fn what_is_carried_instead_stands_beside_a_no() {
     let (_, said) = checked(&["--reads", "20000@5ms"], CAPPED);
     assert!(said.contains("because only 40 % of it was finished and a queue grew."), "{said}");
     let carried = said.lines().nth(1).unwrap();
-    let times: f64 = carried.strip_prefix("It carries ").unwrap().split(' ').next().unwrap().parse().unwrap();
+    let carried = carried.strip_prefix("It carries ").unwrap().trim_start_matches("between ");
+    let times: f64 = carried.split(' ').next().unwrap().parse().unwrap();
     assert!((0.35..=0.4).contains(&times), "{said}");
+}
+
+#[test]
+fn slots_do_not_decide_what_a_database_carries() {
+    let tail = "sim:tiers=0.992:200us+0.008:900ms,servers=4000,clock=simulated";
+    let (code, said) = checked(&["--reads", "10000@2ms", "--commits", "10"], tail);
+    assert!(code == 0 && said.starts_with("Yes."), "80 are under way in the mean: {said}");
+    let tail = "sim:tiers=0.995:200us+0.005:400ms,servers=2000,clock=simulated";
+    let (_, said) = checked(&["--reads", "3000@5ms", "--commits", "10"], tail);
+    assert!(said.starts_with("Yes.") && !said.contains("the device"), "{said}");
+}
+
+#[test]
+fn errors_and_missed_measurements_are_not_passed_over() {
+    let (code, said) = checked(&["--reads", "6000@5ms"], "sim:errors=0.005,clock=simulated");
+    assert!(code == 1 && said.lines().next().unwrap().contains("operations failed"), "{said}");
+    let stalls = "sim:stall=20s:3s,clock=simulated";
+    let (_, said) = checked(&["--reads", "6000@5ms", "--commits", "50@10ms"], stalls);
+    assert!(!said.starts_with("Yes.") || said.contains("measurements did not show it: p99"), "{said}");
+}
+
+#[test]
+fn a_bare_throughput_is_megabytes_and_one_without_a_request_is_refused() {
+    let (code, said) = checked(&["--scan", "800"], "sim:service=200us,clock=simulated");
+    assert!(code == 0 && said.contains("800 MB/s of scans"), "{said}");
+    let ended = Place::new().run(&["check", "--scan", "800B/s", "sim:clock=simulated"]);
+    assert!(ended.code == Some(2) && ended.stderr.contains("too few scans"), "{ended}");
 }
 
 #[test]
@@ -109,6 +139,13 @@ fn what_cannot_be_asked_is_refused_before_anything_is_made() {
         (vec!["--reads", "100@5ms", "-o", "file", "."], "is not overwritten"),
         (vec!["--reads", "100", "--writes", "5", "postgres://a@b/c"], "a server writes when it likes"),
         (vec!["--reads", "5@p99.9=5ms", "sim:clock=simulated"], "too few reads for their percentile"),
+        (vec!["--reads", "100@p99.99=5ms", "."], "--for 22m"),
+        (vec!["--reads", "100@5ms", "--commits", "95@p50=1s", "--size", "64M", "."], "the others belong to updates"),
+        (vec!["--commits", "10", "--writes", "5000", "--reads", "10", "."], "a database reads each block"),
+        (vec!["--reads", "3000@5ms", "mysql://x/y"], "mysql"),
+        (vec!["--reads", "3000@5ms", "foo:bar"], "foo"),
+        (vec!["--reads", "3000@5ms"], "WHERE"),
+        (vec!["--p99", "5ms", "."], "--reads 3000@5ms"),
         (vec!["--like", "nothing", "."], "no run"),
     ] {
         let ended = place.run(&[&["check"], &words[..]].concat());
@@ -130,7 +167,7 @@ fn a_dry_run_makes_nothing() {
     for demand in [["--reads", "100@5ms"], ["--commits", "10@p50=50ms"]] {
         let ended = place.run(&[&["check"], &demand[..], &["--size", "64M", "--dry-run", "."]].concat());
         let said = ended.stderr.clone();
-        assert!(ended.code == Some(0) && said.contains("64 MiB"), "{said}");
+        assert!(ended.code == Some(0) && said.contains("64 MiB") && said.contains("ask      1"), "{said}");
     }
     assert_eq!(fs::read_dir(place.path(".")).unwrap().count(), 0);
 }

@@ -243,7 +243,10 @@ pub(super) fn too_few(run: &Run, step: &Step, demands: &Demands) -> Option<Unmea
         let target = target(run, step, kind, Some(within))?;
         let wanted = within.count();
         let count = target.subject.as_ref()?.times(step).map_or(0, |times| times.count());
-        let needs = Nanos((wanted as f64 / demand.per_s * 1e9) as u64);
-        (count < wanted).then_some(Unmeasured::TooFew { kind, count, wanted, needs })
+        let seconds = Figures(step).seconds();
+        let per_s = if count > 0 && seconds > 0.0 { count as f64 / seconds } else { demand.per_s };
+        let needs = Nanos((wanted as f64 / per_s * 1e9) as u64);
+        let of_updates = kind == Kind::Reads && !operations_are_requests(run) && demands.commits.is_some();
+        (count < wanted).then_some(Unmeasured::TooFew { kind, count, wanted, of_updates, needs })
     })
 }

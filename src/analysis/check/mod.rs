@@ -11,6 +11,7 @@ mod words;
 
 pub use kinds::{Kind, Reached};
 pub use search::next_multiple;
+pub use words::words;
 
 use super::generator::own_lag_p99_ns;
 use super::{Ceiling, Finding, Limit, ServerFinding, Severity, VerdictOutcome, is_measured};
@@ -124,7 +125,9 @@ pub enum Unmeasured {
         count: u64,
         /// How much the percentile needs.
         wanted: u64,
-        /// How long that takes at the rate that is asked.
+        /// Whether there were others, as parts of updates, which are timed with them.
+        of_updates: bool,
+        /// How long that takes at the rate at which they came, or that is asked where there were none.
         needs: Nanos,
     },
     /// It came out differently each time.
@@ -343,8 +346,13 @@ fn voided(findings: &[Finding], step: &Step) -> Option<Unmeasured> {
     };
     let finding = findings.iter().find(is_void)?;
     let advice = match finding {
+        Finding::Server(ServerFinding::PageCacheServed { is_private: true, .. }) => Some(
+            "use a `--size` of several times this machine's memory, or as root hold the server to a part of it: \
+             `--host-memory 256M`"
+                .to_owned(),
+        ),
         Finding::Server(ServerFinding::PageCacheServed { .. }) => {
-            Some("use a larger `--size`, or limit the memory of a private server with `--host-memory`".to_owned())
+            Some("use a `--size` of several times the memory of the server's machine".to_owned())
         }
         _ => finding.advice(),
     };

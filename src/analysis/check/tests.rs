@@ -243,7 +243,7 @@ fn too_few_for_their_percentile_are_no_answer() {
         said[0],
         "Not measurable: there were 60,000 reads, too few for their percentile, which needs 1,000,000."
     );
-    assert_eq!(said[1], "To measure it: take more time (`--for 50m`), or a lower percentile.");
+    assert_eq!(said[1], "To measure it: take more time (`--for 21m`), or a lower percentile.");
 }
 
 #[test]
@@ -313,4 +313,15 @@ fn an_interrupted_check_says_so() {
     let mut run = checked("1000@5ms", &[]);
     run.outcome = crate::record::Outcome::Interrupted;
     assert!(lines(&run)[0].starts_with("Not measurable: the run was ended early"), "{:?}", lines(&run));
+}
+
+#[test]
+fn windows_of_different_lengths_are_said_as_they_are() {
+    let mut run = checked("1000@5ms", &[(1.0, 400), (2.0, 600), (4.0, 700)]);
+    run.steps[0].window.duration_ns = 11_000_000_000;
+    run.steps[1].window.duration_ns = 3_000_000_000;
+    run.steps[2].window.duration_ns = 3_000_000_000;
+    let findings = analyse_asked(&run, None);
+    let said = findings.iter().find(|finding| matches!(finding, Finding::CreditNotSeen(_))).expect("it was short");
+    assert!(said.sentence().contains("last only 3.00 s to 11.0 s:"), "{}", said.sentence());
 }

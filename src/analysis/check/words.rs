@@ -8,6 +8,8 @@ use crate::units::{Nanos, group_thousands, percent};
 
 /// A limit that lies between two multiples which differ by no more than this is known: as finely as it is sought.
 const KNOWN: f64 = 1.25;
+/// Seconds of a long check that do not go to what is asked.
+const OTHER_STEPS_S: f64 = 210.0;
 /// Of two times of which one is at least this share of the other, both need not be said.
 const SAME: f64 = 0.9;
 /// A check that looked at what is asked for so long has seen most burst credits end.
@@ -128,6 +130,11 @@ fn together(kinds: &[Reached], words: impl Fn(&Reached) -> String) -> String {
         [first, second] => format!("{first} with {second} at the same time"),
         [first, middle @ .., last] => format!("{first} with {} and {last} at the same time", middle.join(", ")),
     }
+}
+
+/// What is asked, in words.
+pub fn words(demands: &Demands) -> String {
+    together(&asked(demands, 1.0), Reached::with_limit)
 }
 
 /// What is asked at a multiple.
@@ -285,9 +292,13 @@ impl Unmeasured {
                 number(*writes_per_s),
                 number(*asked_per_s)
             ),
-            Self::TooFew { kind, count, wanted, .. } => {
+            Self::TooFew { kind, count, wanted, of_updates, .. } => {
                 let (count, wanted) = (number(*count as f64), number(*wanted as f64));
-                format!("there were {count} {}, too few for their percentile, which needs {wanted}", kind.noun())
+                let besides = if *of_updates { " besides those of updates" } else { "" };
+                format!(
+                    "there were {count} {}{besides}, too few for their percentile, which needs {wanted}",
+                    kind.noun()
+                )
             }
             Self::Contradictory => "one time it was carried and one time not".to_owned(),
             Self::Doubt { sentence, .. } => sentence.trim_end_matches('.').to_owned(),
@@ -308,7 +319,9 @@ impl Unmeasured {
             Self::Cached { .. } => "use a larger `--size`".to_owned(),
             Self::WrittenLater { .. } => "take more time (`--for 10m`), or a larger `--size`".to_owned(),
             Self::TooFew { needs, .. } => {
-                let minutes = (needs.0 as f64 * 3.0 / 60e9).ceil().max(1.0);
+                // A third of a short check goes to what is asked, and of a long one all but three minutes.
+                let seconds = needs.0 as f64 / 1e9;
+                let minutes = ((seconds * 3.0).min(seconds + OTHER_STEPS_S) / 60.0).ceil().max(1.0);
                 format!("take more time (`--for {minutes}m`), or a lower percentile")
             }
             Self::Contradictory => "take more time (`--for 10m`), so that noise decides less".to_owned(),

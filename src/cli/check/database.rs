@@ -17,7 +17,7 @@ use crate::targets::database::{
     self, DataFacts, Database, DatabaseOptions, DropScope, Filling, OpenDatabase, OpenRequest, PlannedLoad, Replace,
     SetupRequest, There,
 };
-use crate::units::Bytes;
+use crate::units::{Bytes, Nanos};
 
 /// Buffer cache of the engine: small, so that storage answers.
 const CACHE: Bytes = Bytes::mib(64);
@@ -30,6 +30,10 @@ const STREAMS: u32 = 2;
 const DEFAULT_SERVER_SIZE: Bytes = Bytes::gib(1);
 /// Sessions of a server at most: its usual limit leaves as many.
 const MAX_SERVER_SESSIONS: u32 = 64;
+/// Bytes per second at which data are made at best, for what has to be known before.
+const MADE_PER_S: f64 = 100e6;
+/// Data of fewer times a page cache are answered by it in good part.
+const SMALL_CACHE: u64 = 4;
 /// Simulated data are as large as this.
 const SIMULATED_SIZE: Bytes = Bytes::gib(64);
 
@@ -50,10 +54,25 @@ pub(super) fn on(session: &Session<'_>, subject: &Subject) -> Result<Option<Reco
     let there = sheets::with(database::at(address, &options)?, |found| Ok(found.there(session.interrupt.flag())?))?;
     let size = (*is_ours || there != There::Data).then(|| size.unwrap_or(DEFAULT_SERVER_SIZE));
     let words = size.map(|size| format!("{size} of data"));
-    if session.is_dry_run(words.as_deref(), &load_words(address)) {
+    // What cannot be asked of the data is known before they are made.
+    let described = match size {
+        Some(size) => {
+            let check = EngineCheck::new(session.demands, &planned(session, address, size))?;
+            let to_make = Nanos((size.0 as f64 / MADE_PER_S * 1e9) as u64);
+            let time = Nanos(session.time_left().0.saturating_sub(to_make.0));
+            // A first guess of the time may not refuse what the disk makes sooner.
+            if session.needs_long_window() {
+                session.pacing(time, Some(check.reads_alone_per_s()))?;
+            }
+            format!("{}, {}", load_words(address), check.words())
+        }
+        None => load_words(address),
+    };
+    if session.is_dry_run(words.as_deref(), &described) {
         return Ok(None);
     }
     let Some(size) = size else { return load(session, address, &options).map(Some) };
+    session.interrupt.leaves(Some(left_behind(address, *is_ours)));
     let made = sheets::with(database::at(address, &options)?, |found| make(session, address, found, size));
     let recorded = made.and_then(|()| load(session, address, &options));
     // Whatever became of it, what was made for it goes.
@@ -63,7 +82,14 @@ pub(super) fn on(session: &Session<'_>, subject: &Subject) -> Result<Option<Reco
         recorded?;
         return Err(failure);
     }
+    session.interrupt.leaves(None);
     recorded.map(Some)
+}
+
+/// What to say if the program ends before the data are removed.
+fn left_behind(address: &TargetAddress, is_ours: bool) -> String {
+    let next = if is_ours { "the next check there replaces them, or " } else { "" };
+    format!("left behind: the data in `{address}`; {next}remove them with `plimsoll slob drop --target {address}`")
 }
 
 fn load_words(address: &TargetAddress) -> String {
@@ -108,6 +134,14 @@ fn make(
         replace: if address.is_server() { Replace::Refuse } else { Replace::Replace },
     };
     let plan = database.plan_setup(&request, stop)?;
+    if let Some(cache) = plan.cache().filter(|cache| address.is_server() && cache.bytes.0 > size.0 / SMALL_CACHE) {
+        let ample = Bytes((cache.bytes.0 * SMALL_CACHE).div_ceil(1 << 30) << 30).to_string().replace(" GiB", "G");
+        let private = if address.is_private_server() { ", or as root `--host-memory 256M`" } else { "" };
+        say::note(format_args!(
+            "the data ({size}) are less than {SMALL_CACHE} times {} ({}), which will answer many reads, so that there will be no yes; to measure storage: `--size {ample}`{private}",
+            cache.what, cache.bytes
+        ));
+    }
     say::line(format_args!("making {size} of data in {}, which are removed at the end", place_words(address)));
     plan.notes().iter().for_each(say::note);
     let progress = ByteProgress::new("making data", arguments.keeping.progress.verbosity());
@@ -146,8 +180,9 @@ fn load(session: &Session<'_>, address: &TargetAddress, options: &DatabaseOption
         has_updates: session.demands.commits.is_some(),
     };
     let database = database.open(&OpenRequest { load, recovering: &|_| {}, stop })?;
-    let recording =
-        session.run(&opened(&*database, &facts), |multiple, pacing| check.step(multiple, pacing, session.seed));
+    let opened = opened(&*database, &facts, check.reads_alone_per_s());
+    let recording = session.run(&opened, |multiple, pacing| check.step(multiple, pacing, session.seed));
+    drop(opened);
     let notes = if recording.is_ok() { database.notes_of_the_load() } else { Vec::new() };
     let closed = database.close();
     let mut recording = recording?;
@@ -159,7 +194,11 @@ fn load(session: &Session<'_>, address: &TargetAddress, options: &DatabaseOption
     Ok(recording.end(steps))
 }
 
-fn opened<'t>(database: &'t dyn OpenDatabase, facts: &EngineFacts) -> Opened<'t, crate::workload::SlobOperation> {
+fn opened<'t>(
+    database: &'t dyn OpenDatabase,
+    facts: &EngineFacts,
+    reads_alone_per_s: f64,
+) -> Opened<'t, crate::workload::SlobOperation> {
     let scan_bytes = facts.scan_blocks * u64::from(facts.block_bytes);
     Opened {
         workload: "slob",
@@ -167,7 +206,25 @@ fn opened<'t>(database: &'t dyn OpenDatabase, facts: &EngineFacts) -> Opened<'t,
         described: database.target().describe(),
         clock: database.clock(),
         paths: database.paths(),
+        reads_alone_per_s: Some(reads_alone_per_s),
         parameters: vec![(SCAN_BYTES, scan_bytes.to_string())],
+    }
+}
+
+/// What is known of data before they are made.
+fn planned(session: &Session<'_>, address: &TargetAddress, size: Bytes) -> EngineFacts {
+    let block_bytes = session.arguments.block_size.bytes();
+    let blocks = |bytes: Bytes| bytes.0 / u64::from(block_bytes.max(1));
+    let scan_blocks = if session.demands.scan.is_some() { blocks(SCAN_TABLE) } else { 0 };
+    let is_server = address.is_server();
+    EngineFacts {
+        schemas: 1,
+        scale_blocks: blocks(size).max(1),
+        scan_blocks,
+        block_bytes,
+        cache: if is_server { Bytes(0) } else { CACHE },
+        processors: 1,
+        max_sessions: if is_server { MAX_SERVER_SESSIONS } else { MAX_SESSIONS },
     }
 }
 

@@ -4,16 +4,21 @@ use clap::Args;
 
 use crate::analysis::LatencyTarget;
 use crate::analysis::capacity::{Demand as Needs, Share};
-use crate::analysis::trend::Trends;
+use crate::analysis::trend::{Measure, Trends};
 use crate::cli::arguments::RunsArgs;
 use crate::cli::exit::Failure;
+use crate::cli::say;
 use crate::cli::trend::load;
+use crate::plan::check::SCAN_REQUEST;
 use crate::record::{Demand, Demands, Run, Throughput, Within};
-use crate::units::Nanos;
+use crate::units::{Bytes, Nanos, group_thousands};
 
 /// How soon reads and commits that come from `--like` must be done: 99 of 100 within what databases are usually judged by.
 const READS_WITHIN: Within = Within { quantile: 0.99, limit: Nanos::millis(5) };
 const COMMITS_WITHIN: Within = Within { quantile: 0.99, limit: Nanos::millis(10) };
+
+/// Reads of up to so many times a block are reads of one.
+const ABOUT_A_BLOCK: f64 = 1.25;
 
 /// Flags that say what is to be carried.
 #[derive(Debug, Args)]
@@ -32,7 +37,7 @@ pub(super) struct DemandArgs {
     #[arg(long, value_name = "N@TIME", help_heading = "Demand")]
     commits: Option<Demand>,
 
-    /// Large reads one after the other, in bytes per second
+    /// Large reads one after the other: `800MB/s`; a bare number is megabytes
     #[arg(long, value_name = "MB/s", help_heading = "Demand")]
     scan: Option<Throughput>,
 
@@ -44,13 +49,16 @@ pub(super) struct DemandArgs {
 
 impl DemandArgs {
     /// All demands.
-    pub(super) fn read(&self, runs: &RunsArgs) -> Result<Demands, Failure> {
-        let like = if self.like.is_empty() { Demands::default() } else { needs(&load(&self.like, runs)?)? };
+    pub(super) fn read(&self, runs: &RunsArgs, block_bytes: u32) -> Result<Demands, Failure> {
+        let like = match self.like.as_slice() {
+            [] => Demands::default(),
+            names => needs(&load(names, runs)?, block_bytes)?,
+        };
         let demands = Demands {
             reads: self.reads.or(like.reads),
             writes: self.writes.or(like.writes),
             commits: self.commits.or(like.commits),
-            scan: self.scan,
+            scan: self.scan.or(like.scan),
         };
         if demands.is_empty() {
             let failure = Failure::new("nothing is asked for");
@@ -67,8 +75,8 @@ impl DemandArgs {
     }
 }
 
-/// What the busiest windows of one database need.
-fn needs(runs: &[Run]) -> Result<Demands, Failure> {
+/// What the busiest windows of one database need, which is said with the windows.
+fn needs(runs: &[Run], block_bytes: u32) -> Result<Demands, Failure> {
     let runs: Vec<&Run> = runs.iter().collect();
     let trends = Trends::of(&runs).trends;
     let [trend] = trends.as_slice() else {
@@ -85,16 +93,70 @@ fn needs(runs: &[Run]) -> Result<Demands, Failure> {
         let per_s = per_s.filter(|per_s| *per_s >= 1.0)?.ceil();
         Some(Demand { per_s, within })
     };
-    let commits = demand(rates.commits, Some(COMMITS_WITHIN));
+    let megabytes = trend.summary(Measure::ReadMegabytes).map(|summary| summary.peak);
+    let (single, scan) = split(rates.reads, megabytes, block_bytes);
     let demands = Demands {
-        reads: demand(rates.reads, Some(READS_WITHIN)),
+        reads: demand(single, Some(READS_WITHIN)),
         writes: demand(rates.writes, None),
-        commits,
-        scan: None,
+        commits: demand(rates.commits, Some(COMMITS_WITHIN)),
+        scan,
     };
     if demands.is_empty() {
         let failure = Failure::new("the runs of `--like` report neither reads, writes nor commits per second");
         return Err(failure.with_hint("say what is to be carried: `--reads 20000@5ms`".to_owned()));
     }
+    let name = &trend.database.name;
+    for (noun, measure) in [
+        ("reads/s", Measure::Reads),
+        ("MB/s read", Measure::ReadMegabytes),
+        ("writes/s", Measure::Writes),
+        ("commits/s", Measure::Commits),
+    ] {
+        if let Some(summary) = trend.summary(measure)
+            && let Some(window) = trend.windows.get(summary.peak_at)
+        {
+            let (peak, run) = (group_thousands(summary.peak), &window.run);
+            say::line(format_args!("{name}: {peak} {noun} at most, from {} to {} ({run})", window.from, window.to));
+        }
+    }
+    match (scan, rates.reads, megabytes) {
+        (Some(_), Some(reads), Some(megabytes)) => say::line(format_args!(
+            "its reads are of {} in the mean: the large ones are asked for as a scan",
+            Bytes((megabytes * 1e6 / reads) as u64)
+        )),
+        (None, Some(_), None) => {
+            say::note("how large its reads are is not reported: each is asked for as one of a block");
+        }
+        _ => {}
+    }
     Ok(demands)
+}
+
+/// Reads of one block and a scan that together are as many requests and as many bytes as a database reads. Reads that are hardly
+/// larger than a block are all of one.
+fn split(reads: Option<f64>, megabytes: Option<f64>, block_bytes: u32) -> (Option<f64>, Option<Throughput>) {
+    let (Some(all), Some(bytes)) = (reads, megabytes.map(|megabytes| megabytes * 1e6)) else { return (reads, None) };
+    let (block, large) = (f64::from(block_bytes), SCAN_REQUEST.0 as f64);
+    if bytes <= ABOUT_A_BLOCK * all * block || block >= large {
+        return (reads, None);
+    }
+    let scans = ((bytes - all * block) / (large - block)).min(all);
+    (Some(all - scans), Some(Throughput((bytes - (all - scans) * block).round())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_and_their_bytes_are_split_into_single_blocks_and_a_scan() {
+        assert_eq!(split(Some(8_000.0), None, 8_192), (Some(8_000.0), None), "sizes are not known");
+        assert_eq!(split(Some(1_000.0), Some(8.3), 8_192), (Some(1_000.0), None), "single blocks");
+        let (reads, scan) = split(Some(8_047.0), Some(525.0), 8_192);
+        let (reads, scan) = (reads.unwrap(), scan.unwrap().0);
+        assert!((reads * 8_192.0 + scan - 525e6).abs() < 1.0, "{reads} reads/s, {scan} B/s");
+        assert!((reads + scan / 1_048_576.0 - 8_047.0).abs() < 0.01);
+        let (reads, scan) = split(Some(100.0), Some(400.0), 8_192);
+        assert_eq!((reads, scan.unwrap().0), (Some(0.0), 400e6), "larger requests than those of a scan");
+    }
 }

@@ -33,7 +33,8 @@ Examples:
     --destroy sdb
   plimsoll check --scan 800MB/s --reads 5000@5ms --size 200G /u01
   plimsoll check --like 202610 --for 10m /u01
-  plimsoll check --reads 2000@20ms --commits 100@20ms pg:/u01/pgdata
+  plimsoll check --reads 2000@20ms --commits 100@20ms pg:/u01/pgdata \\
+    --host-memory 256M
   plimsoll check --reads 3000@5ms sim:iops_cap=8000,clock=simulated
 
 Reads and writes alone are put on raw storage. With commits they are put on the
@@ -89,7 +90,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let demands = arguments.demands.read(&arguments.keeping.runs)?;
+    let demands = arguments.demands.read(&arguments.keeping.runs, arguments.block_size.bytes())?;
     let place = Place::look(&arguments.place, &demands, arguments.size)?;
     if !arguments.keeping.dry_run {
         page_file::check_page(&arguments.output)?;

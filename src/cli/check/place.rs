@@ -44,6 +44,12 @@ pub(super) struct Made {
 }
 
 impl Made {
+    /// What to say where it could not be removed.
+    pub(super) fn left_behind(&self) -> String {
+        let path = self.path.display();
+        format!("left behind: `{path}`, which was made for the check; remove it with `rm {path}`")
+    }
+
     /// It begins to be made.
     pub(super) fn begin(&mut self) {
         self.has_begun = true;
@@ -66,9 +72,11 @@ impl Place {
     /// What the user's word means. Nothing is made yet.
     pub(super) fn look(word: &str, demands: &Demands, size: Option<Bytes>) -> Result<Self, Failure> {
         let is_database = demands.commits.is_some();
-        let is_address = ["sim:", "dir:", "pg:", "postgres://", "postgresql://", "my:", "mysql://", "mariadb://"]
-            .iter()
-            .any(|scheme| word.starts_with(scheme));
+        // A word before a colon is the kind of an address, unless there is a file of that name.
+        let has_kind = word
+            .split_once(':')
+            .is_some_and(|(kind, _)| kind.len() > 1 && kind.chars().all(|c| c.is_ascii_alphanumeric()));
+        let is_address = has_kind && !Path::new(word).exists();
         let path = match is_address.then(|| word.parse::<TargetAddress>()).transpose()? {
             None => PathBuf::from(word),
             Some(TargetAddress::Directory(path)) => path,

@@ -5,7 +5,7 @@ use std::time::Instant;
 use super::Arguments;
 use super::place::Place;
 use super::{database, storage};
-use crate::analysis::check::{PLACE, next_multiple};
+use crate::analysis::check::{self, PLACE, next_multiple};
 use crate::cli::exit::Failure;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps};
@@ -13,7 +13,7 @@ use crate::cli::recording::{Header, NextStep, Recorded, Recording};
 use crate::cli::{fresh_seed, say};
 use crate::load::StepPlan;
 use crate::measure::Clock;
-use crate::plan::check::{MIN_WINDOW, Multiple, Pacing};
+use crate::plan::check::{MIN_WINDOW, Multiple, Pacing, SCAN_REQUEST, SCAN_TABLE};
 use crate::record::{self, Demands};
 use crate::targets::{Target, TargetFor};
 use crate::units::{Nanos, group_thousands};
@@ -21,6 +21,10 @@ use crate::workload::{Shape, mix64};
 
 /// Kept for writing down what the engine still has in its cache, and for removing what was made.
 const TO_CLEAN_UP: Nanos = Nanos::seconds(5);
+/// Arrivals come by chance: so many times the time that a percentile needs in the mean.
+const MARGIN: f64 = 1.1;
+/// Scans that a window must hold to say anything of their rate.
+const SCANS: f64 = 10.0;
 /// More steps than any check takes.
 const MAX_STEPS: usize = 12;
 
@@ -31,7 +35,6 @@ pub(super) fn measure(
     place: Place,
 ) -> Result<Option<(Recorded, Interrupt)>, Failure> {
     let begun = Instant::now();
-    let Some(pacing) = Pacing::of(arguments.time.0) else { return Err(too_little_time("", arguments.time.0)) };
     let session = Session {
         begun,
         arguments,
@@ -39,18 +42,23 @@ pub(super) fn measure(
         seed: arguments.seed.unwrap_or_else(fresh_seed),
         interrupt: Interrupt::listen()?,
     };
-    session.check_counts(pacing.asked)?;
+    session.pacing(session.time_left(), None)?;
     let recorded = match place {
-        Place::Storage { path, size, made } => storage::on_paths(&session, path, size, made)?,
-        Place::Simulated { pairs, size } => storage::simulated(&session, pairs, size)?,
-        Place::Database(subject) => database::on(&session, &subject)?,
+        Place::Storage { path, size, made } => storage::on_paths(&session, path, size, made),
+        Place::Simulated { pairs, size } => storage::simulated(&session, pairs, size),
+        Place::Database(subject) => database::on(&session, &subject),
     };
+    // Whatever an interrupt ended, it was the interrupt.
+    let recorded = recorded.map_err(|failure| match session.interrupt.exit() {
+        Some(exit) => failure.with_exit(exit),
+        None => failure,
+    })?;
     Ok(recorded.map(|recorded| (recorded, session.interrupt)))
 }
 
-fn too_little_time(what: &str, left: Nanos) -> Failure {
-    let failure = Failure::new(format_args!("{what}{left} are too little time for a check"));
-    failure.with_hint("give it more: `--for 2m`, or a smaller `--size`".to_owned())
+/// A time for `--for` that is long enough, in whole minutes.
+fn long_enough(time: Nanos) -> String {
+    format!("`--for {}m`", time.0.div_ceil(60_000_000_000).max(1))
 }
 
 /// What all checks have in common.
@@ -72,6 +80,8 @@ pub(super) struct Opened<'t, O> {
     pub(super) clock: Clock,
     /// Files and directories whose devices are watched.
     pub(super) paths: Vec<std::path::PathBuf>,
+    /// Reads per second that are timed by themselves, where others are parts of updates.
+    pub(super) reads_alone_per_s: Option<f64>,
     /// Parameters besides what is asked.
     pub(super) parameters: Vec<(&'static str, String)>,
 }
@@ -86,7 +96,8 @@ impl Session<'_> {
     pub(super) fn is_dry_run(&self, made: Option<&str>, load: &str) -> bool {
         if self.arguments.keeping.dry_run {
             let time = self.arguments.time.0;
-            let pacing = Pacing::of(time).map_or(Nanos(0), |pacing| pacing.asked);
+            let pacing = self.pacing(self.time_left(), None).map_or(Nanos(0), |pacing| pacing.asked);
+            say::line(format_args!("ask      {}", check::words(self.demands)));
             made.iter().for_each(|made| say::line(format_args!("make     {made}, and remove it at the end")));
             say::line(format_args!("load     {load}"));
             say::line(format_args!("measure  what is asked for {pacing}, then multiples of it, {time} in all"));
@@ -100,12 +111,8 @@ impl Session<'_> {
         opened: &Opened<'_, S::Operation>,
         step: impl Fn(Multiple, &Pacing) -> StepPlan<S>,
     ) -> Result<Recording, Failure> {
-        let spent = Nanos(u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX));
-        let time = Nanos(self.arguments.time.0.0.saturating_sub(spent.0).saturating_sub(TO_CLEAN_UP.0));
-        let Some(pacing) = Pacing::of(time) else {
-            return Err(too_little_time(&format!("making the data took {spent}: the remaining "), time));
-        };
-        self.check_counts(pacing.asked)?;
+        let time = self.time_left();
+        let pacing = self.pacing(time, opened.reads_alone_per_s)?;
         let mut recording = self.begin(opened)?;
         let mut used = Nanos(0);
         let began = Instant::now();
@@ -137,28 +144,77 @@ impl Session<'_> {
         Ok(recording)
     }
 
-    /// Refuses a percentile for which there will be too little work: that can be known before two minutes have gone.
-    fn check_counts(&self, window: Nanos) -> Result<(), Failure> {
-        let Demands { reads, writes, commits, scan: _ } = *self.demands;
+    fn spent(&self) -> Nanos {
+        Nanos(u64::try_from(self.begun.elapsed().as_nanos()).unwrap_or(u64::MAX))
+    }
+
+    /// What is left of the time for measuring.
+    pub(super) fn time_left(&self) -> Nanos {
+        Nanos(self.arguments.time.0.0.saturating_sub(self.spent().0).saturating_sub(TO_CLEAN_UP.0))
+    }
+
+    /// When steps begin and how long they last, so that there is enough work for each percentile. `reads_alone_per_s` are reads
+    /// that are timed by themselves.
+    ///
+    /// # Errors
+    /// If `time` is too little for that: it can be known before two minutes have gone.
+    pub(super) fn pacing(&self, time: Nanos, reads_alone_per_s: Option<f64>) -> Result<Pacing, Failure> {
+        let (needed, why) = self.window_needed(reads_alone_per_s);
+        if let Some(pacing) = Pacing::with_window(time, needed) {
+            return Ok(pacing);
+        }
+        let spent = self.spent();
+        let making = if spent > TO_CLEAN_UP { format!("making the data took {spent}: ") } else { String::new() };
+        let message = match why {
+            Some(why) if needed > MIN_WINDOW => format!("{making}{why}, and {time} are left for all"),
+            _ => format!("{making}{time} are too little time for a check"),
+        };
+        // Data are made again, which may take somewhat longer.
+        let long = Nanos(Pacing::time_for(needed).0 + TO_CLEAN_UP.0 + spent.0 + spent.0 / 4);
+        let other = if needed > MIN_WINDOW { "ask for a lower percentile" } else { "use a smaller `--size`" };
+        Err(Failure::new(message).with_hint(format!("give it more time: {}, or {other}", long_enough(long))))
+    }
+
+    /// Whether percentiles need more time than any check takes for what is asked.
+    pub(super) fn needs_long_window(&self) -> bool {
+        let (needed, _) = self.window_needed(None);
+        Pacing::of(self.time_left()).is_none_or(|pacing| pacing.asked < needed)
+    }
+
+    /// How long exactly what is asked must run for its percentiles, and why.
+    fn window_needed(&self, reads_alone_per_s: Option<f64>) -> (Nanos, Option<String>) {
+        let Demands { reads, writes, commits, scan } = *self.demands;
+        let mut longest = (MIN_WINDOW, None);
         for (noun, demand) in [("reads", reads), ("writes", writes), ("commits", commits)] {
             let Some((per_s, within)) = demand.and_then(|demand| Some((demand.per_s, demand.within?))) else {
                 continue;
             };
-            let wanted = within.count();
-            let (seconds, needed) = (window.0 as f64 / 1e9, wanted as f64 / per_s);
-            if needed > seconds {
-                let failure = Failure::new(format_args!(
-                    "too few {noun} for their percentile: it needs {} of them, which take {} at {per_s}/s, and there are {window}",
-                    group_thousands(wanted as f64),
-                    Nanos((needed * 1e9) as u64)
-                ));
-                let minutes = (needed * 3.5 / 60.0).ceil().max(1.0);
-                return Err(
-                    failure.with_hint(format!("take more time: `--for {minutes}m`, or ask for a lower percentile"))
+            // Where all reads are parts of updates, they are timed there.
+            let alone = reads_alone_per_s.filter(|alone| noun == "reads" && *alone > 0.0);
+            let (timed, wanted) = (alone.unwrap_or(per_s), within.count() as f64);
+            let needed = Nanos((wanted / timed * MARGIN * 1e9) as u64);
+            if needed > longest.0 {
+                let besides = match alone.filter(|alone| *alone < 0.95 * per_s) {
+                    Some(alone) => {
+                        format!(" (of {per_s}/s, {:.3}/s: the others belong to updates and are timed with them)", alone)
+                    }
+                    None => format!(" at {per_s}/s"),
+                };
+                let why = format!(
+                    "too few {noun} for their percentile: it needs {} of them, which take {needed}{besides}",
+                    group_thousands(wanted)
                 );
+                longest = (needed, Some(why));
             }
         }
-        Ok(())
+        let bytes = if commits.is_some() { SCAN_TABLE } else { SCAN_REQUEST };
+        if let Some(needed) = scan.map(|scan| Nanos((SCANS * bytes.0 as f64 / scan.0 * 1e9) as u64))
+            && needed > longest.0
+        {
+            let why = format!("too few scans: {SCANS} of {bytes} take {needed} at that rate");
+            longest = (needed, Some(why));
+        }
+        longest
     }
 
     fn begin<O>(&self, opened: &Opened<'_, O>) -> Result<Recording, Failure> {

@@ -54,6 +54,7 @@ fn on(
     }
     if let (Some(made), Some(words)) = (made, words) {
         say::line(format_args!("making {words}, which is removed at the end"));
+        session.interrupt.leaves(Some(made.left_behind()));
         made.begin();
     }
     let (clock, verbosity) = (prospect.clock(), session.arguments.keeping.progress.verbosity());
@@ -72,6 +73,7 @@ fn on(
         },
         clock,
         paths: asked.paths.clone(),
+        reads_alone_per_s: None,
         parameters: vec![("BLOCK_SIZE", asked.block.to_string())],
     };
     let recording = session.run(&opened, |multiple, pacing| check.step(multiple, pacing, session.seed))?;
