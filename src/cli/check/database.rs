@@ -61,7 +61,7 @@ pub(super) fn on(session: &Session<'_>, subject: &Subject) -> Result<Option<Reco
             let to_make = Nanos((size.0 as f64 / MADE_PER_S * 1e9) as u64);
             let time = Nanos(session.time_left().0.saturating_sub(to_make.0));
             // A first guess of the time may not refuse what the disk makes sooner.
-            if session.needs_long_window() {
+            if session.needs_long_window(check.reads_alone_per_s()) {
                 session.pacing(time, Some(check.reads_alone_per_s()))?;
             }
             format!("{}, {}", load_words(address), check.words())

@@ -166,7 +166,7 @@ impl Session<'_> {
         let spent = self.spent();
         let making = if spent > TO_CLEAN_UP { format!("making the data took {spent}: ") } else { String::new() };
         let message = match why {
-            Some(why) if needed > MIN_WINDOW => format!("{making}{why}, and {time} are left for all"),
+            Some(why) if Pacing::of(time).is_some() => format!("{making}{why}, and {time} are left for all"),
             _ => format!("{making}{time} are too little time for a check"),
         };
         // Data are made again, which may take somewhat longer.
@@ -176,8 +176,8 @@ impl Session<'_> {
     }
 
     /// Whether percentiles need more time than any check takes for what is asked.
-    pub(super) fn needs_long_window(&self) -> bool {
-        let (needed, _) = self.window_needed(None);
+    pub(super) fn needs_long_window(&self, reads_alone_per_s: f64) -> bool {
+        let (needed, _) = self.window_needed(Some(reads_alone_per_s));
         Pacing::of(self.time_left()).is_none_or(|pacing| pacing.asked < needed)
     }
 
