@@ -8,6 +8,9 @@ use crate::record::Interval;
 use crate::report::words::NONE;
 use crate::units::{Nanos, percent, short_count};
 
+/// Wait by which databases time a commit.
+const COMMIT: &str = "log file sync";
+
 /// What was seen in one interval, in columns that line up from line to line. Cheap, but not for a hot path.
 pub fn interval_line(interval: &Interval) -> String {
     if requests::are_counted(interval) {
@@ -22,9 +25,10 @@ pub fn interval_line(interval: &Interval) -> String {
         figure.as_ref().map_or_else(String::new, |figure| format!("  {figure:>width$} {unit}"))
     };
     format!(
-        "{ended_s:>5.0} s{}  read p99 {:>7}{}{}{}{}{}{}{}",
+        "{ended_s:>5.0} s{}  read p99 {:>7}{}{}{}{}{}{}{}{}",
         known(&seen.reads, 6, "reads/s"),
         seen.read_p99,
+        seen.commits.as_ref().map_or_else(String::new, |commits| format!("  {commits:>26}")),
         known(&seen.redo_megabytes, 6, "redo MB/s"),
         known(&seen.operations, 6, "ops/s"),
         known(&seen.writes, 6, "writes/s"),
@@ -51,6 +55,7 @@ pub fn interval_words(interval: &Interval, width: usize) -> String {
         (interval.warmup.then(|| "warm-up".to_owned()), 0),
         (known(seen.reads, "reads/s"), 0),
         (Some(format!("p99 {}", seen.read_p99)), 0),
+        (seen.commits, 2),
         (known(seen.redo_megabytes, "redo MB/s"), 1),
         (known(seen.operations, "ops/s"), 2),
         (known(seen.writes, "writes/s"), 3),
@@ -86,6 +91,8 @@ struct Seen {
     megabytes: Option<String>,
     redo_megabytes: Option<String>,
     read_p99: String,
+    /// With how long they took; absent where none was made.
+    commits: Option<String>,
     hit: Option<String>,
 }
 
@@ -109,6 +116,13 @@ impl Seen {
                 .get(SINGLE_BLOCK_READ)
                 .and_then(|waits| waits.quantile_ns(0.99))
                 .map_or_else(|| NONE.to_owned(), |ns| Nanos(ns).to_string()),
+            commits: short(counters.commits.filter(|commits| *commits > 0)).map(|commits| {
+                let p99 = interval.waits.get(COMMIT).and_then(|waits| waits.quantile_ns(0.99));
+                p99.map_or_else(
+                    || format!("{commits} commits/s"),
+                    |ns| format!("{commits} commits/s, p99 {}", Nanos(ns)),
+                )
+            }),
             hit: counters.cache_hits.zip(counters.logical_reads).map(|(hits, reads)| {
                 if reads == 0 { NONE.to_owned() } else { format!("{} %", percent(hits as f64 / reads as f64)) }
             }),
@@ -129,7 +143,8 @@ mod tests {
         assert!(narrow.contains(" reads/s, p99 ") && narrow.ends_with(" redo MB/s"), "{narrow}");
         interval.warmup = true;
         let wide = interval_words(&interval, 200);
-        for part in ["warm-up", "reads/s", "p99", "redo MB/s", "ops/s", "writes/s", "% hit", "LIO/s"] {
+        for part in ["warm-up", "reads/s", "p99", "redo MB/s", "commits/s, p99", "ops/s", "writes/s", "% hit", "LIO/s"]
+        {
             assert!(wide.contains(part), "{part} is not in {wide}");
         }
         let mut before = wide;
