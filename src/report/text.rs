@@ -83,6 +83,7 @@ pub fn text(out: &mut impl Write, run: &Run, findings: &[Finding], detail: Detai
 fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     let on_servers = is_on_servers(run);
     let words = Vocabulary::of(run);
+    sections::check::tell(paper, run)?;
     match words {
         Vocabulary::Sessions if run.imported.is_some() => imported::throughput(paper, run)?,
         Vocabulary::Sessions if on_servers => {

@@ -94,7 +94,9 @@ fn the_answer_is_in_the_document_the_page_and_the_report_of_the_run() {
     let first = check["lines"][0].as_str().unwrap();
     let page = fs::read_to_string(place.path("answer.html")).unwrap();
     assert!(page.contains("carries 3,000 reads/s"), "the page's head has the answer");
+    assert!(page.contains("What was asked") && page.contains("limit 5.00 ms"), "and what was asked");
     let report = place.done(&["report", "last"]).stdout;
+    assert!(report.contains("once sent"), "{report}");
     let one_line = report.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(one_line.contains(first), "{report}");
 }
@@ -140,7 +142,7 @@ fn what_cannot_be_asked_is_refused_before_anything_is_made() {
         (vec!["--reads", "100", "--writes", "5", "postgres://a@b/c"], "a server writes when it likes"),
         (vec!["--reads", "5@p99.9=5ms", "sim:clock=simulated"], "too few reads for their percentile"),
         (vec!["--reads", "100@p99.99=5ms", "."], "--for 22m"),
-        (vec!["--reads", "100@5ms", "--commits", "95@p50=1s", "--size", "64M", "."], "the others belong to updates"),
+        (vec!["--reads", "100@5ms", "--commits", "99@p50=1s", "--size", "1G", "."], "the others belong to updates"),
         (vec!["--commits", "10", "--writes", "5000", "--reads", "10", "."], "a database reads each block"),
         (vec!["--reads", "3000@5ms", "mysql://x/y"], "mysql"),
         (vec!["--reads", "3000@5ms", "foo:bar"], "foo"),

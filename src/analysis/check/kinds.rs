@@ -142,6 +142,11 @@ pub(super) fn reached(run: &Run, step: &Step, demands: &Demands, times: f64) -> 
     asked(demands).map(of).collect()
 }
 
+/// The limit of the first kind that has one.
+pub(super) fn first_limit(run: &Run, step: &Step, demands: &Demands) -> Option<LatencyTarget> {
+    asked(demands).find_map(|(kind, demand)| target(run, step, kind, Some(demand.within?)))
+}
+
 /// The same limit from when work was sent.
 fn once_sent(target: LatencyTarget) -> LatencyTarget {
     let subject = target.subject.map(|subject| match subject {

@@ -201,6 +201,21 @@ impl Check {
     }
 }
 
+/// The label of each step that measured something, with what came of each kind of work in it; empty for a run that was no check.
+pub fn steps(run: &Run) -> Vec<(String, Vec<Reached>)> {
+    let Some(demands) = Demands::of(run) else { return Vec::new() };
+    let of = |(step, times, _): &(&Step, f64, VerdictOutcome)| {
+        (step.label.clone(), kinds::reached(run, step, &demands, *times))
+    };
+    Tried::of(run, &demands).steps.iter().map(of).collect()
+}
+
+/// The first limit that a check was asked about; absent for a run that was none, and without a limit.
+pub fn first_limit(run: &Run) -> Option<super::LatencyTarget> {
+    let demands = Demands::of(run)?;
+    kinds::first_limit(run, run.steps.iter().find(|step| is_measured(step))?, &demands)
+}
+
 /// The steps of a check with their multiples and verdicts, in the order in which they ran.
 struct Tried<'a> {
     steps: Vec<(&'a Step, f64, VerdictOutcome)>,

@@ -187,6 +187,11 @@ impl Kind {
 }
 
 impl Reached {
+    /// The percentile that is asked for, `p99` where none is.
+    pub fn quantile_name(&self) -> String {
+        self.within.map_or_else(|| "p99".to_owned(), |within| quantile_name(within.quantile))
+    }
+
     /// `20,000 reads/s`.
     fn with_rate(&self) -> String {
         rate(self.kind, self.asked_per_s)

@@ -1,6 +1,7 @@
 //! Latency against throughput, with the load line, the knee and the limit.
 
 use super::chart::{Across, At, Drawn, First, Frame, Line, Lines, Mark, Quantity, Scale};
+use crate::analysis::check::first_limit;
 use crate::analysis::{
     Figures, Finding, Knee, LatencyTarget, Limit, Series, StepLine, is_on_servers, operations_are_requests,
 };
@@ -90,7 +91,7 @@ pub(super) fn chart(run: &Run, findings: &[Finding], prefix: &str) -> Option<Lin
         note: format!(
             "{}: one point a step, joined by rising load.{}",
             super::distribution::capital(run, &subject),
-            if has_limit(findings) { format!(" The limit is {target}.") } else { String::new() }
+            if has_limit(run, findings) { format!(" The limit is {target}.") } else { String::new() }
         ),
         y_title: "time".to_owned(),
         y_quantity: Quantity::Microseconds,
@@ -151,6 +152,9 @@ pub(super) fn overlay(runs: &[(&Run, &str)]) -> Option<Lines> {
 
 /// The target that the findings were made with, or else the usual one.
 pub(super) fn judged_by(run: &Run, findings: &[Finding]) -> LatencyTarget {
+    if let Some(limit) = first_limit(run) {
+        return limit;
+    }
     let reported = findings.iter().find_map(|finding| match finding {
         Finding::StepLine(line) => line.judged_target().cloned(),
         Finding::OpenLoadLine(line) => Some(line.target.clone()),
@@ -160,13 +164,14 @@ pub(super) fn judged_by(run: &Run, findings: &[Finding]) -> LatencyTarget {
     reported.unwrap_or_default().of_run(run)
 }
 
-fn has_limit(findings: &[Finding]) -> bool {
-    findings.iter().any(|finding| finding.is_load_line() || matches!(finding, Finding::Verdict(_)))
+fn has_limit(run: &Run, findings: &[Finding]) -> bool {
+    first_limit(run).is_some()
+        || findings.iter().any(|finding| finding.is_load_line() || matches!(finding, Finding::Verdict(_)))
 }
 
 fn marks(run: &Run, target: &LatencyTarget, findings: &[Finding]) -> Vec<Mark> {
     let (mut marks, mut found) = (Vec::new(), Vec::new());
-    if has_limit(findings) {
+    if has_limit(run, findings) {
         marks.push(Mark { at: At::Y(target.limit.0 as f64 / 1e3), name: format!("limit {}", target.limit) });
     }
     for finding in findings {

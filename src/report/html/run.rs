@@ -59,6 +59,9 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
     let words = Vocabulary::of(run);
     let on_servers = is_on_servers(run);
 
+    let question = Sheets::of(|sheets| sections::check::tell(sheets, run));
+    parts.add("question", "What was asked", Vec::new(), question);
+
     let profile = Sheets::of(|sheets| match words {
         Vocabulary::Sessions if run.imported.is_some() => {
             imported::throughput(sheets, run)?;
