@@ -18,6 +18,8 @@ pub(super) const LOAD_TABLE: &str = "plimsoll_load";
 const OUR_NAMES: &str = "^(plimsoll_(data|load)|(slob|scan)_[0-9]+|slob_batch_[0-9]+)$";
 /// Version of everything that set-up makes in the database.
 pub(super) const FORMAT_VERSION: u32 = 1;
+/// The lock of whoever changes the server's `innodb_fill_factor`.
+const FILL_FACTOR_LOCK: &str = "plimsoll fill factor";
 /// Oldest MariaDB and MySQL that are supported.
 const OLDEST_MARIADB: (u32, u32) = (10, 5);
 const OLDEST_MYSQL: (u32, u32) = (8, 0);
@@ -248,6 +250,17 @@ pub(super) fn lock(session: &mut Session<'_>) -> Result<(), TargetError> {
     let by = lock_holder(session)?.map(|by| format!(" ({by})")).unwrap_or_default();
     let what = format!("another process makes or removes the data in the database `{}`{by}", access.database);
     Err(access.unfit(what, "wait until it ends, or name another database: `mysql://USER@HOST/DATABASE`"))
+}
+
+/// Waits until no other set-up on the whole server rebuilds tables. The lock goes with the session at the latest.
+pub(super) fn lock_fill_factor(session: &mut Session<'_>, halt: Halt<'_>) -> Result<(), TargetError> {
+    let doing = "wait until another set-up has rebuilt its tables";
+    while session.query::<Option<u8>>(doing, "SELECT GET_LOCK(?, 1)", (FILL_FACTOR_LOCK,), halt)? != [Some(1)] {}
+    Ok(())
+}
+
+pub(super) fn unlock_fill_factor(session: &mut Session<'_>) -> Result<(), TargetError> {
+    session.first::<Option<u8>>("let others rebuild tables", "SELECT RELEASE_LOCK(?)", (FILL_FACTOR_LOCK,)).map(drop)
 }
 
 /// Who makes or removes the data just now.

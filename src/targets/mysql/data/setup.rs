@@ -185,6 +185,9 @@ impl Work<'_> {
         if tables.is_empty() {
             return Ok(());
         }
+        // Two set-ups on one server would put the setting back under each other's hands.
+        catalog::lock_fill_factor(&mut self.session, Halt::on(self.stop))?;
+        self.server = Server::ask(&mut self.session)?;
         self.set_fill_factor(FILL_FACTOR)?;
         let total = tables.iter().map(|table| self.data.bytes_of(*table)).sum();
         let rebuilt = self.phase(Phase::Rebuild, total, |work, tell| {
@@ -206,6 +209,7 @@ impl Work<'_> {
         });
         let usual = if self.server.fill_factor == FILL_FACTOR { DEFAULT_FILL_FACTOR } else { self.server.fill_factor };
         let put_back = self.set_fill_factor(usual);
+        catalog::unlock_fill_factor(&mut self.session)?;
         rebuilt.and(put_back)
     }
 

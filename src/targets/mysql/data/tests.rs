@@ -75,7 +75,7 @@ fn data_are_made_lie_as_they_must_and_go_without_a_trace() {
 
 #[test]
 fn a_set_up_that_was_ended_goes_on_where_it_was() {
-    let Some(server) = server() else { return };
+    let Some(server) = server_with(&[]) else { return };
     let connector = server.connector();
     let access = Access::new(&connector, "data_resumed");
     for last in [setup::Phase::Load, setup::Phase::Rebuild, setup::Phase::Index, setup::Phase::Analyze] {
