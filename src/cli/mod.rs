@@ -182,9 +182,13 @@ fn fresh_seed() -> u64 {
 /// Tells what is wrong with the command line, or shows the help that was asked for.
 fn refuse(mut error: clap::Error, words: &[OsString]) -> Exit {
     if let Some(hint) = missing_word(&error, words) {
-        say::error(
-            error.to_string().lines().next().unwrap_or_default().trim_start_matches("error: ").trim_end_matches(':'),
-        );
+        match error.get(ContextKind::InvalidArg) {
+            Some(ContextValue::Strings(missing)) => say::error(format_args!("{} is missing", missing.join(" and "))),
+            argument => say::error(format_args!(
+                "there is no {}",
+                argument.map_or_else(|| "such argument".to_owned(), |argument| format!("`{argument}`"))
+            )),
+        }
         say::hint(hint);
         return Exit::CouldNot;
     }
