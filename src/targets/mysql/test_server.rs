@@ -60,7 +60,13 @@ impl TestServer {
         fs::create_dir(&data).unwrap();
         let (program, arguments) = binaries.initializing(&data);
         let as_root = rustix::process::geteuid().is_root().then_some("--user=root");
-        let made = Command::new(&program).args(&arguments).args(as_root).stdin(Stdio::null()).output().unwrap();
+        let made = Command::new(&program)
+            .args(&arguments)
+            .args(as_root)
+            .env("TMPDIR", &folder)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let at = |name: &str| folder.join(name).display().to_string();
@@ -72,6 +78,7 @@ impl TestServer {
             .arg("--no-defaults")
             .arg(format!("--datadir={}", at("data")))
             .arg(format!("--socket={}", at("sock")))
+            .arg(format!("--tmpdir={}", folder.display()))
             .arg(format!("--pid-file={}", at("server.pid")))
             .args([format!("--port={port}").as_str(), "--bind-address=127.0.0.1", "--local-infile=1"])
             .args(["--innodb-buffer-pool-size=24M", "--innodb-flush-log-at-trx-commit=2", "--max-connections=60"])

@@ -326,10 +326,13 @@ fn initialize(
     let data = files.unfinished_data();
     remove_path(&data)?;
     private_directory(&data, owner)?;
+    // A server that starts removes temporary tables of others from a directory that it shares with them.
+    private_directory(&files.run(), owner)?;
     let (program, arguments) = binaries.initializing(&data);
     let mut command = owner.command(&program);
     command
         .args(arguments)
+        .env("TMPDIR", files.run())
         // It reads nothing. Should we be killed, the directory stays locked until it has ended.
         .stdin(hold.share()?)
         .stdout(Stdio::null())
