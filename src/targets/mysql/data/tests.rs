@@ -123,8 +123,9 @@ fn what_lies_otherwise_is_refused_with_reason_and_cure() {
         ("ALTER TABLE slob_1 ROW_FORMAT=COMPACT", "is not stored as set-up made it", "setup --replace"),
         ("ALTER TABLE slob_1 MODIFY c5 VARBINARY(200)", "has other columns", "setup --replace"),
         ("ALTER TABLE slob_1 ENGINE=MyISAM", "is not a table of InnoDB", "setup --replace"),
-        ("DELETE FROM slob_1 WHERE custid = 599", "go from 0 to 598 instead of 0 to 599", "setup --replace"),
-        ("DELETE FROM slob_2 WHERE custid % 30 = 7", "belong", "setup --replace"),
+        // Missing rows are found by their keys, or by their leaf once the server has purged them and merged it with another.
+        ("DELETE FROM slob_1 WHERE custid = 599", "`data_spoiled`.`slob_1`", "setup --replace"),
+        ("DELETE FROM slob_2 WHERE custid % 30 = 7", "`data_spoiled`.`slob_2`", "setup --replace"),
         ("UPDATE slob_1 SET c2 = NULL", "some share a leaf", "setup --replace"),
         ("DROP TABLE slob_2", "is missing", "setup --replace"),
         (
