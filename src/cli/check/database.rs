@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use super::place::Subject;
 use super::session::{Opened, Session};
 use crate::analysis::check::SCAN_BYTES;
 use crate::cli::exit::Failure;
@@ -36,16 +37,6 @@ const MADE_PER_S: f64 = 100e6;
 const SMALL_CACHE: u64 = 4;
 /// Simulated data are as large as this.
 const SIMULATED_SIZE: Bytes = Bytes::gib(64);
-
-/// A database that a check is made on.
-pub(super) struct Subject {
-    /// Where it is.
-    pub(super) address: TargetAddress,
-    /// How large data are made there, if that is known already.
-    pub(super) size: Option<Bytes>,
-    /// Whether what is there under this name is the rest of a check that was killed.
-    pub(super) is_ours: bool,
-}
 
 /// On data that are there, or that are made and removed again.
 pub(super) fn on(session: &Session<'_>, subject: &Subject) -> Result<Option<Recorded>, Failure> {

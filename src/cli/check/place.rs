@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use super::database::Subject;
-
 use crate::cli::exit::Failure;
 use crate::cli::say;
 use crate::config::TargetAddress;
@@ -35,6 +33,16 @@ pub(super) enum Place {
         /// Its size.
         size: Option<Bytes>,
     },
+}
+
+/// A database that a check is made on.
+pub(super) struct Subject {
+    /// Where it is.
+    pub(super) address: TargetAddress,
+    /// How large data are made there, if that is known already.
+    pub(super) size: Option<Bytes>,
+    /// Whether what is there under this name is the rest of a check that was killed.
+    pub(super) is_ours: bool,
 }
 
 /// A file that is made for a check. From when it begins to be made it is removed when this is dropped, whatever ends the check.
