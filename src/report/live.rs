@@ -142,6 +142,8 @@ mod tests {
         let narrow = interval_words(&interval, 45);
         assert!(narrow.contains(" reads/s, p99 ") && narrow.ends_with(" redo MB/s"), "{narrow}");
         interval.warmup = true;
+        assert!(!interval_words(&interval, 200).contains("commits/s, p99"), "how long they take is not known here");
+        interval.waits.insert(COMMIT.to_owned(), interval.waits[SINGLE_BLOCK_READ].clone());
         let wide = interval_words(&interval, 200);
         for part in ["warm-up", "reads/s", "p99", "redo MB/s", "commits/s, p99", "ops/s", "writes/s", "% hit", "LIO/s"]
         {

@@ -238,7 +238,8 @@ fn requests(runs: &[Run]) -> Sheet {
     let names = REQUESTS.iter().map(|(name, ..)| (*name).to_owned());
     let columns = ["FILE".to_owned()].into_iter().chain(varied.iter().map(|name| (*name).to_owned())).chain(names);
     // Of reads and writes together a program may report no percentile, and of each kind one.
-    let of_kinds = if steps(runs).any(|(_, step)| step.operations.len() > 1) { &OF_KINDS[..] } else { &[] };
+    let is_mixed = |step: &Step| step.operations.iter().filter(|kind| kind.response.count() > 0).count() > 1;
+    let of_kinds = if steps(runs).any(|(_, step)| is_mixed(step)) { &OF_KINDS[..] } else { &[] };
     let columns = columns.chain(of_kinds.iter().map(|(name, _)| (*name).to_owned()));
     let columns = columns.chain(["LIMITED BY".to_owned()]).collect();
     let rows = steps(runs).map(|(run, step)| {

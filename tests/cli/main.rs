@@ -16,6 +16,7 @@ mod io_together;
 mod kept_runs;
 mod limits;
 mod manners;
+mod mysql;
 mod pages;
 mod place;
 mod postgres;

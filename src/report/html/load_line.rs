@@ -262,7 +262,10 @@ mod tests {
         let below = rates(&|sessions| sessions < bound).into_iter().fold(0.0, f64::max);
         let above = rates(&|sessions| sessions > bound).into_iter().fold(f64::INFINITY, f64::min);
         let at = rate_at(&run, "", bound).unwrap();
-        assert!(bound.fract() > 0.0 && below < at && at < above, "{below} {at} {above} at {bound}");
+        assert!(below < at && at < above, "{below} {at} {above} at {bound}");
+        let [four, eight] = [4.0, 8.0].map(|sessions| rate_at(&run, "", sessions).unwrap());
+        let between = rate_at(&run, "", 5.0).unwrap();
+        assert!((between - (four + (eight - four) / 4.0)).abs() < 1e-6, "{four} {between} {eight}");
         let marks = marks(&run, &LatencyTarget::default().of_run(&run), &findings);
         assert!(marks.iter().any(|mark| mark.name.contains("knee") && matches!(mark.at, At::X(x) if x <= at)), "{at}");
         assert_eq!(rate_at(&run, "", 1.0), rate_of(&run, &run.steps[0]), "a step that has so many");
