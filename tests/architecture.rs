@@ -176,7 +176,6 @@ const ARROWS: &[(&str, &str, &str)] = &[
     ("cli/check/session.rs", "cli/check/database.rs", "starts the check of the place that was named"),
     ("cli/check/session.rs", "cli/check/storage.rs", "starts the check of the place that was named"),
     ("cli/io/together.rs", "cli/io/measure.rs", "takes the job, which may be of several volumes"),
-    ("cli/slob/server/setup.rs", "cli/slob/setup.rs", "takes the words for a data set"),
     ("config/*", "config/error.rs", "the error of the room names the problems of its parts, which give it"),
     ("config/io/problem.rs", "config/io/*", "a problem shows the limits and words of the parameter that it is about"),
     ("config/postgres/problem.rs", "config/postgres/parse.rs", "a problem lists the parameters that there are"),
@@ -209,7 +208,6 @@ const ARROWS: &[(&str, &str, &str)] = &[
     ("report/*", "report/text.rs", "`Detail`, how much is reported, stands where a report in text is put together"),
     ("report/html/picture/mod.rs", "report/html/comparison.rs", "a picture names its runs as the page does"),
     ("targets/error.rs", "targets/embedded/block.rs", "the error of the room wraps that of each target"),
-    ("targets/error.rs", "targets/mysql/error.rs", "the error of the room wraps that of each target"),
     ("targets/error.rs", "targets/postgres/error.rs", "the error of the room wraps that of each target"),
     ("targets/block/lane.rs", "targets/block/raw.rs", "a lane holds parts of the target that opened it"),
     (
@@ -230,8 +228,6 @@ const ARROWS: &[(&str, &str, &str)] = &[
     ("targets/sql/lane/batch.rs", "targets/sql/target.rs", "a lane holds parts of the target that opened it"),
     ("targets/sql/lane/line.rs", "targets/sql/target.rs", "a lane holds parts of the target that opened it"),
     ("targets/sql/lane/statement.rs", "targets/sql/target.rs", "a lane holds parts of the target that opened it"),
-    ("targets/postgres/lane/session.rs", "targets/postgres/lane/batch.rs", "a session holds the arrays of its batch"),
-    ("targets/postgres/lane/watch.rs", "targets/postgres/lane/session.rs", "looks at sessions, whose line it wakes"),
     (
         "targets/postgres/password_file.rs",
         "targets/postgres/login.rs",
