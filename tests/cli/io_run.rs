@@ -136,7 +136,7 @@ fn more_than_the_file_system_holds_is_refused_before_anything_is_made() {
         reported.contains("error: `new` needs 1,000 TiB and its file system has ")
             || reported.contains("needs 1000 TiB")
     );
-    assert!(reported.contains("hint: ask for a smaller file"), "{reported}");
+    assert!(reported.contains("hint: ask for less (`--size`)"), "{reported}");
     assert_eq!(std::fs::read_dir(place.path("")).unwrap().count(), 0);
 }
 

@@ -287,15 +287,15 @@ fn holds(bytes: &[u8], text: &str) -> bool {
 fn what_means_nothing_for_a_target_is_refused() {
     let place = Place::new();
     let cases: [(&[&str], &str); 6] = [
-        (&["slob", "run", "--db-cache", "64M", "--target", "dir:x"], "`--db-cache` is for a private cluster"),
+        (&["slob", "run", "--db-cache", "64M", "--target", "dir:x"], "`--db-cache` is for a private server"),
         (
             &["slob", "run", "--host-memory", "1G", "--target", "postgres://h/d"],
-            "`--host-memory` is for a private cluster",
+            "`--host-memory` is for a private server",
         ),
         (&["slob", "run", "--send", "batch", "--target", "sim:"], "`--send` is for database servers"),
         (&["slob", "run", "--cache", "64M", "--target", "pg:x"], "`--cache` is for the embedded engine"),
         (&["slob", "setup", "--redo-files", "4", "--target", "pg:x"], "`--redo-files` is for the embedded engine"),
-        (&["slob", "info", "--db-schema", "x", "--target", "dir:x"], "`--db-schema` is for database servers"),
+        (&["slob", "info", "--db-schema", "x", "--target", "dir:x"], "`--db-schema` is for PostgreSQL"),
     ];
     for (arguments, message) in cases {
         let refused = place.run(arguments);
