@@ -258,8 +258,8 @@ END",
         )
     }
 
-    /// Has a batch executed: values are its operations, each by [`operation_text`], and the filling. Gives how many updates were
-    /// done again, and for each operation its [`TIME_PARTS`].
+    /// Has a batch executed: values are its operations, each by `operation_text`, and the filling. Gives how many updates were
+    /// done again, and for each operation its `TIME_PARTS`.
     pub fn call_procedure(&self, schema: u32) -> String {
         format!("CALL {}(?, ?)", self.procedure(schema))
     }
