@@ -10,7 +10,7 @@ use crate::targets::sql::data::descriptor::{DataSet, Found, Stage};
 use crate::targets::sql::data::pieces;
 
 pub use crate::targets::database::{Phase, Progress, Replace, SetupRequest};
-pub use crate::targets::postgres::data::setup::{Existing, Loaded};
+pub use crate::targets::sql::data::found::{Existing, Loaded};
 
 /// Most leaves of a table: InnoDB numbers its pages with 32 bits.
 const MAX_TABLE_BLOCKS: u64 = 1 << 31;

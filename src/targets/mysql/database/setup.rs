@@ -10,7 +10,7 @@ use crate::config::TargetAddress;
 use crate::targets::TargetError;
 use crate::targets::database::{Cache, DatabaseOptions, Phase, Progress, SetupPlan, SetupReport, SetupRequest, Sheet};
 use crate::targets::mysql::MysqlError;
-use crate::targets::mysql::data::setup::{self, Existing};
+use crate::targets::mysql::data::setup;
 use crate::targets::mysql::data::{self};
 use crate::units::Bytes;
 
@@ -41,21 +41,10 @@ impl<'a> TablesPlan<'a> {
 impl SetupPlan for TablesPlan<'_> {
     fn sheet(&self) -> Sheet {
         let (plan, request) = (&self.plan, &self.plan.request);
-        let there = match plan.existing {
-            Existing::Nothing => "no data".to_owned(),
-            Existing::SameData => "the data asked for".to_owned(),
-            Existing::Unfinished { loaded_bytes } if plan.makes_data() => {
-                format!("an unfinished set-up of these data, {} of them loaded", Bytes(loaded_bytes))
-            }
-            Existing::Unfinished { .. } | Existing::HalfRemoved => {
-                "the rest of other data, which would be removed".to_owned()
-            }
-            Existing::OtherData => "other data, which would be removed".to_owned(),
-        };
         let mut sheet = Sheet::default();
         sheet.add("server", format!("{}, {}", plan.access.node_name(), plan.server_version));
         sheet.add("database", plan.access.database);
-        sheet.add("there now", there);
+        sheet.add("there now", plan.existing.words(plan.makes_data()));
         sheet.add("data", request.words());
         sheet.add("seed", request.seed.to_string());
         if plan.makes_data() {

@@ -10,7 +10,7 @@ use crate::targets::TargetError;
 use crate::targets::database::{Cache, DatabaseOptions, Phase, Progress, SetupPlan, SetupReport, SetupRequest, Sheet};
 use crate::targets::postgres::PostgresError;
 use crate::targets::postgres::data;
-use crate::targets::postgres::data::setup::{self, Existing};
+use crate::targets::postgres::data::setup;
 use crate::units::Bytes;
 
 /// Tables that are to be made on a server that answers.
@@ -55,21 +55,10 @@ fn too_little_room(reached: &Reached, plan: &setup::TablesPlan<'_>) -> Option<St
 impl SetupPlan for TablesPlan<'_> {
     fn sheet(&self) -> Sheet {
         let (plan, request) = (&self.plan, &self.plan.request);
-        let there = match plan.existing {
-            Existing::Nothing => "no data".to_owned(),
-            Existing::SameData => "the data asked for".to_owned(),
-            Existing::Unfinished { loaded_bytes } if plan.makes_data() => {
-                format!("an unfinished set-up of these data, {} of them loaded", Bytes(loaded_bytes))
-            }
-            Existing::Unfinished { .. } | Existing::HalfRemoved => {
-                "the rest of other data, which would be removed".to_owned()
-            }
-            Existing::OtherData => "other data, which would be removed".to_owned(),
-        };
         let mut sheet = Sheet::default();
         sheet.add("server", format!("{}, PostgreSQL {}", plan.access.node_name(), plan.server_version));
         sheet.add("database", format!("{}, schema {}", plan.database, plan.access.namespace));
-        sheet.add("there now", there);
+        sheet.add("there now", plan.existing.words(plan.makes_data()));
         sheet.add("data", request.words());
         sheet.add("seed", request.seed.to_string());
         if plan.makes_data() {

@@ -12,33 +12,17 @@ use std::collections::BTreeSet;
 use super::catalog::{self, Found, Ground, Stage};
 use super::descriptor::{DataSet, FORMAT_VERSION};
 use super::session::{Access, Session};
-use crate::targets::database::{Phase, Replace, SetupRequest};
+use crate::targets::database::{Replace, SetupRequest};
 use crate::targets::error::TargetError;
 use crate::targets::sql::data::pieces;
 use crate::units::Bytes;
+
+pub use crate::targets::sql::data::found::{Existing, Loaded};
 
 pub use run::run;
 
 /// Most rows of a table: PostgreSQL numbers its blocks with 32 bits, and the last number is none.
 const MAX_TABLE_BLOCKS: u64 = u32::MAX as u64 - 1;
-
-/// What is in the namespace already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Existing {
-    /// No data.
-    Nothing,
-    /// The data asked for.
-    SameData,
-    /// A set-up of the data asked for that never came to its end.
-    Unfinished {
-        /// Bytes of blocks that are loaded.
-        loaded_bytes: u64,
-    },
-    /// The rest of data that were being removed.
-    HalfRemoved,
-    /// Other data.
-    OtherData,
-}
 
 /// What [`run()`] will do.
 #[derive(Debug, Clone)]
@@ -81,23 +65,6 @@ impl TablesPlan<'_> {
             _ => self.data_bytes,
         }
     }
-}
-
-/// What [`run()`] did.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loaded {
-    /// Bytes of blocks that were loaded, this time.
-    pub bytes_written: u64,
-    /// Bytes of blocks that an earlier, interrupted set-up had loaded.
-    pub bytes_found: u64,
-    /// How long it took, until everything was durable.
-    pub elapsed_ns: u64,
-    /// How long each phase took.
-    pub phases: Vec<(Phase, u64)>,
-    /// Whether data were made: not when the same data were there already.
-    pub created: bool,
-    /// What the user should know.
-    pub notes: Vec<String>,
 }
 
 /// Decides everything, and writes nothing.

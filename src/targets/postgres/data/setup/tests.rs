@@ -2,7 +2,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::targets::database::{Filling, Progress};
+use crate::targets::database::{Filling, Phase, Progress};
 use crate::targets::postgres::data::session::Halt;
 use crate::targets::postgres::data::tests::{
     NAMESPACE, assert_sound, connector, connector_as, execute, number, refusal, request, set_up,
