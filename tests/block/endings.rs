@@ -152,7 +152,8 @@ fn more_writes_than_blocks_end_with_an_error_where_data_are_checked() {
     let mut wanted = checked(dir.path(), VolumeLayout::Single, 1, 1);
     wanted.size = Some(plimsoll::units::Bytes::kib(64));
     let block = open(&wanted);
-    let outcome = run(&block, &wide(step(&block, 0), 16, 2));
+    // One lane sends all sixteen at once, whatever else the machine does: a second lane might start when the first is done.
+    let outcome = run(&block, &wide(step(&block, 0), 16, 1));
     if outcome.failure.is_none() && is_in_memory(dir.path()) {
         return skip("on tmpfs a write is done when it is sent, so that no block has one under way");
     }
