@@ -7,8 +7,10 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program of its own, not a part of the library")]
 
 mod imports;
+mod mysql;
 mod pages;
 mod postgres;
+mod server;
 mod slob;
 mod storage;
 
@@ -24,7 +26,7 @@ type Failure = Box<dyn std::error::Error>;
 type Measure = fn(&Bench) -> Result<(), Failure>;
 
 /// Everything that is measured, by the word that selects it. All parts about the engine need its set-up.
-const PARTS: [(&str, Measure); 16] = [
+const PARTS: [(&str, Measure); 19] = [
     ("set-up", Bench::set_up),
     ("engine-reads", Bench::engine_reads),
     ("cached-reads", Bench::cached_reads),
@@ -37,6 +39,9 @@ const PARTS: [(&str, Measure); 16] = [
     ("server-load", Bench::server_load),
     ("server-reads", Bench::server_reads),
     ("traced-reads", Bench::traced_reads),
+    ("mysql-load", Bench::mysql_load),
+    ("mysql-reads", Bench::mysql_reads),
+    ("mysql-counters", Bench::mysql_counters),
     ("report-page", Bench::report_page),
     ("listed-runs", Bench::listed_runs),
     ("compared-runs", Bench::compared_runs),

@@ -17,10 +17,10 @@ pub(super) const DEFAULT_REDO_FILE: Bytes = Bytes::mib(64);
 pub(super) const DEFAULT_REDO_FILES: u32 = 4;
 /// Schema of the database where nobody names another.
 const DEFAULT_SCHEMA: &str = "plimsoll";
-/// Shared buffers of a private cluster where nobody says otherwise: small, so that reads leave them.
+/// Buffers of a private server where nobody says otherwise: small, so that reads leave them.
 const DEFAULT_DB_CACHE: Bytes = Bytes::mib(128);
 
-/// Where data are on a server, and how a private cluster is run.
+/// Where data are on a server, and how a private server is run.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct ServerArgs {
     /// Schema of the PostgreSQL database that holds the data [default: plimsoll]

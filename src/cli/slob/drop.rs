@@ -19,7 +19,7 @@ Examples:
   plimsoll slob drop --target dir:/u01/plimsoll --yes
   plimsoll slob drop --target postgres://bench@db1/bench
 
-Only what set-up made is removed, and the directory if nothing else is in it. A private cluster (`pg:DIR`) is removed \
+Only what set-up made is removed, and the directory if nothing else is in it. A private server (`pg:DIR`, `my:DIR`) is removed \
 whole; on a server of yours, only the tables that set-up made.";
 
 /// Arguments of `plimsoll slob drop`.

@@ -17,7 +17,7 @@ Examples:
   plimsoll slob info
   plimsoll slob info --target dir:/u01/plimsoll --json
 
-It only looks, so it works while a run goes on; a private cluster (`pg:DIR`) is started for it and stopped again.";
+It only looks, so it works while a run goes on; a private server (`pg:DIR`, `my:DIR`) is started for it and stopped again.";
 
 /// Arguments of `plimsoll slob info`.
 #[derive(Debug, Args)]

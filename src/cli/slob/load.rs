@@ -91,7 +91,7 @@ impl LoadArgs {
         let options = self.sending.add_to(self.server.options(address)?, address)?;
         if let Some((flag, _)) = misplaced {
             let failure = Failure::new(format_args!("`{flag}` is for the embedded engine, not for `{address}`"));
-            return Err(failure.with_hint("leave it out; the cache of a private cluster is `--db-cache`".to_owned()));
+            return Err(failure.with_hint("leave it out; the cache of a private server is `--db-cache`".to_owned()));
         }
         Ok(DatabaseOptions {
             io_engine: self.io.engine(),
