@@ -20,7 +20,7 @@ use crate::report::document::{ProbeEnd, ProbeLine};
 use crate::report::trace::{trace_lines, write_traces_within};
 use crate::targets::TargetError;
 use crate::targets::embedded::Directory;
-use crate::targets::mysql::{self, server::FoundServer};
+use crate::targets::mysql;
 use crate::targets::postgres::{Connector, LocalServer};
 use crate::units::Nanos;
 
@@ -125,9 +125,9 @@ fn process_of(address: &TargetAddress) -> Result<u32, Failure> {
         },
         TargetAddress::PrivateCluster(path) => postmaster(&path.join("data")),
         TargetAddress::Postgres(address) => process_of_server(address),
-        TargetAddress::PrivateMysql(directory) => match mysql::server::inspect(directory).map_err(Failure::from)? {
-            Some(FoundServer { running: Some((pid, _)), .. }) => Ok(pid),
-            _ => {
+        TargetAddress::PrivateMysql(directory) => match mysql::server::process(directory)? {
+            Some(pid) => Ok(pid),
+            None => {
                 let failure = Failure::new(format_args!("no server works on `{}`", directory.display()));
                 Err(failure.with_hint("start it, or name its first process: `--pid N`".to_owned()))
             }

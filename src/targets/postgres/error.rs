@@ -8,7 +8,6 @@ use std::time::Duration;
 use tokio_postgres::error::{DbError, Severity};
 
 use crate::targets::sql::SqlError;
-use crate::targets::sql::private::PrivateError;
 
 /// How long the network may swallow what is sent before the connection counts as lost.
 pub(super) const SILENCE: Duration = Duration::from_secs(10);
@@ -74,9 +73,6 @@ pub enum PostgresError {
         /// What to do about it.
         hint: Option<String>,
     },
-    /// A private cluster cannot be had.
-    #[error(transparent)]
-    Private(#[from] PrivateError),
 }
 
 impl PostgresError {
@@ -142,7 +138,6 @@ impl PostgresError {
             ),
             Self::TimedOut { .. } => Some("look whether the server and the network to it still answer".to_owned()),
             Self::Refused { code, .. } => refusal_hint(code).map(str::to_owned),
-            Self::Private(error) => error.hint(),
         }
     }
 }
@@ -155,8 +150,7 @@ impl SqlError for PostgresError {
             | Self::Lost { .. }
             | Self::TimedOut { .. }
             | Self::Damaged { .. }
-            | Self::Unfit { .. }
-            | Self::Private(_) => true,
+            | Self::Unfit { .. } => true,
         }
     }
 

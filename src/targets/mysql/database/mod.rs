@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 use serde_json::json;
 
 use super::data::{self, Access, Info, VerifyReport};
-use super::server::{self, PrivateServer, ServerRequest, needed_memory};
+use super::server::{self, Binaries};
 use super::{Connector, MysqlError};
 use crate::config::TargetAddress;
 use crate::measure::{environment, os};
@@ -21,6 +21,7 @@ use crate::targets::database::{
     Progress, Sending, SetupPlan, SetupRequest, Sheet, There, Timing, Verified, data_words,
 };
 use crate::targets::sql::data::descriptor::{DataSet, Stage};
+use crate::targets::sql::private::{PrivateServer, Programs, ServerRequest, inspect};
 use crate::units::{Bytes, Nanos, group_thousands};
 use removal::{ServerToRemove, TablesToRemove};
 use setup::{NewServer, TablesPlan};
@@ -44,7 +45,7 @@ pub(in crate::targets) struct MysqlDatabase {
 
 /// A server that answers: a private one that runs now, or somebody else's.
 struct Reached {
-    server: Option<PrivateServer>,
+    server: Option<PrivateServer<Binaries>>,
     connector: Connector,
     database: String,
 }
@@ -84,8 +85,8 @@ impl MysqlDatabase {
                     keep_running: options.keep_running,
                     binaries: options.programs.clone(),
                 };
-                let server = PrivateServer::start(&request, &options.say, stop)?;
-                let address = server.address();
+                let server = PrivateServer::<Binaries>::start(&request, &options.say, stop)?;
+                let address = server.address().clone();
                 let connector = Connector::new(&address, APPLICATION)?;
                 let database = address.database.unwrap_or_else(|| DEFAULT_DATABASE.to_owned());
                 Ok(Reached { server: Some(server), connector, database })
@@ -111,7 +112,7 @@ impl MysqlDatabase {
     /// Whether only the words are asked for of a private server that is not there yet.
     fn is_new_server_planned(&self) -> Result<bool, TargetError> {
         match self.directory().filter(|_| self.options.dry_run) {
-            Some(directory) => Ok(server::inspect(directory)?.is_none()),
+            Some(directory) => Ok(inspect::<Binaries>(directory)?.is_none()),
             None => Ok(false),
         }
     }
@@ -125,7 +126,7 @@ impl Reached {
     /// What is worth knowing of it: its version and settings, and who started it.
     fn facts(&self) -> Result<BTreeMap<String, String>, MysqlError> {
         match &self.server {
-            Some(server) => Ok(server.facts()),
+            Some(server) => Ok(server.facts().clone()),
             None => server::facts(&self.connector, 0),
         }
     }
@@ -175,7 +176,7 @@ fn load_everywhere(reached: &Reached) -> Result<DataSet, TargetError> {
 impl Database for MysqlDatabase {
     fn there(&mut self, stop: &AtomicBool) -> Result<There, TargetError> {
         if let Some(directory) = self.directory()
-            && server::inspect(directory)?.is_none()
+            && inspect::<Binaries>(directory)?.is_none()
         {
             return Ok(There::Nothing);
         }
@@ -206,7 +207,7 @@ impl Database for MysqlDatabase {
 
     /// Refuses more sessions than the memory of a private server does for.
     fn check_load(&mut self, load: &PlannedLoad, _stop: &AtomicBool) -> Result<Vec<String>, TargetError> {
-        let needed = needed_memory(self.options.db_cache, load.sessions);
+        let needed = Binaries::needed_memory(self.options.db_cache, load.sessions);
         if let Some(limit) = self.options.host_memory.filter(|limit| *limit < needed && self.directory().is_some()) {
             let what = format!("`--host-memory {limit}` is too little for {} sessions", load.sessions);
             let hint = format!("give the server at least {needed}, or use fewer sessions or a smaller `--db-cache`");

@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use crate::config::mysql::MysqlAddress;
 use crate::targets::TargetError;
 use crate::targets::database::DropPlan;
 use crate::targets::mysql::data::{Access, drop};
-use crate::targets::mysql::server::{self, FoundServer};
+use crate::targets::mysql::server::Binaries;
+use crate::targets::sql::private::{FoundServer, inspect, remove};
 use crate::units::Bytes;
 
 /// The tables of a data set on somebody's server.
@@ -37,14 +39,14 @@ impl DropPlan for TablesToRemove<'_> {
 /// A private server with everything in its directory.
 pub(super) struct ServerToRemove {
     directory: PathBuf,
-    found: FoundServer,
+    found: FoundServer<MysqlAddress>,
     say: fn(&str),
 }
 
 impl ServerToRemove {
     pub(super) fn find(directory: &Path, say: fn(&str)) -> Result<Self, TargetError> {
         let path = directory.to_owned();
-        match server::inspect(directory)? {
+        match inspect::<Binaries>(directory)? {
             Some(found) => Ok(Self { directory: path, found, say }),
             None => Err(TargetError::NoPrivateServer { path }),
         }
@@ -62,7 +64,7 @@ impl DropPlan for ServerToRemove {
     }
 
     fn run(self: Box<Self>, stop: &AtomicBool) -> Result<Option<String>, TargetError> {
-        server::remove(&self.directory, &self.say, stop)?;
+        remove::<Binaries>(&self.directory, &self.say, stop)?;
         Ok(None)
     }
 }

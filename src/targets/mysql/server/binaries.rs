@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::targets::mysql::MysqlError;
+use crate::targets::sql::private::PrivateError;
 
 /// Names the directory of the programs to use.
 const VARIABLE: &str = "PLIMSOLL_MYSQL_BIN";
@@ -17,7 +17,7 @@ const PLACES: [&str; 5] = ["/usr/sbin", "/usr/libexec", "/usr/bin", "/usr/local/
 
 /// The programs of one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::targets::mysql) struct Binaries {
+pub(in crate::targets) struct Binaries {
     /// The server.
     pub(in crate::targets::mysql) server: PathBuf,
     /// What makes its data, where the server does not do that itself.
@@ -31,12 +31,12 @@ impl Binaries {
     ///
     /// # Errors
     /// When there are none, with the package to install.
-    pub(in crate::targets::mysql) fn find(chosen: Option<&Path>) -> Result<Self, MysqlError> {
+    pub(in crate::targets::mysql) fn find(chosen: Option<&Path>) -> Result<Self, PrivateError> {
         let named = chosen.map(Path::to_owned).or_else(|| env::var_os(VARIABLE).map(PathBuf::from));
         let Some(directory) = named else {
             let path = env::var_os("PATH").unwrap_or_default();
             let places: Vec<PathBuf> = PLACES.iter().map(PathBuf::from).chain(env::split_paths(&path)).collect();
-            return places.iter().find_map(|place| Self::at(place)).ok_or_else(|| MysqlError::Unfit {
+            return places.iter().find_map(|place| Self::at(place)).ok_or_else(|| PrivateError::Unfit {
                 what: "no MySQL or MariaDB server is installed here: neither `mariadbd` nor `mysqld` was found".to_owned(),
                 hint: Some(format!(
                     "install it: `apt-get install mariadb-server` (Debian, Ubuntu) or `dnf install mariadb-server` (Fedora, \
@@ -45,7 +45,7 @@ impl Binaries {
             });
         };
         let inner = ["", "bin", "sbin", "libexec"].map(|inner| directory.join(inner));
-        inner.iter().find_map(|place| Self::at(place)).ok_or_else(|| MysqlError::Unfit {
+        inner.iter().find_map(|place| Self::at(place)).ok_or_else(|| PrivateError::Unfit {
             what: format!("`{}` holds no `mariadbd` and no `mysqld` that reports its version", directory.display()),
             hint: Some("name the directory that holds the server's program".to_owned()),
         })

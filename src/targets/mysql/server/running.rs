@@ -4,37 +4,34 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::targets::sql::private::{PrivateError, file_error, is_alive, works_in};
+use crate::config::mysql::MysqlAddress;
+use crate::targets::sql::private::{PrivateError, Running, file_error, is_alive, works_in};
 
 /// The file in the data that holds the number of the process.
 pub(super) const PID_FILE: &str = "plimsoll.pid";
 
-/// A server that runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Running {
-    pub(super) pid: u32,
-    /// Its socket; none where we have not started it.
-    pub(super) socket: Option<PathBuf>,
-}
-
-impl Running {
-    /// The server that runs on `data`; none after a crash, which leaves the file and no such process.
-    ///
-    /// # Errors
-    /// When the file cannot be read.
-    pub(super) fn of(data: &Path) -> Result<Option<Self>, PrivateError> {
-        let path = data.join(PID_FILE);
-        let text = match fs::read_to_string(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            read => read.map_err(file_error("read", &path))?,
-        };
-        let Ok(pid) = text.trim().parse() else { return Ok(None) };
-        if !is_alive(pid) || !works_in(pid, data) {
-            return Ok(None);
-        }
-        let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        Ok(Some(Self { pid, socket: socket_of(&command, &path) }))
+/// The server that runs on `data`; none after a crash, which leaves the file and no such process.
+///
+/// # Errors
+/// When the file cannot be read.
+pub(super) fn of(data: &Path) -> Result<Option<Running<MysqlAddress>>, PrivateError> {
+    let path = data.join(PID_FILE);
+    let text = match fs::read_to_string(&path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        read => read.map_err(file_error("read", &path))?,
+    };
+    let Ok(pid) = text.trim().parse() else { return Ok(None) };
+    if !is_alive(pid) || !works_in(pid, data) {
+        return Ok(None);
     }
+    let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let socket = socket_of(&command, &path);
+    Ok(Some(Running {
+        pid,
+        is_ours: socket.is_some(),
+        sockets: socket.as_deref().and_then(Path::parent).map(Path::to_owned),
+        address: socket.as_deref().map(super::address),
+    }))
 }
 
 /// The socket among the words of a server's command, if its file of the process number is ours.
@@ -52,11 +49,11 @@ mod tests {
     #[test]
     fn a_file_that_a_crash_left_is_not_taken_for_a_server() {
         let data = tempfile::tempdir().unwrap();
-        assert_eq!(Running::of(data.path()).unwrap(), None);
+        assert_eq!(of(data.path()).unwrap(), None);
         // Our own process lives, and works elsewhere: as if the number had been given anew.
         for pid in [std::process::id().to_string(), "4194999".to_owned(), "x".to_owned()] {
             fs::write(data.path().join(PID_FILE), pid).unwrap();
-            assert_eq!(Running::of(data.path()).unwrap(), None);
+            assert_eq!(of(data.path()).unwrap(), None);
         }
     }
 

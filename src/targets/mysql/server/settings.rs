@@ -1,23 +1,18 @@
 //! Settings of private servers, given on the command line, and what a server reports on its own.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use mysql_async::prelude::Queryable;
 
-use super::ServerRequest;
+use super::SOCKET;
 use super::binaries::Binaries;
 use super::running::PID_FILE;
 use crate::record::facts::{DIRECT_READS, Term};
 use crate::targets::mysql::connect::{Connector, on_own_runtime};
 use crate::targets::mysql::error::MysqlError;
-use crate::targets::sql::private::{Files, PrivateError, file_error};
+use crate::targets::sql::private::{PrivateError, Starting, file_error};
 use crate::units::Bytes;
 
-/// Connections beyond those of the load: set-up, monitoring, and a person who looks.
-const SPARE_CONNECTIONS: u32 = 20;
-/// The least that InnoDB takes.
-const MIN_BUFFER_POOL: Bytes = Bytes::mib(5);
 /// Redo between two checkpoints. The servers' own hundred megabytes would have a load of updates checkpoint all the time.
 const DEFAULT_REDO: Bytes = Bytes::gib(1);
 const MIN_REDO: Bytes = Bytes::mib(96);
@@ -70,49 +65,17 @@ const TERMS: [(Term, &str); 3] =
     [(Term::Log, "redo log"), (Term::BufferCache, "innodb_buffer_pool_size"), (Term::Sessions, "the process list")];
 
 /// The least memory in which a server can live with so many sessions, in whole MiB.
-pub fn needed_memory(db_cache: Bytes, sessions: u32) -> Bytes {
+pub(super) fn needed_memory(db_cache: Bytes, sessions: u32) -> Bytes {
     let pool = db_cache.0 + db_cache.0 / BOOKKEEPING_PART;
     Bytes((pool + BASE.0 + SESSION.0 * u64::from(sessions)).next_multiple_of(1 << 20))
-}
-
-/// Refuses what no server can be started with.
-///
-/// # Errors
-/// When the buffer pool or the memory is too small, with what is needed.
-pub(super) fn check(request: &ServerRequest) -> Result<(), PrivateError> {
-    let unfit = |what: String, hint: String| Err(PrivateError::Unfit { what, hint: Some(hint) });
-    let ServerRequest { db_cache, host_memory, sessions, .. } = request;
-    if *db_cache < MIN_BUFFER_POOL {
-        let what = format!("a buffer pool of {db_cache} is too small: InnoDB needs at least {MIN_BUFFER_POOL}");
-        return unfit(what, "raise `--db-cache`".to_owned());
-    }
-    let needed = needed_memory(*db_cache, *sessions);
-    match host_memory {
-        Some(limit) if *limit < needed => unfit(
-            format!(
-                "{limit} of memory are too little for a server with a buffer pool of {db_cache} and {sessions} sessions: it \
-                 needs at least {needed}"
-            ),
-            format!("lower `--db-cache` or the number of sessions, or use `--host-memory {}M`", needed.0 >> 20),
-        ),
-        _ => Ok(()),
-    }
-}
-
-pub(super) fn max_connections(request: &ServerRequest) -> u32 {
-    request.max_sessions.saturating_add(SPARE_CONNECTIONS)
 }
 
 /// The parameters that a server is started with. What begins with `loose` is passed over by versions that do not have it.
 ///
 /// # Errors
 /// When the size of the file system cannot be found out.
-pub(super) fn arguments(
-    request: &ServerRequest,
-    files: &Files,
-    socket: &Path,
-    binaries: &Binaries,
-) -> Result<Vec<String>, PrivateError> {
+pub(super) fn arguments(start: &Starting<'_>, binaries: &Binaries) -> Result<Vec<String>, PrivateError> {
+    let files = start.files;
     let directory = files.directory();
     let system = rustix::fs::statvfs(directory).map_err(|error| file_error("look at", directory)(error.into()))?;
     let redo = (system.f_blocks * system.f_frsize / 8).clamp(MIN_REDO.0, DEFAULT_REDO.0);
@@ -121,11 +84,11 @@ pub(super) fn arguments(
     let mut arguments = vec![
         "--no-defaults".to_owned(),
         format!("--datadir={}", data.display()),
-        format!("--socket={}", socket.display()),
+        format!("--socket={}/{SOCKET}", start.sockets),
         format!("--pid-file={}", data.join(PID_FILE).display()),
         format!("--tmpdir={}", files.run().display()),
-        format!("--innodb-buffer-pool-size={}", request.db_cache.0),
-        format!("--max-connections={}", max_connections(request)),
+        format!("--innodb-buffer-pool-size={}", start.db_cache.0),
+        format!("--max-connections={}", start.max_connections),
     ];
     let fixed = [
         // Reached only through its socket, which only its user and root reach.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::atomic::AtomicBool;
 
 use mysql_async::prelude::Queryable;
 
@@ -9,7 +10,9 @@ use super::*;
 use crate::scratch::is_in_memory;
 use crate::skip::skip;
 use crate::targets::mysql::test_server::block_on;
-use crate::targets::sql::private::is_alive;
+use crate::targets::sql::private::{MemoryLimit, PrivateServer, ServerRequest, is_alive, limit_of, remove};
+
+type Server = PrivateServer<Binaries>;
 
 /// A directory that the server's user can enter.
 fn place() -> Option<tempfile::TempDir> {
@@ -35,17 +38,17 @@ fn request(directory: &Path) -> ServerRequest {
     }
 }
 
-fn start(request: &ServerRequest) -> Result<PrivateServer, TargetError> {
-    PrivateServer::start(request, &|_| {}, &AtomicBool::new(false))
+fn start(request: &ServerRequest) -> Result<Server, TargetError> {
+    Server::start(request, &|_| {}, &AtomicBool::new(false))
 }
 
 fn reported(error: &TargetError) -> String {
     format!("{error}; {}", error.hint().unwrap_or_default())
 }
 
-fn ask(server: &PrivateServer, sql: &str) -> String {
+fn ask(server: &Server, sql: &str) -> String {
     block_on(async {
-        let connector = Connector::new(&server.address(), "test").unwrap();
+        let connector = Connector::new(server.address(), "test").unwrap();
         let mut connected = connector.connect(0).await.unwrap();
         connected.conn.query_first::<String, _>(sql).await.unwrap().unwrap_or_default()
     })
@@ -66,7 +69,7 @@ fn processes_of(directory: &Path) -> Vec<String> {
 fn a_server_is_made_with_the_settings_asked_for_and_leaves_no_process() {
     let Some(place) = place() else { return };
     let directory = place.path().join("new/my");
-    assert_eq!(inspect(&directory).unwrap(), None);
+    assert_eq!(inspect::<Binaries>(&directory).unwrap(), None);
     let server = start(&request(&directory)).unwrap();
     for (setting, value) in [
         ("innodb_buffer_pool_size", "16777216"),
@@ -86,9 +89,12 @@ fn a_server_is_made_with_the_settings_asked_for_and_leaves_no_process() {
     let facts = server.facts();
     assert_eq!((facts["setting.max_connections"].as_str(), facts["started_by_us"].as_str()), ("24", "yes"));
     assert_eq!(facts["server_version"], ask(&server, "SELECT VERSION()"));
-    let found = inspect(&directory).unwrap().unwrap();
+    let found = inspect::<Binaries>(&directory).unwrap().unwrap();
     assert_eq!(found.in_use_by, Some(format!("process {}", std::process::id())));
-    assert_eq!(found.running, Some((server.pid(), server.address())));
+    assert_eq!(
+        found.running.map(|running| (running.pid, running.address)),
+        Some((server.pid(), Some(server.address().clone())))
+    );
     assert_eq!(fs::metadata(directory.join("run")).unwrap().permissions().mode() & 0o777, 0o700);
     let error = start(&request(&directory)).unwrap_err();
     assert!(reported(&error).contains("in use by process"), "{}", reported(&error));
@@ -105,7 +111,7 @@ fn a_server_is_made_with_the_settings_asked_for_and_leaves_no_process() {
     assert_eq!(ask(&server, "SHOW DATABASES LIKE 'kept'"), "kept");
     drop(server);
     assert_eq!(processes_of(&directory), Vec::<String>::new());
-    let removed = remove(&directory, &|_| {}, &AtomicBool::new(false)).unwrap();
+    let removed = remove::<Binaries>(&directory, &|_| {}, &AtomicBool::new(false)).unwrap();
     assert!(removed.iter().any(|file| file.path == directory.join("data") && file.bytes > Bytes::mib(10)));
     assert!(!directory.exists());
 }
@@ -120,8 +126,8 @@ fn directories_of_others_and_missing_servers_are_refused_and_stay_as_they_are() 
     fs::write(place.path().join("ibdata1"), "years of work").unwrap();
     for error in [
         start(&request(place.path())).unwrap_err(),
-        inspect(place.path()).unwrap_err(),
-        remove(place.path(), &|_| {}, &AtomicBool::new(false)).unwrap_err(),
+        inspect::<Binaries>(place.path()).unwrap_err().into(),
+        remove::<Binaries>(place.path(), &|_| {}, &AtomicBool::new(false)).unwrap_err(),
     ] {
         assert!(
             reported(&error).contains("it holds `ibdata1`") && reported(&error).contains("mysql://"),
@@ -136,7 +142,7 @@ fn directories_of_others_and_missing_servers_are_refused_and_stay_as_they_are() 
 fn a_set_up_that_is_stopped_leaves_nothing() {
     let Some(place) = place() else { return };
     let directory = place.path().join("my");
-    let stopped = PrivateServer::start(&request(&directory), &|_| {}, &AtomicBool::new(true));
+    let stopped = Server::start(&request(&directory), &|_| {}, &AtomicBool::new(true));
     assert!(matches!(stopped, Err(TargetError::Interrupted)), "{stopped:?}");
     assert!(!directory.exists());
     assert_eq!(processes_of(&directory), Vec::<String>::new());
@@ -149,14 +155,14 @@ fn a_kept_server_is_used_by_later_commands_and_ends_with_its_directory() {
     let directory = place.path().join("long".repeat(30));
     let kept = ServerRequest { keep_running: true, ..request(&directory) };
     let server = start(&kept).unwrap();
-    let (pid, socket) = (server.pid(), server.address().socket.unwrap());
+    let (pid, socket) = (server.pid(), server.address().socket.clone().unwrap());
     assert!(!socket.starts_with(place.path()));
     server.stop().unwrap();
     assert!(is_alive(pid));
     let later = start(&ServerRequest { db_cache: Bytes::mib(32), ..request(&directory) }).unwrap();
     assert_eq!((later.pid(), later.facts()["started_by_us"].as_str()), (pid, "no"));
     assert!(
-        later.notes().join("; ").contains("its buffer pool is 16 MiB, not the 32 MiB asked for"),
+        later.notes().join("; ").contains("it has 16 MiB of buffer pool, not the 32 MiB asked for"),
         "{:?}",
         later.notes()
     );
@@ -172,7 +178,7 @@ fn a_kept_server_is_used_by_later_commands_and_ends_with_its_directory() {
             reported(&error)
         );
     }
-    remove(&directory, &|_| {}, &AtomicBool::new(false)).unwrap();
+    remove::<Binaries>(&directory, &|_| {}, &AtomicBool::new(false)).unwrap();
     assert_eq!(processes_of(&directory), Vec::<String>::new());
     assert!(!directory.exists() && !socket.exists());
 }

@@ -18,7 +18,7 @@ const NEEDED: [&str; 2] = ["postgres", "initdb"];
 
 /// A directory with the server's programs, all of one version.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Binaries {
+pub(in crate::targets) struct Binaries {
     /// The directory.
     pub(super) directory: PathBuf,
     /// Their version.

@@ -7,10 +7,9 @@ use super::super::error::PostgresError;
 use super::super::meanings;
 use super::super::sql::identifier;
 use super::binaries::Binaries;
-use super::{ROLE, program_hint, settings};
+use super::{ROLE, settings};
 use crate::config::postgres::PostgresAddress;
-use crate::targets::sql::private::{Owner, PrivateError};
-use crate::units::Bytes;
+use crate::targets::sql::private::{Owner, PrivateError, Programs};
 
 /// Application name of the connection.
 const APPLICATION: &str = "plimsoll";
@@ -21,16 +20,16 @@ const FIRST_DATABASE: &str = "postgres";
 ///
 /// # Errors
 /// When the program fails.
-pub(super) fn known_settings(owner: &Owner, binaries: &Binaries) -> Result<BTreeSet<String>, PostgresError> {
+pub(super) fn known_settings(owner: &Owner, binaries: &Binaries) -> Result<BTreeSet<String>, PrivateError> {
     let program = binaries.program("postgres");
     let failed = |reason: String| {
-        let hint = program_hint(&reason);
+        let hint = Binaries::hint(&reason);
         PrivateError::Program { program: program.clone(), reason, hint }
     };
     let reported =
         owner.command(&program).arg("--describe-config").output().map_err(|error| failed(error.to_string()))?;
     if !reported.status.success() {
-        return Err(failed(String::from_utf8_lossy(&reported.stderr).trim().to_owned()).into());
+        return Err(failed(String::from_utf8_lossy(&reported.stderr).trim().to_owned()));
     }
     let text = String::from_utf8_lossy(&reported.stdout);
     Ok(text.lines().filter_map(|line| line.split('\t').next()).map(str::to_owned).collect())
@@ -84,21 +83,4 @@ async fn ask(connector: &Connector, node: usize) -> Result<BTreeMap<String, Stri
     facts.insert("server_version".to_owned(), version.get(0));
     meanings::describe(&mut facts);
     Ok(facts)
-}
-
-/// Bytes of a setting as the server shows it: `128MB`, `65536kB`.
-pub(super) fn setting_bytes(shown: &str) -> Option<Bytes> {
-    shown.parse().ok()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_read_as_the_server_shows_them() {
-        assert_eq!(setting_bytes("128MB"), Some(Bytes::mib(128)));
-        assert_eq!(setting_bytes("16400kB"), Some(Bytes::kib(16400)));
-        assert_eq!(setting_bytes(""), None);
-    }
 }

@@ -38,7 +38,7 @@ impl Postmaster {
     ///
     /// # Errors
     /// When it cannot be read.
-    pub(super) fn read(data: &Path) -> Result<Option<Self>, PrivateError> {
+    fn read(data: &Path) -> Result<Option<Self>, PrivateError> {
         let path = data.join("postmaster.pid");
         match fs::read_to_string(&path) {
             Ok(text) => Ok(Self::parse(&text)),

@@ -8,10 +8,12 @@ use super::postmaster::CLUSTER_NAME;
 use crate::targets::sql::private::{PrivateError, file_error};
 use crate::units::Bytes;
 
-/// Connections beyond those of the load: set-up, monitoring, and a person who looks.
-pub(super) const SPARE_CONNECTIONS: u32 = 20;
-/// The least that PostgreSQL takes: 16 of its blocks.
-const SMALLEST_SHARED_BUFFERS: Bytes = Bytes::kib(128);
+/// The server's own processes, its small shared memory and some page cache for catalogs and WAL.
+const BASE: Bytes = Bytes::mib(64);
+/// A session's process: catalog caches, prepared statements, stack.
+const SESSION: Bytes = Bytes::mib(4);
+/// Each process maps the shared buffers by page tables of its own, 8 bytes for 4 KiB, and they are charged too.
+const PAGE_TABLES_OF: u64 = 512;
 /// WAL between two checkpoints. PostgreSQL's own 1 GiB would have a load of updates checkpoint all the time.
 const DEFAULT_MAX_WAL: Bytes = Bytes::gib(4);
 const SMALLEST_MAX_WAL: Bytes = Bytes::mib(128);
@@ -20,7 +22,7 @@ const SMALLEST_MAX_WAL: Bytes = Bytes::mib(128);
 #[derive(Debug)]
 pub(super) struct SettingOptions<'a> {
     pub(super) shared_buffers: Bytes,
-    pub(super) sessions: u32,
+    pub(super) max_connections: u32,
     pub(super) socket_directory: &'a str,
     pub(super) port: u16,
     /// Size of the file system that the cluster is on.
@@ -101,7 +103,7 @@ pub(super) fn chosen(wishes: &SettingOptions, known: impl Fn(&str) -> bool) -> B
     .collect();
     settings.insert("max_wal_size", format!("{max_wal}MB"));
     settings.insert("shared_buffers", format!("{}kB", wishes.shared_buffers.0 >> 10));
-    settings.insert("max_connections", wishes.sessions.saturating_add(SPARE_CONNECTIONS).to_string());
+    settings.insert("max_connections", wishes.max_connections.to_string());
     settings.insert("port", wishes.port.to_string());
     // A list, in which a comma would part two directories.
     settings.insert("unix_socket_directories", format!("\"{}\"", wishes.socket_directory));
@@ -109,18 +111,11 @@ pub(super) fn chosen(wishes: &SettingOptions, known: impl Fn(&str) -> bool) -> B
     settings
 }
 
-/// Refuses shared buffers that no server takes.
-///
-/// # Errors
-/// When they are too small.
-pub(super) fn check_shared_buffers(bytes: Bytes) -> Result<(), PrivateError> {
-    if bytes >= SMALLEST_SHARED_BUFFERS {
-        return Ok(());
-    }
-    Err(PrivateError::Unfit {
-        what: format!("PostgreSQL takes no shared buffers of {bytes}: {SMALLEST_SHARED_BUFFERS} is the least"),
-        hint: Some("raise `--db-cache`".to_owned()),
-    })
+/// The least memory in which a server can live with so many sessions, in whole MiB: with less it would be killed, or its shared
+/// buffers squeezed.
+pub(super) fn needed_memory(shared_buffers: Bytes, sessions: u32) -> Bytes {
+    let each = SESSION.0 + shared_buffers.0 / PAGE_TABLES_OF;
+    Bytes((shared_buffers.0 + BASE.0 + each * u64::from(sessions)).next_multiple_of(1 << 20))
 }
 
 /// Size of the file system that holds `path`.
@@ -143,8 +138,13 @@ pub(super) const SHOWN_SQL: &str = "SELECT name, current_setting(name) FROM pg_s
 
 /// Values of the two parameters of [`SHOWN_SQL`].
 pub(super) fn shown() -> (Vec<&'static str>, Vec<&'static str>) {
-    let wishes =
-        SettingOptions { shared_buffers: Bytes(0), sessions: 0, socket_directory: "", port: 0, file_system: Bytes(0) };
+    let wishes = SettingOptions {
+        shared_buffers: Bytes(0),
+        max_connections: 0,
+        socket_directory: "",
+        port: 0,
+        file_system: Bytes(0),
+    };
     let chosen = chosen(&wishes, |_| true);
     let names = chosen.into_keys().filter(|name| !PLUMBING.contains(name)).chain(ALSO_SHOWN).collect();
     (names, PLUMBING.to_vec())
@@ -152,12 +152,14 @@ pub(super) fn shown() -> (Vec<&'static str>, Vec<&'static str>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Binaries;
     use super::*;
+    use crate::targets::sql::private::check_memory;
 
     fn settings(file_system: Bytes, known: &str) -> BTreeMap<&'static str, String> {
         let wishes = SettingOptions {
             shared_buffers: Bytes::mib(64),
-            sessions: 8,
+            max_connections: 28,
             socket_directory: "/u01/my pg, really/run",
             port: 5432,
             file_system,
@@ -185,5 +187,17 @@ mod tests {
         let (shown, hidden) = shown();
         assert!(shown.contains(&"shared_buffers") && shown.contains(&"fsync") && shown.contains(&"wal_level"));
         assert!(hidden.iter().all(|name| !shown.contains(name)));
+    }
+
+    #[test]
+    fn a_limit_that_leaves_the_server_no_room_is_refused() {
+        check_memory::<Binaries>(Bytes::mib(128 + 64 + 8 * 5), Bytes::mib(128), 8).unwrap();
+        let error = check_memory::<Binaries>(Bytes::mib(128), Bytes::mib(128), 8).unwrap_err();
+        assert!(error.to_string().contains("and 8 sessions: it needs at least 226 MiB"), "{error}");
+        assert!(error.hint().unwrap().contains("--host-memory 226M"), "{error}");
+        check_memory::<Binaries>(needed_memory(Bytes::mib(128), 8), Bytes::mib(128), 8).unwrap();
+        // 16 GiB of buffers take 32 MiB of page tables in each process.
+        check_memory::<Binaries>(Bytes((16 << 30) + 64 * (1 << 20) + 100 * 36 * (1 << 20) - 1), Bytes::gib(16), 100)
+            .unwrap_err();
     }
 }

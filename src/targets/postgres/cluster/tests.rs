@@ -1,7 +1,7 @@
 //! Private clusters with a real server.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,9 @@ use super::super::test_server::block_on;
 use super::*;
 use crate::scratch::is_in_memory;
 use crate::skip::skip;
-use crate::targets::sql::private::is_alive;
+use crate::targets::sql::private::{MemoryLimit, PrivateServer, ServerRequest, inspect, is_alive, limit_of, remove};
+
+type Cluster = PrivateServer<Binaries>;
 
 /// A directory that the server's user can enter.
 fn place() -> Option<tempfile::TempDir> {
@@ -25,8 +27,8 @@ fn place() -> Option<tempfile::TempDir> {
     Some(place)
 }
 
-fn request(directory: &Path) -> ClusterRequest {
-    ClusterRequest {
+fn request(directory: &Path) -> ServerRequest {
+    ServerRequest {
         directory: directory.to_owned(),
         create: true,
         db_cache: Bytes::mib(16),
@@ -38,7 +40,7 @@ fn request(directory: &Path) -> ClusterRequest {
     }
 }
 
-fn start(request: &ClusterRequest) -> Result<Cluster, TargetError> {
+fn start(request: &ServerRequest) -> Result<Cluster, TargetError> {
     Cluster::start(request, &|_| {}, &AtomicBool::new(false))
 }
 
@@ -88,7 +90,7 @@ fn wait_until(what: &str, done: impl Fn() -> bool) {
 fn a_cluster_is_made_with_the_settings_asked_for_and_leaves_no_process() {
     let Some(place) = place() else { return };
     let directory = place.path().join("new/pg");
-    assert_eq!(inspect(&directory).unwrap(), None);
+    assert_eq!(inspect::<Binaries>(&directory).unwrap(), None);
     let cluster = start(&request(&directory)).unwrap();
     assert_eq!(ask(&cluster, "SHOW shared_buffers"), "16MB");
     assert_eq!(ask(&cluster, "SHOW max_connections"), "24");
@@ -100,15 +102,15 @@ fn a_cluster_is_made_with_the_settings_asked_for_and_leaves_no_process() {
     assert_eq!((fact("setting.shared_buffers"), fact("setting.fsync"), fact("started_by_us")), ("16MB", "on", "yes"));
     assert_eq!(fact("server_version"), ask(&cluster, "SHOW server_version"));
     assert!(!facts.contains_key("setting.listen_addresses") && !facts.contains_key("host_memory"), "{facts:?}");
-    assert_eq!(cluster.local().data_directory, Some(directory.join("data")));
-    let found = inspect(&directory).unwrap().unwrap();
+    assert_eq!(cluster.data_directory(), directory.join("data"));
+    let found = inspect::<Binaries>(&directory).unwrap().unwrap();
     assert_eq!(found.in_use_by, Some(format!("process {}", std::process::id())));
-    assert_eq!(found.running.unwrap().local, cluster.local());
+    assert_eq!(found.running.unwrap().pid, cluster.pid());
     // Nobody but the server's user gets to the socket.
     assert_eq!(fs::metadata(directory.join("run")).unwrap().permissions().mode() & 0o777, 0o700);
     cluster.stop().unwrap();
     assert_eq!(processes_of(&directory), Vec::<String>::new());
-    let removed = remove(&directory, &|_| {}, &AtomicBool::new(false)).unwrap();
+    let removed = remove::<Binaries>(&directory, &|_| {}, &AtomicBool::new(false)).unwrap();
     assert!(
         removed.iter().any(|file| file.path == directory.join("data") && file.bytes > Bytes::mib(10)),
         "{removed:?}"
@@ -124,9 +126,9 @@ fn what_is_stored_outlives_servers_that_end_and_servers_that_are_killed() {
     ask(&cluster, "CREATE TABLE t AS SELECT 42 AS answer");
     drop(cluster);
     assert_eq!(processes_of(place.path()), Vec::<String>::new());
-    let request = ClusterRequest { create: false, ..request };
+    let request = ServerRequest { create: false, ..request };
     let cluster = start(&request).unwrap();
-    let pid = cluster.local().postmaster_pid;
+    let pid = cluster.pid();
     signal(pid, Signal::KILL);
     wait_until("the server ends", || !is_alive(pid));
     let error = cluster.stop().unwrap_err();
@@ -140,7 +142,7 @@ fn what_is_stored_outlives_servers_that_end_and_servers_that_are_killed() {
 fn a_server_whose_supervisor_was_killed_is_ended_all_the_same() {
     let Some(place) = place() else { return };
     let cluster = start(&request(place.path())).unwrap();
-    let server = cluster.local().postmaster_pid;
+    let server = cluster.pid();
     let parent = fs::read_to_string(format!("/proc/{server}/stat")).unwrap();
     let parent: u32 = parent.rsplit_once(") ").unwrap().1.split(' ').nth(1).unwrap().parse().unwrap();
     signal(parent, Signal::KILL);
@@ -152,7 +154,7 @@ fn a_server_whose_supervisor_was_killed_is_ended_all_the_same() {
 fn directories_of_others_and_missing_clusters_are_refused_and_stay_as_they_are() {
     let Some(place) = place() else { return };
     let missing = place.path().join("missing");
-    let error = start(&ClusterRequest { create: false, ..request(&missing) }).unwrap_err();
+    let error = start(&ServerRequest { create: false, ..request(&missing) }).unwrap_err();
     assert!(
         reported(&error).contains("no private cluster") && reported(&error).contains("slob setup"),
         "{}",
@@ -162,8 +164,8 @@ fn directories_of_others_and_missing_clusters_are_refused_and_stay_as_they_are()
     fs::write(place.path().join("thesis.tex"), "years of work").unwrap();
     for error in [
         start(&request(place.path())).unwrap_err(),
-        inspect(place.path()).unwrap_err().into(),
-        remove(place.path(), &|_| {}, &AtomicBool::new(false)).unwrap_err(),
+        inspect::<Binaries>(place.path()).unwrap_err().into(),
+        remove::<Binaries>(place.path(), &|_| {}, &AtomicBool::new(false)).unwrap_err(),
     ] {
         assert!(reported(&error).contains("it holds `thesis.tex`"), "{}", reported(&error));
     }
@@ -180,7 +182,7 @@ fn a_cluster_that_was_never_finished_is_started_over() {
     files.mark("15.0".to_owned()).unwrap();
     fs::create_dir(files.unfinished_data()).unwrap();
     fs::write(files.unfinished_data().join("PG_VERSION"), "15").unwrap();
-    let error = start(&ClusterRequest { create: false, ..request(place.path()) }).unwrap_err();
+    let error = start(&ServerRequest { create: false, ..request(place.path()) }).unwrap_err();
     assert!(reported(&error).contains("never finished"), "{}", reported(&error));
     let cluster = start(&request(place.path())).unwrap();
     assert!(!files.unfinished_data().exists());
@@ -213,26 +215,26 @@ fn a_path_too_long_for_a_socket_gets_one_elsewhere_which_goes_with_the_server() 
 #[test]
 fn a_kept_server_is_used_by_later_commands_and_ends_with_the_cluster() {
     let Some(place) = place() else { return };
-    let kept = ClusterRequest { keep_running: true, ..request(place.path()) };
+    let kept = ServerRequest { keep_running: true, ..request(place.path()) };
     let cluster = start(&kept).unwrap();
-    let pid = cluster.local().postmaster_pid;
+    let pid = cluster.pid();
     let error = start(&kept).unwrap_err();
     assert!(reported(&error).contains(&format!("in use by process {}", std::process::id())), "{}", reported(&error));
     cluster.stop().unwrap();
     assert!(is_alive(pid));
 
-    let later = start(&ClusterRequest { db_cache: Bytes::mib(32), ..request(place.path()) }).unwrap();
-    assert_eq!((later.local().postmaster_pid, ask(&later, "SELECT 1").as_str()), (pid, "1"));
+    let later = start(&ServerRequest { db_cache: Bytes::mib(32), ..request(place.path()) }).unwrap();
+    assert_eq!((later.pid(), ask(&later, "SELECT 1").as_str()), (pid, "1"));
     assert_eq!(later.facts()["started_by_us"], "no");
     let notes = later.notes().join("; ");
-    assert!(notes.contains("shared buffers are 16MB, not the 32 MiB"), "{notes}");
+    assert!(notes.contains("it has 16 MiB of shared buffers, not the 32 MiB"), "{notes}");
     later.stop().unwrap();
     assert!(is_alive(pid));
 
     for (more, complaint) in [
-        (ClusterRequest { max_sessions: 400, ..request(place.path()) }, "24 connections, and 420 are needed"),
+        (ServerRequest { max_sessions: 400, ..request(place.path()) }, "24 connections, and 420 are needed"),
         (
-            ClusterRequest { host_memory: Some(Bytes::mib(512)), ..request(place.path()) },
+            ServerRequest { host_memory: Some(Bytes::mib(512)), ..request(place.path()) },
             "without a memory limit of 512 MiB",
         ),
     ] {
@@ -248,11 +250,11 @@ fn a_kept_server_is_used_by_later_commands_and_ends_with_the_cluster() {
     let ours = fs::read_to_string(&options).unwrap();
     fs::write(&options, "/usr/bin/postgres \"-D\" \"data\"\n").unwrap();
     let nobody = AtomicBool::new(false);
-    for error in [start(&kept).unwrap_err(), remove(place.path(), &|_| {}, &nobody).unwrap_err()] {
+    for error in [start(&kept).unwrap_err(), remove::<Binaries>(place.path(), &|_| {}, &nobody).unwrap_err()] {
         assert!(reported(&error).contains("Plimsoll has not started"), "{}", reported(&error));
     }
     fs::write(&options, ours).unwrap();
-    remove(place.path(), &|_| {}, &nobody).unwrap();
+    remove::<Binaries>(place.path(), &|_| {}, &nobody).unwrap();
     assert_eq!(processes_of(place.path()), Vec::<String>::new());
     assert!(!place.path().exists());
 }
@@ -285,7 +287,7 @@ fn what_the_user_set_in_the_clusters_own_files_is_shown() {
 #[test]
 fn limited_memory_bounds_the_server_and_its_group_goes_with_it() {
     let Some(place) = place() else { return };
-    let too_small = ClusterRequest { host_memory: Some(Bytes::mib(64)), ..request(place.path()) };
+    let too_small = ServerRequest { host_memory: Some(Bytes::mib(64)), ..request(place.path()) };
     let error = start(&too_small).unwrap_err();
     assert!(
         reported(&error).contains("--host-memory") && reported(&error).contains("at least"),
@@ -302,8 +304,8 @@ fn limited_memory_bounds_the_server_and_its_group_goes_with_it() {
         return skip("on tmpfs the server's files count as its memory, which is limited here");
     }
     let limit = Bytes::mib(128);
-    let cluster = start(&ClusterRequest { host_memory: Some(limit), ..request(place.path()) }).unwrap();
-    let pid = cluster.local().postmaster_pid;
+    let cluster = start(&ServerRequest { host_memory: Some(limit), ..request(place.path()) }).unwrap();
+    let pid = cluster.pid();
     assert_eq!((limit_of(pid), cluster.facts()["host_memory"].as_str()), (Some(limit), "128 MiB"));
     // More data than the limit: what the group holds of them is bounded.
     ask(&cluster, "CREATE TABLE t AS SELECT repeat('x', 1000) FROM generate_series(1, 200000)");

@@ -10,7 +10,7 @@ use std::sync::atomic::AtomicBool;
 
 use serde_json::json;
 
-use super::cluster::{self, Cluster, ClusterRequest, check_memory, facts_of, needed_memory};
+use super::cluster::{Binaries, facts_of};
 use super::data::info::Info;
 use super::data::verify::VerifyReport;
 use super::data::{self, Access, DataSet, Stage, info, verify};
@@ -22,6 +22,7 @@ use crate::targets::database::{
     Cache, Caching, DataFacts, Database, DatabaseOptions, DropPlan, DropScope, OpenDatabase, OpenRequest, PlannedLoad,
     Progress, Sending, SetupPlan, SetupRequest, Sheet, There, Timing, Verified, data_words,
 };
+use crate::targets::sql::private::{PrivateServer, Programs, ServerRequest, check_memory, inspect};
 use crate::units::{Bytes, Nanos, group_thousands};
 use removal::{ClusterToRemove, TablesToRemove};
 use setup::{NewCluster, TablesPlan};
@@ -45,7 +46,7 @@ pub(in crate::targets) struct PostgresDatabase {
 
 /// A server that answers: a private cluster that runs now, or somebody else's server.
 struct Reached {
-    cluster: Option<Cluster>,
+    cluster: Option<PrivateServer<Binaries>>,
     connector: Connector,
 }
 
@@ -74,7 +75,7 @@ impl PostgresDatabase {
         let options = &self.options;
         match &self.address {
             TargetAddress::PrivateCluster(directory) => {
-                let request = ClusterRequest {
+                let request = ServerRequest {
                     directory: directory.clone(),
                     create,
                     db_cache: options.db_cache,
@@ -84,7 +85,7 @@ impl PostgresDatabase {
                     keep_running: options.keep_running,
                     binaries: options.programs.clone(),
                 };
-                let cluster = Cluster::start(&request, &options.say, stop)?;
+                let cluster = PrivateServer::<Binaries>::start(&request, &options.say, stop)?;
                 let connector = Connector::new(cluster.address(), APPLICATION)?;
                 Ok(Reached { cluster: Some(cluster), connector })
             }
@@ -115,14 +116,17 @@ impl Reached {
     /// What is worth knowing of it: its version and settings, and who started it.
     fn facts(&self) -> Result<BTreeMap<String, String>, PostgresError> {
         match &self.cluster {
-            Some(cluster) => Ok(cluster.facts()),
+            Some(cluster) => Ok(cluster.facts().clone()),
             None => facts_of(&self.connector, 0),
         }
     }
 
     /// The server's processes, where they run here and are known.
     fn local(&self) -> Option<LocalServer> {
-        self.cluster.as_ref().map(Cluster::local)
+        self.cluster.as_ref().map(|cluster| LocalServer {
+            postmaster_pid: cluster.pid(),
+            data_directory: Some(cluster.data_directory()),
+        })
     }
 
     fn notes(&self) -> Vec<String> {
@@ -149,8 +153,8 @@ impl Reached {
         Some((directory, Bytes(space.available_bytes)))
     }
 
-    fn leave(self) -> Result<(), PostgresError> {
-        self.cluster.map_or(Ok(()), Cluster::stop)
+    fn leave(self) -> Result<(), TargetError> {
+        self.cluster.map_or(Ok(()), PrivateServer::stop)
     }
 }
 
@@ -187,7 +191,7 @@ fn load_everywhere(reached: &Reached, schema: &str) -> Result<DataSet, TargetErr
 impl Database for PostgresDatabase {
     fn there(&mut self, stop: &AtomicBool) -> Result<There, TargetError> {
         if let Some(directory) = self.directory()
-            && cluster::inspect(directory)?.is_none()
+            && inspect::<Binaries>(directory)?.is_none()
         {
             return Ok(There::Nothing);
         }
@@ -224,8 +228,8 @@ impl Database for PostgresDatabase {
         let (limit, buffers) = (self.options.host_memory, self.options.db_cache);
         let reached = self.reach(false, None, stop)?;
         if let (Some(limit), true) = (limit, reached.cluster.is_some()) {
-            check_memory(limit, buffers, load.sessions).map_err(|error| {
-                let ample = Bytes(needed_memory(buffers, load.sessions).0.saturating_mul(AMPLE_TIMES));
+            check_memory::<Binaries>(limit, buffers, load.sessions).map_err(|error| {
+                let ample = Bytes(Binaries::needed_memory(buffers, load.sessions).0.saturating_mul(AMPLE_TIMES));
                 let ample = format!("data of four times that are {ample} in all");
                 let hint = error.hint().map_or_else(|| ample.clone(), |hint| format!("{hint}; {ample}"));
                 PostgresError::Unfit { what: error.to_string(), hint: Some(hint) }
@@ -312,7 +316,7 @@ impl Database for PostgresDatabase {
     }
 
     fn close(self: Box<Self>) -> Result<(), TargetError> {
-        Ok(self.reached.map_or(Ok(()), Reached::leave)?)
+        self.reached.map_or(Ok(()), Reached::leave)
     }
 }
 
@@ -320,7 +324,7 @@ impl PostgresDatabase {
     /// Whether only the words are asked for of a private cluster that is not there yet.
     fn is_new_cluster_planned(&self) -> Result<bool, TargetError> {
         match self.directory().filter(|_| self.options.dry_run) {
-            Some(directory) => Ok(cluster::inspect(directory)?.is_none()),
+            Some(directory) => Ok(inspect::<Binaries>(directory)?.is_none()),
             None => Ok(false),
         }
     }

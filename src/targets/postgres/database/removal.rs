@@ -4,11 +4,13 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 
+use crate::config::postgres::PostgresAddress;
 use crate::targets::TargetError;
 use crate::targets::database::DropPlan;
-use crate::targets::postgres::cluster::{self, FoundCluster};
+use crate::targets::postgres::cluster::Binaries;
 use crate::targets::postgres::data::Access;
 use crate::targets::postgres::data::drop::{self, DropPlan as TablesPlan};
+use crate::targets::sql::private::{FoundServer, inspect, remove};
 use crate::units::Bytes;
 
 /// The tables of a data set on somebody's server.
@@ -40,14 +42,14 @@ impl DropPlan for TablesToRemove<'_> {
 /// A private cluster with everything in it.
 pub(super) struct ClusterToRemove {
     directory: PathBuf,
-    found: FoundCluster,
+    found: FoundServer<PostgresAddress>,
     say: fn(&str),
 }
 
 impl ClusterToRemove {
     pub(super) fn find(directory: &Path, say: fn(&str)) -> Result<Self, TargetError> {
         let path = directory.to_owned();
-        match cluster::inspect(directory)? {
+        match inspect::<Binaries>(directory)? {
             Some(found) => Ok(Self { directory: path, found, say }),
             None => Err(TargetError::NoPrivateServer { path }),
         }
@@ -65,7 +67,7 @@ impl DropPlan for ClusterToRemove {
     }
 
     fn run(self: Box<Self>, stop: &AtomicBool) -> Result<Option<String>, TargetError> {
-        cluster::remove(&self.directory, &self.say, stop)?;
+        remove::<Binaries>(&self.directory, &self.say, stop)?;
         Ok(None)
     }
 }

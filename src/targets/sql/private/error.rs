@@ -37,6 +37,11 @@ pub enum PrivateError {
 }
 
 impl PrivateError {
+    /// Something stands against it.
+    pub(in crate::targets) fn unfit(what: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Unfit { what: what.into(), hint: Some(hint.into()) }
+    }
+
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
         match self {

@@ -11,22 +11,26 @@ mod owner;
 mod page_cache;
 mod process;
 mod program;
+mod programs;
+mod server;
 mod sockets;
 mod supervisor;
 
 use rustix::process::Signal;
 
+use crate::units::Bytes;
+
 pub use error::PrivateError;
 pub use files::OurFile;
-pub(in crate::targets) use files::{DirectoryState, Files, damaged, file_error, private_directory, remove};
-pub(in crate::targets) use lock::Hold;
-pub(in crate::targets) use memory::{MemoryLimit, effective_limit, is_held_to, limit_of};
+pub(in crate::targets) use files::{DirectoryState, Files, damaged, file_error};
 pub(in crate::targets) use owner::Owner;
 pub use page_cache::{Dropped, drop_page_cache};
-pub(in crate::targets) use process::{end, is_alive, works_in};
-pub(in crate::targets) use program::{await_end, await_ready, log_or};
-pub(in crate::targets) use sockets::Sockets;
-pub(in crate::targets) use supervisor::{Start, Supervisor};
+pub(in crate::targets) use process::{is_alive, works_in};
+pub(in crate::targets) use programs::{Programs, Running, ServerRequest, Starting};
+pub(in crate::targets) use server::{FoundServer, PrivateServer, check_memory, inspect, remove};
+
+#[cfg(test)]
+pub(in crate::targets) use memory::{MemoryLimit, limit_of};
 
 /// What distinguishes private servers of one kind from those of others.
 #[derive(Debug)]
@@ -45,6 +49,11 @@ pub(in crate::targets) struct ServerKind {
     pub(in crate::targets) schemes: [&'static str; 2],
     /// Name of its socket.
     pub(in crate::targets) socket: &'static str,
+    /// What its buffers are called, and by which setting.
+    pub(in crate::targets) buffers: &'static str,
+    pub(in crate::targets) buffers_setting: &'static str,
+    /// The least of them that it takes.
+    pub(in crate::targets) min_db_cache: Bytes,
     /// The signals that ask it to shut down in order, and then at once.
     pub(in crate::targets) stop: [Signal; 2],
 }
@@ -59,5 +68,8 @@ const TESTED: ServerKind = ServerKind {
     data_file: "PG_VERSION",
     schemes: ["postgres://", "pg:"],
     socket: ".s.PGSQL.5432",
+    buffers: "shared buffers",
+    buffers_setting: "shared_buffers",
+    min_db_cache: Bytes::kib(128),
     stop: [Signal::INT, Signal::QUIT],
 };

@@ -1,0 +1,425 @@
+//! A private server from its making to its removal, whatever its kind.
+//!
+//! A kept server is used by later commands on the same directory, which leave it running; [`remove`] stops it.
+
+use std::collections::BTreeMap;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::atomic::AtomicBool;
+
+use rustix::process::Signal;
+
+use super::ServerKind;
+use super::error::PrivateError;
+use super::files::{DirectoryState, Files, OurFile, file_error, private_directory, remove as remove_path};
+use super::lock::Hold;
+use super::memory::{MemoryLimit, effective_limit, is_held_to, limit_of};
+use super::owner::Owner;
+use super::page_cache::drop_page_cache;
+use super::process::end;
+use super::program::{await_end, await_ready, log_or};
+use super::programs::{Programs, Running, ServerRequest, Starting};
+use super::sockets::Sockets;
+use super::supervisor::{Start, Supervisor};
+use crate::targets::TargetError;
+use crate::units::Bytes;
+
+/// A private server as it lies there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::targets) struct FoundServer<A> {
+    /// Its server, if it runs.
+    pub(in crate::targets) running: Option<Running<A>>,
+    /// The command that works on it, if one does: `process 123`.
+    pub(in crate::targets) in_use_by: Option<String>,
+    /// All that Plimsoll made there.
+    pub(in crate::targets) files: Vec<OurFile>,
+}
+
+/// A private server that runs. Dropping it ends a server that it has started and that is not to be kept.
+// The fields are dropped in this order: the server, what it needed, and last the lock.
+#[derive(Debug)]
+pub(in crate::targets) struct PrivateServer<P: Programs> {
+    /// None where the server is to go on running.
+    supervisor: Option<Supervisor>,
+    /// Directory of its socket, which may have to go with it.
+    _sockets: Sockets,
+    /// Its control group, where it is to go with it.
+    _memory: Option<MemoryLimit>,
+    files: Files,
+    program: PathBuf,
+    log_offset: u64,
+    address: P::Address,
+    pid: u32,
+    facts: BTreeMap<String, String>,
+    notes: Vec<String>,
+    _hold: Hold,
+}
+
+impl<P: Programs> PrivateServer<P> {
+    /// Makes the server if it may and must, starts it if it does not run, and waits until it takes connections. `tell` hears
+    /// what takes long; `stop` ends the wait. Must not be called in a tokio runtime.
+    ///
+    /// # Errors
+    /// When that cannot be done, with the reason; then nothing that was started runs any more. [`TargetError::Interrupted`]
+    /// when it was stopped.
+    pub(in crate::targets) fn start(
+        request: &ServerRequest,
+        tell: &dyn Fn(&str),
+        stop: &AtomicBool,
+    ) -> Result<Self, TargetError> {
+        let ServerKind { noun, buffers, min_db_cache, .. } = P::KIND;
+        if request.db_cache < *min_db_cache {
+            let what = format!("{} of {buffers} is too little: {min_db_cache} is the least", request.db_cache);
+            return Err(PrivateError::unfit(what, "raise `--db-cache`").into());
+        }
+        if let Some(limit) = request.host_memory {
+            check_memory::<P>(limit, request.db_cache, request.sessions)?;
+        }
+        let files = Files::new(P::KIND, &request.directory)?;
+        let free = files.look()? == DirectoryState::Free;
+        if free && !request.create {
+            return Err(files.nothing_there().into());
+        }
+        let owner = Owner::of(P::KIND, &files.data())?;
+        P::find(request.binaries.as_deref(), &files)?;
+        owner.check_reach(files.directory())?;
+        let files = files.make(&owner)?;
+        owner.check_reach(files.directory())?;
+        let hold = files.take(&owner, tell, stop)?;
+        // Somebody may have made or removed it until we had the lock.
+        let free = files.look()? == DirectoryState::Free;
+        let programs = P::find(request.binaries.as_deref(), &files)?;
+        if !files.data().exists() {
+            if !request.create {
+                return Err(files.unfinished().into());
+            }
+            tell(&format!("making a {noun} of version {} in {}", programs.version(), files.directory().display()));
+            let made = initialize(&files, &owner, &programs, &hold, stop);
+            if made.is_err() && free {
+                files.remove()?;
+            }
+            made?;
+        }
+        match P::running(&files.data())? {
+            Some(running) => Self::join(request, files, &programs, hold, &running),
+            None => Self::launch(request, files, &owner, &programs, hold, tell, stop),
+        }
+    }
+
+    fn launch(
+        request: &ServerRequest,
+        files: Files,
+        owner: &Owner,
+        programs: &P,
+        hold: Hold,
+        tell: &dyn Fn(&str),
+        stop: &AtomicBool,
+    ) -> Result<Self, TargetError> {
+        let mut sockets = Sockets::make(&files, owner)?;
+        // Also for files that sorting takes, which are to be where the data are.
+        private_directory(&files.run(), owner)?;
+        let memory = request.host_memory.map(MemoryLimit::make).transpose()?;
+        if memory.is_some() {
+            // Pages that are cached already are charged to others, and would be read without the device.
+            tell(&format!("dropping the {}'s files from the page cache", P::KIND.noun));
+            drop_page_cache(&files.data())?;
+        }
+        let (program, arguments) = programs.starting(&Starting {
+            owner,
+            files: &files,
+            sockets: &sockets.path,
+            db_cache: request.db_cache,
+            max_connections: request.max_connections(),
+        })?;
+        let (_, log_offset) = files.open_log(owner)?;
+        tell("starting the server");
+        let supervisor = Supervisor::start(&Start {
+            owner,
+            files: &files,
+            hold: &hold,
+            program: &program,
+            arguments,
+            memory: memory.as_ref(),
+            passing_sockets: sockets.passing().as_deref(),
+        })?;
+        let pid = supervisor.server_pid();
+        let address = P::address(&sockets.path);
+        // What a killed server has left answers nobody, and the server's own number stands in its file.
+        let is_ready = || {
+            let its_own = P::running(&files.data())?.filter(|running| running.pid == pid);
+            Ok(its_own.is_some_and(|running| running.address.is_some()) && P::answers(&address))
+        };
+        await_ready(&files, log_offset, (&program, pid), is_ready, P::hint, tell, stop)?;
+        // A run without the limit would measure something else.
+        if let Some(limit) = request.host_memory.filter(|limit| !is_held_to(pid, *limit)) {
+            return Err(PrivateError::unfit(
+                format!("the kernel does not hold the server to {limit} of memory, though it took the limit"),
+                "something manages the control groups here; do without `--host-memory`",
+            )
+            .into());
+        }
+        let mut facts = P::facts(&address, true)?;
+        facts.insert("started_by_us".to_owned(), "yes".to_owned());
+        facts.insert("bin_directory".to_owned(), program.parent().unwrap_or(&program).display().to_string());
+        let mut notes = limit_notes(pid, request, &mut facts);
+        let (supervisor, memory) = if request.keep_running {
+            supervisor.release()?;
+            sockets.keep();
+            memory.into_iter().for_each(MemoryLimit::keep);
+            let stop = stop_command(P::KIND, pid);
+            notes.push(format!("the server is left running (process {pid}); `{stop}` stops it"));
+            (None, None)
+        } else {
+            (Some(supervisor), memory)
+        };
+        let (_sockets, _memory, _hold) = (sockets, memory, hold);
+        Ok(Self { supervisor, _sockets, _memory, files, program, log_offset, address, pid, facts, notes, _hold })
+    }
+
+    /// Uses a server that an earlier command has kept.
+    fn join(
+        request: &ServerRequest,
+        files: Files,
+        programs: &P,
+        hold: Hold,
+        running: &Running<P::Address>,
+    ) -> Result<Self, TargetError> {
+        let ServerKind { noun, buffers, buffers_setting, .. } = P::KIND;
+        let pid = running.pid;
+        let stop_it = format!("stop it first: `{}`", stop_command(P::KIND, pid));
+        let shown = format!("the private {noun} in `{}`", files.directory().display());
+        if !running.is_ours {
+            return Err(not_ours::<P>(&files, pid).into());
+        }
+        let (Some(directory), Some(address)) = (&running.sockets, running.address.clone()) else {
+            let log = files.log();
+            return Err(PrivateError::unfit(
+                format!("{shown} (process {pid}) takes no connections"),
+                format!("wait until it has started or ended; `{}` says more", log.display()),
+            )
+            .into());
+        };
+        let mut sockets = Sockets::of_running(directory);
+        sockets.keep();
+        if let Some(limit) = request.host_memory.filter(|limit| !is_held_to(pid, *limit)) {
+            let what = format!("{shown} runs without a memory limit of {limit}");
+            return Err(PrivateError::unfit(what, format!("{stop_it}, then it is started anew with the limit")).into());
+        }
+        let mut facts = P::facts(&address, false)?;
+        let setting = |name: &str| facts.get(&format!("setting.{name}"));
+        let (most, needed) = (setting("max_connections"), request.max_connections());
+        if let Some(most) = most.filter(|most| most.parse().is_ok_and(|most: u32| most < needed)) {
+            let what = format!("{shown} takes {most} connections, and {needed} are needed");
+            return Err(PrivateError::unfit(what, format!("{stop_it}, then it is started anew for them")).into());
+        }
+        let mut notes = vec![format!("the server was running already (process {pid}) and is left running")];
+        let (there, asked) = (setting(buffers_setting).and_then(|shown| shown.parse::<Bytes>().ok()), request.db_cache);
+        if let Some(there) = there.filter(|there| *there != asked) {
+            notes.push(format!("it has {there} of {buffers}, not the {asked} asked for; to have those, {stop_it}"));
+        }
+        facts.insert("started_by_us".to_owned(), "no".to_owned());
+        notes.extend(limit_notes(pid, request, &mut facts));
+        Ok(Self {
+            supervisor: None,
+            _sockets: sockets,
+            _memory: None,
+            files,
+            program: programs.server(),
+            log_offset: 0,
+            address,
+            pid,
+            facts,
+            notes,
+            _hold: hold,
+        })
+    }
+
+    /// Where the server is reached: as its owner, in the database that was made for the data.
+    pub(in crate::targets) fn address(&self) -> &P::Address {
+        &self.address
+    }
+
+    /// Number of its first process.
+    pub(in crate::targets) fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// Where its data are.
+    pub(in crate::targets) fn data_directory(&self) -> PathBuf {
+        self.files.data()
+    }
+
+    /// What is worth knowing of the server: `server_version`, `setting.NAME` of the settings that matter, `host_memory` if
+    /// it is limited, `started_by_us` (`no` for one that an earlier command has kept), `bin_directory`.
+    pub(in crate::targets) fn facts(&self) -> &BTreeMap<String, String> {
+        &self.facts
+    }
+
+    /// What the user should know.
+    pub(in crate::targets) fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// Ends the server if this value has started it and it is not to be kept, and waits for its end: it is given two
+    /// minutes to write out what it holds in memory.
+    ///
+    /// # Errors
+    /// When it did not end in order. It runs no more in this case either.
+    pub(in crate::targets) fn stop(mut self) -> Result<(), TargetError> {
+        let Some(supervisor) = &mut self.supervisor else { return Ok(()) };
+        if supervisor.end() {
+            return Ok(());
+        }
+        Err(PrivateError::Program {
+            program: self.program.clone(),
+            reason: log_or(&self.files, self.log_offset, "the server did not shut down in order"),
+            hint: Some("nothing committed is lost: the next start recovers it".to_owned()),
+        }
+        .into())
+    }
+}
+
+/// Refuses a limit of memory in which a server could not live.
+///
+/// # Errors
+/// When `limit` is too small, with what is needed.
+pub(in crate::targets) fn check_memory<P: Programs>(
+    limit: Bytes,
+    db_cache: Bytes,
+    sessions: u32,
+) -> Result<(), PrivateError> {
+    let needed = P::needed_memory(db_cache, sessions);
+    if limit >= needed {
+        return Ok(());
+    }
+    let sessions = if sessions == 1 { "1 session".to_owned() } else { format!("{sessions} sessions") };
+    let buffers = P::KIND.buffers;
+    Err(PrivateError::unfit(
+        format!(
+            "{limit} of memory are too little for a server with {db_cache} of {buffers} and {sessions}: it needs at least \
+             {needed}"
+        ),
+        format!("lower `--db-cache` or the number of sessions, or use `--host-memory {}M`", needed.0 >> 20),
+    ))
+}
+
+/// Makes the data in a directory that is ours alone. Data that were begun and never finished are started over.
+fn initialize<P: Programs>(
+    files: &Files,
+    owner: &Owner,
+    programs: &P,
+    hold: &Hold,
+    stop: &AtomicBool,
+) -> Result<(), TargetError> {
+    files.mark(programs.version())?;
+    let data = files.unfinished_data();
+    remove_path(&data)?;
+    private_directory(&data, owner)?;
+    // A server that starts removes temporary tables of others from a directory that it shares with them.
+    private_directory(&files.run(), owner)?;
+    let (program, arguments) = programs.initializing(&data);
+    let mut command = owner.command(&program);
+    command
+        .args(arguments)
+        .env("TMPDIR", files.run())
+        // It reads nothing. Should we be killed, the directory stays locked until it has ended.
+        .stdin(hold.share()?)
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        // Ctrl-C reaches it through us.
+        .process_group(0);
+    let mut child = command.spawn().map_err(file_error("run", &program))?;
+    let failed = match await_end(&mut child, &program, stop) {
+        Ok(None) => return Ok(files.finish_data()?),
+        Ok(Some(reason)) => {
+            let hint = P::hint(&reason);
+            PrivateError::Program { program, reason, hint }.into()
+        }
+        Err(error) => error,
+    };
+    remove_path(&data)?;
+    Err(failed)
+}
+
+/// Adds the memory limit to the facts, and gives notes about it.
+fn limit_notes(pid: u32, request: &ServerRequest, facts: &mut BTreeMap<String, String>) -> Vec<String> {
+    let Some(limit) = limit_of(pid) else { return Vec::new() };
+    facts.insert("host_memory".to_owned(), limit.to_string());
+    let mut notes = Vec::new();
+    if request.host_memory.is_none() {
+        notes.push(format!("the server was started with its memory limited to {limit}"));
+    }
+    if let Some(binding) = effective_limit(pid).filter(|binding| *binding < limit) {
+        notes.push(format!("a control group around the server's limits its memory to {binding} already"));
+    }
+    notes
+}
+
+fn stop_command(kind: &ServerKind, pid: u32) -> String {
+    match kind.stop {
+        [Signal::INT, _] => format!("kill -INT {pid}"),
+        _ => format!("kill {pid}"),
+    }
+}
+
+fn not_ours<P: Programs>(files: &Files, pid: u32) -> PrivateError {
+    let [address, _] = P::KIND.schemes;
+    let shown = files.directory().display();
+    let what = format!("a server that Plimsoll has not started (process {pid}) runs on the data in `{shown}`");
+    let stop = stop_command(P::KIND, pid);
+    PrivateError::unfit(what, format!("stop it first: `{stop}`, or load it by its address: `--target {address}…`"))
+}
+
+/// Looks what server `directory` holds, also while a command works on it, and changes nothing. `None` where nothing is,
+/// and one may be made.
+///
+/// # Errors
+/// When it holds anything that Plimsoll did not make, or belongs to somebody else.
+pub(in crate::targets) fn inspect<P: Programs>(
+    directory: &Path,
+) -> Result<Option<FoundServer<P::Address>>, PrivateError> {
+    let files = Files::new(P::KIND, directory)?;
+    if files.look()? == DirectoryState::Free {
+        return Ok(None);
+    }
+    Owner::of(P::KIND, &files.data())?;
+    Ok(Some(FoundServer {
+        running: P::running(&files.data())?,
+        in_use_by: files.holder().map(|holder| holder.to_string()),
+        files: files.ours()?,
+    }))
+}
+
+/// Removes the server in `directory` with all that is in it, and the directory if nothing else is in that. A kept server
+/// of ours is ended first. Gives what was removed.
+///
+/// # Errors
+/// When there is no private server, a command works on it, a server runs on it that Plimsoll has not started, or the
+/// system refuses; [`TargetError::Interrupted`] when it was stopped before it began.
+pub(in crate::targets) fn remove<P: Programs>(
+    directory: &Path,
+    tell: &dyn Fn(&str),
+    stop: &AtomicBool,
+) -> Result<Vec<OurFile>, TargetError> {
+    let files = Files::new(P::KIND, directory)?;
+    if files.look()? == DirectoryState::Free {
+        return Err(files.nothing_there().into());
+    }
+    let owner = Owner::of(P::KIND, &files.data())?;
+    let _hold = files.take(&owner, tell, stop)?;
+    if let Some(running) = P::running(&files.data())? {
+        if !running.is_ours {
+            return Err(not_ours::<P>(&files, running.pid).into());
+        }
+        tell("stopping the server");
+        // Both are known only while it runs, and go when it has ended.
+        let _sockets = running.sockets.as_deref().map(Sockets::of_running);
+        let _memory = MemoryLimit::take_over(running.pid);
+        end(P::KIND, running.pid);
+    }
+    let ours = files.ours()?;
+    tell("removing its files");
+    files.remove()?;
+    Ok(ours)
+}
