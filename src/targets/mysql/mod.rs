@@ -2,7 +2,7 @@
 //! sees of it.
 
 mod connect;
-pub mod data;
+mod data;
 mod database;
 mod error;
 mod login;
@@ -16,7 +16,6 @@ mod test_server;
 mod tests;
 
 pub use connect::{Connected, Connector, Version};
-pub(super) use database::MysqlDatabase;
 pub use error::MysqlError;
 pub use session::{Mysql, MysqlServers};
 pub use sql::{Sql, quoted};

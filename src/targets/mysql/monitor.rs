@@ -275,10 +275,12 @@ fn state(name: &str) -> SessionState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::targets::database::SetupRequest;
+    use crate::targets::mysql::data::Access;
     use crate::targets::mysql::data::tests::{request as data_request, set_up};
-    use crate::targets::mysql::data::{Access, load};
     use crate::targets::mysql::test_server::{block_on, server_with};
     use crate::targets::mysql::{MysqlServers, Sql};
+    use crate::targets::sql::data::catalog::load;
     use crate::targets::sql::{SqlServers, SqlSession};
     use crate::workload::{OperationKind, RedoStress, SlobOperation};
 
@@ -302,8 +304,7 @@ mod tests {
         };
         let connector = server.connector();
         let access = Access::new(&connector, "run_watched");
-        set_up(&access, &crate::targets::mysql::data::setup::SetupRequest { scale_blocks: 2000, ..data_request() })
-            .unwrap();
+        set_up(&access, &SetupRequest { scale_blocks: 2000, ..data_request() }).unwrap();
         let data = load(&access).unwrap();
         let application = connector.application().to_owned();
         let sample_every = Duration::from_millis(10);

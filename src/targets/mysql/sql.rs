@@ -7,6 +7,7 @@
 
 use std::fmt::Write;
 
+use crate::targets::sql::data::descriptor::{index_name, procedure_name};
 use crate::targets::sql::{COLUMNS, FILLING_PLACES, FILLING_STEP, StatementKind};
 
 /// The first filling column, `c2`; the last is `c20`.
@@ -54,16 +55,6 @@ impl Sql {
         self.column_bytes
     }
 
-    /// The bare name of the index on the keys of SLOB's schema number `schema`, from 0.
-    pub fn index_name(schema: u32) -> String {
-        format!("slob_{}_key", schema + 1)
-    }
-
-    /// The bare name of the procedure that executes batches of it.
-    pub fn procedure_name(schema: u32) -> String {
-        format!("slob_batch_{}", schema + 1)
-    }
-
     /// A bare name, qualified and quoted.
     pub fn qualified(&self, name: &str) -> String {
         format!("{}.{}", self.database, quoted(name))
@@ -81,7 +72,7 @@ impl Sql {
 
     /// The procedure that executes batches of it.
     pub fn procedure(&self, schema: u32) -> String {
-        self.qualified(&Self::procedure_name(schema))
+        self.qualified(&procedure_name(schema))
     }
 
     /// Makes a table, empty and with its primary key only: `table` is qualified and quoted. Its statistics stay as set-up
@@ -103,7 +94,7 @@ impl Sql {
 
     /// Makes the index on the keys of a table.
     pub fn create_index(&self, schema: u32) -> String {
-        let (table, index) = (self.table(schema), quoted(&Self::index_name(schema)));
+        let (table, index) = (self.table(schema), quoted(&index_name(schema)));
         format!("ALTER TABLE {table} ADD UNIQUE KEY {index} (custid), ALGORITHM=INPLACE, LOCK=EXCLUSIVE")
     }
 
@@ -123,7 +114,7 @@ impl Sql {
     }
 
     fn reading(&self, schema: u32, first: &str, beyond: &str) -> String {
-        let (table, index) = (self.table(schema), quoted(&Self::index_name(schema)));
+        let (table, index) = (self.table(schema), quoted(&index_name(schema)));
         format!("SELECT COUNT(c2) FROM {table} FORCE INDEX ({index}) WHERE custid >= {first} AND custid < {beyond}")
     }
 
@@ -135,7 +126,7 @@ impl Sql {
     }
 
     fn updating(&self, schema: u32, set: impl Iterator<Item = String>, first: &str, beyond: &str) -> String {
-        let (table, index) = (self.table(schema), quoted(&Self::index_name(schema)));
+        let (table, index) = (self.table(schema), quoted(&index_name(schema)));
         let set = set.collect::<Vec<_>>().join(", ");
         format!("UPDATE {table} FORCE INDEX ({index}) SET {set} WHERE custid >= {first} AND custid < {beyond}")
     }

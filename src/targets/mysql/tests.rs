@@ -8,12 +8,13 @@ use std::time::Duration;
 use futures_util::future::join;
 use mysql_async::prelude::Queryable;
 
+use super::data::Access;
 use super::data::tests::{request, set_up};
-use super::data::{Access, load};
 use super::test_server::{TestServer, block_on, server, server_with};
 use super::*;
 use crate::config::mysql::{MysqlAddress, MysqlNode, TlsMode, TlsOptions};
 use crate::skip::skip;
+use crate::targets::sql::data::catalog::load;
 use crate::targets::sql::{COLUMNS, SqlServers, SqlSession, batch_filling_bytes};
 use crate::workload::{OperationKind, RedoStress, SlobOperation};
 

@@ -3,11 +3,11 @@
 //! The client draws the operations; the server executes them. They are sent one statement each, or in batches that a
 //! procedure on the server loops over, timing each operation, so that the client costs next to nothing.
 
-pub mod cluster;
+pub(super) mod cluster;
 mod connect;
 #[cfg(test)]
 mod connect_tests;
-pub mod data;
+mod data;
 mod database;
 mod ending;
 mod error;
@@ -30,7 +30,6 @@ mod tls;
 mod tls_tests;
 
 pub use connect::{CancelToken, Connected, Connector};
-pub(super) use database::PostgresDatabase;
 pub use error::PostgresError;
 pub use local::LocalServer;
 pub use monitor::{Monitor, MonitorRequest};

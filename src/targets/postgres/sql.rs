@@ -7,6 +7,7 @@
 
 use std::fmt::Write;
 
+use crate::targets::sql::data::descriptor::{index_name, procedure_name};
 use crate::targets::sql::{COLUMNS, FILLING_PLACES, FILLING_STEP, StatementKind};
 
 /// The first filling column, `c2`; the last is `c20`.
@@ -69,19 +70,9 @@ impl Sql {
         format!("slob_{}", schema + 1)
     }
 
-    /// The bare name of the index on its keys.
-    pub fn index_name(schema: u32) -> String {
-        format!("slob_{}_key", schema + 1)
-    }
-
     /// The bare name of its scan table.
     pub fn scan_table_name(schema: u32) -> String {
         format!("scan_{}", schema + 1)
-    }
-
-    /// The bare name of the procedure that executes batches of it.
-    pub fn procedure_name(schema: u32) -> String {
-        format!("slob_batch_{}", schema + 1)
     }
 
     /// A bare name, qualified and quoted.
@@ -101,7 +92,7 @@ impl Sql {
 
     /// The procedure that executes batches of it.
     pub fn procedure(&self, schema: u32) -> String {
-        self.qualified(&Self::procedure_name(schema))
+        self.qualified(&procedure_name(schema))
     }
 
     /// Makes a table, empty and without an index: `table` is qualified and quoted.
@@ -121,7 +112,7 @@ impl Sql {
 
     /// Makes the index on the keys of a table.
     pub fn create_index(&self, schema: u32) -> String {
-        format!("CREATE UNIQUE INDEX {} ON {} (custid)", identifier(&Self::index_name(schema)), self.table(schema))
+        format!("CREATE UNIQUE INDEX {} ON {} (custid)", identifier(&index_name(schema)), self.table(schema))
     }
 
     /// Takes rows in PostgreSQL's binary form: the key, then the columns.

@@ -4,6 +4,7 @@
 //! its errors end the load ([`SqlError`]). Everything else about sending operations is here, once for all servers.
 
 pub(in crate::targets) mod data;
+pub(in crate::targets) mod database;
 mod filling;
 mod lane;
 mod monitor;

@@ -4,79 +4,24 @@ use std::collections::BTreeMap;
 
 use super::session::{Access, Session};
 use crate::targets::error::TargetError;
+use crate::targets::mysql::Connector;
 use crate::targets::mysql::error::MysqlError;
-use crate::targets::mysql::sql::{Sql, quoted};
-use crate::targets::sql::data::descriptor::{DataSet, Found, Stage, TableId};
+use crate::targets::mysql::sql::quoted;
+use crate::targets::sql::data::catalog::{DATA_TABLE, FORMAT_VERSION, Ground, LOAD_TABLE, SqlData, damaged, described};
+use crate::targets::sql::data::descriptor::{DataSet, Found, Stage};
 use crate::targets::sql::data::streams::Halt;
-use crate::units::Bytes;
 
-/// The table of the descriptor.
-pub(super) const DATA_TABLE: &str = "plimsoll_data";
-/// The table of what has been loaded.
-pub(super) const LOAD_TABLE: &str = "plimsoll_load";
 /// All names that a set-up may use, as a regular expression.
 const OUR_NAMES: &str = "^(plimsoll_(data|load)|(slob|scan)_[0-9]+|slob_batch_[0-9]+)$";
-/// Version of everything that set-up makes in the database.
-pub(super) const FORMAT_VERSION: u32 = 1;
 /// The lock of whoever changes the server's `innodb_fill_factor`.
 const FILL_FACTOR_LOCK: &str = "plimsoll fill factor";
 /// Oldest MariaDB and MySQL that are supported.
 const OLDEST_MARIADB: (u32, u32) = (10, 5);
 const OLDEST_MYSQL: (u32, u32) = (8, 0);
 
-/// Looks for a data set, whole or not; changes nothing.
-///
-/// # Errors
-/// When the server cannot be reached, or what is there cannot be read.
-pub fn find(access: &Access<'_>) -> Result<Option<Found>, TargetError> {
-    read_descriptor(&mut Session::open(*access)?)
-}
-
-/// The data set, which must be whole.
-///
-/// # Errors
-/// When it is missing or unfinished, or as [`find`].
-pub fn load(access: &Access<'_>) -> Result<DataSet, TargetError> {
-    let found = require(*access, find(access)?)?;
-    match found.stage {
-        Stage::Ready => Ok(found.data),
-        stage => Err(unfinished(*access, stage)),
-    }
-}
-
-/// Size of a page of the server.
-///
-/// # Errors
-/// When the server cannot be reached.
-pub fn page_bytes(access: &Access<'_>) -> Result<u32, TargetError> {
-    Ok(Server::ask(&mut Session::open(*access)?)?.page_bytes)
-}
-
-/// # Errors
-/// When there is no data set.
-pub(super) fn require(access: Access<'_>, found: Option<Found>) -> Result<Found, TargetError> {
-    found.ok_or_else(|| {
-        let what = format!("no SLOB data in the database `{}` on `{}`", access.database, access.node_name());
-        access.unfit(what, "make some: `plimsoll slob setup`, or name another database: `mysql://USER@HOST/DATABASE`")
-    })
-}
-
-pub(super) fn unfinished(access: Access<'_>, stage: Stage) -> TargetError {
-    let place = format!("the database `{}` on `{}`", access.database, access.node_name());
-    match stage {
-        Stage::Dropping => {
-            access.unfit(format!("the SLOB data in {place} are half removed"), "remove the rest: `plimsoll slob drop`")
-        }
-        Stage::Loading | Stage::Ready => access.unfit(
-            format!("the set-up of {place} was never finished"),
-            "run the same `plimsoll slob setup` again; it goes on where it was",
-        ),
-    }
-}
-
 /// What matters about the server and the user.
 #[derive(Debug, Clone)]
-pub(super) struct Server {
+pub(in crate::targets) struct Server {
     pub(super) version: String,
     pub(super) page_bytes: u32,
     pub(super) user: String,
@@ -85,7 +30,7 @@ pub(super) struct Server {
     pub(super) fill_factor: u32,
     /// Whether rows may be sent as a file.
     pub(super) takes_files: bool,
-    is_read_only: bool,
+    pub(super) is_read_only: bool,
 }
 
 impl Server {
@@ -104,20 +49,6 @@ impl Server {
         }
         Ok(Self { version, page_bytes, user, buffer_pool_bytes, fill_factor, takes_files, is_read_only })
     }
-
-    /// Refuses blocks of another size than the server's pages, and a server that nobody can write to.
-    pub(super) fn check_for_setup(&self, access: Access<'_>, block_bytes: u32) -> Result<(), TargetError> {
-        if self.is_read_only {
-            let what = format!("`{}` only reads (`read_only`)", access.node_name());
-            return Err(access.unfit(what, "name the primary"));
-        }
-        if block_bytes != self.page_bytes {
-            let (asked, there) = (Bytes(block_bytes.into()), Bytes(self.page_bytes.into()));
-            let what = format!("blocks of {asked} were asked for, and `{}` has pages of {there}", access.node_name());
-            return Err(access.unfit(what, format!("leave the block size away, or ask for {there}")));
-        }
-        Ok(())
-    }
 }
 
 /// The first two numbers of a version.
@@ -126,75 +57,90 @@ fn numbers(version: &str) -> Option<(u32, u32)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// Whether the database is there.
-pub(super) fn has_database(session: &mut Session<'_>) -> Result<bool, TargetError> {
-    let ask = "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = ?";
-    let database = session.access().database;
-    Ok(session.first::<u64>("look for the database", ask, (database,))?.is_some_and(|count| count > 0))
-}
+impl SqlData for Connector {
+    type Session<'a> = Session<'a>;
+    type Server = Server;
 
-/// Bytes of each table and procedure of the database that has one of our names, by bare name.
-pub(super) fn our_objects(session: &mut Session<'_>) -> Result<BTreeMap<String, u64>, TargetError> {
-    // A table that somebody makes or drops meanwhile has no size.
-    let ask = "SELECT table_name, CAST(COALESCE(data_length + index_length, 0) AS UNSIGNED) FROM information_schema.tables \
-               WHERE table_schema = ? AND table_name REGEXP ? \
-               UNION ALL SELECT routine_name, 0 FROM information_schema.routines \
-               WHERE routine_schema = ? AND routine_name REGEXP ?";
-    let database = session.access().database;
-    let values = (database, OUR_NAMES, database, OUR_NAMES);
-    Ok(session.query("list the tables", ask, values, Halt::NEVER)?.into_iter().collect())
-}
+    fn open(access: Access<'_>) -> Result<Session<'_>, TargetError> {
+        Session::open(access)
+    }
 
-/// Names that [`our_objects`] gives for a whole data set.
-pub(super) fn expected_objects(data: &DataSet) -> Vec<String> {
-    data.tables().map(TableId::name).chain((0..data.schemas).map(Sql::procedure_name)).collect()
+    fn look(session: &mut Session<'_>) -> Result<Ground<Server>, TargetError> {
+        let server = Server::ask(session)?;
+        Ok(Ground {
+            version: server.version.clone(),
+            database: session.access().namespace.to_owned(),
+            block_bytes: server.page_bytes,
+            server,
+            found: read_descriptor(session)?,
+        })
+    }
+
+    fn has_namespace(session: &mut Session<'_>) -> Result<bool, TargetError> {
+        let ask = "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = ?";
+        let database = session.access().namespace;
+        Ok(session.first::<u64>("look for the database", ask, (database,))?.is_some_and(|count| count > 0))
+    }
+
+    fn objects(session: &mut Session<'_>) -> Result<BTreeMap<String, u64>, TargetError> {
+        // A table that somebody makes or drops meanwhile has no size.
+        let ask = "SELECT table_name, CAST(COALESCE(data_length + index_length, 0) AS UNSIGNED) FROM information_schema.tables \
+                   WHERE table_schema = ? AND table_name REGEXP ? \
+                   UNION ALL SELECT routine_name, 0 FROM information_schema.routines \
+                   WHERE routine_schema = ? AND routine_name REGEXP ?";
+        let database = session.access().namespace;
+        let values = (database, OUR_NAMES, database, OUR_NAMES);
+        Ok(session.query("list the tables", ask, values, Halt::NEVER)?.into_iter().collect())
+    }
+
+    fn try_lock(session: &mut Session<'_>) -> Result<bool, TargetError> {
+        let name = lock_name(session.access());
+        Ok(session.first::<Option<u8>>("lock the data", "SELECT GET_LOCK(?, 0)", (name,))?.flatten() == Some(1))
+    }
+
+    fn lock_holder(session: &mut Session<'_>) -> Result<Option<String>, TargetError> {
+        let name = lock_name(session.access());
+        let id = session.first::<Option<u64>>("look who uses the data", "SELECT IS_USED_LOCK(?)", (name,))?;
+        Ok(id.flatten().map(|id| format!("session {id} of the server")))
+    }
+
+    fn remove(session: &mut Session<'_>, found: &Found, halt: Halt<'_>) -> Result<(), TargetError> {
+        super::drop::remove(session, found, halt)
+    }
 }
 
 /// The data set that is described there. Where none is, nothing may have one of our names.
-pub(super) fn read_descriptor(session: &mut Session<'_>) -> Result<Option<Found>, TargetError> {
+fn read_descriptor(session: &mut Session<'_>) -> Result<Option<Found>, TargetError> {
     let access = session.access();
     let ask = "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = ? AND table_name = ? \
                AND column_name IN ('format', 'stage', 'descriptor', 'made_database')";
-    let columns: Option<u64> = session.first("look for data", ask, (access.database, DATA_TABLE))?;
+    let columns: Option<u64> = session.first("look for data", ask, (access.namespace, DATA_TABLE))?;
     if columns != Some(4) {
         return Ok(None);
     }
     let table = qualified(access, DATA_TABLE);
     let read = format!("SELECT format, stage, descriptor, made_database FROM {table}");
     let rows: Vec<(u32, String, String, bool)> = session.query("read what data are there", &read, (), Halt::NEVER)?;
-    let another = "drop the database by hand, or name another one: `mysql://USER@HOST/DATABASE`";
-    let damaged = |what: String| access.unfit(format!("the descriptor in {table} is damaged: {what}"), another);
-    if rows.is_empty() {
+    match rows.as_slice() {
         // A set-up that was ended at its very beginning.
-        return Ok(None);
+        [] => Ok(None),
+        [(format, stage, text, made)] => described(access, &table, (*format, stage, text, *made)).map(Some),
+        rows => Err(damaged(access, &table, &format!("it has {} rows", rows.len()))),
     }
-    let [(format, word, text, made_database)] = rows.as_slice() else {
-        return Err(damaged(format!("it has {} rows", rows.len())));
-    };
-    if *format != FORMAT_VERSION {
-        let what = format!("{table} describes data of format {format}; this program reads format {FORMAT_VERSION}");
-        return Err(access.unfit(what, "use the version of Plimsoll that made them, or name another database"));
-    }
-    let stage = Stage::ALL.into_iter().find(|stage| stage.word() == word);
-    let stage = stage.ok_or_else(|| damaged(format!("its stage is `{word}`")))?;
-    let data: DataSet = serde_json::from_str(text).map_err(|error| damaged(error.to_string()))?;
-    if data.schemas == 0 || data.scale_blocks == 0 || data.block_bytes == 0 {
-        return Err(damaged("it describes no data".to_owned()));
-    }
-    Ok(Some(Found { data, stage, made_namespace: *made_database }))
 }
 
 pub(super) fn qualified(access: Access<'_>, name: &str) -> String {
-    format!("{}.{}", quoted(access.database), quoted(name))
+    format!("{}.{}", quoted(access.namespace), quoted(name))
 }
 
 /// Begins a set-up. Tables cannot be made in a transaction, so what marks the data as ours comes before all else; whoever is
 /// interrupted in between begins again.
-pub(super) fn begin(session: &mut Session<'_>, data: &DataSet, make_database: bool) -> Result<(), TargetError> {
+pub(super) fn begin(session: &mut Session<'_>, data: &DataSet) -> Result<(), TargetError> {
     let access = session.access();
+    let make_database = !Connector::has_namespace(session)?;
     let doing = "begin the set-up";
     if make_database {
-        let made = session.execute(doing, &format!("CREATE DATABASE {}", quoted(access.database)), Halt::NEVER);
+        let made = session.execute(doing, &format!("CREATE DATABASE {}", quoted(access.namespace)), Halt::NEVER);
         made.map_err(|error| with_grants(access, error))?;
     }
     let (data_table, load_table) = (qualified(access, DATA_TABLE), qualified(access, LOAD_TABLE));
@@ -225,7 +171,7 @@ pub(super) fn with_grants(access: Access<'_>, error: TargetError) -> TargetError
             let hint = format!(
                 "have an administrator execute: GRANT ALL ON {}.* TO '{}'@'…'; and for set-up, which lowers the server's \
                  innodb_fill_factor for a while: GRANT SUPER ON *.* (MariaDB) or GRANT SYSTEM_VARIABLES_ADMIN ON *.* (MySQL)",
-                quoted(access.database),
+                quoted(access.namespace),
                 access.connector.user()
             );
             access.unfit(format!("`{}` refused: {message} (error {code})", access.node_name()), hint)
@@ -240,18 +186,6 @@ pub(super) fn set_stage(session: &mut Session<'_>, stage: Stage) -> Result<(), T
     session.execute("note the stage", &format!("UPDATE {table} SET stage = '{}'", stage.word()), Halt::NEVER)
 }
 
-/// Refuses to work on data that another process makes or removes. The lock is held as long as the session lives.
-pub(super) fn lock(session: &mut Session<'_>) -> Result<(), TargetError> {
-    let access = session.access();
-    let name = lock_name(access);
-    if session.first::<Option<u8>>("lock the data", "SELECT GET_LOCK(?, 0)", (name,))?.flatten() == Some(1) {
-        return Ok(());
-    }
-    let by = lock_holder(session)?.map(|by| format!(" ({by})")).unwrap_or_default();
-    let what = format!("another process makes or removes the data in the database `{}`{by}", access.database);
-    Err(access.unfit(what, "wait until it ends, or name another database: `mysql://USER@HOST/DATABASE`"))
-}
-
 /// Waits until no other set-up on the whole server rebuilds tables. The lock goes with the session at the latest.
 pub(super) fn lock_fill_factor(session: &mut Session<'_>, halt: Halt<'_>) -> Result<(), TargetError> {
     let doing = "wait until another set-up has rebuilt its tables";
@@ -263,16 +197,9 @@ pub(super) fn unlock_fill_factor(session: &mut Session<'_>) -> Result<(), Target
     session.first::<Option<u8>>("let others rebuild tables", "SELECT RELEASE_LOCK(?)", (FILL_FACTOR_LOCK,)).map(drop)
 }
 
-/// Who makes or removes the data just now.
-pub(super) fn lock_holder(session: &mut Session<'_>) -> Result<Option<String>, TargetError> {
-    let name = lock_name(session.access());
-    let id = session.first::<Option<u64>>("look who uses the data", "SELECT IS_USED_LOCK(?)", (name,))?;
-    Ok(id.flatten().map(|id| format!("session {id} of the server")))
-}
-
 /// Locks are names of at most 64 characters, shared by the whole server.
 fn lock_name(access: Access<'_>) -> String {
-    let database = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, access.database.as_bytes());
+    let database = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, access.namespace.as_bytes());
     format!("plimsoll {database:016x}")
 }
 

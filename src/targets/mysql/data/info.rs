@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use super::catalog::{self, Server};
 use super::session::{Access, Session};
 use crate::targets::error::TargetError;
+use crate::targets::mysql::Connector;
+use crate::targets::sql::data::catalog::{self, Ground, SqlData as _};
 use crate::targets::sql::data::descriptor::{DataSet, Stage, TableId};
 
 /// What is known of a data set.
@@ -47,20 +48,19 @@ pub struct TableInfo {
 ///
 /// # Errors
 /// When there is none, or the server cannot be asked.
-pub fn info(access: &Access<'_>) -> Result<Info, TargetError> {
+pub(in crate::targets) fn info(access: &Access<'_>) -> Result<Info, TargetError> {
     let mut session = Session::open(*access)?;
-    let found = catalog::read_descriptor(&mut session)?;
+    let Ground { server, found, .. } = Connector::look(&mut session)?;
     let found = catalog::require(*access, found)?;
-    let server = Server::ask(&mut session)?;
-    let there = catalog::our_objects(&mut session)?;
+    let there = Connector::objects(&mut session)?;
     let table = |name: String| there.get(&name).map(|bytes| TableInfo { name, bytes: *bytes });
     let tables: Vec<TableInfo> = found.data.tables().map(TableId::name).filter_map(table).collect();
     Ok(Info {
         node: access.node_name(),
         server_version: server.version,
-        database: access.database.to_owned(),
+        database: access.namespace.to_owned(),
         user: server.user,
-        in_use_by: catalog::lock_holder(&mut session)?,
+        in_use_by: Connector::lock_holder(&mut session)?,
         descriptor: found.data,
         stage: found.stage,
         made_database: found.made_namespace,

@@ -7,33 +7,21 @@ use futures_util::{StreamExt, stream};
 use mysql_async::Error;
 use mysql_async::prelude::Queryable;
 
-use super::catalog::{LOAD_TABLE, qualified};
+use super::catalog::qualified;
 use super::session::Session;
 use crate::targets::error::TargetError;
 use crate::targets::mysql::sql::{ROWS_OF_A_LEAF, Sql, columns};
 use crate::targets::sql::COLUMNS;
+use crate::targets::sql::data::catalog::LOAD_TABLE;
 use crate::targets::sql::data::descriptor::{DataSet, TableId, TableKind};
-use crate::targets::sql::data::pieces::{Marks, Piece};
+use crate::targets::sql::data::pieces::Piece;
 use crate::targets::sql::data::rows::RowSource;
-use crate::targets::sql::data::streams::{Halt, Stream};
+use crate::targets::sql::data::streams::Stream;
 
 /// Bytes of filling that are sent at once: enough to cost few calls, and less than any server takes in one statement.
 const BUFFER_BYTES: u64 = 256 << 10;
 /// How long a piece may go on when the load is to end.
 const PIECE_PATIENCE: Duration = Duration::from_secs(5);
-
-/// Reads what has been loaded.
-pub(super) fn marks(session: &mut Session<'_>) -> Result<Marks, TargetError> {
-    let table = qualified(session.access(), LOAD_TABLE);
-    let read = format!("SELECT is_scan, `schema`, first_place, places FROM {table} WHERE places > 0 ORDER BY 1, 2, 3");
-    let rows: Vec<(bool, u32, u64, u64)> = session.query("read what has been loaded", &read, (), Halt::NEVER)?;
-    let mut marks = Marks::new();
-    for (is_scan, schema, first, places) in rows {
-        let kind = if is_scan { TableKind::Scan } else { TableKind::Rows };
-        marks.entry(TableId { kind, schema }).or_default().push((first, places));
-    }
-    Ok(marks)
-}
 
 /// The rows of some leaves of a table, made anew wherever they are needed.
 #[derive(Debug, Clone)]
@@ -111,13 +99,12 @@ impl Rows {
 pub(super) fn load(
     session: &mut Session<'_>,
     data: &DataSet,
-    sql: &Sql,
     piece: &Piece,
     as_file: bool,
     progress: &Stream<'_>,
 ) -> Result<(), TargetError> {
     let Piece { table, first, places, .. } = *piece;
-    let name = table.qualified_in(sql);
+    let name = table.qualified_in(&session.access().sql(data.block_bytes));
     let doing = format!("load rows into {name}");
     let rows = Rows::of(data, table);
     let at_once = (BUFFER_BYTES / (ROWS_OF_A_LEAF * u64::from(COLUMNS * data.column_bytes))).max(1);

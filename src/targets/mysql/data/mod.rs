@@ -2,19 +2,14 @@
 //! connections of its own.
 
 mod catalog;
-pub mod drop;
-mod info;
+mod drop;
+pub(in crate::targets) mod info;
 mod load;
-mod plan;
-mod proof;
+pub(in crate::targets) mod proof;
 mod session;
-pub mod setup;
+mod setup;
 #[cfg(test)]
 pub(in crate::targets::mysql) mod tests;
 mod verify;
 
-pub use catalog::{find, load, page_bytes};
-pub use info::{Info, TableInfo, info};
-pub use proof::{Proof, prove};
-pub use session::Access;
-pub use verify::{VerifyReport, verify};
+pub(in crate::targets) use session::Access;

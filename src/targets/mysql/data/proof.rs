@@ -12,22 +12,17 @@ use serde_json::Value as Json;
 use super::session::{Access, Session};
 use crate::targets::error::TargetError;
 use crate::targets::mysql::error::MysqlError;
-use crate::targets::mysql::sql::{ROWS_OF_A_LEAF, Sql, quoted};
+use crate::targets::mysql::sql::{ROWS_OF_A_LEAF, quoted};
 use crate::targets::sql::StatementKind;
-use crate::targets::sql::data::descriptor::{DataSet, TableId, TableKind};
+use crate::targets::sql::data::descriptor::{DataSet, TableId, TableKind, index_name};
+use crate::targets::sql::data::proof::{ALLOWED_PART, Fault, SAMPLE_KEYS, refuse, wrong_ends};
 use crate::targets::sql::data::streams::Halt;
 use crate::units::{group_thousands, percent};
 use crate::workload::mix64;
 
-/// Growth of a table that still is the same shape: one part in this many.
-const ALLOWED_PART: u64 = 100;
 /// Where the server does not tell leaves apart, a table has the pages above them and some in reserve.
 const RESERVED_PART: u64 = 4;
 const RESERVED_PAGES: u64 = 128;
-/// Rows of each table that are really looked at.
-const SAMPLE_KEYS: u64 = 32;
-/// Faults whose reasons are reported; all are counted.
-const REPORTED_FAULTS: usize = 3;
 
 /// What was proven of the tables that load will use.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,28 +64,11 @@ impl fmt::Display for Proof {
     }
 }
 
-/// Why data do not lie as they must, and what to do about it.
-struct Fault {
-    reason: String,
-    cure: String,
-}
-
-impl Fault {
-    fn new(reason: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self { reason: reason.into(), cure: cure.into() }
-    }
-
-    /// Where nothing helps but making the data anew.
-    fn anew(reason: impl Into<String>) -> Self {
-        Self::new(reason, "make the data anew: `plimsoll slob setup --replace`")
-    }
-}
-
 /// Proves how the tables of the first `schemas` schemas lie, in a session as the load's are.
 ///
 /// # Errors
 /// The reason and the cure if they lie otherwise; or why the server cannot be asked.
-pub fn prove(access: &Access<'_>, data: &DataSet, schemas: u32) -> Result<Proof, TargetError> {
+pub(in crate::targets) fn prove(access: &Access<'_>, data: &DataSet, schemas: u32) -> Result<Proof, TargetError> {
     let mut looking = Session::open(*access)?;
     let mut loading = Session::open_as_load(*access)?;
     let schemas = schemas.min(data.schemas);
@@ -120,19 +98,8 @@ pub fn prove(access: &Access<'_>, data: &DataSet, schemas: u32) -> Result<Proof,
         let share = percent(grown as f64 / proof.rows as f64);
         proof.notes.push(format!("the tables have {grown} leaves more than addressed rows ({share}%)"));
     }
-    let Some(first) = faults.first() else { return Ok(proof) };
-    let mut reasons: Vec<&str> = faults.iter().take(REPORTED_FAULTS).map(|fault| fault.reason.as_str()).collect();
-    let unreported = format!("{} more like these", faults.len() - reasons.len());
-    if faults.len() > reasons.len() {
-        reasons.push(&unreported);
-    }
-    let what = format!(
-        "the data in the database `{}` on `{}` do not lie as the SLOB method needs: {}",
-        access.database,
-        access.node_name(),
-        reasons.join("; ")
-    );
-    Err(access.unfit(what, first.cure.clone()))
+    refuse(access, &faults)?;
+    Ok(proof)
 }
 
 /// Has the server count the leaves of a table and learn its shape.
@@ -151,7 +118,7 @@ pub(super) fn analyze(session: &mut Session<'_>, table: &str, halt: Halt<'_>) ->
 
 /// Kind, columns, indexes and triggers of a table.
 fn shape(session: &mut Session<'_>, data: &DataSet, schema: u32, table: &str) -> Result<Vec<Fault>, TargetError> {
-    let database = session.access().database;
+    let database = session.access().namespace;
     let name = TableId { kind: TableKind::Rows, schema }.name();
     let doing = format!("look how {table} lies");
     let ask = "SELECT engine, row_format, create_options FROM information_schema.tables \
@@ -180,7 +147,7 @@ fn shape(session: &mut Session<'_>, data: &DataSet, schema: u32, table: &str) ->
     let ask = "SELECT index_name, column_name, non_unique FROM information_schema.statistics \
                WHERE table_schema = ? AND table_name = ? ORDER BY index_name, seq_in_index";
     let mut indexes: Vec<(String, String, u64)> = session.query(&doing, ask, (database, &name), Halt::NEVER)?;
-    for (index, column) in [("PRIMARY".to_owned(), "place"), (Sql::index_name(schema), "custid")] {
+    for (index, column) in [("PRIMARY".to_owned(), "place"), (index_name(schema), "custid")] {
         let found = indexes.iter().position(|found| *found == (index.clone(), column.to_owned(), 0));
         match found {
             Some(at) => drop(indexes.remove(at)),
@@ -207,7 +174,7 @@ fn leaves(
     table: &str,
     proof: &mut Proof,
 ) -> Result<Option<Fault>, TargetError> {
-    let database = session.access().database;
+    let database = session.access().namespace;
     let name = TableId { kind: TableKind::Rows, schema }.name();
     match analyze(session, table, Halt::NEVER) {
         Err(TargetError::Mysql(MysqlError::Refused { message, .. })) => {
@@ -249,21 +216,18 @@ fn leaves(
 /// whether each is where set-up put it.
 fn sample(session: &mut Session<'_>, data: &DataSet, schema: u32, table: &str) -> Result<Option<Fault>, TargetError> {
     let doing = format!("look at rows of {table}");
-    let ends: Option<(Option<u64>, Option<u64>)> =
+    let ends: Option<(Option<i64>, Option<i64>)> =
         session.first(&doing, &format!("SELECT MIN(custid), MAX(custid) FROM {table}"), ())?;
-    let last = data.scale_blocks * ROWS_OF_A_LEAF - 1;
-    if ends != Some((Some(0), Some(last))) {
-        let shown = |key: Option<u64>| key.map_or_else(|| "none".to_owned(), |key| key.to_string());
-        let (first, end) = ends.unwrap_or_default();
-        let reason = format!("keys of {table} go from {} to {} instead of 0 to {last}", shown(first), shown(end));
-        return Ok(Some(Fault::anew(reason)));
+    let (ends, last) = (ends.unwrap_or_default(), data.scale_blocks * ROWS_OF_A_LEAF - 1);
+    if ends != (Some(0), Some(last as i64)) {
+        return Ok(Some(wrong_ends(table, ends, last)));
     }
     let keys = data.scale_blocks.min(SAMPLE_KEYS);
     // Always the same place, so that repeated proofs warm no more leaves than one.
     let first = mix64(data.seed ^ u64::from(schema)) % (data.scale_blocks - keys + 1);
     let ask = format!(
         "SELECT custid, place, c2 IS NOT NULL FROM {table} FORCE INDEX ({}) WHERE custid >= ? AND custid < ? ORDER BY custid",
-        quoted(&Sql::index_name(schema))
+        quoted(&index_name(schema))
     );
     let rows: Vec<(u64, u64, bool)> = session.query(&doing, &ask, (first, first + keys), Halt::NEVER)?;
     let permutation = data.permutation(schema);
@@ -295,7 +259,7 @@ fn plans(session: &mut Session<'_>, data: &DataSet, schema: u32, table: &str) ->
     for (statement, values) in statements {
         let answer: Option<String> = session.first(&doing, &format!("EXPLAIN FORMAT=JSON {statement}"), values)?;
         let plan: Json = serde_json::from_str(&answer.unwrap_or_default()).unwrap_or_default();
-        if let Some(other) = other_than_range_scan(&plan, &Sql::index_name(schema)) {
+        if let Some(other) = other_than_range_scan(&plan, &index_name(schema)) {
             let cure = "see which setting of the server or the user changes plans (`optimizer_switch`)";
             return Ok(Some(Fault::new(
                 format!("the server would use {other} on {table}, not a range of its index"),

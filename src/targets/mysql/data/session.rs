@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use crate::targets::error::TargetError;
 use crate::targets::mysql::{Connected, Connector, MysqlError, Sql};
+use crate::targets::sql::data::access::{self, SqlConnector};
 use crate::targets::sql::data::streams::{Halt, LOOK_AROUND};
 
 /// How long the server may take to cancel a statement, and how long asking it to may take.
@@ -18,40 +19,27 @@ const CANCEL_PATIENCE: Duration = Duration::from_secs(3);
 const MAX_NAME_CHARS: usize = 64;
 
 /// Where a data set is, or is to be.
-#[derive(Debug, Clone, Copy)]
-pub struct Access<'a> {
-    /// Makes the connections.
-    pub connector: &'a Connector,
-    /// Number of the server.
-    pub node: usize,
-    /// Name of the database, not quoted.
-    pub database: &'a str,
+pub(in crate::targets) type Access<'a> = access::Access<'a, Connector>;
+
+impl SqlConnector for Connector {
+    type Error = MysqlError;
+    const HOLDER: &'static str = "database";
+    const HOLDER_OPTION: &'static str = "`mysql://USER@HOST/DATABASE`";
+
+    fn node_names(&self) -> Vec<String> {
+        self.nodes()
+    }
 }
 
-impl<'a> Access<'a> {
-    /// In the database of this name on the first server.
-    pub fn new(connector: &'a Connector, database: &'a str) -> Self {
-        Self { connector, node: 0, database }
-    }
-
-    /// Name of the server.
-    pub fn node_name(&self) -> String {
-        self.connector.nodes().swap_remove(self.node)
-    }
-
-    /// What cannot be because of what is on the server.
-    pub(super) fn unfit(&self, what: impl Into<String>, hint: impl Into<String>) -> TargetError {
-        MysqlError::Unfit { what: what.into(), hint: Some(hint.into()) }.into()
-    }
-
+impl Access<'_> {
     /// Names and statements, once the size of the server's pages is known.
     pub(super) fn sql(&self, page_bytes: u32) -> Sql {
-        Sql::new(self.database, page_bytes)
+        Sql::new(self.namespace, page_bytes)
     }
 }
 
 /// A connection and the runtime that drives it.
-pub(super) struct Session<'a> {
+pub(in crate::targets) struct Session<'a> {
     access: Access<'a>,
     /// Only taken when the session ends.
     connected: Option<Connected>,
@@ -87,7 +75,7 @@ impl<'a> Session<'a> {
         access: Access<'a>,
         connect: impl AsyncFnOnce(&Connector, usize) -> Result<Connected, MysqlError>,
     ) -> Result<Self, TargetError> {
-        let name = access.database;
+        let name = access.namespace;
         if name.is_empty() || name.chars().count() > MAX_NAME_CHARS || name.ends_with(' ') || name.contains('\0') {
             let what = format!("a database of MySQL cannot be named `{}`", name.escape_debug());
             return Err(access.unfit(what, format!("use a name of 1 to {MAX_NAME_CHARS} characters")));

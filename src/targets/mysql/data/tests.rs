@@ -1,13 +1,19 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::setup::{Existing, Loaded, Replace, SetupRequest};
+use super::info::info;
+use super::proof::prove;
 use super::*;
+use crate::config::mysql::MysqlAddress;
 use crate::targets::TargetError;
-use crate::targets::database::Filling;
+use crate::targets::database::{Filling, Phase, Replace, SetupRequest};
 use crate::targets::mysql::Connector;
 use crate::targets::mysql::test_server::{TestServer, server, server_with};
+use crate::targets::sql::data::catalog::{self, load};
 use crate::targets::sql::data::descriptor::Stage;
+use crate::targets::sql::data::drop;
+use crate::targets::sql::data::setup::{self, Existing, Loaded};
+use crate::targets::sql::data::verify::verify;
 
 pub(in crate::targets::mysql) fn request() -> SetupRequest {
     SetupRequest {
@@ -45,8 +51,6 @@ fn as_user(server: &TestServer, user: &str) -> Connector {
     Connector::new(&MysqlAddress { user: Some(user.to_owned()), ..server.address("mysql") }, "plimsoll tests").unwrap()
 }
 
-use crate::config::mysql::MysqlAddress;
-
 #[test]
 fn data_are_made_lie_as_they_must_and_go_without_a_trace() {
     let Some(server) = server() else { return };
@@ -68,7 +72,7 @@ fn data_are_made_lie_as_they_must_and_go_without_a_trace() {
     assert!(what.contains("is 300 there and 200 here") && hint.contains("--replace"), "{what}");
     let plan = drop::plan(&access).unwrap();
     assert_eq!(plan.objects.len(), 2 + 2 + 2 + 1);
-    assert!(plan.made_database && plan.bytes > 640 * 16_384);
+    assert!(plan.bytes > 640 * 16_384);
     assert!(drop::run(plan, &AtomicBool::new(false)).unwrap(), "the database went too");
     assert!(refusal(drop::plan(&access)).0.contains("no SLOB data"));
 }
@@ -78,7 +82,7 @@ fn a_set_up_that_was_ended_goes_on_where_it_was() {
     let Some(server) = server_with(&[]) else { return };
     let connector = server.connector();
     let access = Access::new(&connector, "data_resumed");
-    for last in [setup::Phase::Load, setup::Phase::Rebuild, setup::Phase::Index, setup::Phase::Analyze] {
+    for last in [Phase::Load, Phase::Rebuild, Phase::Index, Phase::Analyze] {
         let stop = AtomicBool::new(false);
         let seen = Mutex::new(Vec::new());
         let tell = |phase, _| {
@@ -206,7 +210,7 @@ fn one_set_up_at_a_time_works_on_a_database() {
     let connector = server.connector();
     let access = Access::new(&connector, "data_locked");
     let mut other = session::Session::open(access).unwrap();
-    catalog::lock(&mut other).unwrap();
+    catalog::lock(access, &mut other).unwrap();
     let (what, _) = refusal(set_up(&access, &request()));
     assert!(what.contains("another process makes or removes the data") && what.contains("session "), "{what}");
     std::mem::drop(other);

@@ -3,8 +3,6 @@
 pub(in crate::targets::mysql) mod binaries;
 mod running;
 mod settings;
-#[cfg(test)]
-mod tests;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -147,4 +145,16 @@ fn address(socket: &Path) -> MysqlAddress {
         socket: Some(socket.to_owned()),
         ..MysqlAddress::default()
     }
+}
+
+/// The first field of the first row that a private server gives.
+#[cfg(test)]
+pub(in crate::targets) fn ask(address: &MysqlAddress, sql: &str) -> String {
+    use mysql_async::prelude::Queryable as _;
+    let connector = Connector::new(address, "test").unwrap();
+    let asked = on_own_runtime(async {
+        let mut connected = connector.connect(0).await?;
+        Ok(connected.conn.query_first::<String, _>(sql).await.unwrap())
+    });
+    asked.unwrap().unwrap_or_default()
 }

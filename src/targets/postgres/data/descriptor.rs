@@ -2,13 +2,11 @@
 
 use crate::targets::postgres::sql::Sql;
 use crate::targets::sql::COLUMNS;
-pub use crate::targets::sql::data::descriptor::DataSet;
+pub(super) use crate::targets::sql::data::descriptor::DataSet;
 #[cfg(test)]
 pub(super) use crate::targets::sql::data::descriptor::sample;
 pub(super) use crate::targets::sql::data::descriptor::{TableId, TableKind};
 
-/// Version of everything that set-up makes in the database.
-pub(super) const FORMAT_VERSION: u32 = 1;
 /// A tuple's header and its key, and a length for each of its columns.
 const ROW_OVERHEAD_BYTES: u32 = 32 + 4 * COLUMNS;
 /// What the write-ahead log needs for a row besides the row: its place, and its share of the record.

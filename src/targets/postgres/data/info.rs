@@ -2,10 +2,12 @@
 
 use serde::Serialize;
 
-use super::catalog::{self, Ground, Stage};
 use super::descriptor::DataSet;
 use super::session::{Access, Halt, Session};
 use crate::targets::error::TargetError;
+use crate::targets::postgres::Connector;
+use crate::targets::sql::data::catalog::{self, Ground, SqlData as _};
+use crate::targets::sql::data::descriptor::Stage;
 
 /// What is known of a data set.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -68,11 +70,10 @@ pub struct MissingRight {
 ///
 /// # Errors
 /// When there is none, or the server cannot be asked.
-pub fn info(access: &Access<'_>) -> Result<Info, TargetError> {
-    let session = Session::open(*access)?;
-    let ground = Ground::look(&session)?;
-    let found = catalog::require(*access, ground.found)?;
-    let server = ground.server;
+pub(in crate::targets) fn info(access: &Access<'_>) -> Result<Info, TargetError> {
+    let mut session = Session::open(*access)?;
+    let Ground { server, found, .. } = Connector::look(&mut session)?;
+    let found = catalog::require(*access, found)?;
     let tables = tables(&session, &found.data)?;
     Ok(Info {
         node: access.node_name(),
@@ -83,7 +84,7 @@ pub fn info(access: &Access<'_>) -> Result<Info, TargetError> {
         role: server.role,
         descriptor: found.data,
         stage: found.stage,
-        in_use_by: catalog::lock_holder(&session)?,
+        in_use_by: Connector::lock_holder(&mut session)?,
         made_namespace: found.made_namespace,
         bytes: tables.iter().map(|table| table.bytes).sum(),
         index_bytes: tables.iter().map(|table| table.index_bytes).sum(),

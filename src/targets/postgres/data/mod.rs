@@ -11,20 +11,14 @@
 
 mod catalog;
 mod descriptor;
-pub mod drop;
-pub mod info;
-pub mod proof;
+mod drop;
+pub(in crate::targets) mod info;
+pub(in crate::targets) mod proof;
 mod session;
-pub mod setup;
+mod setup;
 pub mod shape;
-mod streams;
 #[cfg(test)]
 mod tests;
-pub mod verify;
+mod verify;
 
-pub use catalog::{Found, Stage, block_bytes, find, load};
-pub use descriptor::DataSet;
-
-pub use proof::{Proof, prove};
-pub use session::Access;
-pub use shape::Shape;
+pub(in crate::targets) use session::Access;

@@ -14,10 +14,8 @@ use std::fmt;
 use super::descriptor::DataSet;
 use super::session::{Access, Session};
 use crate::targets::error::TargetError;
+use crate::targets::sql::data::proof::refuse;
 use crate::units::group_thousands;
-
-/// Faults whose reasons are reported; all are counted.
-const REPORTED_FAULTS: usize = 3;
 
 /// What was proven of the tables that load will use.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,29 +71,11 @@ impl fmt::Display for Proof {
     }
 }
 
-/// Why data do not lie as they must, and what to do about it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Fault {
-    reason: String,
-    cure: String,
-}
-
-impl Fault {
-    fn new(reason: impl Into<String>, cure: impl Into<String>) -> Self {
-        Self { reason: reason.into(), cure: cure.into() }
-    }
-
-    /// Where nothing helps but making the data anew.
-    fn anew(reason: impl Into<String>) -> Self {
-        Self::new(reason, "make the data anew: `plimsoll slob setup --replace`")
-    }
-}
-
 /// Proves how the tables of the first `schemas` schemas lie, in a session as the load's are.
 ///
 /// # Errors
 /// The reason and the cure if they lie otherwise; or why the server cannot be asked.
-pub fn prove(access: &Access<'_>, data: &DataSet, schemas: u32) -> Result<Proof, TargetError> {
+pub(in crate::targets) fn prove(access: &Access<'_>, data: &DataSet, schemas: u32) -> Result<Proof, TargetError> {
     let session = Session::open_as_load(*access)?;
     let schemas = schemas.min(data.schemas);
     let (proof, mut faults) = layout::prove(&session, data, schemas)?;
@@ -103,17 +83,6 @@ pub fn prove(access: &Access<'_>, data: &DataSet, schemas: u32) -> Result<Proof,
     if faults.is_empty() {
         faults = plan::check(&session, data, schemas)?;
     }
-    let Some(first) = faults.first() else { return Ok(proof) };
-    let mut reasons: Vec<&str> = faults.iter().take(REPORTED_FAULTS).map(|fault| fault.reason.as_str()).collect();
-    let unreported = format!("{} more like these", faults.len() - reasons.len());
-    if faults.len() > reasons.len() {
-        reasons.push(&unreported);
-    }
-    let what = format!(
-        "the data in the schema `{}` on `{}` do not lie as the SLOB method needs: {}",
-        access.namespace,
-        access.node_name(),
-        reasons.join("; ")
-    );
-    Err(access.unfit(what, Some(first.cure.clone())))
+    refuse(access, &faults)?;
+    Ok(proof)
 }

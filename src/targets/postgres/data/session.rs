@@ -11,6 +11,7 @@ use tokio_postgres::{Client, Row};
 use crate::targets::error::TargetError;
 use crate::targets::postgres::sql::Sql;
 use crate::targets::postgres::{Connected, Connector, PostgresError};
+use crate::targets::sql::data::access::{self, SqlConnector};
 pub(super) use crate::targets::sql::data::streams::{Halt, LOOK_AROUND};
 
 /// How long the server may take to break off a statement, and how long asking it to may take.
@@ -35,40 +36,27 @@ const WORKING_SETTINGS: &[(&str, &str)] = &[
 ];
 
 /// Where a data set is, or is to be.
-#[derive(Debug, Clone, Copy)]
-pub struct Access<'a> {
-    /// Makes the connections.
-    pub connector: &'a Connector,
-    /// Number of the server.
-    pub node: usize,
-    /// Name of the schema of the database, not quoted.
-    pub namespace: &'a str,
+pub(in crate::targets) type Access<'a> = access::Access<'a, Connector>;
+
+impl SqlConnector for Connector {
+    type Error = PostgresError;
+    const HOLDER: &'static str = "schema";
+    const HOLDER_OPTION: &'static str = "`--db-schema NAME`";
+
+    fn node_names(&self) -> Vec<String> {
+        self.nodes().iter().map(ToString::to_string).collect()
+    }
 }
 
-impl<'a> Access<'a> {
-    /// In the schema `namespace` of the first server.
-    pub fn new(connector: &'a Connector, namespace: &'a str) -> Self {
-        Self { connector, node: 0, namespace }
-    }
-
-    /// Name of the server.
-    pub fn node_name(&self) -> String {
-        self.connector.nodes()[self.node].to_string()
-    }
-
-    /// What cannot be because of what is in the database.
-    pub(super) fn unfit(&self, what: impl std::fmt::Display, hint: impl Into<Option<String>>) -> TargetError {
-        PostgresError::Unfit { what: what.to_string(), hint: hint.into() }.into()
-    }
-
+impl Access<'_> {
     /// Refuses a name that no schema can have.
-    pub(super) fn check_namespace(&self) -> Result<(), TargetError> {
+    fn check_namespace(&self) -> Result<(), TargetError> {
         let name = self.namespace;
         if (1..=LONGEST_NAME_BYTES).contains(&name.len()) && !name.contains('\0') {
             return Ok(());
         }
         let what = format!("a schema of PostgreSQL cannot be named `{}`", name.escape_debug());
-        Err(self.unfit(what, Some(format!("use a name of 1 to {LONGEST_NAME_BYTES} bytes: `--db-schema NAME`"))))
+        Err(self.unfit(what, format!("use a name of 1 to {LONGEST_NAME_BYTES} bytes: `--db-schema NAME`")))
     }
 
     /// Names and statements, once the size of the server's blocks is known.
@@ -78,7 +66,7 @@ impl<'a> Access<'a> {
 }
 
 /// A connection and the runtime that drives it.
-pub(super) struct Session<'a> {
+pub(in crate::targets) struct Session<'a> {
     access: Access<'a>,
     node: String,
     // Before the runtime, which must outlive it.

@@ -4,10 +4,9 @@ use super::descriptor::DataSet;
 use super::session::{Access, Halt, Session};
 use crate::targets::error::TargetError;
 use crate::targets::postgres::sql::{Sql, identifier};
+use crate::targets::sql::data::descriptor::index_name;
+use crate::targets::sql::data::proof::ALLOWED_PART;
 use crate::units::percent;
-
-/// Growth of a table that still is the same shape: one part in this many.
-pub(super) const ALLOWED_PART: u64 = 100;
 
 /// Sizes of the tables of all schemas.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,7 +38,7 @@ pub(super) fn read_in(session: &Session<'_>, data: &DataSet, schemas: u32) -> Re
     let names = |name: fn(u32) -> String| -> Vec<String> { (0..schemas).map(|n| qualified(name(n))).collect() };
     let ask = "SELECT pg_relation_size(t.name::regclass), pg_relation_size(t.index::regclass) \
                FROM unnest($1::text[], $2::text[]) WITH ORDINALITY t(name, index, place) ORDER BY place";
-    let values = (names(Sql::table_name), names(Sql::index_name));
+    let values = (names(Sql::table_name), names(index_name));
     let rows = session.query("read the sizes of the tables", ask, &[&values.0, &values.1], Halt::NEVER)?;
     let pages = |bytes: i64| bytes.unsigned_abs() / u64::from(data.block_bytes);
     let tables =
@@ -48,16 +47,6 @@ pub(super) fn read_in(session: &Session<'_>, data: &DataSet, schemas: u32) -> Re
 }
 
 impl Shape {
-    /// Blocks of all tables.
-    pub fn pages(&self) -> u64 {
-        self.tables.iter().map(|table| table.pages).sum()
-    }
-
-    /// Blocks of all indexes.
-    pub fn index_pages(&self) -> u64 {
-        self.tables.iter().map(|table| table.index_pages).sum()
-    }
-
     /// What changed since `before`, in a sentence, if that is more than a run should change: a table or an index that grew
     /// by more than 1 %, or shrank.
     pub fn changed_since(&self, before: &Self) -> Option<String> {
@@ -66,7 +55,7 @@ impl Shape {
         for (schema, (now, then)) in (0..).zip(self.tables.iter().zip(&before.tables)) {
             let pairs = [
                 (Sql::table_name(schema), then.pages, now.pages),
-                (Sql::index_name(schema), then.index_pages, now.index_pages),
+                (index_name(schema), then.index_pages, now.index_pages),
             ];
             for (name, then, now) in pairs {
                 // One block more is no change of shape, however small the table.

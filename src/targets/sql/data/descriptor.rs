@@ -89,6 +89,11 @@ impl DataSet {
         self.kinds().iter().flat_map(move |kind| (0..schemas).map(|schema| TableId { kind: *kind, schema }))
     }
 
+    /// Bare names of the tables, and of the procedures that execute batches.
+    pub(in crate::targets) fn objects(&self) -> impl Iterator<Item = String> {
+        self.tables().map(TableId::name).chain((0..self.schemas).map(procedure_name))
+    }
+
     /// Rows, and so blocks, of one table.
     pub(in crate::targets) fn rows_of(&self, table: TableId) -> u64 {
         match table.kind {
@@ -128,6 +133,16 @@ impl TableId {
             TableKind::Scan => format!("scan_{}", self.schema + 1),
         }
     }
+}
+
+/// The bare name of the index on the keys of SLOB's schema number `schema`, from 0.
+pub(in crate::targets) fn index_name(schema: u32) -> String {
+    format!("slob_{}_key", schema + 1)
+}
+
+/// The bare name of the procedure that executes batches of it.
+pub(in crate::targets) fn procedure_name(schema: u32) -> String {
+    format!("slob_batch_{}", schema + 1)
 }
 
 /// How far a data set has come.

@@ -37,7 +37,7 @@ impl Existing {
 }
 
 /// What a set-up did.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Loaded {
     /// Bytes of blocks that were loaded, this time.
     pub bytes_written: u64,

@@ -27,10 +27,10 @@ pub(in crate::targets) use owner::Owner;
 pub use page_cache::{Dropped, drop_page_cache};
 pub(in crate::targets) use process::{is_alive, works_in};
 pub(in crate::targets) use programs::{Programs, Running, ServerRequest, Starting};
-pub(in crate::targets) use server::{FoundServer, PrivateServer, check_memory, inspect, remove};
+pub(in crate::targets) use server::{PrivateServer, check_memory, inspect, remove};
 
 #[cfg(test)]
-pub(in crate::targets) use memory::{MemoryLimit, limit_of};
+pub(in crate::targets) use server::tests as server_tests;
 
 /// What distinguishes private servers of one kind from those of others.
 #[derive(Debug)]

@@ -25,6 +25,9 @@ use super::supervisor::{Start, Supervisor};
 use crate::targets::TargetError;
 use crate::units::Bytes;
 
+#[cfg(test)]
+pub(in crate::targets) mod tests;
+
 /// A private server as it lies there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::targets) struct FoundServer<A> {

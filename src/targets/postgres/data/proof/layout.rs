@@ -2,12 +2,13 @@
 
 use tokio_postgres::Row;
 
-use super::{Fault, Proof};
+use super::Proof;
 use crate::targets::error::TargetError;
 use crate::targets::postgres::data::descriptor::DataSet;
 use crate::targets::postgres::data::session::{Halt, Session};
-use crate::targets::postgres::data::shape::ALLOWED_PART;
 use crate::targets::postgres::sql::Sql;
+use crate::targets::sql::data::descriptor::index_name;
+use crate::targets::sql::data::proof::{ALLOWED_PART, Fault, SAMPLE_KEYS, wrong_ends};
 use crate::units::percent;
 use crate::workload::mix64;
 
@@ -21,8 +22,6 @@ const SAMPLED_ROWS: u64 = 9000;
 const CHANCE_DEVIATIONS: f64 = 5.0;
 /// The share of rows by which the server's own estimate may be off.
 const ESTIMATE_PART: u64 = 20;
-/// Rows of each table that are really looked at.
-const SAMPLE_KEYS: u64 = 32;
 
 /// What the catalogues say of one table and its index. Views may lack a row: then it is null.
 const ASK: &str = "SELECT c.oid IS NOT NULL AND c.relkind = 'r', \
@@ -80,7 +79,7 @@ impl Reported {
 /// Looks at every table of the load, and sums up.
 pub(super) fn prove(session: &Session<'_>, data: &DataSet, schemas: u32) -> Result<(Proof, Vec<Fault>), TargetError> {
     let names: Vec<String> = (0..schemas).map(Sql::table_name).collect();
-    let indexes: Vec<String> = (0..schemas).map(Sql::index_name).collect();
+    let indexes: Vec<String> = (0..schemas).map(index_name).collect();
     let doing = "look how the data lie";
     let rows = session.query(doing, ASK, &[&session.access().namespace, &names, &indexes], Halt::NEVER)?;
     let reported: Vec<Reported> = rows.iter().map(|row| Reported::of(row, data.block_bytes.into())).collect();
@@ -193,15 +192,10 @@ fn sample(session: &Session<'_>, data: &DataSet, schema: u32, table: &str) -> Re
     let row = session.query_one(&doing, &ask, &[&bounds[0], &bounds[1]])?;
     let (lowest, highest): (Option<i64>, Option<i64>) = (row.get(0), row.get(1));
     let (found, blocks): (i64, i64) = (row.get(2), row.get(3));
-    let reason = if (lowest, highest) != (Some(0), Some(data.scale_blocks as i64 - 1)) {
-        let shown = |key: Option<i64>| key.map_or_else(|| "none".to_owned(), |key| key.to_string());
-        format!(
-            "keys of {table} go from {} to {} instead of 0 to {}",
-            shown(lowest),
-            shown(highest),
-            data.scale_blocks - 1
-        )
-    } else if found.unsigned_abs() != keys {
+    if (lowest, highest) != (Some(0), Some(data.scale_blocks as i64 - 1)) {
+        return Ok(Some(wrong_ends(table, (lowest, highest), data.scale_blocks - 1)));
+    }
+    let reason = if found.unsigned_abs() != keys {
         format!("{found} rows of {table} have keys from {first} to {} where {keys} belong", first + keys - 1)
     } else if blocks != found {
         format!("{found} neighbouring rows of {table} lie in {blocks} blocks")

@@ -3,11 +3,11 @@
 use serde_json::Value;
 use tokio_postgres::SimpleQueryMessage;
 
-use super::Fault;
 use crate::targets::error::TargetError;
 use crate::targets::postgres::data::descriptor::DataSet;
 use crate::targets::postgres::data::session::{Halt, Session};
-use crate::targets::postgres::sql::Sql;
+use crate::targets::sql::data::descriptor::index_name;
+use crate::targets::sql::data::proof::Fault;
 
 /// Asks for the plan of reading and of updating each table, as prepared statements get it.
 pub(super) fn check(session: &Session<'_>, data: &DataSet, schemas: u32) -> Result<Vec<Fault>, TargetError> {
@@ -24,7 +24,7 @@ pub(super) fn check(session: &Session<'_>, data: &DataSet, schemas: u32) -> Resu
             );
             let doing = format!("explain how {table} is read");
             let answer = session.wait(&doing, Halt::NEVER, session.client().simple_query(&explain))?;
-            if let Some(other) = other_than_index_scan(&plan_of(&answer), &Sql::index_name(schema)) {
+            if let Some(other) = other_than_index_scan(&plan_of(&answer), &index_name(schema)) {
                 let cure = "see which setting of the server, the role or the database forbids index scans \
                             (`enable_indexscan`), or which extension changes plans";
                 faults.push(Fault::new(format!("the server would use {other} on {table}, not an index scan"), cure));

@@ -1,8 +1,8 @@
 use super::*;
 use crate::targets::database::{Replace, SetupRequest};
-use crate::targets::postgres::data::load;
 use crate::targets::postgres::data::tests::{NAMESPACE, connector, execute, refusal, request, set_up};
 use crate::targets::postgres::test_server::database;
+use crate::targets::sql::data::catalog::load;
 
 #[test]
 fn fresh_data_lie_as_they_must() {

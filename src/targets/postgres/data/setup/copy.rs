@@ -1,4 +1,4 @@
-//! Loading rows: what is still missing, in pieces, and the streams that send them.
+//! Loading rows.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use futures_util::SinkExt;
 use super::rows::{Buffer, RowBuilder};
 use crate::targets::error::TargetError;
 use crate::targets::postgres::data::catalog;
-use crate::targets::postgres::data::descriptor::{DataSet, TableId, TableKind};
-use crate::targets::postgres::data::session::{Halt, Session};
-use crate::targets::postgres::data::streams::Stream;
+use crate::targets::postgres::data::descriptor::{DataSet, TableKind};
+use crate::targets::postgres::data::session::Session;
 use crate::targets::postgres::sql::Sql;
-use crate::targets::sql::data::pieces::{Marks, PIECE_BYTES, Piece};
+use crate::targets::sql::data::pieces::{PIECE_BYTES, Piece};
 use crate::targets::sql::data::rows::RowSource;
+use crate::targets::sql::data::streams::Stream;
 
 /// A table is vacuumed each time that so many bytes of it were loaded, or a smaller part of the server's buffers. Its blocks are
 /// still in memory and not yet written: an hour later each would be read and written once more, and the log flushed for every
@@ -24,21 +24,6 @@ const PART_OF_BUFFERS: u64 = 4;
 /// How long a piece may go on when the load is to end: one that is given up leaves its blocks behind, empty.
 const PIECE_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Reads what has been loaded.
-pub(super) fn marks(session: &Session<'_>) -> Result<Marks, TargetError> {
-    let table = catalog::load_table(session.access());
-    let read = format!("SELECT is_scan, schema, first_place, places FROM {table} ORDER BY 1, 2, 3");
-    let rows = session.query("read what has been loaded", &read, &[], Halt::NEVER)?;
-    let mut marks = Marks::new();
-    for row in &rows {
-        let kind = if row.get(0) { TableKind::Scan } else { TableKind::Rows };
-        let table = TableId { kind, schema: row.get::<_, i32>(1).unsigned_abs() };
-        let (first, places): (i64, i64) = (row.get(2), row.get(3));
-        marks.entry(table).or_default().push((first.unsigned_abs(), places.unsigned_abs()));
-    }
-    Ok(marks)
-}
-
 /// How many bytes of a table are loaded between two vacuums of it, on a server with buffers of this size.
 pub(super) fn vacuum_bytes(shared_buffers: u64, streams: u32) -> u64 {
     (shared_buffers / PART_OF_BUFFERS / u64::from(streams.max(1))).clamp(PIECE_BYTES, MAX_VACUUM_BYTES)
@@ -48,13 +33,12 @@ pub(super) fn vacuum_bytes(shared_buffers: u64, streams: u32) -> u64 {
 pub(super) fn load(
     session: &Session<'_>,
     data: &DataSet,
-    sql: &Sql,
     piece: &Piece,
     builder: &mut RowBuilder,
     stream: &Stream<'_>,
 ) -> Result<(), TargetError> {
     let Piece { table, first, places, then_vacuum } = *piece;
-    let name = table.qualified(sql);
+    let name = table.qualified(&session.access().sql(data.block_bytes));
     let doing = format!("load rows into {name}");
     let source = RowSource::new(data, table);
     let block_bytes = u64::from(data.block_bytes);
@@ -95,7 +79,7 @@ pub(super) fn load(
 mod tests {
     use super::*;
     use crate::targets::postgres::data::descriptor::sample;
-    use crate::targets::sql::data::pieces::missing;
+    use crate::targets::sql::data::pieces::{Marks, missing};
 
     const PIECE: u64 = PIECE_BYTES / 8192;
 

@@ -22,7 +22,7 @@ const LENGTH_BYTES: usize = 4;
 pub(super) type Buffer = Cursor<Arc<[u8]>>;
 
 /// Builds rows in buffers that are used again as soon as they have been sent.
-pub(super) struct RowBuilder {
+pub(in crate::targets) struct RowBuilder {
     column_bytes: usize,
     template: Arc<[u8]>,
     buffers: Vec<Arc<[u8]>>,

@@ -2,13 +2,16 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
-use crate::targets::database::{Filling, Phase, Progress};
-use crate::targets::postgres::data::session::Halt;
+use crate::targets::database::{Filling, Progress, Replace, SetupRequest};
+use crate::targets::postgres::data::info;
 use crate::targets::postgres::data::tests::{
     NAMESPACE, assert_sound, connector, connector_as, execute, number, refusal, request, set_up,
 };
-use crate::targets::postgres::data::{drop, info, load};
 use crate::targets::postgres::test_server::database;
+use crate::targets::sql::data::catalog::{find, load};
+use crate::targets::sql::data::drop;
+use crate::targets::sql::data::setup::{Existing, plan, run};
+use crate::targets::sql::data::verify::verify;
 
 /// Large enough for many pieces.
 fn large() -> SetupRequest {
@@ -21,9 +24,12 @@ fn data_are_sound_of_the_size_planned_and_reported_of_to_the_end() {
     let connector = connector(&address);
     let access = Access::new(&connector, NAMESPACE);
     let planned = plan(&access, &request()).unwrap();
-    assert_eq!((planned.existing, planned.data_bytes, planned.tables), (Existing::Nothing, 960 * 8192, 6));
+    assert_eq!(
+        (planned.existing, planned.data.bytes(), planned.data.tables().count()),
+        (Existing::Nothing, 960 * 8192, 6)
+    );
     assert_eq!((planned.makes_data(), planned.missing_bytes()), (true, 960 * 8192));
-    assert!(catalog::find(&access).unwrap().is_none(), "planning writes nothing");
+    assert!(find(&access).unwrap().is_none(), "planning writes nothing");
     let seen = Mutex::new(Vec::new());
     let tell = |phase, reported| seen.lock().unwrap().push((phase, reported));
     let report = run(planned, &tell, &AtomicBool::new(false)).unwrap();
@@ -73,7 +79,7 @@ fn a_hostile_name_is_only_a_name() {
         assert_sound(&access);
         assert_eq!(info::info(&access).unwrap().namespace, name);
         drop::run(drop::plan(&access).unwrap(), &AtomicBool::new(false)).unwrap();
-        assert!(catalog::find(&access).unwrap().is_none());
+        assert!(find(&access).unwrap().is_none());
     }
     assert_eq!(number(&Access::new(&connector, "public"), "SELECT count(*) FROM public.victim"), 0);
     for name in ["", "a\0b", &"x".repeat(64)] {
@@ -203,7 +209,7 @@ fn blocks_are_vacuumed_as_they_are_loaded() {
 }
 
 fn load_started(access: &Access<'_>) -> String {
-    catalog::find(access).unwrap().unwrap().data.created_at
+    find(access).unwrap().unwrap().data.created_at
 }
 
 #[test]
@@ -329,13 +335,13 @@ fn an_ordinary_role_needs_no_more_than_a_place_of_its_own() {
     let report = set_up(&access, &request()).unwrap();
     assert!(report.notes.iter().any(|note| note.contains("no checkpoint was written")), "{report:?}");
     assert_sound(&access);
-    assert!(!drop::run(drop::plan(&access).unwrap(), &AtomicBool::new(false)).unwrap().removed_namespace);
+    assert!(!drop::run(drop::plan(&access).unwrap(), &AtomicBool::new(false)).unwrap());
 
     execute(&public, "GRANT CREATE ON DATABASE setup_role TO ordinary");
     let access = Access::new(&connector, "its own");
     set_up(&access, &request()).unwrap();
     assert_sound(&access);
-    assert!(drop::run(drop::plan(&access).unwrap(), &AtomicBool::new(false)).unwrap().removed_namespace);
+    assert!(drop::run(drop::plan(&access).unwrap(), &AtomicBool::new(false)).unwrap());
 }
 
 #[test]
@@ -352,7 +358,7 @@ fn time_limits_of_the_server_do_not_end_a_set_up() {
     let connector = connector_as(&address, "hasty");
     let access = Access::new(&connector, NAMESPACE);
     set_up(&access, &large()).unwrap();
-    let report = crate::targets::postgres::data::verify::verify(&access, &|_| {}, &AtomicBool::new(false)).unwrap();
+    let report = verify(&access, &|_| {}, &AtomicBool::new(false)).unwrap();
     assert!(report.is_sound(), "{report:?}");
 }
 

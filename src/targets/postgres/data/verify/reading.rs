@@ -4,12 +4,14 @@ use std::pin::pin;
 
 use futures_util::StreamExt;
 
-use super::Findings;
 use crate::targets::error::TargetError;
 use crate::targets::postgres::data::descriptor::{DataSet, TableId};
 use crate::targets::postgres::data::session::{Halt, Session};
-use crate::targets::postgres::sql::{FIRST_COLUMN, Sql};
+use crate::targets::postgres::sql::FIRST_COLUMN;
 use crate::targets::sql::COLUMNS;
+use crate::targets::sql::data::descriptor::index_name;
+use crate::targets::sql::data::streams::Stream;
+use crate::targets::sql::data::verify::Findings;
 
 /// Signature and flags of the binary form, before the length of an extension.
 const HEADER_BYTES: usize = 11 + 4;
@@ -23,10 +25,10 @@ pub(super) fn heap(
     session: &Session<'_>,
     data: &DataSet,
     table: TableId,
-    halt: Halt<'_>,
-    done: &mut dyn FnMut(u64),
+    progress: &Stream<'_>,
     found: &mut Findings,
 ) -> Result<(), TargetError> {
+    let halt = progress.halt;
     let sql = session.access().sql(data.block_bytes);
     let name = table.qualified(&sql);
     let doing = format!("read {name}");
@@ -55,12 +57,12 @@ pub(super) fn heap(
                 ticks.tick(key as i64, block >> 16, wrong, found);
                 unreported += 1;
                 if unreported == ROWS_AT_ONCE {
-                    done(unreported * u64::from(data.block_bytes));
+                    progress.done(unreported * u64::from(data.block_bytes));
                     unreported = 0;
                 }
             }
         }
-        done(unreported * u64::from(data.block_bytes));
+        progress.done(unreported * u64::from(data.block_bytes));
         Ok(())
     })?;
     ticks.finish(found);
@@ -76,7 +78,7 @@ pub(super) fn index(
     found: &mut Findings,
 ) -> Result<(), TargetError> {
     let sql = session.access().sql(data.block_bytes);
-    let (table, index) = (sql.table(schema), Sql::index_name(schema));
+    let (table, index) = (sql.table(schema), index_name(schema));
     let doing = format!("read the index of {table}");
     let ask = "SELECT count(*) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid \
                JOIN pg_namespace n ON n.oid = c.relnamespace \
@@ -121,7 +123,7 @@ pub(super) fn index_pages(
     amcheck: &str,
     halt: Halt<'_>,
 ) -> Result<(), TargetError> {
-    let index = session.access().sql(data.block_bytes).qualified(&Sql::index_name(schema));
+    let index = session.access().sql(data.block_bytes).qualified(&index_name(schema));
     let doing = format!("check the index {index}");
     session.query(&doing, &format!("SELECT {amcheck}($1::text::regclass, true)"), &[&index], halt).map(|_| ())
 }

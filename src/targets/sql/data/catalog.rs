@@ -1,0 +1,180 @@
+//! What is in a namespace: Plimsoll's own two tables, and whose the rest is.
+
+use std::collections::BTreeMap;
+
+use super::access::{Access, SqlConnector};
+use super::descriptor::{DataSet, Found, Stage};
+use super::streams::Halt;
+use crate::targets::TargetError;
+
+/// The table of the descriptor.
+pub(in crate::targets) const DATA_TABLE: &str = "plimsoll_data";
+/// The table of what has been loaded.
+pub(in crate::targets) const LOAD_TABLE: &str = "plimsoll_load";
+/// Version of everything that set-up makes.
+pub(in crate::targets) const FORMAT_VERSION: u32 = 1;
+
+/// Data sets on servers of one kind, as far as any work on them needs it.
+pub(in crate::targets) trait SqlData: SqlConnector {
+    /// One connection, driven from ordinary code.
+    type Session<'a>;
+    /// What only servers of this kind are asked.
+    type Server: Sync;
+
+    /// Connects for work of any length.
+    ///
+    /// # Errors
+    /// When the server cannot be reached.
+    fn open(access: Access<'_, Self>) -> Result<Self::Session<'_>, TargetError>;
+
+    /// Looks what there is, and changes nothing.
+    ///
+    /// # Errors
+    /// When the server cannot be asked or is too old, or what is there cannot be read.
+    fn look(session: &mut Self::Session<'_>) -> Result<Ground<Self::Server>, TargetError>;
+
+    /// Whether the namespace is there.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    fn has_namespace(session: &mut Self::Session<'_>) -> Result<bool, TargetError>;
+
+    /// Bytes of whatever is in the namespace and has a name that set-up uses, by its bare name.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    fn objects(session: &mut Self::Session<'_>) -> Result<BTreeMap<String, u64>, TargetError>;
+
+    /// Locks the data for work that others must not do at the same time, as long as the session lives; `false` if somebody has.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    fn try_lock(session: &mut Self::Session<'_>) -> Result<bool, TargetError>;
+
+    /// Who holds that lock.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    fn lock_holder(session: &mut Self::Session<'_>) -> Result<Option<String>, TargetError>;
+
+    /// Drops a data set, and the namespace if set-up made it and nothing else is in it. The caller holds the lock.
+    ///
+    /// # Errors
+    /// [`TargetError::Interrupted`], or what went wrong.
+    fn remove(session: &mut Self::Session<'_>, found: &Found, halt: Halt<'_>) -> Result<(), TargetError>;
+}
+
+/// What is there.
+#[derive(Debug, Clone)]
+pub(in crate::targets) struct Ground<S> {
+    /// What only servers of this kind are asked.
+    pub(in crate::targets) server: S,
+    /// The server's version, as it is shown.
+    pub(in crate::targets) version: String,
+    /// What holds the data, as it is shown.
+    pub(in crate::targets) database: String,
+    /// Size of a block of the server.
+    pub(in crate::targets) block_bytes: u32,
+    /// The data set that is there, whole or not.
+    pub(in crate::targets) found: Option<Found>,
+}
+
+/// Looks for a data set, whole or not; changes nothing.
+///
+/// # Errors
+/// When the server cannot be reached, or what is there cannot be read.
+pub(in crate::targets) fn find<C: SqlData>(access: &Access<'_, C>) -> Result<Option<Found>, TargetError> {
+    Ok(C::look(&mut C::open(*access)?)?.found)
+}
+
+/// The data set, which must be whole.
+///
+/// # Errors
+/// When it is missing or unfinished, or as [`find`].
+pub(in crate::targets) fn load<C: SqlData>(access: &Access<'_, C>) -> Result<DataSet, TargetError> {
+    whole(*access, find(access)?)
+}
+
+/// Size of a block of the server.
+///
+/// # Errors
+/// When the server cannot be reached.
+pub(in crate::targets) fn block_bytes<C: SqlData>(access: &Access<'_, C>) -> Result<u32, TargetError> {
+    Ok(C::look(&mut C::open(*access)?)?.block_bytes)
+}
+
+/// # Errors
+/// When there is no data set.
+pub(in crate::targets) fn require<C: SqlData>(
+    access: Access<'_, C>,
+    found: Option<Found>,
+) -> Result<Found, TargetError> {
+    found.ok_or_else(|| {
+        access.unfit_here(format!("no SLOB data in {}", access.place()), "make some: `plimsoll slob setup`, or name")
+    })
+}
+
+/// # Errors
+/// When there is no data set, or one that is not whole.
+pub(in crate::targets) fn whole<C: SqlData>(
+    access: Access<'_, C>,
+    found: Option<Found>,
+) -> Result<DataSet, TargetError> {
+    let Found { data, stage, .. } = require(access, found)?;
+    let place = access.place();
+    match stage {
+        Stage::Ready => Ok(data),
+        Stage::Dropping => {
+            Err(access
+                .unfit(format!("the SLOB data in {place} are half removed"), "remove the rest: `plimsoll slob drop`"))
+        }
+        Stage::Loading => Err(access.unfit(
+            format!("the set-up of {place} was never finished"),
+            "run the same `plimsoll slob setup` again; it goes on where it was",
+        )),
+    }
+}
+
+/// What a row of [`DATA_TABLE`] says, which is called `table`: format, stage, descriptor and whether set-up made the namespace.
+///
+/// # Errors
+/// When it cannot be understood.
+pub(in crate::targets) fn described<C: SqlData>(
+    access: Access<'_, C>,
+    table: &str,
+    (format, word, text, made_namespace): (u32, &str, &str, bool),
+) -> Result<Found, TargetError> {
+    if format != FORMAT_VERSION {
+        let what = format!("{table} describes data of format {format}; this program reads format {FORMAT_VERSION}");
+        return Err(access.unfit_here(what, "use the version of Plimsoll that made them, or name"));
+    }
+    let stage = Stage::ALL.into_iter().find(|stage| stage.word() == word);
+    let stage = stage.ok_or_else(|| damaged(access, table, &format!("its stage is `{word}`")))?;
+    let data: DataSet = serde_json::from_str(text).map_err(|error| damaged(access, table, &error.to_string()))?;
+    if data.schemas == 0 || data.scale_blocks == 0 || data.block_bytes == 0 {
+        return Err(damaged(access, table, "it describes no data"));
+    }
+    Ok(Found { data, stage, made_namespace })
+}
+
+/// The table of the descriptor is not as set-up made it.
+pub(in crate::targets) fn damaged<C: SqlData>(access: Access<'_, C>, table: &str, what: &str) -> TargetError {
+    let hint = format!("drop the {} by hand, or name", C::HOLDER);
+    access.unfit_here(format!("the descriptor in {table} is damaged: {what}"), &hint)
+}
+
+/// Refuses to work on data that another process makes or removes. The lock is held as long as the session lives.
+///
+/// # Errors
+/// When somebody else holds it.
+pub(in crate::targets) fn lock<C: SqlData>(
+    access: Access<'_, C>,
+    session: &mut C::Session<'_>,
+) -> Result<(), TargetError> {
+    if C::try_lock(session)? {
+        return Ok(());
+    }
+    let by = C::lock_holder(session)?.map(|by| format!(" ({by})")).unwrap_or_default();
+    let what = format!("another process makes or removes the data in the {} `{}`{by}", C::HOLDER, access.namespace);
+    Err(access.unfit_here(what, "wait until it ends, or name"))
+}

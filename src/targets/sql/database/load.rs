@@ -1,0 +1,139 @@
+//! Servers under load: found fit, watched, opened, and looked at again afterwards.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::dialect::{Dialect, Watched};
+use super::reached::Reached;
+use crate::measure::Clock;
+use crate::record;
+use crate::targets::database::{DatabaseOptions, OpenDatabase, Sending};
+use crate::targets::sql::data::descriptor::DataSet;
+use crate::targets::sql::{Monitor, Observers, SqlOptions, SqlTarget, trace};
+use crate::targets::{TargetError, TargetFor};
+use crate::workload::SlobOperation;
+
+/// Servers that are watched and open for load.
+// The target is dropped first: its monitor and tracer use the server.
+struct OpenServers<D: Dialect> {
+    target: SqlTarget<D::Servers>,
+    reached: Reached<D>,
+    data: DataSet,
+    /// How the tables of each server lay before the load.
+    before: Vec<D::Shape>,
+    schemas: u32,
+    clock: Clock,
+}
+
+/// Proves how the data of so many schemas lie, begins to watch, and opens the servers. `address` is as it is shown.
+pub(super) fn open<D: Dialect>(
+    reached: Reached<D>,
+    address: String,
+    options: &DatabaseOptions,
+    sending: Sending,
+    data: DataSet,
+    schemas: Option<u32>,
+) -> Result<Box<dyn OpenDatabase>, TargetError> {
+    let (connector, schemas) = (&reached.connector, schemas.unwrap_or(data.schemas));
+    let nodes = connector.node_names().len();
+    let mut notes = reached.notes();
+    let mut facts = reached.facts()?;
+    for access in reached.nodes() {
+        let proven = D::prove(&access, &data, schemas)?;
+        notes.extend(proven.notes);
+        facts.extend(proven.facts);
+    }
+    let before = reached.nodes().map(|access| D::shape(&access, &data, schemas)).collect::<Result<_, _>>()?;
+    let namespace = reached.namespace.as_str();
+    let process = reached.process();
+    let monitor = Monitor::start(connector.reader(&Watched { namespace, data: &data, schemas, process }))?;
+    notes.extend(monitor.notes());
+    let tracer = match options.trace {
+        true => {
+            let process = match reached.process() {
+                Some((pid, directory)) => Some((pid, Some(directory))),
+                None if nodes == 1 => connector.process()?,
+                None => None,
+            };
+            let process = process.as_ref().map(|(pid, directory)| (*pid, directory.as_deref()));
+            trace(nodes, process, &mut notes)
+        }
+        false => None,
+    };
+    let observers = Arc::new(Observers::new(monitor, tracer));
+    let (background, health) = (Arc::clone(&observers), observers);
+    let target = SqlTarget::open(SqlOptions {
+        servers: connector.servers(namespace, &data),
+        sending,
+        description: describe(&reached, address, sending, &data, facts),
+        notes,
+        background: Some(Box::new(move || background.take())),
+        health: Some(Box::new(move || health.check())),
+    });
+    Ok(Box::new(OpenServers { target, reached, data, before, schemas, clock: Clock::start() }))
+}
+
+impl<D: Dialect> OpenDatabase for OpenServers<D> {
+    fn target(&self) -> &dyn TargetFor<SlobOperation> {
+        &self.target
+    }
+
+    fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Those of a private server.
+    fn paths(&self) -> Vec<PathBuf> {
+        self.reached.process().map(|(_, directory)| directory).into_iter().collect()
+    }
+
+    fn notes_of_the_load(&self) -> Vec<String> {
+        let mut notes = self.target.notes_of_the_load();
+        for (access, before) in self.reached.nodes().zip(&self.before) {
+            match D::shape(&access, &self.data, self.schemas) {
+                Ok(now) => notes.extend(D::change(before, &now)),
+                // A server that is gone has been reported already.
+                Err(_) => {
+                    notes.push(format!("whether the tables of `{}` kept their shape is not known", access.node_name()));
+                }
+            }
+        }
+        notes
+    }
+
+    fn close(self: Box<Self>) -> Result<(), TargetError> {
+        let Self { target, reached, .. } = *self;
+        drop(target);
+        reached.leave()
+    }
+}
+
+fn describe<D: Dialect>(
+    reached: &Reached<D>,
+    address: String,
+    sending: Sending,
+    data: &DataSet,
+    mut facts: BTreeMap<String, String>,
+) -> record::Target {
+    let (send, timed_by) = match sending {
+        Sending::Statement => ("statement", "client"),
+        Sending::Batch => ("batch", "server"),
+    };
+    let own = [
+        ("send", send.to_owned()),
+        ("timed_by", timed_by.to_owned()),
+        ("schema", reached.namespace.clone()),
+        ("nodes", reached.connector.node_names().len().to_string()),
+    ];
+    facts.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    record::Target {
+        kind: D::KIND.to_owned(),
+        address,
+        block_bytes: Some(u64::from(data.block_bytes)),
+        data_bytes: Some(data.bytes()),
+        cache_bytes: None,
+        cache_blocks: None,
+        facts,
+    }
+}

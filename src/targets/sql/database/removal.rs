@@ -1,0 +1,70 @@
+//! What `slob drop` would remove of a server.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use super::dialect::Dialect;
+use crate::targets::TargetError;
+use crate::targets::database::DropPlan;
+use crate::targets::sql::data::access::Access;
+use crate::targets::sql::data::drop;
+use crate::targets::sql::private::{OurFile, Programs, inspect, remove};
+use crate::units::Bytes;
+
+/// The tables of a data set on somebody's server.
+pub(super) struct TablesToRemove<'a, D>(drop::TablesToDrop<'a, D>);
+
+impl<'a, D: Dialect> TablesToRemove<'a, D> {
+    pub(super) fn find(access: Access<'a, D>) -> Result<Self, TargetError> {
+        Ok(Self(drop::plan(&access)?))
+    }
+}
+
+impl<D: Dialect> DropPlan for TablesToRemove<'_, D> {
+    fn what(&self) -> String {
+        let drop::TablesToDrop { access, objects, bytes, .. } = &self.0;
+        format!("{} tables and procedures, {}, in {}", objects.len(), Bytes(*bytes), access.place())
+    }
+
+    fn items(&self) -> Vec<(u64, String)> {
+        self.0.objects.iter().map(|(name, bytes)| (*bytes, name.clone())).collect()
+    }
+
+    fn run(self: Box<Self>, stop: &AtomicBool) -> Result<Option<String>, TargetError> {
+        Ok(drop::run(self.0, stop)?.then(|| format!("the {} itself", D::HOLDER)))
+    }
+}
+
+/// A private server with everything in its directory.
+pub(super) struct ServerToRemove<P> {
+    directory: PathBuf,
+    files: Vec<OurFile>,
+    say: fn(&str),
+    programs: std::marker::PhantomData<P>,
+}
+
+impl<P: Programs> ServerToRemove<P> {
+    pub(super) fn find(directory: &Path, say: fn(&str)) -> Result<Self, TargetError> {
+        let path = directory.to_owned();
+        match inspect::<P>(directory)? {
+            Some(found) => Ok(Self { directory: path, files: found.files, say, programs: std::marker::PhantomData }),
+            None => Err(TargetError::NoPrivateServer { path }),
+        }
+    }
+}
+
+impl<P: Programs> DropPlan for ServerToRemove<P> {
+    fn what(&self) -> String {
+        let bytes = Bytes(self.files.iter().map(|file| file.bytes.0).sum());
+        format!("the private {} in `{}`, {bytes}", P::KIND.noun, self.directory.display())
+    }
+
+    fn items(&self) -> Vec<(u64, String)> {
+        self.files.iter().map(|file| (file.bytes.0, file.path.display().to_string())).collect()
+    }
+
+    fn run(self: Box<Self>, stop: &AtomicBool) -> Result<Option<String>, TargetError> {
+        remove::<P>(&self.directory, &self.say, stop)?;
+        Ok(None)
+    }
+}
