@@ -3,69 +3,35 @@
 use std::fmt::Display;
 use std::io;
 
-use mysql_async::{DriverError, Error, IoError, ServerError};
+use mysql_async::{DriverError, Error, IoError, ServerError as Refusal};
 
-/// Why something about a MySQL or MariaDB server could not be done. No message ever holds a password.
-#[derive(Debug, thiserror::Error)]
-pub enum MysqlError {
-    /// No connection could be made.
-    #[error("cannot connect to MySQL at `{node}`: {reason}")]
-    Connect {
-        /// The server.
-        node: String,
-        /// Why, in one sentence.
-        reason: String,
-        /// What to do about it.
-        hint: Option<String>,
-    },
-    /// A connection broke while it was in use.
-    #[error("MySQL at `{node}` is gone: {reason}")]
-    Lost {
-        /// The server.
-        node: String,
-        /// Why, as far as it is known.
-        reason: String,
-    },
-    /// The server refused a statement.
-    #[error("cannot {doing} on `{node}`: {message} (error {code})")]
-    Refused {
-        /// The server.
-        node: String,
-        /// What was tried, such as `create the tables`.
-        doing: String,
-        /// The server's number of the error.
-        code: u16,
-        /// The server's own words.
-        message: String,
-    },
-    /// The server did not answer in time.
-    #[error("MySQL at `{node}` did not answer for {waited_s} s while it should {doing}")]
-    TimedOut {
-        /// The server.
-        node: String,
-        /// What it was asked, such as `execute operations`.
-        doing: String,
-        /// How long.
-        waited_s: u64,
-    },
-    /// The data are not what was loaded.
-    #[error("{table} on `{node}` is damaged: {what}")]
-    Damaged {
-        /// The server.
-        node: String,
-        /// The table, as it stands in SQL.
-        table: String,
-        /// What is wrong, with the keys.
-        what: String,
-    },
-    /// Something about the data, the server or this machine stands against it.
-    #[error("{what}")]
-    Unfit {
-        /// What and where, in one sentence.
-        what: String,
-        /// What to do about it.
-        hint: Option<String>,
-    },
+use crate::targets::sql::{Codes, ServerError};
+
+/// Why something about a MySQL or MariaDB server could not be done.
+pub type MysqlError = ServerError<ErrorNumber>;
+
+/// The numbers of errors of MySQL and MariaDB.
+#[derive(Debug)]
+pub enum ErrorNumber {}
+
+impl Codes for ErrorNumber {
+    type Code = u16;
+    const PRODUCT: &'static str = "MySQL";
+    const NAME: &'static str = "error";
+
+    /// Only errors that are known to be about one operation leave the load able to go on: whatever else a server says stands
+    /// against the next operation as well.
+    fn is_lasting(code: &u16) -> bool {
+        !COSTS_ONLY_THE_OPERATION.contains(code)
+    }
+
+    fn is_corruption(code: &u16) -> bool {
+        CORRUPTED.contains(code)
+    }
+
+    fn hint(code: &u16) -> Option<&'static str> {
+        refusal_hint(*code)
+    }
 }
 
 impl MysqlError {
@@ -76,7 +42,7 @@ impl MysqlError {
             Error::Server(refusal) if ENDS_THE_CONNECTION.contains(&refusal.code) => {
                 Self::Lost { node, reason: reported(refusal) }
             }
-            Error::Server(ServerError { code, message, .. }) => {
+            Error::Server(Refusal { code, message, .. }) => {
                 Self::Refused { node, doing, code: *code, message: message.clone() }
             }
             Error::Io(IoError::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
@@ -89,36 +55,6 @@ impl MysqlError {
             // Neither the server nor the network: a value that cannot be sent or read as what it should be.
             other => Self::Unfit { what: format!("cannot {doing} on `{node}`: {other}"), hint: None },
         }
-    }
-
-    /// Whether going on makes no sense. Only errors that are known to be about one operation leave the load able to go on:
-    /// whatever else a server says stands against the next operation as well.
-    pub fn ends_the_load(&self) -> bool {
-        !matches!(self, Self::Refused { code, .. } if COSTS_ONLY_THE_OPERATION.contains(code))
-    }
-
-    /// Whether it says that stored data are not what was loaded, as opposed to a request that could not be done.
-    pub fn is_data_fault(&self) -> bool {
-        match self {
-            Self::Damaged { .. } => true,
-            Self::Refused { code, .. } => CORRUPTED.contains(code),
-            _ => false,
-        }
-    }
-
-    /// What to do about it.
-    pub fn hint(&self) -> Option<String> {
-        let hint = match self {
-            Self::Connect { hint, .. } | Self::Unfit { hint, .. } => return hint.clone(),
-            Self::Lost { .. } => "the server's own log says why; what was measured until then is kept",
-            Self::Damaged { .. } => {
-                "another program changed or damaged it; `plimsoll slob verify` says more, and `plimsoll slob setup --replace` \
-                 makes the data anew"
-            }
-            Self::TimedOut { .. } => "look whether the server and the network to it still answer",
-            Self::Refused { code, .. } => refusal_hint(*code)?,
-        };
-        Some(hint.to_owned())
     }
 }
 
@@ -135,7 +71,7 @@ pub(super) const LACKS_RIGHTS: [u16; 6] = [1044, 1142, 1143, 1227, 1370, 1419];
 pub(super) const MISSING: [u16; 5] = [1049, 1054, 1146, 1176, 1305];
 
 /// The server's own words with their number.
-pub(super) fn reported(refusal: &ServerError) -> String {
+pub(super) fn reported(refusal: &Refusal) -> String {
     format!("{} (error {})", refusal.message, refusal.code)
 }
 
@@ -178,9 +114,10 @@ pub(super) fn refusal_hint(code: u16) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::targets::sql::SqlError as _;
 
     fn refused(code: u16) -> MysqlError {
-        let error = ServerError { code, message: "no".to_owned(), state: "HY000".to_owned() };
+        let error = Refusal { code, message: "no".to_owned(), state: "HY000".to_owned() };
         MysqlError::of(&"db1:3306", "execute operations", &Error::Server(error))
     }
 

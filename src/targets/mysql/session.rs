@@ -11,9 +11,7 @@ use tokio::sync::Mutex;
 use super::connect::{Connected, Connector};
 use super::error::MysqlError;
 use super::sql::{MAX_ATTEMPTS, ROWS_OF_A_LEAF, Sql, TIME_BASE, TIME_PARTS, operation_text};
-use crate::targets::sql::{
-    ServerTimes, SqlError, SqlServers, SqlSession, SqlTarget, StatementKind, TimedOperation, home_schema,
-};
+use crate::targets::sql::{ServerTimes, SqlServers, SqlSession, SqlTarget, StatementKind, TimedOperation, home_schema};
 use crate::workload::{OperationKind, SlobOperation};
 
 /// One or several MySQL or MariaDB servers under load.
@@ -250,28 +248,6 @@ impl SqlSession for Session {
         if let Ok(mut other) = self.shared.connector.connect(self.node).await {
             let _ = other.kill_query(self.id).await;
         }
-    }
-}
-
-impl SqlError for MysqlError {
-    fn ends_the_load(&self) -> bool {
-        Self::ends_the_load(self)
-    }
-
-    fn hint(&self) -> Option<String> {
-        Self::hint(self)
-    }
-
-    fn damaged(node: String, table: String, what: String) -> Self {
-        Self::Damaged { node, table, what }
-    }
-
-    fn timed_out(node: String, doing: String, waited_s: u64) -> Self {
-        Self::TimedOut { node, doing, waited_s }
-    }
-
-    fn unfit(what: String, hint: Option<String>) -> Self {
-        Self::Unfit { what, hint }
     }
 }
 

@@ -15,7 +15,7 @@ use super::*;
 use crate::config::mysql::{MysqlAddress, MysqlNode, TlsMode, TlsOptions};
 use crate::skip::skip;
 use crate::targets::sql::data::catalog::load;
-use crate::targets::sql::{COLUMNS, SqlServers, SqlSession, batch_filling_bytes};
+use crate::targets::sql::{COLUMNS, SqlError as _, SqlServers, SqlSession, batch_filling_bytes};
 use crate::workload::{OperationKind, RedoStress, SlobOperation};
 
 const WIDTH: u32 = 128;

@@ -7,72 +7,35 @@ use std::time::Duration;
 
 use tokio_postgres::error::{DbError, Severity};
 
-use crate::targets::sql::SqlError;
+use crate::targets::sql::{Codes, ServerError};
 
 /// How long the network may swallow what is sent before the connection counts as lost.
 pub(super) const SILENCE: Duration = Duration::from_secs(10);
 
-/// Why something about a PostgreSQL server could not be done. No message ever holds a password.
-#[derive(Debug, thiserror::Error)]
-pub enum PostgresError {
-    /// No connection could be made.
-    #[error("cannot connect to PostgreSQL at `{node}`: {reason}")]
-    Connect {
-        /// The server.
-        node: String,
-        /// Why, in one sentence.
-        reason: String,
-        /// What to do about it.
-        hint: Option<String>,
-    },
-    /// A connection broke while it was in use.
-    #[error("PostgreSQL at `{node}` is gone: {reason}")]
-    Lost {
-        /// The server.
-        node: String,
-        /// Why, as far as it is known.
-        reason: String,
-    },
-    /// The server refused a statement.
-    #[error("cannot {doing} on `{node}`: {message} (SQLSTATE {code})")]
-    Refused {
-        /// The server.
-        node: String,
-        /// What was tried, such as `create the tables`.
-        doing: String,
-        /// Its code of five characters.
-        code: String,
-        /// The server's own words.
-        message: String,
-    },
-    /// The server did not answer in time.
-    #[error("PostgreSQL at `{node}` did not answer for {waited_s} s while it should {doing}")]
-    TimedOut {
-        /// The server.
-        node: String,
-        /// What it was asked, such as `execute operations`.
-        doing: String,
-        /// How long.
-        waited_s: u64,
-    },
-    /// The data are not what was loaded.
-    #[error("{table} on `{node}` is damaged: {what}")]
-    Damaged {
-        /// The server.
-        node: String,
-        /// The table, as it stands in SQL.
-        table: String,
-        /// What is wrong, with the keys.
-        what: String,
-    },
-    /// Something about the data, the server or this machine stands against it.
-    #[error("{what}")]
-    Unfit {
-        /// What and where, in one sentence.
-        what: String,
-        /// What to do about it.
-        hint: Option<String>,
-    },
+/// Why something about a PostgreSQL server could not be done.
+pub type PostgresError = ServerError<SqlState>;
+
+/// PostgreSQL's codes of five characters.
+#[derive(Debug)]
+pub enum SqlState {}
+
+impl Codes for SqlState {
+    type Code = String;
+    const PRODUCT: &'static str = "PostgreSQL";
+    const NAME: &'static str = "SQLSTATE";
+
+    fn is_lasting(code: &String) -> bool {
+        is_lasting(code)
+    }
+
+    fn is_corruption(code: &String) -> bool {
+        // data_corrupted and index_corrupted: the server found it out itself.
+        matches!(code.as_str(), "XX001" | "XX002")
+    }
+
+    fn hint(code: &String) -> Option<&'static str> {
+        refusal_hint(code)
+    }
 }
 
 impl PostgresError {
@@ -114,60 +77,6 @@ impl PostgresError {
             None if error.is_closed() => "it closed the connection without a word".to_owned(),
             None => innermost(error),
         }
-    }
-
-    /// Whether it says that stored data are not what was loaded, as opposed to a request that could not be done.
-    pub fn is_data_fault(&self) -> bool {
-        match self {
-            Self::Damaged { .. } => true,
-            // data_corrupted and index_corrupted: the server found it out itself.
-            Self::Refused { code, .. } => matches!(code.as_str(), "XX001" | "XX002"),
-            _ => false,
-        }
-    }
-
-    /// What to do about it.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            Self::Connect { hint, .. } | Self::Unfit { hint, .. } => hint.clone(),
-            Self::Lost { .. } => Some("the server's own log says why; what was measured until then is kept".to_owned()),
-            Self::Damaged { .. } => Some(
-                "another program changed or damaged it; `plimsoll slob verify` says more, and `plimsoll slob setup \
-                 --replace` makes the data anew"
-                    .to_owned(),
-            ),
-            Self::TimedOut { .. } => Some("look whether the server and the network to it still answer".to_owned()),
-            Self::Refused { code, .. } => refusal_hint(code).map(str::to_owned),
-        }
-    }
-}
-
-impl SqlError for PostgresError {
-    fn ends_the_load(&self) -> bool {
-        match self {
-            Self::Refused { code, .. } => is_lasting(code),
-            Self::Connect { .. }
-            | Self::Lost { .. }
-            | Self::TimedOut { .. }
-            | Self::Damaged { .. }
-            | Self::Unfit { .. } => true,
-        }
-    }
-
-    fn hint(&self) -> Option<String> {
-        Self::hint(self)
-    }
-
-    fn damaged(node: String, table: String, what: String) -> Self {
-        Self::Damaged { node, table, what }
-    }
-
-    fn timed_out(node: String, doing: String, waited_s: u64) -> Self {
-        Self::TimedOut { node, doing, waited_s }
-    }
-
-    fn unfit(what: String, hint: Option<String>) -> Self {
-        Self::Unfit { what, hint }
     }
 }
 
@@ -226,6 +135,7 @@ pub(super) fn refusal_hint(code: &str) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::targets::sql::SqlError as _;
 
     #[test]
     fn damage_names_the_table_its_server_and_what_is_wrong() {

@@ -5,6 +5,7 @@
 
 pub(in crate::targets) mod data;
 pub(in crate::targets) mod database;
+mod error;
 mod filling;
 mod lane;
 mod monitor;
@@ -13,6 +14,7 @@ pub mod private;
 mod session;
 mod target;
 
+pub use error::{Codes, ServerError};
 pub use filling::{COLUMNS, FILLING_PLACES, FILLING_STEP, batch_filling_bytes};
 pub use lane::{ServerTimes, TimedOperation};
 pub use monitor::{Monitor, Reported, ServerReader, TAKE_LIMIT};
