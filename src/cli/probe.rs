@@ -1,5 +1,6 @@
 //! `plimsoll probe`.
 
+use std::fmt::Display;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,6 +13,7 @@ use super::interrupt::Interrupt;
 use super::live::{Verbosity, Watch};
 use super::say;
 use crate::config::TargetAddress;
+use crate::config::mysql::MysqlAddress;
 use crate::config::postgres::PostgresAddress;
 use crate::measure::environment;
 use crate::measure::trace::{NoTrace, Process, TraceRequest, Tracer, devices_of, traced_devices};
@@ -29,6 +31,7 @@ Examples:
   plimsoll probe --pid 4711                   a server by its first process
   plimsoll probe --device nvme0n1 --device nvme1n1    disks, whoever uses them
   plimsoll probe --target dir:/u01/plimsoll --interval 5s
+  plimsoll probe --target my:/u01/my          a private server that runs, see --keep-running
   plimsoll probe --pid 4711 --duration 60s --json     one line a second
 
 It needs `bpftrace` and root. Nothing is written to the database or its disks. Times are of two layers: `OS file`, the \
@@ -48,7 +51,8 @@ const LONGEST_INTERVAL: Nanos = Nanos::seconds(86_400);
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true))]
 pub(super) struct Arguments {
-    /// The database whose server runs here: `dir:PATH`, the directory of the embedded engine or of a PostgreSQL server
+    /// The database whose server runs here: `dir:PATH`, the directory of the embedded engine or of a PostgreSQL server, or the
+    /// address of a server (`pg:DIR`, `my:DIR`, `postgres://…`, `mysql://…`)
     #[arg(long, value_name = "ADDRESS", group = "what", conflicts_with = "pid", help_heading = "Target")]
     target: Option<TargetAddress>,
 
@@ -126,16 +130,18 @@ fn process_of(address: &TargetAddress) -> Result<u32, Failure> {
         TargetAddress::PrivateCluster(path) => postmaster(&path.join("data")),
         TargetAddress::Postgres(address) => process_of_server(address),
         TargetAddress::PrivateMysql(directory) => match mysql::server::process(directory)? {
-            Some(pid) => Ok(pid),
-            None => {
+            Some(Some(pid)) => Ok(pid),
+            Some(None) => {
                 let failure = Failure::new(format_args!("no server works on `{}`", directory.display()));
-                Err(failure.with_hint("start it, or name its first process: `--pid N`".to_owned()))
+                Err(failure
+                    .with_hint("load it meanwhile, or have a command leave it running: `--keep-running`".to_owned()))
+            }
+            None => {
+                let failure = Failure::new(format_args!("there is no private server in `{}`", directory.display()));
+                Err(failure.with_hint(format!("make one: `plimsoll slob setup --target my:{}`", directory.display())))
             }
         },
-        address @ TargetAddress::Mysql(_) => {
-            let failure = Failure::new(format_args!("the process of `{address}` cannot be found from its address"));
-            Err(failure.with_hint("name it on the server's own machine: `--pid N`".to_owned()))
-        }
+        TargetAddress::Mysql(address) => process_of_mysql(address),
         address @ TargetAddress::Simulated(_) => {
             let failure = Failure::new(format_args!("`{address}` is simulated and has no process"));
             Err(failure.with_hint("name a process: `--pid N`".to_owned()))
@@ -147,11 +153,19 @@ fn process_of(address: &TargetAddress) -> Result<u32, Failure> {
 fn process_of_server(address: &PostgresAddress) -> Result<u32, Failure> {
     let connector = Connector::new(address, "plimsoll probe").and_then(Connector::single).map_err(TargetError::from)?;
     let found = LocalServer::find(&connector, 0).map_err(TargetError::from)?;
-    found.map(|server| server.postmaster_pid).ok_or_else(|| {
-        let at = &connector.nodes()[0];
-        let failure = Failure::new(format_args!("the processes of the server at `{at}` cannot be seen from here"));
-        failure.with_hint("run the probe on the server's own machine, or name its first process: `--pid N`".to_owned())
-    })
+    found.map(|server| server.postmaster_pid).ok_or_else(|| unseen(&connector.nodes()[0]))
+}
+
+fn process_of_mysql(address: &MysqlAddress) -> Result<u32, Failure> {
+    let connector = mysql::Connector::new(address, "plimsoll probe").and_then(mysql::Connector::single);
+    let connector = connector.map_err(TargetError::from)?;
+    let found = mysql::LocalServer::find(&connector, 0).map_err(TargetError::from)?;
+    found.map(|server| server.pid).ok_or_else(|| unseen(&connector.nodes()[0]))
+}
+
+fn unseen(node: &dyn Display) -> Failure {
+    let failure = Failure::new(format_args!("the processes of the server at `{node}` cannot be seen from here"));
+    failure.with_hint("run the probe on the server's own machine, or name its first process: `--pid N`".to_owned())
 }
 
 /// The process that works on a directory of the embedded engine.

@@ -16,6 +16,9 @@ pub enum Activity {
     Rollbacks,
     /// Deadlocks found.
     Deadlocks,
+    /// Updates of the load that were done again after a deadlock, or after a wait for a lock that lasted too long. What they took
+    /// counts in their operations.
+    UpdatesRepeated,
     /// Waits for a lock of a row.
     LockWaits,
     /// Their time, in nanoseconds.
@@ -88,6 +91,8 @@ pub enum Gauge {
 pub enum SessionState {
     /// Using a processor, or wanting one.
     Processor,
+    /// One of both: using a processor, or reading a data block. Not every server distinguishes them.
+    ProcessorOrRead,
     /// Reading a data block.
     Read,
     /// Waiting for a block that somebody else reads, or that is read ahead.

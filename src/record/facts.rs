@@ -22,6 +22,8 @@ pub const VOLUME_PATH: &str = "volume_";
 pub const DEVICES_SHARED: &str = "devices_shared";
 /// Whether data files are read past the page cache; `yes` where they are.
 pub const DIRECT_READS: &str = "direct_reads";
+/// Layer that counted the reads from storage: `server` where that was the database itself; absent where the operating system did.
+pub const DEVICE_READS_LAYER: &str = "device_reads_layer";
 /// Beginning of the facts that hold settings of a server by its own names.
 pub const SETTING: &str = "setting.";
 /// Beginning of the facts that say what a server calls something. They are words for sentences and no properties.
@@ -42,6 +44,8 @@ pub enum Term {
     BufferCache,
     /// Where the server shows what its sessions do.
     Sessions,
+    /// The setting that has data files read past the page cache.
+    DirectReads,
 }
 
 impl Term {
@@ -54,11 +58,17 @@ impl Term {
             Self::CheckpointCommand => ("term.checkpoint_command", "a checkpoint"),
             Self::BufferCache => ("term.buffer_cache", "the size of the buffer cache"),
             Self::Sessions => ("term.sessions", "the server's list of sessions"),
+            Self::DirectReads => ("term.direct_reads", "direct reads"),
         }
     }
 }
 
 impl Target {
+    /// Whether the database itself counted its reads from storage, rather than the operating system.
+    pub fn counts_device_reads(&self) -> bool {
+        self.facts.get(DEVICE_READS_LAYER).is_some_and(|layer| layer == "server")
+    }
+
     /// What the server calls it, or a plain word for it.
     pub fn term(&self, term: Term) -> &str {
         let (fact, plain) = term.fact();

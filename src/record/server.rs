@@ -86,7 +86,7 @@ fn add_by_name<K: Clone + Ord>(sums: &mut BTreeMap<K, u64>, more: &BTreeMap<K, u
 pub struct TraceStats {
     /// `OS file` (system calls of the server's processes, answered by page cache or device) or `device`.
     pub layer: String,
-    /// What was timed: `data read`, `data write`, `data sync`, `wal write`, `wal sync`, `read`, `write`, `flush`.
+    /// What was timed: `data read`, `data write`, `data sync`, `wal write`, `wal sync`, `redo write`, `redo sync`, `read`, `write`, `flush`.
     pub event: String,
     /// The device, where the layer is `device`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -64,6 +64,7 @@ fn figures(screen: &mut Screen<'_>, run: &Run) -> io::Result<()> {
             screen.named("Blocks/s", run, servers::blocks)?;
             screen.named("Log", run, servers::log_rates)?;
             screen.named("Commits", run, servers::commit_latency)?;
+            screen.named("Locks", run, servers::locks)?;
             screen.named("One operation", run, operation_time::of_run)
         }
         Vocabulary::Sessions => {

@@ -3,8 +3,8 @@
 use super::tests::{report, tabulate};
 use super::*;
 use crate::analysis::analyse_asked;
-use crate::record::sample::servers::{changed_shape, private_cluster, remote, two_nodes};
-use crate::record::{Run, sample};
+use crate::record::sample::servers::{changed_shape, innodb, private_cluster, remote, two_nodes};
+use crate::record::{Run, ServerStats, sample};
 
 /// As a user sees it who asks for no limit.
 fn plain(run: &Run, detail: Detail, width: usize) -> String {
@@ -26,6 +26,56 @@ fn a_private_cluster_in_full() {
 #[test]
 fn somebody_elses_server() {
     insta::assert_snapshot!(plain(&remote(), Detail::Brief, 120));
+}
+
+#[test]
+fn a_server_with_redo_that_counts_its_own_reads() {
+    insta::assert_snapshot!(plain(&innodb(), Detail::Full, 120));
+}
+
+/// Words of one server in the report of another would send its reader to look for what is not there.
+#[test]
+fn no_word_of_postgresql_stands_in_what_is_reported_of_another_server() {
+    let run = innodb();
+    let mut two = run.clone();
+    for step in &mut two.steps {
+        let other = ServerStats { node: "other".to_owned(), ..step.servers[0].clone() };
+        step.servers.push(other);
+    }
+    let mut page = Vec::new();
+    let findings = analyse_asked(&run, None);
+    html::report(&mut page, &[html::Reported { run: &run, findings: &findings }], &html::Kept::File).unwrap();
+    let interval = &run.steps[0].intervals[5];
+    let said = [
+        plain(&run, Detail::Brief, 100),
+        plain(&two, Detail::Full, 140),
+        String::from_utf8(page).unwrap(),
+        interval_line(interval),
+        interval_words(interval, 200),
+    ];
+    for text in said {
+        for word in ["WAL", "HOT", "Write-ahead", "vacuum", "full-page", "device reads: OS", "the page cache answered"]
+        {
+            assert!(!text.contains(word), "{word} in {text}");
+        }
+        assert!(text.contains("redo MB/s") || text.contains("Redo log"), "{text}");
+    }
+}
+
+#[test]
+fn reads_that_the_page_cache_may_have_answered_are_no_device_reads() {
+    let mut run = innodb();
+    run.target.facts.remove(crate::record::facts::DIRECT_READS);
+    run.target.facts.remove(crate::record::facts::DEVICE_READS_LAYER);
+    for step in &mut run.steps {
+        for server in step.intervals.iter_mut().flat_map(|interval| &mut interval.servers).chain(&mut step.servers) {
+            server.counters.buffer_misses = server.counters.physical_reads.take();
+        }
+        step.counters.buffer_misses = step.counters.physical_reads.take();
+    }
+    let text = plain(&run, Detail::Full, 140);
+    assert!(text.contains("With `innodb_flush_method=O_DIRECT` it does not."), "{text}");
+    assert!(text.contains("Have the server read past the page cache (`innodb_flush_method=O_DIRECT`)"), "{text}");
 }
 
 #[test]

@@ -91,6 +91,7 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
             servers::blocks(paper, run)?;
             servers::log(paper, run)?;
             servers::commit_latency(paper, run)?;
+            servers::locks(paper, run)?;
             if detail == Detail::Full {
                 operation_time::of_run(paper, run)?;
             }

@@ -70,7 +70,7 @@ impl Drop for Server {
 }
 
 /// Why nothing can be traced on this machine, as the program reports it.
-fn not_permitted() -> Option<String> {
+pub fn not_permitted() -> Option<String> {
     let answer =
         Place::new().run(&["probe", "--pid", &std::process::id().to_string(), "--duration", "200ms", "--quiet"]);
     let missing = ["not installed", "not permitted", "offers no tracing", "does not describe its types"];

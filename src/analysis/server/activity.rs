@@ -18,7 +18,7 @@ const MISSED_NS: u64 = 500_000_000;
 /// Fewer looks at sessions than this say little.
 const ENOUGH_LOOKS: u64 = 10;
 /// What sessions of a read load do anyway.
-const EXPECTED: [SessionState; 2] = [SessionState::Processor, SessionState::Read];
+const EXPECTED: [SessionState; 3] = [SessionState::Processor, SessionState::ProcessorOrRead, SessionState::Read];
 
 pub(super) fn find(run: &Run) -> Vec<ServerFinding> {
     let found = [unread(run), rolled_back(run), checkpoints(run), vacuums(run), uneven(run), found_in(run), idle(run)];

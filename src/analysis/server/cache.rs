@@ -3,7 +3,7 @@
 use super::{Served, ServerFinding};
 use crate::analysis::doubts::worst;
 use crate::analysis::{measured, proof};
-use crate::record::facts::DIRECT_READS;
+use crate::record::facts::{DIRECT_READS, Term};
 use crate::record::{Run, Step};
 use crate::units::Bytes;
 
@@ -25,7 +25,8 @@ pub(super) fn find(run: &Run) -> Option<ServerFinding> {
     let is_unknown = |step: &&Step| enough(run, step).is_some_and(|served| served.page_cache_share().is_none());
     let steps: Vec<String> = measured(run).filter(is_unknown).map(|step| step.label.clone()).collect();
     let data = run.target.data_bytes.map(Bytes);
-    (!steps.is_empty()).then_some(ServerFinding::PageCacheUnknown { steps, data })
+    let direct = run.target.facts.get(Term::DirectReads.fact().0).cloned();
+    (!steps.is_empty()).then_some(ServerFinding::PageCacheUnknown { steps, data, direct })
 }
 
 /// What servers reported on a step, if blocks were missed in numbers.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::analysis::rate;
-use crate::record::{Activity, Counters, Run, ServerStats, SessionState, Step};
+use crate::record::{Activity, Counters, Gauge, Run, ServerStats, SessionState, Step};
 
 /// Layer of the waits that a server timed.
 const LAYER: &str = "server";
@@ -233,6 +233,51 @@ impl<'a> Served<'a> {
     pub(super) fn transactions(&self) -> Option<(u64, u64)> {
         let committed = self.total(counted(Activity::Commits))?;
         Some((committed, self.total(counted(Activity::Rollbacks))?))
+    }
+
+    /// Seconds that sessions spent in reads of data blocks, for each second, where the server times them.
+    pub fn read_seconds_per_s(&self) -> Option<f64> {
+        self.per_s(counted(Activity::BlockReadNs)).map(|ns| ns / 1e9)
+    }
+
+    /// Writes of the log to its files.
+    pub fn log_writes_per_s(&self) -> Option<f64> {
+        self.per_s(counted(Activity::LogWrites))
+    }
+
+    /// Times that the log was made durable.
+    pub fn log_syncs_per_s(&self) -> Option<f64> {
+        self.per_s(counted(Activity::LogSyncs))
+    }
+
+    /// Blocks written to storage, by whomever.
+    pub fn blocks_written_per_s(&self) -> Option<f64> {
+        self.per_s(|server| server.counters.physical_write_blocks)
+    }
+
+    /// Waits for locks of rows.
+    pub fn lock_waits(&self) -> Option<u64> {
+        self.total(counted(Activity::LockWaits))
+    }
+
+    /// How long they lasted on average, in nanoseconds; nothing if there was none.
+    pub fn mean_lock_wait_ns(&self) -> Option<f64> {
+        self.share(counted(Activity::LockWaitNs), counted(Activity::LockWaits))
+    }
+
+    /// Updates of the load that were done again after a deadlock or a lock wait that lasted too long.
+    pub fn updates_repeated(&self) -> Option<u64> {
+        self.total(counted(Activity::UpdatesRepeated))
+    }
+
+    /// The largest level that was read, on the server where it was the largest.
+    pub fn level(&self, gauge: Gauge) -> Option<u64> {
+        self.servers.iter().filter_map(|server| server.gauges.get(&gauge)).max().copied()
+    }
+
+    /// Whether the servers report what their redo log holds back, as those do that write changed blocks in place later.
+    pub fn reports_levels(&self) -> bool {
+        self.servers.iter().any(|server| !server.gauges.is_empty())
     }
 
     /// Deadlocks found.

@@ -17,7 +17,8 @@ pub enum ServerFinding {
     /// The page cache answered buffer misses.
     PageCacheServed { steps: Vec<String>, share: f64, is_private: bool, limited_to: Option<String> },
     /// Whether it did is not known.
-    PageCacheUnknown { steps: Vec<String>, data: Option<Bytes> },
+    /// With the setting that has the server read past it, where it has one.
+    PageCacheUnknown { steps: Vec<String>, data: Option<Bytes>, direct: Option<String> },
     /// A server did not answer when it was to be read, for so many seconds; its readings miss a share of the window.
     Unread { steps: Vec<String>, node: String, silent: usize, missed: f64 },
     /// Transactions were rolled back.
@@ -209,8 +210,14 @@ impl Message for ServerFinding {
             Self::PageCacheServed { .. } => {
                 "Use several times more data than the server's machine has memory: a larger SCALE, or more schemas."
             }
-            Self::PageCacheUnknown { data, .. } => {
+            Self::PageCacheUnknown { data, direct, .. } => {
                 let data = data.map_or(String::new(), |data| format!(" The data are {data}."));
+                if let Some(setting) = direct {
+                    return Some(format!(
+                        "Have the server read past the page cache (`{setting}`), or use several times more data than it has \
+                         memory.{data}"
+                    ));
+                }
                 return Some(format!(
                     "Run on the server's machine, as its user or as root, to distinguish them; or use several times more data than it has \
                      memory.{data}"

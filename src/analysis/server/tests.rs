@@ -72,7 +72,7 @@ fn misses_that_the_page_cache_answered_are_figures_of_memory() {
 #[test]
 fn that_the_page_cache_cannot_be_seen_is_said() {
     let found = reported(&remote());
-    let [ServerFinding::PageCacheUnknown { steps, data }] = &found[..] else { panic!("{found:#?}") };
+    let [ServerFinding::PageCacheUnknown { steps, data, .. }] = &found[..] else { panic!("{found:#?}") };
     assert_eq!((steps, *data), (&labels(&["s16_t1"]), Some(Bytes::gib(8))));
     let mut direct = remote();
     direct.target.facts.insert(DIRECT_READS.to_owned(), "yes".to_owned());

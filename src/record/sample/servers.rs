@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use super::{BLOCK, Level, SECOND, latencies, wait};
+use crate::record::facts::{self, Term};
 use crate::record::{
-    Activity, Counters, CpuTime, DeviceStats, Run, ServerStats, Step, Target, TraceStats, postgres_names,
+    Activity, Counters, CpuTime, DeviceStats, Gauge, Run, ServerStats, SessionState, Step, Target, TraceStats,
+    postgres_names,
 };
 
 /// Blocks of an operation that its index takes; they stay in the buffer cache.
@@ -245,6 +247,68 @@ pub(crate) fn private_cluster() -> Run {
         });
     }
     run
+}
+
+/// A private MySQL server, which counts its reads itself and keeps redo; updates met each other.
+pub(crate) fn innodb() -> Run {
+    let level = Level { sessions: 8, operations_per_s: 280, read_ns: 28_000_000, seconds: 60, update_pct: 20 };
+    let mut run = run(&[level], &[Server { node: "my", ..LOCAL }]);
+    run.target.kind = "mysql".to_owned();
+    run.target.address = "my:/u01/mydata".to_owned();
+    run.command = ["plimsoll", "slob", "run", "--target", "my:/u01/mydata"].map(str::to_owned).to_vec();
+    run.target.facts = [
+        ("server_version", "8.0.15"),
+        ("send", "batch"),
+        ("timed_by", "server"),
+        ("started_by_us", "yes"),
+        (facts::DIRECT_READS, "yes"),
+        (facts::DEVICE_READS_LAYER, "server"),
+        ("setting.innodb_buffer_pool_size", "134217728"),
+        (Term::Log.fact().0, "redo log"),
+        (Term::BufferCache.fact().0, "innodb_buffer_pool_size"),
+        (Term::Sessions.fact().0, "the process list"),
+        (Term::DirectReads.fact().0, "innodb_flush_method=O_DIRECT"),
+    ]
+    .map(|(name, value)| (name.to_owned(), value.to_owned()))
+    .into();
+    for step in &mut run.steps {
+        count_as_innodb(&mut step.counters, &mut step.servers);
+        for interval in &mut step.intervals {
+            count_as_innodb(&mut interval.counters, &mut interval.servers);
+        }
+    }
+    run
+}
+
+fn count_as_innodb(sum: &mut Counters, servers: &mut [ServerStats]) {
+    for server in servers.iter_mut() {
+        let rows = server.activity[&Activity::RowsUpdated];
+        let seconds = server.elapsed_ns / SECOND;
+        let counters = &mut server.counters;
+        counters.physical_reads = counters.buffer_misses.take();
+        counters.physical_read_bytes = counters.physical_reads.map(|reads| reads * BLOCK);
+        counters.page_cache_hits = None;
+        counters.physical_write_blocks = counters.physical_writes.take();
+        server.activity = [
+            (Activity::RowsUpdated, rows),
+            (Activity::LogWrites, 40 * seconds),
+            (Activity::LogSyncs, 30 * seconds),
+            (Activity::LockWaits, seconds),
+            (Activity::LockWaitNs, 2_000_000 * seconds),
+            (Activity::UpdatesRepeated, 2 * seconds),
+            (Activity::BlockReadNs, 5 * server.elapsed_ns),
+        ]
+        .into();
+        server.gauges =
+            [(Gauge::DirtyBlocks, 4_000), (Gauge::CheckpointAgeBytes, 90_000_000), (Gauge::PurgeBacklog, 12)].into();
+        server.session_samples =
+            [("executing".to_owned(), 7 * server.sampled_times), ("Commit".to_owned(), server.sampled_times)].into();
+        server.session_states =
+            [("executing".to_owned(), SessionState::ProcessorOrRead), ("Commit".to_owned(), SessionState::LogWrite)]
+                .into();
+        server.own = BTreeMap::new();
+    }
+    count(sum, servers);
 }
 
 /// Somebody else's server, of which an ordinary user sees neither the page cache nor processors: statements, no updates.

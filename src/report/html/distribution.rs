@@ -145,6 +145,7 @@ pub(super) fn traces(run: &Run, prefix: &str) -> Vec<Drawn> {
 /// Where the blocks of a server came from, step by step.
 pub(super) fn sources(run: &Run, prefix: &str) -> Option<Drawn> {
     type Source = (&'static str, fn(&Served<'_>) -> Option<f64>);
+    // The second only of servers that read through the page cache.
     const SOURCES: [Source; 3] = [
         ("buffer hits", |served| served.buffer_hits_per_s()),
         ("page-cache hits", |served| served.page_cache_hits_per_s()),
@@ -152,17 +153,21 @@ pub(super) fn sources(run: &Run, prefix: &str) -> Option<Drawn> {
     ];
     let steps: Vec<&Step> = shown(&run.steps).into_iter().filter(|step| !step.servers.is_empty()).collect();
     let group = |(name, rate): &Source| rates_of(name, steps.iter().map(|step| rate(&Served::of(run, step))).collect());
+    let is_direct = run.target.counts_device_reads();
+    let of_device = if is_direct { "" } else { "; device reads: OS" };
     let frame = Frame {
         id: format!("{prefix}sources"),
         title: "Where blocks came from".to_owned(),
-        note: format!("Layer: server; device reads: OS. In the measured window of each step.{}", shown_of(run)),
+        note: format!("Layer: server{of_device}. In the measured window of each step.{}", shown_of(run)),
         y_title: "blocks/s".to_owned(),
         y_quantity: Quantity::PerSecond,
         first: First::Linear,
         words: "The table below has the same in figures.".to_owned(),
     };
     let places = steps.iter().map(|step| step.label.clone()).collect();
-    Bars { frame, x_title: "step".to_owned(), places, groups: SOURCES.iter().map(group).collect() }.draw()
+    let groups = SOURCES.iter().enumerate().filter(|(place, _)| !(is_direct && *place == 1));
+    let groups = groups.map(|(_, source)| group(source)).collect();
+    Bars { frame, x_title: "step".to_owned(), places, groups }.draw()
 }
 
 /// Rates, each with its words.

@@ -79,7 +79,9 @@ impl<'a> OverTime<'a> {
             lines.push(self.counted("logical reads", 1.0, |c| c.logical_reads));
             lines.push(self.counted("buffer misses", 1.0, |c| c.buffer_misses));
             // A server writes to the page cache; what of it reaches storage, and when, is not its doing.
-            let names = if is_on_servers(self.run) {
+            let names = if self.run.target.counts_device_reads() {
+                ["device reads", "device writes"]
+            } else if is_on_servers(self.run) {
                 ["device reads", "writes to the page cache"]
             } else {
                 ["physical reads", "physical writes"]
@@ -107,7 +109,8 @@ impl<'a> OverTime<'a> {
 
     /// Bytes read, written and logged.
     pub(super) fn bytes(&self) -> Option<Drawn> {
-        let written = if is_on_servers(self.run) { "written to the page cache" } else { "written" };
+        let is_cached = is_on_servers(self.run) && !self.run.target.counts_device_reads();
+        let written = if is_cached { "written to the page cache" } else { "written" };
         let lines = vec![
             self.counted("read", 1e6, |c| c.physical_read_bytes),
             self.counted(written, 1e6, |c| c.physical_write_bytes),

@@ -114,6 +114,7 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
         if on_servers {
             servers::log(sheets, run)?;
             servers::commit_latency(sheets, run)?;
+            servers::locks(sheets, run)?;
             operation_time::of_run(sheets, run)?;
             servers::shape(sheets, run)?;
             servers::sessions(sheets, run)

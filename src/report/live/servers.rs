@@ -14,12 +14,13 @@ pub(super) fn line(interval: &Interval) -> String {
     let ended_s = (interval.offset_ns + interval.duration_ns) as f64 / 1e9;
     let seen = Seen::of(interval);
     format!(
-        "{ended_s:>5.0} s {:>6} ops/s  op p99 {:>7} {:>6} misses/s {:>6} device reads/s {:>6} WAL MB/s  hit {:>7} {:>6} LIO/s{}",
+        "{ended_s:>5.0} s {:>6} ops/s  op p99 {:>7}{} {:>6} device reads/s {:>6} {} MB/s  hit {:>7} {:>6} LIO/s{}",
         seen.operations,
         seen.p99,
-        seen.misses,
+        seen.misses.map_or_else(String::new, |misses| format!(" {misses:>6} misses/s")),
         seen.device_reads,
         seen.log_megabytes,
+        seen.log,
         seen.hit,
         seen.logical_reads,
         if interval.warmup { "  warm-up" } else { "" },
@@ -33,9 +34,9 @@ pub(super) fn parts(interval: &Interval) -> Vec<(Option<String>, u8)> {
         (interval.warmup.then(|| "warm-up".to_owned()), 0),
         (Some(format!("{} ops/s", seen.operations)), 0),
         (Some(format!("p99 {}", seen.p99)), 0),
-        (Some(format!("{} misses/s", seen.misses)), 1),
+        (seen.misses.map(|misses| format!("{misses} misses/s")), 1),
         (Some(format!("{} device reads/s", seen.device_reads)), 2),
-        (Some(format!("{} WAL MB/s", seen.log_megabytes)), 3),
+        (Some(format!("{} {} MB/s", seen.log_megabytes, seen.log)), 3),
         (Some(format!("hit {}", seen.hit)), 4),
         (Some(format!("{} LIO/s", seen.logical_reads)), 5),
     ]
@@ -45,9 +46,12 @@ pub(super) fn parts(interval: &Interval) -> Vec<(Option<String>, u8)> {
 struct Seen {
     operations: String,
     logical_reads: String,
-    misses: String,
+    /// Absent where reads pass by the page cache: each that misses the buffer cache goes to storage.
+    misses: Option<String>,
     device_reads: String,
     log_megabytes: String,
+    /// The meaning of the log: only servers that keep changed blocks back for it report levels of them.
+    log: &'static str,
     /// Of operations: a server does not time its reads for its clients.
     p99: String,
     hit: String,
@@ -60,11 +64,15 @@ impl Seen {
         };
         let short = |rate: Option<f64>| rate.map_or_else(|| UNKNOWN.to_owned(), short_count);
         let (hits, reads) = (counted(|counters| counters.cache_hits), counted(|counters| counters.logical_reads));
+        let keeps_redo = interval.servers.iter().any(|server| !server.gauges.is_empty());
+        let (misses, device_reads) =
+            (counted(|counters| counters.buffer_misses), counted(|counters| counters.physical_reads));
         Self {
             operations: short(counted(|counters| counters.operations)),
             logical_reads: short(reads),
-            misses: short(counted(|counters| counters.buffer_misses)),
-            device_reads: short(counted(|counters| counters.physical_reads)),
+            misses: (misses.is_some() || !keeps_redo || device_reads.is_none()).then(|| short(misses)),
+            device_reads: short(device_reads),
+            log: if keeps_redo { "redo" } else { "WAL" },
             log_megabytes: counted(|counters| counters.redo_bytes)
                 .map_or_else(|| UNKNOWN.to_owned(), |bytes| format!("{:.1}", bytes / 1e6)),
             p99: interval.response.quantile_ns(0.99).map_or_else(|| NONE.to_owned(), |ns| Nanos(ns).to_string()),
@@ -96,6 +104,13 @@ mod tests {
         let narrow = interval_words(&local, 60);
         assert_eq!(narrow, "151 ops/s, p99 64.0 ms, 9.1K misses/s, 8.6K device reads/s");
         assert_eq!(interval_words(&local, 30), "151 ops/s, p99 64.0 ms");
+    }
+
+    #[test]
+    fn a_second_on_a_server_that_reads_past_the_page_cache_has_no_misses_beside_its_reads() {
+        let line = interval_line(&second(sample::servers::innodb()));
+        assert!(line.contains("  17K device reads/s") && line.contains(" redo MB/s"), "{line}");
+        assert!(!line.contains("misses") && !line.contains("WAL"), "{line}");
     }
 
     #[test]

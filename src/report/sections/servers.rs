@@ -8,7 +8,7 @@ pub(in crate::report) use beside::{nodes, own, processors, sessions, shape};
 
 use crate::analysis::{Figures, Served, wait};
 use crate::record::facts::{SETTING, TERM, Term};
-use crate::record::{Histogram, Run, Step};
+use crate::record::{Gauge, Histogram, Run, Step};
 use crate::report::grid::Grid;
 use crate::report::paper::Paper;
 use crate::report::text::Detail;
@@ -106,8 +106,13 @@ const BLOCKS: [Column; 7] = [
     ("device MB/s", |seen| number(seen.served.device_megabytes_per_s())),
 ];
 
+/// Of a database that reads past the page cache and counts that itself.
+const DIRECT_BLOCKS: [Column; 5] = [BLOCKS[0], BLOCKS[1], BLOCKS[2], BLOCKS[5], BLOCKS[6]];
+
 const SPLIT_UNKNOWN: &str = "Which buffer misses the page cache answered is not known: that takes /proc/PID/io of the server's \
                              sessions, which only its own user and root can read, on its machine.";
+
+const SPLIT_UNKNOWN_OF: &str = "Which buffer misses the page cache answered is not known";
 
 const SEEN_BY_TIMES: &str =
     " How long reads took, below, shows them all the same: those that took microseconds came from memory.";
@@ -116,14 +121,22 @@ const READ_AHEAD: &str =
 
 /// Where blocks came from, side by side.
 pub(in crate::report) fn blocks(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
-    let title = "Where blocks came from, per second (layer: server; device reads: OS, blocks fetched for its sessions)";
     let is_reported = |seen: &Seen<'_>| !seen.step.servers.is_empty();
+    if run.target.counts_device_reads() {
+        let title = "Where blocks came from, per second (layer: server; device reads: its own count of them, past the page cache)";
+        return steps(paper, run, title, &DIRECT_BLOCKS, is_reported);
+    }
+    let title = "Where blocks came from, per second (layer: server; device reads: OS, blocks fetched for its sessions)";
     steps(paper, run, title, &BLOCKS, is_reported)?;
     let is_unknown =
         |seen: &Seen<'_>| seen.served.buffer_misses().is_some() && seen.served.page_cache_hits_per_s().is_none();
     if seen(run).any(|seen| is_unknown(&seen)) {
         let is_timed = run.steps.iter().any(|step| !step.traces.is_empty());
-        paper.remark(&format!("{SPLIT_UNKNOWN}{}", if is_timed { SEEN_BY_TIMES } else { "" }))?;
+        let unknown = match run.target.facts.get(Term::DirectReads.fact().0) {
+            Some(setting) => format!("{SPLIT_UNKNOWN_OF}: the server reads through it. With `{setting}` it does not."),
+            None => SPLIT_UNKNOWN.to_owned(),
+        };
+        paper.remark(&format!("{unknown}{}", if is_timed { SEEN_BY_TIMES } else { "" }))?;
     }
     let reads_ahead = |seen: Seen<'_>| {
         let fetched = seen.served.device_reads_per_s().zip(seen.served.buffer_misses_per_s());
@@ -138,6 +151,33 @@ const LOG: [Column; 5] = [
     ("bytes/update", bytes_for_each_update),
     ("full-page images/s", |seen| number(seen.served.page_images_per_s())),
     ("images %", images),
+];
+
+/// The log of a server that writes changed blocks in place later, as far as its redo covers them.
+const REDO: [Column; 4] = [
+    ("redo MB/s", |seen| number(seen.served.wal_megabytes_per_s())),
+    ("bytes/update", bytes_for_each_update),
+    ("log writes/s", |seen| number(seen.served.log_writes_per_s())),
+    ("log syncs/s", |seen| number(seen.served.log_syncs_per_s())),
+];
+
+const HELD_BACK: [Column; 4] = [
+    ("blocks written/s", |seen| number(seen.served.blocks_written_per_s())),
+    ("dirty blocks", |seen| count(seen.served.level(Gauge::DirtyBlocks))),
+    ("checkpoint age MB", |seen| number(seen.served.level(Gauge::CheckpointAgeBytes).map(|bytes| bytes as f64 / 1e6))),
+    ("purge backlog", |seen| count(seen.served.level(Gauge::PurgeBacklog))),
+];
+
+const LOCKS: [Column; 4] = [
+    ("lock waits", |seen| count(seen.served.lock_waits())),
+    ("mean wait", |seen| {
+        // Without waits there is no mean; and servers count them in whole milliseconds.
+        let shown = |ns: f64| if ns < 1e6 { "<1 ms".to_owned() } else { duration(Some(ns as u64)) };
+        let mean = seen.served.mean_lock_wait_ns().map(shown);
+        mean.unwrap_or_else(|| if seen.served.lock_waits() == Some(0) { NONE } else { UNKNOWN }.to_owned())
+    }),
+    ("deadlocks", |seen| count(seen.served.deadlocks())),
+    ("updates done again", |seen| count(seen.served.updates_repeated())),
 ];
 
 const WRITES: [Column; 5] = [
@@ -166,24 +206,47 @@ fn images(seen: &Seen<'_>) -> String {
 const LOG_LEGEND: &str = "Full-page images: whole pages in the WAL, one for each page that changes first after a checkpoint. Images %: \
                           their share of the WAL, counted as full blocks, so at most that.";
 
-/// The write-ahead log alone.
+fn reports_levels(run: &Run) -> bool {
+    seen(run).any(|seen| seen.served.reports_levels())
+}
+
+/// The log alone.
 pub(in crate::report) fn log_rates(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let is_reported = |seen: &Seen<'_>| seen.served.wal_megabytes_per_s().is_some_and(|rate| rate > 0.0);
+    if reports_levels(run) {
+        return steps(paper, run, REDO_TITLE, &REDO, is_reported);
+    }
     steps(paper, run, "Write-ahead log (layer: server; everybody's on it, not only this load's)", &LOG, is_reported)
 }
 
-/// The write-ahead log, and who writes changed blocks; nothing where the servers wrote nothing.
+const REDO_TITLE: &str = "Redo log (layer: server; everybody's, not only this load's)";
+
+/// The log, and who writes changed blocks; nothing where the servers wrote nothing.
 pub(in crate::report) fn log(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let wrote = |seen: Seen<'_>| seen.served.wal_megabytes_per_s().is_some_and(|rate| rate > 0.0);
     if !seen(run).any(wrote) {
         return Ok(());
     }
     let is_reported = |seen: &Seen<'_>| !seen.step.servers.is_empty();
+    if reports_levels(run) {
+        steps(paper, run, REDO_TITLE, &REDO, is_reported)?;
+        let title = "Changed blocks (layer: server; everybody's; all but what was written: the largest seen)";
+        return steps(paper, run, title, &HELD_BACK, is_reported);
+    }
     let title = "Write-ahead log (layer: server; everybody's on it, not only this load's)";
     steps(paper, run, title, &LOG, is_reported)?;
     paper.remark(LOG_LEGEND)?;
     let title = "Checkpoints begun, and blocks written to the page cache (layer: server; everybody's)";
     steps(paper, run, title, &WRITES, is_reported)
+}
+
+/// Sessions in each other's way; nothing where none was, or the servers do not count that.
+pub(in crate::report) fn locks(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let is_reported = |seen: &Seen<'_>| {
+        [seen.served.lock_waits(), seen.served.updates_repeated()].into_iter().flatten().any(|count| count > 0)
+    };
+    let title = "Locks of rows (layer: server; everybody's; updates done again: client, this load's)";
+    steps(paper, run, title, &LOCKS, is_reported)
 }
 
 const COMMITS: [Column; 6] = [

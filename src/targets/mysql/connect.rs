@@ -210,8 +210,12 @@ impl Connector {
             Error::Server(refusal) => {
                 let hint = match refusal.code {
                     1045 => format!("{password_source}; or the user `{user}` may not come from here"),
-                    1698 => format!("the server knows `{user}` by its operating system's user only; name another user, or run as that one"),
-                    1129 => "the server has shut this machine out after failed attempts: `FLUSH HOSTS` there".to_owned(),
+                    1698 => format!(
+                        "the server knows `{user}` by its operating system's user only; name another user, or run as that one"
+                    ),
+                    1129 => {
+                        "the server has shut this machine out after failed attempts: `FLUSH HOSTS` there".to_owned()
+                    }
                     1130 => format!("have the server let this machine in: CREATE USER {}@'…'", super::quoted(user)),
                     3159 => "the server wants encryption: `ssl-mode=required`".to_owned(),
                     1053 => "wait until the server has started or ended".to_owned(),
@@ -224,13 +228,21 @@ impl Connector {
                 "set up TLS on the server, or connect without: `ssl-mode=disabled`".to_owned(),
                 true,
             ),
-            error if is_about_encryption(error) => (
-                format!("the connection could not be encrypted (`ssl-mode={}`): {}", mode.name(), innermost(error)),
-                "name the certificate that signed the server's with `ssl-ca=PATH` and the host as the server's has it, or do not \
-                 verify: `ssl-mode=required`"
-                    .to_owned(),
-                true,
-            ),
+            error if is_about_encryption(error) => {
+                let why = innermost(error);
+                let hint = if why.contains("HandshakeFailure") {
+                    "the server's TLS has no cipher in common with this program, as MySQL before 8.0.16 has not: update it, or \
+                     connect without: `ssl-mode=disabled`"
+                } else {
+                    "name the certificate that signed the server's with `ssl-ca=PATH` and the host as the server's has it, or do \
+                     not verify: `ssl-mode=required`"
+                };
+                (
+                    format!("the connection could not be encrypted (`ssl-mode={}`): {why}", mode.name()),
+                    hint.to_owned(),
+                    true,
+                )
+            }
             Error::Io(IoError::Io(error)) => match (error.kind(), place) {
                 (io::ErrorKind::NotFound, Place::Socket(path)) => (
                     format!("there is no socket `{}`", path.display()),
@@ -245,7 +257,8 @@ impl Connector {
                 ),
                 (io::ErrorKind::TimedOut, _) => (
                     format!("no answer within {} s", connect_timeout.as_secs()),
-                    "check the address, the network and its firewalls, or allow more time: `connect-timeout=30`".to_owned(),
+                    "check the address, the network and its firewalls, or allow more time: `connect-timeout=30`"
+                        .to_owned(),
                     false,
                 ),
                 (io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset, _) => (

@@ -1,6 +1,7 @@
 //! MySQL and MariaDB as a database for SLOB's method.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde_json::json;
 
@@ -8,9 +9,10 @@ use super::data::Access;
 use super::data::info::info;
 use super::data::proof::prove;
 use super::monitor::MonitorRequest;
-use super::server::{self, Binaries};
-use super::{Connector, MysqlServers, Sql};
+use super::server::{self, Binaries, free_pages_note};
+use super::{Connector, LocalServer, MysqlServers, Sql};
 use crate::config::mysql::MysqlAddress;
+use crate::record::facts::DIRECT_READS;
 use crate::targets::TargetError;
 use crate::targets::database::{DatabaseOptions, Sheet};
 use crate::targets::sql::data::descriptor::DataSet;
@@ -27,6 +29,7 @@ impl Dialect for Connector {
     const HOLDER_FIELD: &'static str = "database";
     const DEFAULT_BLOCK_BYTES: u64 = 16_384;
     const LOG: (&'static str, Option<&'static str>) = ("redo log", None);
+    const LOG_EVENTS: &'static str = "redo";
     const READS_PAST_PAGE_CACHE: bool = true;
     const SOUND: &'static str = "every row is there once, and as long as it was loaded";
 
@@ -69,17 +72,26 @@ impl Dialect for Connector {
         Ok(Proven { facts: proof.facts(), notes: proof.notes })
     }
 
+    fn doubts(facts: &BTreeMap<String, String>, data: &DataSet) -> Vec<String> {
+        free_pages_note(facts, data.block_bytes).into_iter().collect()
+    }
+
     fn reader(&self, watched: &Watched<'_>) -> MonitorRequest {
         MonitorRequest {
             connector: self.clone(),
             application: APPLICATION.to_owned(),
             page_bytes: watched.data.block_bytes,
+            reads_directly: watched.facts.contains_key(DIRECT_READS),
             sample_every: SAMPLE_EVERY,
         }
     }
 
     fn servers(&self, namespace: &str, data: &DataSet) -> MysqlServers {
         MysqlServers::new(self.clone(), Sql::new(namespace, data.block_bytes))
+    }
+
+    fn process(&self) -> Result<Option<(u32, Option<PathBuf>)>, TargetError> {
+        Ok(LocalServer::find(self, 0)?.map(|server| (server.pid, Some(server.data_directory))))
     }
 
     fn shape(_: &Access<'_>, _: &DataSet, _: u32) -> Result<(), TargetError> {

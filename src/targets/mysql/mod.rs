@@ -5,6 +5,7 @@ mod connect;
 mod data;
 mod database;
 mod error;
+mod local;
 mod login;
 pub mod monitor;
 pub mod server;
@@ -17,5 +18,6 @@ mod tests;
 
 pub use connect::{Connected, Connector, Version};
 pub use error::MysqlError;
+pub use local::LocalServer;
 pub use session::{Mysql, MysqlServers};
 pub use sql::{Sql, quoted};

@@ -20,8 +20,8 @@ pub type Mysql = SqlTarget<MysqlServers>;
 /// Lock wait timeout and deadlock: whoever does the same again may succeed.
 const WORTH_ANOTHER_ATTEMPT: [u16; 2] = [1205, 1213];
 
-/// MySQL or MariaDB servers with SLOB's data.
-#[derive(Debug)]
+/// MySQL or MariaDB servers with SLOB's data. Clones are the same servers.
+#[derive(Debug, Clone)]
 pub struct MysqlServers(Arc<Shared>);
 
 /// What the sessions of a run have in common.
@@ -29,19 +29,15 @@ pub struct MysqlServers(Arc<Shared>);
 struct Shared {
     connector: Connector,
     sql: Sql,
-    repeated: AtomicU64,
+    /// Of each server.
+    repeated: Vec<AtomicU64>,
 }
 
 impl MysqlServers {
     /// The servers that `connector` leads to, with these data.
     pub fn new(connector: Connector, sql: Sql) -> Self {
-        Self(Arc::new(Shared { connector, sql, repeated: AtomicU64::new(0) }))
-    }
-
-    /// How many updates were done again after a deadlock or a lock wait that lasted too long, so far. What they took counts in
-    /// their operation.
-    pub fn repeated(&self) -> u64 {
-        self.0.repeated.load(Ordering::Relaxed)
+        let repeated = connector.nodes().iter().map(|_| AtomicU64::new(0)).collect();
+        Self(Arc::new(Shared { connector, sql, repeated }))
     }
 }
 
@@ -81,6 +77,10 @@ impl SqlServers for MysqlServers {
         let (id, shared) = (connected.conn.id(), Arc::clone(&self.0));
         let inside = Mutex::new(Inside { connected, prepared: Vec::new() });
         Ok(Session { shared, node, id, statement_timeout_ms, inside })
+    }
+
+    fn repeated(&self, node: usize) -> Option<u64> {
+        Some(self.0.repeated.get(node)?.load(Ordering::Relaxed))
     }
 
     async fn at_work(&self, node: usize, sessions: Vec<u32>) -> Option<Vec<u32>> {
@@ -186,6 +186,12 @@ impl Inside {
     }
 }
 
+impl Session {
+    fn count_repeated(&self, updates: u64) {
+        self.shared.repeated[self.node].fetch_add(updates, Ordering::Relaxed);
+    }
+}
+
 impl SqlSession for Session {
     type Error = MysqlError;
     /// The server's number of the connection.
@@ -208,7 +214,7 @@ impl SqlSession for Session {
                     if WORTH_ANOTHER_ATTEMPT.contains(&refusal.code) && attempts < MAX_ATTEMPTS =>
                 {
                     attempts += 1;
-                    self.shared.repeated.fetch_add(1, Ordering::Relaxed);
+                    self.count_repeated(1);
                 }
                 outcome => return outcome.map_err(|error| inside.connected.error("execute an operation", &error)),
             }
@@ -237,10 +243,16 @@ impl SqlSession for Session {
     async fn execute_batch(&self, operations: &[SlobOperation], filling: &[u8]) -> Result<ServerTimes, MysqlError> {
         let mut inside = self.inside.lock().await;
         let outcome = inside.batch(operations, filling, &self.shared.sql).await;
+        if let Err(Error::Server(refusal)) = &outcome
+            && WORTH_ANOTHER_ATTEMPT.contains(&refusal.code)
+        {
+            // The procedure gave up on one update, and no longer says how many others of the list it did again.
+            self.count_repeated(u64::from(MAX_ATTEMPTS) - 1);
+        }
         let answer = outcome.map_err(|error| inside.connected.error("execute a batch of operations", &error))?;
         // Another procedure than ours may answer anything: then no operation is known.
         let (repeated, times) = answer.unwrap_or((0, ServerTimes { began_us: 0, operations: Vec::new() }));
-        self.shared.repeated.fetch_add(repeated, Ordering::Relaxed);
+        self.count_repeated(repeated);
         Ok(times)
     }
 

@@ -13,9 +13,12 @@ use super::data::tests::{request, set_up};
 use super::test_server::{TestServer, block_on, server, server_with};
 use super::*;
 use crate::config::mysql::{MysqlAddress, MysqlNode, TlsMode, TlsOptions};
+use crate::record::{Activity, ServerStats};
 use crate::skip::skip;
+use crate::targets::database::Sending;
 use crate::targets::sql::data::catalog::load;
-use crate::targets::sql::{COLUMNS, SqlError as _, SqlServers, SqlSession, batch_filling_bytes};
+use crate::targets::sql::{COLUMNS, SqlError as _, SqlOptions, SqlServers, SqlSession, batch_filling_bytes};
+use crate::targets::{Background, Target as _};
 use crate::workload::{OperationKind, RedoStress, SlobOperation};
 
 const WIDTH: u32 = 128;
@@ -74,7 +77,7 @@ fn statements_touch_what_they_are_asked_to_and_updates_always_change_something()
         assert_eq!(session.execute(light, &filling(4)[..2 * WIDTH as usize]).await.unwrap(), 0, "the same once more");
         assert_eq!(session.statement_timeout_ms(), None);
     });
-    assert_eq!(servers.repeated(), 0);
+    assert_eq!(servers.repeated(0).unwrap(), 0);
 }
 
 #[test]
@@ -152,10 +155,11 @@ fn a_lock_that_is_held_too_long_costs_the_operation_after_other_attempts() {
         let error = session.execute(update(8, 4), &filling(1)).await.unwrap_err();
         assert!(error.to_string().contains("(error 1205)") && !error.ends_the_load(), "{error}");
         assert!(error.hint().unwrap().contains("innodb_lock_wait_timeout"));
-        assert_eq!(servers.repeated(), 3);
+        assert_eq!(servers.repeated(0).unwrap(), 3);
         let bytes = batch_filling_bytes(WIDTH) as usize;
         let error = session.execute_batch(&[update(8, 4)], &vec![1; bytes]).await.unwrap_err();
         assert!(error.to_string().contains("(error 1205)"), "{error}");
+        assert_eq!(servers.repeated(0).unwrap(), 6);
         holder.execute("let go", "ROLLBACK").await.unwrap();
         assert_eq!(session.execute(update(8, 4), &filling(1)).await.unwrap(), 4, "nothing is left locked");
     });
@@ -169,7 +173,7 @@ fn an_update_that_lost_a_deadlock_is_done_again() {
     let bytes = batch_filling_bytes(WIDTH) as usize;
     block_on(async {
         for as_batch in [false, true] {
-            let before = servers.repeated();
+            let before = servers.repeated(0).unwrap();
             let mut other = connector.connect(0).await.unwrap();
             // Whoever has changed more is spared.
             for statement in
@@ -201,8 +205,58 @@ fn an_update_that_lost_a_deadlock_is_done_again() {
                 other.execute("end", "COMMIT").await.unwrap();
             };
             assert_eq!(join(losing, winning).await.0, 2);
-            assert_eq!(servers.repeated() - before, 1, "as a batch: {as_batch}");
+            assert_eq!(servers.repeated(0).unwrap() - before, 1, "as a batch: {as_batch}");
         }
+    });
+    // Whoever reads the run learns of them, by interval and in words.
+    let node = servers.nodes().remove(0);
+    let reported = move || Background {
+        servers: vec![ServerStats { node: node.clone(), ..ServerStats::default() }],
+        ..Background::default()
+    };
+    let target = Mysql::open(SqlOptions {
+        servers,
+        sending: Sending::Batch,
+        description: crate::record::Target::default(),
+        notes: Vec::new(),
+        background: Some(Box::new(reported)),
+        health: None,
+    });
+    let counted = || target.take_background().servers[0].activity[&Activity::UpdatesRepeated];
+    assert_eq!([counted(), counted()], [2, 0]);
+    let notes = target.notes_of_the_load();
+    assert!(notes[0].starts_with("2 updates were done again after a deadlock"), "{notes:?}");
+}
+
+#[test]
+fn a_right_that_is_taken_away_ends_the_load() {
+    let Some(server) = server() else { return };
+    let _ours = loaded(server, "run_rights");
+    server.execute(&["CREATE USER loader@localhost", "GRANT ALL ON run_rights.* TO loader@localhost"]);
+    let address = MysqlAddress { user: Some("loader".to_owned()), ..server.address("x") };
+    let connector = Connector::new(&address, "tests").unwrap();
+    let servers = MysqlServers::new(connector, Sql::new("run_rights", 16_384));
+    let bytes = batch_filling_bytes(WIDTH) as usize;
+    block_on(async {
+        let session = servers.open_session(0).await.unwrap();
+        assert_eq!(session.execute(update(0, 8), &filling(1)).await.unwrap(), 8);
+        assert_eq!(session.execute_batch(&[update(0, 8)], &vec![2; bytes]).await.unwrap().operations.len(), 1);
+        server
+            .connector()
+            .connect(0)
+            .await
+            .unwrap()
+            .execute("revoke", "REVOKE UPDATE ON run_rights.* FROM loader@localhost")
+            .await
+            .unwrap();
+        for error in [
+            session.execute(update(0, 8), &filling(3)).await.unwrap_err(),
+            session.execute_batch(&[update(0, 8)], &vec![4; bytes]).await.unwrap_err(),
+        ] {
+            assert!(error.to_string().contains("denied") && error.ends_the_load(), "{error}");
+            assert!(error.hint().unwrap().contains("GRANT ALL"), "{error}");
+        }
+        assert_eq!(session.execute(read(0, 8), &[]).await.unwrap(), 8, "what is still allowed goes on");
     });
 }
 
@@ -361,6 +415,15 @@ fn encryption_is_what_was_asked_for() {
         })
     };
     assert_eq!(cipher(over("127.0.0.1", TlsMode::Disabled, None)), "");
+    let versions = block_on(async {
+        let mut connected = server.connector().connect(0).await.unwrap();
+        connected.conn.query_first::<String, _>("SELECT @@tls_version").await.unwrap().unwrap()
+    });
+    if !versions.contains("TLSv1.3") {
+        let error = fails(&over("127.0.0.1", TlsMode::Required, None));
+        assert!(error.contains("could not be encrypted") && error.contains("no cipher in common"), "{error}");
+        return skip("the server's TLS has no cipher in common with ours");
+    }
     for (host, mode, ca) in [
         ("127.0.0.1", TlsMode::Preferred, None),
         ("127.0.0.1", TlsMode::Required, None),

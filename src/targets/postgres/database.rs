@@ -24,6 +24,7 @@ impl Dialect for Connector {
     const HOLDER_FIELD: &'static str = "db_schema";
     const DEFAULT_BLOCK_BYTES: u64 = 8192;
     const LOG: (&'static str, Option<&'static str>) = ("write-ahead log", Some("max_wal_size"));
+    const LOG_EVENTS: &'static str = "wal";
     const READS_PAST_PAGE_CACHE: bool = false;
     const SOUND: &'static str = "every row is there once, in a block of its own, and as long as it was loaded";
 

@@ -32,6 +32,12 @@ pub trait SqlServers: Debug + Send + Sync + 'static {
     /// When it cannot be connected.
     fn open_session(&self, node: usize) -> impl Future<Output = Result<Self::Session, Self::Error>> + Send;
 
+    /// How many updates the sessions of server number `node` have done again so far, after a deadlock or a wait for a lock that
+    /// lasted too long. `None` where sessions do not try again.
+    fn repeated(&self, _node: usize) -> Option<u64> {
+        None
+    }
+
     /// Which of these sessions of server number `node` are executing something, asked over a connection of its own. `None`
     /// when the server answers but does not say.
     fn at_work(

@@ -8,9 +8,10 @@ use std::time::Duration;
 use super::lane::{BatchesLane, StatementLane};
 use super::session::{SqlError as _, SqlServers};
 use crate::measure::Counter;
-use crate::record;
+use crate::record::{self, Activity};
 use crate::targets::database::Sending;
 use crate::targets::{Background, BatchLane, Lane, SessionRange, Target, TargetError, TargetFor};
+use crate::units::group_thousands;
 use crate::workload::SlobOperation;
 
 /// A session that has had no answer for so long has its server asked whether it still works on it.
@@ -45,6 +46,8 @@ pub struct SqlTarget<D: SqlServers> {
     failures: Mutex<(u64, Option<D::Error>)>,
     /// Batches during which a server's clock was set.
     set_clocks: AtomicU64,
+    /// Updates that had been done again on each server when the background was last asked for.
+    repeated: Mutex<Vec<u64>>,
 }
 
 impl<D: SqlServers> fmt::Debug for SqlTarget<D> {
@@ -62,8 +65,10 @@ impl<D: SqlServers> SqlTarget<D> {
     /// Opens it. No session is connected before load starts.
     pub fn open(options: SqlOptions<D>) -> Self {
         let SqlOptions { servers, sending, description, notes, background, health } = options;
+        let repeated = Mutex::new(vec![0; servers.nodes().len()]);
         let options = SqlOptions { servers: Arc::new(servers), sending, description, notes, background, health };
-        Self { options, patience: PATIENCE, failures: Mutex::new((0, None)), set_clocks: AtomicU64::new(0) }
+        let (failures, set_clocks) = (Mutex::new((0, None)), AtomicU64::new(0));
+        Self { options, patience: PATIENCE, failures, set_clocks, repeated }
     }
 
     /// The same, asking servers sooner whether they still work.
@@ -87,6 +92,15 @@ impl<D: SqlServers> SqlTarget<D> {
                 Sending::Batch => "batches of operations",
             };
             notes.push(format!("{failures} {what} failed; the first: {first}{hint}"));
+        }
+        let servers = self.servers();
+        let repeated: u64 = (0..servers.nodes().len()).filter_map(|node| servers.repeated(node)).sum();
+        if repeated > 0 {
+            let what = if repeated == 1 { "update was" } else { "updates were" };
+            notes.push(format!(
+                "{} {what} done again after a deadlock or a lock wait that lasted too long; what that took counts in the operation",
+                group_thousands(repeated as f64)
+            ));
         }
         let set_clocks = self.set_clocks.load(Ordering::Relaxed);
         if set_clocks > 0 {
@@ -139,7 +153,17 @@ impl<D: SqlServers> Target for SqlTarget<D> {
     }
 
     fn take_background(&self) -> Background {
-        self.options.background.as_ref().map_or_else(Background::default, |take| take())
+        let mut background = self.options.background.as_ref().map_or_else(Background::default, |take| take());
+        let mut before = self.repeated.lock().unwrap_or_else(PoisonError::into_inner);
+        for (node, (name, before)) in self.servers().nodes().iter().zip(before.iter_mut()).enumerate() {
+            // A server that did not answer is not among those reported: its updates are counted when it is again.
+            let reported = background.servers.iter_mut().find(|server| server.node == *name);
+            if let (Some(server), Some(now)) = (reported, self.servers().repeated(node)) {
+                server.activity.insert(Activity::UpdatesRepeated, now - *before);
+                *before = now;
+            }
+        }
+        background
     }
 
     fn check_health(&self) -> Result<(), TargetError> {

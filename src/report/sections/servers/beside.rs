@@ -34,7 +34,9 @@ pub(in crate::report) fn shape(paper: &mut dyn Paper, run: &Run) -> io::Result<(
     let is_reported = |seen: &Seen<'_>| {
         let Seen { served, .. } = seen;
         let counts = [served.rows_updated(), served.pages_grown(), served.vacuums(), served.analyses()];
-        counts.into_iter().flatten().any(|count| count > 0)
+        // Rows of some servers are written over in place: then there is no shape to lose.
+        let has_shape = served.pages_grown().is_some() || served.hot_share().is_some();
+        has_shape && counts.into_iter().flatten().any(|count| count > 0)
     };
     let title = "Shape of the tables (layer: server; HOT: new versions that stayed on their row's page)";
     steps(paper, run, title, &SHAPE, is_reported)
@@ -115,10 +117,14 @@ const NODES: [NodeRate; 5] = [
     ("device reads/s", |node| node.device_reads_per_s()),
     ("WAL MB/s", |node| node.wal_megabytes_per_s()),
 ];
+/// What the last is called where the log is one of redo.
+const REDO: &str = "redo MB/s";
 
 /// Each node by itself, and how far they lie apart; nothing where there is one.
 pub(in crate::report) fn nodes(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
-    let mut grid = Grid::new(2, ["step", "node"].into_iter().chain(NODES.map(|(name, _)| name)));
+    let is_redo = seen(run).any(|seen| seen.served.reports_levels());
+    let heading = |name: &'static str| if is_redo && name == NODES[4].0 { REDO } else { name };
+    let mut grid = Grid::new(2, ["step", "node"].into_iter().chain(NODES.map(|(name, _)| heading(name))));
     for step in run.steps.iter().filter(|step| step.servers.len() > 1) {
         for (name, node) in Served::each(run, step) {
             let rates = NODES.map(|(_, rate)| number(rate(&node)));

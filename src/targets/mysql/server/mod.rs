@@ -19,6 +19,7 @@ use crate::targets::sql::private::{
 use crate::units::Bytes;
 
 pub use self::settings::facts;
+pub(super) use self::settings::free_pages_note;
 
 /// What private servers of MySQL and MariaDB are.
 const SERVER: ServerKind = ServerKind {
@@ -94,9 +95,16 @@ impl Programs for Binaries {
         settings::needed_memory(db_cache, sessions)
     }
 
+    fn more_memory(&self) -> Bytes {
+        if self.is_mariadb() { Bytes(0) } else { settings::MORE_OF_MYSQL }
+    }
+
     fn hint(said: &str) -> Option<String> {
         let hint = match said {
-            _ if said.contains("No space left on device") => {
+            _ if ["No space left on device", "out of disk space", "failed with error 28"]
+                .iter()
+                .any(|word| said.contains(word)) =>
+            {
                 "free some space, or use a directory on another file system"
             }
             _ if said.contains("Cannot allocate memory") => {
@@ -130,12 +138,12 @@ fn check_version(files: &Files, made_by: &str, binaries: &Binaries) -> Result<()
     Err(PrivateError::unfit(what, hint))
 }
 
-/// Number of the process of the private server in `directory`, if one runs.
+/// Whether there is a private server in `directory`, and the number of its process, if it runs.
 ///
 /// # Errors
 /// When the directory holds anything that Plimsoll did not make, or belongs to somebody else.
-pub fn process(directory: &Path) -> Result<Option<u32>, TargetError> {
-    Ok(inspect::<Binaries>(directory)?.and_then(|found| found.running).map(|running| running.pid))
+pub fn process(directory: &Path) -> Result<Option<Option<u32>>, TargetError> {
+    Ok(inspect::<Binaries>(directory)?.map(|found| found.running.map(|running| running.pid)))
 }
 
 fn address(socket: &Path) -> MysqlAddress {

@@ -191,13 +191,18 @@ mod tests {
 
     #[test]
     fn a_limit_that_leaves_the_server_no_room_is_refused() {
-        check_memory::<Binaries>(Bytes::mib(128 + 64 + 8 * 5), Bytes::mib(128), 8).unwrap();
-        let error = check_memory::<Binaries>(Bytes::mib(128), Bytes::mib(128), 8).unwrap_err();
+        check_memory::<Binaries>(Bytes::mib(128 + 64 + 8 * 5), Bytes::mib(128), 8, Bytes(0)).unwrap();
+        let error = check_memory::<Binaries>(Bytes::mib(128), Bytes::mib(128), 8, Bytes(0)).unwrap_err();
         assert!(error.to_string().contains("and 8 sessions: it needs at least 226 MiB"), "{error}");
         assert!(error.hint().unwrap().contains("--host-memory 226M"), "{error}");
-        check_memory::<Binaries>(needed_memory(Bytes::mib(128), 8), Bytes::mib(128), 8).unwrap();
+        check_memory::<Binaries>(needed_memory(Bytes::mib(128), 8, Bytes(0)), Bytes::mib(128), 8).unwrap();
         // 16 GiB of buffers take 32 MiB of page tables in each process.
-        check_memory::<Binaries>(Bytes((16 << 30) + 64 * (1 << 20) + 100 * 36 * (1 << 20) - 1), Bytes::gib(16), 100)
-            .unwrap_err();
+        check_memory::<Binaries>(
+            Bytes((16 << 30) + 64 * (1 << 20) + 100 * 36 * (1 << 20) - 1),
+            Bytes::gib(16),
+            100,
+            Bytes(0),
+        )
+        .unwrap_err();
     }
 }

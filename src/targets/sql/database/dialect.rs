@@ -29,6 +29,8 @@ pub(in crate::targets) trait Dialect: SetUp + Verify {
     const DEFAULT_BLOCK_BYTES: u64;
     /// What its log is called, and the setting that limits how far it grows between checkpoints.
     const LOG: (&'static str, Option<&'static str>);
+    /// What the kernel's view of its log is called: `wal sync`, `redo sync`.
+    const LOG_EVENTS: &'static str;
     /// Whether data files of a private server are read past the page cache.
     const READS_PAST_PAGE_CACHE: bool;
     /// What is said of data in which nothing is wrong.
@@ -75,6 +77,11 @@ pub(in crate::targets) trait Dialect: SetUp + Verify {
     /// The reason and the cure if they lie otherwise; or why the server cannot be asked.
     fn prove(access: &Access<'_, Self>, data: &DataSet, schemas: u32) -> Result<Proven, TargetError>;
 
+    /// What to know of a server with such settings before its figures are believed.
+    fn doubts(_facts: &BTreeMap<String, String>, _data: &DataSet) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Who reads what the servers count.
     fn reader(&self, watched: &Watched<'_>) -> Self::Reader;
 
@@ -105,6 +112,8 @@ pub(in crate::targets) struct Watched<'a> {
     pub(in crate::targets) data: &'a DataSet,
     /// Schemas that are under load.
     pub(in crate::targets) schemas: u32,
+    /// What is known of the server.
+    pub(in crate::targets) facts: &'a BTreeMap<String, String>,
     /// Number and data of the first process of a private server.
     pub(in crate::targets) process: Option<(u32, PathBuf)>,
 }

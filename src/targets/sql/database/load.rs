@@ -44,10 +44,12 @@ pub(super) fn open<D: Dialect>(
         notes.extend(proven.notes);
         facts.extend(proven.facts);
     }
+    notes.extend(D::doubts(&facts, &data));
     let before = reached.nodes().map(|access| D::shape(&access, &data, schemas)).collect::<Result<_, _>>()?;
     let namespace = reached.namespace.as_str();
     let process = reached.process();
-    let monitor = Monitor::start(connector.reader(&Watched { namespace, data: &data, schemas, process }))?;
+    let watched = Watched { namespace, data: &data, schemas, facts: &facts, process };
+    let monitor = Monitor::start(connector.reader(&watched))?;
     notes.extend(monitor.notes());
     let tracer = match options.trace {
         true => {
@@ -62,13 +64,20 @@ pub(super) fn open<D: Dialect>(
         false => None,
     };
     let observers = Arc::new(Observers::new(monitor, tracer));
-    let (background, health) = (Arc::clone(&observers), observers);
+    let (watching, health) = (Arc::clone(&observers), observers);
+    let background = move || {
+        let mut seen = watching.take();
+        for trace in &mut seen.traces {
+            trace.event = trace.event.replace("wal ", &format!("{} ", D::LOG_EVENTS));
+        }
+        seen
+    };
     let target = SqlTarget::open(SqlOptions {
         servers: connector.servers(namespace, &data),
         sending,
         description: describe(&reached, address, sending, &data, facts),
         notes,
-        background: Some(Box::new(move || background.take())),
+        background: Some(Box::new(background)),
         health: Some(Box::new(move || health.check())),
     });
     Ok(Box::new(OpenServers { target, reached, data, before, schemas, clock: Clock::start() }))

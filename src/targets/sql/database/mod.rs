@@ -150,7 +150,7 @@ impl<D: Dialect> Database for SqlDatabase<D> {
     fn check_load(&mut self, load: &PlannedLoad, stop: &AtomicBool) -> Result<Vec<String>, TargetError> {
         let (limit, buffers) = (self.options.host_memory, self.options.db_cache);
         if let Some(limit) = limit.filter(|_| self.directory().is_some()) {
-            check_memory::<D::Programs>(limit, buffers, load.sessions).map_err(|error| {
+            check_memory::<D::Programs>(limit, buffers, load.sessions, Bytes(0)).map_err(|error| {
                 let mut hint = error.hint().unwrap_or_default();
                 // Where that memory is the cache, more of it takes more data.
                 if !D::READS_PAST_PAGE_CACHE {

@@ -66,6 +66,11 @@ pub(in crate::targets) trait Programs: Debug + Sized {
     /// The least memory in which a server can live with so many sessions, in whole MiB: with less it would be killed.
     fn needed_memory(db_cache: Bytes, sessions: u32) -> Bytes;
 
+    /// What just these programs need beyond that.
+    fn more_memory(&self) -> Bytes {
+        Bytes(0)
+    }
+
     /// What to do about what a program said when it failed.
     fn hint(said: &str) -> Option<String>;
 }

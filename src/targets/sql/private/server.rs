@@ -28,6 +28,9 @@ use crate::units::Bytes;
 #[cfg(test)]
 pub(in crate::targets) mod tests;
 
+/// Lines of its log in which the cause is looked for when a server does not start.
+const LOG_LINES: usize = 100;
+
 /// A private server as it lies there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::targets) struct FoundServer<A> {
@@ -77,7 +80,7 @@ impl<P: Programs> PrivateServer<P> {
             return Err(PrivateError::unfit(what, "raise `--db-cache`").into());
         }
         if let Some(limit) = request.host_memory {
-            check_memory::<P>(limit, request.db_cache, request.sessions)?;
+            check_memory::<P>(limit, request.db_cache, request.sessions, Bytes(0))?;
         }
         let files = Files::new(P::KIND, &request.directory)?;
         let free = files.look()? == DirectoryState::Free;
@@ -85,7 +88,10 @@ impl<P: Programs> PrivateServer<P> {
             return Err(files.nothing_there().into());
         }
         let owner = Owner::of(P::KIND, &files.data())?;
-        P::find(request.binaries.as_deref(), &files)?;
+        let programs = P::find(request.binaries.as_deref(), &files)?;
+        if let Some(limit) = request.host_memory {
+            check_memory::<P>(limit, request.db_cache, request.sessions, programs.more_memory())?;
+        }
         owner.check_reach(files.directory())?;
         let files = files.make(&owner)?;
         owner.check_reach(files.directory())?;
@@ -153,7 +159,14 @@ impl<P: Programs> PrivateServer<P> {
             let its_own = P::running(&files.data())?.filter(|running| running.pid == pid);
             Ok(its_own.is_some_and(|running| running.address.is_some()) && P::answers(&address))
         };
-        await_ready(&files, log_offset, (&program, pid), is_ready, P::hint, tell, stop)?;
+        // A server that the kernel ends for its memory says nothing about it.
+        let of_memory = || {
+            let limit = request.host_memory?;
+            Some(format!("{limit} of memory may be too little for it: raise `--host-memory`"))
+        };
+        // What an error repeats of the log need not hold its cause.
+        let hint = |_: &str| P::hint(&files.log_tail(log_offset, LOG_LINES)).or_else(of_memory);
+        await_ready(&files, log_offset, (&program, pid), is_ready, hint, tell, stop)?;
         // A run without the limit would measure something else.
         if let Some(limit) = request.host_memory.filter(|limit| !is_held_to(pid, *limit)) {
             return Err(PrivateError::unfit(
@@ -283,7 +296,7 @@ impl<P: Programs> PrivateServer<P> {
     }
 }
 
-/// Refuses a limit of memory in which a server could not live.
+/// Refuses a limit of memory in which a server could not live that needs `more` than any of its kind.
 ///
 /// # Errors
 /// When `limit` is too small, with what is needed.
@@ -291,8 +304,9 @@ pub(in crate::targets) fn check_memory<P: Programs>(
     limit: Bytes,
     db_cache: Bytes,
     sessions: u32,
+    more: Bytes,
 ) -> Result<(), PrivateError> {
-    let needed = P::needed_memory(db_cache, sessions);
+    let needed = Bytes(P::needed_memory(db_cache, sessions).0 + more.0);
     if limit >= needed {
         return Ok(());
     }

@@ -71,6 +71,7 @@ impl Tested for Mysql {
         ("SELECT CAST(@@innodb_doublewrite AS CHAR) IN ('1', 'ON')", "1"),
         ("SELECT @@innodb_flush_log_at_trx_commit", "1"),
         ("SELECT @@innodb_read_ahead_threshold", "0"),
+        ("SELECT @@innodb_lru_scan_depth", "100"),
         ("SELECT CAST(@@log_bin AS CHAR) IN ('1', 'ON')", "0"),
     ];
     const STORED: [&'static str; 3] = ["CREATE DATABASE kept", "SHOW DATABASES LIKE 'kept'", "kept"];
@@ -304,7 +305,13 @@ fn is_limited<P: Tested>(fill: &[&str]) {
     if is_in_memory(place.path()) {
         return skip("on tmpfs the server's files count as its memory, which is limited here");
     }
-    let limit = P::LIMIT;
+    let files = Files::new(P::KIND, place.path()).unwrap();
+    let more = P::find(None, &files).unwrap().more_memory();
+    if more.0 > 0 {
+        let error = start::<P>(&ServerRequest { host_memory: Some(P::LIMIT), ..request(place.path()) });
+        assert_says(&refusal(error), &["--host-memory", "it needs at least"]);
+    }
+    let limit = Bytes(P::LIMIT.0 + more.0);
     let server = start::<P>(&ServerRequest { host_memory: Some(limit), ..request(place.path()) }).unwrap();
     let shown = limit.to_string();
     assert_eq!((limit_of(server.pid()), server.facts()["host_memory"].as_str()), (Some(limit), shown.as_str()));
