@@ -22,6 +22,7 @@ mod place;
 mod postgres;
 mod probe;
 mod serve;
+mod servers;
 mod shells;
 #[path = "../common/skip.rs"]
 mod skip;

@@ -3,15 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
 use std::fs;
-use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::place::{Answer, Place};
+use crate::servers::{last_run, running, servers, signal, wait_until};
 use crate::skip::skip;
 
 /// A place on a disk that the server's own user may reach too; `None`, with a word about it, without PostgreSQL.
@@ -64,7 +63,7 @@ fn a_check_makes_a_private_server_and_removes_it_again() {
         "--quiet",
         &address(&place),
     ]);
-    assert!(!place.path("pg").exists() && servers(&place).is_empty(), "{answer}");
+    assert!(!place.path("pg").exists() && servers(&place.path("pg")).is_empty(), "{answer}");
     if answer.stderr.contains("too little time for a check") {
         return skip("the disk was too slow to make 16 MiB and a cluster in half a minute, so nothing was checked");
     }
@@ -73,58 +72,13 @@ fn a_check_makes_a_private_server_and_removes_it_again() {
     assert!(["Yes.", "No.", "Not measurable: "].iter().any(|word| said.starts_with(word)), "{answer}");
 }
 
-/// Processes whose command line names the place's cluster.
-fn servers(place: &Place) -> Vec<String> {
-    let data = place.path("pg").canonicalize().unwrap_or_else(|_| place.path("pg")).join("data");
-    let named = |pid: &str| {
-        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains(&*data.to_string_lossy())
-    };
-    let entries =
-        fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    entries.filter(|name| name.parse::<u32>().is_ok() && named(name)).collect()
-}
-
-fn wait_until(what: &str, is_so: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < Duration::from_secs(60), "waited a minute until {what}");
-        std::thread::sleep(Duration::from_millis(50));
-    }
-}
-
-/// Starts a long run and waits until load has been reported on.
-fn running(place: &Place, more: &[&str]) -> Child {
-    let target = address(place);
-    let arguments = [
-        &["slob", "run", "-t", "2", "RUN_TIME=300", "WORK_UNIT=8", "--warmup", "1s", "--no-trace", "--target", &target],
-        more,
-    ]
-    .concat();
-    let mut child = place.plimsoll(&arguments).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut reported = BufReader::new(child.stderr.take().unwrap()).lines();
-    assert!(reported.any(|line| line.unwrap().contains("ops/s")), "no load was reported on");
-    // Whoever stops reading would end it by a broken pipe.
-    std::thread::spawn(move || reported.for_each(drop));
-    child
-}
-
-fn signal(pid: u32, name: &str) {
-    assert!(Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status().unwrap().success());
-}
-
-fn last_run(place: &Place) -> Value {
-    let id = place.runs().pop().expect("a run is kept");
-    place.done(&["runs", "show", &id, "--json"]).json()
-}
-
 #[test]
 fn a_private_cluster_lives_from_its_set_up_to_its_removal() {
     let Some(place) = place() else { return };
     let target = address(&place);
     let reported = set_up(&place);
     assert!(reported.stdout.starts_with("Set up 2 schemas of 15.6 MiB (2,000 blocks of 8 KiB)"), "{reported}");
-    assert!(servers(&place).is_empty(), "the server went on after the set-up");
+    assert!(servers(&place.path("pg")).is_empty(), "the server went on after the set-up");
     assert!(set_up(&place).stdout.contains("nothing was written"));
 
     let info = place.done(&["slob", "info", "--json", "--target", &target]).json();
@@ -161,7 +115,7 @@ fn a_private_cluster_lives_from_its_set_up_to_its_removal() {
         assert!(step["servers"][0]["own"]["pg_stat_wal.wal_bytes"].as_u64().unwrap() > 0);
         let commit = step["waits"].as_array().unwrap().iter().find(|wait| wait["event"] == "commit");
         assert_eq!(commit.is_some(), send == "batch", "only the server can time commits apart");
-        assert!(servers(&place).is_empty(), "the server went on after the run");
+        assert!(servers(&place.path("pg")).is_empty(), "the server went on after the run");
     }
 
     let sweep = |run_time: &str| {
@@ -188,17 +142,17 @@ fn a_private_cluster_lives_from_its_set_up_to_its_removal() {
     let refused = place.run(&["slob", "drop", "--target", &target]);
     assert!(refused.code == Some(2) && refused.stderr.contains("must be confirmed"), "{refused}");
     place.done(&["slob", "drop", "--yes", "--target", &target]);
-    assert!(!place.path("pg").exists() && servers(&place).is_empty());
+    assert!(!place.path("pg").exists() && servers(&place.path("pg")).is_empty());
 }
 
 #[test]
 fn ctrl_c_keeps_what_was_measured_and_leaves_no_server() {
     let Some(place) = place() else { return };
     set_up(&place);
-    let mut child = running(&place, &[]);
+    let mut child = running(&place, &address(&place), &[]);
     signal(child.id(), "INT");
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    assert!(servers(&place).is_empty());
+    assert!(servers(&place.path("pg")).is_empty());
     let run = last_run(&place);
     assert_eq!(run["outcome"], "interrupted");
     assert!(run["steps"][0]["counters"]["operations"].as_u64().is_some());
@@ -209,24 +163,24 @@ fn the_server_of_a_killed_command_ends_and_the_next_command_waits_for_that() {
     let Some(place) = place() else { return };
     set_up(&place);
     let info = ["slob", "info", "--target", &address(&place)];
-    let mut child = running(&place, &[]);
+    let mut child = running(&place, &address(&place), &[]);
     let refused = place.run(&info);
     assert!(refused.stderr.contains(&format!("in use by process {}", child.id())), "{refused}");
     let postmaster = fs::read_to_string(place.path("pg/data/postmaster.pid")).unwrap();
     let postmaster = postmaster.lines().next().unwrap();
-    assert!(servers(&place).iter().any(|pid| pid == postmaster));
+    assert!(servers(&place.path("pg")).iter().any(|pid| pid.to_string() == postmaster));
     signal(child.id(), "KILL");
     child.wait().unwrap();
     // It begins only when the lock is free, and that is when the server has ended.
     assert!(place.done(&info).stdout.contains("whole"));
-    wait_until("no server is left", || servers(&place).is_empty());
+    wait_until("no server is left", || servers(&place.path("pg")).is_empty());
 }
 
 #[test]
 fn a_server_that_dies_ends_the_run_with_what_was_measured() {
     let Some(place) = place() else { return };
     set_up(&place);
-    let mut child = running(&place, &["--send", "statement"]);
+    let mut child = running(&place, &address(&place), &["--send", "statement"]);
     let postmaster = fs::read_to_string(place.path("pg/data/postmaster.pid")).unwrap();
     std::thread::sleep(Duration::from_secs(2));
     signal(postmaster.lines().next().unwrap().parse().unwrap(), "QUIT");
@@ -235,7 +189,7 @@ fn a_server_that_dies_ends_the_run_with_what_was_measured() {
     let error = run["outcome"]["failed"]["error"].as_str().unwrap();
     assert!(error.contains("is gone"), "{error}");
     assert!(run["steps"][0]["counters"]["operations"].as_u64().unwrap() > 0);
-    wait_until("the server has ended", || servers(&place).is_empty());
+    wait_until("the server has ended", || servers(&place.path("pg")).is_empty());
 }
 
 #[test]
