@@ -1,0 +1,274 @@
+//! One seed and one shape ask every target for the same operations, and each counts the same of them.
+
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+
+#[path = "common/skip.rs"]
+mod skip;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Mutex, PoisonError};
+
+use plimsoll::config::TargetAddress;
+use plimsoll::load::{Pace, StepPlan, Stop, run_step};
+use plimsoll::measure::{Counter, LaneRecorder};
+use plimsoll::record;
+use plimsoll::targets::database::{
+    DatabaseOptions, Filling, OpenRequest, PlannedLoad, Replace, Sending, SetupRequest, at,
+};
+use plimsoll::targets::{
+    Background, BatchLane, Finished, FinishedBatch, Lane, SessionRange, Target, TargetError, TargetFor,
+};
+use plimsoll::units::{Bytes, Nanos};
+use plimsoll::workload::{HotSpot, OperationKind, RedoStress, SlobOperation, SlobShape};
+use skip::skip;
+
+const SCHEMAS: u32 = 2;
+const SCALE_BLOCKS: u64 = 600;
+const SESSIONS: u32 = 4;
+/// Operations of each session.
+const WORK_LOOP: u64 = 60;
+
+/// Operations of each session, in their order.
+type Lists = BTreeMap<u32, Vec<SlobOperation>>;
+
+/// A target that writes down what it is asked for.
+struct Recording<'t> {
+    target: &'t dyn TargetFor<SlobOperation>,
+    lists: Mutex<Lists>,
+}
+
+impl Recording<'_> {
+    fn note(&self, session: u32, operations: &[SlobOperation]) {
+        let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
+        lists.entry(session).or_default().extend_from_slice(operations);
+    }
+}
+
+impl Target for Recording<'_> {
+    fn describe(&self) -> record::Target {
+        self.target.describe()
+    }
+
+    fn notes(&self) -> Vec<String> {
+        self.target.notes()
+    }
+
+    fn layer(&self) -> &'static str {
+        self.target.layer()
+    }
+
+    fn known_counters(&self) -> &'static [Counter] {
+        self.target.known_counters()
+    }
+
+    fn take_background(&self) -> Background {
+        self.target.take_background()
+    }
+
+    fn check_health(&self) -> Result<(), TargetError> {
+        self.target.check_health()
+    }
+}
+
+impl TargetFor<SlobOperation> for Recording<'_> {
+    fn open_lane(&self, range: SessionRange) -> Result<Box<dyn Lane<SlobOperation> + '_>, TargetError> {
+        let lane = self.target.open_lane(range)?;
+        Ok(Box::new(RecordingLane { lane, recording: self, first_session: range.first_session }))
+    }
+
+    fn open_batch_lane(
+        &self,
+        range: SessionRange,
+    ) -> Result<Option<Box<dyn BatchLane<SlobOperation> + '_>>, TargetError> {
+        let Some(lane) = self.target.open_batch_lane(range)? else { return Ok(None) };
+        Ok(Some(Box::new(RecordingLane { lane, recording: self, first_session: range.first_session })))
+    }
+}
+
+struct RecordingLane<'t, L> {
+    lane: L,
+    recording: &'t Recording<'t>,
+    first_session: u32,
+}
+
+impl Lane<SlobOperation> for RecordingLane<'_, Box<dyn Lane<SlobOperation> + '_>> {
+    fn start(
+        &mut self,
+        session: u32,
+        operation: &SlobOperation,
+        sent_ns: u64,
+        recorder: &mut LaneRecorder,
+    ) -> Result<(), TargetError> {
+        self.recording.note(self.first_session + session, &[*operation]);
+        self.lane.start(session, operation, sent_ns, recorder)
+    }
+
+    fn poll(
+        &mut self,
+        until_ns: u64,
+        recorder: &mut LaneRecorder,
+        finished: &mut Vec<Finished>,
+    ) -> Result<(), TargetError> {
+        self.lane.poll(until_ns, recorder, finished)
+    }
+
+    fn abandon(&mut self) -> Result<(), TargetError> {
+        self.lane.abandon()
+    }
+
+    fn prepare(&mut self, upcoming: &mut dyn FnMut(u32) -> Vec<SlobOperation>) -> Result<(), TargetError> {
+        self.lane.prepare(upcoming)
+    }
+}
+
+impl BatchLane<SlobOperation> for RecordingLane<'_, Box<dyn BatchLane<SlobOperation> + '_>> {
+    fn batch_ns(&self) -> u64 {
+        self.lane.batch_ns()
+    }
+
+    fn send(&mut self, session: u32, operations: &[SlobOperation], sent_ns: u64) -> Result<(), TargetError> {
+        self.recording.note(self.first_session + session, operations);
+        self.lane.send(session, operations, sent_ns)
+    }
+
+    fn poll(&mut self, until_ns: u64, finished: &mut Vec<FinishedBatch>) -> Result<(), TargetError> {
+        self.lane.poll(until_ns, finished)
+    }
+
+    fn break_off(&mut self) {
+        self.lane.break_off();
+    }
+
+    fn abandon(&mut self) -> Result<(), TargetError> {
+        self.lane.abandon()
+    }
+
+    fn prepare(&mut self, upcoming: &mut dyn FnMut(u32) -> Vec<SlobOperation>) -> Result<(), TargetError> {
+        self.lane.prepare(upcoming)
+    }
+}
+
+/// The simulation answers within simulated time; the others are real and take what they take.
+fn plan(sessions: u32) -> StepPlan<SlobShape> {
+    StepPlan {
+        index: 0,
+        label: "same".to_owned(),
+        load: record::Load { sessions: Some(sessions), ..record::Load::default() },
+        parameters: BTreeMap::new(),
+        shape: SlobShape {
+            schemas: SCHEMAS,
+            threads_per_schema: sessions.div_ceil(SCHEMAS),
+            scale_blocks: SCALE_BLOCKS,
+            work_unit: 8,
+            update_pct: 40,
+            scan_pct: 0,
+            redo_stress: RedoStress::Heavy,
+            hot_spot: Some(HotSpot { offset_blocks: 50, blocks: 40, frequency: 3 }),
+            hot_schema_frequency: 5,
+            think: None,
+        },
+        seed: 7,
+        work_loop: Some(WORK_LOOP),
+        warmup: Nanos(0),
+        duration: Nanos::seconds(300),
+        pace: Pace::Closed,
+        lanes: sessions.min(2),
+    }
+}
+
+/// What a target counted of each kind of operation: how many, and the blocks that they touched; and all blocks changed,
+/// which the simulation does not count.
+type Counted = (BTreeMap<String, (u64, u64)>, Option<u64>);
+
+fn load(address: &str, sending: Option<Sending>) -> [(Lists, Counted); 2] {
+    let options = DatabaseOptions {
+        io_engine: None,
+        cache: Bytes::mib(4),
+        redo_file: Bytes::mib(8),
+        redo_files: 3,
+        schema: "plimsoll".to_owned(),
+        db_cache: Bytes::mib(16),
+        host_memory: None,
+        keep_running: false,
+        programs: None,
+        sending,
+        is_open_loop: false,
+        per_node: false,
+        trace: false,
+        dry_run: false,
+        say: |_| {},
+    };
+    let address: TargetAddress = address.parse().unwrap();
+    let stop = AtomicBool::new(false);
+    if !matches!(address, TargetAddress::Simulated(_)) {
+        let mut database = at(&address, &options).unwrap();
+        let block_bytes = database.block_bytes(None, 2, &stop).unwrap() as u32;
+        let request = SetupRequest {
+            schemas: SCHEMAS,
+            scale_blocks: SCALE_BLOCKS,
+            scan_blocks: 0,
+            block_bytes,
+            filling: Filling::Incompressible,
+            streams: 2,
+            seed: 11,
+            is_seed_asked: true,
+            replace: Replace::Refuse,
+        };
+        database.plan_setup(&request, &stop).unwrap().run(&|_, _| {}, &stop).unwrap();
+        database.close().unwrap();
+    }
+    let load = PlannedLoad { sessions: SESSIONS, schemas: Some(SCHEMAS), has_updates: true };
+    let opened = at(&address, &options).unwrap().open(&OpenRequest { load, recovering: &|_| {}, stop: &stop }).unwrap();
+    let run = |sessions| {
+        let recording = Recording { target: opened.target(), lists: Mutex::default() };
+        let outcome = run_step(&recording, &plan(sessions), 0, &[], opened.clock(), &Stop::new(), &mut |_| {});
+        assert!(outcome.failure.is_none(), "{address}: {:?}", outcome.failure);
+        let step = outcome.step;
+        assert_eq!(step.counters.errors.unwrap_or(0), 0, "{address}: {:?}", opened.notes_of_the_load());
+        let kinds = step.operations.iter().map(|kind| (kind.kind.clone(), (kind.count, kind.block_touches)));
+        (recording.lists.into_inner().unwrap(), (kinds.collect(), step.counters.block_changes))
+    };
+    // The window closes with the first session that has done its loop: one alone does it to its end.
+    let loads = [run(1), run(SESSIONS)];
+    opened.close().unwrap();
+    loads
+}
+
+#[test]
+fn all_targets_are_asked_for_the_same_operations_and_count_the_same_of_them() {
+    let place = tempfile::Builder::new().prefix("plimsoll-same-").tempdir().unwrap();
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let at = |scheme: &str| format!("{scheme}:{}", place.path().join(scheme).display());
+    let [(single, counted), (lists, _)] = load("sim:clock=simulated", None);
+    assert_eq!((single[&0].len() as u64, lists.len() as u32), (WORK_LOOP, SESSIONS));
+    let updates = single[&0].iter().filter(|operation| operation.kind == OperationKind::Update);
+    // Each block of an update is changed.
+    let counted: Counted = (counted.0, Some(updates.map(|operation| u64::from(operation.keys)).sum()));
+    let mut all = vec![(at("dir"), None)];
+    let both = [Some(Sending::Statement), Some(Sending::Batch)];
+    match is_installed(&["/usr/lib/postgresql", "/usr/pgsql-15", "/usr/pgsql-16", "/usr/pgsql-17"]) {
+        true => all.extend(both.map(|sending| (at("pg"), sending))),
+        false => skip("PostgreSQL's server is not installed"),
+    }
+    let is_named = std::env::var_os("PLIMSOLL_MYSQL_BIN").is_some();
+    match is_named || is_installed(&["/usr/sbin/mariadbd", "/usr/sbin/mysqld"]) {
+        true => all.extend(both.map(|sending| (at("my"), sending))),
+        false => skip("no MySQL or MariaDB server is installed"),
+    }
+    for (address, sending) in all {
+        let [(their_single, their_counts), (theirs, _)] = load(&address, sending);
+        assert_eq!((&their_single, &their_counts), (&single, &counted), "{address}, {sending:?}");
+        for (session, list) in &lists {
+            let of_both = theirs[session].len().min(list.len());
+            assert!(of_both > 0 && theirs[session][..of_both] == list[..of_both], "{address}, {sending:?}: {session}");
+        }
+    }
+}
+
+fn is_installed(paths: &[&str]) -> bool {
+    paths.iter().any(|path| Path::new(path).exists())
+}
