@@ -87,6 +87,16 @@ impl Interrupt {
     }
 }
 
+impl Interrupt {
+    /// An outcome whose exit code is that of the signal, if one came: whatever it ended, it was the signal.
+    pub(super) fn judge<T>(&self, outcome: Result<T, Failure>) -> Result<T, Failure> {
+        outcome.map_err(|failure| match self.exit() {
+            Some(exit) => failure.with_exit(exit),
+            None => failure,
+        })
+    }
+}
+
 /// The signals that ask for an end. Under `nohup` a terminal that closes is to be ignored, and it stays so.
 fn signals() -> Result<Signals, Failure> {
     let hang_up = (!is_ignored(SIGHUP)).then_some(SIGHUP);

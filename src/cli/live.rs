@@ -12,8 +12,8 @@ use crate::record::Interval;
 use crate::report::{interval_line, interval_words};
 use crate::units::{Bytes, Nanos};
 
-/// How often a plain line reports on progress.
-const LINE_EVERY: Duration = Duration::from_secs(2);
+/// How often a plain line reports on progress at most: it ends up in a log that somebody reads.
+const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// Steps longer than this have a plain line only so often.
 const LONG_STEP: Nanos = Nanos::seconds(600);
@@ -241,7 +241,11 @@ impl RunProgress {
                     say::line(format_args!("{}  {}", interval_line(interval), left(rest)));
                 }
             }
-            (Place::Lines, _) => say::line(interval_line(interval)),
+            // The first of each ten seconds, so that the first one of all soon shows that there is load.
+            (Place::Lines, _) if interval.offset_ns % (LINE_EVERY.as_nanos() as u64) < interval.duration_ns => {
+                say::line(interval_line(interval));
+            }
+            (Place::Lines, _) => {}
             (Place::Terminal(_) | Place::Nowhere, _) => {}
         }
     }

@@ -55,6 +55,8 @@ pub struct RunPlan {
     pub cache: Bytes,
     /// Program to call around the run, and where its name came from.
     pub script: Option<(PathBuf, Origin)>,
+    /// Whether nobody said how long a window is.
+    pub has_usual_time: bool,
     /// What the user should know.
     pub notes: Vec<String>,
 }
@@ -164,6 +166,7 @@ pub fn plan(request: &Request, data: &DataFacts) -> Result<RunPlan, PlanError> {
         steps: plans,
         cache: request.cache,
         script,
+        has_usual_time: points.iter().all(|point| !point.parameters.was_set(Key::RunTime)),
         notes,
     })
 }

@@ -1,9 +1,12 @@
 //! `plimsoll check`: the answer, its exit code, and what is left behind.
 
 use std::fs;
+use std::io::Read;
+use std::process::Stdio;
 
 use serde_json::Value;
 
+use crate::manners::{signal, wait_for};
 use crate::place::Place;
 use crate::skip::skip;
 
@@ -104,8 +107,12 @@ fn the_answer_is_in_the_document_the_page_and_the_report_of_the_run() {
 /// What this machine carries is not the question: that it answers, and leaves nothing behind, is.
 fn leaves_nothing_behind(demands: &[&str]) {
     let place = Place::on_disk();
+    fs::create_dir_all(place.path("u01")).expect("a directory can be made");
+    leaves_nothing_behind_in(&place, demands);
+}
+
+fn leaves_nothing_behind_in(place: &Place, demands: &[&str]) {
     let there = place.path("u01");
-    fs::create_dir_all(&there).expect("a directory can be made");
     let ended = place.run(&[&["check"], demands, &["--size", "64M", "--for", "40", "--quiet", "u01"]].concat());
     assert_eq!(fs::read_dir(&there).expect("it can be listed").count(), 0, "{ended}");
     if ended.stderr.contains("too little time for a check") {
@@ -123,6 +130,45 @@ fn a_file_is_made_loaded_and_removed() {
 #[test]
 fn data_of_the_engine_are_made_loaded_and_removed() {
     leaves_nothing_behind(&["--reads", "20@p50=60s", "--commits", "5@p50=60s"]);
+}
+
+/// Two signals while a check makes its data. What the program says when the second one ends it; absent if it had removed
+/// everything before that came.
+fn ended_at_once(place: &Place, words: &[&str]) -> Option<String> {
+    let begun = fs::read_dir(place.path("u01")).expect("the directory can be listed").count();
+    let mut command = place.plimsoll(&[&["check"], words, &["--size", "2G", "--for", "300", "u01"]].concat());
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program can be started");
+    let mut stderr = wait_for(&mut child, "making ");
+    while fs::read_dir(place.path("u01")).expect("the directory can be listed").count() == begun {
+        assert!(child.try_wait().expect("it can be asked").is_none(), "it ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // Both wait for it when it goes on, so that no time passes between them.
+    signal(&child, "-STOP");
+    signal(&child, "-INT");
+    signal(&child, "-TERM");
+    signal(&child, "-CONT");
+    let mut said = String::new();
+    stderr.read_to_string(&mut said).expect("it says text");
+    let code = child.wait().expect("it ends").code();
+    let is_left = fs::read_dir(place.path("u01")).expect("the directory can be listed").count() > begun;
+    assert!(matches!(code, Some(130 | 143)), "{code:?} {said}");
+    is_left.then_some(said)
+}
+
+#[test]
+fn a_second_ctrl_c_says_what_is_left_behind_and_a_later_check_removes_it() {
+    for kinds in [&["--reads", "20@p50=60s"][..], &["--reads", "20@p50=60s", "--commits", "5@p50=60s"]] {
+        let place = Place::on_disk();
+        fs::create_dir_all(place.path("u01")).unwrap();
+        let said = (0..20).find_map(|_| ended_at_once(&place, kinds)).expect("of twenty tries one is quick enough");
+        let left: Vec<_> = fs::read_dir(place.path("u01")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        let [name] = left.as_slice() else { panic!("{left:?}") };
+        let line = said.lines().find(|line| line.starts_with("left behind: ")).unwrap_or_else(|| panic!("{said}"));
+        assert!(line.contains(&*name.to_string_lossy()) && line.contains("the next check there"), "{line}");
+        assert!(line.contains("`rm ") || line.contains("`plimsoll slob drop --target dir:"), "{line}");
+        leaves_nothing_behind_in(&place, kinds);
+    }
 }
 
 #[test]

@@ -108,7 +108,8 @@ fn one_that_is_ended_early_says_what_it_does_not_know() {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program can be started");
     let stderr = wait_for(&mut child, "step 1 of 6, d16_A_1");
     let mut lines = stderr.lines().map_while(Result::ok);
-    assert!(lines.any(|line| line.trim_start().starts_with("2 s ")), "no line reports on the second second");
+    assert!(lines.any(|line| line.trim_start().starts_with("1 s ")), "no line reports on the first second");
+    crate::manners::wait_for_intervals(&place, 2);
     signal(&child, "-INT");
     lines.for_each(drop);
     let answer = Answer::from(child.wait_with_output().expect("it ends"));

@@ -26,9 +26,46 @@ pub(crate) fn wait_for(child: &mut Child, text: &str) -> BufReader<std::process:
     panic!("`{text}` never came");
 }
 
+/// Waits until the last run has recorded so many intervals: a line for each would be too many for a log.
+pub(crate) fn wait_for_intervals(place: &Place, count: usize) {
+    let begun = std::time::Instant::now();
+    let recorded = || {
+        let id = place.runs().pop()?;
+        let text = std::fs::read_to_string(place.path("plimsoll-runs").join(id).join("intervals.jsonl")).ok()?;
+        Some(text.lines().count())
+    };
+    while recorded().is_none_or(|recorded| recorded < count) {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(300), "{count} intervals never came");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
 pub(crate) fn signal(child: &Child, name: &str) {
     let sent = Command::new("kill").args([name, &child.id().to_string()]).status();
     assert!(sent.is_ok_and(|status| status.success()), "the signal cannot be sent");
+}
+
+/// Ctrl-C, which reaches all processes that a terminal started, while a private server is made in `directory`.
+pub(crate) fn ctrl_c_leaves_nothing(place: &Place, directory: &str, address: &str) {
+    use std::os::unix::process::CommandExt;
+    let check = ["check", "--reads", "30@p50=60s", "--commits", "30@p50=60s", "--size", "64M", address];
+    let set_up = ["slob", "setup", "-s", "1", "SCALE=64M", "--target", address];
+    for words in [&check[..], &set_up] {
+        let mut command = place.plimsoll(words);
+        let command = command.process_group(0).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the program can be started");
+        let entries = || std::fs::read_dir(place.path(directory)).map_or(0, Iterator::count);
+        while entries() == 0 {
+            assert!(child.try_wait().expect("it can be asked").is_none(), "it ended before anything was made");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let sent = Command::new("kill").args(["-INT", "--", &format!("-{}", child.id())]).status();
+        assert!(sent.is_ok_and(|status| status.success()), "the signal cannot be sent");
+        let mut said = String::new();
+        child.stderr.take().expect("it is piped").read_to_string(&mut said).expect("it says text");
+        assert_eq!(child.wait().expect("it ends").code(), Some(130), "{words:?} {said}");
+        assert_eq!(entries(), 0, "{words:?} left something behind: {said}");
+    }
 }
 
 #[test]
@@ -40,6 +77,21 @@ fn data_go_to_standard_output_and_everything_else_to_standard_error() {
     assert!(answer.stderr.contains(" ops/s "), "{answer}");
     let quiet = place.done(&simulated(&["--json", "--quiet"]));
     assert!(!quiet.stderr.contains("step 1"), "{quiet}");
+}
+
+#[test]
+fn a_log_has_a_line_each_ten_seconds_and_begins_with_how_long_it_takes() {
+    let place = Place::new();
+    let words = ["slob", "run", "--warmup=0s", "--target", "sim:service=10ms,clock=simulated", "RUN_TIME=35"];
+    let answer = place.done(&words);
+    assert_eq!(answer.stderr.lines().filter(|line| line.contains(" ops/s ")).count(), 4, "{answer}");
+    assert!(!answer.stderr.contains("this takes"), "{answer}");
+    let words = ["slob", "run", "--target", "sim:service=10ms"];
+    let mut child = place.plimsoll(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let rest = wait_for(&mut child, "this takes 5m10s");
+    signal(&child, "-INT");
+    rest.lines().for_each(drop);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
 }
 
 #[test]

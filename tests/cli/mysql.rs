@@ -244,6 +244,13 @@ fn free_bytes(directory: &Path) -> u64 {
 }
 
 #[test]
+fn ctrl_c_while_a_server_is_made_ends_as_ctrl_c_does_and_leaves_nothing() {
+    let Some(place) = place() else { return };
+    let address = format!("my:{}", place.path("my").display());
+    crate::manners::ctrl_c_leaves_nothing(&place, "my", &address);
+}
+
+#[test]
 fn a_private_server_is_set_up_loaded_verified_and_removed() {
     let Some(place) = place() else { return };
     let address = format!("my:{}", place.path("my").display());

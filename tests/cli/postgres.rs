@@ -73,6 +73,17 @@ fn a_check_makes_a_private_server_and_removes_it_again() {
 }
 
 #[test]
+fn a_page_cache_that_answers_is_said_before_anything_is_made() {
+    let Some(place) = place() else { return };
+    let words = ["check", "--reads", "300@20ms", "--commits", "30@20ms", "--size", "64M", "--dry-run"];
+    let plain = place.run(&[&words[..], &[&address(&place)]].concat());
+    assert!(plain.stderr.contains("or as root `--host-memory 256M`"), "{plain}");
+    assert!(!place.path("pg").exists(), "{plain}");
+    let limited = place.run(&[&words[..], &["--host-memory", "256M", &address(&place)]].concat());
+    assert!(!limited.stderr.contains("will answer many reads"), "{limited}");
+}
+
+#[test]
 fn a_private_cluster_lives_from_its_set_up_to_its_removal() {
     let Some(place) = place() else { return };
     let target = address(&place);
@@ -156,6 +167,14 @@ fn ctrl_c_keeps_what_was_measured_and_leaves_no_server() {
     let run = last_run(&place);
     assert_eq!(run["outcome"], "interrupted");
     assert!(run["steps"][0]["counters"]["operations"].as_u64().is_some());
+}
+
+#[test]
+fn ctrl_c_while_a_cluster_is_made_ends_as_ctrl_c_does_and_leaves_nothing() {
+    let Some(place) = place() else { return };
+    let address = address(&place);
+    crate::manners::ctrl_c_leaves_nothing(&place, "pg", &address);
+    assert!(servers(&place).is_empty());
 }
 
 #[test]

@@ -12,11 +12,12 @@ use crate::cli::recording::Recorded;
 use crate::cli::say;
 use crate::cli::slob::{setup, sheets};
 use crate::config::TargetAddress;
+use crate::measure::environment;
 use crate::plan::check::{EngineCheck, EngineFacts, MAX_SESSIONS, SCAN_TABLE};
 use crate::targets::TargetError;
 use crate::targets::database::{
-    self, DataFacts, Database, DatabaseOptions, DropScope, Filling, OpenDatabase, OpenRequest, PlannedLoad, Replace,
-    SetupRequest, There,
+    self, Cache, DataFacts, Database, DatabaseOptions, DropScope, Filling, OpenDatabase, OpenRequest, PlannedLoad,
+    Replace, SetupRequest, There,
 };
 use crate::units::{Bytes, Nanos};
 
@@ -59,6 +60,13 @@ pub(super) fn on(session: &Session<'_>, subject: &Subject) -> Result<Option<Reco
         }
         None => load_words(address),
     };
+    let has_page_cache = address.is_postgres() && address.is_private_server();
+    if let Some(size) = size.filter(|_| has_page_cache && options.host_memory.is_none()) {
+        // Before anything is made: what it comes to is known now, and making takes most of the time.
+        let what = "the memory that is free here for the page cache".to_owned();
+        let cache = environment::available_memory().map(|bytes| Cache { bytes, what, cure: None });
+        cache.iter().for_each(|cache| note_on_cache(address, cache, size));
+    }
     if session.is_dry_run(words.as_deref(), &described) {
         return Ok(None);
     }
@@ -125,18 +133,32 @@ fn make(
         replace: if address.is_server() { Replace::Refuse } else { Replace::Replace },
     };
     let plan = database.plan_setup(&request, stop)?;
-    if let Some(cache) = plan.cache().filter(|cache| address.is_server() && cache.bytes.0 > size.0 / SMALL_CACHE) {
-        let ample = Bytes((cache.bytes.0 * SMALL_CACHE).div_ceil(1 << 30) << 30).to_string().replace(" GiB", "G");
-        let private = if address.is_private_server() { ", or as root `--host-memory 256M`" } else { "" };
-        say::note(format_args!(
-            "the data ({size}) are less than {SMALL_CACHE} times {} ({}), which will answer many reads, so that there will be no yes; to measure storage: `--size {ample}`{private}",
-            cache.what, cache.bytes
-        ));
+    let is_said = address.is_postgres() && address.is_private_server() && arguments.server.has_no_host_memory();
+    if let Some(cache) = plan.cache().filter(|_| address.is_server() && !is_said) {
+        note_on_cache(address, &cache, size);
     }
     say::line(format_args!("making {size} of data in {}, which are removed at the end", place_words(address)));
     plan.notes().iter().for_each(say::note);
     let progress = ByteProgress::new("making data", arguments.keeping.progress.verbosity());
     setup::load(plan, &progress, &session.interrupt).map(drop)
+}
+
+/// Says where a cache will answer many reads.
+fn note_on_cache(address: &TargetAddress, cache: &Cache, size: Bytes) {
+    if cache.bytes.0 <= size.0 / SMALL_CACHE {
+        return;
+    }
+    let ample = Bytes((cache.bytes.0 * SMALL_CACHE).div_ceil(1 << 30) << 30).to_string().replace(" GiB", "G");
+    // Past the page cache there is only the server's own, which is as large as is asked for.
+    let cure = match (address.is_private_server(), address.is_postgres()) {
+        (true, true) => ", or as root `--host-memory 256M`",
+        (true, false) => ", or a smaller `--db-cache`",
+        (false, _) => "",
+    };
+    say::note(format_args!(
+        "the data ({size}) are less than {SMALL_CACHE} times {} ({}), which will answer many reads, so that there will be no yes; to measure storage: `--size {ample}`{cure}",
+        cache.what, cache.bytes
+    ));
 }
 
 fn place_words(address: &TargetAddress) -> String {

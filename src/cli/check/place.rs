@@ -7,8 +7,9 @@ use crate::cli::say;
 use crate::config::TargetAddress;
 use crate::measure::environment;
 use crate::record::Demands;
+use crate::targets::block::layout::unfinished_path;
 use crate::targets::embedded::Descriptor;
-use crate::units::Bytes;
+use crate::units::{Bytes, shell_command};
 
 /// What is made in a directory: a file for raw storage, a directory for the engine's data.
 const MADE: &str = "plimsoll-check";
@@ -52,16 +53,50 @@ pub(super) struct Made {
 }
 
 impl Made {
-    /// What to say where it could not be removed.
-    pub(super) fn left_behind(&self) -> String {
-        let path = self.path.display();
-        format!("left behind: `{path}`, which was made for the check; remove it with `rm {path}`")
+    /// In `directory`. The name says whose it is, so that a later check knows whether that still runs.
+    fn of(directory: &Path) -> Self {
+        Self { path: directory.join(made_name(std::process::id())), has_begun: false }
     }
 
-    /// It begins to be made.
+    /// What to say where it could not be removed. It has another name until it is complete.
+    pub(super) fn left_behind(&self, is_complete: bool) -> String {
+        let path = if is_complete { self.path.clone() } else { unfinished_path(&self.path) };
+        let word = shell_command(&[path.to_string_lossy().into_owned()]);
+        format!("left behind: `{}`; the next check there removes it, or remove it with `rm {word}`", path.display())
+    }
+
+    /// It begins to be made; those of checks of this machine that were killed go before.
     pub(super) fn begin(&mut self) {
         self.has_begun = true;
+        for path in self.path.parent().map(left_by_others).unwrap_or_default() {
+            match std::fs::remove_file(&path) {
+                Ok(()) => say::note(format_args!("removed `{}`, which an earlier check left behind", path.display())),
+                Err(error) => say::note(format_args!("an earlier check left `{}` behind: {error}", path.display())),
+            }
+        }
     }
+}
+
+/// How the file of a check's process is called.
+fn made_name(process: u32) -> String {
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let host: String = host.trim().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
+    format!("{MADE}-{host}-{process}.dat")
+}
+
+/// Files of checks of this machine whose process is no more.
+fn left_by_others(directory: &Path) -> Vec<PathBuf> {
+    let is_left = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let process = name.split_once(".dat").and_then(|(name, _)| name.rsplit_once('-')?.1.parse::<u32>().ok());
+        process.is_some_and(|process| {
+            let made = directory.join(made_name(process));
+            let is_ours = *path == made || *path == unfinished_path(&made);
+            is_ours && !Path::new(&format!("/proc/{process}")).exists() && path.is_file()
+        })
+    };
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).filter(is_left).collect()
 }
 
 impl Drop for Made {
@@ -104,13 +139,9 @@ impl Place {
         match (found.is_dir(), is_database) {
             (true, true) => Self::engine(path, size),
             (true, false) => {
-                let made = path.join(format!("{MADE}-{}.dat", std::process::id()));
                 let size = made_size(&path, size)?;
-                Ok(Self::Storage {
-                    path: made.clone(),
-                    size: Some(size),
-                    made: Some(Made { path: made, has_begun: false }),
-                })
+                let made = Made::of(&path);
+                Ok(Self::Storage { path: made.path.clone(), size: Some(size), made: Some(made) })
             }
             (false, false) => Ok(Self::Storage { path, size, made: None }),
             (false, true) => {

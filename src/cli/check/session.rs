@@ -48,11 +48,7 @@ pub(super) fn measure(
         Place::Simulated { pairs, size } => storage::simulated(&session, pairs, size),
         Place::Database(subject) => database::on(&session, &subject),
     };
-    // Whatever an interrupt ended, it was the interrupt.
-    let recorded = recorded.map_err(|failure| match session.interrupt.exit() {
-        Some(exit) => failure.with_exit(exit),
-        None => failure,
-    })?;
+    let recorded = session.interrupt.judge(recorded)?;
     Ok(recorded.map(|recorded| (recorded, session.interrupt)))
 }
 

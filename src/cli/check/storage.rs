@@ -52,14 +52,17 @@ fn on(
     if session.is_dry_run(words.as_deref(), &load) {
         return Ok(None);
     }
+    let left_behind = made.as_deref().map(|made| [false, true].map(|is_complete| made.left_behind(is_complete)));
+    let [while_made, once_made] = left_behind.map_or([None, None], |words| words.map(Some));
     if let (Some(made), Some(words)) = (made, words) {
         say::line(format_args!("making {words}, which is removed at the end"));
-        session.interrupt.leaves(Some(made.left_behind()));
+        session.interrupt.leaves(while_made);
         made.begin();
     }
     let (clock, verbosity) = (prospect.clock(), session.arguments.keeping.progress.verbosity());
     let intended = Intended { region_bytes, largest_bytes: check.largest_bytes(), seed: session.data_seed() };
     let ground = prospect.open(&asked, intended, clock, &session.interrupt, verbosity)?;
+    session.interrupt.leaves(once_made);
     let opened = Opened {
         workload: "io",
         target: match &ground {

@@ -102,6 +102,11 @@ impl ServerArgs {
         })
     }
 
+    /// Whether nobody limits the memory of a private server, page cache included.
+    pub(in crate::cli) fn has_no_host_memory(&self) -> bool {
+        self.host_memory.is_none()
+    }
+
     /// Refuses what means nothing for a target: whoever said it expects an effect.
     fn check(&self, address: &TargetAddress) -> Result<(), Failure> {
         let is_private = address.is_private_server();

@@ -20,7 +20,7 @@ pub(super) fn run(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failu
     let interrupt = Interrupt::listen()?;
     let stop = interrupt.flag();
     let mut database = database::at(arguments.target.address(), &arguments.options()?)?;
-    let (plan, script) = planned(arguments, request, &mut *database, stop)?;
+    let (plan, script) = interrupt.judge(planned(arguments, request, &mut *database, stop))?;
     if arguments.keeping.dry_run {
         database.close()?;
         let mut out = say::output();
@@ -32,7 +32,11 @@ pub(super) fn run(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failu
         RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), arguments.keeping.progress.verbosity());
     let recovering = |redo_bytes| progress.recovering(redo_bytes);
     let opened = database.open(&OpenRequest { load: plan.load(), recovering: &recovering, stop });
-    let opened = opened.inspect_err(|_| progress.end())?;
+    let opened = interrupt.judge(opened.inspect_err(|_| progress.end()).map_err(Failure::from))?;
+    if plan.has_usual_time && !opened.clock().is_simulated() {
+        progress
+            .line(&format!("this takes {}, since nobody said for how long; for less: `RUN_TIME=60`", plan.duration()));
+    }
     let recorded = record(arguments, &plan, opened, script.as_ref(), &interrupt, progress)?;
     recorded.tell(arguments.keeping.format.format(), &arguments.limits, &interrupt)
 }

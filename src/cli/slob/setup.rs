@@ -77,9 +77,9 @@ pub(in crate::cli) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
-    sheets::with(database::at(arguments.target.address(), &options(arguments)?)?, |database| {
+    interrupt.judge(sheets::with(database::at(arguments.target.address(), &options(arguments)?)?, |database| {
         set_up(arguments, database, &interrupt)
-    })
+    }))
 }
 
 fn options(arguments: &Arguments) -> Result<DatabaseOptions, Failure> {

@@ -1,10 +1,12 @@
 //! One second of raw storage, where an operation is one request.
 
-use crate::analysis::rate;
+use crate::analysis::{SINGLE_BLOCK_READ, rate};
 use crate::record::{Histogram, Interval};
 use crate::report::words::{NONE, UNKNOWN};
 use crate::units::{Nanos, percent, short_count};
 
+/// What single writes of raw storage are timed as.
+const WRITE: &str = "direct path write";
 /// Less of the response time than this passes before a request is sent also in a closed loop, whose clock is read apart.
 const QUEUED: f64 = 0.1;
 
@@ -17,7 +19,7 @@ pub(super) fn are_counted(interval: &Interval) -> bool {
 pub(super) fn line(interval: &Interval) -> String {
     let ended_s = (interval.offset_ns + interval.duration_ns) as f64 / 1e9;
     let seen = Seen::of(interval);
-    let apart = seen.apart.map(|(reads, writes)| format!("  {reads:>5} reads/s {writes:>5} writes/s"));
+    let apart = seen.apart.map(|(reads, writes)| format!("  {reads}  {writes}"));
     let queued = seen.queued.map(|queued| format!("  queued {queued:>4} %"));
     let warmup = interval.warmup.then(|| "  warm-up".to_owned());
     let rest: String = [apart, queued, warmup].into_iter().flatten().collect();
@@ -31,8 +33,8 @@ pub(super) fn parts(interval: &Interval) -> Vec<(Option<String>, u8)> {
     vec![
         (interval.warmup.then(|| "warm-up".to_owned()), 0),
         (Some(format!("{} IOPS", seen.requests)), 0),
-        (reads.map(|reads| format!("{reads} reads/s")), 2),
-        (writes.map(|writes| format!("{writes} writes/s")), 2),
+        (reads, 2),
+        (writes, 2),
         (Some(format!("{} MB/s", seen.megabytes)), 1),
         (Some(format!("p99 {}", seen.p99)), 0),
         (seen.queued.map(|queued| format!("queued {queued} %")), 3),
@@ -42,7 +44,7 @@ pub(super) fn parts(interval: &Interval) -> Vec<(Option<String>, u8)> {
 /// The figures of one interval in words.
 struct Seen {
     requests: String,
-    /// Reads and writes, where there are both.
+    /// Reads and writes, where there are both, each with how long they took once sent.
     apart: Option<(String, String)>,
     megabytes: String,
     p99: String,
@@ -60,7 +62,15 @@ impl Seen {
         let mixed = some(counters.physical_reads) && some(counters.physical_writes);
         Self {
             requests: short(counters.operations),
-            apart: mixed.then(|| (short(counters.physical_reads), short(counters.physical_writes))),
+            apart: mixed.then(|| {
+                let kind = |count, noun, event| {
+                    let p99 = interval.waits.get(event).and_then(|waits| waits.quantile_ns(0.99));
+                    let p99 = p99.map_or_else(String::new, |ns| format!(" (p99 {})", Nanos(ns)));
+                    format!("{} {noun}/s{p99}", short(count))
+                };
+                let reads = kind(counters.physical_reads, "reads", SINGLE_BLOCK_READ);
+                (reads, kind(counters.physical_writes, "writes", WRITE))
+            }),
             megabytes: megabytes.map_or_else(|| UNKNOWN.to_owned(), |rate| format!("{rate:.1}")),
             p99: interval.response.quantile_ns(0.99).map_or_else(|| NONE.to_owned(), |ns| Nanos(ns).to_string()),
             queued: queued_share(interval).filter(|share| *share >= QUEUED).map(percent),
@@ -109,7 +119,7 @@ mod tests {
         let mixed = second(3_000, 2_000, 1_000_000);
         assert_eq!(
             interval_line(&mixed),
-            "    1 s   5.0K IOPS     41.0 MB/s  p99 4.82 ms   3.0K reads/s  2.0K writes/s  queued 50.0 %"
+            "    1 s   5.0K IOPS     41.0 MB/s  p99 4.82 ms  3.0K reads/s (p99 2.41 ms)  2.0K writes/s  queued 50.0 %"
         );
         assert_eq!(interval_words(&mixed, 40), "5.0K IOPS, 41.0 MB/s, p99 4.82 ms");
         assert_eq!(interval_words(&mixed, 10), "5.0K IOPS, p99 4.82 ms");

@@ -2,6 +2,7 @@
 
 use crate::analysis::counted_per_s;
 use crate::record::{Counters, Interval};
+use crate::report::sections::servers::COMMIT;
 use crate::report::words::{NONE, UNKNOWN};
 use crate::units::{Nanos, percent, short_count};
 
@@ -14,9 +15,10 @@ pub(super) fn line(interval: &Interval) -> String {
     let ended_s = (interval.offset_ns + interval.duration_ns) as f64 / 1e9;
     let seen = Seen::of(interval);
     format!(
-        "{ended_s:>5.0} s {:>6} ops/s  op p99 {:>7}{} {:>6} device reads/s {:>6} {} MB/s  hit {:>7} {:>6} LIO/s{}",
+        "{ended_s:>5.0} s {:>6} ops/s  op p99 {:>7}{}{} {:>6} device reads/s {:>6} {} MB/s  hit {:>7} {:>6} LIO/s{}",
         seen.operations,
         seen.p99,
+        seen.commits.as_ref().map_or_else(String::new, |commits| format!("  {commits}")),
         seen.misses.map_or_else(String::new, |misses| format!(" {misses:>6} misses/s")),
         seen.device_reads,
         seen.log_megabytes,
@@ -34,6 +36,7 @@ pub(super) fn parts(interval: &Interval) -> Vec<(Option<String>, u8)> {
         (interval.warmup.then(|| "warm-up".to_owned()), 0),
         (Some(format!("{} ops/s", seen.operations)), 0),
         (Some(format!("p99 {}", seen.p99)), 0),
+        (seen.commits, 1),
         (seen.misses.map(|misses| format!("{misses} misses/s")), 1),
         (Some(format!("{} device reads/s", seen.device_reads)), 2),
         (Some(format!("{} {} MB/s", seen.log_megabytes, seen.log)), 3),
@@ -52,6 +55,8 @@ struct Seen {
     log_megabytes: String,
     /// The meaning of the log: only servers that keep changed blocks back for it report levels of them.
     log: &'static str,
+    /// With how long they took, where the server timed them; absent where none was made.
+    commits: Option<String>,
     /// Of operations: a server does not time its reads for its clients.
     p99: String,
     hit: String,
@@ -75,6 +80,11 @@ impl Seen {
             log: if keeps_redo { "redo" } else { "WAL" },
             log_megabytes: counted(|counters| counters.redo_bytes)
                 .map_or_else(|| UNKNOWN.to_owned(), |bytes| format!("{:.1}", bytes / 1e6)),
+            commits: counted(|counters| counters.commits).filter(|rate| *rate > 0.0).map(|rate| {
+                let p99 = interval.waits.get(COMMIT).and_then(|waits| waits.quantile_ns(0.99));
+                let p99 = p99.map_or_else(String::new, |ns| format!(" (p99 {})", Nanos(ns)));
+                format!("{} commits/s{p99}", short_count(rate))
+            }),
             p99: interval.response.quantile_ns(0.99).map_or_else(|| NONE.to_owned(), |ns| Nanos(ns).to_string()),
             hit: match (hits, reads) {
                 (Some(hits), Some(reads)) if reads > 0.0 => format!("{} %", percent(hits / reads)),
@@ -87,6 +97,7 @@ impl Seen {
 
 #[cfg(test)]
 mod tests {
+    use super::COMMIT;
     use crate::record::{Interval, sample};
     use crate::report::{interval_line, interval_words};
 
@@ -99,10 +110,13 @@ mod tests {
         let local = second(sample::servers::private_cluster());
         assert_eq!(
             interval_line(&local),
-            "    6 s    151 ops/s  op p99 64.0 ms   9.1K misses/s   8.6K device reads/s    1.7 WAL MB/s  hit  10.4 %    10K LIO/s"
+            "    6 s    151 ops/s  op p99 64.0 ms  30 commits/s   9.1K misses/s   8.6K device reads/s    1.7 WAL MB/s  hit  10.4 %    10K LIO/s"
         );
         let narrow = interval_words(&local, 60);
-        assert_eq!(narrow, "151 ops/s, p99 64.0 ms, 9.1K misses/s, 8.6K device reads/s");
+        assert_eq!(narrow, "151 ops/s, p99 64.0 ms, 30 commits/s, 9.1K misses/s");
+        let mut timed = local.clone();
+        timed.waits.insert(COMMIT.to_owned(), sample::latencies(30, 1_000_000));
+        assert!(interval_line(&timed).contains("  30 commits/s (p99 "), "{}", interval_line(&timed));
         assert_eq!(interval_words(&local, 30), "151 ops/s, p99 64.0 ms");
     }
 

@@ -154,7 +154,7 @@ pub fn lay_out(
         let available = Bytes(space.available_bytes);
         return Err(BlockError::NoSpace { path: named(), needed: Bytes(bytes), available }.into());
     }
-    let unfinished = Unfinished::create(&real, folder)?;
+    let unfinished = Unfinished::create(&real)?;
     let file = unfinished.file.clone();
     file.reserve(bytes).of_file("reserve space for", path)?;
     let id = lay_over(&file, bytes, io_engine, progress, stop)?;
@@ -189,6 +189,17 @@ pub fn lay_over(
     Ok(filling.id)
 }
 
+/// The name that a file has until it is complete.
+pub fn unfinished_path(path: &Path) -> PathBuf {
+    let mut name = std::ffi::OsString::from(".");
+    name.push(path.file_name().unwrap_or_default());
+    name.push(UNFINISHED);
+    folder_of(path).join(name)
+}
+
+/// The end of that name.
+const UNFINISHED: &str = ".plimsoll-unfinished";
+
 /// A file under its temporary name; removed unless it was renamed.
 struct Unfinished {
     path: PathBuf,
@@ -199,11 +210,8 @@ struct Unfinished {
 
 impl Unfinished {
     /// Clears away what an earlier attempt left, and begins a new file.
-    fn create(real: &Path, folder: &Path) -> Result<Self, TargetError> {
-        let mut name = std::ffi::OsString::from(".");
-        name.push(real.file_name().unwrap_or_default());
-        name.push(".plimsoll-unfinished");
-        let path = folder.join(name);
+    fn create(real: &Path) -> Result<Self, TargetError> {
+        let path = unfinished_path(real);
         let locked = || BlockError::Locked { path: real.to_owned() };
         let is_locked = |error: &fs::TryLockError| matches!(error, fs::TryLockError::WouldBlock);
         let is_at_work = |file: &File| patiently(|| file.try_lock(), is_locked).is_err_and(|error| is_locked(&error));
