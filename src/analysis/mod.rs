@@ -5,6 +5,7 @@
 
 mod at_once;
 mod burst;
+mod busiest;
 mod cache_trap;
 mod calibration;
 pub mod capacity;
@@ -50,6 +51,7 @@ use crate::record::{Demands, Run};
 
 pub use at_once::is_of_jobs;
 pub use burst::{BurstFound, CreditNotSeen, Outlasted, RateRose};
+pub use busiest::BusiestDevice;
 pub use cache_trap::{CacheTrap, Trap};
 pub use calibration::{
     Calibrated, Calibration, CalibrationConfidence, DepthSearch, Estimate, LatencyCap, Question, REPEATS, Reading,
@@ -57,8 +59,8 @@ pub use calibration::{
 };
 pub use ceiling::{Ceiling, Confidence, Grounds, Limit};
 pub use comparison::{
-    Bearing, Better, Compared, ComparedFigure, ComparedLoad, Comparison, Difference, Doubt, ERROR_RATE, Evidence,
-    Measure, NotRepeats, Overall, Pair, Repeats, SettingDifference, signed_percent,
+    Bearing, Better, Compared, ComparedFigure, ComparedLoad, Comparison, DeviceFigure, Difference, Doubt, ERROR_RATE,
+    Evidence, FigureUnit, Measure, NotRepeats, Overall, Pair, Repeats, SettingDifference, signed_percent,
 };
 pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, single_block_reads, wait};
 pub use finding::Finding;

@@ -9,8 +9,8 @@ use super::sections;
 use super::text::{Detail, NARROWEST};
 use super::words::{NONE, UNKNOWN, duration, number};
 use crate::analysis::{
-    Bearing, Compared, ComparedFigure, ComparedLoad, Difference, Evidence, Figures, Measure, Pair, SINGLE_BLOCK_READ,
-    SettingDifference, is_on_servers, operations_are_requests, signed_percent, wait,
+    Bearing, BusiestDevice, Compared, ComparedFigure, ComparedLoad, Difference, Evidence, FigureUnit, Figures, Measure,
+    Pair, SINGLE_BLOCK_READ, SettingDifference, is_on_servers, operations_are_requests, signed_percent, wait,
 };
 use crate::record::{Histogram, Run};
 use crate::units::{awr_count, percent};
@@ -78,7 +78,7 @@ pub(super) fn tell_changes(
     runs: &[&Run],
     detail: Detail,
 ) -> io::Result<()> {
-    figures(paper, compared)?;
+    figures(paper, compared, runs)?;
     operation_time(paper, compared, runs)?;
     answers(paper, compared, detail)?;
     histograms(paper, compared, runs)
@@ -181,7 +181,7 @@ fn shared(compared: &Compared) -> Vec<(&ComparedLoad, Vec<Option<&ComparedLoad>>
     found.into_iter().map(|load| (load, of_pairs(load))).collect()
 }
 
-fn figures(paper: &mut dyn Paper, compared: &Compared) -> io::Result<()> {
+fn figures(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run]) -> io::Result<()> {
     let mut header = vec!["load".to_owned(), "figure".to_owned(), compared.names[compared.baseline].clone()];
     for pair in &compared.pairs {
         header.extend([compared.names[pair.run].clone(), "change (interval) is".to_owned()]);
@@ -218,6 +218,14 @@ fn figures(paper: &mut dyn Paper, compared: &Compared) -> io::Result<()> {
     if grid.is_empty() {
         return Ok(());
     }
+    let busiest = |(run, name): (&&Run, &String)| {
+        let device = BusiestDevice::of(&run.steps).filter(|_| run.workload == "host")?;
+        Some(format!("{} in `{name}`", device.name))
+    };
+    let busiest: Vec<String> = runs.iter().zip(&compared.names).filter_map(busiest).collect();
+    if !busiest.is_empty() {
+        paper.aside(&format!("The busiest device is {}.", busiest.join(", ")))?;
+    }
     let is_of_repeats =
         |figure: &ComparedFigure| figure.comparison.is_some_and(|it| matches!(it.evidence, Evidence::Repeats(..)));
     if compared.pairs.iter().flat_map(|pair| &pair.loads).flat_map(|load| &load.figures).any(is_of_repeats) {
@@ -248,7 +256,7 @@ fn operation_time(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run]) -> 
 fn value(measure: &Measure, value: Option<f64>) -> String {
     match value {
         None => UNKNOWN.to_owned(),
-        Some(ns) if !measure.is_rate() => duration(Some(ns.round() as u64)),
+        Some(ns) if measure.unit() == FigureUnit::Nanoseconds => duration(Some(ns.round() as u64)),
         value => number(value),
     }
 }

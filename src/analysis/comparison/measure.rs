@@ -7,8 +7,8 @@ use super::change::{Better, Comparison, Evidence};
 use super::sample::{Durations, Sample};
 use crate::analysis::load_line::latency_target::JUDGED_BY_READS;
 use crate::analysis::{
-    Figures, LatencyTarget, SINGLE_BLOCK_READ, Subject, Vocabulary, counted_per_s, is_on_server, is_on_servers,
-    operations_are_requests, steadiness,
+    BusiestDevice, Figures, LatencyTarget, SINGLE_BLOCK_READ, Subject, Vocabulary, counted_per_s, is_on_server,
+    is_on_servers, operations_are_requests, steadiness,
 };
 use crate::record::{Counters, Histogram, Interval, Run, Step};
 use crate::units::Nanos;
@@ -42,6 +42,63 @@ pub enum Measure {
     Mean(Subject),
     /// A quantile (0 to 1) of a time, in nanoseconds.
     Quantile(Subject, f64),
+    /// Of the device that was busiest.
+    Busiest(DeviceFigure),
+}
+
+/// What is compared of a machine that was only looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeviceFigure {
+    /// Reads per second.
+    Reads,
+    /// Writes per second.
+    Writes,
+    /// Megabytes (10^6) read per second.
+    MegabytesRead,
+    /// Megabytes (10^6) written per second.
+    MegabytesWritten,
+    /// Mean time of a request from when it was queued, in nanoseconds.
+    Await,
+    /// Percent of the time in which it had something to do.
+    Busy,
+}
+
+impl DeviceFigure {
+    const ALL: [Self; 6] =
+        [Self::Reads, Self::Writes, Self::MegabytesRead, Self::MegabytesWritten, Self::Await, Self::Busy];
+
+    fn of(self, device: &BusiestDevice<'_>) -> Option<f64> {
+        match self {
+            Self::Reads => device.column("r/s"),
+            Self::Writes => device.column("w/s"),
+            Self::MegabytesRead => device.megabytes_per_s('r'),
+            Self::MegabytesWritten => device.megabytes_per_s('w'),
+            Self::Await => device.await_ms().map(|ms| ms * 1e6),
+            Self::Busy => Some(device.busy_pct),
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Reads => "reads/s",
+            Self::Writes => "writes/s",
+            Self::MegabytesRead => "MB/s read",
+            Self::MegabytesWritten => "MB/s written",
+            Self::Await => "await",
+            Self::Busy => "% of time busy",
+        }
+    }
+}
+
+/// What the figures of a measure are in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FigureUnit {
+    /// So many a second.
+    PerSecond,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Percent.
+    Percent,
 }
 
 impl fmt::Display for Measure {
@@ -56,6 +113,7 @@ impl fmt::Display for Measure {
             Self::BufferMisses => f.write_str("buffer misses/s"),
             Self::Mean(subject) => write!(f, "mean of {subject}"),
             Self::Quantile(subject, quantile) => f.write_str(&judged(subject, *quantile).what()),
+            Self::Busiest(figure) => write!(f, "{} of the busiest device", figure.name()),
         }
     }
 }
@@ -107,19 +165,33 @@ impl Measure {
     /// Which way it gets better.
     pub fn better(&self) -> Better {
         match self {
-            Self::Mean(_) | Self::Quantile(..) => Better::Less,
+            Self::Mean(_) | Self::Quantile(..) | Self::Busiest(DeviceFigure::Await | DeviceFigure::Busy) => {
+                Better::Less
+            }
             _ => Better::More,
         }
     }
 
-    /// Whether it is a rate per second rather than a time in nanoseconds.
-    pub fn is_rate(&self) -> bool {
-        self.better() == Better::More
+    /// What its figures are in.
+    pub fn unit(&self) -> FigureUnit {
+        match self {
+            Self::Mean(_) | Self::Quantile(..) | Self::Busiest(DeviceFigure::Await) => FigureUnit::Nanoseconds,
+            Self::Busiest(DeviceFigure::Busy) => FigureUnit::Percent,
+            _ => FigureUnit::PerSecond,
+        }
     }
 
     /// The figures of a load that both runs have. In an open loop the rate is what was asked, so it is no result.
     pub(super) fn of_load(runs: [&Run; 2], sides: &[Vec<&Step>; 2]) -> Vec<Prepared> {
         let steps = || sides.iter().flatten();
+        if runs.iter().all(|run| run.workload == "host") {
+            let of_sides = |figure: DeviceFigure| {
+                let of_side = |side: &Vec<&Step>| figure.of(&BusiestDevice::of(side.iter().copied())?);
+                Prepared { measure: Self::Busiest(figure), values: sides.each_ref().map(of_side), samples: None }
+            };
+            let known = DeviceFigure::ALL.into_iter().map(of_sides);
+            return known.filter(|prepared| prepared.values.iter().any(Option::is_some)).collect();
+        }
         let is_closed = steps().all(|step| step.load.rate_operations_per_s.is_none());
         let on_servers = runs.iter().any(|run| is_on_servers(run));
         let (mut measures, mut other_waits) = (Vec::new(), Vec::new());
@@ -186,11 +258,11 @@ impl Measure {
             Self::Megabytes => Some(counters.physical_read_bytes?.saturating_add(counters.physical_write_bytes?)),
             Self::RedoMegabytes => counters.redo_bytes,
             Self::BufferMisses => counters.buffer_misses,
-            Self::Operations(_) | Self::Mean(_) | Self::Quantile(..) => counters.operations,
+            Self::Operations(_) | Self::Mean(_) | Self::Quantile(..) | Self::Busiest(_) => counters.operations,
         }
     }
 
-    fn unit(&self) -> f64 {
+    fn scale(&self) -> f64 {
         if matches!(self, Self::Megabytes | Self::RedoMegabytes) { 1e6 } else { 1.0 }
     }
 
@@ -250,7 +322,7 @@ impl Measure {
             Self::Megabytes => Figures(step).all_megabytes_per_s(),
             Self::RedoMegabytes => Figures(step).redo_megabytes_per_s(),
             Self::BufferMisses => Figures(step).buffer_misses_per_s(),
-            Self::Mean(_) | Self::Quantile(..) => None,
+            Self::Mean(_) | Self::Quantile(..) | Self::Busiest(_) => None,
         }
     }
 
@@ -279,7 +351,7 @@ impl Measure {
             None => {
                 let ns = second.duration_ns;
                 let per_s = counted_per_s(&second.counters, &second.servers, ns, |counters| self.count(counters))?;
-                Some((per_s / self.unit() * ns as f64 / 1e9, ns as f64 / 1e9))
+                Some((per_s / self.scale() * ns as f64 / 1e9, ns as f64 / 1e9))
             }
         };
         match self {
@@ -298,7 +370,7 @@ impl Measure {
             Self::Mean(_) => 1.0 / value.max(1.0),
             _ => {
                 let length: f64 = steps.iter().map(|step| Figures(step).seconds()).sum();
-                1.0 / (value * self.unit() * length).max(1.0)
+                1.0 / (value * self.scale() * length).max(1.0)
             }
         }
     }

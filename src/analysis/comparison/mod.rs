@@ -22,7 +22,7 @@ use crate::record::{Run, Step};
 
 pub use change::{Better, Comparison, Difference, ERROR_RATE, Evidence, Grounds, signed_percent};
 pub use doubts::Doubt;
-pub use measure::{ComparedFigure, Measure};
+pub use measure::{ComparedFigure, DeviceFigure, FigureUnit, Measure};
 pub use repeats::{NotRepeats, Repeats};
 pub use settings::{Bearing, SettingDifference};
 pub use verdict::Overall;

@@ -534,3 +534,39 @@ fn repeats_are_called_by_what_they_have_in_common() {
     let compared = Compared::of_repeats(&[side("a"), side("b")], 0, 0.05).unwrap();
     assert_eq!(compared.names, ["vm=a (2 runs)", "vm=b (2 runs)"]);
 }
+
+#[test]
+fn what_iostat_saw_is_compared_by_the_busiest_device_of_each_side() {
+    let seen = |device: &str, figures: [(&str, f64); 8]| {
+        let mut step = Step::new(0, "iostat");
+        step.window.duration_ns = 60 * SECOND;
+        step.outcome = Outcome::Completed;
+        step.reported.extend([("idle", "r/s", 9_000.0), ("idle", "%util", 1.0)].map(of_device));
+        step.reported.extend(figures.map(|(column, value)| of_device((device, column, value))));
+        let mut run = sample::imported();
+        "host".clone_into(&mut run.workload);
+        device.clone_into(&mut run.name);
+        device.clone_into(&mut run.id);
+        run.steps = vec![step];
+        run
+    };
+    let columns = ["r/s", "w/s", "rkB/s", "wkB/s", "r_await", "w_await", "%util", "f/s"];
+    let values = |values: [f64; 8]| std::array::from_fn(|place| (columns[place], values[place]));
+    let old = seen("sda", values([1_000.0, 500.0, 8_000.0, 4_000.0, 2.0, 5.0, 50.0, 0.0]));
+    let new = seen("nvme0n1", values([2_000.0, 0.0, 16_000.0, 0.0, 1.0, -1.0, 25.0, 0.0]));
+    let compared = Compared::of(&[&old, &new], 0, 0.05).unwrap();
+    let figures = &compared.pairs[0].loads[0].figures;
+    let known: Vec<(String, [f64; 2])> =
+        figures.iter().map(|it| (it.measure.to_string(), it.values.map(Option::unwrap))).collect();
+    let of = |name: &str| known.iter().find(|(measure, _)| measure == name).map(|(_, values)| *values);
+    assert_eq!(of("reads/s of the busiest device"), Some([1_000.0, 2_000.0]));
+    assert_eq!(of("MB/s read of the busiest device"), Some([8.192, 16.384]));
+    assert_eq!(of("await of the busiest device"), Some([3e6, 1e6]), "of reads and writes as many as there were");
+    assert_eq!(of("% of time busy of the busiest device"), Some([50.0, 25.0]));
+    assert!(!compared.has_regression() && compared.pairs[0].comparisons().count() == known.len(), "{known:?}");
+}
+
+fn of_device((device, column, value): (&str, &str, f64)) -> crate::record::ReportedFigure {
+    let name = format!("{device} {column}");
+    crate::record::ReportedFigure { layer: "device".to_owned(), name, unit: String::new(), value }
+}

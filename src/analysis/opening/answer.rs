@@ -6,11 +6,11 @@ use super::{Carried, Claim, Latency, Unit};
 use crate::analysis::measured::is_one_load;
 use crate::analysis::traffic::Counted;
 use crate::analysis::{
-    BurstFound, Figures, Finding, LatencyTarget, OpenLoadLine, Point, Reached, StepLine, Subject, Vocabulary, at_once,
-    is_on_servers, measured, wait,
+    BurstFound, BusiestDevice, Figures, Finding, LatencyTarget, OpenLoadLine, Point, Reached, StepLine, Subject,
+    Vocabulary, at_once, is_on_servers, measured, wait,
 };
 use crate::analysis::{SINGLE_BLOCK_READ, SteadyState};
-use crate::record::{ReportedFigure, Run, Step, WaitStats};
+use crate::record::{Run, Step, WaitStats};
 use crate::units::group_thousands;
 
 pub(super) fn find(run: &Run, findings: &[Finding]) -> Option<Carried> {
@@ -347,30 +347,21 @@ pub(super) fn reported(run: &Run) -> Option<String> {
 
 /// Of the device that was busiest on average in any step: its share of time, and what it did, as far as iostat reports them.
 fn busiest_device(run: &Run) -> Option<String> {
-    let name = |figure: &'_ ReportedFigure| Some(figure.name.strip_suffix(" %util")?.to_owned());
-    let busy = run.steps.iter().flat_map(|step| step.reported.iter().map(move |figure| (step, figure)));
-    let busy = busy.filter_map(|(step, figure)| Some((step, name(figure)?, figure.value)));
-    let (step, device, util) = busy.reduce(|most, other| if other.2 > most.2 { other } else { most })?;
-    let of = |column: &str| {
-        let name = format!("{device} {column}");
-        step.reported.iter().find(|figure| figure.name == name).map(|figure| figure.value)
-    };
-    let megabytes = |way: &str| {
-        let scaled = |(unit, bytes): (&str, f64)| Some(of(&format!("{way}{unit}/s"))? * bytes / 1e6);
-        [("kB", 1_024.0), ("MB", 1_048_576.0)].into_iter().find_map(scaled)
-    };
+    let device = BusiestDevice::of(&run.steps)?;
+    let known = |column: &str| device.column(column).filter(|value| *value >= 0.0);
     let figures = [
-        (of("r/s"), "reads/s"),
-        (of("w/s"), "writes/s"),
-        (megabytes("r"), "MB/s read"),
-        (megabytes("w"), "MB/s written"),
-        (of("await"), "ms await"),
-        (of("r_await").filter(|ms| *ms >= 0.0), "ms r_await"),
-        (of("w_await").filter(|ms| *ms >= 0.0), "ms w_await"),
+        (known("r/s"), "reads/s"),
+        (known("w/s"), "writes/s"),
+        (device.megabytes_per_s('r'), "MB/s read"),
+        (device.megabytes_per_s('w'), "MB/s written"),
+        (known("await"), "ms await"),
+        (known("r_await"), "ms r_await"),
+        (known("w_await"), "ms w_await"),
     ];
     let words: Vec<String> =
         figures.into_iter().filter_map(|(value, unit)| Some(format!("{} {unit}", number(value?)))).collect();
-    Some(format!("{device} busiest, {} % of the time, with {}", number(util), words.join(", ")))
+    let BusiestDevice { name, busy_pct, .. } = device;
+    Some(format!("{name} busiest, {} % of the time, with {}", number(busy_pct), words.join(", ")))
         .filter(|_| !words.is_empty())
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::analysis::{
-    Bearing, Better, Compared, ComparedFigure, ComparedLoad, Doubt, ERROR_RATE, Evidence, Pair, Repeats,
+    Bearing, Better, Compared, ComparedFigure, ComparedLoad, Doubt, ERROR_RATE, Evidence, FigureUnit, Pair, Repeats,
     SettingDifference,
 };
 
@@ -64,7 +64,11 @@ fn load(load: &ComparedLoad, names: [&str; 2]) -> Value {
 fn figure(figure: &ComparedFigure, load: &str, names: [&str; 2]) -> Value {
     let mut reported = json!({
         "figure": figure.measure.to_string(),
-        "unit": if figure.measure.is_rate() { "per_s" } else { "ns" },
+        "unit": match figure.measure.unit() {
+            FigureUnit::PerSecond => "per_s",
+            FigureUnit::Nanoseconds => "ns",
+            FigureUnit::Percent => "percent",
+        },
         "better": match figure.measure.better() {
             Better::More => "more",
             Better::Less => "less",
