@@ -47,7 +47,7 @@ pub mod trend;
 mod vocabulary;
 mod waits;
 
-use crate::record::{Demands, Run};
+use crate::record::{ASKED, Demands, Run};
 
 pub use at_once::is_of_jobs;
 pub use burst::{BurstFound, CreditNotSeen, Outlasted, RateRose};
@@ -132,7 +132,7 @@ pub fn analyse_limits(run: &Run, limits: &[LatencyTarget]) -> Vec<Finding> {
     }
     // Multiples of what a check asks for are meant to end somewhere.
     if Demands::of(run).is_some() {
-        let is_multiple = |step: &String| !step.starts_with(check::ASKED);
+        let is_multiple = |step: &String| !step.starts_with(ASKED);
         findings.retain(|finding| !matches!(finding, Finding::RateNotReached { step, .. } if is_multiple(step)));
     }
     for limit in limits.iter().skip(1) {

@@ -6,11 +6,14 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use comfy_table::{ContentArrangement, Table, presets};
+use serde::Serialize;
 
 use super::arguments::{Format, FormatArgs, RunsArgs};
 use super::exit::{Exit, Failure};
 use super::say;
-use crate::record::store::{self, Headline, Store, StoreError};
+use crate::analysis::check::answer_in_a_list;
+use crate::config::Tag;
+use crate::record::store::{self, Headline, Store, StoreError, Summary};
 use crate::record::{Clock, Outcome, Run, Timestamp};
 use crate::units::shell_command;
 
@@ -32,6 +35,12 @@ Examples:
   plimsoll runs show last          what was asked, and how each step ended
   plimsoll runs show last --json   the run document, as run.json has it";
 
+const TAG_EXAMPLES: &str = "\
+Examples:
+  plimsoll runs tag last vm=d8s disk=p30x2
+  plimsoll runs tag 20261120 vm=d16s            a run by the beginning of its id
+  plimsoll runs tag vm=d8s region=west          all runs with that tag";
+
 const REMOVE_EXAMPLES: &str = "\
 Examples:
   plimsoll runs rm 20261120-103000-slob
@@ -45,6 +54,9 @@ pub(super) enum Command {
     /// Show what was asked in a run, where it ran, and how it ended
     #[command(after_long_help = SHOW_EXAMPLES)]
     Show(ShowArguments),
+    /// Give runs that are kept tags, or other values of those that they have
+    #[command(after_long_help = TAG_EXAMPLES)]
+    Tag(TagArguments),
     /// Remove runs; nothing but runs is ever removed
     #[command(after_long_help = REMOVE_EXAMPLES)]
     Rm(RemoveArguments),
@@ -74,6 +86,19 @@ pub(super) struct ShowArguments {
     runs: RunsArgs,
 }
 
+/// Arguments of `plimsoll runs tag`.
+#[derive(Debug, Args)]
+pub(super) struct TagArguments {
+    /// A run: id, beginning of an id, name, directory, or `last`; or a tag as in `vm=d8s`, which takes all that have it
+    #[arg(value_name = "RUN")]
+    run: String,
+    /// Tags such as `vm=d8s`; the name of the run stays
+    #[arg(value_name = "KEY=VALUE", required = true)]
+    tags: Vec<Tag>,
+    #[command(flatten)]
+    runs: RunsArgs,
+}
+
 /// Arguments of `plimsoll runs rm`.
 #[derive(Debug, Args)]
 pub(super) struct RemoveArguments {
@@ -92,6 +117,7 @@ impl Command {
         match self {
             Self::List(arguments) => list(&arguments),
             Self::Show(arguments) => show(&arguments),
+            Self::Tag(arguments) => tag(&arguments),
             Self::Rm(arguments) => remove(&arguments),
         }
     }
@@ -101,15 +127,19 @@ fn list(arguments: &ListArguments) -> Result<Exit, Failure> {
     let store = arguments.runs.store();
     let (runs, problems) = store.list_of(&arguments.words)?;
     match arguments.format.format() {
-        Format::Json => say::json(&runs)?,
+        Format::Json => {
+            let listed: Vec<_> = runs.iter().map(|summary| Listed { summary, answer: answer(summary) }).collect();
+            say::json(&listed)?;
+        }
         Format::Text if runs.is_empty() => say::note(format_args!("no runs in `{}`", store.path().display())),
         Format::Text => {
             let mut table = Table::new();
             table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-            let has_limits = runs.iter().any(|run| run.headline.as_ref().is_some_and(|it| it.limit.is_some()));
-            // Rates and percentile are those of the largest load.
+            let has_limits =
+                runs.iter().any(|run| run.is_check || run.headline.as_ref().is_some_and(|it| it.limit.is_some()));
+            // Rates and percentile are those of the largest load, of a check those at what was asked.
             let header = ["id", "name", "made", "outcome", "steps", "operations/s", "reads/s", "p99"];
-            table.set_header(header.into_iter().chain(has_limits.then_some("limit")).chain(["tags", "target"]));
+            table.set_header(header.into_iter().chain(has_limits.then_some("verdict")).chain(["tags", "target"]));
             for run in &runs {
                 let (made, steps) = (reported(run.started_at, run.clock), run.steps.to_string());
                 let outcome = outcome_word(&run.outcome).to_owned();
@@ -121,7 +151,10 @@ fn list(arguments: &ListArguments) -> Result<Exit, Failure> {
                         reported.p99_words(),
                     ],
                 };
-                let limit = || run.headline.as_ref().map(Headline::limit_words).unwrap_or_default();
+                let limit = || match answer(run) {
+                    Some(answer) => answer.to_owned(),
+                    None => run.headline.as_ref().map(Headline::limit_words).unwrap_or_default(),
+                };
                 let row = [run.id.clone(), run.name.clone(), made, outcome, steps].into_iter().chain(figures);
                 let row = row.chain(has_limits.then(limit)).chain([pairs(&run.tags), run.target.clone()]);
                 table.add_row(row);
@@ -138,6 +171,22 @@ fn list(arguments: &ListArguments) -> Result<Exit, Failure> {
         say::note(problem);
     }
     Ok(Exit::Done)
+}
+
+/// A run in the list for programs.
+#[derive(Serialize)]
+struct Listed<'a> {
+    #[serde(flatten)]
+    summary: &'a Summary,
+    /// Of a check.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<&'static str>,
+}
+
+/// What a check answers: found anew, as a report does it.
+fn answer(run: &Summary) -> Option<&'static str> {
+    let is_over = run.is_check && run.outcome != Outcome::Unfinished;
+    is_over.then(|| store::load(&run.path).ok().and_then(|run| answer_in_a_list(&run)).unwrap_or("?"))
 }
 
 fn show(arguments: &ShowArguments) -> Result<Exit, Failure> {
@@ -197,11 +246,21 @@ fn pairs(map: &BTreeMap<String, String>) -> String {
     map.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
 }
 
+fn tag(arguments: &TagArguments) -> Result<Exit, Failure> {
+    let tags = crate::plan::slob::tags_by_key(&arguments.tags)?;
+    // All are found before the first is changed, so that a misspelt name changes nothing.
+    for path in named_by(&arguments.runs.store(), &arguments.run)? {
+        store::tag(&path, &tags)?;
+        say::line(format_args!("tagged `{}` with {}", path.display(), pairs(&tags)));
+    }
+    Ok(Exit::Done)
+}
+
 fn remove(arguments: &RemoveArguments) -> Result<Exit, Failure> {
     let store = arguments.runs.store();
     // All are found before the first goes, so that a misspelt name removes nothing.
     let mut paths: Vec<PathBuf> =
-        arguments.names.iter().map(|word| removed_by(&store, word)).collect::<Result<Vec<_>, _>>()?.concat();
+        arguments.names.iter().map(|word| named_by(&store, word)).collect::<Result<Vec<_>, _>>()?.concat();
     paths.sort();
     paths.dedup();
     for path in paths {
@@ -215,8 +274,8 @@ fn remove(arguments: &RemoveArguments) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The runs that a word removes: one, unless it is a tag, by which whoever writes it means all that have it.
-fn removed_by(store: &Store, word: &str) -> Result<Vec<PathBuf>, StoreError> {
+/// The runs that a word means where they are changed: one, unless it is a tag, by which whoever writes it means all that have it.
+fn named_by(store: &Store, word: &str) -> Result<Vec<PathBuf>, StoreError> {
     match store.find(word) {
         Err(StoreError::Ambiguous { .. }) if word.contains('=') => store.find_all(word),
         found => Ok(vec![found?]),

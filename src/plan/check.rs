@@ -6,7 +6,7 @@ use super::PlanError;
 use super::io::open_loop_depth;
 use super::steps::{arrival_name, rate_per_s, seed_of_step};
 use crate::load::{Pace, StepPlan};
-use crate::record::{Demands, Load};
+use crate::record::{ASKED, Demands, Load};
 use crate::units::{Bytes, Nanos};
 use crate::workload::io::{Access, Distribution, IoBlend, IoKind, IoPart};
 use crate::workload::{Arrival, SlobBlend};
@@ -93,7 +93,7 @@ pub struct Multiple {
 
 impl Multiple {
     fn label(&self) -> String {
-        let name = if self.times == 1.0 { "asked".to_owned() } else { format!("x{}", short(self.times)) };
+        let name = if self.times == 1.0 { ASKED.to_owned() } else { format!("x{}", short(self.times)) };
         if self.repeat == 0 { name } else { format!("{name}_{}", self.repeat + 1) }
     }
 }

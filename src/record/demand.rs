@@ -53,6 +53,9 @@ pub struct Demands {
     pub scan: Option<Throughput>,
 }
 
+/// Beginning of the labels of steps at exactly what is asked.
+pub const ASKED: &str = "asked";
+
 const READS: &str = "CHECK_READS";
 const WRITES: &str = "CHECK_WRITES";
 const COMMITS: &str = "CHECK_COMMITS";
@@ -71,7 +74,12 @@ impl Within {
 impl Demands {
     /// The demands that the parameters of a run hold; absent if it was not asked whether they are carried.
     pub fn of(run: &Run) -> Option<Self> {
-        let text = |name| run.parameters.get(name);
+        Self::in_parameters(&run.parameters)
+    }
+
+    /// The demands that these parameters hold.
+    pub fn in_parameters(parameters: &BTreeMap<String, String>) -> Option<Self> {
+        let text = |name| parameters.get(name);
         let rate = |name| text(name).and_then(|text| text.parse().ok());
         let demands = Self {
             reads: rate(READS),

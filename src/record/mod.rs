@@ -25,7 +25,7 @@ mod waits;
 
 pub use activity::{Activity, Gauge, NamedActivity, SessionState, activities};
 pub use counters::Counters;
-pub use demand::{Demand, Demands, Throughput, Within};
+pub use demand::{ASKED, Demand, Demands, Throughput, Within};
 pub use environment::{BlockDevice, Environment, FileSystem};
 pub use histogram::{Histogram, HistogramError, POWER_OF_TWO_BOUNDS, ReportedBucket};
 pub use imported::{Clock, Imported, ImportedFile, NotUnderstood, ReportedFigure};

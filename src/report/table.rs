@@ -6,11 +6,12 @@ use std::io::{self, Write};
 use super::buckets::{self, Columns};
 use super::html::{self, table::Around};
 use super::sheet::{Cell, Sheet};
+use crate::analysis::check::answer_in_a_list;
 use crate::analysis::{
     Figure, Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Served, foreground_waits, is_on_server, mean_us,
     operations_are_requests, single_block_reads,
 };
-use crate::record::{Histogram, Run, Step, WaitStats, Waited};
+use crate::record::{ASKED, Histogram, Run, Step, WaitStats, Waited};
 use crate::units::{awr_count, group_thousands, percent};
 
 /// Which columns.
@@ -47,7 +48,7 @@ impl Style {
                  statistics `total bytes`), PREADS and PWRITES of data files alone. ELAPSED is in seconds. Columns in _LAT are \
                  mean microseconds: DFSR, DPR and DFPR of what sessions waited for, DFPW and LFPW of background processes. \
                  TOP WAIT is what sessions waited for longest. P99_US: 99th percentile in microseconds, of single-block reads where \
-                 they are timed, else of operations; not known where buckets only bound it. A dash means that a value is not known."
+                 they are timed, else of operations; not known where buckets only bound it. ANSWER: what `plimsoll check` answered, at what it was asked. A dash means that a value is not known."
             }
             Self::Matrix => {
                 "One row a step. IOPS_RESULT: read and write requests sent to storage, per second; of a database server, \
@@ -61,9 +62,9 @@ impl Style {
             Self::Requests => {
                 "One row a step. IOPS, RIOPS, WIOPS: all, read and write requests per second; ASKED: the rate asked for. \
                  Columns in _MBS are MB (1,000,000 bytes) per second. Columns in _US are microseconds from due to \
-                 finished, SERVICE_US from sent to finished; PCT_QUEUED: percent of the response time before requests \
-                 were sent. READ_P99_US and WRITE_P99_US: where there are both, those of each by itself. A dash means that a value \
-                 is not known."
+                 finished (of fio and others that time requests as they are sent, from sent), SERVICE_US from sent to finished; PCT_QUEUED: percent of the response time before requests \
+                 were sent. READ_P99_US and WRITE_P99_US: where there are both, those of each by itself. ANSWER: what `plimsoll check` \
+                 answered, at what it was asked. A dash means that a value is not known."
             }
         }
     }
@@ -90,11 +91,11 @@ pub enum Format {
 /// If `out` fails.
 pub fn table(out: &mut impl Write, runs: &[Run], style: Style, format: Format) -> io::Result<()> {
     let sheet = match style {
-        // Bare pipes are cut by position, and end where SLOB's end.
-        Style::AwrInfo if format == Format::Text => awr_info(runs),
-        Style::AwrInfo => with_percentile_and_tags(awr_info(runs), runs),
+        // Bare pipes are cut by position, and end where SLOB's end. No check is SLOB's.
+        Style::AwrInfo if format == Format::Text => with_answers(awr_info(runs), runs),
+        Style::AwrInfo => with_percentile_and_tags(with_answers(awr_info(runs), runs), runs),
         Style::Matrix => matrix(runs),
-        Style::Requests => with_tags(requests(runs), runs),
+        Style::Requests => with_tags(with_answers(requests(runs), runs), runs),
     };
     match (format, style) {
         (Format::Text, Style::AwrInfo) => sheet.write_piped(out),
@@ -183,6 +184,23 @@ fn with_percentile_and_tags(mut sheet: Sheet, runs: &[Run]) -> Sheet {
         row.push(Cell::number(p99, 0));
     }
     with_tags(sheet, runs)
+}
+
+/// What checks answered, in the rows of what was asked of them, where any run is one.
+fn with_answers(mut sheet: Sheet, runs: &[Run]) -> Sheet {
+    let answers: Vec<Option<&str>> = runs.iter().map(answer_in_a_list).collect();
+    if answers.iter().all(Option::is_none) {
+        return sheet;
+    }
+    let of_steps = runs.iter().zip(answers).flat_map(|(run, answer)| {
+        let shown = move |step: &Step| answer.filter(|_| step.label.starts_with(ASKED));
+        run.steps.iter().map(shown)
+    });
+    sheet.columns.insert(1, "ANSWER".to_owned());
+    for (row, answer) in sheet.rows.iter_mut().zip(of_steps) {
+        row.insert(1, answer.map_or(Cell::Absent, |answer| Cell::Text(answer.to_owned())));
+    }
+    sheet
 }
 
 /// Tags at the end of each row, where any run has some.

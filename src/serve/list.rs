@@ -8,6 +8,7 @@ use std::sync::Arc;
 use maud::{Markup, PreEscaped, html};
 use serde::Serialize;
 
+use super::answers::Answers;
 use super::filter::{self, Filter};
 use super::problem::Problem;
 use super::query::{Query, segment};
@@ -89,6 +90,7 @@ pub(super) fn for_person(
     asked: &ListQuery,
     store: &Path,
     now: Timestamp,
+    answers: &Answers,
 ) -> Result<String, Problem> {
     let filter = &asked.filter;
     let chosen = Chosen::from(runs, filter);
@@ -114,7 +116,7 @@ pub(super) fn for_person(
                     }
                     span { "Tick the runs to compare; the oldest of them is what the others are measured by." }
                 }
-                (table(shown, filter, now))
+                (table(shown, filter, now, answers))
             }
             (pages(filter, number, chosen.pages()))
         }
@@ -215,7 +217,7 @@ fn offered_values(key: &str, values: &BTreeMap<&str, usize>, filter: &Filter) ->
     }
 }
 
-fn table(shown: &[(&Indexed, &Summary)], filter: &Filter, now: Timestamp) -> Markup {
+fn table(shown: &[(&Indexed, &Summary)], filter: &Filter, now: Timestamp, answers: &Answers) -> Markup {
     html! {
         div.list-scroll role="region" aria-label="Runs" tabindex="0" {
             table {
@@ -228,21 +230,21 @@ fn table(shown: &[(&Indexed, &Summary)], filter: &Filter, now: Timestamp) -> Mar
                         th scope="col" { "Made" }
                         th scope="col" { "Outcome" }
                         th.number scope="col" { "Steps" }
-                        th scope="col" { "Largest load" }
+                        th scope="col" { "Largest load, or what was asked" }
                         th.number scope="col" { "Operations/s" }
                         th.number scope="col" { "Reads/s" }
                         th.number scope="col" { "p99" }
-                        th scope="col" { "Limit" }
+                        th scope="col" { "Verdict" }
                         th scope="col" { "Target" }
                     }
                 }
-                tbody { @for (run, summary) in shown { (row(run, summary, filter, now)) } }
+                tbody { @for (run, summary) in shown { (row(run, summary, filter, now, answers.of(summary))) } }
             }
         }
     }
 }
 
-fn row(run: &Indexed, summary: &Summary, filter: &Filter, now: Timestamp) -> Markup {
+fn row(run: &Indexed, summary: &Summary, filter: &Filter, now: Timestamp, answer: Option<&str>) -> Markup {
     let state = State::of(&summary.outcome, run.written_at, now);
     html! {
         tr {
@@ -266,9 +268,9 @@ fn row(run: &Indexed, summary: &Summary, filter: &Filter, now: Timestamp) -> Mar
                 td.number { (Headline::rate_words(reported.operations_per_s)) }
                 td.number { (Headline::rate_words(reported.reads_per_s)) }
                 td.number { (reported.p99_words()) }
-                td.plain { (reported.limit_words()) }
+                td.plain { (answer.map_or_else(|| reported.limit_words(), str::to_owned)) }
             } @else {
-                td {} td {} td {} td {}
+                td {} td {} td {} td { (answer.unwrap_or_default()) }
             }
             td { (summary.target) }
         }
@@ -331,6 +333,8 @@ struct Document<'a> {
 struct DocumentRun<'a> {
     #[serde(flatten)]
     summary: &'a Summary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    answer: Option<&'static str>,
     state: &'static str,
     page: String,
 }
@@ -343,7 +347,12 @@ struct DocumentProblem<'a> {
 }
 
 /// The list as JSON.
-pub(super) fn for_program(runs: &[Arc<Indexed>], asked: &ListQuery, now: Timestamp) -> Result<Vec<u8>, Problem> {
+pub(super) fn for_program(
+    runs: &[Arc<Indexed>],
+    asked: &ListQuery,
+    now: Timestamp,
+    answers: &Answers,
+) -> Result<Vec<u8>, Problem> {
     let chosen = Chosen::from(runs, &asked.filter);
     let shown = match asked.page {
         Some(number) => chosen.on_page(number)?,
@@ -355,6 +364,7 @@ pub(super) fn for_program(runs: &[Arc<Indexed>], asked: &ListQuery, now: Timesta
             .iter()
             .map(|(run, summary)| DocumentRun {
                 summary,
+                answer: answers.of(summary),
                 state: State::of(&summary.outcome, run.written_at, now).word(),
                 page: format!("/runs/{}", segment(&run.key)),
             })

@@ -5,6 +5,7 @@
 //! to make.
 
 mod address;
+mod answers;
 mod body;
 mod compare;
 mod filter;

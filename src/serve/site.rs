@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hyper::body::Bytes;
 
+use super::answers::Answers;
 use super::compare::{self, Comparison};
 use super::list;
 use super::problem::Problem;
@@ -55,6 +56,7 @@ pub(super) struct Download {
 pub(super) struct Site {
     index: Mutex<Index>,
     pages: Pages,
+    answers: Answers,
 }
 
 impl Site {
@@ -62,7 +64,7 @@ impl Site {
     pub(super) fn open(store: Store) -> Result<Self, StoreError> {
         let mut index = Index::new(store);
         index.refresh()?;
-        Ok(Self { index: Mutex::new(index), pages: Pages::default() })
+        Ok(Self { index: Mutex::new(index), pages: Pages::default(), answers: Answers::default() })
     }
 
     /// Runs found by the last look that can be read.
@@ -97,14 +99,14 @@ impl Site {
     fn list(&self, query: &str) -> Result<Answer, Problem> {
         let asked = list::ListQuery::from_query(query)?;
         let (runs, store) = self.look()?;
-        let page = list::for_person(&runs, &asked, &store, now())?;
+        let page = list::for_person(&runs, &asked, &store, now(), &self.answers)?;
         Ok(Answer::Page(page.into(), None))
     }
 
     fn list_for_program(&self, query: &str) -> Result<Answer, Problem> {
         let asked = list::ListQuery::from_query(query)?;
         let (runs, _) = self.look()?;
-        Ok(Answer::Json(list::for_program(&runs, &asked, now())?.into()))
+        Ok(Answer::Json(list::for_program(&runs, &asked, now(), &self.answers)?.into()))
     }
 
     fn compare(&self, query: &str) -> Result<Answer, Problem> {

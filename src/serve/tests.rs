@@ -89,6 +89,28 @@ fn the_list_has_every_run_newest_first_with_its_facts() {
 }
 
 #[test]
+fn a_check_is_listed_with_its_answer_and_what_was_asked() {
+    let kept = Kept::new();
+    kept.changed("check", |run| {
+        run.outcome = Outcome::Completed;
+        run.parameters.insert("CHECK_READS".to_owned(), "10@5ms".to_owned());
+        for (place, step) in run.steps.iter_mut().enumerate() {
+            step.outcome = Outcome::Completed;
+            step.label = ["asked", "x2", "x4"][place.min(2)].to_owned();
+            step.load.rate_operations_per_s = Some(10.0 * (place + 1) as f64);
+        }
+    });
+    let site = kept.site();
+    for _ in 0..2 {
+        let run = json(&site, "/runs.json")["runs"][0].clone();
+        let answer = run["answer"].as_str().unwrap().to_owned();
+        assert!(["yes", "no", "not measurable"].contains(&answer.as_str()), "{run}");
+        assert_eq!(run["largest_load"], "asked");
+        assert!(page(&site, "/").contains(&format!("<td class=\"plain\">{answer}</td>")));
+    }
+}
+
+#[test]
 fn filters_by_tag_must_all_match_and_text_finds_the_rest() {
     let kept = Kept::new();
     kept.run("a", 1, "vm=d8s disk=p30x2");

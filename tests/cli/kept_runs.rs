@@ -39,6 +39,42 @@ fn a_run_is_shown_with_what_was_asked() {
 }
 
 #[test]
+fn a_kept_run_is_tagged_and_found_by_that() {
+    let place = Place::with_kept_runs();
+    let before = place.done(&["runs", "show", "format-1-imported", "--json"]).json();
+    place.done(&["runs", "tag", "format-1-imported", "vm=d8s x2", "disk=p30"]);
+    place.done(&["runs", "tag", "disk=p30", "disk=p40"]);
+    let mut after = place.done(&["runs", "show", "disk=p40", "--json"]).json();
+    assert_eq!((&after["tags"]["vm"], &after["tags"]["disk"]), (&"d8s x2".into(), &"p40".into()));
+    after["tags"] = before["tags"].clone();
+    assert_eq!(after, before, "nothing else has changed");
+    let refused = place.run(&["runs", "tag", "format-1-imported", "vm"]);
+    assert_eq!(refused.code, Some(2), "{refused}");
+}
+
+#[test]
+fn a_check_is_listed_with_its_answer_and_what_was_asked() {
+    let place = Place::new();
+    let sim = "sim:service=200us,servers=8,iops_cap=8000,clock=simulated";
+    assert_eq!(place.run(&["check", "--reads", "3000@5ms", sim, "--quiet"]).code, Some(0));
+    assert_eq!(place.run(&["check", "--reads", "20000@5ms", sim, "--quiet"]).code, Some(1));
+    let listed = place.done(&["runs", "list", "--json"]).json();
+    let of = |place: usize, key: &str| listed[place][key].as_str().unwrap_or_default().to_owned();
+    assert_eq!((of(0, "answer").as_str(), of(1, "answer").as_str()), ("yes", "no"), "{listed}");
+    assert!(of(0, "largest_load").starts_with("asked") && of(1, "largest_load").starts_with("asked"), "{listed}");
+    let asked = listed[0]["headline"]["operations_per_s"].as_f64().unwrap();
+    assert!((2_500.0..3_500.0).contains(&asked), "{listed}");
+    let text = place.done(&["runs", "list"]).stdout;
+    assert!(text.contains("verdict") && text.contains("  yes  ") && text.contains("  no  "), "{text}");
+    let table = place.done(&["table", "last", "--format", "csv"]).stdout;
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows[0][1], "ANSWER", "{table}");
+    let is_as_asked = |row: &&Vec<&str>| row[0].contains("/asked");
+    assert!(rows[1..].iter().filter(is_as_asked).all(|row| row[1] == "no"), "{table}");
+    assert!(rows[1..].iter().any(|row| !is_as_asked(&row) && row[1].is_empty()), "{table}");
+}
+
+#[test]
 fn only_runs_are_removed_and_only_those_that_were_named() {
     let place = Place::with_kept_runs();
     let kept = |place: &Place| place.runs().len();

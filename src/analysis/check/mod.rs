@@ -15,15 +15,13 @@ pub use words::words;
 
 use super::generator::own_lag_p99_ns;
 use super::{Ceiling, Finding, Limit, ServerFinding, Severity, VerdictOutcome, is_measured};
-use crate::record::{Demands, Run, Step};
+use crate::record::{ASKED, Demands, Run, Step};
 use crate::units::Nanos;
 
 /// Parameter that names the place which was asked about, as the user wrote it.
 pub const PLACE: &str = "CHECK_WHERE";
 /// Parameter of an engine's run: bytes that one scan reads.
 pub const SCAN_BYTES: &str = "CHECK_SCAN_BYTES";
-/// Beginning of the labels of steps at exactly what is asked.
-pub(super) const ASKED: &str = "asked";
 /// Work that falls due at less than this share of what a ceiling lets through is not stopped by it.
 const NEAR_CEILING: f64 = 0.8;
 /// A share of the reads that is asked for; if fewer reach storage, a cache has answered the others.
@@ -65,6 +63,22 @@ pub enum Carries {
     No(Shortfall),
     /// The run does not report.
     Unknown(Unmeasured),
+}
+
+impl Carries {
+    /// It in a word or two.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::No(_) => "no",
+            Self::Unknown(_) => "not measurable",
+        }
+    }
+}
+
+/// The answer of a run in a word or two, for a list; absent of a run that was no check.
+pub fn answer_in_a_list(run: &Run) -> Option<&'static str> {
+    Some(Check::of(run, &super::analyse_limits(run, &[]))?.answer.word())
 }
 
 /// How a rate was missed.

@@ -70,6 +70,12 @@ pub enum StoreError {
         /// The id.
         id: String,
     },
+    /// Whoever makes the run would write over a change.
+    #[error("`{id}` has no end: it still goes on, or was killed")]
+    StillGoesOn {
+        /// Its id.
+        id: String,
+    },
     /// Something that is not ours would be lost.
     #[error("`{}` is not removed: {reason}", path.display())]
     NotRemoved {
@@ -112,6 +118,9 @@ impl StoreError {
             Self::NoRunThere { .. } => Some("give the directory that holds `run.json`, or that file itself".to_owned()),
             Self::Ambiguous { .. } => Some("name one of them: give more of its id".to_owned()),
             Self::BadId { .. } => None,
+            Self::StillGoesOn { .. } => {
+                Some("wait until it has ended; a run that was killed keeps its tags".to_owned())
+            }
             Self::NotRemoved { .. } => {
                 Some("look into the directory, and remove by hand what is not needed".to_owned())
             }

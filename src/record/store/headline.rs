@@ -1,4 +1,4 @@
-//! What a list of runs shows of the largest load of each: how much, and how fast. Read from what documents say beside each histogram, so that
+//! What a list of runs shows of one load of each, the largest or what was asked: how much, and how fast. Read from what documents say beside each histogram, so that
 //! none is decoded.
 
 use std::cmp::Ordering;
@@ -210,7 +210,7 @@ impl Headline {
 }
 
 /// Of several kinds the longest of their percentiles bounds that of all: in each, no more than a hundredth took longer.
-fn of_all<'a>(operations: impl IntoIterator<Item = &'a OutlineOperation>) -> (Option<u64>, bool) {
+pub(super) fn of_all<'a>(operations: impl IntoIterator<Item = &'a OutlineOperation>) -> (Option<u64>, bool) {
     let kinds: Vec<&OutlineTimes> =
         operations.into_iter().filter(|operation| operation.count > 0).map(|operation| &operation.response).collect();
     let known: Option<Vec<u64>> = kinds.iter().map(|times| times.p99_ns).collect();

@@ -15,7 +15,7 @@ pub use error::StoreError;
 pub use headline::{Headline, Limit};
 pub use index::{Index, Indexed, Look, Stamp, Stamps};
 pub use reader::{Summary, load};
-pub use writer::RunWriter;
+pub use writer::{RunWriter, tag};
 
 use super::{Run, Timestamp};
 

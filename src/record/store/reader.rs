@@ -9,9 +9,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::headline::{Headline, OutlineCounters, OutlineOperation, OutlineWait, OutlineWindow};
-use super::{INTERVALS_FILE, RUN_FILE, StoreError, recover};
+use super::{INTERVALS_FILE, RUN_FILE, StoreError, headline, recover};
 use crate::record::facts::JOBS_AT_ONCE;
-use crate::record::{Clock, FORMAT, ImportedFile, Interval, Outcome, Run, Timestamp, postgres_names};
+use crate::record::{ASKED, Clock, Demands, FORMAT, ImportedFile, Interval, Outcome, Run, Timestamp, postgres_names};
 
 /// What a list of runs shows, read without decoding any histogram. Written as JSON it is the same everywhere.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -35,12 +35,16 @@ pub struct Summary {
     pub target: String,
     /// Steps recorded.
     pub steps: usize,
-    /// Label of the step with the largest load: by rate, then by sessions; the first of equals.
+    /// Label of the step with the largest load: by rate, then by sessions; the first of equals. Of a check, of the step at exactly
+    /// what was asked; of several of these the one with the middle percentile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub largest_load: Option<String>,
     /// What that step did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub headline: Option<Headline>,
+    /// Whether it was asked if it carries something.
+    #[serde(skip)]
+    pub is_check: bool,
     /// What its times are reported in, if it was imported.
     #[serde(skip)]
     pub clock: Option<Clock>,
@@ -84,6 +88,8 @@ struct Outline {
     ended_at: Option<Timestamp>,
     outcome: Outcome,
     tags: BTreeMap<String, String>,
+    #[serde(default)]
+    parameters: BTreeMap<String, String>,
     target: OutlineTarget,
     #[serde(default)]
     imported: Option<OutlineImported>,
@@ -147,7 +153,9 @@ pub(super) fn summarise(directory: &Path) -> Result<Summary, StoreError> {
     let (steps, workload) = (outline.steps.len(), outline.workload);
     let fact = outline.imported.as_ref().and(outline.target.facts.get(JOBS_AT_ONCE));
     let of_jobs = fact.and_then(|fact| Headline::of_jobs(fact, &outline.steps));
-    let largest = largest_load(outline.steps);
+    let is_check = Demands::in_parameters(&outline.parameters).is_some();
+    let asked = if is_check { asked(&outline.steps) } else { None };
+    let shown = asked.or_else(|| largest_load(&outline.steps));
     Ok(Summary {
         id: outline.id,
         name: outline.name,
@@ -159,17 +167,25 @@ pub(super) fn summarise(directory: &Path) -> Result<Summary, StoreError> {
         clock: outline.imported.as_ref().map(|imported| imported.clock),
         sources: outline.imported.iter().flat_map(|imported| &imported.files).map(Summary::source).collect(),
         steps,
-        headline: of_jobs.or_else(|| largest.as_ref().and_then(|step| Headline::of(&workload, step, &outline.command))),
-        largest_load: largest.map(|step| step.label),
+        headline: of_jobs.or_else(|| shown.and_then(|step| Headline::of(&workload, step, &outline.command))),
+        largest_load: shown.map(|step| step.label.clone()),
+        is_check,
         workload,
         path: directory.to_owned(),
     })
 }
 
-fn largest_load(steps: Vec<OutlineStep>) -> Option<OutlineStep> {
+fn largest_load(steps: &[OutlineStep]) -> Option<&OutlineStep> {
     let load = |step: &OutlineStep| (step.load.rate_operations_per_s.unwrap_or(0.0), step.load.sessions);
-    let larger = |one: OutlineStep, other: OutlineStep| if load(&other) > load(&one) { other } else { one };
-    steps.into_iter().reduce(larger)
+    steps.iter().reduce(|one, other| if load(other) > load(one) { other } else { one })
+}
+
+/// Of the steps at exactly what a check asked for the one in the middle, as most of them decide; of two the slower.
+fn asked(steps: &[OutlineStep]) -> Option<&OutlineStep> {
+    let is_asked = |step: &&OutlineStep| step.label.starts_with(ASKED) && step.outcome == Some(Outcome::Completed);
+    let mut asked: Vec<&OutlineStep> = steps.iter().filter(is_asked).collect();
+    asked.sort_by_key(|step| headline::of_all(&step.operations).0);
+    asked.get(asked.len() / 2).copied()
 }
 
 /// Whether the directory's `run.json` is a run of any format that was ever ours.

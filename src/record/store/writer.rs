@@ -1,11 +1,12 @@
 //! Writing a run while it goes on, so that a killed one still has its data.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use super::{INTERVALS_FILE, RUN_FILE, Store, StoreError, TEMPORARY_FILE};
-use crate::record::{Interval, Run};
+use crate::record::{Interval, Outcome, Run};
 
 /// The pen of one run: intervals are appended each second, the document is replaced whole.
 #[derive(Debug)]
@@ -131,8 +132,27 @@ fn to_json(value: &impl serde::Serialize, layout: Layout) -> Vec<u8> {
     .expect("the document has text keys only, and memory takes every write")
 }
 
+/// Gives the run in `directory` tags, in place of those of the same keys. The rest of its document stays as it is, whatever its
+/// format.
+///
+/// # Errors
+/// If there is no run that has ended, or the file system refuses; the old document is kept then.
+pub fn tag(directory: &Path, tags: &BTreeMap<String, String>) -> Result<(), StoreError> {
+    let summary = super::reader::summarise(directory)?;
+    if summary.outcome == Outcome::Unfinished {
+        return Err(StoreError::StillGoesOn { id: summary.id });
+    }
+    let path = directory.join(RUN_FILE);
+    let text = fs::read(&path).map_err(|e| StoreError::io(&path, "read", e))?;
+    let mut document: serde_json::Value = serde_json::from_slice(&text).map_err(|e| StoreError::json(&path, &e))?;
+    for (key, value) in tags {
+        document["tags"][key] = value.as_str().into();
+    }
+    write_document(directory, &document)
+}
+
 /// Writes the document in one step.
-pub(super) fn write_document(directory: &Path, run: &Run) -> Result<(), StoreError> {
+pub(super) fn write_document(directory: &Path, run: &impl serde::Serialize) -> Result<(), StoreError> {
     let temporary = directory.join(TEMPORARY_FILE);
     let mut text = to_json(run, Layout::Pretty);
     text.push(b'\n');
