@@ -11,7 +11,8 @@ use super::traffic::{
     Counted, LARGE_REQUEST_BYTES, inside, operations_are_requests, request_bytes, requests, requests_per_s, service,
 };
 use super::{
-    Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Series, doubts, is_on_server, is_on_servers, published, server, wait,
+    Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Series, ThreadsFlag, doubts, is_on_server, is_on_servers, published,
+    server, wait,
 };
 use crate::record::{Counters, Histogram, Run, Step};
 
@@ -70,6 +71,8 @@ pub enum Limit {
     Generator {
         /// That rate.
         ceiling_per_s: f64,
+        /// By which flag it is given more threads.
+        threads: ThreadsFlag,
     },
     /// Others that used the device in most seconds: what it gives alone is not known.
     Neighbour {
@@ -322,7 +325,7 @@ fn at_generator(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     // The ceiling is measured before each step; the last of them is the one with the most load.
     let ceiling_per_s = bound.last()?.generator.as_ref()?.ceiling_operations_per_s?;
     let rates: Vec<f64> = bound.iter().map(|step| mean_rate(run, step)).collect::<Option<_>>()?;
-    reported(run, series, &bound, &rates, Limit::Generator { ceiling_per_s })
+    reported(run, series, &bound, &rates, Limit::Generator { ceiling_per_s, threads: ThreadsFlag::of(run) })
 }
 
 /// Whether a rate is held as evenly as only a counter does; counts of a few are even within one.

@@ -1,7 +1,7 @@
 //! What makes the figures of a run less than they seem.
 
 use super::steadiness::{self, Excursion};
-use super::{Figures, Finding, Vocabulary, burst, is_on_server, measured, proof};
+use super::{Figures, Finding, ThreadsFlag, Vocabulary, burst, is_on_server, measured, proof};
 use crate::record::{Outcome, Run, Step};
 use crate::units::Nanos;
 
@@ -42,7 +42,9 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
     let words = Vocabulary::of(run);
     // What a server's sessions wait for between operations is reported on servers.
     let waited = |step: &Step| idle(step).filter(|_| !is_on_server(step));
-    findings.extend(worst(run, waited).map(|(steps, share)| Finding::WaitedForProcessor { steps, share, words }));
+    let threads = ThreadsFlag::of(run);
+    let waited = worst(run, waited);
+    findings.extend(waited.map(|(steps, share)| Finding::WaitedForProcessor { steps, share, words, threads }));
     findings.extend(cache_held(run));
     if bursts.is_empty() {
         findings.extend(burst::not_seen(run).map(Finding::CreditNotSeen));

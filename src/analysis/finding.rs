@@ -5,7 +5,7 @@ mod words;
 use super::{
     BurstFound, CacheTrap, Ceiling, CreditNotSeen, DurableWrites, Knee, LatencyTarget, Limit, Message, OpenLoadLine,
     PageCacheUse, RateKnee, RateRose, Reached, Responds, RunVerdict, Scales, SentLate, ServerFinding, Severity,
-    SizeLimits, SteadyState, StepLine, Tiers, Together, Vocabulary, WritesDisagree,
+    SizeLimits, SteadyState, StepLine, ThreadsFlag, Tiers, Together, Vocabulary, WritesDisagree,
 };
 use crate::units::Nanos;
 
@@ -45,7 +45,7 @@ pub enum Finding {
     /// No operation finished for a while.
     Stalled { steps: Vec<String>, longest: Nanos },
     /// Sessions had nothing to do inside the window.
-    WaitedForProcessor { steps: Vec<String>, share: f64, words: Vocabulary },
+    WaitedForProcessor { steps: Vec<String>, share: f64, words: Vocabulary, threads: ThreadsFlag },
     /// Reads were served by the buffer cache.
     CacheHeld { steps: Vec<String>, hit_ratio: f64, data_fits: bool },
     /// How much load meets the latency target, as steps show it.

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::doubts::{self, SATURATED};
 use super::message::list;
-use super::{Figures, LatencyTarget, Message, measured, operations_are_requests};
+use super::{Figures, LatencyTarget, Message, ThreadsFlag, measured, operations_are_requests};
 use crate::record::{Histogram, Run, Step};
 use crate::units::Nanos;
 
@@ -173,6 +173,8 @@ pub struct SentLate {
     pub lag_p99: Nanos,
     /// What that is.
     pub against: LateAgainst,
+    /// By which flag the generator is given more threads.
+    pub threads: ThreadsFlag,
 }
 
 /// What a lateness is compared with.
@@ -206,15 +208,17 @@ pub(super) fn sent_late(run: &Run, target: &LatencyTarget) -> Vec<SentLate> {
             seen.push((step.label.clone(), lag, Nanos(mean as u64)));
         }
     }
-    let (deciding, seen) = (latest(&deciding, LateAgainst::Limit), latest(&seen, LateAgainst::MeanResponse));
+    let threads = ThreadsFlag::of(run);
+    let deciding = latest(&deciding, LateAgainst::Limit, threads);
+    let seen = latest(&seen, LateAgainst::MeanResponse, threads);
     deciding.into_iter().chain(seen).collect()
 }
 
-fn latest(steps: &[(String, u64, Nanos)], against: fn(Nanos) -> LateAgainst) -> Option<SentLate> {
+fn latest(steps: &[(String, u64, Nanos)], against: fn(Nanos) -> LateAgainst, threads: ThreadsFlag) -> Option<SentLate> {
     let share = |(_, lag, of): &(String, u64, Nanos)| *lag as f64 / of.0.max(1) as f64;
     let (_, lag, of) = steps.iter().max_by(|left, right| share(left).total_cmp(&share(right)))?;
     let labels = steps.iter().map(|(label, ..)| label.clone()).collect();
-    Some(SentLate { steps: labels, lag_p99: Nanos(*lag), against: against(*of) })
+    Some(SentLate { steps: labels, lag_p99: Nanos(*lag), against: against(*of), threads })
 }
 
 impl Message for SentLate {
@@ -236,11 +240,14 @@ impl Message for SentLate {
     fn advice(&self) -> Option<String> {
         let advice = match self.against {
             LateAgainst::Limit(_) => {
-                "Judge the storage by service times, or give the load generator idle processors or more threads (`--jobs`)."
+                format!(
+                    "Judge the storage by service times, or give the load generator idle processors{}.",
+                    self.threads.or(" or ")
+                )
             }
-            LateAgainst::MeanResponse(_) => "Compare service times where tens of microseconds matter.",
+            LateAgainst::MeanResponse(_) => "Compare service times where tens of microseconds matter.".to_owned(),
         };
-        Some(advice.to_owned())
+        Some(advice)
     }
 
     fn steps(&self) -> Option<&[String]> {

@@ -7,8 +7,8 @@ use super::load_line::verdicts::Verdicts;
 use super::measured::is_one_load;
 use super::opening::{Carried, Claim, at_load, of_lines};
 use super::{
-    Figures, Finding, LatencyTarget, Message, QuantileValue, Series, Subject, Verdict, VerdictOutcome, Vocabulary,
-    doubts, measured,
+    Figures, Finding, LatencyTarget, Message, QuantileValue, Series, Subject, ThreadsFlag, Verdict, VerdictOutcome,
+    Vocabulary, doubts, measured,
 };
 use crate::record::{Run, Step};
 use crate::units::{Nanos, percent};
@@ -36,6 +36,8 @@ pub struct RunVerdict {
     pub load: Option<String>,
     /// Of a run of several loads, the largest that keeps every limit.
     pub carries: Option<Carried>,
+    /// By which flag the load generator is given more threads.
+    pub threads: ThreadsFlag,
 }
 
 /// Whether one limit was kept.
@@ -104,6 +106,7 @@ impl RunVerdict {
             load: Some(step.map_or_else(String::new, |step| at_load(run, step))),
             limits,
             carries: None,
+            threads: ThreadsFlag::of(run),
         })
     }
 
@@ -120,7 +123,7 @@ impl RunVerdict {
             Some(Claim::LessThan { .. }) if is_missed => LimitAnswer::No,
             _ => LimitAnswer::NoVerdict,
         };
-        Self { answer, limits, load: None, carries }
+        Self { answer, limits, load: None, carries, threads: ThreadsFlag::of(run) }
     }
 
     /// The answer without its full stop, as it stands after `Yes: `. `carries` is what a run of several loads carries.
@@ -312,7 +315,10 @@ impl Message for RunVerdict {
         })?;
         let advice = match (self.answer, because) {
             (LimitAnswer::NoVerdict, Because::SentLate { .. } | Because::Crowded | Because::GeneratorBusy) => {
-                "Run it again when nothing else uses this machine, or with more threads (`--jobs`, `--lanes`)."
+                return Some(format!(
+                    "Run it again when nothing else uses this machine{}.",
+                    self.threads.or(", or with ")
+                ));
             }
             (LimitAnswer::NoVerdict, Because::NotSteady) => "Run longer, or with more warm-up, and judge that.",
             (LimitAnswer::NoVerdict, Because::Nothing) if words == Vocabulary::Sessions => {

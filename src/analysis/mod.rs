@@ -91,7 +91,7 @@ pub use steadiness::{Excursion, Reached, SteadyState};
 pub use tiers::{Cause, Place, Tiers};
 pub use together::{MIN_SECONDS, Measured, Together, TogetherPoint, TogetherVerdict};
 pub use traffic::{Counted, operations_are_requests};
-pub use vocabulary::Vocabulary;
+pub use vocabulary::{ThreadsFlag, Vocabulary, is_timed_from_sent, response_words};
 
 /// Everything worth saying about `run`, most important first: what makes the answer doubtful, then the answer (how much
 /// load is carried, and what limits it), then doubts that do not touch it, then the rest.

@@ -20,6 +20,8 @@ pub struct Series<'a> {
     /// What these steps have in common and other series of the run have not, as `WORK_UNIT=16`; empty if there is one
     /// series only.
     pub name: String,
+    /// What all series of the run have in common, written alike.
+    pub common: String,
     /// The steps, by rate in an open loop, else by sessions; equal loads in the order in which they ran.
     pub steps: Vec<&'a Step>,
     /// What their load and work are called.
@@ -42,15 +44,22 @@ impl<'a> Series<'a> {
                 None => groups.push((key, vec![step])),
             }
         }
+        let is_common = |pair: &(&str, &str)| groups.iter().all(|(key, _)| key.get(pair.0) == Some(&pair.1));
+        let listed = |key: &BTreeMap<&str, &str>, is_wanted: &dyn Fn(&(&str, &str)) -> bool| {
+            let wanted = key.iter().map(|(name, value)| (*name, *value)).filter(is_wanted);
+            wanted.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+        };
+        let common = groups.first().map(|(key, _)| listed(key, &is_common)).unwrap_or_default();
+        let names: Vec<String> = groups.iter().map(|(key, _)| listed(key, &|pair| !is_common(pair))).collect();
         groups
             .into_iter()
-            .map(|(key, mut steps)| {
+            .zip(names)
+            .map(|((_, mut steps), name)| {
                 steps.sort_by(|a, b| {
                     let rate = |step: &Step| step.load.rate_operations_per_s.unwrap_or(f64::INFINITY);
                     rate(a).total_cmp(&rate(b)).then(a.load.sessions.cmp(&b.load.sessions)).then(a.index.cmp(&b.index))
                 });
-                let name = key.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ");
-                Self { name, steps, words: Vocabulary::of(run) }
+                Self { name, common: common.clone(), steps, words: Vocabulary::of(run) }
             })
             .collect()
     }
@@ -101,7 +110,20 @@ mod tests {
 
     #[test]
     fn a_row_of_orions_matrix_is_one_curve() {
-        assert_eq!(series(&[(1, 0), (2, 0), (5, 0)]), [("LARGE=0".to_owned(), vec![1, 2, 5])]);
+        assert_eq!(series(&[(1, 0), (2, 0), (5, 0)]), [(String::new(), vec![1, 2, 5])]);
+    }
+
+    #[test]
+    fn only_what_differs_names_a_series() {
+        let mut run = sample::sweep(10);
+        run.steps.truncate(3);
+        for (step, block) in run.steps.iter_mut().zip(["8k", "8k", "64k"]) {
+            let parameters = [("rw", "randread"), ("bs", block)];
+            step.parameters = parameters.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+        }
+        let found = Series::of(&run);
+        let names: Vec<&str> = found.iter().map(|series| series.name.as_str()).collect();
+        assert_eq!((names.as_slice(), found[0].common.as_str()), (&["bs=8k", "bs=64k"][..], "rw=randread"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! What load and work are called, so that each kind of user reads his own words.
 
 use super::traffic::operations_are_requests;
-use crate::record::{Run, Step};
+use crate::record::{Demands, Run, Step};
 use crate::units::group_thousands;
 
 /// The words of a run.
@@ -11,6 +11,70 @@ pub enum Vocabulary {
     Sessions,
     /// Requests are outstanding, and each is an operation.
     Requests,
+}
+
+/// Whether the response times of a run are service times: other programs time requests from when they are sent, as fio's clat does.
+pub fn is_timed_from_sent(run: &Run) -> bool {
+    let mut operations = run.steps.iter().flat_map(|step| &step.operations);
+    run.imported.is_some() && operations.all(|operation| operation.response == operation.service)
+}
+
+/// From when to when the response times of a run are.
+pub fn response_words(run: &Run) -> &'static str {
+    if is_timed_from_sent(run) { "from sent to finished" } else { "from due to finished" }
+}
+
+/// By which flag a command gives its load generator more threads; advice names no flag that a command has not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ThreadsFlag {
+    /// `--jobs` of loads on raw storage.
+    Jobs,
+    /// `--lanes` of SLOB's loads.
+    Lanes,
+    /// The command decides by itself, or another program made the run.
+    Absent,
+}
+
+impl ThreadsFlag {
+    /// That of the command that made `run`.
+    pub fn of(run: &Run) -> Self {
+        match run.workload.as_str() {
+            _ if run.imported.is_some() || Demands::of(run).is_some() => Self::Absent,
+            "io" => Self::Jobs,
+            "slob" => Self::Lanes,
+            _ => Self::Absent,
+        }
+    }
+
+    /// `more threads (`--jobs`)`.
+    fn more_threads(self) -> Option<&'static str> {
+        match self {
+            Self::Jobs => Some("more threads (`--jobs`)"),
+            Self::Lanes => Some("more threads (`--lanes`)"),
+            Self::Absent => None,
+        }
+    }
+
+    /// What follows another way out: ` or more threads (`--jobs`)`, with `before` before it; empty without a flag.
+    pub(super) fn or(self, before: &str) -> String {
+        self.more_threads().map_or_else(String::new, |more| format!("{before}{more}"))
+    }
+
+    /// What helps a load generator that is the limit.
+    pub(super) fn for_generator(self) -> String {
+        match self.more_threads() {
+            Some(more) => format!("Give the load generator {more} or processors."),
+            None => "Ask from a machine with more or faster processors.".to_owned(),
+        }
+    }
+
+    /// What helps where processors are idle.
+    pub(super) fn where_idle(self) -> String {
+        match self.more_threads() {
+            Some(more) => format!("Where processors are idle, {more} help."),
+            None => "End what else is working on this machine, or ask from one with more processors.".to_owned(),
+        }
+    }
 }
 
 impl Vocabulary {
@@ -57,6 +121,30 @@ impl Vocabulary {
                 .load
                 .sessions
                 .map_or_else(|| "load that is not reported".to_owned(), |sessions| self.closed_load(sessions)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+
+    #[test]
+    fn advice_names_the_flag_that_the_command_has_and_none_that_it_has_not() {
+        let of = |change: fn(&mut Run)| {
+            let mut run = sample::requests::sweep();
+            change(&mut run);
+            let threads = ThreadsFlag::of(&run);
+            [threads.for_generator(), threads.where_idle(), threads.or(", or with ")].join(" ")
+        };
+        let raw = of(|_| {});
+        assert_eq!((raw.matches("`--jobs`").count(), raw.contains("--lanes")), (3, false), "{raw}");
+        let engine = of(|run| run.workload = "slob".to_owned());
+        assert_eq!((engine.matches("`--lanes`").count(), engine.contains("--jobs")), (3, false), "{engine}");
+        let of_check = |run: &mut Run| run.parameters.extend([("CHECK_READS".to_owned(), "3000@5ms".to_owned())]);
+        for without in [of(of_check), of(|run| run.workload = "orion".to_owned())] {
+            assert!(!without.contains("--"), "{without}");
         }
     }
 }

@@ -10,7 +10,8 @@ use super::text::{Detail, NARROWEST};
 use super::words::{NONE, UNKNOWN, duration, number};
 use crate::analysis::{
     Bearing, BusiestDevice, Compared, ComparedFigure, ComparedLoad, Difference, Evidence, FigureUnit, Figures, Measure,
-    Pair, SINGLE_BLOCK_READ, SettingDifference, is_on_servers, operations_are_requests, signed_percent, wait,
+    Pair, SINGLE_BLOCK_READ, SettingDifference, is_on_servers, is_timed_from_sent, operations_are_requests,
+    signed_percent, wait,
 };
 use crate::record::{Histogram, Run};
 use crate::units::{awr_count, percent};
@@ -331,7 +332,13 @@ pub(super) struct Distribution<'a> {
 
 /// What the times of [`distributions`] are.
 pub(super) fn compared_times(runs: &[&Run]) -> &'static str {
-    if is_by_response(runs) { "Response times" } else { "Single-block reads (db file sequential read)" }
+    if is_by_response(runs) && runs.iter().all(|run| is_timed_from_sent(run)) {
+        "Times from sent to finished"
+    } else if is_by_response(runs) {
+        "Response times"
+    } else {
+        "Single-block reads (db file sequential read)"
+    }
 }
 
 /// What is counted in them.

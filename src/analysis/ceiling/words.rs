@@ -98,7 +98,7 @@ impl Message for Ceiling {
         let series = of_series(&self.series);
         let spread = percent(self.spread);
         match self.limit {
-            Limit::Generator { ceiling_per_s } => format!(
+            Limit::Generator { ceiling_per_s, .. } => format!(
                 "Throughput{series} reached {} at {to}; the load generator alone reaches {} {}/s: this is its limit, not that of storage.",
                 self.rates(),
                 group_thousands(ceiling_per_s),
@@ -167,10 +167,7 @@ impl Message for Ceiling {
             Limit::Neighbour { .. } => "Repeat when the device is quiet.",
             Limit::Unclear => "Repeat with longer steps (`--duration`), or when the device is quiet.",
             Limit::Server => "Look at what its sessions were doing, and at its processors and its storage.",
-            Limit::Generator { .. } if self.what == "requests" => {
-                "Give the load generator more threads (`--jobs`) or processors."
-            }
-            Limit::Generator { .. } => "Give the load generator more threads (`--lanes`) or processors.",
+            Limit::Generator { threads, .. } => return Some(threads.for_generator()),
             Limit::NotReached { .. } => "Raise the load until throughput stops growing.",
         };
         Some(advice.to_owned())

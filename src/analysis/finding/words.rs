@@ -69,7 +69,7 @@ impl Finding {
             Self::Stalled { steps, longest } => {
                 format!("No operation finished for {longest} in {}, although load was on.", list(steps))
             }
-            Self::WaitedForProcessor { steps, share, words } => format!(
+            Self::WaitedForProcessor { steps, share, words, .. } => format!(
                 "{} for {} % of the window in {} before a thread came to them.",
                 match words {
                     Vocabulary::Sessions => "Sessions stood ready",
@@ -172,11 +172,12 @@ impl Finding {
             Self::Stalled { .. } => {
                 "Look at the intervals and the kernel log for that time: storage or a noisy neighbour stopped answering."
             }
-            Self::WaitedForProcessor { words: Vocabulary::Requests, .. } => {
-                "Storage saw fewer requests at once than asked for. Where processors are idle, more threads (`--jobs`) help."
-            }
-            Self::WaitedForProcessor { .. } => {
-                "They waited for processor time, as sessions of a busy database do. Where processors are idle, more threads (`--lanes`) help."
+            Self::WaitedForProcessor { words, threads, .. } => {
+                let what = match words {
+                    Vocabulary::Requests => "Storage saw fewer requests at once than asked for.",
+                    Vocabulary::Sessions => "They waited for processor time, as sessions of a busy database do.",
+                };
+                return Some(format!("{what} {}", threads.where_idle()));
             }
             Self::CacheHeld { .. } => "To measure storage, use a larger SCALE or a smaller cache.",
             Self::StepLine(line) => return line.advice(),

@@ -115,6 +115,7 @@ pub(in crate::analysis) fn find(series: &Series<'_>) -> Vec<Finding> {
     let series = &Series {
         name: series.name.clone(),
         steps: series.steps.iter().filter(is_the_targets).copied().filter(|step| is_judged(step)).collect(),
+        common: series.common.clone(),
         words: series.words,
     };
     if series.is_closed_loop() {

@@ -3,7 +3,11 @@
 use std::borrow::Cow;
 
 use super::chart::{Across, Band, Bars, Drawn, First, Frame, Group, Line, Lines, Quantity};
-use crate::analysis::{Finding, LatencyTarget, SINGLE_BLOCK_READ, Served, Subject, operations_are_requests, wait};
+use crate::analysis::check::first_limit;
+use crate::analysis::{
+    Finding, LatencyTarget, SINGLE_BLOCK_READ, Served, Subject, is_timed_from_sent, operations_are_requests,
+    response_words, wait,
+};
 use crate::record::{Histogram, Run, Step, TraceStats, WaitStats};
 use crate::report::buckets::{Columns, Counts, cell};
 use crate::report::trace;
@@ -221,9 +225,9 @@ pub(super) fn responses(run: &Run, prefix: &str) -> Option<Drawn> {
         return None;
     }
     let series = of_steps(run, &Subject::Response(None));
-    let note = format!("Layer: client; {}, in the measured window.{}", from_when(run), shown_of(run));
-    bars(format!("{prefix}responses"), "Response time of operations", &note, "operations", Heights::Counts, &series)
-        .draw()
+    let note = format!("Layer: client; {}, in the measured window.{}", response_words(run), shown_of(run));
+    let title = capital_first(&timed(run, "response time of operations"));
+    bars(format!("{prefix}responses"), &title, &note, "operations", Heights::Counts, &series).draw()
 }
 
 /// What a run is judged by as bars, and where on their axis the limit and the value that it is held against lie, with names.
@@ -244,19 +248,25 @@ pub(super) fn judged(run: &Run, target: &LatencyTarget, findings: &[Finding]) ->
     let things = if matches!(subject, Subject::Event(_)) { "waits" } else { "operations" };
     let (title, note) = match &subject {
         Subject::Event(event) => (event.clone(), "Every wait that ended in the measured window"),
-        other => (capital_first(&other.to_string()), "Every operation of the measured window"),
+        other => (capital_first(&timed(run, &other.to_string())), "Every operation of the measured window"),
     };
     let note = format!("{}. {note}.{}", capital(run, &subject), shown_of(run));
     let chart = bars("judged".to_owned(), &title, &note, things, Heights::Shares, &series);
     let columns = Columns::covering(series.iter().map(|named| &*named.times));
     let is_judged = target.subject.as_ref() == Some(&subject);
-    let limit = findings.iter().any(Finding::is_load_line).then(|| (target.limit.0, format!("limit {}", target.limit)));
+    let has_limit = first_limit(run).is_some() || findings.iter().any(Finding::is_load_line);
+    let limit = has_limit.then(|| (target.limit.0, format!("limit {}", target.limit)));
     let only = if let [only] = series.as_slice() { Some(only) } else { None };
     let reached = only.and_then(|named| Some((named.times.quantile_ns(target.quantile)?, &named.times)));
     let reached =
         reached.map(|(ns, times)| (ns, format!("{} {}", target.quantile_name(), quantile(times, target.quantile))));
     let place = |(ns, name): (u64, String)| Some((columns.share_of_ns(ns)?, name));
     Some(Judged { limit: limit.filter(|_| is_judged).and_then(place), reached: reached.and_then(place), chart })
+}
+
+/// What is called response time where it is counted from when requests were sent.
+fn timed(run: &Run, words: &str) -> String {
+    if is_timed_from_sent(run) { words.replace("response time", "service time") } else { words.to_owned() }
 }
 
 fn capital_first(text: &str) -> String {
@@ -315,19 +325,11 @@ pub(super) fn percentile_curve(run: &Run, prefix: &str) -> Option<Drawn> {
     percentiles(format!("{prefix}percentiles"), "Percentile curve", &note, &of_steps(run, &subject))
 }
 
-/// From when to when the response time of operations is. Of programs that time requests as they are sent, as fio's clat does, it is
-/// the service time.
-fn from_when(run: &Run) -> &'static str {
-    let mut operations = run.steps.iter().flat_map(|step| &step.operations);
-    let is_from_sent = run.imported.is_some() && operations.all(|operation| operation.response == operation.service);
-    if is_from_sent { "from sent to finished" } else { "from due to finished" }
-}
-
 /// What is judged, at the head of a sentence, with its layer.
 pub(super) fn capital(run: &Run, subject: &Subject) -> String {
     match subject {
         Subject::Event(event) => format!("Waits in {event} (layer: engine)"),
-        Subject::Response(_) => format!("Operations, {} (layer: client)", from_when(run)),
+        Subject::Response(_) => format!("Operations, {} (layer: client)", response_words(run)),
         Subject::Service(_) => "Operations, from sent to finished (layer: client)".to_owned(),
     }
 }

@@ -3,7 +3,8 @@
 use super::chart::{Across, At, Drawn, First, Frame, Line, Lines, Mark, Quantity, Scale};
 use crate::analysis::check::first_limit;
 use crate::analysis::{
-    Figures, Finding, Knee, LatencyTarget, Limit, Series, StepLine, is_on_servers, operations_are_requests,
+    Figures, Finding, Knee, LatencyTarget, Limit, Series, StepLine, is_on_servers, is_timed_from_sent,
+    operations_are_requests,
 };
 use crate::record::{Run, Step};
 use crate::units::group_thousands;
@@ -38,6 +39,36 @@ pub(super) fn rate_name(run: &Run) -> &'static str {
     }
 }
 
+/// The load of a step: its rate, or else its sessions.
+fn load(step: &Step) -> (Option<u64>, Option<u32>) {
+    match step.load.rate_operations_per_s {
+        Some(rate) => (Some(rate.to_bits()), None),
+        None => (None, step.load.sessions),
+    }
+}
+
+/// The points of a series, which are in order of load. Repeats of one load are points of one place: the curve leads through the
+/// one in the middle, and the others stand by themselves. The curve comes first.
+fn pieces(steps: &[&Step], point: &dyn Fn(&Step) -> Option<(f64, f64)>) -> Vec<Vec<(f64, f64)>> {
+    let (mut curve, mut alone) = (Vec::new(), Vec::new());
+    for repeats in steps.chunk_by(|one, other| load(one) == load(other)) {
+        let mut points: Vec<(f64, f64)> = repeats.iter().filter_map(|step| point(step)).collect();
+        points.sort_by(|one, other| one.1.total_cmp(&other.1));
+        if points.is_empty() {
+            continue;
+        }
+        curve.push(points.remove(points.len() / 2));
+        alone.extend(points.into_iter().map(|point| vec![point]));
+    }
+    [vec![curve], alone].concat()
+}
+
+/// What is said of them where there are any.
+fn repeats_words<'a>(mut lines: impl Iterator<Item = &'a Line>) -> &'static str {
+    let has_repeats = lines.any(|line| line.pieces.len() > 1);
+    if has_repeats { " Repeats of a load are points by themselves; the line leads through the middle one." } else { "" }
+}
+
 /// Draws every series of the run; `None` with fewer than two steps to join.
 pub(super) fn draw(run: &Run, findings: &[Finding], prefix: &str) -> Option<Drawn> {
     let mut chart = chart(run, findings, prefix)?;
@@ -52,23 +83,25 @@ pub(super) fn chart(run: &Run, findings: &[Finding], prefix: &str) -> Option<Lin
     let target = judged_by(run, findings);
     let subject = target.subject.clone()?;
     let all = Series::of(run);
-    if all.iter().map(|series| series.steps.len()).max().unwrap_or(0) < 2 {
+    let loads = |series: &Series<'_>| series.steps.chunk_by(|one, other| load(one) == load(other)).count();
+    if all.iter().map(loads).max().unwrap_or(0) < 2 {
         return None;
     }
     let quantile = target.quantile_name();
+    let common = all.first().map(|series| series.common.clone()).unwrap_or_default();
     let mut lines = Vec::new();
     let mut labels = Vec::new();
     for series in &all {
         let named =
             |what: &str| if series.name.is_empty() { what.to_owned() } else { format!("{what}, {}", series.name) };
-        let along = |value: &dyn Fn(&Step) -> Option<f64>| -> Vec<(f64, f64)> {
-            series.steps.iter().filter_map(|step| Some((rate_of(run, step)?, value(step)?))).collect()
+        let along = |value: &dyn Fn(&Step) -> Option<f64>| {
+            pieces(&series.steps, &|step| Some((rate_of(run, step)?, value(step)?)))
         };
         let judged = |step: &Step| subject.times(step)?.quantile_ns(target.quantile).map(|ns| ns as f64 / 1e3);
         let mean = |step: &Step| subject.times(step)?.mean_ns().map(|ns| ns / 1e3);
-        lines.push(Line { name: named(&quantile), pieces: vec![along(&judged)], dots: true });
+        lines.push(Line { name: named(&quantile), pieces: along(&judged), dots: true });
         if all.len() <= FEW_SERIES {
-            lines.push(Line { name: named("mean"), pieces: vec![along(&mean)], dots: true });
+            lines.push(Line { name: named("mean"), pieces: along(&mean), dots: true });
         }
         let label = |step: &&Step| Some((rate_of(run, step)?, judged(step)?, step.label.clone()));
         labels.extend(series.steps.iter().filter_map(label));
@@ -89,8 +122,10 @@ pub(super) fn chart(run: &Run, findings: &[Finding], prefix: &str) -> Option<Lin
         id: format!("{prefix}load-line"),
         title: "Latency against throughput".to_owned(),
         note: format!(
-            "{}: one point a step, joined by rising load.{}",
+            "{}: one point a step, joined by rising load.{}{}{}",
             super::distribution::capital(run, &subject),
+            repeats_words(lines.iter()),
+            if common.is_empty() { String::new() } else { format!(" All with {common}.") },
             if has_limit(run, findings) { format!(" The limit is {target}.") } else { String::new() }
         ),
         y_title: "time".to_owned(),
@@ -112,22 +147,18 @@ pub(super) fn overlay(runs: &[(&Run, &str)]) -> Option<Lines> {
         let judged = |step: &Step| subject.times(step)?.quantile_ns(target.quantile).map(|ns| ns as f64 / 1e3);
         for series in Series::of(run) {
             let of_series = if series.name.is_empty() { String::new() } else { format!(", {}", series.name) };
-            // Repeats of one load are no curve.
-            let load = |step: &Step| (step.load.sessions, step.load.rate_operations_per_s);
-            if series.steps.len() > 1 && series.steps.iter().all(|step| load(step) == load(series.steps[0])) {
-                continue;
-            }
-            let steps = series.steps.iter().filter_map(|step| Some((rate_of(run, step)?, judged(step)?)));
-            lines.push(Line { name: format!("{name}{of_series}"), pieces: vec![steps.collect()], dots: true });
+            let pieces = pieces(&series.steps, &|step| Some((rate_of(run, step)?, judged(step)?)));
+            lines.push(Line { name: format!("{name}{of_series}"), pieces, dots: true });
         }
     }
     if lines.iter().all(|line| line.pieces[0].len() < 2) {
         return None;
     }
-    let most = lines.iter().flat_map(|line| line.pieces[0].iter().map(|(x, _)| *x)).fold(0.0, f64::max);
+    let most = lines.iter().flat_map(|line| line.pieces.iter().flatten().map(|(x, _)| *x)).fold(0.0, f64::max);
     let mut rates: Vec<&str> = runs.iter().map(|(run, _)| rate_name(run)).collect();
     rates.dedup();
     let target = runs.first().map(|(run, _)| LatencyTarget::default().of_run(run))?;
+    let are_from_sent = runs.iter().all(|(run, _)| is_timed_from_sent(run));
     let reported = lines.iter().filter_map(|line| {
         let (rate, us) = line.pieces[0].iter().copied().reduce(|a, b| if b.0 > a.0 { b } else { a })?;
         Some(format!("{}: at most {}/s, at {}", line.name, group_thousands(rate), Quantity::Microseconds.tick(us)))
@@ -135,7 +166,12 @@ pub(super) fn overlay(runs: &[(&Run, &str)]) -> Option<Lines> {
     let frame = Frame {
         id: "load-line".to_owned(),
         title: "Latency against throughput".to_owned(),
-        note: format!("{} of each step, joined by rising load. Further right and lower is better.", target.what()),
+        note: format!(
+            "{} of each step{}, joined by rising load.{} Further right and lower is better.",
+            target.what(),
+            if are_from_sent { ", from sent to finished" } else { "" },
+            repeats_words(lines.iter())
+        ),
         y_title: "time".to_owned(),
         y_quantity: Quantity::Microseconds,
         first: First::Linear,
@@ -241,9 +277,23 @@ mod tests {
     fn repeats_of_one_load_are_no_curve() {
         let mut run = sample::sweep(5);
         assert!(overlay(&[(&run, "a"), (&run, "b")]).is_some());
+        let loads = run.steps.len();
+        let mut fast = run.steps[2].clone();
+        fast.waits[0].waits = sample::latencies(100, 1_000);
+        let slow = crate::record::Step { waits: run.steps[4].waits.clone(), ..fast.clone() };
+        run.steps.extend([fast, slow]);
+        let [chart, over] = [chart(&run, &[], ""), overlay(&[(&run, "a")])].map(|chart| chart.unwrap());
+        for (line, note) in [(&chart.lines[0], &chart.frame.note), (&over.lines[0], &over.frame.note)] {
+            assert_eq!(line.pieces.iter().map(Vec::len).collect::<Vec<_>>(), [loads, 1, 1]);
+            let middle = line.pieces[0][2].1;
+            assert!(line.pieces[1][0].1 < middle && middle < line.pieces[2][0].1, "{:?}", line.pieces);
+            assert!(note.contains("Repeats of a load"), "{note}");
+        }
+        run.steps.truncate(loads);
         let first = run.steps[0].clone();
         run.steps = vec![first.clone(), first.clone(), first];
         assert!(overlay(&[(&run, "a"), (&run, "b")]).is_none());
+        assert!(super::chart(&run, &[], "").is_none());
     }
 
     #[test]

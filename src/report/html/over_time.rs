@@ -8,6 +8,7 @@ use super::chart::{Drawn, First, Frame, Heat, Line, Lines, Quantity};
 use super::timeline::Timeline;
 use crate::analysis::{
     LatencyTarget, SINGLE_BLOCK_READ, Subject, Vocabulary, counted_per_s, is_on_servers, operations_are_requests, rate,
+    response_words,
 };
 use crate::record::{Counters, DeviceStats, Histogram, Interval, Run, ServerStats};
 use crate::units::group_thousands;
@@ -147,7 +148,7 @@ impl<'a> OverTime<'a> {
         } else {
             ""
         };
-        let note = format!("Response: from due to finished, layer: client.{reads} Each second of the load.");
+        let note = format!("Response: {}, layer: client.{reads} Each second of the load.", response_words(self.run));
         let frame = self.frame("latency", "Latency over time", &note, ("time", Quantity::Microseconds), words);
         self.lines(Frame { first: First::Logarithmic, ..frame }, lines)
     }
@@ -177,7 +178,9 @@ impl<'a> OverTime<'a> {
         let columns = columns.iter().map(|(range, rows)| (*range, shares(rows))).collect();
         let what = match subject {
             Subject::Event(event) => format!("waits in {event} (layer: engine)"),
-            Subject::Response(_) | Subject::Service(_) => "operations, from due to finished (layer: client)".to_owned(),
+            Subject::Response(_) | Subject::Service(_) => {
+                format!("operations, {} (layer: client)", response_words(self.run))
+            }
         };
         let note = format!("Each column, a second or several: the share of its {what} that took so long.");
         let edge = |row: i64| Quantity::LogMicroseconds.tick(row as f64 / ROWS_PER_DOUBLING);

@@ -14,7 +14,8 @@ use std::io;
 
 use super::text::Detail;
 use crate::analysis::{
-    Figures, SINGLE_BLOCK_READ, Vocabulary, is_on_server, is_on_servers, operations_are_requests, wait,
+    Figures, SINGLE_BLOCK_READ, Vocabulary, is_on_server, is_on_servers, is_timed_from_sent, operations_are_requests,
+    wait,
 };
 use crate::record::{Histogram, Run, Step, WaitStats, Waited, Waiters};
 use crate::report::buckets::Columns;
@@ -217,14 +218,16 @@ pub(in crate::report) fn operations(paper: &mut dyn Paper, run: &Run) -> io::Res
     let mut grid = Grid::new(3, names);
     for step in &run.steps {
         for operation in &step.operations {
-            for (time, histogram) in [("service", &operation.service), ("response", &operation.response)] {
-                let names = [&step.label, &operation.kind, time].map(str::to_owned);
+            let both = [("service", &operation.service), ("response", &operation.response)];
+            for (time, histogram) in &both[..if is_timed_from_sent(run) { 1 } else { 2 }] {
+                let names = [&step.label, &operation.kind, *time].map(str::to_owned);
                 let counts = [operation.count, operation.errors].map(|count| number(Some(count as f64)));
                 grid.push(names.into_iter().chain(counts).chain(latencies(histogram)).collect());
             }
         }
     }
-    paper.table("Operations (service: from sent to finished; response: from due to finished)", &grid)
+    let response = if is_timed_from_sent(run) { "" } else { "; response: from due to finished" };
+    paper.table(&format!("Operations (service: from sent to finished{response})"), &grid)
 }
 
 pub(in crate::report) fn devices(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {

@@ -3,7 +3,7 @@
 use std::io;
 
 use super::{sessions, spread};
-use crate::analysis::{Figures, GeneratorVerdict, is_through_page_cache, rate};
+use crate::analysis::{Figures, GeneratorVerdict, is_through_page_cache, is_timed_from_sent, rate, response_words};
 use crate::record::{Histogram, OperationStats, Run, Step};
 use crate::report::buckets::Columns;
 use crate::report::grid::Grid;
@@ -49,7 +49,7 @@ pub(in crate::report) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Res
     if grid.is_empty() {
         return Ok(());
     }
-    let times = if is_open {
+    let times = if is_open && !is_timed_from_sent(run) {
         "times from due to finished; service: mean from sent to finished"
     } else {
         "times from sent to finished"
@@ -194,7 +194,7 @@ pub(in crate::report) fn response_histograms(paper: &mut dyn Paper, run: &Run, d
         run.steps.iter().filter_map(|step| Some((step.label.clone(), of(step)?))).collect()
     };
     let all = rows(&|step| Figures(step).response());
-    histogram(paper, "Response time of all requests, from due to finished: % of requests", &all)?;
+    histogram(paper, &format!("Response time of all requests, {}: % of requests", response_words(run)), &all)?;
     if detail == Detail::Brief || !run.steps.iter().any(|step| sent(step).count() > 1) {
         return Ok(());
     }
