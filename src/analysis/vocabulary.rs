@@ -131,6 +131,19 @@ mod tests {
     use crate::record::sample;
 
     #[test]
+    fn times_of_other_programs_that_are_counted_from_sent_are_called_so() {
+        let mut run = sample::requests::mixed();
+        assert_eq!(response_words(&run), "from due to finished", "our own are from due, however short the queue");
+        run.imported = sample::imported().imported;
+        for operation in run.steps.iter_mut().flat_map(|step| &mut step.operations) {
+            operation.response = operation.service.clone();
+        }
+        assert_eq!(response_words(&run), "from sent to finished");
+        run.steps[0].operations[0].response = sample::latencies(7, 1_000);
+        assert_eq!(response_words(&run), "from due to finished");
+    }
+
+    #[test]
     fn advice_names_the_flag_that_the_command_has_and_none_that_it_has_not() {
         let of = |change: fn(&mut Run)| {
             let mut run = sample::requests::sweep();
