@@ -174,7 +174,7 @@ fn ctrl_c_while_a_cluster_is_made_ends_as_ctrl_c_does_and_leaves_nothing() {
     let Some(place) = place() else { return };
     let address = address(&place);
     crate::manners::ctrl_c_leaves_nothing(&place, "pg", &address);
-    assert!(servers(&place).is_empty());
+    assert!(servers(&place.path("pg")).is_empty());
 }
 
 #[test]

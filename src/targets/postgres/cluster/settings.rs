@@ -195,7 +195,7 @@ mod tests {
         let error = check_memory::<Binaries>(Bytes::mib(128), Bytes::mib(128), 8, Bytes(0)).unwrap_err();
         assert!(error.to_string().contains("and 8 sessions: it needs at least 226 MiB"), "{error}");
         assert!(error.hint().unwrap().contains("--host-memory 226M"), "{error}");
-        check_memory::<Binaries>(needed_memory(Bytes::mib(128), 8, Bytes(0)), Bytes::mib(128), 8).unwrap();
+        check_memory::<Binaries>(needed_memory(Bytes::mib(128), 8), Bytes::mib(128), 8, Bytes(0)).unwrap();
         // 16 GiB of buffers take 32 MiB of page tables in each process.
         check_memory::<Binaries>(
             Bytes((16 << 30) + 64 * (1 << 20) + 100 * 36 * (1 << 20) - 1),
