@@ -149,7 +149,6 @@ const ROOTS: &[&str] = &[
     "targets/postgres/cluster/mod.rs",
     "targets/sql/monitor/mod.rs",
     "targets/postgres/data/proof.rs",
-    "targets/postgres/data/verify/mod.rs",
     "targets/postgres/monitor/mod.rs",
     "targets/simulated/mod.rs",
 ];
@@ -207,6 +206,7 @@ const ARROWS: &[(&str, &str, &str)] = &[
     ("report/html/picture/mod.rs", "report/html/comparison.rs", "a picture names its runs as the page does"),
     ("targets/error.rs", "targets/embedded/block.rs", "the error of the room wraps that of each target"),
     ("targets/error.rs", "targets/postgres/error.rs", "the error of the room wraps that of each target"),
+    ("targets/error.rs", "targets/mysql/error.rs", "the error of the room wraps that of each target"),
     ("targets/block/lane.rs", "targets/block/raw.rs", "a lane holds parts of the target that opened it"),
     (
         "targets/block/usage.rs",

@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::error::MysqlError;
 use crate::config::Secret;
 use crate::config::mysql::{MysqlAddress, MysqlNode, TlsOptions};
+pub(super) use crate::targets::sql::Environment;
 
 /// Longest wait for a connection where nobody says.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -16,21 +17,6 @@ const SOCKETS: [&str; 4] =
     ["/run/mysqld/mysqld.sock", "/var/run/mysqld/mysqld.sock", "/var/lib/mysql/mysql.sock", "/tmp/mysql.sock"];
 /// Sections of an option file that any client reads.
 const SECTIONS: [&str; 3] = ["client", "client-server", "client-mariadb"];
-
-/// What surrounds the program.
-pub(super) struct Environment<'a> {
-    /// The value of a variable.
-    pub(super) variable: &'a dyn Fn(&str) -> Option<String>,
-    /// The name of the user who runs us.
-    pub(super) os_user: &'a dyn Fn() -> Option<String>,
-}
-
-impl Environment<'_> {
-    /// That of this process.
-    pub(super) fn of_process() -> Self {
-        Environment { variable: &|name| std::env::var(name).ok(), os_user: &|| whoami::username().ok() }
-    }
-}
 
 /// Where a server is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,10 +46,9 @@ impl Login {
     /// # Errors
     /// When an option file that was named cannot be read, or nobody says who the user is.
     pub(super) fn of(address: &MysqlAddress, environment: &Environment<'_>) -> Result<Self, MysqlError> {
-        let text = |name| (environment.variable)(name).filter(|value| !value.is_empty());
         let mut notes = Vec::new();
         let named = address.defaults_file.as_deref();
-        let usual = || Some(Path::new(&text("HOME")?).join(".my.cnf")).filter(|path| path.exists());
+        let usual = || environment.at_home(".my.cnf").filter(|path| path.exists());
         let file = named.map(Path::to_owned).or_else(usual);
         let options = match &file {
             Some(path) => Options::read(path, named.is_some(), &mut notes)?,
@@ -77,7 +62,7 @@ impl Login {
         })?;
         // A file that was named is meant, so it counts before the variable.
         let in_file = of_file("password").filter(|_| !options.is_open).map(Secret::new);
-        let in_variable = text("MYSQL_PWD").map(Secret::new);
+        let in_variable = environment.text("MYSQL_PWD").map(Secret::new);
         let shown = file.as_ref().map(|path| format!("`{}`", path.display())).unwrap_or_default();
         let (password, password_source) = match (in_file, in_variable) {
             (Some(password), variable) if named.is_some() || variable.is_none() => {

@@ -7,37 +7,13 @@ use super::error::PostgresError;
 use super::password_file;
 use crate::config::Secret;
 use crate::config::postgres::{DEFAULT_PORT, PostgresAddress, PostgresNode, TlsMode, TlsOptions};
+pub(super) use crate::targets::sql::Environment;
 
 /// Longest wait for a connection where nobody says otherwise.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Where servers put their sockets: Debian and Red Hat, their older releases, and PostgreSQL's own sources.
 const SOCKET_DIRECTORIES: [&str; 3] = ["/run/postgresql", "/var/run/postgresql", "/tmp"];
-
-/// What surrounds the program.
-pub(super) struct Environment<'a> {
-    /// The value of a variable.
-    pub(super) variable: &'a dyn Fn(&str) -> Option<String>,
-    /// The name of the user who runs us.
-    pub(super) os_user: &'a dyn Fn() -> Option<String>,
-}
-
-impl Environment<'_> {
-    /// That of this process.
-    pub(super) fn of_process() -> Self {
-        Environment { variable: &|name| std::env::var(name).ok(), os_user: &|| whoami::username().ok() }
-    }
-
-    /// The value of a variable; an empty one counts as none, as for libpq.
-    fn text(&self, name: &str) -> Option<String> {
-        (self.variable)(name).filter(|value| !value.is_empty())
-    }
-
-    /// A file in the user's home directory.
-    fn at_home(&self, name: &str) -> Option<PathBuf> {
-        Some(Path::new(&self.text("HOME")?).join(name))
-    }
-}
 
 /// Where a password came from.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,6 +5,7 @@
 
 pub(in crate::targets) mod data;
 pub(in crate::targets) mod database;
+mod environment;
 mod error;
 mod filling;
 mod lane;
@@ -14,6 +15,7 @@ pub mod private;
 mod session;
 mod target;
 
+pub(in crate::targets) use environment::Environment;
 pub use error::{Codes, ServerError};
 pub use filling::{COLUMNS, FILLING_PLACES, FILLING_STEP, batch_filling_bytes};
 pub use lane::{ServerTimes, TimedOperation};

@@ -11,6 +11,8 @@ use crate::targets::sql::data::catalog::{DATA_TABLE, FORMAT_VERSION, Ground, LOA
 use crate::targets::sql::data::descriptor::{DataSet, Found, Stage};
 use crate::targets::sql::data::streams::Halt;
 
+/// How long to wait for sessions that use a table, in seconds; then it is in use.
+const LOCK_TIMEOUT_S: u32 = 5;
 /// All names that a set-up may use, as a regular expression.
 const OUR_NAMES: &str = "^(plimsoll_(data|load)|(slob|scan)_[0-9]+|slob_batch_[0-9]+)$";
 /// The lock of whoever changes the server's `innodb_fill_factor`.
@@ -105,7 +107,7 @@ impl SqlData for Connector {
     }
 
     fn remove(session: &mut Session<'_>, found: &Found, halt: Halt<'_>) -> Result<(), TargetError> {
-        super::drop::remove(session, found, halt)
+        remove(session, found, halt)
     }
 }
 
@@ -201,6 +203,36 @@ pub(super) fn unlock_fill_factor(session: &mut Session<'_>) -> Result<(), Target
 fn lock_name(access: Access<'_>) -> String {
     let database = crc_fast::checksum(crc_fast::CrcAlgorithm::Crc64Nvme, access.namespace.as_bytes());
     format!("plimsoll {database:016x}")
+}
+
+/// Drops a data set. The caller holds the lock.
+fn remove(session: &mut Session<'_>, found: &Found, halt: Halt<'_>) -> Result<(), TargetError> {
+    let access = session.access();
+    let sql = access.sql(found.data.block_bytes);
+    let doing = "drop the data";
+    session.execute(doing, &format!("SET SESSION lock_wait_timeout = {LOCK_TIMEOUT_S}"), halt)?;
+    set_stage(session, Stage::Dropping)?;
+    let procedures =
+        (0..found.data.schemas).map(|schema| format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema)));
+    let tables = found.data.tables().map(|table| format!("DROP TABLE IF EXISTS {}", table.qualified_in(&sql)));
+    let last = [LOAD_TABLE, DATA_TABLE].map(|name| format!("DROP TABLE IF EXISTS {}", qualified(access, name)));
+    for statement in procedures.chain(tables).chain(last) {
+        session.execute(doing, &statement, halt)?;
+    }
+    if found.made_namespace && is_empty(session)? {
+        session.execute(doing, &format!("DROP DATABASE {}", quoted(access.namespace)), halt)?;
+    }
+    session.execute(doing, "SET SESSION lock_wait_timeout = 31536000", halt)
+}
+
+/// Whether nothing is in the database.
+fn is_empty(session: &mut Session<'_>) -> Result<bool, TargetError> {
+    let ask = "SELECT (SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = ?) \
+               + (SELECT COUNT(*) FROM information_schema.routines WHERE routine_schema = ?) \
+               + (SELECT COUNT(*) FROM information_schema.events WHERE event_schema = ?)";
+    let database = session.access().namespace;
+    let left: Option<u64> = session.first("look what else is in the database", ask, (database, database, database))?;
+    Ok(left == Some(0))
 }
 
 #[cfg(test)]

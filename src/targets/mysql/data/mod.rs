@@ -2,7 +2,6 @@
 //! connections of its own.
 
 mod catalog;
-mod drop;
 pub(in crate::targets) mod info;
 mod load;
 pub(in crate::targets) mod proof;

@@ -11,7 +11,6 @@
 
 mod catalog;
 mod descriptor;
-mod drop;
 pub(in crate::targets) mod info;
 pub(in crate::targets) mod proof;
 mod session;

@@ -5,6 +5,7 @@
 
 mod error;
 mod files;
+mod inspect;
 mod lock;
 mod memory;
 mod owner;
@@ -23,11 +24,12 @@ use crate::units::Bytes;
 pub use error::PrivateError;
 pub use files::OurFile;
 pub(in crate::targets) use files::{DirectoryState, Files, damaged, file_error};
+pub(in crate::targets) use inspect::{inspect, remove};
 pub(in crate::targets) use owner::Owner;
 pub use page_cache::{Dropped, drop_page_cache};
 pub(in crate::targets) use process::{is_alive, works_in};
 pub(in crate::targets) use programs::{Programs, Running, ServerRequest, Starting};
-pub(in crate::targets) use server::{PrivateServer, check_memory, inspect, remove};
+pub(in crate::targets) use server::{PrivateServer, check_memory};
 
 #[cfg(test)]
 pub(in crate::targets) use server::tests as server_tests;

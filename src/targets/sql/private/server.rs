@@ -1,10 +1,10 @@
 //! A private server from its making to its removal, whatever its kind.
 //!
-//! A kept server is used by later commands on the same directory, which leave it running; [`remove`] stops it.
+//! A kept server is used by later commands on the same directory, which leave it running; removing it stops it.
 
 use std::collections::BTreeMap;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::atomic::AtomicBool;
 
@@ -12,12 +12,11 @@ use rustix::process::Signal;
 
 use super::ServerKind;
 use super::error::PrivateError;
-use super::files::{DirectoryState, Files, OurFile, file_error, private_directory, remove as remove_path};
+use super::files::{DirectoryState, Files, file_error, private_directory, remove as remove_path};
 use super::lock::Hold;
 use super::memory::{MemoryLimit, effective_limit, is_held_to, limit_of};
 use super::owner::Owner;
 use super::page_cache::drop_page_cache;
-use super::process::end;
 use super::program::{await_end, await_ready, log_or};
 use super::programs::{Programs, Running, ServerRequest, Starting};
 use super::sockets::Sockets;
@@ -30,17 +29,6 @@ pub(in crate::targets) mod tests;
 
 /// Lines of its log in which the cause is looked for when a server does not start.
 const LOG_LINES: usize = 100;
-
-/// A private server as it lies there.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::targets) struct FoundServer<A> {
-    /// Its server, if it runs.
-    pub(in crate::targets) running: Option<Running<A>>,
-    /// The command that works on it, if one does: `process 123`.
-    pub(in crate::targets) in_use_by: Option<String>,
-    /// All that Plimsoll made there.
-    pub(in crate::targets) files: Vec<OurFile>,
-}
 
 /// A private server that runs. Dropping it ends a server that it has started and that is not to be kept.
 // The fields are dropped in this order: the server, what it needed, and last the lock.
@@ -380,63 +368,10 @@ fn stop_command(kind: &ServerKind, pid: u32) -> String {
     }
 }
 
-fn not_ours<P: Programs>(files: &Files, pid: u32) -> PrivateError {
+pub(super) fn not_ours<P: Programs>(files: &Files, pid: u32) -> PrivateError {
     let [address, _] = P::KIND.schemes;
     let shown = files.directory().display();
     let what = format!("a server that Plimsoll has not started (process {pid}) runs on the data in `{shown}`");
     let stop = stop_command(P::KIND, pid);
     PrivateError::unfit(what, format!("stop it first: `{stop}`, or load it by its address: `--target {address}…`"))
-}
-
-/// Looks what server `directory` holds, also while a command works on it, and changes nothing. `None` where nothing is,
-/// and one may be made.
-///
-/// # Errors
-/// When it holds anything that Plimsoll did not make, or belongs to somebody else.
-pub(in crate::targets) fn inspect<P: Programs>(
-    directory: &Path,
-) -> Result<Option<FoundServer<P::Address>>, PrivateError> {
-    let files = Files::new(P::KIND, directory)?;
-    if files.look()? == DirectoryState::Free {
-        return Ok(None);
-    }
-    Owner::of(P::KIND, &files.data())?;
-    Ok(Some(FoundServer {
-        running: P::running(&files.data())?,
-        in_use_by: files.holder().map(|holder| holder.to_string()),
-        files: files.ours()?,
-    }))
-}
-
-/// Removes the server in `directory` with all that is in it, and the directory if nothing else is in that. A kept server
-/// of ours is ended first. Gives what was removed.
-///
-/// # Errors
-/// When there is no private server, a command works on it, a server runs on it that Plimsoll has not started, or the
-/// system refuses; [`TargetError::Interrupted`] when it was stopped before it began.
-pub(in crate::targets) fn remove<P: Programs>(
-    directory: &Path,
-    tell: &dyn Fn(&str),
-    stop: &AtomicBool,
-) -> Result<Vec<OurFile>, TargetError> {
-    let files = Files::new(P::KIND, directory)?;
-    if files.look()? == DirectoryState::Free {
-        return Err(files.nothing_there().into());
-    }
-    let owner = Owner::of(P::KIND, &files.data())?;
-    let _hold = files.take(&owner, tell, stop)?;
-    if let Some(running) = P::running(&files.data())? {
-        if !running.is_ours {
-            return Err(not_ours::<P>(&files, running.pid).into());
-        }
-        tell("stopping the server");
-        // Both are known only while it runs, and go when it has ended.
-        let _sockets = running.sockets.as_deref().map(Sockets::of_running);
-        let _memory = MemoryLimit::take_over(running.pid);
-        end(P::KIND, running.pid);
-    }
-    let ours = files.ours()?;
-    tell("removing its files");
-    files.remove()?;
-    Ok(ours)
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use rustix::process::{Pid, kill_process};
 use super::*;
 use crate::scratch::is_in_memory;
 use crate::skip::skip;
-use crate::targets::sql::private::is_alive;
+use crate::targets::sql::private::{OurFile, inspect, is_alive, remove};
 use crate::targets::{mysql, postgres};
 
 type Postgres = postgres::cluster::Binaries;
