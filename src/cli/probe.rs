@@ -31,7 +31,7 @@ Examples:
   plimsoll probe --pid 4711                   a server by its first process
   plimsoll probe --device nvme0n1 --device nvme1n1    disks, whoever uses them
   plimsoll probe --target dir:/u01/plimsoll --interval 5s
-  plimsoll probe --target my:/u01/my          a private server that runs, see --keep-running
+  plimsoll probe --target my:/u01/my          a private server that runs
   plimsoll probe --pid 4711 --duration 60s --json     one line a second
 
 It needs `bpftrace` and root. Nothing is written to the database or its disks. Times are of two layers: `OS file`, the \
