@@ -101,12 +101,6 @@ impl Programs for Binaries {
 
     fn hint(said: &str) -> Option<String> {
         let hint = match said {
-            _ if ["No space left on device", "out of disk space", "failed with error 28"]
-                .iter()
-                .any(|word| said.contains(word)) =>
-            {
-                "free some space, or use a directory on another file system"
-            }
             _ if said.contains("Cannot allocate memory") => {
                 "lower `--db-cache`: the machine has no room for such a buffer pool"
             }

@@ -112,9 +112,6 @@ impl Programs for Binaries {
 
     fn hint(said: &str) -> Option<String> {
         let reported = match said {
-            _ if said.contains("No space left on device") => {
-                "free some space, or use a directory on another file system"
-            }
             _ if said.contains("shared memory") || said.contains("Cannot allocate memory") => {
                 "lower `--db-cache`: the machine has no room for shared buffers of this size"
             }

@@ -27,7 +27,11 @@ use crate::units::Bytes;
 #[cfg(test)]
 pub(in crate::targets) mod tests;
 
-/// Lines of its log in which the cause is looked for when a server does not start.
+/// How programs of servers say that a disk is full: the system's words, and InnoDB's two ways.
+const FULL_DISK: [&str; 3] = ["No space left on device", "out of disk space", "failed with error 28"];
+/// What to do then.
+const FREE_SPACE: &str = "free some space, or use a directory on another file system";
+/// Lines of its log in which that is looked for when a server does not start.
 const LOG_LINES: usize = 100;
 
 /// A private server that runs. Dropping it ends a server that it has started and that is not to be kept.
@@ -152,8 +156,11 @@ impl<P: Programs> PrivateServer<P> {
             let limit = request.host_memory?;
             Some(format!("{limit} of memory may be too little for it: raise `--host-memory`"))
         };
-        // What an error repeats of the log need not hold its cause.
-        let hint = |_: &str| P::hint(&files.log_tail(log_offset, LOG_LINES)).or_else(of_memory);
+        let hint = |said: &str| {
+            // What an error repeats of the log need not hold that the disk was full.
+            let of_disk = is_full_disk(&files.log_tail(log_offset, LOG_LINES)).then(|| FREE_SPACE.to_owned());
+            of_disk.or_else(|| P::hint(said)).or_else(of_memory)
+        };
         await_ready(&files, log_offset, (&program, pid), is_ready, hint, tell, stop)?;
         // A run without the limit would measure something else.
         if let Some(limit) = request.host_memory.filter(|limit| !is_held_to(pid, *limit)) {
@@ -338,7 +345,7 @@ fn initialize<P: Programs>(
     let failed = match await_end(&mut child, &program, stop) {
         Ok(None) => return Ok(files.finish_data()?),
         Ok(Some(reason)) => {
-            let hint = P::hint(&reason);
+            let hint = if is_full_disk(&reason) { Some(FREE_SPACE.to_owned()) } else { P::hint(&reason) };
             PrivateError::Program { program, reason, hint }.into()
         }
         Err(error) => error,
@@ -359,6 +366,10 @@ fn limit_notes(pid: u32, request: &ServerRequest, facts: &mut BTreeMap<String, S
         notes.push(format!("a control group around the server's limits its memory to {binding} already"));
     }
     notes
+}
+
+fn is_full_disk(said: &str) -> bool {
+    FULL_DISK.iter().any(|words| said.contains(words))
 }
 
 fn stop_command(kind: &ServerKind, pid: u32) -> String {
