@@ -120,35 +120,35 @@ fn a_room_uses_only_its_neighbours() {
 const ROOTS: &[&str] = &[
     "analysis/calibration/mod.rs",
     "analysis/capacity/mod.rs",
-    "analysis/ceiling.rs",
+    "analysis/ceiling/mod.rs",
     "analysis/check/mod.rs",
     "analysis/comparison/mod.rs",
     "analysis/mod.rs",
-    "analysis/opening.rs",
-    "analysis/together.rs",
+    "analysis/opening/mod.rs",
+    "analysis/together/mod.rs",
     "cli/check/mod.rs",
     "cli/mod.rs",
     "config/postgres/mod.rs",
     "import/evhist/mod.rs",
-    "import/oracle/subjects.rs",
+    "import/oracle/subjects/mod.rs",
     "import/orion/mod.rs",
     "import/spool/mod.rs",
-    "measure/doctor.rs",
+    "measure/doctor/mod.rs",
     "measure/trace/mod.rs",
     "record/store/mod.rs",
-    "report/csv.rs",
+    "report/csv/mod.rs",
     "report/html/chart/mod.rs",
     "report/html/mod.rs",
     "report/sections/mod.rs",
-    "report/sections/servers.rs",
-    "targets/block/signature.rs",
+    "report/sections/servers/mod.rs",
+    "targets/block/signature/mod.rs",
     "targets/embedded/verify/mod.rs",
     "targets/io/mod.rs",
     "targets/database/mod.rs",
     "targets/mysql/server/mod.rs",
     "targets/postgres/cluster/mod.rs",
     "targets/sql/monitor/mod.rs",
-    "targets/postgres/data/proof.rs",
+    "targets/postgres/data/proof/mod.rs",
     "targets/postgres/monitor/mod.rs",
     "targets/simulated/mod.rs",
 ];
@@ -157,16 +157,20 @@ const ROOTS: &[&str] = &[
 const ARROWS: &[(&str, &str, &str)] = &[
     (
         "analysis/*",
-        "analysis/finding.rs",
+        "analysis/finding/mod.rs",
         "the list of all findings names the types of the rules, and a rule gives its own as one of them",
     ),
     ("analysis/proof.rs", "analysis/doubts.rs", "takes the helper that gathers the steps a doubt is about"),
     ("analysis/rounds.rs", "analysis/steadiness.rs", "takes the rates inside a window, which steadiness is about"),
     ("analysis/server/figures.rs", "analysis/figures.rs", "takes `rate`, the one division by time"),
     ("analysis/traffic.rs", "analysis/figures.rs", "takes figures of a step, some of which are of traffic"),
-    ("analysis/limit_verdict.rs", "analysis/opening.rs", "the verdict names the load that a report would open with"),
     (
-        "analysis/limit_verdict.rs",
+        "analysis/limit_verdict/mod.rs",
+        "analysis/opening/mod.rs",
+        "the verdict names the load that a report would open with",
+    ),
+    (
+        "analysis/limit_verdict/mod.rs",
         "analysis/opening/answer.rs",
         "the verdict names the load that a report would open with",
     ),
@@ -189,7 +193,7 @@ const ARROWS: &[(&str, &str, &str)] = &[
         "a Statspack report names its database in a place of its own",
     ),
     ("import/osstat/figures.rs", "import/osstat/iostat.rs", "takes how a cell is read"),
-    ("import/run.rs", "import/join.rs", "drafts become runs when they have been joined"),
+    ("import/run.rs", "import/join/mod.rs", "drafts become runs when they have been joined"),
     ("load/ceiling.rs", "load/step.rs", "runs a step to see what the load generator can do"),
     ("plan/caches.rs", "plan/slob.rs", "takes how a size is written"),
     ("plan/steps.rs", "plan/slob.rs", "takes the request that steps are made of"),
@@ -239,8 +243,8 @@ const ARROWS: &[(&str, &str, &str)] = &[
 ];
 
 fn is_below(file: &str, root: &str) -> bool {
-    let folder = root.strip_suffix("/mod.rs").or_else(|| root.strip_suffix(".rs")).unwrap_or(root);
-    file.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+    let folder = root.strip_suffix("mod.rs").unwrap_or(root);
+    file.starts_with(folder)
 }
 
 fn fits(file: &str, pattern: &str) -> bool {
@@ -316,6 +320,13 @@ fn unsafe_code_stays_where_the_kernel_needs_it() {
     assert!(stray.is_empty(), "unsafe code outside its files: {stray:?}");
     let idle: Vec<&&str> = UNSAFE_FILES.iter().filter(|file| !holding.iter().any(|held| held == **file)).collect();
     assert!(idle.is_empty(), "files that need no unsafe code any more: {idle:?}");
+}
+
+#[test]
+fn a_module_with_a_folder_is_the_mod_rs_in_it() {
+    let beside = sources(Path::new("src")).into_iter().filter(|file| file.with_extension("").is_dir());
+    let beside: Vec<String> = beside.map(|file| file.display().to_string()).collect();
+    assert!(beside.is_empty(), "modules beside their folder, which are its `mod.rs`: {}", beside.join(", "));
 }
 
 #[test]
