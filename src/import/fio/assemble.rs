@@ -346,8 +346,7 @@ fn notes(invocation: &Invocation) -> Vec<String> {
     );
     note(
         latencies().any(|latency| !latency.is_distribution() && !latency.shares.is_empty()),
-        "Latency is known in the wide buckets of fio's tables of latency, which are of all that a job did: it printed no \
-         percentiles, or fewer than there are buckets.",
+        "Latency is known in the wide buckets of fio's tables of latency only: it printed no percentiles.",
     );
     note(
         jobs.iter().any(|job| job.counts_from_rate && job.did_something()),

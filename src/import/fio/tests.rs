@@ -371,30 +371,3 @@ fn long_lines_and_many_braces_take_little_time() {
     let _ = read(&format!("{TERSE}\n3;fio-3.1;{}", ";".repeat(500_000)));
     assert!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
 }
-
-/// A job that only read, with these percentiles and a table of latency of six buckets.
-fn with_table(percentiles: &str) -> crate::import::Draft {
-    let text = format!(
-        r#"{{ "fio version": "fio-3.33", "timestamp": 1767607200, "jobs": [ {{ "jobname": "a", "groupid": 0, "error": 0,
-        "read": {{ "io_bytes": 8192000, "runtime": 10000, "total_ios": 1000, "iops": 100.0,
-          "clat_ns": {{ "min": 1000, "max": 900000, "mean": 90000.0, "stddev": 1.0, "percentile": {{ {percentiles} }} }} }},
-        "latency_us": {{ "2": 1.0, "50": 9.0, "100": 60.0, "250": 20.0, "500": 9.0, "1000": 1.0 }} }} ] }}"#
-    );
-    runs("fio-json", &text).remove(0)
-}
-
-#[test]
-fn the_table_of_latency_stands_for_percentiles_that_say_less_and_is_not_mixed_with_them() {
-    let wide = with_table(r#""50.000000": 90000, "99.000000": 400000, "99.900000": 800000"#);
-    let (step, times) = (&wide.steps[0], &wide.steps[0].operations[0].service);
-    let counts: Vec<u64> = times.buckets_ns().map(|(.., count)| count).collect();
-    assert_eq!(counts, [10, 90, 600, 200, 90, 10]);
-    assert_eq!(reported(step, "read clat_ns percentile 99.9"), Some(800_000.0));
-    assert_eq!(reported(step, "read clat_ns percentile 99"), Some(400_000.0));
-    assert!(wide.notes.iter().any(|note| note.contains("which are of all that a job did")), "{:?}", wide.notes);
-
-    let rising = |place: u32| format!(r#""{place}.000000": {}"#, place * 2_000);
-    let fine = with_table(&(1..=7).map(rising).collect::<Vec<_>>().join(","));
-    assert_eq!(fine.steps[0].operations[0].service.quantile_ns(0.07), Some(14_000));
-    assert!(!fine.notes.iter().any(|note| note.contains("tables of latency")), "{:?}", fine.notes);
-}

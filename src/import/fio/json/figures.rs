@@ -248,31 +248,16 @@ fn tell_latency(part: &Value, name: &str, way: Way, in_histogram: bool, figures:
     }
 }
 
-/// fio's tables of latency are of all directions together. Where there was one only, they are its, and stand for its percentiles if
-/// they have more buckets than there are percentiles. The two are never mixed: then percentiles are figures by their names.
+/// fio's tables of latency are of all directions together: where there was one only, and no percentiles, they are its.
 fn add_shares(value: &Value, job: &mut Job) {
     let mut requests = job.directions.iter_mut().filter(|direction| direction.way != Way::Sync);
     let (Some(direction), None) = (requests.next(), requests.next()) else { return };
-    let way = direction.way.name();
-    let Some(latency) = direction.latency.as_mut().filter(|latency| latency.bins.is_empty()) else { return };
-    let mut found = Vec::new();
+    let Some(latency) = direction.latency.as_mut().filter(|latency| !latency.is_distribution()) else { return };
     for (table, unit_ns) in [("latency_ns", 1), ("latency_us", 1_000), ("latency_ms", 1_000_000)] {
         let shares = value.get(table).and_then(Value::as_object).into_iter().flatten();
         let mut labels: Vec<(&str, f64)> =
             shares.filter_map(|(label, share)| Some((label.as_str(), number(share)?))).collect();
         labels.sort_by_key(|(label, _)| label.parse::<u64>().unwrap_or(u64::MAX));
-        found.extend(shares_of_labels(&labels, unit_ns));
+        latency.shares.extend(shares_of_labels(&labels, unit_ns));
     }
-    let mut times: Vec<f64> = latency.percentiles.iter().map(|(_, ns)| *ns).collect();
-    times.dedup();
-    if found.len() <= times.len() {
-        return;
-    }
-    let measure = if latency.measure == Some(Measure::Total) { "lat" } else { "clat" };
-    // The 99th stands there in any case.
-    let named = latency.percentiles.drain(..).filter(|(percentage, _)| *percentage != 99.0);
-    job.reported.extend(
-        named.map(|(percentage, ns)| reported(LAYER, format!("{way} {measure}_ns percentile {percentage}"), "ns", ns)),
-    );
-    latency.shares = found;
 }
