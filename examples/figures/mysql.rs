@@ -133,9 +133,8 @@ impl Bench {
     fn procedure_alone(&self, server: &Server<'_>) -> Result<f64, Failure> {
         let before = status(server, "innodb_data_reads")?;
         at_once(|n| {
-            let settings =
-                "SET SESSION optimizer_switch = 'mrr=off', SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
-            client(server, &[settings, &format!("CALL alone_{n}({})", self.seconds)])
+            let level = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
+            client(server, &["SET optimizer_switch = 'mrr=off'", level, &format!("CALL alone_{n}({})", self.seconds)])
         })?;
         Ok((status(server, "innodb_data_reads")? - before) / f64::from(self.seconds))
     }

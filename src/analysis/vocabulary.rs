@@ -134,7 +134,11 @@ mod tests {
     fn times_of_other_programs_that_are_counted_from_sent_are_called_so() {
         let mut run = sample::requests::mixed();
         assert_eq!(response_words(&run), "from due to finished", "our own are from due, however short the queue");
-        run.imported = sample::imported().imported;
+        run.imported = Some(crate::record::Imported {
+            files: Vec::new(),
+            clock: crate::record::Clock::Wall,
+            not_understood: Vec::new(),
+        });
         for operation in run.steps.iter_mut().flat_map(|step| &mut step.operations) {
             operation.response = operation.service.clone();
         }

@@ -287,8 +287,9 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
         let session = &mut self.sessions[index as usize];
         session.sent_ns = None;
         if session.left == 0 {
-            // From now on not all sessions are at work, so the window ends here.
-            self.timeline.close(session.ended_ns);
+            // From now on not all sessions are at work, so the window ends here. What ended it belongs to it, and is recorded
+            // only after the window is known to end.
+            self.timeline.close(session.ended_ns + 1);
             return Ok(());
         }
         match session.batch.last().map_or(0, |drawn| drawn.think_ns) {

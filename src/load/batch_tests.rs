@@ -347,9 +347,9 @@ fn the_first_session_to_complete_its_work_loop_ends_the_window_with_its_last_ope
         lane.sent.iter().filter(|(session, ..)| *session == 0).map(|(_, _, tasks)| tasks.len()).sum::<usize>(),
         300
     );
-    assert_eq!(outcome.timeline.closed_at_ns(), START + 300 * 7 * MS + (2 * batches - 1) * 2 * MS);
-    assert_eq!(last.1 + 2 * MS + last.2.len() as u64 * 7 * MS, outcome.timeline.closed_at_ns());
-    assert_eq!(outcome.done().iter().sum::<u64>(), 3 * 299, "what ends as the window closes is not in it");
+    assert_eq!(outcome.timeline.closed_at_ns(), START + 300 * 7 * MS + (2 * batches - 1) * 2 * MS + 1);
+    assert_eq!(last.1 + 2 * MS + last.2.len() as u64 * 7 * MS + 1, outcome.timeline.closed_at_ns());
+    assert_eq!(outcome.done().iter().sum::<u64>(), 3 * 300, "what ends the window is in it");
 }
 
 #[test]
@@ -359,8 +359,8 @@ fn a_work_loop_counts_from_the_window_on() {
         StepPlan { work_loop: Some(50), warmup: Nanos::millis(1_000), ..plan(1, Nanos::seconds(60), Tasks::default()) };
     let outcome = run(&plan, &mut lane);
     // The one that ends as the window opens is the first.
-    assert_eq!(outcome.timeline.closed_at_ns(), START + 1_000 * MS + 490 * MS);
-    assert_eq!(outcome.done(), [99, 49]);
+    assert_eq!(outcome.timeline.closed_at_ns(), START + 1_000 * MS + 490 * MS + 1);
+    assert_eq!(outcome.done(), [99, 50]);
 }
 
 #[test]
@@ -435,7 +435,7 @@ fn failures_count_for_the_work_loop_and_failures_without_end_end_the_load() {
     lane.fate = Box::new(|_, _, _| Fate::Fails(MS));
     let work_loop = StepPlan { work_loop: Some(5), ..plan(1, Nanos::seconds(60), Tasks::default()) };
     let outcome = run(&work_loop, &mut lane);
-    assert_eq!(outcome.timeline.closed_at_ns(), START + 5 * MS);
+    assert_eq!(outcome.timeline.closed_at_ns(), START + 5 * MS + 1);
     let mut lane = FakeLane::new(Clock::simulated(), MS);
     lane.fate = Box::new(|_, _, _| Fate::Fails(MS));
     let outcome = run(&plan(1, Nanos::seconds(60), Tasks::default()), &mut lane);

@@ -11,8 +11,8 @@ use crate::report::words::{UNKNOWN, duration, number};
 const TITLE: &str = "Where the time of one operation went (mean; in brackets how often it happens in one)";
 const COLUMNS: [&str; 7] = ["mean", "reads", "cache hits", "log", "waits", "processor", "rest"];
 const LEGEND: &str = "Reads: blocks that were not in the buffer cache, on a server those of its page cache too. Cache hits are timed by \
-                      nobody, and are in the processor's time. On a server: from looks at its sessions; processor: using or \
-                      wanting one. In the engine: from its wait events; processor: of the whole process. Rest: what no part has, \
+                      nobody, and are in the processor's time. On a server: from looks at its sessions, and from its own times of reads \
+                      where those do not show them; processor: using or wanting one. In the engine: from its wait events; processor: of the whole process. Rest: what no part has, \
                       such as the way to a server.";
 
 /// One row of the table: what it is of, in the words of its first columns, and the step.

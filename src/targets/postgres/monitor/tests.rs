@@ -342,8 +342,10 @@ fn processor_time_of_the_server_is_that_of_its_processes() {
         let (begun, mut used) = (Instant::now(), Duration::ZERO);
         while used < Duration::from_millis(50) {
             client.batch_execute("SELECT count(md5(n::text)) FROM generate_series(1, 400000) n").await.unwrap();
-            let cpu = only(monitor.take()).cpu.unwrap();
-            used += Duration::from_nanos(cpu.user_ns + cpu.system_ns);
+            // Unknown in a stretch in which a process came or went between two looks.
+            if let Some(cpu) = only(monitor.take()).cpu {
+                used += Duration::from_nanos(cpu.user_ns + cpu.system_ns);
+            }
             assert!(begun.elapsed() < Duration::from_secs(120), "only {used:?} of work in {:?}", begun.elapsed());
         }
     });
