@@ -157,10 +157,9 @@ const ROOTS: &[&str] = &[
 const ARROWS: &[(&str, &str, &str)] = &[
     (
         "analysis/*",
-        "analysis/finding/mod.rs",
+        "analysis/finding.rs",
         "the list of all findings names the types of the rules, and a rule gives its own as one of them",
     ),
-    ("analysis/proof.rs", "analysis/doubts.rs", "takes the helper that gathers the steps a doubt is about"),
     ("analysis/rounds.rs", "analysis/steadiness.rs", "takes the rates inside a window, which steadiness is about"),
     ("analysis/server/figures.rs", "analysis/figures.rs", "takes `rate`, the one division by time"),
     ("analysis/traffic.rs", "analysis/figures.rs", "takes figures of a step, some of which are of traffic"),

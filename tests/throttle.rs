@@ -201,7 +201,7 @@ fn what_a_throttle_limits_is_found() {
             place.group.limit(Counted::Requests, 2_000);
             let run = place.run(&[&["run", "--rate=4000"][..], &STEP].concat());
             let not_reached = reported(&run).into_iter().find_map(|finding| match finding {
-                Finding::RateNotReached { achieved_per_s, .. } => Some(achieved_per_s),
+                Finding::RateNotReached(missed) => Some(missed.achieved_per_s),
                 _ => None,
             });
             let missing = || format!("it is not said to be missed: {}", sentences(&reported(&run)));

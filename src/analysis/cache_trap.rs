@@ -1,8 +1,8 @@
 //! Data sets so small that a cache can answer for the storage behind it.
 
 use super::message::list;
-use super::{Figures, Finding, Message, measured};
-use crate::record::Run;
+use super::{Figures, Finding, Message, worst};
+use crate::record::{Run, Step};
 use crate::units::Bytes;
 
 /// Reads of each block in one window from which on a storage cache, if there is one, has the block.
@@ -62,16 +62,12 @@ fn fits_declared_cache(run: &Run, data: Bytes) -> Option<Trap> {
 }
 
 fn read_often(run: &Run, data: Bytes) -> Option<Trap> {
-    let times = |step| {
+    let times = |step: &Step| {
         let figures = Figures(step);
         Some(figures.read_megabytes_per_s()? * 1e6 * figures.seconds() / data.0 as f64)
     };
-    let often: Vec<(String, f64)> = measured(run)
-        .filter_map(|step| Some((step.label.clone(), times(step)?)))
-        .filter(|(_, times)| *times > READS_OF_EACH_BLOCK)
-        .collect();
-    let most = often.iter().map(|(_, times)| *times).reduce(f64::max)?;
-    Some(Trap::ReadOften { steps: often.into_iter().map(|(label, _)| label).collect(), times: most })
+    let (steps, times) = worst(run, |step| times(step).filter(|times| *times > READS_OF_EACH_BLOCK))?;
+    Some(Trap::ReadOften { steps, times })
 }
 
 impl Message for CacheTrap {

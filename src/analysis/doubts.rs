@@ -1,51 +1,36 @@
 //! What makes the figures of a run less than they seem.
 
+use super::message::list;
+use super::sending::{ClientSaturated, FallbackEngine, RateNotReached, WaitedForProcessor};
 use super::steadiness::{self, Excursion};
-use super::{Figures, Finding, ThreadsFlag, Vocabulary, burst, is_on_server, measured, proof};
+use super::{Figures, Finding, Message, burst, measured, worst};
 use crate::record::{Outcome, Run, Step};
-use crate::units::Nanos;
+use crate::units::{Nanos, group_thousands, percent};
 
-/// A thread or a machine busier than this had no time left to send load when it was due.
-pub(super) const SATURATED: f64 = 0.9;
-/// Share of the asked rate that counts as reached; Poisson arrivals of a short window stray by less.
-const RATE_REACHED: f64 = 0.97;
-/// A backlog above this share of what was due is a queue that grows.
-const BACKLOG: f64 = 0.01;
-const IDLE: f64 = 0.05;
 /// Seconds without a finished operation are stalls only where many are expected.
 const OPERATIONS_PER_INTERVAL: f64 = 20.0;
 const CACHE_HELD: f64 = 0.5;
+/// Hit ratio from which a run is about the cache rather than about storage.
+const MOSTLY_CACHED: f64 = 0.9;
 
 pub(super) fn find(run: &Run) -> Vec<Finding> {
     let mut findings = Vec::new();
-    findings.extend(outcome(run));
-    findings.extend(saturated(run));
-    findings.extend(rate_not_reached(run));
-    findings.extend(fallbacks(run));
-    let labels = |holds: &dyn Fn(&Step) -> bool| -> Vec<String> {
-        measured(run).filter(|step| holds(step)).map(|step| step.label.clone()).collect()
-    };
-    let errors: u64 = measured(run).filter_map(|step| step.counters.errors).sum();
-    if errors > 0 {
-        let steps = labels(&|step| step.counters.errors.unwrap_or(0) > 0);
-        findings.push(Finding::OperationErrors { steps, errors });
-    }
+    findings.extend(NotCompleted::of(run).map(Finding::NotCompleted));
+    findings.extend(ClientSaturated::of(run).map(Finding::ClientSaturated));
+    findings.extend(measured(run).filter_map(|step| RateNotReached::of(run, step)).map(Finding::RateNotReached));
+    findings.extend(FallbackEngine::of(run).map(Finding::FallbackEngine));
+    findings.extend(OperationErrors::of(run).map(Finding::OperationErrors));
     let (bursts, rises) = (burst::bursts(run), burst::rises(run));
     // Two flat levels say why the rate was not steady.
     let explained = |step: &Step| {
         let labels = bursts.iter().flat_map(|burst| &burst.steps).chain(rises.iter().flat_map(|rise| &rise.steps));
         labels.into_iter().any(|label| *label == step.label)
     };
-    let unsteady = |step: &Step| unsteady(step).filter(|_| !explained(step));
-    findings.extend(worst(run, unsteady).map(|(steps, (range, drift))| Finding::NotSteady { steps, range, drift }));
-    findings.extend(worst(run, stalls).map(|(steps, longest)| Finding::Stalled { steps, longest }));
-    let words = Vocabulary::of(run);
-    // What a server's sessions wait for between operations is reported on servers.
-    let waited = |step: &Step| idle(step).filter(|_| !is_on_server(step));
-    let threads = ThreadsFlag::of(run);
-    let waited = worst(run, waited);
-    findings.extend(waited.map(|(steps, share)| Finding::WaitedForProcessor { steps, share, words, threads }));
-    findings.extend(cache_held(run));
+    let unsteady = worst(run, |step| steadiness::unsteady(step).filter(|_| !explained(step)));
+    findings.extend(unsteady.map(|(steps, most)| Finding::NotSteady(NotSteady { steps, most })));
+    findings.extend(worst(run, stalls).map(|(steps, longest)| Finding::Stalled(Stalled { steps, longest })));
+    findings.extend(WaitedForProcessor::of(run).map(Finding::WaitedForProcessor));
+    findings.extend(CacheHeld::of(run).map(Finding::CacheHeld));
     if bursts.is_empty() {
         findings.extend(burst::not_seen(run).map(Finding::CreditNotSeen));
     }
@@ -54,105 +39,144 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
     findings
 }
 
-/// Labels of the steps for which `rule` answers, and the largest answer.
-pub(super) fn worst<T: PartialOrd>(run: &Run, rule: impl Fn(&Step) -> Option<T>) -> Option<(Vec<String>, T)> {
-    let mut labels = Vec::new();
-    let mut largest = None;
-    for step in measured(run) {
-        if let Some(answer) = rule(step) {
-            labels.push(step.label.clone());
-            if largest.as_ref().is_none_or(|known| answer > *known) {
-                largest = Some(answer);
+/// The run did not come to its planned end.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NotCompleted {
+    /// An error ended it.
+    Failed {
+        /// The error, as it was shown.
+        error: String,
+        /// Steps recorded.
+        steps: usize,
+    },
+    /// The user ended it.
+    Interrupted {
+        /// Steps in which anything was measured.
+        steps: usize,
+        /// Whether the last of them was cut short.
+        last_is_partial: bool,
+    },
+    /// It goes on, or its process was killed.
+    Unfinished {
+        /// Steps recorded.
+        steps: usize,
+    },
+}
+
+impl NotCompleted {
+    fn of(run: &Run) -> Option<Self> {
+        let steps = run.steps.len();
+        match &run.outcome {
+            Outcome::Completed => None,
+            Outcome::Unfinished => Some(Self::Unfinished { steps }),
+            Outcome::Interrupted => Some(Self::Interrupted {
+                steps: measured(run).count(),
+                last_is_partial: measured(run).last().is_some_and(|step| step.outcome == Outcome::Interrupted),
+            }),
+            Outcome::Failed { error } => Some(Self::Failed { error: error.clone(), steps }),
+        }
+    }
+}
+
+impl Message for NotCompleted {
+    fn sentence(&self) -> String {
+        let recorded = |steps: &usize| match steps {
+            0 => "no step recorded".to_owned(),
+            1 => "1 step recorded".to_owned(),
+            n => format!("{n} steps recorded"),
+        };
+        match self {
+            Self::Failed { error, steps } => format!("The run failed with {}: {error}", recorded(steps)),
+            Self::Interrupted { steps: 0, .. } => "The run was ended early, before anything was measured.".to_owned(),
+            Self::Interrupted { steps, last_is_partial } => {
+                let partial = if *last_is_partial { "; the last is partial" } else { "" };
+                format!("The run was ended early with {}{partial}.", recorded(steps))
+            }
+            Self::Unfinished { steps } => {
+                format!("The run has not finished, or its process was killed, with {}.", recorded(steps))
             }
         }
     }
-    Some((labels, largest?))
-}
 
-fn outcome(run: &Run) -> Option<Finding> {
-    let steps = run.steps.len();
-    match &run.outcome {
-        Outcome::Completed => None,
-        Outcome::Unfinished => Some(Finding::Unfinished { steps }),
-        Outcome::Interrupted => Some(Finding::Interrupted {
-            steps: measured(run).count(),
-            last_is_partial: measured(run).last().is_some_and(|step| step.outcome == Outcome::Interrupted),
-        }),
-        Outcome::Failed { error } => Some(Finding::Failed { error: error.clone(), steps }),
+    fn advice(&self) -> Option<String> {
+        let advice = match self {
+            Self::Failed { .. } => "Mend what the error names and run again; the steps before it stand.",
+            Self::Interrupted { steps: 0, .. } => return None,
+            Self::Interrupted { .. } => "Compare the complete steps only.",
+            Self::Unfinished { .. } => "If it is not running any more, take it as cut short.",
+        };
+        Some(advice.to_owned())
     }
 }
 
-/// Share of the processors that the process may use which it kept busy, 0 to 1.
-fn processor_share(run: &Run, step: &Step) -> Option<f64> {
-    let cpus = run.environment.cpus.filter(|cpus| *cpus > 0)?;
-    Some(Figures(step).processors_busy()? / f64::from(cpus))
+/// Operations ended in errors.
+#[derive(Debug, Clone, PartialEq)]
+pub struct OperationErrors {
+    /// Labels of the steps.
+    pub steps: Vec<String>,
+    /// How many, in all of them.
+    pub errors: u64,
 }
 
-/// The busier of the load generator's busiest thread and the process as a whole, if either is saturated.
-fn saturation(run: &Run, step: &Step) -> Option<f64> {
-    let thread = step.generator.as_ref().map(|generator| generator.busiest_share);
-    let process = processor_share(run, step);
-    thread.into_iter().chain(process).filter(|share| *share > SATURATED).reduce(f64::max)
-}
-
-pub(super) fn is_saturated(run: &Run, step: &Step) -> bool {
-    saturation(run, step).is_some()
-}
-
-fn saturated(run: &Run) -> Option<Finding> {
-    let (steps, share) = worst(run, |step| saturation(run, step))?;
-    let whole_machine = measured(run).any(|step| processor_share(run, step).is_some_and(|share| share > SATURATED));
-    Some(Finding::ClientSaturated { steps, share: share.min(1.0), whole_machine })
-}
-
-/// Asked rate, achieved rate and backlog of an open loop that fell behind its schedule.
-pub(super) fn behind(step: &Step) -> Option<(f64, f64, Option<u64>)> {
-    let asked = step.load.rate_operations_per_s?;
-    // What failed was sent and answered all the same: it is reported as failed, not as a queue.
-    let achieved = Figures(step).ended_per_s()?;
-    let generator = step.generator.as_ref();
-    let due = generator.and_then(|generator| generator.due_operations);
-    let backlog = generator.and_then(|generator| generator.backlog_operations);
-    // Arrivals drawn at random may be fewer than asked; that is no fault of the target.
-    let wanted = super::rate(due, step.window.duration_ns).map_or(asked, |due| due.min(asked));
-    let queue_grows = match (due, backlog) {
-        (Some(due), Some(backlog)) => {
-            backlog as f64 > (BACKLOG * due as f64).max(step.load.sessions.map_or(0.0, f64::from))
-        }
-        _ => false,
-    };
-    (achieved < RATE_REACHED * wanted || queue_grows).then_some((asked, achieved, backlog))
-}
-
-fn rate_not_reached(run: &Run) -> Vec<Finding> {
-    measured(run)
-        .filter_map(|step| {
-            let (asked_per_s, achieved_per_s, backlog) = behind(step)?;
-            Some(Finding::RateNotReached {
-                step: step.label.clone(),
-                asked_per_s,
-                achieved_per_s,
-                backlog,
-                words: Vocabulary::of(run),
-            })
-        })
-        .collect()
-}
-
-fn fallbacks(run: &Run) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    if let Some(engine) =
-        proof::fact(run, "io_engine").filter(|engine| engine.contains("psync") || engine.contains("pread"))
-    {
-        findings.push(Finding::FallbackEngine { engine });
+impl OperationErrors {
+    fn of(run: &Run) -> Option<Self> {
+        let failed = measured(run).filter_map(|step| Some((step, step.counters.errors.filter(|errors| *errors > 0)?)));
+        let (steps, errors): (Vec<_>, Vec<_>) = failed.map(|(step, errors)| (step.label.clone(), errors)).unzip();
+        (!steps.is_empty()).then(|| Self { steps, errors: errors.iter().sum() })
     }
-    findings
 }
 
-/// How far the rate strays in the window, if it is beyond the limits.
-fn unsteady(step: &Step) -> Option<(f64, f64)> {
-    let Excursion { range, drift } = steadiness::excursion(step).filter(|excursion| !excursion.is_steady())?;
-    Some((range, drift))
+impl Message for OperationErrors {
+    fn sentence(&self) -> String {
+        let operations = if self.errors == 1 { "operation" } else { "operations" };
+        format!("{} {operations} ended in errors in {}.", group_thousands(self.errors as f64), list(&self.steps))
+    }
+
+    fn advice(&self) -> Option<String> {
+        Some("Find out what failed before using these figures.".to_owned())
+    }
+
+    fn steps(&self) -> Option<&[String]> {
+        Some(&self.steps)
+    }
+}
+
+/// Throughput changed within the window.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NotSteady {
+    /// Labels of the steps.
+    pub steps: Vec<String>,
+    /// How far it strayed in the one where it did most.
+    pub most: Excursion,
+}
+
+impl Message for NotSteady {
+    fn sentence(&self) -> String {
+        format!(
+            "Throughput was not steady in {}: it ranged over {} % of its mean (20 % is allowed) and drifted by {} % within the window \
+             (10 % is allowed).",
+            list(&self.steps),
+            percent(self.most.range),
+            self.most.drift_percent()
+        )
+    }
+
+    fn advice(&self) -> Option<String> {
+        Some("Run longer, or with more warm-up; look at the intervals for when it changed.".to_owned())
+    }
+
+    fn steps(&self) -> Option<&[String]> {
+        Some(&self.steps)
+    }
+}
+
+/// No operation finished for a while.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stalled {
+    /// Labels of the steps.
+    pub steps: Vec<String>,
+    /// The longest stretch of whole seconds without one.
+    pub longest: Nanos,
 }
 
 /// The longest stretch of whole seconds in which no operation finished.
@@ -165,15 +189,59 @@ fn stalls(step: &Step) -> Option<Nanos> {
     steadiness::longest_pause(&seconds)
 }
 
-/// Share of the window in which sessions stood ready, if it is worth telling.
-pub(super) fn idle(step: &Step) -> Option<f64> {
-    let available = step.window.duration_ns as f64 * f64::from(step.load.sessions?);
-    let share = step.generator.as_ref()?.idle_session_ns as f64 / available;
-    (share > IDLE).then_some(share)
+impl Message for Stalled {
+    fn sentence(&self) -> String {
+        format!("No operation finished for {} in {}, although load was on.", self.longest, list(&self.steps))
+    }
+
+    fn advice(&self) -> Option<String> {
+        Some(
+            "Look at the intervals and the kernel log for that time: storage or a noisy neighbour stopped answering."
+                .to_owned(),
+        )
+    }
+
+    fn steps(&self) -> Option<&[String]> {
+        Some(&self.steps)
+    }
 }
 
-fn cache_held(run: &Run) -> Option<Finding> {
-    let (steps, hit_ratio) = worst(run, |step| Figures(step).hit_ratio().filter(|ratio| *ratio >= CACHE_HELD))?;
-    let fits = matches!((run.target.data_bytes, run.target.cache_bytes), (Some(data), Some(cache)) if data <= cache);
-    Some(Finding::CacheHeld { steps, hit_ratio, data_fits: fits })
+/// Reads were served by the buffer cache.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CacheHeld {
+    /// Labels of the steps.
+    pub steps: Vec<String>,
+    /// The largest share of logical reads that were, 0 to 1.
+    pub hit_ratio: f64,
+    /// Whether the cache is as large as the data set.
+    pub data_fits: bool,
+}
+
+impl CacheHeld {
+    fn of(run: &Run) -> Option<Self> {
+        let (steps, hit_ratio) = worst(run, |step| Figures(step).hit_ratio().filter(|ratio| *ratio >= CACHE_HELD))?;
+        let sizes = run.target.data_bytes.zip(run.target.cache_bytes);
+        Some(Self { steps, hit_ratio, data_fits: sizes.is_some_and(|(data, cache)| data <= cache) })
+    }
+
+    /// Whether the figures are those of the cache.
+    pub(super) fn is_doubt(&self) -> bool {
+        self.hit_ratio >= MOSTLY_CACHED
+    }
+}
+
+impl Message for CacheHeld {
+    fn sentence(&self) -> String {
+        let why = if self.data_fits { " The data set fits into the cache." } else { "" };
+        let (share, steps) = (percent(self.hit_ratio), list(&self.steps));
+        format!("{share} % of logical reads never reached storage in {steps}.{why}")
+    }
+
+    fn advice(&self) -> Option<String> {
+        Some("To measure storage, use a larger SCALE or a smaller cache.".to_owned())
+    }
+
+    fn steps(&self) -> Option<&[String]> {
+        Some(&self.steps)
+    }
 }

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::doubts::{self, SATURATED};
 use super::message::list;
+use super::sending::{self, SATURATED};
 use super::{Figures, LatencyTarget, Message, ThreadsFlag, measured, operations_are_requests};
 use crate::record::{Histogram, Run, Step};
 use crate::units::Nanos;
@@ -140,7 +140,7 @@ pub(super) fn own_lag_p99_ns(step: &Step) -> Option<u64> {
 fn is_kept_by_device(step: &Step) -> bool {
     let never_idle =
         step.devices.iter().any(|device| device.busy_ns as f64 >= NEVER_IDLE * device.elapsed_ns.max(1) as f64);
-    never_idle && doubts::behind(step).is_some()
+    never_idle && sending::behind(step).is_some()
 }
 
 fn mean_response_ns(step: &Step) -> Option<f64> {

@@ -6,7 +6,9 @@ pub trait Message {
     fn sentence(&self) -> String;
 
     /// What the user can do about it.
-    fn advice(&self) -> Option<String>;
+    fn advice(&self) -> Option<String> {
+        None
+    }
 
     /// The steps that a doubt is about; `None` if it is about the whole run, or if it is no doubt.
     fn steps(&self) -> Option<&[String]> {

@@ -36,6 +36,7 @@ mod repeat;
 mod rounds;
 mod search;
 mod seconds;
+mod sending;
 mod series;
 mod server;
 mod sizes;
@@ -62,6 +63,7 @@ pub use comparison::{
     Bearing, Better, Compared, ComparedFigure, ComparedLoad, Comparison, DeviceFigure, Difference, Doubt, ERROR_RATE,
     Evidence, FigureUnit, Measure, NotRepeats, Overall, Pair, Repeats, SettingDifference, signed_percent,
 };
+pub use doubts::{CacheHeld, NotCompleted, NotSteady, OperationErrors, Stalled};
 pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, single_block_reads, wait};
 pub use finding::Finding;
 pub use fit::{Queue, ResponseShape, Scalability};
@@ -69,21 +71,24 @@ pub use generator::{GeneratorVerdict, LateAgainst, LimitedBy, SentLate};
 pub use levels::{TwoLevels, two_levels};
 pub use limit_verdict::{Because, LimitAnswer, LimitVerdict, RunVerdict};
 pub use load_line::{
-    Ended, Failing, Judgeable, Knee, LatencyTarget, LoadLine, MAX_VERDICTS, NotJudgeable, OpenLoadLine, Point,
-    QuantileValue, RateKnee, RatePoint, Responds, Scales, StepLine, Subject, Verdict, VerdictOutcome, Why, judge,
-    judge_all,
+    Ended, Failing, FewWaits, Judgeable, Knee, LatencyTarget, LoadLine, MAX_VERDICTS, NotJudgeable, OpenLoadLine,
+    Point, QuantileValue, RateKnee, RatePoint, Responds, Scales, StepLine, Subject, Verdict, VerdictOutcome, Why,
+    judge, judge_all,
 };
-use measured::{CELL_SINGLE_BLOCK_READ, is_measured, measured};
+use measured::{CELL_SINGLE_BLOCK_READ, is_measured, measured, worst};
 pub use measured::{SINGLE_BLOCK_READ, is_one_load};
 pub use message::{Message, Severity};
 pub use modes::{Mode, modes};
 pub use opening::{Carried, Claim, FromCache, Latency, Opening, OpeningDoubt, StoppedBy, Unit};
 pub use operation_time::{OperationTime, Part};
-pub use proof::{DurableWrites, PageCacheUse, SeenFlushes, WritesDisagree, is_through_page_cache};
+pub use proof::{
+    BytesDisagree, DeviceSharedWithOthers, DurableWrites, PageCacheUse, SeenFlushes, is_through_page_cache,
+};
 pub use repeat::to_repeat;
 pub use rounds::{ROUND, Round, round_of, rounds};
 pub use search::{Search, SearchPlan};
 pub use seconds::LeftOut;
+pub use sending::{ClientSaturated, FallbackEngine, RateNotReached, WaitedForProcessor};
 pub use series::Series;
 pub use server::{Processors, Served, ServerFinding, counted_per_s, imbalance, is_on_server, is_on_servers};
 pub use sizes::SizeLimits;
@@ -92,6 +97,7 @@ pub use tiers::{Cause, Place, Tiers};
 pub use together::{MIN_SECONDS, Measured, Together, TogetherPoint, TogetherVerdict};
 pub use traffic::{Counted, operations_are_requests};
 pub use vocabulary::{ThreadsFlag, Vocabulary, is_timed_from_sent, response_words};
+pub use waits::{TopWait, WaitedForWriters, WriterWait};
 
 /// Everything worth saying about `run`, most important first: what makes the answer doubtful, then the answer (how much
 /// load is carried, and what limits it), then doubts that do not touch it, then the rest.
@@ -133,7 +139,7 @@ pub fn analyse_limits(run: &Run, limits: &[LatencyTarget]) -> Vec<Finding> {
     // Multiples of what a check asks for are meant to end somewhere.
     if Demands::of(run).is_some() {
         let is_multiple = |step: &String| !step.starts_with(ASKED);
-        findings.retain(|finding| !matches!(finding, Finding::RateNotReached { step, .. } if is_multiple(step)));
+        findings.retain(|finding| !matches!(finding, Finding::RateNotReached(missed) if is_multiple(&missed.step)));
     }
     for limit in limits.iter().skip(1) {
         let more = load_line::limits::more_lines(run, limit).into_iter();
@@ -160,8 +166,8 @@ fn fits_imported(run: &Run, finding: &Finding) -> bool {
     match finding {
         Finding::CreditNotSeen(_) => touches_storage,
         // What another program used of its machine is no limit of a load generator of ours.
-        Finding::FallbackEngine { .. } | Finding::ClientSaturated { .. } => false,
-        Finding::CacheHeld { .. } => run.workload == "slob" || run.parameters.contains_key("WORK_UNIT"),
+        Finding::FallbackEngine(_) | Finding::ClientSaturated(_) => false,
+        Finding::CacheHeld(_) => run.workload == "slob" || run.parameters.contains_key("WORK_UNIT"),
         _ => true,
     }
 }

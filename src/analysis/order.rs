@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::{Finding, ServerFinding, Severity, StepLine};
+use super::{ClientSaturated, Finding, ServerFinding, Severity, StepLine};
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
@@ -64,7 +64,7 @@ impl Basis {
             (Severity::Note, _) => return Place::Rest,
             (
                 Severity::Doubt,
-                Finding::ClientSaturated { steps, .. }
+                Finding::ClientSaturated(ClientSaturated { steps, .. })
                 | Finding::Server(ServerFinding::ProcessorsExhausted { steps, .. }),
             ) => concerns(&self.bounding, steps),
             (Severity::Doubt, Finding::Ceiling(ceiling)) => concerns(&self.bounding, &ceiling.steps),
@@ -107,7 +107,7 @@ mod tests {
         for step in [0, 2, 5] {
             let found = reported(step, stall);
             assert!(matches!(found[0], Finding::StepLine(StepLine::Between { .. })), "step {step}: {found:#?}");
-            let doubt = position(&found, |finding| matches!(finding, Finding::Stalled { .. }));
+            let doubt = position(&found, |finding| matches!(finding, Finding::Stalled(_)));
             let knee = position(&found, |finding| matches!(finding, Finding::Knee(_)));
             assert!(doubt > knee, "answers stand together: {found:#?}");
         }
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn a_doubt_about_the_step_that_the_answer_rests_on_comes_first() {
         let found = reported(4, stall);
-        let doubt = position(&found, |finding| matches!(finding, Finding::Stalled { .. }));
+        let doubt = position(&found, |finding| matches!(finding, Finding::Stalled(_)));
         let line = position(&found, |finding| matches!(finding, Finding::StepLine(StepLine::Between { .. })));
         assert!(doubt < line, "{found:#?}");
     }
@@ -125,7 +125,7 @@ mod tests {
     fn the_load_generator_comes_first_where_it_can_have_drawn_the_line() {
         for (step, leads) in [(0, false), (3, false), (4, true), (5, true)] {
             let found = reported(step, saturate);
-            assert_eq!(matches!(found[0], Finding::ClientSaturated { .. }), leads, "step {step}: {found:#?}");
+            assert_eq!(matches!(found[0], Finding::ClientSaturated(_)), leads, "step {step}: {found:#?}");
         }
     }
 
@@ -136,11 +136,11 @@ mod tests {
             change(&mut run);
             analyse(&run, &LatencyTarget::default()).swap_remove(0)
         };
-        assert!(matches!(first(|run| run.outcome = Outcome::Interrupted), Finding::Interrupted { .. }));
+        assert!(matches!(first(|run| run.outcome = Outcome::Interrupted), Finding::NotCompleted(_)));
         let page_cache = |run: &mut Run| {
             let _ = run.target.facts.insert("direct_io".to_owned(), "off".to_owned());
         };
-        assert!(matches!(first(page_cache), Finding::PageCacheInPath));
+        assert!(matches!(first(page_cache), Finding::PageCacheUsed(_)));
     }
 
     #[test]
@@ -149,7 +149,7 @@ mod tests {
         stall(&mut run.steps[1]);
         let target = LatencyTarget { subject: Some("nothing".into()), ..LatencyTarget::default() };
         let found = analyse(&run, &target);
-        let doubt = position(&found, |finding| matches!(finding, Finding::Stalled { .. }));
+        let doubt = position(&found, |finding| matches!(finding, Finding::Stalled(_)));
         assert!(doubt < position(&found, |finding| matches!(finding, Finding::StepLine(StepLine::NotJudged { .. }))));
     }
 }

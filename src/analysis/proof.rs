@@ -1,9 +1,8 @@
 //! What counters prove of the way that was asked for: that reads and writes went to storage, and that durable writes were
 //! made durable. Asking the kernel for it proves nothing.
 
-use super::doubts::worst;
 use super::message::list;
-use super::{Figures, Finding, Message, measured, operations_are_requests, rate, traffic};
+use super::{Figures, Finding, Message, measured, operations_are_requests, rate, traffic, worst};
 use crate::record::{DeviceStats, Interval, Run, Step};
 use crate::units::{Bytes, group_thousands, percent};
 
@@ -18,32 +17,21 @@ const ENOUGH_WRITES: u64 = 100;
 const ENOUGH_SYNCS: u64 = 10;
 
 pub(super) fn find(run: &Run) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    let asked_for_cache = is_through_page_cache(run) && operations_are_requests(run);
-    if asked_for_cache {
-        findings.push(Finding::PageCacheUsed(PageCacheUse { from_storage: from_storage(run) }));
-    } else if is_through_page_cache(run) {
-        findings.push(Finding::PageCacheInPath);
-    }
-    // Where the page cache is wanted, that it answered is no contradiction.
-    if !asked_for_cache {
-        let reads = worst(run, |step| disagreement(run, step));
-        findings.extend(reads.map(|(steps, (share, engine_bytes, kernel_bytes))| Finding::ReadsDisagree {
-            steps,
-            share,
-            engine_bytes,
-            kernel_bytes,
-        }));
-        let writes = worst(run, |step| writes_disagreement(run, step));
-        findings.extend(writes.map(|(steps, (share, ours, kernel))| {
-            let (ours, kernel, copies) = (Bytes(ours), Bytes(kernel), copies(run));
-            Finding::WritesDisagree(WritesDisagree { steps, share, ours, kernel, copies })
-        }));
-    }
-    findings.extend(durable_writes(run).map(Finding::DurableWrites));
+    let page_cache = page_cache(run);
+    let disagreements = match page_cache {
+        // Where the page cache is wanted, that it answered is no contradiction.
+        Some(PageCacheUse::Asked { .. }) => [None, None],
+        _ => [
+            BytesDisagree::of(None, worst(run, |step| reads_differ(run, step))),
+            BytesDisagree::of(Some(copies(run)), worst(run, |step| writes_differ(run, step))),
+        ],
+    };
     let shared = worst(run, |step| shared_device(run, step));
-    findings.extend(shared.map(|(steps, (share, device))| Finding::DeviceSharedWithOthers { steps, device, share }));
-    findings
+    let shared = shared.map(|(steps, (share, device))| DeviceSharedWithOthers { steps, device, share });
+    let found = page_cache.map(Finding::PageCacheUsed).into_iter();
+    let found = found.chain(disagreements.into_iter().flatten().map(Finding::BytesDisagree));
+    let found = found.chain(durable_writes(run).map(Finding::DurableWrites));
+    found.chain(shared.map(Finding::DeviceSharedWithOthers)).collect()
 }
 
 /// A fact about the target, in lower case.
@@ -88,14 +76,14 @@ fn under_way_bytes(step: &Step) -> f64 {
 }
 
 /// Our count of bytes read against the kernel's. A mirrored volume reads one copy.
-fn disagreement(run: &Run, step: &Step) -> Option<(f64, u64, u64)> {
+fn reads_differ(run: &Run, step: &Step) -> Option<(f64, u64, u64)> {
     let engine = step.counters.physical_read_bytes.filter(|_| is_in_process(run))?;
     let kernel = step.process_io?.read_bytes;
     differ(engine, kernel, under_way_bytes(step)).map(|share| (share, engine, kernel))
 }
 
 /// The same of bytes written, where all that this process writes are requests of ours: an engine writes its log too.
-fn writes_disagreement(run: &Run, step: &Step) -> Option<(f64, u64, u64)> {
+fn writes_differ(run: &Run, step: &Step) -> Option<(f64, u64, u64)> {
     if !is_in_process(run) || !operations_are_requests(run) {
         return None;
     }
@@ -161,17 +149,32 @@ fn shared_device(run: &Run, step: &Step) -> Option<(f64, String)> {
     (bytes >= ENOUGH_BYTES && all > OTHERS * ours).then_some((others, names))
 }
 
-/// The page cache is in the path because the user wants it there.
+/// The page cache is in the path.
 #[derive(Debug, Clone, PartialEq)]
-pub struct PageCacheUse {
-    /// Bytes that the kernel fetched from storage, as a share of those read; read-ahead can make it more than 1. Absent
-    /// where nothing was read, or the kernel does not report.
-    pub from_storage: Option<f64>,
+pub enum PageCacheUse {
+    /// The user wants it there.
+    Asked {
+        /// Bytes that the kernel fetched from storage, as a share of those read; read-ahead can make it more than 1. Absent
+        /// where nothing was read, or the kernel does not report.
+        from_storage: Option<f64>,
+    },
+    /// Data files are not read directly, whoever decided that.
+    NotDirect,
+}
+
+fn page_cache(run: &Run) -> Option<PageCacheUse> {
+    let asked = || PageCacheUse::Asked { from_storage: from_storage(run) };
+    let used = || if operations_are_requests(run) { asked() } else { PageCacheUse::NotDirect };
+    is_through_page_cache(run).then(used)
 }
 
 impl Message for PageCacheUse {
     fn sentence(&self) -> String {
-        let share = self.from_storage.map_or(String::new(), |share| {
+        let Self::Asked { from_storage } = self else {
+            return "Files are not read directly (direct_io is off): the operating system's page cache may have served reads."
+                .to_owned();
+        };
+        let share = from_storage.map_or(String::new(), |share| {
             format!(" The kernel fetched {} % of the bytes read from storage.", percent(share))
         });
         format!(
@@ -180,13 +183,19 @@ impl Message for PageCacheUse {
     }
 
     fn advice(&self) -> Option<String> {
-        Some("Leave out `--direct off` to measure the storage.".to_owned())
+        let advice = match self {
+            Self::Asked { .. } => "Leave out `--direct off` to measure the storage.",
+            Self::NotDirect => {
+                "Put the target on a file system that takes O_DIRECT, such as xfs or ext4, and allow it."
+            }
+        };
+        Some(advice.to_owned())
     }
 }
 
-/// Our count of bytes written and the kernel's differ, although the page cache was to be passed by.
+/// Our count of bytes read or written and the kernel's differ, although the page cache was to be passed by.
 #[derive(Debug, Clone, PartialEq)]
-pub struct WritesDisagree {
+pub struct BytesDisagree {
     /// Labels of the steps.
     pub steps: Vec<String>,
     /// The largest share by which they differ, 0 to 1.
@@ -195,15 +204,27 @@ pub struct WritesDisagree {
     pub ours: Bytes,
     /// By the kernel's.
     pub kernel: Bytes,
-    /// How many copies are written.
-    pub copies: u64,
+    /// Of writes, how many copies are written; absent for reads.
+    pub copies: Option<u64>,
 }
 
-impl Message for WritesDisagree {
+impl BytesDisagree {
+    /// Of the steps in which counts differ, and the largest share with both counts.
+    fn of(copies: Option<u64>, found: Option<(Vec<String>, (f64, u64, u64))>) -> Option<Self> {
+        let (steps, (share, ours, kernel)) = found?;
+        Some(Self { steps, share, ours: Bytes(ours), kernel: Bytes(kernel), copies })
+    }
+}
+
+impl Message for BytesDisagree {
     fn sentence(&self) -> String {
-        let copies = if self.copies > 1 { format!(", {} copies of each,", self.copies) } else { String::new() };
+        let moved = match self.copies {
+            None => "read".to_owned(),
+            Some(copies) if copies > 1 => format!("written, {copies} copies of each,"),
+            Some(_) => "written".to_owned(),
+        };
         format!(
-            "Bytes written{copies} by our count and by the kernel's differ by {} % in {}: {} against {}.",
+            "Bytes {moved} by our count and by the kernel's differ by {} % in {}: {} against {}.",
             percent(self.share),
             list(&self.steps),
             self.ours,
@@ -212,15 +233,41 @@ impl Message for WritesDisagree {
     }
 
     fn advice(&self) -> Option<String> {
-        Some(
-            "If the kernel counted less, writes may have stayed in memory; check direct I/O, or network file systems, which it does not \
-             count."
-                .to_owned(),
-        )
+        let why =
+            if self.copies.is_some() { "writes may have stayed in memory" } else { "its page cache served reads" };
+        Some(format!(
+            "If the kernel counted less, {why}; check direct I/O, or network file systems, which it does not count."
+        ))
     }
 
     fn steps(&self) -> Option<&[String]> {
         Some(&self.steps)
+    }
+}
+
+/// Somebody else reads from the device.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DeviceSharedWithOthers {
+    /// Labels of the steps.
+    pub steps: Vec<String>,
+    /// The device, or several of them.
+    pub device: String,
+    /// The largest share of what it read that was not for us, 0 to 1.
+    pub share: f64,
+}
+
+impl Message for DeviceSharedWithOthers {
+    fn sentence(&self) -> String {
+        format!(
+            "Of what `{}` read in {}, {} % was not for this run: somebody else uses it, or it reads ahead.",
+            self.device,
+            list(&self.steps),
+            percent(self.share)
+        )
+    }
+
+    fn advice(&self) -> Option<String> {
+        Some("Repeat when the device is quiet.".to_owned())
     }
 }
 
@@ -405,7 +452,9 @@ mod tests {
             let mut run = requests::mixed();
             run.target.facts.insert("layout".to_owned(), layout.to_owned());
             run.steps[0].process_io.as_mut().unwrap().write_bytes *= kernel_times;
-            find(&run).iter().any(|finding| matches!(finding, Finding::WritesDisagree(_)))
+            find(&run)
+                .iter()
+                .any(|finding| matches!(finding, Finding::BytesDisagree(BytesDisagree { copies: Some(_), .. })))
         };
         assert!(!disagree("single", 1) && !disagree("mirror 1 mib", 2) && !disagree("stripe 1 MiB", 1));
         assert!(disagree("single", 0) && disagree("mirror 1 MiB", 1));
@@ -421,7 +470,7 @@ mod tests {
             (step.counters.physical_reads, step.counters.physical_read_bytes) = (Some(15), Some(15 << 26));
             (step.counters.physical_writes, step.counters.physical_write_bytes) = (Some(0), Some(0));
             step.process_io.as_mut().unwrap().read_bytes = (15 << 26) - missing;
-            disagreement(&run, &run.steps[0]).is_some()
+            reads_differ(&run, &run.steps[0]).is_some()
         };
         assert!(!disagree(2, 2 << 26), "two were under way");
         assert!(disagree(2, 3 << 26) && disagree(2, 15 << 26), "more than that never reached storage");

@@ -134,10 +134,6 @@ impl Message for SizeLimits {
                 .to_owned(),
         )
     }
-
-    fn steps(&self) -> Option<&[String]> {
-        Some(&self.steps)
-    }
 }
 
 #[cfg(test)]

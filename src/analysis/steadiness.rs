@@ -53,6 +53,11 @@ impl Excursion {
     pub fn is_steady(self) -> bool {
         self.range <= STEADY_RANGE && self.drift.abs() <= STEADY_DRIFT
     }
+
+    /// The drift in percent, with its sign.
+    pub(super) fn drift_percent(self) -> String {
+        format!("{}{}", if self.drift > 0.0 { "+" } else { "" }, percent(self.drift))
+    }
 }
 
 /// Slope of the least-squares line through values that are one apart; zero for fewer than two.
@@ -92,8 +97,9 @@ pub(super) fn rate_of(seconds: &[(u64, u64)]) -> Option<f64> {
     super::rate(Some(operations), ns)
 }
 
-/// How far the rate of operations strays inside the window of a step; absent where too little was counted to tell.
-pub(super) fn excursion(step: &Step) -> Option<Excursion> {
+/// How far the rate of operations strays inside the window of a step, if it is beyond the limits; absent too where too little
+/// was counted to tell.
+pub(super) fn unsteady(step: &Step) -> Option<Excursion> {
     let seconds = operations_of(&seconds_inside(step));
     let total: u64 = seconds.iter().map(|(operations, _)| operations).sum();
     if (total as f64) < OPERATIONS_PER_ROUND * ROUNDS as f64 {
@@ -103,7 +109,7 @@ pub(super) fn excursion(step: &Step) -> Option<Excursion> {
     for (rate, round) in rates.iter_mut().zip(in_rounds(&seconds)?) {
         *rate = rate_of(round)?;
     }
-    Excursion::of(&rates)
+    Excursion::of(&rates).filter(|excursion| !excursion.is_steady())
 }
 
 /// The longest stretch of seconds in which no operation finished, if any.
@@ -239,12 +245,8 @@ fn median(mut values: Vec<f64>) -> Option<f64> {
 
 fn strayed(last: Excursion) -> String {
     if last.range.is_finite() {
-        let sign = if last.drift > 0.0 { "+" } else { "" };
-        format!(
-            "its last {ROUNDS} rounds range over {} % and drift by {sign}{} %",
-            percent(last.range),
-            percent(last.drift)
-        )
+        let (range, drift) = (percent(last.range), last.drift_percent());
+        format!("its last {ROUNDS} rounds range over {range} % and drift by {drift} %")
     } else {
         format!("nothing finished in its last {ROUNDS} rounds")
     }

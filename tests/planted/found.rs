@@ -220,7 +220,7 @@ fn a_stall_is_found_with_its_length() {
         let sim = format!("{WIDE},stall={}ms:{}ms", (at * 1e3) as u64, (lasts * 1e3) as u64);
         let found = reported(&planted_as(&sim, &plan(seed, 20), &[closed(8)]));
         let longest = only(&found, |finding| match finding {
-            Finding::Stalled { longest, .. } => Some(*longest),
+            Finding::Stalled(stalled) => Some(stalled.longest),
             _ => None,
         });
         // Whole seconds are seen: up to two of its edges are not.
@@ -234,7 +234,7 @@ fn errors_are_found_and_counted() {
         let share = drawn(seed, 0, (0.002, 0.1));
         let run = planted_as(&format!("{WIDE},errors={share}"), &plan(seed, 20), &[closed(8)]);
         let errors = only(&reported(&run), |finding| match finding {
-            Finding::OperationErrors { errors, .. } => Some(*errors as f64),
+            Finding::OperationErrors(failed) => Some(failed.errors as f64),
             _ => None,
         });
         let count = run.steps[0].operations[0].count as f64;
@@ -249,7 +249,7 @@ fn a_device_that_slows_down_is_not_steady_and_one_that_does_not_is() {
         let per_minute = drawn(seed, 0, (60.0, 300.0)).round();
         let found = reported(&planted_as(&format!("{WIDE},drift={per_minute}%/m"), &plan(seed, 30), &[closed(16)]));
         let drift = only(&found, |finding| match finding {
-            Finding::NotSteady { drift, .. } => Some(*drift),
+            Finding::NotSteady(unsteady) => Some(unsteady.most.drift),
             _ => None,
         });
         assert!(drift < -0.1, "seed {seed}: {drift} at {per_minute} % a minute");

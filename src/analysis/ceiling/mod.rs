@@ -11,7 +11,7 @@ use super::traffic::{
     Counted, LARGE_REQUEST_BYTES, inside, operations_are_requests, request_bytes, requests, requests_per_s, service,
 };
 use super::{
-    Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Series, ThreadsFlag, doubts, is_on_server, is_on_servers, published,
+    Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Series, ThreadsFlag, is_on_server, is_on_servers, published, sending,
     server, wait,
 };
 use crate::record::{Counters, Histogram, Run, Step};
@@ -225,7 +225,7 @@ pub(super) fn find(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     if let Some(found) = at_generator(run, series) {
         return Some(found);
     }
-    if doubts::is_saturated(run, last) || server::are_exhausted(run, last) {
+    if sending::is_saturated(run, last) || server::are_exhausted(run, last) {
         return None;
     }
     let mark = Mark::of(run, series);
@@ -319,7 +319,7 @@ fn neighbour(run: &Run, series: &Series<'_>, found: Option<&Ceiling>) -> Option<
 fn at_generator(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
     let is_bound = |step: &&Step| {
         let verdict = GeneratorVerdict::of(step);
-        verdict.is_some_and(|verdict| verdict.is_at_ceiling()) && !doubts::is_saturated(run, step)
+        verdict.is_some_and(|verdict| verdict.is_at_ceiling()) && !sending::is_saturated(run, step)
     };
     let bound: Vec<&Step> = series.steps.iter().copied().filter(is_bound).collect();
     // The ceiling is measured before each step; the last of them is the one with the most load.
@@ -366,7 +366,7 @@ fn closed_plateau(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
         let (from, to) = (steps[first], *steps.last()?);
         let more = f64::from(to.load.sessions?) / f64::from(from.load.sessions?.max(1));
         let slower = latency(run, to)?.mean_ns()? / latency(run, from)?.mean_ns()?;
-        let saturated = steps[first..].iter().any(|step| doubts::is_saturated(run, step));
+        let saturated = steps[first..].iter().any(|step| sending::is_saturated(run, step));
         (more >= MORE_LOAD && slower > IN_PROPORTION * more && !saturated).then_some((first, slower))
     };
     let bound = top * f64::from(steps[0].load.sessions?) / rates[0];
@@ -415,7 +415,7 @@ fn alone(run: &Run, series: &Series<'_>) -> Option<Ceiling> {
         Some(asked) => Figures(step).ended_per_s()? < RATE_REACHED * asked,
         None => step.load.sessions >= Some(MIN_QUEUE) && times.mean_ns()? >= MIN_WAIT_NS && tail(run, step)? <= NARROW,
     };
-    if !queues || level.deviation > CAPPED_ALONE || doubts::is_saturated(run, step) {
+    if !queues || level.deviation > CAPPED_ALONE || sending::is_saturated(run, step) {
         return None;
     }
     let (limit, counted, per_s) = match request_bytes(step)? {

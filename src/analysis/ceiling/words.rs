@@ -172,8 +172,4 @@ impl Message for Ceiling {
         };
         Some(advice.to_owned())
     }
-
-    fn steps(&self) -> Option<&[String]> {
-        Some(&self.steps)
-    }
 }

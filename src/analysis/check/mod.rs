@@ -315,8 +315,8 @@ impl<'a> Tried<'a> {
 /// The largest share of others in a step at what is asked.
 fn others(findings: &[Finding], tried: &Tried<'_>) -> Option<f64> {
     let shares = findings.iter().filter_map(|finding| match finding {
-        Finding::DeviceSharedWithOthers { steps, share, .. } => {
-            tried.all_at(1.0).any(|(step, _)| steps.contains(&step.label)).then_some(*share)
+        Finding::DeviceSharedWithOthers(shared) => {
+            tried.all_at(1.0).any(|(step, _)| shared.steps.contains(&step.label)).then_some(shared.share)
         }
         _ => None,
     });
@@ -326,8 +326,7 @@ fn others(findings: &[Finding], tried: &Tried<'_>) -> Option<f64> {
 /// Why there is no step at what is asked, in words.
 fn ended(findings: &[Finding]) -> String {
     let reason = |finding: &Finding| {
-        matches!(finding, Finding::Failed { .. } | Finding::Interrupted { .. } | Finding::Unfinished { .. })
-            .then(|| finding.sentence().trim_end_matches('.').to_owned())
+        matches!(finding, Finding::NotCompleted(_)).then(|| finding.sentence().trim_end_matches('.').to_owned())
     };
     findings.iter().find_map(reason).unwrap_or_else(|| "nothing was measured at these rates".to_owned())
 }
@@ -357,10 +356,8 @@ fn voided(findings: &[Finding], step: &Step) -> Option<Unmeasured> {
     let is_void = |finding: &&Finding| {
         let is_of_storage = matches!(
             finding,
-            Finding::PageCacheInPath
-                | Finding::PageCacheUsed(_)
-                | Finding::ReadsDisagree { .. }
-                | Finding::WritesDisagree(_)
+            Finding::PageCacheUsed(_)
+                | Finding::BytesDisagree(_)
                 | Finding::DurableWrites(_)
                 | Finding::CacheTrap(_)
                 | Finding::Server(
@@ -411,7 +408,7 @@ fn why(run: &Run, step: &Step, demands: &Demands, outcome: VerdictOutcome) -> St
 fn shortfall(run: &Run, step: &Step, demands: &Demands, outcome: VerdictOutcome) -> Shortfall {
     let times = |kinds: Vec<Reached>| kinds.into_iter().filter(Reached::is_late).collect::<Vec<_>>();
     let late = times(kinds::reached(run, step, demands, 1.0));
-    match super::doubts::behind(step) {
+    match super::sending::behind(step) {
         _ if kinds::errors(step) > 0 => Shortfall::Errors { count: kinds::errors(step) },
         Some(_) => Shortfall::FellBehind { share: finished_share(step) },
         None if !late.is_empty() => Shortfall::Late(late),

@@ -1,7 +1,7 @@
 //! Which multiple of what is asked is tried next.
 
 use super::{ASKED, Tried};
-use crate::analysis::doubts::behind;
+use crate::analysis::sending::behind;
 use crate::analysis::{Figures, Search, SearchPlan, Verdict, VerdictOutcome};
 use crate::record::{Demands, Run};
 

@@ -231,13 +231,13 @@ fn of_run(side: usize, run: &Run, findings: &[Finding], loads: &[ComparedLoad]) 
     let compared: Vec<&Step> = loads.iter().flat_map(|load| load.steps(run, side)).collect();
     let concerns = |finding: &&Finding| {
         let about = |steps: &[String]| compared.iter().any(|step| steps.contains(&step.label));
-        let is_doubt = finding.severity() == Severity::Doubt || matches!(finding, Finding::WaitedForProcessor { .. });
+        let is_doubt = finding.severity() == Severity::Doubt || matches!(finding, Finding::WaitedForProcessor(_));
         is_doubt && finding.steps().is_none_or(about)
     };
     let reported: Vec<&Finding> = findings.iter().filter(concerns).collect();
     let is_generators = |step: &&&Step| {
         let known = reported.iter().any(|finding| {
-            matches!(finding, Finding::ClientSaturated { .. })
+            matches!(finding, Finding::ClientSaturated(_))
                 && finding.steps().is_some_and(|steps| steps.contains(&step.label))
         });
         !known && GeneratorVerdict::of(step).is_some_and(|verdict| verdict.limited_by == LimitedBy::Generator)

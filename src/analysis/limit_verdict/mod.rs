@@ -8,7 +8,7 @@ use super::measured::is_one_load;
 use super::opening::{Carried, Claim, at_load, of_lines};
 use super::{
     Figures, Finding, LatencyTarget, Message, QuantileValue, Series, Subject, ThreadsFlag, Verdict, VerdictOutcome,
-    Vocabulary, doubts, measured,
+    Vocabulary, measured, sending,
 };
 use crate::record::{Run, Step};
 use crate::units::{Nanos, percent};
@@ -154,15 +154,15 @@ impl RunVerdict {
         let because = |wanted: fn(&Because) -> bool| self.limits.iter().any(|limit| wanted(&limit.because));
         match doubt {
             // A limit that is kept is kept in spite of them: response times contain the lateness.
-            Finding::SentLate(_) | Finding::ClientSaturated { .. } => true,
-            Finding::RateNotReached { .. } => because(|why| {
+            Finding::SentLate(_) | Finding::ClientSaturated(_) => true,
+            Finding::RateNotReached(_) => because(|why| {
                 matches!(
                     why,
                     Because::FellBehind | Because::SentLate { .. } | Because::Crowded | Because::GeneratorBusy
                 )
             }),
-            Finding::OperationErrors { .. } => because(|why| matches!(why, Because::Errors(_))),
-            Finding::NotSteady { .. } => because(|why| matches!(why, Because::NotSteady)),
+            Finding::OperationErrors(_) => because(|why| matches!(why, Because::Errors(_))),
+            Finding::NotSteady(_) => because(|why| matches!(why, Because::NotSteady)),
             _ => false,
         }
     }
@@ -286,8 +286,8 @@ fn kind_of(target: &LatencyTarget) -> Option<String> {
 
 fn why_failed(step: &Step, is_within: bool) -> Because {
     match Figures(step).failed_share().filter(|_| fails_often(step)) {
-        Some(share) if doubts::behind(step).is_none() => Because::Errors(share),
-        _ if is_within || doubts::behind(step).is_some() => Because::FellBehind,
+        Some(share) if sending::behind(step).is_none() => Because::Errors(share),
+        _ if is_within || sending::behind(step).is_some() => Because::FellBehind,
         _ => Because::Latency,
     }
 }

@@ -1,7 +1,7 @@
 //! The verdict on one open-loop step: whether its rate was carried within the latency target.
 
-use crate::analysis::doubts;
 use crate::analysis::generator::{LATE, own_lag_p99_ns};
+use crate::analysis::sending;
 use crate::analysis::steadiness::{self, Excursion, ROUNDS};
 use crate::analysis::{
     Figures, GeneratorVerdict, LatencyTarget, LimitedBy, Subject, VerdictOutcome, is_on_server, traffic,
@@ -36,7 +36,7 @@ pub fn judge(step: &Step, target: &LatencyTarget) -> Option<VerdictOutcome> {
     let times = subject.times(step)?;
     let value = if subject == Subject::Response(None) { quantile(&times) } else { times.quantile_ns(target.quantile) };
     let within = value.is_some_and(|ns| ns <= target.limit.0);
-    let outcome = if doubts::behind(step).is_some() || queue_grows(step) || fails_often(step) {
+    let outcome = if sending::behind(step).is_some() || queue_grows(step) || fails_often(step) {
         VerdictOutcome::Failed
     } else if is_unsteady(step, &subject, target) {
         VerdictOutcome::Unsteady
@@ -76,7 +76,7 @@ pub(in crate::analysis) fn outcome(workload: &str, step: &Step, target: &Latency
     if step.load.rate_operations_per_s.is_some() && !is_reported {
         return judge(step, &target);
     }
-    let is_met = target.is_met(workload, step)? && !fails_often(step) && doubts::behind(step).is_none();
+    let is_met = target.is_met(workload, step)? && !fails_often(step) && sending::behind(step).is_none();
     Some(match is_met {
         true => VerdictOutcome::Passed,
         false if is_generator_busy(step) || is_crowded(step) => VerdictOutcome::GeneratorBound,
@@ -149,8 +149,7 @@ fn queue_grows(step: &Step) -> bool {
 
 /// Whether the rate was not steady, or the latency in a way that decides: some rounds keep the limit and others do not.
 fn is_unsteady(step: &Step, subject: &Subject, target: &LatencyTarget) -> bool {
-    let strays = |excursion: Option<Excursion>| excursion.is_some_and(|excursion| !excursion.is_steady());
-    if strays(steadiness::excursion(step)) {
+    if steadiness::unsteady(step).is_some() {
         return true;
     }
     let latencies = rounds(step, |round| {
@@ -161,7 +160,7 @@ fn is_unsteady(step: &Step, subject: &Subject, target: &LatencyTarget) -> bool {
     });
     let Some(latencies) = latencies else { return false };
     let kept = latencies.iter().filter(|ns| **ns <= target.limit.0 as f64).count();
-    (1..ROUNDS).contains(&kept) && strays(Excursion::of(&latencies))
+    (1..ROUNDS).contains(&kept) && Excursion::of(&latencies).is_some_and(|excursion| !excursion.is_steady())
 }
 
 #[cfg(test)]
@@ -228,7 +227,7 @@ pub(in crate::analysis) mod tests {
         };
         assert_eq!(verdict(&with_errors(3_000)), Some(VerdictOutcome::Failed));
         assert_eq!(verdict(&with_errors(3)), Some(VerdictOutcome::Passed));
-        assert!(doubts::behind(&with_errors(3_000)).is_none(), "all that was due was sent and answered");
+        assert!(sending::behind(&with_errors(3_000)).is_none(), "all that was due was sent and answered");
     }
 
     #[test]

@@ -99,17 +99,12 @@ impl Message for Knee {
             words.closed_load(*measured_sessions)
         )
     }
-
-    fn advice(&self) -> Option<String> {
-        None
-    }
 }
 
 /// Steps that show the load generator's limit, or its lateness, say nothing of where the target's knee is; nor do rates that
 /// were not steady.
 pub(in crate::analysis) fn find(series: &Series<'_>) -> Vec<Finding> {
-    let strays = |step: &Step| steadiness::excursion(step).is_some_and(|excursion| !excursion.is_steady());
-    let is_judged = |step: &Step| step.load.rate_operations_per_s.is_none() || !strays(step);
+    let is_judged = |step: &Step| step.load.rate_operations_per_s.is_none() || steadiness::unsteady(step).is_none();
     let is_the_targets =
         |step: &&&Step| GeneratorVerdict::of(step).is_none_or(|verdict| verdict.limited_by == LimitedBy::Device);
     let series = &Series {
@@ -321,10 +316,6 @@ impl Message for Responds {
                 "Responses{series} grow with the rate neither as those of a queue (M/M/1) nor in one step (D/D/1)."
             ),
         }
-    }
-
-    fn advice(&self) -> Option<String> {
-        None
     }
 }
 

@@ -214,10 +214,9 @@ impl LatencyTarget {
         self.times(workload, step)?.quantile_width(self.quantile)
     }
 
-    /// How many durations the step should have for the quantile to mean anything, if it has fewer.
-    pub fn waits_wanted(&self, workload: &str, step: &Step) -> Option<u64> {
-        let wanted = self.durations_wanted();
-        (self.times(workload, step)?.count() < wanted).then_some(wanted)
+    /// Whether the step has durations, but too few for the quantile to mean anything.
+    pub(in crate::analysis) fn has_few(&self, workload: &str, step: &Step) -> bool {
+        self.times(workload, step).is_some_and(|times| times.count() < self.durations_wanted())
     }
 
     /// How many durations the quantile needs to mean anything.

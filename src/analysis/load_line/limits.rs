@@ -4,10 +4,21 @@ use super::judge::outcome;
 use super::step_line::{Failing, Point};
 use super::{knee, open_line};
 use crate::analysis::measured::is_one_load;
+use crate::analysis::message::list;
 use crate::analysis::{
-    Ceiling, Figures, Finding, LatencyTarget, Series, StepLine, VerdictOutcome, burst, ceiling, sizes,
+    Ceiling, Figures, Finding, LatencyTarget, Message, Series, StepLine, Subject, VerdictOutcome, burst, ceiling, sizes,
 };
 use crate::record::{Run, Step};
+use crate::units::group_thousands;
+
+/// Steps have too few waits, or operations, for the quantile of a latency target.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FewWaits {
+    /// Labels of the steps.
+    pub steps: Vec<String>,
+    /// The target, its subject said.
+    pub target: LatencyTarget,
+}
 
 pub(in crate::analysis) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -20,7 +31,7 @@ pub(in crate::analysis) fn find(run: &Run, target: &LatencyTarget) -> Vec<Findin
     };
     let is_one_load = is_one_load(run);
     for series in Series::of(run) {
-        findings.extend(few_waits(&run.workload, &series, target));
+        findings.extend(few_waits(&run.workload, &series, target).map(Finding::FewWaits));
         // One load has a verdict, and no line.
         findings.extend((!is_one_load).then(|| load_line(&run.workload, &series, target)));
         findings.extend(knee::find(&series));
@@ -35,7 +46,7 @@ pub(in crate::analysis) fn more_lines(run: &Run, target: &LatencyTarget) -> Vec<
     let is_one_load = is_one_load(run);
     let of_series = |series: &Series<'_>| {
         let line = (!is_one_load).then(|| load_line(&run.workload, series, target));
-        few_waits(&run.workload, series, target).into_iter().chain(line).collect::<Vec<_>>()
+        few_waits(&run.workload, series, target).map(Finding::FewWaits).into_iter().chain(line).collect::<Vec<_>>()
     };
     Series::of(run).iter().flat_map(of_series).collect()
 }
@@ -45,13 +56,27 @@ fn of_series(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Lat
     series.steps.first().map_or_else(|| target.clone(), |step| target.of_step(workload, step))
 }
 
-fn few_waits(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Option<Finding> {
+fn few_waits(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Option<FewWaits> {
     let target = of_series(workload, series, target);
-    let thin = |step: &&Step| target.waits_wanted(workload, step).map(|wanted| (step.label.clone(), wanted));
-    let few: Vec<_> = series.steps.iter().filter_map(thin).collect();
-    let (_, wanted) = *few.first().as_ref()?;
-    let (wanted, steps) = (*wanted, few.iter().map(|(label, _)| label.clone()).collect());
-    Some(Finding::FewWaits { steps, target, wanted })
+    let has_few = |step: &&&Step| target.has_few(workload, step);
+    let steps: Vec<_> = series.steps.iter().filter(has_few).map(|step| step.label.clone()).collect();
+    (!steps.is_empty()).then_some(FewWaits { steps, target })
+}
+
+impl Message for FewWaits {
+    fn sentence(&self) -> String {
+        format!(
+            "{} has fewer than the {} {} that {} needs to mean something.",
+            list(&self.steps),
+            group_thousands(self.target.durations_wanted() as f64),
+            self.target.subject.as_ref().map_or("waits", Subject::things),
+            self.target.quantile_name()
+        )
+    }
+
+    fn advice(&self) -> Option<String> {
+        Some("Run longer.".to_owned())
+    }
 }
 
 /// One measurement, and whether the target was met in it.

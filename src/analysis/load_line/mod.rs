@@ -24,6 +24,7 @@ pub use judge::{judge, judge_all};
 pub use judgeable::{Judgeable, NotJudgeable};
 pub use knee::{Knee, RateKnee, Responds, Scales};
 pub use latency_target::{LatencyTarget, QuantileValue, Subject};
+pub use limits::FewWaits;
 pub use open_line::{OpenLoadLine, RatePoint, Why};
 pub use step_line::{Failing, Point, StepLine};
 pub use verdicts::{Ended, LoadLine, MAX_VERDICTS, Verdict, VerdictOutcome};

@@ -62,11 +62,6 @@ impl StepLine {
             Self::NotJudged { .. } => None,
         }
     }
-
-    /// Whether no load meets the target.
-    pub(in crate::analysis) fn is_missed(&self) -> bool {
-        matches!(self, Self::NoneMeets { .. })
-    }
 }
 
 impl Message for StepLine {

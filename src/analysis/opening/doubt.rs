@@ -2,7 +2,7 @@
 
 use super::{Carried, Claim};
 use crate::analysis::message::list;
-use crate::analysis::{Calibration, Finding, RunVerdict, ServerFinding, Severity};
+use crate::analysis::{Calibration, Finding, NotCompleted, PageCacheUse, RunVerdict, ServerFinding, Severity};
 use crate::record::Run;
 
 /// Something that makes the answer void, or less than it seems.
@@ -60,22 +60,22 @@ pub(super) fn find(
 
 fn phrase(finding: &Finding) -> String {
     let words = match finding {
-        Finding::ClientSaturated { .. } => "the load generator had no processor time left",
-        Finding::RateNotReached { .. } => "the rate asked for was not reached",
-        Finding::Failed { .. } => "the run failed",
-        Finding::Interrupted { .. } => "the run was ended early",
-        Finding::Unfinished { .. } => "the run has not finished, or its process was killed",
-        Finding::OperationErrors { .. } => "operations ended in errors",
-        Finding::PageCacheInPath => "the operating system's page cache may have served reads",
-        Finding::PageCacheUsed(_) => "requests went through the page cache",
+        Finding::ClientSaturated(_) => "the load generator had no processor time left",
+        Finding::RateNotReached(_) => "the rate asked for was not reached",
+        Finding::NotCompleted(NotCompleted::Failed { .. }) => "the run failed",
+        Finding::NotCompleted(NotCompleted::Interrupted { .. }) => "the run was ended early",
+        Finding::NotCompleted(NotCompleted::Unfinished { .. }) => "the run has not finished, or its process was killed",
+        Finding::OperationErrors(_) => "operations ended in errors",
+        Finding::PageCacheUsed(PageCacheUse::Asked { .. }) => "requests went through the page cache",
+        Finding::PageCacheUsed(_) => "the operating system's page cache may have served reads",
         Finding::SentLate(_) => "the load generator sent requests late",
-        Finding::WritesDisagree(_) => "the kernel counted other writes than this program",
-        Finding::ReadsDisagree { .. } => "the kernel counted other reads than this program",
-        Finding::NotSteady { .. } => "throughput was not steady",
-        Finding::Stalled { .. } => "nothing finished for a while although load was on",
+        Finding::BytesDisagree(bytes) if bytes.copies.is_some() => "the kernel counted other writes than this program",
+        Finding::BytesDisagree(_) => "the kernel counted other reads than this program",
+        Finding::NotSteady(_) => "throughput was not steady",
+        Finding::Stalled(_) => "nothing finished for a while although load was on",
         Finding::Burst(_) => "a burst credit may have run out",
         Finding::Rose(_) => "the rate rose while it was measured",
-        Finding::CacheHeld { .. } => "the buffer cache answered most reads",
+        Finding::CacheHeld(_) => "the buffer cache answered most reads",
         Finding::DurableWrites(_) => "durable writes did not reach the device",
         Finding::Ceiling(_) => "the load generator was the limit",
         Finding::Steady(_) => "throughput did not settle",

@@ -366,9 +366,7 @@ fn from_cache(findings: &[Finding], carried: &Carried) -> Option<FromCache> {
         Finding::Server(ServerFinding::PageCacheUnknown { steps, .. }) if concerns(steps) => {
             Some(FromCache::PageCacheUnknown)
         }
-        Finding::CacheHeld { steps, hit_ratio, .. } if concerns(steps) => {
-            Some(FromCache::BufferCache { hit_ratio: *hit_ratio })
-        }
+        Finding::CacheHeld(held) if concerns(&held.steps) => Some(FromCache::BufferCache { hit_ratio: held.hit_ratio }),
         _ => None,
     })
 }

@@ -3,11 +3,14 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::analysis::{BurstFound, Figures, LatencyTarget, Severity, SteadyState, Tiers, analyse, analyse_asked};
+use crate::analysis::{
+    BurstFound, BytesDisagree, CacheHeld, ClientSaturated, Figures, LatencyTarget, NotCompleted, NotSteady,
+    OperationErrors, PageCacheUse, Severity, Stalled, SteadyState, Tiers, analyse, analyse_asked,
+};
 use crate::analysis::{Excursion, Mode, Reached, traffic::Counted};
 use crate::record::sample::{self, requests, servers};
 use crate::record::{Clock, Imported, Outcome, Step};
-use crate::units::group_thousands;
+use crate::units::{Bytes, group_thousands};
 
 /// More than this nobody repeats.
 const LONGEST: usize = 200;
@@ -292,7 +295,8 @@ fn what_outlasts_a_burst_is_the_answer() {
     findings[0] = burst(&step, Some(1e9));
     let sentence = Opening::of(&run, &findings).sentence();
     assert!(sentence.contains("burst credit or a write cache"), "{sentence}");
-    findings.insert(1, Finding::NotSteady { steps: vec![step], range: 0.5, drift: 0.0 });
+    let most = Excursion { range: 0.5, drift: 0.0 };
+    findings.insert(1, Finding::NotSteady(NotSteady { steps: vec![step], most }));
     let sentence = Opening::of(&run, &findings).sentence();
     assert!(sentence.starts_with("Not to be relied on as it stands: throughput was not steady"), "{sentence}");
 }
@@ -335,7 +339,7 @@ fn a_share_from_a_cache_is_reported_only_where_places_differ() {
 fn the_buffer_cache_and_the_page_cache_are_distinguished() {
     let held = |hit_ratio| {
         let mut findings = analyse_asked(&sample::sweep(60), None);
-        findings.push(Finding::CacheHeld { steps: vec!["s16_t1".into()], hit_ratio, data_fits: false });
+        findings.push(Finding::CacheHeld(CacheHeld { steps: vec!["s16_t1".into()], hit_ratio, data_fits: false }));
         Opening::of(&sample::sweep(60), &findings).sentence()
     };
     assert!(held(0.6).ends_with("; the buffer cache answered 60 % of logical reads."), "{}", held(0.6));
@@ -363,7 +367,7 @@ fn a_doubt_about_the_answer_is_said_instead_of_it() {
 fn a_doubt_about_the_step_that_is_reported_counts_wherever_it_stands() {
     let run = servers::private_cluster();
     let mut findings = analyse_asked(&run, None);
-    findings.push(Finding::Stalled { steps: vec!["s16_t1".into()], longest: Nanos::seconds(3) });
+    findings.push(Finding::Stalled(Stalled { steps: vec!["s16_t1".into()], longest: Nanos::seconds(3) }));
     let sentence = Opening::of(&run, &findings).sentence();
     assert!(sentence.contains("nothing finished for a while although load was on in s16_t1"), "{sentence}");
 }
@@ -394,15 +398,20 @@ fn a_run_without_steps_says_that_nothing_was_measured() {
 fn all_doubts() -> Vec<Finding> {
     let steps = || vec!["d4".to_owned()];
     let last = Excursion { range: 0.5, drift: 0.1 };
+    let (ours, kernel) = (Bytes(1), Bytes(2));
+    let bytes_disagree =
+        |copies| Finding::BytesDisagree(BytesDisagree { steps: steps(), share: 0.1, ours, kernel, copies });
     vec![
-        Finding::ClientSaturated { steps: steps(), share: 0.99, whole_machine: false },
-        Finding::Failed { error: "bad block".into(), steps: 1 },
-        Finding::OperationErrors { steps: steps(), errors: 3 },
-        Finding::PageCacheInPath,
-        Finding::ReadsDisagree { steps: steps(), share: 0.1, engine_bytes: 1, kernel_bytes: 2 },
-        Finding::NotSteady { steps: steps(), range: 0.5, drift: 0.1 },
-        Finding::Stalled { steps: steps(), longest: Nanos::seconds(2) },
-        Finding::CacheHeld { steps: steps(), hit_ratio: 0.95, data_fits: true },
+        Finding::ClientSaturated(ClientSaturated { steps: steps(), share: 0.99, whole_machine: false }),
+        Finding::NotCompleted(NotCompleted::Failed { error: "bad block".into(), steps: 1 }),
+        Finding::OperationErrors(OperationErrors { steps: steps(), errors: 3 }),
+        Finding::PageCacheUsed(PageCacheUse::Asked { from_storage: None }),
+        Finding::PageCacheUsed(PageCacheUse::NotDirect),
+        bytes_disagree(None),
+        bytes_disagree(Some(1)),
+        Finding::NotSteady(NotSteady { steps: steps(), most: last }),
+        Finding::Stalled(Stalled { steps: steps(), longest: Nanos::seconds(2) }),
+        Finding::CacheHeld(CacheHeld { steps: steps(), hit_ratio: 0.95, data_fits: true }),
         steady(Reached::Never { last }),
         Finding::Server(ServerFinding::ShapeChanged { steps: steps(), grown: None, hot_share: Some(0.2) }),
         Finding::Server(ServerFinding::RolledBack { steps: steps(), deadlocks: 2, rollbacks: 3 }),

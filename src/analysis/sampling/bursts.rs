@@ -98,9 +98,8 @@ fn the_answers_of_a_run_with_a_burst_begin_with_it_and_say_no_more_of_steadiness
     let run = one_step(&two(&mut Noise::new(1), 40, 100, (3_000.0, 300.0), 0.01));
     let found = analyse(&run, &LatencyTarget::default());
     assert!(matches!(found[0], Finding::Burst(_)), "{found:#?}");
-    let again = |finding: &Finding| {
-        matches!(finding, Finding::NotSteady { .. } | Finding::Ceiling(_) | Finding::CreditNotSeen(_))
-    };
+    let again =
+        |finding: &Finding| matches!(finding, Finding::NotSteady(_) | Finding::Ceiling(_) | Finding::CreditNotSeen(_));
     assert!(!found.iter().any(again), "{found:#?}");
     assert!(found[0].sentence().contains("then 300 requests/s"), "{}", found[0].sentence());
 }

@@ -2,8 +2,8 @@
 
 use super::finding::CheckpointTerms;
 use super::{Served, ServerFinding, imbalance, is_on_server};
-use crate::analysis::doubts::{self, worst};
 use crate::analysis::{measured, traffic};
+use crate::analysis::{sending, worst};
 use crate::record::facts::Term;
 use crate::record::{Counters, Run, ServerStats, SessionState, Step};
 
@@ -117,6 +117,6 @@ fn found_in(run: &Run) -> Option<ServerFinding> {
 }
 
 fn idle(run: &Run) -> Option<ServerFinding> {
-    let (steps, share) = worst(run, |step| doubts::idle(step).filter(|_| is_on_server(step)))?;
+    let (steps, share) = worst(run, |step| sending::idle(step).filter(|_| is_on_server(step)))?;
     Some(ServerFinding::Idle { steps, share })
 }

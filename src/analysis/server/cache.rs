@@ -1,7 +1,7 @@
 //! Whether buffer misses are figures of storage or of the page cache.
 
 use super::{Served, ServerFinding};
-use crate::analysis::doubts::worst;
+use crate::analysis::worst;
 use crate::analysis::{measured, proof};
 use crate::record::facts::{DIRECT_READS, Term};
 use crate::record::{Run, Step};

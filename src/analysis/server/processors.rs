@@ -1,7 +1,7 @@
 //! Whose processor time was used on this machine: a server that runs beside the load generator shares its processors.
 
 use super::{Served, ServerFinding};
-use crate::analysis::doubts::worst;
+use crate::analysis::worst;
 use crate::analysis::{Figures, is_on_server};
 use crate::record::{CpuTime, Run, Step};
 

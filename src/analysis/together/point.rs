@@ -3,7 +3,7 @@
 use super::TogetherVerdict;
 use crate::analysis::levels::{median, spread};
 use crate::analysis::traffic::{Counted, bytes, inside, requests};
-use crate::analysis::{GeneratorVerdict, LimitedBy, doubts, rate};
+use crate::analysis::{GeneratorVerdict, LimitedBy, rate, sending};
 use crate::record::{CpuTime, Run, Step};
 
 /// Undisturbed seconds of a load that its rate is judged by, at least.
@@ -200,7 +200,7 @@ fn is_generators(run: &Run, step: &Step) -> bool {
     let is_bound = verdict.as_ref().is_some_and(|verdict| verdict.limited_by == LimitedBy::Generator);
     let waits = verdict.and_then(|verdict| verdict.slots_in_generator_counted).is_none_or(|share| share > SLOTS_WAIT);
     let is_busy = busy_share(step).is_some_and(|share| share > PROCESSORS_BUSY);
-    is_bound || doubts::is_saturated(run, step) || (is_busy && waits)
+    is_bound || sending::is_saturated(run, step) || (is_busy && waits)
 }
 
 /// Share of all processors that were not idle, whoever used them.
