@@ -402,3 +402,28 @@ fn the_upper_edge_of_a_bucket_is_reported_as_no_more_than_that() {
     );
     assert!(reported("p99=3ms").starts_with("No verdict: "), "{}", reported("p99=3ms"));
 }
+
+#[test]
+fn a_second_in_which_others_had_the_device_and_we_did_nothing_is_no_limit_of_anything() {
+    let mut run = sample::requests::sweep();
+    run.steps.truncate(1);
+    let step = &mut run.steps[0];
+    step.operations.clear();
+    let nothing = |counters: &mut crate::record::Counters| {
+        counters.operations = Some(0);
+        counters.physical_reads = Some(0);
+        counters.physical_read_bytes = Some(0);
+    };
+    nothing(&mut step.counters);
+    for second in &mut step.intervals {
+        nothing(&mut second.counters);
+        second.response = crate::record::Histogram::default();
+        second.waits.clear();
+        second.devices = step.devices.clone();
+    }
+    let findings = findings(&run);
+    let said: Vec<String> =
+        findings.iter().flat_map(|finding| [Some(finding.sentence()), finding.advice()]).flatten().collect();
+    assert!(!said.iter().any(|words| words.contains("NaN")), "{said:?}");
+    assert!(!findings.iter().any(|finding| matches!(finding, Finding::Ceiling(_))), "{said:?}");
+}

@@ -113,7 +113,7 @@ fn what_a_bare_limit_judges_on_the_engine_depends_on_what_it_does() {
 fn what_did_not_happen_is_no_verdict_and_exit_code_two() {
     let place = Place::new();
     place.set_up();
-    let reads = words("slob run -t 1 RUN_TIME=1 --warmup=0s UPDATE_PCT=0 --quiet");
+    let reads = words("slob run -t 1 RUN_TIME=300 WORK_LOOP=20 --warmup=0s UPDATE_PCT=0 --quiet");
     let answer = place.run(&[&reads[..], &["--limit=free buffer waits:p99=5ms"]].concat());
     assert_eq!(answer.code, Some(2), "{answer}");
     assert!(first_line(&answer).starts_with("No verdict: nobody waited for `free buffer waits`"), "{answer}");

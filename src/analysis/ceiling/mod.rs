@@ -247,6 +247,10 @@ fn reported(run: &Run, series: &Series<'_>, steps: &[&Step], rates: &[f64], limi
     let low = rates.iter().copied().fold(f64::MAX, f64::min);
     // Rate and throughput are those of one and the same step.
     let best = (0..rates.len()).max_by(|left, right| rates[*left].total_cmp(&rates[*right]))?;
+    // What did nothing at all has come to no limit that could be named, whoever was in its way.
+    if rates[best] <= 0.0 {
+        return None;
+    }
     let megabytes_per_s = megabytes(run, steps[best]).zip(mean_rate(run, steps[best]));
     let megabytes_per_s = megabytes_per_s.map(|(megabytes, mean)| megabytes * rates[best] / mean);
     let like = match limit {
