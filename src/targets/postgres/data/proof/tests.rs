@@ -11,11 +11,19 @@ fn fresh_data_lie_as_they_must() {
     let access = Access::new(&connector, NAMESPACE);
     set_up(&access, &SetupRequest { scale_blocks: 3000, ..request() }).unwrap();
     let proof = prove(&access, &load(&access).unwrap(), 3).unwrap();
-    assert_eq!((proof.tables, proof.rows, proof.pages), (3, 9000, 9000));
+    assert_eq!((proof.tables, proof.rows), (3, 9000));
     assert!(proof.index_pages > 9 && proof.correlation.unwrap().abs() < 0.1, "{proof:?}");
-    assert_eq!(proof.notes, Vec::<String>::new());
-    assert!(proof.to_string().starts_with("3 tables, 9,000 rows in as many blocks, correlation "), "{proof}");
-    assert_eq!(proof.facts()["layout.pages"], "9000");
+    // Streams that wait for each other's new blocks, as on a slow disk, may leave a few that stay empty: those are noted.
+    let empty = proof.pages - proof.rows;
+    assert!(empty <= 90, "{proof:?}");
+    let note = format!("the tables have {empty} blocks more than rows");
+    assert!(
+        proof.notes.len() == usize::from(empty > 0) && proof.notes.iter().all(|said| said.starts_with(&note)),
+        "{proof:?}"
+    );
+    let blocks = if empty == 0 { "as many blocks".to_owned() } else { format!("9,0{empty:02} blocks") };
+    assert!(proof.to_string().starts_with(&format!("3 tables, 9,000 rows in {blocks}, correlation ")), "{proof}");
+    assert_eq!(proof.facts()["layout.pages"], proof.pages.to_string());
 }
 
 /// Spoils fresh data with statements, and gives why and how to cure it.
