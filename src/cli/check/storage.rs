@@ -6,7 +6,7 @@ use super::place::Made;
 use super::session::{Opened, Session};
 use crate::cli::exit::Failure;
 use crate::cli::io::arguments::Storage;
-use crate::cli::io::volume::{Ground, Intended, Prospect};
+use crate::cli::io::volume::{Intended, OpenStorage, Prospect};
 use crate::cli::recording::Recorded;
 use crate::cli::say;
 use crate::config::io::{DepthList, Durable, IoOptions, PageCache, Pattern, Redundancy, Verify, Volumes};
@@ -66,8 +66,8 @@ fn on(
     let opened = Opened {
         workload: "io",
         target: match &ground {
-            Ground::Block(block) => block.as_ref(),
-            Ground::Simulated(simulated) => simulated,
+            OpenStorage::Block(block) => block.as_ref(),
+            OpenStorage::Simulated(simulated) => simulated,
         },
         described: record::Target {
             block_bytes: Some(u64::from(asked.block.bytes())),

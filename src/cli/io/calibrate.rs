@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use clap::Args;
 
 use super::arguments::{Storage, VolumeArgs};
-use super::volume::{Ground, Intended, Prospect};
+use super::volume::{Intended, OpenStorage, Prospect};
 use crate::analysis::{Calibration, DepthSearch, LatencyCap, Question, REPEATS, Reading};
 use crate::cli::arguments::KeepingArgs;
 use crate::cli::arguments::Seconds;
@@ -129,7 +129,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 struct Session {
     recording: Recording,
     plan: CalibratePlan,
-    ground: Ground,
+    ground: OpenStorage,
     cap: LatencyCap,
     /// Size and depth of every step so far.
     readings: Vec<(BlockSize, u32)>,
@@ -204,7 +204,7 @@ fn begin(
     plan: &CalibratePlan,
     request: &CalibrateRequest,
     storage: &Storage,
-    ground: &Ground,
+    ground: &OpenStorage,
     clock: Clock,
     interrupt: &Interrupt,
 ) -> Result<Recording, Failure> {

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::arguments::{OutputArgs, Storage, TimeArgs, VolumeArgs};
 use super::together;
-use super::volume::{Ground, Intended, Prospect};
+use super::volume::{Intended, OpenStorage, Prospect};
 use crate::analysis::{LatencyTarget, ROUND, SearchPlan};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
@@ -74,7 +74,7 @@ fn run_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Fa
         None if asked.volumes != Volumes::One => each(&mut recording, &plan, &ground, &[]),
         None => each(&mut recording, &plan, &ground, &output.limits),
     };
-    if let Ground::Block(block) = &ground {
+    if let OpenStorage::Block(block) = &ground {
         super::read_back::run(&mut recording, block, &interrupt, verbosity);
     }
     drop(ground);
@@ -82,7 +82,13 @@ fn run_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Fa
 }
 
 /// Refuses a rate that this machine could not even send to no device at all.
-fn check_rates(asked: &IoOptions, plan: &IoPlan, ground: &Ground, clock: Clock, stop: &Stop) -> Result<(), Failure> {
+fn check_rates(
+    asked: &IoOptions,
+    plan: &IoPlan,
+    ground: &OpenStorage,
+    clock: Clock,
+    stop: &Stop,
+) -> Result<(), Failure> {
     let Some(RateRange::Each(rates)) = &asked.rates else { return Ok(()) };
     let Some((index, per_s)) = (0..).zip(rates.iter().copied()).max_by(|a, b| a.1.total_cmp(&b.1)) else {
         return Ok(());
@@ -121,7 +127,7 @@ fn begin(
     job: &Job<'_>,
     plan: &IoPlan,
     facts: Vec<(String, String)>,
-    ground: &Ground,
+    ground: &OpenStorage,
     clock: Clock,
     interrupt: &Interrupt,
 ) -> Result<Recording, Failure> {
@@ -158,7 +164,7 @@ fn limits_of_lines(asked: &[LatencyTarget]) -> Vec<LatencyTarget> {
 }
 
 /// Every level in turn. Returns how many steps a whole run has.
-fn each(recording: &mut Recording, plan: &IoPlan, ground: &Ground, limits: &[LatencyTarget]) -> usize {
+fn each(recording: &mut Recording, plan: &IoPlan, ground: &OpenStorage, limits: &[LatencyTarget]) -> usize {
     let steps: Vec<_> = (0..).zip(&plan.levels).map(|(index, level)| plan.step(index, *level)).collect();
     in_turn::run(recording, ground.target(), &steps, limits)
 }

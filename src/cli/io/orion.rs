@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::arguments::{HandlingArgs, Storage};
-use super::volume::{Ground, Intended, Prospect};
+use super::volume::{Intended, OpenStorage, Prospect};
 use crate::analysis::{Figures, rate};
 use crate::cli::arguments::KeepingArgs;
 use crate::cli::arguments::Seconds;
@@ -203,7 +203,7 @@ fn begin(
     arguments: &Arguments,
     plan: &OrionPlan,
     request: &OrionRequest,
-    ground: &Ground,
+    ground: &OpenStorage,
     notes: Vec<String>,
     clock: Clock,
     interrupt: &Interrupt,
@@ -235,7 +235,7 @@ fn begin(
 }
 
 /// Every point in turn, each after its warming.
-fn walk(recording: &mut Recording, plan: &OrionPlan, ground: &mut Ground, verbosity: OrionVerbosity) {
+fn walk(recording: &mut Recording, plan: &OrionPlan, ground: &mut OpenStorage, verbosity: OrionVerbosity) {
     for (index, point) in (0..).zip(&plan.walk.points) {
         ground.expect_largest(plan.largest_bytes(point));
         let warmed = plan.warming(index, point).map(|warming| recording.unmeasured(ground.target(), &warming));

@@ -1,6 +1,6 @@
 //! `--rate LOW..HIGH`: which rates are tried, and when it is enough.
 
-use super::volume::Ground;
+use super::volume::OpenStorage;
 use crate::analysis::{LatencyTarget, Search, SearchPlan, Verdict, judge_all};
 use crate::cli::recording::{NextStep, Recording};
 use crate::plan::io::{IoPlan, Level};
@@ -9,7 +9,7 @@ use crate::plan::io::{IoPlan, Level};
 pub(super) fn run(
     recording: &mut Recording,
     plan: &IoPlan,
-    ground: &Ground,
+    ground: &OpenStorage,
     (low, high): (f64, f64),
     limits: &[LatencyTarget],
 ) -> usize {

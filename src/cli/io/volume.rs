@@ -43,7 +43,7 @@ pub(in crate::cli) struct Intended {
 }
 
 /// Open storage.
-pub(in crate::cli) enum Ground {
+pub(in crate::cli) enum OpenStorage {
     Block(Box<Block>),
     Simulated(Simulated),
 }
@@ -130,9 +130,9 @@ impl Prospect {
         clock: Clock,
         interrupt: &Interrupt,
         verbosity: Verbosity,
-    ) -> Result<Ground, Failure> {
+    ) -> Result<OpenStorage, Failure> {
         match self {
-            Self::Simulated { options, .. } => Ok(Ground::Simulated(Simulated::open_volume(*options, clock))),
+            Self::Simulated { options, .. } => Ok(OpenStorage::Simulated(Simulated::open_volume(*options, clock))),
             Self::Paths { preparation, io_engine } => {
                 let (volume, members) = prepare(*preparation, interrupt, verbosity)?;
                 check_unit(asked, intended.largest_bytes, &members)?;
@@ -150,13 +150,13 @@ impl Prospect {
                     seed: intended.seed,
                     generation_base: base_at(u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0)),
                 };
-                Ok(Ground::Block(Box::new(Block::new(volume, members, options))))
+                Ok(OpenStorage::Block(Box::new(Block::new(volume, members, options))))
             }
         }
     }
 }
 
-impl Ground {
+impl OpenStorage {
     /// Says how long the longest request of the steps to come is, so that they take no more memory than they need.
     pub(in crate::cli) fn expect_largest(&mut self, bytes: u32) {
         match self {

@@ -7,7 +7,9 @@ use crate::targets::error::TargetError;
 use crate::targets::mysql::Connector;
 use crate::targets::mysql::error::MysqlError;
 use crate::targets::mysql::sql::quoted;
-use crate::targets::sql::data::catalog::{DATA_TABLE, FORMAT_VERSION, Ground, LOAD_TABLE, SqlData, damaged, described};
+use crate::targets::sql::data::catalog::{
+    DATA_TABLE, FORMAT_VERSION, LOAD_TABLE, NamespaceFacts, SqlData, damaged, described,
+};
 use crate::targets::sql::data::descriptor::{DataSet, Found, Stage};
 use crate::targets::sql::data::streams::Halt;
 
@@ -67,9 +69,9 @@ impl SqlData for Connector {
         Session::open(access)
     }
 
-    fn look(session: &mut Session<'_>) -> Result<Ground<Server>, TargetError> {
+    fn look(session: &mut Session<'_>) -> Result<NamespaceFacts<Server>, TargetError> {
         let server = Server::ask(session)?;
-        Ok(Ground {
+        Ok(NamespaceFacts {
             version: server.version.clone(),
             database: session.access().namespace.to_owned(),
             block_bytes: server.page_bytes,

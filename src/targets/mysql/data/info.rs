@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::session::{Access, Session};
 use crate::targets::error::TargetError;
 use crate::targets::mysql::Connector;
-use crate::targets::sql::data::catalog::{self, Ground, SqlData as _};
+use crate::targets::sql::data::catalog::{self, NamespaceFacts, SqlData as _};
 use crate::targets::sql::data::descriptor::{DataSet, Stage, TableId};
 
 /// What is known of a data set.
@@ -50,7 +50,7 @@ pub struct TableInfo {
 /// When there is none, or the server cannot be asked.
 pub(in crate::targets) fn info(access: &Access<'_>) -> Result<Info, TargetError> {
     let mut session = Session::open(*access)?;
-    let Ground { server, found, .. } = Connector::look(&mut session)?;
+    let NamespaceFacts { server, found, .. } = Connector::look(&mut session)?;
     let found = catalog::require(*access, found)?;
     let there = Connector::objects(&mut session)?;
     let table = |name: String| there.get(&name).map(|bytes| TableInfo { name, bytes: *bytes });

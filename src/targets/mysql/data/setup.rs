@@ -10,7 +10,7 @@ use crate::targets::error::TargetError;
 use crate::targets::mysql::sql::{ROWS_OF_A_LEAF, Sql, column_bytes};
 use crate::targets::mysql::{Connector, MysqlError};
 use crate::targets::sql::COLUMNS;
-use crate::targets::sql::data::catalog::{DATA_TABLE, Ground, LOAD_TABLE, SqlData as _};
+use crate::targets::sql::data::catalog::{DATA_TABLE, LOAD_TABLE, NamespaceFacts, SqlData as _};
 use crate::targets::sql::data::descriptor::{DataSet, Stage, TableId, TableKind, index_name};
 use crate::targets::sql::data::pieces::{Marks, Piece};
 use crate::targets::sql::data::setup::{SetUp, Work};
@@ -41,7 +41,11 @@ impl SetUp for Connector {
         (keys * INDEX_ENTRY_BYTES, data.blocks() * ROWS_OF_A_LEAF * row)
     }
 
-    fn check_place(access: Access<'_>, session: &mut Session<'_>, ground: &Ground<Server>) -> Result<(), TargetError> {
+    fn check_place(
+        access: Access<'_>,
+        session: &mut Session<'_>,
+        ground: &NamespaceFacts<Server>,
+    ) -> Result<(), TargetError> {
         if ground.server.is_read_only {
             let what = format!("`{}` only reads (`read_only`)", access.node_name());
             return Err(access.unfit(what, "name the primary"));

@@ -9,7 +9,9 @@ use super::session::{Access, Halt, Session};
 use crate::targets::error::TargetError;
 use crate::targets::postgres::Connector;
 use crate::targets::postgres::sql::{identifier, literal};
-use crate::targets::sql::data::catalog::{DATA_TABLE, FORMAT_VERSION, Ground, LOAD_TABLE, SqlData, damaged, described};
+use crate::targets::sql::data::catalog::{
+    DATA_TABLE, FORMAT_VERSION, LOAD_TABLE, NamespaceFacts, SqlData, damaged, described,
+};
 use crate::targets::sql::data::descriptor::{Found, Stage};
 
 /// Tables that are dropped in one transaction: each holds locks until its end, of which a server has few.
@@ -84,7 +86,7 @@ impl SqlData for Connector {
         Session::open(access)
     }
 
-    fn look(session: &mut Session<'_>) -> Result<Ground<Server>, TargetError> {
+    fn look(session: &mut Session<'_>) -> Result<NamespaceFacts<Server>, TargetError> {
         let mut server = Server::ask(session)?;
         let access = session.access();
         let ask = "SELECT has_schema_privilege(oid, 'CREATE'), has_schema_privilege(oid, 'USAGE') FROM pg_namespace \
@@ -99,7 +101,7 @@ impl SqlData for Connector {
         if found.is_none() && server.namespace.is_some() {
             server.clash = first_clash(session)?;
         }
-        Ok(Ground {
+        Ok(NamespaceFacts {
             version: format!("PostgreSQL {}", server.version),
             database: format!("{}, schema {}", server.database, access.namespace),
             block_bytes: server.block_bytes,

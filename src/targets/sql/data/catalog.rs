@@ -31,7 +31,7 @@ pub(in crate::targets) trait SqlData: SqlConnector {
     ///
     /// # Errors
     /// When the server cannot be asked or is too old, or what is there cannot be read.
-    fn look(session: &mut Self::Session<'_>) -> Result<Ground<Self::Server>, TargetError>;
+    fn look(session: &mut Self::Session<'_>) -> Result<NamespaceFacts<Self::Server>, TargetError>;
 
     /// Whether the namespace is there.
     ///
@@ -66,7 +66,7 @@ pub(in crate::targets) trait SqlData: SqlConnector {
 
 /// What is there.
 #[derive(Debug, Clone)]
-pub(in crate::targets) struct Ground<S> {
+pub(in crate::targets) struct NamespaceFacts<S> {
     /// What only servers of this kind are asked.
     pub(in crate::targets) server: S,
     /// The server's version, as it is shown.

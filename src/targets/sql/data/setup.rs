@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::access::Access;
-use super::catalog::{self, FORMAT_VERSION, Ground, SqlData};
+use super::catalog::{self, FORMAT_VERSION, NamespaceFacts, SqlData};
 use super::descriptor::{DataSet, Found, Stage};
 use super::pieces::{self, Marks, Piece, Pieces};
 use super::streams::{Halt, Queue, Stream, Streams};
@@ -38,7 +38,7 @@ pub(in crate::targets) trait SetUp: SqlData {
     fn check_place(
         access: Access<'_, Self>,
         session: &mut Self::Session<'_>,
-        ground: &Ground<Self::Server>,
+        ground: &NamespaceFacts<Self::Server>,
     ) -> Result<(), TargetError>;
 
     /// What [`SqlData::objects`] gives for a whole data set besides [`DataSet::objects`].
@@ -164,7 +164,7 @@ fn plan_in<'a, C: SetUp>(
     let existing = existing(access, session, ground.found.as_ref(), request)?;
     let data = DataSet::wanted(request, FORMAT_VERSION, C::column_bytes(request.block_bytes));
     let (index_bytes, redo_bytes) = C::estimates(&data);
-    let Ground { server, version, database, found, .. } = ground;
+    let NamespaceFacts { server, version, database, found, .. } = ground;
     let mut plan = TablesPlan {
         access,
         version,

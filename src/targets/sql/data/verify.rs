@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::access::Access;
-use super::catalog::{self, Ground, SqlData};
+use super::catalog::{self, NamespaceFacts, SqlData};
 use super::descriptor::{DataSet, TableId};
 use super::streams::{Queue, Stream, Streams};
 use crate::targets::TargetError;
@@ -120,7 +120,7 @@ pub(in crate::targets) fn verify<C: Verify>(
 ) -> Result<VerifyReport, TargetError> {
     let began = Instant::now();
     let mut session = C::open(*access)?;
-    let Ground { server, found, .. } = C::look(&mut session)?;
+    let NamespaceFacts { server, found, .. } = C::look(&mut session)?;
     let data = catalog::whole(*access, found)?;
     let mut report = VerifyReport {
         tables: data.tables().count() as u64,

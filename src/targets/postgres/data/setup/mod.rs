@@ -16,7 +16,7 @@ use crate::targets::error::TargetError;
 use crate::targets::postgres::Connector;
 use crate::targets::postgres::data::catalog::Server;
 use crate::targets::postgres::sql::Sql;
-use crate::targets::sql::data::catalog::{Ground, SqlData as _};
+use crate::targets::sql::data::catalog::{NamespaceFacts, SqlData as _};
 use crate::targets::sql::data::descriptor::{Stage, index_name};
 use crate::targets::sql::data::pieces::{Marks, Piece};
 use crate::targets::sql::data::proof::ALLOWED_PART;
@@ -46,7 +46,11 @@ impl SetUp for Connector {
         (data.estimated_index_bytes(), data.estimated_redo_bytes())
     }
 
-    fn check_place(access: Access<'_>, _: &mut Session<'_>, ground: &Ground<Server>) -> Result<(), TargetError> {
+    fn check_place(
+        access: Access<'_>,
+        _: &mut Session<'_>,
+        ground: &NamespaceFacts<Server>,
+    ) -> Result<(), TargetError> {
         catalog::check_place(access, &ground.server)
     }
 
