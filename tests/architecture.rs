@@ -210,6 +210,7 @@ const ARROWS: &[(&str, &str, &str)] = &[
     ("targets/error.rs", "targets/embedded/block.rs", "the error of the room wraps that of each target"),
     ("targets/error.rs", "targets/postgres/error.rs", "the error of the room wraps that of each target"),
     ("targets/error.rs", "targets/mysql/error.rs", "the error of the room wraps that of each target"),
+    ("targets/error.rs", "targets/oracle/error.rs", "the error of the room wraps that of each target"),
     ("targets/block/lane.rs", "targets/block/raw.rs", "a lane holds parts of the target that opened it"),
     (
         "targets/block/usage.rs",

@@ -2,6 +2,14 @@
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
+#[cfg(feature = "oracle")]
+#[path = "oracle/model/mod.rs"]
+#[allow(dead_code, unused_imports, reason = "each test program uses a part of it")]
+mod model;
+#[cfg(feature = "oracle")]
+#[path = "oracle/responder/mod.rs"]
+#[allow(unused_imports, reason = "each test program uses a part of it")]
+mod responder;
 #[path = "common/skip.rs"]
 mod skip;
 
@@ -17,7 +25,7 @@ use plimsoll::load::{Pace, StepPlan, Stop, run_step};
 use plimsoll::measure::{Counter, LaneRecorder};
 use plimsoll::record;
 use plimsoll::targets::database::{
-    DatabaseOptions, Filling, OpenRequest, PlannedLoad, Replace, Sending, SetupRequest, at,
+    DatabaseOptions, Filling, Method, OpenRequest, PlannedLoad, Replace, Sending, SetupRequest, at,
 };
 use plimsoll::targets::{
     Background, BatchLane, Finished, FinishedBatch, Lane, SessionRange, Target, TargetError, TargetFor,
@@ -196,9 +204,11 @@ fn load(address: &str, sending: Option<Sending>) -> [(Lists, Counted); 2] {
         keep_running: false,
         programs: None,
         sending,
+        method: Method::default(),
         is_open_loop: false,
         per_node: false,
         trace: false,
+        own_report: None,
         dry_run: false,
         say: |_| {},
     };
@@ -259,6 +269,10 @@ fn all_targets_are_asked_for_the_same_operations_and_count_the_same_of_them() {
         true => all.extend(both.map(|sending| (at("my"), sending))),
         false => skip("no MySQL or MariaDB server is installed"),
     }
+    #[cfg(feature = "oracle")]
+    let oracle = small_oracle(place.path());
+    #[cfg(feature = "oracle")]
+    all.extend(both.map(|sending| (oracle.1.clone(), sending)));
     for (address, sending) in all {
         let [(their_single, their_counts), (theirs, _)] = load(&address, sending);
         assert_eq!(their_single, single, "{address}, {sending:?}");
@@ -268,6 +282,18 @@ fn all_targets_are_asked_for_the_same_operations_and_count_the_same_of_them() {
             assert!(of_both > 0 && theirs[session][..of_both] == list[..of_both], "{address}, {sending:?}: {session}");
         }
     }
+}
+
+/// A small database that speaks Oracle's protocol, and its address.
+#[cfg(feature = "oracle")]
+fn small_oracle(place: &Path) -> (responder::Responder, String) {
+    let file = place.join("password");
+    fs::write(&file, "secret\n").unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let options = responder::Options { hashings: 1, keeps_calls: false, ..responder::Options::default() };
+    let responder = responder::Responder::start(options, model::Model::default());
+    let address = format!("oracle://slob@127.0.0.1:{}/orcl?password-file={}", responder.port(), file.display());
+    (responder, address)
 }
 
 /// What a target must count of these operations.

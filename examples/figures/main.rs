@@ -7,9 +7,19 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program of its own, not a part of the library")]
 
 mod imports;
+#[cfg(feature = "oracle")]
+#[path = "../../tests/oracle/model/mod.rs"]
+#[allow(dead_code, unused_imports, clippy::unwrap_used, reason = "a part of the tests, of which this uses a part")]
+mod model;
 mod mysql;
+#[cfg(feature = "oracle")]
+mod oracle;
 mod pages;
 mod postgres;
+#[cfg(feature = "oracle")]
+#[path = "../../tests/oracle/responder/mod.rs"]
+#[allow(unused_imports, reason = "a part of the tests, of which this uses a part")]
+mod responder;
 mod server;
 mod slob;
 mod storage;
@@ -26,7 +36,7 @@ type Failure = Box<dyn std::error::Error>;
 type Measure = fn(&Bench) -> Result<(), Failure>;
 
 /// Everything that is measured, by the word that selects it. All parts about the engine need its set-up.
-const PARTS: [(&str, Measure); 19] = [
+const PARTS: &[(&str, Measure)] = &[
     ("set-up", Bench::set_up),
     ("engine-reads", Bench::engine_reads),
     ("cached-reads", Bench::cached_reads),
@@ -42,6 +52,8 @@ const PARTS: [(&str, Measure); 19] = [
     ("mysql-load", Bench::mysql_load),
     ("mysql-reads", Bench::mysql_reads),
     ("mysql-counters", Bench::mysql_counters),
+    #[cfg(feature = "oracle")]
+    ("oracle-client", Bench::oracle_client),
     ("report-page", Bench::report_page),
     ("listed-runs", Bench::listed_runs),
     ("compared-runs", Bench::compared_runs),

@@ -13,7 +13,7 @@ pub struct Figures<'a>(
 
 /// Class of waits of sessions that have nothing to do.
 const IDLE: &str = "Idle";
-/// Statistics of an Oracle report's instances.
+/// Statistics of Oracle's instances.
 const DB_TIME: &str = "DB time_ns";
 const DB_CPU: &str = "DB CPU_ns";
 /// Processor time is a part of DB time. Both are sampled a little apart; beyond this, one of the two is wrong.
@@ -164,15 +164,25 @@ impl Figures<'_> {
         self.counted(|counters| counters.physical_write_blocks)
     }
 
-    /// A statistic of a database report by its own name, over all instances; absent if one of them does not report.
+    /// A statistic of a database by its own name, over all instances of a report or all servers; absent if one of them does not
+    /// report.
     fn own(&self, name: &str) -> Option<u64> {
-        let instances = &self.0.instances;
-        if instances.is_empty() { None } else { instances.iter().map(|instance| instance.own.get(name).copied()).sum() }
+        let Step { instances, servers, .. } = self.0;
+        let all = if instances.is_empty() { servers } else { instances };
+        if all.is_empty() { None } else { all.iter().map(|instance| instance.own.get(name).copied()).sum() }
     }
 
-    /// Statements executed per second, of a database report; elsewhere operations are statements.
+    /// The same of servers, per second.
+    fn served_per_s(&self, name: &str) -> Option<f64> {
+        let servers = &self.0.servers;
+        let rates = servers.iter().map(|server| rate(server.own.get(name).copied(), server.elapsed_ns));
+        if servers.is_empty() { None } else { rates.sum() }
+    }
+
+    /// Statements executed per second, of a database that counts them; elsewhere operations are statements.
     pub fn executes_per_s(&self) -> Option<f64> {
-        self.operations_per_s().or_else(|| self.rate(self.own("execute count")))
+        let name = "execute count";
+        self.served_per_s(name).or_else(|| self.operations_per_s()).or_else(|| self.rate(self.own(name)))
     }
 
     /// Megabytes (10^6) read from storage per second.
@@ -267,11 +277,11 @@ impl Figures<'_> {
             return self.processors_busy().or_else(|| self.processors(self.own(DB_CPU)));
         }
         let busy = |server: &ServerStats| rate(server.cpu.map(|cpu| cpu.user_ns + cpu.system_ns), server.elapsed_ns);
-        let ns_per_s: f64 = self.0.servers.iter().map(busy).sum::<Option<f64>>()?;
-        (!self.0.servers.is_empty()).then_some(ns_per_s / 1e9)
+        let ns_per_s = self.0.servers.iter().map(busy).sum::<Option<f64>>().filter(|_| !self.0.servers.is_empty());
+        ns_per_s.or_else(|| self.served_per_s(DB_CPU)).map(|ns_per_s| ns_per_s / 1e9)
     }
 
-    /// Bytes read from storage per second: of an Oracle report all I/O of its instances, of what else the data files.
+    /// Bytes read from storage per second: of Oracle all I/O of its instances, of what else the data files.
     pub fn all_read_bytes_per_s(&self) -> Option<f64> {
         self.all_bytes_per_s("physical read total bytes")
             .or_else(|| self.counted(|counters| counters.physical_read_bytes))
@@ -284,7 +294,8 @@ impl Figures<'_> {
     }
 
     fn all_bytes_per_s(&self, statistic: &str) -> Option<f64> {
-        let reported = self.0.reported.iter().find(|figure| figure.name == statistic && figure.unit == "B")?;
+        let reported = self.0.reported.iter().find(|figure| figure.name == statistic && figure.unit == "B");
+        let Some(reported) = reported else { return self.served_per_s(statistic) };
         let seconds = self.seconds();
         (seconds > 0.0).then(|| reported.value / seconds)
     }
@@ -297,6 +308,11 @@ impl Figures<'_> {
         }
         let busy = self.processors_busy().filter(|busy| *busy > 0.0)?;
         Some(self.requests_per_s()? / busy)
+    }
+
+    /// Mean number of sessions in calls of the database, its DB time per second, where it counts that; else those inside an operation.
+    pub fn sessions_in_calls(&self) -> Option<f64> {
+        self.served_per_s(DB_TIME).map(|ns_per_s| ns_per_s / 1e9).or_else(|| self.busy_sessions())
     }
 
     /// Mean number of sessions inside an operation (AWR's "DB time per second").
@@ -320,8 +336,8 @@ impl Figures<'_> {
         self.0.waits.iter().filter_map(|wait| waited(wait)?.total_ns).fold(0, u64::saturating_add)
     }
 
-    /// Time that sessions were in calls, working or waiting, as an imported report has it. Our own sessions wait for several blocks
-    /// at once, so that their waits are no shares of it.
+    /// Time that sessions were in calls, working or waiting, as an imported report or a server has it. Sessions of our own engine wait
+    /// for several blocks at once, so that their waits are no shares of it.
     pub fn db_time_ns(&self) -> Option<u64> {
         self.own(DB_TIME)
     }
@@ -333,7 +349,7 @@ impl Figures<'_> {
         Some(waited(wait)?.total_ns? as f64 / all as f64)
     }
 
-    /// Share of DB time that sessions used processors, as an imported report has it; absent where it is far more than all of it.
+    /// Share of DB time that sessions used processors, as a report or a server has it; absent where it is far more than all of it.
     pub fn cpu_share_of_db_time(&self) -> Option<f64> {
         let all = self.db_time_ns().filter(|ns| *ns > 0)?;
         Some(self.own(DB_CPU)? as f64 / all as f64).filter(|share| *share <= MAX_CPU_SHARE)

@@ -90,7 +90,10 @@ pub use search::{Search, SearchPlan};
 pub use seconds::LeftOut;
 pub use sending::{ClientSaturated, FallbackEngine, RateNotReached, WaitedForProcessor};
 pub use series::Series;
-pub use server::{Processors, Served, ServerFinding, counted_per_s, imbalance, is_on_server, is_on_servers};
+pub use server::{
+    Beside, BesideLine, BesideUnit, BesideWhy, MAX_AGREEING, Processors, Served, ServerFinding, counted_per_s,
+    imbalance, is_on_server, is_on_servers,
+};
 pub use sizes::SizeLimits;
 pub use steadiness::{Excursion, Reached, SteadyState};
 pub use tiers::{Cause, Place, Tiers};

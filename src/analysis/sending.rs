@@ -171,7 +171,7 @@ impl Message for FallbackEngine {
     }
 }
 
-/// Share of the window in which sessions stood ready, if it is worth telling.
+/// Share of the window in which sessions stood ready, if it is worth reporting.
 pub(super) fn idle(step: &Step) -> Option<f64> {
     let available = step.window.duration_ns as f64 * f64::from(step.load.sessions?);
     let share = step.generator.as_ref()?.idle_session_ns as f64 / available;
@@ -193,7 +193,7 @@ pub struct WaitedForProcessor {
 
 impl WaitedForProcessor {
     pub(super) fn of(run: &Run) -> Option<Self> {
-        // What a server's sessions wait for between operations is reported on servers.
+        // Of a server it is reported with what its sessions were doing.
         let (steps, share) = worst(run, |step| idle(step).filter(|_| !is_on_server(step)))?;
         Some(Self { steps, share, words: Vocabulary::of(run), threads: ThreadsFlag::of(run) })
     }

@@ -130,7 +130,7 @@ impl Message for SizeLimits {
 
     fn advice(&self) -> Option<String> {
         Some(
-            "Compare with the limits of the volume and of the machine; two volumes at once tell whose they are."
+            "Compare with the limits of the volume and of the machine; two volumes at once show whose they are."
                 .to_owned(),
         )
     }

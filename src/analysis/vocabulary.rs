@@ -64,7 +64,7 @@ impl ThreadsFlag {
     pub(super) fn for_generator(self) -> String {
         match self.more_threads() {
             Some(more) => format!("Give the load generator {more} or processors."),
-            None => "Ask from a machine with more or faster processors.".to_owned(),
+            None => "Generate the load on a machine with more or faster processors.".to_owned(),
         }
     }
 
@@ -72,7 +72,9 @@ impl ThreadsFlag {
     pub(super) fn where_idle(self) -> String {
         match self.more_threads() {
             Some(more) => format!("Where processors are idle, {more} help."),
-            None => "End what else is working on this machine, or ask from one with more processors.".to_owned(),
+            None => {
+                "End what else is working on this machine, or generate the load on one with more processors.".to_owned()
+            }
         }
     }
 }

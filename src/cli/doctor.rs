@@ -1,6 +1,6 @@
 //! `plimsoll doctor`.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -50,14 +50,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let checks = doctor::diagnose(&environment, &capabilities, &demand);
     match arguments.format.format() {
         Format::Json => say::json(&json!({ "checks": checks, "environment": environment }))?,
-        Format::Text => write_checks(&checks)?,
+        Format::Text => {
+            let mut out = anstream::stdout().lock();
+            write_checks(&mut out, &checks)?;
+            out.flush()?;
+        }
     }
     let has_problem = checks.iter().any(|check| check.status == Status::Problem);
     Ok(if has_problem { Exit::NotMet } else { Exit::Done })
 }
 
-fn write_checks(checks: &[Check]) -> Result<(), Failure> {
-    let mut out = anstream::stdout().lock();
+/// Writes each check on a line, and what to do on the next.
+pub(super) fn write_checks(out: &mut impl Write, checks: &[Check]) -> io::Result<()> {
     for Check { topic, status, finding, advice } in checks {
         let (word, style) = match status {
             Status::Good => ("good", Style::new().green()),
@@ -69,7 +73,6 @@ fn write_checks(checks: &[Check]) -> Result<(), Failure> {
             writeln!(out, "{:<7}  -> {advice}", "")?;
         }
     }
-    out.flush()?;
     Ok(())
 }
 

@@ -17,6 +17,7 @@ mod io;
 mod limits;
 mod live;
 mod manual;
+mod own_reports;
 mod page_file;
 mod probe;
 mod recording;
@@ -293,9 +294,10 @@ mod tests {
             let examples = examples.replace(" \\\n    ", " ");
             let lines = examples.lines().filter_map(|line| line.strip_prefix("  plimsoll "));
             for line in lines {
-                // A remark is set off by blanks, and the shell keeps its own words.
+                // A remark is set off by blanks, and the shell keeps its own words and quotation marks.
                 let line = line.split("  ").next().unwrap_or(line);
                 let words = line.split_whitespace().take_while(|word| !matches!(*word, ">" | "&&"));
+                let words = words.map(|word| word.trim_matches('\''));
                 let words = std::iter::once("plimsoll").chain(words);
                 let parsed = Cli::try_parse_from(words);
                 assert!(parsed.is_ok(), "{path}: {line}: {}", parsed.unwrap_err());

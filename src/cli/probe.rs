@@ -68,7 +68,7 @@ pub(super) struct Arguments {
     #[arg(long, value_name = "TIME", help_heading = "Load")]
     duration: Option<Seconds>,
 
-    /// Tell what happened this often
+    /// Report what happened this often
     #[arg(long, value_name = "TIME", default_value = "1s", help_heading = "Load")]
     interval: Seconds,
 
@@ -142,6 +142,7 @@ fn process_of(address: &TargetAddress) -> Result<u32, Failure> {
             }
         },
         TargetAddress::Mysql(address) => process_of_mysql(address),
+        TargetAddress::Oracle(address) => Err(unseen(&address.to_string())),
         address @ TargetAddress::Simulated(_) => {
             let failure = Failure::new(format_args!("`{address}` is simulated and has no process"));
             Err(failure.with_hint("name a process: `--pid N`".to_owned()))

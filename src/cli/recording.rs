@@ -6,7 +6,7 @@ use super::arguments::Format;
 use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::live::RunProgress;
-use super::{report, say};
+use super::{own_reports, report, say};
 use crate::analysis::{LatencyTarget, LimitAnswer};
 use crate::config::without_secrets;
 use crate::load::{StepPlan, Stop, run_step};
@@ -127,7 +127,11 @@ impl Recording {
         let outcome =
             run_step(target, plan, self.run_started_ns, &self.devices, self.clock, &self.stop, &mut on_interval);
         self.run.steps.pop();
-        self.run.steps.push(outcome.step);
+        let mut step = outcome.step;
+        let (notes, unkept) = own_reports::keep(outcome.own_reports, &mut step, &self.writer);
+        unwritten = unwritten.or(unkept);
+        self.run.steps.push(step);
+        notes.into_iter().for_each(|note| self.note(note));
         if let Err(error) = self.writer.update(&self.run) {
             unwritten.get_or_insert(error);
         }

@@ -39,7 +39,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     page: PageArgs,
 
-    /// Also tell every wait event, operation type and device
+    /// Also show every wait event, operation type and device
     #[arg(long, help_heading = "Output")]
     full: bool,
 
@@ -49,7 +49,7 @@ pub(super) struct Arguments {
 
     /// Latency to be kept, such as `p99=5ms` or `log file sync:p99.9=20ms`; several are all to be kept. Without a name:
     /// single-block reads of a `slob` run without --rate, else the response time of operations. Exit code 1 if it is not
-    /// kept, 2 if nobody can tell
+    /// kept, 2 if that is not known
     #[arg(long = "limit", value_name = "[WHAT:]pQ=TIME", help_heading = "Output")]
     limits: Vec<LatencyTarget>,
 

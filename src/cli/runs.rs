@@ -183,7 +183,7 @@ struct Listed<'a> {
     answer: Option<&'static str>,
 }
 
-/// What a check answers: found anew, as a report does it.
+/// What a check answers: worked out from the run each time, as a report does it.
 fn answer(run: &Summary) -> Option<&'static str> {
     let is_over = run.is_check && run.outcome != Outcome::Unfinished;
     is_over.then(|| store::load(&run.path).ok().and_then(|run| answer_in_a_list(&run)).unwrap_or("?"))

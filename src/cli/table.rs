@@ -83,7 +83,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let mut out = say::output();
     report::table(&mut out, &runs, style, format)?;
     out.flush()?;
-    let counts_blocks = |run: &Run| run.steps.iter().any(|step| step.counters.physical_read_blocks.is_some());
+    let counts_blocks =
+        |run: &Run| run.imported.is_some() && run.steps.iter().any(|step| step.counters.physical_read_blocks.is_some());
     if style == Style::Matrix && runs.iter().any(counts_blocks) {
         say::note(
             "IOPS_RESULT of Oracle's reports counts blocks, `plimsoll trend` requests, of which one may read many blocks",

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 
 use crate::units::Bytes;
 
+use super::address::ServerAddressProblem;
 use super::io::IoProblem;
-use super::mysql::MysqlAddressProblem;
 use super::orion::OrionProblem;
 use super::parameter::{Meant, Role, meant_by};
 use super::postgres::AddressProblem;
@@ -147,9 +147,6 @@ pub enum TargetProblem {
     /// The text does not begin with a kind and a colon. The path is absent where the text may hold a password.
     #[error("{} does not say what kind {}", shown_path(path), if path.is_some() { "of target it is" } else { "it is" })]
     NoKind { path: Option<String> },
-    /// A kind of target that this version does not have.
-    #[error("this version has no `{kind}` target yet")]
-    NotYet { kind: String },
     /// A kind of target that nobody knows.
     #[error("there is no target of kind `{kind}`")]
     UnknownKind { kind: String },
@@ -159,9 +156,9 @@ pub enum TargetProblem {
     /// Not the address of PostgreSQL servers.
     #[error(transparent)]
     Postgres(AddressProblem),
-    /// Not the address of MySQL or MariaDB servers.
+    /// Not the address of MySQL, MariaDB or Oracle servers.
     #[error(transparent)]
-    Mysql(MysqlAddressProblem),
+    Servers(ServerAddressProblem),
     /// An option of the simulated target that is not KEY=VALUE, or that is there twice.
     #[error("`{option}` is not an option of a simulated target")]
     Option { option: String },
@@ -287,17 +284,14 @@ impl TargetProblem {
     fn hint(&self) -> Option<String> {
         Some(match self {
             Self::NoKind { path } => format!("for a directory write `dir:{}`", path.as_deref().unwrap_or("PATH")),
-            Self::NotYet { .. } => {
-                "use a database that there is: `pg:PATH`, `postgres://HOST/DATABASE`, `my:PATH`, `mysql://HOST/DATABASE`, or the \
-                 embedded engine, `dir:PATH`".to_owned()
-            }
             Self::UnknownKind { .. } => {
-                "write `dir:PATH`, `pg:PATH`, `postgres://HOST/DATABASE`, `my:PATH`, `mysql://HOST/DATABASE`, or `sim:` for a simulated \
-                 target".to_owned()
+                "write `dir:PATH`, `pg:PATH`, `postgres://HOST/DATABASE`, `my:PATH`, `mysql://HOST/DATABASE`, \
+                 `oracle://USER@HOST/SERVICE`, or `sim:` for a simulated target"
+                    .to_owned()
             }
             Self::NoPath { kind } => format!("write `{kind}:PATH`"),
             Self::Postgres(problem) => problem.hint(),
-            Self::Mysql(problem) => problem.hint(),
+            Self::Servers(problem) => problem.hint(),
             Self::Option { .. } => "write options as `sim:KEY=VALUE,KEY=VALUE`, each key once".to_owned(),
             Self::Unprintable => return None,
         })

@@ -17,12 +17,14 @@
 //! # Ok::<(), plimsoll::config::ConfigError>(())
 //! ```
 
+mod address;
 mod argument;
 mod arrival;
 mod error;
 pub mod io;
 mod list;
 pub mod mysql;
+pub mod oracle;
 pub mod orion;
 mod parameter;
 pub mod postgres;
@@ -34,6 +36,7 @@ mod tag;
 mod target;
 mod vary;
 
+pub use address::{ServerAddressProblem, ServerNode};
 pub use argument::{Assignment, without_secrets};
 pub use arrival::Arrival;
 pub use error::{ConfigError, SyntaxProblem, TargetProblem, VaryProblem};

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use super::mysql::MysqlAddress;
+use super::oracle::OracleAddress;
 use super::postgres::PostgresAddress;
 use super::{ConfigError, TargetProblem};
 
@@ -23,6 +24,8 @@ pub enum TargetAddress {
     PrivateMysql(PathBuf),
     /// `mysql://…`: MySQL or MariaDB servers that somebody else runs.
     Mysql(MysqlAddress),
+    /// `oracle://…`: Oracle databases that somebody else runs.
+    Oracle(OracleAddress),
 }
 
 impl TargetAddress {
@@ -30,7 +33,7 @@ impl TargetAddress {
     pub fn directory(&self) -> Option<&Path> {
         match self {
             Self::Directory(path) | Self::PrivateCluster(path) | Self::PrivateMysql(path) => Some(path),
-            Self::Simulated(_) | Self::Postgres(_) | Self::Mysql(_) => None,
+            Self::Simulated(_) | Self::Postgres(_) | Self::Mysql(_) | Self::Oracle(_) => None,
         }
     }
 
@@ -44,20 +47,23 @@ impl TargetAddress {
         matches!(self, Self::PrivateCluster(_) | Self::Postgres(_))
     }
 
+    /// Whether that server is Oracle.
+    pub fn is_oracle(&self) -> bool {
+        matches!(self, Self::Oracle(_))
+    }
+
     /// Whether that server is one of our own.
     pub fn is_private_server(&self) -> bool {
         matches!(self, Self::PrivateCluster(_) | Self::PrivateMysql(_))
     }
 }
 
-/// Databases that have an address of their own, though no target yet.
-const NOT_YET: [&str; 2] = ["oracle", "ora"];
-
 impl FromStr for TargetAddress {
     type Err = ConfigError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let fail = |problem| Err(ConfigError::Target(problem));
+        let servers = |problem| ConfigError::Target(TargetProblem::Servers(problem));
         if text.chars().any(char::is_control) {
             return fail(TargetProblem::Unprintable);
         }
@@ -77,11 +83,11 @@ impl FromStr for TargetAddress {
             "my" => Ok(Self::PrivateMysql(PathBuf::from(rest))),
             "mysql" | "mariadb" => {
                 let address = format!("mysql:{rest}");
-                let address = address.parse().map_err(|problem| ConfigError::Target(TargetProblem::Mysql(problem)))?;
+                let address = address.parse().map_err(servers)?;
                 Ok(Self::Mysql(address))
             }
+            "oracle" => Ok(Self::Oracle(text.parse().map_err(servers)?)),
             "sim" => simulated_options(rest).map(Self::Simulated),
-            _ if NOT_YET.contains(&kind) => fail(TargetProblem::NotYet { kind: kind.to_owned() }),
             _ if kind.contains(['/', '@', '=']) => fail(TargetProblem::NoKind { path: None }),
             _ => fail(TargetProblem::UnknownKind { kind: kind.to_owned() }),
         }
@@ -110,6 +116,7 @@ impl fmt::Display for TargetAddress {
             Self::Postgres(address) => address.fmt(f),
             Self::PrivateMysql(path) => write!(f, "my:{}", path.display()),
             Self::Mysql(address) => address.fmt(f),
+            Self::Oracle(address) => address.fmt(f),
             Self::Simulated(options) => {
                 f.write_str("sim:")?;
                 for (index, (key, value)) in options.iter().enumerate() {
@@ -141,6 +148,9 @@ mod tests {
         assert!(
             "mysql://u:secret@a/d".parse::<TargetAddress>().is_err_and(|error| !error.to_string().contains("secret"))
         );
+        let address = "oracle://slob@scan/orcl?services=2".parse::<TargetAddress>().unwrap();
+        assert!(matches!(&address, TargetAddress::Oracle(oracle) if oracle.user == "slob"));
+        assert_eq!(address.to_string(), "oracle://slob@scan/orcl?services=2");
         assert_eq!("sim:".parse::<TargetAddress>().unwrap(), TargetAddress::Simulated(Vec::new()));
         assert_eq!("sim:knee=32, cap=5000".parse::<TargetAddress>().unwrap().to_string(), "sim:knee=32,cap=5000");
     }
@@ -158,12 +168,6 @@ mod tests {
             ("host=h password=x", "the target does not say what kind it is", "for a directory write `dir:PATH`"),
             ("password=a:b", "the target does not say what kind it is", "for a directory write `dir:PATH`"),
             (
-                "oracle://a@c/d",
-                "this version has no `oracle` target yet",
-                "use a database that there is: `pg:PATH`, `postgres://HOST/DATABASE`, `my:PATH`, `mysql://HOST/DATABASE`, or the \
-                 embedded engine, `dir:PATH`",
-            ),
-            (
                 "postgres:h",
                 "the address of a PostgreSQL server begins with `postgres://`",
                 "write `postgres://USER@HOST:PORT/DATABASE`",
@@ -172,8 +176,8 @@ mod tests {
             (
                 "disk:/dev/sdb",
                 "there is no target of kind `disk`",
-                "write `dir:PATH`, `pg:PATH`, `postgres://HOST/DATABASE`, `my:PATH`, `mysql://HOST/DATABASE`, or `sim:` for a simulated \
-                 target",
+                "write `dir:PATH`, `pg:PATH`, `postgres://HOST/DATABASE`, `my:PATH`, `mysql://HOST/DATABASE`, \
+                 `oracle://USER@HOST/SERVICE`, or `sim:` for a simulated target",
             ),
             ("dir:", "the target `dir:` names no directory", "write `dir:PATH`"),
             (

@@ -23,6 +23,21 @@ pub(super) struct ExternalStats {
 }
 
 impl ExternalStats {
+    /// What servers timed, all of them together. What one did not say in time comes with its next answer.
+    fn waits(&self) -> Vec<WaitStats> {
+        let mut waits = Vec::new();
+        self.servers.iter().for_each(|server| WaitStats::add_to(&mut waits, &server.waits));
+        waits
+    }
+
+    /// The servers, each with its own waits only where they are several: those of an only one are all there are.
+    pub(super) fn into_servers(mut self) -> Vec<ServerStats> {
+        if let [only] = self.servers.as_mut_slice() {
+            only.waits.clear();
+        }
+        self.servers
+    }
+
     /// Adds what was seen after it.
     pub(super) fn add(&mut self, other: &Self) {
         let Self { counters, servers, traces } = other;
@@ -115,19 +130,22 @@ impl Totals {
         counters
     }
 
-    /// Wait events that happened.
+    /// Wait events that happened: those that servers timed, and where they do not, those that sessions and writers of ours timed, at
+    /// `layer`.
     pub(super) fn waits(&self, layer: &str) -> Vec<WaitStats> {
+        let timed = self.besides.waits();
+        let is_ours = timed.is_empty();
         let happened = WaitEvent::ALL.iter().zip(&self.waits).filter(|(_, waits)| waits.count() > 0);
-        happened
-            .map(|(event, waits)| WaitStats {
-                event: event.name().to_owned(),
-                class: event.class().name().to_owned(),
-                layer: layer.to_owned(),
-                foreground: event.is_foreground(),
-                waits: waits.clone(),
-                reported: Vec::new(),
-            })
-            .collect()
+        // A server that times its waits has those of commits among them, which would count twice.
+        let ours = happened.filter(|_| is_ours).map(|(event, waits)| WaitStats {
+            event: event.name().to_owned(),
+            class: event.class().name().to_owned(),
+            layer: layer.to_owned(),
+            foreground: event.is_foreground(),
+            waits: waits.clone(),
+            reported: Vec::new(),
+        });
+        ours.chain(timed).collect()
     }
 
     /// From due to sent; absent where nothing had a due instant.
@@ -168,12 +186,7 @@ pub(super) fn interval(
     totals.besides = seen.besides;
     let mut response = Histogram::default();
     totals.operations.iter().for_each(|operations| response.merge(&operations.response));
-    let waits: BTreeMap<String, Histogram> = WaitEvent::ALL
-        .iter()
-        .zip(&totals.waits)
-        .filter(|(_, waits)| waits.count() > 0)
-        .map(|(event, waits)| (event.name().to_owned(), waits.clone()))
-        .collect();
+    let waits = totals.waits("").into_iter().map(|wait| (wait.event.clone(), wait.times().into_owned())).collect();
     let begin = timeline.begin_ns(id);
     Interval {
         step,
@@ -185,8 +198,49 @@ pub(super) fn interval(
         response,
         process_cpu: system.process_cpu,
         devices: system.devices,
-        servers: totals.besides.servers,
+        servers: totals.besides.servers.into_iter().map(|server| ServerStats { waits: Vec::new(), ..server }).collect(),
         traces: totals.besides.traces,
         reported: BTreeMap::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Waited;
+
+    /// Servers that timed as many waits in one second, each 100 ns long.
+    fn second(waits: &[(&str, u64)]) -> ExternalStats {
+        let server = |(node, count): &(&str, u64)| ServerStats {
+            node: (*node).to_owned(),
+            waits: vec![WaitStats {
+                event: "log file sync".to_owned(),
+                class: "Commit".to_owned(),
+                layer: "server".to_owned(),
+                foreground: true,
+                waits: Histogram::counted(*count, Some(count * 100)),
+                reported: Vec::new(),
+            }],
+            ..ServerStats::default()
+        };
+        ExternalStats { servers: waits.iter().map(server).collect(), ..ExternalStats::default() }
+    }
+
+    #[test]
+    fn what_servers_timed_is_the_steps_and_of_each_by_itself_where_they_are_several() {
+        let mut totals = Totals::new(0);
+        totals.waits[0] = Histogram::counted(5, Some(500));
+        assert_eq!(totals.waits("client").len(), 1, "what we timed, where no server did");
+        for waits in [[("db1", 3), ("db2", 4)].as_slice(), &[("db1", 10)]] {
+            totals.besides.add(&second(waits));
+        }
+        let waits = totals.waits("client");
+        let [only] = waits.as_slice() else { panic!("{waits:?}") };
+        assert_eq!((only.sum(), only.layer.as_str()), (Waited { count: 17, total_ns: Some(1_700) }, "server"));
+        let own = |servers: Vec<ServerStats>| -> Vec<u64> {
+            servers.iter().flat_map(|server| &server.waits).map(|wait| wait.waits.count()).collect()
+        };
+        assert_eq!(own(totals.besides.into_servers()), [13, 4]);
+        assert_eq!(own(second(&[("db1", 3)]).into_servers()), [0_u64; 0]);
     }
 }

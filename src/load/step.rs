@@ -13,7 +13,7 @@ use super::{Pace, StepPlan, Stop, generator_ceiling};
 use crate::measure::os::{Difference, Probe, Snapshot, precise_timers, start_thread};
 use crate::measure::{Clock, IntervalId, Outbox, Recorded, Timeline};
 use crate::record::{Ending, Generator, Interval, Outcome, Step, Window};
-use crate::targets::{Background, BatchLane, Lane, SessionRange, TargetError, TargetFor};
+use crate::targets::{Background, BatchLane, Lane, OwnReports, SessionRange, TargetError, TargetFor};
 use crate::workload::{Operation, Shape, Stream};
 
 /// Length of an interval.
@@ -34,6 +34,8 @@ pub struct StepOutcome {
     pub step: Step,
     /// What ended it early, if an error did.
     pub failure: Option<TargetError>,
+    /// What the target's own reports say of the window, where they were asked for.
+    pub own_reports: OwnReports,
 }
 
 /// A lane as the coordinator sees it.
@@ -129,6 +131,10 @@ pub(super) fn run_load<S: Shape>(
         handles.iter().for_each(|_| {
             let _ = all_ready.recv();
         });
+        let own_reporter = target.own_reporter().filter(|_| refused.is_none());
+        if let Some(reporter) = own_reporter {
+            reporter.load_begins(clock, Duration::from_nanos(plan.warmup.0));
+        }
         // What earlier steps and the connecting of sessions left behind is not this step's.
         drop(target.take_background());
         let begun =
@@ -138,12 +144,15 @@ pub(super) fn run_load<S: Shape>(
         }
         timeline.get_or_init(|| Arc::clone(&begun));
         let devices = Probe::new(devices.to_vec());
-        Coordinator { target, plan, devices, clock, stop, timeline: begun, desks: &desks, ceiling }.run(
-            run_started_ns,
-            handles,
-            refused,
-            on_interval,
-        )
+        let timeline = Arc::clone(&begun);
+        let coordinator = Coordinator { target, plan, devices, clock, stop, timeline: begun, desks: &desks, ceiling };
+        let mut outcome = coordinator.run(run_started_ns, handles, refused, on_interval);
+        if let Some(reporter) = own_reporter {
+            let is_whole = outcome.step.outcome == Outcome::Completed;
+            let window_ns = timeline.window_start_ns()..timeline.closed_at_ns();
+            outcome.own_reports = reporter.load_ended(clock, is_whole.then_some(window_ns));
+        }
+        outcome
     })
 }
 
@@ -332,7 +341,10 @@ impl<S: Shape> Coordinator<'_, S> {
         let window_ns = self.timeline.closed_at_ns().saturating_sub(self.timeline.window_start_ns());
         let (outcome, ending) = self.outcome(failure.as_ref());
         let counters = totals.counters(self.target.known_counters());
-        let ExternalStats { servers, traces, .. } = std::mem::take(&mut totals.besides);
+        let waits = totals.waits(self.target.layer());
+        let mut besides = std::mem::take(&mut totals.besides);
+        let traces = std::mem::take(&mut besides.traces);
+        let servers = besides.into_servers();
         let step = Step {
             index: self.plan.index,
             label: self.plan.label.clone(),
@@ -346,7 +358,7 @@ impl<S: Shape> Coordinator<'_, S> {
             },
             outcome,
             counters,
-            waits: totals.waits(self.target.layer()),
+            waits,
             generator: Some(self.verdict(&totals, &reports, window_ns)),
             operations: totals.operations(S::Operation::KINDS),
             process_cpu: system.process_cpu,
@@ -355,13 +367,14 @@ impl<S: Shape> Coordinator<'_, S> {
             peak_memory_bytes: system.peak_memory_bytes,
             devices: system.devices,
             servers,
+            own_reports: Vec::new(),
             instances: Vec::new(),
             reported: Vec::new(),
             tables: Vec::new(),
             traces,
             intervals,
         };
-        StepOutcome { step, failure }
+        StepOutcome { step, failure, own_reports: OwnReports::default() }
     }
 
     fn snapshot(&self) -> Snapshot {
@@ -378,7 +391,7 @@ impl<S: Shape> Coordinator<'_, S> {
     /// Simulated time is not waited for: it passes faster than it could be looked at, so the lane itself sees the wish,
     /// and the interval has ended when the lane hands it over.
     ///
-    /// The ground is looked at all the while: writes make a file that was cut long again, and soon nobody could tell. And
+    /// The target is looked at all the while: writes make a file that was cut long again, and soon nobody could see it. And
     /// what the lanes have of earlier intervals is reported as soon as it is there.
     fn wait_until_end(&self, id: IntervalId, gathering: &mut Gathering<'_>) -> Option<TargetError> {
         let mut failure = None;

@@ -138,7 +138,7 @@ pub enum PlanError {
         request: Bytes,
     },
     /// A commit that changes more than there is.
-    #[error("so many writes for each commit change {blocks:.0} blocks at once, but there are only {scale_blocks}")]
+    #[error("that many writes for each commit change {blocks:.0} blocks at once, but there are only {scale_blocks}")]
     CommitTooLarge {
         /// Blocks that each commit changes.
         blocks: f64,
@@ -176,16 +176,16 @@ impl PlanError {
         let hint = match self {
             Self::Config(error) => return error.hint(),
             Self::TooManySchemas { set_up, .. } => format!(
-                "use `-s {set_up}` or fewer, or set up more: `plimsoll slob setup -s N --replace` makes the data anew"
+                "use `-s {set_up}` or fewer, or set up more: `plimsoll slob setup -s N --replace` makes the data again"
             ),
             Self::ScaleTooLarge { set_up, .. } => format!(
                 "leave SCALE out to use all {set_up} blocks, or set up more: `plimsoll slob setup --replace` makes the \
-                 data anew"
+                 data again"
             ),
             Self::EmptyScale { .. } => "write a number of blocks, or a size such as `80M`".to_owned(),
             Self::NoScanTable { .. } => {
                 "write `SCAN_PCT=0`, or set up with `SCAN_TABLE_SZ`: `plimsoll slob setup --replace` makes the data \
-                 anew"
+                 again"
                     .to_owned()
             }
             Self::CacheTooLarge { .. } => {

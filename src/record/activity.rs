@@ -45,6 +45,12 @@ pub enum Activity {
     BlockWriteNs,
     /// Blocks read before somebody asked for them.
     ReadAheadBlocks,
+    /// Reads of one block that the load's sessions waited for, where the server counts them by how many blocks they are of.
+    SingleBlockReads,
+    /// Likewise, reads of several blocks at once that need not lie together: those of further rows, ahead of need.
+    BatchedReads,
+    /// Likewise, reads of neighbouring blocks, as those of scans are.
+    MultiBlockReads,
     /// Records of the log.
     LogRecords,
     /// Whole images of blocks in the log.

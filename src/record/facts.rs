@@ -46,6 +46,8 @@ pub enum Term {
     Sessions,
     /// The setting that has data files read past the page cache.
     DirectReads,
+    /// What has a session read each row's block by itself.
+    SingleBlockReads,
 }
 
 impl Term {
@@ -59,6 +61,7 @@ impl Term {
             Self::BufferCache => ("term.buffer_cache", "the size of the buffer cache"),
             Self::Sessions => ("term.sessions", "the server's list of sessions"),
             Self::DirectReads => ("term.direct_reads", "direct reads"),
+            Self::SingleBlockReads => ("term.single_block_reads", "no reading ahead of need"),
         }
     }
 }

@@ -12,6 +12,7 @@ mod environment;
 pub mod facts;
 mod histogram;
 mod imported;
+pub mod oracle_names;
 pub mod postgres_names;
 mod reported;
 mod run;
@@ -32,7 +33,7 @@ pub use imported::{Clock, Imported, ImportedFile, NotUnderstood, ReportedFigure}
 pub use reported::{Covers, ReportedColumn, ReportedRow, ReportedTable};
 pub use run::{FORMAT, Outcome, Run, Target, Timestamp, Tool};
 pub use schema::{interval_schema, schema};
-pub use server::{ServerStats, TraceStats};
+pub use server::{OwnReport, ServerStats, TraceStats};
 pub use step::{
     CpuTime, DeviceStats, Ending, Generator, Interval, Load, OperationStats, ProcessIo, Step, WaitStats, Window,
 };

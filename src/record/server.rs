@@ -1,4 +1,4 @@
-//! What a database server reported on itself, and what kernel tracing saw below it.
+//! What a database server reported on itself, by its counters and in a report of its own, and what kernel tracing saw below it.
 
 use std::collections::BTreeMap;
 
@@ -34,15 +34,21 @@ pub struct ServerStats {
     /// Processor time of all processes of the server, where it runs on this machine and lets us see.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<CpuTime>,
-    /// Waits of this instance alone, where an imported run was joined with a report of its own.
+    /// Waits of this instance alone: where an imported run was joined with a report of its own, and where servers that time their
+    /// waits are several. Those of an only server are the step's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<WaitStats>,
 }
 
 impl ServerStats {
+    /// Whether it keeps redo of changed blocks, which it writes in place later and past the page cache. Such servers report levels of
+    /// what they hold back, or count the blocks of their requests.
+    pub fn keeps_redo(&self) -> bool {
+        !self.gauges.is_empty() || self.counters.physical_read_blocks.is_some()
+    }
+
     /// Adds the readings that followed, of the same server.
     pub fn add(&mut self, other: &Self) {
-        // Imports alone have waits here, and they have no readings that follow.
         let Self {
             node: _,
             elapsed_ns,
@@ -54,7 +60,7 @@ impl ServerStats {
             session_states,
             sampled_times,
             cpu,
-            waits: _,
+            waits,
         } = other;
         self.elapsed_ns += elapsed_ns;
         self.counters.add(counters);
@@ -67,12 +73,43 @@ impl ServerStats {
         add_by_name(&mut self.session_samples, session_samples);
         self.session_states.extend(session_states.iter().map(|(name, state)| (name.clone(), *state)));
         self.sampled_times += sampled_times;
+        WaitStats::add_to(&mut self.waits, waits);
         if let Some(more) = cpu {
             let sum = self.cpu.get_or_insert_default();
             sum.user_ns += more.user_ns;
             sum.system_ns += more.system_ns;
         }
     }
+}
+
+/// A report that a database made of itself, between two snapshots that were taken for it at the edges of the measured window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct OwnReport {
+    /// What made it: `AWR` or `Statspack`.
+    pub kind: String,
+    /// Which server, as [`ServerStats::node`] has it.
+    pub node: String,
+    /// The instance that it is of, by the number that the database gives it.
+    pub instance: u64,
+    /// Number of the snapshot before the window.
+    pub begin_snapshot: u64,
+    /// Number of the snapshot after it.
+    pub end_snapshot: u64,
+    /// From the request for the first snapshot to the beginning of the window.
+    pub lead_ns: u64,
+    /// How much of the window had passed when the first snapshot was there; 0 where that was in time.
+    pub overlap_ns: u64,
+    /// From the end of the window until the second snapshot was there.
+    pub lag_ns: u64,
+    /// File of the run's directory that holds the report; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// What it says was counted, under the names that `servers` of the step uses; absent where nobody has read it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted: Option<ServerStats>,
+    /// What its reader must know, such as figures in it that cannot be.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
 }
 
 fn add_by_name<K: Clone + Ord>(sums: &mut BTreeMap<K, u64>, more: &BTreeMap<K, u64>) {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Counters, Histogram, Outcome, ReportedFigure, ReportedTable, ReportedWaits, ServerStats, TraceStats};
+use super::{
+    Counters, Histogram, Outcome, OwnReport, ReportedFigure, ReportedTable, ReportedWaits, ServerStats, TraceStats,
+};
 
 /// One load level of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
@@ -44,7 +46,10 @@ pub struct Step {
     /// What each database server reported on itself in the window; none where load does not land on one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub servers: Vec<ServerStats>,
-    /// What each instance of an imported database report counted; `counters` has their sum where all of them tell.
+    /// What databases' own reports say of the window, where they were asked for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub own_reports: Vec<OwnReport>,
+    /// What each instance of an imported database report counted; `counters` has their sum where all of them report it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub instances: Vec<ServerStats>,
     /// Figures of an imported run by the names of the program that measured them.
@@ -83,6 +88,7 @@ impl Step {
             peak_memory_bytes: None,
             devices: Vec::new(),
             servers: Vec::new(),
+            own_reports: Vec::new(),
             instances: Vec::new(),
             reported: Vec::new(),
             tables: Vec::new(),
@@ -185,7 +191,7 @@ pub struct WaitStats {
     pub foreground: bool,
     /// Every wait that ended in the window.
     pub waits: Histogram,
-    /// Numbers and times that an imported report states of these waits elsewhere, where they are not those of the histogram.
+    /// Numbers and times that an imported report or a server states of these waits elsewhere, where they are not those of the histogram.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reported: Vec<ReportedWaits>,
 }

@@ -18,7 +18,8 @@ pub enum Waiters {
     All,
 }
 
-/// What a table of events in an imported report states of waits, where the histogram holds others too or another number of them.
+/// What a table of events in an imported report, or a view of a server, states of waits, where the histogram holds others too or
+/// another number of them.
 /// Its window is that of the step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ReportedWaits {
@@ -62,6 +63,32 @@ impl Waited {
 }
 
 impl WaitStats {
+    /// Adds waits of the same event.
+    pub fn add(&mut self, other: &Self) {
+        let Self { event: _, class: _, layer: _, foreground, waits, reported } = other;
+        self.foreground |= foreground;
+        self.waits.merge(waits);
+        for more in reported {
+            match self.reported.iter_mut().find(|sum| sum.by == more.by) {
+                Some(sum) => {
+                    sum.count = sum.count.saturating_add(more.count);
+                    sum.total_ns = sum.total_ns.zip(more.total_ns).map(|(sum, more)| sum.saturating_add(more));
+                }
+                None => self.reported.push(more.clone()),
+            }
+        }
+    }
+
+    /// Adds each of `more` to the one of `sums` that is of the same event.
+    pub fn add_to(sums: &mut Vec<Self>, more: &[Self]) {
+        for more in more {
+            match sums.iter_mut().find(|sum| sum.event == more.event) {
+                Some(sum) => sum.add(more),
+                None => sums.push(more.clone()),
+            }
+        }
+    }
+
     fn counted(&self) -> Waited {
         Waited { count: self.waits.count(), total_ns: self.waits.total_ns() }
     }
@@ -142,6 +169,19 @@ mod tests {
         assert_eq!((with_sum.sum().count, with_sum.of_sessions().map(|waited| waited.count)), (90, Some(80)));
         let background = wait(true, &[(Waiters::Background, 10, None)]);
         assert_eq!((background.of_sessions(), background.sum().total_ns), (None, None));
+    }
+
+    #[test]
+    fn waits_of_the_next_second_and_of_the_next_server_are_added_to_those_of_the_same_event() {
+        let first = wait(true, &[(Waiters::Foreground, 90, Some(900)), (Waiters::Background, 10, Some(70))]);
+        let second = wait(false, &[(Waiters::Background, 100, Some(30))]);
+        let other = WaitStats { event: "tape write".to_owned(), ..second.clone() };
+        let mut sums = vec![first];
+        WaitStats::add_to(&mut sums, &[second, other.clone()]);
+        let [reads, writes] = sums.as_slice() else { panic!("{sums:?}") };
+        assert_eq!(reads.of_sessions(), Some(Waited { count: 90, total_ns: Some(900) }));
+        assert_eq!(reads.of_background(), Some(Waited { count: 110, total_ns: Some(100) }));
+        assert!(reads.foreground && reads.waits.count() == 200 && *writes == other);
     }
 
     #[test]

@@ -65,7 +65,8 @@ fn figures(screen: &mut Screen<'_>, run: &Run) -> io::Result<()> {
             screen.named("Log", run, servers::log_rates)?;
             screen.named("Commits", run, servers::commit_latency)?;
             screen.named("Locks", run, servers::locks)?;
-            screen.named("One operation", run, operation_time::of_run)
+            screen.named("One operation", run, operation_time::of_run)?;
+            screen.named("Own report", run, |paper, run| servers::own_reports(paper, run, Detail::Brief))
         }
         Vocabulary::Sessions => {
             screen.named("Throughput", run, sections::throughput)?;

@@ -4,7 +4,7 @@ use super::tests::{report, tabulate};
 use super::*;
 use crate::analysis::analyse_asked;
 use crate::record::sample::servers::{changed_shape, innodb, private_cluster, remote, two_nodes};
-use crate::record::{Run, ServerStats, sample};
+use crate::record::{Histogram, ReportedWaits, Run, ServerStats, Waiters, sample};
 
 /// As a user sees it who asks for no limit.
 fn plain(run: &Run, detail: Detail, width: usize) -> String {
@@ -93,6 +93,50 @@ fn tables_over_runs_tell_device_reads_or_nothing() {
     let runs = [private_cluster(), remote(), two_nodes()];
     insta::assert_snapshot!("servers_awr_info", tabulate(&runs, Style::AwrInfo, Format::Markdown));
     insta::assert_snapshot!("servers_matrix", tabulate(&runs, Style::Matrix, Format::Text));
+}
+
+/// A database that counts as Oracle's instances do, and what `awr_info` makes of a report of the same.
+#[test]
+fn servers_that_time_their_waits_have_the_columns_of_their_reports() {
+    let mut run = two_nodes();
+    let step = &mut run.steps[0];
+    for server in &mut step.servers {
+        let seconds = server.elapsed_ns / 1_000_000_000;
+        let own = [
+            ("DB time_ns", 4 * server.elapsed_ns),
+            ("DB CPU_ns", server.elapsed_ns / 2),
+            ("execute count", 700 * seconds),
+            ("physical read total bytes", 50 * (seconds << 20)),
+        ];
+        server.own = own.map(|(name, count)| (name.to_owned(), count)).into();
+    }
+    let wait = |event: &str, class: &str, count, mean_us: u64| {
+        let mut wait = sample::wait(event, class, true, Histogram::counted(count, None));
+        wait.layer = "server".to_owned();
+        wait.reported = [(Waiters::Foreground, mean_us), (Waiters::Background, mean_us / 2)]
+            .into_iter()
+            .map(|(by, mean_us)| {
+                let (count, total_ns) = (count / 2, Some(count / 2 * mean_us * 1_000));
+                ReportedWaits { by, count, total_ns, layer: "server".to_owned(), source: "v$system_event".to_owned() }
+            })
+            .collect();
+        wait
+    };
+    step.waits = vec![
+        wait("db file sequential read", "User I/O", 1_200_000, 600),
+        wait("db file parallel read", "User I/O", 2_000, 900),
+        wait("log file parallel write", "System I/O", 6_000, 500),
+    ];
+    let table = tabulate(std::slice::from_ref(&run), Style::AwrInfo, Format::Text);
+    let cells = |line: &str| line.split('|').map(|cell| cell.trim().to_owned()).collect::<Vec<_>>();
+    let lines: Vec<&str> = table.lines().collect();
+    let (names, values) = (cells(lines[0]), cells(lines[1]));
+    let value = |name: &str| values[names.iter().position(|known| known == name).unwrap()].as_str();
+    assert_eq!(["DB CPU", "DB Tm", "EXECUTES", "READ_MBS"].map(value), ["1.0", "8.0", "1400", "100.0"], "{table}");
+    assert_eq!(["DFSR_LAT", "DFPR_LAT", "LFPW_LAT"].map(value), ["600", "900", "250"], "{table}");
+    assert_eq!(value("TOP WAIT"), "db file sequential read 75.0% of DB time", "{table}");
+    let text = plain(&run, Detail::Full, 140);
+    assert!(text.contains("Wait events (% of DB time;") && text.contains("of these, background"), "{text}");
 }
 
 /// The program that wrote format 2 reported these of the same file.

@@ -127,7 +127,7 @@ const AWR_INFO: [(&str, usize, Figure); 16] = [
     ("SESSIONS", 0, |f| f.0.load.sessions.map(f64::from)),
     ("ELAPSED", 0, |f| Some(f.seconds()).filter(|seconds| *seconds > 0.0)),
     ("DB CPU", 1, |f| f.database_processors()),
-    ("DB Tm", 1, |f| f.busy_sessions()),
+    ("DB Tm", 1, |f| f.sessions_in_calls()),
     ("EXECUTES", 0, |f| f.executes_per_s()),
     ("LIO", 0, |f| f.logical_reads_per_s()),
     ("PREADS", 0, |f| f.physical_reads_per_s()),
@@ -291,10 +291,11 @@ fn file(run: &Run, step: &Step) -> String {
 }
 
 /// What sessions waited for longest, and its share with what that is a share of. Where using processors takes more of DB time than
-/// any wait, as the table of top events of a report shows it, that stands before. Of a server, whose waits are not timed, what its
+/// any wait, as the table of top events of a report shows it, that stands before. Of a server that does not time its waits, what its
 /// sessions were found in most often.
 fn top_wait(run: &Run, step: &Step) -> Cell {
-    if is_on_server(step) {
+    let figures = Figures(step);
+    if is_on_server(step) && figures.db_time_ns().is_none() {
         let doing = Served::of(run, step).doing();
         let all: f64 = doing.values().sum();
         let Some((what, sessions)) = doing.iter().max_by(|a, b| a.1.total_cmp(b.1)).filter(|_| all > 0.0) else {
@@ -302,7 +303,6 @@ fn top_wait(run: &Run, step: &Step) -> Cell {
         };
         return Cell::Text(format!("{what} {}% of samples", percent(sessions / all)));
     }
-    let figures = Figures(step);
     let waits = foreground_waits(step);
     let top = waits.first().map(|wait| wait.event.as_str());
     if figures.db_time_ns().is_none() {

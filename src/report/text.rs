@@ -130,6 +130,7 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
         servers::processors(paper, run)?;
         servers::nodes(paper, run)?;
     }
+    servers::own_reports(paper, run, detail)?;
     if detail == Detail::Full && on_servers {
         servers::own(paper, run)?;
     }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use super::block::BlockError;
 use super::embedded::BlockFault;
 use super::mysql::MysqlError;
+#[cfg(feature = "oracle")]
+use super::oracle::OracleError;
 use super::postgres::PostgresError;
 use super::sql::private::PrivateError;
 use crate::units::Bytes;
@@ -219,6 +221,24 @@ pub enum TargetError {
     /// A MySQL or MariaDB server cannot do it.
     #[error(transparent)]
     Mysql(#[from] MysqlError),
+    /// An Oracle database cannot do it.
+    #[cfg(feature = "oracle")]
+    #[error(transparent)]
+    Oracle(#[from] OracleError),
+    /// This program was built without what reaches Oracle.
+    #[error("`{address}` cannot be reached: this program was built without the driver for Oracle")]
+    NoOracleDriver {
+        /// As it is shown.
+        address: String,
+    },
+    /// Nothing looks at such a database, or has it calibrate its storage, yet.
+    #[error("{what} is for Oracle only as yet, not for `{address}`")]
+    OracleOnly {
+        /// What was asked for, such as `slob doctor`.
+        what: &'static str,
+        /// As it is shown.
+        address: String,
+    },
     /// Another thread of the target has failed; its error says why.
     #[error("the target has stopped")]
     Stopped,
@@ -237,20 +257,29 @@ impl TargetError {
             Self::Private(error) => return error.hint(),
             Self::Postgres(error) => return error.hint(),
             Self::Mysql(error) => return error.hint(),
+            #[cfg(feature = "oracle")]
+            Self::Oracle(error) => return error.hint(),
+            Self::NoOracleDriver { .. } => {
+                "use a package, or build it as the README says: the feature `oracle` is on unless somebody leaves it out"
+            }
+            Self::OracleOnly { .. } => {
+                "name an Oracle database: `--target oracle://USER@HOST/SERVICE`; `plimsoll doctor` looks at this machine, and \
+                 `plimsoll io calibrate --path PATH` measures storage"
+            }
             Self::BadBlock { .. } | Self::Damaged { .. } | Self::DamagedRedo { .. } | Self::LostCommits { .. } => {
                 "the storage or another program changed it; find out which before trusting this storage, then \
-                 `plimsoll slob verify` lists all damage and `plimsoll slob setup --replace` makes the data anew"
+                 `plimsoll slob verify` lists all damage and `plimsoll slob setup --replace` makes the data again"
             }
             Self::Silent { .. } | Self::ServerSilent { .. } => {
                 "look whether the server and the network to it still answer"
             }
             Self::TooManyErrors { .. } => "the kernel log (`dmesg`) says what the device reported",
             Self::Truncated { .. } => {
-                "find out what cut it before trusting this storage, then have it made anew: `plimsoll slob setup \
+                "find out what cut it before trusting this storage, then have it made again: `plimsoll slob setup \
                  --replace`, or `--size` with a new path for `plimsoll io`"
             }
             Self::Vanished { .. } => {
-                "find out what removed it, then have it made anew: `plimsoll slob setup`, or `--size` for `plimsoll io`"
+                "find out what removed it, then have it made again: `plimsoll slob setup`, or `--size` for `plimsoll io`"
             }
             Self::Locked { .. } => "wait until it ends, or use another directory: `--target dir:PATH`",
             Self::NotSetUp { path } => {
@@ -281,6 +310,8 @@ impl TargetError {
         match self {
             Self::Postgres(error) => error.is_data_fault(),
             Self::Mysql(error) => error.is_data_fault(),
+            #[cfg(feature = "oracle")]
+            Self::Oracle(error) => error.is_data_fault(),
             Self::BadBlock { .. }
             | Self::Truncated { .. }
             | Self::DamagedRedo { .. }

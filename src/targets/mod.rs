@@ -11,12 +11,16 @@ pub mod embedded;
 mod error;
 pub mod io;
 pub mod mysql;
+#[cfg(feature = "oracle")]
+pub mod oracle;
+mod own_report;
 pub mod postgres;
 pub mod simulated;
 pub mod sql;
 
 pub use crew::Progress;
 pub use error::TargetError;
+pub use own_report::{OwnReportKind, OwnReporter, OwnReports};
 
 use crate::measure::{Clock, Counter, LaneRecorder, Recorded};
 use crate::record;
@@ -93,11 +97,16 @@ pub trait Target: Sync {
     /// what cannot be had soon is unknown.
     fn take_background(&self) -> Background;
 
-    /// Looks whether the ground is still there: called many times a second while load runs.
+    /// Looks whether what is loaded is still there: called many times a second while load runs.
     ///
     /// # Errors
     /// When files vanished or shrank, or a writer failed.
     fn check_health(&self) -> Result<(), TargetError>;
+
+    /// Whoever has the target report on windows by itself, if anybody does.
+    fn own_reporter(&self) -> Option<&dyn OwnReporter> {
+        None
+    }
 }
 
 /// A target that can be asked for operations of one workload.

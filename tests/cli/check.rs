@@ -191,7 +191,7 @@ fn what_cannot_be_asked_is_refused_before_anything_is_made() {
         (vec!["--reads", "100@5ms", "--commits", "99@p50=1s", "--size", "1G", "."], "the others belong to updates"),
         (vec!["--commits", "10", "--writes", "5000", "--reads", "10", "."], "a database reads each block"),
         (vec!["--reads", "3000@5ms", "mysql://u:secret@x/y"], "the address holds a password"),
-        (vec!["--reads", "3000@5ms", "oracle://x/y"], "no `oracle` target yet"),
+        (vec!["--reads", "3000@5ms", "oracle://u:secret@x/y"], "the address holds a password"),
         (vec!["--reads", "3000@5ms", "foo:bar"], "foo"),
         (vec!["--reads", "3000@5ms"], "WHERE"),
         (vec!["--p99", "5ms", "."], "--reads 3000@5ms"),

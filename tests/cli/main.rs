@@ -26,4 +26,6 @@ mod servers;
 mod shells;
 #[path = "../common/skip.rs"]
 mod skip;
+#[cfg(feature = "oracle")]
+mod sql_script;
 mod verdicts;

@@ -144,7 +144,9 @@ fn a_server_that_runs_is_probed_by_its_address_and_one_that_does_not_is_refused_
         assert_eq!(seen.code, Some(0), "{seen}");
         let last: serde_json::Value = serde_json::from_str(seen.stdout.lines().last().unwrap()).unwrap();
         let traces = last["traces"].as_array().unwrap();
-        assert!(traces.iter().any(|trace| trace["event"] == "data read"), "its files are known: {last}");
+        for event in ["data read", "redo sync"] {
+            assert!(traces.iter().any(|trace| trace["event"] == event), "its files are known: {last}");
+        }
     }
     place.done(&["slob", "drop", "--yes", "--target", &address(&place)]);
 }

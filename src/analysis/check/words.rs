@@ -28,11 +28,12 @@ impl Check {
     /// The first line.
     pub fn sentence(&self) -> String {
         let place = &self.place;
+        let at_once = if self.kinds.len() > 1 { " at the same time" } else { "" };
         match &self.answer {
-            Carries::Yes => format!("Yes. {place} carries {}.", together(&self.kinds, Reached::with_value)),
+            Carries::Yes => format!("Yes. {place} carries {}{at_once}.", together(&self.kinds, Reached::with_value)),
             Carries::No(why) => {
                 format!(
-                    "No. {place} does not carry {}, because {}.",
+                    "No. {place} does not carry {}{at_once}, because {}.",
                     together(&self.kinds, Reached::with_limit),
                     why.words()
                 )
@@ -121,14 +122,14 @@ impl Check {
     }
 }
 
-/// Kinds of work at the same time, each in words.
+/// Several kinds of work, each in words.
 fn together(kinds: &[Reached], words: impl Fn(&Reached) -> String) -> String {
     let words: Vec<String> = kinds.iter().map(words).collect();
     match words.as_slice() {
         [] => "it".to_owned(),
         [one] => one.clone(),
-        [first, second] => format!("{first} with {second} at the same time"),
-        [first, middle @ .., last] => format!("{first} with {} and {last} at the same time", middle.join(", ")),
+        [first, second] => format!("{first} with {second}"),
+        [first, middle @ .., last] => format!("{first} with {} and {last}", middle.join(", ")),
     }
 }
 

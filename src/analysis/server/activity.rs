@@ -7,6 +7,8 @@ use crate::analysis::{sending, worst};
 use crate::record::facts::Term;
 use crate::record::{Counters, Run, ServerStats, SessionState, Step};
 
+/// Operations that read many neighbouring blocks at once.
+const SCAN: &str = "scan";
 /// Nodes whose rates differ by more than this share of their mean are not loaded alike.
 const UNEVEN: f64 = 0.1;
 /// Rolled-back transactions for each committed one, above which they are no accident.
@@ -17,11 +19,24 @@ const MISSED: f64 = 0.02;
 const MISSED_NS: u64 = 500_000_000;
 /// Fewer looks at sessions than this say little.
 const ENOUGH_LOOKS: u64 = 10;
+/// Share of reads of several blocks from which they are among the percentiles that reads are judged by.
+const SEVERAL_BLOCKS: f64 = 0.01;
+/// Fewer reads than this say little of how the others were made.
+const ENOUGH_READS: u64 = 100;
 /// What sessions of a read load do anyway.
 const EXPECTED: [SessionState; 3] = [SessionState::Processor, SessionState::ProcessorOrRead, SessionState::Read];
 
 pub(super) fn find(run: &Run) -> Vec<ServerFinding> {
-    let found = [unread(run), rolled_back(run), checkpoints(run), vacuums(run), uneven(run), found_in(run), idle(run)];
+    let found = [
+        unread(run),
+        rolled_back(run),
+        checkpoints(run),
+        vacuums(run),
+        not_single_block(run),
+        uneven(run),
+        found_in(run),
+        idle(run),
+    ];
     found.into_iter().flatten().collect()
 }
 
@@ -86,6 +101,21 @@ fn vacuums(run: &Run) -> Option<ServerFinding> {
     });
     let (vacuums, analyses) = counts.iter().fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
     (!steps.is_empty()).then_some(ServerFinding::VacuumInWindow { steps, vacuums, analyses })
+}
+
+/// Sessions that read rows were given several blocks at once. Reads of neighbours are what a scan asks for.
+fn not_single_block(run: &Run) -> Option<ServerFinding> {
+    let of_step = |step: &Step| {
+        let [single, batched, neighbours] = Served::of(run, step).reads_by_blocks()?;
+        let scans = step.operations.iter().any(|operation| operation.kind == SCAN && operation.count > 0);
+        let several = if scans { batched } else { batched.saturating_add(neighbours) };
+        let all = single.saturating_add(several);
+        let share = several as f64 / all.max(1) as f64;
+        (all >= ENOUGH_READS && share > SEVERAL_BLOCKS).then_some(share)
+    };
+    let (steps, share) = worst(run, of_step)?;
+    let cure = run.target.term(Term::SingleBlockReads).to_owned();
+    Some(ServerFinding::NotSingleBlock { steps, share, cure })
 }
 
 /// The logical reads of each node are the load that it had.

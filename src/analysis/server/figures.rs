@@ -275,9 +275,15 @@ impl<'a> Served<'a> {
         self.servers.iter().filter_map(|server| server.gauges.get(&gauge)).max().copied()
     }
 
-    /// Whether the servers report what their redo log holds back, as those do that write changed blocks in place later.
-    pub fn reports_levels(&self) -> bool {
-        self.servers.iter().any(|server| !server.gauges.is_empty())
+    /// Whether the servers keep redo of changed blocks, which they write in place later.
+    pub fn keeps_redo(&self) -> bool {
+        self.servers.iter().any(ServerStats::keeps_redo)
+    }
+
+    /// Reads of one block, of several that need not lie together, and of neighbours, that the load's sessions waited for.
+    pub fn reads_by_blocks(&self) -> Option<[u64; 3]> {
+        let total = |activity| self.total(counted(activity));
+        Some([total(Activity::SingleBlockReads)?, total(Activity::BatchedReads)?, total(Activity::MultiBlockReads)?])
     }
 
     /// Deadlocks found.

@@ -35,6 +35,9 @@ pub enum ServerFinding {
     },
     /// Our tables were vacuumed or analysed.
     VacuumInWindow { steps: Vec<String>, vacuums: u64, analyses: u64 },
+    /// The load's sessions waited for reads of several blocks at once: as a share of the reads that they waited for. With what has
+    /// them read each by itself.
+    NotSingleBlock { steps: Vec<String>, share: f64, cure: String },
     /// Nodes had different loads; the largest difference as a share of their mean.
     NodesUneven { steps: Vec<String>, imbalance: f64 },
     /// What the sessions of the largest load were found in most often.
@@ -75,7 +78,9 @@ impl ServerFinding {
     /// How it bears on the rest of the report.
     pub(in crate::analysis) fn severity(&self) -> Severity {
         match self {
-            Self::ProcessorsExhausted { .. } | Self::ShapeChanged { .. } => Severity::Doubt,
+            Self::ProcessorsExhausted { .. } | Self::ShapeChanged { .. } | Self::NotSingleBlock { .. } => {
+                Severity::Doubt
+            }
             Self::PageCacheServed { share, .. } if *share >= MOSTLY_SERVED => Severity::Doubt,
             Self::Unread { missed, .. } if *missed > 0.0 => Severity::Doubt,
             Self::RolledBack { deadlocks, .. } if *deadlocks > 0 => Severity::Doubt,
@@ -179,6 +184,12 @@ impl Message for ServerFinding {
                 list(steps),
                 percent(*imbalance)
             ),
+            Self::NotSingleBlock { steps, share, .. } => format!(
+                "{} % of the reads that the load's sessions waited for were of several blocks at once in {}: their times, and those of \
+                 operations, are not those of single-block reads.",
+                percent(*share),
+                list(steps)
+            ),
             Self::SessionsFoundIn { step, doing, share, looks, .. } => format!(
                 "Sessions at work in {step} were found most often in `{doing}`: {} % of what {} looks saw.",
                 percent(*share),
@@ -199,7 +210,7 @@ impl Message for ServerFinding {
                 "Judge storage by steps with fewer sessions, or give the server more processors."
             }
             Self::ShapeChanged { .. } => {
-                "Set up the data anew before the next run, and end transactions that stay open for long: they keep old versions of rows alive."
+                "Set up the data again before the next run, and end transactions that stay open for long: they keep old versions of rows alive."
             }
             Self::PageCacheServed { limited_to: Some(memory), .. } => {
                 return Some(format!("Use a larger SCALE, or give the server less than the {memory} that it has."));
@@ -242,6 +253,9 @@ impl Message for ServerFinding {
             Self::VacuumInWindow { .. } => {
                 "Compare with runs that had as much of it, or look at the seconds without it."
             }
+            Self::NotSingleBlock { cure, .. } => {
+                return Some(format!("Have sessions read each block by itself: {cure}."));
+            }
             Self::NodesUneven { .. } => {
                 "Sessions go to nodes in turn: ask for a multiple of their number; if it is one, a node is slower."
             }
@@ -257,6 +271,7 @@ impl Message for ServerFinding {
         match self {
             Self::ProcessorsExhausted { steps, .. }
             | Self::PageCacheServed { steps, .. }
+            | Self::NotSingleBlock { steps, .. }
             | Self::Unread { steps, .. }
             | Self::RolledBack { steps, .. } => Some(steps),
             // Tables that have changed their shape keep it.

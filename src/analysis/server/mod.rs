@@ -4,6 +4,7 @@ mod activity;
 mod cache;
 mod figures;
 mod finding;
+mod own_report;
 mod processors;
 mod shape;
 #[cfg(test)]
@@ -11,6 +12,7 @@ mod tests;
 
 pub use figures::{Served, counted_per_s, imbalance, is_on_server, is_on_servers};
 pub use finding::ServerFinding;
+pub use own_report::{Beside, BesideLine, BesideUnit, MAX_AGREEING, Why as BesideWhy};
 pub use processors::Processors;
 
 use super::Finding;

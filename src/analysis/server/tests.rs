@@ -80,6 +80,37 @@ fn that_the_page_cache_cannot_be_seen_is_said() {
 }
 
 #[test]
+fn reads_of_several_blocks_are_no_single_block_reads() {
+    let with_reads = |[single, batched, neighbours]: [u64; 3]| {
+        changed(|server| {
+            server.activity.extend([
+                (Activity::SingleBlockReads, single),
+                (Activity::BatchedReads, batched),
+                (Activity::MultiBlockReads, neighbours),
+            ]);
+        })
+    };
+    let mut run = with_reads([9_000, 900, 100]);
+    let found = reported(&run);
+    let [ServerFinding::NotSingleBlock { steps, share, .. }] = &found[..] else { panic!("{found:#?}") };
+    assert_eq!((steps, (share * 1000.0).round()), (&labels(&["s16_t1"]), 100.0));
+    assert_eq!(found[0].severity(), Severity::Doubt);
+    run.target.facts.insert(Term::SingleBlockReads.fact().0.to_owned(), "`--one`".to_owned());
+    let advice = reported(&run)[0].advice().unwrap();
+    assert!(advice.contains("`--one`"), "{advice}");
+    // Scans ask for neighbours, and for nothing else.
+    let mut scan = run.steps[2].operations[0].clone();
+    scan.kind = "scan".to_owned();
+    run.steps[2].operations.push(scan);
+    let found = reported(&run);
+    let [ServerFinding::NotSingleBlock { share, .. }] = &found[..] else { panic!("{found:#?}") };
+    assert_eq!((share * 1000.0).round(), 91.0);
+
+    assert!(reported(&with_reads([9_950, 50, 0])).is_empty(), "a hundredth is beyond every percentile that is judged");
+    assert!(reported(&with_reads([50, 40, 0])).is_empty(), "so few say nothing");
+}
+
+#[test]
 fn tables_that_changed_their_shape_mark_the_run_first() {
     let found = analyse_asked(&changed_shape(), None);
     let Finding::Server(ServerFinding::ShapeChanged { steps, grown, hot_share }) = &found[0] else {

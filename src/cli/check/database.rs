@@ -148,7 +148,7 @@ fn note_on_cache(address: &TargetAddress, cache: &Cache, size: Bytes) {
     if cache.bytes.0 <= size.0 / SMALL_CACHE {
         return;
     }
-    let ample = Bytes((cache.bytes.0 * SMALL_CACHE).div_ceil(1 << 30) << 30).to_string().replace(" GiB", "G");
+    let ample_gib = cache.bytes.0.saturating_mul(SMALL_CACHE).div_ceil(1 << 30);
     // Past the page cache there is only the server's own, which is as large as is asked for.
     let cure = match (address.is_private_server(), address.is_postgres()) {
         (true, true) => ", or as root `--host-memory 256M`",
@@ -156,7 +156,7 @@ fn note_on_cache(address: &TargetAddress, cache: &Cache, size: Bytes) {
         (false, _) => "",
     };
     say::note(format_args!(
-        "the data ({size}) are less than {SMALL_CACHE} times {} ({}), which will answer many reads, so that there will be no yes; to measure storage: `--size {ample}`{cure}",
+        "the data ({size}) are less than {SMALL_CACHE} times {} ({}), which will answer many reads, so that there will be no yes; to measure storage: `--size {ample_gib}G`{cure}",
         cache.what, cache.bytes
     ));
 }

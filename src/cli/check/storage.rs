@@ -61,18 +61,18 @@ fn on(
     }
     let (clock, verbosity) = (prospect.clock(), session.arguments.keeping.progress.verbosity());
     let intended = Intended { region_bytes, largest_bytes: check.largest_bytes(), seed: session.data_seed() };
-    let ground = prospect.open(&asked, intended, clock, &session.interrupt, verbosity)?;
+    let volume = prospect.open(&asked, intended, clock, &session.interrupt, verbosity)?;
     session.interrupt.leaves(once_made);
     let opened = Opened {
         workload: "io",
-        target: match &ground {
+        target: match &volume {
             OpenStorage::Block(block) => block.as_ref(),
             OpenStorage::Simulated(simulated) => simulated,
         },
         described: record::Target {
             block_bytes: Some(u64::from(asked.block.bytes())),
             data_bytes: Some(region_bytes),
-            ..ground.target().describe()
+            ..volume.target().describe()
         },
         clock,
         paths: asked.paths.clone(),
@@ -80,7 +80,7 @@ fn on(
         parameters: vec![("BLOCK_SIZE", asked.block.to_string())],
     };
     let recording = session.run(&opened, |multiple, pacing| check.step(multiple, pacing, session.seed))?;
-    drop(ground);
+    drop(volume);
     let steps = recording.steps().len();
     Ok(Some(recording.end(steps)))
 }

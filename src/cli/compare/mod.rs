@@ -53,7 +53,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     page: PageArgs,
 
-    /// Also tell every figure in a sentence, and incidental settings
+    /// Also show every figure in a sentence, and incidental settings
     #[arg(long, help_heading = "Output")]
     full: bool,
 

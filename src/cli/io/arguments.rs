@@ -264,7 +264,7 @@ pub(super) struct TimeArgs {
 #[derive(Debug, Args)]
 pub(super) struct OutputArgs {
     /// Latency that the load must keep, such as `p99=5ms` (response time of all requests, from due to finished) or
-    /// `read service:p99=2ms`; several are all to be kept. Exit code 1 if it is not kept, 2 if nobody can tell
+    /// `read service:p99=2ms`; several are all to be kept. Exit code 1 if it is not kept, 2 if that is not known
     #[arg(long = "limit", alias = "target-latency", value_name = "[WHAT:]pQ=TIME", help_heading = "Output")]
     pub(super) limits: Vec<LatencyTarget>,
 

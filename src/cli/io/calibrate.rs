@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 
-use clap::Args;
+use clap::{Arg, Args};
 
 use super::arguments::{Storage, VolumeArgs};
+use super::calibrate_database::{self, DatabaseArgs};
 use super::volume::{Intended, OpenStorage, Prospect};
 use crate::analysis::{Calibration, DepthSearch, LatencyCap, Question, REPEATS, Reading};
 use crate::cli::arguments::KeepingArgs;
@@ -27,6 +28,8 @@ Examples:
   plimsoll io calibrate --path /dev/sdb --path /dev/sdc --stripe 1M \\
     --max-latency p99=10ms --json
   plimsoll io calibrate --path sim:iops_cap=5000,mbps_cap=200,clock=simulated
+  plimsoll io calibrate --target 'oracle://sys@db1/orcl?role=sysdba' \\
+    --disks 8 --max-latency 10ms --beside last
 
 It only reads; missing files are laid out first. A whole calibration takes about 30 steps.";
 
@@ -35,11 +38,19 @@ const MAX_RETREATS: usize = 3;
 /// Steps that a calibration takes, about: for the time that is shown as left.
 const DEFAULT_STEPS: usize = 28;
 
+/// Storage of our own is named, unless a database calibrates its.
+pub(super) fn paths(argument: Arg) -> Arg {
+    argument.required(false).required_unless_present("target")
+}
+
 /// Arguments of `plimsoll io calibrate`.
 #[derive(Debug, Args)]
 pub(in crate::cli) struct Arguments {
     #[command(flatten)]
     volume: VolumeArgs,
+
+    #[command(flatten)]
+    database: DatabaseArgs,
 
     /// Latency within which max_iops is looked for: of the mean, or of a quantile as in `p99=10ms`
     #[arg(
@@ -73,7 +84,10 @@ pub(in crate::cli) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    let Arguments { volume, max_latency, block_size, duration, warmup, seed, keeping } = arguments;
+    let Arguments { volume, database, max_latency, block_size, duration, warmup, seed, keeping } = arguments;
+    if let Some(address) = database.target() {
+        return calibrate_database::run(address, database, *max_latency, keeping);
+    }
     let large = BlockSize::new(Bytes::mib(1)).expect("requests may have a MiB");
     if *block_size >= large {
         let failure =
@@ -106,13 +120,13 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let (clock, verbosity) = (prospect.clock(), keeping.progress.verbosity());
     let intended =
         Intended { region_bytes: plan.region_bytes, largest_bytes: request.large.bytes(), seed: request.seed };
-    let ground = prospect.open(&asked, intended, clock, &interrupt, verbosity)?;
-    let recording = begin(arguments, &plan, &request, &storage, &ground, clock, &interrupt)?;
+    let opened = prospect.open(&asked, intended, clock, &interrupt, verbosity)?;
+    let recording = begin(arguments, &plan, &request, &storage, &opened, clock, &interrupt)?;
     let (small, large) = (request.small, request.large);
-    let mut session = Session { recording, plan, ground, cap: *max_latency, readings: Vec::new() };
+    let mut session = Session { recording, plan, opened, cap: *max_latency, readings: Vec::new() };
     let whole = session.calibrate(small, large);
-    let Session { recording, ground, .. } = session;
-    drop(ground);
+    let Session { recording, opened, .. } = session;
+    drop(opened);
     let steps = recording.steps().len() + usize::from(whole == NextStep::Stop);
     let recorded = recording.end(steps);
     let found = Calibration::of(&recorded.run).is_some_and(|calibration| calibration.max_iops.is_some());
@@ -129,7 +143,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
 struct Session {
     recording: Recording,
     plan: CalibratePlan,
-    ground: OpenStorage,
+    opened: OpenStorage,
     cap: LatencyCap,
     /// Size and depth of every step so far.
     readings: Vec<(BlockSize, u32)>,
@@ -194,8 +208,8 @@ impl Session {
         self.readings.push((block, depth));
         let reading = self.readings.iter().filter(|known| **known == (block, depth)).count();
         let index = self.recording.steps().len() as u32;
-        self.ground.expect_largest(block.bytes());
-        self.recording.step(self.ground.target(), &self.plan.step(index, block, depth, reading))
+        self.opened.expect_largest(block.bytes());
+        self.recording.step(self.opened.target(), &self.plan.step(index, block, depth, reading))
     }
 }
 
@@ -204,13 +218,13 @@ fn begin(
     plan: &CalibratePlan,
     request: &CalibrateRequest,
     storage: &Storage,
-    ground: &OpenStorage,
+    opened: &OpenStorage,
     clock: Clock,
     interrupt: &Interrupt,
 ) -> Result<Recording, Failure> {
     let KeepingArgs { runs, progress, .. } = &arguments.keeping;
     let progress = RunProgress::new(Steps::About(DEFAULT_STEPS), progress.verbosity());
-    let notes = ground.target().notes();
+    let notes = opened.target().notes();
     notes.iter().for_each(|note| progress.note(note));
     let header = Header {
         workload: "calibrate",
@@ -221,7 +235,7 @@ fn begin(
         target: record::Target {
             block_bytes: Some(u64::from(request.small.bytes())),
             data_bytes: Some(plan.region_bytes),
-            ..ground.target().describe()
+            ..opened.target().describe()
         },
         paths: storage.paths(),
         notes,

@@ -62,22 +62,22 @@ fn run_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Fa
     let interrupt = Interrupt::listen()?;
     let (clock, verbosity) = (prospect.clock(), output.keeping.progress.verbosity());
     let intended = Intended { region_bytes: plan.region_bytes, largest_bytes: asked.block.bytes(), seed: plan.seed };
-    let ground = prospect.open(asked, intended, clock, &interrupt, verbosity)?;
-    check_rates(asked, &plan, &ground, clock, interrupt.stop())?;
-    let mut recording = begin(job, &plan, volumes.facts, &ground, clock, &interrupt)?;
+    let opened = prospect.open(asked, intended, clock, &interrupt, verbosity)?;
+    check_rates(asked, &plan, &opened, clock, interrupt.stop())?;
+    let mut recording = begin(job, &plan, volumes.facts, &opened, clock, &interrupt)?;
     let wanted = match &asked.rates {
         Some(RateRange::Between { lowest, highest }) => {
-            super::search::run(&mut recording, &plan, &ground, (*lowest, *highest), &limits_of_lines(&output.limits))
+            super::search::run(&mut recording, &plan, &opened, (*lowest, *highest), &limits_of_lines(&output.limits))
         }
-        Some(RateRange::Each(_)) => each(&mut recording, &plan, &ground, &limits_of_lines(&output.limits)),
+        Some(RateRange::Each(_)) => each(&mut recording, &plan, &opened, &limits_of_lines(&output.limits)),
         // Volumes are measured in turns, more than once each.
-        None if asked.volumes != Volumes::One => each(&mut recording, &plan, &ground, &[]),
-        None => each(&mut recording, &plan, &ground, &output.limits),
+        None if asked.volumes != Volumes::One => each(&mut recording, &plan, &opened, &[]),
+        None => each(&mut recording, &plan, &opened, &output.limits),
     };
-    if let OpenStorage::Block(block) = &ground {
+    if let OpenStorage::Block(block) = &opened {
         super::read_back::run(&mut recording, block, &interrupt, verbosity);
     }
-    drop(ground);
+    drop(opened);
     recording.end(wanted).tell(output.keeping.format.format(), &output.limits, &interrupt)
 }
 
@@ -85,7 +85,7 @@ fn run_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Fa
 fn check_rates(
     asked: &IoOptions,
     plan: &IoPlan,
-    ground: &OpenStorage,
+    opened: &OpenStorage,
     clock: Clock,
     stop: &Stop,
 ) -> Result<(), Failure> {
@@ -94,7 +94,7 @@ fn check_rates(
         return Ok(());
     };
     let step = plan.step(index, plan.levels[index as usize]);
-    let Some(ceiling) = generator_ceiling(ground.target(), &step, clock, stop) else { return Ok(()) };
+    let Some(ceiling) = generator_ceiling(opened.target(), &step, clock, stop) else { return Ok(()) };
     if per_s <= ceiling {
         return Ok(());
     }
@@ -127,7 +127,7 @@ fn begin(
     job: &Job<'_>,
     plan: &IoPlan,
     facts: Vec<(String, String)>,
-    ground: &OpenStorage,
+    opened: &OpenStorage,
     clock: Clock,
     interrupt: &Interrupt,
 ) -> Result<Recording, Failure> {
@@ -137,9 +137,9 @@ fn begin(
         Some(RateRange::Each(_)) | None => Steps::Known(plan.levels.len(), time),
     };
     let progress = RunProgress::new(steps, job.output.keeping.progress.verbosity());
-    let notes = ground.target().notes();
+    let notes = opened.target().notes();
     notes.iter().for_each(|note| progress.note(note));
-    let mut target = ground.target().describe();
+    let mut target = opened.target().describe();
     target.facts.extend(facts);
     let header = Header {
         workload: job.workload,
@@ -164,9 +164,9 @@ fn limits_of_lines(asked: &[LatencyTarget]) -> Vec<LatencyTarget> {
 }
 
 /// Every level in turn. Returns how many steps a whole run has.
-fn each(recording: &mut Recording, plan: &IoPlan, ground: &OpenStorage, limits: &[LatencyTarget]) -> usize {
+fn each(recording: &mut Recording, plan: &IoPlan, opened: &OpenStorage, limits: &[LatencyTarget]) -> usize {
     let steps: Vec<_> = (0..).zip(&plan.levels).map(|(index, level)| plan.step(index, *level)).collect();
-    in_turn::run(recording, ground.target(), &steps, limits)
+    in_turn::run(recording, opened.target(), &steps, limits)
 }
 
 fn write_plan(out: &mut impl Write, plan: &IoPlan, prospect: &Prospect, asked: &IoOptions) -> io::Result<()> {

@@ -2,6 +2,7 @@
 
 pub(super) mod arguments;
 mod calibrate;
+mod calibrate_database;
 mod measure;
 mod orion;
 mod read_back;
@@ -50,7 +51,7 @@ pub(super) enum Command {
     #[command(after_long_help = orion::EXAMPLES)]
     Orion(orion::Arguments),
     /// Answer what CALIBRATE_IO asks: max_iops, latency and max_mbps, and how sure they are
-    #[command(after_long_help = calibrate::EXAMPLES)]
+    #[command(after_long_help = calibrate::EXAMPLES, mut_arg("paths", calibrate::paths))]
     Calibrate(calibrate::Arguments),
 }
 

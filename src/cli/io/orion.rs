@@ -109,14 +109,14 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let clock = prospect.clock();
     let intended =
         Intended { region_bytes: plan.region_bytes, largest_bytes: plan.largest_bytes_of_all(), seed: plan.seed };
-    let mut ground = prospect.open(&asked, intended, clock, &interrupt, verbosity)?;
-    let mut recording = begin(arguments, &plan, &request, &ground, notes, clock, &interrupt)?;
+    let mut opened = prospect.open(&asked, intended, clock, &interrupt, verbosity)?;
+    let mut recording = begin(arguments, &plan, &request, &opened, notes, clock, &interrupt)?;
     if let Err(error) = files::check_free(recording.run(), &directory) {
         recording.forget();
         return Err(error.into());
     }
-    walk(&mut recording, &plan, &mut ground, options.verbosity);
-    drop(ground);
+    walk(&mut recording, &plan, &mut opened, options.verbosity);
+    drop(opened);
     let recorded = recording.end(plan.walk.points.len());
     // Whatever ended the walk, the points that ran are in the files.
     let written = files::write(&recorded.run, &directory);
@@ -203,7 +203,7 @@ fn begin(
     arguments: &Arguments,
     plan: &OrionPlan,
     request: &OrionRequest,
-    ground: &OpenStorage,
+    opened: &OpenStorage,
     notes: Vec<String>,
     clock: Clock,
     interrupt: &Interrupt,
@@ -212,9 +212,9 @@ fn begin(
         Steps::Known(plan.walk.points.len(), plan.time_of_points()),
         arguments.keeping.progress.verbosity(),
     );
-    let of_target = ground.target().notes();
+    let of_target = opened.target().notes();
     of_target.iter().for_each(|note| progress.note(note));
-    let mut target = ground.target().describe();
+    let mut target = opened.target().describe();
     target.facts.insert("luns".to_owned(), luns_fact(&request.luns));
     let paths: Vec<PathBuf> = request.luns.iter().map(|lun| lun.path.clone()).filter(|path| path.exists()).collect();
     let header = Header {
@@ -235,14 +235,14 @@ fn begin(
 }
 
 /// Every point in turn, each after its warming.
-fn walk(recording: &mut Recording, plan: &OrionPlan, ground: &mut OpenStorage, verbosity: OrionVerbosity) {
+fn walk(recording: &mut Recording, plan: &OrionPlan, opened: &mut OpenStorage, verbosity: OrionVerbosity) {
     for (index, point) in (0..).zip(&plan.walk.points) {
-        ground.expect_largest(plan.largest_bytes(point));
-        let warmed = plan.warming(index, point).map(|warming| recording.unmeasured(ground.target(), &warming));
+        opened.expect_largest(plan.largest_bytes(point));
+        let warmed = plan.warming(index, point).map(|warming| recording.unmeasured(opened.target(), &warming));
         if warmed == Some(NextStep::Stop) {
             return;
         }
-        let onward = recording.step(ground.target(), &plan.step(index, point));
+        let onward = recording.step(opened.target(), &plan.step(index, point));
         if let (OrionVerbosity::EachPoint, Some(step)) = (verbosity, recording.steps().last()) {
             recording.progress().line(&point_line(step));
         }

@@ -9,7 +9,7 @@ use crate::plan::io::{IoPlan, Level};
 pub(super) fn run(
     recording: &mut Recording,
     plan: &IoPlan,
-    ground: &OpenStorage,
+    opened: &OpenStorage,
     (low, high): (f64, f64),
     limits: &[LatencyTarget],
 ) -> usize {
@@ -18,7 +18,7 @@ pub(super) fn run(
     let mut steps = 0;
     while let Some(per_s) = search.next() {
         let per_s = asked(per_s);
-        let onward = recording.step(ground.target(), &plan.step(steps, Level::Rate { per_s, most }));
+        let onward = recording.step(opened.target(), &plan.step(steps, Level::Rate { per_s, most }));
         steps += 1;
         let judged = recording.steps().last().and_then(|step| judge_all(&recording.run().workload, step, limits));
         let Some(outcome) = judged else { break };

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use crate::cli::exit::Failure;
 use crate::cli::say;
 use crate::config::TargetAddress;
-use crate::targets::database::{DatabaseOptions, Sending};
+use crate::targets::database::{Commits, DatabaseOptions, Layout, Method, Reads, Sending};
 use crate::units::Bytes;
 
 /// Buffer cache of the embedded engine where nobody says otherwise.
@@ -35,6 +35,10 @@ pub(in crate::cli) struct ServerArgs {
     #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Database servers")]
     host_memory: Option<Bytes>,
 
+    /// Whose tables are used, on Oracle [default: plimsoll]
+    #[arg(long, value_enum, value_name = "WHOSE", help_heading = "Database servers")]
+    layout: Option<LayoutChoice>,
+
     /// Leave a private server running when the command ends
     #[arg(long, help_heading = "Database servers")]
     keep_running: bool,
@@ -58,6 +62,9 @@ pub(in crate::cli) struct SendArgs {
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Database servers")]
     send: Option<SendChoice>,
 
+    #[command(flatten)]
+    method: MethodArgs,
+
     /// Take the hosts of the address as servers of their own, spread sessions over all, and distinguish each
     #[arg(long, help_heading = "Database servers")]
     per_node: bool,
@@ -74,6 +81,66 @@ enum SendChoice {
     Statement,
     /// Lists that a procedure of the server loops over and times
     Batch,
+}
+
+/// How load is put on Oracle, where there is a choice.
+#[derive(Debug, Args)]
+pub(super) struct MethodArgs {
+    /// How updates in batches are committed, on Oracle [default: wait]
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Database servers")]
+    commit: Option<CommitChoice>,
+
+    /// How a range of keys is read, on Oracle [default: range]
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Database servers")]
+    reads: Option<ReadsChoice>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(super) enum LayoutChoice {
+    /// Those that `plimsoll slob setup` makes in one schema
+    Plimsoll,
+    /// Those that SLOB's own `setup.sh` has made: cf1 of user1, user2, …
+    Slob,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum CommitChoice {
+    /// Each waits until it is on storage
+    Wait,
+    /// As SLOB's, which the server does not wait for before the batch ends
+    Slob,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ReadsChoice {
+    /// By one statement, as SLOB does
+    Range,
+    /// By a statement for each key, on the server: surely single blocks
+    KeyByKey,
+}
+
+impl LayoutChoice {
+    pub(super) fn layout(self) -> Layout {
+        match self {
+            Self::Plimsoll => Layout::Plimsoll,
+            Self::Slob => Layout::Slob,
+        }
+    }
+}
+
+impl MethodArgs {
+    /// What was asked for, on tables of this layout.
+    pub(super) fn method(&self, layout: Layout) -> Method {
+        let commits = match self.commit {
+            Some(CommitChoice::Slob) => Commits::Slob,
+            Some(CommitChoice::Wait) | None => Commits::Wait,
+        };
+        let reads = match self.reads {
+            Some(ReadsChoice::KeyByKey) => Reads::KeyByKey,
+            Some(ReadsChoice::Range) | None => Reads::Range,
+        };
+        Method { layout, commits, reads }
+    }
 }
 
 impl ServerArgs {
@@ -94,9 +161,11 @@ impl ServerArgs {
             keep_running: self.keep_running,
             programs: self.pg_bin.clone().filter(|_| address.is_postgres()),
             sending: None,
+            method: Method { layout: self.layout.map(LayoutChoice::layout).unwrap_or_default(), ..Method::default() },
             is_open_loop: false,
             per_node: false,
             trace: true,
+            own_report: None,
             dry_run: false,
             say: |words| say::line(words),
         })
@@ -126,11 +195,14 @@ impl ServerArgs {
                 return Err(failure.with_hint(hint.to_owned()));
             }
         }
+        if self.layout.is_some() && !address.is_oracle() {
+            return Err(not_oracle("--layout", address));
+        }
         if self.db_schema.is_some() && !address.is_postgres() {
             let failure = Failure::new(format_args!("`--db-schema` is for PostgreSQL, not for `{address}`"));
-            return Err(
-                failure.with_hint("leave it out; MySQL and MariaDB have the database in the address".to_owned())
-            );
+            return Err(failure.with_hint(
+                "leave it out; MySQL and MariaDB have the database in the address, Oracle the user".to_owned(),
+            ));
         }
         Ok(())
     }
@@ -147,11 +219,16 @@ impl SendArgs {
             SendChoice::Statement => Sending::Statement,
             SendChoice::Batch => Sending::Batch,
         });
-        Ok(DatabaseOptions { sending, per_node: self.per_node, trace: !self.no_trace, ..options })
+        let method = self.method.method(options.method.layout);
+        Ok(DatabaseOptions { sending, method, per_node: self.per_node, trace: !self.no_trace, ..options })
     }
 
     /// Refuses what means nothing for a target.
     fn check(&self, address: &TargetAddress) -> Result<(), Failure> {
+        let of_oracle = [("--commit", self.method.commit.is_some()), ("--reads", self.method.reads.is_some())];
+        if let Some((flag, _)) = of_oracle.into_iter().find(|(_, given)| *given && !address.is_oracle()) {
+            return Err(not_oracle(flag, address));
+        }
         if address.is_server() {
             return Ok(());
         }
@@ -161,6 +238,10 @@ impl SendArgs {
             None => Ok(()),
         }
     }
+}
+
+fn not_oracle(flag: &str, address: &TargetAddress) -> Failure {
+    Failure::new(format_args!("`{flag}` is for Oracle, not for `{address}`")).with_hint("leave it out".to_owned())
 }
 
 fn not_a_server(flag: &str, address: &TargetAddress) -> Failure {

@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use super::arguments::{DEFAULT_CACHE, SendArgs, ServerArgs};
+use super::own_report::OwnReportArgs;
 use crate::analysis::LatencyTarget;
 use crate::cli::arguments::{Asked, IoArgs, KeepingArgs, ParameterArgs, Rate, Seconds, TargetArgs};
 use crate::cli::exit::Failure;
@@ -60,9 +61,12 @@ pub(super) struct LoadArgs {
     #[command(flatten)]
     sending: SendArgs,
 
+    #[command(flatten)]
+    own_report: OwnReportArgs,
+
     /// Latency that the load must keep, such as `p99=5ms` (single-block reads; with --rate or on a server the response time
-    /// of operations) or `log file sync:p99.9=20ms`; several are all to be kept. Exit code 1 if it is not kept, 2 if nobody
-    /// can tell
+    /// of operations) or `log file sync:p99.9=20ms`; several are all to be kept. Exit code 1 if it is not kept, 2 if that
+    /// is not known
     #[arg(long = "limit", value_name = "[WHAT:]pQ=TIME", help_heading = "Output")]
     pub(super) limits: Vec<LatencyTarget>,
 
@@ -89,6 +93,7 @@ impl LoadArgs {
         let given = [("--cache", self.cache.is_some()), ("--io-engine", self.io.engine().is_some())];
         let misplaced = given.into_iter().find(|(_, given)| *given && address.is_server());
         let options = self.sending.add_to(self.server.options(address)?, address)?;
+        let options = self.own_report.add_to(options, address)?;
         if let Some((flag, _)) = misplaced {
             let failure = Failure::new(format_args!("`{flag}` is for the embedded engine, not for `{address}`"));
             return Err(failure.with_hint("leave it out; the cache of a private server is `--db-cache`".to_owned()));

@@ -1,15 +1,19 @@
 //! `plimsoll slob`.
 
 pub(super) mod arguments;
+mod doctor;
 mod drop;
 mod info;
 mod load;
 mod measure;
+mod own_report;
 mod plan_text;
 mod run;
 mod script;
 pub(super) mod setup;
 pub(super) mod sheets;
+#[cfg(feature = "oracle")]
+mod sql_script;
 mod sweep;
 mod verify;
 
@@ -44,9 +48,16 @@ pub(super) enum Command {
     /// Tell what data are there
     #[command(after_long_help = info::EXAMPLES)]
     Info(info::Arguments),
+    /// Look whether an Oracle database is fit for measuring, and write what was seen into a file
+    #[command(after_long_help = doctor::EXAMPLES)]
+    Doctor(doctor::Arguments),
     /// Remove the data
     #[command(after_long_help = drop::EXAMPLES)]
     Drop(drop::Arguments),
+    /// Print every statement that would be sent, to be read first
+    #[cfg(feature = "oracle")]
+    #[command(after_long_help = super::arguments::with_parameters(sql_script::EXAMPLES))]
+    Script(sql_script::Arguments),
 }
 
 impl Command {
@@ -57,7 +68,10 @@ impl Command {
             Self::Sweep(arguments) => sweep::run(&arguments),
             Self::Verify(arguments) => verify::run(&arguments),
             Self::Info(arguments) => info::run(&arguments),
+            Self::Doctor(arguments) => doctor::run(&arguments),
             Self::Drop(arguments) => drop::run(&arguments),
+            #[cfg(feature = "oracle")]
+            Self::Script(arguments) => sql_script::run(&arguments),
         }
     }
 }

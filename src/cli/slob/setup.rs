@@ -54,7 +54,7 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "N", help_heading = "Data")]
     seed: Option<u64>,
 
-    /// Remove data that are there, and make them anew
+    /// Remove data that are there, and make them again
     #[arg(long, help_heading = "Data")]
     replace: bool,
 

@@ -41,7 +41,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     page: PageArgs,
 
-    /// Also tell every measure by hour and day, every gap, and every window that does not count
+    /// Also show every measure by hour and day, every gap, and every window that does not count
     #[arg(long, help_heading = "Output")]
     full: bool,
 

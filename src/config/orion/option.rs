@@ -118,7 +118,7 @@ pub(super) const OPTIONS: [Row; 19] = [
         &[],
         "large requests outstanding, or streams with `-type seq`, for point, row and max",
     ),
-    row(Opt::Verbose, "verbose", None, EVERY_RUN, "tell each point's result as it ends"),
+    row(Opt::Verbose, "verbose", None, EVERY_RUN, "show each point's result as it ends"),
     row(
         Opt::HugeNotNeeded,
         "hugenotneeded",

@@ -9,7 +9,7 @@ use super::readings::{Event, Row, Snapshot, Table};
 use crate::record::{Histogram, ReportedBucket, Step, WaitStats};
 
 const CUMULATIVE: &str = "counts are kept as they stand; those of Oracle's views go up from the start of the instance, and the file does not \
-                          tell for how long, so there are no rates";
+                          show for how long, so there are no rates";
 const SUMMED: &str = "the waits of all instances are added up; how many each of them had is reported beside them";
 
 /// Adds the steps of a table to the draft.

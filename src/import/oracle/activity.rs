@@ -6,7 +6,7 @@ use super::header::{Header, last_part};
 use super::table::{Report, ReportKind, Row, Table, is_same, plain};
 use crate::import::draft::{count_of, reported, whole};
 use crate::import::numbers::{number, whole_number};
-use crate::record::{Counters, CpuTime, ReportedFigure, ServerStats, Step};
+use crate::record::{Counters, CpuTime, ReportedFigure, ServerStats, Step, oracle_names};
 
 /// Totals of statistics that are of all I/O of the instance (control files, redo and archives too) and have no counter.
 const TOTALS: [&str; 7] = [
@@ -83,34 +83,14 @@ pub(super) fn statistics(report: &Report) -> Statistics {
 }
 
 fn counters(statistics: &Statistics, report: &Report) -> Counters {
-    let get = |name: &str| statistics.get(name).copied();
-    let hits = || {
-        let from_cache = get("consistent gets from cache")?.checked_add(get("db block gets from cache")?)?;
-        from_cache.checked_sub(get("physical reads cache")?)
-    };
     let thread = report.tables.iter().find(|table| plain(&table.title).contains("threadactivity"));
     let log_switches = || {
         let row = thread?.row("log switches (derived)")?;
         whole_number(thread?.cell(row, "Total")?)
     };
-    Counters {
-        logical_reads: get("session logical reads"),
-        cache_hits: hits(),
-        physical_reads: get("physical read IO requests"),
-        physical_read_bytes: get("physical read bytes"),
-        physical_read_blocks: get("physical reads"),
-        physical_writes: get("physical write IO requests"),
-        physical_write_bytes: get("physical write bytes"),
-        physical_write_blocks: get("physical writes"),
-        block_changes: get("db block changes"),
-        commits: get("user commits"),
-        redo_bytes: get("redo size"),
-        redo_writes: get("redo writes"),
-        // Statspack has it among the others.
-        log_switches: log_switches().or_else(|| get("log switches (derived)")),
-        checkpoints: get("background checkpoints completed"),
-        ..Counters::default()
-    }
+    // Statspack has it among the others.
+    let log_switches = log_switches().or_else(|| statistics.get("log switches (derived)").copied());
+    Counters { log_switches, ..oracle_names::counters(statistics) }
 }
 
 /// Counters of a report without statistics: its rates times its window.

@@ -153,7 +153,7 @@ fn latency_unit(above: &str, least: f64) -> (&'static str, f64, &'static str) {
         ("us", 1_000.0, note)
     } else if least >= SURELY_US {
         let note = "the file does not say in which unit its latencies are; they are taken for microseconds, as ORION writes them from \
-                    11.2 on, since one request alone would hardly take so many milliseconds";
+                    11.2 on, since one request alone would hardly take that many milliseconds";
         ("us", 1.0, note)
     } else {
         let note = "the file does not say in which unit its latencies are: milliseconds up to ORION 11.1, microseconds later; they are \

@@ -38,15 +38,18 @@ pub struct Check {
 }
 
 impl Check {
-    fn good(topic: &'static str, finding: impl Into<String>) -> Self {
+    /// Nothing to do.
+    pub fn good(topic: &'static str, finding: impl Into<String>) -> Self {
         Self { topic, status: Status::Good, finding: finding.into(), advice: None }
     }
 
-    fn advice(topic: &'static str, finding: impl Into<String>, advice: impl Into<String>) -> Self {
+    /// Measuring works, and `advice` makes figures better or says how they are read.
+    pub fn advice(topic: &'static str, finding: impl Into<String>, advice: impl Into<String>) -> Self {
         Self { topic, status: Status::Advice, finding: finding.into(), advice: Some(advice.into()) }
     }
 
-    fn problem(topic: &'static str, finding: impl Into<String>, advice: impl Into<String>) -> Self {
+    /// Figures would mislead, or cannot be had.
+    pub fn problem(topic: &'static str, finding: impl Into<String>, advice: impl Into<String>) -> Self {
         Self { topic, status: Status::Problem, finding: finding.into(), advice: Some(advice.into()) }
     }
 }

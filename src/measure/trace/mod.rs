@@ -74,7 +74,7 @@ impl Tracer {
         let bpftrace = Bpftrace::start(&root, &program::text(request.process, &places, &devices))?;
         let traced = bpftrace.now().unwrap_or_default();
         let reported = Mutex::new(Seen { traced, counted: device::counts(&root, &devices) });
-        let events = program::events(request.process.is_some(), &devices);
+        let events = program::events(request.process.map(|_| places.as_slice()), &devices);
         Ok(Self { root, bpftrace, events, devices, reported, files_known: !places.is_empty() })
     }
 

@@ -23,8 +23,10 @@ pub(super) enum Kind {
     Other,
     /// Tables and indexes.
     Data,
-    /// The write-ahead log: redo.
+    /// The write-ahead log of PostgreSQL.
     Wal,
+    /// Redo logs of any other server.
+    Redo,
 }
 
 /// How files lie to a place.
@@ -127,7 +129,7 @@ fn of_data_directory(directory: &Path) -> Vec<Claim> {
     if has("ibdata1") {
         let mut claims = vec![
             Claim::new(directory, Reach::Grandchildren, Kind::Data),
-            Claim::new(directory.join("#innodb_redo"), Reach::Children, Kind::Wal),
+            Claim::new(directory.join("#innodb_redo"), Reach::Children, Kind::Redo),
         ];
         claims.extend(children(directory).iter().flat_map(|file| of_file(file)));
         return claims;
@@ -145,7 +147,7 @@ fn of_file(path: &Path) -> Option<Claim> {
     let directory = path.parent()?;
     let holder = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if holder == "#innodb_redo" {
-        return Some(Claim::new(directory, Reach::Children, Kind::Wal));
+        return Some(Claim::new(directory, Reach::Children, Kind::Redo));
     }
     let ends = |ending: &str| name.len() > ending.len() && name.to_ascii_lowercase().ends_with(ending);
     let is_log = name.starts_with("ib_logfile")
@@ -155,7 +157,7 @@ fn of_file(path: &Path) -> Option<Claim> {
     let is_data =
         name.starts_with("ibdata") || name.starts_with("undo_0") || [".ibd", ".ibu", ".dbf"].into_iter().any(ends);
     let kind = if is_log {
-        Kind::Wal
+        Kind::Redo
     } else if is_data {
         Kind::Data
     } else {
@@ -204,8 +206,8 @@ mod tests {
         reported.sort();
         let expected = [
             ("", Reach::Grandchildren, Kind::Data),
-            ("#innodb_redo", Reach::Children, Kind::Wal),
-            ("ib_logfile0", Reach::Itself, Kind::Wal),
+            ("#innodb_redo", Reach::Children, Kind::Redo),
+            ("ib_logfile0", Reach::Itself, Kind::Redo),
             ("ibdata1", Reach::Itself, Kind::Data),
             ("mysql.ibd", Reach::Itself, Kind::Data),
             ("undo_001", Reach::Itself, Kind::Data),
@@ -218,10 +220,10 @@ mod tests {
         let kind = |path: &str| of_file(Path::new(path)).map(|claim| (claim.reach, claim.kind));
         for (path, expected) in [
             ("/u02/oradata/DB/users01.dbf", Some((Reach::Itself, Kind::Data))),
-            ("/u02/DB/onlinelog/o1_mf_1_abc_.log", Some((Reach::Itself, Kind::Wal))),
-            ("/u01/plimsoll/redo-01.log", Some((Reach::Itself, Kind::Wal))),
+            ("/u02/DB/onlinelog/o1_mf_1_abc_.log", Some((Reach::Itself, Kind::Redo))),
+            ("/u01/plimsoll/redo-01.log", Some((Reach::Itself, Kind::Redo))),
             ("/u01/plimsoll/data-0001.dbf", Some((Reach::Itself, Kind::Data))),
-            ("/var/lib/mysql/#innodb_redo/#ib_redo7", Some((Reach::Children, Kind::Wal))),
+            ("/var/lib/mysql/#innodb_redo/#ib_redo7", Some((Reach::Children, Kind::Redo))),
             ("/var/log/redo/messages.log", None),
             ("socket:[123]", None),
             ("/tmp/x.dbf.txt", None),

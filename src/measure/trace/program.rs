@@ -19,8 +19,6 @@ const CALLS: [(&str, &[&str]); 4] = [
     ("write-back", &["sync_file_range"]),
 ];
 
-const KINDS: [(Kind, &str); 3] = [(Kind::Data, "data"), (Kind::Wal, "wal"), (Kind::Other, "other")];
-
 /// What is done to a device, in the order of their numbers in the program, from 1.
 const REQUESTS: [&str; 3] = ["read", "write", "flush"];
 
@@ -41,11 +39,13 @@ pub(super) struct Event {
     pub(super) device: Option<String>,
 }
 
-/// Everything that the program counts.
-pub(super) fn events(files: bool, devices: &[TracedDevice]) -> Vec<Event> {
-    let of_files = KINDS.iter().flat_map(|(kind, kind_name)| {
+/// Everything that the program counts. `places` are those of the process, if one is traced: its log is called as its server calls it.
+pub(super) fn events(places: Option<&[Place]>, devices: &[TracedDevice]) -> Vec<Event> {
+    let has_redo = places.is_some_and(|places| places.iter().any(|place| place.kind == Kind::Redo));
+    let log = if has_redo { (Kind::Redo, "redo") } else { (Kind::Wal, "wal") };
+    let of_files = [(Kind::Data, "data"), log, (Kind::Other, "other")].into_iter().flat_map(|(kind, kind_name)| {
         CALLS.iter().enumerate().map(move |(call, (call_name, _))| Event {
-            number: file_event(*kind, call),
+            number: file_event(kind, call),
             layer: "OS file",
             name: format!("{kind_name} {call_name}"),
             device: None,
@@ -59,7 +59,7 @@ pub(super) fn events(files: bool, devices: &[TracedDevice]) -> Vec<Event> {
             device: Some(device.name.clone()),
         })
     });
-    of_files.filter(|_| files).chain(of_devices).collect()
+    of_files.filter(|_| places.is_some()).chain(of_devices).collect()
 }
 
 fn kind_number(kind: Kind) -> u64 {
@@ -67,7 +67,8 @@ fn kind_number(kind: Kind) -> u64 {
         // A place that is not in the kernel's table reads as zero.
         Kind::Other => 0,
         Kind::Data => 1,
-        Kind::Wal => 2,
+        // No server has both.
+        Kind::Wal | Kind::Redo => 2,
     }
 }
 
@@ -213,13 +214,25 @@ mod tests {
 
     #[test]
     fn every_event_has_a_number_of_its_own() {
-        let events = events(true, &[device("sda", 8, 0), device("sdb", 8, 16)]);
+        let events = super::events(Some(&[]), &[device("sda", 8, 0), device("sdb", 8, 16)]);
         let mut numbers: Vec<u64> = events.iter().map(|event| event.number).collect();
         numbers.sort_unstable();
         numbers.dedup();
         assert_eq!((numbers.len(), events.len()), (18, 18));
         let named = |name: &str| events.iter().find(|event| event.name == name).unwrap().number;
         assert_eq!((named("other read"), named("data sync"), named("wal write")), (0, 6, 9));
+    }
+
+    #[test]
+    fn a_log_is_called_as_its_server_calls_it() {
+        let logs = |kind| {
+            let device = DeviceNumber { major: 254, minor: 1 };
+            let place = Place { path: "/data".into(), reach: Reach::Children, kind, device, inode: 42 };
+            let names = events(Some(&[place]), &[]).into_iter().map(|event| (event.number, event.name));
+            names.filter(|(_, name)| name.ends_with("l sync") || name.ends_with("o sync")).collect::<Vec<_>>()
+        };
+        assert_eq!(logs(Kind::Wal), [(10, "wal sync".to_owned())]);
+        assert_eq!(logs(Kind::Redo), [(10, "redo sync".to_owned())]);
     }
 
     #[test]

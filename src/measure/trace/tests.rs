@@ -28,7 +28,7 @@ const PRINTED: &str = r#"{"type": "attached_probes", "data": {"probes": 5}}
 {"type": "hist", "data": {"@us": {"0": [{"min": 0,"#;
 
 fn data_read() -> Event {
-    program::events(true, &[]).into_iter().find(|event| event.name == "data read").unwrap()
+    program::events(Some(&[]), &[]).into_iter().find(|event| event.name == "data read").unwrap()
 }
 
 #[test]

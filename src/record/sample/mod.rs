@@ -153,6 +153,7 @@ pub(crate) fn step(index: u32, level: Level) -> Step {
             weighted_ns: reads * level.read_ns * 9 / 10,
         }],
         servers: Vec::new(),
+        own_reports: Vec::new(),
         instances: Vec::new(),
         reported: Vec::new(),
         tables: Vec::new(),

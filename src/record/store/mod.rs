@@ -40,6 +40,12 @@ const KNOWN_FILES: [&str; 11] = [
     RUN_FILE,
 ];
 
+/// Whether a file in a run's directory is a report that a database made of itself: `awr-0-0.txt`.
+fn is_own_report(name: &str) -> bool {
+    let numbers = name.strip_prefix("awr-").and_then(|rest| rest.strip_suffix(".txt"));
+    numbers.is_some_and(|numbers| numbers.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
+}
+
 /// A directory of runs. It need not exist until the first run is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Store {
@@ -235,17 +241,22 @@ pub fn remove(path: &Path) -> Result<(), StoreError> {
     if let Err(error) = reader::check_head(path) {
         return refuse(format!("its `{RUN_FILE}` is not ours ({error})"));
     }
+    let mut own_reports = Vec::new();
     for entry in fs::read_dir(path).map_err(|e| StoreError::io(path, "list", e))? {
         let entry = entry.map_err(|e| StoreError::io(path, "list", e))?;
         let name = entry.file_name();
-        let known = KNOWN_FILES.iter().any(|known| name == *known);
+        let is_own_report = name.to_str().is_some_and(is_own_report);
+        if is_own_report {
+            own_reports.push(name.clone());
+        }
+        let known = is_own_report || KNOWN_FILES.iter().any(|known| name == *known);
         let plain = entry.file_type().is_ok_and(|kind| kind.is_file());
         if !(known && plain) {
             return refuse(format!("`{}` in it does not belong to a run", name.to_string_lossy()));
         }
     }
     // `run.json` comes last in the list: as long as it is there, the directory is known as ours.
-    for name in KNOWN_FILES {
+    for name in own_reports.iter().map(Path::new).chain(KNOWN_FILES.map(Path::new)) {
         let file = path.join(name);
         match fs::remove_file(&file) {
             Ok(()) => {}

@@ -52,7 +52,7 @@ impl RunWriter {
         line.push(b'\n');
         if let Err(error) = self.intervals.write_all(&line) {
             // A full disk can leave half a line, and the next one would be glued to it. If cutting it off fails too,
-            // the reader still drops it, so only the first error is worth telling.
+            // the reader still drops it, so only the first error is worth reporting.
             let _ = self.intervals.set_len(self.intervals_bytes);
             return Err(StoreError::io(&self.directory.join(INTERVALS_FILE), "write to", error));
         }
@@ -66,6 +66,17 @@ impl RunWriter {
     /// If the file system refuses; the old document is kept.
     pub fn update(&mut self, run: &Run) -> Result<(), StoreError> {
         write_document(&self.directory, run)
+    }
+
+    /// Keeps a report that a database made of itself in step number `step`, the `place`-th of them; returns its file's name.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn keep_own_report(&self, step: u32, place: usize, text: &str) -> Result<String, StoreError> {
+        let name = format!("awr-{step}-{place}.txt");
+        let path = self.directory.join(&name);
+        fs::write(&path, text).map_err(|e| StoreError::io(&path, "write", e))?;
+        Ok(name)
     }
 
     /// Makes the intervals durable, writes the final document and returns the directory.

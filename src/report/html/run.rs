@@ -84,7 +84,13 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
     parts.add("load", title, curve.into_iter().collect(), profile);
 
     if over_time.has_seconds() {
-        let charts = [over_time.throughput(), over_time.bytes(), over_time.latency(), over_time.heat()];
+        let charts = [
+            over_time.throughput(),
+            over_time.bytes(),
+            over_time.latency(),
+            over_time.heat(),
+            over_time.heat_of_reads(),
+        ];
         let table = Sheets::of(|sheets| rounds::tell(sheets, run, Detail::Full));
         parts.add("time", "Over time", charts.into_iter().flatten().collect(), table);
     }
@@ -117,10 +123,9 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
             servers::locks(sheets, run)?;
             operation_time::of_run(sheets, run)?;
             servers::shape(sheets, run)?;
-            servers::sessions(sheets, run)
-        } else {
-            Ok(())
+            servers::sessions(sheets, run)?;
         }
+        servers::own_reports(sheets, run, Detail::Full)
     });
     parts.add("profile", "Load profile", Vec::new(), tables);
 

@@ -1,7 +1,7 @@
 //! One second on database servers.
 
 use crate::analysis::counted_per_s;
-use crate::record::{Counters, Interval};
+use crate::record::{Counters, Interval, ServerStats};
 use crate::report::sections::servers::COMMIT;
 use crate::report::words::{NONE, UNKNOWN};
 use crate::units::{Nanos, percent, short_count};
@@ -69,7 +69,7 @@ impl Seen {
         };
         let short = |rate: Option<f64>| rate.map_or_else(|| UNKNOWN.to_owned(), short_count);
         let (hits, reads) = (counted(|counters| counters.cache_hits), counted(|counters| counters.logical_reads));
-        let keeps_redo = interval.servers.iter().any(|server| !server.gauges.is_empty());
+        let keeps_redo = interval.servers.iter().any(ServerStats::keeps_redo);
         let (misses, device_reads) =
             (counted(|counters| counters.buffer_misses), counted(|counters| counters.physical_reads));
         Self {

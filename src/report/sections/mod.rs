@@ -84,11 +84,11 @@ fn steps(paper: &mut dyn Paper, run: &Run, title: &str, columns: &[Column]) -> i
 
 pub(in crate::report) fn waits(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let title = match Vocabulary::of(run) {
+        Vocabulary::Sessions if is_of_db_time(run) => {
+            "Wait events (% of DB time; foreground and background apart where both are known; quantiles by histogram)"
+        }
         Vocabulary::Sessions if is_on_servers(run) => {
             "Wait events that the server timed (layer: server; % of the time that operations took)"
-        }
-        Vocabulary::Sessions if is_of_db_time(run) => {
-            "Wait events (% of DB time; foreground and background apart where the report states both; quantiles by histogram)"
         }
         Vocabulary::Sessions => "Wait events (% of the time that sessions waited; the engine's own writers have none)",
         Vocabulary::Requests => {

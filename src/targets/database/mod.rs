@@ -5,6 +5,7 @@
 //! [`Sheet`]: rows for a reader and one document for a program, so that whoever prints it needs to know no database.
 
 mod at;
+mod examination;
 mod options;
 mod setup;
 
@@ -18,8 +19,9 @@ use crate::measure::Clock;
 use crate::units::Bytes;
 use crate::workload::SlobOperation;
 
-pub use at::at;
-pub use options::{DatabaseOptions, Sending};
+pub use at::{at, calibrate_io, examine};
+pub use examination::{Examination, IoCalibration, IoCalibrationRequest};
+pub use options::{Commits, DatabaseOptions, Layout, Method, Reads, Sending};
 pub use setup::{
     Filling, MAX_SESSIONS, Phase, Progress, Replace, SetupPlan, SetupReport, SetupRequest, data_words, difference,
 };

@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use crate::targets::TargetError;
 use crate::targets::io::IoEngine;
+use crate::targets::{OwnReportKind, TargetError};
 use crate::units::Bytes;
 
 /// How operations reach a server.
@@ -13,6 +13,47 @@ pub enum Sending {
     Statement,
     /// In batches that a procedure on the server executes and times, so that the client costs next to nothing.
     Batch,
+}
+
+/// Whose tables are used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Layout {
+    /// Those of `plimsoll slob setup`, with keys from 0 on.
+    #[default]
+    Plimsoll,
+    /// Those of SLOB's own `setup.sh` on Oracle: `cf1` of `user1`, `user2`, …, with keys from 1 on.
+    Slob,
+}
+
+/// How updates in batches are committed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Commits {
+    /// Each waits until its redo is on storage.
+    #[default]
+    Wait,
+    /// As SLOB's on Oracle, by a plain `COMMIT`: within PL/SQL the server goes on at once, and waits when the batch ends.
+    Slob,
+}
+
+/// How a range of keys is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Reads {
+    /// By one statement on the range, as SLOB does. The server may read several blocks ahead at once.
+    #[default]
+    Range,
+    /// By a statement for each key, in a loop on the server: no statement has more than one block to ask for.
+    KeyByKey,
+}
+
+/// How load is put on Oracle, where there is a choice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Method {
+    /// Whose tables are used.
+    pub layout: Layout,
+    /// How updates are committed.
+    pub commits: Commits,
+    /// How ranges are read.
+    pub reads: Reads,
 }
 
 /// What the user said about a database. Whoever reads the command line has refused what means nothing to the kind of database
@@ -39,12 +80,16 @@ pub struct DatabaseOptions {
     pub programs: Option<PathBuf>,
     /// How operations are sent; batches in a closed loop and statements in an open one where `None`.
     pub sending: Option<Sending>,
+    /// How load is put on Oracle; the others have no choice.
+    pub method: Method,
     /// Whether operations fall due at a rate.
     pub is_open_loop: bool,
     /// Whether the hosts of an address are servers of their own, over which sessions are spread.
     pub per_node: bool,
     /// Whether a server's reads and writes are traced in the kernel where that is allowed.
     pub trace: bool,
+    /// Which reports a server is asked to make of itself on the measured windows, if any.
+    pub own_report: Option<OwnReportKind>,
     /// Whether only what would be done is asked for: no private server is made for it.
     pub dry_run: bool,
     /// Hears what takes long.

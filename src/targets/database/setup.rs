@@ -158,9 +158,9 @@ pub enum Phase {
     Create,
     /// Loads rows.
     Load,
-    /// Writes tables anew that have empty blocks.
+    /// Rewrites tables that have empty blocks.
     Compact,
-    /// Writes tables anew with as few rows in a block as there can be.
+    /// Rewrites tables with as few rows in a block as there can be.
     Rebuild,
     /// Builds the indexes.
     Index,
@@ -196,7 +196,7 @@ pub struct SetupReport {
     pub place: String,
     /// Bytes of blocks, and of redo where there is any, that were written this time.
     pub bytes_written: u64,
-    /// Rows that were loaded, where they are told apart from blocks.
+    /// Rows that were loaded, where they are counted apart from blocks.
     pub rows: Option<u64>,
     /// How long it took, until everything was durable.
     pub elapsed_ns: u64,

@@ -56,7 +56,7 @@ pub struct LostCommits {
     pub found: u64,
 }
 
-/// Brings the data of `directory` up to date if its last user was killed. `progress` is reported the redo bytes read so far.
+/// Brings the data of `directory` up to date if its last user was killed. `progress` is called with the redo bytes read so far.
 ///
 /// # Errors
 /// When files are missing or damaged, or blocks have lost writes.

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::error::{MysqlError, innermost, refusal_hint, reported};
 use super::login::{Environment, Login, Place};
-use crate::config::mysql::{MysqlAddress, TlsMode};
+use crate::config::mysql::{DEFAULT_PORT, MysqlAddress, TlsMode};
 
 /// A connection that is idle this long is asked whether it is still there.
 const KEEPALIVE: Duration = Duration::from_secs(5);
@@ -50,7 +50,7 @@ impl fmt::Debug for Connected {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Network(node) => node.fmt(f),
+            Self::Network(node) => f.write_str(&node.shown(DEFAULT_PORT)),
             Self::Socket(path) => path.display().fmt(f),
         }
     }
@@ -105,9 +105,10 @@ impl Connector {
         self.login.places.iter().map(ToString::to_string).collect()
     }
 
-    /// The program's name as the server shows it.
-    pub fn application(&self) -> &str {
-        &self.application
+    /// The same, known to the server as `application`.
+    #[must_use]
+    pub fn called(self, application: &str) -> Self {
+        Self { application: application.to_owned(), ..self }
     }
 
     /// What the user should know about how the address was understood.
@@ -185,9 +186,7 @@ impl Connector {
             .ssl_opts(encryption)
             .connect_attribute("program_name", &self.application);
         options = match place {
-            Place::Network(node) => {
-                options.ip_or_hostname(&node.host).tcp_port(node.port.unwrap_or(crate::config::mysql::DEFAULT_PORT))
-            }
+            Place::Network(node) => options.ip_or_hostname(&node.host).tcp_port(node.port.unwrap_or(DEFAULT_PORT)),
             Place::Socket(path) => options.socket(Some(path.to_string_lossy())),
         };
         let connecting = async {
@@ -205,11 +204,11 @@ impl Connector {
     /// Why no connection was made, and whether the server has answered.
     fn failed(&self, place: &Place, mode: TlsMode, error: &Error) -> (MysqlError, bool) {
         let Login { user, password_source, connect_timeout, .. } = &self.login;
-        let runs = "look whether the server runs and listens there";
+        let runs = "check that the server runs and listens there";
         let (reason, hint, is_final) = match error {
             Error::Server(refusal) => {
                 let hint = match refusal.code {
-                    1045 => format!("{password_source}; or the user `{user}` may not come from here"),
+                    1045 => format!("{password_source}; or the user `{user}` may not connect from this machine"),
                     1698 => format!(
                         "the server knows `{user}` by its operating system's user only; name another user, or run as that one"
                     ),
@@ -219,7 +218,7 @@ impl Connector {
                     1130 => format!("have the server let this machine in: CREATE USER {}@'…'", super::quoted(user)),
                     3159 => "the server wants encryption: `ssl-mode=required`".to_owned(),
                     1053 => "wait until the server has started or ended".to_owned(),
-                    code => refusal_hint(code).unwrap_or(runs).to_owned(),
+                    code => refusal_hint(code).unwrap_or("the server's own log may say more").to_owned(),
                 };
                 (reported(refusal), hint, refusal.code != 1053)
             }

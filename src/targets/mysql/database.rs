@@ -14,7 +14,7 @@ use super::{Connector, LocalServer, MysqlServers, Sql};
 use crate::config::mysql::MysqlAddress;
 use crate::record::facts::DIRECT_READS;
 use crate::targets::TargetError;
-use crate::targets::database::{DatabaseOptions, Sheet};
+use crate::targets::database::{DatabaseOptions, Method, Sheet};
 use crate::targets::sql::data::descriptor::DataSet;
 use crate::targets::sql::data::proof::Proven;
 use crate::targets::sql::database::add_state;
@@ -29,7 +29,6 @@ impl Dialect for Connector {
     const HOLDER_FIELD: &'static str = "database";
     const DEFAULT_BLOCK_BYTES: u64 = 16_384;
     const LOG: (&'static str, Option<&'static str>) = ("redo log", None);
-    const LOG_EVENTS: &'static str = "redo";
     const READS_PAST_PAGE_CACHE: bool = true;
     const SOUND: &'static str = "every row is there once, and as long as it was loaded";
 
@@ -39,7 +38,7 @@ impl Dialect for Connector {
     type Reader = MonitorRequest;
     type Shape = ();
 
-    fn connector(address: &MysqlAddress, per_node: bool) -> Result<Self, TargetError> {
+    fn connector(address: &MysqlAddress, per_node: bool, _: Method) -> Result<Self, TargetError> {
         let connector = Self::new(address, APPLICATION)?;
         Ok(if per_node { connector } else { connector.single()? })
     }
@@ -78,7 +77,8 @@ impl Dialect for Connector {
 
     fn reader(&self, watched: &Watched<'_>) -> MonitorRequest {
         MonitorRequest {
-            connector: self.clone(),
+            // What reads the counters is not to be seen as a session of the load.
+            connector: self.clone().called("plimsoll monitor"),
             application: APPLICATION.to_owned(),
             page_bytes: watched.data.block_bytes,
             reads_directly: watched.facts.contains_key(DIRECT_READS),

@@ -96,8 +96,11 @@ pub(super) fn refusal_hint(code: u16) -> Option<&'static str> {
         1213 => "two sessions changed the same rows; fewer meet with more data or without a hot spot",
         1290 | 1792 | 1836 => "the server only reads (`read_only`); name the primary",
         1317 => "somebody killed the statement",
+        1461 => "raise the server's max_prepared_stmt_count, or send batches: `--send batch`",
         1665 => "have the server log rows: `SET GLOBAL binlog_format = 'ROW'`",
+        1862 => "the password has expired; change it with the server's own client",
         1969 | 3024 => "raise max_statement_time (MariaDB) or max_execution_time (MySQL) for this user",
+        3118 | 4151 => "the account is locked; have an administrator unlock it: ALTER USER … ACCOUNT UNLOCK",
         code if LACKS_RIGHTS.contains(&code) => {
             "have the right granted; `GRANT ALL ON DATABASE.* TO USER` is enough for all but set-up, which docs/mysql.md lists"
         }
@@ -105,7 +108,7 @@ pub(super) fn refusal_hint(code: u16) -> Option<&'static str> {
             "the data are not there, or not all of them; make them: `plimsoll slob setup`"
         }
         code if CORRUPTED.contains(&code) => {
-            "the server found damage; `plimsoll slob verify` says more, and `plimsoll slob setup --replace` makes the data anew"
+            "the server found damage; `plimsoll slob verify` says more, and `plimsoll slob setup --replace` makes the data again"
         }
         _ => return None,
     })

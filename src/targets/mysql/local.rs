@@ -27,7 +27,7 @@ impl LocalServer {
             let mut connected = connector.connect(node).await?;
             let asked = connected.conn.query_first("SELECT @@hostname, @@pid_file, @@datadir").await;
             let reported: Option<(String, String, String)> =
-                asked.map_err(|error| connected.error("tell its process", &error))?;
+                asked.map_err(|error| connected.error("find the server's process", &error))?;
             Ok(reported
                 .and_then(|(host, pid_file, data)| Self::of(&Root::default(), &host, &pid_file, Path::new(&data))))
         })

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use super::error::MysqlError;
 use crate::config::Secret;
-use crate::config::mysql::{MysqlAddress, MysqlNode, TlsOptions};
+use crate::config::ServerNode;
+use crate::config::mysql::{MysqlAddress, TlsMode, TlsOptions};
 pub(super) use crate::targets::sql::Environment;
 
 /// Longest wait for a connection where nobody says.
@@ -21,7 +22,7 @@ const SECTIONS: [&str; 3] = ["client", "client-server", "client-mariadb"];
 /// Where a server is reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
-    Network(MysqlNode),
+    Network(ServerNode),
     Socket(PathBuf),
 }
 
@@ -44,7 +45,7 @@ impl Login {
     /// What `address` asks for, in `environment`.
     ///
     /// # Errors
-    /// When an option file that was named cannot be read, or nobody says who the user is.
+    /// When an option file that was named cannot be read or asks for an unknown encryption, or nobody says who the user is.
     pub(super) fn of(address: &MysqlAddress, environment: &Environment<'_>) -> Result<Self, MysqlError> {
         let mut notes = Vec::new();
         let named = address.defaults_file.as_deref();
@@ -76,9 +77,17 @@ impl Login {
                     .to_owned(),
             ),
         };
+        // A mode that is not understood may ask for more than the usual one gives.
+        let mode_of_file = of_file("ssl-mode").map(|word| {
+            TlsMode::named(&word).ok_or_else(|| MysqlError::Unfit {
+                what: format!("`ssl-mode={word}` in {shown} is none of its modes"),
+                hint: Some(TlsMode::NAMES.to_owned()),
+            })
+        });
+        let mode_of_file = mode_of_file.transpose()?;
         let file_path = |name: &str| of_file(name).map(PathBuf::from);
         let tls = TlsOptions {
-            mode: address.tls.mode,
+            mode: address.tls.mode.or(mode_of_file),
             ca: address.tls.ca.clone().or_else(|| file_path("ssl-ca")),
             certificate: address.tls.certificate.clone().or_else(|| file_path("ssl-cert")),
             key: address.tls.key.clone().or_else(|| file_path("ssl-key")),
@@ -103,7 +112,7 @@ fn places(address: &MysqlAddress, of_file: &dyn Fn(&str) -> Option<String>) -> V
     let host = of_file("host").filter(|host| host != "localhost" && address.socket.is_none());
     if let Some(host) = host {
         let port = of_file("port").and_then(|port| port.parse().ok());
-        return vec![Place::Network(MysqlNode { host, port })];
+        return vec![Place::Network(ServerNode { host, port })];
     }
     let usual = || SOCKETS.iter().map(PathBuf::from).find(|path| path.exists()).unwrap_or_else(|| SOCKETS[0].into());
     vec![Place::Socket(address.socket.clone().or_else(|| of_file("socket").map(PathBuf::from)).unwrap_or_else(usual))]
@@ -213,8 +222,11 @@ mod tests {
     fn what_the_address_leaves_open_comes_from_the_option_file_and_the_system() {
         let home = tempfile::tempdir().unwrap();
         let file = home.path().join(".my.cnf");
-        fs::write(&file, "[mysqld]\nuser=no\n[client]\nuser = bench\npassword=\"a #\\\"b\"\nsocket=/s # here\n")
-            .unwrap();
+        fs::write(
+            &file,
+            "[mysqld]\nuser=no\n[client]\nuser = bench\nssl_mode=VERIFY_CA\npassword=\"a #\\\"b\"\nsocket=/s # here\n",
+        )
+        .unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
         let of = |address: &str| login(address, &[("HOME", home.path().to_str().unwrap())]).unwrap();
         let found = of("mysql:///slob");
@@ -222,7 +234,12 @@ mod tests {
         assert_eq!(found.places, [Place::Socket("/s".into())]);
         assert!(found.password_source.contains(".my.cnf") && found.notes.is_empty());
         let found = of("mysql://ann@db1/slob");
-        assert_eq!((found.user.as_str(), found.places.len()), ("ann", 1));
+        assert_eq!((found.user.as_str(), found.places.len(), found.tls.mode), ("ann", 1, Some(TlsMode::VerifyCa)));
+        assert_eq!(of("mysql://db1/slob?ssl-mode=disabled").tls.mode, Some(TlsMode::Disabled));
+        fs::write(&file, "[client]\nssl-mode=verify\n").unwrap();
+        let error = login("mysql:///slob", &[("HOME", home.path().to_str().unwrap())]).unwrap_err();
+        assert!(error.to_string().starts_with("`ssl-mode=verify` in `") && error.hint().is_some(), "{error}");
+        fs::write(&file, "[client]\nuser = bench\npassword=x\n").unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
         let found = of("mysql:///slob");
         assert_eq!((found.user.as_str(), password(&found)), ("bench", None));

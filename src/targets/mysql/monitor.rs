@@ -19,7 +19,7 @@ pub type Monitor = sql::Monitor<MonitorRequest>;
 pub struct MonitorRequest {
     /// Makes connections to the servers.
     pub connector: Connector,
-    /// The program name of the load's sessions, which tells them from others where `performance_schema` is on.
+    /// The program name of the load's sessions, by which they are known where `performance_schema` is on.
     pub application: String,
     /// Size of a page of the servers, in bytes.
     pub page_bytes: u32,
@@ -33,7 +33,7 @@ pub struct MonitorRequest {
 #[derive(Debug)]
 pub struct CounterLine {
     connected: Connected,
-    /// What besides the status variables is asked for.
+    /// What is asked for in addition to the status variables.
     extras: Vec<Extra>,
 }
 
@@ -121,6 +121,11 @@ const ACTIVITY: [NamedActivity; 14] = [
 const FILES: &str = "SELECT SUBSTRING_INDEX(event_name, '/', -1), count_read, count_write, count_misc, \
     sum_timer_read DIV 1000, sum_timer_write DIV 1000, sum_timer_misc DIV 1000 \
     FROM performance_schema.file_summary_by_event_name WHERE event_name LIKE 'wait/io/file/innodb/%'";
+/// Whether they are counted and timed at all: 1 or 0.
+const FILES_ARE_TIMED: &str = "SELECT COUNT(*) FROM performance_schema.setup_instruments AS instrument, \
+    performance_schema.setup_consumers AS consumer \
+    WHERE instrument.name = 'wait/io/file/innodb/innodb_data_file' AND instrument.enabled = 'YES' \
+    AND instrument.timed = 'YES' AND consumer.name = 'global_instrumentation' AND consumer.enabled = 'YES'";
 const WAITS: &str = "SELECT event_name, count_star, sum_timer_wait DIV 1000 \
     FROM performance_schema.events_waits_summary_global_by_event_name \
     WHERE count_star > 0 AND event_name LIKE 'wait/%' AND event_name NOT LIKE 'wait/io/file/%'";
@@ -197,16 +202,24 @@ impl ServerReader for MonitorRequest {
         let mut extras = Vec::new();
         if !is_on {
             notes.push(
-                "`performance_schema` is off, so the server times neither its reads and writes nor other waits: it is a setting of \
-                 its start"
+                "`performance_schema` is off, so the server times neither its reads and writes nor other waits: it can only be \
+                 switched on when the server starts"
                     .to_owned(),
             );
         }
         for extra in [Extra::Files, Extra::Waits, Extra::Metrics] {
             let is_there = if extra == Extra::Metrics { !connected.version.is_mariadb } else { is_on };
-            match connected.conn.query_drop(extra.query()).await {
-                _ if !is_there => {}
-                Ok(()) => extras.push(extra),
+            if !is_there {
+                continue;
+            }
+            // Instruments that are off count nothing, which would read as no reads at all.
+            let is_counting = match extra {
+                Extra::Files => connected.conn.query_first::<u64, _>(FILES_ARE_TIMED).await,
+                _ => connected.conn.query_drop(extra.query()).await.map(|()| Some(1)),
+            };
+            match is_counting {
+                Ok(Some(1)) => extras.push(extra),
+                Ok(_) => notes.push(format!("{}: `wait/io/file/innodb/%` of setup_instruments are off", extra.lack())),
                 Err(mysql_async::Error::Server(refusal)) => {
                     notes.push(format!("{}: {}", extra.lack(), refusal.message))
                 }
@@ -285,7 +298,9 @@ impl ServerReader for MonitorRequest {
             if LEVELS.iter().any(|(level, _)| level == name) {
                 continue;
             }
-            match earlier.get(name).and_then(|then| now.checked_sub(*then)) {
+            // What was never waited for has no row yet.
+            let first = || name.starts_with("wait/").then_some(&0);
+            match earlier.get(name).or_else(first).and_then(|then| now.checked_sub(*then)) {
                 Some(difference) => drop(stats.own.insert(name.clone(), difference)),
                 None => was_reset |= earlier.contains_key(name),
             }
@@ -362,6 +377,23 @@ mod tests {
     }
 
     #[test]
+    fn times_that_the_server_does_not_take_are_unknown_and_not_zero() {
+        let off = "--performance-schema-instrument=wait/io/file/innodb/%=OFF";
+        let Some(server) = server_with(&["--performance-schema=ON", off]) else { return };
+        let monitor = Monitor::start(MonitorRequest {
+            connector: server.connector(),
+            application: "tests".to_owned(),
+            page_bytes: 16_384,
+            reads_directly: true,
+            sample_every: Duration::from_millis(10),
+        })
+        .unwrap();
+        assert!(monitor.notes().iter().any(|note| note.starts_with("files are not counted")), "{:?}", monitor.notes());
+        let node = monitor.take().servers.remove(0);
+        assert!(!node.activity.contains_key(&Activity::BlockReadNs), "{node:?}");
+    }
+
+    #[test]
     fn what_the_server_counted_is_what_the_load_did() {
         let Some(server) = server_with(&[
             "--performance-schema=ON",
@@ -375,12 +407,11 @@ mod tests {
         let access = Access::new(&connector, "run_watched");
         set_up(&access, &SetupRequest { scale_blocks: 2000, ..data_request() }).unwrap();
         let data = load(&access).unwrap();
-        let application = connector.application().to_owned();
         let sample_every = Duration::from_millis(10);
         let servers = MysqlServers::new(connector.clone(), Sql::new("run_watched", data.block_bytes));
         let monitor = Monitor::start(MonitorRequest {
             connector,
-            application,
+            application: "plimsoll tests".to_owned(),
             page_bytes: data.block_bytes,
             reads_directly: true,
             sample_every,
@@ -414,6 +445,6 @@ mod tests {
         assert!(node.activity[&Activity::Commits] >= 20 && node.activity[&Activity::RowsUpdated] >= 80, "{node:?}");
         assert!(node.activity[&Activity::BlockReadNs] > 0, "{node:?}");
         assert!(node.gauges[&Gauge::DirtyBlocks] > 0, "{node:?}");
-        assert_eq!(reported.counters.physical_reads, Some(read));
+        assert_eq!(reported.counters, node.counters, "of one server all that it counts");
     }
 }

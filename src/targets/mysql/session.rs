@@ -10,7 +10,7 @@ use tokio::sync::Mutex;
 
 use super::connect::{Connected, Connector};
 use super::error::MysqlError;
-use super::sql::{MAX_ATTEMPTS, ROWS_OF_A_LEAF, Sql, TIME_BASE, TIME_PARTS, operation_text};
+use super::sql::{Keys, MAX_ATTEMPTS, ROWS_OF_A_LEAF, Sql, TIME_BASE, TIME_PARTS, operation_text};
 use crate::targets::sql::{ServerTimes, SqlServers, SqlSession, SqlTarget, StatementKind, TimedOperation, home_schema};
 use crate::workload::{OperationKind, SlobOperation};
 
@@ -95,7 +95,7 @@ impl SqlServers for MysqlServers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Prepared {
     /// One operation on a schema of SLOB's.
-    Operation(StatementKind, u32),
+    Operation(StatementKind, u32, Keys),
     /// A batch of them.
     Batch(u32),
 }
@@ -103,9 +103,9 @@ enum Prepared {
 impl Prepared {
     fn text(self, sql: &Sql) -> String {
         match self {
-            Self::Operation(StatementKind::Read, schema) => sql.read(schema),
-            Self::Operation(StatementKind::Scan, schema) => sql.scan(schema),
-            Self::Operation(kind, schema) => sql.update(kind, schema),
+            Self::Operation(StatementKind::Read, schema, keys) => sql.read(schema, keys),
+            Self::Operation(StatementKind::Scan, schema, _) => sql.scan(schema),
+            Self::Operation(kind, schema, keys) => sql.update(kind, schema, keys),
             Self::Batch(schema) => sql.call_procedure(schema),
         }
     }
@@ -143,15 +143,21 @@ impl Inside {
         Ok(statement)
     }
 
-    /// Executes an operation once, and says how many blocks it touched.
-    async fn touch(&mut self, operation: &SlobOperation, filling: &[u8], sql: &Sql) -> Result<u64, Error> {
-        let kind = StatementKind::of(operation);
-        let statement = self.statement(Prepared::Operation(kind, operation.schema), sql).await?;
+    /// Executes an operation once, from a key on, and says how many blocks it touched.
+    async fn touch(
+        &mut self,
+        operation: &SlobOperation,
+        first_key: i64,
+        filling: &[u8],
+        sql: &Sql,
+    ) -> Result<u64, Error> {
+        let (kind, keys) = (StatementKind::of(operation), Keys::of(operation));
+        let statement = self.statement(Prepared::Operation(kind, operation.schema, keys), sql).await?;
         let conn = &mut self.connected.conn;
-        let first = operation.first_key as i64;
-        let range = [Value::Int(first), Value::Int(first + i64::from(operation.keys))];
+        let beyond = (keys == Keys::Range).then(|| Value::Int(first_key + i64::from(operation.keys)));
+        let range = std::iter::once(Value::Int(first_key)).chain(beyond);
         let values = match kind {
-            StatementKind::Read => range.into(),
+            StatementKind::Read => range.collect(),
             StatementKind::Scan => Vec::new(),
             StatementKind::UpdateLite | StatementKind::UpdateHeavy => {
                 let columns = filling.chunks(sql.column_bytes() as usize).map(Value::from);
@@ -209,7 +215,7 @@ impl SqlSession for Session {
         let mut inside = self.inside.lock().await;
         let mut attempts = 1;
         loop {
-            match inside.touch(&operation, filling, &self.shared.sql).await {
+            match inside.touch(&operation, operation.first_key as i64, filling, &self.shared.sql).await {
                 Err(Error::Server(refusal))
                     if WORTH_ANOTHER_ATTEMPT.contains(&refusal.code) && attempts < MAX_ATTEMPTS =>
                 {
@@ -226,7 +232,9 @@ impl SqlSession for Session {
         let sql = &self.shared.sql;
         let kind = StatementKind::of(&operation);
         let rehearsed = match kind {
-            StatementKind::Scan => inside.statement(Prepared::Operation(kind, operation.schema), sql).await.map(drop),
+            StatementKind::Scan => {
+                inside.statement(Prepared::Operation(kind, operation.schema, Keys::Range), sql).await.map(drop)
+            }
             _ => {
                 let columns = match kind {
                     StatementKind::Read => 0,
@@ -234,7 +242,8 @@ impl SqlSession for Session {
                     _ => crate::targets::sql::COLUMNS,
                 };
                 let filling = vec![0; (columns * sql.column_bytes()) as usize];
-                inside.touch(&SlobOperation { keys: 0, ..operation }, &filling, sql).await.map(drop)
+                // No key is negative.
+                inside.touch(&operation, -i64::from(operation.keys), &filling, sql).await.map(drop)
             }
         };
         rehearsed.map_err(|error| inside.connected.error("prepare the operations", &error))

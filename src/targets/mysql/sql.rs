@@ -9,6 +9,7 @@ use std::fmt::Write;
 
 use crate::targets::sql::data::descriptor::{index_name, procedure_name};
 use crate::targets::sql::{COLUMNS, FILLING_PLACES, FILLING_STEP, StatementKind};
+use crate::workload::SlobOperation;
 
 /// The first filling column, `c2`; the last is `c20`.
 const FIRST_COLUMN: u32 = 2;
@@ -26,6 +27,32 @@ const OPERATION_PARTS: [usize; 4] = [1, 1, 16, 10];
 pub(super) const TIME_PARTS: [usize; 3] = [13, 13, 10];
 /// Added to each time, which is in microseconds since the batch began: so it is never negative, though a clock may be set.
 pub(super) const TIME_BASE: i64 = 1_000_000_000_000;
+
+/// The keys of an operation in the procedure.
+const IN_PROCEDURE: &str = "custid >= first_key AND custid < beyond_key";
+
+/// Which keys a statement works on. One that knows that it is a single key costs the server less.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Keys {
+    /// One.
+    One,
+    /// From the first value to before the second.
+    Range,
+}
+
+impl Keys {
+    /// Those of an operation.
+    pub(super) fn of(operation: &SlobOperation) -> Self {
+        if operation.keys == 1 { Self::One } else { Self::Range }
+    }
+
+    fn condition(self) -> &'static str {
+        match self {
+            Self::One => "custid = ?",
+            Self::Range => "custid >= ? AND custid < ?",
+        }
+    }
+}
 
 /// `name` as an identifier, whatever stands in it.
 pub fn quoted(name: &str) -> String {
@@ -92,10 +119,10 @@ impl Sql {
         format!("ALTER TABLE {table} FORCE, ALGORITHM=INPLACE, LOCK=EXCLUSIVE")
     }
 
-    /// Makes the index on the keys of a table.
+    /// Makes the index on the keys of a table, which may be read meanwhile.
     pub fn create_index(&self, schema: u32) -> String {
         let (table, index) = (self.table(schema), quoted(&index_name(schema)));
-        format!("ALTER TABLE {table} ADD UNIQUE KEY {index} (custid), ALGORITHM=INPLACE, LOCK=EXCLUSIVE")
+        format!("ALTER TABLE {table} ADD UNIQUE KEY {index} (custid), ALGORITHM=INPLACE, LOCK=SHARED")
     }
 
     /// Takes rows as text: place, key, then the columns, each ended by a tab and the last by a line feed. A backslash takes
@@ -108,27 +135,27 @@ impl Sql {
         )
     }
 
-    /// Reads the keys from the first value to before the second; gives how many rows there were.
-    pub fn read(&self, schema: u32) -> String {
-        self.reading(schema, "?", "?")
+    /// Reads these keys, which are the values; gives how many rows there were.
+    pub fn read(&self, schema: u32, keys: Keys) -> String {
+        self.reading(schema, keys.condition())
     }
 
-    fn reading(&self, schema: u32, first: &str, beyond: &str) -> String {
+    fn reading(&self, schema: u32, condition: &str) -> String {
         let (table, index) = (self.table(schema), quoted(&index_name(schema)));
-        format!("SELECT COUNT(c2) FROM {table} FORCE INDEX ({index}) WHERE custid >= {first} AND custid < {beyond}")
+        format!("SELECT COUNT(c2) FROM {table} FORCE INDEX ({index}) WHERE {condition}")
     }
 
-    /// Changes the first and the last column ([`UpdateLite`](StatementKind::UpdateLite)) or every column of a range: values
+    /// Changes the first and the last column ([`UpdateLite`](StatementKind::UpdateLite)) or every column of these keys: values
     /// are what is written, column after column, then as for [`read`](Self::read).
-    pub fn update(&self, kind: StatementKind, schema: u32) -> String {
+    pub fn update(&self, kind: StatementKind, schema: u32, keys: Keys) -> String {
         let set = changed(kind).map(|column| format!("c{column} = ?"));
-        self.updating(schema, set, "?", "?")
+        self.updating(schema, set, keys.condition())
     }
 
-    fn updating(&self, schema: u32, set: impl Iterator<Item = String>, first: &str, beyond: &str) -> String {
+    fn updating(&self, schema: u32, set: impl Iterator<Item = String>, condition: &str) -> String {
         let (table, index) = (self.table(schema), quoted(&index_name(schema)));
         let set = set.collect::<Vec<_>>().join(", ");
-        format!("UPDATE {table} FORCE INDEX ({index}) SET {set} WHERE custid >= {first} AND custid < {beyond}")
+        format!("UPDATE {table} FORCE INDEX ({index}) SET {set} WHERE {condition}")
     }
 
     /// Reads the whole scan table; gives how many rows there were.
@@ -149,7 +176,7 @@ impl Sql {
         let width: usize = OPERATION_PARTS.iter().sum();
         let [end_digits, _, touched_digits] = TIME_PARTS;
         let reads = |schema| {
-            let reading = self.reading(schema, "first_key", "beyond_key");
+            let reading = self.reading(schema, IN_PROCEDURE);
             reading.replacen("SELECT COUNT(c2)", "SELECT COUNT(c2) INTO touched", 1) + ";"
         };
         let scans = |schema| self.scan(schema).replacen("SELECT COUNT(c2)", "SELECT COUNT(c2) INTO touched", 1) + ";";
@@ -159,7 +186,7 @@ impl Sql {
                 0 => format!("c{column} = CONCAT(LPAD(number, 8, '0'), SUBSTRING(filling, at_byte, {}))", bytes - 8),
                 _ => format!("c{column} = SUBSTRING(filling, at_byte + {}, {bytes})", place * bytes),
             });
-            self.updating(schema, set, "first_key", "beyond_key") + ";"
+            self.updating(schema, set, IN_PROCEDURE) + ";"
         };
         let either = |hot: String, home: String| match schema {
             0 => home,
@@ -309,9 +336,12 @@ mod tests {
     #[test]
     fn an_update_writes_into_as_many_columns_as_there_are_values() {
         let sql = Sql::new("d", 16_384);
-        assert_eq!(sql.update(StatementKind::UpdateHeavy, 0).matches("= ?").count(), COLUMNS as usize + 1);
+        let update = |kind, keys| sql.update(kind, 0, keys);
+        assert_eq!(update(StatementKind::UpdateHeavy, Keys::Range).matches("= ?").count(), COLUMNS as usize + 1);
         assert!(
-            sql.update(StatementKind::UpdateLite, 0).contains("SET c2 = ?, c20 = ? WHERE custid >= ? AND custid < ?")
+            update(StatementKind::UpdateLite, Keys::Range)
+                .ends_with("SET c2 = ?, c20 = ? WHERE custid >= ? AND custid < ?")
         );
+        assert!(update(StatementKind::UpdateLite, Keys::One).ends_with("SET c2 = ?, c20 = ? WHERE custid = ?"));
     }
 }

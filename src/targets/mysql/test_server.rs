@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::Connector;
 use super::server::binaries::Binaries;
-use crate::config::mysql::{MysqlAddress, MysqlNode};
+use crate::config::ServerNode;
+use crate::config::mysql::MysqlAddress;
 use crate::skip::skip;
 
 /// The server. A shell waits beside it for the end of this process, which closes the shell's input, and then ends it.
@@ -121,7 +122,7 @@ impl TestServer {
 
     /// Over the network.
     pub(super) fn network(&self, user: &str) -> MysqlAddress {
-        let node = MysqlNode { host: "127.0.0.1".to_owned(), port: Some(self.port) };
+        let node = ServerNode { host: "127.0.0.1".to_owned(), port: Some(self.port) };
         MysqlAddress { nodes: vec![node], user: Some(user.to_owned()), ..MysqlAddress::default() }
     }
 

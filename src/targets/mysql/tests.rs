@@ -12,7 +12,8 @@ use super::data::Access;
 use super::data::tests::{request, set_up};
 use super::test_server::{TestServer, block_on, server, server_with};
 use super::*;
-use crate::config::mysql::{MysqlAddress, MysqlNode, TlsMode, TlsOptions};
+use crate::config::ServerNode;
+use crate::config::mysql::{MysqlAddress, TlsMode, TlsOptions};
 use crate::record::{Activity, ServerStats};
 use crate::skip::skip;
 use crate::targets::database::Sending;
@@ -65,10 +66,12 @@ fn statements_touch_what_they_are_asked_to_and_updates_always_change_something()
         let session = servers.open_session(0).await.unwrap();
         let light = SlobOperation { redo_stress: RedoStress::Lite, ..update(40, 8) };
         let scan = operation(OperationKind::Scan, 1, 0, 0);
-        for rehearsed in [read(0, 8), update(0, 8), light, scan] {
+        for rehearsed in [read(0, 8), update(0, 8), light, scan, read(0, 1), update(0, 1)] {
             session.rehearse(rehearsed).await.unwrap();
         }
         assert_eq!(session.execute(read(292, 8), &[]).await.unwrap(), 8);
+        assert_eq!(session.execute(read(299, 1), &[]).await.unwrap(), 1);
+        assert_eq!(session.execute(update(299, 1), &filling(1)).await.unwrap(), 1);
         assert_eq!(session.execute(scan, &[]).await.unwrap(), 20, "blocks, of which each has two rows");
         for number in [1, 2] {
             assert_eq!(session.execute(update(40, 8), &filling(number)).await.unwrap(), 8);
@@ -350,7 +353,7 @@ fn whoever_cannot_log_in_is_told_why() {
         );
     });
     let nobody =
-        MysqlAddress { nodes: vec![MysqlNode { host: "127.0.0.1".to_owned(), port: Some(1) }], ..server.network("x") };
+        MysqlAddress { nodes: vec![ServerNode { host: "127.0.0.1".to_owned(), port: Some(1) }], ..server.network("x") };
     assert!(fails(&nobody).contains("nobody listens there"));
     let no_socket = MysqlAddress { socket: Some(server.folder().join("none")), ..server.address("x") };
     assert!(fails(&no_socket).contains("there is no socket"));
@@ -401,7 +404,7 @@ fn encryption_is_what_was_asked_for() {
     let Some(server) = server_with(&settings.each_ref().map(String::as_str)) else { return };
     server.execute(&["CREATE USER wired@'127.0.0.1'"]);
     let over = |host: &str, mode, ca: Option<&str>| {
-        let nodes = vec![MysqlNode { host: host.to_owned(), port: Some(server.port) }];
+        let nodes = vec![ServerNode { host: host.to_owned(), port: Some(server.port) }];
         let tls = TlsOptions { mode: Some(mode), ca: ca.map(file), ..TlsOptions::default() };
         MysqlAddress { nodes, tls, ..server.network("wired") }
     };

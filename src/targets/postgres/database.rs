@@ -12,7 +12,7 @@ use super::data::{Access, shape};
 use super::{Connector, LocalServer, MonitorRequest, PostgresServers};
 use crate::config::postgres::PostgresAddress;
 use crate::targets::TargetError;
-use crate::targets::database::{DatabaseOptions, Sheet};
+use crate::targets::database::{DatabaseOptions, Method, Sheet};
 use crate::targets::sql::data::descriptor::DataSet;
 use crate::targets::sql::data::proof::Proven;
 use crate::targets::sql::database::add_state;
@@ -24,7 +24,6 @@ impl Dialect for Connector {
     const HOLDER_FIELD: &'static str = "db_schema";
     const DEFAULT_BLOCK_BYTES: u64 = 8192;
     const LOG: (&'static str, Option<&'static str>) = ("write-ahead log", Some("max_wal_size"));
-    const LOG_EVENTS: &'static str = "wal";
     const READS_PAST_PAGE_CACHE: bool = false;
     const SOUND: &'static str = "every row is there once, in a block of its own, and as long as it was loaded";
 
@@ -34,7 +33,7 @@ impl Dialect for Connector {
     type Reader = MonitorRequest;
     type Shape = shape::Shape;
 
-    fn connector(address: &PostgresAddress, per_node: bool) -> Result<Self, TargetError> {
+    fn connector(address: &PostgresAddress, per_node: bool, _: Method) -> Result<Self, TargetError> {
         let connector = Self::new(address, APPLICATION)?;
         Ok(if per_node { connector } else { connector.single()? })
     }

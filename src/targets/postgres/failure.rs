@@ -215,7 +215,7 @@ fn system_failed(error: &io::Error, attempt: &Attempt<'_>) -> Failure {
         (io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe, _) => {
             Failure::no_answer(
                 "the connection was closed before anybody logged in",
-                "the server's own log may tell why; or it is no PostgreSQL that listens there",
+                "the server's own log may say why; or it is no PostgreSQL that listens there",
             )
         }
         _ => Failure::no_answer(error.to_string(), runs),
@@ -251,14 +251,14 @@ fn tls_failed(error: &rustls::Error, attempt: &Attempt<'_>) -> Failure {
             format!("check the clocks of both machines, {unverified}"),
         ),
         Error::InvalidCertificate(bad) => {
-            (format!("the server's certificate is not good: {bad}"), format!("have it made anew, {unverified}"))
+            (format!("the server's certificate is not good: {bad}"), format!("have it made again, {unverified}"))
         }
         Error::AlertReceived(alert) => (
             format!("the server broke the encryption off ({alert:?})"),
             "it may want a certificate of ours, or another one: `sslcert=PATH` and `sslkey=PATH`; its own log says why"
                 .to_owned(),
         ),
-        other => (other.to_string(), "the server's own log may tell more; it must know TLS 1.2 or later".to_owned()),
+        other => (other.to_string(), "the server's own log may say more; it must know TLS 1.2 or later".to_owned()),
     };
     let asked = match attempt.encryption.mode {
         // Here the plain attempt that follows is what counts.

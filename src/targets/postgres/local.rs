@@ -41,7 +41,7 @@ impl LocalServer {
         on_own_runtime(async {
             let connected = connector.connect(node).await?;
             let found = Self::of_client(&connected.client).await;
-            found.map_err(|error| connected.error("tell its process", &error))
+            found.map_err(|error| connected.error("find the server's process", &error))
         })
     }
 

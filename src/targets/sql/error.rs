@@ -104,7 +104,7 @@ impl<C: Codes> ServerError<C> {
             Self::Lost { .. } => "the server's own log says why; what was measured until then is kept",
             Self::Damaged { .. } => {
                 "another program changed or damaged it; `plimsoll slob verify` says more, and `plimsoll slob setup --replace` \
-                 makes the data anew"
+                 makes the data again"
             }
             Self::TimedOut { .. } => "look whether the server and the network to it still answer",
             Self::Refused { code, .. } => C::hint(code)?,

@@ -38,6 +38,11 @@ pub trait SqlServers: Debug + Send + Sync + 'static {
         None
     }
 
+    /// What the user should know about where sessions ended up, once the load has ended.
+    fn notes_of_the_load(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Which of these sessions of server number `node` are executing something, asked over a connection of its own. `None`
     /// when the server answers but does not say.
     fn at_work(
@@ -56,6 +61,10 @@ pub trait SqlSession: Send + Sync + Sized + 'static {
     type Error: SqlError;
     /// The server's number of a session.
     type Id: Copy + Debug + PartialEq + Send;
+    /// How long a batch should take, in nanoseconds. Sending and reading one costs about 0.2 ms of the client's time; and where all
+    /// processors are busy, its session stands idle for some milliseconds until the client has its turn, which is then a
+    /// hundredth.
+    const BATCH_NS: u64 = 500_000_000;
 
     /// The server's number of this session.
     fn id(&self) -> Self::Id;

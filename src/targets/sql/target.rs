@@ -10,7 +10,7 @@ use super::session::{SqlError as _, SqlServers};
 use crate::measure::Counter;
 use crate::record::{self, Activity};
 use crate::targets::database::Sending;
-use crate::targets::{Background, BatchLane, Lane, SessionRange, Target, TargetError, TargetFor};
+use crate::targets::{Background, BatchLane, Lane, OwnReporter, SessionRange, Target, TargetError, TargetFor};
 use crate::units::group_thousands;
 use crate::workload::SlobOperation;
 
@@ -46,6 +46,7 @@ pub struct SqlTarget<D: SqlServers> {
     failures: Mutex<(u64, Option<D::Error>)>,
     /// Batches during which a server's clock was set.
     set_clocks: AtomicU64,
+    own_reporter: Option<Box<dyn OwnReporter>>,
     /// Updates that had been done again on each server when the background was last asked for.
     repeated: Mutex<Vec<u64>>,
 }
@@ -68,7 +69,12 @@ impl<D: SqlServers> SqlTarget<D> {
         let repeated = Mutex::new(vec![0; servers.nodes().len()]);
         let options = SqlOptions { servers: Arc::new(servers), sending, description, notes, background, health };
         let (failures, set_clocks) = (Mutex::new((0, None)), AtomicU64::new(0));
-        Self { options, patience: PATIENCE, failures, set_clocks, repeated }
+        Self { options, patience: PATIENCE, failures, set_clocks, own_reporter: None, repeated }
+    }
+
+    /// The same, with servers that report on windows by themselves.
+    pub fn with_own_reporter(self, own_reporter: Option<Box<dyn OwnReporter>>) -> Self {
+        Self { own_reporter, ..self }
     }
 
     /// The same, asking servers sooner whether they still work.
@@ -102,6 +108,7 @@ impl<D: SqlServers> SqlTarget<D> {
                 group_thousands(repeated as f64)
             ));
         }
+        notes.extend(servers.notes_of_the_load());
         let set_clocks = self.set_clocks.load(Ordering::Relaxed);
         if set_clocks > 0 {
             notes.push(format!(
@@ -168,6 +175,10 @@ impl<D: SqlServers> Target for SqlTarget<D> {
 
     fn check_health(&self) -> Result<(), TargetError> {
         self.options.health.as_ref().map_or(Ok(()), |check| check())
+    }
+
+    fn own_reporter(&self) -> Option<&dyn OwnReporter> {
+        self.own_reporter.as_deref()
     }
 }
 

@@ -348,7 +348,7 @@ impl Printed {
         }
         if self.errors.is_some_and(|errors| errors > 0) {
             draft.notes.push(
-                "Errors were ignored and their transactions begun anew; they are not among those counted.".to_owned(),
+                "Errors were ignored and their transactions begun again; they are not among those counted.".to_owned(),
             );
         }
         let held = self.histogram.iter().fold(0_u64, |sum, (_, count)| sum.saturating_add(*count));

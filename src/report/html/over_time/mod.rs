@@ -137,26 +137,42 @@ impl<'a> OverTime<'a> {
             quantile("response p99", of_response, 0.99),
             longest("response max", of_response),
         ];
-        if !operations_are_requests(self.run) && !is_on_servers(self.run) {
+        if !operations_are_requests(self.run) {
             lines.push(quantile("single-block read p50", of_reads, 0.5));
             lines.push(quantile("single-block read p99", of_reads, 0.99));
             lines.push(longest("single-block read max", of_reads));
         }
         let words = in_words(&lines, |us| Quantity::Microseconds.tick(us));
         let reads = if lines.iter().any(|line| line.name.starts_with("single-block") && !line.pieces.is_empty()) {
-            " Single-block reads: layer: engine."
+            format!(" Single-block reads: layer: {}.", self.timed_by())
         } else {
-            ""
+            String::new()
         };
         let note = format!("Response: {}, layer: client.{reads} Each second of the load.", response_words(self.run));
         let frame = self.frame("latency", "Latency over time", &note, ("time", Quantity::Microseconds), words);
         self.lines(Frame { first: First::Logarithmic, ..frame }, lines)
     }
 
+    /// Who times waits.
+    fn timed_by(&self) -> &'static str {
+        if is_on_servers(self.run) { "server" } else { "engine" }
+    }
+
     /// How long each took, second by second.
     pub(super) fn heat(&self) -> Option<Drawn> {
         let step = self.run.steps.first()?;
         let subject = LatencyTarget::default().of_step(&self.run.workload, step).subject?;
+        self.heat_of(&subject, "heat", "Latency heat map")
+    }
+
+    /// The same of single-block reads, where a server times them and operations are judged.
+    pub(super) fn heat_of_reads(&self) -> Option<Drawn> {
+        let subject = Subject::Event(SINGLE_BLOCK_READ.to_owned());
+        let is_judged = !is_on_servers(self.run);
+        if is_judged { None } else { self.heat_of(&subject, "heat-reads", "Latency heat map of single-block reads") }
+    }
+
+    fn heat_of(&self, subject: &Subject, id: &str, title: &str) -> Option<Drawn> {
         let groups = self.timeline.groups(HEAT_COLUMNS);
         let row = |ns: u64| ((ns.max(1) as f64 / 1e3).log2() * ROWS_PER_DOUBLING).floor() as i64;
         let mut columns: Vec<((f64, f64), BTreeMap<i64, u64>)> = Vec::new();
@@ -177,7 +193,7 @@ impl<'a> OverTime<'a> {
         };
         let columns = columns.iter().map(|(range, rows)| (*range, shares(rows))).collect();
         let what = match subject {
-            Subject::Event(event) => format!("waits in {event} (layer: engine)"),
+            Subject::Event(event) => format!("waits in {event} (layer: {})", self.timed_by()),
             Subject::Response(_) | Subject::Service(_) => {
                 format!("operations, {} (layer: client)", response_words(self.run))
             }
@@ -189,7 +205,7 @@ impl<'a> OverTime<'a> {
             edge(lowest),
             edge(highest + 1)
         );
-        let frame = self.frame("heat", "Latency heat map", &note, ("time", Quantity::Microseconds), words);
+        let frame = self.frame(id, title, &note, ("time", Quantity::Microseconds), words);
         // Here seconds are joined and none is left out.
         let frame = Frame { note, ..frame };
         let rows = (lowest as f64 / ROWS_PER_DOUBLING, 1.0 / ROWS_PER_DOUBLING);
@@ -214,7 +230,7 @@ impl<'a> OverTime<'a> {
         let lines: Vec<Line> = lines.collect();
         let words = in_words(&lines, |sessions| format!("{sessions:.2} sessions"));
         let (title, timed) = if is_on_servers(self.run) {
-            ("Waits that the server timed", "Layer: server, which times few of its waits.")
+            ("Waits that the server timed", "Layer: server, which may time few of its waits.")
         } else {
             ("What sessions waited for", "Layer: engine.")
         };

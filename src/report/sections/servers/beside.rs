@@ -122,7 +122,7 @@ const REDO: &str = "redo MB/s";
 
 /// Each node by itself, and how far they lie apart; nothing where there is one.
 pub(in crate::report) fn nodes(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
-    let is_redo = seen(run).any(|seen| seen.served.reports_levels());
+    let is_redo = seen(run).any(|seen| seen.served.keeps_redo());
     let heading = |name: &'static str| if is_redo && name == NODES[4].0 { REDO } else { name };
     let mut grid = Grid::new(2, ["step", "node"].into_iter().chain(NODES.map(|(name, _)| heading(name))));
     for step in run.steps.iter().filter(|step| step.servers.len() > 1) {

@@ -1,10 +1,12 @@
 //! What was done on database servers: operations, where blocks came from, the write-ahead log and commits.
 
 mod beside;
+mod own_reports;
 
 use std::io;
 
 pub(in crate::report) use beside::{nodes, own, processors, sessions, shape};
+pub(in crate::report) use own_reports::own_reports;
 
 use crate::analysis::{Figures, Served, wait};
 use crate::record::facts::{SETTING, TERM, Term};
@@ -41,12 +43,16 @@ fn steps(
     columns: &[Column],
     is_reported: fn(&Seen<'_>) -> bool,
 ) -> io::Result<()> {
+    paper.table(title, &grid(run, columns, is_reported))
+}
+
+fn grid(run: &Run, columns: &[Column], is_reported: fn(&Seen<'_>) -> bool) -> Grid {
     let mut grid = Grid::new(1, ["step"].into_iter().chain(columns.iter().map(|(name, _)| *name)));
     for seen in seen(run).filter(is_reported) {
         let values = columns.iter().map(|(_, value)| value(&seen));
         grid.push([seen.step.label.clone()].into_iter().chain(values).collect());
     }
-    paper.table(title, &grid)
+    grid
 }
 
 /// A count; `-` for none.
@@ -109,6 +115,24 @@ const BLOCKS: [Column; 7] = [
 /// Of a database that reads past the page cache and counts that itself.
 const DIRECT_BLOCKS: [Column; 5] = [BLOCKS[0], BLOCKS[1], BLOCKS[2], BLOCKS[5], BLOCKS[6]];
 
+/// How many blocks the reads were of that sessions waited for, where the server counts that.
+const READS: [Column; 4] = [
+    ("single-block", |seen| count(reads(seen, 0))),
+    ("of several blocks", |seen| count(reads(seen, 1))),
+    ("of neighbours", |seen| count(reads(seen, 2))),
+    ("single-block %", |seen| {
+        let share_of = |reads: [u64; 3]| {
+            let all: u64 = reads.iter().sum();
+            (all > 0).then(|| reads[0] as f64 / all as f64)
+        };
+        share(seen.served.reads_by_blocks().and_then(share_of))
+    }),
+];
+
+fn reads(seen: &Seen<'_>, which: usize) -> Option<u64> {
+    seen.served.reads_by_blocks().map(|reads| reads[which])
+}
+
 const SPLIT_UNKNOWN: &str = "Which buffer misses the page cache answered is not known: that takes /proc/PID/io of the server's \
                              sessions, which only its own user and root can read, on its machine.";
 
@@ -119,8 +143,14 @@ const SEEN_BY_TIMES: &str =
 const READ_AHEAD: &str =
     "More blocks came from the device than were missed: the kernel reads ahead what nobody has asked for yet.";
 
-/// Where blocks came from, side by side.
+/// Where blocks came from, side by side, and how many at once.
 pub(in crate::report) fn blocks(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    sources(paper, run)?;
+    let title = "Reads that the load's sessions waited for (layer: server)";
+    steps(paper, run, title, &READS, |seen| seen.served.reads_by_blocks().is_some())
+}
+
+fn sources(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let is_reported = |seen: &Seen<'_>| !seen.step.servers.is_empty();
     if run.target.counts_device_reads() {
         let title = "Where blocks came from, per second (layer: server; device reads: its own count of them, past the page cache)";
@@ -206,14 +236,14 @@ fn images(seen: &Seen<'_>) -> String {
 const LOG_LEGEND: &str = "Full-page images: whole pages in the WAL, one for each page that changes first after a checkpoint. Images %: \
                           their share of the WAL, counted as full blocks, so at most that.";
 
-fn reports_levels(run: &Run) -> bool {
-    seen(run).any(|seen| seen.served.reports_levels())
+fn keep_redo(run: &Run) -> bool {
+    seen(run).any(|seen| seen.served.keeps_redo())
 }
 
 /// The log alone.
 pub(in crate::report) fn log_rates(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let is_reported = |seen: &Seen<'_>| seen.served.wal_megabytes_per_s().is_some_and(|rate| rate > 0.0);
-    if reports_levels(run) {
+    if keep_redo(run) {
         return steps(paper, run, REDO_TITLE, &REDO, is_reported);
     }
     steps(paper, run, "Write-ahead log (layer: server; everybody's on it, not only this load's)", &LOG, is_reported)
@@ -228,10 +258,11 @@ pub(in crate::report) fn log(paper: &mut dyn Paper, run: &Run) -> io::Result<()>
         return Ok(());
     }
     let is_reported = |seen: &Seen<'_>| !seen.step.servers.is_empty();
-    if reports_levels(run) {
+    if keep_redo(run) {
         steps(paper, run, REDO_TITLE, &REDO, is_reported)?;
         let title = "Changed blocks (layer: server; everybody's; all but what was written: the largest seen)";
-        return steps(paper, run, title, &HELD_BACK, is_reported);
+        // Not every such server reports how much it holds back.
+        return paper.table(title, &grid(run, &HELD_BACK, is_reported).with_known_columns());
     }
     let title = "Write-ahead log (layer: server; everybody's on it, not only this load's)";
     steps(paper, run, title, &LOG, is_reported)?;

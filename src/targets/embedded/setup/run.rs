@@ -21,7 +21,7 @@ use crate::targets::error::{FileContext, TargetError};
 use crate::targets::io::{Durability, StorageFile};
 use crate::units::Bytes;
 
-/// Does what was planned. `progress` is reported at most ten times a second; setting `stop` ends the work soon.
+/// Does what was planned. `progress` is called at most ten times a second; setting `stop` ends the work soon.
 ///
 /// # Errors
 /// [`TargetError::Interrupted`] when stopped, or what went wrong. Then everything that was made is removed again; data
@@ -68,7 +68,7 @@ fn claim_and_make(
             Ok(())
         }
         Err(error) => {
-            // That removing failed too is less telling than why it was begun; the mark stays behind and says the rest.
+            // That removing failed too matters less than why it was begun; the mark stays behind and says the rest.
             let _ = directory.vacate();
             Err(error)
         }

@@ -74,7 +74,7 @@ impl VerifyReport {
 }
 
 /// Recovers the data set if its last user was killed, and reads all of it. Bad blocks do not end it: they are counted
-/// and listed. `progress` is reported on the reading, at most ten times a second; setting `stop` ends it soon.
+/// and listed. `progress` is called while it reads, at most ten times a second; setting `stop` ends it soon.
 ///
 /// # Errors
 /// When there is no data set, another process works on it, its descriptor is damaged, it was stopped, or a request was
@@ -95,17 +95,17 @@ pub fn verify(
     let bytes = layout.blocks() * layout.shape().bytes() as u64;
 
     let (known, mut faults) = Known::gather(&directory, &descriptor, layout.row_blocks())?;
-    let ground = DirectoryState::open(path, &layout)?;
+    let state = DirectoryState::open(path, &layout)?;
     // Recovery may have met the same file.
-    faults.extend(ground.faults.iter().filter(|fault| !faults.contains(fault)).cloned().collect::<Vec<_>>());
-    let reading = Reading::new(&layout, known.changes.as_ref(), &ground, stop);
+    faults.extend(state.faults.iter().filter(|fault| !faults.contains(fault)).cloned().collect::<Vec<_>>());
+    let reading = Reading::new(&layout, known.changes.as_ref(), &state, stop);
     let crew = Crew {
-        files: &ground.files,
+        files: &state.files,
         io_engine: io.unwrap_or_else(|| IoEngine::best_available().0),
         threads: READERS,
         stop,
         progress,
-        total_bytes: ground.readable_bytes(&layout),
+        total_bytes: state.readable_bytes(&layout),
     };
     crew.run(&reading)?;
     let (bad_blocks, bad_block_count) = reading.into_bad_blocks();

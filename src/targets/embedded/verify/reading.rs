@@ -45,7 +45,7 @@ impl DirectoryState {
     /// Opens the data files and compares their lengths with the layout.
     pub(super) fn open(directory: &Path, layout: &Layout) -> Result<Self, TargetError> {
         let block_bytes = layout.shape().bytes() as u64;
-        let mut ground = Self { files: Vec::new(), faults: Vec::new(), stretches: Vec::new(), gaps: Vec::new() };
+        let mut state = Self { files: Vec::new(), faults: Vec::new(), stretches: Vec::new(), gaps: Vec::new() };
         let mut first_block = 0;
         for index in 0..layout.files() {
             let path = directory.join(Layout::file_name(index));
@@ -56,26 +56,26 @@ impl DirectoryState {
                     let length = file.length().of_file("inspect", &path)?;
                     if length < expected {
                         let path = path.clone();
-                        ground.faults.push(TargetError::Truncated { path, length, expected }.to_string());
+                        state.faults.push(TargetError::Truncated { path, length, expected }.to_string());
                     }
                     let there = blocks.min(length / block_bytes);
-                    ground.files.push(Arc::new(file));
-                    ground.stretches.push(Stretch { first_block, blocks: there });
+                    state.files.push(Arc::new(file));
+                    state.stretches.push(Stretch { first_block, blocks: there });
                     (there, "the file ends before it (truncated)")
                 }
                 Err(error) if is_loss(&error) => {
                     let path = path.clone();
-                    ground.faults.push(TargetError::File { action: "open", path, source: error }.to_string());
+                    state.faults.push(TargetError::File { action: "open", path, source: error }.to_string());
                     (0, "its file cannot be opened")
                 }
                 Err(error) => return Err(error).of_file("open", &path),
             };
             if there < blocks {
-                ground.gaps.push(Gap { path, first_block: first_block + there, blocks: blocks - there, fault });
+                state.gaps.push(Gap { path, first_block: first_block + there, blocks: blocks - there, fault });
             }
             first_block += blocks;
         }
-        Ok(ground)
+        Ok(state)
     }
 
     /// Bytes that are there to be read.
@@ -88,7 +88,7 @@ impl DirectoryState {
 pub(super) struct Reading<'a> {
     layout: &'a Layout,
     changes: Option<&'a ChangeMap>,
-    ground: &'a DirectoryState,
+    state: &'a DirectoryState,
     stop: &'a AtomicBool,
     bad: Mutex<Bad>,
 }
@@ -104,11 +104,11 @@ impl<'a> Reading<'a> {
     pub(super) fn new(
         layout: &'a Layout,
         changes: Option<&'a ChangeMap>,
-        ground: &'a DirectoryState,
+        state: &'a DirectoryState,
         stop: &'a AtomicBool,
     ) -> Self {
         let mut bad = Bad::default();
-        for gap in &ground.gaps {
+        for gap in &state.gaps {
             bad.count += gap.blocks;
             let left = LISTED_BAD_BLOCKS - bad.listed.len();
             bad.listed.extend((gap.first_block..gap.first_block + gap.blocks).take(left).map(|block| {
@@ -116,7 +116,7 @@ impl<'a> Reading<'a> {
                 BadBlock { path: gap.path.clone(), block, offset, fault: gap.fault.to_owned() }
             }));
         }
-        Self { layout, changes, ground, stop, bad: Mutex::new(bad) }
+        Self { layout, changes, state, stop, bad: Mutex::new(bad) }
     }
 
     /// The first bad blocks, in order, and how many there are.
@@ -127,7 +127,7 @@ impl<'a> Reading<'a> {
     }
 
     fn note(&self, file: u32, block: u64, fault: String) {
-        let path = self.ground.files[file as usize].path().to_owned();
+        let path = self.state.files[file as usize].path().to_owned();
         let offset = self.layout.place(block).offset;
         let mut bad = self.bad.lock().unwrap_or_else(PoisonError::into_inner);
         bad.count += 1;
@@ -143,7 +143,7 @@ impl<'a> Reading<'a> {
 
     fn first_block(&self, piece: &Piece) -> u64 {
         let in_file = piece.offset / self.layout.shape().bytes() as u64;
-        self.ground.stretches[piece.file as usize].first_block + in_file
+        self.state.stretches[piece.file as usize].first_block + in_file
     }
 
     fn check(&self, file: u32, block: u64, contents: &[u8]) {
@@ -168,7 +168,7 @@ impl Job for Reading<'_> {
 
     fn piece(&self, number: u64) -> Option<Piece> {
         let mut number = number;
-        for (file, stretch) in self.ground.stretches.iter().enumerate() {
+        for (file, stretch) in self.state.stretches.iter().enumerate() {
             let pieces = stretch.blocks.div_ceil(self.blocks_in_piece());
             if number < pieces {
                 let block_bytes = self.layout.shape().bytes() as u64;
@@ -193,7 +193,7 @@ impl Job for Reading<'_> {
     ) -> Result<(), TargetError> {
         let block_bytes = self.layout.shape().bytes();
         let whole = matches!(moved, Ok(moved) if moved == piece.bytes);
-        let file = &self.ground.files[piece.file as usize];
+        let file = &self.state.files[piece.file as usize];
         for (index, contents) in buffer.chunks_exact_mut(block_bytes).enumerate() {
             let block = self.first_block(piece) + index as u64;
             if !whole {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::session::{Access, Session};
+use super::session::{Access, NO_LOCK_TIMEOUT_S, Session};
 use crate::targets::error::TargetError;
 use crate::targets::mysql::Connector;
 use crate::targets::mysql::error::MysqlError;
@@ -13,7 +13,7 @@ use crate::targets::sql::data::catalog::{
 use crate::targets::sql::data::descriptor::{DataSet, Found, Stage};
 use crate::targets::sql::data::streams::Halt;
 
-/// How long to wait for sessions that use a table, in seconds; then it is in use.
+/// How long to wait for sessions that use a table that is to be dropped, in seconds; then it is in use.
 const LOCK_TIMEOUT_S: u32 = 5;
 /// All names that a set-up may use, as a regular expression.
 const OUR_NAMES: &str = "^(plimsoll_(data|load)|(slob|scan)_[0-9]+|slob_batch_[0-9]+)$";
@@ -30,7 +30,7 @@ pub(in crate::targets) struct Server {
     pub(super) page_bytes: u32,
     pub(super) user: String,
     pub(super) buffer_pool_bytes: u64,
-    /// How full a table is when it is written anew, in percent.
+    /// How full a table is when it is rebuilt, in percent.
     pub(super) fill_factor: u32,
     /// Whether rows may be sent as a file.
     pub(super) takes_files: bool,
@@ -39,8 +39,9 @@ pub(in crate::targets) struct Server {
 
 impl Server {
     pub(super) fn ask(session: &mut Session<'_>) -> Result<Self, TargetError> {
+        // Some versions have more ways of reading only than one.
         let ask = "SELECT VERSION(), @@innodb_page_size, CURRENT_USER(), @@innodb_buffer_pool_size, @@innodb_fill_factor, \
-                   @@local_infile, @@read_only";
+                   @@local_infile, CAST(@@read_only AS CHAR) NOT IN ('0', 'OFF')";
         let row: Option<(String, u32, String, u64, u32, bool, bool)> =
             session.first("ask for its settings", ask, ())?;
         let (version, page_bytes, user, buffer_pool_bytes, fill_factor, takes_files, is_read_only) =
@@ -113,13 +114,18 @@ impl SqlData for Connector {
     }
 }
 
+/// Whether a table has the name and the columns of that of the descriptor: another one of this name is somebody else's.
+pub(super) fn has_data_table(session: &mut Session<'_>) -> Result<bool, TargetError> {
+    let ask = "SELECT column_name IN ('format', 'stage', 'descriptor', 'made_database') FROM information_schema.columns \
+               WHERE table_schema = ? AND table_name = ?";
+    let place = (session.access().namespace, DATA_TABLE);
+    Ok(session.query::<bool>("look for data", ask, place, Halt::NEVER)? == [true; 4])
+}
+
 /// The data set that is described there. Where none is, nothing may have one of our names.
 fn read_descriptor(session: &mut Session<'_>) -> Result<Option<Found>, TargetError> {
     let access = session.access();
-    let ask = "SELECT COUNT(*) FROM information_schema.columns WHERE table_schema = ? AND table_name = ? \
-               AND column_name IN ('format', 'stage', 'descriptor', 'made_database')";
-    let columns: Option<u64> = session.first("look for data", ask, (access.namespace, DATA_TABLE))?;
-    if columns != Some(4) {
+    if !has_data_table(session)? {
         return Ok(None);
     }
     let table = qualified(access, DATA_TABLE);
@@ -224,7 +230,7 @@ fn remove(session: &mut Session<'_>, found: &Found, halt: Halt<'_>) -> Result<()
     if found.made_namespace && is_empty(session)? {
         session.execute(doing, &format!("DROP DATABASE {}", quoted(access.namespace)), halt)?;
     }
-    session.execute(doing, "SET SESSION lock_wait_timeout = 31536000", halt)
+    session.execute(doing, &format!("SET SESSION lock_wait_timeout = {NO_LOCK_TIMEOUT_S}"), halt)
 }
 
 /// Whether nothing is in the database.

@@ -4,7 +4,6 @@
 //! refused, with the reason and the cure.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use mysql_async::Value;
 use serde_json::Value as Json;
@@ -12,23 +11,21 @@ use serde_json::Value as Json;
 use super::session::{Access, Session};
 use crate::targets::error::TargetError;
 use crate::targets::mysql::error::MysqlError;
-use crate::targets::mysql::sql::{ROWS_OF_A_LEAF, quoted};
+use crate::targets::mysql::sql::{Keys, ROWS_OF_A_LEAF, quoted};
 use crate::targets::sql::StatementKind;
 use crate::targets::sql::data::descriptor::{DataSet, TableId, TableKind, index_name};
 use crate::targets::sql::data::proof::{ALLOWED_PART, Fault, SAMPLE_KEYS, refuse, wrong_ends};
 use crate::targets::sql::data::streams::Halt;
-use crate::units::{group_thousands, percent};
+use crate::units::percent;
 use crate::workload::mix64;
 
-/// Where the server does not tell leaves apart, a table has the pages above them and some in reserve.
+/// Where leaves cannot be counted by themselves, a table has the pages above them and some in reserve.
 const RESERVED_PART: u64 = 4;
 const RESERVED_PAGES: u64 = 128;
 
 /// What was proven of the tables that load will use.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proof {
-    /// Tables that were looked at.
-    pub tables: u32,
     /// Rows that operations address, of all of them.
     pub rows: u64,
     /// Leaves of all of them; unknown where the user may not read `mysql.innodb_index_stats`.
@@ -51,19 +48,6 @@ impl Proof {
     }
 }
 
-/// `8 tables, 1,048,576 rows in 1,048,580 leaves, read by index range scan`
-impl fmt::Display for Proof {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} tables, {} rows in ", self.tables, group_thousands(self.rows as f64))?;
-        match self.leaves {
-            Some(leaves) if leaves == self.rows => f.write_str("as many leaves")?,
-            Some(leaves) => write!(f, "{} leaves", group_thousands(leaves as f64))?,
-            None => f.write_str("about as many leaves")?,
-        }
-        f.write_str(", read by index range scan")
-    }
-}
-
 /// Proves how the tables of the first `schemas` schemas lie, in a session as the load's are.
 ///
 /// # Errors
@@ -72,8 +56,7 @@ pub(in crate::targets) fn prove(access: &Access<'_>, data: &DataSet, schemas: u3
     let mut looking = Session::open(*access)?;
     let mut loading = Session::open_as_load(*access)?;
     let schemas = schemas.min(data.schemas);
-    let mut proof =
-        Proof { tables: schemas, rows: data.scale_blocks * u64::from(schemas), leaves: Some(0), notes: Vec::new() };
+    let mut proof = Proof { rows: data.scale_blocks * u64::from(schemas), leaves: Some(0), notes: Vec::new() };
     let mut faults = Vec::new();
     for schema in 0..schemas {
         let table = access.sql(data.block_bytes).table(schema);
@@ -126,15 +109,15 @@ fn shape(session: &mut Session<'_>, data: &DataSet, schema: u32, table: &str) ->
     let there: Option<(Option<String>, Option<String>, Option<String>)> =
         session.first(&doing, ask, (database, &name))?;
     let Some((engine, format, options)) = there else {
-        return Ok(vec![Fault::anew(format!("the table {table} is missing"))]);
+        return Ok(vec![Fault::beyond_repair(format!("the table {table} is missing"))]);
     };
     let mut faults = Vec::new();
     if engine.as_deref() != Some("InnoDB") {
-        faults.push(Fault::anew(format!("{table} is not a table of InnoDB")));
+        faults.push(Fault::beyond_repair(format!("{table} is not a table of InnoDB")));
     }
     let options = options.unwrap_or_default().to_ascii_lowercase();
     if format.as_deref() != Some("Dynamic") || ["compress", "encrypt"].iter().any(|word| options.contains(word)) {
-        faults.push(Fault::anew(format!("{table} is not stored as set-up made it")));
+        faults.push(Fault::beyond_repair(format!("{table} is not stored as set-up made it")));
     }
     let ask = "SELECT COUNT(*), CAST(COALESCE(SUM(column_type = ?), 0) AS UNSIGNED) FROM information_schema.columns \
                WHERE table_schema = ? AND table_name = ?";
@@ -142,7 +125,7 @@ fn shape(session: &mut Session<'_>, data: &DataSet, schema: u32, table: &str) ->
     let columns: Option<(u64, u64)> = session.first(&doing, ask, (column, database, &name))?;
     let filling = u64::from(crate::targets::sql::COLUMNS);
     if columns != Some((filling + 2, filling)) {
-        faults.push(Fault::anew(format!("{table} has other columns than set-up gave it")));
+        faults.push(Fault::beyond_repair(format!("{table} has other columns than set-up gave it")));
     }
     let ask = "SELECT index_name, column_name, non_unique FROM information_schema.statistics \
                WHERE table_schema = ? AND table_name = ? ORDER BY index_name, seq_in_index";
@@ -151,7 +134,7 @@ fn shape(session: &mut Session<'_>, data: &DataSet, schema: u32, table: &str) ->
         let found = indexes.iter().position(|found| *found == (index.clone(), column.to_owned(), 0));
         match found {
             Some(at) => drop(indexes.remove(at)),
-            None => faults.push(Fault::anew(format!("the index {} of {table} is missing", quoted(&index)))),
+            None => faults.push(Fault::beyond_repair(format!("the index {} of {table} is missing", quoted(&index)))),
         }
     }
     if let Some((other, ..)) = indexes.first() {
@@ -203,10 +186,10 @@ fn leaves(
         }
     };
     Ok(if pages < wanted {
-        Some(Fault::anew(format!("{table} has {pages} leaves for {wanted} addressed rows: some share a leaf")))
+        Some(Fault::beyond_repair(format!("{table} has {pages} leaves for {wanted} addressed rows: some share a leaf")))
     } else if pages > most {
         let reason = format!("{table} has grown to {pages} leaves for {wanted} addressed rows");
-        Some(Fault::anew(reason))
+        Some(Fault::beyond_repair(reason))
     } else {
         None
     })
@@ -229,21 +212,23 @@ fn sample(session: &mut Session<'_>, data: &DataSet, schema: u32, table: &str) -
         "SELECT custid, place, c2 IS NOT NULL FROM {table} FORCE INDEX ({}) WHERE custid >= ? AND custid < ? ORDER BY custid",
         quoted(&index_name(schema))
     );
-    let rows: Vec<(u64, u64, bool)> = session.query(&doing, &ask, (first, first + keys), Halt::NEVER)?;
+    let rows: Vec<(u64, i64, bool)> = session.query(&doing, &ask, (first, first + keys), Halt::NEVER)?;
     let permutation = data.permutation(schema);
     let is_right =
-        |(key, place, filled): &(u64, u64, bool)| *place == ROWS_OF_A_LEAF * permutation.map(*key) && *filled;
+        |(key, place, filled): &(u64, i64, bool)| *place == (ROWS_OF_A_LEAF * permutation.map(*key)) as i64 && *filled;
     Ok(if rows.len() as u64 != keys {
         let reason = format!(
             "{} rows of {table} have keys from {first} to {} where {keys} belong",
             rows.len(),
             first + keys - 1
         );
-        Some(Fault::anew(reason))
+        Some(Fault::beyond_repair(reason))
     } else {
         let wrong = rows.iter().find(|row| !is_right(row));
         wrong.map(|(key, place, _)| {
-            Fault::anew(format!("the row of {table} with key {key} lies at place {place}, where set-up did not put it"))
+            Fault::beyond_repair(format!(
+                "the row of {table} with key {key} lies at place {place}, where set-up did not put it"
+            ))
         })
     })
 }
@@ -252,40 +237,53 @@ fn sample(session: &mut Session<'_>, data: &DataSet, schema: u32, table: &str) -
 fn plans(session: &mut Session<'_>, data: &DataSet, schema: u32, table: &str) -> Result<Option<Fault>, TargetError> {
     let sql = session.access().sql(data.block_bytes);
     let doing = format!("explain how {table} is read");
-    let range = [Value::Int(0), Value::Int(64)];
     let filling = [const { Value::Bytes(Vec::new()) }; 2];
-    let update: Vec<Value> = filling.into_iter().chain(range.clone()).collect();
-    let statements = [(sql.read(schema), range.to_vec()), (sql.update(StatementKind::UpdateLite, schema), update)];
-    for (statement, values) in statements {
-        let answer: Option<String> = session.first(&doing, &format!("EXPLAIN FORMAT=JSON {statement}"), values)?;
-        let plan: Json = serde_json::from_str(&answer.unwrap_or_default()).unwrap_or_default();
-        if let Some(other) = other_than_range_scan(&plan, &index_name(schema)) {
-            let cure = "see which setting of the server or the user changes plans (`optimizer_switch`)";
-            return Ok(Some(Fault::new(
-                format!("the server would use {other} on {table}, not a range of its index"),
-                cure,
-            )));
+    for (keys, values) in [(Keys::Range, vec![Value::Int(0), Value::Int(64)]), (Keys::One, vec![Value::Int(0)])] {
+        let update: Vec<Value> = filling.iter().cloned().chain(values.clone()).collect();
+        let statements =
+            [(sql.read(schema, keys), values), (sql.update(StatementKind::UpdateLite, schema, keys), update)];
+        for (statement, values) in statements {
+            let answer: Option<String> = session.first(&doing, &format!("EXPLAIN FORMAT=JSON {statement}"), values)?;
+            let plan = read_plan(&answer.unwrap_or_default());
+            if let Some(other) = other_than_the_index(&plan, &index_name(schema), keys) {
+                let cure = "see which setting of the server or the user changes plans (`optimizer_switch`)";
+                return Ok(Some(Fault::new(
+                    format!("the server would use {other} on {table}, not a range of its index"),
+                    cure,
+                )));
+            }
         }
     }
     Ok(None)
 }
 
-/// What a plan does instead of one range scan of this index that fetches each row. MySQL and MariaDB nest the table differently,
-/// and name what they do alike.
-fn other_than_range_scan(plan: &Json, index: &str) -> Option<String> {
+/// MariaDB leaves a backslash in a name as it is, which no text of JSON has.
+fn read_plan(text: &str) -> Json {
+    let read = serde_json::from_str(text).or_else(|_| serde_json::from_str(&text.replace('\\', "\\\\")));
+    read.unwrap_or_default()
+}
+
+/// What a plan does instead of one range scan of this index that fetches each row, or where there is one key, of fetching its
+/// row through the index. MySQL and MariaDB nest the table differently, and name what they do alike; an update by one key is a
+/// range to both.
+fn other_than_the_index(plan: &Json, index: &str, keys: Keys) -> Option<String> {
     let mut tables = Vec::new();
     collect(plan, &mut tables);
-    let [table] = tables.as_slice() else { return Some(format!("{} tables", tables.len())) };
+    let table = match tables.as_slice() {
+        [table] => table,
+        [] => return Some("a plan that cannot be read".to_owned()),
+        several => return Some(format!("{} tables", several.len())),
+    };
     let access = table["access_type"].as_str().unwrap_or("nothing known");
     let key = table["key"].as_str().unwrap_or("no index");
-    if access != "range" || key != index {
+    if !(access == "range" || access == "const" && keys == Keys::One) || key != index {
         return Some(format!("`{access}` on {key}"));
     }
     if ["using_index", "using_MRR", "mrr_type", "rowid_filter"]
         .iter()
         .any(|word| !table[*word].is_null() && table[*word] != Json::Bool(false))
     {
-        return Some("something besides".to_owned());
+        return Some("the index alone, or rows in another order,".to_owned());
     }
     None
 }
@@ -311,7 +309,7 @@ mod tests {
         let table = |access: &str, key: &str| json!({ "table_name": "slob_1", "access_type": access, "key": key });
         let mysql = |table: Json| json!({ "query_block": { "select_id": 1, "table": table } });
         let mariadb = |table: Json| json!({ "query_block": { "select_id": 1, "nested_loop": [{ "table": table }] } });
-        let other = |plan: Json| other_than_range_scan(&plan, "slob_1_key");
+        let other = |plan: Json| other_than_the_index(&plan, "slob_1_key", Keys::Range);
         for plan in [mysql(table("range", "slob_1_key")), mariadb(table("range", "slob_1_key"))] {
             assert_eq!(other(plan), None);
         }
@@ -319,7 +317,15 @@ mod tests {
         assert_eq!(other(mariadb(table("ALL", ""))).as_deref(), Some("`ALL` on "));
         let mut covered = table("range", "slob_1_key");
         covered["using_index"] = json!(true);
-        assert_eq!(other(mysql(covered)).as_deref(), Some("something besides"));
-        assert_eq!(other(json!({ "query_block": {} })).as_deref(), Some("0 tables"));
+        assert_eq!(other(mysql(covered)).as_deref(), Some("the index alone, or rows in another order,"));
+        assert_eq!(other(json!({ "query_block": {} })).as_deref(), Some("a plan that cannot be read"));
+        let backslash =
+            r#"{ "table": { "table_name": "slob_1", "access_type": "range", "key": "slob_1_key", "rows": "`a\ b`" } }"#;
+        assert_eq!(other(read_plan(backslash)), None);
+        let of_one = |table: Json| other_than_the_index(&mysql(table), "slob_1_key", Keys::One);
+        assert_eq!(of_one(table("const", "slob_1_key")), None);
+        assert_eq!(of_one(table("range", "slob_1_key")), None);
+        assert_eq!(of_one(table("const", "PRIMARY")).as_deref(), Some("`const` on PRIMARY"));
+        assert_eq!(other(mariadb(table("const", "slob_1_key"))).as_deref(), Some("`const` on slob_1_key"));
     }
 }

@@ -4,7 +4,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use mysql_async::prelude::{FromRow, Queryable};
-use mysql_async::{Conn, Error, Params};
+use mysql_async::{Conn, Error, FromRowError, Params};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
@@ -15,6 +15,8 @@ use crate::targets::sql::data::streams::{Halt, LOOK_AROUND};
 
 /// How long the server may take to cancel a statement, and how long asking it to may take.
 const CANCEL_PATIENCE: Duration = Duration::from_secs(3);
+/// The longest wait for a table's lock that can be set, a year: all work but removal waits for as long as it takes.
+pub(super) const NO_LOCK_TIMEOUT_S: u32 = 31_536_000;
 /// Longest name of a database, in characters.
 const MAX_NAME_CHARS: usize = 64;
 
@@ -53,11 +55,11 @@ impl<'a> Session<'a> {
     /// When the server cannot be reached, or no runtime be made.
     pub(super) fn open(access: Access<'a>) -> Result<Self, TargetError> {
         let mut session = Self::connect(access, async |connector, node| connector.connect(node).await)?;
-        // Limits of time are for applications. MySQL's views of tables are a day old unless told otherwise.
+        // Limits of time are for applications. MySQL's views of tables are up to a day old by default.
         let own = if session.is_mariadb() { "max_statement_time = 0" } else { "information_schema_stats_expiry = 0" };
         let settings = format!(
-            "SET SESSION sql_mode = 'STRICT_ALL_TABLES', autocommit = 1, lock_wait_timeout = 31536000, wait_timeout = 86400, \
-             net_read_timeout = 600, net_write_timeout = 600, {own}"
+            "SET SESSION sql_mode = 'STRICT_ALL_TABLES', autocommit = 1, lock_wait_timeout = {NO_LOCK_TIMEOUT_S}, \
+             wait_timeout = 86400, net_read_timeout = 600, net_write_timeout = 600, {own}"
         );
         session.execute("set up a session", &settings, Halt::NEVER)?;
         Ok(session)
@@ -145,7 +147,7 @@ impl<'a> Session<'a> {
     /// Executes one statement with values, for its rows.
     ///
     /// # Errors
-    /// As [`wait`](Self::wait).
+    /// As [`wait`](Self::wait), or that rows have other values than such a statement gives.
     pub(super) fn query<T: FromRow + Send + 'static>(
         &mut self,
         doing: &str,
@@ -154,10 +156,17 @@ impl<'a> Session<'a> {
         halt: Halt<'_>,
     ) -> Result<Vec<T>, TargetError> {
         let values = values.into();
-        self.wait(doing, halt, Duration::ZERO, async |conn| match values {
+        let rows: Vec<Result<T, FromRowError>> = self.wait(doing, halt, Duration::ZERO, async |conn| match values {
             // Some statements, such as ANALYZE of old versions, cannot be prepared.
-            Params::Empty => conn.query(statement).await,
-            values => conn.exec(statement, values).await,
+            Params::Empty => conn.query_iter(statement).await?.try_collect_and_drop().await,
+            values => conn.exec_iter(statement, values).await?.try_collect_and_drop().await,
+        })?;
+        rows.into_iter().collect::<Result<_, _>>().map_err(|_| {
+            let what = format!("cannot {doing} on `{}`: a value is none that can be there", self.access.node_name());
+            self.access.unfit(
+                what,
+                "somebody else may have changed the data; make them again: `plimsoll slob setup --replace`",
+            )
         })
     }
 

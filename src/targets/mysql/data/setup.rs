@@ -1,10 +1,12 @@
-//! Making a data set: tables of two rows a leaf, loaded as files or by statements, then written anew so that no leaf has more.
+//! Making a data set: tables of two rows a leaf, loaded as files or by statements, then rebuilt so that no leaf has more.
 
 use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::catalog::{self, Server, qualified};
 use super::session::{Access, Session};
 use super::{load, proof};
+use crate::measure::os::start_thread;
 use crate::targets::database::Phase;
 use crate::targets::error::TargetError;
 use crate::targets::mysql::sql::{ROWS_OF_A_LEAF, Sql, column_bytes};
@@ -23,11 +25,17 @@ const DEFAULT_FILL_FACTOR: u32 = 100;
 
 /// An entry of the index on the keys: its header, key and place.
 const INDEX_ENTRY_BYTES: u64 = 24;
-/// What the redo log needs for a row besides its columns.
+/// What the redo log needs for a row in addition to its columns.
 const REDO_OVERHEAD_BYTES: u64 = 80;
 
+/// How many sessions read pages before an index build comes to them, all builds that go on together.
+const READERS: usize = 4;
+/// Rows that each of them reads at a time. Few, so that a disk with a head stays about where it is; and many beside the cost
+/// of asking for them.
+const READ_AHEAD_ROWS: u64 = 128;
+
 impl SetUp for Connector {
-    // It numbers pages with 32 bits, and there is a row besides for each that is addressed.
+    // It numbers pages with 32 bits, and the index on the keys and the pages above the leaves need some of them.
     const MAX_TABLE_BLOCKS: (&'static str, u64) = ("InnoDB", 1 << 31);
     type Loader<'a> = (Session<'a>, bool);
 
@@ -44,18 +52,20 @@ impl SetUp for Connector {
     fn check_place(
         access: Access<'_>,
         session: &mut Session<'_>,
-        ground: &NamespaceFacts<Server>,
+        facts: &NamespaceFacts<Server>,
     ) -> Result<(), TargetError> {
-        if ground.server.is_read_only {
+        if facts.server.is_read_only {
             let what = format!("`{}` only reads (`read_only`)", access.node_name());
             return Err(access.unfit(what, "name the primary"));
         }
-        if ground.found.is_some() {
+        if facts.found.is_some() {
             return Ok(());
         }
         // Our own two tables may be left of a set-up that was ended at its very beginning.
         let there = Connector::objects(session)?;
-        match there.keys().find(|name| ![DATA_TABLE, LOAD_TABLE].contains(&name.as_str())) {
+        let is_ours = !there.contains_key(DATA_TABLE) || catalog::has_data_table(session)?;
+        let is_clash = |name: &&String| !(is_ours && [DATA_TABLE, LOAD_TABLE].contains(&name.as_str()));
+        match there.keys().find(is_clash) {
             None => Ok(()),
             Some(clash) => {
                 let what = format!("{} holds `{clash}`, which Plimsoll did not make", access.place());
@@ -144,7 +154,7 @@ impl Work<'_, Connector> {
         })
     }
 
-    /// Writes the tables anew with two rows in each leaf. That takes a setting of the whole server, which is put back.
+    /// Rebuilds the tables with two rows in each leaf. That takes a setting of the whole server, which is put back.
     fn rebuild(&mut self) -> Result<(), TargetError> {
         let access = self.access;
         let marks = qualified(access, LOAD_TABLE);
@@ -188,7 +198,8 @@ impl Work<'_, Connector> {
         set.map_err(|error| catalog::with_grants(access, error))
     }
 
-    /// After the tables, since the index is to be as full as others are.
+    /// After the tables, since the index is to be as full as others are. For it the server reads a table page by page and waits
+    /// for each, so others read the same pages before it comes to them.
     fn build_indexes(&mut self) -> Result<(), TargetError> {
         let access = self.access;
         let ask = "SELECT DISTINCT index_name FROM information_schema.statistics WHERE table_schema = ?";
@@ -198,13 +209,34 @@ impl Work<'_, Connector> {
         let missing = (0..self.data.schemas).filter(|schema| !there.contains(&index_name(*schema)));
         let missing: Vec<(u32, u64)> = missing.map(|schema| (schema, each)).collect();
         let sql = self.sql();
+        let rows = self.data.scale_blocks * ROWS_OF_A_LEAF;
+        // Tables that are worked on side by side wait for each other's pages no more.
+        let readers = READERS / missing.len().clamp(1, self.streams as usize);
         self.side_by_side(
             Phase::Index,
             &missing,
             |_| Session::open(access),
             |session, schema, halt| {
-                let doing = format!("build the index of {}", sql.table(schema));
-                session.execute(&doing, &sql.create_index(schema), halt)
+                let table = sql.table(schema);
+                let (next, ended) = (AtomicU64::new(0), AtomicBool::new(false));
+                let until_built = Halt { failed: &ended, ..halt };
+                // Whoever cannot read ahead is only missed for its help.
+                let read = || drop(read_ahead(access, &table, rows, &next, until_built));
+                std::thread::scope(|scope| {
+                    for _ in 0..readers {
+                        let read = &read;
+                        let _ = start_thread(|begun| {
+                            std::thread::Builder::new().spawn_scoped(scope, move || {
+                                begun.say();
+                                read();
+                            })
+                        });
+                    }
+                    let doing = format!("build the index of {table}");
+                    let built = session.execute(&doing, &sql.create_index(schema), halt);
+                    ended.store(true, Ordering::Relaxed);
+                    built
+                })
             },
         )
     }
@@ -258,5 +290,18 @@ impl Work<'_, Connector> {
             ));
         }
         Ok(())
+    }
+}
+
+/// Reads the rows of a table, as far as others that count in `next` have not, until it is to end.
+fn read_ahead(access: Access<'_>, table: &str, rows: u64, next: &AtomicU64, halt: Halt<'_>) -> Result<(), TargetError> {
+    let mut session = Session::open(access)?;
+    let read = format!("SELECT COUNT(c2) FROM {table} FORCE INDEX (PRIMARY) WHERE place >= ? AND place < ?");
+    loop {
+        let first = next.fetch_add(READ_AHEAD_ROWS, Ordering::Relaxed);
+        if first >= rows || halt.is_set() {
+            return Ok(());
+        }
+        session.query::<u64>("read ahead", &read, (first, first + READ_AHEAD_ROWS), halt)?;
     }
 }

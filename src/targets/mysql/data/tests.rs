@@ -1,50 +1,72 @@
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
+
+use mysql_async::prelude::Queryable as _;
 
 use super::info::info;
 use super::proof::prove;
 use super::*;
 use crate::config::mysql::MysqlAddress;
-use crate::targets::TargetError;
-use crate::targets::database::{Filling, Phase, Replace, SetupRequest};
-use crate::targets::mysql::Connector;
-use crate::targets::mysql::test_server::{TestServer, server, server_with};
-use crate::targets::sql::data::catalog::{self, load};
+use crate::targets::database::{Phase, Replace, SetupRequest};
+use crate::targets::mysql::test_server::{TestServer, block_on, server, server_with};
+use crate::targets::mysql::{Connector, quoted};
+use crate::targets::sql::data::catalog::load;
 use crate::targets::sql::data::descriptor::Stage;
-use crate::targets::sql::data::drop;
-use crate::targets::sql::data::setup::{self, Existing, Loaded};
+use crate::targets::sql::data::tests::{self, Tested, interrupt, refusal};
 use crate::targets::sql::data::verify::verify;
 
+pub(in crate::targets::mysql) use crate::targets::sql::data::tests::set_up;
+
 pub(in crate::targets::mysql) fn request() -> SetupRequest {
-    SetupRequest {
-        schemas: 2,
-        scale_blocks: 300,
-        scan_blocks: 20,
-        block_bytes: 16_384,
-        filling: Filling::Incompressible,
-        streams: 2,
-        seed: 42,
-        is_seed_asked: true,
-        replace: Replace::Refuse,
+    tests::request::<Connector>()
+}
+
+impl Tested for Connector {
+    const PHASES: &'static [Phase] =
+        &[Phase::Create, Phase::Load, Phase::Rebuild, Phase::Index, Phase::Analyze, Phase::Checkpoint];
+    const HOSTILE: [&'static str; 3] = ["x`; DROP TABLE data_names.slob_1; --", "it's \\ $procedure$ %s", "Ünï cödé"];
+    const CLASHES: &'static [(&'static str, &'static str)] = &[
+        ("CREATE TABLE slob_7 (id int)", "slob_7"),
+        ("CREATE VIEW scan_1 AS SELECT 1", "scan_1"),
+        ("CREATE PROCEDURE slob_batch_2() SELECT 1", "slob_batch_2"),
+        ("CREATE TABLE plimsoll_data (id int)", "plimsoll_data"),
+    ];
+
+    fn place(name: &str) -> Option<Self> {
+        let server = server()?;
+        let user = quoted(name);
+        server.execute(&[&format!("CREATE USER {user}@localhost"), &format!("GRANT ALL ON *.* TO {user}@localhost")]);
+        Some(as_user(server, name))
+    }
+
+    fn execute(access: &Access<'_>, statements: &[&str]) {
+        let connecting = format!("USE {}", quoted(access.namespace));
+        block_on(async {
+            let mut connected = access.connector.connect(0).await.unwrap();
+            let inside = Some(connecting.as_str()).filter(|_| !access.namespace.is_empty());
+            for statement in inside.iter().chain(statements) {
+                connected.execute("test", statement).await.unwrap();
+            }
+        });
+    }
+
+    fn kill_sessions(&self) {
+        block_on(async {
+            let mut connected = self.connect(0).await.unwrap();
+            let ask = "SELECT id FROM information_schema.processlist \
+                       WHERE user = SUBSTRING_INDEX(USER(), '@', 1) AND id <> CONNECTION_ID()";
+            for id in connected.conn.query::<u64, _>(ask).await.unwrap() {
+                // It may have ended by itself.
+                let _ = connected.execute("test", &format!("KILL {id}")).await;
+            }
+        });
     }
 }
 
-pub(in crate::targets::mysql) fn set_up(access: &Access<'_>, request: &SetupRequest) -> Result<Loaded, TargetError> {
-    setup::run(setup::plan(access, request)?, &|_, _| {}, &AtomicBool::new(false))
-}
-
 fn assert_sound(access: &Access<'_>) {
-    let report = verify(access, &|_| {}, &AtomicBool::new(false)).unwrap();
-    assert!(report.is_sound(), "{report:?}");
+    tests::assert_sound(access);
     let data = load(access).unwrap();
     let proof = prove(access, &data, data.schemas).unwrap();
     assert_eq!((proof.rows, proof.leaves), (600, Some(600)), "{proof:?}");
-}
-
-/// The message and the hint of a refusal.
-fn refusal<T: std::fmt::Debug>(result: Result<T, TargetError>) -> (String, String) {
-    let error = result.unwrap_err();
-    (error.to_string(), error.hint().unwrap_or_default())
 }
 
 fn as_user(server: &TestServer, user: &str) -> Connector {
@@ -52,57 +74,30 @@ fn as_user(server: &TestServer, user: &str) -> Connector {
 }
 
 #[test]
-fn data_are_made_lie_as_they_must_and_go_without_a_trace() {
+fn each_addressed_row_has_a_leaf_of_its_own() {
     let Some(server) = server() else { return };
     let connector = server.connector();
     let access = Access::new(&connector, "data_fresh");
-    assert!(refusal(load(&access)).0.contains("no SLOB data in the database `data_fresh`"));
-    let report = set_up(&access, &request()).unwrap();
-    assert_eq!((report.bytes_written, report.bytes_found, report.created), (640 * 16_384, 0, true));
+    set_up(&access, &request()).unwrap();
     assert_sound(&access);
-    let data = load(&access).unwrap();
-    let proof = prove(&access, &data, 2).unwrap();
-    assert_eq!(proof.to_string(), "2 tables, 600 rows in as many leaves, read by index range scan");
+    let proof = prove(&access, &load(&access).unwrap(), 2).unwrap();
     assert_eq!(proof.facts()["layout.pages"], "600");
-    assert!(!set_up(&access, &request()).unwrap().created, "what is there is left alone");
     let info = info(&access).unwrap();
     assert_eq!((info.stage, info.tables.len(), info.in_use_by), (Stage::Ready, 4, None));
-    let other = SetupRequest { scale_blocks: 200, ..request() };
-    let (what, hint) = refusal(setup::plan(&access, &other));
-    assert!(what.contains("is 300 there and 200 here") && hint.contains("--replace"), "{what}");
-    let plan = drop::plan(&access).unwrap();
-    assert_eq!(plan.objects.len(), 2 + 2 + 2 + 1);
-    assert!(plan.bytes > 640 * 16_384);
-    assert!(drop::run(plan, &AtomicBool::new(false)).unwrap(), "the database went too");
-    assert!(refusal(drop::plan(&access)).0.contains("no SLOB data"));
 }
 
 #[test]
-fn a_set_up_that_was_ended_goes_on_where_it_was() {
+fn a_set_up_that_was_ended_leaves_the_servers_settings_as_they_were() {
     let Some(server) = server_with(&[]) else { return };
     let connector = server.connector();
-    let access = Access::new(&connector, "data_resumed");
-    for last in [Phase::Load, Phase::Rebuild, Phase::Index, Phase::Analyze] {
-        let stop = AtomicBool::new(false);
-        let seen = Mutex::new(Vec::new());
-        let tell = |phase, _| {
-            seen.lock().unwrap().push(phase);
-            if phase == last {
-                stop.store(true, Ordering::Relaxed);
-            }
-        };
-        let ended = setup::run(setup::plan(&access, &request()).unwrap(), &tell, &stop);
-        assert!(matches!(ended, Err(TargetError::Interrupted)), "{last:?}: {ended:?}");
-        assert!(refusal(load(&access)).0.contains("was never finished"));
-    }
-    let plan = setup::plan(&access, &request()).unwrap();
-    assert_eq!(plan.existing, Existing::Unfinished { loaded_bytes: 640 * 16_384 });
-    assert_eq!(plan.missing_bytes(), 0);
-    assert_eq!(set_up(&access, &request()).unwrap().bytes_written, 0);
-    assert_sound(&access);
-    let fill_factor = "SELECT @@innodb_fill_factor";
+    let access = Access::new(&connector, "data_ended");
+    interrupt(&access, &request(), |phase, _| phase == Phase::Rebuild);
     let mut session = session::Session::open(access).unwrap();
-    assert_eq!(session.first::<u32>("test", fill_factor, ()).unwrap(), Some(100), "the server's setting is put back");
+    let fill_factor = "SELECT @@innodb_fill_factor";
+    assert_eq!(session.first::<u32>("test", fill_factor, ()).unwrap(), Some(100));
+    set_up(&access, &request()).unwrap();
+    assert_sound(&access);
+    assert_eq!(session.first::<u32>("test", fill_factor, ()).unwrap(), Some(100));
 }
 
 #[test]
@@ -160,6 +155,7 @@ fn verify_finds_what_is_missing_moved_or_changed() {
         ("UPDATE slob_1 SET custid = 9999 WHERE custid = 7", "has key 9999 instead of 7"),
         ("UPDATE slob_2 SET c9 = NULL WHERE custid = 7", "the row with key 7 has 0 bytes of filling"),
         ("INSERT INTO slob_1 (place, custid) VALUES (5000, 5000)", "has 1 rows that set-up did not put there"),
+        ("UPDATE slob_1 SET place = -5 WHERE custid = 7", "leads from key 7 to place -5 instead of"),
         ("DELETE FROM scan_1 WHERE place = 3", "`scan_1`: no row is at place 3"),
         ("DROP TABLE slob_2", "slob_2' doesn't exist (error 1146)"),
     ];
@@ -169,19 +165,6 @@ fn verify_finds_what_is_missing_moved_or_changed() {
         let report = verify(&access, &|_| {}, &AtomicBool::new(false)).unwrap();
         assert!(report.faults.iter().any(|found| found.contains(fault)), "`{statement}` gave: {:?}", report.faults);
     }
-}
-
-#[test]
-fn what_others_put_there_stays_and_keeps_set_up_away() {
-    let Some(server) = server() else { return };
-    let connector = server.connector();
-    let access = Access::new(&connector, "data_others");
-    server.execute(&["CREATE DATABASE data_others", "CREATE TABLE data_others.slob_1 (a INT)"]);
-    assert!(refusal(setup::plan(&access, &request())).0.contains("holds `slob_1`, which Plimsoll did not make"));
-    server.execute(&["DROP TABLE data_others.slob_1", "CREATE TABLE data_others.mine (a INT)"]);
-    set_up(&access, &request()).unwrap();
-    assert!(!drop::run(drop::plan(&access).unwrap(), &AtomicBool::new(false)).unwrap(), "the database stays");
-    server.execute(&["SELECT a FROM data_others.mine"]);
 }
 
 #[test]
@@ -205,17 +188,4 @@ fn an_ordinary_user_is_told_which_rights_are_missing() {
     let proof = prove(&access, &load(&access).unwrap(), 2).unwrap();
     assert!(proof.leaves.is_none() && proof.notes[0].contains("innodb_index_stats"), "{proof:?}");
     assert!(verify(&access, &|_| {}, &AtomicBool::new(false)).unwrap().is_sound());
-}
-
-#[test]
-fn one_set_up_at_a_time_works_on_a_database() {
-    let Some(server) = server() else { return };
-    let connector = server.connector();
-    let access = Access::new(&connector, "data_locked");
-    let mut other = session::Session::open(access).unwrap();
-    catalog::lock(access, &mut other).unwrap();
-    let (what, _) = refusal(set_up(&access, &request()));
-    assert!(what.contains("another process makes or removes the data") && what.contains("session "), "{what}");
-    std::mem::drop(other);
-    set_up(&access, &request()).unwrap();
 }

@@ -122,7 +122,7 @@ fn check_index(
     );
     let (permutation, leaves) = (data.permutation(schema), data.scale_blocks);
     in_parts(leaves * ROWS_OF_A_LEAF, |from, to| {
-        let read: Vec<(u64, u64)> = session.query(&format!("read {index}"), &by_key, (from, to), halt)?;
+        let read: Vec<(u64, i64)> = session.query(&format!("read {index}"), &by_key, (from, to), halt)?;
         if read.len() as u64 != to - from {
             let what =
                 format!("`{index}` has {} keys from {from} to {} where {} belong", read.len(), to - 1, to - from);
@@ -130,7 +130,7 @@ fn check_index(
         }
         for (key, place) in read {
             let expected = permutation.map(key % leaves) * ROWS_OF_A_LEAF + key / leaves;
-            if place != expected {
+            if place != expected as i64 {
                 found.fault(format!("`{index}` leads from key {key} to place {place} instead of {expected}"));
             }
         }

@@ -1,6 +1,7 @@
 //! The server's programs on this machine.
 
 use std::env;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -53,7 +54,10 @@ impl Binaries {
 
     fn at(place: &Path) -> Option<Self> {
         let server = SERVERS.iter().map(|name| place.join(name)).find(|path| path.is_file())?;
-        let said = Command::new(&server).args(["--no-defaults", "--version"]).stdin(Stdio::null()).output().ok()?;
+        // Ctrl-C is for us: a server that it ended would seem to have no version.
+        let mut asking = Command::new(&server);
+        asking.args(["--no-defaults", "--version"]).stdin(Stdio::null()).process_group(0);
+        let said = asking.output().ok()?;
         let version = version(&String::from_utf8_lossy(&said.stdout))?;
         let path = env::var_os("PATH").unwrap_or_default();
         let mut beside = vec![place.to_owned()];

@@ -50,7 +50,7 @@ mod tests {
     fn a_file_that_a_crash_left_is_not_taken_for_a_server() {
         let data = tempfile::tempdir().unwrap();
         assert_eq!(of(data.path()).unwrap(), None);
-        // Our own process lives, and works elsewhere: as if the number had been given anew.
+        // Our own process lives, and works elsewhere: as if the number had been given to another process.
         for pid in [std::process::id().to_string(), "4194999".to_owned(), "x".to_owned()] {
             fs::write(data.path().join(PID_FILE), pid).unwrap();
             assert_eq!(of(data.path()).unwrap(), None);

@@ -26,7 +26,7 @@ const SESSION: Bytes = Bytes::mib(3);
 const BOOKKEEPING_PART: u64 = 8;
 
 /// Settings that matter to results; those that a version does not have are not shown.
-const SHOWN: [&str; 34] = [
+const SHOWN: [&str; 33] = [
     "binlog_format",
     "innodb_adaptive_hash_index",
     "innodb_buffer_pool_instances",
@@ -60,7 +60,6 @@ const SHOWN: [&str; 34] = [
     "max_connections",
     "performance_schema",
     "sync_binlog",
-    "transaction_isolation",
 ];
 
 /// Pages that the page cleaner keeps free, as a part of the buffer pool: enough for sessions to find one, and few beside the rest.
@@ -79,8 +78,9 @@ const TERMS: [(Term, &str); 3] =
 
 /// The least memory in which a server can live with so many sessions, in whole MiB.
 pub(super) fn needed_memory(db_cache: Bytes, sessions: u32) -> Bytes {
-    let pool = db_cache.0 + db_cache.0 / BOOKKEEPING_PART;
-    Bytes((pool + BASE.0 + SESSION.0 * u64::from(sessions)).next_multiple_of(1 << 20))
+    let pool = db_cache.0.saturating_add(db_cache.0 / BOOKKEEPING_PART);
+    let needed = pool.saturating_add(BASE.0 + SESSION.0 * u64::from(sessions));
+    Bytes(needed.checked_next_multiple_of(1 << 20).unwrap_or(u64::MAX))
 }
 
 /// What to know where the server keeps so many pages free that its buffer pool holds much less than its size suggests.
@@ -113,7 +113,7 @@ pub(super) fn arguments(start: &Starting<'_>, binaries: &Binaries) -> Result<Vec
     let files = start.files;
     let directory = files.directory();
     let system = rustix::fs::statvfs(directory).map_err(|error| file_error("look at", directory)(error.into()))?;
-    let redo = (system.f_blocks * system.f_frsize / 8).clamp(MIN_REDO.0, DEFAULT_REDO.0);
+    let redo = (system.f_blocks.saturating_mul(system.f_frsize) / 8).clamp(MIN_REDO.0, DEFAULT_REDO.0);
     let data = files.data();
     // A relocated server looks for its messages beside its programs.
     let mut arguments = vec![
@@ -164,7 +164,7 @@ pub(super) fn arguments(start: &Starting<'_>, binaries: &Binaries) -> Result<Vec
     Ok(arguments)
 }
 
-/// What is worth knowing of any server: `server_version`, and `setting.NAME` of the settings that matter to results.
+/// What matters to results on any server: `server_version`, and `setting.NAME` of the settings that matter to results.
 ///
 /// # Errors
 /// When the server cannot be connected to, or refuses.
@@ -180,7 +180,12 @@ pub fn facts(connector: &Connector, node: usize) -> Result<BTreeMap<String, Stri
         facts.extend(TERMS.map(|(term, name)| (term.fact().0.to_owned(), name.to_owned())));
         let has =
             |name: &str, value: &str| facts.get(&format!("setting.{name}")).is_some_and(|set| set.starts_with(value));
-        if has("innodb_flush_method", "O_DIRECT") || has("innodb_data_file_buffering", "OFF") {
+        // Where both are there, the newer one can be changed while the server runs, and the older one only says how it was started.
+        let is_direct = match facts.contains_key("setting.innodb_data_file_buffering") {
+            true => has("innodb_data_file_buffering", "OFF"),
+            false => has("innodb_flush_method", "O_DIRECT"),
+        };
+        if is_direct {
             facts.extend(
                 [(DIRECT_READS, "yes"), (DEVICE_READS_LAYER, "server")]
                     .map(|(name, value)| (name.to_owned(), value.to_owned())),

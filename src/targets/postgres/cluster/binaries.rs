@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::env;
 use std::fmt;
 use std::fs;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -120,7 +121,9 @@ impl Binaries {
     }
 
     fn at(directory: &Path) -> Option<Self> {
-        let reported = Command::new(directory.join("postgres")).arg("--version").stdin(Stdio::null()).output().ok()?;
+        // Ctrl-C is for us: a server that it ended would seem to have no version.
+        let mut asking = Command::new(directory.join("postgres"));
+        let reported = asking.arg("--version").stdin(Stdio::null()).process_group(0).output().ok()?;
         let version = Version::parse(&String::from_utf8_lossy(&reported.stdout))?;
         Some(Self { directory: directory.to_owned(), version })
     }

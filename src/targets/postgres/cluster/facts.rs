@@ -76,10 +76,10 @@ async fn ask(connector: &Connector, node: usize) -> Result<BTreeMap<String, Stri
     };
     let (shown, hidden) = settings::shown();
     let rows =
-        connected.client.query(settings::SHOWN_SQL, &[&shown, &hidden]).await.map_err(of("tell its settings"))?;
+        connected.client.query(settings::SHOWN_SQL, &[&shown, &hidden]).await.map_err(of("read its settings"))?;
     let mut facts: BTreeMap<String, String> =
         rows.iter().map(|row| (format!("setting.{}", row.get::<_, &str>(0)), row.get(1))).collect();
-    let version = connected.client.query_one("SHOW server_version", &[]).await.map_err(of("tell its version"))?;
+    let version = connected.client.query_one("SHOW server_version", &[]).await.map_err(of("read its version"))?;
     facts.insert("server_version".to_owned(), version.get(0));
     meanings::describe(&mut facts);
     Ok(facts)

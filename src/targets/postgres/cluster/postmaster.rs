@@ -81,7 +81,7 @@ mod tests {
     fn a_file_that_a_crash_left_is_not_taken_for_a_server() {
         let data = tempfile::tempdir().unwrap();
         let pid_file = data.path().join("postmaster.pid");
-        // Our own process lives, and works elsewhere: as if the number had been given anew.
+        // Our own process lives, and works elsewhere: as if the number had been given to another process.
         for pid in [std::process::id(), 4_194_999] {
             fs::write(&pid_file, format!("{pid}\n")).unwrap();
             assert_eq!(Postmaster::running(data.path()).unwrap(), None, "{pid}");

@@ -115,7 +115,8 @@ pub(super) fn chosen(wishes: &SettingOptions, known: impl Fn(&str) -> bool) -> B
 /// buffers squeezed.
 pub(super) fn needed_memory(shared_buffers: Bytes, sessions: u32) -> Bytes {
     let each = SESSION.0 + shared_buffers.0 / PAGE_TABLES_OF;
-    Bytes((shared_buffers.0 + BASE.0 + each * u64::from(sessions)).next_multiple_of(1 << 20))
+    let needed = shared_buffers.0.saturating_add(BASE.0).saturating_add(each.saturating_mul(sessions.into()));
+    Bytes(needed.checked_next_multiple_of(1 << 20).unwrap_or(u64::MAX))
 }
 
 /// Size of the file system that holds `path`.

@@ -1,17 +1,18 @@
 use std::sync::atomic::AtomicBool;
 
-use super::proof::prove;
 use super::session::{Halt, Session};
 use super::*;
 use crate::config::postgres::PostgresAddress;
 use crate::targets::TargetError;
-use crate::targets::database::{Filling, Replace, SetupRequest};
+use crate::targets::database::{Phase, SetupRequest};
 use crate::targets::postgres::Connector;
-use crate::targets::sql::data::catalog::{find, load};
+use crate::targets::postgres::test_server::database;
+use crate::targets::sql::data::catalog::load;
 use crate::targets::sql::data::descriptor::Stage;
 use crate::targets::sql::data::drop;
-use crate::targets::sql::data::setup::{self, Loaded};
-use crate::targets::sql::data::verify::verify;
+use crate::targets::sql::data::tests::{self, Tested};
+
+pub(super) use crate::targets::sql::data::tests::{assert_sound, interrupt, refusal, set_up};
 
 pub(super) const NAMESPACE: &str = "plimsoll";
 
@@ -25,21 +26,34 @@ pub(super) fn connector_as(address: &PostgresAddress, role: &str) -> Connector {
 }
 
 pub(super) fn request() -> SetupRequest {
-    SetupRequest {
-        schemas: 3,
-        scale_blocks: 300,
-        scan_blocks: 20,
-        block_bytes: 8192,
-        filling: Filling::Incompressible,
-        streams: 2,
-        seed: 42,
-        is_seed_asked: true,
-        replace: Replace::Refuse,
-    }
+    SetupRequest { schemas: 3, ..tests::request::<Connector>() }
 }
 
-pub(super) fn set_up(access: &Access<'_>, request: &SetupRequest) -> Result<Loaded, TargetError> {
-    setup::run(setup::plan(access, request)?, &|_, _| {}, &AtomicBool::new(false))
+impl Tested for Connector {
+    const PHASES: &'static [Phase] = &[Phase::Create, Phase::Load, Phase::Index, Phase::Vacuum, Phase::Checkpoint];
+    const HOSTILE: [&'static str; 3] = ["x\"; DROP TABLE data_names.slob_1; --", "it's \\ $procedure$ %s", "Ünï cödé"];
+    const CLASHES: &'static [(&'static str, &'static str)] = &[
+        ("CREATE TABLE slob_7 (id int)", "slob_7"),
+        ("CREATE VIEW scan_1 AS SELECT 1", "scan_1"),
+        ("CREATE PROCEDURE slob_batch_2() LANGUAGE sql AS ''", "slob_batch_2"),
+        ("CREATE TYPE slob_1 AS (id int)", "slob_1"),
+        ("CREATE TABLE plimsoll_data (id int)", "plimsoll_data"),
+    ];
+
+    fn place(name: &str) -> Option<Self> {
+        Some(connector(&database(name)?))
+    }
+
+    fn execute(access: &Access<'_>, statements: &[&str]) {
+        let namespace = if access.namespace.is_empty() { "public" } else { access.namespace };
+        execute(&Access { namespace, ..*access }, &statements.join("; "));
+    }
+
+    fn kill_sessions(&self) {
+        let kill = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+                    WHERE datname = current_database() AND pid <> pg_backend_pid()";
+        number(&Access::new(self, "public"), kill);
+    }
 }
 
 /// Executes statements in the namespace as the owner of everything.
@@ -56,40 +70,11 @@ pub(super) fn number(access: &Access<'_>, ask: &str) -> i64 {
     Session::open(*access).unwrap().query_one("test", ask, &[]).unwrap().get(0)
 }
 
-pub(super) fn assert_sound(access: &Access<'_>) {
-    let report = verify(access, &|_| {}, &AtomicBool::new(false)).unwrap();
-    assert!(report.is_sound(), "{report:?}");
-    let data = load(access).unwrap();
-    prove(access, &data, data.schemas).unwrap();
-}
-
-/// The message and the hint of a refusal.
-pub(super) fn refusal<T: std::fmt::Debug>(result: Result<T, TargetError>) -> (String, String) {
-    let error = result.unwrap_err();
-    (error.to_string(), error.hint().unwrap_or_default())
-}
-
 mod dropping {
     use super::*;
-    use crate::targets::postgres::test_server::database;
 
     fn drop_all(access: &Access<'_>) -> Result<bool, TargetError> {
         drop::run(drop::plan(access)?, &AtomicBool::new(false))
-    }
-
-    #[test]
-    fn everything_that_set_up_made_goes_and_the_schema_too() {
-        let Some(address) = database("data_drop") else { return };
-        let connector = connector(&address);
-        let access = Access::new(&connector, NAMESPACE);
-        set_up(&access, &request()).unwrap();
-        let plan = drop::plan(&access).unwrap();
-        // Tables, scan tables, procedures and the descriptor.
-        assert_eq!(plan.objects.len(), 3 + 3 + 3 + 1);
-        assert!(plan.bytes > 960 * 8192);
-        assert!(find(&access).unwrap().is_some(), "planning changes nothing");
-        assert!(drop_all(&access).unwrap());
-        assert!(refusal(drop::plan(&access)).0.contains("no SLOB data"));
     }
 
     #[test]
@@ -106,17 +91,6 @@ mod dropping {
         let left = number(&access, "SELECT count(*) FROM pg_class WHERE relnamespace = 'plimsoll'::regnamespace");
         assert_eq!(left, 1);
         execute(&access, "SELECT mine() FROM slob_99");
-    }
-
-    #[test]
-    fn an_empty_schema_that_somebody_else_made_stays() {
-        let Some(address) = database("data_drop_schema") else { return };
-        let connector = connector(&address);
-        let access = Access::new(&connector, NAMESPACE);
-        execute(&access, "CREATE SCHEMA plimsoll");
-        set_up(&access, &request()).unwrap();
-        assert!(!drop_all(&access).unwrap());
-        assert_eq!(number(&access, "SELECT count(*) FROM pg_namespace WHERE nspname = 'plimsoll'"), 1);
     }
 
     #[test]
@@ -137,7 +111,6 @@ mod dropping {
 
 mod looking {
     use super::*;
-    use crate::targets::postgres::test_server::database;
 
     #[test]
     fn info_tells_what_the_data_are_and_what_the_role_lacks() {

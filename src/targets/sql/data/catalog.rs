@@ -1,6 +1,7 @@
 //! What is in a namespace: Plimsoll's own two tables, and whose the rest is.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::access::{Access, SqlConnector};
 use super::descriptor::{DataSet, Found, Stage};
@@ -13,6 +14,10 @@ pub(in crate::targets) const DATA_TABLE: &str = "plimsoll_data";
 pub(in crate::targets) const LOAD_TABLE: &str = "plimsoll_load";
 /// Version of everything that set-up makes.
 pub(in crate::targets) const FORMAT_VERSION: u32 = 1;
+
+/// A session that has ended may hold its lock until the server has seen the end.
+const LOCK_ATTEMPTS: u32 = 10;
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(100);
 
 /// Data sets on servers of one kind, as far as any work on them needs it.
 pub(in crate::targets) trait SqlData: SqlConnector {
@@ -44,6 +49,11 @@ pub(in crate::targets) trait SqlData: SqlConnector {
     /// # Errors
     /// When the server cannot be asked.
     fn objects(session: &mut Self::Session<'_>) -> Result<BTreeMap<String, u64>, TargetError>;
+
+    /// Names of what a whole data set consists of, as [`objects`](Self::objects) has them.
+    fn objects_of(data: &DataSet) -> Vec<String> {
+        data.objects().collect()
+    }
 
     /// Locks the data for work that others must not do at the same time, as long as the session lives; `false` if somebody has.
     ///
@@ -171,8 +181,11 @@ pub(in crate::targets) fn lock<C: SqlData>(
     access: Access<'_, C>,
     session: &mut C::Session<'_>,
 ) -> Result<(), TargetError> {
-    if C::try_lock(session)? {
-        return Ok(());
+    for _ in 0..LOCK_ATTEMPTS {
+        if C::try_lock(session)? {
+            return Ok(());
+        }
+        std::thread::sleep(BETWEEN_ATTEMPTS);
     }
     let by = C::lock_holder(session)?.map(|by| format!(" ({by})")).unwrap_or_default();
     let what = format!("another process makes or removes the data in the {} `{}`{by}", C::HOLDER, access.namespace);

@@ -27,7 +27,7 @@ pub(in crate::targets) fn plan<'a, C: SqlData>(access: &Access<'a, C>) -> Result
     let found = catalog::require(*access, C::look(&mut session)?.found)?;
     let mut there = C::objects(&mut session)?;
     let own = [DATA_TABLE, LOAD_TABLE].map(str::to_owned);
-    let names = found.data.objects().chain(own);
+    let names = C::objects_of(&found.data).into_iter().chain(own);
     let mut objects: Vec<(String, u64)> = names.filter_map(|name| there.remove_entry(&name)).collect();
     objects.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     let bytes = objects.iter().map(|(_, bytes)| bytes).sum();

@@ -13,4 +13,6 @@ pub(in crate::targets) mod proof;
 pub(in crate::targets) mod rows;
 pub(in crate::targets) mod setup;
 pub(in crate::targets) mod streams;
+#[cfg(test)]
+pub(in crate::targets) mod tests;
 pub(in crate::targets) mod verify;

@@ -35,9 +35,9 @@ impl Fault {
         Self { reason: reason.into(), cure: cure.into() }
     }
 
-    /// Where nothing helps but making the data anew.
-    pub(in crate::targets) fn anew(reason: impl Into<String>) -> Self {
-        Self::new(reason, "make the data anew: `plimsoll slob setup --replace`")
+    /// Where only making the data again helps.
+    pub(in crate::targets) fn beyond_repair(reason: impl Into<String>) -> Self {
+        Self::new(reason, "make the data again: `plimsoll slob setup --replace`")
     }
 }
 
@@ -59,5 +59,9 @@ pub(in crate::targets) fn refuse<C: SqlConnector>(access: &Access<'_, C>, faults
 /// Keys that a table ends with, where others belong.
 pub(in crate::targets) fn wrong_ends(table: &str, (first, last): (Option<i64>, Option<i64>), wanted: u64) -> Fault {
     let shown = |key: Option<i64>| key.map_or_else(|| "none".to_owned(), |key| key.to_string());
-    Fault::anew(format!("keys of {table} go from {} to {} instead of 0 to {wanted}", shown(first), shown(last)))
+    Fault::beyond_repair(format!(
+        "keys of {table} go from {} to {} instead of 0 to {wanted}",
+        shown(first),
+        shown(last)
+    ))
 }

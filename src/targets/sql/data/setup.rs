@@ -38,8 +38,13 @@ pub(in crate::targets) trait SetUp: SqlData {
     fn check_place(
         access: Access<'_, Self>,
         session: &mut Self::Session<'_>,
-        ground: &NamespaceFacts<Self::Server>,
+        facts: &NamespaceFacts<Self::Server>,
     ) -> Result<(), TargetError>;
+
+    /// Statements that give a user every right that set-up and load make use of, for whoever may, with what each is for.
+    fn grants(_access: Access<'_, Self>, _server: &Self::Server) -> Vec<(String, String)> {
+        Vec::new()
+    }
 
     /// What [`SqlData::objects`] gives for a whole data set besides [`DataSet::objects`].
     fn indexes_of(_data: &DataSet) -> Vec<String> {
@@ -107,6 +112,8 @@ pub(in crate::targets) struct TablesPlan<'a, C> {
     pub(in crate::targets) index_bytes: u64,
     /// About what the log grows by; the server recycles it.
     pub(in crate::targets) redo_bytes: u64,
+    /// Rights that are made use of: statements, and what each is for.
+    pub(in crate::targets) grants: Vec<(String, String)>,
     /// What was asked for.
     pub(in crate::targets) request: SetupRequest,
     /// The data that will be there.
@@ -154,19 +161,21 @@ fn plan_in<'a, C: SetUp>(
     request: &SetupRequest,
 ) -> Result<(TablesPlan<'a, C>, C::Server), TargetError> {
     check::<C>(request)?;
-    let ground = C::look(session)?;
-    let (asked, there) = (Bytes(request.block_bytes.into()), Bytes(ground.block_bytes.into()));
+    let facts = C::look(session)?;
+    let (asked, there) = (Bytes(request.block_bytes.into()), Bytes(facts.block_bytes.into()));
     if asked != there {
         let what = format!("blocks of {asked} were asked for, and `{}` has blocks of {there}", access.node_name());
         return Err(access.unfit(what, format!("leave the block size away, or ask for {there}")));
     }
-    C::check_place(access, session, &ground)?;
-    let existing = existing(access, session, ground.found.as_ref(), request)?;
+    C::check_place(access, session, &facts)?;
+    let existing = existing(access, session, facts.found.as_ref(), request)?;
     let data = DataSet::wanted(request, FORMAT_VERSION, C::column_bytes(request.block_bytes));
     let (index_bytes, redo_bytes) = C::estimates(&data);
-    let NamespaceFacts { server, version, database, found, .. } = ground;
+    let NamespaceFacts { server, version, database, found, .. } = facts;
+    let grants = C::grants(access, &server);
     let mut plan = TablesPlan {
         access,
+        grants,
         version,
         database,
         existing,
@@ -220,12 +229,12 @@ fn existing<C: SetUp>(
         (None, Replace::Replace, Stage::Ready) => Ok(Existing::SameData),
         (None, Replace::Refuse, Stage::Ready) => {
             let there = C::objects(session)?;
-            let mut wanted = data.objects().chain(C::indexes_of(data));
+            let mut wanted = C::objects_of(data).into_iter().chain(C::indexes_of(data));
             match wanted.find(|name| !there.contains_key(name)) {
                 None => Ok(Existing::SameData),
                 Some(missing) => Err(access.unfit(
                     format!("`{missing}` is missing in {}", access.place()),
-                    "make the data anew: `plimsoll slob setup --replace`",
+                    "make the data again: `plimsoll slob setup --replace`",
                 )),
             }
         }
@@ -236,7 +245,7 @@ fn existing<C: SetUp>(
     }
 }
 
-/// Does what was planned. `tell` is reported on every phase when it begins and ends, and at most ten times a second between;
+/// Does what was planned. `tell` is called when a phase begins and ends, and at most ten times a second between;
 /// setting `stop` ends the work soon.
 ///
 /// # Errors
@@ -280,7 +289,7 @@ pub(in crate::targets) struct Work<'a, C: SqlData> {
     pub(in crate::targets) session: C::Session<'a>,
     pub(in crate::targets) server: C::Server,
     pub(in crate::targets) data: DataSet,
-    streams: u32,
+    pub(in crate::targets) streams: u32,
     tell: &'a dyn Fn(Phase, Progress),
     stop: &'a AtomicBool,
     pub(in crate::targets) report: Loaded,
@@ -292,7 +301,7 @@ impl<'a, C: SetUp> Work<'a, C> {
         Halt::on(self.stop)
     }
 
-    /// Does one phase, which comes to `total_bytes`; it is handed how to tell what it has done.
+    /// Does one phase, which comes to `total_bytes`; it is handed what to call with the bytes that it has done.
     ///
     /// # Errors
     /// [`TargetError::Interrupted`], or those of `work`.

@@ -107,7 +107,7 @@ pub(in crate::targets) trait Verify: SqlData {
     fn fault_of(error: &TargetError) -> Option<String>;
 }
 
-/// Reads all of a data set. What is wrong with it does not end it: faults are counted and listed. `progress` is reported at
+/// Reads all of a data set. What is wrong with it does not end it: faults are counted and listed. `progress` is called at
 /// most ten times a second; setting `stop` ends it soon.
 ///
 /// # Errors

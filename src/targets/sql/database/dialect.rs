@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::targets::TargetError;
-use crate::targets::database::{DatabaseOptions, Sheet};
+use crate::targets::database::{DatabaseOptions, Method, Sheet};
 use crate::targets::sql::data::access::Access;
 use crate::targets::sql::data::descriptor::DataSet;
 use crate::targets::sql::data::proof::Proven;
 use crate::targets::sql::data::setup::SetUp;
 use crate::targets::sql::data::verify::Verify;
 use crate::targets::sql::private::Programs;
-use crate::targets::sql::{ServerReader, SqlServers};
+use crate::targets::sql::{ServerReader, SqlError as _, SqlServers};
+use crate::targets::{OwnReportKind, OwnReporter, TargetError};
 
 /// Name under which the sessions of the load are known to the server.
 pub(in crate::targets) const APPLICATION: &str = "plimsoll";
@@ -29,16 +29,16 @@ pub(in crate::targets) trait Dialect: SetUp + Verify {
     const DEFAULT_BLOCK_BYTES: u64;
     /// What its log is called, and the setting that limits how far it grows between checkpoints.
     const LOG: (&'static str, Option<&'static str>);
-    /// What the kernel's view of its log is called: `wal sync`, `redo sync`.
-    const LOG_EVENTS: &'static str;
     /// Whether data files of a private server are read past the page cache.
     const READS_PAST_PAGE_CACHE: bool;
+    /// What its buffers are called, and by which setting.
+    const BUFFERS: (&'static str, &'static str) = (Self::Programs::KIND.buffers, Self::Programs::KIND.buffers_setting);
     /// What is said of data in which nothing is wrong.
     const SOUND: &'static str;
 
     /// Where servers are reached.
     type Address: Clone;
-    /// What private servers are made of.
+    /// What private servers are made of; [`NoPrograms`](crate::targets::sql::private::NoPrograms) where there are none.
     type Programs: Programs<Address = Self::Address>;
     /// What load is put on.
     type Servers: SqlServers;
@@ -47,11 +47,12 @@ pub(in crate::targets) trait Dialect: SetUp + Verify {
     /// How tables lie, as it is compared before and after a load.
     type Shape;
 
-    /// What connects to the servers of an address: to each of them, or to the first that accepts a connection.
+    /// What connects to the servers of an address: to each of them, or to the first that accepts a connection. `method` is for those
+    /// that have a choice.
     ///
     /// # Errors
     /// When something that the address needs is missing, or none accepts a connection.
-    fn connector(address: &Self::Address, per_node: bool) -> Result<Self, TargetError>;
+    fn connector(address: &Self::Address, per_node: bool, method: Method) -> Result<Self, TargetError>;
 
     /// What holds the data there, by its name without quotes.
     fn namespace(address: &Self::Address, options: &DatabaseOptions) -> String;
@@ -84,6 +85,15 @@ pub(in crate::targets) trait Dialect: SetUp + Verify {
 
     /// Who reads what the servers count.
     fn reader(&self, watched: &Watched<'_>) -> Self::Reader;
+
+    /// Who has the servers report on windows by themselves.
+    ///
+    /// # Errors
+    /// When the servers have no such reports, or do not let the user have them.
+    fn own_reporter(&self, kind: OwnReportKind) -> Result<Box<dyn OwnReporter>, TargetError> {
+        let what = format!("{} does not make reports of {}", Self::KIND, kind.name());
+        Err(Self::Error::unfit(what, Some("leave `--awr` and `--statspack` out".to_owned())).into())
+    }
 
     /// The servers and the data on them.
     fn servers(&self, namespace: &str, data: &DataSet) -> Self::Servers;

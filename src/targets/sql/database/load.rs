@@ -65,21 +65,16 @@ pub(super) fn open<D: Dialect>(
     };
     let observers = Arc::new(Observers::new(monitor, tracer));
     let (watching, health) = (Arc::clone(&observers), observers);
-    let background = move || {
-        let mut seen = watching.take();
-        for trace in &mut seen.traces {
-            trace.event = trace.event.replace("wal ", &format!("{} ", D::LOG_EVENTS));
-        }
-        seen
-    };
+    let own_reporter = options.own_report.map(|kind| connector.own_reporter(kind)).transpose()?;
     let target = SqlTarget::open(SqlOptions {
         servers: connector.servers(namespace, &data),
         sending,
         description: describe(&reached, address, sending, &data, facts),
         notes,
-        background: Some(Box::new(background)),
+        background: Some(Box::new(move || watching.take())),
         health: Some(Box::new(move || health.check())),
-    });
+    })
+    .with_own_reporter(own_reporter);
     Ok(Box::new(OpenServers { target, reached, data, before, schemas, clock: Clock::start() }))
 }
 

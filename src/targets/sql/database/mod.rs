@@ -91,7 +91,7 @@ impl<D: Dialect> SqlDatabase<D> {
                 (Some(server), address)
             }
         };
-        let connector = D::connector(&address, options.per_node || server.is_some())?;
+        let connector = D::connector(&address, options.per_node || server.is_some(), options.method)?;
         Ok(Reached { server, connector, namespace: D::namespace(&address, options) })
     }
 

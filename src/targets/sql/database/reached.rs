@@ -11,7 +11,7 @@ use crate::targets::sql::SqlError as _;
 use crate::targets::sql::data::access::Access;
 use crate::targets::sql::data::catalog;
 use crate::targets::sql::data::descriptor::DataSet;
-use crate::targets::sql::private::{PrivateServer, Programs as _};
+use crate::targets::sql::private::PrivateServer;
 use crate::units::Bytes;
 
 /// A private server that runs now, or somebody else's servers.
@@ -55,7 +55,7 @@ impl<D: Dialect> Reached<D> {
         if self.server.is_some() && !D::READS_PAST_PAGE_CACHE {
             return Ok(memory(host_memory.or_else(|| fact("host_memory"))));
         }
-        let bytes = fact(&format!("setting.{}", D::Programs::KIND.buffers_setting));
+        let bytes = fact(&format!("setting.{}", D::BUFFERS.1));
         Ok(bytes.map(|bytes| buffers::<D>(bytes, self.server.is_some())))
     }
 
@@ -97,7 +97,7 @@ pub(super) fn planned_cache<D: Dialect>(options: &DatabaseOptions) -> Option<Cac
 }
 
 fn buffers<D: Dialect>(bytes: Bytes, is_private: bool) -> Cache {
-    let what = format!("the server's {}", D::Programs::KIND.buffers);
+    let what = format!("the server's {}", D::BUFFERS.0);
     Cache { bytes, what, cure: is_private.then_some("use a smaller `--db-cache`") }
 }
 

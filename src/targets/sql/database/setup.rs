@@ -64,6 +64,9 @@ impl<D: Dialect> SetupPlan for TablesPlan<'_, D> {
             let (tables, log) = (plan.data.tables().count(), D::LOG.0);
             sheet.add("space", format!("{data} in {tables} tables, {index} of indexes, up to {redo} of {log}"));
         }
+        for (statement, why) in &plan.grants {
+            sheet.add("right", format!("{statement};  -- {why}"));
+        }
         sheet
     }
 

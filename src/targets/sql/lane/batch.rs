@@ -11,9 +11,6 @@ use crate::targets::sql::target::SqlTarget;
 use crate::targets::{BatchLane, BatchedOperation, FinishedBatch, OperationResult, SessionRange, TargetError};
 use crate::workload::{OperationKind, SlobOperation};
 
-/// How long a batch should take. Sending and reading one costs about 0.2 ms of the client's time; and where all processors
-/// are busy, its session stands idle for some milliseconds until the client has its turn, which is then a hundredth.
-const BATCH_NS: u64 = 500_000_000;
 /// Where the server limits how long statements take, a batch takes so small a part of that. It must not fail when storage
 /// becomes a few times as slow while it runs: all of its operations would count as failed.
 const OF_THE_TIMEOUT: u64 = 10;
@@ -58,7 +55,7 @@ impl<'t, D: SqlServers> BatchesLane<'t, D> {
         let limit_ns = timeouts_ms.min().map(|ms| ms.saturating_mul(1_000_000) / OF_THE_TIMEOUT);
         Ok(Self {
             line,
-            batch_ns: limit_ns.map_or(BATCH_NS, |limit_ns| limit_ns.clamp(1, BATCH_NS)),
+            batch_ns: limit_ns.map_or(D::Session::BATCH_NS, |limit_ns| limit_ns.clamp(1, D::Session::BATCH_NS)),
             sent: vec![Sent::default(); range.sessions as usize],
             filling: Filling::new(range, target.servers().column_bytes()),
             answers: Vec::new(),
@@ -85,7 +82,7 @@ impl<'t, D: SqlServers> BatchesLane<'t, D> {
         if times.operations.len() != operations.len() {
             let (namespace, node) = (target.servers().namespace(), self.line.node_of(session));
             let what = format!("the procedures of {namespace} on `{node}` are not Plimsoll's own");
-            let hint = Some("make them anew: `plimsoll slob setup --replace`".to_owned());
+            let hint = Some("make them again: `plimsoll slob setup --replace`".to_owned());
             return Err(D::Error::unfit(what, hint).into());
         }
         let (placed, clock_was_set) = times.lay_between(*sent_ns, at_ns);

@@ -187,7 +187,9 @@ impl<R: ServerReader> Monitor<R> {
         let compare = |earlier: &_, later: &mut _, stats: &mut _| self.reader.compare(earlier, later, stats);
         let reported = nodes.iter_mut().zip(&self.names).filter_map(|(node, name)| node.take(name, compare));
         let servers: Vec<ServerStats> = reported.collect();
-        let counters = if servers.len() == all { sum_of_all(&servers) } else { Counters::default() };
+        // Adding up those that know something would pass for the whole.
+        let sum = servers.iter().map(|server| server.counters.clone()).reduce(|sum, more| sum.with(&more));
+        let counters = sum.filter(|_| servers.len() == all).unwrap_or_default();
         Reported { counters, servers }
     }
 
@@ -286,24 +288,6 @@ impl<G> Node<G> {
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
-    }
-}
-
-/// Sums over servers. Adding up those that know something would pass for the whole.
-fn sum_of_all(servers: &[ServerStats]) -> Counters {
-    let sum = |of: fn(&Counters) -> Option<u64>| servers.iter().map(|server| of(&server.counters)).sum();
-    Counters {
-        logical_reads: sum(|counters| counters.logical_reads),
-        cache_hits: sum(|counters| counters.cache_hits),
-        buffer_misses: sum(|counters| counters.buffer_misses),
-        page_cache_hits: sum(|counters| counters.page_cache_hits),
-        physical_reads: sum(|counters| counters.physical_reads),
-        physical_read_bytes: sum(|counters| counters.physical_read_bytes),
-        physical_writes: sum(|counters| counters.physical_writes),
-        physical_write_bytes: sum(|counters| counters.physical_write_bytes),
-        redo_bytes: sum(|counters| counters.redo_bytes),
-        checkpoints: sum(|counters| counters.checkpoints),
-        ..Counters::default()
     }
 }
 

@@ -1,16 +1,6 @@
 use super::*;
 
 #[test]
-fn one_server_that_is_missing_makes_the_sum_unknown_and_not_smaller() {
-    let stats = |reads, writes| ServerStats {
-        counters: Counters { logical_reads: reads, physical_writes: writes, ..Counters::default() },
-        ..ServerStats::default()
-    };
-    let sum = sum_of_all(&[stats(Some(3), Some(1)), stats(Some(4), None)]);
-    assert_eq!(sum, Counters { logical_reads: Some(7), ..Counters::default() });
-}
-
-#[test]
 fn counters_over_another_connection_begin_anew() {
     let (mut node, begun) = (Node::new(), Instant::now());
     let mut counted = |reading: u64, connection| {

@@ -8,6 +8,8 @@ mod files;
 mod inspect;
 mod lock;
 mod memory;
+#[cfg(feature = "oracle")]
+mod none;
 mod owner;
 mod page_cache;
 mod process;
@@ -25,6 +27,8 @@ pub use error::PrivateError;
 pub use files::OurFile;
 pub(in crate::targets) use files::{DirectoryState, Files, damaged, file_error};
 pub(in crate::targets) use inspect::{inspect, remove};
+#[cfg(feature = "oracle")]
+pub(in crate::targets) use none::NoPrograms;
 pub(in crate::targets) use owner::Owner;
 pub use page_cache::{Dropped, drop_page_cache};
 pub(in crate::targets) use process::{is_alive, works_in};

@@ -16,7 +16,7 @@ use crate::targets::TargetError;
 
 /// How often a server that starts is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// How often a wait is reported on.
+/// How often a wait is reported.
 const TELL_EVERY: Duration = Duration::from_secs(5);
 /// Lines of a server's log that an error repeats.
 const LOG_LINES: usize = 4;

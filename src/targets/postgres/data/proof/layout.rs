@@ -84,7 +84,6 @@ pub(super) fn prove(session: &Session<'_>, data: &DataSet, schemas: u32) -> Resu
     let rows = session.query(doing, ASK, &[&session.access().namespace, &names, &indexes], Halt::NEVER)?;
     let reported: Vec<Reported> = rows.iter().map(|row| Reported::of(row, data.block_bytes.into())).collect();
     let mut proof = Proof {
-        tables: schemas,
         rows: data.scale_blocks * u64::from(schemas),
         pages: reported.iter().map(|reported| reported.pages).sum(),
         index_pages: reported.iter().map(|reported| reported.index_pages).sum(),
@@ -116,17 +115,20 @@ pub(super) fn prove(session: &Session<'_>, data: &DataSet, schemas: u32) -> Resu
 
 fn faults_of(table: &str, reported: &Reported, scale: u64) -> Vec<Fault> {
     if !reported.is_table {
-        return vec![Fault::anew(format!("the table {table} is missing"))];
+        return vec![Fault::beyond_repair(format!("the table {table} is missing"))];
     }
     let mut faults = Vec::new();
     if !reported.has_index {
-        faults.push(Fault::anew(format!("the index of {table} is missing or not valid")));
+        faults.push(Fault::beyond_repair(format!("the index of {table} is missing or not valid")));
     }
     if reported.pages < scale {
-        faults.push(Fault::anew(format!("{table} has {} blocks for {scale} rows: some share a block", reported.pages)));
+        faults.push(Fault::beyond_repair(format!(
+            "{table} has {} blocks for {scale} rows: some share a block",
+            reported.pages
+        )));
     }
     if reported.pages > scale + (scale / ALLOWED_PART).max(1) {
-        let cure = format!("execute VACUUM FULL {table}, or make the data anew: `plimsoll slob setup --replace`");
+        let cure = format!("execute VACUUM FULL {table}, or make the data again: `plimsoll slob setup --replace`");
         let grown = percent((reported.pages - scale) as f64 / scale as f64);
         faults.push(Fault::new(
             format!("{table} has grown by {grown}% to {} blocks for {scale} rows", reported.pages),
@@ -134,11 +136,12 @@ fn faults_of(table: &str, reported: &Reported, scale: u64) -> Vec<Fault> {
         ));
     }
     if reported.toast_bytes > 0 {
-        faults.push(Fault::anew(format!("rows of {table} lie partly in its TOAST table")));
+        faults.push(Fault::beyond_repair(format!("rows of {table} lie partly in its TOAST table")));
     }
     if let Some(column) = &reported.not_plain {
-        faults
-            .push(Fault::anew(format!("the column {column} of {table} is not stored plain, so it may be compressed")));
+        faults.push(Fault::beyond_repair(format!(
+            "the column {column} of {table} is not stored plain, so it may be compressed"
+        )));
     }
     if let Some(index) = &reported.other_index {
         let cure = format!("DROP INDEX {index}");
@@ -164,7 +167,7 @@ fn faults_of(table: &str, reported: &Reported, scale: u64) -> Vec<Fault> {
             let reason = format!(
                 "keys and blocks of {table} are correlated ({correlation:.2} where 0 belongs): neighbours lie side by side"
             );
-            faults.push(Fault::anew(reason));
+            faults.push(Fault::beyond_repair(reason));
         }
         Some(_) => {}
     }
@@ -202,7 +205,7 @@ fn sample(session: &Session<'_>, data: &DataSet, schema: u32, table: &str) -> Re
     } else {
         return Ok(None);
     };
-    Ok(Some(Fault::anew(reason)))
+    Ok(Some(Fault::beyond_repair(reason)))
 }
 
 #[cfg(test)]

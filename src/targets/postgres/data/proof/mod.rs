@@ -9,27 +9,23 @@ mod plan;
 mod tests;
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use super::descriptor::DataSet;
 use super::session::{Access, Session};
 use crate::targets::error::TargetError;
 use crate::targets::sql::data::proof::refuse;
-use crate::units::group_thousands;
 
 /// What was proven of the tables that load will use.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Proof {
-    /// Tables that were looked at.
-    pub tables: u32,
     /// Rows of all of them.
     pub rows: u64,
     /// Blocks of all of them.
     pub pages: u64,
     /// Blocks of their indexes.
     pub index_pages: u64,
-    /// The correlation of keys and blocks farthest from 0, from -1 to 1; unknown where no table is large enough to have a
-    /// telling one.
+    /// The correlation of keys and blocks farthest from 0, from -1 to 1; unknown where no table is large enough for it to
+    /// mean anything.
     pub correlation: Option<f64>,
     /// What the user should know, such as tables that earlier runs let grow a little.
     pub notes: Vec<String>,
@@ -51,23 +47,6 @@ impl Proof {
             facts.insert("layout.correlation".to_owned(), format!("{correlation:.4}"));
         }
         facts
-    }
-}
-
-/// `8 tables, 1,048,576 rows in as many blocks, correlation 0.0012, read by index scan`
-impl fmt::Display for Proof {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (rows, pages) = (group_thousands(self.rows as f64), group_thousands(self.pages as f64));
-        write!(f, "{} tables, {rows} rows in ", self.tables)?;
-        if rows == pages {
-            f.write_str("as many blocks")?
-        } else {
-            write!(f, "{pages} blocks")?
-        }
-        if let Some(correlation) = self.correlation {
-            write!(f, ", correlation {correlation:.4}")?;
-        }
-        f.write_str(", read by index scan")
     }
 }
 

@@ -11,7 +11,7 @@ fn fresh_data_lie_as_they_must() {
     let access = Access::new(&connector, NAMESPACE);
     set_up(&access, &SetupRequest { scale_blocks: 3000, ..request() }).unwrap();
     let proof = prove(&access, &load(&access).unwrap(), 3).unwrap();
-    assert_eq!((proof.tables, proof.rows), (3, 9000));
+    assert_eq!(proof.rows, 9000);
     assert!(proof.index_pages > 9 && proof.correlation.unwrap().abs() < 0.1, "{proof:?}");
     // Streams that wait for each other's new blocks, as on a slow disk, may leave a few that stay empty: those are noted.
     let empty = proof.pages - proof.rows;
@@ -21,8 +21,6 @@ fn fresh_data_lie_as_they_must() {
         proof.notes.len() == usize::from(empty > 0) && proof.notes.iter().all(|said| said.starts_with(&note)),
         "{proof:?}"
     );
-    let blocks = if empty == 0 { "as many blocks".to_owned() } else { format!("9,0{empty:02} blocks") };
-    assert!(proof.to_string().starts_with(&format!("3 tables, 9,000 rows in {blocks}, correlation ")), "{proof}");
     assert_eq!(proof.facts()["layout.pages"], proof.pages.to_string());
 }
 

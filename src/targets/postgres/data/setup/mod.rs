@@ -46,12 +46,8 @@ impl SetUp for Connector {
         (data.estimated_index_bytes(), data.estimated_redo_bytes())
     }
 
-    fn check_place(
-        access: Access<'_>,
-        _: &mut Session<'_>,
-        ground: &NamespaceFacts<Server>,
-    ) -> Result<(), TargetError> {
-        catalog::check_place(access, &ground.server)
+    fn check_place(access: Access<'_>, _: &mut Session<'_>, facts: &NamespaceFacts<Server>) -> Result<(), TargetError> {
+        catalog::check_place(access, &facts.server)
     }
 
     fn indexes_of(data: &DataSet) -> Vec<String> {
@@ -159,7 +155,7 @@ impl Work<'_, Connector> {
         })
     }
 
-    /// Writes tables anew that have too many blocks without a row. Pieces that were given up leave such blocks, and so
+    /// Rewrites tables that have too many blocks without a row. Pieces that were given up leave such blocks, and so
     /// does a server that adds several blocks at a time.
     fn compact(&mut self) -> Result<(), TargetError> {
         let pages = catalog::table_pages(&self.session, &self.data)?;

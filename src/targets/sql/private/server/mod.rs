@@ -55,7 +55,7 @@ pub(in crate::targets) struct PrivateServer<P: Programs> {
 }
 
 impl<P: Programs> PrivateServer<P> {
-    /// Makes the server if it may and must, starts it if it does not run, and waits until it takes connections. `tell` hears
+    /// Makes the server if it may and must, starts it if it does not run, and waits until it takes connections. `tell` is called with
     /// what takes long; `stop` ends the wait. Must not be called in a tokio runtime.
     ///
     /// # Errors
@@ -90,7 +90,11 @@ impl<P: Programs> PrivateServer<P> {
         let hold = files.take(&owner, tell, stop)?;
         // Somebody may have made or removed it until we had the lock.
         let free = files.look()? == DirectoryState::Free;
-        let programs = P::find(request.binaries.as_deref(), &files)?;
+        let programs = P::find(request.binaries.as_deref(), &files);
+        if programs.is_err() && free {
+            files.remove()?;
+        }
+        let programs = programs?;
         if !files.data().exists() {
             if !request.create {
                 return Err(files.unfinished().into());
@@ -215,14 +219,14 @@ impl<P: Programs> PrivateServer<P> {
         sockets.keep();
         if let Some(limit) = request.host_memory.filter(|limit| !is_held_to(pid, *limit)) {
             let what = format!("{shown} runs without a memory limit of {limit}");
-            return Err(PrivateError::unfit(what, format!("{stop_it}, then it is started anew with the limit")).into());
+            return Err(PrivateError::unfit(what, format!("{stop_it}, then it is started again with the limit")).into());
         }
         let mut facts = P::facts(&address, false)?;
         let setting = |name: &str| facts.get(&format!("setting.{name}"));
         let (most, needed) = (setting("max_connections"), request.max_connections());
         if let Some(most) = most.filter(|most| most.parse().is_ok_and(|most: u32| most < needed)) {
             let what = format!("{shown} takes {most} connections, and {needed} are needed");
-            return Err(PrivateError::unfit(what, format!("{stop_it}, then it is started anew for them")).into());
+            return Err(PrivateError::unfit(what, format!("{stop_it}, then it is started again for them")).into());
         }
         let mut notes = vec![format!("the server was running already (process {pid}) and is left running")];
         let (there, asked) = (setting(buffers_setting).and_then(|shown| shown.parse::<Bytes>().ok()), request.db_cache);
@@ -301,7 +305,7 @@ pub(in crate::targets) fn check_memory<P: Programs>(
     sessions: u32,
     more: Bytes,
 ) -> Result<(), PrivateError> {
-    let needed = Bytes(P::needed_memory(db_cache, sessions).0 + more.0);
+    let needed = Bytes(P::needed_memory(db_cache, sessions).0.saturating_add(more.0));
     if limit >= needed {
         return Ok(());
     }

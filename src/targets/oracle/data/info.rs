@@ -1,0 +1,48 @@
+//! What is known of the data without reading them.
+
+use serde_json::json;
+
+use super::catalog::Server;
+use super::session::{Access, Session};
+use crate::targets::TargetError;
+use crate::targets::database::Sheet;
+use crate::targets::oracle::connect::Connector;
+use crate::targets::sql::data::catalog::{SqlData as _, require};
+use crate::targets::sql::data::descriptor::TableId;
+use crate::targets::sql::database::add_state;
+use crate::units::Bytes;
+
+/// Data, where they are and what they take.
+///
+/// # Errors
+/// When there are none, or the server cannot be asked.
+pub(in crate::targets) fn info(access: &Access<'_>) -> Result<Sheet, TargetError> {
+    let mut session = Session::open(*access)?;
+    let facts = Connector::look(&mut session)?;
+    let found = require(*access, facts.found)?;
+    let there = Connector::objects(&mut session)?;
+    let tables: Vec<TableId> = found.data.tables().collect();
+    let bytes: u64 = tables.iter().filter_map(|table| there.get(&table.name())).sum();
+    let Server { container, instance, role, place, .. } = &facts.server;
+    let tablespace = place.as_ref().map(|place| place.name.as_str()).unwrap_or_default();
+    let mut sheet = Sheet::of(json!({
+        "node": access.node_name(),
+        "server_version": facts.version,
+        "container": container,
+        "instance": instance,
+        "role": role,
+        "user": access.namespace,
+        "tablespace": tablespace,
+        "tables": tables.len(),
+        "bytes": bytes,
+        "descriptor": found.data,
+        "stage": found.stage,
+    }));
+    sheet.add("server", format!("{}, {}", access.node_name(), facts.version));
+    sheet.add("landed on", format!("instance {instance}, container {container}, {}", role.to_lowercase()));
+    let encrypted = if place.as_ref().is_some_and(|place| place.is_encrypted) { ", encrypted" } else { "" };
+    sheet.add("user", format!("{}, tablespace {tablespace}{encrypted}", access.namespace));
+    add_state(&mut sheet, &found.data, found.stage, None);
+    sheet.add("tables", format!("{}, {} with their indexes", tables.len(), Bytes(bytes)));
+    Ok(sheet)
+}

@@ -1,0 +1,216 @@
+//! Why rows do not lie as the SLOB method needs them on Oracle: one in each block, read one by one through the index.
+
+use std::collections::BTreeMap;
+
+use super::session::{Access, Session};
+use crate::targets::TargetError;
+use crate::targets::oracle::OracleError;
+use crate::targets::oracle::sql::{self, Address, Layout, PlanLine, Sql, plan_fault};
+use crate::targets::sql::data::descriptor::DataSet;
+use crate::targets::sql::data::proof::{Fault, Proven, SAMPLE_KEYS, refuse, wrong_ends};
+use crate::targets::sql::{COLUMNS, StatementKind};
+use crate::workload::mix64;
+
+/// What is free in a block at least, so that no second row goes there.
+const FREE_PERCENT: u32 = 99;
+
+/// Proves how the tables of the first `schemas` schemas lie, in a session as the load's are.
+///
+/// # Errors
+/// The reason and the cure if they lie otherwise; or why the server cannot be asked.
+pub(in crate::targets) fn prove(access: &Access<'_>, data: &DataSet, schemas: u32) -> Result<Proven, TargetError> {
+    let sql = &access.sql(data.block_bytes);
+    let session = Session::open(*access)?;
+    let schemas = schemas.min(data.schemas);
+    let (mut faults, mut rows, mut blocks) = (Vec::new(), 0, 0);
+    let mut notes = Vec::new();
+    for schema in 0..schemas {
+        let mut found = Vec::new();
+        if sql.layout() == Layout::Plimsoll {
+            found.extend(shape(&session, data, schema, sql)?);
+        }
+        if found.is_empty() {
+            found.extend(sample(&session, data, schema, sql)?);
+            found.extend(distinct_blocks(&session, data, schema, sql, (&mut rows, &mut blocks))?);
+            found.extend(plans(&session, schema, sql, &mut notes)?);
+        }
+        faults.extend(found);
+    }
+    refuse(access, &faults)?;
+    let facts = BTreeMap::from(
+        [("layout.rows", rows.to_string()), ("layout.blocks", blocks.to_string()), ("layout.plan", plan_words(&notes))]
+            .map(|(name, value)| (name.to_owned(), value)),
+    );
+    notes.dedup();
+    Ok(Proven { facts, notes })
+}
+
+fn plan_words(notes: &[String]) -> String {
+    if notes.is_empty() { "index range scan".to_owned() } else { "not known".to_owned() }
+}
+
+/// Kind, columns, indexes and triggers of a table.
+fn shape(session: &Session<'_>, data: &DataSet, schema: u32, sql: &Sql) -> Result<Vec<Fault>, TargetError> {
+    let table = sql.table(schema);
+    let doing = format!("look how {table} lies");
+    let (owner, name) = (sql.owner(), table.rsplit('.').next().unwrap_or_default().to_uppercase());
+    let named: [&dyn oracledb::ToDbValue; 2] = [&owner, &name];
+    let read = |row: &oracledb::Row| {
+        let text = |column: usize| Ok::<_, oracledb::Error>(row.get::<Option<String>>(column)?.unwrap_or_default());
+        Ok((row.get::<Option<u32>>(0)?, text(1)?, text(2)?, text(3)?, text(4)?))
+    };
+    let Some((free, compression, partitioned, organized, cluster)) =
+        session.first(&doing, sql::SHAPE_OF, &named, read)?
+    else {
+        return Ok(vec![Fault::beyond_repair(format!("the table {table} is missing"))]);
+    };
+    let mut faults = Vec::new();
+    let is_plain = free == Some(FREE_PERCENT)
+        && compression != "ENABLED"
+        && partitioned == "NO"
+        && organized.is_empty()
+        && cluster.is_empty();
+    if !is_plain {
+        faults.push(Fault::beyond_repair(format!("{table} is not stored as set-up made it")));
+    }
+    let columns: Option<(u32, u32)> =
+        session.first(&doing, sql::COLUMNS_OF, &[&data.column_bytes, &owner, &name], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+    if columns != Some((COLUMNS + 1, COLUMNS)) {
+        faults.push(Fault::beyond_repair(format!("{table} has other columns than set-up gave it")));
+    }
+    let indexes = session.query(&doing, sql::INDEXES_OF, &named, |row| {
+        let texts: [String; 5] = [row.get(0)?, row.get(1)?, row.get(3)?, row.get(4)?, row.get(5)?];
+        Ok(texts)
+    })?;
+    let index = sql.index(schema).to_uppercase();
+    match indexes.iter().find(|[name, ..]| *name == index) {
+        Some([_, column, unique, status, visible])
+            if column == "CUSTID" && unique == "UNIQUE" && status == "VALID" && visible == "VISIBLE" => {}
+        Some(_) => faults.push(Fault::beyond_repair(format!("the index {index} of {table} is not as set-up made it"))),
+        None => faults.push(Fault::beyond_repair(format!("the index {index} of {table} is missing"))),
+    }
+    if let Some([other, ..]) = indexes.iter().find(|[name, ..]| *name != index) {
+        let reason = format!("{table} has another index, {other}, which updates would have to maintain");
+        faults.push(Fault::new(reason, format!("DROP INDEX {other}")));
+    }
+    if let Some(trigger) = session.first::<String>(&doing, sql::TRIGGERS_OF, &named, |row| row.get(0))? {
+        faults.push(Fault::new(format!("{table} has a trigger, {trigger}"), "drop the trigger"));
+    }
+    Ok(faults)
+}
+
+/// Looks at the ends and at some neighbours somewhere in the table: whether the keys are those that operations draw, each in a
+/// block of its own, and with its columns filled.
+fn sample(session: &Session<'_>, data: &DataSet, schema: u32, sql: &Sql) -> Result<Option<Fault>, TargetError> {
+    let table = sql.table(schema);
+    let doing = format!("look at rows of {table}");
+    let ends: Option<(Option<i64>, Option<i64>)> =
+        session.first(&doing, &sql.ends(schema), &[], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let ends = ends.unwrap_or_default();
+    let wanted = [0, data.scale_blocks - 1].map(|key| sql.custid(key) as i64);
+    if ends != (Some(wanted[0]), Some(wanted[1])) {
+        return Ok(Some(wrong_ends(&table, ends, wanted[1] as u64)));
+    }
+    let keys = data.scale_blocks.min(SAMPLE_KEYS);
+    // Always the same place, so that repeated proofs warm no more blocks than these.
+    let first = mix64(data.seed ^ u64::from(schema)) % (data.scale_blocks - keys + 1);
+    let (from, beyond) = (sql.custid(first), sql.custid(first + keys));
+    let rows: Vec<(u64, String, u32)> = session
+        .query(&doing, &sql.sample(schema), &[&from, &beyond], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    if rows.len() as u64 != keys || rows.iter().map(|(key, ..)| *key).ne(from..beyond) {
+        let reason =
+            format!("{} rows of {table} have keys from {from} to {} where {keys} belong", rows.len(), beyond - 1);
+        return Ok(Some(Fault::beyond_repair(reason)));
+    }
+    if let Some((key, ..)) = rows.iter().find(|(.., filled)| *filled == 0) {
+        return Ok(Some(Fault::beyond_repair(format!("the row of {table} with key {key} is not filled"))));
+    }
+    let blocks: Option<std::collections::BTreeSet<Address>> =
+        rows.iter().map(|(_, rowid, _)| Address::of(rowid)).collect();
+    Ok(match blocks {
+        None => Some(Fault::new(format!("rows of {table} have addresses of another kind"), "use an ordinary table")),
+        Some(blocks) if (blocks.len() as u64) < keys => {
+            Some(Fault::beyond_repair(format!("{keys} neighbours of {table} lie in {} blocks", blocks.len())))
+        }
+        Some(_) => None,
+    })
+}
+
+/// Counts the blocks in which rows lie, from the index alone.
+fn distinct_blocks(
+    session: &Session<'_>,
+    data: &DataSet,
+    schema: u32,
+    sql: &Sql,
+    (rows, blocks): (&mut u64, &mut u64),
+) -> Result<Option<Fault>, TargetError> {
+    let table = sql.table(schema);
+    let counted: Option<(u64, u64)> =
+        session.first(&format!("count the blocks of {table}"), &sql.rows_and_blocks(schema), &[], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })?;
+    let (there, lie_in) = counted.unwrap_or_default();
+    *rows += there;
+    *blocks += lie_in;
+    Ok(if there != data.scale_blocks {
+        Some(Fault::beyond_repair(format!("{table} has {there} rows instead of {}", data.scale_blocks)))
+    } else if lie_in != there {
+        Some(Fault::beyond_repair(format!("the {there} rows of {table} lie in {lie_in} blocks: some share a block")))
+    } else {
+        None
+    })
+}
+
+/// Values in the place of what is bound: a statement that is only explained takes none.
+fn with_literals(statement: String) -> String {
+    let columns = (0..COLUMNS).rev().map(|column| format!(":c{}", column + 2));
+    let with_keys = statement.replace(":beyond_key", "64").replace(":first_key", "0").replace(":at_key", "0");
+    columns.fold(with_keys, |text, column| text.replace(&column, "'x'"))
+}
+
+/// Asks how the server would execute operations. Who may not make use of the table of plans learns nothing, which is said.
+fn plans(session: &Session<'_>, schema: u32, sql: &Sql, notes: &mut Vec<String>) -> Result<Option<Fault>, TargetError> {
+    let table = sql.table(schema);
+    let doing = format!("explain how {table} is read");
+    let updates: &[StatementKind] = match sql.layout() {
+        Layout::Plimsoll => &[StatementKind::UpdateLite, StatementKind::UpdateHeavy],
+        // There may be no right to change them.
+        Layout::Slob => &[],
+    };
+    for statement in sql.to_explain(schema, updates) {
+        let explained = session.execute(&doing, &sql::explain(&with_literals(statement)), &[]);
+        if let Err(TargetError::Oracle(OracleError::Refused { message, .. })) = &explained {
+            session.connected()?.rollback();
+            notes.push(format!("how the server reads the tables is not known: it explains no plan ({message})"));
+            return Ok(None);
+        }
+        explained?;
+        let plan = session.query(&doing, sql::PLAN, &[], |row| {
+            Ok(PlanLine { operation: row.get(0)?, options: row.get(1)?, object: row.get(2)? })
+        })?;
+        // The table of plans belongs to this transaction alone.
+        session.connected()?.rollback();
+        if let Some(other) = plan_fault(&plan, &sql.index(schema)) {
+            let cure = "see which parameter of the database or the user changes plans (`optimizer_…`)";
+            let reason = format!("the server would use {other} on {table}, not a range of its index");
+            return Ok(Some(Fault::new(reason, cure)));
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_explained_has_nothing_bound() {
+        let sql = Sql::new("SLOB", 8192);
+        for statement in sql.to_explain(0, &[StatementKind::UpdateLite, StatementKind::UpdateHeavy]) {
+            let text = with_literals(statement);
+            assert!(!text.contains(':') && text.contains("t.custid < 64"), "{text}");
+        }
+    }
+}

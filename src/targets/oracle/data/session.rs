@@ -1,0 +1,148 @@
+//! One connection for set-up, proof and verification.
+
+use std::sync::mpsc;
+
+use oracledb::{Error, Row, ToDbValue};
+
+use crate::targets::TargetError;
+use crate::targets::oracle::connect::{Connected, Connector};
+use crate::targets::oracle::error::OracleError;
+use crate::targets::sql::data::access::{self, SqlConnector};
+use crate::targets::sql::data::streams::{Halt, LOOK_AROUND};
+
+/// Where a data set is, or is to be.
+pub(in crate::targets) type Access<'a> = access::Access<'a, Connector>;
+
+impl SqlConnector for Connector {
+    type Error = OracleError;
+    const HOLDER: &'static str = "user";
+    const HOLDER_OPTION: &'static str = "`oracle://USER@HOST/SERVICE`";
+
+    fn node_names(&self) -> Vec<String> {
+        self.nodes()
+    }
+}
+
+/// A connection that waits for each answer.
+#[derive(Debug)]
+pub(in crate::targets) struct Session<'a> {
+    access: Access<'a>,
+    /// Lent to a thread while a long statement runs; gone for good if that was not waited for.
+    connected: Option<Connected>,
+    /// Another one, in whose transaction something is locked.
+    holding: Option<Connected>,
+}
+
+impl<'a> Session<'a> {
+    /// Connects for work of any length.
+    ///
+    /// # Errors
+    /// When the database cannot be reached.
+    pub(super) fn open(access: Access<'a>) -> Result<Self, TargetError> {
+        let connected = access.connector.connect(access.node)?;
+        connected.name_work(access.connector.program(), "set-up");
+        Ok(Self { access, connected: Some(connected), holding: None })
+    }
+
+    pub(super) fn access(&self) -> Access<'a> {
+        self.access
+    }
+
+    /// The connection, for what the others have no words for.
+    ///
+    /// # Errors
+    /// [`TargetError::Interrupted`] when it was left to a statement that nobody waited for.
+    pub(super) fn connected(&self) -> Result<&Connected, TargetError> {
+        self.connected.as_ref().ok_or(TargetError::Interrupted)
+    }
+
+    /// The version of the server.
+    pub(super) fn version_text(&self) -> String {
+        self.connected.as_ref().map(Connected::version_text).unwrap_or_default()
+    }
+
+    /// Locks something by a query on a connection of its own, which is kept as long as this session or until it is
+    /// [`released`](Self::release); `false` if that is refused with one of these numbers.
+    ///
+    /// # Errors
+    /// When the server refuses otherwise.
+    pub(super) fn hold(&mut self, sql: &str, is_held: &[u32]) -> Result<bool, TargetError> {
+        let connected = self.access.connector.connect(self.access.node)?;
+        match connected.first("lock the data", sql, &[], |_| Ok(())) {
+            Ok(_) => {
+                self.holding = Some(connected);
+                Ok(true)
+            }
+            Err(error) if error.number().is_some_and(|number| is_held.contains(&number)) => Ok(false),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Gives that up.
+    pub(super) fn release(&mut self) {
+        self.holding = None;
+    }
+
+    /// Executes a short statement, and says how many rows it changed.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    pub(super) fn execute(&self, doing: &str, sql: &str, values: &[&dyn ToDbValue]) -> Result<u64, TargetError> {
+        Ok(self.connected()?.execute(doing, sql, values)?)
+    }
+
+    /// Executes a statement that may take long. Nothing can cancel it from outside, so when the work is to end it is left to the
+    /// database, which finishes it or takes it back when the connection ends.
+    ///
+    /// # Errors
+    /// [`TargetError::Interrupted`], or what the server says.
+    pub(super) fn execute_long(&mut self, doing: &str, sql: String, halt: Halt<'_>) -> Result<u64, TargetError> {
+        halt.check()?;
+        let connected = self.connected.take().ok_or(TargetError::Interrupted)?;
+        let (sender, done) = mpsc::sync_channel(1);
+        let (thread, doing) = (std::thread::Builder::new().name("oracle-statement".to_owned()), doing.to_owned());
+        let spawned = thread.spawn(move || {
+            let outcome = connected.execute(&doing, &sql, &[]);
+            let _ = sender.send((connected, outcome));
+        });
+        spawned.map_err(|source| TargetError::Kernel { action: "start a thread", source })?;
+        loop {
+            match done.recv_timeout(LOOK_AROUND) {
+                Ok((connected, outcome)) => {
+                    self.connected = Some(connected);
+                    return Ok(outcome?);
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) if !halt.is_set() => {}
+                Err(_) => return Err(TargetError::Interrupted),
+            }
+        }
+    }
+
+    /// All rows of a query, each as `read` takes it.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    pub(super) fn query<T>(
+        &self,
+        doing: &str,
+        sql: &str,
+        values: &[&dyn ToDbValue],
+        read: impl Fn(&Row) -> Result<T, Error>,
+    ) -> Result<Vec<T>, TargetError> {
+        Ok(self.connected()?.query(doing, sql, values, read)?)
+    }
+
+    /// The first row of a query, if it has any.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    pub(super) fn first<T>(
+        &self,
+        doing: &str,
+        sql: &str,
+        values: &[&dyn ToDbValue],
+        read: impl Fn(&Row) -> Result<T, Error>,
+    ) -> Result<Option<T>, TargetError> {
+        Ok(self.connected()?.first(doing, sql, values, read)?)
+    }
+}

@@ -1,0 +1,133 @@
+//! Oracle as a database for SLOB's method.
+
+use std::collections::BTreeMap;
+
+use super::connect::Connector;
+use super::data::{Access, info, prove, schema_of};
+use super::meanings::TERMS;
+use super::monitor::MonitorRequest;
+use super::session::OracleServers;
+use super::snapshots::Snapshots;
+use super::sql::Sql;
+use crate::config::oracle::OracleAddress;
+use crate::record::facts::{DEVICE_READS_LAYER, DIRECT_READS};
+use crate::targets::database::{Commits, DatabaseOptions, Layout, Method, Reads, Sheet};
+use crate::targets::sql::data::descriptor::DataSet;
+use crate::targets::sql::data::proof::Proven;
+use crate::targets::sql::database::dialect::{APPLICATION, Dialect, SAMPLE_EVERY, Watched};
+use crate::targets::sql::private::NoPrograms;
+use crate::targets::{OwnReportKind, OwnReporter, TargetError};
+
+/// Parameters that matter to results, where the user may see them.
+const PARAMETERS: &str = "SELECT name, value FROM v$parameter WHERE name IN ('db_block_size', 'db_cache_size', 'sga_target', \
+    'memory_target', 'cpu_count', 'filesystemio_options', 'disk_asynch_io', 'commit_wait', 'commit_logging', \
+    'timed_statistics', 'db_file_multiblock_read_count', 'resource_manager_plan', 'log_buffer', 'cluster_database', \
+    'control_management_pack_access')";
+/// Bytes of the buffer cache as it is now.
+const BUFFER_CACHE: &str = "SELECT bytes FROM v$sgainfo WHERE name = 'Buffer Cache Size'";
+
+impl Dialect for Connector {
+    const KIND: &'static str = "oracle";
+    const HOLDER_FIELD: &'static str = "user";
+    const DEFAULT_BLOCK_BYTES: u64 = 8192;
+    const LOG: (&'static str, Option<&'static str>) = ("redo", None);
+    const READS_PAST_PAGE_CACHE: bool = true;
+    const BUFFERS: (&'static str, &'static str) = ("buffer cache", "buffer_cache");
+    const SOUND: &'static str = "every row is there once, in a block of its own, and as long as it was loaded";
+
+    type Address = OracleAddress;
+    type Programs = NoPrograms<OracleAddress>;
+    type Servers = OracleServers;
+    type Reader = MonitorRequest;
+    type Shape = ();
+
+    fn connector(address: &OracleAddress, per_node: bool, method: Method) -> Result<Self, TargetError> {
+        Ok(Self::new(address, APPLICATION, per_node, method)?)
+    }
+
+    fn namespace(address: &OracleAddress, _: &DatabaseOptions) -> String {
+        schema_of(&address.user)
+    }
+
+    fn remarks(&self) -> Vec<String> {
+        let Method { commits, reads, .. } = self.method();
+        let mut remarks = vec![
+            "nobody has run this version of Plimsoll on a real Oracle database yet: compare its figures with AWR or Statspack, and \
+             send us what `plimsoll slob doctor` writes"
+                .to_owned(),
+        ];
+        if commits == Commits::Slob {
+            remarks.push(
+                "updates in batches are committed as SLOB's are: the server does not wait for the redo of each, so neither commits \
+                 nor updates here compare with those of other databases or of `--commit wait`"
+                    .to_owned(),
+            );
+        }
+        if reads == Reads::KeyByKey {
+            remarks.push(
+                "ranges are read key by key: surely in single blocks, with more processor time than SLOB's own range scans"
+                    .to_owned(),
+            );
+        }
+        remarks
+    }
+
+    fn facts(&self) -> Result<BTreeMap<String, String>, TargetError> {
+        let connected = self.connect(0)?;
+        let mut facts = BTreeMap::from([
+            ("server_version".to_owned(), format!("Oracle {}", connected.version_text())),
+            ("instance".to_owned(), connected.instance.clone()),
+        ]);
+        let Method { commits, reads, layout } = self.method();
+        let chosen = [
+            ("commits", (commits == Commits::Slob).then_some("as SLOB, not waited for")),
+            ("reads", (reads == Reads::KeyByKey).then_some("key by key")),
+            ("layout", (layout == Layout::Slob).then_some("SLOB's own tables")),
+        ];
+        facts.extend(chosen.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))));
+        let read = |row: &oracledb::Row| Ok((row.get::<String>(0)?, row.get::<Option<String>>(1)?));
+        // Who may not see them does not learn them.
+        let parameters = connected.query("ask for its parameters", PARAMETERS, &[], read).unwrap_or_default();
+        facts.extend(parameters.into_iter().filter_map(|(name, value)| Some((format!("setting.{name}"), value?))));
+        let reads_directly = facts
+            .get("setting.filesystemio_options")
+            .filter(|mode| ["SETALL", "DIRECTIO"].contains(&mode.to_ascii_uppercase().as_str()));
+        if reads_directly.is_some() {
+            let known = [(DIRECT_READS, "yes"), (DEVICE_READS_LAYER, "server")];
+            facts.extend(known.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        }
+        facts.extend(TERMS.map(|(term, words)| (term.fact().0.to_owned(), words.to_owned())));
+        if let Ok(Some(bytes)) = connected.first::<u64>("ask for its cache", BUFFER_CACHE, &[], |row| row.get(0)) {
+            facts.insert("setting.buffer_cache".to_owned(), bytes.to_string());
+        }
+        Ok(facts)
+    }
+
+    fn info(access: &Access<'_>) -> Result<Sheet, TargetError> {
+        info(access)
+    }
+
+    fn prove(access: &Access<'_>, data: &DataSet, schemas: u32) -> Result<Proven, TargetError> {
+        prove(access, data, schemas)
+    }
+
+    fn reader(&self, _: &Watched<'_>) -> MonitorRequest {
+        MonitorRequest::new(self.clone(), APPLICATION, SAMPLE_EVERY)
+    }
+
+    fn own_reporter(&self, kind: OwnReportKind) -> Result<Box<dyn OwnReporter>, TargetError> {
+        Ok(Box::new(Snapshots::new(self, kind)?))
+    }
+
+    fn servers(&self, namespace: &str, data: &DataSet) -> OracleServers {
+        OracleServers::new(self.clone(), Sql::new(namespace, data.block_bytes).by(self.method()))
+    }
+
+    fn shape(_: &Access<'_>, _: &DataSet, _: u32) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    fn change((): &(), (): &()) -> Option<String> {
+        None
+    }
+}

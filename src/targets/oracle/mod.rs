@@ -1,0 +1,25 @@
+//! Oracle: databases that somebody else runs, reached by Oracle's own driver without a client installed.
+//!
+//! That driver waits for each answer, so each session of the load has a thread. Nobody has run any of this on a real database yet:
+//! docs/oracle.md says what was done instead.
+
+mod calibrate;
+mod connect;
+mod data;
+mod database;
+mod doctor;
+mod error;
+mod login;
+mod meanings;
+mod monitor;
+pub mod script;
+mod session;
+mod snapshots;
+pub mod sql;
+mod worker;
+
+pub use calibrate::calibrate_io;
+pub use connect::{Connected, Connector, SessionId};
+pub use doctor::examine;
+pub use error::{OraNumber, OraNumbers, OracleError};
+pub use session::{Oracle, OracleServers, Session};

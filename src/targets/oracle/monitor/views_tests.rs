@@ -1,0 +1,99 @@
+use super::*;
+use crate::targets::oracle::OraNumber;
+
+fn refused(number: u32) -> OracleError {
+    let (node, doing, message) = ("db1:1521/s".to_owned(), "look".to_owned(), "no".to_owned());
+    OracleError::Refused { node, doing, code: OraNumber(number), message }
+}
+
+/// What is found of a part where the views in `refused` answer with these errors.
+fn found(part: Part, scope: Scope, errors: &[(&str, u32)]) -> (Option<&'static str>, Option<String>) {
+    let try_form = |form: &Form| match errors.iter().find(|(view, _)| *view == form.view) {
+        Some((_, number)) => Err(refused(*number)),
+        None => Ok(()),
+    };
+    let (form, note) = find(part, scope, "slob", try_form).unwrap();
+    (form.map(|form| form.view), note)
+}
+
+#[test]
+fn a_view_that_is_not_granted_is_unknown_and_its_grant_is_named() {
+    for number in [942, 1031] {
+        let (form, note) = found(Part::Events, Scope::Instance, &[("v$system_event", number)]);
+        let note = note.unwrap();
+        assert_eq!(form, None);
+        assert!(note.contains("waits are not counted") && note.contains(&format!("ORA-{number:05}")), "{note}");
+        assert!(note.contains("`GRANT SELECT ON V_$SYSTEM_EVENT TO slob`"), "{note}");
+    }
+    let (_, note) = found(Part::Statistics, Scope::Container, &[("v$con_sysstat", 942)]);
+    assert!(note.unwrap().contains("GRANT SELECT ON V_$CON_SYSSTAT TO slob"));
+    let (_, note) = found(Part::Ours, Scope::Instance, &[("v$session_event", 942)]);
+    let note = note.unwrap();
+    assert!(note.contains("GRANT SELECT ON V_$SESSION TO slob; GRANT SELECT ON V_$SESSION_EVENT TO slob"), "{note}");
+}
+
+#[test]
+fn what_is_granted_brings_no_note() {
+    for scope in [Scope::Instance, Scope::Container] {
+        for part in Part::ALL.into_iter().filter(|part| (*part, scope) != (Part::Functions, Scope::Container)) {
+            let (form, note) = found(part, scope, &[]);
+            assert!(form.is_some() && note.is_none(), "{part:?} {scope:?}: {note:?}");
+        }
+    }
+}
+
+#[test]
+fn the_first_release_of_12_1_sorts_waits_into_milliseconds() {
+    let (form, note) = found(Part::Histograms, Scope::Instance, &[("v$event_histogram_micro", 942)]);
+    assert_eq!(form, Some("v$event_histogram"));
+    let note = note.unwrap();
+    assert!(note.contains("whole milliseconds") && note.contains("V_$EVENT_HISTOGRAM_MICRO"), "{note}");
+    let both = [("v$event_histogram_micro", 942), ("v$event_histogram", 1031)];
+    let (form, note) = found(Part::Histograms, Scope::Instance, &both);
+    assert_eq!(form, None);
+    assert!(note.unwrap().contains("V_$EVENT_HISTOGRAM_MICRO"), "the better one is asked for");
+}
+
+#[test]
+fn a_missing_column_leaves_the_rest_of_its_view() {
+    let tries = std::cell::Cell::new(0);
+    let try_form = |form: &Form| {
+        tries.set(tries.get() + 1);
+        if form.sql.contains("_fg") { Err(refused(904)) } else { Ok(()) }
+    };
+    let (form, note) = find(Part::Events, Scope::Instance, "slob", try_form).unwrap();
+    assert_eq!((tries.get(), form.unwrap().numbers), (2, 2));
+    let note = note.unwrap();
+    assert!(note.contains("lacks a column") && !note.contains("GRANT"), "{note}");
+}
+
+#[test]
+fn what_is_no_refusal_of_a_view_ends_the_search() {
+    let lost = |_: &Form| Err(OracleError::Lost { node: "db1".to_owned(), reason: "gone".to_owned() });
+    assert!(find(Part::Events, Scope::Instance, "slob", lost).is_err());
+    assert!(find(Part::Events, Scope::Instance, "slob", |_| Err(refused(4031))).is_err());
+}
+
+#[test]
+fn a_pluggable_database_is_asked_for_its_own_counters_alone() {
+    let counted = [Part::Statistics, Part::Times, Part::Events, Part::Histograms];
+    for form in counted.iter().flat_map(|part| part.forms(Scope::Container)) {
+        assert!(form.view.starts_with("v$con_"), "{form:?}");
+        assert!(
+            form.sql.contains(form.view) && form.sql.contains("con_id = SYS_CONTEXT('USERENV', 'CON_ID')"),
+            "{form:?}"
+        );
+    }
+    let (form, note) = found(Part::Functions, Scope::Container, &[]);
+    assert_eq!(form, None);
+    assert!(note.unwrap().contains("pluggable"));
+    for form in Part::ALL.iter().flat_map(|part| part.forms(Scope::Instance)) {
+        assert!(!form.sql.contains("con_"), "{form:?}");
+    }
+}
+
+#[test]
+fn only_questions_about_the_loads_sessions_name_it() {
+    let named = Part::ALL.into_iter().filter(|part| part.forms(Scope::Instance)[0].sql.contains(":1"));
+    assert_eq!(named.collect::<Vec<_>>(), [Part::Ours, Part::Doing]);
+}

@@ -1,0 +1,71 @@
+//! Questions about the server, the user and what is in the schema. All of them are answered to every user, without a grant.
+
+use super::names::Sql;
+use super::setup::LOCK_TABLE;
+use crate::targets::sql::data::catalog::{DATA_TABLE, LOAD_TABLE};
+
+/// Product with its edition, and version: one row.
+pub const PRODUCT: &str =
+    "SELECT product, version FROM product_component_version WHERE product LIKE 'Oracle%' AND ROWNUM = 1";
+
+/// Where a session has landed, in one row: user, current schema, container, service, instance, role of the database
+/// (`PRIMARY`, `PHYSICAL STANDBY`, …), number of the session.
+pub const SESSION: &str = "SELECT SYS_CONTEXT('USERENV', 'SESSION_USER'), SYS_CONTEXT('USERENV', 'CURRENT_SCHEMA'), \
+    SYS_CONTEXT('USERENV', 'CON_NAME'), SYS_CONTEXT('USERENV', 'SERVICE_NAME'), SYS_CONTEXT('USERENV', 'INSTANCE_NAME'), \
+    SYS_CONTEXT('USERENV', 'DATABASE_ROLE'), SYS_CONTEXT('USERENV', 'SID') FROM dual";
+
+/// The tablespace in which the user's tables are made, in one row: name, bytes of a block, status (`ONLINE`), contents
+/// (`PERMANENT`), how free blocks are found (`AUTO` or `MANUAL`), whether it is of one large file, whether it is encrypted.
+/// No row where the user may make no table in it.
+pub const PLACE: &str = "SELECT t.tablespace_name, t.block_size, t.status, t.contents, t.segment_space_management, t.bigfile, \
+    t.encrypted FROM user_users u JOIN user_tablespaces t ON t.tablespace_name = u.default_tablespace";
+
+/// How much of a tablespace, `:tablespace_name`, the user has and may have, in bytes: -1 is without limit. No row where nothing
+/// was granted; with the privilege `UNLIMITED TABLESPACE` that is no limit either.
+pub const QUOTAS: &str = "SELECT bytes, max_bytes FROM user_ts_quotas WHERE tablespace_name = :tablespace_name";
+
+/// What the user may do in this session, a privilege a row.
+pub const PRIVILEGES: &str = "SELECT privilege FROM session_privs";
+
+/// Tables of the user with names that a set-up uses, in small letters, and the bytes of each with its indexes.
+pub const OBJECTS: &str = "SELECT LOWER(t.table_name), (SELECT NVL(SUM(s.bytes), 0) FROM user_segments s \
+    WHERE s.segment_name = t.table_name OR s.segment_name IN \
+    (SELECT i.index_name FROM user_indexes i WHERE i.table_name = t.table_name)) \
+    FROM user_tables t WHERE REGEXP_LIKE(t.table_name, '^(PLIMSOLL_(DATA|LOAD|LOCK)|(SLOB|SCAN)_[0-9]+)$')";
+
+/// What else is in the schema: type and name.
+pub const OTHER_OBJECTS: &str = "SELECT o.object_type, o.object_name FROM user_objects o \
+    WHERE NOT REGEXP_LIKE(o.object_name, '^(PLIMSOLL_(DATA|LOAD|LOCK)|(SLOB|SCAN)_[0-9]+|SLOB_[0-9]+_KEY)$') \
+    AND NOT (o.object_type = 'INDEX' AND o.generated = 'Y') ORDER BY o.object_type, o.object_name";
+
+/// How many of the descriptor's columns are there: 3 if its table is ours.
+pub const DESCRIPTOR_COLUMNS: &str = "SELECT COUNT(*) FROM user_tab_columns WHERE table_name = 'PLIMSOLL_DATA' \
+    AND column_name IN ('FORMAT', 'STAGE', 'DESCRIPTOR')";
+
+/// Who holds the lock of the data: number of the session, machine and program. Wants `v$locked_object` and `v$session`.
+pub const LOCK_HOLDER: &str = "SELECT s.sid, s.machine, s.program FROM v$locked_object l \
+    JOIN v$session s ON s.sid = l.session_id JOIN user_objects o ON o.object_id = l.object_id \
+    WHERE o.object_name = 'PLIMSOLL_LOCK'";
+
+impl Sql {
+    /// Our own tables by their bare names, in the order in which they are dropped: the descriptor stays until all else is gone,
+    /// and the lock until then.
+    pub fn own_tables() -> [&'static str; 3] {
+        [LOAD_TABLE, DATA_TABLE, LOCK_TABLE]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_tables_are_known_by_their_names_in_the_data_dictionary() {
+        for name in Sql::own_tables() {
+            let kind = name.strip_prefix("plimsoll_").unwrap().to_uppercase();
+            assert!(OBJECTS.contains(&kind) && OTHER_OBJECTS.contains(&kind), "{name}");
+        }
+        assert!(DESCRIPTOR_COLUMNS.contains(&format!("'{}'", DATA_TABLE.to_uppercase())));
+        assert!(LOCK_HOLDER.contains(&format!("'{}'", LOCK_TABLE.to_uppercase())));
+    }
+}

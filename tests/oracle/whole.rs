@@ -1,0 +1,197 @@
+//! The program as its user meets it, against a small database behind the responder: from set-up to removal.
+
+use serde_json::Value as Json;
+
+use crate::model::{Executed, Model, Touch};
+use crate::place::{Answer, Place};
+use crate::responder::{GENERATIONS, Generation, Options, Responder};
+
+/// What must be in no output, no run, no log.
+pub const PASSWORD: &str = "tiger in the tank";
+
+/// A database, the responder before it, and a place to run the program in.
+pub struct Site {
+    pub model: Model,
+    pub responder: Responder,
+    pub place: Place,
+}
+
+impl Site {
+    pub fn new(generation: Generation) -> Self {
+        let options = Options { hashings: 1, password: PASSWORD.to_owned(), ..Options::of(generation) };
+        let model = Model::default();
+        let responder = Responder::start(options, model.clone());
+        Self { model, responder, place: Place::new() }
+    }
+
+    pub fn address(&self) -> String {
+        format!("oracle://slob@127.0.0.1:{}/orcl", self.responder.port())
+    }
+
+    /// Runs a command on the database. Whatever it prints and keeps, the password is not in it.
+    pub fn run(&self, words: &[&str]) -> Answer {
+        self.run_at(&self.address(), words)
+    }
+
+    pub fn run_at(&self, address: &str, words: &[&str]) -> Answer {
+        let mut command = self.place.plimsoll(&[words, &["--target", address]].concat());
+        let answer = Answer::from(command.env("PLIMSOLL_ORACLE_PASSWORD", PASSWORD).output().unwrap());
+        assert!(!format!("{}{}", answer.stdout, answer.stderr).contains(PASSWORD));
+        answer
+    }
+
+    pub fn done(&self, words: &[&str]) -> Answer {
+        let answer = self.run(words);
+        assert_eq!(answer.code, Some(0), "{words:?}\n{answer}");
+        answer
+    }
+
+    /// Two small schemas.
+    pub fn set_up(&self) -> Answer {
+        self.done(&["slob", "setup", "-s", "2", "SCALE=300", "SCAN_TABLE_SZ=20", "--seed", "7", "--quiet"])
+    }
+
+    pub fn executed(&self) -> Vec<Executed> {
+        self.model.with(|database| std::mem::take(&mut database.executed))
+    }
+}
+
+/// The run that `--json` printed.
+fn run_of(answer: &Answer) -> Json {
+    answer.json()["run"].clone()
+}
+
+#[test]
+fn from_set_up_to_removal_in_both_generations_of_the_protocol() {
+    for generation in GENERATIONS {
+        let site = Site::new(generation);
+        let dry = site.done(&["slob", "setup", "-s", "2", "SCALE=300", "--dry-run"]);
+        assert!(dry.stdout.contains("8 KiB") && site.model.with(|database| database.tables.is_empty()), "{dry}");
+        site.set_up();
+        site.model.with(|database| {
+            let rows = |name: &str| database.tables[name].rows.keys().copied().collect::<Vec<_>>();
+            assert_eq!(rows("slob_1"), (0..300).collect::<Vec<_>>());
+            assert_eq!(rows("scan_2"), (0..20).collect::<Vec<_>>());
+            assert!(database.tables["slob_2"].is_minimized && database.indexes.contains("slob_2_key"));
+            assert_eq!(database.descriptor.as_ref().map(|(_, stage, _)| stage.as_str()), Some("ready"));
+            assert!(!database.tables.contains_key("plimsoll_load"));
+            // Neighbours in the order of keys are none on storage.
+            let blocks: Vec<u64> = database.tables["slob_1"].rows.values().map(|row| row.block).collect();
+            let neighbours = blocks.windows(2).filter(|pair| pair[1] == pair[0] + 1).count();
+            assert!(neighbours < 30, "{neighbours} of 300 rows lie as their keys do");
+        });
+        // The same again finds them.
+        let before = site.responder.round_trips();
+        site.set_up();
+        assert!(site.responder.round_trips() - before < 30, "nothing was loaded again");
+        let info = site.done(&["slob", "info"]);
+        assert!(info.stdout.contains("whole") && info.stdout.contains("seed 7"), "{info}");
+        let verified = site.done(&["slob", "verify"]);
+        assert!(verified.stdout.contains("sound") && verified.stdout.contains("640 rows"), "{verified}");
+        for send in ["statement", "batch"] {
+            let words = ["slob", "run", "--send", send, "WORK_LOOP=40", "UPDATE_PCT=30", "WORK_UNIT=8", "--json"];
+            let run = run_of(&site.done(&words));
+            let executed = site.executed();
+            let measured = run["steps"][0]["counters"]["operations"].as_u64().unwrap();
+            assert!(measured > 0 && executed.len() as u64 >= measured, "{measured} of {}", executed.len());
+            assert!(executed.iter().all(|one| one.in_batch == (send == "batch")));
+            assert!(executed.iter().any(|one| one.touch == Touch::UpdateLite));
+        }
+        assert!(site.done(&["slob", "verify"]).stdout.contains("sound"), "updates keep rows as long as they were");
+        site.done(&["slob", "drop", "--yes"]);
+        site.model.with(|database| assert!(database.tables.is_empty() && database.indexes.is_empty()));
+    }
+}
+
+#[test]
+fn an_operation_is_one_round_trip_and_a_batch_is_one() {
+    let site = Site::new(Generation::V23);
+    site.set_up();
+    for send in ["statement", "batch"] {
+        let words = ["slob", "run", "--send", send, "WORK_LOOP=200", "UPDATE_PCT=25", "--warmup", "0", "--quiet"];
+        let before = site.responder.sessions().len();
+        site.done(&words);
+        let executed = site.executed().len();
+        let sessions = site.responder.sessions().split_off(before);
+        let load: Vec<_> = sessions.iter().filter(|session| session.action == "load").collect();
+        assert_eq!(load.len(), 2, "a session for each schema");
+        assert!(load.iter().all(|session| session.program == "plimsoll" && session.module == "plimsoll"));
+        let calls: usize = load.iter().map(|session| session.calls.len()).sum();
+        // Each session rehearses each kind of operation once, on no rows, and logs off.
+        match send {
+            "statement" => assert!((executed..=executed + 8).contains(&calls), "{calls} calls for {executed}"),
+            _ => assert!(calls * 4 < executed, "{calls} calls for {executed} operations in batches"),
+        }
+    }
+}
+
+#[test]
+fn who_has_slob_set_up_changes_nothing() {
+    let site = Site::new(Generation::V19);
+    site.model.set_up_as_slob(2, 300);
+    let info = site.done(&["slob", "info", "--layout", "slob"]);
+    assert!(info.stdout.contains("2 schemas") && info.stdout.contains("by SLOB"), "{info}");
+    for send in ["statement", "batch"] {
+        let run = ["slob", "run", "--layout", "slob", "--send", send, "WORK_LOOP=50", "UPDATE_PCT=20", "SCAN_PCT=10"];
+        let shown = site.done(&[&run[..], &["--warmup", "0"]].concat());
+        assert!(shown.stdout.contains("nobody has run this version"), "{shown}");
+        let executed = site.executed();
+        let of = |name: &str| executed.iter().filter(|one| one.table == name).count();
+        assert!(of("user1.cf1") > 0 && of("user2.cf1") > 0, "{executed:?}");
+        // SLOB's own keys begin with 1.
+        assert!(executed.iter().all(|one| one.touch == Touch::Scan || one.first_key > 0));
+    }
+    assert!(site.done(&["slob", "verify", "--layout", "slob"]).stdout.contains("sound"));
+    for words in [&["slob", "setup", "-s", "2", "SCALE=300"][..], &["slob", "drop", "--yes"]] {
+        let refused = site.run(&[words, &["--layout", "slob"]].concat());
+        assert_eq!(refused.code, Some(2), "{refused}");
+        assert!(refused.stderr.contains("SLOB's own"), "{refused}");
+    }
+    site.model.with(|database| assert_eq!(database.tables.len(), 4));
+}
+
+#[test]
+fn commits_as_slob_s_and_reads_key_by_key_are_sent_so_and_said() {
+    let site = Site::new(Generation::V19);
+    site.set_up();
+    let words =
+        ["slob", "run", "WORK_LOOP=40", "UPDATE_PCT=50", "--warmup", "0", "--commit", "slob", "--reads", "key-by-key"];
+    let shown = site.done(&words);
+    assert!(shown.stdout.contains("committed as SLOB's are") && shown.stdout.contains("key by key"), "{shown}");
+    let calls = site.responder.calls();
+    let batches: Vec<&str> = calls
+        .iter()
+        .map(|call| &*call.sql)
+        .filter(|sql| sql.contains(":operations") && sql.contains(":filling"))
+        .collect();
+    assert!(!batches.is_empty());
+    assert!(
+        batches
+            .iter()
+            .all(|sql| sql.contains("COMMIT;") && !sql.contains("WRITE IMMEDIATE") && sql.contains("= at_key"))
+    );
+    let refused = site.run_at("sim:", &["slob", "run", "WORK_LOOP=1", "--commit", "slob"]);
+    assert!(refused.code == Some(2) && refused.stderr.contains("is for Oracle"), "{refused}");
+}
+
+#[test]
+fn no_password_is_in_any_run() {
+    let site = Site::new(Generation::V19);
+    site.set_up();
+    site.done(&["slob", "run", "WORK_LOOP=20", "--quiet"]);
+    let mut looked_at = 0;
+    let mut folders = vec![site.place.path(".")];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()) {
+            if entry.file_type().unwrap().is_dir() {
+                folders.push(entry.path());
+                continue;
+            }
+            looked_at += 1;
+            let bytes = std::fs::read(entry.path()).unwrap();
+            let found = bytes.windows(PASSWORD.len()).any(|window| window == PASSWORD.as_bytes());
+            assert!(!found, "the password is in {}", entry.path().display());
+        }
+    }
+    assert!(looked_at > 1);
+}

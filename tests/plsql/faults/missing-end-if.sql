@@ -1,0 +1,5 @@
+BEGIN
+  IF 1 = 2 THEN
+    NULL;
+END;
+/

@@ -1,0 +1,6 @@
+BEGIN
+  REPEAT
+    NULL;
+  UNTIL 1 = 1 END REPEAT;
+END;
+/

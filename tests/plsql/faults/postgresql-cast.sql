@@ -1,0 +1,6 @@
+DECLARE
+  n NUMBER;
+BEGIN
+  n := '1'::NUMBER;
+END;
+/

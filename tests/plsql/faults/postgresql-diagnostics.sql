@@ -1,0 +1,7 @@
+DECLARE
+  n NUMBER;
+BEGIN
+  UPDATE slob_1 SET c2 = 'x' WHERE custid = 1;
+  GET DIAGNOSTICS n = ROW_COUNT;
+END;
+/

@@ -1,0 +1,4 @@
+CREATE FUNCTION f() RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+  RETURN 1;
+END $$;

@@ -1,0 +1,1 @@
+SELECT custid FROM slob_1 ORDER custid;

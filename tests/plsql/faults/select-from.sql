@@ -1,0 +1,4 @@
+BEGIN
+  SELECT COUNT(c2) INTO n FORM slob_1;
+END;
+/

@@ -1,0 +1,1 @@
+UPDATE slob_1 t SET WHERE t.custid = 1;

@@ -1,0 +1,6 @@
+BEGIN
+  WHILE 1 = 2
+    NULL;
+  END LOOP;
+END;
+/
