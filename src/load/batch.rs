@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use super::StepPlan;
 use super::drive::{LaneReport, MAX_ERRORS, Part};
+use super::in_order::{Happened, InOrder};
 use crate::measure::{Clock, Counter, LaneRecorder, OPERATION_KINDS, Outbox, Timeline, WaitEvent};
 use crate::targets::{BatchLane, BatchedOperation, FinishedBatch, OperationResult, TargetError};
 use crate::workload::{Drawn, Operation, Shape, Stream};
@@ -36,16 +37,18 @@ const LOOK_AROUND_NS: u64 = 20_000_000;
 /// known. What ended so short a time ago is not recorded yet, or it would count in a window that had closed before.
 const HOLD_BACK_NS: u64 = 100_000_000;
 
-/// One operation whose turn to be recorded comes when nothing can have ended before it. Ordered by its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+/// One operation whose turn to be recorded comes when nothing can have ended before it.
+#[derive(Debug)]
 struct Known {
-    ended_ns: u64,
-    kind: usize,
-    service_ns: u64,
-    commit_ns: Option<u64>,
-    block_touches: u64,
-    block_changes: u64,
+    kind: u8,
     failed: bool,
+    done: BatchedOperation,
+}
+
+impl Happened for Known {
+    fn at_ns(&self) -> u64 {
+        self.done.ended_ns
+    }
 }
 
 /// How long a session's next operations will take, as far as that is known.
@@ -134,8 +137,8 @@ pub(super) struct BatchDriver<'a, S: Shape> {
     ready: VecDeque<u32>,
     /// Sessions that think, and until when.
     thinking: BinaryHeap<Reverse<(u64, u32)>>,
-    /// What is known and not yet recorded, the first to end first.
-    known: BinaryHeap<Reverse<Known>>,
+    /// What is known and not yet recorded.
+    known: InOrder<Known>,
     operations: Vec<S::Operation>,
     /// Batches that failed since the last one that did not: in each of them one operation did.
     errors: u64,
@@ -174,7 +177,7 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
                 .collect(),
             ready: (0..part.sessions).collect(),
             thinking: BinaryHeap::new(),
-            known: BinaryHeap::new(),
+            known: InOrder::new(part.sessions),
             operations: Vec::new(),
             errors: 0,
             report: LaneReport::default(),
@@ -234,21 +237,21 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
 
     /// Records, in their order, all operations that ended until then.
     fn record_until(&mut self, until_ns: u64) {
-        while let Some(Reverse(known)) = self.known.peek().copied().filter(|Reverse(known)| known.ended_ns <= until_ns)
-        {
-            self.known.pop();
-            self.recorder.advance(known.ended_ns);
-            if known.failed {
-                self.recorder.failed_operation(known.kind);
-                continue;
+        let Self { known, recorder, .. } = self;
+        known.take_until(until_ns, |Known { kind, failed, done }| {
+            let kind = usize::from(kind);
+            recorder.advance(done.ended_ns);
+            if failed {
+                recorder.failed_operation(kind);
+                return;
             }
-            self.recorder.operation(known.kind, known.block_touches, known.service_ns, known.service_ns);
-            self.recorder.count(Counter::BlockChanges, known.block_changes);
-            if let Some(commit_ns) = known.commit_ns {
-                self.recorder.count(Counter::Commits, 1);
-                self.recorder.wait(WaitEvent::Commit, commit_ns);
+            recorder.operation(kind, done.block_touches, done.service_ns, done.service_ns);
+            recorder.count(Counter::BlockChanges, done.block_changes);
+            if let Some(commit_ns) = done.commit_ns {
+                recorder.count(Counter::Commits, 1);
+                recorder.wait(WaitEvent::Commit, commit_ns);
             }
-        }
+        });
         if until_ns < u64::MAX {
             self.recorder.advance(until_ns);
         }
@@ -306,27 +309,19 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
         let kinds = session.batch.iter().map(|drawn| drawn.operation.kind_index());
         session.expected.learn(kinds.clone().zip(operations.iter().map(|done| done.service_ns)));
         let (window_start_ns, closed_at_ns) = (self.timeline.window_start_ns(), self.timeline.closed_at_ns());
-        for (kind, done) in kinds.zip(operations) {
-            let BatchedOperation { ended_ns, service_ns, commit_ns, block_touches, block_changes } = *done;
+        let known = kinds.zip(operations).map(|(kind, done)| {
             // Never before it was sent, whatever two clocks say of each other, nor after it was known.
-            let ended_ns = ended_ns.clamp(sent_ns, now);
-            let began_ns = ended_ns.saturating_sub(service_ns);
+            let ended_ns = done.ended_ns.clamp(sent_ns, now);
+            let began_ns = ended_ns.saturating_sub(done.service_ns);
             let idle_since_ns = session.ended_ns.max(window_start_ns);
             self.report.idle_session_ns += began_ns.min(closed_at_ns).saturating_sub(idle_since_ns);
             session.ended_ns = ended_ns;
             if self.has_work_loop && ended_ns >= window_start_ns {
                 session.left -= 1;
             }
-            self.known.push(Reverse(Known {
-                ended_ns,
-                kind,
-                service_ns,
-                commit_ns,
-                block_touches,
-                block_changes,
-                failed: false,
-            }));
-        }
+            Known { kind: kind as u8, failed: false, done: BatchedOperation { ended_ns, ..*done } }
+        });
+        self.known.add(index, known.collect());
         self.errors = 0;
     }
 
@@ -334,18 +329,18 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
     fn finish_failed(&mut self, index: u32, now: u64) -> Result<(), TargetError> {
         let session = &mut self.sessions[index as usize];
         session.expected.learn_failure(session.batch.len());
-        for drawn in &session.batch {
-            let kind = drawn.operation.kind_index();
-            self.known.push(Reverse(Known {
+        let failed = session.batch.iter().map(|drawn| Known {
+            kind: drawn.operation.kind_index() as u8,
+            failed: true,
+            done: BatchedOperation {
                 ended_ns: now,
-                kind,
                 service_ns: 0,
                 commit_ns: None,
                 block_touches: 0,
                 block_changes: 0,
-                failed: true,
-            }));
-        }
+            },
+        });
+        self.known.add(index, failed.collect());
         session.ended_ns = now;
         if self.has_work_loop && now >= self.timeline.window_start_ns() {
             session.left -= session.batch.len() as u64;

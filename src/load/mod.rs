@@ -8,6 +8,7 @@ mod batch;
 mod ceiling;
 mod collect;
 mod drive;
+mod in_order;
 mod step;
 
 use std::collections::BTreeMap;

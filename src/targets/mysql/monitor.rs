@@ -357,6 +357,8 @@ fn state(name: &str) -> SessionState {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::targets::database::SetupRequest;
     use crate::targets::mysql::data::Access;
@@ -421,7 +423,7 @@ mod tests {
         monitor.take();
         let operation =
             |kind, first_key, keys| SlobOperation { kind, schema: 0, first_key, keys, redo_stress: RedoStress::Heavy };
-        let batch: Vec<SlobOperation> = (0..20)
+        let batch: Arc<[SlobOperation]> = (0..20)
             .flat_map(|number| {
                 [operation(OperationKind::Read, number * 90, 90), operation(OperationKind::Update, number * 90, 4)]
             })

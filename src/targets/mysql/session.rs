@@ -249,7 +249,11 @@ impl SqlSession for Session {
         rehearsed.map_err(|error| inside.connected.error("prepare the operations", &error))
     }
 
-    async fn execute_batch(&self, operations: &[SlobOperation], filling: &[u8]) -> Result<ServerTimes, MysqlError> {
+    async fn execute_batch(
+        &self,
+        operations: &Arc<[SlobOperation]>,
+        filling: &[u8],
+    ) -> Result<ServerTimes, MysqlError> {
         let mut inside = self.inside.lock().await;
         let outcome = inside.batch(operations, filling, &self.shared.sql).await;
         if let Err(Error::Server(refusal)) = &outcome

@@ -131,7 +131,7 @@ impl fmt::Debug for Session {
 
 impl Session {
     async fn touched(&self, job: Job, filling: &[u8]) -> Result<u64, OracleError> {
-        self.worker.ask(job, &[], filling);
+        self.worker.ask(job, Arc::default(), filling);
         match self.worker.answer(&self.node).await? {
             Reply::Touched(rows) => Ok(rows),
             Reply::Times(_) => unreachable!("an operation has no times of a batch"),
@@ -161,8 +161,12 @@ impl SqlSession for Session {
         self.touched(Job::Rehearsal(operation), &[]).await.map(drop)
     }
 
-    async fn execute_batch(&self, operations: &[SlobOperation], filling: &[u8]) -> Result<ServerTimes, OracleError> {
-        self.worker.ask(Job::Batch, operations, filling);
+    async fn execute_batch(
+        &self,
+        operations: &Arc<[SlobOperation]>,
+        filling: &[u8],
+    ) -> Result<ServerTimes, OracleError> {
+        self.worker.ask(Job::Batch, Arc::clone(operations), filling);
         match self.worker.answer(&self.node).await? {
             Reply::Times(times) => Ok(times),
             Reply::Touched(_) => unreachable!("a batch is answered with its times"),

@@ -58,7 +58,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     job: Option<Job>,
-    operations: Vec<SlobOperation>,
+    operations: Arc<[SlobOperation]>,
     filling: Vec<u8>,
     opened: Option<Result<Opened, OracleError>>,
     reply: Option<Result<Reply, OracleError>>,
@@ -119,10 +119,9 @@ impl Worker {
     }
 
     /// Asks the session something. It must have answered what it was asked before.
-    pub(super) fn ask(&self, job: Job, operations: &[SlobOperation], filling: &[u8]) {
+    pub(super) fn ask(&self, job: Job, operations: Arc<[SlobOperation]>, filling: &[u8]) {
         let mut state = self.0.lock();
-        state.operations.clear();
-        state.operations.extend_from_slice(operations);
+        state.operations = operations;
         state.filling.clear();
         state.filling.extend_from_slice(filling);
         state.reply = None;
@@ -170,7 +169,7 @@ impl Drop for Worker {
 }
 
 fn serve(mut work: impl Work, shared: &Shared) {
-    let (mut operations, mut filling) = (Vec::new(), Vec::new());
+    let mut filling = Vec::new();
     loop {
         let mut state = shared.lock();
         let job = loop {
@@ -180,8 +179,8 @@ fn serve(mut work: impl Work, shared: &Shared) {
                 None => state = shared.asked.wait(state).unwrap_or_else(PoisonError::into_inner),
             }
         };
+        let operations = std::mem::take(&mut state.operations);
         // Both sides keep their room: what was asked goes one way, the room of the last time the other.
-        std::mem::swap(&mut operations, &mut state.operations);
         std::mem::swap(&mut filling, &mut state.filling);
         drop(state);
         let reply = work.work(job, &operations, &filling);
@@ -230,11 +229,11 @@ mod tests {
         block_on(async {
             let (worker, id) = Worker::start(Echo { calls: 0 }, "db1").await.unwrap();
             assert_eq!(id, SessionId { sid: 7, serial: 1 });
-            worker.ask(Job::Operation(operation), &[], b"abc");
+            worker.ask(Job::Operation(operation), Arc::default(), b"abc");
             assert_eq!(worker.answer("db1").await.unwrap(), Reply::Touched(67));
-            worker.ask(Job::Batch, &[operation; 3], &[]);
+            worker.ask(Job::Batch, [operation; 3].into(), &[]);
             assert_eq!(worker.answer("db1").await.unwrap(), Reply::Touched(3002));
-            worker.ask(Job::Rehearsal(operation), &[], &[]);
+            worker.ask(Job::Rehearsal(operation), Arc::default(), &[]);
             let error = worker.answer("db1").await.unwrap_err();
             assert!(matches!(error, OracleError::Lost { .. }), "{error}");
         });

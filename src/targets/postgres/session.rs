@@ -177,7 +177,11 @@ impl SqlSession for Session {
         rehearsed.map_err(|error| self.connected.error("prepare the operations", &error))
     }
 
-    async fn execute_batch(&self, operations: &[SlobOperation], filling: &[u8]) -> Result<ServerTimes, PostgresError> {
+    async fn execute_batch(
+        &self,
+        operations: &Arc<[SlobOperation]>,
+        filling: &[u8],
+    ) -> Result<ServerTimes, PostgresError> {
         let executed = async {
             let statement = self.statement(Prepared::Batch(home_schema(operations))).await?;
             let Arrays { kinds, hot, first_keys, keys } = Arrays::of(operations);

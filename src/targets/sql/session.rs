@@ -2,6 +2,7 @@
 
 use std::error::Error;
 use std::fmt::Debug;
+use std::sync::Arc;
 
 use super::lane::ServerTimes;
 use crate::targets::TargetError;
@@ -90,7 +91,7 @@ pub trait SqlSession: Send + Sync + Sized + 'static {
     /// [`batch_filling_bytes`]: super::batch_filling_bytes
     fn execute_batch(
         &self,
-        operations: &[SlobOperation],
+        operations: &Arc<[SlobOperation]>,
         filling: &[u8],
     ) -> impl Future<Output = Result<ServerTimes, Self::Error>> + Send;
 

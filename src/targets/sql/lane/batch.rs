@@ -8,7 +8,7 @@ use super::times::ServerTimes;
 use crate::targets::sql::filling::Filling;
 use crate::targets::sql::session::{SqlError as _, SqlServers, SqlSession as _, home_schema};
 use crate::targets::sql::target::SqlTarget;
-use crate::targets::{BatchLane, BatchedOperation, FinishedBatch, OperationResult, SessionRange, TargetError};
+use crate::targets::{BatchLane, FinishedBatch, OperationResult, SessionRange, TargetError};
 use crate::workload::{OperationKind, SlobOperation};
 
 /// Where the server limits how long statements take, a batch takes so small a part of that. It must not fail when storage
@@ -85,22 +85,17 @@ impl<'t, D: SqlServers> BatchesLane<'t, D> {
             let hint = Some("make them again: `plimsoll slob setup --replace`".to_owned());
             return Err(D::Error::unfit(what, hint).into());
         }
-        let (placed, clock_was_set) = times.lay_between(*sent_ns, at_ns);
+        let (mut placed, clock_was_set) = times.lay_between(*sent_ns, at_ns);
         if clock_was_set {
             target.note_set_clock();
         }
-        let mut done = Vec::with_capacity(operations.len());
-        for ((operation, placed), timed) in operations.iter().zip(placed).zip(&times.operations) {
-            let block_touches = self.line.checked(session, operation, timed.touched)?;
-            done.push(BatchedOperation {
-                ended_ns: placed.ended_ns,
-                service_ns: placed.service_ns,
-                commit_ns: placed.commit_ns,
-                block_touches,
-                block_changes: if operation.kind == OperationKind::Update { block_touches } else { 0 },
-            });
+        for (operation, placed) in operations.iter().zip(&mut placed) {
+            self.line.checked(session, operation, placed.block_touches)?;
+            if operation.kind == OperationKind::Update {
+                placed.block_changes = placed.block_touches;
+            }
         }
-        Ok(FinishedBatch { session, operations: done, result: OperationResult::Done })
+        Ok(FinishedBatch { session, operations: placed, result: OperationResult::Done })
     }
 }
 
@@ -142,14 +137,14 @@ impl<D: SqlServers> BatchLane<SlobOperation> for BatchesLane<'_, D> {
     /// Has the procedure execute what is to come on no rows, since it is compiled, and each of its statements planned, when it
     /// is first executed.
     fn prepare(&mut self, upcoming: &mut dyn FnMut(u32) -> Vec<SlobOperation>) -> Result<(), TargetError> {
-        let mut rehearsals = Vec::new();
+        let mut rehearsals: Vec<Arc<[SlobOperation]>> = Vec::new();
         for session in 0..self.line.range.sessions {
             let mut kinds = one_of_each(upcoming(session));
             // There is no scan of nothing.
             kinds.retain(|operation| operation.kind != OperationKind::Scan);
             kinds.iter_mut().for_each(|operation| operation.keys = 0);
             check_homes(&kinds)?;
-            rehearsals.push(kinds);
+            rehearsals.push(kinds.into());
         }
         let filling: Arc<[u8]> = self.filling.of_batch().into();
         self.line.with_each(|number, session| {

@@ -5,6 +5,8 @@
 //! parts. A wall clock can be set while a batch runs; that shows when its operations take longer than we waited for them all,
 //! or end before they began.
 
+use crate::targets::BatchedOperation;
+
 /// The server's clock may run so much faster than ours within a batch without having been set.
 const TOLERANCE_NS: u64 = 1_000_000;
 
@@ -28,30 +30,22 @@ pub struct TimedOperation {
     pub touched: u64,
 }
 
-/// When an operation ended on our clock, and what it took.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Placed {
-    pub(super) ended_ns: u64,
-    pub(super) service_ns: u64,
-    pub(super) commit_ns: Option<u64>,
-}
-
 impl ServerTimes {
     /// Lays the operations between the two instants of our clock, and says whether the server's clock was set meanwhile, so
-    /// that what they took is only an estimate.
-    pub(super) fn lay_between(&self, sent_ns: u64, received_ns: u64) -> (Vec<Placed>, bool) {
+    /// that what they took is only an estimate. What they changed is not known here.
+    pub(super) fn lay_between(&self, sent_ns: u64, received_ns: u64) -> (Vec<BatchedOperation>, bool) {
         let available_ns = received_ns.saturating_sub(sent_ns);
         let mut was_set = false;
         let mut before_us = self.began_us;
-        let mut placed: Vec<Placed> = self
+        let mut placed: Vec<BatchedOperation> = self
             .operations
             .iter()
-            .map(|&TimedOperation { committing_us, ended_us, .. }| {
+            .map(|&TimedOperation { committing_us, ended_us, touched }| {
                 let service_us = ended_us.saturating_sub(std::mem::replace(&mut before_us, ended_us));
                 was_set |= service_us < 0;
                 let service_ns = nanos(service_us);
                 let commit_ns = committing_us.map(|begun_us| nanos(ended_us.saturating_sub(begun_us)).min(service_ns));
-                Placed { ended_ns: 0, service_ns, commit_ns }
+                BatchedOperation { ended_ns: 0, service_ns, commit_ns, block_touches: touched, block_changes: 0 }
             })
             .collect();
         let took_ns = sum_ns(&placed);
@@ -79,7 +73,7 @@ impl ServerTimes {
     }
 }
 
-fn sum_ns(placed: &[Placed]) -> u64 {
+fn sum_ns(placed: &[BatchedOperation]) -> u64 {
     placed.iter().fold(0, |sum, placed| sum.saturating_add(placed.service_ns))
 }
 
