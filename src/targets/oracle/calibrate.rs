@@ -3,9 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
-use oracledb::{DB_TYPE_NUMBER, ToDbValue};
-
 use super::connect::Connector;
+use super::driver::{DB_TYPE_NUMBER, ToDbValue};
 use super::error::OracleError;
 use crate::config::oracle::{OracleAddress, OracleRole};
 use crate::targets::TargetError;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::connect::Connector;
 use super::data::{Access, info, prove, schema_of};
+use super::driver::Row;
 use super::meanings::TERMS;
 use super::monitor::MonitorRequest;
 use super::session::OracleServers;
@@ -85,7 +86,7 @@ impl Dialect for Connector {
             ("layout", (layout == Layout::Slob).then_some("SLOB's own tables")),
         ];
         facts.extend(chosen.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned()))));
-        let read = |row: &oracledb::Row| Ok((row.get::<String>(0)?, row.get::<Option<String>>(1)?));
+        let read = |row: &Row| Ok((row.get::<String>(0)?, row.get::<Option<String>>(1)?));
         // Who may not see them does not learn them.
         let parameters = connected.query("ask for its parameters", PARAMETERS, &[], read).unwrap_or_default();
         facts.extend(parameters.into_iter().filter_map(|(name, value)| Some((format!("setting.{name}"), value?))));

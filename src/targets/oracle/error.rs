@@ -3,8 +3,7 @@
 use std::fmt;
 use std::fmt::Display;
 
-use oracledb::{Error, ErrorKind};
-
+use super::driver::Error;
 use crate::targets::sql::{Codes, ServerError};
 
 /// Why something about an Oracle database could not be done.
@@ -59,25 +58,18 @@ pub(super) const LACKS_RIGHTS: [u32; 5] = [990, 1031, 1045, 1720, 41_900];
 
 impl OracleError {
     /// What an error of the driver means: `node` was asked to do `doing`, such as `create the tables`.
-    pub fn of(node: &str, doing: &str, error: &Error) -> Self {
+    pub(super) fn of(node: &str, doing: &str, error: &Error) -> Self {
         let (node, doing) = (node.to_owned(), doing.to_owned());
-        match error.kind() {
-            ErrorKind::DbError(refusal) => {
-                let code = u32::try_from(refusal.code()).unwrap_or(0);
-                let message = bare(refusal.message());
-                if ENDS_THE_CONNECTION.contains(&code) {
-                    return Self::Lost { node, reason: format!("{message} ({})", OraNumber(code)) };
+        match error {
+            Error::Refused { code, message } => {
+                let message = bare(message);
+                if ENDS_THE_CONNECTION.contains(code) {
+                    return Self::Lost { node, reason: format!("{message} ({})", OraNumber(*code)) };
                 }
-                Self::Refused { node, doing, code: OraNumber(code), message }
+                Self::Refused { node, doing, code: OraNumber(*code), message }
             }
-            ErrorKind::DeadConnection => {
-                Self::Lost { node, reason: "it closed the connection without a word".to_owned() }
-            }
-            ErrorKind::StreamOperation | ErrorKind::OutOfData | ErrorKind::NotConnected | ErrorKind::TlsOperation => {
-                Self::Lost { node, reason: words(error) }
-            }
-            ErrorKind::UnableToRecover => {
-                Self::Lost { node, reason: "it did not answer, and not when it was asked to stop either".to_owned() }
+            Error::Closed | Error::Broken(_) | Error::Tls(_) | Error::Silent => {
+                Self::Lost { node, reason: error.to_string() }
             }
             // Neither the server nor the network: a value that cannot be sent or read as what it should be.
             _ => Self::Unfit { what: format!("cannot {doing} on `{node}`: {error}"), hint: None },
@@ -106,12 +98,6 @@ pub(super) fn bare(message: &str) -> String {
         Some((number, words)) if is_number(number) => words.to_owned(),
         _ => line,
     }
-}
-
-/// What an error of the driver says, without the driver's own words before the cause.
-pub(super) fn words(error: &Error) -> String {
-    let text = error.to_string();
-    text.split_once(" operation failed: ").map_or(text.as_str(), |(_, cause)| cause).to_owned()
 }
 
 /// What a refusal asks for.

@@ -4,9 +4,8 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use oracledb::{DB_TYPE_NUMBER, DB_TYPE_RAW, Statement as Prepared, ToDbValue};
-
 use super::connect::{Connected, Connector, SessionId};
+use super::driver::{DB_TYPE_NUMBER, DB_TYPE_RAW, Prepared, Row, ToDbValue};
 use super::error::OracleError;
 use super::sql::{Kinds, MAX_BATCH, Sql, Statement, pack, printable, unpack};
 use super::worker::{Job, Opened, Reply, Work, Worker};
@@ -108,7 +107,7 @@ impl SqlServers for OracleServers {
         let connector = self.0.connector.clone();
         let asked = tokio::task::spawn_blocking(move || {
             let busy = "SELECT sid, serial# FROM v$session WHERE status = 'ACTIVE' AND username = USER";
-            let read = |row: &oracledb::Row| Ok(SessionId { sid: row.get(0)?, serial: row.get(1)? });
+            let read = |row: &Row| Ok(SessionId { sid: row.get(0)?, serial: row.get(1)? });
             connector.connect(node).ok()?.query("look which sessions work", busy, &[], read).ok()
         });
         let busy = asked.await.ok()??;

@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::connect::{Connected, Connector};
+use super::driver::{DB_TYPE_NUMBER, Row, ToDbValue};
 use super::error::OracleError;
 use super::sql::{Grant, Need, grants};
 use crate::measure::Clock;
@@ -88,7 +89,7 @@ impl Snapshots {
         let mut places: Vec<Place> = Vec::new();
         for (node, name) in connector.nodes().into_iter().enumerate() {
             let doing = format!("find out which database {} is to report on", kind.name());
-            let read = |row: &oracledb::Row| Ok((row.get::<u64>(0)?, row.get::<u64>(1)?));
+            let read = |row: &Row| Ok((row.get::<u64>(0)?, row.get::<u64>(1)?));
             let found = connected(connector, node)?.first(&doing, PLACE, &[], read);
             let found = found.map_err(|error| with_grants(connector, kind, error))?;
             let (dbid, instance) = found.ok_or_else(|| OracleError::Unfit {
@@ -205,7 +206,7 @@ impl Databases {
                 Some((_, number)) => *number,
                 None => {
                     let connected = connected(&self.connector, place.node)?;
-                    let row = connected.call(doing, statement, &[&oracledb::DB_TYPE_NUMBER])?;
+                    let row = connected.call(doing, statement, &[&DB_TYPE_NUMBER])?;
                     row.get(0).map_err(|error| connected.error(doing, &error))?
                 }
             };
@@ -217,9 +218,8 @@ impl Databases {
 
     /// The text of a report.
     fn report(&self, place: &Place, report: &OwnReport) -> Result<String, OracleError> {
-        let values: [&dyn oracledb::ToDbValue; 4] =
-            [&place.dbid, &place.instance, &report.begin_snapshot, &report.end_snapshot];
-        let line = |row: &oracledb::Row| row.get::<Option<String>>(0);
+        let values: [&dyn ToDbValue; 4] = [&place.dbid, &place.instance, &report.begin_snapshot, &report.end_snapshot];
+        let line = |row: &Row| row.get::<Option<String>>(0);
         let lines = connected(&self.connector, place.node)?.query("fetch the report of AWR", REPORT, &values, line)?;
         Ok(lines.into_iter().map(|line| line.unwrap_or_default() + "\n").collect())
     }

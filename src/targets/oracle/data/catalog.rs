@@ -7,6 +7,7 @@ use crate::targets::TargetError;
 use crate::targets::database::Filling;
 use crate::targets::oracle::OracleError;
 use crate::targets::oracle::connect::Connector;
+use crate::targets::oracle::driver::{Error, Row, ToDbValue};
 use crate::targets::oracle::sql::{self, Layout, Sql, dictionary_name};
 use crate::targets::sql::data::catalog::{
     DATA_TABLE, FORMAT_VERSION, LOAD_TABLE, NamespaceFacts, SqlData, damaged, described,
@@ -53,9 +54,7 @@ impl Server {
         let product = session.first(doing, sql::PRODUCT, &[], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let (product, version): (String, String) =
             product.unwrap_or_else(|| ("Oracle".to_owned(), session.version_text()));
-        let text = |row: &oracledb::Row, column: usize| {
-            Ok::<_, oracledb::Error>(row.get::<Option<String>>(column)?.unwrap_or_default())
-        };
+        let text = |row: &Row, column: usize| Ok::<_, Error>(row.get::<Option<String>>(column)?.unwrap_or_default());
         let landed = session
             .first("ask where it landed", sql::SESSION, &[], |row| Ok((text(row, 2)?, text(row, 4)?, text(row, 5)?)))?;
         let (container, instance, role) = landed.unwrap_or_default();
@@ -151,7 +150,7 @@ impl SqlData for Connector {
     }
 
     fn lock_holder(session: &mut Session<'_>) -> Result<Option<String>, TargetError> {
-        let read = |row: &oracledb::Row| {
+        let read = |row: &Row| {
             let (sid, machine): (u64, Option<String>) = (row.get(0)?, row.get(1)?);
             Ok(format!("session {sid} of {}", machine.as_deref().unwrap_or("an unknown machine")))
         };
@@ -231,7 +230,7 @@ fn found_of_slob(session: &Session<'_>, block_bytes: u32) -> Result<Option<Found
         return Ok(None);
     }
     let sql = session.access().sql(block_bytes);
-    let read = |row: &oracledb::Row| row.get::<Option<u64>>(1);
+    let read = |row: &Row| row.get::<Option<u64>>(1);
     let last = session.first(doing, &sql.ends(0), &[], read)?.flatten().unwrap_or(0);
     if last == 0 {
         return Ok(None);
@@ -269,7 +268,7 @@ pub(super) fn begin(session: &Session<'_>, data: &DataSet) -> Result<(), TargetE
     for table in [LOAD_TABLE, DATA_TABLE] {
         session.execute(doing, &format!("DELETE FROM {}", sql.qualified(table)), &[])?;
     }
-    let values: [&dyn oracledb::ToDbValue; 3] = [&FORMAT_VERSION, &Stage::Loading.word(), &descriptor];
+    let values: [&dyn ToDbValue; 3] = [&FORMAT_VERSION, &Stage::Loading.word(), &descriptor];
     session.execute(doing, &sql.insert_descriptor(), &values)?;
     Ok(session.connected()?.commit(doing)?)
 }

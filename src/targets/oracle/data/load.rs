@@ -1,10 +1,9 @@
 //! Loading rows: in pieces, each one array of values that is written past the buffer cache, in one transaction with its mark.
 
-use oracledb::ToDbValue;
-
 use super::catalog::name_of;
 use super::session::Session;
 use crate::targets::TargetError;
+use crate::targets::oracle::driver::ToDbValue;
 use crate::targets::oracle::sql::{Sql, printable};
 use crate::targets::sql::COLUMNS;
 use crate::targets::sql::data::descriptor::{DataSet, TableKind};

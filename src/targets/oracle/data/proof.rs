@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::session::{Access, Session};
 use crate::targets::TargetError;
 use crate::targets::oracle::OracleError;
+use crate::targets::oracle::driver::{Error, Row, ToDbValue};
 use crate::targets::oracle::sql::{self, Address, Layout, PlanLine, Sql, plan_fault};
 use crate::targets::sql::data::descriptor::DataSet;
 use crate::targets::sql::data::proof::{Fault, Proven, SAMPLE_KEYS, refuse, wrong_ends};
@@ -54,9 +55,9 @@ fn shape(session: &Session<'_>, data: &DataSet, schema: u32, sql: &Sql) -> Resul
     let table = sql.table(schema);
     let doing = format!("look how {table} lies");
     let (owner, name) = (sql.owner(), table.rsplit('.').next().unwrap_or_default().to_uppercase());
-    let named: [&dyn oracledb::ToDbValue; 2] = [&owner, &name];
-    let read = |row: &oracledb::Row| {
-        let text = |column: usize| Ok::<_, oracledb::Error>(row.get::<Option<String>>(column)?.unwrap_or_default());
+    let named: [&dyn ToDbValue; 2] = [&owner, &name];
+    let read = |row: &Row| {
+        let text = |column: usize| Ok::<_, Error>(row.get::<Option<String>>(column)?.unwrap_or_default());
         Ok((row.get::<Option<u32>>(0)?, text(1)?, text(2)?, text(3)?, text(4)?))
     };
     let Some((free, compression, partitioned, organized, cluster)) =

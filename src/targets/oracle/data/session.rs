@@ -2,10 +2,9 @@
 
 use std::sync::mpsc;
 
-use oracledb::{Error, Row, ToDbValue};
-
 use crate::targets::TargetError;
 use crate::targets::oracle::connect::{Connected, Connector};
+use crate::targets::oracle::driver::{Error, Row, ToDbValue};
 use crate::targets::oracle::error::OracleError;
 use crate::targets::sql::data::access::{self, SqlConnector};
 use crate::targets::sql::data::streams::{Halt, LOOK_AROUND};

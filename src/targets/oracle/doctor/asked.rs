@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use oracledb::{Error, Row, ToDbValue};
-
 use super::questions;
 use super::trials::Waits;
 use crate::targets::TargetError;
 use crate::targets::oracle::connect::{Connected, Connector};
+use crate::targets::oracle::driver::{Error, Row, ToDbValue};
 use crate::targets::oracle::error::{LACKS_RIGHTS, OracleError};
 use crate::targets::oracle::sql;
 

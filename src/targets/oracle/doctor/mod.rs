@@ -10,12 +10,11 @@ mod trials;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use oracledb::{DB_TYPE_NUMBER, DB_TYPE_VARCHAR, Row, ToDbValue};
-
 use self::asked::{Asked, words_unless_gone};
 use self::rights::{Circumstances, rights};
 use super::connect::Connector;
 use super::data::{Access, prove, schema_of};
+use super::driver::{DB_TYPE_NUMBER, DB_TYPE_VARCHAR, Error, Row, ToDbValue};
 use super::sql::{self, PlanLine, Sql, plan_fault};
 use crate::config::oracle::{OracleAddress, OraclePlace};
 use crate::measure::doctor::Check;
@@ -107,7 +106,7 @@ fn hosts_of(address: &OracleAddress) -> Vec<String> {
     }
 }
 
-fn text(row: &Row, column: usize) -> Result<String, oracledb::Error> {
+fn text(row: &Row, column: usize) -> Result<String, Error> {
     Ok(row.get::<Option<String>>(column)?.unwrap_or_default())
 }
 

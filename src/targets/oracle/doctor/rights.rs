@@ -6,6 +6,7 @@ use super::asked::Asked;
 use super::questions::{USABLE_OBJECTS, try_view};
 use crate::measure::doctor::Check;
 use crate::targets::TargetError;
+use crate::targets::oracle::driver::Row;
 use crate::targets::oracle::sql::{self, Grant, Need, PUBLIC_PACKAGES, grants};
 
 /// What has a right to be tried for it.
@@ -59,7 +60,7 @@ pub(super) fn rights(
     tablespace: Option<&str>,
     circumstances: Circumstances,
 ) -> Result<Vec<Check>, TargetError> {
-    let one = |row: &oracledb::Row| row.get::<String>(0);
+    let one = |row: &Row| row.get::<String>(0);
     let privileges: Option<BTreeSet<String>> =
         asked.rows("list the privileges", sql::PRIVILEGES, one)?.map(|all| all.into_iter().collect());
     let objects: Option<BTreeSet<String>> =

@@ -1,8 +1,7 @@
 //! What is asked of an instance: its views, where each is found, and with which right.
 
-use oracledb::{Error, OracleNumber, Row as Fetched, ToDbValue};
-
 use super::super::connect::Connected;
+use super::super::driver::{Error, Row as Fetched, ToDbValue};
 use super::super::error::OracleError;
 use super::super::meanings::{STATISTICS, TIMES};
 
@@ -258,8 +257,8 @@ impl Form {
             Ok::<_, Error>(text.unwrap_or_default())
         };
         let number = |at: usize| {
-            let number: Option<OracleNumber> = fetched.get(at)?;
-            Ok(number.and_then(|number| number.to_string().parse().ok()))
+            let number: Option<String> = fetched.get(at)?;
+            Ok(number.and_then(|number| number.parse().ok()))
         };
         Ok(Row {
             name: text(0)?,

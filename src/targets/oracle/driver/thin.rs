@@ -1,0 +1,194 @@
+//! Oracle's own driver in Rust, which needs no client.
+
+use std::time::Duration;
+
+use oracledb::{Config, Connection, ErrorKind, Statement};
+
+use super::error::Error;
+use super::row::Row;
+use super::seam::{Block, Driver, Landed, Prepared, SessionId, Settings};
+use super::value::{DbType, ROOM, ToDbValue, Value, with_values};
+use crate::config::oracle::OracleRole;
+
+/// Statements of a session that the driver keeps prepared: more than operations and batches have.
+const STATEMENTS: usize = 32;
+
+/// Connects and logs in.
+pub(super) fn connect(settings: &Settings) -> Result<(Box<dyn Driver>, Landed), Error> {
+    // Two libraries in this program bring a provider each; the driver fails unless one was chosen. Another one that was
+    // chosen before serves as well.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let connection = oracledb::connect(config(settings)?)?;
+    let oracledb::OracleVersion(major, minor, third, fourth, fifth) = connection.version()?;
+    let landed = Landed {
+        instance: connection.instance_name()?.to_owned(),
+        version: [major, minor, third, fourth, fifth],
+        id: SessionId { sid: connection.session_id()? as u64, serial: connection.serial_num()? as u64 },
+    };
+    Ok((Box::new(connection), landed))
+}
+
+fn config(settings: &Settings) -> Result<Config, oracledb::Error> {
+    let Settings { user, password, role, connect_string, connect_timeout, tns_admin, wallet, wallet_password, program } =
+        settings;
+    let mut config = Config::default()
+        .set_credentials(user, password.expose())
+        .set_driver_name(concat!("plimsoll ", env!("CARGO_PKG_VERSION")))
+        .set_program(program.as_str())?
+        .set_stmtcachesize(STATEMENTS)
+        .set_transport_connect_timeout(Some(*connect_timeout));
+    if let Some(directory) = tns_admin {
+        config = config.set_config_dir(directory);
+    }
+    if let Some(wallet) = wallet {
+        config = config.set_wallet_location(wallet.to_string_lossy());
+    }
+    if let Some(password) = wallet_password {
+        config = config.set_wallet_password(password.expose());
+    }
+    config = match role {
+        Some(OracleRole::Sysdba) => config.set_auth_mode(oracledb::AUTH_MODE_SYSDBA),
+        Some(OracleRole::Sysoper) => config.set_auth_mode(oracledb::AUTH_MODE_SYSOPER),
+        None => config,
+    };
+    config.set_connect_string(connect_string)
+}
+
+/// What a panic means: the driver has two while it connects, and both have a cause that can be named.
+pub(super) fn given_up(said: &str) -> Error {
+    if said.contains("not yet implemented") { Error::NativeEncryption } else { Error::OldVerifier }
+}
+
+/// A value as the driver takes it.
+fn bound<'a>(value: &'a Value<'_>) -> &'a dyn oracledb::ToDbValue {
+    match value {
+        Value::Number(number) => number,
+        Value::Signed(number) => number,
+        Value::Text(text) => text,
+        Value::Bytes(bytes) => bytes,
+        Value::Out(DbType::Number) => &oracledb::DB_TYPE_NUMBER,
+        Value::Out(DbType::Text) => &oracledb::DB_TYPE_VARCHAR,
+        Value::Out(DbType::Bytes) => &oracledb::DB_TYPE_RAW,
+    }
+}
+
+/// Has `work` do something with the values, which need no room on the heap unless they are many.
+fn with_bound<T>(values: &[&dyn ToDbValue], work: impl FnOnce(&[&dyn oracledb::ToDbValue]) -> T) -> T {
+    with_values(values, |values| {
+        let mut room: [&dyn oracledb::ToDbValue; ROOM] = [&0_u64; ROOM];
+        match room.get_mut(..values.len()) {
+            Some(places) => {
+                for (place, value) in places.iter_mut().zip(values) {
+                    *place = bound(value);
+                }
+                work(places)
+            }
+            None => work(&values.iter().map(bound).collect::<Vec<_>>()),
+        }
+    })
+}
+
+impl Driver for Connection {
+    fn name_work(&self, module: &str, action: &str) -> Result<(), Error> {
+        self.set_module(module)?;
+        Ok(self.set_action(action)?)
+    }
+
+    fn limit_calls(&self, limit: Option<Duration>) -> Result<(), Error> {
+        Ok(self.set_call_timeout(limit)?)
+    }
+
+    fn execute(&self, sql: &str, values: &[&dyn ToDbValue]) -> Result<u64, Error> {
+        Ok(with_bound(values, |values| self.execute(sql, values))?.rows_affected())
+    }
+
+    fn call(&self, sql: &str, values: &[&dyn ToDbValue]) -> Result<Row, Error> {
+        Ok(Row(with_bound(values, |values| self.execute(sql, values))?.out_bind_data()))
+    }
+
+    fn execute_for_each(&self, sql: &str, rows: &[&[&dyn ToDbValue]]) -> Result<u64, Error> {
+        let rows: Vec<Vec<Value<'_>>> =
+            rows.iter().map(|values| values.iter().map(|value| value.value()).collect()).collect();
+        let rows: Vec<Vec<&dyn oracledb::ToDbValue>> =
+            rows.iter().map(|values| values.iter().map(bound).collect()).collect();
+        let rows: Vec<&[&dyn oracledb::ToDbValue]> = rows.iter().map(Vec::as_slice).collect();
+        Ok(self.execute_batch(sql, rows.as_slice())?.rows_affected())
+    }
+
+    /// A server leaves out what a row has in common with the row before, and the driver forgets to forget which columns those were.
+    /// A column that is the same in all rows has each row say so again; it comes last, where nobody looks.
+    fn query(
+        &self,
+        sql: &str,
+        values: &[&dyn ToDbValue],
+        rows_at_once: u32,
+        take: &mut dyn FnMut(&Row) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let sql = format!("SELECT q.*, 1 FROM ({sql}) q");
+        let statement = self.statement(&sql)?.prefetch_rows(rows_at_once).fetch_array_size(rows_at_once).build()?;
+        for row in with_bound(values, |values| statement.query(values))? {
+            take(&Row(row?))?;
+        }
+        Ok(())
+    }
+
+    /// The driver keeps the statement prepared by its text, unless it has seen the end of the rows.
+    fn first(&self, sql: &str, values: &[&dyn ToDbValue]) -> Result<Row, Error> {
+        let statement = self.statement(sql)?.prefetch_rows(1).build()?;
+        Ok(Row(with_bound(values, |values| statement.query_row(values))?))
+    }
+
+    fn prepare(&self, sql: &str) -> Result<Prepared, Error> {
+        Ok(Box::new(self.statement(sql)?.build()?))
+    }
+
+    fn ping(&self) -> Result<(), Error> {
+        Ok(self.ping()?)
+    }
+
+    fn commit(&self) -> Result<(), Error> {
+        Ok(self.commit()?)
+    }
+
+    fn rollback(&self) -> Result<(), Error> {
+        Ok(self.rollback()?)
+    }
+}
+
+impl Block for Statement {
+    fn call(&mut self, values: &[&dyn ToDbValue]) -> Result<Row, Error> {
+        Ok(Row(with_bound(values, |values| self.execute(values))?.out_bind_data()))
+    }
+}
+
+impl From<oracledb::Error> for Error {
+    fn from(error: oracledb::Error) -> Self {
+        match error.kind() {
+            ErrorKind::DbError(refusal) => {
+                let code = u32::try_from(refusal.code()).unwrap_or(0);
+                Self::Refused { code, message: refusal.message().to_owned() }
+            }
+            ErrorKind::NoDataFound => Self::NoRow,
+            ErrorKind::DeadConnection => Self::Closed,
+            ErrorKind::StreamOperation | ErrorKind::OutOfData | ErrorKind::NotConnected => Self::Broken(words(&error)),
+            ErrorKind::CallTimeoutExceeded => Self::TookTooLong,
+            ErrorKind::UnableToRecover => Self::Silent,
+            ErrorKind::InvalidServiceName(_, service, ..) => Self::UnknownService(service.clone()),
+            ErrorKind::InvalidSid(_, sid, ..) => Self::UnknownSid(sid.clone()),
+            ErrorKind::ListenerRefusedConnection(_, _, _, code) => Self::ListenerRefused(*code),
+            ErrorKind::TnsAliasNotFound(file, alias) => Self::UnknownAlias { file: file.clone(), alias: alias.clone() },
+            ErrorKind::NoConfigDir => Self::NoAliases,
+            ErrorKind::ServerVersionNotSupported => Self::TooOld,
+            ErrorKind::WalletUnreadable(file) => Self::Wallet(file.clone()),
+            ErrorKind::WalletPasswordMissingOrInvalid(file, _) => Self::WalletPassword(file.clone()),
+            ErrorKind::TlsOperation => Self::Tls(words(&error)),
+            _ => Self::Other(words(&error)),
+        }
+    }
+}
+
+/// What an error says, without the driver's own words before the cause.
+fn words(error: &oracledb::Error) -> String {
+    let text = error.to_string();
+    text.split_once(" operation failed: ").map_or(text.as_str(), |(_, cause)| cause).to_owned()
+}

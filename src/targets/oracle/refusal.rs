@@ -1,0 +1,102 @@
+//! Why there is no connection, and what to do about it.
+
+use std::time::Duration;
+
+use super::driver::Error;
+use super::error::{OraNumber, OracleError, bare, refusal_hint};
+use super::login::Login;
+
+/// What is said where a listener is in doubt.
+const LISTENER: &str = "look whether the listener runs there: `lsnrctl services`";
+/// What is said where the driver is what lacks something.
+const OTHER_DRIVER: &str = "this driver cannot; on the server, ";
+
+/// Turns what a driver says while it connects into what a person reads.
+#[derive(Debug)]
+pub(super) struct Refusal<'a> {
+    /// Whither.
+    pub(super) node: &'a str,
+    /// As whom.
+    pub(super) login: &'a Login,
+}
+
+impl Refusal<'_> {
+    fn with(&self, reason: impl Into<String>, hint: impl Into<String>) -> OracleError {
+        OracleError::Connect { node: self.node.to_owned(), reason: reason.into(), hint: Some(hint.into()) }
+    }
+
+    /// Nothing was heard for so long.
+    pub(super) fn silence(&self, waited: Duration) -> OracleError {
+        self.with(
+            format!("something listens there and does not answer (waited {} s)", waited.as_secs()),
+            "check host and port, and the listener's log; allow more time: `connect-timeout=60`",
+        )
+    }
+
+    /// What an error means that ended the attempt.
+    pub(super) fn of(&self, error: &Error) -> OracleError {
+        match error {
+            Error::Refused { code, message } => {
+                let hint = match *code {
+                    1017 => self.login.password_source.clone(),
+                    1031 | 1994 => "the user may not log in with that role; leave out `role`".to_owned(),
+                    12_514 | 12_505 => format!("check the name of the service; {LISTENER}"),
+                    code => refusal_hint(code).unwrap_or(LISTENER).to_owned(),
+                };
+                self.with(format!("{} ({})", bare(message), OraNumber(*code)), hint)
+            }
+            Error::UnknownService(_) => {
+                self.with(format!("{error} (ORA-12514)"), format!("check the name of the service; {LISTENER}"))
+            }
+            Error::UnknownSid(_) => {
+                self.with(format!("{error} (ORA-12505)"), format!("name a service instead of a SID; {LISTENER}"))
+            }
+            Error::ListenerRefused(_) => self.with(error.to_string(), LISTENER),
+            Error::UnknownAlias { .. } => self.with(
+                error.to_string(),
+                "check the name, or name the database: `oracle://USER@HOST:PORT/SERVICE`",
+            ),
+            Error::NoAliases => self.with(
+                "it is a name of tnsnames.ora, and TNS_ADMIN does not say where that is",
+                "set TNS_ADMIN to its directory, or name the database: `oracle://USER@HOST:PORT/SERVICE`",
+            ),
+            Error::TookTooLong => self.with(
+                format!("no answer within {} s (ORA-12170)", self.login.connect_timeout.as_secs()),
+                "check the address, the network and its firewalls, or allow more time: `connect-timeout=60`",
+            ),
+            Error::TooOld => self.with("the database is older than 12.1", "this driver needs 12.1 or later"),
+            Error::Wallet(_) => {
+                self.with(error.to_string(), "name the directory that has `ewallet.pem`: `wallet=DIR`")
+            }
+            Error::WalletPassword(_) => {
+                self.with(error.to_string(), "give it in the environment: PLIMSOLL_ORACLE_WALLET_PASSWORD")
+            }
+            Error::Tls(words) => self.with(
+                format!("the connection could not be encrypted: {words}"),
+                "name the directory of the wallet that trusts the server (`wallet=DIR`), and the port that has TCPS",
+            ),
+            Error::NativeEncryption => self.with(
+                "the server demands its native network encryption or checksums, which this driver does not have",
+                format!(
+                    "{OTHER_DRIVER}set SQLNET.ENCRYPTION_SERVER and SQLNET.CRYPTO_CHECKSUM_SERVER to ACCEPTED, or use TCPS: \
+                     `protocol=tcps`"
+                ),
+            ),
+            Error::OldVerifier => self.with(
+                format!(
+                    "the driver gave up while it logged in as `{}`, as it does where the server has only an old password \
+                     verifier (10G, 11G)",
+                    self.login.user
+                ),
+                format!("{OTHER_DRIVER}set the password again, with a 12C verifier (ALTER USER … IDENTIFIED BY …)"),
+            ),
+            Error::Broken(_) | Error::Closed => {
+                self.with(error.to_string(), format!("check the address and the network to it; {LISTENER}"))
+            }
+            Error::NoRow | Error::Silent | Error::Other(_) => self.with(
+                format!("what answered does not speak as Oracle does ({error})"),
+                "check host and port; something else may listen there",
+            ),
+        }
+    }
+}
