@@ -23,7 +23,7 @@ pub use grants::{Grant, Need, PUBLIC_PACKAGES, grants};
 pub use names::{Commits, Layout, Method, Reads, Sql, column_bytes, dictionary_name, printable, quoted};
 pub use operations::Statement;
 pub use proof::{
-    Address, COLUMNS_OF, CONTINUED_ROWS, DISCARD_PLAN, EXECUTED_PLANS, INDEXES_OF, PLAN, PlanLine, SHAPE_OF,
+    Address, COLUMNS_OF, CONTINUED_ROWS, EXECUTED_PLANS, INDEXES_OF, PLAN, PlanLine, SHAPE_OF,
     TRIGGERS_OF, explain, plan_fault,
 };
 pub use setup::{Fill, LOCK_TABLE, READY_PLACE, WAIT_FOR_TABLES};
