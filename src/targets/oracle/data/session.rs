@@ -78,6 +78,11 @@ impl<'a> Session<'a> {
         }
     }
 
+    /// Whether something is locked so.
+    pub(super) fn is_holding(&self) -> bool {
+        self.holding.is_some()
+    }
+
     /// Gives that up.
     pub(super) fn release(&mut self) {
         self.holding = None;
