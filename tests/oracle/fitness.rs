@@ -43,6 +43,16 @@ fn a_session_of_another_user_touches_nothing() {
     site.model.with(|database| assert!(database.tables == before));
 }
 
+#[test]
+fn whoever_removes_data_needs_no_right_to_make_any() {
+    let site = Site::new(Generation::V23);
+    site.set_up();
+    let refusal = ("CREATE TABLE".to_owned(), 1031, "insufficient privileges".to_owned());
+    site.model.with(|database| database.refused.push(refusal));
+    site.done(&["slob", "drop", "--yes"]);
+    site.model.with(|database| assert!(database.tables.is_empty()));
+}
+
 /// The lock goes with the data that are replaced, and whoever comes then must not make the same tables.
 #[test]
 fn data_that_replace_others_are_made_under_the_lock_too() {

@@ -101,7 +101,11 @@ impl Database {
             }
             _ if text.contains("FROM all_triggers WHERE") => texts(["NAME"], Vec::new()),
             _ if text.contains("FROM plan_table WHERE") => self.plan_of_explained(),
+            _ if text.contains("FOR UPDATE NOWAIT") && !self.tables.contains_key("plimsoll_lock") => {
+                Answer::error(942, "table or view does not exist")
+            }
             _ if text.contains("FOR UPDATE NOWAIT") => match self.locked_by {
+                _ if self.tables["plimsoll_lock"].rows.is_empty() => numbers::<1>(["ID"], Vec::new()),
                 Some(holder) if holder != call.session => {
                     Answer::error(54, "resource busy and acquire with NOWAIT specified or timeout expired")
                 }

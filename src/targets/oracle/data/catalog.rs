@@ -111,9 +111,12 @@ impl SqlData for Connector {
                 check_user(access, &server)?;
                 let Some(block_bytes) = own_block_bytes else {
                     let what = format!("the user of {} has no tablespace", access.place());
-                    return Err(
-                        access.unfit(what, "give it one: ALTER USER … DEFAULT TABLESPACE … QUOTA UNLIMITED ON …")
+                    let user = sql::quoted(access.namespace);
+                    let hint = format!(
+                        "give it one: ALTER USER {user} DEFAULT TABLESPACE … QUOTA UNLIMITED ON …; `plimsoll slob script oracle` \
+                         prints every other right that is needed, and asks no server"
                     );
+                    return Err(access.unfit(what, hint));
                 };
                 (block_bytes, read_descriptor(session)?)
             }
@@ -156,11 +159,16 @@ impl SqlData for Connector {
                 .access()
                 .unfit(what, "make and remove them by SLOB's own scripts, or leave out `--layout slob`"));
         }
+        // Whoever only removes data may have no right to make a table any more.
+        let (held, missing) = (&[BUSY, LOCK_DENIED], &[NO_TABLE]);
+        if let Some(is_mine) = session.hold(&sql.lock(), held, missing)? {
+            return Ok(is_mine);
+        }
         let (_, make) = &sql.create_own_tables()[0];
         unless(session.execute("make the lock of the data", make, &[]), &[NAME_IS_USED])?;
         unless(session.execute("make the lock of the data", &sql.insert_lock(), &[]), &[ROW_IS_THERE])?;
         session.connected()?.commit("make the lock of the data")?;
-        session.hold(&sql.lock(), &[BUSY, LOCK_DENIED])
+        Ok(session.hold(&sql.lock(), held, missing)?.unwrap_or(false))
     }
 
     fn lock_holder(session: &mut Session<'_>) -> Result<Option<String>, TargetError> {
