@@ -148,6 +148,20 @@ impl Totals {
         ours.chain(timed).collect()
     }
 
+    /// The same of an interval, by event. Where `servers_time` waits, an interval without an answer of theirs has none: they come with
+    /// the next answer, and ours would stand for them twice.
+    fn waits_of_interval(&self, servers_time: bool) -> BTreeMap<String, Histogram> {
+        if servers_time && self.besides.servers.is_empty() {
+            return BTreeMap::new();
+        }
+        self.waits("").into_iter().map(|wait| (wait.event.clone(), wait.times().into_owned())).collect()
+    }
+
+    /// Whether any server has timed a wait.
+    pub(super) fn have_servers_timed(&self) -> bool {
+        self.besides.servers.iter().any(|server| !server.waits.is_empty())
+    }
+
     /// From due to sent; absent where nothing had a due instant.
     pub(super) fn schedule_lag(&self) -> Option<Histogram> {
         (self.schedule_lag.count() > 0).then(|| self.schedule_lag.clone())
@@ -172,13 +186,13 @@ impl Totals {
     }
 }
 
-/// The document's form of one interval.
+/// The document's form of one interval. `servers_time` if servers have timed waits in others.
 pub(super) fn interval(
     step: u32,
     id: IntervalId,
     timeline: &Timeline,
     seen: Seen,
-    known: &[Counter],
+    (known, servers_time): (&[Counter], bool),
     system: Difference,
 ) -> Interval {
     let mut totals = Totals::new(0);
@@ -186,7 +200,7 @@ pub(super) fn interval(
     totals.besides = seen.besides;
     let mut response = Histogram::default();
     totals.operations.iter().for_each(|operations| response.merge(&operations.response));
-    let waits = totals.waits("").into_iter().map(|wait| (wait.event.clone(), wait.times().into_owned())).collect();
+    let waits = totals.waits_of_interval(servers_time);
     let begin = timeline.begin_ns(id);
     Interval {
         step,
@@ -224,6 +238,19 @@ mod tests {
             ..ServerStats::default()
         };
         ExternalStats { servers: waits.iter().map(server).collect(), ..ExternalStats::default() }
+    }
+
+    #[test]
+    fn a_second_that_servers_were_silent_in_has_no_waits_of_ours_in_the_place_of_theirs() {
+        let mut late = Totals::new(0);
+        late.waits[0] = Histogram::counted(5, Some(500));
+        assert_eq!(late.waits_of_interval(false).len(), 1, "where no server times waits");
+        assert!(late.waits_of_interval(true).is_empty());
+        assert!(!late.have_servers_timed());
+        late.besides.add(&second(&[("db1", 3)]));
+        assert!(late.have_servers_timed());
+        let waits = late.waits_of_interval(true);
+        assert_eq!(waits.values().map(Histogram::count).collect::<Vec<_>>(), [3]);
     }
 
     #[test]

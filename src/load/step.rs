@@ -473,7 +473,8 @@ impl<S: Shape> Coordinator<'_, S> {
                 totals.lane_cpu_ns.iter_mut().zip(lane_cpu_ns).for_each(|(sum, cpu_ns)| *sum += cpu_ns);
             }
         }
-        let (seen, known) = (Seen { parts, besides }, self.target.known_counters());
+        let known = (self.target.known_counters(), totals.have_servers_timed());
+        let seen = Seen { parts, besides };
         let mut seen = interval(self.plan.index, id, &self.timeline, seen, known, system);
         if seen.duration_ns > 0 {
             (gathering.on_interval)(&seen);

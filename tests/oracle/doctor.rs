@@ -80,6 +80,8 @@ fn healthy(generation: Generation) -> Site {
         database.views.insert("v$sql".to_owned(), rows(&plan));
         let cache = Answer::rows([Column::number("BYTES")], vec![[(1_i64 << 20).into()]]);
         database.views.insert("v$sgainfo".to_owned(), cache);
+        let continued = Answer::rows([Column::number("VALUE")], vec![[0_i64.into()]]);
+        database.views.insert("v$mystat".to_owned(), continued);
     });
     set_parameters(model, ("", ""));
     let machines = rows(&[["tcp", "3", "db1.example.com", "client7", "10.1.2.3"]]);

@@ -7,6 +7,7 @@ mod awr;
 mod doctor;
 mod driver;
 mod faults;
+mod fitness;
 mod model;
 #[path = "../cli/place.rs"]
 #[allow(dead_code, reason = "each test program uses a part of it")]

@@ -111,18 +111,15 @@ fn timed<'a>(step: &'a Step, ours: &'a ServerStats) -> Vec<&'a WaitStats> {
     }
 }
 
-/// Waits of sessions, or of the server's own processes, in an event. None at all of it are none, where waits are known.
+/// Waits of sessions, or of the server's own processes, in an event. None at all of it are none where any waits of theirs are known: a
+/// pluggable database shows none of the processes, which work nevertheless.
 fn waited(waits: &[&WaitStats], event: &str, whose: Whose) -> Option<Waited> {
-    if waits.is_empty() {
-        return None;
-    }
-    let none = Waited { count: 0, total_ns: Some(0) };
-    let wait = waits.iter().find(|wait| wait.event == event);
-    let waited = wait.and_then(|wait| match whose {
+    let of = |wait: &&WaitStats| match whose {
         Whose::Sessions => wait.of_sessions(),
         Whose::Writers => wait.of_background(),
-    });
-    Some(waited.unwrap_or(none))
+    };
+    let none = waits.iter().any(|wait| of(wait).is_some()).then_some(Waited { count: 0, total_ns: Some(0) });
+    waits.iter().find(|wait| wait.event == event).and_then(of).or(none)
 }
 
 impl Beside<'_> {

@@ -109,6 +109,16 @@ fn what_nobody_counted_here_is_unknown_but_for_the_commits_of_the_load() {
 }
 
 #[test]
+fn processes_that_nobody_shows_are_unknown_and_not_idle() {
+    let mut ours = stats(60);
+    ours.waits.retain(|wait| wait.foreground);
+    let step = step(Some(stats(60)), Some(ours));
+    let beside = &Beside::of(&step)[0];
+    assert_eq!(find(beside, "db file sequential read").counted, Some(300_000.0));
+    assert_eq!(find(beside, "log file parallel write").counted, None);
+}
+
+#[test]
 fn a_report_that_nobody_has_read_has_no_lines() {
     assert!(Beside::of(&step(None, Some(stats(60)))).is_empty());
 }

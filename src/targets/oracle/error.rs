@@ -121,6 +121,9 @@ pub(super) fn refusal_hint(code: u32) -> Option<&'static str> {
         1652..=1655 | 1658 | 1659 | 1688 | 1691 | 30_036 => {
             "the tablespace is full; give it more room, or lower the scale"
         }
+        372 | 1647 => {
+            "the tablespace is only to be read: ALTER TABLESPACE … READ WRITE, or a load without updates (UPDATE_PCT=0)"
+        }
         1109 | 16_000 | 16_397 => {
             "the database is open for reading only, as a standby is: only loads without updates work there (UPDATE_PCT=0)"
         }
@@ -172,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_a_user_meets_first_has_a_hint() {
-        for code in [942, 1031, 1536, 1950, 1652, 28_000, 16_000, 60, 1555, 6550, 56_705, 56_708, 56_709] {
+        for code in [372, 942, 1031, 1536, 1950, 1652, 28_000, 16_000, 60, 1555, 6550, 56_705, 56_708, 56_709] {
             assert!(refusal_hint(code).is_some(), "{code}");
         }
     }

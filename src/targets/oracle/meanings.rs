@@ -113,9 +113,9 @@ const ACTIVITY: [NamedActivity; 8] = [
 
 /// Reads of one block; those of several blocks that need not lie together, which are fetched ahead of need; and those of
 /// neighbours.
-const SINGLE: [&str; 2] = ["db file sequential read", "cell single block physical read"];
-const BATCHED: [&str; 2] = ["db file parallel read", "cell list of blocks physical read"];
-const NEIGHBOURS: [&str; 2] = ["db file scattered read", "cell multiblock physical read"];
+pub(super) const SINGLE: [&str; 2] = ["db file sequential read", "cell single block physical read"];
+pub(super) const BATCHED: [&str; 2] = ["db file parallel read", "cell list of blocks physical read"];
+pub(super) const NEIGHBOURS: [&str; 2] = ["db file scattered read", "cell multiblock physical read"];
 
 /// Waits for a row that another transaction has changed, and the log writer's writes.
 const ROW_LOCK: &str = "enq: TX - row lock contention";
@@ -153,7 +153,7 @@ pub(super) fn explain(ours: Option<&BTreeMap<String, u64>>, stats: &mut ServerSt
 }
 
 /// Whether an event is one of these. Newer releases say after a colon where a cell found the block.
-fn is_of(event: &str, events: &[&str]) -> bool {
+pub(super) fn is_of(event: &str, events: &[&str]) -> bool {
     events.contains(&event.split(':').next().unwrap_or(event))
 }
 

@@ -38,6 +38,8 @@ pub struct Database {
     pub refused: Vec<(String, u32, String)>,
     /// Statements that hold such a text are answered so, one answer after the other; the last one stays.
     pub answered: Vec<(String, VecDeque<Answer>)>,
+    /// Tables of data that were made while nobody held the lock.
+    pub unlocked: Vec<String>,
     /// Views that this user may see, by their names in small letters; all that are known where empty.
     pub views: BTreeMap<String, Answer>,
     pending: BTreeMap<u32, Vec<Change>>,

@@ -61,6 +61,12 @@ impl Database {
                 });
                 Answer::rows([Column::text("NAME"), Column::number("BYTES")], rows.collect())
             }
+            _ if text.contains("FROM user_tab_columns WHERE table_name IN") => {
+                let of_ours = [("plimsoll_data", 3_i64), ("plimsoll_load", 4), ("plimsoll_lock", 1)];
+                let there = of_ours.into_iter().filter(|(name, _)| self.tables.contains_key(*name));
+                let rows = there.map(|(name, columns)| [Value::from(name), columns.into(), columns.into()]).collect();
+                Answer::rows([Column::text("TABLE"), Column::number("ALL"), Column::number("KNOWN")], rows)
+            }
             _ if text.contains("FROM user_tab_columns WHERE table_name = 'PLIMSOLL_DATA'") => {
                 numbers(["N"], vec![[if self.tables.contains_key("plimsoll_data") { 3 } else { 0 }]])
             }
@@ -95,7 +101,11 @@ impl Database {
             }
             _ if text.contains("FROM all_triggers WHERE") => texts(["NAME"], Vec::new()),
             _ if text.contains("FROM plan_table WHERE") => self.plan_of_explained(),
+            _ if text.contains("FOR UPDATE NOWAIT") && !self.tables.contains_key("plimsoll_lock") => {
+                Answer::error(942, "table or view does not exist")
+            }
             _ if text.contains("FOR UPDATE NOWAIT") => match self.locked_by {
+                _ if self.tables["plimsoll_lock"].rows.is_empty() => numbers::<1>(["ID"], Vec::new()),
                 Some(holder) if holder != call.session => {
                     Answer::error(54, "resource busy and acquire with NOWAIT specified or timeout expired")
                 }

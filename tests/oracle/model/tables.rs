@@ -23,6 +23,9 @@ impl Database {
         Some(match verb {
             "CREATE TABLE " if is_there => Answer::error(955, "name is already used by an existing object"),
             "CREATE TABLE " => {
+                if self.locked_by.is_none() && !name.starts_with("plimsoll_") {
+                    self.unlocked.push(name.clone());
+                }
                 self.tables.insert(name, Table::default());
                 Answer::Ok
             }

@@ -203,7 +203,7 @@ fn sample(session: &mut Session<'_>, data: &DataSet, schema: u32, table: &str) -
         session.first(&doing, &format!("SELECT MIN(custid), MAX(custid) FROM {table}"), ())?;
     let (ends, last) = (ends.unwrap_or_default(), data.scale_blocks * ROWS_OF_A_LEAF - 1);
     if ends != (Some(0), Some(last as i64)) {
-        return Ok(Some(wrong_ends(table, ends, last)));
+        return Ok(Some(Fault::beyond_repair(wrong_ends(table, ends, [0, last]))));
     }
     let keys = data.scale_blocks.min(SAMPLE_KEYS);
     // Always the same place, so that repeated proofs warm no more leaves than one.

@@ -27,6 +27,8 @@ const LOCK_DENIED: u32 = 1591;
 /// What matters about the database and the user.
 #[derive(Debug, Clone)]
 pub(in crate::targets) struct Server {
+    /// The user whose session it is, as the data dictionary has the name; empty where that is not said.
+    user: String,
     /// `Oracle Database 19c Enterprise Edition`, `19.0.0.0.0`.
     pub(super) product: String,
     pub(super) version: String,
@@ -55,9 +57,10 @@ impl Server {
         let (product, version): (String, String) =
             product.unwrap_or_else(|| ("Oracle".to_owned(), session.version_text()));
         let text = |row: &Row, column: usize| Ok::<_, Error>(row.get::<Option<String>>(column)?.unwrap_or_default());
-        let landed = session
-            .first("ask where it landed", sql::SESSION, &[], |row| Ok((text(row, 2)?, text(row, 4)?, text(row, 5)?)))?;
-        let (container, instance, role) = landed.unwrap_or_default();
+        let landed = session.first("ask where it landed", sql::SESSION, &[], |row| {
+            Ok((text(row, 0)?, text(row, 2)?, text(row, 4)?, text(row, 5)?))
+        })?;
+        let (user, container, instance, role) = landed.unwrap_or_default();
         let place = session.first("ask for its tablespace", sql::PLACE, &[], |row| {
             Ok(Place {
                 name: row.get(0)?,
@@ -67,12 +70,12 @@ impl Server {
                 is_encrypted: text(row, 6)? == "YES",
             })
         })?;
-        Ok(Self { product: product.trim().to_owned(), version, container, instance, role, place })
+        Ok(Self { user, product: product.trim().to_owned(), version, container, instance, role, place })
     }
 
     /// Whether data can only be read there.
     pub(super) fn is_standby(&self) -> bool {
-        !self.role.is_empty() && self.role != "PRIMARY"
+        sql::only_reads(&self.role)
     }
 }
 
@@ -100,20 +103,33 @@ impl SqlData for Connector {
 
     fn look(session: &mut Session<'_>) -> Result<NamespaceFacts<Server>, TargetError> {
         let server = Server::ask(session)?;
-        let Some(place) = &server.place else {
-            let what = format!("the user of {} has no tablespace", session.access().place());
-            return Err(session
-                .access()
-                .unfit(what, "give it one: ALTER USER … DEFAULT TABLESPACE … QUOTA UNLIMITED ON …"));
+        let access = session.access();
+        let own_block_bytes = server.place.as_ref().map(|place| place.block_bytes);
+        let (block_bytes, found) = match access.connector.method().layout {
+            Layout::Plimsoll => {
+                check_user(access, &server)?;
+                let Some(block_bytes) = own_block_bytes else {
+                    let what = format!("the user of {} has no tablespace", access.place());
+                    let user = sql::quoted(access.namespace);
+                    let hint = format!(
+                        "give it one: ALTER USER {user} DEFAULT TABLESPACE … QUOTA UNLIMITED ON …; `plimsoll slob script oracle` \
+                         prints every other right that is needed, and asks no server"
+                    );
+                    return Err(access.unfit(what, hint));
+                };
+                (block_bytes, read_descriptor(session)?)
+            }
+            // Whoever uses tables of others needs no room for any of its own.
+            Layout::Slob => {
+                let block_bytes = block_bytes_of_slob(session, own_block_bytes)?;
+                (block_bytes, found_of_slob(session, block_bytes)?)
+            }
         };
         Ok(NamespaceFacts {
             version: format!("{} {}", server.product, server.version),
-            database: format!("{} in {}", session.access().namespace, server.container),
-            block_bytes: place.block_bytes,
-            found: match session.access().connector.method().layout {
-                Layout::Plimsoll => read_descriptor(session)?,
-                Layout::Slob => found_of_slob(session, place.block_bytes)?,
-            },
+            database: format!("{} in {}", access.namespace, server.container),
+            block_bytes,
+            found,
             server,
         })
     }
@@ -142,11 +158,16 @@ impl SqlData for Connector {
                 .access()
                 .unfit(what, "make and remove them by SLOB's own scripts, or leave out `--layout slob`"));
         }
+        // Whoever only removes data may have no right to make a table any more.
+        let (held, missing) = (&[BUSY, LOCK_DENIED], &[NO_TABLE]);
+        if let Some(is_mine) = session.hold(&sql.lock(), held, missing)? {
+            return Ok(is_mine);
+        }
         let (_, make) = &sql.create_own_tables()[0];
         unless(session.execute("make the lock of the data", make, &[]), &[NAME_IS_USED])?;
         unless(session.execute("make the lock of the data", &sql.insert_lock(), &[]), &[ROW_IS_THERE])?;
         session.connected()?.commit("make the lock of the data")?;
-        session.hold(&sql.lock(), &[BUSY, LOCK_DENIED])
+        Ok(session.hold(&sql.lock(), held, missing)?.unwrap_or(false))
     }
 
     fn lock_holder(session: &mut Session<'_>) -> Result<Option<String>, TargetError> {
@@ -199,8 +220,23 @@ pub(super) fn unless(done: Result<u64, TargetError>, numbers: &[u32]) -> Result<
     }
 }
 
+/// Tables are looked for among those of the session's user, and are made and dropped in the schema that the address names: these
+/// have to be the same. With `role=sysdba` the session is of SYS, who may drop anybody's tables.
+fn check_user(access: Access<'_>, server: &Server) -> Result<(), TargetError> {
+    if server.user.is_empty() || server.user == access.namespace {
+        return Ok(());
+    }
+    let what = format!(
+        "the session on `{}` is of the user `{}`, and the data belong to the user `{}`",
+        access.node_name(),
+        server.user,
+        access.namespace
+    );
+    Err(access.unfit(what, "log in as the user whose schema it is, without `role` in the address"))
+}
+
 /// The data set that is described there.
-fn read_descriptor(session: &Session<'_>) -> Result<Option<Found>, TargetError> {
+pub(super) fn read_descriptor(session: &Session<'_>) -> Result<Option<Found>, TargetError> {
     let access = session.access();
     let columns: Option<u64> = session.first("look for data", sql::DESCRIPTOR_COLUMNS, &[], |row| row.get(0))?;
     if columns != Some(3) {
@@ -223,31 +259,32 @@ fn read_descriptor(session: &Session<'_>) -> Result<Option<Found>, TargetError> 
 /// The data set that SLOB's own `setup.sh` has made, as far as this user may see it.
 fn found_of_slob(session: &Session<'_>, block_bytes: u32) -> Result<Option<Found>, TargetError> {
     let doing = "look for SLOB's own tables";
-    let owners: Vec<(String, u32)> =
-        session.query(doing, sql::SLOB_OWNERS, &[], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    let schemas = sql::slob_schemas(owners.iter().map(|(owner, _)| owner.as_str()));
+    let owners: BTreeMap<String, u32> =
+        session.query(doing, sql::SLOB_OWNERS, &[], |row| Ok((row.get(0)?, row.get(1)?)))?.into_iter().collect();
+    let schemas = sql::slob_schemas(owners.keys().map(String::as_str));
+    let access = session.access();
     if schemas == 0 {
-        return Ok(None);
+        let what = format!("the {} sees no table cf1 of user1, as SLOB's own `setup.sh` makes it", access.place());
+        let grants = Sql::slob_grants(access.namespace, 0, true).join("; ");
+        return Err(access.unfit(what, format!("have each of SLOB's users grant the right to its tables: {grants}")));
     }
-    let sql = session.access().sql(block_bytes);
+    let sql = access.sql(block_bytes);
     let read = |row: &Row| row.get::<Option<u64>>(1);
     let last = session.first(doing, &sql.ends(0), &[], read)?.flatten().unwrap_or(0);
     if last == 0 {
         return Ok(None);
     }
-    let has_scans = owners.iter().all(|(_, scan_tables)| *scan_tables > 0);
+    let has_scans = (0..schemas).all(|schema| owners.get(&sql::slob_owner(schema)).is_some_and(|tables| *tables > 0));
     let scan_blocks = match has_scans {
         true => session.first(doing, &sql.scan(0).text, &[], |row| row.get(0))?.unwrap_or(0),
         false => 0,
     };
-    // Who may not see the parameter takes the blocks of the user's own tablespace for those of SLOB's.
-    let of_parameter = session.first::<String>(doing, sql::SLOB_BLOCK_BYTES, &[], |row| row.get(0)).ok().flatten();
     let data = DataSet {
         format_version: FORMAT_VERSION,
         plimsoll_version: "SLOB".to_owned(),
         created_at: "by SLOB".to_owned(),
         seed: 0,
-        block_bytes: of_parameter.and_then(|text| text.parse().ok()).unwrap_or(block_bytes),
+        block_bytes,
         column_bytes: sql.column_bytes(),
         schemas,
         scale_blocks: last,
@@ -255,6 +292,21 @@ fn found_of_slob(session: &Session<'_>, block_bytes: u32) -> Result<Option<Found
         filling: Filling::Compressible,
     };
     Ok(Some(Found { data, stage: Stage::Ready, made_namespace: false }))
+}
+
+/// Bytes of a block of SLOB's own tables. Who may not see the parameter takes those of the user's own tablespace for them.
+fn block_bytes_of_slob(session: &Session<'_>, own: Option<u32>) -> Result<u32, TargetError> {
+    let doing = "ask for the size of a block";
+    let of_parameter = match session.first::<String>(doing, sql::SLOB_BLOCK_BYTES, &[], |row| row.get(0)) {
+        Err(TargetError::Oracle(OracleError::Refused { .. })) => None,
+        found => found?.and_then(|text| text.parse().ok()),
+    };
+    of_parameter.or(own).ok_or_else(|| {
+        let access = session.access();
+        let what =
+            format!("how large a block is on `{}` is not known: v$parameter is not to be read", access.node_name());
+        access.unfit(what, format!("GRANT SELECT ON SYS.V_$PARAMETER TO {}", sql::quoted(access.namespace)))
+    })
 }
 
 /// Begins a set-up: what marks the data as ours comes before all else.

@@ -7,6 +7,7 @@ use super::session::{Access, Session};
 use crate::targets::TargetError;
 use crate::targets::database::Sheet;
 use crate::targets::oracle::connect::Connector;
+use crate::targets::oracle::sql::Layout;
 use crate::targets::sql::data::catalog::{SqlData as _, require};
 use crate::targets::sql::data::descriptor::TableId;
 use crate::targets::sql::database::add_state;
@@ -20,11 +21,17 @@ pub(in crate::targets) fn info(access: &Access<'_>) -> Result<Sheet, TargetError
     let mut session = Session::open(*access)?;
     let facts = Connector::look(&mut session)?;
     let found = require(*access, facts.found)?;
-    let there = Connector::objects(&mut session)?;
     let tables: Vec<TableId> = found.data.tables().collect();
-    let bytes: u64 = tables.iter().filter_map(|table| there.get(&table.name())).sum();
+    // How much tables of others take is not to be seen.
+    let bytes: Option<u64> = match access.connector.method().layout {
+        Layout::Plimsoll => {
+            let there = Connector::objects(&mut session)?;
+            Some(tables.iter().filter_map(|table| there.get(&table.name())).sum())
+        }
+        Layout::Slob => None,
+    };
     let Server { container, instance, role, place, .. } = &facts.server;
-    let tablespace = place.as_ref().map(|place| place.name.as_str()).unwrap_or_default();
+    let tablespace = place.as_ref().map(|place| place.name.as_str());
     let mut sheet = Sheet::of(json!({
         "node": access.node_name(),
         "server_version": facts.version,
@@ -41,8 +48,10 @@ pub(in crate::targets) fn info(access: &Access<'_>) -> Result<Sheet, TargetError
     sheet.add("server", format!("{}, {}", access.node_name(), facts.version));
     sheet.add("landed on", format!("instance {instance}, container {container}, {}", role.to_lowercase()));
     let encrypted = if place.as_ref().is_some_and(|place| place.is_encrypted) { ", encrypted" } else { "" };
-    sheet.add("user", format!("{}, tablespace {tablespace}{encrypted}", access.namespace));
+    let tablespace = tablespace.map_or_else(|| "no tablespace".to_owned(), |name| format!("tablespace {name}"));
+    sheet.add("user", format!("{}, {tablespace}{encrypted}", access.namespace));
     add_state(&mut sheet, &found.data, found.stage, None);
-    sheet.add("tables", format!("{}, {} with their indexes", tables.len(), Bytes(bytes)));
+    let bytes = bytes.map(|bytes| format!(", {} with their indexes", Bytes(bytes))).unwrap_or_default();
+    sheet.add("tables", format!("{}{bytes}", tables.len()));
     Ok(sheet)
 }

@@ -61,20 +61,30 @@ impl<'a> Session<'a> {
     }
 
     /// Locks something by a query on a connection of its own, which is kept as long as this session or until it is
-    /// [`released`](Self::release); `false` if that is refused with one of these numbers.
+    /// [`released`](Self::release); `false` if that is refused with one of the numbers in `is_held`, and `None` if there is nothing to
+    /// lock: no row, or an error with one of those in `is_missing`.
     ///
     /// # Errors
     /// When the server refuses otherwise.
-    pub(super) fn hold(&mut self, sql: &str, is_held: &[u32]) -> Result<bool, TargetError> {
+    pub(super) fn hold(&mut self, sql: &str, is_held: &[u32], is_missing: &[u32]) -> Result<Option<bool>, TargetError> {
         let connected = self.access.connector.connect(self.access.node)?;
+        let is_one =
+            |error: &OracleError, numbers: &[u32]| error.number().is_some_and(|number| numbers.contains(&number));
         match connected.first("lock the data", sql, &[], |_| Ok(())) {
-            Ok(_) => {
+            Ok(Some(())) => {
                 self.holding = Some(connected);
-                Ok(true)
+                Ok(Some(true))
             }
-            Err(error) if error.number().is_some_and(|number| is_held.contains(&number)) => Ok(false),
+            Ok(None) => Ok(None),
+            Err(error) if is_one(&error, is_held) => Ok(Some(false)),
+            Err(error) if is_one(&error, is_missing) => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// Whether something is locked so.
+    pub(super) fn is_holding(&self) -> bool {
+        self.holding.is_some()
     }
 
     /// Gives that up.

@@ -8,8 +8,8 @@ use crate::targets::database::Phase;
 use crate::targets::oracle::OracleError;
 use crate::targets::oracle::connect::Connector;
 use crate::targets::oracle::error::LACKS_RIGHTS;
-use crate::targets::oracle::sql::{Layout, Need, READY_PLACE, Sql, column_bytes, grants};
-use crate::targets::sql::data::catalog::{LOAD_TABLE, NamespaceFacts, SqlData as _};
+use crate::targets::oracle::sql::{LOCK_TABLE, Layout, Need, OWN_COLUMNS, READY_PLACE, Sql, column_bytes, grants};
+use crate::targets::sql::data::catalog::{LOAD_TABLE, NamespaceFacts, SqlData as _, lock};
 use crate::targets::sql::data::descriptor::{DataSet, Stage, TableId, TableKind};
 use crate::targets::sql::data::pieces::{Marks, Piece};
 use crate::targets::sql::data::setup::{SetUp, Work};
@@ -72,7 +72,8 @@ impl SetUp for Connector {
         }
         // Our own tables may be left of a set-up that was ended at its very beginning.
         let there = Connector::objects(session)?;
-        match there.keys().find(|name| !Sql::own_tables().contains(&name.as_str())) {
+        let clash = there.into_keys().find(|name| !Sql::own_tables().contains(&name.as_str()));
+        match clash.map_or_else(|| not_ours(session), |clash| Ok(Some(clash)))? {
             None => Ok(()),
             Some(clash) => {
                 let what = format!("{} holds `{clash}`, which Plimsoll did not make", access.place());
@@ -92,6 +93,15 @@ impl SetUp for Connector {
     }
 
     fn begin(session: &mut Session<'_>, data: &DataSet) -> Result<(), TargetError> {
+        // The lock went with the data that were there.
+        if !session.is_holding() {
+            let access = session.access();
+            lock::<Connector>(access, session)?;
+            if catalog::read_descriptor(session)?.is_some() {
+                let what = format!("another process has made data in {} meanwhile", access.place());
+                return Err(access.unfit(what, "look what they are: `plimsoll slob info`"));
+            }
+        }
         catalog::begin(session, data)
     }
 
@@ -125,6 +135,18 @@ fn with_grants(access: Access<'_>, error: TargetError) -> TargetError {
         }
         _ => error,
     }
+}
+
+/// A table with a name of one of our own three that has other columns.
+fn not_ours(session: &Session<'_>) -> Result<Option<String>, TargetError> {
+    let found: Vec<(String, u64, u64)> = session
+        .query("look whose tables there are", OWN_COLUMNS, &[], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let own = |name: &str| match name {
+        LOCK_TABLE => 1,
+        LOAD_TABLE => 4,
+        _ => 3,
+    };
+    Ok(found.into_iter().find(|(name, all, known)| (*all, *known) != (own(name), own(name))).map(|(name, ..)| name))
 }
 
 /// What has been done to tables: which, first place or [`READY_PLACE`], places.

@@ -6,7 +6,7 @@ use crate::targets::TargetError;
 use crate::targets::oracle::connect::Connector;
 use crate::targets::oracle::sql::Address;
 use crate::targets::sql::COLUMNS;
-use crate::targets::sql::data::descriptor::{DataSet, TableId};
+use crate::targets::sql::data::descriptor::{DataSet, TableId, TableKind};
 use crate::targets::sql::data::streams::Stream;
 use crate::targets::sql::data::verify::{Findings, Verify, VerifyReport};
 
@@ -36,8 +36,7 @@ impl Verify for Connector {
         let doing = format!("read {name}");
         let width = u64::from(COLUMNS * data.column_bytes);
         // Without an index the server would read the whole table for each part of it.
-        let at_once =
-            if table.kind == crate::targets::sql::data::descriptor::TableKind::Scan { rows } else { ROWS_AT_ONCE };
+        let at_once = if table.kind == TableKind::Scan { rows } else { ROWS_AT_ONCE };
         let mut blocks = std::collections::HashSet::new();
         let (mut from, end) = (sql.custid(0), sql.custid(rows));
         while from < end {
@@ -47,12 +46,16 @@ impl Verify for Connector {
                 session.query(&doing, &sql.filled_rows(&name), &[&from, &beyond], |row| {
                     Ok((row.get(0)?, row.get(1)?, row.get(2)?))
                 })?;
-            let mut expected = from..beyond;
+            let mut expected = from;
             for (key, rowid, bytes) in read {
                 found.rows += 1;
-                for missing in expected.by_ref().take_while(|expected| *expected != key) {
+                if key < expected {
+                    found.fault(format!("`{bare}`: there are several rows with key {key}"));
+                }
+                for missing in expected..key {
                     found.fault(format!("`{bare}`: there is no row with key {missing}"));
                 }
+                expected = expected.max(key + 1);
                 if bytes != width {
                     found.fault(format!(
                         "`{bare}`: the row with key {key} has {bytes} bytes of filling instead of {width}"
@@ -66,7 +69,7 @@ impl Verify for Connector {
                     Some(_) => {}
                 }
             }
-            for missing in expected {
+            for missing in expected..beyond {
                 found.fault(format!("`{bare}`: there is no row with key {missing}"));
             }
             stream.done((beyond - from) * u64::from(data.block_bytes));

@@ -180,7 +180,7 @@ impl Landing {
     }
 
     fn is_standby(&self) -> bool {
-        !self.role.is_empty() && self.role != "PRIMARY"
+        sql::only_reads(&self.role)
     }
 
     fn checks(&self) -> Vec<Check> {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::measure::doctor::Check;
+use crate::targets::oracle::meanings::{BATCHED, NEIGHBOURS, SINGLE, is_of};
 use crate::units::{Nanos, group_thousands};
 
 /// A step of the server's clock, in microseconds, that is a tenth of a read of fast storage; and one that is longer than that read.
@@ -16,9 +17,10 @@ const SINGLE_BLOCK_SHARE: f64 = 0.95;
 /// Commits that take longer than this wait for something else than storage.
 const LONG_COMMIT_US: u64 = 100_000;
 
-/// Events of reading, as the server calls them: one block, several at once here and there, several in a row, past the cache.
-pub(super) const READS: [&str; 4] =
-    ["db file sequential read", "db file parallel read", "db file scattered read", "direct path read"];
+/// Reads past the cache.
+const DIRECT: [&str; 2] = ["direct path read", "cell smart table scan"];
+/// Events of reading, as servers call them: one block, several at once here and there, several in a row, past the cache.
+const READS: [&[&str]; 4] = [&SINGLE, &BATCHED, &NEIGHBOURS, &DIRECT];
 /// The wait of a commit for its redo.
 pub(super) const COMMIT_WAIT: &str = "log file sync";
 
@@ -80,8 +82,10 @@ pub(super) fn reads(operations: u64, rows: u64, took: Duration, waits: Option<&W
             "grant the right to v$session_event",
         );
     };
-    let count = |event: &str| waits.get(event).map_or(0, |(count, _)| *count);
-    let [single, parallel, scattered, direct] = READS.map(count);
+    let sum = |events: &[&str], of: fn(&(u64, u64)) -> u64| -> u64 {
+        waits.iter().filter(|(event, _)| is_of(event, events)).map(|(_, waited)| of(waited)).sum()
+    };
+    let [single, parallel, scattered, direct] = READS.map(|events| sum(events, |(count, _)| *count));
     let all = single + parallel + scattered + direct;
     if all == 0 {
         return Check::advice(
@@ -90,7 +94,7 @@ pub(super) fn reads(operations: u64, rows: u64, took: Duration, waits: Option<&W
             "storage is not measured so; make more data, or measure after the cache was emptied",
         );
     }
-    let mean = READS.iter().filter_map(|event| waits.get(*event)).map(|(_, us)| us).sum::<u64>() as f64 / all as f64;
+    let mean = sum(&READS.concat(), |(_, us)| *us) as f64 / all as f64;
     let mean = Nanos((mean * 1e3).round() as u64);
     let mix =
         [("of several blocks at once", parallel), ("of neighbouring blocks", scattered), ("past the cache", direct)]
@@ -171,6 +175,9 @@ mod tests {
         assert!(single.finding.ends_with("by 600 reads of single blocks; 200 us in the mean"), "{single:?}");
         let mixed = of(&[("db file sequential read", 20, 1), ("db file parallel read", 10, 1)]);
         assert!(mixed.status == Status::Advice && mixed.finding.contains("10 of several blocks at once"), "{mixed:?}");
+        let cells =
+            of(&[("cell single block physical read", 500, 50_000), ("cell list of blocks physical read", 1, 1)]);
+        assert!(cells.finding.contains("by 500 reads of single blocks, 1 of several blocks at once"), "{cells:?}");
         assert!(of(&[]).finding.contains("buffer cache"));
         assert!(reads(10, 640, second, None).finding.contains("not known"));
     }

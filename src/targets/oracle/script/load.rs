@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::{Part, Script, Section, Value};
 use crate::targets::oracle::sql::{
-    COLUMNS_OF, CONTINUED_ROWS, Commits, DISCARD_PLAN, EXECUTED_PLANS, INDEXES_OF, Kinds, Layout, PLAN, Reads,
-    SHAPE_OF, Statement, TRIGGERS_OF, explain, pack,
+    COLUMNS_OF, CONTINUED_ROWS, Commits, EXECUTED_PLANS, INDEXES_OF, Kinds, Layout, PLAN, Reads, SHAPE_OF, Statement,
+    TRIGGERS_OF, explain, pack,
 };
 use crate::targets::sql::{StatementKind, batch_filling_bytes};
 use crate::workload::{OperationKind, RedoStress, SlobOperation};
@@ -42,11 +42,15 @@ impl Script {
                 parts.extend([
                     Part::new("What the server would do with an operation", explain(&statement)),
                     Part::new("That is: fetch rows one by one, by a range of the index", PLAN),
-                    Part::new("Forget it", DISCARD_PLAN),
+                    Part::new("Forget it", "ROLLBACK"),
                 ]);
             }
         }
-        parts.push(Part::new("How often a row went on in another block: never", CONTINUED_ROWS));
+        parts.push(Part::new(
+            "How often this session read a row that goes on in another block: asked before and after such neighbours are read \
+             again, and the same",
+            CONTINUED_ROWS,
+        ));
         let words = vec!["Before each run. Data that lie otherwise are refused, with the reason.".to_owned()];
         Section { title: "Proving how rows lie", words, parts }
     }

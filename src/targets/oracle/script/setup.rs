@@ -3,7 +3,7 @@
 use super::{Part, Script, Section, Value};
 use crate::targets::database::Filling;
 use crate::targets::oracle::sql::{
-    DESCRIPTOR_COLUMNS, Fill, Layout, OBJECTS, OTHER_OBJECTS, PLACE, PRIVILEGES, PRODUCT, QUOTAS, READY_PLACE, SESSION,
+    DESCRIPTOR_COLUMNS, Fill, Layout, OBJECTS, OWN_COLUMNS, PLACE, PRIVILEGES, PRODUCT, QUOTAS, READY_PLACE, SESSION,
     SLOB_BLOCK_BYTES, SLOB_OWNERS, Sql, WAIT_FOR_TABLES,
 };
 use crate::targets::sql::data::catalog::{DATA_TABLE, FORMAT_VERSION, LOAD_TABLE};
@@ -25,7 +25,7 @@ impl Script {
                 Part::new("How much of it the user may have", QUOTAS)
                     .with("tablespace_name", Value::Text(text_of(&self.tablespace))),
                 Part::new("Which of our tables there are", OBJECTS),
-                Part::new("What else is in the schema", OTHER_OBJECTS),
+                Part::new("Whether tables with names of our own are ours, by their columns", OWN_COLUMNS),
                 Part::new("Whether data are described there, which is so if the answer is 3", DESCRIPTOR_COLUMNS),
             ]),
             Layout::Slob => parts.extend([

@@ -3,7 +3,7 @@
 //! The block is sent as it is, not kept as a procedure: so no right to make one is needed, nothing is left in a schema that is
 //! SLOB's, and a standby that is open for reading can execute it. A session sends its text once; then it is a cursor.
 
-use super::names::{Commits, MAX_TEXT_BYTES, Sql};
+use super::names::{MAX_TEXT_BYTES, Sql};
 use super::operations::{changed, indented};
 use crate::targets::sql::{FILLING_PLACES, FILLING_STEP, ServerTimes, StatementKind, TimedOperation};
 use crate::workload::{OperationKind, SlobOperation};
@@ -148,11 +148,6 @@ FOR place IN 2 .. {count} LOOP
 END LOOP;",
             bytes - 8
         )
-    }
-
-    /// Whether a commit in a batch is waited for. If not, no time of a commit says how long storage takes.
-    pub fn waits_for_commits(&self) -> bool {
-        self.commits() == Commits::Wait
     }
 }
 

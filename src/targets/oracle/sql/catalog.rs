@@ -33,10 +33,10 @@ pub const OBJECTS: &str = "SELECT LOWER(t.table_name), (SELECT NVL(SUM(s.bytes),
     (SELECT i.index_name FROM user_indexes i WHERE i.table_name = t.table_name)) \
     FROM user_tables t WHERE REGEXP_LIKE(t.table_name, '^(PLIMSOLL_(DATA|LOAD|LOCK)|(SLOB|SCAN)_[0-9]+)$')";
 
-/// What else is in the schema: type and name.
-pub const OTHER_OBJECTS: &str = "SELECT o.object_type, o.object_name FROM user_objects o \
-    WHERE NOT REGEXP_LIKE(o.object_name, '^(PLIMSOLL_(DATA|LOAD|LOCK)|(SLOB|SCAN)_[0-9]+|SLOB_[0-9]+_KEY)$') \
-    AND NOT (o.object_type = 'INDEX' AND o.generated = 'Y') ORDER BY o.object_type, o.object_name";
+/// Columns of those of our own tables that are there: table, how many, and how many of them have a name that ours have.
+pub const OWN_COLUMNS: &str = "SELECT LOWER(table_name), COUNT(*), COUNT(CASE WHEN column_name IN \
+    ('ID', 'FORMAT', 'STAGE', 'DESCRIPTOR', 'IS_SCAN', 'SLOB_SCHEMA', 'FIRST_PLACE', 'PLACES') THEN 1 END) \
+    FROM user_tab_columns WHERE table_name IN ('PLIMSOLL_DATA', 'PLIMSOLL_LOAD', 'PLIMSOLL_LOCK') GROUP BY table_name";
 
 /// How many of the descriptor's columns are there: 3 if its table is ours.
 pub const DESCRIPTOR_COLUMNS: &str = "SELECT COUNT(*) FROM user_tab_columns WHERE table_name = 'PLIMSOLL_DATA' \
@@ -46,6 +46,11 @@ pub const DESCRIPTOR_COLUMNS: &str = "SELECT COUNT(*) FROM user_tab_columns WHER
 pub const LOCK_HOLDER: &str = "SELECT s.sid, s.machine, s.program FROM v$locked_object l \
     JOIN v$session s ON s.sid = l.session_id JOIN user_objects o ON o.object_id = l.object_id \
     WHERE o.object_name = 'PLIMSOLL_LOCK'";
+
+/// Whether a database with this role (see [`SESSION`]) can only be read. A snapshot standby is open for changes too.
+pub fn only_reads(role: &str) -> bool {
+    !["", "PRIMARY", "SNAPSHOT STANDBY"].contains(&role)
+}
 
 impl Sql {
     /// Our own tables by their bare names, in the order in which they are dropped: the descriptor stays until all else is gone,
@@ -63,9 +68,26 @@ mod tests {
     fn our_tables_are_known_by_their_names_in_the_data_dictionary() {
         for name in Sql::own_tables() {
             let kind = name.strip_prefix("plimsoll_").unwrap().to_uppercase();
-            assert!(OBJECTS.contains(&kind) && OTHER_OBJECTS.contains(&kind), "{name}");
+            assert!(OBJECTS.contains(&kind) && OWN_COLUMNS.contains(&format!("'{}'", name.to_uppercase())), "{name}");
         }
         assert!(DESCRIPTOR_COLUMNS.contains(&format!("'{}'", DATA_TABLE.to_uppercase())));
         assert!(LOCK_HOLDER.contains(&format!("'{}'", LOCK_TABLE.to_uppercase())));
+    }
+
+    #[test]
+    fn our_tables_are_known_by_their_columns() {
+        for (_, create) in Sql::new("PLIMSOLL", 8192).create_own_tables() {
+            let columns = create.split_once('(').unwrap().1.split(", ").filter(|column| column.contains(" NOT NULL"));
+            for column in columns {
+                let name = column.split(' ').next().unwrap().to_uppercase();
+                assert!(OWN_COLUMNS.contains(&format!("'{name}'")), "{name}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_standby_that_is_not_open_for_changes_is_for_reading() {
+        assert!(["PHYSICAL STANDBY", "LOGICAL STANDBY"].into_iter().all(only_reads));
+        assert!(!["PRIMARY", "SNAPSHOT STANDBY", ""].into_iter().any(only_reads));
     }
 }

@@ -17,14 +17,14 @@ mod verify;
 
 pub use batch::{Kinds, MAX_BATCH, pack, unpack};
 pub use catalog::{
-    DESCRIPTOR_COLUMNS, LOCK_HOLDER, OBJECTS, OTHER_OBJECTS, PLACE, PRIVILEGES, PRODUCT, QUOTAS, SESSION,
+    DESCRIPTOR_COLUMNS, LOCK_HOLDER, OBJECTS, OWN_COLUMNS, PLACE, PRIVILEGES, PRODUCT, QUOTAS, SESSION, only_reads,
 };
 pub use grants::{Grant, Need, PUBLIC_PACKAGES, grants};
-pub use names::{Commits, Layout, Method, Reads, Sql, column_bytes, dictionary_name, printable, quoted};
+pub use names::{Commits, Layout, Method, Reads, Sql, column_bytes, dictionary_name, printable, quoted, slob_owner};
 pub use operations::Statement;
 pub use proof::{
-    Address, COLUMNS_OF, CONTINUED_ROWS, DISCARD_PLAN, EXECUTED_PLANS, INDEXES_OF, PLAN, PlanLine, SHAPE_OF,
-    TRIGGERS_OF, explain, plan_fault,
+    Address, COLUMNS_OF, CONTINUED_ROWS, EXECUTED_PLANS, INDEXES_OF, PLAN, PlanLine, SHAPE_OF, TRIGGERS_OF, explain,
+    plan_fault,
 };
 pub use setup::{Fill, LOCK_TABLE, READY_PLACE, WAIT_FOR_TABLES};
 pub use slob::{SLOB_BLOCK_BYTES, SLOB_OWNERS, slob_schemas};

@@ -147,7 +147,7 @@ pub fn column_bytes(block_bytes: u32) -> u32 {
 }
 
 /// SLOB's user with the tables of schema number `schema`, from 0.
-fn slob_owner(schema: u32) -> String {
+pub fn slob_owner(schema: u32) -> String {
     format!("USER{}", schema + 1)
 }
 

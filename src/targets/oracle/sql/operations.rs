@@ -90,14 +90,19 @@ impl Sql {
         }
     }
 
-    /// A count of `c2`, which may be null, so the index alone does not answer it.
+    /// A count of `c2`, which may be null, so the index alone does not answer it; nor does the result of the same question before,
+    /// which a database keeps where `result_cache_mode` is `FORCE`.
     pub(super) fn reading(&self, schema: u32, into: &str, keys: Keys<'_>) -> String {
-        let (hints, table, condition) = (self.hints(schema), self.table(schema), keys.condition());
-        format!("SELECT {hints} COUNT(t.c2){into} FROM {table} t WHERE {condition}")
+        let (index, table, condition) = (self.index(schema), self.table(schema), keys.condition());
+        format!(
+            "SELECT /*+ {} NO_RESULT_CACHE */ COUNT(t.c2){into} FROM {table} t WHERE {condition}",
+            row_by_row(&index)
+        )
     }
 
     pub(super) fn scanning(&self, schema: u32, into: &str) -> String {
-        format!("SELECT /*+ FULL(t) NO_PARALLEL(t) */ COUNT(t.c2){into} FROM {} t", self.scan_table(schema))
+        let table = self.scan_table(schema);
+        format!("SELECT /*+ FULL(t) NO_PARALLEL(t) NO_RESULT_CACHE */ COUNT(t.c2){into} FROM {table} t")
     }
 
     /// With `values` for the columns that this kind changes.
@@ -158,8 +163,12 @@ impl Sql {
 
     /// Rows are found by a range of the index and fetched one by one, as far as a hint decides that.
     pub(super) fn hints(&self, schema: u32) -> String {
-        format!("/*+ INDEX(t {}) NO_BATCH_TABLE_ACCESS_BY_ROWID(t) */", self.index(schema))
+        format!("/*+ {} */", row_by_row(&self.index(schema)))
     }
+}
+
+fn row_by_row(index: &str) -> String {
+    format!("INDEX(t {index}) NO_BATCH_TABLE_ACCESS_BY_ROWID(t)")
 }
 
 fn each_key(what: &str) -> String {
@@ -209,11 +218,21 @@ mod tests {
     fn a_read_is_one_range_of_the_index_row_by_row() {
         assert_eq!(
             own().read(2).text,
-            "SELECT /*+ INDEX(t slob_3_key) NO_BATCH_TABLE_ACCESS_BY_ROWID(t) */ COUNT(t.c2) FROM \"PLIMSOLL\".slob_3 t \
-             WHERE t.custid >= :first_key AND t.custid < :beyond_key"
+            "SELECT /*+ INDEX(t slob_3_key) NO_BATCH_TABLE_ACCESS_BY_ROWID(t) NO_RESULT_CACHE */ COUNT(t.c2) \
+             FROM \"PLIMSOLL\".slob_3 t WHERE t.custid >= :first_key AND t.custid < :beyond_key"
         );
         let slob = own().with_layout(Layout::Slob).read(0).text;
         assert!(slob.contains("INDEX(t i_cf1)") && slob.contains("FROM \"USER1\".cf1 t"), "{slob}");
+    }
+
+    #[test]
+    fn no_read_is_answered_by_the_result_of_another() {
+        for reads in [Reads::Range, Reads::KeyByKey] {
+            for kind in [StatementKind::Read, StatementKind::Scan] {
+                let text = own().with_reads(reads).statement(kind, 0).text;
+                assert!(text.contains(" NO_RESULT_CACHE */ COUNT(t.c2)"), "{text}");
+            }
+        }
     }
 
     #[test]

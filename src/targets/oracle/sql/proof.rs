@@ -30,17 +30,15 @@ pub const CONTINUED_ROWS: &str = "SELECT s.value FROM v$mystat s JOIN v$statname
 pub const PLAN: &str =
     "SELECT operation, options, object_name FROM plan_table WHERE statement_id = 'plimsoll' ORDER BY id";
 
-/// Forgets that.
-pub const DISCARD_PLAN: &str = "DELETE FROM plan_table WHERE statement_id = 'plimsoll'";
-
-/// What the server really did with statements of sessions with the module `:module` on tables of ours or SLOB's: statement,
-/// operation, options, name of the object, in order. Wants `v$sql` and `v$sql_plan`.
-pub const EXECUTED_PLANS: &str = "SELECT q.sql_id, p.operation, p.options, p.object_name FROM v$sql q \
+/// What the server really did with reads and updates of sessions with the module `:module` on tables of ours or SLOB's: statement and
+/// the number of its plan, operation, options, name of the object, in order. They are known by the hint that nothing else has: a
+/// proof asks the same tables other questions, with other plans. Wants `v$sql` and `v$sql_plan`.
+pub const EXECUTED_PLANS: &str = "SELECT q.sql_id || '/' || q.child_number, p.operation, p.options, p.object_name FROM v$sql q \
     JOIN v$sql_plan p ON p.sql_id = q.sql_id AND p.child_number = q.child_number \
-    WHERE q.module = :module AND REGEXP_LIKE(q.sql_text, '(slob_[0-9]+|scan_[0-9]+|cf1|cf2) t', 'i') \
-    ORDER BY q.sql_id, q.child_number, p.id";
+    WHERE q.module = :module AND REGEXP_LIKE(q.sql_text, '(slob_[0-9]+|cf1) t', 'i') \
+    AND REGEXP_LIKE(q.sql_text, 'NO_BATCH_TABLE_ACCESS_BY_ROWID', 'i') ORDER BY q.sql_id, q.child_number, p.id";
 
-/// Has a statement explained; its placeholders need no values.
+/// Has a statement explained, in which nothing is bound.
 pub fn explain(statement: &str) -> String {
     format!("EXPLAIN PLAN SET STATEMENT_ID = 'plimsoll' FOR {statement}")
 }
@@ -127,16 +125,16 @@ impl Sql {
     pub fn ends(&self, schema: u32) -> String {
         let (table, index) = (self.table(schema), self.index(schema));
         format!(
-            "SELECT (SELECT /*+ INDEX(t {index}) */ MIN(t.custid) FROM {table} t), \
-             (SELECT /*+ INDEX(t {index}) */ MAX(t.custid) FROM {table} t) FROM dual"
+            "SELECT (SELECT /*+ INDEX(t {index}) */ MIN(t.custid) FROM {table} t) AS lowest, \
+             (SELECT /*+ INDEX(t {index}) */ MAX(t.custid) FROM {table} t) AS highest FROM dual"
         )
     }
 
-    /// Some rows, from `:first_key` to before `:beyond_key` in the order of keys: `custid`, ROWID as text and whether `c2` is
-    /// there (1 or 0), for which the row itself is read.
+    /// Some rows, from `:first_key` to before `:beyond_key` in the order of keys: `custid`, ROWID as text and whether the first and
+    /// the last column are there (1 or 0), for which the whole row is read.
     pub fn sample(&self, schema: u32) -> String {
         format!(
-            "SELECT {} t.custid, ROWIDTOCHAR(t.ROWID), NVL2(t.c2, 1, 0) FROM {} t \
+            "SELECT {} t.custid, ROWIDTOCHAR(t.ROWID), NVL2(t.c2, NVL2(t.c20, 1, 0), 0) FROM {} t \
              WHERE t.custid >= :first_key AND t.custid < :beyond_key ORDER BY t.custid",
             self.hints(schema),
             self.table(schema)
@@ -154,14 +152,15 @@ impl Sql {
         )
     }
 
-    /// The statements whose plans are looked at: reading, and each kind of update that is asked for, as the server executes them.
+    /// The statements whose plans are looked at: reading, and each kind of update that is asked for, as the server executes them, but
+    /// with values in the place of what is bound.
     pub fn to_explain(&self, schema: u32, updates: &[StatementKind]) -> Vec<String> {
         let keys = match self.reads() {
-            Reads::Range => Keys::Range(":first_key", ":beyond_key"),
-            Reads::KeyByKey => Keys::One(":at_key"),
+            Reads::Range => Keys::Range("0", "64"),
+            Reads::KeyByKey => Keys::One("0"),
         };
         let updating = |kind: &StatementKind| {
-            let values: Vec<String> = changed(*kind).map(|column| format!(":c{column}")).collect();
+            let values: Vec<String> = changed(*kind).map(|_| "'x'".to_owned()).collect();
             self.updating(schema, *kind, &values, keys)
         };
         std::iter::once(self.reading(schema, "", keys)).chain(updates.iter().map(updating)).collect()
@@ -221,10 +220,28 @@ mod tests {
     #[test]
     fn what_is_explained_is_what_is_executed() {
         let sql = Sql::new("PLIMSOLL", 8192);
-        let explained = sql.to_explain(0, &[StatementKind::UpdateLite]);
-        assert_eq!(explained[0], sql.read(0).text);
-        assert!(explained[1].starts_with("UPDATE /*+ INDEX(t slob_1_key)") && explained[1].contains("t.c20 = :c20"));
+        let explained = sql.to_explain(0, &[StatementKind::UpdateLite, StatementKind::UpdateHeavy]);
+        assert_eq!(explained[0], sql.read(0).text.replace(":first_key", "0").replace(":beyond_key", "64"));
+        assert!(
+            explained[1].starts_with("UPDATE /*+ INDEX(t slob_1_key)") && explained[1].contains("t.c20 = 'x' WHERE")
+        );
+        assert!(explained.iter().all(|text| !text.contains(':')), "nothing is bound: {explained:?}");
         let by_key = sql.with_reads(Reads::KeyByKey).to_explain(0, &[]);
-        assert!(by_key.len() == 1 && by_key[0].ends_with("t.custid = :at_key"), "{by_key:?}");
+        assert!(by_key.len() == 1 && by_key[0].ends_with("t.custid = 0"), "{by_key:?}");
+    }
+
+    #[test]
+    fn plans_that_were_executed_are_those_of_the_load_and_one_each() {
+        let sql = Sql::new("PLIMSOLL", 8192);
+        let hint = "NO_BATCH_TABLE_ACCESS_BY_ROWID";
+        assert!(EXECUTED_PLANS.contains(&format!("'{hint}'")));
+        assert!(sql.to_explain(0, &[StatementKind::UpdateLite]).iter().all(|text| text.contains(hint)));
+        for other in [sql.ends(0), sql.rows_and_blocks(0), sql.filled_rows("t"), sql.strange_rows("t")] {
+            assert!(!other.contains(hint), "{other}");
+        }
+        assert!(
+            EXECUTED_PLANS.starts_with("SELECT q.sql_id || '/' || q.child_number, "),
+            "a statement may have several"
+        );
     }
 }

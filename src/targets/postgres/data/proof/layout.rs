@@ -196,7 +196,8 @@ fn sample(session: &Session<'_>, data: &DataSet, schema: u32, table: &str) -> Re
     let (lowest, highest): (Option<i64>, Option<i64>) = (row.get(0), row.get(1));
     let (found, blocks): (i64, i64) = (row.get(2), row.get(3));
     if (lowest, highest) != (Some(0), Some(data.scale_blocks as i64 - 1)) {
-        return Ok(Some(wrong_ends(table, (lowest, highest), data.scale_blocks - 1)));
+        let wanted = [0, data.scale_blocks - 1];
+        return Ok(Some(Fault::beyond_repair(wrong_ends(table, (lowest, highest), wanted))));
     }
     let reason = if found.unsigned_abs() != keys {
         format!("{found} rows of {table} have keys from {first} to {} where {keys} belong", first + keys - 1)
