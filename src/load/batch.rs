@@ -16,9 +16,6 @@ use crate::measure::{Clock, Counter, LaneRecorder, OPERATION_KINDS, Outbox, Time
 use crate::targets::{BatchLane, BatchedOperation, FinishedBatch, OperationResult, TargetError};
 use crate::workload::{Drawn, Operation, Shape, Stream};
 
-/// Most operations of one batch.
-const MAX_OPERATIONS: usize = 10_000;
-
 /// A batch is at most so many times as long as any before it: what the first few operations took reports little.
 const GROWTH: usize = 4;
 
@@ -79,7 +76,7 @@ impl Expectation {
             let now_ns: u64 = sum_ns / count;
             *each = Some(each.map_or(now_ns, |before| now_ns.max(before.midpoint(now_ns))).max(1));
         }
-        self.most = self.most.max(operations * GROWTH).min(MAX_OPERATIONS);
+        self.most = self.most.max(operations * GROWTH);
     }
 
     /// Learns that a batch of so many operations failed, perhaps because it took too long.
@@ -92,9 +89,11 @@ struct SessionState<S: Shape> {
     stream: u32,
     /// Drawn, and put off to the next batch because the last would have become too long with it.
     put_off: Option<Drawn<S::Operation>>,
-    /// What is under way, and since when.
-    batch: Vec<Drawn<S::Operation>>,
+    /// The kinds of what is under way, and since when.
+    kinds: Vec<u8>,
     sent_ns: Option<u64>,
+    /// What it thinks when that has ended.
+    think_ns: u64,
     /// When what it did last had ended; it stands idle since.
     ended_ns: u64,
     expected: Expectation,
@@ -103,22 +102,27 @@ struct SessionState<S: Shape> {
 }
 
 impl<S: Shape> SessionState<S> {
-    /// Fills the next batch: operations that together take about `batch_ns`, and nothing after one that is thought about.
-    fn fill(&mut self, stream: &mut S::Stream, batch_ns: u64) {
-        let most = (self.expected.most as u64).min(self.left) as usize;
+    /// Fills the next batch: at most `max_operations` that together take about `batch_ns`, and nothing after one that is thought
+    /// about.
+    fn fill(&mut self, stream: &mut S::Stream, batch_ns: u64, max_operations: usize, batch: &mut Vec<S::Operation>) {
+        let most = (self.expected.most.min(max_operations) as u64).min(self.left) as usize;
         let mut takes_ns = 0_u64;
-        self.batch.clear();
-        while self.batch.len() < most && takes_ns < batch_ns {
+        batch.clear();
+        self.kinds.clear();
+        self.think_ns = 0;
+        while batch.len() < most && takes_ns < batch_ns {
             let drawn = self.put_off.take().unwrap_or_else(|| stream.draw());
             let expected_ns = self.expected.each_ns[drawn.operation.kind_index()];
-            if !self.batch.is_empty() && expected_ns.is_some_and(|each| takes_ns.saturating_add(each) > batch_ns) {
+            if !batch.is_empty() && expected_ns.is_some_and(|each| takes_ns.saturating_add(each) > batch_ns) {
                 self.put_off = Some(drawn);
                 return;
             }
             // Nothing follows what is done for the first time: nobody knows how long it takes.
             takes_ns = takes_ns.saturating_add(expected_ns.unwrap_or(batch_ns));
-            self.batch.push(drawn);
+            self.kinds.push(drawn.operation.kind_index() as u8);
+            batch.push(drawn.operation);
             if drawn.think_ns > 0 {
+                self.think_ns = drawn.think_ns;
                 return;
             }
         }
@@ -168,8 +172,9 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
                 .map(|session| SessionState {
                     stream: plan.shape.stream_of(session) - first_stream,
                     put_off: None,
-                    batch: Vec::new(),
+                    kinds: Vec::new(),
                     sent_ns: None,
+                    think_ns: 0,
                     ended_ns: timeline.start_ns(),
                     expected: Expectation::new(),
                     left: plan.work_loop.unwrap_or(u64::MAX),
@@ -270,9 +275,8 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
     fn send_ready(&mut self, lane: &mut dyn BatchLane<S::Operation>) -> Result<(), TargetError> {
         while let Some(index) = self.ready.pop_front() {
             let session = &mut self.sessions[index as usize];
-            session.fill(&mut self.streams[session.stream as usize], lane.batch_ns());
-            self.operations.clear();
-            self.operations.extend(session.batch.iter().map(|drawn| drawn.operation));
+            let stream = &mut self.streams[session.stream as usize];
+            session.fill(stream, lane.batch_ns(), lane.max_operations(), &mut self.operations);
             let now = self.clock.now_ns();
             session.sent_ns = Some(now);
             lane.send(index, &self.operations, now)?;
@@ -295,7 +299,7 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
             self.timeline.close(session.ended_ns + 1);
             return Ok(());
         }
-        match session.batch.last().map_or(0, |drawn| drawn.think_ns) {
+        match session.think_ns {
             0 => self.ready.push_back(index),
             think_ns => self.thinking.push(Reverse((session.ended_ns + think_ns, index))),
         }
@@ -304,12 +308,12 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
 
     fn finish_done(&mut self, index: u32, operations: &[BatchedOperation], now: u64) {
         let session = &mut self.sessions[index as usize];
-        assert_eq!(operations.len(), session.batch.len(), "a lane reports on each operation of a batch");
+        assert_eq!(operations.len(), session.kinds.len(), "a lane reports on each operation of a batch");
         let sent_ns = session.sent_ns.expect("only batches that were sent end");
-        let kinds = session.batch.iter().map(|drawn| drawn.operation.kind_index());
-        session.expected.learn(kinds.clone().zip(operations.iter().map(|done| done.service_ns)));
+        let kinds = session.kinds.iter().map(|kind| usize::from(*kind));
+        session.expected.learn(kinds.zip(operations.iter().map(|done| done.service_ns)));
         let (window_start_ns, closed_at_ns) = (self.timeline.window_start_ns(), self.timeline.closed_at_ns());
-        let known = kinds.zip(operations).map(|(kind, done)| {
+        let known = session.kinds.iter().zip(operations).map(|(&kind, done)| {
             // Never before it was sent, whatever two clocks say of each other, nor after it was known.
             let ended_ns = done.ended_ns.clamp(sent_ns, now);
             let began_ns = ended_ns.saturating_sub(done.service_ns);
@@ -319,7 +323,7 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
             if self.has_work_loop && ended_ns >= window_start_ns {
                 session.left -= 1;
             }
-            Known { kind: kind as u8, failed: false, done: BatchedOperation { ended_ns, ..*done } }
+            Known { kind, failed: false, done: BatchedOperation { ended_ns, ..*done } }
         });
         self.known.add(index, known.collect());
         self.errors = 0;
@@ -328,9 +332,9 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
     /// What of a failed batch was done is not known, so none of it is counted as done.
     fn finish_failed(&mut self, index: u32, now: u64) -> Result<(), TargetError> {
         let session = &mut self.sessions[index as usize];
-        session.expected.learn_failure(session.batch.len());
-        let failed = session.batch.iter().map(|drawn| Known {
-            kind: drawn.operation.kind_index() as u8,
+        session.expected.learn_failure(session.kinds.len());
+        let failed = session.kinds.iter().map(|&kind| Known {
+            kind,
             failed: true,
             done: BatchedOperation {
                 ended_ns: now,
@@ -343,7 +347,7 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
         self.known.add(index, failed.collect());
         session.ended_ns = now;
         if self.has_work_loop && now >= self.timeline.window_start_ns() {
-            session.left -= session.batch.len() as u64;
+            session.left -= session.kinds.len() as u64;
         }
         self.errors += 1;
         if self.errors > MAX_ERRORS {

@@ -212,6 +212,11 @@ pub trait BatchLane<O> {
     /// known soon after it has passed.
     fn batch_ns(&self) -> u64;
 
+    /// Most operations of a batch, however short they are.
+    fn max_operations(&self) -> usize {
+        10_000
+    }
+
     /// Sends operations, one after the other, for an idle session. `sent_ns` is now.
     ///
     /// # Errors

@@ -143,6 +143,8 @@ impl SqlSession for Session {
     type Id = SessionId;
     /// Nothing can be cancelled from outside, so what is under way when the load ends has to be waited for.
     const BATCH_NS: u64 = 200_000_000;
+    /// Six blocks. More would save nothing, since each block is a round trip, and there are sessions by the thousand.
+    const BATCH_OPERATIONS: usize = 6 * MAX_BATCH;
 
     fn id(&self) -> SessionId {
         self.id

@@ -104,6 +104,10 @@ impl<D: SqlServers> BatchLane<SlobOperation> for BatchesLane<'_, D> {
         self.batch_ns
     }
 
+    fn max_operations(&self) -> usize {
+        D::Session::BATCH_OPERATIONS
+    }
+
     fn send(&mut self, session: u32, operations: &[SlobOperation], sent_ns: u64) -> Result<(), TargetError> {
         check_homes(operations)?;
         let has_updates = operations.iter().any(|operation| operation.kind == OperationKind::Update);
