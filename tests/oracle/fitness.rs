@@ -81,6 +81,17 @@ fn a_table_that_only_has_a_name_of_ours_is_not_emptied() {
 }
 
 #[test]
+fn a_damaged_descriptor_costs_nobody_more_than_its_tables() {
+    let site = Site::new(Generation::V23);
+    site.set_up();
+    site.model.with(|database| {
+        let (_, _, text) = database.descriptor.as_mut().unwrap();
+        *text = text.replace("\"block_bytes\":8192", "\"block_bytes\":64");
+    });
+    refused(&site, &RUN, &["is damaged: it has blocks of 64 bytes", "drop that table", "or name another user"]);
+}
+
+#[test]
 fn nothing_is_made_in_the_database_s_own_tablespace() {
     for (name, says) in [("SYSTEM", Some("is the database's own")), ("DATA", None)] {
         let site = Site::new(Generation::V19);
