@@ -81,6 +81,33 @@ fn a_table_that_only_has_a_name_of_ours_is_not_emptied() {
 }
 
 #[test]
+fn a_damaged_descriptor_costs_nobody_more_than_its_tables() {
+    let site = Site::new(Generation::V23);
+    site.set_up();
+    site.model.with(|database| {
+        let (_, _, text) = database.descriptor.as_mut().unwrap();
+        *text = text.replace("\"block_bytes\":8192", "\"block_bytes\":64");
+    });
+    refused(&site, &RUN, &["is damaged: it has blocks of 64 bytes", "drop that table", "or name another user"]);
+}
+
+#[test]
+fn nothing_is_made_in_the_database_s_own_tablespace() {
+    for (name, says) in [("SYSTEM", Some("is the database's own")), ("DATA", None)] {
+        let site = Site::new(Generation::V19);
+        let mut place = [name, "", "ONLINE", "PERMANENT", "MANUAL", "NO", "NO"].map(Value::from);
+        place[1] = 8192_i64.into();
+        let mut columns = ["C"; 7].map(Column::text);
+        columns[1] = Column::number("BLOCK");
+        answer(&site.model, "FROM user_users u JOIN user_tablespaces t", [Answer::rows(columns, vec![place])]);
+        match says {
+            Some(says) => refused(&site, &["slob", "setup", "-s", "1", "SCALE=300"], &[says, "DEFAULT TABLESPACE"]),
+            None => drop(site.set_up()),
+        }
+    }
+}
+
+#[test]
 fn whoever_uses_slob_s_tables_needs_no_tablespace() {
     let site = Site::new(Generation::V19);
     refused(
@@ -146,7 +173,7 @@ fn a_row_that_is_there_twice_is_one_fault() {
     keys.sort_unstable();
     let rows = (0_u8..).zip(keys).map(row).collect();
     let columns = [Column::number("KEY"), Column::text("ROWID"), Column::number("BYTES")];
-    answer(&site.model, "NVL(LENGTHB(t.c20), 0) FROM \"SLOB\".scan_1 t", [Answer::rows(columns, rows)]);
+    answer(&site.model, "NVL(LENGTHB(t.c20), 0) AS filling FROM \"SLOB\".scan_1 t", [Answer::rows(columns, rows)]);
     let said = site.run(&["slob", "verify"]);
     assert_eq!(said.code, Some(1), "{said}");
     for part in ["several rows with key 1", "no row with key 2"] {

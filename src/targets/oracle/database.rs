@@ -9,7 +9,7 @@ use super::meanings::TERMS;
 use super::monitor::MonitorRequest;
 use super::session::OracleServers;
 use super::snapshots::Snapshots;
-use super::sql::Sql;
+use super::sql::{BUFFER_CACHE, Sql};
 use crate::config::oracle::OracleAddress;
 use crate::record::facts::{DEVICE_READS_LAYER, DIRECT_READS};
 use crate::targets::database::{Commits, DatabaseOptions, Layout, Method, Reads, Sheet};
@@ -24,8 +24,6 @@ const PARAMETERS: &str = "SELECT name, value FROM v$parameter WHERE name IN ('db
     'memory_target', 'cpu_count', 'filesystemio_options', 'disk_asynch_io', 'commit_wait', 'commit_logging', \
     'timed_statistics', 'db_file_multiblock_read_count', 'resource_manager_plan', 'log_buffer', 'cluster_database', \
     'control_management_pack_access')";
-/// Bytes of the buffer cache as it is now.
-const BUFFER_CACHE: &str = "SELECT bytes FROM v$sgainfo WHERE name = 'Buffer Cache Size'";
 
 impl Dialect for Connector {
     const KIND: &'static str = "oracle";

@@ -39,7 +39,7 @@ impl Codes for OraNumbers {
     }
 
     fn hint(code: &OraNumber) -> Option<&'static str> {
-        refusal_hint(code.0)
+        Some(refusal_hint(code.0).unwrap_or(SEND_US))
     }
 }
 
@@ -53,6 +53,9 @@ const ENDS_THE_CONNECTION: [u32; 19] = [
     28, 1012, 1033, 1034, 1041, 1089, 1090, 1092, 2396, 2399, 3113, 3114, 3135, 12_152, 12_170, 12_537, 12_547, 12_570,
     12_571,
 ];
+/// Where nothing better is known: nobody has met all errors that there are yet.
+const SEND_US: &str = "Oracle's documentation has more on errors by their numbers; if it makes no sense here, send us what `plimsoll slob \
+                       doctor` writes";
 /// Rights that are missing, and names that are not to be seen without them.
 pub(super) const LACKS_RIGHTS: [u32; 5] = [990, 1031, 1045, 1720, 41_900];
 
@@ -72,7 +75,7 @@ impl OracleError {
                 Self::Lost { node, reason: error.to_string() }
             }
             // Neither the server nor the network: a value that cannot be sent or read as what it should be.
-            _ => Self::Unfit { what: format!("cannot {doing} on `{node}`: {error}"), hint: None },
+            _ => Self::Unfit { what: format!("cannot {doing} on `{node}`: {error}"), hint: Some(SEND_US.to_owned()) },
         }
     }
 
@@ -171,6 +174,13 @@ mod tests {
         let block = "ORA-06550: line 1, column 7:\nPLS-00201: identifier 'X' must be declared\nORA-06550: line 1";
         assert_eq!(bare(block), "line 1, column 7: PLS-00201: identifier 'X' must be declared");
         assert_eq!(bare("TNS: no listener"), "TNS: no listener");
+    }
+
+    #[test]
+    fn no_refusal_is_without_a_hint() {
+        for code in [600, 1408, 12_838, 54] {
+            assert!(refused(code).hint().is_some_and(|hint| !hint.is_empty()), "{code}");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What is in the schema: Plimsoll's own tables, and what matters about the database and the user.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use super::session::{Access, Session};
 use crate::targets::TargetError;
@@ -23,6 +24,9 @@ pub(super) const NO_TABLE: u32 = 942;
 const BUSY: u32 = 54;
 /// Locks are held by a transaction of the two-phase kind, or waited for in vain.
 const LOCK_DENIED: u32 = 1591;
+
+/// Bytes that a block can have.
+const BLOCK_BYTES: RangeInclusive<u32> = 2 << 10..=32 << 10;
 
 /// What matters about the database and the user.
 #[derive(Debug, Clone)]
@@ -251,7 +255,14 @@ pub(super) fn read_descriptor(session: &Session<'_>) -> Result<Option<Found>, Ta
     match rows.as_slice() {
         // A set-up that was ended at its very beginning.
         [] => Ok(None),
-        [(format, stage, text)] => described(access, &table, (*format, stage, text, false)).map(Some),
+        [(format, stage, text)] => {
+            let found = described(access, &table, (*format, stage, text, false))?;
+            let Found { data: DataSet { block_bytes, .. }, .. } = &found;
+            match BLOCK_BYTES.contains(block_bytes) {
+                true => Ok(Some(found)),
+                false => Err(damaged(access, &table, &format!("it has blocks of {block_bytes} bytes"))),
+            }
+        }
         rows => Err(damaged(access, &table, &format!("it has {} rows", rows.len()))),
     }
 }

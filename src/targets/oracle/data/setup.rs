@@ -8,7 +8,9 @@ use crate::targets::database::Phase;
 use crate::targets::oracle::OracleError;
 use crate::targets::oracle::connect::Connector;
 use crate::targets::oracle::error::LACKS_RIGHTS;
-use crate::targets::oracle::sql::{LOCK_TABLE, Layout, Need, OWN_COLUMNS, READY_PLACE, Sql, column_bytes, grants};
+use crate::targets::oracle::sql::{
+    LOCK_TABLE, Layout, Need, OWN_COLUMNS, OWN_TABLESPACES, READY_PLACE, Sql, column_bytes, grants,
+};
 use crate::targets::sql::data::catalog::{LOAD_TABLE, NamespaceFacts, SqlData as _, lock};
 use crate::targets::sql::data::descriptor::{DataSet, Stage, TableId, TableKind};
 use crate::targets::sql::data::pieces::{Marks, Piece};
@@ -60,6 +62,9 @@ impl SetUp for Connector {
             let stands_against = match () {
                 () if !place.is_online => Some("is not online"),
                 () if !place.is_permanent => Some("is not for tables that stay"),
+                () if OWN_TABLESPACES.contains(&place.name.as_str()) => {
+                    Some("is the database's own, and a database stops whose own is full")
+                }
                 () => None,
             };
             if let Some(why) = stands_against {

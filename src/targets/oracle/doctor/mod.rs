@@ -64,7 +64,7 @@ pub fn examine(address: &OracleAddress, say: &dyn Fn(&str), stop: &AtomicBool) -
     asked.note("tablespace", tablespace.as_deref().unwrap_or("not known"));
     checks.extend(rights(&mut asked, &namespace, tablespace.as_deref(), circumstances)?);
     checks.extend(parameters::judge(&parameters));
-    let cache = asked.rows("ask for the buffer cache", questions::BUFFER_CACHE, |row| row.get::<u64>(0))?;
+    let cache = asked.rows("ask for the buffer cache", sql::BUFFER_CACHE, |row| row.get::<u64>(0))?;
     let cache = cache.and_then(|rows| rows.into_iter().next()).map(Bytes);
     asked.note("buffer_cache", &cache.map_or_else(|| "not known".to_owned(), |bytes| bytes.0.to_string()));
     let data_bytes = data.map(|data| u64::from(data.schemas) * data.scale_blocks * u64::from(data.block_bytes));

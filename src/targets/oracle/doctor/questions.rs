@@ -19,9 +19,6 @@ pub(super) const PARAMETERS: &str = "SELECT name, value FROM v$parameter WHERE n
     'processes', 'resource_manager_plan', 'sga_target', 'statistics_level', 'timed_statistics', '_db_block_prefetch_limit', \
     '_db_block_prefetch_quota', '_db_file_noncontig_mblock_read_count')";
 
-/// Bytes of the buffer cache as it is now. Wants `v$sgainfo`.
-pub(super) const BUFFER_CACHE: &str = "SELECT bytes FROM v$sgainfo WHERE name = 'Buffer Cache Size'";
-
 /// What this session has waited for so far: event, waits, microseconds. Wants `v$session_event`.
 pub(super) const OWN_WAITS: &str = "SELECT event, total_waits, time_waited_micro FROM v$session_event \
     WHERE sid = TO_NUMBER(SYS_CONTEXT('USERENV', 'SID'))";

@@ -20,6 +20,12 @@ pub const SESSION: &str = "SELECT SYS_CONTEXT('USERENV', 'SESSION_USER'), SYS_CO
 pub const PLACE: &str = "SELECT t.tablespace_name, t.block_size, t.status, t.contents, t.segment_space_management, t.bigfile, \
     t.encrypted FROM user_users u JOIN user_tablespaces t ON t.tablespace_name = u.default_tablespace";
 
+/// Tablespaces that hold the database itself, which stops when they are full.
+pub const OWN_TABLESPACES: [&str; 2] = ["SYSTEM", "SYSAUX"];
+
+/// Bytes of the buffer cache as it is now. Wants `v$sgainfo`.
+pub const BUFFER_CACHE: &str = "SELECT bytes FROM v$sgainfo WHERE name = 'Buffer Cache Size'";
+
 /// How much of a tablespace, `:tablespace_name`, the user has and may have, in bytes: -1 is without limit. No row where nothing
 /// was granted; with the privilege `UNLIMITED TABLESPACE` that is no limit either.
 pub const QUOTAS: &str = "SELECT bytes, max_bytes FROM user_ts_quotas WHERE tablespace_name = :tablespace_name";
@@ -28,15 +34,15 @@ pub const QUOTAS: &str = "SELECT bytes, max_bytes FROM user_ts_quotas WHERE tabl
 pub const PRIVILEGES: &str = "SELECT privilege FROM session_privs";
 
 /// Tables of the user with names that a set-up uses, in small letters, and the bytes of each with its indexes.
-pub const OBJECTS: &str = "SELECT LOWER(t.table_name), (SELECT NVL(SUM(s.bytes), 0) FROM user_segments s \
+pub const OBJECTS: &str = "SELECT LOWER(t.table_name) AS name, (SELECT NVL(SUM(s.bytes), 0) FROM user_segments s \
     WHERE s.segment_name = t.table_name OR s.segment_name IN \
-    (SELECT i.index_name FROM user_indexes i WHERE i.table_name = t.table_name)) \
+    (SELECT i.index_name FROM user_indexes i WHERE i.table_name = t.table_name)) AS bytes \
     FROM user_tables t WHERE REGEXP_LIKE(t.table_name, '^(PLIMSOLL_(DATA|LOAD|LOCK)|(SLOB|SCAN)_[0-9]+)$')";
 
 /// Columns of those of our own tables that are there: table, how many, and how many of them have a name that ours have.
-pub const OWN_COLUMNS: &str = "SELECT LOWER(table_name), COUNT(*), COUNT(CASE WHEN column_name IN \
+pub const OWN_COLUMNS: &str = "SELECT LOWER(table_name) AS name, COUNT(*) AS columns_there, COUNT(CASE WHEN column_name IN \
     ('ID', 'FORMAT', 'STAGE', 'DESCRIPTOR', 'IS_SCAN', 'SLOB_SCHEMA', 'FIRST_PLACE', 'PLACES') THEN 1 END) \
-    FROM user_tab_columns WHERE table_name IN ('PLIMSOLL_DATA', 'PLIMSOLL_LOAD', 'PLIMSOLL_LOCK') GROUP BY table_name";
+    AS columns_known FROM user_tab_columns WHERE table_name IN ('PLIMSOLL_DATA', 'PLIMSOLL_LOAD', 'PLIMSOLL_LOCK') GROUP BY table_name";
 
 /// How many of the descriptor's columns are there: 3 if its table is ours.
 pub const DESCRIPTOR_COLUMNS: &str = "SELECT COUNT(*) FROM user_tab_columns WHERE table_name = 'PLIMSOLL_DATA' \

@@ -3,7 +3,8 @@
 //! A schema of SLOB's is a table of one row a block, with SLOB's own columns: `custid`, and nineteen columns of filling. Our own
 //! layout has all tables in the schema of one Oracle user; SLOB's has a user for each. Versions from 12.1 on understand all of
 //! it, no privilege of a DBA is needed, and no hidden parameter is set. Values are bound, each placeholder stands once in a text,
-//! and placeholders are named in the order in which they are bound.
+//! and placeholders are named in the order in which they are bound. What is no column has a name: a query of several rows is asked
+//! as a view (`Connected::query`), in which long expressions could be taken for each other.
 
 mod batch;
 mod catalog;
@@ -17,7 +18,8 @@ mod verify;
 
 pub use batch::{Kinds, MAX_BATCH, pack, unpack};
 pub use catalog::{
-    DESCRIPTOR_COLUMNS, LOCK_HOLDER, OBJECTS, OWN_COLUMNS, PLACE, PRIVILEGES, PRODUCT, QUOTAS, SESSION, only_reads,
+    BUFFER_CACHE, DESCRIPTOR_COLUMNS, LOCK_HOLDER, OBJECTS, OWN_COLUMNS, OWN_TABLESPACES, PLACE, PRIVILEGES, PRODUCT,
+    QUOTAS, SESSION, only_reads,
 };
 pub use grants::{Grant, Need, PUBLIC_PACKAGES, grants};
 pub use names::{Commits, Layout, Method, Reads, Sql, column_bytes, dictionary_name, printable, quoted, slob_owner};

@@ -33,7 +33,8 @@ pub const PLAN: &str =
 /// What the server really did with reads and updates of sessions with the module `:module` on tables of ours or SLOB's: statement and
 /// the number of its plan, operation, options, name of the object, in order. They are known by the hint that nothing else has: a
 /// proof asks the same tables other questions, with other plans. Wants `v$sql` and `v$sql_plan`.
-pub const EXECUTED_PLANS: &str = "SELECT q.sql_id || '/' || q.child_number, p.operation, p.options, p.object_name FROM v$sql q \
+pub const EXECUTED_PLANS: &str = "SELECT q.sql_id || '/' || q.child_number AS statement, p.operation, p.options, p.object_name \
+    FROM v$sql q \
     JOIN v$sql_plan p ON p.sql_id = q.sql_id AND p.child_number = q.child_number \
     WHERE q.module = :module AND REGEXP_LIKE(q.sql_text, '(slob_[0-9]+|cf1) t', 'i') \
     AND REGEXP_LIKE(q.sql_text, 'NO_BATCH_TABLE_ACCESS_BY_ROWID', 'i') ORDER BY q.sql_id, q.child_number, p.id";
@@ -134,7 +135,7 @@ impl Sql {
     /// the last column are there (1 or 0), for which the whole row is read.
     pub fn sample(&self, schema: u32) -> String {
         format!(
-            "SELECT {} t.custid, ROWIDTOCHAR(t.ROWID), NVL2(t.c2, NVL2(t.c20, 1, 0), 0) FROM {} t \
+            "SELECT {} t.custid, ROWIDTOCHAR(t.ROWID) AS address, NVL2(t.c2, NVL2(t.c20, 1, 0), 0) AS filled FROM {} t \
              WHERE t.custid >= :first_key AND t.custid < :beyond_key ORDER BY t.custid",
             self.hints(schema),
             self.table(schema)
@@ -240,7 +241,7 @@ mod tests {
             assert!(!other.contains(hint), "{other}");
         }
         assert!(
-            EXECUTED_PLANS.starts_with("SELECT q.sql_id || '/' || q.child_number, "),
+            EXECUTED_PLANS.starts_with("SELECT q.sql_id || '/' || q.child_number AS "),
             "a statement may have several"
         );
     }

@@ -5,7 +5,7 @@ use super::names::{Layout, Sql, quoted};
 /// Users with a table `cf1` that this session can see, by their names: `USER1`, `USER2`, … SLOB numbers them from 1 on without a
 /// gap, so the first number that is missing ends a data set. Beside each: whether `cf2`, the scan table, is there too (1 or 0).
 pub const SLOB_OWNERS: &str = "SELECT t.owner, (SELECT COUNT(*) FROM all_tables s WHERE s.owner = t.owner \
-    AND s.table_name = 'CF2') FROM all_tables t WHERE t.table_name = 'CF1' AND REGEXP_LIKE(t.owner, '^USER[1-9][0-9]*$')";
+    AND s.table_name = 'CF2') AS scan_tables FROM all_tables t WHERE t.table_name = 'CF1' AND REGEXP_LIKE(t.owner, '^USER[1-9][0-9]*$')";
 
 /// Bytes of a block where a tablespace does not say otherwise. Wants `v$parameter`.
 pub const SLOB_BLOCK_BYTES: &str = "SELECT value FROM v$parameter WHERE name = 'db_block_size'";

@@ -8,7 +8,7 @@ impl Sql {
     pub fn filled_rows(&self, table: &str) -> String {
         let bytes: Vec<String> = columns().map(|column| format!("NVL(LENGTHB(t.{column}), 0)")).collect();
         format!(
-            "SELECT t.custid, ROWIDTOCHAR(t.ROWID), {} FROM {table} t \
+            "SELECT t.custid, ROWIDTOCHAR(t.ROWID) AS address, {} AS filling FROM {table} t \
              WHERE t.custid >= :first_key AND t.custid < :beyond_key ORDER BY t.custid",
             bytes.join(" + ")
         )

@@ -169,8 +169,8 @@ pub(in crate::targets) fn described<C: SqlData>(
 
 /// The table of the descriptor is not as set-up made it.
 pub(in crate::targets) fn damaged<C: SqlData>(access: Access<'_, C>, table: &str, what: &str) -> TargetError {
-    let hint = format!("drop the {} by hand, or name", C::HOLDER);
-    access.unfit_here(format!("the descriptor in {table} is damaged: {what}"), &hint)
+    let hint = "drop that table and those of the data (`slob_…`, `scan_…`) by hand, or name";
+    access.unfit_here(format!("the descriptor in {table} is damaged: {what}"), hint)
 }
 
 /// Refuses to work on data that another process makes or removes. The lock is held as long as the session lives.
