@@ -1,7 +1,7 @@
 //! What goes wrong with an Oracle database, and what its user reads then: Oracle's number, our words, a hint, and the right end.
 
 use crate::model::Model;
-use crate::responder::{Fault, Generation, Options, Responder, Stage};
+use crate::responder::{Answer, Fault, Generation, Options, Responder, Stage, Way};
 use crate::whole::{PASSWORD, Site};
 
 /// What makes data unfit.
@@ -177,4 +177,16 @@ fn a_standby_takes_no_data_and_no_updates() {
     let site = Site::new(Generation::V19);
     site.model.with(|database| database.role = "PHYSICAL STANDBY".to_owned());
     refused(&site, &site.address(), &["slob", "setup", "-s", "1", "SCALE=300"], &["physical standby", "primary"]);
+}
+
+#[test]
+fn times_that_no_block_of_ours_has_written_end_the_load_and_blame_no_data() {
+    let site = Site::new(Generation::V23);
+    site.set_up();
+    for bytes in [vec![7; 16], vec![0; 16 * 40], Vec::new()] {
+        let answer = Answer::Block { ways: vec![Way::In, Way::Out], out: vec![vec![bytes.into()]] };
+        site.model.with(|database| database.answered = vec![(":operations".to_owned(), [answer].into())]);
+        let words = ["slob", "run", "--send", "batch", "UPDATE_PCT=0", "RUN_TIME=1", "--warmup", "0"];
+        refused(&site, &site.address(), &words, &["other times", "--send statement"]);
+    }
 }

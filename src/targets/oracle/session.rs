@@ -1,7 +1,7 @@
 //! Oracle's sessions: what is prepared on them, and how operations are executed.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::connect::{Connected, Connector, SessionId};
@@ -44,8 +44,12 @@ impl OracleServers {
 }
 
 impl Shared {
+    fn landed(&self) -> MutexGuard<'_, Vec<(String, u64)>> {
+        self.landed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn note_landing(&self, instance: &str) {
-        let mut landed = self.landed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut landed = self.landed();
         match landed.iter_mut().find(|(name, _)| name == instance) {
             Some((_, sessions)) => *sessions += 1,
             None => landed.push((instance.to_owned(), 1)),
@@ -85,7 +89,7 @@ impl SqlServers for OracleServers {
 
     /// Where sessions landed: a listener sends them wherever it likes, so a cluster may be loaded on one side.
     fn notes_of_the_load(&self) -> Vec<String> {
-        let landed = self.0.landed.lock().unwrap_or_else(PoisonError::into_inner);
+        let landed = self.0.landed();
         let all: Vec<String> = landed.iter().map(|(instance, sessions)| format!("{instance} {sessions}")).collect();
         let most = landed.iter().map(|(_, sessions)| *sessions).max().unwrap_or(0);
         let least = landed.iter().map(|(_, sessions)| *sessions).min().unwrap_or(0);
@@ -105,10 +109,14 @@ impl SqlServers for OracleServers {
 
     async fn at_work(&self, node: usize, sessions: Vec<SessionId>) -> Option<Vec<SessionId>> {
         let connector = self.0.connector.clone();
+        let landed: Vec<String> = self.0.landed().iter().map(|(instance, _)| instance.clone()).collect();
         let asked = tokio::task::spawn_blocking(move || {
-            let busy = "SELECT sid, serial# FROM v$session WHERE status = 'ACTIVE' AND username = USER";
+            let connected = connector.connect(node).ok()?;
+            // Another instance knows nothing of these sessions, and who is not seen would pass for idle.
+            let view = if landed == [connected.instance.as_str()] { "v$session" } else { "gv$session" };
+            let busy = format!("SELECT sid, serial# FROM {view} WHERE status = 'ACTIVE' AND username = USER");
             let read = |row: &Row| Ok(SessionId { sid: row.get(0)?, serial: row.get(1)? });
-            connector.connect(node).ok()?.query("look which sessions work", busy, &[], read).ok()
+            connected.query("look which sessions work", &busy, &[], read).ok()
         });
         let busy = asked.await.ok()??;
         Some(sessions.into_iter().filter(|id| busy.contains(id)).collect())
@@ -251,6 +259,7 @@ impl Inside {
         let mut times = ServerTimes { began_us: 0, operations: Vec::with_capacity(operations.len()) };
         self.text.clear();
         for part in operations.chunks(MAX_BATCH) {
+            let done = times.operations.len();
             let kinds = Kinds::of(part);
             let at = match self.batches.iter().position(|(which, _)| *which == (home, kinds)) {
                 Some(at) => at,
@@ -282,8 +291,14 @@ impl Inside {
                 connected.bytes_of_block("execute a batch of operations", &mut batches[at].1, values, |bytes| {
                     unpack(bytes, &mut times)
                 })?;
-            if !is_ours {
-                break;
+            if !is_ours || times.operations.len() != done + part.len() {
+                return Err(OracleError::Unfit {
+                    what: format!(
+                        "`{}` answered a batch with other times than its block can have written",
+                        connected.node()
+                    ),
+                    hint: Some("send each operation by itself: `--send statement`".to_owned()),
+                });
             }
         }
         Ok(times)
