@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::connect::{Connected, Connector, SessionId};
 use super::driver::{DB_TYPE_NUMBER, DB_TYPE_RAW, Prepared, Row, ToDbValue};
 use super::error::OracleError;
-use super::sql::{Kinds, MAX_BATCH, Sql, Statement, pack, printable, unpack};
+use super::sql::{AT_WORK, Kinds, MAX_BATCH, Sql, Statement, pack, printable, unpack};
 use super::worker::{Job, Opened, Reply, Work, Worker};
 use crate::targets::sql::{COLUMNS, ServerTimes, SqlServers, SqlSession, SqlTarget, StatementKind, home_schema};
 use crate::workload::{OperationKind, SlobOperation};
@@ -106,9 +106,8 @@ impl SqlServers for OracleServers {
     async fn at_work(&self, node: usize, sessions: Vec<SessionId>) -> Option<Vec<SessionId>> {
         let connector = self.0.connector.clone();
         let asked = tokio::task::spawn_blocking(move || {
-            let busy = "SELECT sid, serial# FROM v$session WHERE status = 'ACTIVE' AND username = USER";
             let read = |row: &Row| Ok(SessionId { sid: row.get(0)?, serial: row.get(1)? });
-            connector.connect(node).ok()?.query("look which sessions work", busy, &[], read).ok()
+            connector.connect(node).ok()?.query("look which sessions work", AT_WORK, &[], read).ok()
         });
         let busy = asked.await.ok()??;
         Some(sessions.into_iter().filter(|id| busy.contains(id)).collect())
