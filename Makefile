@@ -124,7 +124,7 @@ test-servers: ## The tests of MySQL on MySQL 8.0 and MariaDB 11.4 (wants mvn), o
 
 # The parsers come from Maven Central once, into target/plsql. As root on Debian or Ubuntu, what they need is installed.
 .PHONY: check-plsql
-check-plsql: ## Have parsers read the statements and blocks of Oracle's load and set-up, and planted faults (wants mvn, a JDK)
+check-plsql: ## Have parsers read all statements and blocks that are sent to Oracle, and planted faults (wants mvn, a JDK)
 	@command -v mvn >/dev/null && command -v javac >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && \
 		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq maven default-jdk-headless >/dev/null; } || true
 	CARGO="$(CARGO)" tests/plsql/check

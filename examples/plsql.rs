@@ -1,5 +1,5 @@
-//! Writes every statement and block that can be sent to Oracle into a folder, a file each, for a parser to read. `make
-//! check-plsql` runs it.
+//! Writes the statements and blocks of set-up, proof, load and verification, in all their forms, into a folder, a file each, for a
+//! parser to read. `make check-plsql` runs it, and adds what the program has sent in tests.
 //!
 //! `plsql FOLDER`
 
@@ -9,7 +9,7 @@ use std::path::Path;
 use plimsoll::config::{Key, Setting, SlobParameters};
 use plimsoll::targets::database::{Filling, Replace, SetupRequest};
 use plimsoll::targets::oracle::script::Script;
-use plimsoll::targets::oracle::sql::{Commits, Kinds, Layout, Reads, Sql, grants};
+use plimsoll::targets::oracle::sql::{AT_WORK, Commits, Kinds, Layout, Reads, Sql, grants};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -44,6 +44,8 @@ fn texts() -> Result<BTreeSet<String>, Failure> {
         }
     }
     texts.extend(grants("PLIMSOLL", "DATA").into_iter().map(|grant| grant.statement + ";\n"));
+    // Asked only where a server has been silent for long.
+    texts.insert(format!("{AT_WORK};\n"));
     Ok(texts)
 }
 

@@ -12,11 +12,13 @@ pub(super) fn keep(own: OwnReports, step: &mut Step, writer: &RunWriter) -> (Vec
     for (mut report, text) in reports {
         match text {
             Some(text) => {
-                match writer.keep_own_report(step.index, step.own_reports.len(), &text) {
+                match writer.keep_own_report(&report.kind, step.index, step.own_reports.len(), &text) {
                     Ok(file) => report.file = Some(file),
                     Err(error) => drop(unwritten.get_or_insert(error)),
                 }
-                if let Err(error) = read(&mut report, text) {
+                if report.counted.is_none()
+                    && let Err(error) = read(&mut report, text)
+                {
                     notes.push(format!("the {} report on {} could not be read: {error}", report.kind, step.label));
                 }
             }

@@ -28,7 +28,8 @@ impl OwnReportKind {
 /// What came of asking for reports on a window.
 #[derive(Debug, Default)]
 pub struct OwnReports {
-    /// Each report as it is recorded, but for what it counted and its file, and its text where the database hands that out.
+    /// Each report as it is recorded, but for its file, and its text where it can be had. What it counted is still to be read from
+    /// that text, unless it is known already.
     pub reports: Vec<(OwnReport, Option<String>)>,
     /// What the user should know: why a report is missing, or how to make it.
     pub notes: Vec<String>,

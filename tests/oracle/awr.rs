@@ -1,129 +1,28 @@
 //! AWR and Statspack: snapshots at both edges of a window, the report kept and read, and laid beside what was counted.
 
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
-use crate::model::Model;
-use crate::place::{Answer as Said, Place};
-use crate::responder::{Answer, Answers, Call, Column, Fault, Generation, Kind, Options, Responder, Value, Way};
+use crate::place::Answer as Said;
+use crate::responder::{Generation, SessionLog};
 use crate::skip::skip;
-use crate::whole::{PASSWORD, Site};
+use crate::whole::Site;
 
 const CONSENT: &str = "yes, the Diagnostics Pack is licensed";
-const DBID: i64 = 77_000_111;
 
-/// A database with AWR and Statspack before the model.
-struct WithAwr {
-    model: Model,
-    awr: Arc<Mutex<Awr>>,
+/// A database that counts what is done to it.
+fn site() -> Site {
+    let site = Site::new(Generation::V19);
+    site.model.with(|database| database.counts = true);
+    site
 }
 
-#[derive(Default)]
-struct Awr {
-    /// The number of each snapshot is its place here, from 1 on: commits and operations until then, and who took it.
-    snapshots: Vec<Snapshot>,
-    /// Commits that the report has besides those of the model.
-    commits_of_others: u64,
-    /// A report that is handed out as it is.
-    report: Option<String>,
-    is_refused: bool,
-}
-
-#[derive(Clone, Copy)]
-struct Snapshot {
-    commits: u64,
-    executed: usize,
-    session: u32,
-}
-
-impl Answers for WithAwr {
-    fn answer(&self, call: &Call) -> Answer {
-        if ![Kind::Execute, Kind::Reexecute].contains(&call.kind) {
-            return self.model.answer(call);
-        }
-        let mut awr = self.awr.lock().unwrap();
-        let is_awr = call.sql.contains("DBMS_WORKLOAD_REPOSITORY");
-        if awr.is_refused && is_awr {
-            return Answer::error(6550, "PLS-00201: identifier 'SYS.DBMS_WORKLOAD_REPOSITORY' must be declared");
-        }
-        if call.sql.contains("con_dbid") {
-            return Answer::rows(
-                [Column::number("DBID"), Column::number("INSTANCE")],
-                vec![[DBID.into(), 1_i64.into()]],
-            );
-        }
-        if call.sql.contains("CREATE_SNAPSHOT") || call.sql.contains("PERFSTAT.STATSPACK.SNAP") {
-            let (commits, executed) = self.model.with(|database| (database.commits, database.executed.len()));
-            awr.snapshots.push(Snapshot { commits, executed, session: call.session });
-            let number = awr.snapshots.len() as i64;
-            return Answer::Block { ways: vec![Way::Out], out: vec![vec![number.into()]] };
-        }
-        if call.sql.contains("AWR_REPORT_TEXT") {
-            let asked: Vec<i64> = call.binds[0].iter().filter_map(Value::as_i64).collect();
-            let [DBID, 1, begin, end] = asked[..] else { return Answer::error(20_200, "no such snapshots") };
-            let text = awr.report.clone().unwrap_or_else(|| awr.made_up(begin, end));
-            let line = |line: &str| [if line.is_empty() { Value::Null } else { line.into() }];
-            return Answer::rows([Column::text("OUTPUT")], text.lines().map(line).collect());
-        }
-        drop(awr);
-        self.model.answer(call)
-    }
-
-    fn connecting(&self, session: u32, service: &str) -> Option<Fault> {
-        self.model.connecting(session, service)
-    }
-}
-
-impl Awr {
-    /// A short report with figures of nobody's but the commits.
-    fn made_up(&self, begin: i64, end: i64) -> String {
-        let at = |number: i64| self.snapshots[number as usize - 1].commits;
-        let commits = at(end) - at(begin) + self.commits_of_others;
-        format!(
-            "
-WORKLOAD REPOSITORY report for
-
-DB Name         DB Id    Unique Name DB Role          Edition Release    RAC CDB
------------- ----------- ----------- ---------------- ------- ---------- --- ---
-SHOP            77000111 shop        PRIMARY          EE      19.0.0.0.0 NO  NO
-
-Instance     Inst Num Startup Time
------------- -------- ---------------
-shop1               1 01-Mar-21 08:00
-
-Host Name        Platform                         CPUs Cores Sockets Memory(GB)
----------------- -------------------------------- ---- ----- ------- ----------
-host             Linux x86 64-bit                    4                     7.50
-
-              Snap Id      Snap Time      Sessions Curs/Sess  PDBs
-            --------- ------------------- -------- --------- -----
-Begin Snap: {begin:>9} 01-Mar-21 10:00:01        40        .9     2
-  End Snap: {end:>9} 01-Mar-21 10:00:03        41       1.1     2
-   Elapsed:                0.03 (mins)
-   DB Time:                0.01 (mins)
-
-Key Instance Activity Stats                   DB/Inst: SHOP/shop1  Snaps: {begin}-{end}
--> Ordered by statistic name
-
-Statistic                                     Total     per Second     per Trans
--------------------------------- ------------------ -------------- -------------
-execute count                             1,234,567            1.0           1.0
-user commits                     {commits:>18}            1.0           1.0
-                          ------------------------------------------------------
-
-End of Report
-"
-        )
-    }
-}
-
-fn site(awr: Awr) -> (Site, Arc<Mutex<Awr>>) {
-    let options = Options { hashings: 1, password: PASSWORD.to_owned(), ..Options::of(Generation::V19) };
-    let (model, awr) = (Model::default(), Arc::new(Mutex::new(awr)));
-    let responder = Responder::start(options, WithAwr { model: model.clone(), awr: Arc::clone(&awr) });
-    (Site { model, responder, place: Place::new() }, awr)
+/// The same, in which the user sees no counter.
+fn blind() -> Site {
+    let site = site();
+    refuse(&site, "v$con_", 942);
+    site
 }
 
 /// Measures 400 updates or so, with these words besides.
@@ -133,6 +32,11 @@ fn measured(site: &Site, words: &[&str]) -> Said {
     site.run(&[&load, words].concat())
 }
 
+fn refuse(site: &Site, part: &str, code: u32) {
+    let message = "identifier must be declared, or is no table".to_owned();
+    site.model.with(|database| database.refused.push((part.to_owned(), code, message)));
+}
+
 /// The run that was kept last, and its directory.
 fn kept(site: &Site) -> (Json, PathBuf) {
     let directory = site.place.path("plimsoll-runs").join(site.place.runs().pop().unwrap());
@@ -140,7 +44,7 @@ fn kept(site: &Site) -> (Json, PathBuf) {
     (serde_json::from_str(&text).unwrap(), directory)
 }
 
-fn full(site: &Site, directory: &std::path::Path) -> String {
+fn full(site: &Site, directory: &Path) -> String {
     site.place.done(&["report", &directory.display().to_string(), "--full"]).stdout
 }
 
@@ -151,7 +55,7 @@ fn line<'a>(report: &'a str, what: &str) -> &'a str {
 
 #[test]
 fn awr_takes_its_own_word_for_the_licence_and_no_other() {
-    let (site, awr) = site(Awr::default());
+    let site = site();
     for words in ["yes", "", "Yes, the Diagnostics Pack is licensed"] {
         let said = measured(&site, &["--awr", words]);
         assert_eq!(said.code, Some(2), "{said}");
@@ -160,13 +64,14 @@ fn awr_takes_its_own_word_for_the_licence_and_no_other() {
     let elsewhere = site.place.run(&["slob", "run", "--target", "sim:", "--awr", CONSENT]);
     assert_eq!(elsewhere.code, Some(2), "{elsewhere}");
     assert!(elsewhere.stderr.contains("for Oracle"), "{elsewhere}");
-    assert!(awr.lock().unwrap().snapshots.is_empty());
+    assert!(site.model.with(|database| database.snapshots.taken.is_empty()));
     assert_eq!(site.responder.sessions().len(), 0, "nobody was asked before that was clear");
 }
 
 #[test]
 fn a_report_is_kept_and_laid_beside_what_was_counted() {
-    let (site, awr) = site(Awr::default());
+    // Only the load's own commits are known besides the report.
+    let site = blind();
     site.set_up();
     let said = measured(&site, &["--awr", CONSENT]);
     assert_eq!(said.code, Some(0), "{said}");
@@ -181,19 +86,17 @@ fn a_report_is_kept_and_laid_beside_what_was_counted() {
     let ours = step["counters"]["commits"].as_u64().unwrap();
     let theirs = report["counted"]["counters"]["commits"].as_u64().unwrap();
     assert!(ours > 200 && theirs.abs_diff(ours) <= 4, "{theirs} of {ours}");
-    assert_eq!(report["counted"]["own"]["execute count"], 1_234_567);
     // No session of the load has taken one, and the first was there before any load.
-    let snapshots = awr.lock().unwrap().snapshots.clone();
+    let snapshots = site.model.with(|database| database.snapshots.taken.clone());
     let sessions = site.responder.sessions();
-    let module = |snapshot: &Snapshot| sessions[snapshot.session as usize - 1].module.clone();
-    assert!(snapshots.iter().all(|snapshot| module(snapshot) == "plimsoll snapshots"));
+    let of = |session: u32| -> &SessionLog { &sessions[session as usize - 1] };
+    assert!(snapshots.iter().all(|snapshot| of(snapshot.session).module == "plimsoll snapshots"));
     assert_eq!((snapshots[1].executed, snapshots[2].executed), (0, site.executed().len()));
     let full = full(&site, &directory);
     assert!(full.contains("AWR beside what was counted here") && full.contains("snapshots 2 to 3"), "{full}");
     let commits = line(&full, "commits");
     assert!(commits.contains(&theirs.to_string()) && commits.contains(&ours.to_string()), "{commits}");
     assert!(!commits.contains("sessions"), "what agrees needs no reason: {commits}");
-    assert!(line(&full, "execute count").contains("1,234,567"), "{full}");
     assert!(
         line(&said.stdout, "Own report").contains("AWR: figures that both have 1, agree or are explained 1"),
         "{said}"
@@ -207,7 +110,7 @@ fn a_report_is_kept_and_laid_beside_what_was_counted() {
 #[test]
 fn the_first_snapshot_comes_late_in_a_long_warm_up_and_before_a_short_one() {
     const WARMUP_NS: u64 = 3_000_000_000;
-    let (site, awr) = site(Awr::default());
+    let site = site();
     site.set_up();
     let load = ["slob", "run", "--send", "statement", "WORK_LOOP=200", "WORK_UNIT=4", "--warmup", "3s"];
     site.done(&[&load, &["--awr", CONSENT][..]].concat());
@@ -215,14 +118,15 @@ fn the_first_snapshot_comes_late_in_a_long_warm_up_and_before_a_short_one() {
     let [lead_ns, lag_ns] = ["lead_ns", "lag_ns"].map(|name| report[name].as_u64().unwrap());
     assert!(lag_ns > 0, "{report}");
     // Where a snapshot takes long, three seconds are short: then it was there before all load.
-    let executed = awr.lock().unwrap().snapshots[1].executed;
+    let executed = site.model.with(|database| database.snapshots.taken[1].executed);
     assert_eq!(executed == 0, lead_ns >= WARMUP_NS, "{executed} operations before it, {report}");
 }
 
 #[test]
 fn what_other_sessions_did_is_named_where_the_report_has_more() {
-    let (site, _) = site(Awr { commits_of_others: 1_000_000, ..Awr::default() });
+    let site = blind();
     site.set_up();
+    site.model.with(|database| database.snapshots.planted = Some(("user commits", 1_000_000)));
     let said = measured(&site, &["--awr", CONSENT]);
     assert_eq!(said.code, Some(0), "{said}");
     let full = full(&site, &kept(&site).1);
@@ -236,7 +140,8 @@ fn a_real_report_is_read_as_import_reads_it() {
     let Ok(text) = std::fs::read_to_string(corpus.join("awr/awr_11204_rac_inst1.txt")) else {
         return skip(format_args!("there is no corpus in {}", corpus.display()));
     };
-    let (site, _) = site(Awr { report: Some(text.clone()), ..Awr::default() });
+    let site = blind();
+    site.model.with(|database| database.snapshots.report = Some(text.clone()));
     site.set_up();
     let said = measured(&site, &["--awr", CONSENT]);
     assert_eq!(said.code, Some(0), "{said}");
@@ -260,9 +165,9 @@ fn a_real_report_is_read_as_import_reads_it() {
 
 #[test]
 fn a_right_that_is_missing_is_named_before_any_load() {
-    let (site, awr) = site(Awr::default());
+    let site = site();
     site.set_up();
-    awr.lock().unwrap().is_refused = true;
+    refuse(&site, "DBMS_WORKLOAD_REPOSITORY", 6550);
     let said = measured(&site, &["--awr", CONSENT]);
     assert_eq!(said.code, Some(2), "{said}");
     let is_named =
@@ -273,16 +178,190 @@ fn a_right_that_is_missing_is_named_before_any_load() {
     assert!(site.executed().is_empty() && site.place.runs().is_empty());
 }
 
+/// What a report says beside what was counted: of a line its name, both values, by how much they differ, and why.
+fn beside(full: &str, kind: &str) -> Vec<Vec<String>> {
+    let title = format!("{kind} beside what was counted here, in");
+    let lines =
+        full.lines().skip_while(|line| !line.starts_with(&title)).skip_while(|line| !line.starts_with("figure "));
+    let lines = lines.skip(1).take_while(|line| !line.starts_with(&format!("{kind} is of ")));
+    let cells = |line: &str| {
+        let cells = line.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
+        cells.map(str::to_owned).collect::<Vec<_>>()
+    };
+    lines.map(cells).collect()
+}
+
+/// Per cent by which a report's value differs, of a line that both have.
+fn difference(lines: &[Vec<String>], what: &str) -> f64 {
+    let line = lines.iter().find(|line| line[0] == what).unwrap_or_else(|| panic!("no `{what}` in {lines:#?}"));
+    let percent = line[3].trim_end_matches(" %").replace('\u{2212}', "-").replace([',', '+'], "");
+    percent.parse().unwrap_or_else(|_| panic!("{line:?}"))
+}
+
+/// All that both have, where the load reads and writes.
+const FIGURES: [&str; 19] = [
+    "execute count",
+    "logical reads",
+    "read requests",
+    "read",
+    "write requests",
+    "written",
+    "redo",
+    "commits",
+    "DB time",
+    "DB CPU",
+    "background CPU",
+    "db file sequential read",
+    "db file sequential read, time",
+    "log file sync",
+    "log file sync, time",
+    "db file parallel write",
+    "db file parallel write, time",
+    "log file parallel write",
+    "log file parallel write, time",
+];
+/// Per cent: on a busy machine the load has begun when the counters are read for the first time.
+const MAX_APART: f64 = 10.0;
+const LOAD: [&str; 8] =
+    ["slob", "run", "--send", "statement", "RUN_TIME=4", "UPDATE_PCT=30", "WORK_UNIT=4", "--warmup=0"];
+const REPORTS: [(&str, &[&str]); 2] = [("AWR", &["--awr", CONSENT]), ("Statspack", &["--statspack"])];
+
 #[test]
-fn statspack_gives_snapshots_and_says_how_its_report_is_made() {
-    let (site, _) = site(Awr::default());
+fn both_reports_have_our_figures() {
+    for (kind, words) in REPORTS {
+        let site = site();
+        site.set_up();
+        // AWR's is of a pluggable database.
+        site.model.with(|database| database.is_alone = kind == "Statspack");
+        let said = site.done(&[&LOAD[..], words].concat());
+        assert!(
+            line(&said.stdout, "Own report").contains(&format!("{kind}: figures that both have 19, agree")),
+            "{said}"
+        );
+        let (run, directory) = kept(&site);
+        let full = full(&site, &directory);
+        let lines = beside(&full, kind);
+        assert_eq!(lines.iter().map(|line| line[0].as_str()).collect::<Vec<_>>(), FIGURES, "{full}");
+        for what in FIGURES {
+            assert!(difference(&lines, what).abs() <= MAX_APART, "{full}");
+        }
+        // What the load's sessions count is not added to what the server counts.
+        let step = &run["steps"][0];
+        let counters = |of: &Json| ["commits", "block_changes"].map(|name| of[name].as_f64().unwrap());
+        let (ours, server) = (counters(&step["counters"]), counters(&step["servers"][0]["counters"]));
+        for (ours, server) in ours.into_iter().zip(server) {
+            assert!(ours > 0.0 && (ours / server - 1.0).abs() * 100.0 < MAX_APART, "{ours} of {server}: {step}");
+        }
+    }
+}
+
+#[test]
+fn an_older_release_shows_as_much_as_it_has() {
+    for is_alone in [true, false] {
+        let site = site();
+        site.set_up();
+        site.model.with(|database| database.is_alone = is_alone);
+        refuse(&site, "total_waits_fg", 904);
+        refuse(&site, "event_histogram_micro", 942);
+        let said = measured(&site, &[]);
+        assert_eq!(said.code, Some(0), "{said}");
+        assert!(said.stderr.contains("of this release lacks a column (ORA-00904)"), "{said}");
+        assert_eq!(said.stderr.contains("in whole milliseconds alone"), is_alone, "{said}");
+        let (run, _) = kept(&site);
+        let waits = run["steps"][0]["waits"].as_array().unwrap();
+        let reads = waits.iter().find(|wait| wait["event"] == "db file sequential read").unwrap();
+        assert_eq!(reads["reported"][0]["by"], "all", "{reads}");
+        assert!(reads["waits"]["count"].as_u64().unwrap() > 500, "{reads}");
+        let buckets = reads["waits"]["reported"].as_array().unwrap().len();
+        assert_eq!(buckets, if is_alone { 3 } else { 1 }, "{reads}");
+    }
+}
+
+#[test]
+fn what_a_report_has_besides_is_found() {
+    for (kind, words) in REPORTS {
+        let site = site();
+        site.set_up();
+        site.model.with(|database| database.snapshots.planted = Some(("physical read IO requests", 1_000_000)));
+        let said = site.done(&[&LOAD[..], words].concat());
+        let own = line(&said.stdout, "Own report").to_owned();
+        assert!(own.contains("both have 19") && own.contains("differ "), "{said}");
+        let full = full(&site, &kept(&site).1);
+        assert_eq!(
+            full.contains("Statspack of a pluggable database keeps rows of the plain views"),
+            kind == "Statspack"
+        );
+        let lines = beside(&full, kind);
+        assert!(difference(&lines, "read requests") > 100.0, "{lines:#?}");
+        assert!(difference(&lines, "db file sequential read").abs() <= MAX_APART, "{lines:#?}");
+    }
+}
+
+#[test]
+fn what_statspack_counted_is_kept_as_a_report_that_can_be_imported() {
+    let site = site();
     site.set_up();
+    // More than any storage of today reads in an hour.
+    site.model.with(|database| database.snapshots.planted = Some(("physical read bytes", 9_876_543_210_987_654)));
     let said = measured(&site, &["--statspack"]);
     assert_eq!(said.code, Some(0), "{said}");
-    assert!(said.stderr.contains("snapshots 2 and 3") && said.stderr.contains("spreport"), "{said}");
+    let (run, directory) = kept(&site);
+    let report = &run["steps"][0]["own_reports"][0];
+    assert_eq!((report["kind"].as_str(), report["file"].as_str()), (Some("Statspack"), Some("statspack-0-0.txt")));
+    let file = directory.join("statspack-0-0.txt");
+    let text = std::fs::read_to_string(&file).unwrap();
+    assert!(text.starts_with("STATSPACK report for\n") && text.ends_with("\nEnd of Report\n"), "{text}");
+    assert!(text.lines().all(|line| line.len() == line.trim_end().len()), "{text}");
+    let imported = site.place.done(&["import", "--json", &file.display().to_string()]).json()[0].clone();
+    assert_eq!(
+        (&imported["files"][0]["kind"], &imported["not_understood"]),
+        (&"statspack".into(), &Json::Array(vec![]))
+    );
+    let there =
+        site.place.done(&["report", imported["id"].as_str().unwrap(), "--json"]).json()["run"]["steps"][0].clone();
+    let here = &report["counted"];
+    assert!(here["own"]["DB time_ns"].as_u64().unwrap() > 0 && here["counters"]["redo_bytes"].as_u64().unwrap() > 0);
+    assert_eq!((&there["counters"], &there["instances"][0]["own"]), (&here["counters"], &here["own"]));
+    // Histograms are in per cent there.
+    let waits = |of: &Json| {
+        let wait =
+            |wait: &Json| [&wait["event"], &wait["waits"]["count"], &wait["waits"]["total_ns"]].map(Json::to_string);
+        of["waits"].as_array().unwrap().iter().map(wait).collect::<Vec<_>>()
+    };
+    assert_eq!((waits(&there), waits(here).len()), (waits(here), 4));
+}
+
+#[test]
+fn statspack_gives_its_snapshots_where_its_tables_may_not_be_read() {
+    let site = site();
+    site.set_up();
+    refuse(&site, "perfstat.stats$", 942);
+    let said = measured(&site, &["--statspack"]);
+    assert_eq!(said.code, Some(0), "{said}");
+    for part in [
+        "snapshots 2 and 3",
+        "spreport",
+        "ORA-00942",
+        "GRANT SELECT ON PERFSTAT.STATS$SYSSTAT TO \"SLOB\"",
+        "GRANT SELECT ON SYS.V_$EVENT_NAME TO",
+    ] {
+        assert!(said.stderr.contains(part), "`{part}` is not in:\n{said}");
+    }
     let (run, directory) = kept(&site);
     let report = &run["steps"][0]["own_reports"][0];
     assert_eq!((report["kind"].as_str(), &report["counted"]), (Some("Statspack"), &Json::Null), "{report}");
-    assert!(!directory.join("awr-0-0.txt").exists());
+    assert!(!directory.join("statspack-0-0.txt").exists());
     assert_eq!(measured(&site, &["--statspack", "--awr", CONSENT]).code, Some(2));
+}
+
+#[test]
+fn no_report_is_of_two_lives_of_an_instance() {
+    let site = site();
+    site.set_up();
+    site.model.with(|database| database.snapshots.is_restarted = true);
+    let said = measured(&site, &["--statspack"]);
+    assert_eq!(said.code, Some(0), "{said}");
+    assert!(said.stderr.contains("was started anew") && !said.stderr.contains("spreport"), "{said}");
+    let step = &kept(&site).0["steps"][0];
+    assert_eq!(step.get("own_reports").and_then(Json::as_array).map_or(0, Vec::len), 0, "{step}");
 }

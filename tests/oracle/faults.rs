@@ -1,7 +1,9 @@
 //! What goes wrong with an Oracle database, and what its user reads then: Oracle's number, our words, a hint, and the right end.
 
+use std::time::{Duration, Instant};
+
 use crate::model::Model;
-use crate::responder::{Answer, Fault, Generation, Options, Responder, Stage, Way};
+use crate::responder::{Answer, Fault, GENERATIONS, Generation, Options, Responder, Stage, Way};
 use crate::whole::{PASSWORD, Site};
 
 /// What makes data unfit.
@@ -57,11 +59,26 @@ fn whoever_cannot_connect_learns_why_and_what_to_do() {
 }
 
 #[test]
-fn a_listener_that_is_silent_is_not_waited_for_without_end() {
-    let site = Site::new(Generation::V23);
-    site.responder.set_fault(Some(Fault::Silence(Stage::Connect)));
-    let address = format!("{}?connect-timeout=1", site.address());
-    refused(&site, &address, &["slob", "info"], &["does not answer", "connect-timeout"]);
+fn whoever_stops_answering_while_somebody_connects_is_not_waited_for_without_end() {
+    let stops = [
+        Fault::Silence(Stage::Connect),
+        Fault::Silence(Stage::Accepted),
+        Fault::Silence(Stage::Password),
+        Fault::StopInTheMiddle,
+    ];
+    for generation in GENERATIONS {
+        let site = Site::new(generation);
+        let address = format!("{}?connect-timeout=1", site.address());
+        for stop in &stops {
+            site.responder.set_fault(Some(stop.clone()));
+            let asked = Instant::now();
+            refused(&site, &address, &["slob", "info"], &["ORA-12170", "answer", "connect-timeout=60"]);
+            assert!(asked.elapsed() < Duration::from_secs(30), "{stop:?} {generation:?}");
+        }
+        // The same address serves again once the cause is gone.
+        site.responder.set_fault(None);
+        refused(&site, &address, &["slob", "info"], &["no SLOB data"]);
+    }
 }
 
 #[test]

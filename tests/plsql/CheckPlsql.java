@@ -1,7 +1,9 @@
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.Stream;
 
 import net.sf.jsqlparser.JSQLParserException;
@@ -27,7 +29,12 @@ public final class CheckPlsql {
         try (var processors = LanguageProcessorRegistry.singleton(language.createProcessor(language.newPropertyBundle()))) {
             List<Path> ours = files(folders[0]);
             List<Path> planted = files(folders[1]);
+            // What is in the list and was sent as well is read once.
+            Set<String> seen = new HashSet<>();
             for (Path file : ours) {
+                if (!seen.add(Files.readString(file))) {
+                    continue;
+                }
                 String fault = fault(processors, language, file);
                 if (fault != null) {
                     wrong++;
@@ -44,7 +51,7 @@ public final class CheckPlsql {
                 wrong++;
                 System.out.println("FAILED: there is nothing to parse in " + folders[0] + " or " + folders[1]);
             }
-            System.out.println(ours.size() + " statements and blocks read, " + planted.size() + " planted faults tried, "
+            System.out.println(seen.size() + " statements and blocks read, " + planted.size() + " planted faults tried, "
                 + wrong + " wrong");
         }
         System.exit(wrong == 0 ? 0 : 1);
@@ -64,7 +71,8 @@ public final class CheckPlsql {
         try (TextDocument document = TextDocument.readOnlyString(
                 text, FileId.fromPath(file), language.getDefaultVersion())) {
             parser.parse(new Parser.ParserTask(document, SemanticErrorReporter.noop(), processors));
-            if (text.matches("(?s)(SELECT|INSERT|UPDATE|DELETE)\\s.*")) {
+            // JSqlParser knows no rows of a function.
+            if (text.matches("(?s)(SELECT|INSERT|UPDATE|DELETE)\\s.*") && !text.contains(" FROM TABLE(")) {
                 CCJSqlParserUtil.parse(text);
             }
             return null;

@@ -18,7 +18,7 @@ pub(super) struct OwnReportArgs {
     #[arg(long, value_name = "CONSENT", conflicts_with = "statspack", help_heading = "Database servers")]
     awr: Option<String>,
 
-    /// Take snapshots of Oracle's Statspack at both edges of each window, and say how its report is made
+    /// Have Oracle report on each window by Statspack too, which needs no licence, and lay that beside our figures
     #[arg(long, help_heading = "Database servers")]
     statspack: bool,
 }

@@ -40,9 +40,9 @@ const KNOWN_FILES: [&str; 11] = [
     RUN_FILE,
 ];
 
-/// Whether a file in a run's directory is a report that a database made of itself: `awr-0-0.txt`.
+/// Whether a file in a run's directory is a report that a database made of itself: `awr-0-0.txt`, `statspack-0-0.txt`.
 fn is_own_report(name: &str) -> bool {
-    let numbers = name.strip_prefix("awr-").and_then(|rest| rest.strip_suffix(".txt"));
+    let numbers = ["awr-", "statspack-"].iter().find_map(|kind| name.strip_prefix(kind)?.strip_suffix(".txt"));
     numbers.is_some_and(|numbers| numbers.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-'))
 }
 

@@ -72,8 +72,8 @@ impl RunWriter {
     ///
     /// # Errors
     /// If the file system refuses.
-    pub fn keep_own_report(&self, step: u32, place: usize, text: &str) -> Result<String, StoreError> {
-        let name = format!("awr-{step}-{place}.txt");
+    pub fn keep_own_report(&self, kind: &str, step: u32, place: usize, text: &str) -> Result<String, StoreError> {
+        let name = format!("{}-{step}-{place}.txt", kind.to_ascii_lowercase());
         let path = self.directory.join(&name);
         fs::write(&path, text).map_err(|e| StoreError::io(&path, "write", e))?;
         Ok(name)

@@ -19,6 +19,7 @@ pub mod script;
 mod session;
 mod snapshots;
 pub mod sql;
+mod statspack;
 mod worker;
 
 pub use calibrate::calibrate_io;

@@ -28,7 +28,10 @@ impl Refusal<'_> {
     /// Nothing was heard for so long.
     pub(super) fn silence(&self, waited: Duration) -> OracleError {
         self.with(
-            format!("something listens there and does not answer (waited {} s)", waited.as_secs()),
+            format!(
+                "something listens there and does not answer to the end (waited {} s, ORA-12170)",
+                waited.as_secs()
+            ),
             "check host and port, and the listener's log; allow more time: `connect-timeout=60`",
         )
     }

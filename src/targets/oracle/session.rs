@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::connect::{Connected, Connector, SessionId};
 use super::driver::{DB_TYPE_NUMBER, DB_TYPE_RAW, Prepared, Row, ToDbValue};
 use super::error::OracleError;
-use super::sql::{Kinds, MAX_BATCH, Sql, Statement, pack, printable, unpack};
+use super::sql::{AT_WORK, Kinds, MAX_BATCH, Sql, Statement, pack, printable, unpack};
 use super::worker::{Job, Opened, Reply, Work, Worker};
 use crate::targets::sql::{COLUMNS, ServerTimes, SqlServers, SqlSession, SqlTarget, StatementKind, home_schema};
 use crate::workload::{OperationKind, SlobOperation};
@@ -113,8 +113,8 @@ impl SqlServers for OracleServers {
         let asked = tokio::task::spawn_blocking(move || {
             let connected = connector.connect(node).ok()?;
             // Another instance knows nothing of these sessions, and who is not seen would pass for idle.
-            let view = if landed == [connected.instance.as_str()] { "v$session" } else { "gv$session" };
-            let busy = format!("SELECT sid, serial# FROM {view} WHERE status = 'ACTIVE' AND username = USER");
+            let is_alone = landed == [connected.instance.as_str()];
+            let busy = if is_alone { AT_WORK.to_owned() } else { AT_WORK.replace("v$session", "gv$session") };
             let read = |row: &Row| Ok(SessionId { sid: row.get(0)?, serial: row.get(1)? });
             connected.query("look which sessions work", &busy, &[], read).ok()
         });

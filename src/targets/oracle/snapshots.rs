@@ -14,6 +14,7 @@ use super::connect::{Connected, Connector};
 use super::driver::{DB_TYPE_NUMBER, Row, ToDbValue};
 use super::error::OracleError;
 use super::sql::{Grant, Need, grants};
+use super::statspack::{self, Told};
 use crate::measure::Clock;
 use crate::record::OwnReport;
 use crate::targets::{OwnReportKind, OwnReporter, OwnReports};
@@ -28,7 +29,8 @@ const LEAD_TIMES: u32 = 2;
 const LEAD_MARGIN: Duration = Duration::from_millis(500);
 
 /// The database, or the pluggable one, that snapshots are of, and the instance.
-const PLACE: &str = "SELECT con_dbid, TO_NUMBER(SYS_CONTEXT('USERENV', 'INSTANCE')) FROM v$database";
+const PLACE: &str = "SELECT con_dbid, TO_NUMBER(SYS_CONTEXT('USERENV', 'INSTANCE')), \
+    TO_NUMBER(SYS_CONTEXT('USERENV', 'CON_ID')) FROM v$database";
 /// Rights that are missing: a view that is not to be seen, a package that is not to be executed.
 const IS_MISSING: [u32; 3] = [942, 1031, 6550];
 const TAKE_AWR: &str = "BEGIN :1 := SYS.DBMS_WORKLOAD_REPOSITORY.CREATE_SNAPSHOT; END;";
@@ -61,6 +63,8 @@ struct Place {
     name: String,
     dbid: u64,
     instance: u64,
+    /// Whether that is a pluggable database.
+    is_container: bool,
 }
 
 /// The first snapshot of a window.
@@ -89,15 +93,16 @@ impl Snapshots {
         let mut places: Vec<Place> = Vec::new();
         for (node, name) in connector.nodes().into_iter().enumerate() {
             let doing = format!("find out which database {} is to report on", kind.name());
-            let read = |row: &Row| Ok((row.get::<u64>(0)?, row.get::<u64>(1)?));
+            let read = |row: &Row| Ok((row.get::<u64>(0)?, row.get::<u64>(1)?, row.get::<Option<u64>>(2)?));
             let found = connected(connector, node)?.first(&doing, PLACE, &[], read);
             let found = found.map_err(|error| with_grants(connector, kind, error))?;
-            let (dbid, instance) = found.ok_or_else(|| OracleError::Unfit {
+            let (dbid, instance, container) = found.ok_or_else(|| OracleError::Unfit {
                 what: format!("cannot {doing}: v$database is empty on `{name}`"),
                 hint: None,
             })?;
             if !places.iter().any(|place| (place.dbid, place.instance) == (dbid, instance)) {
-                places.push(Place { node, name, dbid, instance });
+                // 0 is a database that has no containers, 1 the root of one that has.
+                places.push(Place { node, name, dbid, instance, is_container: container > Some(1) });
             }
         }
         let took = Mutex::new(Duration::ZERO);
@@ -170,13 +175,12 @@ impl OwnReporter for Snapshots {
                 lag_ns: end.there_ns.saturating_sub(window_ns.end),
                 ..OwnReport::default()
             };
-            let text = match databases.kind {
-                OwnReportKind::Awr => databases.report(place, &report).map(Some),
-                OwnReportKind::Statspack => Ok(None),
-            };
-            match text {
-                Ok(text) => all.reports.push((report, text)),
-                Err(error) => all.notes.push(databases.missing(&error)),
+            match databases.kind {
+                OwnReportKind::Awr => match databases.report(place, &report) {
+                    Ok(text) => all.reports.push((report, Some(text))),
+                    Err(error) => all.notes.push(databases.missing(&error)),
+                },
+                OwnReportKind::Statspack => databases.tell(place, report, &mut all),
             }
         }
         all
@@ -224,6 +228,23 @@ impl Databases {
         Ok(lines.into_iter().map(|line| line.unwrap_or_default() + "\n").collect())
     }
 
+    /// What Statspack counted; where that may not be read, the numbers of its snapshots.
+    fn tell(&self, place: &Place, mut report: OwnReport, all: &mut OwnReports) {
+        let told = connected(&self.connector, place.node)
+            .and_then(|connected| statspack::report(&connected, &report, place.is_container));
+        match told {
+            Ok(Told::Report(counted, text, remarks)) => {
+                (report.counted, report.remarks) = (Some(*counted), remarks);
+                all.reports.push((report, Some(text)));
+            }
+            Ok(Told::Nothing(why)) => all.notes.push(format!("a report of {} is missing: {why}", self.kind.name())),
+            Err(error) => {
+                all.notes.push(self.missing(&with_grants(&self.connector, self.kind, error)));
+                all.reports.push((report, None));
+            }
+        }
+    }
+
     fn missing(&self, error: &OracleError) -> String {
         let hint = error.hint().map(|hint| format!(" ({hint})")).unwrap_or_default();
         format!("a report of {} is missing: {error}{hint}", self.kind.name())
@@ -243,16 +264,14 @@ fn with_grants(connector: &Connector, kind: OwnReportKind, error: OracleError) -
         return error;
     }
     let user = connector.user().to_uppercase();
-    let hint = match kind {
-        OwnReportKind::Awr => {
-            let is_needed = |grant: &Grant| grant.need == Need::Awr || grant.statement.contains("V_$DATABASE ");
-            let grants = grants(&user, "").into_iter().filter(is_needed).map(|grant| grant.statement);
-            format!("an administrator grants it: {}", grants.collect::<Vec<_>>().join("; "))
+    let (need, first) = match kind {
+        OwnReportKind::Awr => (Need::Awr, ""),
+        OwnReportKind::Statspack => {
+            (Need::Statspack, "Statspack has to be installed (`@?/rdbms/admin/spcreate`), and ")
         }
-        OwnReportKind::Statspack => format!(
-            "Statspack has to be installed (`@?/rdbms/admin/spcreate`), and an administrator grants it: GRANT EXECUTE ON \
-             PERFSTAT.STATSPACK TO {user}; GRANT SELECT ON SYS.V_$DATABASE TO {user}"
-        ),
     };
+    let is_needed = |grant: &Grant| grant.need == need || grant.statement.contains("V_$DATABASE ");
+    let grants: Vec<String> = grants(&user, "").into_iter().filter(is_needed).map(|grant| grant.statement).collect();
+    let hint = format!("{first}an administrator grants it: {}", grants.join("; "));
     OracleError::Unfit { what: error.to_string(), hint: Some(hint) }
 }

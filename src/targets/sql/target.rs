@@ -161,6 +161,9 @@ impl<D: SqlServers> Target for SqlTarget<D> {
 
     fn take_background(&self) -> Background {
         let mut background = self.options.background.as_ref().map_or_else(Background::default, |take| take());
+        // Our own sessions count these, and both together would be twice as many. What a server counts is everybody's, and stays
+        // with it.
+        (background.counters.commits, background.counters.block_changes) = (None, None);
         let mut before = self.repeated.lock().unwrap_or_else(PoisonError::into_inner);
         for (node, (name, before)) in self.servers().nodes().iter().zip(before.iter_mut()).enumerate() {
             // A server that did not answer is not among those reported: its updates are counted when it is again.

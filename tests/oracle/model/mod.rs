@@ -1,8 +1,10 @@
 //! A database behind the responder, as far as the SLOB method asks for one: tables of rows with addresses, what has been loaded,
 //! transactions, locks, plans. It reads statements by their shape, not by their text alone, and refuses whatever it does not know.
 
+mod counters;
 mod operations;
 mod questions;
+mod snapshots;
 mod tables;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -10,7 +12,9 @@ use std::sync::{Arc, Mutex};
 
 use crate::responder::{Answer, Answers, Call, Column, Fault, Kind};
 
+use counters::Counters;
 pub use operations::{Executed, Touch};
+pub use snapshots::Snapshots;
 
 /// Name of the only user, as the data dictionary has it.
 pub const USER: &str = "SLOB";
@@ -28,8 +32,13 @@ pub struct Database {
     pub descriptor: Option<(u32, String, String)>,
     /// Operations in the order in which they were executed.
     pub executed: Vec<Executed>,
-    /// Updates that were committed.
-    pub commits: u64,
+    /// Whether it counts what operations do, and its views show that.
+    pub counts: bool,
+    pub counters: Counters,
+    /// What AWR and Statspack have kept.
+    pub snapshots: Snapshots,
+    /// Whether the user is in no pluggable database.
+    pub is_alone: bool,
     /// `PRIMARY` where empty.
     pub role: String,
     /// The plan of any statement, if not the one that is right: operation, options, object.
@@ -46,6 +55,13 @@ pub struct Database {
     locked_by: Option<u32>,
     explained: String,
     next_block: u64,
+}
+
+impl Database {
+    /// Number of the user's container: 0 without any.
+    fn container(&self) -> i64 {
+        if self.is_alone { 0 } else { 3 }
+    }
 }
 
 /// A table of one row a block.
@@ -147,6 +163,7 @@ impl Database {
             last.unwrap_or(Answer::Ok)
         });
         let known = scripted
+            .or_else(|| self.snapshot(&text, call))
             .or_else(|| self.question(&text, call))
             .or_else(|| self.define(&text, call))
             .or_else(|| self.change(&text, call))

@@ -146,9 +146,11 @@ impl Database {
                     row.columns[place].clone_from(text);
                 }
             }
-            self.commits += 1;
         }
         if executed.keys > 0 || executed.touch == Touch::Scan {
+            if self.counts {
+                self.counters.executed(touched as u64, !columns.is_empty());
+            }
             self.executed.push(executed);
         }
         touched as i64

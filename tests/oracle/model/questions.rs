@@ -17,7 +17,8 @@ impl Database {
         let source = text.split(" FROM ").skip(1).map(|from| from.split(' ').next().unwrap_or_default());
         let view = source.clone().find(|name| name.starts_with("v$") || name.starts_with("gv$"));
         if let Some(view) = view {
-            let answer = self.views.get(view).cloned();
+            let counted = || self.counters.answer(view, text).filter(|_| self.counts);
+            let answer = self.views.get(view).cloned().or_else(counted);
             return Some(answer.unwrap_or_else(|| Answer::error(942, "table or view does not exist")));
         }
         Some(match text {
@@ -30,8 +31,9 @@ impl Database {
                 let value = |name: &&str| -> Value {
                     match *name {
                         "SESSION_USER" | "CURRENT_SCHEMA" => USER.into(),
+                        "CON_NAME" if self.is_alone => "CDB$ROOT".into(),
                         "CON_NAME" => "ORCLPDB".into(),
-                        "CON_ID" => "3".into(),
+                        "CON_ID" => self.container().to_string().into(),
                         "SERVICE_NAME" => "orcl".into(),
                         "INSTANCE_NAME" => "ONE1".into(),
                         "DB_UNIQUE_NAME" => "ONE".into(),

@@ -23,6 +23,8 @@ pub enum Fault {
     Delay(Stage, Duration),
     /// Nothing is said from this stage on.
     Silence(Stage),
+    /// An answer in the middle of the logon ends half way, and nothing follows.
+    StopInTheMiddle,
     /// The connection is closed at this stage.
     Close(Stage),
     /// These bytes, from something that is no listener.

@@ -156,6 +156,18 @@ impl Session<'_> {
         Ok(())
     }
 
+    /// Sends what the password is proved with, or half of it and nothing more.
+    fn challenge(&mut self, answer: Vec<u8>) -> Result<(), Ended> {
+        if self.fault != Some(Fault::StopInTheMiddle) {
+            return self.link.send_data(answer);
+        }
+        let packets = self.link.data(answer);
+        self.link.write(&packets[..packets.len() / 2])?;
+        loop {
+            self.link.packet()?;
+        }
+    }
+
     /// What both sides can do, then the two phases of logging on.
     fn agree_and_check(&mut self, service: &str, instance: &str) -> Result<(), Ended> {
         let challenge = Challenge { key: random(), salt: random() };
@@ -165,7 +177,7 @@ impl Session<'_> {
                 let mut answer = self.abilities();
                 answer.raw(NO_TYPES).raw(&self.phase_one(&challenge).bytes);
                 self.reach(Stage::Password)?;
-                self.link.send_data(answer.bytes)?;
+                self.challenge(answer.bytes)?;
                 pairs
             }
             Generation::V19 => {
@@ -177,7 +189,7 @@ impl Session<'_> {
                 let pairs = self.request(|reader, _| logon_pairs(reader, PHASE_ONE, false))?;
                 self.reach(Stage::Password)?;
                 let answer = self.phase_one(&challenge);
-                self.link.send_data(answer.bytes)?;
+                self.challenge(answer.bytes)?;
                 pairs
             }
         };

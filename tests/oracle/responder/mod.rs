@@ -13,6 +13,7 @@ mod log;
 mod logon;
 mod reply;
 pub mod requests;
+mod sent;
 mod session;
 mod values;
 pub mod wire;
@@ -219,6 +220,7 @@ impl Drop for Responder {
     /// A responder that was asked what it does not understand fails its test, since nobody knows what that test has shown.
     fn drop(&mut self) {
         self.go_away();
+        sent::write(&self.sessions());
         let complaints = self.shared.complaints.lock().unwrap();
         if !thread::panicking() {
             assert!(complaints.is_empty(), "the responder did not understand: {complaints:?}");

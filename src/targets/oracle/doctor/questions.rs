@@ -23,9 +23,10 @@ pub(super) const PARAMETERS: &str = "SELECT name, value FROM v$parameter WHERE n
 pub(super) const OWN_WAITS: &str = "SELECT event, total_waits, time_waited_micro FROM v$session_event \
     WHERE sid = TO_NUMBER(SYS_CONTEXT('USERENV', 'SID'))";
 
-/// Objects of `SYS` that this user may use, of those that any statement of ours needs. Nothing of a pack is used for it.
-pub(super) const USABLE_OBJECTS: &str = "SELECT DISTINCT object_name FROM all_objects WHERE owner = 'SYS' \
-    AND object_name IN ('DBMS_STATS', 'UTL_RAW', 'DBMS_WORKLOAD_REPOSITORY', 'DBA_HIST_SNAPSHOT')";
+/// Objects of `SYS` and of Statspack that this user may use, of those that any statement of ours needs. Nothing of a pack is used
+/// for it.
+pub(super) const USABLE_OBJECTS: &str = "SELECT DISTINCT object_name FROM all_objects WHERE owner IN ('SYS', 'PERFSTAT') \
+    AND object_name IN ('DBMS_STATS', 'UTL_RAW', 'DBMS_WORKLOAD_REPOSITORY', 'DBA_HIST_SNAPSHOT', 'STATSPACK')";
 
 /// Whether a view may be read, by its name: no row, or why not.
 pub(super) fn try_view(view: &str) -> String {

@@ -12,9 +12,9 @@ use crate::targets::oracle::sql::{self, Grant, Need, PUBLIC_PACKAGES, grants};
 /// What has a right to be tried for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Trial {
-    /// This view is read.
+    /// This view, or table of Statspack's, is read.
     View(String),
-    /// This object of `SYS` is among those that can be used.
+    /// This object of `SYS`, or Statspack's package, is among those that can be used.
     Object(String),
     /// This system privilege is among those of the session.
     Privilege(String),
@@ -29,6 +29,14 @@ impl Trial {
             return Some(Self::Quota);
         }
         let what = statement.strip_prefix("GRANT ")?.rsplit_once(" TO ")?.0;
+        if let Some((_, name)) = what.split_once(" ON PERFSTAT.") {
+            let is_table = name.starts_with("STATS$");
+            return Some(if is_table {
+                Self::View(format!("perfstat.{}", name.to_lowercase()))
+            } else {
+                Self::Object(name.to_owned())
+            });
+        }
         Some(match what.split_once(" ON SYS.") {
             Some((_, name)) if name.starts_with("V_$") || name.starts_with("GV_$") => {
                 Self::View(name.replacen("V_$", "V$", 1).to_lowercase())
@@ -117,6 +125,7 @@ fn judge(need: Need, count: usize, missing: &[Grant], circumstances: Circumstanc
         Need::Container => ("rights to views of the container", is_pluggable, ""),
         Need::Cluster => ("rights to views of the cluster", is_cluster == Some(true), ""),
         Need::Awr => ("rights for AWR", false, "needed only for AWR reports, for which a licence is needed as well"),
+        Need::Statspack => ("rights for Statspack", false, "needed only for Statspack reports"),
         Need::ColdCache => ("right to empty the cache", false, "needed only to empty the buffer cache before a run"),
     };
     let is_needless =
@@ -170,7 +179,9 @@ mod tests {
         for grant in grants("U", "T") {
             let trial = Trial::of(&grant.statement).unwrap_or_else(|| panic!("{}", grant.statement));
             match trial {
-                Trial::View(view) => assert!(view.starts_with("v$") || view.starts_with("gv$"), "{view}"),
+                Trial::View(view) => {
+                    assert!(["v$", "gv$", "perfstat.stats$"].iter().any(|begin| view.starts_with(begin)), "{view}");
+                }
                 Trial::Object(name) => assert!(USABLE_OBJECTS.contains(&format!("'{name}'")), "{name}"),
                 Trial::Privilege(_) | Trial::Quota => {}
             }

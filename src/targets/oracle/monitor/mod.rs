@@ -3,6 +3,7 @@
 //!
 //! The driver waits for its answers, so each is waited for on a thread of its own: a slow instance does not keep the others waiting.
 
+mod kept;
 mod reading;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ mod waits;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+pub(super) use self::kept::{Kept, counted_between};
 use self::reading::Reading;
 use self::views::{Form, Part, Scope};
 use super::connect::{Connected, Connector};

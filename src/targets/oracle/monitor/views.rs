@@ -41,10 +41,10 @@ pub(super) enum Scope {
 pub(super) struct Form {
     /// The view as it is asked for.
     pub(super) view: &'static str,
-    sql: String,
+    pub(super) sql: String,
     /// Columns of text before those of numbers: the name, and a class.
-    texts: usize,
-    numbers: usize,
+    pub(super) texts: usize,
+    pub(super) numbers: usize,
     /// Microseconds in the unit of its edges, of a histogram.
     pub(super) edge_us: u64,
 }
@@ -75,6 +75,8 @@ pub(super) const OF_FUNCTIONS: [(&str, &str, u64); 10] = [
 
 /// The load's sessions, by the name under which they work; monitoring has another.
 const OF_LOAD: &str = "module = :1 AND username = SYS_CONTEXT('USERENV', 'SESSION_USER')";
+/// Times among the statistics of a machine that are its own, not a processor's mean.
+pub(super) const IS_MACHINE_TIME: &str = "stat_name LIKE '%\\_TIME' ESCAPE '\\' AND stat_name NOT LIKE 'AVG%'";
 /// By this name the number of the load's sessions stands among the waits of all of them; no event is called so.
 pub(super) const SESSIONS: &str = "sessions";
 
@@ -97,17 +99,15 @@ impl Part {
         // What a pluggable database shows of others, or of all of them, is not its own.
         let of_container = if in_container { " AND con_id = SYS_CONTEXT('USERENV', 'CON_ID')" } else { "" };
         let named = |view: &'static str, name: &str, names: &[&str]| {
-            let names: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
-            let sql = format!("SELECT {name}, value FROM {view} WHERE {name} IN ({}){of_container}", names.join(", "));
+            let sql = format!("SELECT {name}, value FROM {view} WHERE {name} IN ({}){of_container}", listed(names));
             vec![Form { view, sql, texts: 1, numbers: 1, edge_us: 1 }]
         };
         match self {
             Self::Statistics => named(view("v$sysstat", "v$con_sysstat"), "name", &STATISTICS),
             Self::Times => named(view("v$sys_time_model", "v$con_sys_time_model"), "stat_name", &TIMES),
             Self::Machine => {
-                let sql = "SELECT stat_name, value FROM v$osstat WHERE stat_name LIKE '%\\_TIME' ESCAPE '\\' \
-                           AND stat_name NOT LIKE 'AVG%'";
-                vec![Form { view: "v$osstat", sql: sql.to_owned(), texts: 1, numbers: 1, edge_us: 1 }]
+                let sql = format!("SELECT stat_name, value FROM v$osstat WHERE {IS_MACHINE_TIME}");
+                vec![Form { view: "v$osstat", sql, texts: 1, numbers: 1, edge_us: 1 }]
             }
             Self::Functions if in_container => Vec::new(),
             Self::Functions => {
@@ -190,8 +190,13 @@ impl Part {
     }
 }
 
+/// Names as a condition lists them.
+pub(super) fn listed(names: &[&str]) -> String {
+    names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ")
+}
+
 /// Microseconds in a millisecond, as Oracle's histograms have both: their edges are powers of two of either.
-const MILLISECOND_US: u64 = 1_000;
+pub(super) const MILLISECOND_US: u64 = 1_000;
 /// The view or table is not there, or its owner has not granted it; the column is not there; the right is missing.
 const NOT_SHOWN: [u32; 4] = [942, 904, 1031, 1039];
 
@@ -248,6 +253,16 @@ impl Form {
     /// Asks for it. Statements on sessions are given the name under which the load's work.
     pub(super) fn read(&self, connected: &Connected, doing: &str, module: &str) -> Result<Vec<Row>, OracleError> {
         let values: &[&dyn ToDbValue] = if self.sql.contains(":1") { &[&module] } else { &[] };
+        self.read_with(connected, doing, values)
+    }
+
+    /// Asks for it with these values.
+    pub(super) fn read_with(
+        &self,
+        connected: &Connected,
+        doing: &str,
+        values: &[&dyn ToDbValue],
+    ) -> Result<Vec<Row>, OracleError> {
         connected.query(doing, &self.sql, values, |fetched| self.row(fetched))
     }
 

@@ -171,6 +171,7 @@ fn words_of(need: Need) -> &'static str {
         Need::Container => "For figures of a pluggable database by itself:",
         Need::Cluster => "For figures of each instance of a cluster:",
         Need::Awr => "Only with an AWR report, and only where the Diagnostics Pack is licensed:",
+        Need::Statspack => "Only with a Statspack report:",
         Need::ColdCache => "Only to empty the buffer cache of a test server before a run:",
     }
 }

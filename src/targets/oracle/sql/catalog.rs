@@ -58,6 +58,9 @@ pub fn only_reads(role: &str) -> bool {
     !["", "PRIMARY", "SNAPSHOT STANDBY"].contains(&role)
 }
 
+/// Sessions of the user that work at this moment: number and serial number. Wants `v$session`.
+pub const AT_WORK: &str = "SELECT sid, serial# FROM v$session WHERE status = 'ACTIVE' AND username = USER";
+
 impl Sql {
     /// Our own tables by their bare names, in the order in which they are dropped: the descriptor stays until all else is gone,
     /// and the lock until then.

@@ -18,6 +18,8 @@ pub enum Need {
     Cluster,
     /// Only with an AWR report, which needs a licence.
     Awr,
+    /// Only with a Statspack report.
+    Statspack,
     /// Only to empty the buffer cache before a run.
     ColdCache,
 }
@@ -66,6 +68,18 @@ const CLUSTER_VIEWS: &[&str] = &[
     "SESSION_EVENT",
     "INSTANCE",
 ];
+/// Tables and views of `PERFSTAT` that a Statspack report is made of.
+const STATSPACK_TABLES: &[(&str, &str)] = &[
+    ("STATS$SNAPSHOT", "when the snapshots of Statspack were taken"),
+    ("STATS$DATABASE_INSTANCE", "what they are of"),
+    ("STATS$SYSSTAT", "statistics that Statspack has kept"),
+    ("STATS$SYSTEM_EVENT", "waits that it has kept"),
+    ("STATS$EVENT_HISTOGRAM", "histograms of waits that it has kept"),
+    ("STATS$SYS_TIME_MODEL", "DB time and processor time that it has kept"),
+    ("STATS$TIME_MODEL_STATNAME", "names of these"),
+    ("STATS$OSSTAT", "processor time of the machine that it has kept"),
+    ("STATS$OSSTATNAME", "names of these"),
+];
 
 /// All rights for `user`, as the data dictionary has the name, whose tables go to `tablespace`; those for each [`Need`] together.
 /// Packages that everybody may execute unless an administrator has taken that away are not among them: see [`PUBLIC_PACKAGES`].
@@ -93,12 +107,17 @@ pub fn grants(user: &str, tablespace: &str) -> Vec<Grant> {
             "snapshots at both edges of the window, and the report",
         ),
         grant(Need::Awr, "SELECT ON SYS.DBA_HIST_SNAPSHOT", "which snapshots there are"),
-        grant(
-            Need::ColdCache,
-            "ALTER SYSTEM",
-            "emptying the buffer cache; it is a right to much more, so only for a test",
-        ),
+        grant(Need::Statspack, "EXECUTE ON PERFSTAT.STATSPACK", "snapshots of Statspack at both edges of the window"),
+        grant(Need::Statspack, "SELECT ON SYS.V_$EVENT_NAME", "classes of the waits that Statspack has kept"),
     ]);
+    all.extend(
+        STATSPACK_TABLES.iter().map(|(name, why)| grant(Need::Statspack, &format!("SELECT ON PERFSTAT.{name}"), why)),
+    );
+    all.push(grant(
+        Need::ColdCache,
+        "ALTER SYSTEM",
+        "emptying the buffer cache; it is a right to much more, so only for a test",
+    ));
     all
 }
 
