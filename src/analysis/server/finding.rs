@@ -257,7 +257,8 @@ impl Message for ServerFinding {
                 return Some(format!("Have sessions read each block by itself: {cure}."));
             }
             Self::NodesUneven { .. } => {
-                "Sessions go to nodes in turn: ask for a multiple of their number; if it is one, a node is slower."
+                "Sessions go to the nodes that are named in turn: ask for a multiple of their number; if it is one, a node is slower. A \
+                 listener of several instances sends sessions where it likes: name each instance, with `--per-node`."
             }
             Self::SessionsFoundIn { state, log, .. } => return advice_on(*state, log),
             Self::Idle { .. } => {

@@ -100,6 +100,17 @@ impl Snapshots {
                 places.push(Place { node, name, dbid, instance });
             }
         }
+        // Where a cluster is watched as a whole, each instance has figures of its own to lay beside. A snapshot for AWR is of all
+        // of them, wherever it is asked for.
+        if let ([place], instances) = (places.as_slice(), connector.instances())
+            && instances.contains_key(&place.instance)
+        {
+            let is_reported = |instance: &u64| kind == OwnReportKind::Awr || *instance == place.instance;
+            let of_each = instances.iter().filter(|(instance, _)| is_reported(instance));
+            let of_each =
+                of_each.map(|(instance, name)| Place { name: name.clone(), instance: *instance, ..place.clone() });
+            places = of_each.collect();
+        }
         let took = Mutex::new(Duration::ZERO);
         let databases = Databases { connector: connector.clone(), kind, places, took };
         databases.take(Clock::start()).map_err(|error| with_grants(connector, kind, error))?;

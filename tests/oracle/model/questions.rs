@@ -1,13 +1,17 @@
 //! Questions about the server, the user, and how tables lie.
 
 use super::{Database, Row, USER, table_in};
-use crate::responder::{Answer, Call, Column, Value};
+use crate::responder::{Answer, Call, Column, Value, Way};
 
 impl Database {
     pub(super) fn question(&mut self, text: &str, call: &Call) -> Option<Answer> {
         if let Some(about) = text.strip_prefix("EXPLAIN PLAN SET STATEMENT_ID = 'plimsoll' FOR ") {
             self.explained = about.to_owned();
             return Some(Answer::Ok);
+        }
+        if text.contains("IS_CLUSTER_DATABASE") {
+            let out = vec![vec![i64::from(self.is_cluster).into()]];
+            return Some(Answer::Block { ways: vec![Way::Out], out });
         }
         if !text.starts_with("SELECT ") && !text.starts_with("WITH ") {
             return None;
@@ -17,7 +21,7 @@ impl Database {
         let source = text.split(" FROM ").skip(1).map(|from| from.split(' ').next().unwrap_or_default());
         let view = source.clone().find(|name| name.starts_with("v$") || name.starts_with("gv$"));
         if let Some(view) = view {
-            let answer = self.views.get(view).cloned();
+            let answer = self.views.get(view).cloned().or_else(|| self.cluster_view(view, text));
             return Some(answer.unwrap_or_else(|| Answer::error(942, "table or view does not exist")));
         }
         Some(match text {

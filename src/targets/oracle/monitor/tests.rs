@@ -1,7 +1,8 @@
 //! Golden rows of the views, as the server gives them, and what is made of two readings.
 
+use super::cluster;
 use super::reading::{Reading, compare};
-use super::views::{Part, Row, Scope};
+use super::views::{Part, Reach, Row, Scope};
 use crate::record::{Activity, ReportedBucket, ServerStats, SessionState, WaitStats, Waited};
 
 /// Rows as they are printed: a name, for waits its class, and numbers, `-` for NULL.
@@ -11,7 +12,7 @@ fn rows(text: &str) -> Vec<Row> {
         let name = cells.next().unwrap().to_owned();
         let mut rest: Vec<&str> = cells.collect();
         let numbers = rest.pop().unwrap().split_whitespace().map(|number| number.parse().ok()).collect();
-        Row { name, class: rest.pop().unwrap_or_default().to_owned(), numbers }
+        Row { instance: 0, name, class: rest.pop().unwrap_or_default().to_owned(), numbers }
     };
     text.lines().filter(|line| !line.trim().is_empty()).map(row).collect()
 }
@@ -20,7 +21,7 @@ fn rows(text: &str) -> Vec<Row> {
 fn reading(scope: Scope, parts: &[(Part, usize, &str)]) -> Reading {
     let mut reading = Reading::new(scope);
     for (part, form, text) in parts {
-        reading.take(*part, &part.forms(scope)[*form], &rows(text));
+        reading.take(*part, &part.forms(scope, Reach::One)[*form], &rows(text));
     }
     reading
 }
@@ -278,4 +279,82 @@ fn sessions_that_were_seen_have_a_meaning() {
     stats.session_samples.insert("User I/O:db file sequential read".to_owned(), 7);
     compare(&instance(0), &mut instance(1), &mut stats);
     assert_eq!(stats.session_states["User I/O:db file sequential read"], SessionState::Read);
+}
+
+/// Rows of several instances, each with its number before it.
+fn rows_of_all(text: &str) -> Vec<Row> {
+    let row = |line: &str| {
+        let (instance, rest) = line.trim().split_once(' ').unwrap();
+        rows(rest).into_iter().map(|row| Row { instance: instance.parse().unwrap(), ..row }).collect::<Vec<_>>()
+    };
+    text.lines().filter(|line| !line.trim().is_empty()).flat_map(row).collect()
+}
+
+/// What the instances of a cluster counted, by their names.
+fn members(named: &str, parts: &[(Part, &str)]) -> Vec<(String, Reading)> {
+    let named: Vec<Row> = named
+        .lines()
+        .map(|line| {
+            let mut cells = line.trim().split(' ');
+            let instance = cells.next().unwrap().parse().unwrap();
+            Row { instance, name: cells.next().unwrap().to_owned(), class: "then".to_owned(), numbers: Vec::new() }
+        })
+        .collect();
+    let forms: Vec<_> = parts.iter().map(|(part, _)| part.forms(Scope::Instance, Reach::All).remove(0)).collect();
+    let answers = parts.iter().zip(&forms).map(|((part, text), form)| (*part, form, rows_of_all(text))).collect();
+    let counted = cluster::members(Scope::Instance, &named, answers);
+    counted.into_iter().map(|counted| (counted.member.unwrap().name, counted.reading)).collect()
+}
+
+#[test]
+fn each_instance_of_a_cluster_has_its_own_rows_and_no_other_s() {
+    let parts = |commits: [u64; 3], reads: [u64; 2]| {
+        let statistics = format!(
+            "2 user commits | {}\n1 user commits | {}\n3 user commits | {}",
+            commits[1], commits[0], commits[2]
+        );
+        let events = format!(
+            "1 db file sequential read | User I/O | {0} {0} {0} {0}\n2 db file sequential read | User I/O | {1} {1} {1} {1}",
+            reads[0], reads[1]
+        );
+        let histograms = format!("2 db file sequential read | 256 {}", reads[1]);
+        let ours = format!("2 sessions | 4\n2 db file sequential read | {}", reads[1]);
+        (statistics, events, histograms, ours)
+    };
+    let read = |(statistics, events, histograms, ours): &(String, String, String, String)| {
+        // Nobody knows a name of the third.
+        members(
+            "2 two\n1 one",
+            &[
+                (Part::Statistics, statistics),
+                (Part::Events, events),
+                (Part::Histograms, histograms),
+                (Part::Ours, ours),
+            ],
+        )
+    };
+    let then = read(&parts([100, 1_000, 7], [50, 500]));
+    let mut now = read(&parts([101, 1_020, 9], [53, 560]));
+    let names: Vec<&str> = now.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["one", "two"], "each once, by their numbers");
+    let stats: Vec<ServerStats> =
+        then.iter().zip(&mut now).map(|((_, then), (_, now))| difference(then, now).0).collect();
+    assert_eq!([stats[0].counters.commits, stats[1].counters.commits], [Some(1), Some(20)]);
+    let reads = |at: usize| wait(&stats[at], "db file sequential read");
+    assert_eq!([reads(0).sum().count, reads(1).sum().count], [3, 60]);
+    assert!(!reads(0).waits.is_distribution() && reads(1).waits.is_distribution());
+    let singles = |at: usize| stats[at].activity.get(&Activity::SingleBlockReads).copied();
+    assert_eq!([singles(0), singles(1)], [Some(0), Some(60)], "none of our sessions are on the first, which is known");
+}
+
+#[test]
+fn an_instance_that_shows_no_statistics_is_not_there() {
+    let of = |statistics: &str| {
+        let found =
+            members("1 one\n2 two", &[(Part::Statistics, statistics), (Part::Times, "1 DB time | 5\n2 DB time | 5")]);
+        found.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    assert_eq!(of("1 user commits | 1\n2 user commits | 1"), ["one", "two"]);
+    assert_eq!(of("2 user commits | 1"), ["two"]);
+    assert_eq!(of(""), Vec::<String>::new());
 }

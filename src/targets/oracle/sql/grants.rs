@@ -14,8 +14,10 @@ pub enum Need {
     Figures,
     /// Figures of a pluggable database by itself.
     Container,
-    /// Figures of every instance of a cluster.
+    /// Figures of every instance of a cluster, over one address.
     Cluster,
+    /// The same of a pluggable database.
+    ClusterContainer,
     /// Only with an AWR report, which needs a licence.
     Awr,
     /// Only to empty the buffer cache before a run.
@@ -67,6 +69,10 @@ const CLUSTER_VIEWS: &[&str] = &[
     "INSTANCE",
 ];
 
+/// What is read from views of a cluster, where that is something else.
+const CLUSTER_WHYS: &[(&str, &str)] =
+    &[("INSTANCE", "which instances there are"), ("SESSION", "what our sessions on each instance do")];
+
 /// All rights for `user`, as the data dictionary has the name, whose tables go to `tablespace`; those for each [`Need`] together.
 /// Packages that everybody may execute unless an administrator has taken that away are not among them: see [`PUBLIC_PACKAGES`].
 pub fn grants(user: &str, tablespace: &str) -> Vec<Grant> {
@@ -74,6 +80,10 @@ pub fn grants(user: &str, tablespace: &str) -> Vec<Grant> {
     let grant = |need, what: &str, why| Grant { need, statement: format!("GRANT {what} TO {user}"), why };
     let view = |prefix: &str, name: &str| format!("SELECT ON SYS.{prefix}{name}");
     let why_of = |name: &str| VIEWS.iter().find(|(view, _)| *view == name).map_or("", |(_, why)| why);
+    let why_of_all = |name: &str| match CLUSTER_WHYS.iter().find(|(view, _)| *view == name) {
+        Some((_, why)) => why,
+        None => why_of(name),
+    };
     let mut all = vec![
         grant(Need::Load, "CREATE SESSION", "connecting"),
         grant(Need::Setup, "CREATE TABLE", "making tables and their indexes in the user's own schema"),
@@ -85,7 +95,9 @@ pub fn grants(user: &str, tablespace: &str) -> Vec<Grant> {
     ];
     all.extend(VIEWS.iter().map(|(name, why)| grant(Need::Figures, &view("V_$", name), why)));
     all.extend(CONTAINER_VIEWS.iter().map(|name| grant(Need::Container, &view("V_$CON_", name), why_of(name))));
-    all.extend(CLUSTER_VIEWS.iter().map(|name| grant(Need::Cluster, &view("GV_$", name), why_of(name))));
+    all.extend(CLUSTER_VIEWS.iter().map(|name| grant(Need::Cluster, &view("GV_$", name), why_of_all(name))));
+    let of_container = |name: &&str| grant(Need::ClusterContainer, &view("GV_$CON_", name), why_of_all(name));
+    all.extend(CONTAINER_VIEWS.iter().map(of_container));
     all.extend([
         grant(
             Need::Awr,

@@ -11,13 +11,14 @@ use crate::record;
 use crate::targets::database::{DatabaseOptions, OpenDatabase, Sending};
 use crate::targets::sql::data::descriptor::DataSet;
 use crate::targets::sql::{Monitor, Observers, SqlOptions, SqlTarget, trace};
-use crate::targets::{TargetError, TargetFor};
+use crate::targets::{Target as _, TargetError, TargetFor};
 use crate::workload::SlobOperation;
 
 /// Servers that are watched and open for load.
-// The target is dropped first: its monitor and tracer use the server.
+// The target and who watches are dropped first: monitor and tracer use the server.
 struct OpenServers<D: Dialect> {
     target: SqlTarget<D::Servers>,
+    observers: Arc<Observers<D::Reader>>,
     reached: Reached<D>,
     data: DataSet,
     /// How the tables of each server lay before the load.
@@ -64,7 +65,7 @@ pub(super) fn open<D: Dialect>(
         false => None,
     };
     let observers = Arc::new(Observers::new(monitor, tracer));
-    let (watching, health) = (Arc::clone(&observers), observers);
+    let (watching, health) = (Arc::clone(&observers), Arc::clone(&observers));
     let own_reporter = options.own_report.map(|kind| connector.own_reporter(kind)).transpose()?;
     let target = SqlTarget::open(SqlOptions {
         servers: connector.servers(namespace, &data),
@@ -75,7 +76,7 @@ pub(super) fn open<D: Dialect>(
         health: Some(Box::new(move || health.check())),
     })
     .with_own_reporter(own_reporter);
-    Ok(Box::new(OpenServers { target, reached, data, before, schemas, clock: Clock::start() }))
+    Ok(Box::new(OpenServers { target, observers, reached, data, before, schemas, clock: Clock::start() }))
 }
 
 impl<D: Dialect> OpenDatabase for OpenServers<D> {
@@ -94,6 +95,8 @@ impl<D: Dialect> OpenDatabase for OpenServers<D> {
 
     fn notes_of_the_load(&self) -> Vec<String> {
         let mut notes = self.target.notes_of_the_load();
+        let known = self.target.notes();
+        notes.extend(self.observers.notes().into_iter().filter(|note| !known.contains(note)));
         for (access, before) in self.reached.nodes().zip(&self.before) {
             match D::shape(&access, &self.data, self.schemas) {
                 Ok(now) => notes.extend(D::change(before, &now)),
@@ -107,8 +110,8 @@ impl<D: Dialect> OpenDatabase for OpenServers<D> {
     }
 
     fn close(self: Box<Self>) -> Result<(), TargetError> {
-        let Self { target, reached, .. } = *self;
-        drop(target);
+        let Self { target, observers, reached, .. } = *self;
+        drop((target, observers));
         reached.leave()
     }
 }

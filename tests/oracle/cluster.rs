@@ -1,0 +1,152 @@
+//! One address of a cluster: each of its instances is counted by itself, once, as long as it is there.
+
+use serde_json::Value as Json;
+
+use crate::model::Instance;
+use crate::responder::Generation;
+use crate::whole::Site;
+
+/// Two instances, the second of which does twice as much, seen by a user who has the rights.
+fn cluster(instances: [Instance; 2]) -> Site {
+    let site = Site::new(Generation::V19);
+    site.set_up();
+    site.model.with(|database| {
+        database.is_cluster = true;
+        database.cluster = instances.into();
+    });
+    site
+}
+
+fn run(site: &Site, seconds: &str) -> Json {
+    let words = ["slob", "run", &format!("RUN_TIME={seconds}"), "--warmup", "0", "--json"];
+    site.done(&words).json()["run"].clone()
+}
+
+fn notes(run: &Json) -> Vec<String> {
+    run["notes"].as_array().unwrap().iter().map(|note| note.as_str().unwrap().to_owned()).collect()
+}
+
+fn has_note(run: &Json, parts: &[&str]) -> bool {
+    notes(run).iter().any(|note| parts.iter().all(|part| note.contains(part)))
+}
+
+/// What each server of a step or an interval counted of something.
+fn each(at: &Json, pointer: &str) -> Vec<(String, u64)> {
+    let of = |server: &Json| {
+        (server["node"].as_str().unwrap().to_owned(), server.pointer(pointer).and_then(Json::as_u64).unwrap_or(0))
+    };
+    at["servers"].as_array().map(|servers| servers.iter().map(of).collect()).unwrap_or_default()
+}
+
+#[test]
+fn each_instance_is_counted_once_with_its_own_waits_and_seconds() {
+    let site = cluster([Instance::steady(1, "ONE1"), Instance::steady(2, "ONE2")]);
+    let run = run(&site, "3");
+    let step = &run["steps"][0];
+    for pointer in ["/counters/logical_reads", "/own/physical reads direct", "/own/DB time_ns"] {
+        let counted = each(step, pointer);
+        let [(one, first), (two, second)] = counted.as_slice() else { panic!("{pointer}: {counted:?}") };
+        assert_eq!((one.as_str(), two.as_str()), ("ONE1", "ONE2"));
+        assert!(*first > 0 && *second == 2 * first, "{pointer}: {counted:?}");
+    }
+    let reads = each(step, "/counters/logical_reads");
+    assert_eq!(step["counters"]["logical_reads"].as_u64().unwrap(), reads[0].1 + reads[1].1);
+    // Ours too, and what sessions were seen doing on each.
+    let singles = each(step, "/activity/single_block_reads");
+    assert!(singles[0].1 > 0 && singles[1].1 == 2 * singles[0].1, "{singles:?}");
+    assert!(each(step, "/sampled_times").iter().all(|(_, looks)| *looks > 0));
+    let seen = each(step, "/session_samples/User I~1O:db file sequential read");
+    assert!(seen.iter().all(|(_, sessions)| *sessions > 0), "{seen:?}");
+    // Waits are told of each, with buckets, and of all together.
+    let waits = |at: &Json| {
+        let wait =
+            at["waits"].as_array().unwrap().iter().find(|wait| wait["event"] == "db file sequential read").unwrap();
+        wait["waits"]["count"].as_u64().unwrap()
+    };
+    let of_each: Vec<u64> = step["servers"].as_array().unwrap().iter().map(waits).collect();
+    assert!(of_each[1] == 2 * of_each[0] && waits(step) == of_each[0] + of_each[1], "{of_each:?}");
+    let seconds: Vec<_> =
+        run["steps"][0]["intervals"].as_array().unwrap().iter().map(|at| each(at, "/own/user commits")).collect();
+    assert!(seconds.iter().any(|second| second.len() == 2 && second[1].1 == 2 * second[0].1), "{seconds:?}");
+    // All sessions landed on one, which the other's absence shows.
+    assert!(has_note(&run, &["sessions landed on instances: ONE1 2, ONE2 0"]), "{:?}", notes(&run));
+    assert!(has_note(&run, &["unequal shares"]), "{:?}", notes(&run));
+    assert!(!has_note(&run, &["alone, which is one of a cluster"]), "{:?}", notes(&run));
+    // Figures are asked for in one statement for both.
+    let counted =
+        |sql: &str| site.responder.calls().iter().filter(|call| call.is_executed() && call.sql.contains(sql)).count();
+    assert!(counted("FROM gv$con_sysstat") > 2 && counted("FROM v$con_sysstat") == 1);
+    let id = run["id"].as_str().unwrap();
+    let shown = site.place.run(&["report", id, "--style", "awr"]).stdout;
+    assert!(shown.contains("ONE1") && shown.contains("ONE2"), "{shown}");
+}
+
+#[test]
+fn an_instance_that_goes_in_the_middle_is_told_and_nothing_passes_for_the_whole() {
+    let two = Instance { is_there: |at| at < 6, ..Instance::steady(2, "ONE2") };
+    let run = run(&cluster([Instance::steady(1, "ONE1"), two]), "5");
+    assert!(has_note(&run, &["`ONE2` is not there any more"]), "{:?}", notes(&run));
+    let step = &run["steps"][0];
+    let reads = each(step, "/counters/logical_reads");
+    assert_eq!(reads.len(), 2, "what it counted before is kept: {reads:?}");
+    assert!(step["counters"].get("logical_reads").is_none_or(Json::is_null), "{}", step["counters"]);
+}
+
+#[test]
+fn an_instance_that_was_started_again_begins_anew() {
+    let two = Instance {
+        is_there: |at| !(5..7).contains(&at),
+        started: |at| if at < 7 { "2026-11-01 08:00:00" } else { "2026-11-23 10:00:00" },
+        ..Instance::steady(2, "ONE2")
+    };
+    let run = run(&cluster([Instance::steady(1, "ONE1"), two]), "7");
+    for says in ["`ONE2` is not there any more", "`ONE2` was started again"] {
+        assert!(has_note(&run, &[says]), "{:?}", notes(&run));
+    }
+    // Its first reading after the start is no difference: a count of a whole life would be more than twice that of the other.
+    let seconds = run["steps"][0]["intervals"].as_array().unwrap();
+    let of_two = seconds.iter().flat_map(|second| each(second, "/own/user commits")).filter(|(name, _)| name == "ONE2");
+    let of_two: Vec<u64> = of_two.map(|(_, commits)| commits).collect();
+    assert!(!of_two.is_empty() && of_two.iter().all(|commits| *commits == 20), "{of_two:?}");
+}
+
+#[test]
+fn without_the_rights_one_instance_is_told_of_and_the_grants_named() {
+    let site = cluster([Instance::steady(1, "ONE1"), Instance::steady(2, "ONE2")]);
+    site.model.with(|database| {
+        for view in ["gv$con_sysstat", "gv$session_event"] {
+            database.refused.push((view.to_owned(), 942, "table or view does not exist".to_owned()));
+        }
+    });
+    let run = run(&site, "2");
+    let grants = [
+        "figures of the instance ONE1 alone",
+        "GV_$CON_SYSSTAT TO slob",
+        "GV_$SESSION TO slob",
+        "GV_$SESSION_EVENT",
+        "--per-node",
+    ];
+    assert!(has_note(&run, &grants), "{:?}", notes(&run));
+    let nodes = each(&run["steps"][0], "/own/user commits");
+    let [(node, _)] = nodes.as_slice() else { panic!("{nodes:?}") };
+    assert!(node.contains("127.0.0.1"), "{node}");
+    // A listing of all instances that no process can be had for is no reason to end.
+    site.model.with(|database| {
+        database.refused = vec![("gv$con_sysstat".to_owned(), 12_850, "Could not allocate slaves".to_owned())];
+    });
+    let run = self::run(&site, "2");
+    assert!(has_note(&run, &["figures of the instance ONE1 alone", "ORA-12850"]), "{:?}", notes(&run));
+}
+
+#[test]
+fn set_up_asks_for_rights_to_a_cluster_where_there_is_one() {
+    let site = Site::new(Generation::V19);
+    let dry = ["slob", "setup", "-s", "2", "SCALE=300", "--dry-run"];
+    let shown = site.done(&dry).stdout;
+    assert!(shown.contains("SYS.V_$CON_SYSSTAT") && !shown.contains("GV_$"), "{shown}");
+    site.model.with(|database| database.is_cluster = true);
+    let shown = site.done(&dry).stdout;
+    for view in ["GV_$INSTANCE", "GV_$CON_SYSSTAT", "GV_$SESSION_EVENT"] {
+        assert!(shown.contains(&format!("GRANT SELECT ON SYS.{view} TO \"SLOB\";")), "{view}\n{shown}");
+    }
+}
