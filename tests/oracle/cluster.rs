@@ -38,6 +38,12 @@ fn each(at: &Json, pointer: &str) -> Vec<(String, u64)> {
     at["servers"].as_array().map(|servers| servers.iter().map(of).collect()).unwrap_or_default()
 }
 
+/// The run's seconds.
+fn seconds(site: &Site, run: &Json) -> Vec<Json> {
+    let file = site.place.path("plimsoll-runs").join(run["id"].as_str().unwrap()).join("intervals.jsonl");
+    std::fs::read_to_string(file).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
 #[test]
 fn each_instance_is_counted_once_with_its_own_waits_and_seconds() {
     let site = cluster([Instance::steady(1, "ONE1"), Instance::steady(2, "ONE2")]);
@@ -66,7 +72,7 @@ fn each_instance_is_counted_once_with_its_own_waits_and_seconds() {
     let of_each: Vec<u64> = step["servers"].as_array().unwrap().iter().map(waits).collect();
     assert!(of_each[1] == 2 * of_each[0] && waits(step) == of_each[0] + of_each[1], "{of_each:?}");
     let seconds: Vec<_> =
-        run["steps"][0]["intervals"].as_array().unwrap().iter().map(|at| each(at, "/own/user commits")).collect();
+        run["intervals"].as_array().unwrap().iter().map(|at| each(at, "/own/user commits")).collect();
     assert!(seconds.iter().any(|second| second.len() == 2 && second[1].1 == 2 * second[0].1), "{seconds:?}");
     // All sessions landed on one, which the other's absence shows.
     assert!(has_note(&run, &["sessions landed on instances: ONE1 2, ONE2 0"]), "{:?}", notes(&run));
@@ -84,12 +90,18 @@ fn each_instance_is_counted_once_with_its_own_waits_and_seconds() {
 #[test]
 fn an_instance_that_goes_in_the_middle_is_told_and_nothing_passes_for_the_whole() {
     let two = Instance { is_there: |at| at < 6, ..Instance::steady(2, "ONE2") };
-    let run = run(&cluster([Instance::steady(1, "ONE1"), two]), "5");
+    let site = cluster([Instance::steady(1, "ONE1"), two]);
+    let run = run(&site, "5");
     assert!(has_note(&run, &["`ONE2` is not there any more"]), "{:?}", notes(&run));
     let step = &run["steps"][0];
     let reads = each(step, "/counters/logical_reads");
     assert_eq!(reads.len(), 2, "what it counted before is kept: {reads:?}");
-    assert!(step["counters"].get("logical_reads").is_none_or(Json::is_null), "{}", step["counters"]);
+    let seconds = seconds(&site, &run);
+    let (alone, both): (Vec<&Json>, Vec<&Json>) = seconds.iter().partition(|second| each(second, "/own").len() < 2);
+    let is_known = |second: &&Json| second["counters"].get("logical_reads").is_some_and(Json::is_u64);
+    assert!(!alone.is_empty() && !alone.iter().any(is_known) && both.iter().any(is_known), "{seconds:?}");
+    let shown = site.place.run(&["report", run["id"].as_str().unwrap()]).stdout;
+    assert!(shown.contains("`ONE2` did not report its counters"), "{shown}");
 }
 
 #[test]
@@ -99,12 +111,13 @@ fn an_instance_that_was_started_again_begins_anew() {
         started: |at| if at < 7 { "2026-11-01 08:00:00" } else { "2026-11-23 10:00:00" },
         ..Instance::steady(2, "ONE2")
     };
-    let run = run(&cluster([Instance::steady(1, "ONE1"), two]), "7");
+    let site = cluster([Instance::steady(1, "ONE1"), two]);
+    let run = run(&site, "7");
     for says in ["`ONE2` is not there any more", "`ONE2` was started again"] {
         assert!(has_note(&run, &[says]), "{:?}", notes(&run));
     }
     // Its first reading after the start is no difference: a count of a whole life would be more than twice that of the other.
-    let seconds = run["steps"][0]["intervals"].as_array().unwrap();
+    let seconds = seconds(&site, &run);
     let of_two = seconds.iter().flat_map(|second| each(second, "/own/user commits")).filter(|(name, _)| name == "ONE2");
     let of_two: Vec<u64> = of_two.map(|(_, commits)| commits).collect();
     assert!(!of_two.is_empty() && of_two.iter().all(|commits| *commits == 20), "{of_two:?}");

@@ -29,11 +29,11 @@ impl Database {
             None => (false, view.strip_prefix("v$")?),
         };
         let name = name.strip_prefix("con_").unwrap_or(name);
+        // Sessions are found in the statement on their waits first.
+        let name = if text.contains("session_event") { "session_event" } else { name };
         if self.cluster.is_empty() || name == "session" && !text.contains("CASE WHEN state") {
             return None;
         }
-        // Sessions are found in the statement on their waits first.
-        let name = if text.contains("session_event") { "session_event" } else { name };
         if (is_of_all, name) == (true, "instance") {
             self.readings += 1;
         }

@@ -238,11 +238,16 @@ fn a_pluggable_database_does_not_say_that_nothing_was_written() {
     assert_eq!(stats.counters.redo_writes, Some(0));
 }
 
-/// Reads of the load's own sessions between two readings: of one block, of several and of neighbours.
-fn ours(earlier: &Reading, later: &mut Reading) -> Option<[u64; 3]> {
+/// Reads of the load's own sessions between two readings: of one block, of several, of neighbours and past the cache.
+fn ours(earlier: &Reading, later: &mut Reading) -> Option<[u64; 4]> {
     let activity = difference(earlier, later).0.activity;
     let count = |what: Activity| activity.get(&what).copied();
-    Some([count(Activity::SingleBlockReads)?, count(Activity::BatchedReads)?, count(Activity::MultiBlockReads)?])
+    Some([
+        count(Activity::SingleBlockReads)?,
+        count(Activity::BatchedReads)?,
+        count(Activity::MultiBlockReads)?,
+        count(Activity::ReadsPastCache)?,
+    ])
 }
 
 #[test]
@@ -250,13 +255,13 @@ fn the_loads_reads_are_known_by_how_many_blocks_they_were_of() {
     let of = |text| reading(Scope::Instance, &[(Part::Ours, 0, text)]);
     let before = "sessions | 8\ndb file sequential read | 100";
     let after = "sessions | 8\ndb file sequential read | 1000\ndb file parallel read | 40\ndb file scattered read | 2\n\
-                 read by other session | 9";
-    assert_eq!(ours(&of(before), &mut of(after)), Some([900, 40, 2]));
+                 read by other session | 9\ndirect path read | 11\ndirect path read temp | 3";
+    assert_eq!(ours(&of(before), &mut of(after)), Some([900, 40, 2, 11]));
     let cells = "sessions | 8\ncell single block physical read: flash cache | 70\ndb file sequential read | 100\n\
-                 cell list of blocks physical read: RDMA | 5";
-    assert_eq!(ours(&of(before), &mut of(cells)), Some([70, 5, 0]));
+                 cell list of blocks physical read: RDMA | 5\ncell smart table scan | 6";
+    assert_eq!(ours(&of(before), &mut of(cells)), Some([70, 5, 0, 6]));
     assert_eq!(ours(&of(before), &mut of("sessions | 6\ndb file sequential read | 800")), None, "some have left");
-    assert_eq!(ours(&of("sessions | 0"), &mut of(before)), Some([100, 0, 0]), "all have come");
+    assert_eq!(ours(&of("sessions | 0"), &mut of(before)), Some([100, 0, 0, 0]), "all have come");
 }
 
 #[test]
@@ -268,9 +273,9 @@ fn the_loads_reads_are_of_the_whole_time_where_they_are_not_read_every_time() {
     assert_eq!(ours(&first, &mut second), None);
     assert_eq!(ours(&second, &mut third), None);
     let mut fourth = of("sessions | 8\ndb file sequential read | 400");
-    assert_eq!(ours(&third, &mut fourth), Some([300, 0, 0]));
+    assert_eq!(ours(&third, &mut fourth), Some([300, 0, 0, 0]));
     let mut fifth = of("sessions | 8\ndb file sequential read | 450");
-    assert_eq!(ours(&fourth, &mut fifth), Some([50, 0, 0]));
+    assert_eq!(ours(&fourth, &mut fifth), Some([50, 0, 0, 0]));
 }
 
 #[test]
