@@ -1,6 +1,7 @@
 //! Names of runs and steps.
 
 use crate::config::{Key, Tag};
+use crate::record::facts::UNWAITED_MARK;
 
 /// What stands for a parameter in a name. Only those that may vary within a sweep are needed.
 fn abbreviation(key: Key) -> &'static str {
@@ -32,17 +33,13 @@ pub(super) struct Numbers {
     pub(super) is_unwaited: bool,
 }
 
-/// What marks steps and runs whose commits are not waited for: their figures are no figures of others.
-const UNWAITED: &str = "nowait";
-
 /// What distinguishes a step, such as `s8_t4` or `s8_t4_up50`. `varied` are the parameters that differ within the run,
 /// threads left out.
 pub(super) fn step_label(numbers: &Numbers, varied: &[(Key, &str)]) -> String {
     let mut parts = vec![format!("s{}", numbers.schemas), format!("t{}", numbers.threads)];
     parts.extend(numbers.rate_per_s.map(|rate| format!("r{rate}")));
     parts.extend(varied.iter().map(|(key, value)| plain(&format!("{}{value}", abbreviation(*key)))));
-    parts.extend(numbers.is_unwaited.then(|| UNWAITED.to_owned()));
-    parts.join("_")
+    parts.join("_") + mark(numbers.is_unwaited)
 }
 
 /// The name of a run, such as `p30x2_d8s_s64_t1_wu64`: the values of the tags in the order given, then the load, with a
@@ -58,8 +55,11 @@ pub(super) fn run_name(tags: &[Tag], steps: &[Numbers]) -> String {
     parts.push(format!("t{}", range(|step| step.threads)));
     parts.push(format!("wu{}", range(|step| step.work_unit)));
     parts.extend(steps.first().and_then(|step| step.rate_per_s).map(|rate| format!("r{rate}")));
-    parts.extend(steps.iter().any(|step| step.is_unwaited).then(|| UNWAITED.to_owned()));
-    parts.join("_")
+    parts.join("_") + mark(steps.iter().any(|step| step.is_unwaited))
+}
+
+fn mark(is_unwaited: bool) -> &'static str {
+    if is_unwaited { UNWAITED_MARK } else { "" }
 }
 
 /// Text that can be typed as one word.

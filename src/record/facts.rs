@@ -24,6 +24,8 @@ pub const DEVICES_SHARED: &str = "devices_shared";
 pub const DIRECT_READS: &str = "direct_reads";
 /// How updates in batches are committed where the server does not wait for each of them; absent where it does.
 pub const UNWAITED_COMMITS: &str = "commits";
+/// End of the labels of steps in which that is so, and of the names of their runs: such figures are not those of others.
+pub const UNWAITED_MARK: &str = "_nowait";
 /// Layer that counted the reads from storage: `server` where that was the database itself; absent where the operating system did.
 pub const DEVICE_READS_LAYER: &str = "device_reads_layer";
 /// Beginning of the facts that hold settings of a server by its own names.

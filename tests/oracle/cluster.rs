@@ -71,8 +71,7 @@ fn each_instance_is_counted_once_with_its_own_waits_and_seconds() {
     };
     let of_each: Vec<u64> = step["servers"].as_array().unwrap().iter().map(waits).collect();
     assert!(of_each[1] == 2 * of_each[0] && waits(step) == of_each[0] + of_each[1], "{of_each:?}");
-    let seconds: Vec<_> =
-        run["intervals"].as_array().unwrap().iter().map(|at| each(at, "/own/user commits")).collect();
+    let seconds: Vec<_> = seconds(&site, &run).iter().map(|at| each(at, "/own/user commits")).collect();
     assert!(seconds.iter().any(|second| second.len() == 2 && second[1].1 == 2 * second[0].1), "{seconds:?}");
     // All sessions landed on one, which the other's absence shows.
     assert!(has_note(&run, &["sessions landed on instances: ONE1 2, ONE2 0"]), "{:?}", notes(&run));
@@ -83,8 +82,26 @@ fn each_instance_is_counted_once_with_its_own_waits_and_seconds() {
         |sql: &str| site.responder.calls().iter().filter(|call| call.is_executed() && call.sql.contains(sql)).count();
     assert!(counted("FROM gv$con_sysstat") > 2 && counted("FROM v$con_sysstat") == 1);
     let id = run["id"].as_str().unwrap();
-    let shown = site.place.run(&["report", id, "--style", "awr"]).stdout;
-    assert!(shown.contains("ONE1") && shown.contains("ONE2"), "{shown}");
+    // So does whoever reads: the columns of SLOB's, the report and its page.
+    let table = site.place.run(&["table", id, "--style", "awr", "--format", "csv"]).stdout;
+    let rows: Vec<Vec<&str>> = table.lines().map(|line| line.split(',').collect()).collect();
+    let at = rows[0].iter().position(|column| *column == "LIO").unwrap();
+    let of = |name: &str| -> f64 {
+        let row = rows.iter().find(|row| row[0].ends_with(name)).unwrap_or_else(|| panic!("{table}"));
+        row[at].parse().unwrap()
+    };
+    assert_eq!(rows.len(), 4, "{table}");
+    assert!((of("/ONE2") / of("/ONE1") - 2.0).abs() < 0.01, "{table}");
+    assert!((of("/s2_t1") / of("/ONE1") - 3.0).abs() < 0.01, "{table}");
+    let full = site.place.run(&["report", id, "--full"]).stdout;
+    for title in ["Nodes", "Wait events of each instance", "Reads that the load's sessions waited for"] {
+        let part = full.split(title).nth(1).unwrap_or_else(|| panic!("{title}\n{full}"));
+        let part = part.split("\n\n").next().unwrap();
+        assert!(title.starts_with("Reads") || part.contains("ONE1") && part.contains("ONE2"), "{part}");
+    }
+    site.place.run(&["report", id, "-o", "cluster.html"]);
+    let page = std::fs::read_to_string(site.place.path("cluster.html")).unwrap();
+    assert!(page.contains("Transactions of each node") && page.contains("ONE2"));
 }
 
 #[test]

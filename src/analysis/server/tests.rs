@@ -143,7 +143,9 @@ fn scans_that_went_through_the_cache_are_told() {
     };
     for blocks in [None, Some(0), Some(40)] {
         let found = reported(&with(0, blocks));
-        let [told @ ServerFinding::ScansCached { steps, neighbours: 700, .. }] = &found[..] else { panic!("{found:#?}") };
+        let [told @ ServerFinding::ScansCached { steps, neighbours: 700, .. }] = &found[..] else {
+            panic!("{found:#?}")
+        };
         assert_eq!((steps, told.severity()), (&labels(&["s16_t1"]), Severity::Note));
         assert!(told.advice().unwrap().contains("SCAN_TABLE_SZ"));
     }
