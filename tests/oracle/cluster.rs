@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use crate::model::Instance;
-use crate::responder::Generation;
+use crate::responder::{Answer, Column, Generation};
 use crate::whole::Site;
 
 /// Two instances, the second of which does twice as much, seen by a user who has the rights.
@@ -179,4 +179,38 @@ fn set_up_asks_for_rights_to_a_cluster_where_there_is_one() {
     for view in ["GV_$INSTANCE", "GV_$CON_SYSSTAT", "GV_$SESSION_EVENT"] {
         assert!(shown.contains(&format!("GRANT SELECT ON SYS.{view} TO \"SLOB\";")), "{view}\n{shown}");
     }
+}
+
+#[test]
+fn scans_are_told_apart_by_whether_they_went_past_the_cache() {
+    let site = Site::new(Generation::V23);
+    site.set_up();
+    // Reads that the sessions have waited for, more at each look.
+    let waited = |event: &str| {
+        let columns = [Column::number("I"), Column::text("EVENT"), Column::number("WAITS")];
+        let row = |name: &str, waits: i64| [1_i64.into(), name.into(), waits.into()];
+        let at =
+            |look: i64| vec![row("sessions", 2), row("db file sequential read", 900 * look), row(event, 100 * look)];
+        (0..40).map(|look| Answer::rows(columns.clone(), at(look))).collect()
+    };
+    let said = |event: &str| {
+        site.model.with(|database| {
+            database.cluster = vec![Instance::steady(1, "ONE1")];
+            database.answered = vec![("gv$session_event".to_owned(), waited(event))];
+        });
+        let run =
+            site.done(&["slob", "run", "RUN_TIME=3", "SCAN_PCT=10", "--warmup", "0", "--json"]).json()["run"].clone();
+        let full = site.place.run(&["report", run["id"].as_str().unwrap(), "--full"]).stdout;
+        (run["steps"][0]["servers"][0]["activity"].clone(), full)
+    };
+    let (activity, full) = said("direct path read");
+    assert!(activity["reads_past_cache"].as_u64().unwrap() > 0, "{activity}");
+    assert_eq!(activity["multi_block_reads"], 0);
+    assert!(full.contains("past the cache"), "{full}");
+    assert!(!full.contains("through the buffer cache") && !full.contains("several blocks at once"), "{full}");
+    let (activity, full) = said("db file scattered read");
+    assert_eq!(activity["reads_past_cache"], 0);
+    assert!(activity["multi_block_reads"].as_u64().unwrap() > 0, "{activity}");
+    assert!(full.contains("went through the buffer cache") && full.contains("_small_table_threshold"), "{full}");
+    assert!(!full.contains("several blocks at once"), "scans were asked for: {full}");
 }
