@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value as Json;
 
-use crate::model::Model;
+use crate::model::{Instance, Model};
 use crate::place::{Answer as Said, Place};
 use crate::responder::{Answer, Answers, Call, Column, Fault, Generation, Kind, Options, Responder, Value, Way};
 use crate::skip::skip;
@@ -62,7 +62,7 @@ impl Answers for WithAwr {
         }
         if call.sql.contains("AWR_REPORT_TEXT") {
             let asked: Vec<i64> = call.binds[0].iter().filter_map(Value::as_i64).collect();
-            let [DBID, 1, begin, end] = asked[..] else { return Answer::error(20_200, "no such snapshots") };
+            let [DBID, 1 | 2, begin, end] = asked[..] else { return Answer::error(20_200, "no such snapshots") };
             let text = awr.report.clone().unwrap_or_else(|| awr.made_up(begin, end));
             let line = |line: &str| [if line.is_empty() { Value::Null } else { line.into() }];
             return Answer::rows([Column::text("OUTPUT")], text.lines().map(line).collect());
@@ -285,4 +285,36 @@ fn statspack_gives_snapshots_and_says_how_its_report_is_made() {
     assert_eq!((report["kind"].as_str(), &report["counted"]), (Some("Statspack"), &Json::Null), "{report}");
     assert!(!directory.join("awr-0-0.txt").exists());
     assert_eq!(measured(&site, &["--statspack", "--awr", CONSENT]).code, Some(2));
+}
+
+#[test]
+fn each_instance_of_a_cluster_has_its_report_between_the_same_snapshots() {
+    let (site, awr) = site(Awr::default());
+    site.set_up();
+    site.model.with(|database| {
+        database.cluster = vec![Instance::steady(1, "ONE1"), Instance::steady(2, "ONE2")];
+    });
+    let said = measured(&site, &["--awr", CONSENT]);
+    assert_eq!(said.code, Some(0), "{said}");
+    let (run, directory) = kept(&site);
+    let reports = run["steps"][0]["own_reports"].as_array().unwrap();
+    let of = |report: &Json| {
+        let text = |name: &str| report[name].as_str().unwrap().to_owned();
+        assert!(directory.join(text("file")).is_file() && report["counted"].is_object(), "{report}");
+        (
+            text("node"),
+            report["instance"].as_u64().unwrap(),
+            report["begin_snapshot"].clone(),
+            report["end_snapshot"].clone(),
+        )
+    };
+    let reports: Vec<_> = reports.iter().map(of).collect();
+    let [one, two] = reports.as_slice() else { panic!("{reports:?}") };
+    assert_eq!(((one.0.as_str(), one.1), (two.0.as_str(), two.1)), (("ONE1", 1), ("ONE2", 2)));
+    assert_eq!((&one.2, &one.3), (&two.2, &two.3), "a snapshot for AWR is of all instances");
+    assert_eq!(awr.lock().unwrap().snapshots.len(), 3, "one to try, and one at each edge");
+    let nodes: Vec<&Json> =
+        run["steps"][0]["servers"].as_array().unwrap().iter().map(|server| &server["node"]).collect();
+    assert_eq!(nodes, ["ONE1", "ONE2"], "they are laid beside what is called so");
+    assert_eq!(run["target"]["facts"]["nodes"], "2");
 }

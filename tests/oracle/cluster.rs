@@ -160,6 +160,22 @@ fn without_the_rights_one_instance_is_told_of_and_the_grants_named() {
     let nodes = each(&run["steps"][0], "/own/user commits");
     let [(node, _)] = nodes.as_slice() else { panic!("{nodes:?}") };
     assert!(node.contains("127.0.0.1"), "{node}");
+    for (refused, grant) in
+        [(" FROM gv$instance", "GV_$INSTANCE TO slob"), (" FROM gv$session WHERE", "GV_$SESSION TO slob")]
+    {
+        site.model.with(|database| {
+            database.refused = vec![(refused.to_owned(), 1031, "insufficient privileges".to_owned())];
+        });
+        let run = self::run(&site, "2");
+        assert!(has_note(&run, &["figures of the instance ONE1 alone", grant]), "{:?}", notes(&run));
+    }
+    // Who may not see that it is one of a cluster sees it by the number of instances.
+    site.model.with(|database| {
+        database.refused =
+            vec![("parallel FROM v$instance".to_owned(), 942, "table or view does not exist".to_owned())];
+    });
+    let nodes = each(&self::run(&site, "2")["steps"][0], "/own/user commits");
+    assert_eq!(nodes.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["ONE1", "ONE2"]);
     // A listing of all instances that no process can be had for is no reason to end.
     site.model.with(|database| {
         database.refused = vec![("gv$con_sysstat".to_owned(), 12_850, "Could not allocate slaves".to_owned())];

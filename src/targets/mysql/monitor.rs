@@ -9,7 +9,7 @@ use mysql_async::prelude::Queryable;
 use super::connect::{Connected, Connector};
 use super::error::MysqlError;
 use crate::record::{Activity, Counters, Gauge, NamedActivity, ServerStats, SessionState, activities};
-use crate::targets::sql::{self, Counted, Doing, ServerReader};
+use crate::targets::sql::{self, Doing, Readings, ServerReader};
 
 /// Watches all servers of an address, until it is dropped.
 pub type Monitor = sql::Monitor<MonitorRequest>;
@@ -229,7 +229,7 @@ impl ServerReader for MonitorRequest {
         Ok((CounterLine { connected, extras }, notes))
     }
 
-    async fn read(&self, line: &mut CounterLine) -> Result<(Instant, Vec<Counted<Reading>>), MysqlError> {
+    async fn read(&self, line: &mut CounterLine) -> Result<Readings<Reading>, MysqlError> {
         let CounterLine { connected, extras } = line;
         let doing = "read the server's counters";
         let asked = connected.conn.query::<(String, String), _>("SHOW GLOBAL STATUS LIKE 'Innodb%'").await;

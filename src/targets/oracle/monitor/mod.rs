@@ -21,7 +21,7 @@ use self::views::{Form, Part, Reach, Row, Scope, Whose};
 use super::connect::{Connected, Connector};
 use super::error::{OraNumber, OracleError};
 use crate::record::ServerStats;
-use crate::targets::sql::{Counted, Doing, ServerReader};
+use crate::targets::sql::{Doing, Readings, ServerReader};
 
 /// The name under which monitoring sessions work; those of the load have another.
 const MODULE: &str = "plimsoll monitor";
@@ -248,7 +248,7 @@ fn landed(connector: &Connector, node: usize) -> Result<(Connected, Instance), O
 }
 
 impl Counting {
-    fn read(&mut self) -> Result<(Instant, Vec<Counted<Reading>>), OracleError> {
+    fn read(&mut self) -> Result<Readings<Reading>, OracleError> {
         let doing = "read the instance's counters";
         let connected = locked(&self.connected);
         let named = match self.reach {
@@ -330,7 +330,7 @@ impl ServerReader for MonitorRequest {
         waiting(move || request.find(node)).await
     }
 
-    async fn read(&self, line: &mut CounterLine) -> Result<(Instant, Vec<Counted<Reading>>), OracleError> {
+    async fn read(&self, line: &mut CounterLine) -> Result<Readings<Reading>, OracleError> {
         let counting = Arc::clone(&line.0);
         waiting(move || locked(&counting).read()).await
     }

@@ -6,6 +6,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
 
+use std::time::Instant;
+
 use super::super::connect::Connected;
 use super::super::sql::Sql;
 use super::super::test_server::{block_on, database, server_to_break};

@@ -52,6 +52,8 @@ pub(super) fn open<D: Dialect>(
     let watched = Watched { namespace, data: &data, schemas, facts: &facts, process };
     let monitor = Monitor::start(connector.reader(&watched))?;
     notes.extend(monitor.notes());
+    // A cluster that was named by one address has several.
+    let servers = nodes.max(monitor.servers());
     let tracer = match options.trace {
         true => {
             let process = match reached.process() {
@@ -70,7 +72,7 @@ pub(super) fn open<D: Dialect>(
     let target = SqlTarget::open(SqlOptions {
         servers: connector.servers(namespace, &data),
         sending,
-        description: describe(&reached, address, sending, &data, facts),
+        description: describe(&reached, address, sending, &data, servers, facts),
         notes,
         background: Some(Box::new(move || watching.take())),
         health: Some(Box::new(move || health.check())),
@@ -121,6 +123,7 @@ fn describe<D: Dialect>(
     address: String,
     sending: Sending,
     data: &DataSet,
+    servers: usize,
     mut facts: BTreeMap<String, String>,
 ) -> record::Target {
     let (send, timed_by) = match sending {
@@ -131,7 +134,7 @@ fn describe<D: Dialect>(
         ("send", send.to_owned()),
         ("timed_by", timed_by.to_owned()),
         ("schema", reached.namespace.clone()),
-        ("nodes", reached.connector.node_names().len().to_string()),
+        ("nodes", servers.to_string()),
     ];
     facts.extend(own.map(|(name, value)| (name.to_owned(), value)));
     record::Target {

@@ -49,7 +49,7 @@ pub trait ServerReader: Send + Sync + 'static {
     fn read(
         &self,
         line: &mut Self::CounterLine,
-    ) -> impl Future<Output = Result<(Instant, Vec<Counted<Self::Reading>>), Self::Error>> + Send;
+    ) -> impl Future<Output = Result<Readings<Self::Reading>, Self::Error>> + Send;
 
     /// Connects to node number `node` to look at the load's sessions.
     fn open_samples(&self, node: usize) -> impl Future<Output = Result<Self::SampleLine, Self::Error>> + Send;
@@ -74,6 +74,9 @@ pub struct Counted<G> {
     /// Its counters.
     pub reading: G,
 }
+
+/// What the servers of a node counted, and of which instant that is.
+pub type Readings<G> = (Instant, Vec<Counted<G>>);
 
 /// A server of a cluster, as long as it runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -217,6 +220,11 @@ impl<R: ServerReader> Monitor<R> {
             // It panicked; dropping it says so no more than the panic did.
             Err(mpsc::RecvError) => Err(TargetError::Stopped),
         }
+    }
+
+    /// How many servers are known to be there.
+    pub fn servers(&self) -> usize {
+        self.shared.lock().iter().map(|node| node.servers.len()).sum()
     }
 
     /// Reads all servers and says what happened since the last time that each was read. Waits for at most a second: a server
