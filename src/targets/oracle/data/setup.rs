@@ -7,9 +7,11 @@ use crate::targets::TargetError;
 use crate::targets::database::Phase;
 use crate::targets::oracle::OracleError;
 use crate::targets::oracle::connect::Connector;
+use crate::targets::oracle::driver::DB_TYPE_NUMBER;
 use crate::targets::oracle::error::LACKS_RIGHTS;
 use crate::targets::oracle::sql::{
-    CONTAINER, Grant, IS_CLUSTER, LOCK_TABLE, Layout, Need, OWN_COLUMNS, OWN_TABLESPACES, READY_PLACE, Sql, column_bytes, grants,
+    CONTAINER, Grant, IS_CLUSTER, LOCK_TABLE, Layout, Need, OWN_COLUMNS, OWN_TABLESPACES, READY_PLACE, Sql,
+    column_bytes, grants,
 };
 use crate::targets::sql::data::catalog::{LOAD_TABLE, NamespaceFacts, SqlData as _, lock};
 use crate::targets::sql::data::descriptor::{DataSet, Stage, TableId, TableKind};
@@ -143,7 +145,7 @@ fn circumstances(access: Access<'_>) -> (bool, bool) {
     let Ok(connected) = access.connector.connect(access.node) else { return (false, false) };
     let container = connected.first("ask for its container", CONTAINER, &[], |row| row.get::<Option<String>>(0));
     let number = container.ok().flatten().flatten().and_then(|number| number.parse::<u64>().ok());
-    let called = connected.call("ask whether it is one of a cluster", IS_CLUSTER, &[&oracledb::DB_TYPE_NUMBER]);
+    let called = connected.call("ask whether it is one of a cluster", IS_CLUSTER, &[&DB_TYPE_NUMBER]);
     let is_cluster = called.ok().and_then(|row| row.get::<u64>(0).ok());
     (number.is_some_and(|number| number > 1), is_cluster == Some(1))
 }
