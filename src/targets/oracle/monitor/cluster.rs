@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::reading::Reading;
 use super::views::{self, Form, Part, Reach, Row, Scope, Whose};
-use super::{Instance, OracleError};
+use crate::targets::oracle::OracleError;
 use crate::targets::oracle::connect::Connected;
 use crate::targets::sql::{Counted, Member};
 
@@ -20,7 +20,7 @@ pub(super) enum Cluster {
 /// What is said to somebody who has the figures of one instance of a cluster.
 const LISTENERS: &str =
     "name a listener of each instance, and use `--per-node`, to have those of the others beside them";
-/// The release has `v$` views, and each has its own of all instances.
+/// What is done meanwhile.
 const DOING: &str = "find out which instances there are";
 
 /// Finds out whether `instance` is one of a cluster whose other instances show the same over this connection. `found` is how it is
@@ -30,7 +30,7 @@ const DOING: &str = "find out which instances there are";
 /// Any error but that something is refused.
 pub(super) fn find(
     connected: &Connected,
-    instance: &Instance,
+    (instance, scope): (&str, Scope),
     found: &[(Part, Form)],
     user: &str,
     whose: &Whose,
@@ -53,7 +53,7 @@ pub(super) fn find(
     let instances = try_form(&Form::instances())?;
     match (&is_one, &instances) {
         (Err(error), Err(_)) => {
-            let lack = format!("whether the instance {} is one of a cluster is not known", instance.name());
+            let lack = format!("whether the instance {instance} is one of a cluster is not known");
             return Ok(Cluster::Alone(Some(views::missing(&lack, "v$instance", user, error))));
         }
         (Err(_), Ok(0 | 1)) => return Ok(Cluster::Alone(None)),
@@ -62,8 +62,8 @@ pub(super) fn find(
     let mut refused: Vec<(String, OracleError)> = instances.err().into_iter().collect();
     let mut all = Vec::new();
     for (part, form) in found {
-        let same = part.forms(instance.scope, Reach::One).iter().position(|one| one == form);
-        let Some(form) = same.and_then(|at| part.forms(instance.scope, Reach::All).into_iter().nth(at)) else {
+        let same = part.forms(scope, Reach::One).iter().position(|one| one == form);
+        let Some(form) = same.and_then(|at| part.forms(scope, Reach::All).into_iter().nth(at)) else {
             continue;
         };
         match try_form(&form)? {
@@ -87,8 +87,7 @@ pub(super) fn find(
         }
     };
     Ok(Cluster::Alone(Some(format!(
-        "these are figures of the instance {} alone, which is one of a cluster: {why}; or {LISTENERS}",
-        instance.name()
+        "these are figures of the instance {instance} alone, which is one of a cluster: {why}; or {LISTENERS}"
     ))))
 }
 

@@ -49,7 +49,7 @@ pub struct MonitorRequest {
 
 /// Where a connection has landed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Instance {
+struct Instance {
     /// Of which there is one: the database, the instance and its machine.
     identity: [String; 3],
     scope: Scope,
@@ -168,7 +168,7 @@ impl MonitorRequest {
         }
         let mut reach = Reach::One;
         if self.nodes.len() == 1 {
-            match cluster::find(&connected, &instance, &parts, user, &whose)? {
+            match cluster::find(&connected, (instance.name(), instance.scope), &parts, user, &whose)? {
                 Cluster::All(all) => (reach, parts) = (Reach::All, all),
                 // It was watched as a whole, and is so again once that is possible.
                 Cluster::Alone(_) if self.is_whole(watched) => {

@@ -1,12 +1,11 @@
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tokio_postgres::Client;
 use tokio_postgres::types::Type;
-
-use std::time::Instant;
 
 use super::super::connect::Connected;
 use super::super::sql::Sql;
