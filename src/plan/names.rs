@@ -1,6 +1,7 @@
 //! Names of runs and steps.
 
 use crate::config::{Key, Tag};
+use crate::record::facts::UNWAITED_MARK;
 
 /// What stands for a parameter in a name. Only those that may vary within a sweep are needed.
 fn abbreviation(key: Key) -> &'static str {
@@ -28,6 +29,8 @@ pub(super) struct Numbers {
     pub(super) threads: u32,
     pub(super) work_unit: u32,
     pub(super) rate_per_s: Option<f64>,
+    /// Whether its commits are not waited for.
+    pub(super) is_unwaited: bool,
 }
 
 /// What distinguishes a step, such as `s8_t4` or `s8_t4_up50`. `varied` are the parameters that differ within the run,
@@ -36,7 +39,7 @@ pub(super) fn step_label(numbers: &Numbers, varied: &[(Key, &str)]) -> String {
     let mut parts = vec![format!("s{}", numbers.schemas), format!("t{}", numbers.threads)];
     parts.extend(numbers.rate_per_s.map(|rate| format!("r{rate}")));
     parts.extend(varied.iter().map(|(key, value)| plain(&format!("{}{value}", abbreviation(*key)))));
-    parts.join("_")
+    parts.join("_") + mark(numbers.is_unwaited)
 }
 
 /// The name of a run, such as `p30x2_d8s_s64_t1_wu64`: the values of the tags in the order given, then the load, with a
@@ -52,7 +55,11 @@ pub(super) fn run_name(tags: &[Tag], steps: &[Numbers]) -> String {
     parts.push(format!("t{}", range(|step| step.threads)));
     parts.push(format!("wu{}", range(|step| step.work_unit)));
     parts.extend(steps.first().and_then(|step| step.rate_per_s).map(|rate| format!("r{rate}")));
-    parts.join("_")
+    parts.join("_") + mark(steps.iter().any(|step| step.is_unwaited))
+}
+
+fn mark(is_unwaited: bool) -> &'static str {
+    if is_unwaited { UNWAITED_MARK } else { "" }
 }
 
 /// Text that can be typed as one word.
@@ -65,7 +72,14 @@ mod tests {
     use super::*;
     use crate::config::PARAMETERS;
 
-    const NUMBERS: Numbers = Numbers { schemas: 64, threads: 1, work_unit: 64, rate_per_s: None };
+    const NUMBERS: Numbers = Numbers { schemas: 64, threads: 1, work_unit: 64, rate_per_s: None, is_unwaited: false };
+
+    #[test]
+    fn commits_that_nobody_waits_for_are_in_every_name() {
+        let unwaited = Numbers { is_unwaited: true, ..NUMBERS };
+        assert_eq!(run_name(&[], &[NUMBERS, unwaited.clone()]), "s64_t1_wu64_nowait");
+        assert_eq!(step_label(&unwaited, &[(Key::UpdatePct, "20")]), "s64_t1_up20_nowait");
+    }
 
     #[test]
     fn a_run_is_named_by_its_tags_and_its_load() {

@@ -9,7 +9,7 @@ use super::names::{Numbers, run_name, step_label};
 use super::steps;
 use crate::config::{Axes, Key, Origin, Setting, SlobParameters, Tag};
 use crate::load::{Pace, StepPlan};
-use crate::targets::database::{Caching, DataFacts, Filling, PlannedLoad};
+use crate::targets::database::{Caching, Commits, DataFacts, Filling, PlannedLoad};
 use crate::units::{Bytes, Nanos};
 use crate::workload::SlobShape;
 
@@ -28,6 +28,8 @@ pub struct Request {
     pub warmup: Option<Nanos>,
     /// How operations follow each other.
     pub pace: Pace,
+    /// How updates are committed where that is asked for.
+    pub commits: Commits,
     /// Threads that drive sessions; by default one for each processor, and never more than sessions.
     pub lanes: Option<u32>,
     /// Seed of every random choice.
@@ -137,6 +139,7 @@ pub fn plan(request: &Request, data: &DataFacts) -> Result<RunPlan, PlanError> {
             threads: point.parameters.threads_per_schema,
             work_unit: point.parameters.work_unit,
             rate_per_s: steps::rate_per_s(request.pace),
+            is_unwaited: request.commits == Commits::Slob && point.parameters.update_pct > 0,
         };
         let mut own = point.map.clone();
         own.retain(|name, _| !common.contains_key(name));

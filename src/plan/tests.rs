@@ -6,7 +6,7 @@ use super::PlanError;
 use super::slob::{Request, RunPlan, facts_as_asked, plan};
 use crate::config::{Assignment, Axes, Setting, slob_conf};
 use crate::load::Pace;
-use crate::targets::database::{Cache, Caching, DataFacts, Filling};
+use crate::targets::database::{Cache, Caching, Commits, DataFacts, Filling};
 use crate::units::{Bytes, Nanos};
 use crate::workload::Arrival;
 
@@ -36,6 +36,7 @@ fn request(words: &str) -> Request {
         cache: Bytes::mib(64),
         warmup: None,
         pace: Pace::Closed,
+        commits: Commits::Wait,
         lanes: None,
         seed: 42,
         tags: Vec::new(),
@@ -52,6 +53,16 @@ fn sweep(words: &str, threads: &str, varied: &[&str]) -> RunPlan {
 fn refusal(request: &Request) -> (String, Option<String>) {
     let error: PlanError = plan(request, &DATA).unwrap_err();
     (error.to_string(), error.hint())
+}
+
+#[test]
+fn steps_whose_commits_are_not_waited_for_are_marked() {
+    let axes = Axes::new(None, vec!["UPDATE_PCT=0,20".parse().unwrap()]).unwrap();
+    let slob = Request { commits: Commits::Slob, axes, ..request("THREADS_PER_SCHEMA=2") };
+    let plan = plan(&slob, &DATA).unwrap();
+    let labels: Vec<&str> = plan.steps.iter().map(|step| step.label.as_str()).collect();
+    assert_eq!(labels, ["s8_t2_up0", "s8_t2_up20_nowait"], "who only reads commits nothing");
+    assert_eq!(plan.name, "s8_t2_wu64_nowait");
 }
 
 #[test]

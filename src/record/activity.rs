@@ -51,6 +51,10 @@ pub enum Activity {
     BatchedReads,
     /// Likewise, reads of neighbouring blocks, as those of scans are.
     MultiBlockReads,
+    /// Likewise, reads past the server's buffer cache, as those of scans of large tables are.
+    ReadsPastCache,
+    /// Blocks that sessions read past the server's buffer cache, everybody's.
+    BlocksReadPastCache,
     /// Records of the log.
     LogRecords,
     /// Whole images of blocks in the log.

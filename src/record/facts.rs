@@ -22,6 +22,10 @@ pub const VOLUME_PATH: &str = "volume_";
 pub const DEVICES_SHARED: &str = "devices_shared";
 /// Whether data files are read past the page cache; `yes` where they are.
 pub const DIRECT_READS: &str = "direct_reads";
+/// How updates in batches are committed where the server does not wait for each of them; absent where it does.
+pub const UNWAITED_COMMITS: &str = "commits";
+/// End of the labels of steps in which that is so, and of the names of their runs: such figures are not those of others.
+pub const UNWAITED_MARK: &str = "_nowait";
 /// Layer that counted the reads from storage: `server` where that was the database itself; absent where the operating system did.
 pub const DEVICE_READS_LAYER: &str = "device_reads_layer";
 /// Beginning of the facts that hold settings of a server by its own names.
@@ -48,6 +52,8 @@ pub enum Term {
     DirectReads,
     /// What has a session read each row's block by itself.
     SingleBlockReads,
+    /// What has scans read past the buffer cache.
+    ScansPastCache,
 }
 
 impl Term {
@@ -62,6 +68,7 @@ impl Term {
             Self::Sessions => ("term.sessions", "the server's list of sessions"),
             Self::DirectReads => ("term.direct_reads", "direct reads"),
             Self::SingleBlockReads => ("term.single_block_reads", "no reading ahead of need"),
+            Self::ScansPastCache => ("term.scans_past_cache", "use a larger `SCAN_TABLE_SZ`"),
         }
     }
 }

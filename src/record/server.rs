@@ -9,7 +9,8 @@ use super::{Activity, Counters, CpuTime, Gauge, SessionState, WaitStats};
 /// One database server in one window or interval, as the difference of two readings of its own counters.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct ServerStats {
-    /// Which server: `db1:5432`, or the directory of its socket.
+    /// Which server: `db1:5432`, the directory of its socket, or the name of an instance of a cluster that was reached over one
+    /// address.
     pub node: String,
     /// Time between the two readings.
     pub elapsed_ns: u64,

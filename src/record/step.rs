@@ -70,6 +70,11 @@ pub struct Step {
 }
 
 impl Step {
+    /// Instances of a database that have waits of their own: those of imported reports, and servers that are several.
+    pub fn instances_with_waits(&self) -> impl Iterator<Item = &ServerStats> {
+        self.instances.iter().chain(&self.servers).filter(|instance| !instance.waits.is_empty())
+    }
+
     /// A step of which nothing is known yet but its place and its name.
     pub fn new(index: u32, label: impl Into<String>) -> Self {
         Self {

@@ -1,5 +1,6 @@
 //! One row a step over many runs, in the layouts that people already have spreadsheets for.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
@@ -11,7 +12,8 @@ use crate::analysis::{
     Figure, Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Served, foreground_waits, is_on_server, mean_us,
     operations_are_requests, single_block_reads,
 };
-use crate::record::{ASKED, Histogram, Run, Step, WaitStats, Waited};
+use crate::record::facts::UNWAITED_MARK;
+use crate::record::{ASKED, Histogram, Run, ServerStats, Step, WaitStats, Waited};
 use crate::units::{awr_count, group_thousands, percent};
 
 /// Which columns.
@@ -90,10 +92,11 @@ pub enum Format {
 /// # Errors
 /// If `out` fails.
 pub fn table(out: &mut impl Write, runs: &[Run], style: Style, format: Format) -> io::Result<()> {
+    let each = if style == Style::AwrInfo { with_instances(runs) } else { Cow::Borrowed(runs) };
     let sheet = match style {
         // Bare pipes are cut by position, and end where SLOB's end. No check is SLOB's.
-        Style::AwrInfo if format == Format::Text => with_answers(awr_info(runs), runs),
-        Style::AwrInfo => with_percentile_and_tags(with_answers(awr_info(runs), runs), runs),
+        Style::AwrInfo if format == Format::Text => with_answers(awr_info(&each), &each),
+        Style::AwrInfo => with_percentile_and_tags(with_answers(awr_info(&each), &each), &each),
         Style::Matrix => matrix(runs),
         Style::Requests => with_tags(with_answers(requests(runs), runs), runs),
     };
@@ -276,6 +279,29 @@ fn requests(runs: &[Run]) -> Sheet {
     Sheet { columns, rows: rows.collect(), shares_from: None }
 }
 
+/// Runs in which each instance of a cluster that timed its waits follows its step, as a step of its own.
+fn with_instances(runs: &[Run]) -> Cow<'_, [Run]> {
+    let timed = |step: &Step| step.servers.iter().filter(|server| !server.waits.is_empty()).count();
+    if steps(runs).all(|(_, step)| timed(step) < 2) {
+        return Cow::Borrowed(runs);
+    }
+    let of_instance = |step: &Step, server: &ServerStats| Step {
+        outcome: step.outcome.clone(),
+        parameters: step.parameters.clone(),
+        window: step.window.clone(),
+        counters: server.counters.clone(),
+        waits: server.waits.clone(),
+        servers: vec![server.clone()],
+        ..Step::new(step.index, format!("{}/{}", step.label, server.node))
+    };
+    let of_step = |step: &Step| {
+        let servers: &[ServerStats] = if timed(step) < 2 { &[] } else { &step.servers };
+        let each: Vec<Step> = servers.iter().map(|server| of_instance(step, server)).collect();
+        [Step { intervals: Vec::new(), ..step.clone() }].into_iter().chain(each).collect::<Vec<_>>()
+    };
+    runs.iter().map(|run| Run { steps: run.steps.iter().flat_map(of_step).collect(), ..run.clone() }).collect()
+}
+
 /// As the step has it, or else the run.
 fn parameter(run: &Run, step: &Step, name: &str) -> Cell {
     let value = step.parameters.get(name).or_else(|| run.parameters.get(name));
@@ -286,8 +312,14 @@ fn steps(runs: &[Run]) -> impl Iterator<Item = (&Run, &Step)> {
     runs.iter().flat_map(|run| run.steps.iter().map(move |step| (run, step)))
 }
 
+/// Whether its label says what must not be overlooked.
+fn is_marked(step: &Step) -> bool {
+    step.label.ends_with(UNWAITED_MARK)
+}
+
+/// The run, and which of its steps; an only one too where it is marked.
 fn file(run: &Run, step: &Step) -> String {
-    if run.steps.len() == 1 { run.id.clone() } else { format!("{}/{}", run.id, step.label) }
+    if run.steps.len() == 1 && !is_marked(step) { run.id.clone() } else { format!("{}/{}", run.id, step.label) }
 }
 
 /// What sessions waited for longest, and its share with what that is a share of. Where using processors takes more of DB time than
@@ -358,6 +390,9 @@ impl<'a> Labels<'a> {
             if !labels.alike(runs).is_empty() {
                 labels.run = Some(run);
             }
+        }
+        if steps(runs).any(|(_, step)| is_marked(step)) {
+            labels.run = Some(file);
         }
         labels
     }

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value as Json;
 
+use crate::model::Instance;
 use crate::place::Answer as Said;
-use crate::responder::{Generation, SessionLog};
+use crate::responder::{Answer, Column, Generation, SessionLog};
 use crate::skip::skip;
 use crate::whole::Site;
 
@@ -355,6 +356,28 @@ fn statspack_gives_its_snapshots_where_its_tables_may_not_be_read() {
 }
 
 #[test]
+fn statspack_s_snapshots_are_of_one_instance_wherever_a_listener_leads() {
+    let site = site();
+    site.set_up();
+    let lands_on = |instances: &[i64]| {
+        let answer = |number: &i64| Answer::rows([Column::number("INSTANCE")], vec![[(*number).into()]]);
+        let answers = instances.iter().map(answer).collect();
+        let part = "TO_NUMBER(SYS_CONTEXT('USERENV', 'INSTANCE')) FROM dual".to_owned();
+        site.model.with(|database| database.answered = vec![(part, answers)]);
+    };
+    lands_on(&[2, 2, 1, 1, 2, 1]);
+    let said = measured(&site, &["--statspack"]);
+    assert_eq!(said.code, Some(0), "{said}");
+    let taken = site.model.with(|database| database.snapshots.taken.len());
+    assert_eq!((taken, kept(&site).0["steps"][0]["own_reports"].as_array().map(Vec::len)), (3, Some(1)), "{said}");
+    lands_on(&[2]);
+    let said = measured(&site, &["--statspack"]);
+    assert_eq!(said.code, Some(2), "{said}");
+    assert!(said.stderr.contains("other instances than number 1") && said.stderr.contains("?instance="), "{said}");
+    assert_eq!(site.model.with(|database| database.snapshots.taken.len()), taken);
+}
+
+#[test]
 fn no_report_is_of_two_lives_of_an_instance() {
     let site = site();
     site.set_up();
@@ -364,4 +387,37 @@ fn no_report_is_of_two_lives_of_an_instance() {
     assert!(said.stderr.contains("was started anew") && !said.stderr.contains("spreport"), "{said}");
     let step = &kept(&site).0["steps"][0];
     assert_eq!(step.get("own_reports").and_then(Json::as_array).map_or(0, Vec::len), 0, "{step}");
+}
+
+#[test]
+fn each_instance_of_a_cluster_has_its_report_between_the_same_snapshots() {
+    let site = Site::new(Generation::V19);
+    site.set_up();
+    site.model.with(|database| {
+        database.cluster = vec![Instance::steady(1, "ONE1"), Instance::steady(2, "ONE2")];
+    });
+    let said = measured(&site, &["--awr", CONSENT]);
+    assert_eq!(said.code, Some(0), "{said}");
+    let (run, directory) = kept(&site);
+    let reports = run["steps"][0]["own_reports"].as_array().unwrap();
+    let of = |report: &Json| {
+        let text = |name: &str| report[name].as_str().unwrap().to_owned();
+        assert!(directory.join(text("file")).is_file() && report["counted"].is_object(), "{report}");
+        (
+            text("node"),
+            report["instance"].as_u64().unwrap(),
+            report["begin_snapshot"].clone(),
+            report["end_snapshot"].clone(),
+        )
+    };
+    let reports: Vec<_> = reports.iter().map(of).collect();
+    let [one, two] = reports.as_slice() else { panic!("{reports:?}") };
+    assert_eq!(((one.0.as_str(), one.1), (two.0.as_str(), two.1)), (("ONE1", 1), ("ONE2", 2)));
+    assert_eq!((&one.2, &one.3), (&two.2, &two.3), "a snapshot for AWR is of all instances");
+    let taken = site.model.with(|database| database.snapshots.taken.len());
+    assert_eq!(taken, 3, "one to try, and one at each edge");
+    let nodes: Vec<&Json> =
+        run["steps"][0]["servers"].as_array().unwrap().iter().map(|server| &server["node"]).collect();
+    assert_eq!(nodes, ["ONE1", "ONE2"], "they are laid beside what is called so");
+    assert_eq!(run["target"]["facts"]["nodes"], "2");
 }

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
 mod awr;
+mod cluster;
 mod doctor;
 mod driver;
 mod faults;

@@ -170,6 +170,40 @@ fn commits_as_slob_s_and_reads_key_by_key_are_sent_so_and_said() {
             .iter()
             .all(|sql| sql.contains("COMMIT;") && !sql.contains("WRITE IMMEDIATE") && sql.contains("= at_key"))
     );
+    // Whatever table one looks at, the step or the run says it by its name.
+    let slob = site.place.runs().pop().unwrap();
+    site.done(&["slob", "run", "WORK_LOOP=40", "UPDATE_PCT=50", "--warmup", "0"]);
+    let waited = site.place.runs().into_iter().find(|id| *id != slob).unwrap();
+    let show = |words: &[&str]| site.place.run(words).stdout;
+    let tables = [
+        (&["report", &slob][..], "s2_t1_wu64_nowait"),
+        (&["report", &slob, "--full"], "s2_t1_nowait "),
+        (&["table", &slob], "/s2_t1_nowait|"),
+        (&["table", &slob, &waited], "s2_t1_nowait"),
+        (&["table", &slob, "--style", "matrix"], "s2_t1_nowait"),
+        (&["runs", "list"], "s2_t1_wu64_nowait"),
+        (&["compare", &waited, &slob], "did not wait for the commits of updates in"),
+    ];
+    for (words, says) in tables {
+        let shown = show(words);
+        assert!(shown.contains(says), "{words:?}\n{shown}");
+    }
+    // Whoever waits for each, or commits nothing, is not marked.
+    site.done(&["slob", "run", "WORK_LOOP=40", "UPDATE_PCT=0", "--warmup", "0", "--commit", "slob"]);
+    site.done(&[
+        "slob",
+        "run",
+        "WORK_LOOP=4",
+        "UPDATE_PCT=50",
+        "--warmup",
+        "0",
+        "--commit",
+        "slob",
+        "--send",
+        "statement",
+    ]);
+    let listed = show(&["runs", "list"]);
+    assert_eq!((site.place.runs().len(), listed.matches("_nowait").count()), (4, 1), "{listed}");
     let refused = site.run_at("sim:", &["slob", "run", "WORK_LOOP=1", "--commit", "slob"]);
     assert!(refused.code == Some(2) && refused.stderr.contains("is for Oracle"), "{refused}");
 }

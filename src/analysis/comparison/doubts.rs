@@ -4,9 +4,12 @@ use super::settings;
 use super::{ComparedLoad, Grounds};
 use crate::analysis::message::list;
 use crate::analysis::{Figures, Finding, GeneratorVerdict, LimitedBy, Severity, operations_are_requests, proof};
+use crate::record::facts::UNWAITED_COMMITS;
 use crate::record::{Run, Step};
 use crate::units::{Bytes, Nanos, percent};
 
+/// Operations that commit.
+const UPDATE: &str = "update";
 /// Hit ratios this far apart are another amount of reading for one operation.
 const SAME_HIT_RATIO: f64 = 0.05;
 /// Windows longer than others by this factor see what the others cannot.
@@ -30,6 +33,8 @@ pub enum Doubt {
     DifferentBlockSize { values: [Bytes; 2] },
     /// A parameter that says what one operation does.
     DifferentWork { name: String, values: [Option<String>; 2] },
+    /// Only one of them waits for the commits of its updates.
+    UnwaitedCommits { without: usize },
     /// One of them checks what it reads.
     DifferentVerification { verifying: usize },
     /// Only one of them reads through the page cache.
@@ -77,6 +82,12 @@ impl Doubt {
                     "An operation is not the same work in both: {name} is {a} in `{baseline}` and {b} in `{other}`."
                 )
             }
+            Self::UnwaitedCommits { without } => format!(
+                "The server did not wait for the commits of updates in `{}`, and did in `{}`: an update is not the same work in both, \
+                 and what was committed may be lost in the former.",
+                names[*without],
+                names[1 - without]
+            ),
             Self::DifferentVerification { verifying } => format!(
                 "`{}` checks every block that it reads and `{}` does not, which costs processor time.",
                 names[*verifying],
@@ -129,6 +140,7 @@ impl Doubt {
             Self::DifferentTool { .. } => "Look up how each defines its figures before trusting small differences.",
             Self::DifferentBlockSize { .. } => "Repeat one of them with the block size of the other.",
             Self::DifferentWork { .. } => "Repeat one of them with the same value, unless this is what you vary.",
+            Self::UnwaitedCommits { .. } => "Repeat one of them with the commits of the other.",
             Self::DifferentVerification { .. } => "Verify in both or in neither.",
             Self::PageCacheOnOneSide { .. } => "Use direct I/O in both.",
             Self::DifferentHitRatio { .. } => "Give both the same ratio of cache to data.",
@@ -184,6 +196,11 @@ pub(super) fn find(runs: [&Run; 2], findings: [&[Finding]; 2], loads: &[Compared
             doubts.push(Doubt::DifferentWork { name: difference.name.clone(), values: [a.clone(), b.clone()] });
         }
     }
+    match runs.map(waits_for_commits) {
+        [Some(true), Some(false)] => doubts.push(Doubt::UnwaitedCommits { without: 1 }),
+        [Some(false), Some(true)] => doubts.push(Doubt::UnwaitedCommits { without: 0 }),
+        _ => {}
+    }
     match runs.map(settings::verifies) {
         [true, false] => doubts.push(Doubt::DifferentVerification { verifying: 0 }),
         [false, true] => doubts.push(Doubt::DifferentVerification { verifying: 1 }),
@@ -202,6 +219,14 @@ pub(super) fn find(runs: [&Run; 2], findings: [&[Finding]; 2], loads: &[Compared
         doubts.extend(of_run(side, runs[side], findings[side], loads));
     }
     doubts
+}
+
+/// Whether a run's updates waited for their commits; nothing where it had none.
+fn waits_for_commits(run: &Run) -> Option<bool> {
+    let mut operations = run.steps.iter().flat_map(|step| &step.operations);
+    let has_updates = operations.any(|operation| operation.kind == UPDATE && operation.count > 0);
+    let is_batch = run.target.facts.get("send").is_some_and(|send| send == "batch");
+    has_updates.then(|| !(is_batch && run.target.facts.contains_key(UNWAITED_COMMITS)))
 }
 
 /// The mean over the steps of each side of a load.

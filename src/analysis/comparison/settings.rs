@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::analysis::{Vocabulary, measured};
-use crate::record::facts::TERM;
+use crate::record::facts::{TERM, UNWAITED_COMMITS};
 use crate::record::{BlockDevice, Run};
 use crate::units::Bytes;
 
@@ -50,7 +50,7 @@ const WORK: [&str; 17] = [
     "DURABLE",
 ];
 /// Facts about the target that say the same of it.
-const WORK_FACTS: [&str; 3] = ["direct_io", "durable", "layout"];
+const WORK_FACTS: [&str; 4] = ["direct_io", "durable", "layout", UNWAITED_COMMITS];
 /// Reported of every run anew.
 const INCIDENTAL_FACTS: [&str; 6] = ["seed", "started_by_us", "snapshots", "startup", "sessions_begin", "sessions_end"];
 

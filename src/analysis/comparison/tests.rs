@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::scatter::tests::series;
 use super::*;
 use crate::analysis::chance::Chance;
+use crate::record::facts::UNWAITED_COMMITS;
 use crate::record::sample::{self, Level, requests, windows};
 use crate::record::{Histogram, Interval, Load, OperationStats, Outcome, WaitStats};
 
@@ -178,6 +179,31 @@ fn runs_without_a_load_in_common_are_reported_so() {
     assert_eq!(compared.verdict(pair), "`a` and `b` have nothing in common that could be compared.");
     assert_eq!(compared.confidence(), None);
     assert!(!compared.has_regression());
+}
+
+#[test]
+fn commits_that_one_run_did_not_wait_for_are_another_work() {
+    let update = Level { update_pct: 50, ..level(8) };
+    let [waited, mut unwaited] = ["waited", "unwaited"].map(|id| {
+        let mut run = sample::run(&[update]);
+        (run.id, run.name) = (id.to_owned(), id.to_owned());
+        run.target.facts.insert("send".to_owned(), "batch".to_owned());
+        run
+    });
+    unwaited.target.facts.insert(UNWAITED_COMMITS.to_owned(), "not waited for".to_owned());
+    let doubts = |runs: [&Run; 2]| compared(&runs, 0.05).pairs.remove(0).doubts;
+    let about = |doubts: &[Doubt]| doubts.iter().find(|doubt| matches!(doubt, Doubt::UnwaitedCommits { .. })).cloned();
+    assert_eq!(about(&doubts([&waited, &unwaited])), Some(Doubt::UnwaitedCommits { without: 1 }));
+    let told = about(&doubts([&unwaited, &waited])).unwrap();
+    assert_eq!(told, Doubt::UnwaitedCommits { without: 0 });
+    assert!(told.sentence(["unwaited", "waited"]).contains("commits of updates in `unwaited`, and did in `waited`"));
+    assert_eq!(about(&doubts([&unwaited, &unwaited.clone()])), None);
+    // Each as a statement of its own ends with its commit.
+    unwaited.target.facts.insert("send".to_owned(), "statement".to_owned());
+    assert_eq!(about(&doubts([&waited, &unwaited])), None);
+    let mut reads = sample::run(&[level(8)]);
+    reads.target.facts.insert(UNWAITED_COMMITS.to_owned(), "not waited for".to_owned());
+    assert_eq!(about(&doubts([&waited, &reads])), None, "who only reads commits nothing");
 }
 
 #[test]

@@ -21,6 +21,8 @@ const MISSED_NS: u64 = 500_000_000;
 const ENOUGH_LOOKS: u64 = 10;
 /// Share of reads of several blocks from which they are among the percentiles that reads are judged by.
 const SEVERAL_BLOCKS: f64 = 0.01;
+/// Blocks read past the cache are those of scans where they are at least this part of what scans asked for.
+const SCANS_PART: u64 = 2;
 /// Fewer reads than this say little of how the others were made.
 const ENOUGH_READS: u64 = 100;
 /// What sessions of a read load do anyway.
@@ -33,6 +35,7 @@ pub(super) fn find(run: &Run) -> Vec<ServerFinding> {
         checkpoints(run),
         vacuums(run),
         not_single_block(run),
+        scans_cached(run),
         uneven(run),
         found_in(run),
         idle(run),
@@ -103,12 +106,13 @@ fn vacuums(run: &Run) -> Option<ServerFinding> {
     (!steps.is_empty()).then_some(ServerFinding::VacuumInWindow { steps, vacuums, analyses })
 }
 
-/// Sessions that read rows were given several blocks at once. Reads of neighbours are what a scan asks for.
+/// Sessions that read rows were given several blocks at once. Reads of neighbours, and those past the cache, are what a scan asks for.
 fn not_single_block(run: &Run) -> Option<ServerFinding> {
     let of_step = |step: &Step| {
-        let [single, batched, neighbours] = Served::of(run, step).reads_by_blocks()?;
-        let scans = step.operations.iter().any(|operation| operation.kind == SCAN && operation.count > 0);
-        let several = if scans { batched } else { batched.saturating_add(neighbours) };
+        let served = Served::of(run, step);
+        let [single, batched, neighbours] = served.reads_by_blocks()?;
+        let of_scans = neighbours.saturating_add(served.reads_past_cache().unwrap_or(0));
+        let several = if scanned_blocks(step) > 0 { batched } else { batched.saturating_add(of_scans) };
         let all = single.saturating_add(several);
         let share = several as f64 / all.max(1) as f64;
         (all >= ENOUGH_READS && share > SEVERAL_BLOCKS).then_some(share)
@@ -116,6 +120,28 @@ fn not_single_block(run: &Run) -> Option<ServerFinding> {
     let (steps, share) = worst(run, of_step)?;
     let cure = run.target.term(Term::SingleBlockReads).to_owned();
     Some(ServerFinding::NotSingleBlock { steps, share, cure })
+}
+
+/// Blocks that scans have asked for.
+fn scanned_blocks(step: &Step) -> u64 {
+    let scans = step.operations.iter().filter(|operation| operation.kind == SCAN);
+    scans.map(|scans| scans.block_touches.max(scans.count)).sum()
+}
+
+/// Scans that were to be reads past the cache, on a server that says of its reads which are.
+fn scans_cached(run: &Run) -> Option<ServerFinding> {
+    let (steps, neighbours) = all(run, |step| {
+        let served = Served::of(run, step);
+        let asked = scanned_blocks(step);
+        // Others may read past the cache as well, and sessions need not wait for what was read in time.
+        let past_cache = served.blocks_read_past_cache().unwrap_or(0);
+        let [.., neighbours] = served.reads_by_blocks()?;
+        let is_cached = asked > 0 && served.reads_past_cache()? == 0 && past_cache < asked / SCANS_PART;
+        is_cached.then_some(neighbours)
+    });
+    let cure = run.target.term(Term::ScansPastCache).to_owned();
+    let neighbours = neighbours.into_iter().sum();
+    (!steps.is_empty()).then_some(ServerFinding::ScansCached { steps, neighbours, cure })
 }
 
 /// The logical reads of each node are the load that it had.

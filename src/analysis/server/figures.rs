@@ -286,6 +286,16 @@ impl<'a> Served<'a> {
         Some([total(Activity::SingleBlockReads)?, total(Activity::BatchedReads)?, total(Activity::MultiBlockReads)?])
     }
 
+    /// Reads past the buffer cache that the load's sessions waited for; they are none of [`Self::reads_by_blocks`].
+    pub fn reads_past_cache(&self) -> Option<u64> {
+        self.total(counted(Activity::ReadsPastCache))
+    }
+
+    /// Blocks that anybody's sessions read past the buffer cache.
+    pub fn blocks_read_past_cache(&self) -> Option<u64> {
+        self.total(counted(Activity::BlocksReadPastCache))
+    }
+
     /// Deadlocks found.
     pub fn deadlocks(&self) -> Option<u64> {
         self.total(counted(Activity::Deadlocks))

@@ -38,6 +38,8 @@ pub enum ServerFinding {
     /// The load's sessions waited for reads of several blocks at once: as a share of the reads that they waited for. With what has
     /// them read each by itself.
     NotSingleBlock { steps: Vec<String>, share: f64, cure: String },
+    /// Scans read nothing past the buffer cache, but neighbouring blocks into it so many times.
+    ScansCached { steps: Vec<String>, neighbours: u64, cure: String },
     /// Nodes had different loads; the largest difference as a share of their mean.
     NodesUneven { steps: Vec<String>, imbalance: f64 },
     /// What the sessions of the largest load were found in most often.
@@ -90,6 +92,7 @@ impl ServerFinding {
             | Self::RolledBack { .. }
             | Self::CheckpointInWindow { .. }
             | Self::VacuumInWindow { .. }
+            | Self::ScansCached { .. }
             | Self::NodesUneven { .. }
             | Self::SessionsFoundIn { .. }
             | Self::Idle { .. } => Severity::Note,
@@ -190,6 +193,12 @@ impl Message for ServerFinding {
                 percent(*share),
                 list(steps)
             ),
+            Self::ScansCached { steps, neighbours, .. } => format!(
+                "Scans in {} went through the buffer cache: none of the load's sessions waited for a read past it, and {} times for \
+                 neighbouring blocks into it. What was in the cache was not read at all.",
+                list(steps),
+                group_thousands(*neighbours as f64)
+            ),
             Self::SessionsFoundIn { step, doing, share, looks, .. } => format!(
                 "Sessions at work in {step} were found most often in `{doing}`: {} % of what {} looks saw.",
                 percent(*share),
@@ -256,8 +265,10 @@ impl Message for ServerFinding {
             Self::NotSingleBlock { cure, .. } => {
                 return Some(format!("Have sessions read each block by itself: {cure}."));
             }
+            Self::ScansCached { cure, .. } => return Some(format!("To have scans read past the cache, {cure}.")),
             Self::NodesUneven { .. } => {
-                "Sessions go to nodes in turn: ask for a multiple of their number; if it is one, a node is slower."
+                "Sessions go to the nodes that are named in turn: ask for a multiple of their number; if it is one, a node is slower. A \
+                 listener of several instances sends sessions where it likes: name each instance, with `--per-node`."
             }
             Self::SessionsFoundIn { state, log, .. } => return advice_on(*state, log),
             Self::Idle { .. } => {
@@ -272,6 +283,7 @@ impl Message for ServerFinding {
             Self::ProcessorsExhausted { steps, .. }
             | Self::PageCacheServed { steps, .. }
             | Self::NotSingleBlock { steps, .. }
+            | Self::ScansCached { steps, .. }
             | Self::Unread { steps, .. }
             | Self::RolledBack { steps, .. } => Some(steps),
             // Tables that have changed their shape keep it.

@@ -106,8 +106,55 @@ fn reads_of_several_blocks_are_no_single_block_reads() {
     let [ServerFinding::NotSingleBlock { share, .. }] = &found[..] else { panic!("{found:#?}") };
     assert_eq!((share * 1000.0).round(), 91.0);
 
+    // Nor are reads past the cache anything but what they ask for; without scans they are of several blocks.
+    let past_cache = |run: &mut Run, count| {
+        run.steps[2].servers[0].activity.extend([(Activity::ReadsPastCache, count)]);
+    };
+    past_cache(&mut run, 50_000);
+    let found = reported(&run);
+    let [ServerFinding::NotSingleBlock { share, .. }] = &found[..] else { panic!("{found:#?}") };
+    assert_eq!((share * 1000.0).round(), 91.0);
+    let mut run = with_reads([9_000, 0, 0]);
+    past_cache(&mut run, 1_000);
+    let found = reported(&run);
+    let [ServerFinding::NotSingleBlock { share, .. }] = &found[..] else { panic!("{found:#?}") };
+    assert_eq!((share * 1000.0).round(), 100.0);
+
     assert!(reported(&with_reads([9_950, 50, 0])).is_empty(), "a hundredth is beyond every percentile that is judged");
     assert!(reported(&with_reads([50, 40, 0])).is_empty(), "so few say nothing");
+}
+
+#[test]
+fn scans_that_went_through_the_cache_are_told() {
+    let with = |past_cache: u64, blocks: Option<u64>| {
+        let mut run = changed(|server| {
+            server.activity.extend([
+                (Activity::SingleBlockReads, 9_000),
+                (Activity::BatchedReads, 0),
+                (Activity::MultiBlockReads, 700),
+                (Activity::ReadsPastCache, past_cache),
+            ]);
+            server.activity.extend(blocks.map(|blocks| (Activity::BlocksReadPastCache, blocks)));
+        });
+        let mut scan = run.steps[2].operations[0].clone();
+        (scan.kind, scan.count, scan.block_touches) = ("scan".to_owned(), 10, 10_000);
+        run.steps[2].operations.push(scan);
+        run
+    };
+    for blocks in [None, Some(0), Some(40)] {
+        let found = reported(&with(0, blocks));
+        let [told @ ServerFinding::ScansCached { steps, neighbours: 700, .. }] = &found[..] else {
+            panic!("{found:#?}")
+        };
+        assert_eq!((steps, told.severity()), (&labels(&["s16_t1"]), Severity::Note));
+        assert!(told.advice().unwrap().contains("SCAN_TABLE_SZ"));
+    }
+    assert!(reported(&with(80, Some(10_000))).is_empty(), "past the cache as they were to be");
+    assert!(reported(&with(0, Some(10_000))).is_empty(), "nobody had to wait for them");
+    let mut run = with(0, None);
+    run.steps[2].operations.pop();
+    let is_told = |found: &ServerFinding| matches!(found, ServerFinding::ScansCached { .. });
+    assert!(!reported(&run).iter().any(is_told), "nobody asked for scans");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use crate::cli::fresh_seed;
 use crate::config::{Axes, Key, Origin};
 use crate::load::Pace;
 use crate::plan::slob::Request;
-use crate::targets::database::DatabaseOptions;
+use crate::targets::database::{Commits, DatabaseOptions, Sending};
 use crate::units::{Bytes, Nanos};
 use crate::workload::Arrival;
 
@@ -119,6 +119,12 @@ impl LoadArgs {
             ArrivalChoice::Poisson => Arrival::Poisson,
             ArrivalChoice::Fixed => Arrival::Fixed,
         };
+        let options = self.options()?;
+        // A block of one update ends with its commit, and waits for that in any case.
+        let commits = match options.sending()? {
+            Sending::Batch => options.method.commits,
+            Sending::Statement => Commits::Wait,
+        };
         Ok(Request {
             settings: asked.settings,
             schemas: asked.schemas,
@@ -126,6 +132,7 @@ impl LoadArgs {
             cache: self.cache.unwrap_or(DEFAULT_CACHE),
             warmup: self.warmup,
             pace: self.rate.map_or(Pace::Closed, |Rate(rate_per_s)| Pace::Open { rate_per_s, arrival }),
+            commits,
             lanes: self.lanes,
             seed: self.seed.unwrap_or_else(fresh_seed),
             tags: self.keeping.tags.clone(),

@@ -109,18 +109,18 @@ pub(in crate::report) fn instances(paper: &mut dyn Paper, run: &Run) -> io::Resu
 /// How an instance's own histogram of an event reads, beside that of its step.
 pub(super) fn histograms_of_instances<'a>(step: &'a Step, event: &str) -> Vec<(String, &'a Histogram)> {
     let mut rows = Vec::new();
-    for instance in &step.instances {
+    for instance in step.instances_with_waits() {
         let waits = instance.waits.iter().filter(|wait| wait.event == event && wait.waits.is_distribution());
         rows.extend(waits.map(|wait| (format!("{}: {}", step.label, instance.node), &wait.waits)));
     }
     rows
 }
 
-/// Wait events of each instance, as its own report has them; in brief those that sessions waited for longest.
+/// Wait events of each instance, as its own report has them or as it counted them itself; in brief those that sessions waited for longest.
 pub(in crate::report) fn waits_of_instances(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     let mut grid = Grid::new(3, ["step", "instance", "event", "class", "waits", "total", "mean", "of background"]);
     for step in &run.steps {
-        for instance in &step.instances {
+        for instance in step.instances_with_waits() {
             let idle = |wait: &WaitStats| wait.class == "Idle";
             let mut waits: Vec<&WaitStats> = instance.waits.iter().filter(|wait| wait.sum().count > 0).collect();
             let of_sessions = |wait: &WaitStats| wait.of_sessions().map(|waited| waited.total_ns);
@@ -134,10 +134,10 @@ pub(in crate::report) fn waits_of_instances(paper: &mut dyn Paper, run: &Run, de
             }
         }
     }
-    if run.steps.iter().flat_map(|step| &step.instances).all(|instance| instance.waits.is_empty()) {
+    if run.steps.iter().all(|step| step.instances_with_waits().next().is_none()) {
         return Ok(());
     }
-    paper.table("Wait events of instances that have reports of their own", &grid)
+    paper.table("Wait events of each instance", &grid)
 }
 
 /// A value in its own unit: whole numbers as they are, others with two decimals or as many digits as tell something.

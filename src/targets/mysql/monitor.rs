@@ -9,7 +9,7 @@ use mysql_async::prelude::Queryable;
 use super::connect::{Connected, Connector};
 use super::error::MysqlError;
 use crate::record::{Activity, Counters, Gauge, NamedActivity, ServerStats, SessionState, activities};
-use crate::targets::sql::{self, ServerReader};
+use crate::targets::sql::{self, Doing, Readings, ServerReader};
 
 /// Watches all servers of an address, until it is dropped.
 pub type Monitor = sql::Monitor<MonitorRequest>;
@@ -229,7 +229,7 @@ impl ServerReader for MonitorRequest {
         Ok((CounterLine { connected, extras }, notes))
     }
 
-    async fn read(&self, line: &mut CounterLine) -> Result<(Instant, Reading), MysqlError> {
+    async fn read(&self, line: &mut CounterLine) -> Result<Readings<Reading>, MysqlError> {
         let CounterLine { connected, extras } = line;
         let doing = "read the server's counters";
         let asked = connected.conn.query::<(String, String), _>("SHOW GLOBAL STATUS LIKE 'Innodb%'").await;
@@ -253,7 +253,7 @@ impl ServerReader for MonitorRequest {
             let more = extra.read(connected).await;
             reading.extend(more.map_err(|error| connected.error(doing, &error))?);
         }
-        Ok((at, reading))
+        Ok((at, vec![reading.into()]))
     }
 
     async fn open_samples(&self, node: usize) -> Result<SampleLine, MysqlError> {
@@ -282,9 +282,9 @@ impl ServerReader for MonitorRequest {
         Ok(SampleLine { connected, statement })
     }
 
-    async fn sample(&self, line: &mut SampleLine) -> Result<Vec<(String, u64)>, MysqlError> {
+    async fn sample(&self, line: &mut SampleLine) -> Result<Vec<Doing>, MysqlError> {
         let SampleLine { connected, statement } = line;
-        let asked = connected.conn.query::<(String, u64), _>(statement.as_str()).await;
+        let asked = connected.conn.query_map(statement.as_str(), |row: (String, u64)| Doing::from(row)).await;
         asked.map_err(|error| connected.error("look at the sessions", &error))
     }
 

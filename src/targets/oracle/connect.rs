@@ -1,7 +1,8 @@
 //! Connections to Oracle databases.
 
+use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Once, mpsc};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, mpsc};
 use std::time::Duration;
 
 pub use super::driver::SessionId;
@@ -29,6 +30,8 @@ pub struct Connector {
     nodes: Vec<Node>,
     program: String,
     method: Method,
+    /// Instances of a cluster that are watched together. Clones share it.
+    instances: Arc<Mutex<BTreeMap<u64, String>>>,
 }
 
 /// A connection. It is asked one thing at a time, and waits for the answer.
@@ -61,12 +64,26 @@ impl Connector {
     pub fn new(address: &OracleAddress, program: &str, per_node: bool, method: Method) -> Result<Self, OracleError> {
         let login = Login::of(address, &Environment::of_process(), &ask_person)?;
         let nodes = nodes_of(address, per_node);
-        Ok(Self { login, address: address.clone(), nodes, program: program.to_owned(), method })
+        Ok(Self {
+            login,
+            address: address.clone(),
+            nodes,
+            program: program.to_owned(),
+            method,
+            instances: Arc::default(),
+        })
     }
 
     /// Names of the places that sessions go to.
     pub fn nodes(&self) -> Vec<String> {
         self.nodes.iter().map(|node| node.name.clone()).collect()
+    }
+
+    /// Instances of a cluster that are watched over one address, their names by their numbers; none where each address is watched by
+    /// itself.
+    pub(super) fn instances(&self) -> MutexGuard<'_, BTreeMap<u64, String>> {
+        // What a panic left behind are names.
+        self.instances.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How load is put on them.

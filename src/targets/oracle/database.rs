@@ -11,7 +11,7 @@ use super::session::OracleServers;
 use super::snapshots::Snapshots;
 use super::sql::{BUFFER_CACHE, Sql};
 use crate::config::oracle::OracleAddress;
-use crate::record::facts::{DEVICE_READS_LAYER, DIRECT_READS};
+use crate::record::facts::{DEVICE_READS_LAYER, DIRECT_READS, UNWAITED_COMMITS};
 use crate::targets::database::{Commits, DatabaseOptions, Layout, Method, Reads, Sheet};
 use crate::targets::sql::data::descriptor::DataSet;
 use crate::targets::sql::data::proof::Proven;
@@ -79,7 +79,7 @@ impl Dialect for Connector {
         ]);
         let Method { commits, reads, layout } = self.method();
         let chosen = [
-            ("commits", (commits == Commits::Slob).then_some("as SLOB, not waited for")),
+            (UNWAITED_COMMITS, (commits == Commits::Slob).then_some("as SLOB, not waited for")),
             ("reads", (reads == Reads::KeyByKey).then_some("key by key")),
             ("layout", (layout == Layout::Slob).then_some("SLOB's own tables")),
         ];

@@ -85,7 +85,7 @@ pub(super) const BACKGROUND: [&str; 14] = [
 ];
 
 /// What Oracle calls things that sentences name.
-pub(super) const TERMS: [(Term, &str); 8] = [
+pub(super) const TERMS: [(Term, &str); 9] = [
     (Term::Log, "redo log"),
     (Term::LogCapacity, "the size of the redo log files"),
     (Term::CheckpointInterval, "`fast_start_mttr_target`"),
@@ -98,24 +98,31 @@ pub(super) const TERMS: [(Term, &str); 8] = [
         "`--reads key-by-key`, or `_db_block_prefetch_limit`, `_db_block_prefetch_quota` and `_db_file_noncontig_mblock_read_count` at \
          0 in the server's parameter file",
     ),
+    (
+        Term::ScansPastCache,
+        "use a larger `SCAN_TABLE_SZ`, since a table below `_small_table_threshold` (a fiftieth of the buffer cache, where nobody set \
+         it) goes through the cache, and so does one of which much is in it; see that `_serial_direct_read` is not `never`",
+    ),
 ];
 
-const ACTIVITY: [NamedActivity; 8] = [
+const ACTIVITY: [NamedActivity; 9] = [
     (Activity::Commits, &["user commits"]),
     (Activity::Rollbacks, &["user rollbacks"]),
     (Activity::Deadlocks, &["enqueue deadlocks"]),
     (Activity::ReadAheadBlocks, &["physical reads cache prefetch"]),
+    (Activity::BlocksReadPastCache, &["physical reads direct"]),
     (Activity::LogRecords, &["redo entries"]),
     (Activity::LogWrites, &["redo writes"]),
     (Activity::LogBufferFull, &["redo buffer allocation retries"]),
     (Activity::BlocksWrittenByCheckpoints, &["DBWR checkpoint buffers written"]),
 ];
 
-/// Reads of one block; those of several blocks that need not lie together, which are fetched ahead of need; and those of
-/// neighbours.
+/// Reads of one block; those of several blocks that need not lie together, which are fetched ahead of need; those of neighbours;
+/// and those past the buffer cache, which scans of large tables make.
 pub(super) const SINGLE: [&str; 2] = ["db file sequential read", "cell single block physical read"];
 pub(super) const BATCHED: [&str; 2] = ["db file parallel read", "cell list of blocks physical read"];
 pub(super) const NEIGHBOURS: [&str; 2] = ["db file scattered read", "cell multiblock physical read"];
+const DIRECT: [&str; 2] = ["direct path read", "cell smart table scan"];
 
 /// Waits for a row that another transaction has changed, and the log writer's writes.
 const ROW_LOCK: &str = "enq: TX - row lock contention";
@@ -147,6 +154,7 @@ pub(super) fn explain(ours: Option<&BTreeMap<String, u64>>, stats: &mut ServerSt
             (Activity::SingleBlockReads, sum(|event| is_of(event, &SINGLE))),
             (Activity::BatchedReads, sum(|event| is_of(event, &BATCHED))),
             (Activity::MultiBlockReads, sum(|event| is_of(event, &NEIGHBOURS))),
+            (Activity::ReadsPastCache, sum(|event| is_of(event, &DIRECT))),
         ]);
     }
     stats.session_states = stats.session_samples.keys().map(|name| (name.clone(), state(name))).collect();
@@ -158,7 +166,7 @@ pub(super) fn is_of(event: &str, events: &[&str]) -> bool {
 }
 
 fn reads_blocks(event: &str) -> bool {
-    [SINGLE, BATCHED, NEIGHBOURS].iter().any(|events| is_of(event, events)) || event == "read by other session"
+    [SINGLE, BATCHED, NEIGHBOURS, DIRECT].iter().any(|events| is_of(event, events)) || event == "read by other session"
 }
 
 /// What a session does that is found in `name`: the class of its wait and its event, or `CPU`.

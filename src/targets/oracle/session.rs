@@ -89,7 +89,15 @@ impl SqlServers for OracleServers {
 
     /// Where sessions landed: a listener sends them wherever it likes, so a cluster may be loaded on one side.
     fn notes_of_the_load(&self) -> Vec<String> {
-        let landed = self.0.landed();
+        let mut landed = self.0.landed().clone();
+        if landed.is_empty() {
+            return Vec::new();
+        }
+        // Where a cluster is watched as a whole, an instance that got none is known too.
+        let watched = self.0.connector.instances();
+        let without = watched.values().filter(|name| !landed.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)));
+        let without: Vec<(String, u64)> = without.map(|name| (name.clone(), 0)).collect();
+        landed.extend(without);
         let all: Vec<String> = landed.iter().map(|(instance, sessions)| format!("{instance} {sessions}")).collect();
         let most = landed.iter().map(|(_, sessions)| *sessions).max().unwrap_or(0);
         let least = landed.iter().map(|(_, sessions)| *sessions).min().unwrap_or(0);

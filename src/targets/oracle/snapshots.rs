@@ -11,6 +11,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::connect::{Connected, Connector};
+use super::data::schema_of;
 use super::driver::{DB_TYPE_NUMBER, Row, ToDbValue};
 use super::error::OracleError;
 use super::sql::{Grant, Need, grants};
@@ -31,6 +32,9 @@ const LEAD_MARGIN: Duration = Duration::from_millis(500);
 /// The database, or the pluggable one, that snapshots are of, and the instance.
 const PLACE: &str = "SELECT con_dbid, TO_NUMBER(SYS_CONTEXT('USERENV', 'INSTANCE')), \
     TO_NUMBER(SYS_CONTEXT('USERENV', 'CON_ID')) FROM v$database";
+const INSTANCE: &str = "SELECT TO_NUMBER(SYS_CONTEXT('USERENV', 'INSTANCE')) FROM dual";
+/// Connections that are made until one lands on the instance that is meant.
+const MAX_ATTEMPTS: usize = 8;
 /// Rights that are missing: a view that is not to be seen, a package that is not to be executed.
 const IS_MISSING: [u32; 3] = [942, 1031, 6550];
 const TAKE_AWR: &str = "BEGIN :1 := SYS.DBMS_WORKLOAD_REPOSITORY.CREATE_SNAPSHOT; END;";
@@ -104,6 +108,17 @@ impl Snapshots {
                 // 0 is a database that has no containers, 1 the root of one that has.
                 places.push(Place { node, name, dbid, instance, is_container: container > Some(1) });
             }
+        }
+        // Where a cluster is watched as a whole, each instance has figures of its own to lay beside. A snapshot for AWR is of all
+        // of them, wherever it is asked for.
+        if let ([place], instances) = (places.as_slice(), connector.instances())
+            && instances.contains_key(&place.instance)
+        {
+            let is_reported = |instance: &u64| kind == OwnReportKind::Awr || *instance == place.instance;
+            let of_each = instances.iter().filter(|(instance, _)| is_reported(instance));
+            let of_each =
+                of_each.map(|(instance, name)| Place { name: name.clone(), instance: *instance, ..place.clone() });
+            places = of_each.collect();
         }
         let took = Mutex::new(Duration::ZERO);
         let databases = Databases { connector: connector.clone(), kind, places, took };
@@ -209,7 +224,10 @@ impl Databases {
             let number = match same {
                 Some((_, number)) => *number,
                 None => {
-                    let connected = connected(&self.connector, place.node)?;
+                    let connected = match self.kind {
+                        OwnReportKind::Awr => connected(&self.connector, place.node)?,
+                        OwnReportKind::Statspack => self.connected_at(place)?,
+                    };
                     let row = connected.call(doing, statement, &[&DB_TYPE_NUMBER])?;
                     row.get(0).map_err(|error| connected.error(doing, &error))?
                 }
@@ -218,6 +236,25 @@ impl Databases {
         }
         *self.took.lock().unwrap_or_else(PoisonError::into_inner) = began.elapsed();
         Ok(Taken { asked_ns, there_ns: clock.now_ns(), numbers })
+    }
+
+    /// Connects to the instance of a place: a listener may send each connection to another one, of which Statspack would then keep
+    /// the counters.
+    fn connected_at(&self, place: &Place) -> Result<Connected, OracleError> {
+        let doing = "find the instance of which Statspack is to take a snapshot";
+        for _ in 0..MAX_ATTEMPTS {
+            let connected = connected(&self.connector, place.node)?;
+            if connected.first(doing, INSTANCE, &[], |row| row.get::<u64>(0))? == Some(place.instance) {
+                return Ok(connected);
+            }
+        }
+        Err(OracleError::Unfit {
+            what: format!(
+                "`{}` leads to other instances than number {}, whose snapshots are taken",
+                place.name, place.instance
+            ),
+            hint: Some("name one instance for Statspack: `?instance=NAME`, or each with `--per-node`".to_owned()),
+        })
     }
 
     /// The text of a report.
@@ -263,7 +300,7 @@ fn with_grants(connector: &Connector, kind: OwnReportKind, error: OracleError) -
     if !error.number().is_some_and(|number| IS_MISSING.contains(&number)) {
         return error;
     }
-    let user = connector.user().to_uppercase();
+    let user = schema_of(connector.user());
     let (need, first) = match kind {
         OwnReportKind::Awr => (Need::Awr, ""),
         OwnReportKind::Statspack => {

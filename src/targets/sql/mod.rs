@@ -19,7 +19,7 @@ pub(in crate::targets) use environment::Environment;
 pub use error::{Codes, ServerError};
 pub use filling::{COLUMNS, FILLING_PLACES, FILLING_STEP, batch_filling_bytes};
 pub use lane::{ServerTimes, TimedOperation};
-pub use monitor::{Monitor, Reported, ServerReader, TAKE_LIMIT};
+pub use monitor::{Counted, Doing, Member, Monitor, Readings, Reported, ServerReader, TAKE_LIMIT};
 pub use observers::{Observers, trace};
 pub use session::{SqlError, SqlServers, SqlSession, StatementKind, home_schema};
 pub use target::{CheckHealth, SqlOptions, SqlTarget, TakeBackground};

@@ -23,6 +23,11 @@ impl<R: ServerReader> Observers<R> {
         Self { monitor, tracer }
     }
 
+    /// What the servers do not report, and what happened to them that figures do not show.
+    pub fn notes(&self) -> Vec<String> {
+        self.monitor.notes()
+    }
+
     /// What they saw since the last call.
     pub fn take(&self) -> Background {
         let reported = self.monitor.take();

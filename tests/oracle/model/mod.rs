@@ -1,6 +1,7 @@
 //! A database behind the responder, as far as the SLOB method asks for one: tables of rows with addresses, what has been loaded,
 //! transactions, locks, plans. It reads statements by their shape, not by their text alone, and refuses whatever it does not know.
 
+mod cluster;
 mod counters;
 mod operations;
 mod questions;
@@ -12,6 +13,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::responder::{Answer, Answers, Call, Column, Fault, Kind};
 
+pub use cluster::Instance;
 use counters::Counters;
 pub use operations::{Executed, Touch};
 pub use snapshots::Snapshots;
@@ -51,6 +53,11 @@ pub struct Database {
     pub unlocked: Vec<String>,
     /// Views that this user may see, by their names in small letters; all that are known where empty.
     pub views: BTreeMap<String, Answer>,
+    /// Whether it is one of a cluster.
+    pub is_cluster: bool,
+    /// Its instances, where its views are asked for, and how often they were.
+    pub cluster: Vec<Instance>,
+    readings: u64,
     pending: BTreeMap<u32, Vec<Change>>,
     locked_by: Option<u32>,
     explained: String,

@@ -1,13 +1,17 @@
 //! Questions about the server, the user, and how tables lie.
 
 use super::{Database, Row, USER, table_in};
-use crate::responder::{Answer, Call, Column, Value};
+use crate::responder::{Answer, Call, Column, Value, Way};
 
 impl Database {
     pub(super) fn question(&mut self, text: &str, call: &Call) -> Option<Answer> {
         if let Some(about) = text.strip_prefix("EXPLAIN PLAN SET STATEMENT_ID = 'plimsoll' FOR ") {
             self.explained = about.to_owned();
             return Some(Answer::Ok);
+        }
+        if text.contains("IS_CLUSTER_DATABASE") {
+            let out = vec![vec![i64::from(self.is_cluster).into()]];
+            return Some(Answer::Block { ways: vec![Way::Out], out });
         }
         if !text.starts_with("SELECT ") && !text.starts_with("WITH ") {
             return None;
@@ -19,11 +23,15 @@ impl Database {
         if let Some(view) = view {
             let counted = || self.counters.answer(view, text).filter(|_| self.counts);
             let answer = self.views.get(view).cloned().or_else(counted);
+            let answer = answer.or_else(|| self.cluster_view(view, text));
             return Some(answer.unwrap_or_else(|| Answer::error(942, "table or view does not exist")));
         }
         Some(match text {
             _ if text.contains("FROM product_component_version") => {
                 texts(["PRODUCT", "VERSION"], vec![["Oracle Database 19c Enterprise Edition", "19.0.0.0.0"]])
+            }
+            _ if text.contains("TO_NUMBER(SYS_CONTEXT('USERENV', 'INSTANCE')) FROM dual") => {
+                numbers(["INSTANCE"], vec![[1]])
             }
             _ if text.contains("SYS_CONTEXT('USERENV', '") => {
                 let names: Vec<&str> =

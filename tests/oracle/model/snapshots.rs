@@ -50,7 +50,7 @@ impl Database {
             return Some(Answer::Block { ways: vec![Way::Out], out: vec![vec![number.into()]] });
         }
         if text.contains("AWR_REPORT_TEXT") {
-            let [DBID, 1, begin, end] = asked[..] else { return Some(Answer::error(20_200, "no such snapshots")) };
+            let [DBID, 1 | 2, begin, end] = asked[..] else { return Some(Answer::error(20_200, "no such snapshots")) };
             let text = self.snapshots.report.clone().unwrap_or_else(|| self.awr(begin, end));
             let line = |line: &str| [if line.is_empty() { Value::Null } else { line.into() }];
             return Some(Answer::rows([Column::text("OUTPUT")], text.lines().map(line).collect()));

@@ -116,13 +116,14 @@ const BLOCKS: [Column; 7] = [
 const DIRECT_BLOCKS: [Column; 5] = [BLOCKS[0], BLOCKS[1], BLOCKS[2], BLOCKS[5], BLOCKS[6]];
 
 /// How many blocks the reads were of that sessions waited for, where the server counts that.
-const READS: [Column; 4] = [
+const READS: [Column; 5] = [
     ("single-block", |seen| count(reads(seen, 0))),
     ("of several blocks", |seen| count(reads(seen, 1))),
     ("of neighbours", |seen| count(reads(seen, 2))),
+    ("past the cache", |seen| count(seen.served.reads_past_cache())),
     ("single-block %", |seen| {
         let share_of = |reads: [u64; 3]| {
-            let all: u64 = reads.iter().sum();
+            let all = reads.iter().sum::<u64>() + seen.served.reads_past_cache().unwrap_or(0);
             (all > 0).then(|| reads[0] as f64 / all as f64)
         };
         share(seen.served.reads_by_blocks().and_then(share_of))
@@ -147,7 +148,9 @@ const READ_AHEAD: &str =
 pub(in crate::report) fn blocks(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     sources(paper, run)?;
     let title = "Reads that the load's sessions waited for (layer: server)";
-    steps(paper, run, title, &READS, |seen| seen.served.reads_by_blocks().is_some())
+    let grid = grid(run, &READS, |seen| seen.served.reads_by_blocks().is_some());
+    // Older runs do not know reads past the cache.
+    paper.table(title, &grid.with_known_columns())
 }
 
 fn sources(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {

@@ -7,9 +7,11 @@ use crate::targets::TargetError;
 use crate::targets::database::Phase;
 use crate::targets::oracle::OracleError;
 use crate::targets::oracle::connect::Connector;
+use crate::targets::oracle::driver::DB_TYPE_NUMBER;
 use crate::targets::oracle::error::LACKS_RIGHTS;
 use crate::targets::oracle::sql::{
-    LOCK_TABLE, Layout, Need, OWN_COLUMNS, OWN_TABLESPACES, READY_PLACE, Sql, column_bytes, grants,
+    CONTAINER, Grant, IS_CLUSTER, LOCK_TABLE, Layout, Need, OWN_COLUMNS, OWN_TABLESPACES, READY_PLACE, Sql,
+    column_bytes, grants,
 };
 use crate::targets::sql::data::catalog::{LOAD_TABLE, NamespaceFacts, SqlData as _, lock};
 use crate::targets::sql::data::descriptor::{DataSet, Stage, TableId, TableKind};
@@ -38,8 +40,15 @@ impl SetUp for Connector {
 
     fn grants(access: Access<'_>, server: &Server) -> Vec<(String, String)> {
         let tablespace = server.place.as_ref().map(|place| place.name.as_str()).unwrap_or("USERS");
-        let used = [Need::Load, Need::Setup, Need::Figures];
-        let grants = grants(access.namespace, tablespace).into_iter().filter(|grant| used.contains(&grant.need));
+        let (is_pluggable, is_cluster) = circumstances(access);
+        let is_used = |grant: &Grant| match grant.need {
+            Need::Load | Need::Setup | Need::Figures => true,
+            Need::Container => is_pluggable,
+            Need::Cluster => is_cluster,
+            Need::ClusterContainer => is_pluggable && is_cluster,
+            Need::Awr | Need::Statspack => false,
+        };
+        let grants = grants(access.namespace, tablespace).into_iter().filter(is_used);
         grants.map(|grant| (grant.statement, grant.why.to_owned())).collect()
     }
 
@@ -128,6 +137,17 @@ impl SetUp for Connector {
         let forget = Sql::drop_table(&sql.qualified(LOAD_TABLE));
         unless(work.session.execute("end the set-up", &forget, &[]), &[NO_TABLE])
     }
+}
+
+/// Whether the user is in a pluggable database, and whether the database is one of a cluster. Who may not ask is told of less; the
+/// notes of a run name what is missing then.
+fn circumstances(access: Access<'_>) -> (bool, bool) {
+    let Ok(connected) = access.connector.connect(access.node) else { return (false, false) };
+    let container = connected.first("ask for its container", CONTAINER, &[], |row| row.get::<Option<String>>(0));
+    let number = container.ok().flatten().flatten().and_then(|number| number.parse::<u64>().ok());
+    let called = connected.call("ask whether it is one of a cluster", IS_CLUSTER, &[&DB_TYPE_NUMBER]);
+    let is_cluster = called.ok().and_then(|row| row.get::<u64>(0).ok());
+    (number.is_some_and(|number| number > 1), is_cluster == Some(1))
 }
 
 /// A refusal for lack of rights, with the way to all that are needed.

@@ -26,7 +26,7 @@ pub(super) const OWN_WAITS: &str = "SELECT event, total_waits, time_waited_micro
 /// Objects of `SYS` and of Statspack that this user may use, of those that any statement of ours needs. Nothing of a pack is used
 /// for it.
 pub(super) const USABLE_OBJECTS: &str = "SELECT DISTINCT object_name FROM all_objects WHERE owner IN ('SYS', 'PERFSTAT') \
-    AND object_name IN ('DBMS_STATS', 'UTL_RAW', 'DBMS_WORKLOAD_REPOSITORY', 'DBA_HIST_SNAPSHOT', 'STATSPACK')";
+    AND object_name IN ('DBMS_STATS', 'UTL_RAW', 'DBMS_WORKLOAD_REPOSITORY', 'STATSPACK')";
 
 /// Whether a view may be read, by its name: no row, or why not.
 pub(super) fn try_view(view: &str) -> String {

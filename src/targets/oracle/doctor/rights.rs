@@ -124,12 +124,18 @@ fn judge(need: Need, count: usize, missing: &[Grant], circumstances: Circumstanc
         Need::Figures => ("rights to views", true, ""),
         Need::Container => ("rights to views of the container", is_pluggable, ""),
         Need::Cluster => ("rights to views of the cluster", is_cluster == Some(true), ""),
+        Need::ClusterContainer => {
+            ("rights to views of the container on all instances", is_pluggable && is_cluster == Some(true), "")
+        }
         Need::Awr => ("rights for AWR", false, "needed only for AWR reports, for which a licence is needed as well"),
         Need::Statspack => ("rights for Statspack", false, "needed only for Statspack reports"),
-        Need::ColdCache => ("right to empty the cache", false, "needed only to empty the buffer cache before a run"),
     };
-    let is_needless =
-        matches!(need, Need::Container if !is_pluggable) || matches!(need, Need::Cluster if is_cluster == Some(false));
+    let is_needless = match need {
+        Need::Container => !is_pluggable,
+        Need::Cluster => is_cluster == Some(false),
+        Need::ClusterContainer => !is_pluggable || is_cluster == Some(false),
+        Need::Load | Need::Setup | Need::Figures | Need::Awr | Need::Statspack => false,
+    };
     if is_needless {
         return None;
     }
@@ -144,7 +150,7 @@ fn judge(need: Need, count: usize, missing: &[Grant], circumstances: Circumstanc
     if !is_needed {
         let what_for = match need {
             Need::Setup => "needed only to make data, and data are there",
-            Need::Cluster => "needed only in a cluster; whether this is one is not known",
+            Need::Cluster | Need::ClusterContainer => "needed only in a cluster; whether this is one is not known",
             _ => what_for,
         };
         let lost = if count == 1 { "missing".to_owned() } else { format!("{} of {count} missing", missing.len()) };

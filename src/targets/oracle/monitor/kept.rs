@@ -5,7 +5,7 @@ use super::super::driver::ToDbValue;
 use super::super::error::OracleError;
 use super::super::meanings::{STATISTICS, TIMES};
 use super::reading::{Reading, compare};
-use super::views::{Form, IS_MACHINE_TIME, MILLISECOND_US, Part, Scope, listed};
+use super::views::{Form, IS_MACHINE_TIME, Part, Scope, listed};
 use crate::record::ServerStats;
 
 /// Two snapshots of an instance.
@@ -25,7 +25,7 @@ pub(in crate::targets::oracle) struct Kept {
 /// counters.
 fn forms() -> [(Part, Form); 5] {
     let of = |table: &str| format!("WHERE {table}.snap_id = :1 AND {table}.dbid = :2 AND {table}.instance_number = :3");
-    let form = |view, sql, texts, numbers| Form { view, sql, texts, numbers, edge_us: MILLISECOND_US };
+    let form = |view, sql, texts, numbers| Form::new(view, sql, (texts, numbers));
     let statistics = format!(
         "SELECT s.name, s.value FROM perfstat.stats$sysstat s {} AND s.name IN ({})",
         of("s"),

@@ -1,8 +1,11 @@
 //! What instances report on themselves while load runs on them: their statistics, time model, waits and histograms of these by
 //! difference, and what the load's sessions are doing. No view that is read here needs a licence besides the database's.
 //!
+//! An address that leads to a cluster has each of its instances read, in one statement for all of them where that is granted.
+//!
 //! The driver waits for its answers, so each is waited for on a thread of its own: a slow instance does not keep the others waiting.
 
+mod cluster;
 mod kept;
 mod reading;
 #[cfg(test)]
@@ -13,13 +16,16 @@ mod waits;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use self::cluster::Cluster;
 pub(super) use self::kept::{Kept, counted_between};
 use self::reading::Reading;
-use self::views::{Form, Part, Scope};
+use self::views::{Form, Part, Reach, Row, Scope, Whose};
 use super::connect::{Connected, Connector};
+use super::data::schema_of;
 use super::error::{OraNumber, OracleError};
+use super::sql::quoted;
 use crate::record::ServerStats;
-use crate::targets::sql::ServerReader;
+use crate::targets::sql::{Doing, Readings, ServerReader};
 
 /// The name under which monitoring sessions work; those of the load have another.
 const MODULE: &str = "plimsoll monitor";
@@ -37,7 +43,7 @@ pub struct MonitorRequest {
     /// The name under which the load's sessions work, which tells them from others.
     module: String,
     sample_every: Duration,
-    /// Nodes that are watched, by their numbers: one for each instance.
+    /// Nodes that are watched, by their numbers: one for each instance, or one for a whole cluster.
     nodes: Vec<usize>,
     /// What is known of each of these, once it is connected.
     places: Arc<Mutex<Vec<Option<Place>>>>,
@@ -51,8 +57,10 @@ struct Instance {
     /// Of which there is one: the database, the instance and its machine.
     identity: [String; 3],
     scope: Scope,
-    /// The pluggable database, where it is in one.
-    container: String,
+    /// The pluggable database, where it is in one, and its number.
+    container: (String, u64),
+    /// Who has logged in, as sessions show it.
+    user: String,
 }
 
 /// What is watched at a node.
@@ -60,6 +68,8 @@ struct Instance {
 struct Place {
     instance: Instance,
     counters: Arc<Mutex<Connected>>,
+    /// Whether all instances of its cluster are.
+    reach: Reach,
     /// How sessions are looked at, where that is granted.
     doing: Option<Form>,
 }
@@ -71,8 +81,10 @@ pub struct CounterLine(Arc<Mutex<Counting>>);
 #[derive(Debug)]
 struct Counting {
     connected: Arc<Mutex<Connected>>,
-    module: String,
+    connector: Connector,
+    whose: Whose,
     scope: Scope,
+    reach: Reach,
     parts: Vec<(Part, Form)>,
     /// From when on the waits of the load's sessions may be read again.
     ours_from: Instant,
@@ -85,7 +97,8 @@ pub struct SampleLine(Arc<Looking>);
 #[derive(Debug)]
 struct Looking {
     connected: Arc<Mutex<Connected>>,
-    module: String,
+    connector: Connector,
+    whose: Whose,
     doing: Option<Form>,
 }
 
@@ -140,48 +153,66 @@ impl MonitorRequest {
     /// Connects, and finds out what the instance shows. Says what it does not show, and how it would.
     fn find(&self, watched: usize) -> Result<(CounterLine, Vec<String>), OracleError> {
         let (connected, instance) = self.connect(watched)?;
-        let user = self.connector.user();
+        let user = &quoted(&schema_of(self.connector.user()));
         let mut notes = if watched == 0 { self.remarks.clone() } else { Vec::new() };
         if instance.scope == Scope::Container {
             notes.push(format!(
                 "counters are those of the pluggable database {}: the log writer and the database writers work for all of them, and \
                  what it does not show of their work is unknown",
-                instance.container
+                instance.container.0
             ));
         }
-        if self.nodes.len() == 1 {
-            notes.extend(alone(&connected, &instance, user)?);
-        }
-        let (mut parts, mut doing) = (Vec::new(), None);
+        let whose = self.whose(&instance);
+        let mut parts = Vec::new();
         for part in Part::ALL {
-            let try_form =
-                |form: &Form| form.read(&connected, "find out what the instance shows", &self.module).map(drop);
+            let try_form = |form: &Form| form.read(&connected, "find out what the instance shows", &whose).map(drop);
             let (form, note) = views::find(part, instance.scope, user, try_form)?;
             notes.extend(note);
-            match form {
-                Some(form) if part == Part::Doing => doing = Some(form),
-                Some(form) => parts.push((part, form)),
-                None => {}
+            parts.extend(form.map(|form| (part, form)));
+        }
+        let mut reach = Reach::One;
+        if self.nodes.len() == 1 {
+            match cluster::find(&connected, (instance.name(), instance.scope), &parts, user, &whose)? {
+                Cluster::All(all) => (reach, parts) = (Reach::All, all),
+                // It was watched as a whole, and is so again once that is possible.
+                Cluster::Alone(_) if self.is_whole(watched) => {
+                    let reason = "the instances of its cluster cannot be read together now".to_owned();
+                    return Err(OracleError::Lost { node: connected.node().to_owned(), reason });
+                }
+                Cluster::Alone(note) => notes.extend(note),
             }
         }
-        let (scope, module) = (instance.scope, self.module.clone());
+        let doing = parts.pop_if(|(part, _)| *part == Part::Doing).map(|(_, form)| form);
+        let (scope, connector) = (instance.scope, self.connector.clone());
         let connected = Arc::new(Mutex::new(connected));
-        let place = Place { instance, counters: Arc::clone(&connected), doing };
+        let place = Place { instance, counters: Arc::clone(&connected), reach, doing };
         locked(&self.places)[watched] = Some(place);
-        let counting = Counting { connected, module, scope, parts, ours_from: Instant::now() };
+        let counting = Counting { connected, connector, whose, scope, reach, parts, ours_from: Instant::now() };
         Ok((CounterLine(Arc::new(Mutex::new(counting))), notes))
+    }
+
+    /// Whether a cluster is watched there.
+    fn is_whole(&self, watched: usize) -> bool {
+        locked(&self.places)[watched].as_ref().is_some_and(|place| place.reach == Reach::All)
+    }
+
+    fn whose(&self, instance: &Instance) -> Whose {
+        Whose { module: self.module.clone(), user: instance.user.clone(), container: instance.container.1 }
     }
 
     /// Connects to look at the sessions of the instance whose counters are read.
     fn find_sessions(&self, watched: usize) -> Result<SampleLine, OracleError> {
         let (connected, instance) = landed(&self.connector, self.nodes[watched])?;
+        let (whose, connector) = (self.whose(&instance), self.connector.clone());
         let places = locked(&self.places);
         let (connected, doing) = match &places[watched] {
             // The listener may lead to another one each time; then both share a connection.
-            Some(place) if !place.instance.is(&instance) => (Arc::clone(&place.counters), place.doing.clone()),
+            Some(place) if place.reach == Reach::One && !place.instance.is(&instance) => {
+                (Arc::clone(&place.counters), place.doing.clone())
+            }
             place => (Arc::new(Mutex::new(connected)), place.as_ref().and_then(|place| place.doing.clone())),
         };
-        Ok(SampleLine(Arc::new(Looking { connected, module: self.module.clone(), doing })))
+        Ok(SampleLine(Arc::new(Looking { connected, connector, whose, doing })))
     }
 }
 
@@ -202,69 +233,64 @@ fn landed(connector: &Connector, node: usize) -> Result<(Connected, Instance), O
     connected.name_work(MODULE, "");
     connected.limit_calls(Some(MAX_CALL))?;
     // Everybody may ask for these.
-    let names = ["DB_UNIQUE_NAME", "INSTANCE_NAME", "SERVER_HOST", "CON_ID", "CON_NAME"];
+    let names = ["DB_UNIQUE_NAME", "INSTANCE_NAME", "SERVER_HOST", "CON_ID", "CON_NAME", "SESSION_USER"];
     let columns = names.map(|name| format!("SYS_CONTEXT('USERENV', '{name}')")).join(", ");
     let found =
         connected.first("find out which instance it is", &format!("SELECT {columns} FROM dual"), &[], |row| {
-            let mut texts: [String; 5] = Default::default();
+            let mut texts: [String; 6] = Default::default();
             for (at, text) in texts.iter_mut().enumerate() {
                 let found: Option<String> = row.get(at)?;
                 *text = found.unwrap_or_default();
             }
             Ok(texts)
         })?;
-    let [database, instance, host, container_number, container] = found.unwrap_or_default();
+    let [database, instance, host, number, container, user] = found.unwrap_or_default();
     // 0 is a database that has no containers, 1 the root of one that has.
-    let is_pluggable = container_number.parse::<u64>().is_ok_and(|number| number > 1);
-    let scope = if is_pluggable { Scope::Container } else { Scope::Instance };
-    Ok((connected, Instance { identity: [database, instance, host], scope, container }))
-}
-
-/// What to know where one instance is watched that may be one of several.
-fn alone(connected: &Connected, instance: &Instance, user: &str) -> Result<Option<String>, OracleError> {
-    let found = connected.first("find out which instance it is", "SELECT parallel FROM v$instance", &[], |row| {
-        let parallel: Option<String> = row.get(0)?;
-        Ok(parallel.unwrap_or_default())
-    });
-    match found {
-        Ok(parallel) if parallel.as_deref() == Some("YES") => Ok(Some(format!(
-            "these are figures of the instance {} alone, which is one of a cluster: name a listener of each instance, and use \
-             `--per-node`, to have those of the others beside them",
-            instance.name()
-        ))),
-        Ok(_) => Ok(None),
-        Err(error @ OracleError::Refused { .. }) => {
-            let lack = format!("whether the instance {} is one of a cluster is not known", instance.name());
-            Ok(Some(views::missing(&lack, "v$instance", user, &error)))
-        }
-        Err(error) => Err(error),
-    }
+    let number = number.parse::<u64>().unwrap_or(0);
+    let scope = if number > 1 { Scope::Container } else { Scope::Instance };
+    Ok((connected, Instance { identity: [database, instance, host], scope, container: (container, number), user }))
 }
 
 impl Counting {
-    fn read(&mut self) -> Result<(Instant, Reading), OracleError> {
+    fn read(&mut self) -> Result<Readings<Reading>, OracleError> {
+        let doing = "read the instance's counters";
         let connected = locked(&self.connected);
-        let mut reading = Reading::new(self.scope);
-        let mut at = None;
+        let named = match self.reach {
+            Reach::One => None,
+            Reach::All => Some(Form::instances().read(&connected, doing, &self.whose)?),
+        };
+        let (mut answers, mut at): (Vec<(Part, &Form, Vec<Row>)>, _) = (Vec::new(), None);
         for (part, form) in &self.parts {
             let begun = Instant::now();
             if *part == Part::Ours && begun < self.ours_from {
                 continue;
             }
-            let rows = form.read(&connected, "read the instance's counters", &self.module)?;
+            let rows = form.read(&connected, doing, &self.whose)?;
             // The statistics come first, and rates are of them.
             at.get_or_insert_with(Instant::now);
             if *part == Part::Ours {
                 self.ours_from = begun + begun.elapsed() * OURS_SHARE;
             }
-            reading.take(*part, form, &rows);
+            answers.push((*part, form, rows));
         }
-        Ok((at.unwrap_or_else(Instant::now), reading))
+        let counted = match named {
+            Some(named) => {
+                let numbered = named.iter().map(|row| (row.instance, row.name.clone()));
+                self.connector.instances().extend(numbered);
+                cluster::members(self.scope, &named, answers)
+            }
+            None => {
+                let mut reading = Reading::new(self.scope);
+                answers.iter().for_each(|(part, form, rows)| reading.take(*part, form, rows));
+                vec![reading.into()]
+            }
+        };
+        Ok((at.unwrap_or_else(Instant::now), counted))
     }
 }
 
 impl Looking {
-    fn look(&self) -> Result<Vec<(String, u64)>, OracleError> {
+    fn look(&self) -> Result<Vec<Doing>, OracleError> {
         let doing = "look at the sessions";
         let connected = locked(&self.connected);
         let Some(form) = &self.doing else {
@@ -272,8 +298,13 @@ impl Looking {
             let (node, message) = (connected.node().to_owned(), "it was refused before".to_owned());
             return Err(OracleError::Refused { node, doing: doing.to_owned(), code: OraNumber(942), message });
         };
-        let rows = form.read(&connected, doing, &self.module)?;
-        let seen = rows.into_iter().filter_map(|row| Some((row.name, row.numbers.first().copied().flatten()?)));
+        let rows = form.read(&connected, doing, &self.whose)?;
+        let instances = self.connector.instances();
+        let seen = rows.into_iter().filter_map(|row| {
+            let sessions = row.numbers.first().copied().flatten()?;
+            let member = (row.instance > 0).then(|| instances.get(&row.instance).cloned().unwrap_or_default());
+            Some(Doing { member, what: row.name, sessions })
+        });
         Ok(seen.collect())
     }
 }
@@ -303,7 +334,7 @@ impl ServerReader for MonitorRequest {
         waiting(move || request.find(node)).await
     }
 
-    async fn read(&self, line: &mut CounterLine) -> Result<(Instant, Reading), OracleError> {
+    async fn read(&self, line: &mut CounterLine) -> Result<Readings<Reading>, OracleError> {
         let counting = Arc::clone(&line.0);
         waiting(move || locked(&counting).read()).await
     }
@@ -313,7 +344,7 @@ impl ServerReader for MonitorRequest {
         waiting(move || request.find_sessions(node)).await
     }
 
-    async fn sample(&self, line: &mut SampleLine) -> Result<Vec<(String, u64)>, OracleError> {
+    async fn sample(&self, line: &mut SampleLine) -> Result<Vec<Doing>, OracleError> {
         let looking = Arc::clone(&line.0);
         waiting(move || looking.look()).await
     }

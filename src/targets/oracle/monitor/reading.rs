@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::meanings;
-use super::views::{Form, OF_FUNCTIONS, Part, Row, SESSIONS, Scope};
+use super::views::{Form, OF_FUNCTIONS, Part, Reach, Row, SESSIONS, Scope};
 use super::waits::{self, Event, Waits};
 use crate::record::ServerStats;
 
@@ -147,5 +147,5 @@ fn grown(then: &Counts, now: &Counts) -> (Counts, bool) {
 }
 
 fn view_of(part: Part, scope: Scope) -> String {
-    part.forms(scope).first().map_or_else(String::new, |form| form.view.to_owned())
+    part.forms(scope, Reach::One).first().map_or_else(String::new, |form| form.view.clone())
 }

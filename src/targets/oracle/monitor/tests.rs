@@ -1,7 +1,8 @@
 //! Golden rows of the views, as the server gives them, and what is made of two readings.
 
+use super::cluster;
 use super::reading::{Reading, compare};
-use super::views::{Part, Row, Scope};
+use super::views::{Part, Reach, Row, Scope};
 use crate::record::{Activity, ReportedBucket, ServerStats, SessionState, WaitStats, Waited};
 
 /// Rows as they are printed: a name, for waits its class, and numbers, `-` for NULL.
@@ -11,7 +12,7 @@ fn rows(text: &str) -> Vec<Row> {
         let name = cells.next().unwrap().to_owned();
         let mut rest: Vec<&str> = cells.collect();
         let numbers = rest.pop().unwrap().split_whitespace().map(|number| number.parse().ok()).collect();
-        Row { name, class: rest.pop().unwrap_or_default().to_owned(), numbers }
+        Row { instance: 0, name, class: rest.pop().unwrap_or_default().to_owned(), numbers }
     };
     text.lines().filter(|line| !line.trim().is_empty()).map(row).collect()
 }
@@ -20,7 +21,7 @@ fn rows(text: &str) -> Vec<Row> {
 fn reading(scope: Scope, parts: &[(Part, usize, &str)]) -> Reading {
     let mut reading = Reading::new(scope);
     for (part, form, text) in parts {
-        reading.take(*part, &part.forms(scope)[*form], &rows(text));
+        reading.take(*part, &part.forms(scope, Reach::One)[*form], &rows(text));
     }
     reading
 }
@@ -171,6 +172,20 @@ fn histograms_in_milliseconds_have_their_own_edges() {
 }
 
 #[test]
+fn waits_that_a_server_counts_and_does_not_time_took_an_unknown_time() {
+    let events = |reads: u64, syncs: u64| {
+        let rows = format!(
+            "db file sequential read | User I/O | {reads} 7000 {reads} 7000\nlog file sync | Commit | {syncs} 900 {syncs} 900"
+        );
+        reading(Scope::Instance, &[(Part::Events, 0, &rows)])
+    };
+    let total = |then: &Reading, mut now: Reading| wait(&difference(then, &mut now).0, "db file sequential read").sum();
+    assert_eq!(total(&events(100, 10), events(190, 15)), Waited { count: 90, total_ns: None });
+    // A few may have been shorter than the server's clock can say.
+    assert_eq!(total(&events(100, 10), events(103, 15)), Waited { count: 3, total_ns: Some(0) });
+}
+
+#[test]
 fn a_counter_that_was_set_back_is_unknown_and_its_view_is_named() {
     let then = reading(
         Scope::Instance,
@@ -237,11 +252,16 @@ fn a_pluggable_database_does_not_say_that_nothing_was_written() {
     assert_eq!(stats.counters.redo_writes, Some(0));
 }
 
-/// Reads of the load's own sessions between two readings: of one block, of several and of neighbours.
-fn ours(earlier: &Reading, later: &mut Reading) -> Option<[u64; 3]> {
+/// Reads of the load's own sessions between two readings: of one block, of several, of neighbours and past the cache.
+fn ours(earlier: &Reading, later: &mut Reading) -> Option<[u64; 4]> {
     let activity = difference(earlier, later).0.activity;
     let count = |what: Activity| activity.get(&what).copied();
-    Some([count(Activity::SingleBlockReads)?, count(Activity::BatchedReads)?, count(Activity::MultiBlockReads)?])
+    Some([
+        count(Activity::SingleBlockReads)?,
+        count(Activity::BatchedReads)?,
+        count(Activity::MultiBlockReads)?,
+        count(Activity::ReadsPastCache)?,
+    ])
 }
 
 #[test]
@@ -249,13 +269,13 @@ fn the_loads_reads_are_known_by_how_many_blocks_they_were_of() {
     let of = |text| reading(Scope::Instance, &[(Part::Ours, 0, text)]);
     let before = "sessions | 8\ndb file sequential read | 100";
     let after = "sessions | 8\ndb file sequential read | 1000\ndb file parallel read | 40\ndb file scattered read | 2\n\
-                 read by other session | 9";
-    assert_eq!(ours(&of(before), &mut of(after)), Some([900, 40, 2]));
+                 read by other session | 9\ndirect path read | 11\ndirect path read temp | 3";
+    assert_eq!(ours(&of(before), &mut of(after)), Some([900, 40, 2, 11]));
     let cells = "sessions | 8\ncell single block physical read: flash cache | 70\ndb file sequential read | 100\n\
-                 cell list of blocks physical read: RDMA | 5";
-    assert_eq!(ours(&of(before), &mut of(cells)), Some([70, 5, 0]));
+                 cell list of blocks physical read: RDMA | 5\ncell smart table scan | 6";
+    assert_eq!(ours(&of(before), &mut of(cells)), Some([70, 5, 0, 6]));
     assert_eq!(ours(&of(before), &mut of("sessions | 6\ndb file sequential read | 800")), None, "some have left");
-    assert_eq!(ours(&of("sessions | 0"), &mut of(before)), Some([100, 0, 0]), "all have come");
+    assert_eq!(ours(&of("sessions | 0"), &mut of(before)), Some([100, 0, 0, 0]), "all have come");
 }
 
 #[test]
@@ -267,9 +287,9 @@ fn the_loads_reads_are_of_the_whole_time_where_they_are_not_read_every_time() {
     assert_eq!(ours(&first, &mut second), None);
     assert_eq!(ours(&second, &mut third), None);
     let mut fourth = of("sessions | 8\ndb file sequential read | 400");
-    assert_eq!(ours(&third, &mut fourth), Some([300, 0, 0]));
+    assert_eq!(ours(&third, &mut fourth), Some([300, 0, 0, 0]));
     let mut fifth = of("sessions | 8\ndb file sequential read | 450");
-    assert_eq!(ours(&fourth, &mut fifth), Some([50, 0, 0]));
+    assert_eq!(ours(&fourth, &mut fifth), Some([50, 0, 0, 0]));
 }
 
 #[test]
@@ -278,4 +298,82 @@ fn sessions_that_were_seen_have_a_meaning() {
     stats.session_samples.insert("User I/O:db file sequential read".to_owned(), 7);
     compare(&instance(0), &mut instance(1), &mut stats);
     assert_eq!(stats.session_states["User I/O:db file sequential read"], SessionState::Read);
+}
+
+/// Rows of several instances, each with its number before it.
+fn rows_of_all(text: &str) -> Vec<Row> {
+    let row = |line: &str| {
+        let (instance, rest) = line.trim().split_once(' ').unwrap();
+        rows(rest).into_iter().map(|row| Row { instance: instance.parse().unwrap(), ..row }).collect::<Vec<_>>()
+    };
+    text.lines().filter(|line| !line.trim().is_empty()).flat_map(row).collect()
+}
+
+/// What the instances of a cluster counted, by their names.
+fn members(named: &str, parts: &[(Part, &str)]) -> Vec<(String, Reading)> {
+    let named: Vec<Row> = named
+        .lines()
+        .map(|line| {
+            let mut cells = line.trim().split(' ');
+            let instance = cells.next().unwrap().parse().unwrap();
+            Row { instance, name: cells.next().unwrap().to_owned(), class: "then".to_owned(), numbers: Vec::new() }
+        })
+        .collect();
+    let forms: Vec<_> = parts.iter().map(|(part, _)| part.forms(Scope::Instance, Reach::All).remove(0)).collect();
+    let answers = parts.iter().zip(&forms).map(|((part, text), form)| (*part, form, rows_of_all(text))).collect();
+    let counted = cluster::members(Scope::Instance, &named, answers);
+    counted.into_iter().map(|counted| (counted.member.unwrap().name, counted.reading)).collect()
+}
+
+#[test]
+fn each_instance_of_a_cluster_has_its_own_rows_and_no_other_s() {
+    let parts = |commits: [u64; 3], reads: [u64; 2]| {
+        let statistics = format!(
+            "2 user commits | {}\n1 user commits | {}\n3 user commits | {}",
+            commits[1], commits[0], commits[2]
+        );
+        let events = format!(
+            "1 db file sequential read | User I/O | {0} {0} {0} {0}\n2 db file sequential read | User I/O | {1} {1} {1} {1}",
+            reads[0], reads[1]
+        );
+        let histograms = format!("2 db file sequential read | 256 {}", reads[1]);
+        let ours = format!("2 sessions | 4\n2 db file sequential read | {}", reads[1]);
+        (statistics, events, histograms, ours)
+    };
+    let read = |(statistics, events, histograms, ours): &(String, String, String, String)| {
+        // Nobody knows a name of the third.
+        members(
+            "2 two\n1 one",
+            &[
+                (Part::Statistics, statistics),
+                (Part::Events, events),
+                (Part::Histograms, histograms),
+                (Part::Ours, ours),
+            ],
+        )
+    };
+    let then = read(&parts([100, 1_000, 7], [50, 500]));
+    let mut now = read(&parts([101, 1_020, 9], [53, 560]));
+    let names: Vec<&str> = now.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["one", "two"], "each once, by their numbers");
+    let stats: Vec<ServerStats> =
+        then.iter().zip(&mut now).map(|((_, then), (_, now))| difference(then, now).0).collect();
+    assert_eq!([stats[0].counters.commits, stats[1].counters.commits], [Some(1), Some(20)]);
+    let reads = |at: usize| wait(&stats[at], "db file sequential read");
+    assert_eq!([reads(0).sum().count, reads(1).sum().count], [3, 60]);
+    assert!(!reads(0).waits.is_distribution() && reads(1).waits.is_distribution());
+    let singles = |at: usize| stats[at].activity.get(&Activity::SingleBlockReads).copied();
+    assert_eq!([singles(0), singles(1)], [Some(0), Some(60)], "none of our sessions are on the first, which is known");
+}
+
+#[test]
+fn an_instance_that_shows_no_statistics_is_not_there() {
+    let of = |statistics: &str| {
+        let found =
+            members("1 one\n2 two", &[(Part::Statistics, statistics), (Part::Times, "1 DB time | 5\n2 DB time | 5")]);
+        found.into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    assert_eq!(of("1 user commits | 1\n2 user commits | 1"), ["one", "two"]);
+    assert_eq!(of("2 user commits | 1"), ["two"]);
+    assert_eq!(of(""), Vec::<String>::new());
 }

@@ -36,12 +36,43 @@ pub(super) enum Scope {
     Container,
 }
 
+/// Which instances are asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// The one that the connection landed on, by `v$` views.
+    One,
+    /// All of a cluster in one statement, by `gv$` views.
+    All,
+}
+
+/// A value that is bound. None of them is asked for by the statement itself: what a session says of itself has to be asked where it
+/// is, and `gv$` views are read by processes of all instances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Bound {
+    /// The name under which the load's sessions work; monitoring has another.
+    Module,
+    /// The user.
+    User,
+    /// Number of the pluggable database.
+    Container,
+}
+
+/// What is bound.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Whose {
+    pub(super) module: String,
+    pub(super) user: String,
+    pub(super) container: u64,
+}
+
 /// One way to have a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Form {
     /// The view as it is asked for.
-    pub(super) view: &'static str,
+    pub(super) view: String,
     pub(super) sql: String,
+    bound: &'static [Bound],
+    reach: Reach,
     /// Columns of text before those of numbers: the name, and a class.
     pub(super) texts: usize,
     pub(super) numbers: usize,
@@ -52,6 +83,8 @@ pub(super) struct Form {
 /// A row of any of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Row {
+    /// Number of the instance, where all are asked.
+    pub(super) instance: u64,
     pub(super) name: String,
     /// Class of a wait event.
     pub(super) class: String,
@@ -73,8 +106,8 @@ pub(super) const OF_FUNCTIONS: [(&str, &str, u64); 10] = [
     ("wait_time", "wait_ns", 1_000_000),
 ];
 
-/// The load's sessions, by the name under which they work; monitoring has another.
-const OF_LOAD: &str = "module = :1 AND username = SYS_CONTEXT('USERENV', 'SESSION_USER')";
+/// The load's sessions.
+const OF_LOAD: (&str, &[Bound]) = ("module = :1 AND username = :2", &[Bound::Module, Bound::User]);
 /// Times among the statistics of a machine that are its own, not a processor's mean.
 pub(super) const IS_MACHINE_TIME: &str = "stat_name LIKE '%\\_TIME' ESCAPE '\\' AND stat_name NOT LIKE 'AVG%'";
 /// By this name the number of the load's sessions stands among the waits of all of them; no event is called so.
@@ -92,77 +125,87 @@ impl Part {
         Self::Doing,
     ];
 
-    /// Ways to have it, the best first. Releases and rights decide which of them there is.
-    pub(super) fn forms(self, scope: Scope) -> Vec<Form> {
+    /// Ways to have it, the best first, the same for one instance and for all. Releases and rights decide which of them there is.
+    pub(super) fn forms(self, scope: Scope, reach: Reach) -> Vec<Form> {
         let in_container = scope == Scope::Container;
-        let view = |instance: &'static str, container: &'static str| if in_container { container } else { instance };
-        // What a pluggable database shows of others, or of all of them, is not its own.
-        let of_container = if in_container { " AND con_id = SYS_CONTEXT('USERENV', 'CON_ID')" } else { "" };
-        let named = |view: &'static str, name: &str, names: &[&str]| {
-            let sql = format!("SELECT {name}, value FROM {view} WHERE {name} IN ({}){of_container}", listed(names));
-            vec![Form { view, sql, texts: 1, numbers: 1, edge_us: 1 }]
+        let (all, of_instance) = match reach {
+            Reach::One => ("", ""),
+            Reach::All => ("g", "inst_id, "),
         };
+        let view = |name: &str| format!("{all}v${name}");
+        let own = |name: &str| view(&format!("{}{name}", if in_container { "con_" } else { "" }));
+        // What a pluggable database shows of others, or of all of them, is not its own.
+        let of_container = if in_container { " AND con_id = :1" } else { "" };
+        let bound: &[Bound] = if in_container { &[Bound::Container] } else { &[] };
+        let form = |view: String, columns: &str, rest: &str, (texts, numbers): (usize, usize)| Form {
+            sql: format!("SELECT {of_instance}{columns} FROM {view} {rest}").trim_end().to_owned(),
+            view,
+            bound: &[],
+            reach,
+            texts,
+            numbers,
+            edge_us: 1,
+        };
+        let named = |view: String, name: &str, names: &[&str]| {
+            let rest = format!("WHERE {name} IN ({}){of_container}", listed(names));
+            vec![Form { bound, ..form(view, &format!("{name}, value"), &rest, (1, 1)) }]
+        };
+        let (of_load, load) = OF_LOAD;
         match self {
-            Self::Statistics => named(view("v$sysstat", "v$con_sysstat"), "name", &STATISTICS),
-            Self::Times => named(view("v$sys_time_model", "v$con_sys_time_model"), "stat_name", &TIMES),
+            Self::Statistics => named(own("sysstat"), "name", &STATISTICS),
+            Self::Times => named(own("sys_time_model"), "stat_name", &TIMES),
             Self::Machine => {
-                let sql = format!("SELECT stat_name, value FROM v$osstat WHERE {IS_MACHINE_TIME}");
-                vec![Form { view: "v$osstat", sql, texts: 1, numbers: 1, edge_us: 1 }]
+                let rest = format!("WHERE {IS_MACHINE_TIME}");
+                vec![form(view("osstat"), "stat_name, value", &rest, (1, 1))]
             }
             Self::Functions if in_container => Vec::new(),
             Self::Functions => {
-                let columns = OF_FUNCTIONS.map(|(column, ..)| column).join(", ");
-                let sql = format!("SELECT function_name, {columns} FROM v$iostat_function");
-                vec![Form { view: "v$iostat_function", sql, texts: 1, numbers: OF_FUNCTIONS.len(), edge_us: 1 }]
+                let columns = format!("function_name, {}", OF_FUNCTIONS.map(|(column, ..)| column).join(", "));
+                vec![form(view("iostat_function"), &columns, "", (1, OF_FUNCTIONS.len()))]
             }
             Self::Events => {
-                let view = view("v$system_event", "v$con_system_event");
-                let form = |numbers: usize, columns: &str| Form {
-                    view,
-                    sql: format!(
-                        "SELECT event, wait_class, {columns} FROM {view} WHERE wait_class <> 'Idle'{of_container}"
-                    ),
-                    texts: 2,
-                    numbers,
-                    edge_us: 1,
+                let rest = format!("WHERE wait_class <> 'Idle'{of_container}");
+                let with = |columns: &str, numbers: usize| {
+                    let columns = format!("event, wait_class, total_waits, time_waited_micro{columns}");
+                    Form { bound, ..form(own("system_event"), &columns, &rest, (2, numbers)) }
                 };
-                let all = "total_waits, time_waited_micro";
-                vec![form(4, &format!("{all}, total_waits_fg, time_waited_micro_fg")), form(2, all)]
+                vec![with(", total_waits_fg, time_waited_micro_fg", 4), with("", 2)]
             }
             Self::Histograms => {
-                let form = |view: &'static str, edge: &str, edge_us| Form {
-                    view,
-                    sql: format!("SELECT event, {edge}, wait_count FROM {view} WHERE wait_count > 0{of_container}"),
-                    texts: 1,
-                    numbers: 2,
-                    edge_us,
+                let rest = format!("WHERE wait_count > 0{of_container}");
+                let with = |view: String, edge: &str, edge_us| {
+                    let columns = format!("event, {edge}, wait_count");
+                    Form { bound, edge_us, ..form(view, &columns, &rest, (1, 2)) }
                 };
-                let micro = view("v$event_histogram_micro", "v$con_event_histogram_micro");
-                let mut forms = vec![form(micro, "wait_time_micro", 1)];
+                let mut forms = vec![with(own("event_histogram_micro"), "wait_time_micro", 1)];
                 if !in_container {
-                    forms.push(form("v$event_histogram", "wait_time_milli", MILLISECOND_US));
+                    forms.push(with(view("event_histogram"), "wait_time_milli", MILLISECOND_US));
                 }
                 forms
             }
             Self::Ours => {
                 // In one statement, so that sessions and waits are of one instant as nearly as can be had.
+                let (sessions, events) = (view("session"), view("session_event"));
+                let (is_theirs, grouped) = match reach {
+                    Reach::One => ("sid IN (SELECT sid FROM ours)", ""),
+                    Reach::All => ("(inst_id, sid) IN (SELECT inst_id, sid FROM ours)", " GROUP BY inst_id"),
+                };
                 let sql = format!(
-                    "WITH ours AS (SELECT sid FROM v$session WHERE {OF_LOAD}) \
-                     SELECT '{SESSIONS}', COUNT(*) FROM ours UNION ALL \
-                     SELECT event, SUM(total_waits) FROM v$session_event \
-                     WHERE wait_class = 'User I/O' AND sid IN (SELECT sid FROM ours) GROUP BY event"
+                    "WITH ours AS (SELECT {of_instance}sid FROM {sessions} WHERE {of_load}) \
+                     SELECT {of_instance}'{SESSIONS}', COUNT(*) FROM ours{grouped} UNION ALL \
+                     SELECT {of_instance}event, SUM(total_waits) FROM {events} \
+                     WHERE wait_class = 'User I/O' AND {is_theirs} GROUP BY {of_instance}event"
                 );
-                vec![Form { view: "v$session_event", sql, texts: 1, numbers: 1, edge_us: 1 }]
+                vec![Form { sql, bound: load, ..form(events, "", "", (1, 1)) }]
             }
             Self::Doing => {
                 // One that idles is between two calls, or thinks.
-                let sql = format!(
-                    "SELECT CASE WHEN state = 'WAITING' THEN wait_class || ':' || event ELSE 'CPU' END, COUNT(*) \
-                     FROM v$session WHERE {OF_LOAD} AND status = 'ACTIVE' \
-                     AND NOT (state = 'WAITING' AND wait_class = 'Idle') \
-                     GROUP BY CASE WHEN state = 'WAITING' THEN wait_class || ':' || event ELSE 'CPU' END"
+                let what = "CASE WHEN state = 'WAITING' THEN wait_class || ':' || event ELSE 'CPU' END";
+                let rest = format!(
+                    "WHERE {of_load} AND status = 'ACTIVE' AND NOT (state = 'WAITING' AND wait_class = 'Idle') \
+                     GROUP BY {of_instance}{what}"
                 );
-                vec![Form { view: "v$session", sql, texts: 1, numbers: 1, edge_us: 1 }]
+                vec![Form { bound: load, ..form(view("session"), &format!("{what}, COUNT(*)"), &rest, (1, 1)) }]
             }
         }
     }
@@ -200,6 +243,11 @@ pub(super) const MILLISECOND_US: u64 = 1_000;
 /// The view or table is not there, or its owner has not granted it; the column is not there; the right is missing.
 const NOT_SHOWN: [u32; 4] = [942, 904, 1031, 1039];
 
+/// Whether it is for want of a view, of a column or of a right.
+pub(super) fn is_not_shown(error: &OracleError) -> bool {
+    error.number().is_some_and(|number| NOT_SHOWN.contains(&number))
+}
+
 /// Finds a way to have a part: the first that `try_form` accepts. Says what is not known if it is not the best one, and how it
 /// would be.
 ///
@@ -211,21 +259,21 @@ pub(super) fn find(
     user: &str,
     try_form: impl Fn(&Form) -> Result<(), OracleError>,
 ) -> Result<(Option<Form>, Option<String>), OracleError> {
-    let mut refused: Option<(&'static str, OracleError)> = None;
-    for form in part.forms(scope) {
+    let mut refused: Option<(String, OracleError)> = None;
+    for form in part.forms(scope, Reach::One) {
         match try_form(&form) {
             Ok(()) => {
-                let note = refused.map(|(view, error)| missing(part.lesser(), view, user, &error));
+                let note = refused.map(|(view, error)| missing(part.lesser(), &view, user, &error));
                 return Ok((Some(form), note));
             }
-            Err(error) if error.number().is_some_and(|number| NOT_SHOWN.contains(&number)) => {
+            Err(error) if is_not_shown(&error) => {
                 refused.get_or_insert((form.view, error));
             }
             Err(error) => return Err(error),
         }
     }
     let note = match refused {
-        Some((view, error)) => missing(part.lack(), view, user, &error),
+        Some((view, error)) => missing(part.lack(), &view, user, &error),
         None => format!("{}: a pluggable database does not show that of its own", part.lack()),
     };
     Ok((None, Some(note)))
@@ -245,15 +293,35 @@ pub(super) fn missing(lack: &str, view: &str, user: &str, error: &OracleError) -
 }
 
 /// The statement that gives the right to a view, whose own name has an underscore more.
-fn grant(view: &str, user: &str) -> String {
+pub(super) fn grant(view: &str, user: &str) -> String {
     format!("GRANT SELECT ON {} TO {user}", view.replacen("v$", "v_$", 1).to_uppercase())
 }
 
 impl Form {
-    /// Asks for it. Statements on sessions are given the name under which the load's work.
-    pub(super) fn read(&self, connected: &Connected, doing: &str, module: &str) -> Result<Vec<Row>, OracleError> {
-        let values: &[&dyn ToDbValue] = if self.sql.contains(":1") { &[&module] } else { &[] };
-        self.read_with(connected, doing, values)
+    /// Instances of a cluster that are open, by their numbers: the name of each and when it was started.
+    pub(super) fn instances() -> Self {
+        let sql = "SELECT inst_id, instance_name, TO_CHAR(startup_time, 'YYYY-MM-DD HH24:MI:SS') FROM gv$instance \
+                   WHERE status LIKE 'OPEN%'";
+        Self { reach: Reach::All, ..Self::new("gv$instance", sql.to_owned(), (2, 0)) }
+    }
+
+    /// Rows of one instance with so many columns of text and of numbers, in milliseconds if it is a histogram.
+    pub(super) fn new(view: &str, sql: String, (texts, numbers): (usize, usize)) -> Self {
+        let view = view.to_owned();
+        Self { view, sql, bound: &[], reach: Reach::One, texts, numbers, edge_us: MILLISECOND_US }
+    }
+
+    /// Asks for it.
+    pub(super) fn read(&self, connected: &Connected, doing: &str, whose: &Whose) -> Result<Vec<Row>, OracleError> {
+        let value = |bound: &Bound| -> &dyn ToDbValue {
+            match bound {
+                Bound::Module => &whose.module,
+                Bound::User => &whose.user,
+                Bound::Container => &whose.container,
+            }
+        };
+        let values: Vec<&dyn ToDbValue> = self.bound.iter().map(value).collect();
+        self.read_with(connected, doing, &values)
     }
 
     /// Asks for it with these values.
@@ -273,12 +341,18 @@ impl Form {
         };
         let number = |at: usize| {
             let number: Option<String> = fetched.get(at)?;
-            Ok(number.and_then(|number| number.parse().ok()))
+            Ok::<_, Error>(number.and_then(|number| number.parse().ok()))
         };
+        let (instance, first) = match self.reach {
+            Reach::One => (0, 0),
+            Reach::All => (number(0)?.unwrap_or(0), 1),
+        };
+        let numbers = first + self.texts..first + self.texts + self.numbers;
         Ok(Row {
-            name: text(0)?,
-            class: if self.texts > 1 { text(1)? } else { String::new() },
-            numbers: (self.texts..self.texts + self.numbers).map(number).collect::<Result<_, Error>>()?,
+            instance,
+            name: text(first)?,
+            class: if self.texts > 1 { text(first + 1)? } else { String::new() },
+            numbers: numbers.map(number).collect::<Result<_, Error>>()?,
         })
     }
 }

@@ -28,6 +28,8 @@ const LAYER: &str = "server";
 const SOURCE: &str = "v$system_event";
 /// An edge that is none.
 const NO_EDGE: u64 = u64::MAX;
+/// So many waits cannot all have taken less than a microsecond.
+const ENOUGH_WAITS: u64 = 10;
 /// Nanoseconds in a microsecond.
 const MICROSECOND_NS: u64 = 1_000;
 
@@ -66,6 +68,8 @@ pub(super) fn between(
     let mut was_set_back = false;
     let mut buckets = histograms.map(|histograms| buckets(histograms, &mut was_set_back)).unwrap_or_default();
     let mut all = Vec::new();
+    let is_untimed = is_untimed(then, now);
+    let timed = |waited: Waits| Waits { ns: waited.ns.filter(|_| !is_untimed), ..waited };
     for (name, event) in now {
         // One that nobody had waited for is not shown.
         let none = Waits { count: 0, ns: Some(0) };
@@ -74,12 +78,15 @@ pub(super) fn between(
             was_set_back = true;
             continue;
         };
+        let waited = timed(waited);
         let buckets = buckets.remove(name).unwrap_or_default();
         if waited.count == 0 && buckets.is_empty() {
             continue;
         }
-        let of_sessions =
-            event.sessions.and_then(|sessions| sessions.since(before.map_or(Some(none), |before| before.sessions)?));
+        let of_sessions = event
+            .sessions
+            .and_then(|sessions| sessions.since(before.map_or(Some(none), |before| before.sessions)?))
+            .map(timed);
         let parts = match of_sessions.and_then(|sessions| Some((sessions, waited.less(sessions)?))) {
             Some((sessions, others)) => vec![(Waiters::Foreground, sessions), (Waiters::Background, others)],
             None => vec![(Waiters::All, waited)],
@@ -98,6 +105,15 @@ pub(super) fn between(
         });
     }
     (all, was_set_back)
+}
+
+/// Whether waits were counted and not timed, as with `timed_statistics=FALSE`: then all of them together took no time at all.
+fn is_untimed(then: &Events, now: &Events) -> bool {
+    let none = Waits { count: 0, ns: Some(0) };
+    let waited =
+        now.iter().filter_map(|(name, event)| event.all.since(then.get(name).map_or(none, |before| before.all)));
+    let (count, ns) = waited.fold((0, 0), |(count, ns), waited| (count + waited.count, ns + waited.ns.unwrap_or(1)));
+    ns == 0 && count >= ENOUGH_WAITS
 }
 
 /// The two views are read one after the other, so that the histogram of an event which happens often has a few waits more.

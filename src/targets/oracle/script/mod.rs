@@ -169,10 +169,10 @@ fn words_of(need: Need) -> &'static str {
         Need::Setup => "For data that set-up makes:",
         Need::Figures => "For figures of the server; without one, what it shows is unknown:",
         Need::Container => "For figures of a pluggable database by itself:",
-        Need::Cluster => "For figures of each instance of a cluster:",
+        Need::Cluster => "For figures of each instance of a cluster over one address:",
+        Need::ClusterContainer => "For those of a pluggable database on each instance:",
         Need::Awr => "Only with an AWR report, and only where the Diagnostics Pack is licensed:",
         Need::Statspack => "Only with a Statspack report:",
-        Need::ColdCache => "Only to empty the buffer cache of a test server before a run:",
     }
 }
 

@@ -14,6 +14,13 @@ pub const SESSION: &str = "SELECT SYS_CONTEXT('USERENV', 'SESSION_USER'), SYS_CO
     SYS_CONTEXT('USERENV', 'CON_NAME'), SYS_CONTEXT('USERENV', 'SERVICE_NAME'), SYS_CONTEXT('USERENV', 'INSTANCE_NAME'), \
     SYS_CONTEXT('USERENV', 'DATABASE_ROLE'), SYS_CONTEXT('USERENV', 'SID') FROM dual";
 
+/// Number of the container in which the session is: 0 without containers, 1 in the root.
+pub const CONTAINER: &str = "SELECT SYS_CONTEXT('USERENV', 'CON_ID') FROM dual";
+
+/// Puts out whether the database is one of a cluster, as 1 or 0. Everybody may ask, unless `PUBLIC` was denied the package.
+pub const IS_CLUSTER: &str =
+    "BEGIN :is_cluster := CASE WHEN SYS.DBMS_UTILITY.IS_CLUSTER_DATABASE THEN 1 ELSE 0 END; END;";
+
 /// The tablespace in which the user's tables are made, in one row: name, bytes of a block, status (`ONLINE`), contents
 /// (`PERMANENT`), how free blocks are found (`AUTO` or `MANUAL`), whether it is of one large file, whether it is encrypted.
 /// No row where the user may make no table in it.

@@ -13,6 +13,7 @@ use super::processes::Processes;
 use super::query::{Catalog, catalog_query, pages_query};
 use super::reading::{Reading, Views};
 use crate::measure::os::Root;
+use crate::targets::sql::Doing;
 
 /// Data sets of more schemas than this are not asked for the sizes of their tables: each is a call for each file.
 const MAX_SIZED_SCHEMAS: u32 = 64;
@@ -145,10 +146,10 @@ impl SampleLine {
     }
 
     /// What sessions at work are doing now, and how many of them.
-    pub(super) async fn sample(&self) -> Result<Vec<(String, u64)>, PostgresError> {
+    pub(super) async fn sample(&self) -> Result<Vec<Doing>, PostgresError> {
         let rows = self.client.query(&self.sample, &[]).await;
         let rows = rows.map_err(|error| PostgresError::of(&self.at, "look at the sessions", &error))?;
-        Ok(rows.iter().map(|row| (row.get(0), row.get::<_, i64>(1).unsigned_abs())).collect())
+        Ok(rows.iter().map(|row| (row.get(0), row.get::<_, i64>(1).unsigned_abs()).into()).collect())
     }
 }
 

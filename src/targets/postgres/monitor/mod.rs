@@ -5,7 +5,7 @@ mod processes;
 mod query;
 mod reading;
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use self::line::{CounterLine, SampleLine};
 use self::reading::{Difference, Reading};
@@ -14,7 +14,7 @@ use super::error::PostgresError;
 use super::local::LocalServer;
 use super::meanings;
 use crate::record::ServerStats;
-use crate::targets::sql::{self, ServerReader};
+use crate::targets::sql::{self, Doing, Readings, ServerReader};
 
 /// Watches all servers of an address, until it is dropped.
 pub type Monitor = sql::Monitor<MonitorRequest>;
@@ -57,15 +57,15 @@ impl ServerReader for MonitorRequest {
         CounterLine::open(self, node).await
     }
 
-    async fn read(&self, line: &mut CounterLine) -> Result<(Instant, Reading), PostgresError> {
-        line.read().await
+    async fn read(&self, line: &mut CounterLine) -> Result<Readings<Reading>, PostgresError> {
+        line.read().await.map(|(at, reading)| (at, vec![reading.into()]))
     }
 
     async fn open_samples(&self, node: usize) -> Result<SampleLine, PostgresError> {
         SampleLine::open(self, node).await
     }
 
-    async fn sample(&self, line: &mut SampleLine) -> Result<Vec<(String, u64)>, PostgresError> {
+    async fn sample(&self, line: &mut SampleLine) -> Result<Vec<Doing>, PostgresError> {
         line.sample().await
     }
 

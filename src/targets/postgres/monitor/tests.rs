@@ -1,6 +1,7 @@
 use std::fs::File;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tokio_postgres::Client;

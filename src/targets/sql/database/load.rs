@@ -11,13 +11,14 @@ use crate::record;
 use crate::targets::database::{DatabaseOptions, OpenDatabase, Sending};
 use crate::targets::sql::data::descriptor::DataSet;
 use crate::targets::sql::{Monitor, Observers, SqlOptions, SqlTarget, trace};
-use crate::targets::{TargetError, TargetFor};
+use crate::targets::{Target as _, TargetError, TargetFor};
 use crate::workload::SlobOperation;
 
 /// Servers that are watched and open for load.
-// The target is dropped first: its monitor and tracer use the server.
+// The target and who watches are dropped first: monitor and tracer use the server.
 struct OpenServers<D: Dialect> {
     target: SqlTarget<D::Servers>,
+    observers: Arc<Observers<D::Reader>>,
     reached: Reached<D>,
     data: DataSet,
     /// How the tables of each server lay before the load.
@@ -51,6 +52,8 @@ pub(super) fn open<D: Dialect>(
     let watched = Watched { namespace, data: &data, schemas, facts: &facts, process };
     let monitor = Monitor::start(connector.reader(&watched))?;
     notes.extend(monitor.notes());
+    // A cluster that was named by one address has several.
+    let servers = nodes.max(monitor.servers());
     let tracer = match options.trace {
         true => {
             let process = match reached.process() {
@@ -64,18 +67,18 @@ pub(super) fn open<D: Dialect>(
         false => None,
     };
     let observers = Arc::new(Observers::new(monitor, tracer));
-    let (watching, health) = (Arc::clone(&observers), observers);
+    let (watching, health) = (Arc::clone(&observers), Arc::clone(&observers));
     let own_reporter = options.own_report.map(|kind| connector.own_reporter(kind)).transpose()?;
     let target = SqlTarget::open(SqlOptions {
         servers: connector.servers(namespace, &data),
         sending,
-        description: describe(&reached, address, sending, &data, facts),
+        description: describe(&reached, address, sending, &data, servers, facts),
         notes,
         background: Some(Box::new(move || watching.take())),
         health: Some(Box::new(move || health.check())),
     })
     .with_own_reporter(own_reporter);
-    Ok(Box::new(OpenServers { target, reached, data, before, schemas, clock: Clock::start() }))
+    Ok(Box::new(OpenServers { target, observers, reached, data, before, schemas, clock: Clock::start() }))
 }
 
 impl<D: Dialect> OpenDatabase for OpenServers<D> {
@@ -94,6 +97,8 @@ impl<D: Dialect> OpenDatabase for OpenServers<D> {
 
     fn notes_of_the_load(&self) -> Vec<String> {
         let mut notes = self.target.notes_of_the_load();
+        let known = self.target.notes();
+        notes.extend(self.observers.notes().into_iter().filter(|note| !known.contains(note)));
         for (access, before) in self.reached.nodes().zip(&self.before) {
             match D::shape(&access, &self.data, self.schemas) {
                 Ok(now) => notes.extend(D::change(before, &now)),
@@ -107,8 +112,8 @@ impl<D: Dialect> OpenDatabase for OpenServers<D> {
     }
 
     fn close(self: Box<Self>) -> Result<(), TargetError> {
-        let Self { target, reached, .. } = *self;
-        drop(target);
+        let Self { target, observers, reached, .. } = *self;
+        drop((target, observers));
         reached.leave()
     }
 }
@@ -118,6 +123,7 @@ fn describe<D: Dialect>(
     address: String,
     sending: Sending,
     data: &DataSet,
+    servers: usize,
     mut facts: BTreeMap<String, String>,
 ) -> record::Target {
     let (send, timed_by) = match sending {
@@ -128,7 +134,7 @@ fn describe<D: Dialect>(
         ("send", send.to_owned()),
         ("timed_by", timed_by.to_owned()),
         ("schema", reached.namespace.clone()),
-        ("nodes", reached.connector.node_names().len().to_string()),
+        ("nodes", servers.to_string()),
     ];
     facts.extend(own.map(|(name, value)| (name.to_owned(), value)));
     record::Target {

@@ -2,7 +2,8 @@
 //! wait for, by sampling.
 //!
 //! A thread of its own keeps two connections to each server: one reads the counters when asked, the other looks at the
-//! sessions many times a second. How that is asked is a [`ServerReader`]'s; what a server does not report stays unknown.
+//! sessions many times a second. A cluster that reports on all of its servers at once has two as well. How that is asked is a
+//! [`ServerReader`]'s; what a server does not report stays unknown.
 
 mod watch;
 
@@ -31,41 +32,84 @@ pub trait ServerReader: Send + Sync + 'static {
     /// A connection that looks at sessions.
     type SampleLine: Send + 'static;
 
-    /// The servers' names.
+    /// Names of what is connected to: of a server each, or of a cluster whose servers are read together.
     fn nodes(&self) -> Vec<String>;
 
     /// How often the sessions are looked at. Looking costs at most a twentieth of the time: where a server answers slowly, it
     /// is done less often.
     fn sample_every(&self) -> Duration;
 
-    /// Connects to server number `node` and finds out what it reports. Says as well what it does not report, and how it could.
+    /// Connects to node number `node` and finds out what it reports. Says as well what it does not report, and how it could.
     fn open_counters(
         &self,
         node: usize,
     ) -> impl Future<Output = Result<(Self::CounterLine, Vec<String>), Self::Error>> + Send;
 
-    /// Reads all counters, and says of which instant they are.
+    /// Reads all counters of each server that is there, at least of one, and says of which instant they are.
     fn read(
         &self,
         line: &mut Self::CounterLine,
-    ) -> impl Future<Output = Result<(Instant, Self::Reading), Self::Error>> + Send;
+    ) -> impl Future<Output = Result<Readings<Self::Reading>, Self::Error>> + Send;
 
-    /// Connects to server number `node` to look at the load's sessions.
+    /// Connects to node number `node` to look at the load's sessions.
     fn open_samples(&self, node: usize) -> impl Future<Output = Result<Self::SampleLine, Self::Error>> + Send;
 
-    /// What sessions at work are doing now, and how many of them do it.
-    fn sample(
-        &self,
-        line: &mut Self::SampleLine,
-    ) -> impl Future<Output = Result<Vec<(String, u64)>, Self::Error>> + Send;
+    /// What sessions at work are doing now.
+    fn sample(&self, line: &mut Self::SampleLine) -> impl Future<Output = Result<Vec<Doing>, Self::Error>> + Send;
 
     /// Whether an error is a refusal, after which its connection can be used as before.
     fn is_refusal(error: &Self::Error) -> bool;
 
-    /// Writes into `stats` what happened between two readings over one connection; what the sessions were seen doing is there
+    /// Writes into `stats` what happened between two readings of one server; what the sessions were seen doing is there
     /// already. `later` will be the earlier one of the next pair, and may take over from `earlier` what must be remembered.
     /// Gives the server's views that are unknown because their counters were set back meanwhile.
     fn compare(&self, earlier: &Self::Reading, later: &mut Self::Reading, stats: &mut ServerStats) -> Vec<String>;
+}
+
+/// What one server counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted<G> {
+    /// Which of a cluster's servers; `None` for an only one, which is called as its node is.
+    pub member: Option<Member>,
+    /// Its counters.
+    pub reading: G,
+}
+
+/// What the servers of a node counted, and of which instant that is.
+pub type Readings<G> = (Instant, Vec<Counted<G>>);
+
+/// A server of a cluster, as long as it runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// What differs once it was started again. As long as it does not, its counters go on, over whatever connection they are read.
+    pub started: String,
+}
+
+/// What some of a server's sessions are doing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Doing {
+    /// Name of the cluster's server; `None` for an only one.
+    pub member: Option<String>,
+    /// What they do, in the server's words.
+    pub what: String,
+    /// How many of them.
+    pub sessions: u64,
+}
+
+/// Of an only server.
+impl<G> From<G> for Counted<G> {
+    fn from(reading: G) -> Self {
+        Self { member: None, reading }
+    }
+}
+
+/// Of an only server.
+impl From<(String, u64)> for Doing {
+    fn from((what, sessions): (String, u64)) -> Self {
+        Self { member: None, what, sessions }
+    }
 }
 
 /// What the servers reported on one interval.
@@ -82,7 +126,6 @@ pub struct Reported {
 pub struct Monitor<R: ServerReader> {
     reader: Arc<R>,
     shared: Arc<Shared<R::Reading>>,
-    names: Vec<String>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -91,32 +134,48 @@ pub struct Monitor<R: ServerReader> {
 struct Shared<G> {
     nodes: Mutex<Vec<Node<G>>>,
     answered: Condvar,
-    /// Asks for a reading of each server.
+    /// Asks for a reading of each node.
     asked: Vec<Notify>,
     stop: Notify,
 }
 
-/// One server.
+/// What is connected to: a server, or several of a cluster.
 #[derive(Debug)]
 struct Node<G> {
+    name: String,
     answer: Answer<G>,
-    /// Where the current interval began; `None` while that is not known.
-    base: Option<Read<G>>,
-    samples: BTreeMap<String, u64>,
-    sampled_times: u64,
+    servers: Vec<Server<G>>,
     /// Questions that have no answer yet, on both connections together.
     owed: u32,
     last_answer: Instant,
     notes: Vec<String>,
 }
 
+/// One server.
+#[derive(Debug)]
+struct Server<G> {
+    name: String,
+    /// Where the current interval began; `None` while that is not known.
+    base: Option<Read<G>>,
+    samples: BTreeMap<String, u64>,
+    sampled_times: u64,
+}
+
 /// Counters that were read.
 #[derive(Debug)]
 struct Read<G> {
     at: Instant,
-    /// Over which connection, from 0: what two connections report may be from before and after a restart.
-    connection: u64,
+    run: ServerRun,
     reading: G,
+}
+
+/// From one start of a server to its end, as far as that can be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ServerRun {
+    /// It says when it was started.
+    Started(String),
+    /// Over which connection it was read, from 0: what two connections report may be from before and after a restart.
+    Connection(u64),
 }
 
 /// What became of the question for a reading.
@@ -125,7 +184,8 @@ enum Answer<G> {
     None,
     Awaited,
     Failed,
-    Here(Box<Read<G>>),
+    /// Each server that was there, by its name.
+    Here(Vec<(String, Read<G>)>),
 }
 
 impl<R: ServerReader> Monitor<R> {
@@ -138,9 +198,9 @@ impl<R: ServerReader> Monitor<R> {
         let names = reader.nodes();
         let reader = Arc::new(reader);
         let shared = Arc::new(Shared {
-            nodes: Mutex::new(names.iter().map(|_| Node::new()).collect()),
-            answered: Condvar::new(),
             asked: names.iter().map(|_| Notify::new()).collect(),
+            nodes: Mutex::new(names.into_iter().map(Node::new).collect()),
+            answered: Condvar::new(),
             stop: Notify::new(),
         });
         let (opened, opening) = mpsc::channel();
@@ -153,13 +213,18 @@ impl<R: ServerReader> Monitor<R> {
             .name("monitor".to_owned())
             .spawn(move || watch::run(runtime, &watcher, &watching, &opened))
             .map_err(|source| TargetError::Kernel { action: "start a thread that watches the server", source })?;
-        let monitor = Self { reader, shared, names, thread: Some(thread) };
+        let monitor = Self { reader, shared, thread: Some(thread) };
         match opening.recv() {
             Ok(Ok(())) => Ok(monitor),
             Ok(Err(error)) => Err(error.into()),
             // It panicked; dropping it says so no more than the panic did.
             Err(mpsc::RecvError) => Err(TargetError::Stopped),
         }
+    }
+
+    /// How many servers are known to be there.
+    pub fn servers(&self) -> usize {
+        self.shared.lock().iter().map(|node| node.servers.len()).sum()
     }
 
     /// Reads all servers and says what happened since the last time that each was read. Waits for at most a second: a server
@@ -183,14 +248,10 @@ impl<R: ServerReader> Monitor<R> {
         };
         let waited = self.shared.answered.wait_timeout_while(nodes, TAKE_LIMIT, outstanding);
         nodes = waited.unwrap_or_else(PoisonError::into_inner).0;
-        let all = nodes.len();
         let compare = |earlier: &_, later: &mut _, stats: &mut _| self.reader.compare(earlier, later, stats);
-        let reported = nodes.iter_mut().zip(&self.names).filter_map(|(node, name)| node.take(name, compare));
-        let servers: Vec<ServerStats> = reported.collect();
-        // Adding up those that know something would pass for the whole.
-        let sum = servers.iter().map(|server| server.counters.clone()).reduce(|sum, more| sum.with(&more));
-        let counters = sum.filter(|_| servers.len() == all).unwrap_or_default();
-        Reported { counters, servers }
+        let servers: Vec<ServerStats> = nodes.iter_mut().flat_map(|node| node.take(compare)).collect();
+        let all = nodes.iter().map(|node| node.servers.len()).sum();
+        Reported { counters: sum(&servers, all), servers }
     }
 
     /// How long ago the server that has been silent for longest said something, of those that owe an answer.
@@ -203,15 +264,15 @@ impl<R: ServerReader> Monitor<R> {
     pub fn notes(&self) -> Vec<String> {
         let nodes = self.shared.lock();
         let mut notes: Vec<(&str, Vec<&str>)> = Vec::new();
-        for (node, name) in nodes.iter().zip(&self.names) {
+        for node in nodes.iter() {
             for note in &node.notes {
                 match notes.iter_mut().find(|(known, _)| known == note) {
-                    Some((_, names)) => names.push(name),
-                    None => notes.push((note, vec![name])),
+                    Some((_, names)) => names.push(&node.name),
+                    None => notes.push((note, vec![&node.name])),
                 }
             }
         }
-        let single = self.names.len() == 1;
+        let single = nodes.len() == 1;
         let worded = notes
             .into_iter()
             .map(|(note, names)| if single { note.to_owned() } else { format!("{}: {note}", names.join(", ")) });
@@ -229,6 +290,13 @@ impl<R: ServerReader> Drop for Monitor<R> {
     }
 }
 
+/// What `servers` counted together; unknown unless that is all that there are: adding up those that know something would pass for
+/// the whole.
+fn sum(servers: &[ServerStats], all: usize) -> Counters {
+    let sum = servers.iter().map(|server| server.counters.clone()).reduce(|sum, more| sum.with(&more));
+    sum.filter(|_| servers.len() == all).unwrap_or_default()
+}
+
 impl<G> Shared<G> {
     fn lock(&self) -> MutexGuard<'_, Vec<Node<G>>> {
         // What a panic left behind is only counts.
@@ -237,57 +305,100 @@ impl<G> Shared<G> {
 }
 
 impl<G> Node<G> {
-    fn new() -> Self {
+    fn new(name: String) -> Self {
         Self {
+            name,
             answer: Answer::None,
-            base: None,
-            samples: BTreeMap::new(),
-            sampled_times: 0,
+            servers: Vec::new(),
             owed: 0,
             last_answer: Instant::now(),
             notes: Vec::new(),
         }
     }
 
-    /// What happened since the last reading, if there is a new one that goes with it.
-    fn take(
-        &mut self,
-        name: &str,
-        compare: impl FnOnce(&G, &mut G, &mut ServerStats) -> Vec<String>,
-    ) -> Option<ServerStats> {
-        let mut later = match std::mem::replace(&mut self.answer, Answer::None) {
-            Answer::Here(read) => *read,
+    /// Readings by the names of their servers.
+    fn read(&self, at: Instant, connection: u64, counted: Vec<Counted<G>>) -> Vec<(String, Read<G>)> {
+        let read = |Counted { member, reading }| match member {
+            Some(Member { name, started }) => (name, Read { at, run: ServerRun::Started(started), reading }),
+            None => (self.name.clone(), Read { at, run: ServerRun::Connection(connection), reading }),
+        };
+        counted.into_iter().map(read).collect()
+    }
+
+    /// What happened on each server since its last reading, if there is a new one that goes with it.
+    fn take(&mut self, compare: impl Fn(&G, &mut G, &mut ServerStats) -> Vec<String>) -> Vec<ServerStats> {
+        let read = match std::mem::replace(&mut self.answer, Answer::None) {
+            Answer::Here(read) => read,
             Answer::Awaited => {
                 self.answer = Answer::Awaited;
-                return None;
+                return Vec::new();
             }
-            Answer::None | Answer::Failed => return None,
+            Answer::None | Answer::Failed => return Vec::new(),
         };
-        let mut stats = ServerStats {
-            node: name.to_owned(),
-            session_samples: std::mem::take(&mut self.samples),
-            sampled_times: std::mem::take(&mut self.sampled_times),
-            ..ServerStats::default()
-        };
-        let earlier = self.base.take().filter(|earlier| earlier.connection == later.connection);
-        let reset = earlier.map(|earlier| {
-            let elapsed = later.at.duration_since(earlier.at);
-            stats.elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
-            compare(&earlier.reading, &mut later.reading, &mut stats)
+        let gone = self.servers.iter().filter(|server| !read.iter().any(|(name, _)| *name == server.name));
+        let gone = gone.map(|server| {
+            format!("`{}` is not there any more: what it counted after its last reading is unknown", server.name)
         });
-        self.base = Some(later);
-        for view in reset? {
-            self.note(format!(
-                "the counters in `{view}` were set back during the load: they are unknown where it happened"
-            ));
+        let mut notes: Vec<String> = gone.collect();
+        let mut reported = Vec::new();
+        for (name, later) in read {
+            let Some(server) = self.servers.iter_mut().find(|server| server.name == name) else {
+                notes.push(format!("`{name}` came during the load: what it counts is known from then on"));
+                self.servers.push(Server::new(name, later));
+                continue;
+            };
+            let (stats, more) = server.take(later, &compare);
+            reported.extend(stats);
+            notes.extend(more);
         }
-        Some(stats)
+        notes.into_iter().for_each(|note| self.note(note));
+        reported
     }
 
     fn note(&mut self, note: String) {
         if !self.notes.contains(&note) {
             self.notes.push(note);
         }
+    }
+}
+
+impl<G> Server<G> {
+    /// That is read for the first time.
+    fn new(name: String, base: Read<G>) -> Self {
+        Self { name, base: Some(base), samples: BTreeMap::new(), sampled_times: 0 }
+    }
+
+    /// What happened since the last reading, if that is of the same run of it; and what there is to know.
+    fn take(
+        &mut self,
+        mut later: Read<G>,
+        compare: impl Fn(&G, &mut G, &mut ServerStats) -> Vec<String>,
+    ) -> (Option<ServerStats>, Vec<String>) {
+        let mut stats = ServerStats {
+            node: self.name.clone(),
+            session_samples: std::mem::take(&mut self.samples),
+            sampled_times: std::mem::take(&mut self.sampled_times),
+            ..ServerStats::default()
+        };
+        let mut notes = Vec::new();
+        let earlier = self.base.take();
+        if let (Some(ServerRun::Started(then)), ServerRun::Started(now)) =
+            (earlier.as_ref().map(|earlier| &earlier.run), &later.run)
+            && then != now
+        {
+            notes.push(format!("`{}` was started again during the load: its counters began anew", self.name));
+        }
+        let set_back = earlier.filter(|earlier| earlier.run == later.run).map(|earlier| {
+            let elapsed = later.at.duration_since(earlier.at);
+            stats.elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+            compare(&earlier.reading, &mut later.reading, &mut stats)
+        });
+        self.base = Some(later);
+        let is_known = set_back.is_some();
+        notes.extend(set_back.into_iter().flatten().map(|view| {
+            format!("the counters in `{view}` were set back during the load: they are unknown where it happened")
+        }));
+        (is_known.then_some(stats), notes)
     }
 }
 

@@ -1,18 +1,66 @@
 use super::*;
 
+/// A node's answers, one after the other: of each server its name, when it was started, and a count. Gives by how much each that
+/// was reported has grown.
+fn taken(
+    node: &mut Node<u64>,
+    at: Instant,
+    connection: u64,
+    servers: &[(Option<(&str, &str)>, u64)],
+) -> Vec<(String, u64)> {
+    let counted = servers.iter().map(|(member, reading)| {
+        let member = member.map(|(name, started)| Member { name: name.to_owned(), started: started.to_owned() });
+        Counted { member, reading: *reading }
+    });
+    let read = node.read(at, connection, counted.collect());
+    if node.servers.is_empty() {
+        node.servers = read.into_iter().map(|(name, read)| Server::new(name, read)).collect();
+        return Vec::new();
+    }
+    node.answer = Answer::Here(read);
+    let grown = |earlier: &u64, later: &mut u64, stats: &mut ServerStats| {
+        stats.own.insert("grown".to_owned(), *later - earlier);
+        Vec::new()
+    };
+    node.take(grown).into_iter().map(|stats| (stats.node, stats.own["grown"])).collect()
+}
+
 #[test]
 fn counters_over_another_connection_begin_anew() {
-    let (mut node, begun) = (Node::new(), Instant::now());
-    let mut counted = |reading: u64, connection| {
-        node.answer = Answer::Here(Box::new(Read { at: begun, connection, reading }));
-        let grown = |earlier: &u64, later: &mut u64, stats: &mut ServerStats| {
-            stats.own.insert("grown".to_owned(), *later - earlier);
-            Vec::new()
-        };
-        node.take("db1", grown).map(|stats| stats.own["grown"])
+    let (mut node, begun) = (Node::new("db1".to_owned()), Instant::now());
+    let mut grown = |connection, reading| taken(&mut node, begun, connection, &[(None, reading)]);
+    let db1 = |grown| vec![("db1".to_owned(), grown)];
+    assert_eq!([grown(0, 5), grown(0, 8), grown(1, 9), grown(1, 11)], [vec![], db1(3), vec![], db1(2)]);
+}
+
+#[test]
+fn a_cluster_s_servers_are_each_told_and_come_and_go() {
+    let (mut node, begun) = (Node::new("scan".to_owned()), Instant::now());
+    let one = |started, reading| (Some(("one", started)), reading);
+    let two = |started, reading| (Some(("two", started)), reading);
+    let of = |name: &str, grown| (name.to_owned(), grown);
+    let mut grown = |connection, servers: &[_]| taken(&mut node, begun, connection, servers);
+    assert_eq!(grown(0, &[one("a", 5), two("b", 100)]), []);
+    assert_eq!(grown(0, &[one("a", 6), two("b", 110)]), [of("one", 1), of("two", 10)]);
+    // It is gone, what it counted then is unknown, and the other goes on over another connection.
+    assert_eq!(grown(1, &[one("a", 8)]), [of("one", 2)]);
+    // It is there again, and begins anew; another one comes.
+    let three = |reading| (Some(("three", "c")), reading);
+    assert_eq!(grown(1, &[one("a", 9), two("d", 3), three(70)]), [of("one", 1)]);
+    assert_eq!(grown(1, &[three(77), one("a", 9), two("d", 4)]), [of("three", 7), of("one", 0), of("two", 1)]);
+    let notes = &node.notes;
+    for says in ["`two` is not there any more", "`two` was started again", "`three` came during the load"] {
+        assert_eq!(notes.iter().filter(|note| note.contains(says)).count(), 1, "{says}: {notes:?}");
+    }
+    assert_eq!(notes.len(), 3, "{notes:?}");
+}
+
+#[test]
+fn a_cluster_of_which_a_server_is_unknown_has_no_sum() {
+    let stats = |commits| ServerStats {
+        counters: Counters { commits: Some(commits), ..Counters::default() },
+        ..ServerStats::default()
     };
-    assert_eq!(
-        [(5, 0), (8, 0), (9, 1), (11, 1)].map(|(reading, at)| counted(reading, at)),
-        [None, Some(3), None, Some(2)]
-    );
+    assert_eq!(sum(&[stats(2), stats(3)], 2).commits, Some(5));
+    assert_eq!(sum(&[stats(2)], 2).commits, None);
 }

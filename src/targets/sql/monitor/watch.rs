@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 
-use super::{Answer, Read, ServerReader, Shared};
+use super::{Answer, Doing, Server, ServerReader, Shared};
 
 /// Between attempts to connect again.
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
@@ -46,7 +46,7 @@ pub(super) fn run<R: ServerReader>(
     runtime.shutdown_background();
 }
 
-/// One server, as its two tasks see it.
+/// One node, as its two tasks see it.
 struct Watch<R: ServerReader> {
     shared: Arc<Shared<R::Reading>>,
     reader: Arc<R>,
@@ -62,10 +62,11 @@ impl<R: ServerReader> Watch<R> {
         let watch = Self { shared: Arc::clone(shared), reader: Arc::clone(reader), node };
         let (mut counters, notes) = reader.open_counters(node).await?;
         let samples = reader.open_samples(node).await?;
-        let (at, reading) = reader.read(&mut counters).await?;
+        let (at, counted) = reader.read(&mut counters).await?;
         let mut nodes = shared.lock();
+        let read = nodes[node].read(at, 0, counted);
+        nodes[node].servers = read.into_iter().map(|(name, read)| Server::new(name, read)).collect();
         nodes[node].notes = notes;
-        nodes[node].base = Some(Read { at, connection: 0, reading });
         nodes[node].last_answer = Instant::now();
         drop(nodes);
         Ok((watch, counters, samples))
@@ -77,11 +78,15 @@ impl<R: ServerReader> Watch<R> {
         loop {
             self.shared.asked[self.node].notified().await;
             self.ask();
-            let (answer, lost) = match self.reader.read(&mut line).await {
-                Ok((at, reading)) => (Answer::Here(Box::new(Read { at, connection, reading })), false),
-                Err(error) => (Answer::Failed, !R::is_refusal(&error)),
-            };
-            self.shared.lock()[self.node].answer = answer;
+            let answer = self.reader.read(&mut line).await;
+            let lost = matches!(&answer, Err(error) if !R::is_refusal(error));
+            {
+                let node = &mut self.shared.lock()[self.node];
+                node.answer = match answer {
+                    Ok((at, counted)) => Answer::Here(node.read(at, connection, counted)),
+                    Err(_) => Answer::Failed,
+                };
+            }
             self.shared.answered.notify_all();
             if lost {
                 self.shared.lock()[self.node].note(
@@ -108,11 +113,16 @@ impl<R: ServerReader> Watch<R> {
             match self.reader.sample(&mut line).await {
                 Ok(found) => {
                     let mut nodes = self.shared.lock();
-                    let node = &mut nodes[self.node];
-                    for (doing, sessions) in found {
-                        *node.samples.entry(doing).or_default() += sessions;
+                    let servers = &mut nodes[self.node].servers;
+                    for Doing { member, what, sessions } in found {
+                        // An only server is called as its node is.
+                        let server =
+                            servers.iter_mut().find(|server| member.as_ref().is_none_or(|name| *name == server.name));
+                        if let Some(server) = server {
+                            *server.samples.entry(what).or_default() += sessions;
+                        }
                     }
-                    node.sampled_times += 1;
+                    servers.iter_mut().for_each(|server| server.sampled_times += 1);
                 }
                 Err(error) if R::is_refusal(&error) => {}
                 Err(_) => {
