@@ -8,6 +8,7 @@ mod doctor;
 mod driver;
 mod faults;
 mod fitness;
+mod interrupt;
 mod model;
 #[path = "../cli/place.rs"]
 #[allow(dead_code, reason = "each test program uses a part of it")]
