@@ -18,4 +18,5 @@ mod recordings;
 mod responder;
 #[path = "../common/skip.rs"]
 mod skip;
+mod tcps;
 mod whole;

@@ -14,6 +14,7 @@ mod logon;
 mod reply;
 pub mod requests;
 mod session;
+pub mod tcps;
 mod values;
 pub mod wire;
 
