@@ -221,3 +221,31 @@ fn words(error: &oracledb::Error) -> String {
     let text = error.to_string();
     text.split_once(" operation failed: ").map_or(text.as_str(), |(_, cause)| cause).to_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_while_connecting_is_told_by_its_cause() {
+        let name = rustls::pki_types::ServerName::try_from("no name").unwrap_err();
+        let said = format!("called `Result::unwrap()` on an `Err` value: {name:?}");
+        assert!(matches!(given_up(&said), Error::Tls(words) if words.contains("certificate")));
+        assert_eq!(given_up("not yet implemented"), Error::NativeEncryption);
+        assert_eq!(given_up("called `Option::unwrap()` on a `None` value"), Error::OldVerifier);
+    }
+
+    #[test]
+    fn values_go_to_the_driver_as_what_they_are_however_many_there_are() {
+        let (text, bytes): (&str, &[u8]) = ("x", &[1, 2, 3]);
+        let few: [&dyn ToDbValue; 7] = [&7_u64, &7_u32, &-7_i64, &text, &bytes, &DbType::Text, &DbType::Bytes];
+        let kinds = |values: &[&dyn ToDbValue]| {
+            with_bound(values, |bound| bound.iter().map(|value| value.max_size()).collect::<Vec<_>>())
+        };
+        assert_eq!(kinds(&few), [0, 0, 0, 1, 3, 4000, 4000]);
+        let many: Vec<&dyn ToDbValue> = few.iter().copied().cycle().take(ROOM + 4).collect();
+        let expected: Vec<usize> = kinds(&few).into_iter().cycle().take(ROOM + 4).collect();
+        assert_eq!(kinds(&many), expected);
+        assert_eq!(kinds(&[]), [0; 0]);
+    }
+}
