@@ -22,8 +22,8 @@ help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build the release program, target/release/plimsoll
-	$(CARGO) build --release --locked
+build: ## Build the release program, target/release/plimsoll (FEATURES=oracle-oci: for an installed Oracle client too)
+	$(CARGO) build --release --locked $(if $(FEATURES),--features "$(FEATURES)")
 
 # Installs what was built before, so that root builds nothing.
 .PHONY: install

@@ -139,7 +139,7 @@ impl Recording {
             self.failure.get_or_insert(not_kept(error));
         }
         if let Some(error) = outcome.failure {
-            self.fail(error);
+            self.fail_unless_stopped(error);
         }
         let cut_short = self.stop.is_asked() || self.run.outcome != Outcome::Unfinished;
         if cut_short { NextStep::Stop } else { NextStep::Go }
@@ -157,7 +157,7 @@ impl Recording {
         self.progress.line(&format!("{}: load that is not measured", plan.label));
         let outcome = run_step(target, plan, self.run_started_ns, &self.devices, self.clock, &self.stop, &mut |_| {});
         if let Some(error) = outcome.failure {
-            self.fail(error);
+            self.fail_unless_stopped(error);
         }
         let cut_short = self.stop.is_asked() || self.run.outcome != Outcome::Unfinished;
         if cut_short { NextStep::Stop } else { NextStep::Go }
@@ -199,6 +199,15 @@ impl Recording {
         if self.run.outcome == Outcome::Unfinished {
             self.run.outcome = Outcome::Failed { error: error.to_string() };
             self.failure = Some(Failure::from(error));
+        }
+    }
+
+    /// The same, but sessions whose answer was not waited for because the user wanted an end are no error.
+    fn fail_unless_stopped(&mut self, error: TargetError) {
+        if matches!(error, TargetError::Silent { .. }) && self.stop.is_asked() {
+            self.note(format!("{error}; a server may still work on what they were asked"));
+        } else {
+            self.fail(error);
         }
     }
 

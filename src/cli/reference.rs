@@ -24,9 +24,8 @@ fn section(command: &mut clap::Command, path: &str, page: &mut String) {
     }
 }
 
-// The page has all commands, also those that a build without Oracle's driver has not.
-#[cfg(feature = "oracle")]
 #[test]
+#[cfg_attr(not(feature = "oracle"), ignore = "the page has commands that a build without Oracle's driver has not")]
 fn docs_cli_is_what_the_commands_say() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/cli.md");
     if std::env::var_os("UPDATE_DOCS").is_some() {

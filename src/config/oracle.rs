@@ -18,8 +18,8 @@ const MAX_SERVICES: u32 = 1000;
 /// What would end a name in a connect descriptor.
 const NOT_IN_NAMES: [char; 8] = ['/', '(', ')', '=', '"', '\'', '\\', ' '];
 /// What may follow the `?`.
-const PARAMETERS: [&str; 8] =
-    ["protocol", "server", "instance", "services", "wallet", "password-file", "role", "connect-timeout"];
+const PARAMETERS: [&str; 9] =
+    ["protocol", "server", "instance", "services", "wallet", "password-file", "role", "connect-timeout", "driver"];
 
 /// Where one or several Oracle databases are, and as whom to connect. It never holds a password.
 ///
@@ -41,6 +41,19 @@ pub struct OracleAddress {
     pub services: Option<u32>,
     /// Longest wait for a connection, in seconds, at least 1; `None` for the usual one.
     pub connect_timeout_s: Option<u32>,
+    /// `driver`: what speaks to the database.
+    pub driver: OracleDriver,
+}
+
+/// What speaks to an Oracle database.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OracleDriver {
+    /// `thin`: the driver in Rust, which needs nothing installed.
+    #[default]
+    Thin,
+    /// `oci`: an installed Oracle client, which has Oracle's native network encryption and old password verifiers, and takes wallets
+    /// from its own `sqlnet.ora`.
+    Oci,
 }
 
 /// Where Oracle databases are.
@@ -90,7 +103,7 @@ const PASSWORD: &str = "give the password in the environment (PLIMSOLL_ORACLE_PA
 
 impl fmt::Display for OracleAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { place, user, password_file, wallet, role, services, connect_timeout_s } = self;
+        let Self { place, user, password_file, wallet, role, services, connect_timeout_s, driver } = self;
         write!(f, "oracle://{}@", utf8_percent_encode(user, ENCODED_NAME))?;
         let (mut protocol, mut mode, mut one_instance) = (None, None, None);
         match place {
@@ -112,6 +125,7 @@ impl fmt::Display for OracleAddress {
             path(password_file),
             role.map(|role| role.name().to_owned()),
             connect_timeout_s.map(|seconds| seconds.to_string()),
+            (*driver == OracleDriver::Oci).then(|| "oci".to_owned()),
         ];
         write_parameters(f, PARAMETERS.into_iter().zip(values))
     }
@@ -167,9 +181,16 @@ impl FromStr for OracleAddress {
             role: None,
             services: None,
             connect_timeout_s: None,
+            driver: OracleDriver::default(),
         };
         for (name, value) in parameters(query)? {
             address.set(name, value)?;
+        }
+        if address.driver == OracleDriver::Oci && address.wallet.is_some() {
+            return problem(
+                "the address names a wallet, and an installed client takes wallets from its own sqlnet.ora",
+                "leave out `wallet`, and name the directory there: WALLET_LOCATION in sqlnet.ora, which TNS_ADMIN leads to",
+            );
         }
         Ok(address)
     }
@@ -252,11 +273,23 @@ impl OracleAddress {
                 }
             }
             ("connect-timeout", _) => self.connect_timeout_s = connect_timeout(value)?,
+            ("driver", _) => {
+                self.driver = match value.as_deref() {
+                    Some("thin") => OracleDriver::Thin,
+                    Some("oci") => OracleDriver::Oci,
+                    _ => {
+                        return problem(
+                            "the value of `driver` in the address is unknown",
+                            "it is thin, or oci for an installed Oracle client",
+                        );
+                    }
+                };
+            }
             _ => {
                 return problem(
                     "the address has an unknown parameter",
-                    "the parameters are protocol, server, instance, services, wallet, password-file, role and connect-timeout; a \
-                     password stands in PLIMSOLL_ORACLE_PASSWORD or in a file",
+                    "the parameters are protocol, server, instance, services, wallet, password-file, role, connect-timeout and \
+                     driver; a password stands in PLIMSOLL_ORACLE_PASSWORD or in a file",
                 );
             }
         }
@@ -287,6 +320,12 @@ mod tests {
         let address = parsed(&format!("oracle://slob@{descriptor}?password-file=/p"));
         assert_eq!(address.place, OraclePlace::Descriptor(descriptor.to_owned()));
         assert_eq!(address.password_file, Some("/p".into()));
+        assert_eq!(address.driver, OracleDriver::Thin);
+        let address = parsed("oracle://slob@PROD?driver=oci");
+        assert_eq!(
+            (address.driver, address.to_string().as_str()),
+            (OracleDriver::Oci, "oracle://slob@PROD?driver=oci")
+        );
     }
 
     #[test]
@@ -324,6 +363,8 @@ mod tests {
             ("oracle://u@PROD?protocol=tcps", "belongs into the entry"),
             ("oracle://u@h/d?role=dba", "`role`"),
             ("oracle://u@(DESCRIPTION=(HOST=h)", "do not close"),
+            ("oracle://u@h/d?driver=jdbc", "`driver`"),
+            ("oracle://u@h/d?driver=oci&wallet=/w", "sqlnet.ora"),
             ("oracle://u@h/d?nonsense=1", "unknown parameter"),
         ] {
             let error = text.parse::<OracleAddress>().unwrap_err();

@@ -485,6 +485,8 @@ impl<S: Shape> Coordinator<'_, S> {
 
     fn outcome(&self, failure: Option<&TargetError>) -> (Outcome, Ending) {
         match failure {
+            // Nobody waited for them, since the user wanted an end.
+            Some(TargetError::Silent { .. }) if self.stop.is_asked() => (Outcome::Interrupted, Ending::Interrupt),
             Some(error) => (Outcome::Failed { error: error.to_string() }, Ending::Failure),
             None if self.stop.is_asked() => (Outcome::Interrupted, Ending::Interrupt),
             None => {

@@ -3,6 +3,7 @@
 use crate::place::Place;
 
 #[test]
+#[cfg_attr(not(feature = "oracle"), ignore = "a build without Oracle's driver has fewer commands")]
 fn short_help_of_every_command() {
     let place = Place::new();
     for words in [

@@ -26,6 +26,5 @@ mod servers;
 mod shells;
 #[path = "../common/skip.rs"]
 mod skip;
-#[cfg(feature = "oracle")]
 mod sql_script;
 mod verdicts;

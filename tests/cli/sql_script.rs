@@ -4,6 +4,7 @@ use crate::errors::refused;
 use crate::place::Place;
 
 #[test]
+#[cfg_attr(not(feature = "oracle"), ignore = "a build without Oracle's driver has no such command")]
 fn the_choices_of_the_command_line_are_those_of_the_statements() {
     let place = Place::new();
     place.write("slob.conf", "UPDATE_PCT=25\nSCAN_PCT=5\nSCALE=10000\nSYSDBA_PASSWD=tiger\n");
@@ -25,6 +26,7 @@ fn the_choices_of_the_command_line_are_those_of_the_statements() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "oracle"), ignore = "a build without Oracle's driver has no such command")]
 fn what_cannot_be_a_load_is_refused() {
     let place = Place::new();
     let words = refused(&place, &["slob", "script", "oracle", "SCALE=10", "WORK_UNIT=64"]);

@@ -81,6 +81,29 @@ fn whoever_stops_answering_while_somebody_connects_is_not_waited_for_without_end
     }
 }
 
+/// There is no client where this is tested. Where there is one, it cannot speak with the responder, and says something else.
+#[test]
+fn an_installed_client_is_asked_for_in_words_and_its_lack_has_a_cure() {
+    let site = Site::new(Generation::V19);
+    let address = format!("{}?driver=oci&connect-timeout=2", site.address());
+    let info = ["slob", "info"];
+    if !cfg!(feature = "oracle-oci") {
+        let says = ["built without the driver", "make build FEATURES=oracle-oci", "leave out `driver=oci`"];
+        return refused(&site, &address, &info, &says);
+    }
+    let is_there = std::process::Command::new("ldconfig").arg("-p").output();
+    if is_there.is_ok_and(|known| String::from_utf8_lossy(&known.stdout).contains("libclntsh")) {
+        return crate::skip::skip("the error without an Oracle client cannot be seen where one is installed");
+    }
+    refused(
+        &site,
+        &address,
+        &info,
+        &["no Oracle client could be loaded", "DPI-1047", "instant-client", "LD_LIBRARY_PATH"],
+    );
+    assert!(site.responder.sessions().is_empty());
+}
+
 #[test]
 fn refusals_of_a_set_up_say_what_is_missing() {
     for (text, code, message, hint) in [

@@ -9,6 +9,7 @@ mod doctor;
 mod driver;
 mod faults;
 mod fitness;
+mod interrupt;
 mod model;
 #[path = "../cli/place.rs"]
 #[allow(dead_code, reason = "each test program uses a part of it")]
@@ -18,4 +19,5 @@ mod recordings;
 mod responder;
 #[path = "../common/skip.rs"]
 mod skip;
+mod tcps;
 mod whole;

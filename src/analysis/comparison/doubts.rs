@@ -225,8 +225,7 @@ pub(super) fn find(runs: [&Run; 2], findings: [&[Finding]; 2], loads: &[Compared
 fn waits_for_commits(run: &Run) -> Option<bool> {
     let mut operations = run.steps.iter().flat_map(|step| &step.operations);
     let has_updates = operations.any(|operation| operation.kind == UPDATE && operation.count > 0);
-    let is_batch = run.target.facts.get("send").is_some_and(|send| send == "batch");
-    has_updates.then(|| !(is_batch && run.target.facts.contains_key(UNWAITED_COMMITS)))
+    has_updates.then(|| !run.target.facts.contains_key(UNWAITED_COMMITS))
 }
 
 /// The mean over the steps of each side of a load.

@@ -187,7 +187,6 @@ fn commits_that_one_run_did_not_wait_for_are_another_work() {
     let [waited, mut unwaited] = ["waited", "unwaited"].map(|id| {
         let mut run = sample::run(&[update]);
         (run.id, run.name) = (id.to_owned(), id.to_owned());
-        run.target.facts.insert("send".to_owned(), "batch".to_owned());
         run
     });
     unwaited.target.facts.insert(UNWAITED_COMMITS.to_owned(), "not waited for".to_owned());
@@ -198,9 +197,6 @@ fn commits_that_one_run_did_not_wait_for_are_another_work() {
     assert_eq!(told, Doubt::UnwaitedCommits { without: 0 });
     assert!(told.sentence(["unwaited", "waited"]).contains("commits of updates in `unwaited`, and did in `waited`"));
     assert_eq!(about(&doubts([&unwaited, &unwaited.clone()])), None);
-    // Each as a statement of its own ends with its commit.
-    unwaited.target.facts.insert("send".to_owned(), "statement".to_owned());
-    assert_eq!(about(&doubts([&waited, &unwaited])), None);
     let mut reads = sample::run(&[level(8)]);
     reads.target.facts.insert(UNWAITED_COMMITS.to_owned(), "not waited for".to_owned());
     assert_eq!(about(&doubts([&waited, &reads])), None, "who only reads commits nothing");

@@ -11,7 +11,7 @@ use super::error::OracleError;
 use super::login::{Login, ask_person};
 use super::nodes::{Node, nodes_of};
 use super::refusal::Refusal;
-use crate::config::oracle::OracleAddress;
+use crate::config::oracle::{OracleAddress, OracleDriver};
 use crate::targets::database::Method;
 use crate::targets::sql::Environment;
 
@@ -60,10 +60,22 @@ impl Connector {
     /// known to the server as `program`.
     ///
     /// # Errors
-    /// When there is no password.
+    /// When there is no password, or not the driver that the address asks for.
     pub fn new(address: &OracleAddress, program: &str, per_node: bool, method: Method) -> Result<Self, OracleError> {
+        if !driver::is_built_in(address.driver) {
+            return Err(OracleError::Unfit {
+                what: "this program was built without the driver for an installed Oracle client (`driver=oci`)".to_owned(),
+                hint: Some(
+                    "build it with that: `make build FEATURES=oracle-oci`, or `cargo build --release --locked --features \
+                     oracle-oci`; or leave out `driver=oci`"
+                        .to_owned(),
+                ),
+            });
+        }
         let login = Login::of(address, &Environment::of_process(), &ask_person)?;
-        let nodes = nodes_of(address, per_node);
+        // The other driver has a setting for that.
+        let within = (address.driver == OracleDriver::Oci).then_some(login.connect_timeout);
+        let nodes = nodes_of(address, per_node, within);
         Ok(Self {
             login,
             address: address.clone(),
@@ -141,6 +153,7 @@ impl Connector {
     fn settings(&self, connect_string: &str) -> Settings {
         let Login { user, password, wallet_password, tns_admin, connect_timeout, .. } = &self.login;
         Settings {
+            driver: self.address.driver,
             user: user.clone(),
             password: password.clone(),
             role: self.address.role,

@@ -9,7 +9,7 @@ use super::meanings::TERMS;
 use super::monitor::MonitorRequest;
 use super::session::OracleServers;
 use super::snapshots::Snapshots;
-use super::sql::{BUFFER_CACHE, Sql};
+use super::sql::{BUFFER_CACHE, DATABASE, Sql};
 use crate::config::oracle::OracleAddress;
 use crate::record::facts::{DEVICE_READS_LAYER, DIRECT_READS, UNWAITED_COMMITS};
 use crate::targets::database::{Commits, DatabaseOptions, Layout, Method, Reads, Sheet};
@@ -69,6 +69,13 @@ impl Dialect for Connector {
             );
         }
         remarks
+    }
+
+    fn database_of(access: &Access<'_>) -> Result<Option<String>, TargetError> {
+        let connected = access.connector.connect(access.node)?;
+        let name =
+            connected.first::<Option<String>>("find out which database it is", DATABASE, &[], |row| row.get(0))?;
+        Ok(name.flatten())
     }
 
     fn facts(&self) -> Result<BTreeMap<String, String>, TargetError> {

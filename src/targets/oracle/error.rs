@@ -43,9 +43,11 @@ impl Codes for OraNumbers {
     }
 }
 
+/// The call was cancelled.
+const CANCELLED: u32 = 1013;
 /// Busy resource, deadlock, cancelled call, snapshot too old, a serialization that failed, a wait for a lock that lasted too long,
 /// and a package that was compiled again meanwhile.
-const COSTS_ONLY_THE_OPERATION: [u32; 8] = [54, 60, 1013, 1555, 4061, 4068, 8177, 30_006];
+const COSTS_ONLY_THE_OPERATION: [u32; 8] = [54, 60, CANCELLED, 1555, 4061, 4068, 8177, 30_006];
 /// A corrupted block, an index that does not go with its table, and a row that the index has and the table has not.
 const CORRUPTED: [u32; 5] = [1578, 8102, 8103, 1499, 26_040];
 /// The session, the instance or the way to it is gone: killed, idle too long, shut down, end of file, not connected.
@@ -74,6 +76,8 @@ impl OracleError {
             Error::Closed | Error::Broken(_) | Error::Tls(_) | Error::Silent => {
                 Self::Lost { node, reason: error.to_string() }
             }
+            // As the server calls it where it is asked to cancel something.
+            Error::TookTooLong => Self::Refused { node, doing, code: OraNumber(CANCELLED), message: error.to_string() },
             // Neither the server nor the network: a value that cannot be sent or read as what it should be.
             _ => Self::Unfit { what: format!("cannot {doing} on `{node}`: {error}"), hint: Some(SEND_US.to_owned()) },
         }
@@ -165,6 +169,16 @@ mod tests {
             assert!(refused(code).ends_the_load(), "{code}");
         }
         assert!(refused(1578).is_data_fault() && !refused(60).is_data_fault());
+    }
+
+    #[test]
+    fn a_call_that_took_too_long_costs_its_operation_and_a_silent_server_the_load() {
+        let error = OracleError::of("db1:1521", "execute an operation", &Error::TookTooLong);
+        assert_eq!((error.number(), error.ends_the_load()), (Some(1013), false));
+        assert!(error.to_string().contains("took longer than it may (error ORA-01013)"), "{error}");
+        assert!(error.hint().is_some_and(|hint| hint.contains("storage")), "{error}");
+        let silent = OracleError::of("db1:1521", "execute an operation", &Error::Silent);
+        assert!(matches!(silent, OracleError::Lost { .. }) && silent.ends_the_load(), "{silent}");
     }
 
     #[test]

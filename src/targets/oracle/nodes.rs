@@ -1,5 +1,7 @@
 //! The places that an address leads to.
 
+use std::time::Duration;
+
 use crate::config::ServerNode;
 use crate::config::oracle::{DEFAULT_PORT, OracleAddress, OraclePlace};
 
@@ -12,8 +14,8 @@ pub(super) struct Node {
     pub(super) connect_string: String,
 }
 
-/// The places of an address.
-pub(super) fn nodes_of(address: &OracleAddress, per_node: bool) -> Vec<Node> {
+/// The places of an address, each of which is to answer `within` a time if that has to stand in its descriptor.
+pub(super) fn nodes_of(address: &OracleAddress, per_node: bool, within: Option<Duration>) -> Vec<Node> {
     let OraclePlace::Listeners { nodes, service, tls, server, instance } = &address.place else {
         let (OraclePlace::Alias(text) | OraclePlace::Descriptor(text)) = &address.place else {
             unreachable!("a place without listeners is a name or a descriptor")
@@ -25,6 +27,8 @@ pub(super) fn nodes_of(address: &OracleAddress, per_node: bool) -> Vec<Node> {
         Some(count) => (1..=count).map(|number| format!("{service}{number}")).collect(),
         None => vec![service.clone()],
     };
+    let limit = within.map(|limit| limit.as_secs().max(1));
+    let limit = limit.map(|s| format!("(CONNECT_TIMEOUT={s})(TRANSPORT_CONNECT_TIMEOUT={s})")).unwrap_or_default();
     let protocol = if *tls { "tcps" } else { "tcp" };
     let own = |word: &str, value: &Option<String>| {
         value.as_ref().map(|value| format!("({word}={value})")).unwrap_or_default()
@@ -42,8 +46,28 @@ pub(super) fn nodes_of(address: &OracleAddress, per_node: bool) -> Vec<Node> {
         Node {
             name: format!("{}/{service}", shown.join(",")),
             // Without the delay of none, each address that fails costs a second.
-            connect_string: format!("(DESCRIPTION=(RETRY_DELAY=0)(ADDRESS_LIST={addresses})(CONNECT_DATA={data}))"),
+            connect_string: format!(
+                "(DESCRIPTION=(RETRY_DELAY=0){limit}(ADDRESS_LIST={addresses})(CONNECT_DATA={data}))"
+            ),
         }
     };
     groups.iter().flat_map(|group| services.iter().map(move |service| (*group, service))).map(node).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_stands_in_the_descriptor_only_where_it_is_asked_for() {
+        let of = |within| {
+            let address = "oracle://u@a,b:7/s?services=2&protocol=tcps".parse().unwrap();
+            nodes_of(&address, true, within).into_iter().map(|node| node.connect_string).collect::<Vec<_>>()
+        };
+        let plain = "(DESCRIPTION=(RETRY_DELAY=0)(ADDRESS_LIST=(ADDRESS=(PROTOCOL=tcps)(HOST=b)(PORT=7)))\
+                     (CONNECT_DATA=(SERVICE_NAME=s2)))";
+        assert_eq!((of(None).len(), of(None)[3].as_str()), (4, plain));
+        let limited = plain.replace("(ADDRESS_LIST", "(CONNECT_TIMEOUT=3)(TRANSPORT_CONNECT_TIMEOUT=3)(ADDRESS_LIST");
+        assert_eq!(of(Some(Duration::from_secs(3)))[3], limited);
+    }
 }

@@ -9,7 +9,7 @@ use super::login::Login;
 /// What is said where a listener is in doubt.
 const LISTENER: &str = "look whether the listener runs there: `lsnrctl services`";
 /// What is said where the driver is what lacks something.
-const OTHER_DRIVER: &str = "this driver cannot; on the server, ";
+const OTHER_DRIVER: &str = "this driver cannot, and an installed Oracle client can: `driver=oci`; or, on the server, ";
 
 /// Turns what a driver says while it connects into what a person reads.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl Refusal<'_> {
                 "something listens there and does not answer to the end (waited {} s, ORA-12170)",
                 waited.as_secs()
             ),
-            "check host and port, and the listener's log; allow more time: `connect-timeout=60`",
+            "check host and port (TCPS has a port of its own), and the listener's log; allow more time: `connect-timeout=60`",
         )
     }
 
@@ -76,7 +76,14 @@ impl Refusal<'_> {
             }
             Error::Tls(words) => self.with(
                 format!("the connection could not be encrypted: {words}"),
-                "name the directory of the wallet that trusts the server (`wallet=DIR`), and the port that has TCPS",
+                "name the directory of the wallet that trusts the server (`wallet=DIR`), the port that has TCPS, and the host as the \
+                 server's certificate names it",
+            ),
+            Error::NoClient(words) => self.with(
+                format!("no Oracle client could be loaded, which `driver=oci` uses: {}", bare(words)),
+                "install Oracle Instant Client, Basic or Basic Light, from \
+                 https://www.oracle.com/database/technologies/instant-client.html, and set LD_LIBRARY_PATH to its directory; \
+                 or leave out `driver=oci`",
             ),
             Error::NativeEncryption => self.with(
                 "the server demands its native network encryption or checksums, which this driver does not have",
@@ -94,7 +101,8 @@ impl Refusal<'_> {
                 format!("{OTHER_DRIVER}set the password again, with a 12C verifier (ALTER USER … IDENTIFIED BY …)"),
             ),
             Error::Broken(_) | Error::Closed => {
-                self.with(error.to_string(), format!("check the address and the network to it; {LISTENER}"))
+                let hint = format!("check the address and the network to it; {LISTENER}; a port of TCPS wants `protocol=tcps`");
+                self.with(error.to_string(), hint)
             }
             Error::NoRow | Error::Silent | Error::Other(_) => self.with(
                 format!("what answered does not speak as Oracle does ({error})"),

@@ -6,12 +6,10 @@ use std::future::poll_fn;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
+use super::driver::STACK_BYTES;
 use super::error::OracleError;
 use crate::targets::sql::ServerTimes;
 use crate::workload::SlobOperation;
-
-/// Room for the driver's calls, the deepest of which is the login over TLS. Only what is used takes memory.
-const STACK_BYTES: usize = 512 << 10;
 
 /// What a session is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -200,7 +198,7 @@ mod tests {
 
     impl Work for Echo {
         fn open(self) -> Result<(Self, Opened), OracleError> {
-            Ok((self, SessionId { sid: 7, serial: 1 }))
+            Ok((self, SessionId { sid: 7, serial: Some(1) }))
         }
 
         fn work(&mut self, job: Job, operations: &[SlobOperation], filling: &[u8]) -> Result<Reply, OracleError> {
@@ -228,7 +226,7 @@ mod tests {
         };
         block_on(async {
             let (worker, id) = Worker::start(Echo { calls: 0 }, "db1").await.unwrap();
-            assert_eq!(id, SessionId { sid: 7, serial: 1 });
+            assert_eq!(id, SessionId { sid: 7, serial: Some(1) });
             worker.ask(Job::Operation(operation), Arc::default(), b"abc");
             assert_eq!(worker.answer("db1").await.unwrap(), Reply::Touched(67));
             worker.ask(Job::Batch, [operation; 3].into(), &[]);

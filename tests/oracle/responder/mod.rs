@@ -15,6 +15,7 @@ mod reply;
 pub mod requests;
 mod sent;
 mod session;
+pub mod tcps;
 mod values;
 pub mod wire;
 

@@ -36,6 +36,9 @@ pub(in crate::targets::oracle) enum Error {
     WalletPassword(String),
     /// The connection could not be encrypted.
     Tls(String),
+    /// There is no Oracle client that could be loaded.
+    #[cfg_attr(not(feature = "oracle-oci"), expect(dead_code, reason = "only the driver that uses a client needs one"))]
+    NoClient(String),
     /// The server demands its own encryption, which the driver does not have.
     NativeEncryption,
     /// The driver gave up where it logged in, as it does where the server has only a password verifier of 10G or 11G.
@@ -62,7 +65,7 @@ impl Display for Error {
             Self::WalletPassword(file) => write!(f, "the password of the wallet `{file}` is missing or wrong"),
             Self::NativeEncryption => f.write_str("the server demands its native network encryption or checksums"),
             Self::OldVerifier => f.write_str("the driver gave up while it logged in"),
-            Self::Broken(words) | Self::Tls(words) | Self::Other(words) => f.write_str(words),
+            Self::NoClient(words) | Self::Broken(words) | Self::Tls(words) | Self::Other(words) => f.write_str(words),
         }
     }
 }

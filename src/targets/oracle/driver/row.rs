@@ -1,14 +1,35 @@
 //! Rows of answers.
 
+#[cfg(feature = "oracle-oci")]
+use super::cells::{Cells, OfCell};
 use super::error::Error;
 
 /// A row, or what a block has put out.
-pub(in crate::targets::oracle) struct Row(pub(super) oracledb::Row);
+pub(in crate::targets::oracle) struct Row(pub(super) Fetched);
+
+/// Whose row it is.
+pub(super) enum Fetched {
+    Thin(oracledb::Row),
+    #[cfg(feature = "oracle-oci")]
+    Oci(Cells),
+}
 
 /// What a column can be read as; `Option` of it where the column may be NULL.
+#[cfg(not(feature = "oracle-oci"))]
 pub(in crate::targets::oracle) trait FromDbValue: for<'a> oracledb::FromDbValue<'a> {}
 
+#[cfg(not(feature = "oracle-oci"))]
 impl<T: for<'a> oracledb::FromDbValue<'a>> FromDbValue for T {}
+
+/// What a column can be read as; `Option` of it where the column may be NULL.
+#[cfg(feature = "oracle-oci")]
+pub(in crate::targets::oracle) trait FromDbValue:
+    for<'a> oracledb::FromDbValue<'a> + OfCell
+{
+}
+
+#[cfg(feature = "oracle-oci")]
+impl<T: for<'a> oracledb::FromDbValue<'a> + OfCell> FromDbValue for T {}
 
 impl Row {
     /// A column, counted from 0. Numbers can be read as text too.
@@ -16,7 +37,11 @@ impl Row {
     /// # Errors
     /// When it is not there, is NULL, or something else.
     pub(in crate::targets::oracle) fn get<T: FromDbValue>(&self, column: usize) -> Result<T, Error> {
-        Ok(self.0.get(column)?)
+        match &self.0 {
+            Fetched::Thin(row) => Ok(row.get(column)?),
+            #[cfg(feature = "oracle-oci")]
+            Fetched::Oci(cells) => cells.get(column),
+        }
     }
 
     /// The bytes of a column, or none if it is NULL.
@@ -24,6 +49,10 @@ impl Row {
     /// # Errors
     /// When it is not there, or something else.
     pub(in crate::targets::oracle) fn bytes(&self, column: usize) -> Result<&[u8], Error> {
-        Ok(self.0.get::<Option<&[u8]>>(column)?.unwrap_or_default())
+        match &self.0 {
+            Fetched::Thin(row) => Ok(row.get::<Option<&[u8]>>(column)?.unwrap_or_default()),
+            #[cfg(feature = "oracle-oci")]
+            Fetched::Oci(cells) => cells.bytes(column),
+        }
     }
 }

@@ -7,11 +7,12 @@ use super::error::Error;
 use super::row::Row;
 use super::value::ToDbValue;
 use crate::config::Secret;
-use crate::config::oracle::OracleRole;
+use crate::config::oracle::{OracleDriver, OracleRole};
 
 /// How to connect.
 #[derive(Debug)]
 pub(in crate::targets::oracle) struct Settings {
+    pub(in crate::targets::oracle) driver: OracleDriver,
     pub(in crate::targets::oracle) user: String,
     pub(in crate::targets::oracle) password: Secret,
     pub(in crate::targets::oracle) role: Option<OracleRole>,
@@ -23,7 +24,7 @@ pub(in crate::targets::oracle) struct Settings {
     pub(in crate::targets::oracle) tns_admin: Option<String>,
     pub(in crate::targets::oracle) wallet: Option<PathBuf>,
     pub(in crate::targets::oracle) wallet_password: Option<Secret>,
-    /// The program's name, as `v$session` shows it.
+    /// The program's name, as `v$session` shows it; an installed client shows that of the file.
     pub(in crate::targets::oracle) program: String,
 }
 
@@ -41,8 +42,8 @@ pub(in crate::targets::oracle) struct Landed {
 pub struct SessionId {
     /// `SID`.
     pub sid: u64,
-    /// `SERIAL#`.
-    pub serial: u64,
+    /// `SERIAL#`; `None` where the driver does not know it and the user may not see the sessions.
+    pub serial: Option<u64>,
 }
 
 /// A connection. It is asked one thing at a time, and waits for the answer.

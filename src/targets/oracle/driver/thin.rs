@@ -5,13 +5,23 @@ use std::time::Duration;
 use oracledb::{Config, Connection, ErrorKind, Statement};
 
 use super::error::Error;
-use super::row::Row;
+use super::row::{Fetched, Row};
 use super::seam::{Block, Driver, Landed, Prepared, SessionId, Settings};
 use super::value::{DbType, ROOM, ToDbValue, Value, with_values};
 use crate::config::oracle::OracleRole;
 
 /// Statements of a session that the driver keeps prepared: more than operations and batches have.
 const STATEMENTS: usize = 32;
+
+/// How errors of rustls begin where two sides cannot agree. They come as errors of the stream, when it is first written or read, and
+/// the driver gives nothing of them but words.
+const OF_TLS: [&str; 5] = [
+    "invalid peer certificate",
+    "peer is incompatible",
+    "peer misbehaved",
+    "received corrupt message",
+    "received fatal alert",
+];
 
 /// Connects and logs in.
 pub(super) fn connect(settings: &Settings) -> Result<(Box<dyn Driver>, Landed), Error> {
@@ -23,14 +33,24 @@ pub(super) fn connect(settings: &Settings) -> Result<(Box<dyn Driver>, Landed), 
     let landed = Landed {
         instance: connection.instance_name()?.to_owned(),
         version: [major, minor, third, fourth, fifth],
-        id: SessionId { sid: connection.session_id()? as u64, serial: connection.serial_num()? as u64 },
+        id: SessionId { sid: connection.session_id()? as u64, serial: Some(connection.serial_num()? as u64) },
     };
     Ok((Box::new(connection), landed))
 }
 
 fn config(settings: &Settings) -> Result<Config, oracledb::Error> {
-    let Settings { user, password, role, connect_string, connect_timeout, tns_admin, wallet, wallet_password, program } =
-        settings;
+    let Settings {
+        driver: _,
+        user,
+        password,
+        role,
+        connect_string,
+        connect_timeout,
+        tns_admin,
+        wallet,
+        wallet_password,
+        program,
+    } = settings;
     let mut config = Config::default()
         .set_credentials(user, password.expose())
         .set_driver_name(concat!("plimsoll ", env!("CARGO_PKG_VERSION")))
@@ -54,9 +74,15 @@ fn config(settings: &Settings) -> Result<Config, oracledb::Error> {
     config.set_connect_string(connect_string)
 }
 
-/// What a panic means: the driver has two while it connects, and both have a cause that can be named.
+/// What a panic means: the driver has three while it connects, and each has a cause that can be named.
 pub(super) fn given_up(said: &str) -> Error {
-    if said.contains("not yet implemented") { Error::NativeEncryption } else { Error::OldVerifier }
+    match said {
+        _ if said.contains("not yet implemented") => Error::NativeEncryption,
+        _ if said.contains("InvalidDnsName") => {
+            Error::Tls("the host has a name that no certificate can have".to_owned())
+        }
+        _ => Error::OldVerifier,
+    }
 }
 
 /// A value as the driver takes it.
@@ -103,7 +129,7 @@ impl Driver for Connection {
     }
 
     fn call(&self, sql: &str, values: &[&dyn ToDbValue]) -> Result<Row, Error> {
-        Ok(Row(with_bound(values, |values| self.execute(sql, values))?.out_bind_data()))
+        Ok(Row(Fetched::Thin(with_bound(values, |values| self.execute(sql, values))?.out_bind_data())))
     }
 
     fn execute_for_each(&self, sql: &str, rows: &[&[&dyn ToDbValue]]) -> Result<u64, Error> {
@@ -127,7 +153,7 @@ impl Driver for Connection {
         let sql = format!("SELECT q.*, 1 FROM ({sql}) q");
         let statement = self.statement(&sql)?.prefetch_rows(rows_at_once).fetch_array_size(rows_at_once).build()?;
         for row in with_bound(values, |values| statement.query(values))? {
-            take(&Row(row?))?;
+            take(&Row(Fetched::Thin(row?)))?;
         }
         Ok(())
     }
@@ -135,11 +161,11 @@ impl Driver for Connection {
     /// The driver keeps the statement prepared by its text, unless it has seen the end of the rows.
     fn first(&self, sql: &str, values: &[&dyn ToDbValue]) -> Result<Row, Error> {
         let statement = self.statement(sql)?.prefetch_rows(1).build()?;
-        Ok(Row(with_bound(values, |values| statement.query_row(values))?))
+        Ok(Row(Fetched::Thin(with_bound(values, |values| statement.query_row(values))?)))
     }
 
     fn prepare(&self, sql: &str) -> Result<Prepared, Error> {
-        Ok(Box::new(self.statement(sql)?.build()?))
+        Ok(Box::new(Held(Some(self.statement(sql)?.build()?))))
     }
 
     fn ping(&self) -> Result<(), Error> {
@@ -155,9 +181,22 @@ impl Driver for Connection {
     }
 }
 
-impl Block for Statement {
+/// A statement that is not dropped on the way up from a panic. The driver panics where a call takes too long in the middle of a
+/// packet; its statements then panic again when they are dropped, which would end the whole program.
+struct Held(Option<Statement>);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            std::mem::forget(self.0.take());
+        }
+    }
+}
+
+impl Block for Held {
     fn call(&mut self, values: &[&dyn ToDbValue]) -> Result<Row, Error> {
-        Ok(Row(with_bound(values, |values| self.execute(values))?.out_bind_data()))
+        let statement = self.0.as_mut().expect("only a drop takes it");
+        Ok(Row(Fetched::Thin(with_bound(values, |values| statement.execute(values))?.out_bind_data())))
     }
 }
 
@@ -170,6 +209,9 @@ impl From<oracledb::Error> for Error {
             }
             ErrorKind::NoDataFound => Self::NoRow,
             ErrorKind::DeadConnection => Self::Closed,
+            ErrorKind::StreamOperation if OF_TLS.iter().any(|begin| words(&error).starts_with(begin)) => {
+                Self::Tls(words(&error))
+            }
             ErrorKind::StreamOperation | ErrorKind::OutOfData | ErrorKind::NotConnected => Self::Broken(words(&error)),
             ErrorKind::CallTimeoutExceeded => Self::TookTooLong,
             ErrorKind::UnableToRecover => Self::Silent,
@@ -191,4 +233,32 @@ impl From<oracledb::Error> for Error {
 fn words(error: &oracledb::Error) -> String {
     let text = error.to_string();
     text.split_once(" operation failed: ").map_or(text.as_str(), |(_, cause)| cause).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_while_connecting_is_told_by_its_cause() {
+        let name = rustls::pki_types::ServerName::try_from("no name").unwrap_err();
+        let said = format!("called `Result::unwrap()` on an `Err` value: {name:?}");
+        assert!(matches!(given_up(&said), Error::Tls(words) if words.contains("certificate")));
+        assert_eq!(given_up("not yet implemented"), Error::NativeEncryption);
+        assert_eq!(given_up("called `Option::unwrap()` on a `None` value"), Error::OldVerifier);
+    }
+
+    #[test]
+    fn values_go_to_the_driver_as_what_they_are_however_many_there_are() {
+        let (text, bytes): (&str, &[u8]) = ("x", &[1, 2, 3]);
+        let few: [&dyn ToDbValue; 7] = [&7_u64, &7_u32, &-7_i64, &text, &bytes, &DbType::Text, &DbType::Bytes];
+        let kinds = |values: &[&dyn ToDbValue]| {
+            with_bound(values, |bound| bound.iter().map(|value| value.max_size()).collect::<Vec<_>>())
+        };
+        assert_eq!(kinds(&few), [0, 0, 0, 1, 3, 4000, 4000]);
+        let many: Vec<&dyn ToDbValue> = few.iter().copied().cycle().take(ROOM + 4).collect();
+        let expected: Vec<usize> = kinds(&few).into_iter().cycle().take(ROOM + 4).collect();
+        assert_eq!(kinds(&many), expected);
+        assert_eq!(kinds(&[]), [0; 0]);
+    }
 }

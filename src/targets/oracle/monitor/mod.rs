@@ -29,8 +29,9 @@ use crate::targets::sql::{Doing, Readings, ServerReader};
 
 /// The name under which monitoring sessions work; those of the load have another.
 const MODULE: &str = "plimsoll monitor";
-/// A view that takes longer than this to answer is taken for stuck.
-const MAX_CALL: Duration = Duration::from_secs(10);
+/// A view that takes longer than this to answer is taken for stuck. Long enough that it never comes in the middle of an answer, which
+/// the driver would not survive.
+const MAX_CALL: Duration = Duration::from_secs(60);
 /// Connections that are made until one lands on an instance that is not watched already.
 const MAX_ATTEMPTS: usize = 8;
 /// Part of the time that reading the waits of the load's own sessions may take: they are many rows where sessions are many.

@@ -14,6 +14,10 @@ pub const SESSION: &str = "SELECT SYS_CONTEXT('USERENV', 'SESSION_USER'), SYS_CO
     SYS_CONTEXT('USERENV', 'CON_NAME'), SYS_CONTEXT('USERENV', 'SERVICE_NAME'), SYS_CONTEXT('USERENV', 'INSTANCE_NAME'), \
     SYS_CONTEXT('USERENV', 'DATABASE_ROLE'), SYS_CONTEXT('USERENV', 'SID') FROM dual";
 
+/// The database and its container: instances of a cluster have both in common.
+pub const DATABASE: &str =
+    "SELECT SYS_CONTEXT('USERENV', 'DB_UNIQUE_NAME') || '/' || SYS_CONTEXT('USERENV', 'CON_NAME') FROM dual";
+
 /// Number of the container in which the session is: 0 without containers, 1 in the root.
 pub const CONTAINER: &str = "SELECT SYS_CONTEXT('USERENV', 'CON_ID') FROM dual";
 

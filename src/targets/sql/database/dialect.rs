@@ -60,6 +60,14 @@ pub(in crate::targets) trait Dialect: SetUp + Verify {
     /// What the user should know about how the address was understood.
     fn remarks(&self) -> Vec<String>;
 
+    /// Which database a node leads to, where several may lead to one: what is in it is proven once.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    fn database_of(_access: &Access<'_, Self>) -> Result<Option<String>, TargetError> {
+        Ok(None)
+    }
+
     /// What is worth knowing of the first server: `server_version`, and `setting.NAME` of the settings that matter to results.
     ///
     /// # Errors

@@ -1,13 +1,13 @@
 //! Servers under load: found fit, watched, opened, and looked at again afterwards.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::dialect::{Dialect, Watched};
 use super::reached::Reached;
 use crate::measure::Clock;
-use crate::record;
+use crate::record::{self, facts::UNWAITED_COMMITS};
 use crate::targets::database::{DatabaseOptions, OpenDatabase, Sending};
 use crate::targets::sql::data::descriptor::DataSet;
 use crate::targets::sql::{Monitor, Observers, SqlOptions, SqlTarget, trace};
@@ -40,7 +40,15 @@ pub(super) fn open<D: Dialect>(
     let nodes = connector.node_names().len();
     let mut notes = reached.notes();
     let mut facts = reached.facts()?;
+    if sending == Sending::Statement {
+        // A statement of its own ends with its commit, and waits for it.
+        facts.remove(UNWAITED_COMMITS);
+    }
+    let mut databases = BTreeSet::new();
     for access in reached.nodes() {
+        if nodes > 1 && D::database_of(&access)?.is_some_and(|database| !databases.insert(database)) {
+            continue;
+        }
         let proven = D::prove(&access, &data, schemas)?;
         notes.extend(proven.notes);
         facts.extend(proven.facts);
