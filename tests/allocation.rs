@@ -8,16 +8,22 @@ mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 
 use common::{open, raw, run, run_until, scratch, set_up, small, step};
-use plimsoll::load::{Pace, StepOutcome, StepPlan};
-use plimsoll::record::Step;
+use plimsoll::load::{Pace, StepOutcome, StepPlan, Stop, run_step};
+use plimsoll::measure::Clock;
+use plimsoll::record::{self, Step};
+use plimsoll::targets::TargetError;
 use plimsoll::targets::block::{Persistence, VolumeLayout};
+use plimsoll::targets::database::Sending;
 use plimsoll::targets::io::IoEngine;
+use plimsoll::targets::sql::{ServerTimes, SqlError, SqlOptions, SqlServers, SqlSession, SqlTarget, TimedOperation};
 use plimsoll::units::{Bytes, Nanos};
-use plimsoll::workload::Arrival;
+use plimsoll::workload::{Arrival, SlobOperation};
 
 struct Counting;
 
@@ -116,5 +122,140 @@ fn allocations_do_not_grow_with_requests_to_raw_storage() {
                 );
             }
         }
+    }
+}
+
+/// Servers that answer at once: what is allocated is what drives their sessions.
+#[derive(Debug)]
+struct Prompt;
+
+/// Answers come later than the lane asks. The runtime's own way to yield allocates.
+async fn elsewhere_first() {
+    let mut was_polled = false;
+    poll_fn(|task| {
+        if std::mem::replace(&mut was_polled, true) {
+            return Poll::Ready(());
+        }
+        task.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+#[derive(Debug)]
+struct Unable(String);
+
+impl std::fmt::Display for Unable {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unable {}
+
+impl From<Unable> for TargetError {
+    fn from(Unable(what): Unable) -> Self {
+        Self::Shape(what)
+    }
+}
+
+impl SqlError for Unable {
+    fn ends_the_load(&self) -> bool {
+        true
+    }
+
+    fn hint(&self) -> Option<String> {
+        None
+    }
+
+    fn damaged(node: String, table: String, what: String) -> Self {
+        Self(format!("{node}: {table}: {what}"))
+    }
+
+    fn timed_out(node: String, doing: String, waited_s: u64) -> Self {
+        Self(format!("{node}: {doing}: {waited_s} s"))
+    }
+
+    fn unfit(what: String, _: Option<String>) -> Self {
+        Self(what)
+    }
+}
+
+impl SqlServers for Prompt {
+    type Session = Self;
+    type Error = Unable;
+
+    fn nodes(&self) -> Vec<String> {
+        vec!["prompt".to_owned()]
+    }
+
+    fn namespace(&self) -> String {
+        "prompt".to_owned()
+    }
+
+    fn table_of(&self, operation: &SlobOperation) -> String {
+        operation.schema.to_string()
+    }
+
+    fn column_bytes(&self) -> u32 {
+        128
+    }
+
+    async fn open_session(&self, _: usize) -> Result<Self, Unable> {
+        Ok(Self)
+    }
+
+    async fn at_work(&self, _: usize, sessions: Vec<()>) -> Option<Vec<()>> {
+        Some(sessions)
+    }
+}
+
+impl SqlSession for Prompt {
+    type Error = Unable;
+    type Id = ();
+
+    fn id(&self) {}
+
+    fn statement_timeout_ms(&self) -> Option<u64> {
+        None
+    }
+
+    async fn execute(&self, operation: SlobOperation, _: &[u8]) -> Result<u64, Unable> {
+        elsewhere_first().await;
+        Ok(operation.keys.into())
+    }
+
+    async fn rehearse(&self, _: SlobOperation) -> Result<(), Unable> {
+        Ok(())
+    }
+
+    async fn execute_batch(&self, operations: &Arc<[SlobOperation]>, _: &[u8]) -> Result<ServerTimes, Unable> {
+        elsewhere_first().await;
+        let timed = (1..).zip(operations.iter()).map(|(ended_us, operation)| TimedOperation {
+            committing_us: None,
+            ended_us,
+            touched: operation.keys.into(),
+        });
+        Ok(ServerTimes { began_us: 0, operations: timed.collect() })
+    }
+
+    async fn cancel(&self) {}
+}
+
+#[test]
+fn allocations_do_not_grow_with_operations_of_sessions_on_servers() {
+    let _alone = alone();
+    for (sending, update_pct) in [(Sending::Statement, 0), (Sending::Statement, 60), (Sending::Batch, 60)] {
+        let description = record::Target { kind: "prompt".to_owned(), ..record::Target::default() };
+        let (notes, background, health) = (Vec::new(), None, None);
+        let servers = Prompt;
+        let target = SqlTarget::open(SqlOptions { servers, sending, description, notes, background, health });
+        let mut plan = step(&small());
+        // No more than are started at a time: a look at the sockets in between is an allocation of the runtime's.
+        (plan.load.sessions, plan.lanes) = (Some(8), 1);
+        (plan.shape.threads_per_schema, plan.shape.update_pct) = (4, update_pct);
+        (plan.work_loop, plan.duration) = (None, Nanos::seconds(1));
+        let run = |plan: &StepPlan<_>| run_step(&target, plan, 0, &[], Clock::start(), &Stop::new(), &mut |_| {});
+        assert_no_growth(&mut plan, run, 2_000, &format!("{sending:?}, {update_pct} % updates"));
     }
 }

@@ -151,8 +151,8 @@ fn without_the_rights_one_instance_is_told_of_and_the_grants_named() {
     let run = run(&site, "2");
     let grants = [
         "figures of the instance ONE1 alone",
-        "GV_$CON_SYSSTAT TO slob",
-        "GV_$SESSION TO slob",
+        "GV_$CON_SYSSTAT TO \"SLOB\"",
+        "GV_$SESSION TO \"SLOB\"",
         "GV_$SESSION_EVENT",
         "--per-node",
     ];
@@ -161,7 +161,7 @@ fn without_the_rights_one_instance_is_told_of_and_the_grants_named() {
     let [(node, _)] = nodes.as_slice() else { panic!("{nodes:?}") };
     assert!(node.contains("127.0.0.1"), "{node}");
     for (refused, grant) in
-        [(" FROM gv$instance", "GV_$INSTANCE TO slob"), (" FROM gv$session WHERE", "GV_$SESSION TO slob")]
+        [(" FROM gv$instance", "GV_$INSTANCE TO \"SLOB\""), (" FROM gv$session WHERE", "GV_$SESSION TO \"SLOB\"")]
     {
         site.model.with(|database| {
             database.refused = vec![(refused.to_owned(), 1031, "insufficient privileges".to_owned())];

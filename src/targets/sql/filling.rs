@@ -34,23 +34,23 @@ impl Filling {
         Self { rng: Rng::new(entropy, u64::from(range.first_session)), column_bytes }
     }
 
-    /// What one statement writes.
-    pub(super) fn of_statement(&mut self, kind: StatementKind) -> Vec<u8> {
-        match kind {
-            StatementKind::Read | StatementKind::Scan => Vec::new(),
-            StatementKind::UpdateLite => self.make(LITE_COLUMNS * self.column_bytes),
-            StatementKind::UpdateHeavy => self.make(COLUMNS * self.column_bytes),
-        }
+    /// Puts into `filling` what one statement writes.
+    pub(super) fn of_statement(&mut self, kind: StatementKind, filling: &mut Vec<u8>) {
+        let columns = match kind {
+            StatementKind::Read | StatementKind::Scan => 0,
+            StatementKind::UpdateLite => LITE_COLUMNS,
+            StatementKind::UpdateHeavy => COLUMNS,
+        };
+        self.make(columns * self.column_bytes, filling);
     }
 
-    /// What the updates of one batch write parts of.
-    pub(super) fn of_batch(&mut self) -> Vec<u8> {
-        self.make(batch_filling_bytes(self.column_bytes))
+    /// Puts into `filling` what the updates of one batch write parts of.
+    pub(super) fn of_batch(&mut self, filling: &mut Vec<u8>) {
+        self.make(batch_filling_bytes(self.column_bytes), filling);
     }
 
-    fn make(&mut self, bytes: u32) -> Vec<u8> {
-        let mut filling = vec![0; bytes as usize];
-        self.rng.fill(&mut filling);
-        filling
+    fn make(&mut self, bytes: u32, filling: &mut Vec<u8>) {
+        filling.resize(bytes as usize, 0);
+        self.rng.fill(filling);
     }
 }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use super::desk::Job;
 use super::line::{Answer, Line};
 use super::one_of_each;
 use super::times::ServerTimes;
 use crate::targets::sql::filling::Filling;
-use crate::targets::sql::session::{SqlError as _, SqlServers, SqlSession as _, home_schema};
+use crate::targets::sql::session::{SqlError as _, SqlServers, SqlSession, home_schema};
 use crate::targets::sql::target::SqlTarget;
 use crate::targets::{BatchLane, FinishedBatch, OperationResult, SessionRange, TargetError};
 use crate::workload::{OperationKind, SlobOperation};
@@ -30,6 +31,23 @@ fn check_homes(operations: &[SlobOperation]) -> Result<(), TargetError> {
     }
 }
 
+/// Operations, and what their updates write parts of.
+#[derive(Debug, Default)]
+struct List {
+    operations: Arc<[SlobOperation]>,
+    filling: Vec<u8>,
+}
+
+impl<S: SqlSession> Job<S> for List {
+    type Answer = ServerTimes;
+
+    async fn done_by(&mut self, session: &S) -> Result<ServerTimes, S::Error> {
+        // Not kept until the next: lists are long, and sessions many.
+        let operations = std::mem::take(&mut self.operations);
+        session.execute_batch(&operations, &self.filling).await
+    }
+}
+
 /// What is under way in a session, or was last.
 #[derive(Debug, Default, Clone)]
 struct Sent {
@@ -39,7 +57,7 @@ struct Sent {
 
 /// Sends operations in batches.
 pub(in crate::targets::sql) struct BatchesLane<'t, D: SqlServers> {
-    line: Line<'t, D, ServerTimes>,
+    line: Line<'t, D, List>,
     batch_ns: u64,
     sent: Vec<Sent>,
     filling: Filling,
@@ -111,11 +129,16 @@ impl<D: SqlServers> BatchLane<SlobOperation> for BatchesLane<'_, D> {
     fn send(&mut self, session: u32, operations: &[SlobOperation], sent_ns: u64) -> Result<(), TargetError> {
         check_homes(operations)?;
         let has_updates = operations.iter().any(|operation| operation.kind == OperationKind::Update);
-        let filling = if has_updates { self.filling.of_batch() } else { Vec::new() };
         let operations: Arc<[SlobOperation]> = operations.into();
         self.sent[session as usize] = Sent { operations: Arc::clone(&operations), at_ns: sent_ns };
-        let asked = Arc::clone(self.line.session(session));
-        self.line.ask(session, sent_ns, async move { asked.execute_batch(&operations, &filling).await });
+        let filling = &mut self.filling;
+        self.line.ask(session, sent_ns, |job| {
+            job.operations = operations;
+            match has_updates {
+                true => filling.of_batch(&mut job.filling),
+                false => job.filling.clear(),
+            }
+        });
         Ok(())
     }
 
@@ -150,7 +173,9 @@ impl<D: SqlServers> BatchLane<SlobOperation> for BatchesLane<'_, D> {
             check_homes(&kinds)?;
             rehearsals.push(kinds.into());
         }
-        let filling: Arc<[u8]> = self.filling.of_batch().into();
+        let mut filling = Vec::new();
+        self.filling.of_batch(&mut filling);
+        let filling: Arc<[u8]> = filling.into();
         self.line.with_each(|number, session| {
             let (kinds, filling) = (std::mem::take(&mut rehearsals[number as usize]), Arc::clone(&filling));
             async move { session.execute_batch(&kinds, &filling).await.map(drop) }

@@ -11,6 +11,7 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::Request;
 use super::check::check_rows;
+use super::desk::{Desk, Job, work};
 use super::timer::Timer;
 use super::watch::Watch;
 use crate::targets::sql::session::{SqlError as _, SqlServers, SqlSession as _};
@@ -63,13 +64,17 @@ impl<A, E> Mailbox<A, E> {
 }
 
 /// The sessions of one lane.
-pub(super) struct Line<'t, D: SqlServers, A> {
+pub(super) struct Line<'t, D: SqlServers, J: Job<D::Session>> {
     pub(super) target: &'t SqlTarget<D>,
     pub(super) range: SessionRange,
     sessions: Vec<Arc<D::Session>>,
+    /// Where each of them finds its next job.
+    desks: Vec<Arc<Desk<J>>>,
     timer: Timer,
-    mailbox: Arc<Mailbox<A, D::Error>>,
-    /// Asked, and not yet begun: that is done while the thread waits.
+    mailbox: Arc<Mailbox<J::Answer, D::Error>>,
+    /// Sessions that were asked and do not know it yet: they learn it while the thread waits.
+    asked: Vec<u32>,
+    /// What else is to be done then.
     requests: Vec<Request>,
     /// When the counters of each session were last reported.
     flushed_ns: Vec<u64>,
@@ -78,7 +83,7 @@ pub(super) struct Line<'t, D: SqlServers, A> {
     runtime: Runtime,
 }
 
-impl<'t, D: SqlServers, A: Send + 'static> Line<'t, D, A> {
+impl<'t, D: SqlServers, J: Job<D::Session>> Line<'t, D, J> {
     /// Connects all sessions of a range, to the servers in turn.
     pub(super) fn open(target: &'t SqlTarget<D>, range: SessionRange) -> Result<Self, TargetError> {
         let kernel = |source| TargetError::Kernel { action: "set up the connections of a lane of sessions", source };
@@ -88,11 +93,20 @@ impl<'t, D: SqlServers, A: Send + 'static> Line<'t, D, A> {
         let sessions = runtime.block_on(connect(servers, range)).map_err(Into::into)?;
         let nodes = servers.nodes().len();
         let ids = (0..).zip(&sessions).map(|(session, at)| (node_of(range, nodes, session), at.id()));
+        let mailbox = Arc::new(Mailbox(Mutex::new((Vec::new(), None))));
+        let desks: Vec<Arc<Desk<J>>> = sessions.iter().map(|_| Arc::default()).collect();
+        for ((number, session), desk) in (0..).zip(&sessions).zip(&desks) {
+            let (mailbox, clock) = (Arc::clone(&mailbox), range.clock);
+            let hand_over = move |result| mailbox.put(Answer { session: number, at_ns: clock.now_ns(), result });
+            runtime.spawn(work(Arc::clone(session), Arc::clone(desk), hand_over));
+        }
         Ok(Self {
             target,
             range,
             timer,
-            mailbox: Arc::new(Mailbox(Mutex::new((Vec::new(), None)))),
+            desks,
+            mailbox,
+            asked: Vec::new(),
             requests: Vec::new(),
             flushed_ns: vec![0; sessions.len()],
             watch: Watch::new(servers, ids, target.patience_ns()),
@@ -122,28 +136,17 @@ impl<'t, D: SqlServers, A: Send + 'static> Line<'t, D, A> {
         Ok(rows)
     }
 
-    /// Asks a session something, at `now_ns`. The answer comes through [`wait`](Self::wait).
-    pub(super) fn ask(
-        &mut self,
-        session: u32,
-        now_ns: u64,
-        work: impl Future<Output = Result<A, D::Error>> + Send + 'static,
-    ) {
-        let (mailbox, clock) = (Arc::clone(&self.mailbox), self.range.clock);
+    /// Asks a session to do a job, at `now_ns`, which `write` writes into the room of an earlier one. The answer comes through
+    /// [`wait`](Self::wait).
+    pub(super) fn ask(&mut self, session: u32, now_ns: u64, write: impl FnOnce(&mut J)) {
         let flushed_ns = &mut self.flushed_ns[session as usize];
-        let flushing = (now_ns.saturating_sub(*flushed_ns) >= FLUSH_NS).then(|| {
+        let is_flushing = now_ns.saturating_sub(*flushed_ns) >= FLUSH_NS;
+        if is_flushing {
             *flushed_ns = now_ns;
-            Arc::clone(&self.sessions[session as usize])
-        });
+        }
         self.watch.asked(session, now_ns);
-        self.requests.push(Box::pin(async move {
-            let result = work.await;
-            mailbox.put(Answer { session, at_ns: clock.now_ns(), result });
-            // Sent at once, so before the session's next operation, and not waited for by it.
-            if let Some(session) = flushing {
-                session.flush_statistics().await;
-            }
-        }));
+        self.desks[session as usize].lay(is_flushing, write);
+        self.asked.push(session);
     }
 
     /// Appends the answers that have come to `into`. Returns at the latest soon after `until_ns`, and as soon as there is an
@@ -151,7 +154,11 @@ impl<'t, D: SqlServers, A: Send + 'static> Line<'t, D, A> {
     ///
     /// # Errors
     /// When a server has been silent for too long.
-    pub(super) fn wait(&mut self, until_ns: u64, into: &mut Vec<Answer<A, D::Error>>) -> Result<(), TargetError> {
+    pub(super) fn wait(
+        &mut self,
+        until_ns: u64,
+        into: &mut Vec<Answer<J::Answer, D::Error>>,
+    ) -> Result<(), TargetError> {
         let now = self.range.clock.now_ns();
         if self.watch.is_due(now) {
             self.requests.extend(self.watch.look(now)?);
@@ -162,9 +169,15 @@ impl<'t, D: SqlServers, A: Send + 'static> Line<'t, D, A> {
         Ok(())
     }
 
-    fn hear(&mut self, now: u64, until_ns: u64, into: &mut Vec<Answer<A, D::Error>>) -> Result<(), TargetError> {
-        let Self { runtime, timer, mailbox, requests, .. } = self;
+    fn hear(
+        &mut self,
+        now: u64,
+        until_ns: u64,
+        into: &mut Vec<Answer<J::Answer, D::Error>>,
+    ) -> Result<(), TargetError> {
+        let Self { runtime, timer, mailbox, desks, asked, requests, .. } = self;
         let heard = runtime.block_on(async {
+            asked.drain(..).for_each(|session| desks[session as usize].wake());
             requests.drain(..).for_each(|request| drop(tokio::spawn(request)));
             if until_ns <= now {
                 // Once to look at the sockets, and once for what they brought.
@@ -240,10 +253,11 @@ impl<'t, D: SqlServers, A: Send + 'static> Line<'t, D, A> {
 }
 
 /// Closes the connections in the way that servers expect.
-impl<D: SqlServers, A> Drop for Line<'_, D, A> {
+impl<D: SqlServers, J: Job<D::Session>> Drop for Line<'_, D, J> {
     fn drop(&mut self) {
         self.sessions.clear();
         self.requests.clear();
+        self.desks.iter().for_each(|desk| desk.close());
         let Self { runtime, .. } = self;
         let closed = async {
             while tokio::runtime::Handle::current().metrics().num_alive_tasks() > 0 {

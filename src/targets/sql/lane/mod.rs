@@ -7,6 +7,7 @@ use std::pin::Pin;
 
 mod batch;
 mod check;
+mod desk;
 mod line;
 mod statement;
 mod timer;

@@ -1,19 +1,35 @@
 //! Each operation a prepared statement of its own; what it took is what the client waited for it.
 
-use std::sync::Arc;
-
+use super::desk::Job;
 use super::line::{Answer, Line};
 use super::one_of_each;
 use crate::measure::{Counter, LaneRecorder};
 use crate::targets::sql::filling::Filling;
-use crate::targets::sql::session::{SqlError as _, SqlServers, SqlSession as _, StatementKind};
+use crate::targets::sql::session::{SqlError as _, SqlServers, SqlSession, StatementKind};
 use crate::targets::sql::target::SqlTarget;
 use crate::targets::{Finished, Lane, OperationResult, SessionRange, TargetError};
 use crate::workload::{OperationKind, SlobOperation};
 
+/// An operation, and what it writes.
+#[derive(Debug, Default)]
+struct OneOperation {
+    /// None before the first.
+    operation: Option<SlobOperation>,
+    filling: Vec<u8>,
+}
+
+impl<S: SqlSession> Job<S> for OneOperation {
+    type Answer = u64;
+
+    async fn done_by(&mut self, session: &S) -> Result<u64, S::Error> {
+        let operation = self.operation.expect("a job is laid with an operation");
+        session.execute(operation, &self.filling).await
+    }
+}
+
 /// Sends operations one by one.
 pub(in crate::targets::sql) struct StatementLane<'t, D: SqlServers> {
-    line: Line<'t, D, u64>,
+    line: Line<'t, D, OneOperation>,
     /// What each session does, or did last.
     operations: Vec<Option<SlobOperation>>,
     filling: Filling,
@@ -58,11 +74,12 @@ impl<D: SqlServers> Lane<SlobOperation> for StatementLane<'_, D> {
         sent_ns: u64,
         _: &mut LaneRecorder,
     ) -> Result<(), TargetError> {
-        let operation = *operation;
-        self.operations[session as usize] = Some(operation);
-        let filling = self.filling.of_statement(StatementKind::of(&operation));
-        let asked = Arc::clone(self.line.session(session));
-        self.line.ask(session, sent_ns, async move { asked.execute(operation, &filling).await });
+        self.operations[session as usize] = Some(*operation);
+        let filling = &mut self.filling;
+        self.line.ask(session, sent_ns, |job| {
+            job.operation = Some(*operation);
+            filling.of_statement(StatementKind::of(operation), &mut job.filling);
+        });
         Ok(())
     }
 
