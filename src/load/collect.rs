@@ -6,6 +6,11 @@ use crate::measure::os::Difference;
 use crate::measure::{Counter, IntervalId, OPERATION_KINDS, Recorded, Timeline, WaitEvent, counters_from};
 use crate::record::{Counters, Histogram, Interval, OperationStats, ServerStats, TraceStats, WaitStats};
 
+/// Servers whose readings are of times that differ by more than this share, and by more than this long, have no sum. A report doubts
+/// the figures of one that misses so much of its window.
+const APART: f64 = 0.02;
+const APART_NS: u64 = 500_000_000;
+
 /// What was seen in one interval.
 pub(super) struct Seen {
     /// Each lane's part, and what the target's own writers recorded.
@@ -28,6 +33,22 @@ impl ExternalStats {
         let mut waits = Vec::new();
         self.servers.iter().for_each(|server| WaitStats::add_to(&mut waits, &server.waits));
         waits
+    }
+
+    /// What several servers counted together, if they are several. Sums of intervals would lack those in which one of them was late,
+    /// whose counts come with its next answer. It is unknown where one was never read, or of another time than the others: it went,
+    /// or came, or was started again.
+    fn together(&self) -> Option<Counters> {
+        let [first, others @ ..] = self.servers.as_slice() else { return None };
+        let shortest_ns = others.iter().fold(first.elapsed_ns, |ns, server| ns.min(server.elapsed_ns));
+        let longest_ns = others.iter().map(|server| server.elapsed_ns).max()?.max(first.elapsed_ns);
+        let apart_ns = longest_ns - shortest_ns;
+        let are_apart = apart_ns > APART_NS && apart_ns as f64 > APART * longest_ns as f64;
+        // An interval has a sum only if all servers answered.
+        if are_apart || self.counters == Counters::default() {
+            return Some(Counters::default());
+        }
+        Some(others.iter().fold(first.counters.clone(), |sum, server| sum.with(&server.counters)))
     }
 
     /// The servers, each with its own waits only where they are several: those of an only one are all there are.
@@ -126,6 +147,16 @@ impl Totals {
     pub(super) fn counters(&self, known: &[Counter]) -> Counters {
         let mut counters = counters_from(&self.counts, known);
         counters.add(&self.besides.counters);
+        counters.settle_page_cache_hits();
+        counters
+    }
+
+    /// The same of the whole window.
+    pub(super) fn counters_of_window(&self, known: &[Counter]) -> Counters {
+        let Some(together) = self.besides.together() else { return self.counters(known) };
+        let mut counters = counters_from(&self.counts, known);
+        // What our own sessions count is theirs; that of servers is everybody's, and stays with them.
+        counters.fill(&together);
         counters.settle_page_cache_hits();
         counters
     }
@@ -251,6 +282,42 @@ mod tests {
         assert!(late.have_servers_timed());
         let waits = late.waits_of_interval(true);
         assert_eq!(waits.values().map(Histogram::count).collect::<Vec<_>>(), [3]);
+    }
+
+    #[test]
+    fn several_servers_have_a_sum_of_the_window_only_if_all_were_read_for_all_of_it() {
+        let server = |node: &str, seconds: u64, reads: u64| ServerStats {
+            node: node.to_owned(),
+            elapsed_ns: seconds * 1_000_000_000,
+            counters: Counters { physical_reads: Some(reads), commits: Some(reads), ..Counters::default() },
+            ..ServerStats::default()
+        };
+        // An interval has a sum where both answered.
+        let add = |totals: &mut Totals, servers: Vec<ServerStats>| {
+            let sum = match servers.as_slice() {
+                [one, two] => Counters { commits: None, ..one.counters.with(&two.counters) },
+                _ => Counters::default(),
+            };
+            totals.besides.add(&ExternalStats { counters: sum, servers, ..ExternalStats::default() });
+        };
+        let counted = |totals: &Totals| {
+            let counters = totals.counters_of_window(&[Counter::Commits]);
+            (counters.physical_reads, counters.commits)
+        };
+        let mut late = Totals::new(0);
+        late.counts[Counter::Commits as usize] = 7;
+        add(&mut late, vec![server("one", 1, 10)]);
+        assert_eq!(counted(&late), (None, Some(7)), "the other has not said anything yet");
+        add(&mut late, vec![server("one", 1, 11), server("two", 2, 300)]);
+        assert_eq!(
+            counted(&late),
+            (Some(321), Some(7)),
+            "what came late is in it, and so is what the other said in time"
+        );
+        for _ in 0..8 {
+            add(&mut late, vec![server("one", 1, 10)]);
+        }
+        assert_eq!(counted(&late), (None, Some(7)), "the other has gone, and what it had counted would pass for all");
     }
 
     #[test]

@@ -340,7 +340,7 @@ impl<S: Shape> Coordinator<'_, S> {
 
         let window_ns = self.timeline.closed_at_ns().saturating_sub(self.timeline.window_start_ns());
         let (outcome, ending) = self.outcome(failure.as_ref());
-        let counters = totals.counters(self.target.known_counters());
+        let counters = totals.counters_of_window(self.target.known_counters());
         let waits = totals.waits(self.target.layer());
         let mut besides = std::mem::take(&mut totals.besides);
         let traces = std::mem::take(&mut besides.traces);
