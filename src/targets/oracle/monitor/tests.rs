@@ -156,6 +156,17 @@ fn waits_are_of_sessions_and_of_the_servers_own_processes_and_have_histograms() 
 }
 
 #[test]
+fn sessions_that_are_counted_a_moment_before_all_are_still_told_apart() {
+    let read = |row: &str| reading(Scope::Instance, &[(Part::Events, 0, &format!("log file sync | Commit | {row}"))]);
+    let [first, mut second, mut third] = ["10 100 10 100", "109 1090 110 1100", "200 2000 200 2000"].map(read);
+    let mut sums = difference(&first, &mut second).0.waits;
+    WaitStats::add_to(&mut sums, &difference(&second, &mut third).0.waits);
+    let [sync] = sums.as_slice() else { panic!("{sums:?}") };
+    let all = Waited { count: 190, total_ns: Some(1_900_000) };
+    assert_eq!((sync.of_sessions(), sync.sum().count), (Some(all), 191), "and not those of one second alone");
+}
+
+#[test]
 fn histograms_in_milliseconds_have_their_own_edges() {
     let then = reading(Scope::Instance, &[(Part::Events, 1, ""), (Part::Histograms, 1, "")]);
     let events = "direct path read | User I/O | 12 30000";

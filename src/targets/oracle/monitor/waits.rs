@@ -45,11 +45,11 @@ impl Waits {
         Some(Self { count: self.count.checked_sub(then.count)?, ns })
     }
 
-    fn less(self, part: Self) -> Option<Self> {
-        Some(Self {
-            count: self.count.checked_sub(part.count)?,
-            ns: self.ns.zip(part.ns).and_then(|(all, part)| all.checked_sub(part)),
-        })
+    /// What is left without a part of it. Both stand in one row, which a server may change while it is read: so the part may be a
+    /// little more, and then nothing is left.
+    fn less(self, part: Self) -> Self {
+        let ns = self.ns.zip(part.ns).map(|(all, part)| all.saturating_sub(part));
+        Self { count: self.count.saturating_sub(part.count), ns }
     }
 
     fn reported(self, by: Waiters) -> ReportedWaits {
@@ -87,8 +87,10 @@ pub(super) fn between(
             .sessions
             .and_then(|sessions| sessions.since(before.map_or(Some(none), |before| before.sessions)?))
             .map(timed);
-        let parts = match of_sessions.and_then(|sessions| Some((sessions, waited.less(sessions)?))) {
-            Some((sessions, others)) => vec![(Waiters::Foreground, sessions), (Waiters::Background, others)],
+        let parts = match of_sessions {
+            Some(sessions) => {
+                vec![(Waiters::Foreground, sessions), (Waiters::Background, waited.less(sessions))]
+            }
             None => vec![(Waiters::All, waited)],
         };
         all.push(WaitStats {
