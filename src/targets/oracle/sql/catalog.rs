@@ -69,8 +69,9 @@ pub fn only_reads(role: &str) -> bool {
     !["", "PRIMARY", "SNAPSHOT STANDBY"].contains(&role)
 }
 
-/// Sessions of the user that work at this moment: number and serial number. Wants `v$session`.
-pub const AT_WORK: &str = "SELECT sid, serial# FROM v$session WHERE status = 'ACTIVE' AND username = USER";
+/// Sessions of users that work at this moment: number and serial number. Wants `v$session`. In a cluster `gv$session` stands in its
+/// place, whose rows are read by processes of all instances: who asks must not be a part of the question.
+pub const AT_WORK: &str = "SELECT sid, serial# FROM v$session WHERE status = 'ACTIVE' AND type = 'USER'";
 
 impl Sql {
     /// Our own tables by their bare names, in the order in which they are dropped: the descriptor stays until all else is gone,
@@ -103,6 +104,12 @@ mod tests {
                 assert!(OWN_COLUMNS.contains(&format!("'{name}'")), "{name}");
             }
         }
+    }
+
+    #[test]
+    fn sessions_at_work_are_asked_for_alike_on_all_instances() {
+        let others = AT_WORK.replace("'USER'", "");
+        assert!(!others.contains("USER") && !others.contains("SYS_CONTEXT"), "{AT_WORK}");
     }
 
     #[test]
