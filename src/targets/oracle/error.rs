@@ -56,7 +56,7 @@ const ENDS_THE_CONNECTION: [u32; 19] = [
     12_571,
 ];
 /// Where nothing better is known: nobody has met all errors that there are yet.
-const SEND_US: &str = "Oracle's documentation has more on errors by their numbers; if it makes no sense here, send us what `plimsoll slob \
+pub(super) const SEND_US: &str = "Oracle's documentation has more on errors by their numbers; if it makes no sense here, send us what `plimsoll slob \
                        doctor` writes";
 /// Rights that are missing, and names that are not to be seen without them.
 pub(super) const LACKS_RIGHTS: [u32; 5] = [990, 1031, 1045, 1720, 41_900];

@@ -16,11 +16,11 @@ pub(super) struct Node {
 
 /// The places of an address, each of which is to answer `within` a time if that has to stand in its descriptor.
 pub(super) fn nodes_of(address: &OracleAddress, per_node: bool, within: Option<Duration>) -> Vec<Node> {
-    let OraclePlace::Listeners { nodes, service, tls, server, instance } = &address.place else {
-        let (OraclePlace::Alias(text) | OraclePlace::Descriptor(text)) = &address.place else {
-            unreachable!("a place without listeners is a name or a descriptor")
-        };
-        return vec![Node { name: text.clone(), connect_string: text.clone() }];
+    let (nodes, service, tls, server, instance) = match &address.place {
+        OraclePlace::Listeners { nodes, service, tls, server, instance } => (nodes, service, tls, server, instance),
+        OraclePlace::Alias(text) | OraclePlace::Descriptor(text) => {
+            return vec![Node { name: text.clone(), connect_string: text.clone() }];
+        }
     };
     let groups: Vec<&[ServerNode]> = if per_node { nodes.chunks(1).collect() } else { vec![nodes] };
     let services: Vec<String> = match address.services {

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use super::connect::{Connected, Connector};
 use super::data::schema_of;
 use super::driver::{DB_TYPE_NUMBER, Row, ToDbValue};
-use super::error::OracleError;
+use super::error::{OracleError, SEND_US};
 use super::sql::{Grant, Need, grants};
 use super::statspack::{self, Told};
 use crate::measure::Clock;
@@ -102,7 +102,7 @@ impl Snapshots {
             let found = found.map_err(|error| with_grants(connector, kind, error))?;
             let (dbid, instance, container) = found.ok_or_else(|| OracleError::Unfit {
                 what: format!("cannot {doing}: v$database is empty on `{name}`"),
-                hint: None,
+                hint: Some(SEND_US.to_owned()),
             })?;
             if !places.iter().any(|place| (place.dbid, place.instance) == (dbid, instance)) {
                 // 0 is a database that has no containers, 1 the root of one that has.
@@ -166,7 +166,9 @@ impl OwnReporter for Snapshots {
         let Some(window_ns) = window_ns else { return all };
         let databases = &*self.databases;
         let begun = begun.unwrap_or_else(|| {
-            Err(OracleError::Unfit { what: "the snapshot before the window was not taken".to_owned(), hint: None })
+            let hint =
+                Some("the window may have ended before its turn: use a longer RUN_TIME or `--warmup`".to_owned());
+            Err(OracleError::Unfit { what: "the snapshot before the window was not taken".to_owned(), hint })
         });
         let edges = begun.and_then(|begin| Ok((begin, databases.take(clock)?)));
         let (begin, end) = match edges {

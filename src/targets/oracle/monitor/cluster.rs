@@ -39,10 +39,10 @@ pub(super) fn find(
         let parallel: Option<String> = row.get(0)?;
         Ok(parallel.as_deref() == Some("YES"))
     });
-    let is_one = match is_parallel {
+    let is_unknown = match is_parallel {
         Ok(Some(false)) => return Ok(Cluster::Alone(None)),
-        Ok(is_parallel) => Ok(is_parallel),
-        Err(error @ OracleError::Refused { .. }) => Err(error),
+        Ok(_) => None,
+        Err(error @ OracleError::Refused { .. }) => Some(error),
         Err(error) => return Err(error),
     };
     let try_form = |form: &Form| match form.read(connected, DOING, whose) {
@@ -51,12 +51,12 @@ pub(super) fn find(
         Err(error) => Err(error),
     };
     let instances = try_form(&Form::instances())?;
-    match (&is_one, &instances) {
-        (Err(error), Err(_)) => {
+    match (&is_unknown, &instances) {
+        (Some(error), Err(_)) => {
             let lack = format!("whether the instance {instance} is one of a cluster is not known");
             return Ok(Cluster::Alone(Some(views::missing(&lack, "v$instance", user, error))));
         }
-        (Err(_), Ok(0 | 1)) => return Ok(Cluster::Alone(None)),
+        (Some(_), Ok(0 | 1)) => return Ok(Cluster::Alone(None)),
         _ => {}
     }
     let mut refused: Vec<(String, OracleError)> = instances.err().into_iter().collect();
@@ -92,7 +92,8 @@ pub(super) fn find(
 }
 
 /// What each instance counted, by the rows that `named` has of instances and those that the parts were answered with. One that shows
-/// nothing of the first part is not there: it has gone meanwhile, or the pluggable database is not open on it.
+/// nothing of the first part is not there: it has gone meanwhile, or the pluggable database is not open on it. That nobody of ours
+/// has waited there says nothing of the kind.
 pub(super) fn members(scope: Scope, named: &[Row], answers: Vec<(Part, &Form, Vec<Row>)>) -> Vec<Counted<Reading>> {
     let mut named: Vec<&Row> = named.iter().collect();
     named.sort_by_key(|row| row.instance);
@@ -102,7 +103,7 @@ pub(super) fn members(scope: Scope, named: &[Row], answers: Vec<(Part, &Form, Ve
         for row in rows {
             of_each.entry(row.instance).or_default().push(row);
         }
-        if at == 0 {
+        if at == 0 && part != Part::Ours {
             readings.retain(|(row, _)| of_each.contains_key(&row.instance));
         }
         for (row, reading) in &mut readings {
