@@ -22,7 +22,7 @@ use self::reading::Reading;
 use self::views::{Form, Part, Reach, Row, Scope, Whose};
 use super::connect::{Connected, Connector};
 use super::data::schema_of;
-use super::error::{OraNumber, OracleError};
+use super::error::{OraNumber, OracleError, SEND_US};
 use super::sql::quoted;
 use crate::record::ServerStats;
 use crate::targets::sql::{Doing, Readings, ServerReader};
@@ -156,6 +156,10 @@ impl MonitorRequest {
         let (connected, instance) = self.connect(watched)?;
         let user = &quoted(&schema_of(self.connector.user()));
         let mut notes = if watched == 0 { self.remarks.clone() } else { Vec::new() };
+        let places = locked(&self.places);
+        let before = places[watched].as_ref().filter(|place| place.reach == Reach::One);
+        notes.extend(before.and_then(|before| instance.instead_of(&before.instance)));
+        drop(places);
         if instance.scope == Scope::Container {
             notes.push(format!(
                 "counters are those of the pluggable database {}: the log writer and the database writers work for all of them, and \
@@ -221,6 +225,20 @@ impl Instance {
     /// Whether both are the same; one that does not say what it is called is none of the others.
     fn is(&self, other: &Self) -> bool {
         !self.name().is_empty() && self.identity == other.identity
+    }
+
+    /// What to know where this is watched in the place of another one, as far as that can be told.
+    fn instead_of(&self, before: &Self) -> Option<String> {
+        let is_another = !before.name().is_empty() && !before.is(self);
+        is_another.then(|| {
+            let ([.., then], [.., now]) = (&before.identity, &self.identity);
+            format!(
+                "the connection that reads counters led to the instance {} on {then} and, once it was made again, to {} on {now}: \
+                 figures are of the one until then, and of the other since",
+                before.name(),
+                self.name()
+            )
+        })
     }
 
     fn name(&self) -> &str {
@@ -365,6 +383,6 @@ async fn waiting<T: Send + 'static>(
 ) -> Result<T, OracleError> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|_| {
         let what = "the driver gave up on what an instance sent while it was watched".to_owned();
-        Err(OracleError::Unfit { what, hint: None })
+        Err(OracleError::Unfit { what, hint: Some(SEND_US.to_owned()) })
     })
 }

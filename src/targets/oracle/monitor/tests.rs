@@ -378,6 +378,26 @@ fn each_instance_of_a_cluster_has_its_own_rows_and_no_other_s() {
 }
 
 #[test]
+fn another_instance_does_not_silently_stand_for_the_one_that_was_watched() {
+    let of = |identity: [&str; 3]| super::Instance {
+        identity: identity.map(str::to_owned),
+        scope: Scope::Instance,
+        container: (String::new(), 0),
+        user: "SLOB".to_owned(),
+    };
+    let first = of(["orcl", "ONE1", "host1"]);
+    assert_eq!(first.instead_of(&of(["orcl", "ONE1", "host1"])), None);
+    for other in [["orcl", "ONE2", "host1"], ["orcl", "ONE1", "host2"], ["shop", "ONE1", "host1"]] {
+        let note = of(other).instead_of(&first).unwrap();
+        assert!(
+            note.contains("ONE1 on host1 and") && note.contains(&format!("{} on {}", other[1], other[2])),
+            "{note}"
+        );
+    }
+    assert_eq!(first.instead_of(&of(["", "", ""])), None, "what never said its name cannot be told");
+}
+
+#[test]
 fn an_instance_that_shows_no_statistics_is_not_there() {
     let of = |statistics: &str| {
         let found =

@@ -93,12 +93,16 @@ impl<R: ServerReader> Watch<R> {
                     "the connection that reads the server's counters broke: they are unknown until it was made again"
                         .to_owned(),
                 );
-                line = loop {
+                let (again, notes) = loop {
                     match self.reader.open_counters(self.node).await {
-                        Ok((line, _)) => break line,
+                        Ok(opened) => break opened,
                         Err(_) => tokio::time::sleep(RECONNECT_PAUSE).await,
                     }
                 };
+                // What is there now need not be what was there before.
+                let node = &mut self.shared.lock()[self.node];
+                notes.into_iter().for_each(|note| node.note(note));
+                line = again;
                 connection += 1;
             }
             self.answered();
