@@ -292,9 +292,10 @@ pub(super) fn missing(lack: &str, view: &str, user: &str, error: &OracleError) -
     format!("{lack}: `{view}` is not there or not to be read{number}; `{session}{}`", grant(view, user))
 }
 
-/// The statement that gives the right to a view, whose own name has an underscore more.
+/// The statement that gives the right to a view, whose own name has an underscore more. It has no public synonym: who grants it need
+/// not be `SYS`.
 pub(super) fn grant(view: &str, user: &str) -> String {
-    format!("GRANT SELECT ON {} TO {user}", view.replacen("v$", "v_$", 1).to_uppercase())
+    format!("GRANT SELECT ON SYS.{} TO {user}", view.replacen("v$", "v_$", 1).to_uppercase())
 }
 
 impl Form {
