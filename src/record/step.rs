@@ -23,7 +23,7 @@ pub struct Step {
     pub window: Window,
     /// How the step ended.
     pub outcome: Outcome,
-    /// Engine counts in the window.
+    /// Engine counts in the window. Of several servers their sum, where all of them were read for all of it.
     pub counters: Counters,
     /// One element per operation type that was asked for.
     pub operations: Vec<OperationStats>,
