@@ -122,7 +122,7 @@ const ACTIVITY: [NamedActivity; 9] = [
 pub(super) const SINGLE: [&str; 2] = ["db file sequential read", "cell single block physical read"];
 pub(super) const BATCHED: [&str; 2] = ["db file parallel read", "cell list of blocks physical read"];
 pub(super) const NEIGHBOURS: [&str; 2] = ["db file scattered read", "cell multiblock physical read"];
-const DIRECT: [&str; 2] = ["direct path read", "cell smart table scan"];
+pub(super) const DIRECT: [&str; 2] = ["direct path read", "cell smart table scan"];
 
 /// Waits for a row that another transaction has changed, and the log writer's writes.
 const ROW_LOCK: &str = "enq: TX - row lock contention";

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::measure::doctor::Check;
-use crate::targets::oracle::meanings::{BATCHED, NEIGHBOURS, SINGLE, is_of};
+use crate::targets::oracle::meanings::{BATCHED, DIRECT, NEIGHBOURS, SINGLE, is_of};
 use crate::units::{Nanos, group_thousands};
 
 /// A step of the server's clock, in microseconds, that is a tenth of a read of fast storage; and one that is longer than that read.
@@ -17,8 +17,6 @@ const SINGLE_BLOCK_SHARE: f64 = 0.95;
 /// Commits that take longer than this wait for something else than storage.
 const LONG_COMMIT_US: u64 = 100_000;
 
-/// Reads past the cache.
-const DIRECT: [&str; 2] = ["direct path read", "cell smart table scan"];
 /// Events of reading, as servers call them: one block, several at once here and there, several in a row, past the cache.
 const READS: [&[&str]; 4] = [&SINGLE, &BATCHED, &NEIGHBOURS, &DIRECT];
 /// The wait of a commit for its redo.
