@@ -138,6 +138,10 @@ impl BatchLane<SlobOperation> for RecordingLane<'_, Box<dyn BatchLane<SlobOperat
         self.lane.batch_ns()
     }
 
+    fn max_operations(&self) -> usize {
+        self.lane.max_operations()
+    }
+
     fn send(&mut self, session: u32, operations: &[SlobOperation], sent_ns: u64) -> Result<(), TargetError> {
         self.recording.note(self.first_session + session, operations);
         self.lane.send(session, operations, sent_ns)

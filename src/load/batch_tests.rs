@@ -120,6 +120,10 @@ impl BatchLane<Task> for FakeLane {
         self.batch_ns
     }
 
+    fn max_operations(&self) -> usize {
+        10_000
+    }
+
     fn send(&mut self, session: u32, operations: &[Task], sent_ns: u64) -> Result<(), TargetError> {
         assert!(!self.under_way.iter().any(|(_, batch, _)| batch.session == session), "one batch at a time");
         self.sent.push((session, sent_ns, operations.to_vec()));
@@ -530,6 +534,9 @@ fn clocks_that_disagree_cannot_put_an_operation_before_its_batch_or_after_its_an
     impl BatchLane<Task> for Skewed {
         fn batch_ns(&self) -> u64 {
             self.0.batch_ns()
+        }
+        fn max_operations(&self) -> usize {
+            self.0.max_operations()
         }
         fn send(&mut self, session: u32, operations: &[Task], sent_ns: u64) -> Result<(), TargetError> {
             self.0.send(session, operations, sent_ns)

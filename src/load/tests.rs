@@ -472,6 +472,10 @@ impl BatchLane<SlobOperation> for SlowLane {
         100_000_000
     }
 
+    fn max_operations(&self) -> usize {
+        10_000
+    }
+
     fn send(&mut self, session: u32, operations: &[SlobOperation], sent_ns: u64) -> Result<(), TargetError> {
         assert_eq!(operations.len(), 1, "what takes longer than a batch goes alone");
         self.under_way.push((session, sent_ns + SLOW_NS));

@@ -213,9 +213,7 @@ pub trait BatchLane<O> {
     fn batch_ns(&self) -> u64;
 
     /// Most operations of a batch, however short they are.
-    fn max_operations(&self) -> usize {
-        10_000
-    }
+    fn max_operations(&self) -> usize;
 
     /// Sends operations, one after the other, for an idle session. `sent_ns` is now.
     ///

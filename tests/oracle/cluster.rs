@@ -74,7 +74,7 @@ fn each_instance_is_counted_once_with_its_own_waits_and_seconds() {
     let seconds: Vec<_> = seconds(&site, &run).iter().map(|at| each(at, "/own/user commits")).collect();
     assert!(seconds.iter().any(|second| second.len() == 2 && second[1].1 == 2 * second[0].1), "{seconds:?}");
     // All sessions landed on one, which the other's absence shows.
-    assert!(has_note(&run, &["sessions landed on instances: ONE1 2, ONE2 0"]), "{:?}", notes(&run));
+    assert!(has_note(&run, &["sessions landed on instances, over all steps: ONE1 2, ONE2 0"]), "{:?}", notes(&run));
     assert!(has_note(&run, &["unequal shares"]), "{:?}", notes(&run));
     assert!(!has_note(&run, &["alone, which is one of a cluster"]), "{:?}", notes(&run));
     // Figures are asked for in one statement for both.

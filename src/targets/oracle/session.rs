@@ -103,7 +103,7 @@ impl SqlServers for OracleServers {
         let least = landed.iter().map(|(_, sessions)| *sessions).min().unwrap_or(0);
         let mut notes = Vec::new();
         if landed.len() > 1 {
-            notes.push(format!("sessions landed on instances: {}", all.join(", ")));
+            notes.push(format!("sessions landed on instances, over all steps: {}", all.join(", ")));
         }
         if most > least + least / UNBALANCED_PART + 1 {
             notes.push(
@@ -159,8 +159,6 @@ impl SqlSession for Session {
     type Id = SessionId;
     /// Nothing can be cancelled from outside, so what is under way when the load ends has to be waited for.
     const BATCH_NS: u64 = 200_000_000;
-    /// Six blocks. More would save nothing, since each block is a round trip, and there are sessions by the thousand.
-    const BATCH_OPERATIONS: usize = 6 * MAX_BATCH;
 
     fn id(&self) -> SessionId {
         self.id

@@ -1,15 +1,11 @@
 //! Who looks at servers while load runs: the monitor of their counters, and tracing in the kernel.
 
 use std::path::Path;
-use std::time::Duration;
 
 use super::{Monitor, ServerReader};
 use crate::measure::environment;
 use crate::measure::trace::{TraceRequest, Tracer};
 use crate::targets::{Background, TargetError};
-
-/// A server that has not answered the monitor for so long, on connections that are still open, is taken for gone.
-const SILENCE: Duration = Duration::from_secs(30);
 
 /// Monitor and tracer of a run.
 pub struct Observers<R: ServerReader> {
@@ -38,10 +34,10 @@ impl<R: ServerReader> Observers<R> {
     /// Whether the servers still answer.
     ///
     /// # Errors
-    /// [`TargetError::ServerSilent`] when one has not answered for half a minute.
+    /// [`TargetError::ServerSilent`] when one has not answered for [`ServerReader::SILENCE`].
     pub fn check(&self) -> Result<(), TargetError> {
         match self.monitor.silent_for() {
-            Some(silent) if silent > SILENCE => Err(TargetError::ServerSilent { waited_s: silent.as_secs() }),
+            Some(silent) if silent > R::SILENCE => Err(TargetError::ServerSilent { waited_s: silent.as_secs() }),
             _ => Ok(()),
         }
     }

@@ -66,8 +66,6 @@ pub trait SqlSession: Send + Sync + Sized + 'static {
     /// processors are busy, its session stands idle for some milliseconds until the client has its turn, which is then a
     /// hundredth.
     const BATCH_NS: u64 = 500_000_000;
-    /// Most operations of a batch, however short they are: what is known of each takes memory until all sessions have come so far.
-    const BATCH_OPERATIONS: usize = 10_000;
 
     /// The server's number of this session.
     fn id(&self) -> Self::Id;

@@ -334,6 +334,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl ServerReader for MonitorRequest {
+    /// While the instances of a cluster agree on who is left of them, nothing that asks for all is answered. Whoever waits longer for
+    /// an operation than sessions have patience is asked for apart.
+    const SILENCE: Duration = Duration::from_secs(120);
+
     type Error = OracleError;
     type Reading = Reading;
     type CounterLine = CounterLine;

@@ -16,6 +16,12 @@ use crate::workload::{OperationKind, SlobOperation};
 /// becomes a few times as slow while it runs: all of its operations would count as failed.
 const OF_THE_TIMEOUT: u64 = 10;
 
+/// Most operations of a batch, and where sessions are so many that a lane would have more than `LANE_OPERATIONS` under way, each of
+/// which takes some 200 bytes until it is recorded, fewer; but never less than this.
+const MAX_OPERATIONS: usize = 10_000;
+const LANE_OPERATIONS: usize = 400_000;
+const MIN_OPERATIONS: usize = 250;
+
 /// Checks that a procedure can execute these operations.
 ///
 /// # Errors
@@ -123,7 +129,7 @@ impl<D: SqlServers> BatchLane<SlobOperation> for BatchesLane<'_, D> {
     }
 
     fn max_operations(&self) -> usize {
-        D::Session::BATCH_OPERATIONS
+        (LANE_OPERATIONS / self.line.range.sessions.max(1) as usize).clamp(MIN_OPERATIONS, MAX_OPERATIONS)
     }
 
     fn send(&mut self, session: u32, operations: &[SlobOperation], sent_ns: u64) -> Result<(), TargetError> {

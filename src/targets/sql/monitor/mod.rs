@@ -31,6 +31,8 @@ pub trait ServerReader: Send + Sync + 'static {
     type CounterLine: Send + 'static;
     /// A connection that looks at sessions.
     type SampleLine: Send + 'static;
+    /// A server that has not answered for so long, on connections that are still open, is taken for gone.
+    const SILENCE: Duration = Duration::from_secs(30);
 
     /// Names of what is connected to: of a server each, or of a cluster whose servers are read together.
     fn nodes(&self) -> Vec<String>;
