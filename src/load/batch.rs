@@ -244,6 +244,10 @@ impl<'a, S: Shape> BatchDriver<'a, S> {
     fn record_until(&mut self, until_ns: u64) {
         let Self { known, recorder, .. } = self;
         known.take_until(until_ns, |Known { kind, failed, done }| {
+            // What ended after the window is nobody's.
+            if recorder.is_closed() {
+                return;
+            }
             let kind = usize::from(kind);
             recorder.advance(done.ended_ns);
             if failed {
