@@ -22,8 +22,8 @@ pub const DATABASE: &str =
 pub const CONTAINER: &str = "SELECT SYS_CONTEXT('USERENV', 'CON_ID') FROM dual";
 
 /// Puts out whether the database is one of a cluster, as 1 or 0. Everybody may ask, unless `PUBLIC` was denied the package.
-pub const IS_CLUSTER: &str =
-    "BEGIN :is_cluster := CASE WHEN SYS.DBMS_UTILITY.IS_CLUSTER_DATABASE THEN 1 ELSE 0 END; END;";
+pub const IS_CLUSTER: &str = "DECLARE found PLS_INTEGER := 0; BEGIN \
+    IF SYS.DBMS_UTILITY.IS_CLUSTER_DATABASE THEN found := 1; END IF; :is_cluster := found; END;";
 
 /// The tablespace in which the user's tables are made, in one row: name, bytes of a block, status (`ONLINE`), contents
 /// (`PERMANENT`), how free blocks are found (`AUTO` or `MANUAL`), whether it is of one large file, whether it is encrypted.
