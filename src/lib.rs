@@ -23,6 +23,9 @@ pub mod cli;
 pub mod config;
 pub mod import;
 pub mod load;
+#[cfg(test)]
+#[path = "../tests/common/loop_device.rs"]
+mod loop_device;
 pub mod measure;
 pub mod plan;
 pub mod record;

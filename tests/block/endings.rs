@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::path::Path;
 
-use crate::common::raw::{LoopDevice, checked, engines, open, open_as, read_back, run, step, wanted, wide};
+use crate::common::loop_device::LoopDevice;
+use crate::common::raw::{checked, engines, open, open_as, read_back, run, step, wanted, wide};
 use crate::common::scratch::is_in_memory;
 use crate::common::skip::skip;
 use crate::common::{LIMIT, run_until, scratch};

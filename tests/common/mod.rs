@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
+pub mod loop_device;
 pub mod raw;
 pub mod scratch;
 pub mod skip;

@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::SystemTime;
 
@@ -159,42 +158,4 @@ pub fn put(path: &Path, offset: u64, bytes: &[u8]) {
     let file = File::options().write(true).open(path).unwrap();
     file.write_all_at(bytes, offset).unwrap();
     file.sync_all().unwrap();
-}
-
-/// A loop device over a file, taken down again when it is dropped.
-pub struct LoopDevice(PathBuf);
-
-impl LoopDevice {
-    /// None, with the reason reported, where that is not allowed.
-    pub fn over(file: &Path) -> Option<Self> {
-        let made = Command::new("losetup").args(["--find", "--show", "--direct-io=on"]).arg(file).output();
-        match made {
-            Ok(made) if made.status.success() => {
-                Some(Self(PathBuf::from(String::from_utf8(made.stdout).unwrap().trim())))
-            }
-            Ok(made) => {
-                skip(format_args!("no loop device: {}", String::from_utf8_lossy(&made.stderr).trim()));
-                None
-            }
-            Err(error) => {
-                skip(format_args!("losetup cannot be started: {error}"));
-                None
-            }
-        }
-    }
-
-    pub fn path(&self) -> &Path {
-        &self.0
-    }
-
-    /// Its name, as the kernel has it.
-    pub fn name(&self) -> String {
-        self.0.file_name().unwrap().to_string_lossy().into_owned()
-    }
-}
-
-impl Drop for LoopDevice {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").arg("--detach").arg(&self.0).status();
-    }
 }

@@ -186,18 +186,28 @@ fn requests(devices: &[TracedDevice]) -> String {
             let _ = writeln!(events, "    if (args->dev == {number}) {{ $event = (uint64)$request + {first}; }}");
         }
     }
+    // Requests for one place that are under way at once cannot be told apart, and to take the time of one for another's would
+    // make it too short: none of them is timed until the place has been idle. One of which no end was seen for long is forgotten.
     // A flush has no place, and the kernel names different ones at its two ends. The last part of a write that is to be durable
     // ends twice, and is known no more the second time.
     format!(
-        "tracepoint:block:block_rq_issue\n/{only}/\n{{\n{request}  \
-         if ($request > 0) {{ @request[args->dev, $sector, $request] = (nsecs, (uint64)args->nr_sector); }}\n}}\n\
+        "tracepoint:block:block_rq_issue\n/{only}/\n{{\n{request}  if ($request > 0) {{\n    \
+         $known = @request[args->dev, $sector, $request];\n    \
+         $before = nsecs - $known.0 < {FORGOTTEN_AFTER_NS} ? $known.2 : (uint64)0;\n    \
+         @request[args->dev, $sector, $request] = (nsecs, (uint64)args->nr_sector, $before + 1, \
+         $before > 0 ? (uint64)1 : (uint64)0);\n  }}\n}}\n\
          tracepoint:block:block_rq_requeue\n/{only}/\n{{\n{request}  delete(@request[args->dev, $sector, $request]);\n}}\n\
          tracepoint:block:block_rq_complete\n/{only}/\n{{\n{request}  $known = @request[args->dev, $sector, $request];\n  \
-         if ($known.0 != 0) {{\n    delete(@request[args->dev, $sector, $request]);\n{events}    \
-         if (args->error == 0) {{\n      $ns = nsecs - $known.0;\n      @us[$event] = hist($ns / 1000);\n      \
+         if ($known.2 > 1) {{\n    \
+         @request[args->dev, $sector, $request] = ($known.0, $known.1, $known.2 - 1, (uint64)1);\n  }}\n  \
+         if ($known.2 == 1) {{\n    delete(@request[args->dev, $sector, $request]);\n{events}    \
+         if (args->error == 0 && $known.3 == 0) {{\n      $ns = nsecs - $known.0;\n      @us[$event] = hist($ns / 1000);\n      \
          @ns[$event] = sum($ns);\n      @bytes[$event] = sum($known.1 * 512);\n    }}\n  }}\n}}\n"
     )
 }
+
+/// When a request whose end was not seen is taken for one that is no longer under way: disks and their drivers give up sooner.
+const FORGOTTEN_AFTER_NS: u64 = 120_000_000_000;
 
 /// A device's number inside the kernel: 12 bits of the driver's above 20 of the device's.
 fn kernel_number(device: DeviceNumber) -> u64 {

@@ -3,10 +3,12 @@
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use super::*;
+use crate::loop_device::LoopDevice;
 use crate::measure::os::{Probe, Snapshot};
 use crate::scratch::scratch;
 use crate::skip::skip;
@@ -240,46 +242,109 @@ fn parts_add_up_to_the_time_that_passed() {
     assert!(longest < Duration::from_secs(20), "{longest:?}");
 }
 
+/// A disk that nobody else uses, and the request that traces it.
+fn own_disk(directory: &Path) -> Option<(LoopDevice, TraceRequest)> {
+    let image = directory.join("image");
+    fs::write(&image, vec![0; 64 << 20]).unwrap();
+    let disk = LoopDevice::over(&image)?;
+    let request = TraceRequest { process: None, devices: vec![disk.name()] };
+    Some((disk, request))
+}
+
 #[test]
 fn requests_of_a_device_are_those_that_the_kernel_counts() {
     let directory = scratch();
-    let devices = environment::devices_below(directory.path());
-    let Ok(traced) = traced_devices(&devices) else { return skip("the devices below the sources are not known") };
-    let [device] = traced.as_slice() else { return skip(format_args!("not one disk below the sources: {traced:?}")) };
-    let request = TraceRequest { process: None, devices };
+    let Some((disk, request)) = own_disk(directory.path()) else { return };
     let Some(tracer) = tracer(&request) else { return };
-    let probe = Probe::new(vec![device.clone()]);
-    let wrote = |name: &str| {
-        let to = directory.path().join(name);
-        let dd = Command::new("dd")
-            .args(["if=/dev/zero", "bs=64k", "count=2000", "oflag=direct", &format!("of={}", to.display())])
-            .stderr(Stdio::null())
-            .status();
-        dd.unwrap().success()
-    };
-    // Other tests write to this disk as well, and a tracer and a counter are not read at one instant: what was traced lies between
-    // what was counted just inside of it and just outside.
-    let seen = |at: u64| Snapshot::take(&probe, at);
-    let before = seen(0);
+    let probe = Probe::new(vec![disk.name()]);
+    let before = Snapshot::take(&probe, 0);
     tracer.take();
-    let began = seen(1);
-    assert!(wrote("a") && wrote("b"));
-    let ended = seen(2);
+    let dd = Command::new("dd")
+        .args(["if=/dev/zero", "bs=64k", "count=1000", "oflag=direct", &format!("of={}", disk.path().display())])
+        .stderr(Stdio::null())
+        .status();
+    assert!(dd.unwrap().success());
     let stats = tracer.take();
-    let after = seen(3);
-    let [least, most] = [ended.since(&began), after.since(&before)].map(|mut seen| seen.devices.remove(0));
+    let counted = Snapshot::take(&probe, 1).since(&before).devices.remove(0);
     let written = one(&stats, "write");
-    assert_eq!((written.layer.as_str(), written.device.as_deref()), ("device", Some(device.as_str())));
-    assert!(written.count >= 3_900 && written.bytes >= 4_000 * (63 << 10), "{written:?}");
-    // The kernel counts a write that flushes the device's cache first as one more.
-    let some = 50 + most.flushes.unwrap_or(0);
-    let is_between = |traced: u64, least: u64, most: u64, some: u64| {
-        traced + some + least / 20 >= least && traced <= most + some + most / 20
+    assert_eq!((written.layer.as_str(), written.device.as_deref()), ("device", Some(disk.name().as_str())));
+    assert_eq!((counted.writes, written.counted_by_kernel), (1_000, Some(1_000)));
+    // A request that ends while its processor runs the program of another tracer is passed over.
+    let reported = format!("{written:?}");
+    assert!((950..=1_000).contains(&written.count), "{reported}");
+    assert_eq!(written.bytes, written.count << 16, "{reported}");
+}
+
+/// A file system that can be frozen: what is written to its files then waits.
+struct FileSystem {
+    at: PathBuf,
+    _disk: LoopDevice,
+}
+
+impl FileSystem {
+    fn new(directory: &Path) -> Option<Self> {
+        let (image, at) = (directory.join("below"), directory.join("mounted"));
+        File::create(&image).unwrap().set_len(128 << 20).unwrap();
+        fs::create_dir(&at).unwrap();
+        let disk = LoopDevice::over(&image)?;
+        let device = disk.path().to_str().unwrap();
+        if !runs("mkfs.ext4", &["-q", device]) || !runs("mount", &[device, at.to_str().unwrap()]) {
+            skip("no file system can be made and mounted here");
+            return None;
+        }
+        Some(Self { at, _disk: disk })
+    }
+
+    fn freeze(&self, how: &str) -> bool {
+        runs("fsfreeze", &[how, self.at.to_str().unwrap()])
+    }
+}
+
+impl Drop for FileSystem {
+    fn drop(&mut self) {
+        self.freeze("--unfreeze");
+        runs("umount", &[self.at.to_str().unwrap()]);
+    }
+}
+
+fn runs(tool: &str, arguments: &[&str]) -> bool {
+    Command::new(tool).args(arguments).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+#[test]
+fn requests_for_one_place_at_once_are_not_timed_and_the_next_one_is() {
+    let directory = scratch();
+    let Some(below) = FileSystem::new(directory.path()) else { return };
+    let Some((disk, request)) = own_disk(&below.at) else { return };
+    let Some(tracer) = tracer(&request) else { return };
+    let to = format!("of={}", disk.path().display());
+    let write = |times: u64| {
+        assert!(below.freeze("--freeze"));
+        let arguments = ["if=/dev/zero", "bs=4k", "count=1", "oflag=direct", "conv=notrunc", &to];
+        let writer = || Command::new("dd").args(arguments).stderr(Stdio::null()).spawn().unwrap();
+        let writers: Vec<Child> = (0..times).map(|_| writer()).collect();
+        let waiting = format!("/sys/block/{}/inflight", disk.name());
+        let begun = Instant::now();
+        while fs::read_to_string(&waiting).unwrap().split_whitespace().next_back() != Some(&times.to_string()) {
+            assert!(begun.elapsed() < Duration::from_secs(60), "the writes do not arrive");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let arrived = Instant::now();
+        std::thread::sleep(Duration::from_millis(200));
+        assert!(below.freeze("--unfreeze"));
+        let waited = arrived.elapsed();
+        writers.into_iter().for_each(|mut writer| assert!(writer.wait().unwrap().success()));
+        let stats = tracer.take();
+        let written = one(&stats, "write");
+        assert_eq!(written.counted_by_kernel, Some(times));
+        (written.count, written.total_ns, waited)
     };
-    let reported = format!("{written:?}\n{least:?}\n{most:?}");
-    assert!(is_between(written.counted_by_kernel.unwrap(), least.writes, most.writes, some), "{reported}");
-    assert!(is_between(written.count, least.writes, most.writes, some), "{reported}");
-    assert!(is_between(written.bytes, least.write_bytes, most.write_bytes, 8 << 20), "{reported}");
+    tracer.take();
+    let (count, total_ns, _) = write(3);
+    assert_eq!((count, total_ns), (0, 0), "which of them ended when is not known");
+    let (count, total_ns, waited) = write(1);
+    assert_eq!(count, 1);
+    assert!(u128::from(total_ns) >= Duration::from_millis(200).as_nanos(), "{total_ns} ns, it waited {waited:?}");
 }
 
 #[test]
