@@ -6,6 +6,7 @@
 //!
 //! - [`SlobSession`]: the operations of one session of the SLOB method.
 //! - [`io::IoStream`]: the requests of one stream to raw storage.
+//! - [`orders::OrdersShape`]: the transactions of order entry.
 //! - [`SlobBlend`], [`io::IoBlend`]: several kinds of work, each at a rate of its own.
 //! - [`Arrivals`]: when operations are due, for an open loop.
 //! - [`Permutation`]: where logical neighbours lie physically.
@@ -15,6 +16,7 @@ mod arrivals;
 pub mod io;
 mod mix;
 mod operation;
+pub mod orders;
 mod permutation;
 mod rng;
 mod shape;

@@ -89,6 +89,8 @@ pub(super) enum Choice {
     Think,
     Arrival,
     Scatter,
+    Transaction,
+    TransactionSeed,
 }
 
 impl Choice {

@@ -1,0 +1,19 @@
+//! Order entry: customers who register, browse and order, and staff who process orders and ask for figures.
+//!
+//! Tables, numbers of rows, kinds of transaction and their weights are those of Swingbench's Order Entry (SOE) schema,
+//! version 2, as its documentation and its results describe them; statements and code are our own.
+//!
+//! - [`OrdersShape`]: which transactions each user does, and how long a user thinks.
+//! - [`Sizes`]: how many rows each table has at a scale.
+//! - [`names`]: what people are called.
+
+mod mix;
+pub mod names;
+mod shape;
+mod sizes;
+mod transaction;
+
+pub use mix::{Mix, MixError, Preset};
+pub use shape::{OrdersSession, OrdersShape, Pauses};
+pub use sizes::{CATEGORIES, MAX_SCALE, MIN_SCALE, PRODUCTS, SALES_REPS, Sizes, WAREHOUSES};
+pub use transaction::{OrderTransaction, TransactionKind};
