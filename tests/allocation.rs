@@ -21,7 +21,9 @@ use plimsoll::targets::TargetError;
 use plimsoll::targets::block::{Persistence, VolumeLayout};
 use plimsoll::targets::database::Sending;
 use plimsoll::targets::io::IoEngine;
-use plimsoll::targets::sql::{ServerTimes, SqlError, SqlOptions, SqlServers, SqlSession, SqlTarget, TimedOperation};
+use plimsoll::targets::sql::{
+    ServerTimes, SlobServers, SlobSession, SqlError, SqlOptions, SqlServers, SqlSession, SqlTarget, TimedOperation,
+};
 use plimsoll::units::{Bytes, Nanos};
 use plimsoll::workload::{Arrival, SlobOperation};
 
@@ -189,6 +191,16 @@ impl SqlServers for Prompt {
         vec!["prompt".to_owned()]
     }
 
+    async fn open_session(&self, _: usize) -> Result<Self, Unable> {
+        Ok(Self)
+    }
+
+    async fn at_work(&self, _: usize, sessions: Vec<()>) -> Option<Vec<()>> {
+        Some(sessions)
+    }
+}
+
+impl SlobServers for Prompt {
     fn namespace(&self) -> String {
         "prompt".to_owned()
     }
@@ -200,14 +212,6 @@ impl SqlServers for Prompt {
     fn column_bytes(&self) -> u32 {
         128
     }
-
-    async fn open_session(&self, _: usize) -> Result<Self, Unable> {
-        Ok(Self)
-    }
-
-    async fn at_work(&self, _: usize, sessions: Vec<()>) -> Option<Vec<()>> {
-        Some(sessions)
-    }
 }
 
 impl SqlSession for Prompt {
@@ -216,6 +220,10 @@ impl SqlSession for Prompt {
 
     fn id(&self) {}
 
+    async fn cancel(&self) {}
+}
+
+impl SlobSession for Prompt {
     fn statement_timeout_ms(&self) -> Option<u64> {
         None
     }
@@ -238,8 +246,6 @@ impl SqlSession for Prompt {
         });
         Ok(ServerTimes { began_us: 0, operations: timed.collect() })
     }
-
-    async fn cancel(&self) {}
 }
 
 #[test]

@@ -366,7 +366,7 @@ mod tests {
     use crate::targets::mysql::test_server::{block_on, server_with};
     use crate::targets::mysql::{MysqlServers, Sql};
     use crate::targets::sql::data::catalog::load;
-    use crate::targets::sql::{SqlServers, SqlSession};
+    use crate::targets::sql::{SlobSession, SqlServers};
     use crate::workload::{OperationKind, RedoStress, SlobOperation};
 
     #[test]

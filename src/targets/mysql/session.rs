@@ -11,7 +11,10 @@ use tokio::sync::Mutex;
 use super::connect::{Connected, Connector};
 use super::error::MysqlError;
 use super::sql::{Keys, MAX_ATTEMPTS, ROWS_OF_A_LEAF, Sql, TIME_BASE, TIME_PARTS, operation_text};
-use crate::targets::sql::{ServerTimes, SqlServers, SqlSession, SqlTarget, StatementKind, TimedOperation, home_schema};
+use crate::targets::sql::{
+    ServerTimes, SlobServers, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, TimedOperation,
+    home_schema,
+};
 use crate::workload::{OperationKind, SlobOperation};
 
 /// One or several MySQL or MariaDB servers under load.
@@ -49,21 +52,6 @@ impl SqlServers for MysqlServers {
         self.0.connector.nodes()
     }
 
-    fn namespace(&self) -> String {
-        self.0.sql.database().to_owned()
-    }
-
-    fn table_of(&self, operation: &SlobOperation) -> String {
-        match operation.kind {
-            OperationKind::Scan => self.0.sql.scan_table(operation.schema),
-            OperationKind::Read | OperationKind::Update => self.0.sql.table(operation.schema),
-        }
-    }
-
-    fn column_bytes(&self) -> u32 {
-        self.0.sql.column_bytes()
-    }
-
     async fn open_session(&self, node: usize) -> Result<Session, MysqlError> {
         let mut connected = self.0.connector.connect_session(node).await?;
         // MySQL's own limit binds only single statements that read, so batches need not heed it.
@@ -88,6 +76,23 @@ impl SqlServers for MysqlServers {
         let at_work = "SELECT id FROM information_schema.processlist WHERE command <> 'Sleep'";
         let busy: Vec<u64> = connected.conn.query(at_work).await.ok()?;
         Some(sessions.into_iter().filter(|id| busy.contains(&u64::from(*id))).collect())
+    }
+}
+
+impl SlobServers for MysqlServers {
+    fn namespace(&self) -> String {
+        self.0.sql.database().to_owned()
+    }
+
+    fn table_of(&self, operation: &SlobOperation) -> String {
+        match operation.kind {
+            OperationKind::Scan => self.0.sql.scan_table(operation.schema),
+            OperationKind::Read | OperationKind::Update => self.0.sql.table(operation.schema),
+        }
+    }
+
+    fn column_bytes(&self) -> u32 {
+        self.0.sql.column_bytes()
     }
 }
 
@@ -207,6 +212,14 @@ impl SqlSession for Session {
         self.id
     }
 
+    async fn cancel(&self) {
+        if let Ok(mut other) = self.shared.connector.connect(self.node).await {
+            let _ = other.kill_query(self.id).await;
+        }
+    }
+}
+
+impl SlobSession for Session {
     fn statement_timeout_ms(&self) -> Option<u64> {
         self.statement_timeout_ms
     }
@@ -267,12 +280,6 @@ impl SqlSession for Session {
         let (repeated, times) = answer.unwrap_or((0, ServerTimes { began_us: 0, operations: Vec::new() }));
         self.count_repeated(repeated);
         Ok(times)
-    }
-
-    async fn cancel(&self) {
-        if let Ok(mut other) = self.shared.connector.connect(self.node).await {
-            let _ = other.kill_query(self.id).await;
-        }
     }
 }
 

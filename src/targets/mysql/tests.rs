@@ -19,7 +19,9 @@ use crate::record::{Activity, ServerStats};
 use crate::skip::skip;
 use crate::targets::database::Sending;
 use crate::targets::sql::data::catalog::load;
-use crate::targets::sql::{COLUMNS, SqlError as _, SqlOptions, SqlServers, SqlSession, batch_filling_bytes};
+use crate::targets::sql::{
+    COLUMNS, SlobSession, SqlError as _, SqlOptions, SqlServers, SqlSession, batch_filling_bytes,
+};
 use crate::targets::{Background, Target as _};
 use crate::workload::{OperationKind, RedoStress, SlobOperation};
 

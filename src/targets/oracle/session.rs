@@ -9,7 +9,9 @@ use super::driver::{DB_TYPE_NUMBER, DB_TYPE_RAW, Prepared, Row, ToDbValue};
 use super::error::OracleError;
 use super::sql::{AT_WORK, Kinds, MAX_BATCH, Sql, Statement, pack, printable, unpack};
 use super::worker::{Job, Opened, Reply, Work, Worker};
-use crate::targets::sql::{COLUMNS, ServerTimes, SqlServers, SqlSession, SqlTarget, StatementKind, home_schema};
+use crate::targets::sql::{
+    COLUMNS, ServerTimes, SlobServers, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, home_schema,
+};
 use crate::workload::{OperationKind, SlobOperation};
 
 /// Oracle databases under load.
@@ -65,21 +67,6 @@ impl SqlServers for OracleServers {
         self.0.connector.nodes()
     }
 
-    fn namespace(&self) -> String {
-        self.0.sql.owner().to_owned()
-    }
-
-    fn table_of(&self, operation: &SlobOperation) -> String {
-        match operation.kind {
-            OperationKind::Scan => self.0.sql.scan_table(operation.schema),
-            OperationKind::Read | OperationKind::Update => self.0.sql.table(operation.schema),
-        }
-    }
-
-    fn column_bytes(&self) -> u32 {
-        self.0.sql.column_bytes()
-    }
-
     async fn open_session(&self, node: usize) -> Result<Session, OracleError> {
         let name = self.0.connector.nodes().swap_remove(node);
         let inside = Inside::new(Arc::clone(&self.0), node);
@@ -131,6 +118,23 @@ impl SqlServers for OracleServers {
     }
 }
 
+impl SlobServers for OracleServers {
+    fn namespace(&self) -> String {
+        self.0.sql.owner().to_owned()
+    }
+
+    fn table_of(&self, operation: &SlobOperation) -> String {
+        match operation.kind {
+            OperationKind::Scan => self.0.sql.scan_table(operation.schema),
+            OperationKind::Read | OperationKind::Update => self.0.sql.table(operation.schema),
+        }
+    }
+
+    fn column_bytes(&self) -> u32 {
+        self.0.sql.column_bytes()
+    }
+}
+
 /// One session.
 pub struct Session {
     worker: Worker,
@@ -157,12 +161,19 @@ impl Session {
 impl SqlSession for Session {
     type Error = OracleError;
     type Id = SessionId;
-    /// Nothing can be cancelled from outside, so what is under way when the load ends has to be waited for.
-    const BATCH_NS: u64 = 200_000_000;
 
     fn id(&self) -> SessionId {
         self.id
     }
+
+    /// The driver has no way to cancel what another thread waits for. A batch ends by itself within a fraction of a second, an
+    /// operation within five minutes.
+    async fn cancel(&self) {}
+}
+
+impl SlobSession for Session {
+    /// Nothing can be cancelled from outside, so what is under way when the load ends has to be waited for.
+    const BATCH_NS: u64 = 200_000_000;
 
     fn statement_timeout_ms(&self) -> Option<u64> {
         Some(CALL_LIMIT.as_millis() as u64)
@@ -187,10 +198,6 @@ impl SqlSession for Session {
             Reply::Touched(_) => unreachable!("a batch is answered with its times"),
         }
     }
-
-    /// The driver has no way to cancel what another thread waits for. A batch ends by itself within a fraction of a second, an
-    /// operation within five minutes.
-    async fn cancel(&self) {}
 }
 
 /// What lives on a session's thread.

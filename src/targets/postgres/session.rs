@@ -9,7 +9,10 @@ use tokio_postgres::{Error, Row, Statement};
 use super::connect::{Connected, Connector};
 use super::error::PostgresError;
 use super::sql::Sql;
-use crate::targets::sql::{ServerTimes, SqlServers, SqlSession, SqlTarget, StatementKind, TimedOperation, home_schema};
+use crate::targets::sql::{
+    ServerTimes, SlobServers, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, TimedOperation,
+    home_schema,
+};
 use crate::workload::{OperationKind, SlobOperation};
 
 /// One or several PostgreSQL servers under load.
@@ -66,21 +69,6 @@ impl SqlServers for PostgresServers {
         self.connector.nodes().iter().map(ToString::to_string).collect()
     }
 
-    fn namespace(&self) -> String {
-        self.sql.schema().to_owned()
-    }
-
-    fn table_of(&self, operation: &SlobOperation) -> String {
-        match operation.kind {
-            OperationKind::Scan => self.sql.scan_table(operation.schema),
-            OperationKind::Read | OperationKind::Update => self.sql.table(operation.schema),
-        }
-    }
-
-    fn column_bytes(&self) -> u32 {
-        self.sql.column_bytes()
-    }
-
     async fn open_session(&self, node: usize) -> Result<Session, PostgresError> {
         let connected = self.connector.connect_session(node).await?;
         let of = |error| connected.error("prepare a session", &error);
@@ -102,6 +90,23 @@ impl SqlServers for PostgresServers {
         let at_work = "SELECT pid FROM pg_catalog.pg_stat_activity WHERE pid = ANY ($1) AND state = 'active'";
         let rows = connected.client.query(at_work, &[&sessions]).await.ok()?;
         rows.iter().map(|row| row.try_get(0).ok()).collect()
+    }
+}
+
+impl SlobServers for PostgresServers {
+    fn namespace(&self) -> String {
+        self.sql.schema().to_owned()
+    }
+
+    fn table_of(&self, operation: &SlobOperation) -> String {
+        match operation.kind {
+            OperationKind::Scan => self.sql.scan_table(operation.schema),
+            OperationKind::Read | OperationKind::Update => self.sql.table(operation.schema),
+        }
+    }
+
+    fn column_bytes(&self) -> u32 {
+        self.sql.column_bytes()
     }
 }
 
@@ -156,6 +161,18 @@ impl SqlSession for Session {
         self.connected.server_pid
     }
 
+    async fn flush_statistics(&self) {
+        if let Some(flush) = &self.flush {
+            let _ = self.connected.client.execute(flush, &[]).await;
+        }
+    }
+
+    async fn cancel(&self) {
+        let _ = self.connected.cancel_token().cancel().await;
+    }
+}
+
+impl SlobSession for Session {
     fn statement_timeout_ms(&self) -> Option<u64> {
         self.statement_timeout_ms
     }
@@ -190,16 +207,6 @@ impl SqlSession for Session {
             times(&row)
         };
         executed.await.map_err(|error| self.connected.error("execute a batch of operations", &error))
-    }
-
-    async fn flush_statistics(&self) {
-        if let Some(flush) = &self.flush {
-            let _ = self.connected.client.execute(flush, &[]).await;
-        }
-    }
-
-    async fn cancel(&self) {
-        let _ = self.connected.cancel_token().cancel().await;
     }
 }
 

@@ -21,5 +21,5 @@ pub use filling::{COLUMNS, FILLING_PLACES, FILLING_STEP, batch_filling_bytes};
 pub use lane::{ServerTimes, TimedOperation};
 pub use monitor::{Counted, Doing, Member, Monitor, Readings, Reported, ServerReader, TAKE_LIMIT};
 pub use observers::{Observers, trace};
-pub use session::{SqlError, SqlServers, SqlSession, StatementKind, home_schema};
+pub use session::{SlobServers, SlobSession, SqlError, SqlServers, SqlSession, StatementKind, home_schema};
 pub use target::{CheckHealth, SqlOptions, SqlTarget, TakeBackground};

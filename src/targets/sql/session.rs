@@ -8,7 +8,7 @@ use super::lane::ServerTimes;
 use crate::targets::TargetError;
 use crate::workload::{OperationKind, RedoStress, SlobOperation};
 
-/// The servers that a run loads, and where the data are on them.
+/// The servers that a run loads.
 pub trait SqlServers: Debug + Send + Sync + 'static {
     /// One connection to one of them.
     type Session: SqlSession<Error = Self::Error>;
@@ -17,15 +17,6 @@ pub trait SqlServers: Debug + Send + Sync + 'static {
 
     /// The servers' names, at least one. Sessions go to them in turn.
     fn nodes(&self) -> Vec<String>;
-
-    /// What holds the data, such as a schema or a database, as it stands in SQL.
-    fn namespace(&self) -> String;
-
-    /// The table that an operation works on, as it stands in SQL.
-    fn table_of(&self, operation: &SlobOperation) -> String;
-
-    /// Bytes of each filling column of a row.
-    fn column_bytes(&self) -> u32;
 
     /// Connects a session to server number `node`, ready for operations but with none of them prepared.
     ///
@@ -53,6 +44,18 @@ pub trait SqlServers: Debug + Send + Sync + 'static {
     ) -> impl Future<Output = Option<Vec<SessionId<Self>>>> + Send;
 }
 
+/// Servers with data for SLOB's method, and where these are.
+pub trait SlobServers: SqlServers<Session: SlobSession> {
+    /// What holds the data, such as a schema or a database, as it stands in SQL.
+    fn namespace(&self) -> String;
+
+    /// The table that an operation works on, as it stands in SQL.
+    fn table_of(&self, operation: &SlobOperation) -> String;
+
+    /// Bytes of each filling column of a row.
+    fn column_bytes(&self) -> u32;
+}
+
 /// How servers of this kind number their sessions.
 pub(super) type SessionId<D> = <<D as SqlServers>::Session as SqlSession>::Id;
 
@@ -62,13 +65,27 @@ pub trait SqlSession: Send + Sync + Sized + 'static {
     type Error: SqlError;
     /// The server's number of a session.
     type Id: Copy + Debug + PartialEq + Send;
+
+    /// The server's number of this session.
+    fn id(&self) -> Self::Id;
+
+    /// Has the server's counters include at once what this session did, where they would lag. Must cost little; a failure is
+    /// left for the next operation to find.
+    fn flush_statistics(&self) -> impl Future<Output = ()> + Send {
+        async {}
+    }
+
+    /// Asks the server to cancel what the session executes, over a connection of its own. A failure shows in the answer that
+    /// does not come.
+    fn cancel(&self) -> impl Future<Output = ()> + Send;
+}
+
+/// A session that executes the operations of SLOB's method.
+pub trait SlobSession: SqlSession {
     /// How long a batch should take, in nanoseconds. Sending and reading one costs about 0.2 ms of the client's time; and where all
     /// processors are busy, its session stands idle for some milliseconds until the client has its turn, which is then a
     /// hundredth.
     const BATCH_NS: u64 = 500_000_000;
-
-    /// The server's number of this session.
-    fn id(&self) -> Self::Id;
 
     /// Longest that a statement may take, in milliseconds, where the server limits it.
     fn statement_timeout_ms(&self) -> Option<u64>;
@@ -94,16 +111,6 @@ pub trait SqlSession: Send + Sync + Sized + 'static {
         operations: &Arc<[SlobOperation]>,
         filling: &[u8],
     ) -> impl Future<Output = Result<ServerTimes, Self::Error>> + Send;
-
-    /// Has the server's counters include at once what this session did, where they would lag. Must cost little; a failure is
-    /// left for the next operation to find.
-    fn flush_statistics(&self) -> impl Future<Output = ()> + Send {
-        async {}
-    }
-
-    /// Asks the server to cancel what the session executes, over a connection of its own. A failure shows in the answer that
-    /// does not come.
-    fn cancel(&self) -> impl Future<Output = ()> + Send;
 }
 
 /// Why a server could not do what it was asked.

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::lane::{BatchesLane, StatementLane};
-use super::session::{SqlError as _, SqlServers};
+use super::session::{SlobServers, SqlError as _, SqlServers};
 use crate::measure::Counter;
 use crate::record::{self, Activity};
 use crate::targets::database::Sending;
@@ -185,7 +185,7 @@ impl<D: SqlServers> Target for SqlTarget<D> {
     }
 }
 
-impl<D: SqlServers> TargetFor<SlobOperation> for SqlTarget<D> {
+impl<D: SlobServers> TargetFor<SlobOperation> for SqlTarget<D> {
     /// # Errors
     /// Also where operations are to be sent in batches: that would be another measurement than the one asked for.
     fn open_lane(&self, range: SessionRange) -> Result<Box<dyn Lane<SlobOperation> + '_>, TargetError> {

@@ -11,7 +11,7 @@ use crate::targets::sql::data::proof::Proven;
 use crate::targets::sql::data::setup::SetUp;
 use crate::targets::sql::data::verify::Verify;
 use crate::targets::sql::private::Programs;
-use crate::targets::sql::{ServerReader, SqlError as _, SqlServers};
+use crate::targets::sql::{ServerReader, SlobServers, SqlError as _};
 use crate::targets::{OwnReportKind, OwnReporter, TargetError};
 
 /// Name under which the sessions of the load are known to the server.
@@ -41,7 +41,7 @@ pub(in crate::targets) trait Dialect: SetUp + Verify {
     /// What private servers are made of; [`NoPrograms`](crate::targets::sql::private::NoPrograms) where there are none.
     type Programs: Programs<Address = Self::Address>;
     /// What load is put on.
-    type Servers: SqlServers;
+    type Servers: SlobServers;
     /// Reads what servers count.
     type Reader: ServerReader;
     /// How tables lie, as it is compared before and after a load.

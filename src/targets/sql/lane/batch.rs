@@ -7,7 +7,7 @@ use super::line::{Answer, Line};
 use super::one_of_each;
 use super::times::ServerTimes;
 use crate::targets::sql::filling::Filling;
-use crate::targets::sql::session::{SqlError as _, SqlServers, SqlSession, home_schema};
+use crate::targets::sql::session::{SlobServers, SlobSession, SqlError as _, home_schema};
 use crate::targets::sql::target::SqlTarget;
 use crate::targets::{BatchLane, FinishedBatch, OperationResult, SessionRange, TargetError};
 use crate::workload::{OperationKind, SlobOperation};
@@ -44,7 +44,7 @@ struct List {
     filling: Vec<u8>,
 }
 
-impl<S: SqlSession> Job<S> for List {
+impl<S: SlobSession> Job<S> for List {
     type Answer = ServerTimes;
 
     async fn done_by(&mut self, session: &S) -> Result<ServerTimes, S::Error> {
@@ -62,7 +62,7 @@ struct Sent {
 }
 
 /// Sends operations in batches.
-pub(in crate::targets::sql) struct BatchesLane<'t, D: SqlServers> {
+pub(in crate::targets::sql) struct BatchesLane<'t, D: SlobServers> {
     line: Line<'t, D, List>,
     batch_ns: u64,
     sent: Vec<Sent>,
@@ -72,7 +72,7 @@ pub(in crate::targets::sql) struct BatchesLane<'t, D: SqlServers> {
     broken_off: bool,
 }
 
-impl<'t, D: SqlServers> BatchesLane<'t, D> {
+impl<'t, D: SlobServers> BatchesLane<'t, D> {
     pub(in crate::targets::sql) fn open(target: &'t SqlTarget<D>, range: SessionRange) -> Result<Self, TargetError> {
         let line = Line::open(target, range)?;
         let timeouts_ms = (0..range.sessions).filter_map(|session| line.session(session).statement_timeout_ms());
@@ -123,7 +123,7 @@ impl<'t, D: SqlServers> BatchesLane<'t, D> {
     }
 }
 
-impl<D: SqlServers> BatchLane<SlobOperation> for BatchesLane<'_, D> {
+impl<D: SlobServers> BatchLane<SlobOperation> for BatchesLane<'_, D> {
     fn batch_ns(&self) -> u64 {
         self.batch_ns
     }

@@ -14,7 +14,7 @@ use super::check::check_rows;
 use super::desk::{Desk, Job, work};
 use super::timer::Timer;
 use super::watch::Watch;
-use crate::targets::sql::session::{SqlError as _, SqlServers, SqlSession as _};
+use crate::targets::sql::session::{SlobServers, SqlError as _, SqlServers, SqlSession as _};
 use crate::targets::sql::target::SqlTarget;
 use crate::targets::{SessionRange, TargetError};
 use crate::workload::SlobOperation;
@@ -124,16 +124,6 @@ impl<'t, D: SqlServers, J: Job<D::Session>> Line<'t, D, J> {
     pub(super) fn node_of(&self, session: u32) -> String {
         let mut nodes = self.target.servers().nodes();
         nodes.swap_remove(node_of(self.range, nodes.len(), session))
-    }
-
-    /// The rows that an operation of a session touched.
-    ///
-    /// # Errors
-    /// When it cannot have been these: the data are damaged.
-    pub(super) fn checked(&self, session: u32, operation: &SlobOperation, rows: u64) -> Result<u64, TargetError> {
-        let damaged = |what| D::Error::damaged(self.node_of(session), self.target.servers().table_of(operation), what);
-        check_rows(operation, rows).map_err(damaged).map_err(Into::into)?;
-        Ok(rows)
     }
 
     /// Asks a session to do a job, at `now_ns`, which `write` writes into the room of an earlier one. The answer comes through
@@ -249,6 +239,18 @@ impl<'t, D: SqlServers, J: Job<D::Session>> Line<'t, D, J> {
             self.hear(now, until_ns, &mut answers)?;
             answers.drain(..).for_each(|answer| self.watch.answered(answer.session));
         }
+    }
+}
+
+impl<D: SlobServers, J: Job<D::Session>> Line<'_, D, J> {
+    /// The rows that an operation of a session touched.
+    ///
+    /// # Errors
+    /// When it cannot have been these: the data are damaged.
+    pub(super) fn checked(&self, session: u32, operation: &SlobOperation, rows: u64) -> Result<u64, TargetError> {
+        let damaged = |what| D::Error::damaged(self.node_of(session), self.target.servers().table_of(operation), what);
+        check_rows(operation, rows).map_err(damaged).map_err(Into::into)?;
+        Ok(rows)
     }
 }
 

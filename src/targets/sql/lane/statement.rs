@@ -5,7 +5,7 @@ use super::line::{Answer, Line};
 use super::one_of_each;
 use crate::measure::{Counter, LaneRecorder};
 use crate::targets::sql::filling::Filling;
-use crate::targets::sql::session::{SqlError as _, SqlServers, SqlSession, StatementKind};
+use crate::targets::sql::session::{SlobServers, SlobSession, SqlError as _, StatementKind};
 use crate::targets::sql::target::SqlTarget;
 use crate::targets::{Finished, Lane, OperationResult, SessionRange, TargetError};
 use crate::workload::{OperationKind, SlobOperation};
@@ -18,7 +18,7 @@ struct OneOperation {
     filling: Vec<u8>,
 }
 
-impl<S: SqlSession> Job<S> for OneOperation {
+impl<S: SlobSession> Job<S> for OneOperation {
     type Answer = u64;
 
     async fn done_by(&mut self, session: &S) -> Result<u64, S::Error> {
@@ -28,7 +28,7 @@ impl<S: SqlSession> Job<S> for OneOperation {
 }
 
 /// Sends operations one by one.
-pub(in crate::targets::sql) struct StatementLane<'t, D: SqlServers> {
+pub(in crate::targets::sql) struct StatementLane<'t, D: SlobServers> {
     line: Line<'t, D, OneOperation>,
     /// What each session does, or did last.
     operations: Vec<Option<SlobOperation>>,
@@ -36,7 +36,7 @@ pub(in crate::targets::sql) struct StatementLane<'t, D: SqlServers> {
     answers: Vec<Answer<u64, D::Error>>,
 }
 
-impl<'t, D: SqlServers> StatementLane<'t, D> {
+impl<'t, D: SlobServers> StatementLane<'t, D> {
     pub(in crate::targets::sql) fn open(target: &'t SqlTarget<D>, range: SessionRange) -> Result<Self, TargetError> {
         let line = Line::open(target, range)?;
         let operations = vec![None; range.sessions as usize];
@@ -66,7 +66,7 @@ impl<'t, D: SqlServers> StatementLane<'t, D> {
     }
 }
 
-impl<D: SqlServers> Lane<SlobOperation> for StatementLane<'_, D> {
+impl<D: SlobServers> Lane<SlobOperation> for StatementLane<'_, D> {
     fn start(
         &mut self,
         session: u32,
