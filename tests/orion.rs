@@ -59,6 +59,7 @@ fn run(command_line: &str, luns: &[Lun], seen: impl Fn(u32, u32) -> Vec<Finished
                 block_touches: times.count(),
                 service: times.clone(),
                 response: times,
+                transactions: None,
             })
             .collect(),
         ..Step::new(index, point.label())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::measure::os::Difference;
-use crate::measure::{Counter, IntervalId, OPERATION_KINDS, Recorded, Timeline, WaitEvent, counters_from};
+use crate::measure::{Counter, IntervalId, OPERATION_KINDS, Recorded, Tally, Timeline, WaitEvent, counters_from};
 use crate::record::{Counters, Histogram, Interval, OperationStats, ServerStats, TraceStats, WaitStats};
 
 /// Servers whose readings are of times that differ by more than this share, and by more than this long, have no sum. A report doubts
@@ -99,6 +99,7 @@ struct OperationTotals {
     count: u64,
     errors: u64,
     block_touches: u64,
+    transactions: Option<Tally>,
     service: Histogram,
     response: Histogram,
 }
@@ -131,6 +132,9 @@ impl Totals {
                 sum.count += operations.count;
                 sum.errors += operations.errors;
                 sum.block_touches += operations.block_touches;
+                if let Some(tally) = &operations.transactions {
+                    sum.transactions.get_or_insert_default().add(tally);
+                }
                 operations.merge_service_into(&mut sum.service);
                 operations.merge_response_into(&mut sum.response);
             }
@@ -210,8 +214,17 @@ impl Totals {
             .zip(self.operations)
             .filter(|(_, totals)| totals.count > 0)
             .map(|(kind, totals)| {
-                let OperationTotals { count, errors, block_touches, service, response } = totals;
-                OperationStats { kind: (*kind).to_owned(), count, errors, block_touches, service, response }
+                let OperationTotals { count, errors, block_touches, transactions, service, response } = totals;
+                let transactions = transactions.map(|tally| tally.stats());
+                OperationStats {
+                    kind: (*kind).to_owned(),
+                    count,
+                    errors,
+                    block_touches,
+                    service,
+                    response,
+                    transactions,
+                }
             })
             .collect()
     }

@@ -237,15 +237,15 @@ impl<'a, S: Shape> Driver<'a, S> {
     }
 
     fn finish(&mut self, done: Finished) -> Result<(), TargetError> {
-        let Finished { session, at_ns, block_touches, result } = done;
+        let Finished { session, at_ns, paused_ns, block_touches, result } = done;
         let state = &mut self.sessions[session as usize];
         let drawn = state.drawn.expect("only started operations finish");
         self.recorder.advance(at_ns);
         let kind = drawn.operation.kind_index();
         match result {
             OperationResult::Done => {
-                let (service_ns, response_ns) =
-                    (at_ns.saturating_sub(state.sent_ns), at_ns.saturating_sub(state.due_ns));
+                let since = |began_ns: u64| at_ns.saturating_sub(began_ns).saturating_sub(paused_ns);
+                let (service_ns, response_ns) = (since(state.sent_ns), since(state.due_ns));
                 self.recorder.operation(kind, block_touches, service_ns, response_ns);
                 self.errors = 0;
             }

@@ -8,8 +8,10 @@ pub mod os;
 mod recorder;
 mod timeline;
 pub mod trace;
+mod transaction;
 
 pub use clock::Clock;
 pub use event::{Counter, WaitClass, WaitEvent, counters_from};
 pub use recorder::{LaneRecorder, OPERATION_KINDS, Outbox, Recorded, SharedRecorder, Timings};
 pub use timeline::{IntervalId, Timeline};
+pub use transaction::{RefusalClass, Tally};

@@ -9,11 +9,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::os::thread_cpu_ns;
-use super::{Counter, IntervalId, Timeline, WaitEvent};
+use super::{Counter, IntervalId, Tally, Timeline, WaitEvent};
 use crate::record::Histogram;
 
 /// Operation types that a recorder can distinguish.
-pub const OPERATION_KINDS: usize = 4;
+pub const OPERATION_KINDS: usize = 9;
 
 /// Durations, with 32-bit counts: an interval cannot hold more.
 #[derive(Debug, Clone)]
@@ -55,6 +55,8 @@ pub struct OperationTimings {
     pub errors: u64,
     /// Blocks that they touched.
     pub block_touches: u64,
+    /// What they came to, where they are transactions.
+    pub transactions: Option<Box<Tally>>,
     /// From sent to finished, of those that were sent later than due.
     late_service: Timings,
     /// From due to finished, of those that were sent later than due; the others' response time is their service time,
@@ -264,6 +266,12 @@ impl LaneRecorder {
         let timings = self.now.operations[kind].get_or_insert_default();
         timings.count += 1;
         timings.errors += 1;
+    }
+
+    /// Counts what a transaction came to that ended at the instant last asked to [`LaneRecorder::advance`], however it ended.
+    pub fn transaction(&mut self, kind: usize, tally: &Tally) {
+        self.now.count(Counter::Commits, tally.commits);
+        self.now.operations[kind].get_or_insert_default().transactions.get_or_insert_default().add(tally);
     }
 
     /// Records how long after its due instant an operation of an open loop was sent, and how much of that the generator itself

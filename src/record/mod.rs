@@ -35,6 +35,7 @@ pub use run::{FORMAT, Outcome, Run, Target, Timestamp, Tool};
 pub use schema::{interval_schema, schema};
 pub use server::{OwnReport, ServerStats, TraceStats};
 pub use step::{
-    CpuTime, DeviceStats, Ending, Generator, Interval, Load, OperationStats, ProcessIo, Step, WaitStats, Window,
+    CpuTime, DeviceStats, Ending, Generator, Interval, Load, OperationStats, ProcessIo, Step, TransactionStats,
+    WaitStats, Window,
 };
 pub use waits::{ReportedWaits, Waited, Waiters};

@@ -181,6 +181,34 @@ pub struct OperationStats {
     pub service: Histogram,
     /// From due to finished.
     pub response: Histogram,
+    /// What transactions came to besides, where operations are transactions of several statements.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transactions: Option<TransactionStats>,
+}
+
+/// What transactions of one type came to, besides how long they took. Attempts that were given up count like the last one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
+pub struct TransactionStats {
+    /// Statements that were sent and answered, those that begin and end transactions left out.
+    pub statements: u64,
+    /// Times that an answer was waited for.
+    pub round_trips: u64,
+    /// Rows that queries gave.
+    pub rows_read: u64,
+    /// Rows that were inserted, changed or removed.
+    pub rows_changed: u64,
+    /// Commits that were acknowledged.
+    pub commits: u64,
+    /// Rollbacks that transactions themselves asked for.
+    pub rollbacks: u64,
+    /// Attempts that the server refused and that were made again, by the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub retries: BTreeMap<String, u64>,
+    /// Transactions that failed, by the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failures: BTreeMap<String, u64>,
+    /// Pauses between the steps of transactions: no part of their times.
+    pub paused_ns: u64,
 }
 
 /// One wait event.

@@ -45,6 +45,8 @@ pub struct Finished {
     pub session: u32,
     /// When, on the run's clock.
     pub at_ns: u64,
+    /// How long it paused between its steps, as its user asked for: no part of its time.
+    pub paused_ns: u64,
     /// Blocks that it touched.
     pub block_touches: u64,
     /// How it ended.

@@ -121,6 +121,7 @@ pub(super) fn operation(count: u64, mean_ns: u64) -> OperationStats {
         block_touches: count,
         service: times.clone(),
         response: times,
+        transactions: None,
     }
 }
 

@@ -304,6 +304,7 @@ fn operations(direction: &Direction) -> Option<OperationStats> {
         block_touches: count,
         service: histogram.clone(),
         response: histogram,
+        transactions: None,
     })
 }
 

@@ -135,7 +135,15 @@ fn add(step: &mut Step, kind: &str, response: Histogram) {
         _ => {}
     }
     let (kind, service) = (kind.to_owned(), response.clone());
-    step.operations.push(OperationStats { kind, count, errors: 0, block_touches: 0, service, response });
+    step.operations.push(OperationStats {
+        kind,
+        count,
+        errors: 0,
+        block_touches: 0,
+        service,
+        response,
+        transactions: None,
+    });
 }
 
 /// What fio was asked to call the log, and the number of the job: `randread_clat_hist.2.log` is `randread` and `2`.

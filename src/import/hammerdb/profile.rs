@@ -25,6 +25,7 @@ pub(super) fn operation(kind: &str, response: Histogram) -> OperationStats {
         block_touches: 0,
         service: response.clone(),
         response,
+        transactions: None,
     }
 }
 

@@ -148,6 +148,7 @@ fn operations(point: Point, reported: &Reported, load: &Load) -> Vec<OperationSt
             block_touches: times.count(),
             service: times.clone(),
             response: times,
+            transactions: None,
         });
     }
     operations

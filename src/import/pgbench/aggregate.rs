@@ -122,6 +122,7 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
         block_touches: 0,
         service: service(&response, sums.first().copied().unwrap_or(0)),
         response,
+        transactions: None,
     });
     draft.steps.push(step);
     Ok(vec![draft])

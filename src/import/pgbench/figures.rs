@@ -46,7 +46,15 @@ impl Figures {
             None => response.clone(),
         };
         let errors = self.failed.unwrap_or(0);
-        Some(OperationStats { kind: kind.to_owned(), count, errors, block_touches: 0, service, response })
+        Some(OperationStats {
+            kind: kind.to_owned(),
+            count,
+            errors,
+            block_touches: 0,
+            service,
+            response,
+            transactions: None,
+        })
     }
 }
 

@@ -146,6 +146,7 @@ fn operations(step: &mut Step, rows: &[Row]) {
             block_touches: 0,
             service: if all { service } else { Histogram::counted(response.count(), None) },
             response,
+            transactions: None,
         });
     }
 }

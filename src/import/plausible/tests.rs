@@ -12,7 +12,15 @@ fn run(response: Histogram) -> Draft {
     let mut step = step(0, "all", 10 * S);
     step.load.sessions = Some(4);
     let (kind, count, service) = ("read".to_owned(), response.count(), response.clone());
-    step.operations.push(OperationStats { kind, count, errors: 0, block_touches: 0, service, response });
+    step.operations.push(OperationStats {
+        kind,
+        count,
+        errors: 0,
+        block_touches: 0,
+        service,
+        response,
+        transactions: None,
+    });
     draft.steps.push(step);
     draft
 }

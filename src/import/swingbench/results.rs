@@ -159,6 +159,7 @@ fn operation(
         block_touches: 0,
         service: response.clone(),
         response,
+        transactions: None,
     });
 }
 

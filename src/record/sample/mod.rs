@@ -179,6 +179,7 @@ fn operation(kind: &str, count: u64, mean_ns: u64) -> OperationStats {
         block_touches: count * WORK_UNIT,
         service: times.clone(),
         response: times,
+        transactions: None,
     }
 }
 

@@ -36,6 +36,7 @@ fn step(index: u32, small: u32, large: u32, requests: &[Requests]) -> Step {
                 block_touches: *count,
                 service: times.clone(),
                 response: times,
+                transactions: None,
             }
         })
         .collect();

@@ -185,7 +185,13 @@ impl<'s> EngineLane<'s> {
         let session = &mut self.sessions[index as usize];
         session.phase = Phase::Idle;
         let (at_ns, block_touches) = (self.range.clock.now_ns(), session.done);
-        self.finished.push(Finished { session: index, at_ns, block_touches, result: OperationResult::Done });
+        self.finished.push(Finished {
+            session: index,
+            at_ns,
+            paused_ns: 0,
+            block_touches,
+            result: OperationResult::Done,
+        });
     }
 
     /// Begins a wait.

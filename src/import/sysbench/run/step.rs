@@ -61,6 +61,7 @@ impl Printed {
             block_touches: 0,
             service,
             response,
+            transactions: None,
         });
     }
 

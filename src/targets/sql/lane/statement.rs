@@ -54,7 +54,13 @@ impl<'t, D: SlobServers> StatementLane<'t, D> {
                     return Err(error.into());
                 }
                 self.line.target.note_failure(error);
-                return Ok(Finished { session, at_ns, block_touches: 0, result: OperationResult::Failed });
+                return Ok(Finished {
+                    session,
+                    at_ns,
+                    paused_ns: 0,
+                    block_touches: 0,
+                    result: OperationResult::Failed,
+                });
             }
         };
         if operation.kind == OperationKind::Update {
@@ -62,7 +68,7 @@ impl<'t, D: SlobServers> StatementLane<'t, D> {
             recorder.count(Counter::Commits, 1);
             recorder.count(Counter::BlockChanges, block_touches);
         }
-        Ok(Finished { session, at_ns, block_touches, result: OperationResult::Done })
+        Ok(Finished { session, at_ns, paused_ns: 0, block_touches, result: OperationResult::Done })
     }
 }
 
