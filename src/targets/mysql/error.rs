@@ -5,6 +5,7 @@ use std::io;
 
 use mysql_async::{DriverError, Error, IoError, ServerError as Refusal};
 
+use crate::measure::RefusalClass;
 use crate::targets::sql::{Codes, ServerError};
 
 /// Why something about a MySQL or MariaDB server could not be done.
@@ -31,6 +32,17 @@ impl Codes for ErrorNumber {
 
     fn hint(code: &u16) -> Option<&'static str> {
         refusal_hint(*code)
+    }
+
+    fn class(code: &u16) -> RefusalClass {
+        match code {
+            1213 => RefusalClass::Deadlock,
+            1020 => RefusalClass::Serialization,
+            1205 => RefusalClass::LockTimeout,
+            1317 | 1969 | 3024 => RefusalClass::Cancelled,
+            1048 | 1062 | 1451 | 1452 | 1586 | 3819 | 4025 => RefusalClass::Constraint,
+            _ => RefusalClass::Other,
+        }
     }
 }
 

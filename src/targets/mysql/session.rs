@@ -72,11 +72,16 @@ impl SqlServers for MysqlServers {
     }
 
     async fn at_work(&self, node: usize, sessions: Vec<u32>) -> Option<Vec<u32>> {
-        let mut connected = self.0.connector.connect(node).await.ok()?;
-        let at_work = "SELECT id FROM information_schema.processlist WHERE command <> 'Sleep'";
-        let busy: Vec<u64> = connected.conn.query(at_work).await.ok()?;
-        Some(sessions.into_iter().filter(|id| busy.contains(&u64::from(*id))).collect())
+        busy(&self.0.connector, node, sessions).await
     }
+}
+
+/// Which of these sessions of server number `node` are executing something; `None` when the server does not say.
+pub(super) async fn busy(connector: &Connector, node: usize, sessions: Vec<u32>) -> Option<Vec<u32>> {
+    let mut connected = connector.connect(node).await.ok()?;
+    let at_work = "SELECT id FROM information_schema.processlist WHERE command <> 'Sleep'";
+    let busy: Vec<u64> = connected.conn.query(at_work).await.ok()?;
+    Some(sessions.into_iter().filter(|id| busy.contains(&u64::from(*id))).collect())
 }
 
 impl SlobServers for MysqlServers {

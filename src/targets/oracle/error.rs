@@ -4,6 +4,7 @@ use std::fmt;
 use std::fmt::Display;
 
 use super::driver::Error;
+use crate::measure::RefusalClass;
 use crate::targets::sql::{Codes, ServerError};
 
 /// Why something about an Oracle database could not be done.
@@ -40,6 +41,17 @@ impl Codes for OraNumbers {
 
     fn hint(code: &OraNumber) -> Option<&'static str> {
         Some(refusal_hint(code.0).unwrap_or(SEND_US))
+    }
+
+    fn class(code: &OraNumber) -> RefusalClass {
+        match code.0 {
+            60 => RefusalClass::Deadlock,
+            8177 => RefusalClass::Serialization,
+            54 | 30_006 => RefusalClass::LockTimeout,
+            CANCELLED => RefusalClass::Cancelled,
+            1 | 1400 | 2290..=2292 => RefusalClass::Constraint,
+            _ => RefusalClass::Other,
+        }
     }
 }
 

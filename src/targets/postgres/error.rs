@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use tokio_postgres::error::{DbError, Severity};
 
+use crate::measure::RefusalClass;
 use crate::targets::sql::{Codes, ServerError};
 
 /// How long the network may swallow what is sent before the connection counts as lost.
@@ -35,6 +36,17 @@ impl Codes for SqlState {
 
     fn hint(code: &String) -> Option<&'static str> {
         refusal_hint(code)
+    }
+
+    fn class(code: &String) -> RefusalClass {
+        match code.as_str() {
+            "40P01" => RefusalClass::Deadlock,
+            "40001" => RefusalClass::Serialization,
+            "55P03" => RefusalClass::LockTimeout,
+            "57014" => RefusalClass::Cancelled,
+            code if code.starts_with("23") => RefusalClass::Constraint,
+            _ => RefusalClass::Other,
+        }
     }
 }
 

@@ -86,11 +86,16 @@ impl SqlServers for PostgresServers {
     }
 
     async fn at_work(&self, node: usize, sessions: Vec<i32>) -> Option<Vec<i32>> {
-        let connected = self.connector.connect(node).await.ok()?;
-        let at_work = "SELECT pid FROM pg_catalog.pg_stat_activity WHERE pid = ANY ($1) AND state = 'active'";
-        let rows = connected.client.query(at_work, &[&sessions]).await.ok()?;
-        rows.iter().map(|row| row.try_get(0).ok()).collect()
+        active(&self.connector, node, sessions).await
     }
+}
+
+/// Which of these sessions of server number `node` are executing something; `None` when the server does not say.
+pub(super) async fn active(connector: &Connector, node: usize, sessions: Vec<i32>) -> Option<Vec<i32>> {
+    let connected = connector.connect(node).await.ok()?;
+    let at_work = "SELECT pid FROM pg_catalog.pg_stat_activity WHERE pid = ANY ($1) AND state = 'active'";
+    let rows = connected.client.query(at_work, &[&sessions]).await.ok()?;
+    rows.iter().map(|row| row.try_get(0).ok()).collect()
 }
 
 impl SlobServers for PostgresServers {

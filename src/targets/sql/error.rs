@@ -3,6 +3,8 @@
 use std::fmt::{Debug, Display};
 
 use super::SqlError;
+use super::orders::load::RefusalKind;
+use crate::measure::RefusalClass;
 use crate::targets::TargetError;
 
 /// The codes by which servers of one product say why they refuse.
@@ -22,6 +24,9 @@ pub trait Codes: Debug + Send + 'static {
 
     /// What a refusal asks for.
     fn hint(code: &Self::Code) -> Option<&'static str>;
+
+    /// Of which class a refusal is.
+    fn class(code: &Self::Code) -> RefusalClass;
 }
 
 /// Why something about a server could not be done. No message ever holds a password.
@@ -110,6 +115,18 @@ impl<C: Codes> ServerError<C> {
             Self::Refused { code, .. } => C::hint(code)?,
         };
         Some(hint.to_owned())
+    }
+}
+
+impl<C: Codes> RefusalKind for ServerError<C>
+where
+    Self: Into<TargetError>,
+{
+    fn refusal(&self) -> Option<RefusalClass> {
+        match self {
+            Self::Refused { code, .. } => Some(C::class(code)),
+            _ => None,
+        }
     }
 }
 

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use super::lane::{BatchesLane, StatementLane};
+use super::lane::{BatchesLane, StatementLane, TransactionLane};
+use super::orders::load::OrdersServers;
 use super::session::{SlobServers, SqlError as _, SqlServers};
 use crate::measure::Counter;
 use crate::record::{self, Activity};
@@ -13,6 +14,7 @@ use crate::targets::database::Sending;
 use crate::targets::{Background, BatchLane, Lane, OwnReporter, SessionRange, Target, TargetError, TargetFor};
 use crate::units::group_thousands;
 use crate::workload::SlobOperation;
+use crate::workload::orders::OrderTransaction;
 
 /// A session that has had no answer for so long has its server asked whether it still works on it.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -47,6 +49,7 @@ pub struct SqlTarget<D: SqlServers> {
     /// Batches during which a server's clock was set.
     set_clocks: AtomicU64,
     own_reporter: Option<Box<dyn OwnReporter>>,
+    known: &'static [Counter],
     /// Updates that had been done again on each server when the background was last asked for.
     repeated: Mutex<Vec<u64>>,
 }
@@ -69,12 +72,18 @@ impl<D: SqlServers> SqlTarget<D> {
         let repeated = Mutex::new(vec![0; servers.nodes().len()]);
         let options = SqlOptions { servers: Arc::new(servers), sending, description, notes, background, health };
         let (failures, set_clocks) = (Mutex::new((0, None)), AtomicU64::new(0));
-        Self { options, patience: PATIENCE, failures, set_clocks, own_reporter: None, repeated }
+        let known = &[Counter::Operations, Counter::Errors, Counter::Commits, Counter::BlockChanges];
+        Self { options, patience: PATIENCE, failures, set_clocks, own_reporter: None, known, repeated }
     }
 
     /// The same, with servers that report on windows by themselves.
     pub fn with_own_reporter(self, own_reporter: Option<Box<dyn OwnReporter>>) -> Self {
         Self { own_reporter, ..self }
+    }
+
+    /// The same, whose lanes keep these counters alone.
+    pub fn counting(self, known: &'static [Counter]) -> Self {
+        Self { known, ..self }
     }
 
     /// The same, asking servers sooner whether they still work.
@@ -156,7 +165,7 @@ impl<D: SqlServers> Target for SqlTarget<D> {
     }
 
     fn known_counters(&self) -> &'static [Counter] {
-        &[Counter::Operations, Counter::Errors, Counter::Commits, Counter::BlockChanges]
+        self.known
     }
 
     fn take_background(&self) -> Background {
@@ -207,5 +216,11 @@ impl<D: SlobServers> TargetFor<SlobOperation> for SqlTarget<D> {
             Sending::Statement => Ok(None),
             Sending::Batch => Ok(Some(Box::new(BatchesLane::open(self, range)?))),
         }
+    }
+}
+
+impl<D: OrdersServers> TargetFor<OrderTransaction> for SqlTarget<D> {
+    fn open_lane(&self, range: SessionRange) -> Result<Box<dyn Lane<OrderTransaction> + '_>, TargetError> {
+        Ok(Box::new(TransactionLane::open(self, range)?))
     }
 }

@@ -1,7 +1,8 @@
 //! The sessions of one thread: each a connection of its own, all driven by one small runtime on that thread.
 //!
 //! [`Line`](line::Line) asks and hears the answers; what is asked is one statement for each operation
-//! ([`StatementLane`]) or a batch for a procedure on the server ([`BatchesLane`]).
+//! ([`StatementLane`]), a batch for a procedure on the server ([`BatchesLane`]) or a transaction of several statements
+//! ([`TransactionLane`]).
 
 use std::pin::Pin;
 
@@ -12,11 +13,13 @@ mod line;
 mod statement;
 mod timer;
 mod times;
+mod transaction;
 mod watch;
 
 pub(super) use batch::BatchesLane;
 pub(super) use statement::StatementLane;
 pub use times::{ServerTimes, TimedOperation};
+pub(super) use transaction::TransactionLane;
 
 use super::session::StatementKind;
 use crate::workload::SlobOperation;

@@ -1,0 +1,296 @@
+//! Order entry on PostgreSQL's sessions.
+
+use std::error::Error as StdError;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::future::join;
+use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut};
+use tokio_postgres::{Error, Row, Statement as Prepared};
+
+use super::connect::{Connected, Connector};
+use super::error::PostgresError;
+use super::sql::{identifier, literal};
+use crate::targets::sql::orders::load::{
+    Alarm, Argument, Gives, Ledger, OrdersServers, OrdersSession, Resting, Rows, Rules, Statement, Words,
+};
+use crate::targets::sql::{SqlServers, SqlSession};
+
+/// PostgreSQL servers with the data of order entry.
+#[derive(Debug)]
+pub struct PostgresOrders(Arc<Shared>);
+
+/// What the sessions of a run have in common.
+#[derive(Debug)]
+struct Shared {
+    connector: Connector,
+    schema: String,
+    rules: Rules,
+    /// What begins a transaction.
+    begin: String,
+    resting: Resting<i32>,
+    ledger: Ledger,
+}
+
+impl PostgresOrders {
+    /// The servers that `connector` leads to, with data in the schema of this name. `isolation` is the level of transactions, as SQL
+    /// has it; that of the server where there is none.
+    pub fn new(connector: Connector, schema: &str, rules: Rules, isolation: Option<&str>) -> Self {
+        let begin = isolation.map_or_else(|| "BEGIN".to_owned(), |level| format!("BEGIN ISOLATION LEVEL {level}"));
+        let (resting, ledger) = (Resting::default(), Ledger::default());
+        Self(Arc::new(Shared { connector, schema: schema.to_owned(), rules, begin, resting, ledger }))
+    }
+}
+
+impl SqlServers for PostgresOrders {
+    type Session = Session;
+    type Error = PostgresError;
+
+    fn nodes(&self) -> Vec<String> {
+        self.0.connector.nodes().iter().map(ToString::to_string).collect()
+    }
+
+    async fn open_session(&self, node: usize) -> Result<Session, PostgresError> {
+        let connected = self.0.connector.connect(node).await?;
+        Ok(Session {
+            shared: Arc::clone(&self.0),
+            connected,
+            prepared: Mutex::new(vec![None; Statement::ALL.len()]),
+            begins: AtomicBool::new(false),
+            alarm: Alarm::default(),
+        })
+    }
+
+    async fn at_work(&self, node: usize, sessions: Vec<i32>) -> Option<Vec<i32>> {
+        let mut at_work = self.0.resting.of(&sessions);
+        at_work.extend(super::session::active(&self.0.connector, node, sessions).await?);
+        Some(at_work)
+    }
+}
+
+impl OrdersServers for PostgresOrders {
+    fn rules(&self) -> Rules {
+        self.0.rules
+    }
+
+    fn ledger(&self) -> &Ledger {
+        &self.0.ledger
+    }
+}
+
+/// PostgreSQL's words, for data in one schema.
+struct InSchema<'a>(&'a str);
+
+impl Words for InSchema<'_> {
+    fn table(&self, name: &str) -> String {
+        format!("{}.{name}", identifier(self.0))
+    }
+
+    fn column(&self, name: &str) -> String {
+        name.to_owned()
+    }
+
+    fn value(&self, number: usize) -> String {
+        format!("${number}")
+    }
+
+    fn cents(&self, amount: &str) -> String {
+        format!("({amount} * 100)::bigint")
+    }
+
+    fn amount(&self, cents: &str) -> String {
+        format!("{cents}::bigint * 0.01")
+    }
+
+    fn days_ahead(&self, days: &str) -> String {
+        format!("CURRENT_DATE + {days}::integer")
+    }
+
+    fn now(&self) -> &'static str {
+        "now()"
+    }
+
+    fn hour_ago(&self) -> &'static str {
+        "now() - INTERVAL '1 hour'"
+    }
+
+    fn five_minutes(&self, instant: &str) -> String {
+        format!("floor(extract(epoch FROM {instant}) / 300)")
+    }
+
+    fn lower(&self, column: &str) -> String {
+        format!("lower({column})")
+    }
+
+    fn next_logon(&self) -> String {
+        let sequence = format!("{}.logon_seq", identifier(self.0));
+        format!("nextval({}::regclass)", literal(&sequence))
+    }
+
+    fn cube(&self, one: &str, other: &str) -> String {
+        format!("GROUP BY CUBE ({one}, {other})")
+    }
+
+    fn limit(&self, rows: usize) -> String {
+        format!(" LIMIT {rows}")
+    }
+
+    fn returning(&self, key: &str) -> String {
+        format!(" RETURNING {key}")
+    }
+}
+
+/// One session.
+#[derive(Debug)]
+pub struct Session {
+    shared: Arc<Shared>,
+    connected: Connected,
+    prepared: Mutex<Vec<Option<Prepared>>>,
+    /// The next statement begins a transaction.
+    begins: AtomicBool,
+    alarm: Alarm,
+}
+
+impl Session {
+    /// A statement, prepared if it is not yet.
+    async fn statement(&self, wanted: Statement) -> Result<Prepared, Error> {
+        let known = self.prepared.lock().unwrap_or_else(PoisonError::into_inner)[wanted.index()].clone();
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let prepared = self.connected.client.prepare(&wanted.text(&InSchema(&self.shared.schema))).await?;
+        self.prepared.lock().unwrap_or_else(PoisonError::into_inner)[wanted.index()] = Some(prepared.clone());
+        Ok(prepared)
+    }
+
+    /// Has a statement executed. Where it begins a transaction, both are sent at once, as drivers of applications do.
+    async fn executed<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, PostgresError> {
+        let outcome = if self.begins.swap(false, Ordering::Relaxed) {
+            let (begun, done) = join(self.connected.client.batch_execute(&self.shared.begin), work).await;
+            begun.and(done)
+        } else {
+            work.await
+        };
+        outcome.map_err(|error| self.connected.error(DOING, &error))
+    }
+
+    async fn rows(&self, statement: Statement, values: &[Argument<'_>]) -> Result<Vec<Row>, PostgresError> {
+        let prepared = self.prepared(statement).await?;
+        let references = references(values);
+        self.executed(self.connected.client.query(&prepared, &references[..values.len()])).await
+    }
+
+    async fn prepared(&self, statement: Statement) -> Result<Prepared, PostgresError> {
+        self.statement(statement).await.map_err(|error| self.connected.error(DOING, &error))
+    }
+
+    async fn end(&self, how: &str) -> Result<(), PostgresError> {
+        // Nothing was sent since it was to begin.
+        if self.begins.swap(false, Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.connected.client.batch_execute(how).await.map_err(|error| self.connected.error(DOING, &error))
+    }
+}
+
+/// What sessions do, as an error says it.
+const DOING: &str = "do a transaction";
+/// Values of a statement, at most.
+const MAX_VALUES: usize = 10;
+
+/// Values as the client takes them; those that are not there are of no matter.
+fn references<'a>(values: &'a [Argument<'a>]) -> [&'a (dyn ToSql + Sync); MAX_VALUES] {
+    std::array::from_fn(|place| values.get(place).unwrap_or(&Argument::Int(0)) as &(dyn ToSql + Sync))
+}
+
+impl SqlSession for Session {
+    type Error = PostgresError;
+    /// Process number of the server's side.
+    type Id = i32;
+
+    fn id(&self) -> i32 {
+        self.connected.server_pid
+    }
+
+    async fn cancel(&self) {
+        self.alarm.ring();
+        let _ = self.connected.cancel_token().cancel().await;
+    }
+}
+
+impl OrdersSession for Session {
+    fn alarm(&self) -> &Alarm {
+        &self.alarm
+    }
+
+    fn resting(&self) -> &Resting<i32> {
+        &self.shared.resting
+    }
+
+    async fn begin(&self) -> Result<u64, PostgresError> {
+        self.begins.store(true, Ordering::Relaxed);
+        Ok(0)
+    }
+
+    async fn query(&self, statement: Statement, values: &[Argument<'_>], into: &mut Rows) -> Result<(), PostgresError> {
+        let Gives::Rows(width) = statement.gives() else { unreachable!("{statement:?} is no query") };
+        let rows = self.rows(statement, values).await?;
+        into.begin(width);
+        for row in &rows {
+            into.push((0..width).map(|column| whole(row, column)));
+        }
+        Ok(())
+    }
+
+    async fn change(&self, statement: Statement, values: &[Argument<'_>]) -> Result<u64, PostgresError> {
+        let prepared = self.prepared(statement).await?;
+        let references = references(values);
+        self.executed(self.connected.client.execute(&prepared, &references[..values.len()])).await
+    }
+
+    async fn insert(&self, statement: Statement, values: &[Argument<'_>]) -> Result<i64, PostgresError> {
+        let rows = self.rows(statement, values).await?;
+        rows.first().and_then(|row| whole(row, 0)).ok_or_else(|| PostgresError::Unfit {
+            what: format!("an insertion into `{}` gave no key", self.shared.schema),
+            hint: Some("look whether a trigger or a rule changes the tables".to_owned()),
+        })
+    }
+
+    async fn commit(&self) -> Result<(), PostgresError> {
+        self.end("COMMIT").await
+    }
+
+    async fn roll_back(&self) -> Result<(), PostgresError> {
+        self.end("ROLLBACK").await
+    }
+
+    async fn prepare(&self, statement: Statement) -> Result<(), PostgresError> {
+        self.prepared(statement).await.map(drop)
+    }
+}
+
+/// A whole number of any width.
+fn whole(row: &Row, column: usize) -> Option<i64> {
+    match *row.columns().get(column)?.type_() {
+        Type::INT2 => row.try_get::<_, Option<i16>>(column).ok()?.map(i64::from),
+        Type::INT4 => row.try_get::<_, Option<i32>>(column).ok()?.map(i64::from),
+        _ => row.try_get::<_, Option<i64>>(column).ok()?,
+    }
+}
+
+impl ToSql for Argument<'_> {
+    fn to_sql(&self, wanted: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn StdError + Sync + Send>> {
+        match (self, wanted) {
+            (Self::Int(number), &Type::INT2) => i16::try_from(*number)?.to_sql(wanted, out),
+            (Self::Int(number), &Type::INT4) => i32::try_from(*number)?.to_sql(wanted, out),
+            (Self::Int(number), _) => number.to_sql(&Type::INT8, out),
+            (Self::Text(text), _) => text.to_sql(&Type::TEXT, out),
+        }
+    }
+
+    fn accepts(wanted: &Type) -> bool {
+        matches!(*wanted, Type::INT2 | Type::INT4 | Type::INT8 | Type::TEXT | Type::VARCHAR | Type::BPCHAR)
+    }
+
+    tokio_postgres::types::to_sql_checked!();
+}

@@ -1,0 +1,89 @@
+//! Pauses inside transactions: whoever pauses is not at work on the server, and yet not lost.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+
+/// The sessions of a run that pause just now.
+#[derive(Debug)]
+pub struct Resting<I>(Mutex<Vec<I>>);
+
+impl<I> Default for Resting<I> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<I: Copy + PartialEq> Resting<I> {
+    fn lock(&self) -> MutexGuard<'_, Vec<I>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Those of `sessions` that pause.
+    pub fn of(&self, sessions: &[I]) -> Vec<I> {
+        let resting = self.lock();
+        sessions.iter().copied().filter(|session| resting.contains(session)).collect()
+    }
+
+    fn add(&self, session: I) {
+        self.lock().push(session);
+    }
+
+    fn remove(&self, session: I) {
+        self.lock().retain(|other| *other != session);
+    }
+}
+
+/// Ends the pauses of one session once it is cancelled.
+#[derive(Debug, Default)]
+pub struct Alarm {
+    is_set: AtomicBool,
+    rung: Notify,
+}
+
+impl Alarm {
+    /// Ends the pause that goes on, and all to come.
+    pub fn ring(&self) {
+        self.is_set.store(true, Ordering::Release);
+        self.rung.notify_waiters();
+    }
+
+    /// Pauses for so long, or until it rings. Returns how long that was, in nanoseconds.
+    pub(super) async fn rest<I: Copy + PartialEq>(&self, session: I, resting: &Resting<I>, ns: u64) -> u64 {
+        let begun = std::time::Instant::now();
+        // Listens before it looks, so that no ringing in between is missed.
+        let rung = self.rung.notified();
+        tokio::pin!(rung);
+        rung.as_mut().enable();
+        if !self.is_set.load(Ordering::Acquire) {
+            resting.add(session);
+            let _ = tokio::time::timeout(Duration::from_nanos(ns), rung).await;
+            resting.remove(session);
+        }
+        begun.elapsed().as_nanos() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_pause_ends_when_it_is_over_or_when_the_alarm_rings() {
+        let (alarm, resting) = (Alarm::default(), Resting::default());
+        assert!(alarm.rest(7, &resting, 2_000_000).await >= 2_000_000);
+        let long = async { alarm.rest(7, &resting, 3_600_000_000_000).await };
+        let ring = async {
+            while resting.of(&[6, 7, 8]) != [7] {
+                tokio::task::yield_now().await;
+            }
+            alarm.ring();
+        };
+        let (paused_ns, ()) = tokio::join!(long, ring);
+        assert!(paused_ns < 3_600_000_000_000);
+        assert!(resting.of(&[7]).is_empty());
+        assert!(alarm.rest(7, &resting, 3_600_000_000_000).await < 3_600_000_000_000, "it has rung before");
+    }
+}

@@ -1,0 +1,3 @@
+//! Order entry on SQL servers.
+
+pub(in crate::targets) mod load;
