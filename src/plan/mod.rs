@@ -10,6 +10,7 @@ pub mod data_set;
 mod error;
 pub mod io;
 mod names;
+pub mod orders;
 pub mod orion;
 pub mod slob;
 mod steps;

@@ -108,10 +108,10 @@ pub trait Database {
     }
 }
 
-/// Data that are open for load.
-pub trait OpenDatabase {
+/// Data that are open for load of one workload.
+pub trait OpenDatabase<O = SlobOperation> {
     /// What load is put on.
-    fn target(&self) -> &dyn TargetFor<SlobOperation>;
+    fn target(&self) -> &dyn TargetFor<O>;
 
     /// The clock on which load runs.
     fn clock(&self) -> Clock;

@@ -80,7 +80,7 @@ impl Dialect for Connector {
             // What reads the counters is not to be seen as a session of the load.
             connector: self.clone().called("plimsoll monitor"),
             application: APPLICATION.to_owned(),
-            page_bytes: watched.data.block_bytes,
+            page_bytes: watched.block_bytes,
             reads_directly: watched.facts.contains_key(DIRECT_READS),
             sample_every: SAMPLE_EVERY,
         }

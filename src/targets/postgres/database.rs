@@ -79,7 +79,7 @@ impl Dialect for Connector {
             connector: self.clone(),
             schema: watched.namespace.to_owned(),
             schemas: watched.schemas,
-            block_bytes: watched.data.block_bytes,
+            block_bytes: watched.block_bytes,
             application: APPLICATION.to_owned(),
             local: vec![local; self.nodes().len()],
             sample_every: SAMPLE_EVERY,

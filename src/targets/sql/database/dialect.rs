@@ -127,8 +127,9 @@ pub(in crate::targets) trait Dialect: SetUp + Verify {
 /// What is watched while load runs.
 pub(in crate::targets) struct Watched<'a> {
     pub(in crate::targets) namespace: &'a str,
-    pub(in crate::targets) data: &'a DataSet,
-    /// Schemas that are under load.
+    /// Size of a block of the servers, in bytes.
+    pub(in crate::targets) block_bytes: u32,
+    /// SLOB's schemas that are under load.
     pub(in crate::targets) schemas: u32,
     /// What is known of the server.
     pub(in crate::targets) facts: &'a BTreeMap<String, String>,

@@ -10,7 +10,9 @@ use crate::measure::Clock;
 use crate::record::{self, facts::UNWAITED_COMMITS};
 use crate::targets::database::{DatabaseOptions, OpenDatabase, Sending};
 use crate::targets::sql::data::descriptor::DataSet;
-use crate::targets::sql::{Monitor, Observers, SqlOptions, SqlTarget, trace};
+use crate::targets::sql::{
+    CheckHealth, Monitor, Observers, ServerReader, SqlOptions, SqlTarget, TakeBackground, trace,
+};
 use crate::targets::{Target as _, TargetError, TargetFor};
 use crate::workload::SlobOperation;
 
@@ -55,12 +57,52 @@ pub(super) fn open<D: Dialect>(
     }
     notes.extend(D::doubts(&facts, &data));
     let before = reached.nodes().map(|access| D::shape(&access, &data, schemas)).collect::<Result<_, _>>()?;
-    let namespace = reached.namespace.as_str();
-    let process = reached.process();
-    let watched = Watched { namespace, data: &data, schemas, facts: &facts, process };
+    let watching = watch(&reached, options, data.block_bytes, schemas, &facts)?;
+    notes.extend(watching.notes);
+    let observers = Arc::new(watching.observers);
+    let own_reporter = options.own_report.map(|kind| connector.own_reporter(kind)).transpose()?;
+    let (send, timed_by) = match sending {
+        Sending::Statement => ("statement", "client"),
+        Sending::Batch => ("batch", "server"),
+    };
+    facts.extend([("send", send), ("timed_by", timed_by)].map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let target = SqlTarget::open(SqlOptions {
+        servers: connector.servers(&reached.namespace, &data),
+        sending,
+        description: describe(&reached, address, (data.block_bytes, Some(data.bytes())), watching.servers, facts),
+        notes,
+        background: Some(background(&observers)),
+        health: Some(health(&observers)),
+    })
+    .with_own_reporter(own_reporter);
+    Ok(Box::new(OpenServers { target, observers, reached, data, before, schemas, clock: Clock::start() }))
+}
+
+/// Who watches servers while load runs.
+pub(in crate::targets::sql) struct Watching<D: Dialect> {
+    pub(in crate::targets::sql) observers: Observers<D::Reader>,
+    /// What the user should know about it.
+    pub(in crate::targets::sql) notes: Vec<String>,
+    /// How many servers there are: a cluster that was named by one address has several.
+    pub(in crate::targets::sql) servers: usize,
+}
+
+/// Begins to watch servers with blocks of so many bytes, of which `facts` are known.
+///
+/// # Errors
+/// When they cannot be asked.
+pub(in crate::targets::sql) fn watch<D: Dialect>(
+    reached: &Reached<D>,
+    options: &DatabaseOptions,
+    block_bytes: u32,
+    schemas: u32,
+    facts: &BTreeMap<String, String>,
+) -> Result<Watching<D>, TargetError> {
+    let connector = &reached.connector;
+    let nodes = connector.node_names().len();
+    let watched = Watched { namespace: &reached.namespace, block_bytes, schemas, facts, process: reached.process() };
     let monitor = Monitor::start(connector.reader(&watched))?;
-    notes.extend(monitor.notes());
-    // A cluster that was named by one address has several.
+    let mut notes = monitor.notes();
     let servers = nodes.max(monitor.servers());
     let tracer = match options.trace {
         true => {
@@ -74,19 +116,19 @@ pub(super) fn open<D: Dialect>(
         }
         false => None,
     };
-    let observers = Arc::new(Observers::new(monitor, tracer));
-    let (watching, health) = (Arc::clone(&observers), Arc::clone(&observers));
-    let own_reporter = options.own_report.map(|kind| connector.own_reporter(kind)).transpose()?;
-    let target = SqlTarget::open(SqlOptions {
-        servers: connector.servers(namespace, &data),
-        sending,
-        description: describe(&reached, address, sending, &data, servers, facts),
-        notes,
-        background: Some(Box::new(move || watching.take())),
-        health: Some(Box::new(move || health.check())),
-    })
-    .with_own_reporter(own_reporter);
-    Ok(Box::new(OpenServers { target, observers, reached, data, before, schemas, clock: Clock::start() }))
+    Ok(Watching { observers: Observers::new(monitor, tracer), notes, servers })
+}
+
+/// What a target asks the observers for.
+pub(in crate::targets::sql) fn background<R: ServerReader>(observers: &Arc<Observers<R>>) -> TakeBackground {
+    let watching = Arc::clone(observers);
+    Box::new(move || watching.take())
+}
+
+/// How a target looks whether the servers are still there.
+pub(in crate::targets::sql) fn health<R: ServerReader>(observers: &Arc<Observers<R>>) -> CheckHealth {
+    let watching = Arc::clone(observers);
+    Box::new(move || watching.check())
 }
 
 impl<D: Dialect> OpenDatabase for OpenServers<D> {
@@ -126,30 +168,21 @@ impl<D: Dialect> OpenDatabase for OpenServers<D> {
     }
 }
 
-fn describe<D: Dialect>(
+/// Servers as a target, for the record: `address` is as it is shown; `block_bytes` and the bytes of all data as far as they are known.
+pub(in crate::targets::sql) fn describe<D: Dialect>(
     reached: &Reached<D>,
     address: String,
-    sending: Sending,
-    data: &DataSet,
+    (block_bytes, data_bytes): (u32, Option<u64>),
     servers: usize,
     mut facts: BTreeMap<String, String>,
 ) -> record::Target {
-    let (send, timed_by) = match sending {
-        Sending::Statement => ("statement", "client"),
-        Sending::Batch => ("batch", "server"),
-    };
-    let own = [
-        ("send", send.to_owned()),
-        ("timed_by", timed_by.to_owned()),
-        ("schema", reached.namespace.clone()),
-        ("nodes", servers.to_string()),
-    ];
+    let own = [("schema", reached.namespace.clone()), ("nodes", servers.to_string())];
     facts.extend(own.map(|(name, value)| (name.to_owned(), value)));
     record::Target {
         kind: D::KIND.to_owned(),
         address,
-        block_bytes: Some(u64::from(data.block_bytes)),
-        data_bytes: Some(data.bytes()),
+        block_bytes: Some(u64::from(block_bytes)),
+        data_bytes,
         cache_bytes: None,
         cache_blocks: None,
         facts,
