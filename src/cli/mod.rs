@@ -4,6 +4,7 @@ mod arguments;
 mod check;
 mod compare;
 mod completions;
+mod database_load;
 mod doctor;
 mod exit;
 mod files;

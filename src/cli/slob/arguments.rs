@@ -65,6 +65,13 @@ pub(in crate::cli) struct SendArgs {
     #[command(flatten)]
     method: MethodArgs,
 
+    #[command(flatten)]
+    nodes: NodeArgs,
+}
+
+/// Which servers load is put on, and how they are watched.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct NodeArgs {
     /// Take the hosts of the address as servers of their own, spread sessions over all, and distinguish each
     #[arg(long, help_heading = "Database servers")]
     per_node: bool,
@@ -72,6 +79,20 @@ pub(in crate::cli) struct SendArgs {
     /// Do not trace the server's reads and writes in the kernel, even where that is allowed
     #[arg(long, help_heading = "Database servers")]
     no_trace: bool,
+}
+
+impl NodeArgs {
+    /// Adds it to how a server is used.
+    pub(in crate::cli) fn add_to(&self, options: DatabaseOptions) -> DatabaseOptions {
+        DatabaseOptions { per_node: self.per_node, trace: !self.no_trace, ..options }
+    }
+
+    /// Which of them was given.
+    fn given(&self) -> Option<&'static str> {
+        [("--per-node", self.per_node), ("--no-trace", self.no_trace)]
+            .into_iter()
+            .find_map(|(flag, given)| given.then_some(flag))
+    }
 }
 
 /// How operations reach a server.
@@ -220,7 +241,7 @@ impl SendArgs {
             SendChoice::Batch => Sending::Batch,
         });
         let method = self.method.method(options.method.layout);
-        Ok(DatabaseOptions { sending, method, per_node: self.per_node, trace: !self.no_trace, ..options })
+        Ok(self.nodes.add_to(DatabaseOptions { sending, method, ..options }))
     }
 
     /// Refuses what means nothing for a target.
@@ -232,11 +253,8 @@ impl SendArgs {
         if address.is_server() {
             return Ok(());
         }
-        let given = [("--send", self.send.is_some()), ("--per-node", self.per_node), ("--no-trace", self.no_trace)];
-        match given.into_iter().find(|(_, given)| *given) {
-            Some((flag, _)) => Err(not_a_server(flag, address)),
-            None => Ok(()),
-        }
+        let given = self.send.map(|_| "--send").or_else(|| self.nodes.given());
+        given.map_or(Ok(()), |flag| Err(not_a_server(flag, address)))
     }
 }
 

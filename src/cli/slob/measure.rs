@@ -4,16 +4,15 @@ use std::sync::atomic::AtomicBool;
 
 use super::load::LoadArgs;
 use super::plan_text;
-use super::script::{Moment, Script};
+use super::script::Script;
+use crate::cli::database_load::{DatabaseLoad, Moment};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps};
-use crate::cli::recording::{Header, Recorded, Recording};
 use crate::cli::timed::Timed;
-use crate::cli::{in_turn, limits, say};
+use crate::cli::{limits, say};
 use crate::plan::slob::{Request, RunPlan, facts_as_asked, plan};
-use crate::targets::Target;
-use crate::targets::database::{self, Database, OpenDatabase, OpenRequest};
+use crate::targets::database::{self, Database, OpenRequest};
 
 /// Plans and checks everything, runs it, keeps it and reports it.
 pub(super) fn run(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failure> {
@@ -37,7 +36,21 @@ pub(super) fn run(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failu
         progress
             .line(&format!("this takes {}, since nobody said for how long; for less: `RUN_TIME=60`", plan.duration()));
     }
-    let recorded = record(arguments, &plan, opened, script.as_ref(), &interrupt, progress)?;
+    let RunPlan { name, tags, seed, parameters, steps, notes, .. } = plan;
+    let keeping = &arguments.keeping;
+    let load = DatabaseLoad {
+        workload: "slob",
+        name,
+        tags,
+        seed,
+        parameters,
+        steps,
+        notes,
+        limits: &arguments.limits,
+        keeping,
+    };
+    let mut call = |moment: Moment| script.as_ref().map_or(Ok(()), |script| script.call(moment));
+    let recorded = load.record(opened, &mut call, &interrupt, progress)?;
     recorded.tell(arguments.keeping.format.format(), &arguments.limits, &interrupt)
 }
 
@@ -59,68 +72,4 @@ fn planned(
     let script = plan.script.as_ref().map(|(path, origin)| Script::check(path, origin)).transpose()?;
     plan.notes.iter().for_each(say::note);
     Ok((plan, script))
-}
-
-/// Runs a plan. The target is always closed, so that nothing has to be recovered.
-fn record(
-    arguments: &LoadArgs,
-    plan: &RunPlan,
-    opened: Box<dyn OpenDatabase>,
-    script: Option<&Script>,
-    interrupt: &Interrupt,
-    progress: RunProgress,
-) -> Result<Recorded, Failure> {
-    let mut recording = match begin(arguments, plan, &*opened, script, interrupt, progress) {
-        Ok(recording) => recording,
-        Err(failure) => {
-            // The first failure is the one to report.
-            let _ = opened.close();
-            return Err(failure);
-        }
-    };
-    let steps = in_turn::run(&mut recording, opened.target(), &plan.steps, &arguments.limits);
-    recording.progress().end();
-    call(script, Moment::Post, &mut recording);
-    opened.notes_of_the_load().into_iter().for_each(|note| recording.note(note));
-    if let Err(error) = opened.close() {
-        recording.fail(error);
-    }
-    call(script, Moment::End, &mut recording);
-    Ok(recording.end(steps))
-}
-
-fn begin(
-    arguments: &LoadArgs,
-    plan: &RunPlan,
-    opened: &dyn OpenDatabase,
-    script: Option<&Script>,
-    interrupt: &Interrupt,
-    progress: RunProgress,
-) -> Result<Recording, Failure> {
-    let target: &dyn Target = opened.target();
-    let opening_notes = target.notes();
-    opening_notes.iter().for_each(|note| progress.note(note));
-    let header = Header {
-        workload: "slob",
-        name: plan.name.clone(),
-        tags: plan.tags.clone(),
-        seed: plan.seed,
-        parameters: plan.parameters.clone(),
-        target: target.describe(),
-        paths: &opened.paths(),
-        notes: plan.notes.iter().cloned().chain(opening_notes).collect(),
-    };
-    let recording = Recording::begin(&arguments.keeping.runs.store(), header, opened.clock(), interrupt, progress)?;
-    if let Some(Err(why)) = script.map(|script| script.call(Moment::Pre)) {
-        recording.forget();
-        return Err(Failure::new(why).with_hint("nothing was run; see what the script printed".to_owned()));
-    }
-    Ok(recording)
-}
-
-/// Calls the script; if it fails, that is a note and no more.
-fn call(script: Option<&Script>, moment: Moment, recording: &mut Recording) {
-    if let Some(Err(why)) = script.map(|script| script.call(moment)) {
-        recording.note(why);
-    }
 }

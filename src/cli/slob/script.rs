@@ -5,27 +5,16 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::cli::database_load::Moment;
 use crate::cli::exit::Failure;
 use crate::config::Origin;
 
-/// When it is called.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Moment {
-    /// Before the first step.
-    Pre,
-    /// After the last step.
-    Post,
-    /// When the target is closed.
-    End,
-}
-
-impl Moment {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Pre => "pre",
-            Self::Post => "post",
-            Self::End => "end",
-        }
+/// What the script is told of a moment.
+const fn word(moment: Moment) -> &'static str {
+    match moment {
+        Moment::Pre => "pre",
+        Moment::Post => "post",
+        Moment::End => "end",
     }
 }
 
@@ -56,7 +45,7 @@ impl Script {
     /// Calls it and waits for its end. What it prints goes to standard error: standard output is for data. If it fails, the
     /// answer says how.
     pub(super) fn call(&self, moment: Moment) -> Result<(), String> {
-        let word = moment.word();
+        let word = word(moment);
         let output = std::io::stderr().as_fd().try_clone_to_owned().map_or_else(|_| Stdio::null(), Stdio::from);
         let status = Command::new(&self.path).arg(word).stdin(Stdio::null()).stdout(output).status();
         let reported = |how: String| format!("EXTERNAL_SCRIPT `{}` {word} {how}", self.path.display());

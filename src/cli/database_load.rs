@@ -1,0 +1,111 @@
+//! Load on an open database, from its first step to the run that is kept: alike for every workload.
+
+use std::collections::BTreeMap;
+
+use super::arguments::KeepingArgs;
+use super::exit::Failure;
+use super::in_turn;
+use super::interrupt::Interrupt;
+use super::live::RunProgress;
+use super::recording::{Header, Recorded, Recording};
+use crate::analysis::LatencyTarget;
+use crate::load::StepPlan;
+use crate::targets::Target;
+use crate::targets::database::OpenDatabase;
+use crate::workload::Shape;
+
+/// Moments of a run at which others may want to do something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Moment {
+    /// Before the first step.
+    Pre,
+    /// After the last one, before the database is closed.
+    Post,
+    /// After it was closed.
+    End,
+}
+
+/// What is to be done and kept.
+pub(super) struct DatabaseLoad<'a, S> {
+    /// `slob` or `orders`.
+    pub(super) workload: &'static str,
+    /// Name built from tags and load.
+    pub(super) name: String,
+    /// Tags by key.
+    pub(super) tags: BTreeMap<String, String>,
+    /// Seed of the run.
+    pub(super) seed: u64,
+    /// Parameters that all steps have in common.
+    pub(super) parameters: BTreeMap<String, String>,
+    /// The steps in the order in which they run.
+    pub(super) steps: Vec<StepPlan<S>>,
+    /// What the user was told before.
+    pub(super) notes: Vec<String>,
+    /// Limits that are asked for.
+    pub(super) limits: &'a [LatencyTarget],
+    /// How the run is kept.
+    pub(super) keeping: &'a KeepingArgs,
+}
+
+impl<S: Shape + Clone> DatabaseLoad<'_, S> {
+    /// Runs it. The database is always closed, so that nothing has to be recovered. `call` hears of each moment; what it fails with is
+    /// a note, but before the first step it ends the run.
+    pub(super) fn record(
+        &self,
+        opened: Box<dyn OpenDatabase<S::Operation> + '_>,
+        call: &mut dyn FnMut(Moment) -> Result<(), String>,
+        interrupt: &Interrupt,
+        progress: RunProgress,
+    ) -> Result<Recorded, Failure> {
+        let mut recording = match self.begin(&*opened, call, interrupt, progress) {
+            Ok(recording) => recording,
+            Err(failure) => {
+                // The first failure is the one to report.
+                let _ = opened.close();
+                return Err(failure);
+            }
+        };
+        let steps = in_turn::run(&mut recording, opened.target(), &self.steps, self.limits);
+        recording.progress().end();
+        let mut called = |moment, recording: &mut Recording| {
+            if let Err(why) = call(moment) {
+                recording.note(why);
+            }
+        };
+        called(Moment::Post, &mut recording);
+        opened.notes_of_the_load().into_iter().for_each(|note| recording.note(note));
+        if let Err(error) = opened.close() {
+            recording.fail(error);
+        }
+        called(Moment::End, &mut recording);
+        Ok(recording.end(steps))
+    }
+
+    fn begin(
+        &self,
+        opened: &dyn OpenDatabase<S::Operation>,
+        call: &mut dyn FnMut(Moment) -> Result<(), String>,
+        interrupt: &Interrupt,
+        progress: RunProgress,
+    ) -> Result<Recording, Failure> {
+        let target: &dyn Target = opened.target();
+        let opening_notes = target.notes();
+        opening_notes.iter().for_each(|note| progress.note(note));
+        let header = Header {
+            workload: self.workload,
+            name: self.name.clone(),
+            tags: self.tags.clone(),
+            seed: self.seed,
+            parameters: self.parameters.clone(),
+            target: target.describe(),
+            paths: &opened.paths(),
+            notes: self.notes.iter().cloned().chain(opening_notes).collect(),
+        };
+        let recording = Recording::begin(&self.keeping.runs.store(), header, opened.clock(), interrupt, progress)?;
+        if let Err(why) = call(Moment::Pre) {
+            recording.forget();
+            return Err(Failure::new(why).with_hint("nothing was run; see what the script printed".to_owned()));
+        }
+        Ok(recording)
+    }
+}
