@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(planned.steps.iter().map(|step| step.lanes).collect::<Vec<_>>(), [1, 4, 4]);
         assert_eq!(planned.duration(), Nanos::seconds(3 * 70));
         assert_ne!(planned.steps[1].seed, planned.steps[2].seed);
-        assert_eq!(planned.parameters["THINK_INSIDE"], "1 ms..5 ms");
+        assert_eq!(planned.parameters["THINK_INSIDE"], "1.00 ms..5.00 ms");
         assert_eq!(planned.parameters["MIX"], "NCR=15,UCD=10,BP=90,OP=40,PO=5,BO=15,SQ=2,WQ=1,WA=1");
     }
 
