@@ -5,15 +5,18 @@
 //!
 //! - [`OrdersShape`]: which transactions each user does, and how long a user thinks.
 //! - [`Sizes`]: how many rows each table has at a scale.
+//! - [`tables`]: their columns, keys and indexes.
 //! - [`names`]: what people are called.
 
 mod mix;
 pub mod names;
 mod shape;
 mod sizes;
+pub mod tables;
 mod transaction;
 
 pub use mix::{Mix, MixError, Preset};
 pub use shape::{OrdersSession, OrdersShape, Pauses};
 pub use sizes::{CATEGORIES, MAX_SCALE, MIN_SCALE, PRODUCTS, SALES_REPS, Sizes, WAREHOUSES};
+pub use tables::Table;
 pub use transaction::{OrderTransaction, TransactionKind};
