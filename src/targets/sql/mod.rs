@@ -11,6 +11,7 @@ mod filling;
 mod lane;
 mod monitor;
 mod observers;
+pub(in crate::targets) mod orders;
 pub mod private;
 mod session;
 mod target;
