@@ -225,6 +225,12 @@ pub enum TargetError {
     #[cfg(feature = "oracle")]
     #[error(transparent)]
     Oracle(#[from] OracleError),
+    /// Nothing keeps order entry at such an address.
+    #[error("`{address}` cannot hold order entry")]
+    NoOrders {
+        /// As it is shown.
+        address: String,
+    },
     /// This program was built without what reaches Oracle.
     #[error("`{address}` cannot be reached: this program was built without the driver for Oracle")]
     NoOracleDriver {
@@ -265,6 +271,10 @@ impl TargetError {
             Self::OracleOnly { .. } => {
                 "name an Oracle database: `--target oracle://USER@HOST/SERVICE`; `plimsoll doctor` looks at this machine, and \
                  `plimsoll io calibrate --path PATH` measures storage"
+            }
+            Self::NoOrders { .. } => {
+                "name a PostgreSQL, MySQL or MariaDB database: `--target pg:DIR`, `my:DIR`, `postgres://USER@HOST/DATABASE` or \
+                 `mysql://USER@HOST/DATABASE`"
             }
             Self::BadBlock { .. } | Self::Damaged { .. } | Self::DamagedRedo { .. } | Self::LostCommits { .. } => {
                 "the storage or another program changed it; find out which before trusting this storage, then \

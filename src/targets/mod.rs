@@ -13,6 +13,7 @@ pub mod io;
 pub mod mysql;
 #[cfg(feature = "oracle")]
 pub mod oracle;
+pub mod orders;
 mod own_report;
 pub mod postgres;
 pub mod simulated;

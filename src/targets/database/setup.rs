@@ -134,6 +134,11 @@ pub trait SetupPlan {
         None
     }
 
+    /// Bytes that a row is counted as in progress, in the mean, where rows are more to the point than bytes.
+    fn mean_row_bytes(&self) -> Option<f64> {
+        None
+    }
+
     /// Does it.
     ///
     /// # Errors
@@ -164,12 +169,16 @@ pub enum Phase {
     Rebuild,
     /// Builds the indexes.
     Index,
+    /// Makes indexes keys, and adds foreign keys and what numbers new rows.
+    Keys,
     /// Vacuums or analyses the tables, and has the planner learn their shape.
     Vacuum,
     /// Has the planner learn the shape of the tables.
     Analyze,
     /// Writes a checkpoint.
     Checkpoint,
+    /// Holds what is there against what was to be made.
+    Validate,
 }
 
 /// `loading rows`
@@ -182,9 +191,11 @@ impl fmt::Display for Phase {
             Self::Compact => "compacting tables",
             Self::Rebuild => "rebuilding tables",
             Self::Index => "building indexes",
+            Self::Keys => "adding keys",
             Self::Vacuum => "vacuuming",
             Self::Analyze => "analyzing tables",
             Self::Checkpoint => "writing a checkpoint",
+            Self::Validate => "validating",
         })
     }
 }

@@ -5,15 +5,23 @@
 //!
 //! - [`OrdersShape`]: which transactions each user does, and how long a user thinks.
 //! - [`Sizes`]: how many rows each table has at a scale.
+//! - [`tables`]: their columns, keys and indexes.
+//! - [`rows`]: what set-up puts into them.
+//! - [`expected`]: what their values come to.
 //! - [`names`]: what people are called.
 
+pub mod expected;
 mod mix;
 pub mod names;
+pub mod rows;
 mod shape;
 mod sizes;
+pub mod tables;
 mod transaction;
+mod words;
 
 pub use mix::{Mix, MixError, Preset};
 pub use shape::{OrdersSession, OrdersShape, Pauses};
 pub use sizes::{CATEGORIES, MAX_SCALE, MIN_SCALE, PRODUCTS, SALES_REPS, Sizes, WAREHOUSES};
+pub use tables::Table;
 pub use transaction::{OrderTransaction, TransactionKind};

@@ -1,5 +1,7 @@
 //! How many rows each table has.
 
+use serde::{Deserialize, Serialize};
+
 /// Smallest scale: about a thousand customers.
 pub const MIN_SCALE: f64 = 0.001;
 /// Largest scale: keys of customers and orders then still have twelve digits.
@@ -15,7 +17,7 @@ pub const CATEGORIES: u32 = 199;
 pub const SALES_REPS: u32 = 1_000;
 
 /// Rows of each table that grows with the scale. Keys are 1 to the number of rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sizes {
     /// Customers.
     pub customers: u64,

@@ -7,16 +7,13 @@ use crate::targets::error::TargetError;
 use crate::targets::mysql::Connector;
 use crate::targets::mysql::error::MysqlError;
 use crate::targets::mysql::sql::quoted;
-use crate::targets::sql::data::catalog::{
-    DATA_TABLE, FORMAT_VERSION, LOAD_TABLE, NamespaceFacts, SqlData, damaged, described,
-};
+use crate::targets::sql::data::catalog::{NamespaceFacts, SqlData, damaged, described};
+use crate::targets::sql::data::content::Content;
 use crate::targets::sql::data::descriptor::{DataSet, Found, Stage};
 use crate::targets::sql::data::streams::Halt;
 
 /// How long to wait for sessions that use a table that is to be dropped, in seconds; then it is in use.
 const LOCK_TIMEOUT_S: u32 = 5;
-/// All names that a set-up may use, as a regular expression.
-const OUR_NAMES: &str = "^(plimsoll_(data|load)|(slob|scan)_[0-9]+|slob_batch_[0-9]+)$";
 /// The lock of whoever changes the server's `innodb_fill_factor`.
 const FILL_FACTOR_LOCK: &str = "plimsoll fill factor";
 /// Oldest MariaDB and MySQL that are supported.
@@ -71,14 +68,7 @@ impl SqlData for Connector {
     }
 
     fn look(session: &mut Session<'_>) -> Result<NamespaceFacts<Server>, TargetError> {
-        let server = Server::ask(session)?;
-        Ok(NamespaceFacts {
-            version: server.version.clone(),
-            database: session.access().namespace.to_owned(),
-            block_bytes: server.page_bytes,
-            server,
-            found: read_descriptor(session)?,
-        })
+        look(session)
     }
 
     fn has_namespace(session: &mut Session<'_>) -> Result<bool, TargetError> {
@@ -88,14 +78,7 @@ impl SqlData for Connector {
     }
 
     fn objects(session: &mut Session<'_>) -> Result<BTreeMap<String, u64>, TargetError> {
-        // A table that somebody makes or drops meanwhile has no size.
-        let ask = "SELECT table_name, CAST(COALESCE(data_length + index_length, 0) AS UNSIGNED) FROM information_schema.tables \
-                   WHERE table_schema = ? AND table_name REGEXP ? \
-                   UNION ALL SELECT routine_name, 0 FROM information_schema.routines \
-                   WHERE routine_schema = ? AND routine_name REGEXP ?";
-        let database = session.access().namespace;
-        let values = (database, OUR_NAMES, database, OUR_NAMES);
-        Ok(session.query("list the tables", ask, values, Halt::NEVER)?.into_iter().collect())
+        objects::<DataSet>(session)
     }
 
     fn try_lock(session: &mut Session<'_>) -> Result<bool, TargetError> {
@@ -110,32 +93,86 @@ impl SqlData for Connector {
     }
 
     fn remove(session: &mut Session<'_>, found: &Found, halt: Halt<'_>) -> Result<(), TargetError> {
-        remove(session, found, halt)
+        let sql = session.access().sql(found.data.block_bytes);
+        let procedures =
+            (0..found.data.schemas).map(|schema| format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema)));
+        let tables = found.data.tables().map(|table| format!("DROP TABLE IF EXISTS {}", table.qualified_in(&sql)));
+        remove(session, found, &procedures.chain(tables).collect::<Vec<_>>(), halt)
+    }
+}
+
+/// Looks what there is of data of this kind, and changes nothing.
+pub(super) fn look<D: Content>(session: &mut Session<'_>) -> Result<NamespaceFacts<Server, D>, TargetError> {
+    let server = Server::ask(session)?;
+    Ok(NamespaceFacts {
+        version: server.version.clone(),
+        database: session.access().namespace.to_owned(),
+        block_bytes: server.page_bytes,
+        server,
+        found: read_descriptor(session)?,
+    })
+}
+
+/// Bytes of whatever is in the database and has a name that a set-up of such data uses, by its bare name.
+pub(super) fn objects<D: Content>(session: &mut Session<'_>) -> Result<BTreeMap<String, u64>, TargetError> {
+    // A table that somebody makes or drops meanwhile has no size.
+    let ask = "SELECT table_name, CAST(COALESCE(data_length + index_length, 0) AS UNSIGNED) FROM information_schema.tables \
+               WHERE table_schema = ? AND table_name REGEXP ? \
+               UNION ALL SELECT routine_name, 0 FROM information_schema.routines \
+               WHERE routine_schema = ? AND routine_name REGEXP ?";
+    let (database, names) = (session.access().namespace, D::names());
+    let values = (database, &names, database, &names);
+    Ok(session.query("list the tables", ask, values, Halt::NEVER)?.into_iter().collect())
+}
+
+/// Refuses a place where no data can be made.
+pub(super) fn check_place<D: Content>(
+    session: &mut Session<'_>,
+    facts: &NamespaceFacts<Server, D>,
+) -> Result<(), TargetError> {
+    let access = session.access();
+    if facts.server.is_read_only {
+        let what = format!("`{}` only reads (`read_only`)", access.node_name());
+        return Err(access.unfit(what, "name the primary"));
+    }
+    if facts.found.is_some() {
+        return Ok(());
+    }
+    // Our own two tables may be left of a set-up that was ended at its very beginning.
+    let there = objects::<D>(session)?;
+    let is_ours = !there.contains_key(D::DATA_TABLE) || has_data_table::<D>(session)?;
+    let is_clash = |name: &&String| !(is_ours && [D::DATA_TABLE, D::LOAD_TABLE].contains(&name.as_str()));
+    match there.keys().find(is_clash) {
+        None => Ok(()),
+        Some(clash) => {
+            let what = format!("{} holds `{clash}`, which Plimsoll did not make", access.place());
+            Err(access.unfit_here(what, "name"))
+        }
     }
 }
 
 /// Whether a table has the name and the columns of that of the descriptor: another one of this name is somebody else's.
-pub(super) fn has_data_table(session: &mut Session<'_>) -> Result<bool, TargetError> {
+fn has_data_table<D: Content>(session: &mut Session<'_>) -> Result<bool, TargetError> {
     let ask = "SELECT column_name IN ('format', 'stage', 'descriptor', 'made_database') FROM information_schema.columns \
                WHERE table_schema = ? AND table_name = ?";
-    let place = (session.access().namespace, DATA_TABLE);
+    let place = (session.access().namespace, D::DATA_TABLE);
     Ok(session.query::<bool>("look for data", ask, place, Halt::NEVER)? == [true; 4])
 }
 
 /// The data set that is described there. Where none is, nothing may have one of our names.
-fn read_descriptor(session: &mut Session<'_>) -> Result<Option<Found>, TargetError> {
+fn read_descriptor<D: Content>(session: &mut Session<'_>) -> Result<Option<Found<D>>, TargetError> {
     let access = session.access();
-    if !has_data_table(session)? {
+    if !has_data_table::<D>(session)? {
         return Ok(None);
     }
-    let table = qualified(access, DATA_TABLE);
+    let table = qualified(access, D::DATA_TABLE);
     let read = format!("SELECT format, stage, descriptor, made_database FROM {table}");
     let rows: Vec<(u32, String, String, bool)> = session.query("read what data are there", &read, (), Halt::NEVER)?;
     match rows.as_slice() {
         // A set-up that was ended at its very beginning.
         [] => Ok(None),
         [(format, stage, text, made)] => described(access, &table, (*format, stage, text, *made)).map(Some),
-        rows => Err(damaged(access, &table, &format!("it has {} rows", rows.len()))),
+        rows => Err(damaged::<_, D>(access, &table, &format!("it has {} rows", rows.len()))),
     }
 }
 
@@ -145,7 +182,7 @@ pub(super) fn qualified(access: Access<'_>, name: &str) -> String {
 
 /// Begins a set-up. Tables cannot be made in a transaction, so what marks the data as ours comes before all else; whoever is
 /// interrupted in between begins again.
-pub(super) fn begin(session: &mut Session<'_>, data: &DataSet) -> Result<(), TargetError> {
+pub(super) fn begin<D: Content>(session: &mut Session<'_>, data: &D) -> Result<(), TargetError> {
     let access = session.access();
     let make_database = !Connector::has_namespace(session)?;
     let doing = "begin the set-up";
@@ -153,13 +190,13 @@ pub(super) fn begin(session: &mut Session<'_>, data: &DataSet) -> Result<(), Tar
         let made = session.execute(doing, &format!("CREATE DATABASE {}", quoted(access.namespace)), Halt::NEVER);
         made.map_err(|error| with_grants(access, error))?;
     }
-    let (data_table, load_table) = (qualified(access, DATA_TABLE), qualified(access, LOAD_TABLE));
+    let (data_table, load_table) = (qualified(access, D::DATA_TABLE), qualified(access, D::LOAD_TABLE));
     let descriptor = serde_json::to_string(data).expect("a descriptor has no value that JSON lacks");
     let make = |table: &str, columns: &str| format!("CREATE TABLE IF NOT EXISTS {table} ({columns}) ENGINE=InnoDB");
-    let marks = make(
-        &load_table,
-        "is_scan BOOLEAN, `schema` INT, first_place BIGINT, places BIGINT NOT NULL, PRIMARY KEY (is_scan, `schema`, first_place)",
-    );
+    let columns: Vec<String> =
+        D::LOAD_COLUMNS.iter().map(|(name, kind)| format!("{} {kind} NOT NULL", quoted(name))).collect();
+    let key: Vec<String> = D::LOAD_COLUMNS[..D::LOAD_KEY].iter().map(|(name, _)| quoted(name)).collect();
+    let marks = make(&load_table, &format!("{}, PRIMARY KEY ({})", columns.join(", "), key.join(", ")));
     let own = make(
         &data_table,
         "format INT NOT NULL, stage VARCHAR(16) NOT NULL, descriptor TEXT NOT NULL, made_database BOOLEAN NOT NULL",
@@ -168,7 +205,7 @@ pub(super) fn begin(session: &mut Session<'_>, data: &DataSet) -> Result<(), Tar
         session.execute(doing, &statement, Halt::NEVER).map_err(|error| with_grants(access, error))?;
     }
     let insert = format!("INSERT INTO {data_table} VALUES (?, ?, ?, ?)");
-    let values = (FORMAT_VERSION, Stage::Loading.word(), descriptor, make_database);
+    let values = (D::FORMAT_VERSION, Stage::Loading.word(), descriptor, make_database);
     session.query::<mysql_async::Row>(doing, &insert, values, Halt::NEVER).map(drop)
 }
 
@@ -191,8 +228,8 @@ pub(super) fn with_grants(access: Access<'_>, error: TargetError) -> TargetError
 }
 
 /// Notes how far a data set has come.
-pub(super) fn set_stage(session: &mut Session<'_>, stage: Stage) -> Result<(), TargetError> {
-    let table = qualified(session.access(), DATA_TABLE);
+pub(super) fn set_stage<D: Content>(session: &mut Session<'_>, stage: Stage) -> Result<(), TargetError> {
+    let table = qualified(session.access(), D::DATA_TABLE);
     session.execute("note the stage", &format!("UPDATE {table} SET stage = '{}'", stage.word()), Halt::NEVER)
 }
 
@@ -213,19 +250,26 @@ fn lock_name(access: Access<'_>) -> String {
     format!("plimsoll {database:016x}")
 }
 
-/// Drops a data set. The caller holds the lock.
-fn remove(session: &mut Session<'_>, found: &Found, halt: Halt<'_>) -> Result<(), TargetError> {
-    let access = session.access();
-    let sql = access.sql(found.data.block_bytes);
-    let doing = "drop the data";
+/// Declares data whole.
+pub(super) fn finish<D: Content>(session: &mut Session<'_>) -> Result<(), TargetError> {
+    set_stage::<D>(session, Stage::Ready)?;
+    let forget = format!("DROP TABLE IF EXISTS {}", qualified(session.access(), D::LOAD_TABLE));
+    session.execute("end the set-up", &forget, Halt::NEVER)
+}
+
+/// Drops data by these statements, and then what marks them. The caller holds the lock.
+pub(super) fn remove<D: Content>(
+    session: &mut Session<'_>,
+    found: &Found<D>,
+    drops: &[String],
+    halt: Halt<'_>,
+) -> Result<(), TargetError> {
+    let (access, doing) = (session.access(), "drop the data");
     session.execute(doing, &format!("SET SESSION lock_wait_timeout = {LOCK_TIMEOUT_S}"), halt)?;
-    set_stage(session, Stage::Dropping)?;
-    let procedures =
-        (0..found.data.schemas).map(|schema| format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema)));
-    let tables = found.data.tables().map(|table| format!("DROP TABLE IF EXISTS {}", table.qualified_in(&sql)));
-    let last = [LOAD_TABLE, DATA_TABLE].map(|name| format!("DROP TABLE IF EXISTS {}", qualified(access, name)));
-    for statement in procedures.chain(tables).chain(last) {
-        session.execute(doing, &statement, halt)?;
+    set_stage::<D>(session, Stage::Dropping)?;
+    let last = [D::LOAD_TABLE, D::DATA_TABLE].map(|name| format!("DROP TABLE IF EXISTS {}", qualified(access, name)));
+    for statement in drops.iter().chain(&last) {
+        session.execute(doing, statement, halt)?;
     }
     if found.made_namespace && is_empty(session)? {
         session.execute(doing, &format!("DROP DATABASE {}", quoted(access.namespace)), halt)?;

@@ -4,6 +4,7 @@
 mod catalog;
 pub(in crate::targets) mod info;
 mod load;
+mod orders;
 pub(in crate::targets) mod proof;
 mod session;
 mod setup;

@@ -12,8 +12,8 @@ use crate::targets::error::TargetError;
 use crate::targets::mysql::sql::{ROWS_OF_A_LEAF, Sql, column_bytes};
 use crate::targets::mysql::{Connector, MysqlError};
 use crate::targets::sql::COLUMNS;
-use crate::targets::sql::data::catalog::{DATA_TABLE, LOAD_TABLE, NamespaceFacts, SqlData as _};
-use crate::targets::sql::data::descriptor::{DataSet, Stage, TableId, TableKind, index_name};
+use crate::targets::sql::data::catalog::{LOAD_TABLE, NamespaceFacts, SqlData as _};
+use crate::targets::sql::data::descriptor::{DataSet, TableId, TableKind, index_name};
 use crate::targets::sql::data::pieces::{Marks, Piece};
 use crate::targets::sql::data::setup::{SetUp, Work};
 use crate::targets::sql::data::streams::{Halt, Stream};
@@ -27,6 +27,10 @@ const DEFAULT_FILL_FACTOR: u32 = 100;
 const INDEX_ENTRY_BYTES: u64 = 24;
 /// What the redo log needs for a row in addition to its columns.
 const REDO_OVERHEAD_BYTES: u64 = 80;
+
+/// What is said where rows cannot be sent as a file.
+pub(super) const NO_FILES: &str =
+    "the server takes no rows as a file (`local_infile` is off), so they are sent as statements, which takes longer";
 
 /// How many sessions read pages before an index build comes to them, all builds that go on together.
 const READERS: usize = 4;
@@ -50,28 +54,11 @@ impl SetUp for Connector {
     }
 
     fn check_place(
-        access: Access<'_>,
+        _: Access<'_>,
         session: &mut Session<'_>,
         facts: &NamespaceFacts<Server>,
     ) -> Result<(), TargetError> {
-        if facts.server.is_read_only {
-            let what = format!("`{}` only reads (`read_only`)", access.node_name());
-            return Err(access.unfit(what, "name the primary"));
-        }
-        if facts.found.is_some() {
-            return Ok(());
-        }
-        // Our own two tables may be left of a set-up that was ended at its very beginning.
-        let there = Connector::objects(session)?;
-        let is_ours = !there.contains_key(DATA_TABLE) || catalog::has_data_table(session)?;
-        let is_clash = |name: &&String| !(is_ours && [DATA_TABLE, LOAD_TABLE].contains(&name.as_str()));
-        match there.keys().find(is_clash) {
-            None => Ok(()),
-            Some(clash) => {
-                let what = format!("{} holds `{clash}`, which Plimsoll did not make", access.place());
-                Err(access.unfit_here(what, "name"))
-            }
-        }
+        catalog::check_place(session, facts)
     }
 
     fn marks(session: &mut Session<'_>) -> Result<Marks, TargetError> {
@@ -113,17 +100,16 @@ impl SetUp for Connector {
         work.make_tables()?;
         work.load_rows()?;
         if !work.server.takes_files && work.report.bytes_written > 0 {
-            let note = "the server takes no rows as a file (`local_infile` is off), so they are sent as statements, which takes longer";
-            work.report.notes.push(note.to_owned());
+            work.report.notes.push(NO_FILES.to_owned());
         }
         work.rebuild()?;
         work.build_indexes()?;
         work.make_procedures()?;
         work.analyze()?;
-        work.write_out()?;
-        catalog::set_stage(&mut work.session, Stage::Ready)?;
-        let forget = format!("DROP TABLE IF EXISTS {}", qualified(work.access, LOAD_TABLE));
-        work.session.execute("end the set-up", &forget, Halt::NEVER)
+        let sql = work.sql();
+        let names = work.data.tables().map(|table| table.qualified_in(&sql)).collect();
+        work.write_out(names)?;
+        catalog::finish::<DataSet>(&mut work.session)
     }
 }
 
@@ -264,15 +250,16 @@ impl Work<'_, Connector> {
             Ok(())
         })
     }
+}
 
-    /// Writes everything to storage now, where the user may ask for it: else the first run would pay for it.
-    fn write_out(&mut self) -> Result<(), TargetError> {
-        let tables: Vec<TableId> = self.data.tables().collect();
+impl<D: Sync> Work<'_, Connector, D> {
+    /// Writes tables of these names to storage now, where the user may ask for it: else the first run would pay for it.
+    pub(super) fn write_out(&mut self, tables: Vec<String>) -> Result<(), TargetError> {
         let mut refused = None;
         self.phase(Phase::Checkpoint, 0, |work, _| {
-            let (sql, halt) = (work.sql(), work.halt());
-            for table in &tables {
-                let flush = format!("FLUSH TABLES {} FOR EXPORT", table.qualified_in(&sql));
+            let halt = work.halt();
+            for name in &tables {
+                let flush = format!("FLUSH TABLES {name} FOR EXPORT");
                 match work.session.execute("write out a table", &flush, halt) {
                     Ok(()) => work.session.execute("unlock a table", "UNLOCK TABLES", Halt::NEVER)?,
                     Err(TargetError::Mysql(error)) if !matches!(error, MysqlError::Lost { .. }) => {

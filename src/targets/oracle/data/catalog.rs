@@ -260,10 +260,10 @@ pub(super) fn read_descriptor(session: &Session<'_>) -> Result<Option<Found>, Ta
             let Found { data: DataSet { block_bytes, .. }, .. } = &found;
             match BLOCK_BYTES.contains(block_bytes) {
                 true => Ok(Some(found)),
-                false => Err(damaged(access, &table, &format!("it has blocks of {block_bytes} bytes"))),
+                false => Err(damaged::<_, DataSet>(access, &table, &format!("it has blocks of {block_bytes} bytes"))),
             }
         }
-        rows => Err(damaged(access, &table, &format!("it has {} rows", rows.len()))),
+        rows => Err(damaged::<_, DataSet>(access, &table, &format!("it has {} rows", rows.len()))),
     }
 }
 

@@ -9,17 +9,14 @@ use super::session::{Access, Halt, Session};
 use crate::targets::error::TargetError;
 use crate::targets::postgres::Connector;
 use crate::targets::postgres::sql::{identifier, literal};
-use crate::targets::sql::data::catalog::{
-    DATA_TABLE, FORMAT_VERSION, LOAD_TABLE, NamespaceFacts, SqlData, damaged, described,
-};
+use crate::targets::sql::data::catalog::{NamespaceFacts, SqlData, damaged, described};
+use crate::targets::sql::data::content::Content;
 use crate::targets::sql::data::descriptor::{Found, Stage};
 
 /// Tables that are dropped in one transaction: each holds locks until its end, of which a server has few.
 const DROPPED_AT_ONCE: usize = 16;
 /// How long to wait for sessions that use a table; then it is in use, and dropping it would only make them wait too.
 const LOCK_TIMEOUT: &str = "5s";
-/// All names that a set-up may use, as a regular expression of PostgreSQL's.
-const OUR_NAMES: &str = "^(plimsoll_(data|load)(_pkey)?|(slob|scan)_[0-9]+|slob_[0-9]+_key|slob_batch_[0-9]+)$";
 /// Oldest server that is supported, as `server_version_num` has it.
 const OLDEST_VERSION: i32 = 130_000;
 
@@ -87,27 +84,7 @@ impl SqlData for Connector {
     }
 
     fn look(session: &mut Session<'_>) -> Result<NamespaceFacts<Server>, TargetError> {
-        let mut server = Server::ask(session)?;
-        let access = session.access();
-        let ask = "SELECT has_schema_privilege(oid, 'CREATE'), has_schema_privilege(oid, 'USAGE') FROM pg_namespace \
-                   WHERE nspname = $1";
-        let rows = session.query("look for the schema", ask, &[&access.namespace], Halt::NEVER)?;
-        server.namespace = rows.first().map(|row| Namespace { may_create: row.get(0), may_use: row.get(1) });
-        let found = match server.namespace {
-            None => None,
-            Some(Namespace { may_use: false, .. }) => return Err(lacks(access, &server, "USAGE")),
-            Some(_) => read_descriptor(session)?,
-        };
-        if found.is_none() && server.namespace.is_some() {
-            server.clash = first_clash(session)?;
-        }
-        Ok(NamespaceFacts {
-            version: format!("PostgreSQL {}", server.version),
-            database: format!("{}, schema {}", server.database, access.namespace),
-            block_bytes: server.block_bytes,
-            server,
-            found,
-        })
+        look(session)
     }
 
     fn has_namespace(session: &mut Session<'_>) -> Result<bool, TargetError> {
@@ -116,13 +93,7 @@ impl SqlData for Connector {
     }
 
     fn objects(session: &mut Session<'_>) -> Result<BTreeMap<String, u64>, TargetError> {
-        let ask = "SELECT relname::text, pg_total_relation_size(oid) FROM pg_class \
-                   WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND relname ~ $2 \
-                   UNION ALL SELECT DISTINCT proname::text, 0 FROM pg_proc \
-                   WHERE pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND proname ~ $2";
-        let rows = session.query("list the tables", ask, &[&session.access().namespace, &OUR_NAMES], Halt::NEVER)?;
-        // A relation that somebody drops meanwhile has no size.
-        Ok(rows.iter().map(|row| (row.get(0), row.get::<_, Option<i64>>(1).unwrap_or(0).unsigned_abs())).collect())
+        objects::<DataSet>(session)
     }
 
     fn try_lock(session: &mut Session<'_>) -> Result<bool, TargetError> {
@@ -145,8 +116,48 @@ impl SqlData for Connector {
     }
 
     fn remove(session: &mut Session<'_>, found: &Found, halt: Halt<'_>) -> Result<(), TargetError> {
-        remove(session, found, halt)
+        let sql = session.access().sql(found.data.block_bytes);
+        let procedures =
+            (0..found.data.schemas).map(|schema| format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema)));
+        let tables = found.data.tables().map(|table| format!("DROP TABLE IF EXISTS {}", table.qualified(&sql)));
+        remove(session, found, &procedures.chain(tables).collect::<Vec<_>>(), halt)
     }
+}
+
+/// Looks what there is of data of this kind, and changes nothing.
+pub(super) fn look<D: Content>(session: &Session<'_>) -> Result<NamespaceFacts<Server, D>, TargetError> {
+    let mut server = Server::ask(session)?;
+    let access = session.access();
+    let ask = "SELECT has_schema_privilege(oid, 'CREATE'), has_schema_privilege(oid, 'USAGE') FROM pg_namespace \
+               WHERE nspname = $1";
+    let rows = session.query("look for the schema", ask, &[&access.namespace], Halt::NEVER)?;
+    server.namespace = rows.first().map(|row| Namespace { may_create: row.get(0), may_use: row.get(1) });
+    let found = match server.namespace {
+        None => None,
+        Some(Namespace { may_use: false, .. }) => return Err(lacks(access, &server, "USAGE")),
+        Some(_) => read_descriptor(session)?,
+    };
+    if found.is_none() && server.namespace.is_some() {
+        server.clash = first_clash::<D>(session)?;
+    }
+    Ok(NamespaceFacts {
+        version: format!("PostgreSQL {}", server.version),
+        database: format!("{}, schema {}", server.database, access.namespace),
+        block_bytes: server.block_bytes,
+        server,
+        found,
+    })
+}
+
+/// Bytes of whatever is in the namespace and has a name that a set-up of such data uses, by its bare name.
+pub(super) fn objects<D: Content>(session: &Session<'_>) -> Result<BTreeMap<String, u64>, TargetError> {
+    let ask = "SELECT relname::text, pg_total_relation_size(oid) FROM pg_class \
+                   WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND relname ~ $2 \
+                   UNION ALL SELECT DISTINCT proname::text, 0 FROM pg_proc \
+                   WHERE pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND proname ~ $2";
+    let rows = session.query("list the tables", ask, &[&session.access().namespace, &D::names()], Halt::NEVER)?;
+    // A relation that somebody drops meanwhile has no size.
+    Ok(rows.iter().map(|row| (row.get(0), row.get::<_, Option<i64>>(1).unwrap_or(0).unsigned_abs())).collect())
 }
 
 /// Refuses a place where no data can be made.
@@ -185,31 +196,31 @@ fn lacks(access: Access<'_>, server: &Server, right: &str) -> TargetError {
 }
 
 /// Something in the namespace that has one of our names.
-fn first_clash(session: &Session<'_>) -> Result<Option<String>, TargetError> {
+fn first_clash<D: Content>(session: &Session<'_>) -> Result<Option<String>, TargetError> {
     let ask = "SELECT name FROM ( \
                SELECT relnamespace AS space, relname::text AS name FROM pg_class \
                UNION ALL SELECT pronamespace, proname::text FROM pg_proc \
                UNION ALL SELECT typnamespace, typname::text FROM pg_type) there \
                WHERE space = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND name ~ $2 ORDER BY name LIMIT 1";
-    let rows = session.query("look into the schema", ask, &[&session.access().namespace, &OUR_NAMES], Halt::NEVER)?;
+    let rows = session.query("look into the schema", ask, &[&session.access().namespace, &D::names()], Halt::NEVER)?;
     Ok(rows.first().map(|row| row.get(0)))
 }
 
-fn read_descriptor(session: &Session<'_>) -> Result<Option<Found>, TargetError> {
+fn read_descriptor<D: Content>(session: &Session<'_>) -> Result<Option<Found<D>>, TargetError> {
     let access = session.access();
     // A table of the same name that is somebody else's lacks our columns, and then clashes.
     let ask = "SELECT count(*) FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid \
                JOIN pg_namespace n ON n.oid = c.relnamespace WHERE n.nspname = $1 AND c.relname = $2 \
                AND c.relkind = 'r' AND a.attname IN ('format', 'stage', 'descriptor', 'made_namespace')";
-    let columns: i64 = session.query_one("look for data", ask, &[&access.namespace, &DATA_TABLE])?.get(0);
+    let columns: i64 = session.query_one("look for data", ask, &[&access.namespace, &D::DATA_TABLE])?.get(0);
     if columns != 4 {
         return Ok(None);
     }
-    let table = qualified(access, DATA_TABLE);
+    let table = qualified(access, D::DATA_TABLE);
     let read = format!("SELECT format, stage, descriptor, made_namespace FROM {table}");
     let rows = session.query("read what data are there", &read, &[], Halt::NEVER)?;
     let [row] = rows.as_slice() else {
-        return Err(damaged(access, &table, &format!("it has {} rows", rows.len())));
+        return Err(damaged::<_, D>(access, &table, &format!("it has {} rows", rows.len())));
     };
     let format = row.get::<_, i32>(0).unsigned_abs();
     described(access, &table, (format, row.get(1), row.get(2), row.get(3))).map(Some)
@@ -220,25 +231,30 @@ fn qualified(access: Access<'_>, name: &str) -> String {
 }
 
 /// Begins a set-up: all of it or nothing is there afterwards.
-pub(super) fn begin(session: &mut Session<'_>, data: &DataSet) -> Result<(), TargetError> {
+pub(super) fn begin<D: Content>(session: &Session<'_>, data: &D) -> Result<(), TargetError> {
     let access = session.access();
     // What was there may have been removed just now.
-    let server = Connector::look(session)?.server;
+    let server = look::<D>(session)?.server;
     check_place(access, &server)?;
     let make_namespace = server.namespace.is_none();
     let descriptor = serde_json::to_string(data).expect("a descriptor has no value that JSON lacks");
     let namespace =
         if make_namespace { format!("CREATE SCHEMA {};", identifier(access.namespace)) } else { String::new() };
-    let (data_table, load_table) = (qualified(access, DATA_TABLE), qualified(access, LOAD_TABLE));
+    let (data_table, load_table) = (qualified(access, D::DATA_TABLE), load_table::<D>(access));
+    let columns: Vec<String> =
+        D::LOAD_COLUMNS.iter().map(|(name, kind)| format!("{} {kind} NOT NULL", identifier(name))).collect();
+    let key: Vec<String> = D::LOAD_COLUMNS[..D::LOAD_KEY].iter().map(|(name, _)| identifier(name)).collect();
     let statements = format!(
         "BEGIN; {namespace}
          CREATE TABLE {data_table} (only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row), format integer NOT NULL, \
          stage text NOT NULL, descriptor text NOT NULL, made_namespace boolean NOT NULL);
-         CREATE TABLE {load_table} (is_scan boolean, schema integer, first_place bigint, places bigint NOT NULL, \
-         PRIMARY KEY (is_scan, schema, first_place));
-         INSERT INTO {data_table} (format, stage, descriptor, made_namespace) VALUES ({FORMAT_VERSION}, {stage}, \
-         {descriptor}, {make_namespace});
+         CREATE TABLE {load_table} ({columns}, PRIMARY KEY ({key}));
+         INSERT INTO {data_table} (format, stage, descriptor, made_namespace) VALUES ({format}, {stage}, {descriptor}, \
+         {make_namespace});
          COMMIT",
+        columns = columns.join(", "),
+        key = key.join(", "),
+        format = D::FORMAT_VERSION,
         stage = literal(Stage::Loading.word()),
         descriptor = literal(&descriptor),
     );
@@ -246,8 +262,8 @@ pub(super) fn begin(session: &mut Session<'_>, data: &DataSet) -> Result<(), Tar
 }
 
 /// The statement that notes how far a data set has come.
-pub(super) fn set_stage(access: Access<'_>, stage: Stage) -> String {
-    format!("UPDATE {} SET stage = {}", qualified(access, DATA_TABLE), literal(stage.word()))
+pub(super) fn set_stage<D: Content>(access: Access<'_>, stage: Stage) -> String {
+    format!("UPDATE {} SET stage = {}", qualified(access, D::DATA_TABLE), literal(stage.word()))
 }
 
 /// Advisory locks are numbers, shared by everything in the database.
@@ -273,38 +289,49 @@ pub(super) fn table_pages(session: &Session<'_>, data: &DataSet) -> Result<Vec<(
 }
 
 /// The marks of what has been loaded: qualified and quoted.
-pub(super) fn load_table(access: Access<'_>) -> String {
-    qualified(access, LOAD_TABLE)
+pub(super) fn load_table<D: Content>(access: Access<'_>) -> String {
+    qualified(access, D::LOAD_TABLE)
 }
 
-/// Drops a data set. The caller holds the lock.
-fn remove(session: &Session<'_>, found: &Found, halt: Halt<'_>) -> Result<(), TargetError> {
-    let access = session.access();
-    let sql = access.sql(found.data.block_bytes);
-    let doing = "drop the data";
-    let begin = format!("SET lock_timeout = '{LOCK_TIMEOUT}'; {}", set_stage(access, Stage::Dropping));
+/// Drops data by these statements, and then what marks them. The caller holds the lock.
+pub(super) fn remove<D: Content>(
+    session: &Session<'_>,
+    found: &Found<D>,
+    drops: &[String],
+    halt: Halt<'_>,
+) -> Result<(), TargetError> {
+    let (access, doing) = (session.access(), "drop the data");
+    let begin = format!("SET lock_timeout = '{LOCK_TIMEOUT}'; {}", set_stage::<D>(access, Stage::Dropping));
     session.execute(doing, &begin, halt)?;
-    let procedures: Vec<String> =
-        (0..found.data.schemas).map(|schema| format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema))).collect();
-    let tables: Vec<String> =
-        found.data.tables().map(|table| format!("DROP TABLE IF EXISTS {}", table.qualified(&sql))).collect();
-    for statements in procedures.chunks(DROPPED_AT_ONCE).chain(tables.chunks(DROPPED_AT_ONCE)) {
+    for statements in drops.chunks(DROPPED_AT_ONCE) {
         session.execute(doing, &statements.join("; "), halt)?;
     }
-    let mut last = format!("DROP TABLE IF EXISTS {}; DROP TABLE {}", load_table(access), sql.qualified(DATA_TABLE));
-    if found.made_namespace && is_empty_but_for_ours(session)? {
-        last.push_str(&format!("; DROP SCHEMA {}", sql.schema()));
+    let own = qualified(access, D::DATA_TABLE);
+    let mut last = format!("DROP TABLE IF EXISTS {}; DROP TABLE {own}", load_table::<D>(access));
+    if found.made_namespace && is_empty_but_for_marks::<D>(session)? {
+        last.push_str(&format!("; DROP SCHEMA {}", identifier(access.namespace)));
     }
     session.execute(doing, &format!("{last}; SET lock_timeout = 0"), halt)
 }
 
-/// Whether nothing is in the namespace but Plimsoll's own two tables and what hangs on them.
-fn is_empty_but_for_ours(session: &Session<'_>) -> Result<bool, TargetError> {
+/// Declares data whole. Waiting for this commit makes all those before it durable too.
+pub(super) fn finish<D: Content>(session: &Session<'_>, halt: Halt<'_>) -> Result<(), TargetError> {
+    let access = session.access();
+    let statements = format!(
+        "SET synchronous_commit = on; BEGIN; {}; DROP TABLE {}; COMMIT",
+        set_stage::<D>(access, Stage::Ready),
+        load_table::<D>(access)
+    );
+    session.execute("end the set-up", &statements, halt)
+}
+
+/// Whether nothing is in the namespace but the two tables of these data's marks and what hangs on them.
+fn is_empty_but_for_marks<D: Content>(session: &Session<'_>) -> Result<bool, TargetError> {
     // Everything in a schema depends on it: one catalogue reports on objects of every kind.
     let ask = "SELECT NOT EXISTS (SELECT FROM pg_depend d WHERE d.refclassid = 'pg_namespace'::regclass \
                AND d.refobjid = (SELECT oid FROM pg_namespace WHERE nspname = $1) \
                AND NOT (d.classid = 'pg_class'::regclass AND d.objid IN (SELECT c.oid FROM pg_class c \
                WHERE c.relname = ANY($2))))";
-    let own = [DATA_TABLE, LOAD_TABLE].as_slice();
+    let own = [D::DATA_TABLE, D::LOAD_TABLE].as_slice();
     Ok(session.query_one("look what else is in the schema", ask, &[&session.access().namespace, &own])?.get(0))
 }

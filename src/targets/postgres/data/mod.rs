@@ -12,6 +12,7 @@
 mod catalog;
 mod descriptor;
 pub(in crate::targets) mod info;
+mod orders;
 pub(in crate::targets) mod proof;
 mod session;
 mod setup;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::access::{Access, SqlConnector};
+use super::content::Content;
 use super::descriptor::{DataSet, Found, Stage};
 use super::streams::Halt;
 use crate::targets::TargetError;
@@ -76,7 +77,7 @@ pub(in crate::targets) trait SqlData: SqlConnector {
 
 /// What is there.
 #[derive(Debug, Clone)]
-pub(in crate::targets) struct NamespaceFacts<S> {
+pub(in crate::targets) struct NamespaceFacts<S, D = DataSet> {
     /// What only servers of this kind are asked.
     pub(in crate::targets) server: S,
     /// The server's version, as it is shown.
@@ -86,7 +87,7 @@ pub(in crate::targets) struct NamespaceFacts<S> {
     /// Size of a block of the server.
     pub(in crate::targets) block_bytes: u32,
     /// The data set that is there, whole or not.
-    pub(in crate::targets) found: Option<Found>,
+    pub(in crate::targets) found: Option<Found<D>>,
 }
 
 /// Looks for a data set, whole or not; changes nothing.
@@ -115,62 +116,68 @@ pub(in crate::targets) fn block_bytes<C: SqlData>(access: &Access<'_, C>) -> Res
 
 /// # Errors
 /// When there is no data set.
-pub(in crate::targets) fn require<C: SqlData>(
+pub(in crate::targets) fn require<C: SqlData, D: Content>(
     access: Access<'_, C>,
-    found: Option<Found>,
-) -> Result<Found, TargetError> {
+    found: Option<Found<D>>,
+) -> Result<Found<D>, TargetError> {
     found.ok_or_else(|| {
-        access.unfit_here(format!("no SLOB data in {}", access.place()), "make some: `plimsoll slob setup`, or name")
+        let hint = format!("make some: `{} setup`, or name", D::COMMAND);
+        access.unfit_here(format!("no {} in {}", D::NOUN, access.place()), &hint)
     })
 }
 
 /// # Errors
 /// When there is no data set, or one that is not whole.
-pub(in crate::targets) fn whole<C: SqlData>(
+pub(in crate::targets) fn whole<C: SqlData, D: Content>(
     access: Access<'_, C>,
-    found: Option<Found>,
-) -> Result<DataSet, TargetError> {
+    found: Option<Found<D>>,
+) -> Result<D, TargetError> {
     let Found { data, stage, .. } = require(access, found)?;
-    let place = access.place();
+    let (place, command) = (access.place(), D::COMMAND);
     match stage {
         Stage::Ready => Ok(data),
         Stage::Dropping => {
-            Err(access
-                .unfit(format!("the SLOB data in {place} are half removed"), "remove the rest: `plimsoll slob drop`"))
+            let what = format!("the {} in {place} are half removed", D::NOUN);
+            Err(access.unfit(what, format!("remove the rest: `{command} drop`")))
         }
         Stage::Loading => Err(access.unfit(
             format!("the set-up of {place} was never finished"),
-            "run the same `plimsoll slob setup` again; it goes on where it was",
+            format!("run the same `{command} setup` again; it goes on where it was"),
         )),
     }
 }
 
-/// What a row of [`DATA_TABLE`] says, which is called `table`: format, stage, descriptor and whether set-up made the namespace.
+/// What a row of the table of a descriptor says, which is called `table`: format, stage, descriptor and whether set-up made the namespace.
 ///
 /// # Errors
 /// When it cannot be understood.
-pub(in crate::targets) fn described<C: SqlData>(
+pub(in crate::targets) fn described<C: SqlData, D: Content>(
     access: Access<'_, C>,
     table: &str,
     (format, word, text, made_namespace): (u32, &str, &str, bool),
-) -> Result<Found, TargetError> {
-    if format != FORMAT_VERSION {
-        let what = format!("{table} describes data of format {format}; this program reads format {FORMAT_VERSION}");
+) -> Result<Found<D>, TargetError> {
+    if format != D::FORMAT_VERSION {
+        let ours = D::FORMAT_VERSION;
+        let what = format!("{table} describes data of format {format}; this program reads format {ours}");
         return Err(access.unfit_here(what, "use the version of Plimsoll that made them, or name"));
     }
     let stage = Stage::ALL.into_iter().find(|stage| stage.word() == word);
-    let stage = stage.ok_or_else(|| damaged(access, table, &format!("its stage is `{word}`")))?;
-    let data: DataSet = serde_json::from_str(text).map_err(|error| damaged(access, table, &error.to_string()))?;
-    if data.schemas == 0 || data.scale_blocks == 0 || data.block_bytes == 0 {
-        return Err(damaged(access, table, "it describes no data"));
+    let stage = stage.ok_or_else(|| damaged::<C, D>(access, table, &format!("its stage is `{word}`")))?;
+    let data: D = serde_json::from_str(text).map_err(|error| damaged::<C, D>(access, table, &error.to_string()))?;
+    if !data.is_sensible() {
+        return Err(damaged::<C, D>(access, table, "it describes no data"));
     }
     Ok(Found { data, stage, made_namespace })
 }
 
 /// The table of the descriptor is not as set-up made it.
-pub(in crate::targets) fn damaged<C: SqlData>(access: Access<'_, C>, table: &str, what: &str) -> TargetError {
-    let hint = "drop that table and those of the data (`slob_…`, `scan_…`) by hand, or name";
-    access.unfit_here(format!("the descriptor in {table} is damaged: {what}"), hint)
+pub(in crate::targets) fn damaged<C: SqlData, D: Content>(
+    access: Access<'_, C>,
+    table: &str,
+    what: &str,
+) -> TargetError {
+    let hint = format!("drop that table and those of the data ({}) by hand, or name", D::TABLES);
+    access.unfit_here(format!("the descriptor in {table} is damaged: {what}"), &hint)
 }
 
 /// Refuses to work on data that another process makes or removes. The lock is held as long as the session lives.

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::catalog::{DATA_TABLE, FORMAT_VERSION, LOAD_TABLE};
+use super::content::Content;
 use crate::targets::database::{Filling, SetupRequest, difference};
 use crate::workload::{Permutation, mix64};
 
@@ -28,6 +30,26 @@ pub struct DataSet {
     pub scan_blocks: u64,
     /// How rows were filled.
     pub filling: Filling,
+}
+
+impl Content for DataSet {
+    const NOUN: &'static str = "SLOB data";
+    const COMMAND: &'static str = "plimsoll slob";
+    const DATA_TABLE: &'static str = DATA_TABLE;
+    const LOAD_TABLE: &'static str = LOAD_TABLE;
+    const LOAD_COLUMNS: &'static [(&'static str, &'static str)] =
+        &[("is_scan", "boolean"), ("schema", "integer"), ("first_place", "bigint"), ("places", "bigint")];
+    const LOAD_KEY: usize = 3;
+    const TABLES: &'static str = "`slob_…`, `scan_…`";
+    const FORMAT_VERSION: u32 = FORMAT_VERSION;
+
+    fn names() -> String {
+        "^(plimsoll_(data|load)(_pkey)?|(slob|scan)_[0-9]+|slob_[0-9]+_key|slob_batch_[0-9]+)$".to_owned()
+    }
+
+    fn is_sensible(&self) -> bool {
+        self.schemas > 0 && self.scale_blocks > 0 && self.block_bytes > 0
+    }
 }
 
 impl DataSet {
@@ -172,9 +194,9 @@ impl Stage {
 
 /// A data set that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct Found<D = DataSet> {
     /// What it is, or is to become.
-    pub data: DataSet,
+    pub data: D,
     /// How far it has come.
     pub stage: Stage,
     /// Whether set-up made the schema of the database too.

@@ -5,6 +5,7 @@
 
 pub(in crate::targets) mod access;
 pub(in crate::targets) mod catalog;
+pub(in crate::targets) mod content;
 pub(in crate::targets) mod descriptor;
 pub(in crate::targets) mod drop;
 pub(in crate::targets) mod found;

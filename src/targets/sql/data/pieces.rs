@@ -12,8 +12,8 @@ pub(in crate::targets) const PIECE_BYTES: u64 = 16 << 20;
 const MAX_VACUUMS: u64 = 64;
 /// Places of one table that are loaded in one transaction, together with their mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::targets) struct Piece {
-    pub(in crate::targets) table: TableId,
+pub(in crate::targets) struct Piece<T = TableId> {
+    pub(in crate::targets) table: T,
     /// First place.
     pub(in crate::targets) first: u64,
     /// How many.
@@ -23,7 +23,7 @@ pub(in crate::targets) struct Piece {
 }
 
 /// Places that are loaded already, by table.
-pub(in crate::targets) type Marks = BTreeMap<TableId, Vec<(u64, u64)>>;
+pub(in crate::targets) type Marks<T = TableId> = BTreeMap<T, Vec<(u64, u64)>>;
 
 /// Places that are loaded already.
 pub(in crate::targets) fn loaded_places(marks: &Marks) -> u64 {
@@ -37,22 +37,8 @@ pub(in crate::targets) fn missing(data: &DataSet, marks: &Marks, vacuum_bytes: u
     let mut work = Vec::new();
     for table in data.tables() {
         let vacuum_places = (vacuum_bytes / block_bytes).max(data.rows_of(table) / MAX_VACUUMS);
-        let mut pieces = VecDeque::new();
-        let (mut at, mut since_vacuum) = (0, 0);
         let loaded = marks.get(&table).map_or(&[][..], Vec::as_slice);
-        for (first, places) in loaded.iter().copied().chain([(data.rows_of(table), 0)]) {
-            while at < first {
-                let places = longest.min(first - at);
-                since_vacuum += places;
-                let then_vacuum = since_vacuum >= vacuum_places;
-                pieces.push_back(Piece { table, first: at, places, then_vacuum });
-                if then_vacuum {
-                    since_vacuum = 0;
-                }
-                at += places;
-            }
-            at = first + places;
-        }
+        let pieces = cut(table, data.rows_of(table), loaded, longest, vacuum_places);
         if !pieces.is_empty() {
             work.push((table, pieces));
         }
@@ -60,24 +46,50 @@ pub(in crate::targets) fn missing(data: &DataSet, marks: &Marks, vacuum_bytes: u
     work
 }
 
+/// What is missing of the `total` places of a table, in pieces of at most `longest` places.
+pub(in crate::targets) fn cut<T: Copy>(
+    table: T,
+    total: u64,
+    loaded: &[(u64, u64)],
+    longest: u64,
+    vacuum_places: u64,
+) -> VecDeque<Piece<T>> {
+    let mut pieces = VecDeque::new();
+    let (mut at, mut since_vacuum) = (0, 0);
+    for (first, places) in loaded.iter().copied().chain([(total, 0)]) {
+        while at < first {
+            let places = longest.min(first - at);
+            since_vacuum += places;
+            let then_vacuum = since_vacuum >= vacuum_places;
+            pieces.push_back(Piece { table, first: at, places, then_vacuum });
+            if then_vacuum {
+                since_vacuum = 0;
+            }
+            at += places;
+        }
+        at = first + places;
+    }
+    pieces
+}
+
 /// Hands out pieces so that streams keep to tables of their own as long as there are enough: streams in one table wait
 /// for each other whenever it grows, and leave blocks behind that nobody fills.
-pub(in crate::targets) struct Pieces(Mutex<Vec<Share>>);
+pub(in crate::targets) struct Pieces<T = TableId>(Mutex<Vec<Share<T>>>);
 
-struct Share {
-    table: TableId,
-    pieces: VecDeque<Piece>,
+struct Share<T> {
+    table: T,
+    pieces: VecDeque<Piece<T>>,
     streams: u32,
 }
 
-impl Pieces {
-    pub(in crate::targets) fn new(work: Vec<(TableId, VecDeque<Piece>)>) -> Self {
+impl<T: Copy + PartialEq> Pieces<T> {
+    pub(in crate::targets) fn new(work: Vec<(T, VecDeque<Piece<T>>)>) -> Self {
         let shares = work.into_iter().map(|(table, pieces)| Share { table, pieces, streams: 0 });
         Self(Mutex::new(shares.collect()))
     }
 
     /// The next piece for the stream that has ended `ended`.
-    pub(in crate::targets) fn next(&self, ended: Option<Piece>) -> Option<Piece> {
+    pub(in crate::targets) fn next(&self, ended: Option<Piece<T>>) -> Option<Piece<T>> {
         let mut shares = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = ended.and_then(|ended| shares.iter().position(|share| share.table == ended.table)) {
             if let Some(piece) = shares[at].pieces.pop_front() {

@@ -283,19 +283,19 @@ pub(in crate::targets) fn run<C: SetUp>(
 }
 
 /// A set-up that is being done.
-pub(in crate::targets) struct Work<'a, C: SqlData> {
+pub(in crate::targets) struct Work<'a, C: SqlData, D = DataSet> {
     pub(in crate::targets) access: Access<'a, C>,
     /// Holds the lock.
     pub(in crate::targets) session: C::Session<'a>,
     pub(in crate::targets) server: C::Server,
-    pub(in crate::targets) data: DataSet,
+    pub(in crate::targets) data: D,
     pub(in crate::targets) streams: u32,
-    tell: &'a dyn Fn(Phase, Progress),
-    stop: &'a AtomicBool,
+    pub(in crate::targets) tell: &'a dyn Fn(Phase, Progress),
+    pub(in crate::targets) stop: &'a AtomicBool,
     pub(in crate::targets) report: Loaded,
 }
 
-impl<'a, C: SetUp> Work<'a, C> {
+impl<'a, C: SqlData, D: Sync> Work<'a, C, D> {
     /// What ends it early.
     pub(in crate::targets) fn halt(&self) -> Halt<'a> {
         Halt::on(self.stop)
@@ -321,36 +321,13 @@ impl<'a, C: SetUp> Work<'a, C> {
         Ok(())
     }
 
-    fn streams<'b>(&self, jobs: usize, tell: &'b dyn Fn(u64)) -> Streams<'b>
+    /// Streams for so many jobs.
+    pub(in crate::targets) fn streams<'b>(&self, jobs: usize, tell: &'b dyn Fn(u64)) -> Streams<'b>
     where
         'a: 'b,
     {
         let count = self.streams.min(u32::try_from(jobs).unwrap_or(u32::MAX));
         Streams { count, stop: self.stop, tell }
-    }
-
-    /// Loads what is missing, in pieces.
-    ///
-    /// # Errors
-    /// As [`phase`](Self::phase).
-    pub(in crate::targets) fn load_rows(&mut self) -> Result<(), TargetError> {
-        let marks = C::marks(&mut self.session)?;
-        let found = pieces::loaded_places(&marks) * u64::from(self.data.block_bytes);
-        let total = self.data.bytes();
-        self.report.bytes_found = found;
-        self.report.bytes_written = total - found;
-        let missing = pieces::missing(&self.data, &marks, C::vacuum_bytes(&self.server, self.streams));
-        let count = missing.iter().map(|(_, pieces)| pieces.len()).sum();
-        let left = Pieces::new(missing);
-        self.phase(Phase::Load, total, |work, tell| {
-            let (access, server, data) = (work.access, &work.server, &work.data);
-            let tell_all = |done| tell(found + done);
-            work.streams(count, &tell_all).run(
-                |halt| C::loader(access, server, data, halt),
-                |ended| left.next(ended),
-                |loader, piece, stream| C::load(loader, data, piece, stream),
-            )
-        })
     }
 
     /// Does a phase of jobs, each of so many bytes, side by side on connections of their own that `open` makes.
@@ -375,6 +352,32 @@ impl<'a, C: SetUp> Work<'a, C> {
                     stream.done(bytes);
                     Ok(())
                 },
+            )
+        })
+    }
+}
+
+impl<C: SetUp> Work<'_, C> {
+    /// Loads what is missing, in pieces.
+    ///
+    /// # Errors
+    /// As [`phase`](Self::phase).
+    pub(in crate::targets) fn load_rows(&mut self) -> Result<(), TargetError> {
+        let marks = C::marks(&mut self.session)?;
+        let found = pieces::loaded_places(&marks) * u64::from(self.data.block_bytes);
+        let total = self.data.bytes();
+        self.report.bytes_found = found;
+        self.report.bytes_written = total - found;
+        let missing = pieces::missing(&self.data, &marks, C::vacuum_bytes(&self.server, self.streams));
+        let count = missing.iter().map(|(_, pieces)| pieces.len()).sum();
+        let left = Pieces::new(missing);
+        self.phase(Phase::Load, total, |work, tell| {
+            let (access, server, data) = (work.access, &work.server, &work.data);
+            let tell_all = |done| tell(found + done);
+            work.streams(count, &tell_all).run(
+                |halt| C::loader(access, server, data, halt),
+                |ended| left.next(ended),
+                |loader, piece, stream| C::load(loader, data, piece, stream),
             )
         })
     }

@@ -2,6 +2,7 @@
 
 pub(in crate::targets) mod dialect;
 mod load;
+mod orders;
 mod reached;
 mod removal;
 mod setup;

@@ -1,3 +1,14 @@
-//! Order entry on SQL servers.
+//! Order entry on SQL servers: what its data are, making them, holding them against what was to be made, removing them; and in
+//! [`load`] the transactions on them.
+//!
+//! A server's own room says what of that is SQL of its dialect, by [`Words`](ddl::Words) and [`OrdersDialect`].
 
+pub(in crate::targets) mod ddl;
+pub(in crate::targets) mod descriptor;
+mod dialect;
 pub(in crate::targets) mod load;
+pub(in crate::targets) mod setup;
+pub(in crate::targets) mod source;
+pub(in crate::targets) mod validation;
+
+pub(in crate::targets) use dialect::{Estimate, Job, OrdersDialect, PartKind, Parts, Step, drops, parts_of};

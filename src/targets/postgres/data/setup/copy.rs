@@ -46,7 +46,7 @@ pub(super) fn load(
     let durable = if then_vacuum { "SET LOCAL synchronous_commit = local; " } else { "" };
     let mark = format!(
         "{durable}INSERT INTO {} VALUES ({}, {}, {first}, {places}); COMMIT",
-        catalog::load_table(session.access()),
+        catalog::load_table::<DataSet>(session.access()),
         table.kind == TableKind::Scan,
         table.schema,
     );

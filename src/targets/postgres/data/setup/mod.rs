@@ -8,6 +8,7 @@ mod tests;
 use std::collections::BTreeSet;
 
 use self::rows::RowBuilder;
+pub(super) use self::rows::{HEADER, TRAILER};
 use super::catalog;
 use super::descriptor::{DataSet, TableId, TableKind};
 use super::session::{Access, Halt, Session};
@@ -17,7 +18,7 @@ use crate::targets::postgres::Connector;
 use crate::targets::postgres::data::catalog::Server;
 use crate::targets::postgres::sql::Sql;
 use crate::targets::sql::data::catalog::{NamespaceFacts, SqlData as _};
-use crate::targets::sql::data::descriptor::{Stage, index_name};
+use crate::targets::sql::data::descriptor::index_name;
 use crate::targets::sql::data::pieces::{Marks, Piece};
 use crate::targets::sql::data::proof::ALLOWED_PART;
 use crate::targets::sql::data::setup::{SetUp, Work};
@@ -55,7 +56,7 @@ impl SetUp for Connector {
     }
 
     fn marks(session: &mut Session<'_>) -> Result<Marks, TargetError> {
-        let table = catalog::load_table(session.access());
+        let table = catalog::load_table::<DataSet>(session.access());
         let read = format!("SELECT is_scan, schema, first_place, places FROM {table} ORDER BY 1, 2, 3");
         let rows = session.query("read what has been loaded", &read, &[], Halt::NEVER)?;
         let mut marks = Marks::new();
@@ -110,15 +111,24 @@ impl SetUp for Connector {
         work.make_procedures()?;
         work.vacuum()?;
         work.write_checkpoint()?;
-        work.finish()
+        catalog::finish::<DataSet>(&work.session, work.halt())
     }
 }
 
 /// Connects, and has `settings` executed.
-fn open_with<'a>(access: Access<'a>, settings: &str, halt: Halt<'_>) -> Result<Session<'a>, TargetError> {
+pub(super) fn open_with<'a>(access: Access<'a>, settings: &str, halt: Halt<'_>) -> Result<Session<'a>, TargetError> {
     let session = Session::open(access)?;
     session.execute("set up a session", settings, halt)?;
     Ok(session)
+}
+
+/// The statement by which a session sorts with so much memory: never less than the server's own, and every role may ask for more.
+pub(super) fn sort_settings(bytes: u64) -> String {
+    let kib = bytes >> 10;
+    format!(
+        "SELECT set_config('maintenance_work_mem', greatest({kib}, setting::bigint)::text || 'kB', false) \
+         FROM pg_settings WHERE name = 'maintenance_work_mem'"
+    )
 }
 
 impl Work<'_, Connector> {
@@ -136,7 +146,7 @@ impl Work<'_, Connector> {
         let there = Connector::objects(&mut self.session)?;
         let missing: Vec<TableId> = self.data.tables().filter(|table| !there.contains_key(&table.name())).collect();
         self.phase(Phase::Create, 0, |work, _| {
-            let (marks, sql) = (catalog::load_table(work.access), work.sql());
+            let (marks, sql) = (catalog::load_table::<DataSet>(work.access), work.sql());
             let make = |table: &TableId| {
                 let (name, is_scan) = (table.qualified(&sql), table.kind == TableKind::Scan);
                 // Nobody else should look at a table while it is loaded: it is vacuumed at the end anyway.
@@ -184,12 +194,7 @@ impl Work<'_, Connector> {
         let each = self.data.scale_blocks * u64::from(self.data.block_bytes);
         let missing = (0..self.data.schemas).filter(|schema| !there.contains_key(&index_name(*schema)));
         let missing: Vec<(u32, u64)> = missing.map(|schema| (schema, each)).collect();
-        let kib = (self.data.scale_blocks * SORT_BYTES_PER_ROW).min(MAX_SORT_BYTES) >> 10;
-        // Never less than the server's own, and every role may ask for more.
-        let settings = format!(
-            "SELECT set_config('maintenance_work_mem', greatest({kib}, setting::bigint)::text || 'kB', false) \
-             FROM pg_settings WHERE name = 'maintenance_work_mem'"
-        );
+        let settings = sort_settings((self.data.scale_blocks * SORT_BYTES_PER_ROW).min(MAX_SORT_BYTES));
         let (access, sql) = (self.access, self.sql());
         self.side_by_side(
             Phase::Index,
@@ -240,9 +245,11 @@ impl Work<'_, Connector> {
         let vacuumed: BTreeSet<String> = rows.iter().map(|row| row.get(0)).collect();
         Ok(self.data.tables().filter(|table| !vacuumed.contains(&table.name())).collect())
     }
+}
 
+impl<D: Sync> Work<'_, Connector, D> {
     /// Writes everything to storage now, where the role may ask for it: else the first run would pay for it.
-    fn write_checkpoint(&mut self) -> Result<(), TargetError> {
+    pub(in crate::targets::postgres) fn write_checkpoint(&mut self) -> Result<(), TargetError> {
         let ask = "SELECT rolsuper OR coalesce(pg_has_role(current_user, to_regrole('pg_checkpoint')::oid, 'USAGE'), false) \
                    FROM pg_roles WHERE rolname = current_user";
         if self.session.query_one("ask for the role's rights", ask, &[])?.get(0) {
@@ -256,16 +263,5 @@ impl Work<'_, Connector> {
                 .to_owned(),
         );
         Ok(())
-    }
-
-    /// Declares the data whole. Waiting for this commit makes all those before it durable too.
-    fn finish(&mut self) -> Result<(), TargetError> {
-        let access = self.access;
-        let statements = format!(
-            "SET synchronous_commit = on; BEGIN; {}; DROP TABLE {}; COMMIT",
-            catalog::set_stage(access, Stage::Ready),
-            catalog::load_table(access)
-        );
-        self.session.execute("end the set-up", &statements, self.halt())
     }
 }

@@ -8,9 +8,9 @@ use crate::targets::sql::COLUMNS;
 use crate::targets::sql::data::rows::RowSource;
 
 /// The signature, flags and the length of an extension: the manual's "Binary Format" of COPY.
-const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
+pub(in crate::targets::postgres::data) const HEADER: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 /// What ends the stream: a row of -1 fields.
-const TRAILER: &[u8] = &(-1_i16).to_be_bytes();
+pub(in crate::targets::postgres::data) const TRAILER: &[u8] = &(-1_i16).to_be_bytes();
 /// Bytes sent at once: enough to cost few calls, and little enough to stay in a processor's cache until it is sent.
 const BUFFER_BYTES: usize = 256 << 10;
 /// Bytes before the first column: the number of fields, and the key with its length.

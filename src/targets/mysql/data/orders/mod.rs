@@ -1,0 +1,162 @@
+//! Order entry in MySQL and MariaDB: tables with their keys are loaded as files or by statements, then get indexes and foreign keys.
+
+mod ddl;
+mod load;
+
+use std::collections::BTreeMap;
+
+use mysql_async::{Row, Value};
+
+use super::catalog::{self, Server};
+use super::proof;
+use super::session::{Access, Session};
+use crate::targets::database::Phase;
+use crate::targets::error::TargetError;
+use crate::targets::mysql::Connector;
+use crate::targets::orders::Indexes;
+use crate::targets::sql::data::catalog::NamespaceFacts;
+use crate::targets::sql::data::descriptor::Found;
+use crate::targets::sql::data::pieces::Piece;
+use crate::targets::sql::data::setup::Work;
+use crate::targets::sql::data::streams::{Halt, Stream};
+use crate::targets::sql::orders::ddl::{indexes_of, qualified};
+use crate::targets::sql::orders::descriptor::OrdersData;
+use crate::targets::sql::orders::source::Source;
+use crate::targets::sql::orders::{Estimate, OrdersDialect, Parts, Step};
+use crate::workload::orders::Table;
+
+/// What a row has besides its values: its header, and who changed it.
+const ROW_BYTES: f64 = 5.0 + 13.0 + 3.0;
+/// What an entry of an index has: its header, its key and the key of the row.
+const ENTRY_BYTES: f64 = 5.0 + 8.0 + 8.0;
+/// How full pages are when rows come in the order of their keys, and when indexes are built.
+const FILL: f64 = 15.0 / 16.0;
+/// What the redo log needs for a row besides its values.
+const LOGGED_BYTES: f64 = 40.0;
+
+impl OrdersDialect for Connector {
+    type OrdersLoader<'a> = (Session<'a>, bool);
+    const SETTLING: Phase = Phase::Analyze;
+
+    fn look_for_orders(session: &mut Session<'_>) -> Result<NamespaceFacts<Server, OrdersData>, TargetError> {
+        catalog::look(session)
+    }
+
+    fn check_place_of_orders(
+        _: Access<'_>,
+        session: &mut Session<'_>,
+        facts: &NamespaceFacts<Server, OrdersData>,
+    ) -> Result<(), TargetError> {
+        catalog::check_place(session, facts)
+    }
+
+    fn orders_objects(session: &mut Session<'_>) -> Result<BTreeMap<String, u64>, TargetError> {
+        catalog::objects::<OrdersData>(session)
+    }
+
+    fn begin_orders(session: &mut Session<'_>, data: &OrdersData) -> Result<(), TargetError> {
+        catalog::begin(session, data)
+    }
+
+    fn finish_orders(session: &mut Session<'_>, _: Halt<'_>) -> Result<(), TargetError> {
+        catalog::finish::<OrdersData>(session)
+    }
+
+    fn remove_orders(
+        session: &mut Session<'_>,
+        found: &Found<OrdersData>,
+        drops: &[String],
+        halt: Halt<'_>,
+    ) -> Result<(), TargetError> {
+        catalog::remove(session, found, drops, halt)
+    }
+
+    fn execute(session: &mut Session<'_>, doing: &str, statement: &str, halt: Halt<'_>) -> Result<(), TargetError> {
+        let access = session.access();
+        Session::execute(session, doing, statement, halt).map_err(|error| catalog::with_grants(access, error))
+    }
+
+    fn ask(
+        session: &mut Session<'_>,
+        doing: &str,
+        statement: &str,
+        halt: Halt<'_>,
+    ) -> Result<Vec<Vec<Option<String>>>, TargetError> {
+        let rows: Vec<Row> = session.query(doing, statement, (), halt)?;
+        let text = |value: Value| match value {
+            Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            _ => None,
+        };
+        Ok(rows.into_iter().map(|row| row.unwrap().into_iter().map(text).collect()).collect())
+    }
+
+    fn parts_there(namespace: &str) -> String {
+        ddl::parts_there(namespace)
+    }
+
+    fn parts_of(data: &OrdersData) -> Parts {
+        ddl::parts_of(data)
+    }
+
+    fn remarks_on(data: &OrdersData) -> Vec<String> {
+        ddl::remarks(data)
+    }
+
+    fn create_orders_table(namespace: &str, data: &OrdersData, table: Table, forget: String) -> Vec<String> {
+        std::iter::once(forget).chain(ddl::create_table(namespace, data, table)).collect()
+    }
+
+    fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<Step> {
+        ddl::steps(namespace, data, there)
+    }
+
+    fn settle(session: &mut Session<'_>, _: &OrdersData, table: Table, halt: Halt<'_>) -> Result<(), TargetError> {
+        let name = qualified::<Self>(session.access().namespace, table.name());
+        proof::analyze(session, &name, halt)
+    }
+
+    fn write_out_orders(work: &mut Work<'_, Self, OrdersData>) -> Result<(), TargetError> {
+        let namespace = work.access.namespace;
+        let names = Table::ALL.into_iter().map(|table| qualified::<Self>(namespace, table.name())).collect();
+        work.write_out(names)
+    }
+
+    fn estimate(data: &OrdersData, source: &Source) -> Estimate {
+        let mut estimate = Estimate::default();
+        for table in Table::ALL {
+            let (rows, values) = (source.rows_of(table), source.bytes_of(table) as f64);
+            estimate.tables += ((values + rows * ROW_BYTES) / FILL) as u64;
+            estimate.log += (values + rows * LOGGED_BYTES) as u64;
+            let indexes = if data.indexes == Indexes::All { indexes_of(table).count() as u64 } else { 0 };
+            let of_index = (rows * ENTRY_BYTES / FILL) as u64;
+            estimate.indexes += indexes * of_index;
+            estimate.sorting = estimate.sorting.max(indexes * of_index);
+        }
+        estimate
+    }
+
+    fn orders_loader<'a>(
+        access: Access<'a>,
+        server: &Server,
+        halt: Halt<'_>,
+    ) -> Result<(Session<'a>, bool), TargetError> {
+        let mut session = Session::open(access)?;
+        // Rows are whole as they are generated: nothing needs to be looked up for them.
+        let settings = "SET SESSION unique_checks = 0, foreign_key_checks = 0";
+        session.execute("set up a session", settings, halt)?;
+        Ok((session, server.takes_files))
+    }
+
+    fn load_orders(
+        (session, as_file): &mut Self::OrdersLoader<'_>,
+        source: &Source,
+        piece: &Piece<Table>,
+        stream: &Stream<'_>,
+    ) -> Result<(), TargetError> {
+        load::load(session, source, piece, *as_file, stream)
+    }
+
+    fn notes_on_loading(server: &Server) -> Option<String> {
+        (!server.takes_files).then(|| super::setup::NO_FILES.to_owned())
+    }
+}

@@ -1,0 +1,38 @@
+//! Which database an address names, for order entry.
+
+use super::OrdersDatabase;
+use crate::config::TargetAddress;
+use crate::targets::TargetError;
+use crate::targets::database::DatabaseOptions;
+use crate::targets::sql::database::{Place, SqlDatabase};
+use crate::targets::sql::orders::OrdersDialect;
+use crate::targets::{mysql, postgres};
+
+/// The database at an address. Nothing is reached or started yet.
+///
+/// # Errors
+/// When nothing keeps order entry there.
+pub fn at(address: &TargetAddress, options: &DatabaseOptions) -> Result<Box<dyn OrdersDatabase>, TargetError> {
+    let shown = address.to_string();
+    Ok(match address {
+        TargetAddress::Directory(_) | TargetAddress::Simulated(_) | TargetAddress::Oracle(_) => {
+            return Err(TargetError::NoOrders { address: shown });
+        }
+        TargetAddress::PrivateMysql(directory) => {
+            sql::<mysql::Connector>(Place::Private(directory.clone()), shown, options)
+        }
+        TargetAddress::Mysql(servers) => sql::<mysql::Connector>(Place::Servers(servers.clone()), shown, options),
+        TargetAddress::PrivateCluster(directory) => {
+            sql::<postgres::Connector>(Place::Private(directory.clone()), shown, options)
+        }
+        TargetAddress::Postgres(servers) => sql::<postgres::Connector>(Place::Servers(servers.clone()), shown, options),
+    })
+}
+
+fn sql<D: OrdersDialect>(
+    place: Place<D::Address>,
+    address: String,
+    options: &DatabaseOptions,
+) -> Box<dyn OrdersDatabase> {
+    Box::new(SqlDatabase::<D>::new(place, address, options))
+}

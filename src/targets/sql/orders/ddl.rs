@@ -1,0 +1,97 @@
+//! What tables of order entry are made of, in a dialect's words.
+
+use super::descriptor::OrdersData;
+use crate::workload::orders::tables::{
+    CHECKS, Check, Column, FOREIGN_KEYS, ForeignKey, INDEXES, Index, Kind, OnDelete, Rule, SEQUENCES, Sequence,
+};
+use crate::workload::orders::{Sizes, Table};
+
+/// How a dialect words what all of them have.
+pub(in crate::targets) trait Words {
+    /// A name in its quotes.
+    fn quoted(name: &str) -> String;
+
+    /// The type of a column.
+    fn kind(kind: Kind) -> String;
+
+    /// What an aggregate of numbers is written as, so that it comes as a floating-point number.
+    fn float(expression: &str) -> String;
+}
+
+/// A name in a namespace, qualified and quoted.
+pub(in crate::targets) fn qualified<W: Words>(namespace: &str, name: &str) -> String {
+    format!("{}.{}", W::quoted(namespace), W::quoted(name))
+}
+
+/// Names in quotes, with commas between them.
+pub(in crate::targets) fn list<W: Words>(names: &[&str]) -> String {
+    names.iter().map(|name| W::quoted(name)).collect::<Vec<_>>().join(", ")
+}
+
+/// `"customer_id" bigint NOT NULL`
+pub(in crate::targets) fn column<W: Words>(column: &Column) -> String {
+    let required = if column.is_required { " NOT NULL" } else { "" };
+    format!("{} {}{required}", W::quoted(column.name), W::kind(column.kind))
+}
+
+/// `CONSTRAINT "…" CHECK (…)`
+pub(in crate::targets) fn check<W: Words>(check: &Check) -> String {
+    let column = W::quoted(check.column);
+    let rule = match check.rule {
+        Rule::AtMost(most) => format!("{column} <= {most}"),
+        Rule::AtLeast(least) => format!("{column} >= {least}"),
+        Rule::OneOf(words) => {
+            let words: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+            format!("{column} IN ({})", words.join(", "))
+        }
+    };
+    format!("CONSTRAINT {} CHECK ({rule})", W::quoted(check.name))
+}
+
+/// `CONSTRAINT "…" FOREIGN KEY (…) REFERENCES … (…)`
+pub(in crate::targets) fn foreign_key<W: Words>(namespace: &str, key: &ForeignKey) -> String {
+    let column = W::quoted(key.column);
+    let then = match key.on_delete {
+        OnDelete::Restrict => "",
+        OnDelete::Cascade => " ON DELETE CASCADE",
+    };
+    let to = qualified::<W>(namespace, key.to.name());
+    format!("CONSTRAINT {} FOREIGN KEY ({column}) REFERENCES {to} ({column}){then}", W::quoted(key.name))
+}
+
+/// Checks of a table.
+pub(in crate::targets) fn checks_of(table: Table) -> impl Iterator<Item = &'static Check> {
+    CHECKS.iter().filter(move |check| check.table == table)
+}
+
+/// Indexes of a table that are no key.
+pub(in crate::targets) fn indexes_of(table: Table) -> impl Iterator<Item = &'static Index> {
+    INDEXES.iter().filter(move |index| index.table == table)
+}
+
+/// Foreign keys of a table.
+pub(in crate::targets) fn foreign_keys_of(table: Table) -> impl Iterator<Item = &'static ForeignKey> {
+    FOREIGN_KEYS.iter().filter(move |key| key.table == table)
+}
+
+/// What numbers the rows of a table.
+pub(in crate::targets) fn sequence_of(table: Table) -> Option<&'static Sequence> {
+    SEQUENCES.iter().find(|sequence| sequence.table == table)
+}
+
+/// The number behind the last one that the rows of a table have at first.
+pub(in crate::targets) fn next_number(table: Table, sizes: &Sizes) -> u64 {
+    table.units(sizes) + 1
+}
+
+/// Bare name of a partition, from 0.
+pub(in crate::targets) fn partition_name(table: Table, number: u32) -> String {
+    format!("{}_p{}", table.name(), number + 1)
+}
+
+/// Bare names of all partitions.
+pub(in crate::targets) fn partition_names(data: &OrdersData) -> impl Iterator<Item = String> {
+    Table::ALL
+        .into_iter()
+        .flat_map(|table| (0..data.partitions_of(table).unwrap_or(0)).map(move |number| partition_name(table, number)))
+}

@@ -1,0 +1,120 @@
+//! What a data set of order entry on a SQL server is.
+
+use serde::{Deserialize, Serialize};
+
+use crate::targets::orders::{Indexes, OrdersRequest};
+use crate::targets::sql::data::content::Content;
+use crate::workload::orders::tables::{INDEXES, SEQUENCES};
+use crate::workload::orders::{MAX_SCALE, MIN_SCALE, Sizes, Table};
+
+/// Version of everything that set-up makes.
+pub(in crate::targets) const FORMAT_VERSION: u32 = 1;
+
+/// A data set of order entry, as its descriptor says.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in crate::targets) struct OrdersData {
+    /// Version of the format of everything in the namespace.
+    pub(in crate::targets) format_version: u32,
+    /// Version of Plimsoll that began to make it.
+    pub(in crate::targets) plimsoll_version: String,
+    /// When it was begun, RFC 3339 in UTC.
+    pub(in crate::targets) created_at: String,
+    /// Seed of all rows.
+    pub(in crate::targets) seed: u64,
+    /// Scale: 1 is a million customers.
+    pub(in crate::targets) scale: f64,
+    /// Hash partitions of each table that has any; 0 without.
+    pub(in crate::targets) partitions: u32,
+    /// Which indexes it has.
+    pub(in crate::targets) indexes: Indexes,
+    /// Rows that it began with.
+    pub(in crate::targets) sizes: Sizes,
+}
+
+impl Content for OrdersData {
+    const NOUN: &'static str = "order entry data";
+    const COMMAND: &'static str = "plimsoll orders";
+    const DATA_TABLE: &'static str = "plimsoll_orders";
+    const LOAD_TABLE: &'static str = "plimsoll_orders_load";
+    const LOAD_COLUMNS: &'static [(&'static str, &'static str)] =
+        &[("table_name", "varchar(40)"), ("first_unit", "bigint"), ("units", "bigint"), ("rows_loaded", "bigint")];
+    const LOAD_KEY: usize = 2;
+    const TABLES: &'static str = "`customers`, `orders`, …";
+    const FORMAT_VERSION: u32 = FORMAT_VERSION;
+
+    fn names() -> String {
+        let tables = Table::ALL.map(|table| match table.partitioned_by() {
+            Some(_) => format!("{}(_p[0-9]+)?", table.name()),
+            None => table.name().to_owned(),
+        });
+        let keys = Table::ALL.into_iter().filter_map(|table| table.key().map(|key| key.name));
+        let indexes = INDEXES.iter().map(|index| index.name);
+        let sequences = SEQUENCES.iter().map(|sequence| sequence.name);
+        let others: Vec<&str> = keys.chain(indexes).chain(sequences).collect();
+        format!("^(plimsoll_orders(_load)?(_pkey)?|{}|{})$", tables.join("|"), others.join("|"))
+    }
+
+    fn is_sensible(&self) -> bool {
+        (MIN_SCALE..=MAX_SCALE).contains(&self.scale) && self.sizes == Sizes::of(self.scale)
+    }
+}
+
+impl OrdersData {
+    /// The data that a request asks for.
+    pub(in crate::targets) fn wanted(request: &OrdersRequest) -> Self {
+        // To the second: fractions would only make the descriptor harder to read.
+        let now = jiff::Timestamp::now().round(jiff::Unit::Second).unwrap_or_else(|_| jiff::Timestamp::now());
+        Self {
+            format_version: FORMAT_VERSION,
+            plimsoll_version: env!("CARGO_PKG_VERSION").to_owned(),
+            created_at: now.to_string(),
+            seed: request.seed,
+            scale: request.scale,
+            partitions: request.partitions,
+            indexes: request.indexes,
+            sizes: Sizes::of(request.scale),
+        }
+    }
+
+    /// How these data differ from what is asked for, in words; none if they do not.
+    pub(in crate::targets) fn difference(&self, asked: &OrdersRequest) -> Option<String> {
+        let figures = [
+            ("the scale", self.scale.to_string(), asked.scale.to_string()),
+            ("the number of partitions", self.partitions.to_string(), asked.partitions.to_string()),
+            ("what is asked of indexes", self.indexes.word().to_owned(), asked.indexes.word().to_owned()),
+            ("the seed", self.seed.to_string(), asked.seed.to_string()),
+        ];
+        let differ = figures.iter().filter(|(_, there, asked)| there != asked);
+        let words: Vec<String> =
+            differ.map(|(what, there, asked)| format!("{what} is {there} there and {asked} here")).collect();
+        (!words.is_empty()).then(|| words.join("; "))
+    }
+
+    /// The partitions of a table; none where it has no parts.
+    pub(in crate::targets) fn partitions_of(&self, table: Table) -> Option<u32> {
+        (self.partitions > 0 && table.partitioned_by().is_some()).then_some(self.partitions)
+    }
+
+    /// The columns of the key of a table: with partitions, the column that decides on the partition is always among them.
+    pub(in crate::targets) fn key_columns(&self, table: Table) -> Vec<&'static str> {
+        let mut columns = table.key().map_or_else(Vec::new, |key| key.columns.to_vec());
+        if let Some(by) = table.partitioned_by().filter(|by| self.partitions > 0 && !columns.contains(by)) {
+            columns.push(by);
+        }
+        columns
+    }
+}
+
+#[cfg(test)]
+pub(in crate::targets) fn sample() -> OrdersData {
+    OrdersData {
+        format_version: 1,
+        plimsoll_version: "0".to_owned(),
+        created_at: "2026-01-01T00:00:00Z".to_owned(),
+        seed: 42,
+        scale: 0.001,
+        partitions: 0,
+        indexes: Indexes::All,
+        sizes: Sizes::of(0.001),
+    }
+}

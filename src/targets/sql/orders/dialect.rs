@@ -1,0 +1,282 @@
+//! What a server's own room gives, so that its servers hold order entry.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+
+use super::ddl::{self, Words, qualified};
+use super::descriptor::OrdersData;
+use super::source::Source;
+use crate::targets::TargetError;
+use crate::targets::database::Phase;
+use crate::targets::orders::Indexes;
+use crate::targets::sql::data::access::Access;
+use crate::targets::sql::data::catalog::NamespaceFacts;
+use crate::targets::sql::data::descriptor::Found;
+use crate::targets::sql::data::pieces::Piece;
+use crate::targets::sql::data::setup::Work;
+use crate::targets::sql::data::streams::{Halt, Stream};
+use crate::targets::sql::database::dialect::Dialect;
+use crate::workload::orders::Table;
+use crate::workload::orders::tables::SEQUENCES;
+
+/// What a data set consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(in crate::targets) enum PartKind {
+    /// A table.
+    Table,
+    /// A primary key.
+    Key,
+    /// An index that is no key.
+    Index,
+    /// A foreign key.
+    ForeignKey,
+    /// A rule that each row keeps.
+    Check,
+    /// What numbers rows.
+    Sequence,
+}
+
+impl PartKind {
+    /// Every kind.
+    pub(in crate::targets) const ALL: [Self; 6] =
+        [Self::Table, Self::Key, Self::Index, Self::ForeignKey, Self::Check, Self::Sequence];
+
+    /// Its word in catalogs and reports.
+    pub(in crate::targets) const fn word(self) -> &'static str {
+        match self {
+            Self::Table => "table",
+            Self::Key => "key",
+            Self::Index => "index",
+            Self::ForeignKey => "foreign_key",
+            Self::Check => "check",
+            Self::Sequence => "sequence",
+        }
+    }
+}
+
+/// A thing that a data set consists of, by its bare name.
+pub(in crate::targets) type Part = (PartKind, String);
+/// Such things.
+pub(in crate::targets) type Parts = BTreeSet<Part>;
+
+/// Something to do once rows are loaded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::targets) struct Job {
+    /// What it is, for an error.
+    pub(in crate::targets) doing: String,
+    /// One after the other, on one connection.
+    pub(in crate::targets) statements: Vec<String>,
+    /// The table whose rows are gone through.
+    pub(in crate::targets) table: Table,
+}
+
+/// Jobs that make one phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(in crate::targets) struct Step {
+    /// The phase.
+    pub(in crate::targets) phase: Phase,
+    /// Whether they are done side by side.
+    pub(in crate::targets) is_parallel: bool,
+    /// What is done.
+    pub(in crate::targets) jobs: Vec<Job>,
+}
+
+/// Bytes that data take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::targets) struct Estimate {
+    /// Of the tables.
+    pub(in crate::targets) tables: u64,
+    /// Of keys and indexes.
+    pub(in crate::targets) indexes: u64,
+    /// Of sorting while indexes are built.
+    pub(in crate::targets) sorting: u64,
+    /// By which the log may grow.
+    pub(in crate::targets) log: u64,
+}
+
+impl Estimate {
+    /// All of it.
+    pub(in crate::targets) fn total(&self) -> u64 {
+        let Self { tables, indexes, sorting, log } = *self;
+        tables + indexes + sorting + log
+    }
+}
+
+/// Servers of one kind that hold order entry.
+pub(in crate::targets) trait OrdersDialect: Dialect + Words {
+    /// Loads pieces over one connection.
+    type OrdersLoader<'a>;
+
+    /// Looks what there is, and changes nothing.
+    ///
+    /// # Errors
+    /// When the server cannot be asked or is too old, or what is there cannot be read.
+    fn look_for_orders(
+        session: &mut Self::Session<'_>,
+    ) -> Result<NamespaceFacts<Self::Server, OrdersData>, TargetError>;
+
+    /// Refuses a place where no data can be made.
+    ///
+    /// # Errors
+    /// What stands against it, with a cure.
+    fn check_place_of_orders(
+        access: Access<'_, Self>,
+        session: &mut Self::Session<'_>,
+        facts: &NamespaceFacts<Self::Server, OrdersData>,
+    ) -> Result<(), TargetError>;
+
+    /// Bytes of whatever is in the namespace and has a name that set-up uses, by its bare name.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    fn orders_objects(session: &mut Self::Session<'_>) -> Result<BTreeMap<String, u64>, TargetError>;
+
+    /// Begins a set-up: makes the namespace where it is not there, and what marks the data as ours.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    fn begin_orders(session: &mut Self::Session<'_>, data: &OrdersData) -> Result<(), TargetError>;
+
+    /// Declares the data whole.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    fn finish_orders(session: &mut Self::Session<'_>, halt: Halt<'_>) -> Result<(), TargetError>;
+
+    /// Drops data by these statements, then what marks them, and the namespace if set-up made it and nothing else is in it. The
+    /// caller holds the lock.
+    ///
+    /// # Errors
+    /// [`TargetError::Interrupted`], or what went wrong.
+    fn remove_orders(
+        session: &mut Self::Session<'_>,
+        found: &Found<OrdersData>,
+        drops: &[String],
+        halt: Halt<'_>,
+    ) -> Result<(), TargetError>;
+
+    /// Executes one statement, or several that form one transaction where the server has such for tables.
+    ///
+    /// # Errors
+    /// [`TargetError::Interrupted`], or what went wrong.
+    fn execute(
+        session: &mut Self::Session<'_>,
+        doing: &str,
+        statement: &str,
+        halt: Halt<'_>,
+    ) -> Result<(), TargetError>;
+
+    /// Executes one statement for its rows, as text.
+    ///
+    /// # Errors
+    /// [`TargetError::Interrupted`], or what went wrong.
+    fn ask(
+        session: &mut Self::Session<'_>,
+        doing: &str,
+        statement: &str,
+        halt: Halt<'_>,
+    ) -> Result<Vec<Vec<Option<String>>>, TargetError>;
+
+    /// The statement that gives kind (as `table`, `key`, `index`, `foreign_key`, `check`, `sequence`) and name of each thing in a
+    /// namespace that is whole.
+    fn parts_there(namespace: &str) -> String;
+
+    /// What a data set consists of there.
+    fn parts_of(data: &OrdersData) -> Parts {
+        parts_of(data)
+    }
+
+    /// What of a data set is otherwise there than it was asked for, or than on other servers.
+    fn remarks_on(data: &OrdersData) -> Vec<String>;
+
+    /// Statements that make an empty table with all that it has while rows are loaded.
+    /// `forget` is one that forgets what was loaded into it.
+    fn create_orders_table(namespace: &str, data: &OrdersData, table: Table, forget: String) -> Vec<String>;
+
+    /// What is still to be done once rows are loaded, where so much is there.
+    fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<Step>;
+
+    /// Connects to build indexes.
+    ///
+    /// # Errors
+    /// When it cannot be connected.
+    fn open_for_building<'a>(access: Access<'a, Self>, _: Halt<'_>) -> Result<Self::Session<'a>, TargetError> {
+        Self::open(access)
+    }
+
+    /// Has the planner learn the shape of a table, and what else its rows need after loading.
+    ///
+    /// # Errors
+    /// [`TargetError::Interrupted`], or what went wrong.
+    fn settle(
+        session: &mut Self::Session<'_>,
+        data: &OrdersData,
+        table: Table,
+        halt: Halt<'_>,
+    ) -> Result<(), TargetError>;
+
+    /// Which phase that is.
+    const SETTLING: Phase;
+
+    /// Writes everything to storage now, where the user may ask for it.
+    ///
+    /// # Errors
+    /// [`TargetError::Interrupted`], or what went wrong.
+    fn write_out_orders(work: &mut Work<'_, Self, OrdersData>) -> Result<(), TargetError>;
+
+    /// About what data of this kind take.
+    fn estimate(data: &OrdersData, source: &Source) -> Estimate;
+
+    /// Connects a stream that loads.
+    ///
+    /// # Errors
+    /// When it cannot be connected.
+    fn orders_loader<'a>(
+        access: Access<'a, Self>,
+        server: &Self::Server,
+        halt: Halt<'_>,
+    ) -> Result<Self::OrdersLoader<'a>, TargetError>;
+
+    /// Loads one piece and its mark, both or neither, and counts what it sends in `stream`. A piece's places are the units of its
+    /// table, from 0.
+    ///
+    /// # Errors
+    /// When the server refuses, or it was stopped.
+    fn load_orders(
+        loader: &mut Self::OrdersLoader<'_>,
+        source: &Source,
+        piece: &Piece<Table>,
+        stream: &Stream<'_>,
+    ) -> Result<(), TargetError>;
+
+    /// What the user should know about how rows were loaded.
+    fn notes_on_loading(_server: &Self::Server) -> Option<String> {
+        None
+    }
+}
+
+/// What a data set consists of where a server knows all of it.
+pub(in crate::targets) fn parts_of(data: &OrdersData) -> Parts {
+    let mut parts = Parts::new();
+    for table in Table::ALL {
+        parts.insert((PartKind::Table, table.name().to_owned()));
+        parts.extend(ddl::checks_of(table).map(|check| (PartKind::Check, check.name.to_owned())));
+        if data.indexes != Indexes::None {
+            parts.extend(table.key().map(|key| (PartKind::Key, key.name.to_owned())));
+            parts.extend(ddl::foreign_keys_of(table).map(|key| (PartKind::ForeignKey, key.name.to_owned())));
+        }
+        if data.indexes == Indexes::All {
+            parts.extend(ddl::indexes_of(table).map(|index| (PartKind::Index, index.name.to_owned())));
+        }
+    }
+    parts.extend(SEQUENCES.iter().map(|sequence| (PartKind::Sequence, sequence.name.to_owned())));
+    parts
+}
+
+/// Drops all tables, those that refer to others first.
+pub(in crate::targets) fn drops<W: Words>(namespace: &str) -> Vec<String> {
+    let tables = Table::ALL.into_iter().rev();
+    tables.map(|table| format!("DROP TABLE IF EXISTS {}", qualified::<W>(namespace, table.name()))).collect()
+}
