@@ -9,10 +9,26 @@ mod request;
 use std::sync::atomic::AtomicBool;
 
 use super::TargetError;
-use super::database::{DropPlan, SetupPlan, Sheet};
+use super::database::{DropPlan, OpenDatabase, SetupPlan, Sheet};
+use crate::workload::orders::{OrderTransaction, Pauses};
 
 pub use at::at;
 pub use request::{Indexes, MAX_PARTITIONS, OrdersRequest, data_words};
+
+/// What data are opened for.
+#[derive(Debug)]
+pub struct OrdersOpenRequest<'a> {
+    /// Users of the largest step.
+    pub users: u32,
+    /// Pauses between the steps of a transaction.
+    pub inside: Pauses,
+    /// How often a transaction is tried again after a deadlock, a serialization failure or a lock timeout.
+    pub max_retries: u32,
+    /// Level of transactions, as SQL has it; that of the server where `None`.
+    pub isolation: Option<&'a str>,
+    /// Ends opening.
+    pub stop: &'a AtomicBool,
+}
 
 /// Data of order entry that may be there or not.
 ///
@@ -39,6 +55,15 @@ pub trait OrdersDatabase {
     /// # Errors
     /// When there is nothing to remove, or it is not ours.
     fn plan_drop(&mut self, stop: &AtomicBool) -> Result<Box<dyn DropPlan + '_>, TargetError>;
+
+    /// Opens the data for load.
+    ///
+    /// # Errors
+    /// When they cannot be opened or are not whole; then everything is left as it was found.
+    fn open(
+        self: Box<Self>,
+        request: &OrdersOpenRequest<'_>,
+    ) -> Result<Box<dyn OpenDatabase<OrderTransaction>>, TargetError>;
 
     /// What the user should know about how it was reached.
     fn notes(&self) -> Vec<String>;

@@ -3,6 +3,7 @@
 pub(in crate::targets) mod dialect;
 mod load;
 mod orders;
+mod orders_load;
 mod reached;
 mod removal;
 mod setup;

@@ -8,11 +8,13 @@ use serde_json::{Map, json};
 
 use super::reached::{Reached, planned_cache, unfit};
 use super::removal::ServerToRemove;
-use super::{Place, SqlDatabase};
+use super::{Place, SqlDatabase, orders_load};
 use crate::measure::os;
 use crate::targets::TargetError;
-use crate::targets::database::{Cache, DatabaseOptions, DropPlan, Phase, Progress, SetupPlan, SetupReport, Sheet};
-use crate::targets::orders::{OrdersDatabase, OrdersRequest, data_words};
+use crate::targets::database::{
+    Cache, DatabaseOptions, DropPlan, OpenDatabase, Phase, Progress, SetupPlan, SetupReport, Sheet,
+};
+use crate::targets::orders::{OrdersDatabase, OrdersOpenRequest, OrdersRequest, data_words};
 use crate::targets::sql::data::access::Access;
 use crate::targets::sql::data::catalog;
 use crate::targets::sql::data::content::Content;
@@ -26,7 +28,7 @@ use crate::targets::sql::orders::source::Source;
 use crate::targets::sql::orders::{Estimate, OrdersDialect, drops};
 use crate::targets::sql::private::{Programs as _, inspect};
 use crate::units::{Bytes, group_thousands};
-use crate::workload::orders::Table;
+use crate::workload::orders::{OrderTransaction, Table};
 
 impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
     fn plan_setup(
@@ -69,6 +71,16 @@ impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
             return Ok(Box::new(ServerToRemove::<D::Programs>::find(&directory, self.options.say)?));
         }
         Ok(Box::new(TablesToRemove::find(self.reach(false, None, stop)?.access())?))
+    }
+
+    fn open(
+        mut self: Box<Self>,
+        request: &OrdersOpenRequest<'_>,
+    ) -> Result<Box<dyn OpenDatabase<OrderTransaction>>, TargetError> {
+        self.reach(false, Some(request.users), request.stop)?;
+        let Self { reached, options, address, .. } = *self;
+        let reached = reached.expect("it was reached just now");
+        orders_load::open(reached, address, &options, request)
     }
 
     fn notes(&self) -> Vec<String> {

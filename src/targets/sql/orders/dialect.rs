@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::ddl::{self, Words, qualified};
 use super::descriptor::OrdersData;
+use super::load::{OrdersServers, Rules};
 use super::source::Source;
 use crate::targets::TargetError;
 use crate::targets::database::Phase;
@@ -108,6 +109,13 @@ impl Estimate {
 pub(in crate::targets) trait OrdersDialect: Dialect + Words {
     /// Loads pieces over one connection.
     type OrdersLoader<'a>;
+
+    /// What load is put on.
+    type Orders: OrdersServers;
+
+    /// The servers, with data in a namespace. `isolation` is the level of transactions, as SQL has it; that of the server where there is
+    /// none.
+    fn orders_servers(&self, namespace: &str, rules: Rules, isolation: Option<&str>) -> Self::Orders;
 
     /// Looks what there is, and changes nothing.
     ///

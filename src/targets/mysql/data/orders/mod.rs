@@ -12,7 +12,7 @@ use super::proof;
 use super::session::{Access, Session};
 use crate::targets::database::Phase;
 use crate::targets::error::TargetError;
-use crate::targets::mysql::Connector;
+use crate::targets::mysql::{Connector, MysqlOrders};
 use crate::targets::orders::Indexes;
 use crate::targets::sql::data::catalog::NamespaceFacts;
 use crate::targets::sql::data::descriptor::Found;
@@ -21,6 +21,7 @@ use crate::targets::sql::data::setup::Work;
 use crate::targets::sql::data::streams::{Halt, Stream};
 use crate::targets::sql::orders::ddl::{indexes_of, qualified};
 use crate::targets::sql::orders::descriptor::OrdersData;
+use crate::targets::sql::orders::load::Rules;
 use crate::targets::sql::orders::source::Source;
 use crate::targets::sql::orders::{Estimate, OrdersDialect, Parts, Step};
 use crate::workload::orders::Table;
@@ -36,7 +37,12 @@ const LOGGED_BYTES: f64 = 40.0;
 
 impl OrdersDialect for Connector {
     type OrdersLoader<'a> = (Session<'a>, bool);
+    type Orders = MysqlOrders;
     const SETTLING: Phase = Phase::Analyze;
+
+    fn orders_servers(&self, namespace: &str, rules: Rules, isolation: Option<&str>) -> MysqlOrders {
+        MysqlOrders::new(self.clone(), namespace, rules, isolation)
+    }
 
     fn look_for_orders(session: &mut Session<'_>) -> Result<NamespaceFacts<Server, OrdersData>, TargetError> {
         catalog::look(session)

@@ -14,7 +14,7 @@ use super::setup::{open_with, sort_settings};
 use crate::targets::database::Phase;
 use crate::targets::error::TargetError;
 use crate::targets::orders::Indexes;
-use crate::targets::postgres::Connector;
+use crate::targets::postgres::{Connector, PostgresOrders};
 use crate::targets::sql::data::catalog::NamespaceFacts;
 use crate::targets::sql::data::descriptor::Found;
 use crate::targets::sql::data::pieces::Piece;
@@ -22,6 +22,7 @@ use crate::targets::sql::data::setup::Work;
 use crate::targets::sql::data::streams::Stream;
 use crate::targets::sql::orders::ddl::{indexes_of, partition_name, qualified};
 use crate::targets::sql::orders::descriptor::OrdersData;
+use crate::targets::sql::orders::load::Rules;
 use crate::targets::sql::orders::source::Source;
 use crate::targets::sql::orders::{Estimate, OrdersDialect, Parts, Step};
 use crate::workload::orders::Table;
@@ -41,7 +42,12 @@ const LOGGED_BYTES: f64 = 8.0;
 
 impl OrdersDialect for Connector {
     type OrdersLoader<'a> = (Session<'a>, Encoder);
+    type Orders = PostgresOrders;
     const SETTLING: Phase = Phase::Vacuum;
+
+    fn orders_servers(&self, namespace: &str, rules: Rules, isolation: Option<&str>) -> PostgresOrders {
+        PostgresOrders::new(self.clone(), namespace, rules, isolation)
+    }
 
     fn look_for_orders(session: &mut Session<'_>) -> Result<NamespaceFacts<Server, OrdersData>, TargetError> {
         catalog::look(session)

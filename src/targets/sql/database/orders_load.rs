@@ -1,0 +1,116 @@
+//! Order entry under load: servers found with whole data, watched and opened.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::load::{background, describe, health, watch};
+use super::reached::Reached;
+use crate::measure::{Clock, Counter};
+use crate::targets::database::{DatabaseOptions, OpenDatabase, Sending};
+use crate::targets::orders::OrdersOpenRequest;
+use crate::targets::sql::data::catalog;
+use crate::targets::sql::orders::OrdersDialect;
+use crate::targets::sql::orders::descriptor::OrdersData;
+use crate::targets::sql::orders::load::Rules;
+use crate::targets::sql::{Observers, SqlOptions, SqlTarget};
+use crate::targets::{Target as _, TargetError, TargetFor};
+use crate::workload::orders::OrderTransaction;
+
+/// What the sessions of order entry count.
+const COUNTED: &[Counter] = &[Counter::Operations, Counter::Errors, Counter::Commits];
+
+/// Servers that are watched and open for load.
+// The target and who watches are dropped first: monitor and tracer use the server.
+struct OpenOrders<D: OrdersDialect> {
+    target: SqlTarget<D::Orders>,
+    observers: Arc<Observers<D::Reader>>,
+    reached: Reached<D>,
+    clock: Clock,
+}
+
+/// The data on each server, which must be whole and the same.
+pub(super) fn whole_orders<D: OrdersDialect>(reached: &Reached<D>) -> Result<OrdersData, TargetError> {
+    let mut first: Option<OrdersData> = None;
+    for access in reached.nodes() {
+        let data = catalog::whole(access, D::look_for_orders(&mut D::open(access)?)?.found)?;
+        match &first {
+            None => first = Some(data),
+            Some(known) => {
+                // Two servers may hold the same data from two set-ups; only when they were made differs then.
+                let (created_at, plimsoll_version) = (known.created_at.clone(), known.plimsoll_version.clone());
+                if (OrdersData { created_at, plimsoll_version, ..data }) != *known {
+                    let name = reached.access().node_name();
+                    let what =
+                        format!("the order entry data on `{}` differ from those on `{name}`", access.node_name());
+                    return Err(access.unfit(what, "set both up with the same scale and the same `--seed`"));
+                }
+            }
+        }
+    }
+    first.ok_or_else(|| TargetError::NoData { address: reached.access().place() })
+}
+
+/// Begins to watch, and opens the servers. `address` is as it is shown.
+pub(super) fn open<D: OrdersDialect>(
+    reached: Reached<D>,
+    address: String,
+    options: &DatabaseOptions,
+    request: &OrdersOpenRequest<'_>,
+) -> Result<Box<dyn OpenDatabase<OrderTransaction>>, TargetError> {
+    let data = whole_orders(&reached)?;
+    let block_bytes = D::look_for_orders(&mut D::open(reached.access())?)?.block_bytes;
+    let mut notes = reached.notes();
+    let mut facts = reached.facts()?;
+    let watching = watch(&reached, options, block_bytes, 0, &facts)?;
+    notes.extend(watching.notes);
+    let observers = Arc::new(watching.observers);
+    let own = [
+        ("send", "statement".to_owned()),
+        ("timed_by", "client".to_owned()),
+        ("orders.scale", data.scale.to_string()),
+        ("orders.customers", data.sizes.customers.to_string()),
+        ("orders.partitions", data.partitions.to_string()),
+        ("orders.indexes", data.indexes.word().to_owned()),
+        ("orders.seed", data.seed.to_string()),
+    ];
+    facts.extend(own.map(|(name, value)| (name.to_owned(), value)));
+    let rules = Rules { sizes: data.sizes, inside: request.inside, max_retries: request.max_retries };
+    let target = SqlTarget::open(SqlOptions {
+        servers: reached.connector.orders_servers(&reached.namespace, rules, request.isolation),
+        sending: Sending::Statement,
+        description: describe(&reached, address, (block_bytes, None), watching.servers, facts),
+        notes,
+        background: Some(background(&observers)),
+        health: Some(health(&observers)),
+    })
+    .counting(COUNTED);
+    Ok(Box::new(OpenOrders { target, observers, reached, clock: Clock::start() }))
+}
+
+impl<D: OrdersDialect> OpenDatabase<OrderTransaction> for OpenOrders<D> {
+    fn target(&self) -> &dyn TargetFor<OrderTransaction> {
+        &self.target
+    }
+
+    fn clock(&self) -> Clock {
+        self.clock
+    }
+
+    /// Those of a private server.
+    fn paths(&self) -> Vec<PathBuf> {
+        self.reached.process().map(|(_, directory)| directory).into_iter().collect()
+    }
+
+    fn notes_of_the_load(&self) -> Vec<String> {
+        let mut notes = self.target.notes_of_the_load();
+        let known = self.target.notes();
+        notes.extend(self.observers.notes().into_iter().filter(|note| !known.contains(note)));
+        notes
+    }
+
+    fn close(self: Box<Self>) -> Result<(), TargetError> {
+        let Self { target, observers, reached, .. } = *self;
+        drop((target, observers));
+        reached.leave()
+    }
+}
