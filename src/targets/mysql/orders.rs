@@ -11,7 +11,7 @@ use super::connect::{Connected, Connector};
 use super::error::MysqlError;
 use super::sql::quoted;
 use crate::targets::sql::orders::load::{
-    Alarm, Argument, Gives, Ledger, OrdersServers, OrdersSession, Resting, Rows, Rules, Statement, Words,
+    Alarm, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Resting, Rows, Statement, Words,
 };
 use crate::targets::sql::{SqlServers, SqlSession};
 
@@ -27,19 +27,14 @@ pub struct MysqlOrders(Arc<Shared>);
 struct Shared {
     connector: Connector,
     database: String,
-    rules: Rules,
-    isolation: Option<String>,
+    setting: OrdersSetting,
     resting: Resting<u32>,
-    ledger: Ledger,
 }
 
 impl MysqlOrders {
-    /// The servers that `connector` leads to, with data in the database of this name. `isolation` is the level of transactions, as SQL
-    /// has it; that of the server where there is none.
-    pub fn new(connector: Connector, database: &str, rules: Rules, isolation: Option<&str>) -> Self {
-        let (database, isolation) = (database.to_owned(), isolation.map(str::to_owned));
-        let (resting, ledger) = (Resting::default(), Ledger::default());
-        Self(Arc::new(Shared { connector, database, rules, isolation, resting, ledger }))
+    /// The servers that `connector` leads to, with data in the database of this name.
+    pub fn new(connector: Connector, database: &str, setting: OrdersSetting) -> Self {
+        Self(Arc::new(Shared { connector, database: database.to_owned(), setting, resting: Resting::default() }))
     }
 }
 
@@ -55,7 +50,7 @@ impl SqlServers for MysqlOrders {
         let mut connected = self.0.connector.connect(node).await?;
         // Dates are in UTC as set-up wrote them.
         let mut settings = "SET SESSION time_zone = '+00:00', autocommit = 1".to_owned();
-        if let Some(level) = &self.0.isolation {
+        if let Some(level) = &self.0.setting.isolation {
             // Of MySQL and of MariaDB, whose variables differ in name.
             settings = format!("{settings}; SET SESSION TRANSACTION ISOLATION LEVEL {level}");
         }
@@ -76,12 +71,8 @@ impl SqlServers for MysqlOrders {
 }
 
 impl OrdersServers for MysqlOrders {
-    fn rules(&self) -> Rules {
-        self.0.rules
-    }
-
-    fn ledger(&self) -> &Ledger {
-        &self.0.ledger
+    fn setting(&self) -> &OrdersSetting {
+        &self.0.setting
     }
 }
 

@@ -4,6 +4,7 @@
 //! finds it by [`at`].
 
 mod at;
+mod audit;
 mod request;
 
 use std::sync::atomic::AtomicBool;
@@ -13,6 +14,7 @@ use super::database::{DropPlan, OpenDatabase, SetupPlan, Sheet};
 use crate::workload::orders::{OrderTransaction, Pauses};
 
 pub use at::at;
+pub use audit::{Acknowledgements, Audit, Audited, Auditor};
 pub use request::{Indexes, MAX_PARTITIONS, OrdersRequest, data_words};
 
 /// What data are opened for.
@@ -28,6 +30,14 @@ pub struct OrdersOpenRequest<'a> {
     pub isolation: Option<&'a str>,
     /// Ends opening.
     pub stop: &'a AtomicBool,
+}
+
+/// Data that are open for load, and who audits them afterwards.
+pub struct OpenOrders {
+    /// What load is put on.
+    pub database: Box<dyn OpenDatabase<OrderTransaction>>,
+    /// Knows what was acknowledged. Of use as long as the database is open.
+    pub auditor: Box<dyn Auditor>,
 }
 
 /// Data of order entry that may be there or not.
@@ -60,10 +70,13 @@ pub trait OrdersDatabase {
     ///
     /// # Errors
     /// When they cannot be opened or are not whole; then everything is left as it was found.
-    fn open(
-        self: Box<Self>,
-        request: &OrdersOpenRequest<'_>,
-    ) -> Result<Box<dyn OpenDatabase<OrderTransaction>>, TargetError>;
+    fn open(self: Box<Self>, request: &OrdersOpenRequest<'_>) -> Result<OpenOrders, TargetError>;
+
+    /// Looks whether the data keep their rules, and whether what was acknowledged is there.
+    ///
+    /// # Errors
+    /// When there are none, they are not whole, or the server cannot be asked.
+    fn audit(&mut self, acknowledged: &Acknowledgements, stop: &AtomicBool) -> Result<Audit, TargetError>;
 
     /// What the user should know about how it was reached.
     fn notes(&self) -> Vec<String>;

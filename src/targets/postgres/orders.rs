@@ -12,7 +12,7 @@ use super::connect::{Connected, Connector};
 use super::error::PostgresError;
 use super::sql::{identifier, literal};
 use crate::targets::sql::orders::load::{
-    Alarm, Argument, Gives, Ledger, OrdersServers, OrdersSession, Resting, Rows, Rules, Statement, Words,
+    Alarm, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Resting, Rows, Statement, Words,
 };
 use crate::targets::sql::{SqlServers, SqlSession};
 
@@ -25,20 +25,18 @@ pub struct PostgresOrders(Arc<Shared>);
 struct Shared {
     connector: Connector,
     schema: String,
-    rules: Rules,
+    setting: OrdersSetting,
     /// What begins a transaction.
     begin: String,
     resting: Resting<i32>,
-    ledger: Ledger,
 }
 
 impl PostgresOrders {
-    /// The servers that `connector` leads to, with data in the schema of this name. `isolation` is the level of transactions, as SQL
-    /// has it; that of the server where there is none.
-    pub fn new(connector: Connector, schema: &str, rules: Rules, isolation: Option<&str>) -> Self {
-        let begin = isolation.map_or_else(|| "BEGIN".to_owned(), |level| format!("BEGIN ISOLATION LEVEL {level}"));
-        let (resting, ledger) = (Resting::default(), Ledger::default());
-        Self(Arc::new(Shared { connector, schema: schema.to_owned(), rules, begin, resting, ledger }))
+    /// The servers that `connector` leads to, with data in the schema of this name.
+    pub fn new(connector: Connector, schema: &str, setting: OrdersSetting) -> Self {
+        let level = setting.isolation.as_ref().map(|level| format!(" ISOLATION LEVEL {level}"));
+        let begin = format!("BEGIN{}", level.unwrap_or_default());
+        Self(Arc::new(Shared { connector, schema: schema.to_owned(), setting, begin, resting: Resting::default() }))
     }
 }
 
@@ -69,12 +67,8 @@ impl SqlServers for PostgresOrders {
 }
 
 impl OrdersServers for PostgresOrders {
-    fn rules(&self) -> Rules {
-        self.0.rules
-    }
-
-    fn ledger(&self) -> &Ledger {
-        &self.0.ledger
+    fn setting(&self) -> &OrdersSetting {
+        &self.0.setting
     }
 }
 

@@ -11,16 +11,17 @@ use super::removal::ServerToRemove;
 use super::{Place, SqlDatabase, orders_load};
 use crate::measure::os;
 use crate::targets::TargetError;
-use crate::targets::database::{
-    Cache, DatabaseOptions, DropPlan, OpenDatabase, Phase, Progress, SetupPlan, SetupReport, Sheet,
+use crate::targets::database::{Cache, DatabaseOptions, DropPlan, Phase, Progress, SetupPlan, SetupReport, Sheet};
+use crate::targets::orders::{
+    Acknowledgements, Audit, OpenOrders, OrdersDatabase, OrdersOpenRequest, OrdersRequest, data_words,
 };
-use crate::targets::orders::{OrdersDatabase, OrdersOpenRequest, OrdersRequest, data_words};
 use crate::targets::sql::data::access::Access;
 use crate::targets::sql::data::catalog;
 use crate::targets::sql::data::content::Content;
 use crate::targets::sql::data::descriptor::{Found, Stage};
 use crate::targets::sql::data::found::Existing;
 use crate::targets::sql::data::streams::Halt;
+use crate::targets::sql::orders::audit::audit;
 use crate::targets::sql::orders::ddl::{partition_name, partition_names};
 use crate::targets::sql::orders::descriptor::OrdersData;
 use crate::targets::sql::orders::setup::{self, OrdersPlan};
@@ -28,7 +29,7 @@ use crate::targets::sql::orders::source::Source;
 use crate::targets::sql::orders::{Estimate, OrdersDialect, drops};
 use crate::targets::sql::private::{Programs as _, inspect};
 use crate::units::{Bytes, group_thousands};
-use crate::workload::orders::{OrderTransaction, Table};
+use crate::workload::orders::Table;
 
 impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
     fn plan_setup(
@@ -73,14 +74,15 @@ impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
         Ok(Box::new(TablesToRemove::find(self.reach(false, None, stop)?.access())?))
     }
 
-    fn open(
-        mut self: Box<Self>,
-        request: &OrdersOpenRequest<'_>,
-    ) -> Result<Box<dyn OpenDatabase<OrderTransaction>>, TargetError> {
+    fn open(mut self: Box<Self>, request: &OrdersOpenRequest<'_>) -> Result<OpenOrders, TargetError> {
         self.reach(false, Some(request.users), request.stop)?;
         let Self { reached, options, address, .. } = *self;
         let reached = reached.expect("it was reached just now");
         orders_load::open(reached, address, &options, request)
+    }
+
+    fn audit(&mut self, acknowledged: &Acknowledgements, stop: &AtomicBool) -> Result<Audit, TargetError> {
+        audit(self.reach(false, None, stop)?.access(), acknowledged, stop)
     }
 
     fn notes(&self) -> Vec<String> {

@@ -7,11 +7,12 @@ use super::load::{background, describe, health, watch};
 use super::reached::Reached;
 use crate::measure::{Clock, Counter};
 use crate::targets::database::{DatabaseOptions, OpenDatabase, Sending};
-use crate::targets::orders::OrdersOpenRequest;
+use crate::targets::orders::{OpenOrders, OrdersOpenRequest};
 use crate::targets::sql::data::catalog;
 use crate::targets::sql::orders::OrdersDialect;
+use crate::targets::sql::orders::audit::SqlAuditor;
 use crate::targets::sql::orders::descriptor::OrdersData;
-use crate::targets::sql::orders::load::Rules;
+use crate::targets::sql::orders::load::{Ledger, OrdersSetting, Rules};
 use crate::targets::sql::{Observers, SqlOptions, SqlTarget};
 use crate::targets::{Target as _, TargetError, TargetFor};
 use crate::workload::orders::OrderTransaction;
@@ -21,7 +22,7 @@ const COUNTED: &[Counter] = &[Counter::Operations, Counter::Errors, Counter::Com
 
 /// Servers that are watched and open for load.
 // The target and who watches are dropped first: monitor and tracer use the server.
-struct OpenOrders<D: OrdersDialect> {
+struct OpenServers<D: OrdersDialect> {
     target: SqlTarget<D::Orders>,
     observers: Arc<Observers<D::Reader>>,
     reached: Reached<D>,
@@ -56,7 +57,7 @@ pub(super) fn open<D: OrdersDialect>(
     address: String,
     options: &DatabaseOptions,
     request: &OrdersOpenRequest<'_>,
-) -> Result<Box<dyn OpenDatabase<OrderTransaction>>, TargetError> {
+) -> Result<OpenOrders, TargetError> {
     let data = whole_orders(&reached)?;
     let block_bytes = D::look_for_orders(&mut D::open(reached.access())?)?.block_bytes;
     let mut notes = reached.notes();
@@ -75,8 +76,11 @@ pub(super) fn open<D: OrdersDialect>(
     ];
     facts.extend(own.map(|(name, value)| (name.to_owned(), value)));
     let rules = Rules { sizes: data.sizes, inside: request.inside, max_retries: request.max_retries };
+    let ledger = Arc::new(Ledger::default());
+    let isolation = request.isolation.map(str::to_owned);
+    let setting = OrdersSetting { rules, isolation, ledger: Arc::clone(&ledger) };
     let target = SqlTarget::open(SqlOptions {
-        servers: reached.connector.orders_servers(&reached.namespace, rules, request.isolation),
+        servers: reached.connector.orders_servers(&reached.namespace, setting),
         sending: Sending::Statement,
         description: describe(&reached, address, (block_bytes, None), watching.servers, facts),
         notes,
@@ -84,10 +88,12 @@ pub(super) fn open<D: OrdersDialect>(
         health: Some(health(&observers)),
     })
     .counting(COUNTED);
-    Ok(Box::new(OpenOrders { target, observers, reached, clock: Clock::start() }))
+    let (connector, namespace) = (reached.connector.clone(), reached.namespace.clone());
+    let database = Box::new(OpenServers { target, observers, reached, clock: Clock::start() });
+    Ok(OpenOrders { database, auditor: Box::new(SqlAuditor { connector, namespace, ledger }) })
 }
 
-impl<D: OrdersDialect> OpenDatabase<OrderTransaction> for OpenOrders<D> {
+impl<D: OrdersDialect> OpenDatabase<OrderTransaction> for OpenServers<D> {
     fn target(&self) -> &dyn TargetFor<OrderTransaction> {
         &self.target
     }

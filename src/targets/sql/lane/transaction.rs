@@ -39,7 +39,7 @@ pub(in crate::targets::sql) struct TransactionLane<'t, D: OrdersServers> {
 impl<'t, D: OrdersServers> TransactionLane<'t, D> {
     pub(in crate::targets::sql) fn open(target: &'t SqlTarget<D>, range: SessionRange) -> Result<Self, TargetError> {
         let line = Line::open(target, range)?;
-        let (rules, kinds) = (target.servers().rules(), vec![None; range.sessions as usize]);
+        let (rules, kinds) = (target.servers().setting().rules, vec![None; range.sessions as usize]);
         Ok(Self { line, rules, kinds, answers: Vec::new() })
     }
 
@@ -55,7 +55,7 @@ impl<'t, D: OrdersServers> TransactionLane<'t, D> {
         recorder.transaction(kind.index(), &tally);
         let result = match result {
             Ok(acknowledged) => {
-                self.line.target.servers().ledger().add(&acknowledged);
+                self.line.target.servers().setting().ledger.add(&acknowledged);
                 OperationResult::Done
             }
             Err(error) => {

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::ddl::{self, Words, qualified};
 use super::descriptor::OrdersData;
-use super::load::{OrdersServers, Rules};
+use super::load::{OrdersServers, OrdersSetting};
 use super::source::Source;
 use crate::targets::TargetError;
 use crate::targets::database::Phase;
@@ -113,9 +113,8 @@ pub(in crate::targets) trait OrdersDialect: Dialect + Words {
     /// What load is put on.
     type Orders: OrdersServers;
 
-    /// The servers, with data in a namespace. `isolation` is the level of transactions, as SQL has it; that of the server where there is
-    /// none.
-    fn orders_servers(&self, namespace: &str, rules: Rules, isolation: Option<&str>) -> Self::Orders;
+    /// The servers, with data in a namespace.
+    fn orders_servers(&self, namespace: &str, setting: OrdersSetting) -> Self::Orders;
 
     /// Looks what there is, and changes nothing.
     ///

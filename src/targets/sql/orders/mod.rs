@@ -3,6 +3,7 @@
 //!
 //! A server's own room says what of that is SQL of its dialect, by [`Words`](ddl::Words) and [`OrdersDialect`].
 
+pub(in crate::targets) mod audit;
 pub(in crate::targets) mod ddl;
 pub(in crate::targets) mod descriptor;
 mod dialect;

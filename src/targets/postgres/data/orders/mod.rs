@@ -22,7 +22,7 @@ use crate::targets::sql::data::setup::Work;
 use crate::targets::sql::data::streams::Stream;
 use crate::targets::sql::orders::ddl::{indexes_of, partition_name, qualified};
 use crate::targets::sql::orders::descriptor::OrdersData;
-use crate::targets::sql::orders::load::Rules;
+use crate::targets::sql::orders::load::OrdersSetting;
 use crate::targets::sql::orders::source::Source;
 use crate::targets::sql::orders::{Estimate, OrdersDialect, Parts, Step};
 use crate::workload::orders::Table;
@@ -45,8 +45,8 @@ impl OrdersDialect for Connector {
     type Orders = PostgresOrders;
     const SETTLING: Phase = Phase::Vacuum;
 
-    fn orders_servers(&self, namespace: &str, rules: Rules, isolation: Option<&str>) -> PostgresOrders {
-        PostgresOrders::new(self.clone(), namespace, rules, isolation)
+    fn orders_servers(&self, namespace: &str, setting: OrdersSetting) -> PostgresOrders {
+        PostgresOrders::new(self.clone(), namespace, setting)
     }
 
     fn look_for_orders(session: &mut Session<'_>) -> Result<NamespaceFacts<Server, OrdersData>, TargetError> {

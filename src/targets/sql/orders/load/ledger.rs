@@ -4,22 +4,14 @@ use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::Acknowledged;
+use crate::targets::orders::Acknowledgements;
 
 /// Keys of what was acknowledged, 8 bytes each.
 #[derive(Debug, Default)]
-pub struct Ledger(Mutex<Entries>);
-
-/// What is in a ledger.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Entries {
-    /// Orders that were made.
-    pub orders: Vec<i64>,
-    /// Orders that were marked as processed, as often as that was acknowledged.
-    pub processed: Vec<i64>,
-}
+pub struct Ledger(Mutex<Acknowledgements>);
 
 impl Ledger {
-    fn lock(&self) -> MutexGuard<'_, Entries> {
+    fn lock(&self) -> MutexGuard<'_, Acknowledgements> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -34,7 +26,7 @@ impl Ledger {
     }
 
     /// Takes everything out.
-    pub fn take(&self) -> Entries {
+    pub fn take(&self) -> Acknowledgements {
         mem::take(&mut self.lock())
     }
 }

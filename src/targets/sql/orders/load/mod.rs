@@ -13,7 +13,7 @@ mod steps;
 
 pub use ledger::Ledger;
 pub use rest::{Alarm, Resting};
-pub use session::{Argument, OrdersServers, OrdersSession, RefusalKind, Rows};
+pub use session::{Argument, OrdersServers, OrdersSession, OrdersSetting, RefusalKind, Rows};
 pub use statements::{Gives, Statement, Words};
 pub use steps::{Acknowledged, Rules};
 

@@ -1,5 +1,7 @@
 //! What a server's own room gives, so that order entry can be run on its sessions.
 
+use std::sync::Arc;
+
 use super::ledger::Ledger;
 use super::rest::{Alarm, Resting};
 use super::statements::Statement;
@@ -7,13 +9,21 @@ use super::steps::Rules;
 use crate::measure::RefusalClass;
 use crate::targets::sql::{SqlError, SqlServers, SqlSession};
 
+/// How the sessions of a run are to work.
+#[derive(Debug, Clone)]
+pub struct OrdersSetting {
+    /// What all transactions have in common.
+    pub rules: Rules,
+    /// Level of transactions, as SQL has it; that of the server where `None`.
+    pub isolation: Option<String>,
+    /// Where what was acknowledged is kept for the audit.
+    pub ledger: Arc<Ledger>,
+}
+
 /// Servers with the data of order entry.
 pub trait OrdersServers: SqlServers<Session: OrdersSession> {
-    /// What all transactions have in common.
-    fn rules(&self) -> Rules;
-
-    /// Where what was acknowledged is kept for the audit.
-    fn ledger(&self) -> &Ledger;
+    /// How their sessions work.
+    fn setting(&self) -> &OrdersSetting;
 }
 
 /// A value of a statement.
