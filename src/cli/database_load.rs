@@ -53,7 +53,7 @@ impl<S: Shape + Clone> DatabaseLoad<'_, S> {
     pub(super) fn record(
         &self,
         opened: Box<dyn OpenDatabase<S::Operation> + '_>,
-        call: &mut dyn FnMut(Moment) -> Result<(), String>,
+        call: &mut dyn FnMut(Moment, &mut Recording) -> Result<(), String>,
         interrupt: &Interrupt,
         progress: RunProgress,
     ) -> Result<Recorded, Failure> {
@@ -68,7 +68,7 @@ impl<S: Shape + Clone> DatabaseLoad<'_, S> {
         let steps = in_turn::run(&mut recording, opened.target(), &self.steps, self.limits);
         recording.progress().end();
         let mut called = |moment, recording: &mut Recording| {
-            if let Err(why) = call(moment) {
+            if let Err(why) = call(moment, recording) {
                 recording.note(why);
             }
         };
@@ -84,7 +84,7 @@ impl<S: Shape + Clone> DatabaseLoad<'_, S> {
     fn begin(
         &self,
         opened: &dyn OpenDatabase<S::Operation>,
-        call: &mut dyn FnMut(Moment) -> Result<(), String>,
+        call: &mut dyn FnMut(Moment, &mut Recording) -> Result<(), String>,
         interrupt: &Interrupt,
         progress: RunProgress,
     ) -> Result<Recording, Failure> {
@@ -101,8 +101,8 @@ impl<S: Shape + Clone> DatabaseLoad<'_, S> {
             paths: &opened.paths(),
             notes: self.notes.iter().cloned().chain(opening_notes).collect(),
         };
-        let recording = Recording::begin(&self.keeping.runs.store(), header, opened.clock(), interrupt, progress)?;
-        if let Err(why) = call(Moment::Pre) {
+        let mut recording = Recording::begin(&self.keeping.runs.store(), header, opened.clock(), interrupt, progress)?;
+        if let Err(why) = call(Moment::Pre, &mut recording) {
             recording.forget();
             return Err(Failure::new(why).with_hint("nothing was run; see what the script printed".to_owned()));
         }

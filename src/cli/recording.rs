@@ -194,6 +194,18 @@ impl Recording {
         self.run.notes.push(note);
     }
 
+    /// Keeps a text beside the run.
+    pub(super) fn keep(&mut self, name: &str, text: &str) {
+        if let Err(error) = self.writer.keep_text(name, text) {
+            self.failure.get_or_insert(not_kept(error));
+        }
+    }
+
+    /// Whether an error has ended the run.
+    pub(super) fn has_failed(&self) -> bool {
+        matches!(self.run.outcome, Outcome::Failed { .. })
+    }
+
     /// Ends the run with an error. Only the first one counts.
     pub(super) fn fail(&mut self, error: TargetError) {
         if self.run.outcome == Outcome::Unfinished {

@@ -9,6 +9,7 @@ use crate::cli::database_load::{DatabaseLoad, Moment};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps};
+use crate::cli::recording::Recording;
 use crate::cli::timed::Timed;
 use crate::cli::{limits, say};
 use crate::plan::slob::{Request, RunPlan, facts_as_asked, plan};
@@ -49,7 +50,7 @@ pub(super) fn run(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failu
         limits: &arguments.limits,
         keeping,
     };
-    let mut call = |moment: Moment| script.as_ref().map_or(Ok(()), |script| script.call(moment));
+    let mut call = |moment: Moment, _: &mut Recording| script.as_ref().map_or(Ok(()), |script| script.call(moment));
     let recorded = load.record(opened, &mut call, &interrupt, progress)?;
     recorded.tell(arguments.keeping.format.format(), &arguments.limits, &interrupt)
 }

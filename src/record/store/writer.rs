@@ -74,9 +74,17 @@ impl RunWriter {
     /// If the file system refuses.
     pub fn keep_own_report(&self, kind: &str, step: u32, place: usize, text: &str) -> Result<String, StoreError> {
         let name = format!("{}-{step}-{place}.txt", kind.to_ascii_lowercase());
-        let path = self.directory.join(&name);
-        fs::write(&path, text).map_err(|e| StoreError::io(&path, "write", e))?;
+        self.keep_text(&name, text)?;
         Ok(name)
+    }
+
+    /// Keeps a text beside the run, under this name.
+    ///
+    /// # Errors
+    /// If the file system refuses.
+    pub fn keep_text(&self, name: &str, text: &str) -> Result<(), StoreError> {
+        let path = self.directory.join(name);
+        fs::write(&path, text).map_err(|e| StoreError::io(&path, "write", e))
     }
 
     /// Makes the intervals durable, writes the final document and returns the directory.

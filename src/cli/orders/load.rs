@@ -1,0 +1,317 @@
+//! What `run` and `sweep` can be told alike, and a run from its plan to its report.
+
+use std::fmt;
+use std::str::FromStr;
+
+use clap::{Args, ValueEnum};
+
+use crate::analysis::{Judgeable, LatencyTarget};
+use crate::cli::arguments::{KeepingArgs, Rate, Seconds, TargetArgs};
+use super::audit;
+use crate::cli::database_load::{DatabaseLoad, Moment};
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::interrupt::Interrupt;
+use crate::cli::live::{RunProgress, Steps};
+use crate::cli::recording::Recording;
+use crate::cli::servers::{NodeArgs, ServerArgs};
+use crate::cli::{fresh_seed, limits, say};
+use crate::config::MAX_SESSIONS;
+use crate::load::Pace;
+use crate::plan::orders::{OrdersLoad, OrdersPlan, plan};
+use crate::targets::database::DatabaseOptions;
+use crate::targets::orders::{self, OpenOrders, OrdersOpenRequest};
+use crate::units::Nanos;
+use crate::workload::orders::{Mix, MixError, Pauses, Preset, TransactionKind};
+use crate::workload::{Arrival, Operation as _, orders::OrderTransaction};
+
+/// Length of a window where nobody says otherwise.
+const DEFAULT_DURATION: Nanos = Nanos::seconds(60);
+/// The shortest window.
+const MIN_DURATION: Nanos = Nanos::seconds(1);
+
+/// How load is put on, and how it is reported.
+#[derive(Debug, Args)]
+pub(super) struct LoadArgs {
+    /// How often each transaction is done: NCR=15,UCD=10,…, or the weights of Swingbench 2.6 or 2.7
+    #[arg(long, value_name = "NAME=N,...", default_value = "2.6", help_heading = "Load")]
+    mix: MixChoice,
+
+    /// Pause of a user between two transactions: 5ms, 1ms..5ms (each as likely) or exp:5ms (exponential, with this mean)
+    #[arg(long, value_name = "TIME", default_value = "0", allow_hyphen_values = true, help_heading = "Load")]
+    think: PausesChoice,
+
+    /// Pause between the steps of a transaction, in the same form: no part of its time
+    #[arg(long, value_name = "TIME", default_value = "0", allow_hyphen_values = true, help_heading = "Load")]
+    think_inside: PausesChoice,
+
+    /// Length of each measured window, in seconds or with a unit [default: 60 s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    duration: Option<Seconds>,
+
+    /// Load before each measured window; recorded and marked [default: a fifth of the window, 10 s at most]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    warmup: Option<Seconds>,
+
+    /// How the transactions of an open loop arrive
+    #[arg(long, value_enum, default_value_t, help_heading = "Load")]
+    arrival: ArrivalChoice,
+
+    /// How often a transaction is tried again after a deadlock, a serialization failure or a lock timeout
+    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Load")]
+    max_retries: u32,
+
+    /// Isolation level of transactions [default: the server's own]
+    #[arg(long, value_enum, value_name = "LEVEL", help_heading = "Load")]
+    isolation: Option<IsolationChoice>,
+
+    /// Seed of every random choice; the same seed gives the same transactions [default: a fresh one, which is reported]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
+    seed: Option<u64>,
+
+    /// Threads that drive the users [default: one for each processor]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Load")]
+    lanes: Option<u32>,
+
+    #[command(flatten)]
+    target: TargetArgs,
+
+    #[command(flatten)]
+    server: ServerArgs,
+
+    #[command(flatten)]
+    nodes: NodeArgs,
+
+    /// Latency that the load must keep, such as `p99=20ms` (response time of all transactions) or
+    /// `order products:p99=20ms`; several are all to be kept. Exit code 1 if it is not kept, 2 if that is not known
+    #[arg(long = "limit", value_name = "[WHAT:]pQ=TIME", help_heading = "Output")]
+    limits: Vec<LatencyTarget>,
+
+    /// Do not audit the data when the load has ended: totals, stock, and that all is there that was acknowledged
+    #[arg(long, help_heading = "Output")]
+    no_audit: bool,
+
+    #[command(flatten)]
+    keeping: KeepingArgs,
+}
+
+/// Weights.
+#[derive(Debug, Clone, Copy)]
+struct MixChoice(Mix);
+
+impl FromStr for MixChoice {
+    type Err = MixError;
+
+    fn from_str(text: &str) -> Result<Self, MixError> {
+        text.parse().map(Self)
+    }
+}
+
+/// How long somebody pauses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct PausesChoice(Pauses);
+
+/// Why text says nothing about pauses.
+#[derive(Debug)]
+struct PausesError(String);
+
+impl fmt::Display for PausesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for PausesError {}
+
+impl FromStr for PausesChoice {
+    type Err = PausesError;
+
+    fn from_str(text: &str) -> Result<Self, PausesError> {
+        let time = |text: &str| match text.trim() {
+            "0" => Ok(0),
+            text => text.parse::<Nanos>().map(|Nanos(ns)| ns).map_err(|error| PausesError(error.to_string())),
+        };
+        if let Some(mean) = text.trim().strip_prefix("exp:") {
+            return Ok(Self(Pauses::Exponential { mean_ns: time(mean)? }));
+        }
+        let Some((min, max)) = text.split_once("..") else {
+            let ns = time(text)?;
+            return Ok(Self(if ns == 0 { Pauses::None } else { Pauses::Fixed { ns } }));
+        };
+        let (min_ns, max_ns) = (time(min)?, time(max)?);
+        if min_ns > max_ns {
+            return Err(PausesError(format!("the shortest pause, {}, is longer than the longest, {}", Nanos(min_ns), Nanos(max_ns))));
+        }
+        Ok(Self(Pauses::Uniform { min_ns, max_ns }))
+    }
+}
+
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum ArrivalChoice {
+    /// At random, as the calls of many independent users
+    #[default]
+    Poisson,
+    /// At equal gaps
+    Fixed,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum IsolationChoice {
+    /// READ COMMITTED
+    ReadCommitted,
+    /// REPEATABLE READ
+    RepeatableRead,
+    /// SERIALIZABLE
+    Serializable,
+}
+
+impl IsolationChoice {
+    fn words(self) -> &'static str {
+        match self {
+            Self::ReadCommitted => "READ COMMITTED",
+            Self::RepeatableRead => "REPEATABLE READ",
+            Self::Serializable => "SERIALIZABLE",
+        }
+    }
+}
+
+impl LoadArgs {
+    /// Runs it with so many users in each step, at each rate where there is one.
+    pub(super) fn run(&self, users: Vec<u32>, rates: Vec<f64>) -> Result<Exit, Failure> {
+        let load = self.load(users, rates)?;
+        let plan = plan(&load)?;
+        self.check(&load)?;
+        let address = self.target.address();
+        let mut database = orders::at(address, &self.options()?)?;
+        if self.keeping.dry_run {
+            self.print(&plan, &address.to_string())?;
+            database.close()?;
+            return Ok(Exit::Done);
+        }
+        let interrupt = Interrupt::listen()?;
+        let progress = RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), self.keeping.progress.verbosity());
+        let request = OrdersOpenRequest {
+            users: plan.max_users(),
+            inside: load.inside,
+            max_retries: load.max_retries,
+            isolation: load.isolation.as_deref(),
+            stop: interrupt.flag(),
+        };
+        let opened = database.open(&request);
+        let OpenOrders { database, auditor } =
+            interrupt.judge(opened.inspect_err(|_| progress.end()).map_err(Failure::from))?;
+        if self.duration.is_none() {
+            let takes = plan.duration();
+            progress.line(&format!("this takes {takes}, since nobody said for how long; for less: `--duration 10`"));
+        }
+        let OrdersPlan { name, tags, seed, parameters, steps } = plan;
+        let (limits, keeping) = (self.limits.as_slice(), &self.keeping);
+        let load = DatabaseLoad { workload: "orders", name, tags, seed, parameters, steps, notes: Vec::new(), limits, keeping };
+        let mut is_sound = true;
+        let mut audit = |moment: Moment, recording: &mut Recording| {
+            if moment == Moment::Post {
+                is_sound = audit::after_load(&*auditor, recording, !self.no_audit, interrupt.flag());
+            }
+            Ok(())
+        };
+        let recorded = load.record(database, &mut audit, &interrupt, progress)?;
+        let exit = recorded.tell(self.keeping.format.format(), &self.limits, &interrupt)?;
+        Ok(if is_sound || exit != Exit::Done { exit } else { Exit::NotMet })
+    }
+
+    fn options(&self) -> Result<DatabaseOptions, Failure> {
+        let options = self.server.options(self.target.address())?;
+        Ok(DatabaseOptions { dry_run: self.keeping.dry_run, ..self.nodes.add_to(options) })
+    }
+
+    fn load(&self, users: Vec<u32>, rates: Vec<f64>) -> Result<OrdersLoad, Failure> {
+        let duration = self.duration.map_or(DEFAULT_DURATION, |Seconds(duration)| duration);
+        if duration < MIN_DURATION {
+            let failure = Failure::new(format_args!("`--duration`: {duration} is shorter than one second"));
+            return Err(failure.with_hint("write one second or more: `--duration 1`".to_owned()));
+        }
+        let MixChoice(mix) = self.mix;
+        let (PausesChoice(between), PausesChoice(inside)) = (self.think, self.think_inside);
+        if !rates.is_empty() && !between.is_none() {
+            let failure = Failure::new("`--think` and `--rate` exclude each other: at a rate, nobody's pauses decide when the next one comes");
+            return Err(failure.with_hint("leave one of them out; `--think-inside` goes with both".to_owned()));
+        }
+        let arrival = match self.arrival {
+            ArrivalChoice::Poisson => Arrival::Poisson,
+            ArrivalChoice::Fixed => Arrival::Fixed,
+        };
+        Ok(OrdersLoad {
+            users,
+            mix,
+            between,
+            inside,
+            paces: rates.into_iter().map(|rate_per_s| Pace::Open { rate_per_s, arrival }).collect(),
+            warmup: self.warmup.map(|Seconds(warmup)| warmup),
+            duration,
+            lanes: self.lanes,
+            max_retries: self.max_retries,
+            isolation: self.isolation.map(|level| level.words().to_owned()),
+            seed: self.seed.unwrap_or_else(fresh_seed),
+            tags: self.keeping.tags.clone(),
+            processors: std::thread::available_parallelism()
+                .ok()
+                .and_then(|processors| u32::try_from(processors.get()).ok())
+                .unwrap_or(1),
+        })
+    }
+
+    /// Refuses limits on what the run does not time.
+    fn check(&self, load: &OrdersLoad) -> Result<(), Failure> {
+        let done = TransactionKind::ALL.into_iter().filter(|kind| load.mix.weight(*kind) > 0);
+        let kinds: Vec<&str> = done.map(TransactionKind::name).collect();
+        limits::check(&self.limits, &Judgeable::new(&kinds, &[]))
+    }
+
+    fn print(&self, plan: &OrdersPlan, address: &str) -> Result<(), Failure> {
+        use std::io::Write;
+        let mut out = say::output();
+        writeln!(out, "{}: {} of {address}, {} in all", plan.name, steps_in_words(plan.steps.len()), plan.duration())?;
+        for (name, value) in &plan.parameters {
+            writeln!(out, "  {name}={value}")?;
+        }
+        writeln!(out, "  seed {}", plan.seed)?;
+        for step in &plan.steps {
+            let rate = step.load.rate_operations_per_s.map(|rate| format!(" at {rate} transactions/s")).unwrap_or_default();
+            let (users, warmup, window) = (step.load.slots(), step.warmup, step.duration);
+            writeln!(out, "  {}: {users} users{rate}, {warmup} of warm-up, then {window}, {} threads", step.label, step.lanes)?;
+        }
+        out.flush()?;
+        Ok(())
+    }
+}
+
+fn steps_in_words(steps: usize) -> String {
+    if steps == 1 { "1 step".to_owned() } else { format!("{steps} steps") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_are_read_in_all_forms() {
+        let read = |text: &str| text.parse::<PausesChoice>().map(|PausesChoice(pauses)| pauses).map_err(|error| error.to_string());
+        assert_eq!(read("0"), Ok(Pauses::None));
+        assert_eq!(read("5ms"), Ok(Pauses::Fixed { ns: 5_000_000 }));
+        assert_eq!(read("1ms..5ms"), Ok(Pauses::Uniform { min_ns: 1_000_000, max_ns: 5_000_000 }));
+        assert_eq!(read("0..5ms"), Ok(Pauses::Uniform { min_ns: 0, max_ns: 5_000_000 }));
+        assert_eq!(read("exp:2s"), Ok(Pauses::Exponential { mean_ns: 2_000_000_000 }));
+        assert!(read("5ms..1ms").unwrap_err().contains("is longer than the longest"));
+        for text in ["", "5", "-1ms", "exp:", "1ms..", "..", "soon"] {
+            assert!(read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_a_plan_writes_can_be_asked_for_again() {
+        for text in ["0", "5ms", "1ms..5ms", "exp:2s"] {
+            let PausesChoice(pauses) = text.parse().unwrap();
+            let written = crate::plan::orders::pauses_text(pauses);
+            assert_eq!(written.parse::<PausesChoice>().unwrap().0, pauses, "{written}");
+        }
+    }
+}
