@@ -10,7 +10,7 @@ use super::say;
 use crate::load::StepPlan;
 use crate::record::Interval;
 use crate::report::{interval_line, interval_words};
-use crate::units::{Bytes, Nanos};
+use crate::units::{Bytes, Nanos, group_thousands};
 
 /// How often a plain line reports on progress at most: it ends up in a log that somebody reads.
 const LINE_EVERY: Duration = Duration::from_secs(10);
@@ -59,6 +59,7 @@ pub(super) struct ByteProgress {
     place: Place,
     begun: Instant,
     last_line: Mutex<Instant>,
+    row_bytes: Option<f64>,
 }
 
 impl ByteProgress {
@@ -70,7 +71,12 @@ impl ByteProgress {
             bar.set_prefix(what);
         }
         let now = Instant::now();
-        Self { what, place, begun: now, last_line: Mutex::new(now) }
+        Self { what, place, begun: now, last_line: Mutex::new(now), row_bytes: None }
+    }
+
+    /// The same, where rows of so many bytes are counted too.
+    pub(super) fn of_rows(self, row_bytes: Option<f64>) -> Self {
+        Self { row_bytes, ..self }
     }
 
     /// Tells how far it is. May be called from any thread.
@@ -79,7 +85,7 @@ impl ByteProgress {
     }
 
     fn tell(&self, what: &dyn fmt::Display, done_bytes: u64, total_bytes: u64) {
-        let reported = || rate_and_rest(done_bytes, total_bytes, self.begun.elapsed());
+        let reported = || rate_and_rest(done_bytes, total_bytes, self.row_bytes, self.begun.elapsed());
         match &self.place {
             Place::Nowhere => {}
             Place::Terminal(bar) => {
@@ -114,8 +120,8 @@ impl ByteProgress {
     }
 }
 
-/// `410 of 1074 MB, 512 MB/s, 2 s left`.
-fn rate_and_rest(done_bytes: u64, total_bytes: u64, elapsed: Duration) -> String {
+/// `410 of 1074 MB, 512 MB/s, 2 s left`, and rows per second where they are counted.
+fn rate_and_rest(done_bytes: u64, total_bytes: u64, row_bytes: Option<f64>, elapsed: Duration) -> String {
     let mega = |bytes: f64| bytes / 1e6;
     let amount = format!("{:.0} of {:.0} MB", mega(done_bytes as f64), mega(total_bytes as f64));
     let bytes_per_s = done_bytes as f64 / elapsed.as_secs_f64();
@@ -123,7 +129,8 @@ fn rate_and_rest(done_bytes: u64, total_bytes: u64, elapsed: Duration) -> String
         return amount;
     }
     let left_s = total_bytes.saturating_sub(done_bytes) as f64 / bytes_per_s;
-    format!("{amount}, {:.0} MB/s, {}", mega(bytes_per_s), left(Nanos((left_s * 1e9) as u64)))
+    let rows = row_bytes.map_or_else(String::new, |bytes| format!("{} rows/s, ", group_thousands(bytes_per_s / bytes)));
+    format!("{amount}, {:.0} MB/s, {rows}{}", mega(bytes_per_s), left(Nanos((left_s * 1e9) as u64)))
 }
 
 /// `7 s left`, in whole seconds, the last one begun.
@@ -326,9 +333,11 @@ mod tests {
 
     #[test]
     fn progress_tells_amount_rate_and_rest() {
-        let reported = rate_and_rest(250_000_000, 1_000_000_000, Duration::from_secs(1));
+        let reported = rate_and_rest(250_000_000, 1_000_000_000, None, Duration::from_secs(1));
         assert_eq!(reported, "250 of 1000 MB, 250 MB/s, 3 s left");
-        assert_eq!(rate_and_rest(0, 1_000_000, Duration::from_secs(1)), "0 of 1 MB");
-        assert_eq!(rate_and_rest(5, 10, Duration::ZERO), "0 of 0 MB");
+        let rows = rate_and_rest(250_000_000, 1_000_000_000, Some(50.0), Duration::from_secs(1));
+        assert_eq!(rows, "250 of 1000 MB, 250 MB/s, 5,000,000 rows/s, 3 s left");
+        assert_eq!(rate_and_rest(0, 1_000_000, None, Duration::from_secs(1)), "0 of 1 MB");
+        assert_eq!(rate_and_rest(5, 10, None, Duration::ZERO), "0 of 0 MB");
     }
 }

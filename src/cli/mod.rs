@@ -18,16 +18,21 @@ mod io;
 mod limits;
 mod live;
 mod manual;
+mod orders;
 mod own_reports;
 mod page_file;
 mod probe;
 mod recording;
 #[cfg(test)]
 mod reference;
+mod removal;
 mod report;
 mod runs;
 mod say;
 mod serve;
+mod servers;
+mod setting_up;
+mod sheets;
 mod slob;
 mod table;
 mod timed;
@@ -83,6 +88,9 @@ enum Command {
     /// Put SLOB's load on a target: many sessions that touch random blocks
     #[command(subcommand, after_long_help = slob::EXAMPLES)]
     Slob(Box<slob::Command>),
+    /// Order entry: the data, and transactions as Swingbench has them
+    #[command(subcommand, after_long_help = orders::EXAMPLES)]
+    Orders(Box<orders::Command>),
     /// Put load on raw storage: files and block devices
     #[command(subcommand, after_long_help = io::EXAMPLES)]
     Io(io::Command),
@@ -157,6 +165,7 @@ impl Command {
         match self {
             Self::Check(arguments) => check::run(&arguments),
             Self::Slob(command) => command.run(),
+            Self::Orders(command) => command.run(),
             Self::Io(command) => command.run(),
             Self::Import(arguments) => import::run(&arguments),
             Self::Runs(command) => command.run(),

@@ -10,7 +10,7 @@ use crate::cli::exit::Failure;
 use crate::cli::live::ByteProgress;
 use crate::cli::recording::Recorded;
 use crate::cli::say;
-use crate::cli::slob::{setup, sheets};
+use crate::cli::{setting_up, sheets};
 use crate::config::TargetAddress;
 use crate::measure::environment;
 use crate::plan::check::{EngineCheck, EngineFacts, MAX_SESSIONS, SCAN_TABLE};
@@ -140,7 +140,7 @@ fn make(
     say::line(format_args!("making {size} of data in {}, which are removed at the end", place_words(address)));
     plan.notes().iter().for_each(say::note);
     let progress = ByteProgress::new("making data", arguments.keeping.progress.verbosity());
-    setup::load(plan, &progress, &session.interrupt).map(drop)
+    setting_up::load(plan, &progress, &session.interrupt).map(drop)
 }
 
 /// Says where a cache will answer many reads.

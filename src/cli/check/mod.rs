@@ -16,7 +16,7 @@ use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::io::arguments::HandlingArgs;
 use super::recording::Recorded;
-use super::slob::arguments::ServerArgs;
+use super::servers::ServerArgs;
 use super::{page_file, report, say};
 use crate::analysis::check::{Carries, Check};
 use crate::config::io::BlockSize;

@@ -1,59 +1,11 @@
-//! What only a database server takes, and what is asked of the wrong target.
-
-use std::path::PathBuf;
+//! How load is put on a database server, and what is asked of the wrong target.
 
 use clap::{Args, ValueEnum};
 
 use crate::cli::exit::Failure;
-use crate::cli::say;
+use crate::cli::servers::not_oracle;
 use crate::config::TargetAddress;
 use crate::targets::database::{Commits, DatabaseOptions, Layout, Method, Reads, Sending};
-use crate::units::Bytes;
-
-/// Buffer cache of the embedded engine where nobody says otherwise.
-pub(super) const DEFAULT_CACHE: Bytes = Bytes::mib(64);
-/// Its redo where nobody says otherwise.
-pub(super) const DEFAULT_REDO_FILE: Bytes = Bytes::mib(64);
-pub(super) const DEFAULT_REDO_FILES: u32 = 4;
-/// Schema of the database where nobody names another.
-const DEFAULT_SCHEMA: &str = "plimsoll";
-/// Buffers of a private server where nobody says otherwise: small, so that reads leave them.
-const DEFAULT_DB_CACHE: Bytes = Bytes::mib(128);
-
-/// Where data are on a server, and how a private server is run.
-#[derive(Debug, Args)]
-pub(in crate::cli) struct ServerArgs {
-    /// Schema of the PostgreSQL database that holds the data [default: plimsoll]
-    #[arg(long, value_name = "NAME", help_heading = "Database servers")]
-    db_schema: Option<String>,
-
-    /// Shared buffers or buffer pool of a private server (`pg:DIR`, `my:DIR`) [default: 128M]
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Database servers")]
-    db_cache: Option<Bytes>,
-
-    /// Memory that a private server may take, page cache included, so that memory cannot hide the device (needs root)
-    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Database servers")]
-    host_memory: Option<Bytes>,
-
-    /// Whose tables are used, on Oracle [default: plimsoll]
-    #[arg(long, value_enum, value_name = "WHOSE", help_heading = "Database servers")]
-    layout: Option<LayoutChoice>,
-
-    /// Leave a private server running when the command ends
-    #[arg(long, help_heading = "Database servers")]
-    keep_running: bool,
-
-    /// Folder of PostgreSQL's programs, for a private server [default: the newest that is installed]; those of MySQL and MariaDB
-    /// are in PLIMSOLL_MYSQL_BIN
-    #[arg(
-        long,
-        value_name = "DIR",
-        env = "PLIMSOLL_PG_BIN",
-        hide_env_values = true,
-        help_heading = "Database servers"
-    )]
-    pg_bin: Option<PathBuf>,
-}
 
 /// How load is put on a server.
 #[derive(Debug, Args)]
@@ -117,14 +69,6 @@ pub(super) struct MethodArgs {
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-pub(super) enum LayoutChoice {
-    /// Those that `plimsoll slob setup` makes in one schema
-    Plimsoll,
-    /// Those that SLOB's own `setup.sh` has made: cf1 of user1, user2, …
-    Slob,
-}
-
-#[derive(Debug, Clone, Copy, ValueEnum)]
 enum CommitChoice {
     /// Each waits until it is on storage
     Wait,
@@ -140,15 +84,6 @@ enum ReadsChoice {
     KeyByKey,
 }
 
-impl LayoutChoice {
-    pub(super) fn layout(self) -> Layout {
-        match self {
-            Self::Plimsoll => Layout::Plimsoll,
-            Self::Slob => Layout::Slob,
-        }
-    }
-}
-
 impl MethodArgs {
     /// What was asked for, on tables of this layout.
     pub(super) fn method(&self, layout: Layout) -> Method {
@@ -161,71 +96,6 @@ impl MethodArgs {
             Some(ReadsChoice::Range) | None => Reads::Range,
         };
         Method { layout, commits, reads }
-    }
-}
-
-impl ServerArgs {
-    /// How the database at an address is reached and used.
-    ///
-    /// # Errors
-    /// When something was said that means nothing there.
-    pub(in crate::cli) fn options(&self, address: &TargetAddress) -> Result<DatabaseOptions, Failure> {
-        self.check(address)?;
-        Ok(DatabaseOptions {
-            io_engine: None,
-            cache: DEFAULT_CACHE,
-            redo_file: DEFAULT_REDO_FILE,
-            redo_files: DEFAULT_REDO_FILES,
-            schema: self.db_schema.clone().unwrap_or_else(|| DEFAULT_SCHEMA.to_owned()),
-            db_cache: self.db_cache.unwrap_or(DEFAULT_DB_CACHE),
-            host_memory: self.host_memory,
-            keep_running: self.keep_running,
-            programs: self.pg_bin.clone().filter(|_| address.is_postgres()),
-            sending: None,
-            method: Method { layout: self.layout.map(LayoutChoice::layout).unwrap_or_default(), ..Method::default() },
-            is_open_loop: false,
-            per_node: false,
-            trace: true,
-            own_report: None,
-            dry_run: false,
-            say: |words| say::line(words),
-        })
-    }
-
-    /// Whether nobody limits the memory of a private server, page cache included.
-    pub(in crate::cli) fn has_no_host_memory(&self) -> bool {
-        self.host_memory.is_none()
-    }
-
-    /// Refuses what means nothing for a target: whoever said it expects an effect.
-    fn check(&self, address: &TargetAddress) -> Result<(), Failure> {
-        let is_private = address.is_private_server();
-        let private_only = [
-            ("--db-cache", self.db_cache.is_some()),
-            ("--host-memory", self.host_memory.is_some()),
-            ("--keep-running", self.keep_running),
-        ];
-        for (flag, given) in private_only {
-            if given && !is_private {
-                let failure = Failure::new(format_args!("`{flag}` is for a private server, not for `{address}`"));
-                let hint = if address.is_server() {
-                    "a server of your own is configured where it runs; a private one is `--target pg:DIR` or `my:DIR`"
-                } else {
-                    "`--target pg:DIR` and `my:DIR` are private servers; the embedded engine's cache is `--cache`"
-                };
-                return Err(failure.with_hint(hint.to_owned()));
-            }
-        }
-        if self.layout.is_some() && !address.is_oracle() {
-            return Err(not_oracle("--layout", address));
-        }
-        if self.db_schema.is_some() && !address.is_postgres() {
-            let failure = Failure::new(format_args!("`--db-schema` is for PostgreSQL, not for `{address}`"));
-            return Err(failure.with_hint(
-                "leave it out; MySQL and MariaDB have the database in the address, Oracle the user".to_owned(),
-            ));
-        }
-        Ok(())
     }
 }
 
@@ -256,10 +126,6 @@ impl SendArgs {
         let given = self.send.map(|_| "--send").or_else(|| self.nodes.given());
         given.map_or(Ok(()), |flag| Err(not_a_server(flag, address)))
     }
-}
-
-fn not_oracle(flag: &str, address: &TargetAddress) -> Failure {
-    Failure::new(format_args!("`{flag}` is for Oracle, not for `{address}`")).with_hint("leave it out".to_owned())
 }
 
 fn not_a_server(flag: &str, address: &TargetAddress) -> Failure {

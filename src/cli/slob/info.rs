@@ -4,12 +4,12 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::arguments::ServerArgs;
-use super::sheets;
 use crate::cli::arguments::{Format, FormatArgs, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::say;
+use crate::cli::servers::ServerArgs;
+use crate::cli::sheets;
 use crate::targets::database;
 
 pub(super) const EXAMPLES: &str = "\

@@ -2,12 +2,13 @@
 
 use clap::{Args, ValueEnum};
 
-use super::arguments::{DEFAULT_CACHE, SendArgs, ServerArgs};
+use super::arguments::SendArgs;
 use super::own_report::OwnReportArgs;
 use crate::analysis::LatencyTarget;
 use crate::cli::arguments::{Asked, IoArgs, KeepingArgs, ParameterArgs, Rate, Seconds, TargetArgs};
 use crate::cli::exit::Failure;
 use crate::cli::fresh_seed;
+use crate::cli::servers::{DEFAULT_CACHE, ServerArgs};
 use crate::config::{Axes, Key, Origin};
 use crate::load::Pace;
 use crate::plan::slob::Request;

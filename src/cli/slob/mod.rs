@@ -1,6 +1,6 @@
 //! `plimsoll slob`.
 
-pub(super) mod arguments;
+mod arguments;
 mod doctor;
 mod drop;
 mod info;
@@ -10,8 +10,7 @@ mod own_report;
 mod plan_text;
 mod run;
 mod script;
-pub(super) mod setup;
-pub(super) mod sheets;
+mod setup;
 #[cfg(feature = "oracle")]
 mod sql_script;
 mod sweep;

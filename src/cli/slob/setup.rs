@@ -5,18 +5,16 @@ use std::io::Write;
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::arguments::{DEFAULT_REDO_FILE, DEFAULT_REDO_FILES, ServerArgs};
-use super::sheets;
 use crate::cli::arguments::{Format, FormatArgs, IoArgs, ParameterArgs, ProgressArgs, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::fresh_seed;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::ByteProgress;
-use crate::cli::say;
+use crate::cli::servers::{DEFAULT_REDO_FILE, DEFAULT_REDO_FILES, ServerArgs};
+use crate::cli::{say, setting_up, sheets};
 use crate::config::Key;
 use crate::plan::caches::{self, Data};
 use crate::plan::data_set;
-use crate::targets::TargetError;
 use crate::targets::database::{self, Database, DatabaseOptions, Replace, SetupPlan, SetupReport, SetupRequest};
 use crate::units::{Bytes, Nanos};
 
@@ -119,7 +117,7 @@ fn set_up(arguments: &Arguments, database: &mut dyn Database, interrupt: &Interr
         return Ok(Exit::Done);
     }
     let progress = ByteProgress::new("setting up", arguments.progress.verbosity());
-    let report = load(plan, &progress, interrupt)?;
+    let report = setting_up::load(plan, &progress, interrupt)?;
     report.notes.iter().filter(|note| !known.contains(note)).for_each(say::note);
     match arguments.format.format() {
         Format::Json => say::json(&document(&request, report))?,
@@ -147,27 +145,6 @@ fn request(arguments: &Arguments, database: &mut dyn Database, interrupt: &Inter
         replace: if arguments.replace { Replace::Replace } else { Replace::Refuse },
     };
     Ok(data_set::plan(&parameters, &request)?)
-}
-
-/// Makes the data, and shows how far that has come.
-pub(in crate::cli) fn load(
-    plan: Box<dyn SetupPlan + '_>,
-    progress: &ByteProgress,
-    interrupt: &Interrupt,
-) -> Result<SetupReport, Failure> {
-    let after_interrupt = plan.after_interrupt();
-    let show = |phase: Option<database::Phase>, now: database::Progress| match phase {
-        Some(phase) => progress.update_phase(phase, now.done_bytes, now.total_bytes),
-        None => progress.update(now.done_bytes, now.total_bytes),
-    };
-    let outcome = plan.run(&show, interrupt.flag());
-    progress.end();
-    outcome.map_err(|error| match (error, interrupt.exit()) {
-        (TargetError::Interrupted, Some(exit)) => {
-            Failure::new(format_args!("interrupted; {after_interrupt}")).with_exit(exit)
-        }
-        (error, _) => Failure::from(error),
-    })
 }
 
 /// Whether a cache will answer what is meant for storage.

@@ -4,10 +4,11 @@ use std::io::Write;
 
 use clap::{Args, ValueEnum};
 
-use super::arguments::{LayoutChoice, MethodArgs};
+use super::arguments::MethodArgs;
 use crate::cli::arguments::ParameterArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::say;
+use crate::cli::servers::LayoutChoice;
 use crate::config::Key;
 use crate::plan::data_set;
 use crate::targets::database::Replace;

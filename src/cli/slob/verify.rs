@@ -4,13 +4,13 @@ use std::io::Write;
 
 use clap::Args;
 
-use super::arguments::ServerArgs;
-use super::sheets;
 use crate::cli::arguments::{Format, FormatArgs, IoArgs, ProgressArgs, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::ByteProgress;
 use crate::cli::say;
+use crate::cli::servers::ServerArgs;
+use crate::cli::sheets;
 use crate::targets::TargetError;
 use crate::targets::database::{self, DatabaseOptions, Progress};
 

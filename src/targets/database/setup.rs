@@ -181,6 +181,13 @@ pub enum Phase {
     Validate,
 }
 
+impl Phase {
+    /// Whether rows are loaded in it.
+    pub fn is_loading(self) -> bool {
+        self == Self::Load
+    }
+}
+
 /// `loading rows`
 impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

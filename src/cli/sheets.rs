@@ -2,16 +2,26 @@
 
 use std::io::{self, Write};
 
-use crate::cli::exit::Failure;
+use super::exit::Failure;
+use crate::targets::TargetError;
 use crate::targets::database::{Database, Sheet};
 
 /// Does something with a database and leaves it however that ends. The first failure is the one to report.
-pub(in crate::cli) fn with<T>(
-    mut database: Box<dyn Database>,
+pub(super) fn with<T>(
+    database: Box<dyn Database>,
     work: impl FnOnce(&mut dyn Database) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    then_leave(database, |database| work(database), Database::close)
+}
+
+/// Does something with what has to be left by `leave`, however that ends. The first failure is the one to report.
+pub(super) fn then_leave<D: ?Sized, T>(
+    mut database: Box<D>,
+    work: impl FnOnce(&mut D) -> Result<T, Failure>,
+    leave: impl FnOnce(Box<D>) -> Result<(), TargetError>,
+) -> Result<T, Failure> {
     let outcome = work(&mut *database);
-    let left = database.close();
+    let left = leave(database);
     let done = outcome?;
     left?;
     Ok(done)
