@@ -55,6 +55,32 @@ pub(super) struct ServerArgs {
     pg_bin: Option<PathBuf>,
 }
 
+/// Which servers load is put on, and how they are watched.
+#[derive(Debug, Args)]
+pub(super) struct NodeArgs {
+    /// Take the hosts of the address as servers of their own, spread sessions over all, and distinguish each
+    #[arg(long, help_heading = "Database servers")]
+    per_node: bool,
+
+    /// Do not trace the server's reads and writes in the kernel, even where that is allowed
+    #[arg(long, help_heading = "Database servers")]
+    no_trace: bool,
+}
+
+impl NodeArgs {
+    /// Adds it to how a server is used.
+    pub(super) fn add_to(&self, options: DatabaseOptions) -> DatabaseOptions {
+        DatabaseOptions { per_node: self.per_node, trace: !self.no_trace, ..options }
+    }
+
+    /// Which of them was given.
+    pub(super) fn given(&self) -> Option<&'static str> {
+        [("--per-node", self.per_node), ("--no-trace", self.no_trace)]
+            .into_iter()
+            .find_map(|(flag, given)| given.then_some(flag))
+    }
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(super) enum LayoutChoice {
     /// Those that `plimsoll slob setup` makes in one schema

@@ -75,7 +75,9 @@ fn words(audit: &Audit, acknowledged: &Acknowledgements) -> Vec<String> {
     let (rules, took) = (audit.rules.len(), Nanos(audit.elapsed_ns));
     if audit.is_sound() {
         let made = group_thousands(acknowledged.orders.len() as f64);
-        return vec![format!("audit: all {rules} rules hold, and all {made} orders that were acknowledged are there ({took})")];
+        return vec![format!(
+            "audit: all {rules} rules hold, and all {made} orders that were acknowledged are there ({took})"
+        )];
     }
     let broken = audit.rules.iter().filter(|rule| rule.violations > 0);
     broken
@@ -117,7 +119,10 @@ mod tests {
             ]
         );
         assert_eq!(words(&audit(1), &acknowledged), ["audit: broken 1 times: no stock is below zero (0, 7, -1)"]);
-        assert_eq!(words(&audit(0), &acknowledged), ["audit: all 1 rules hold, and all 2 orders that were acknowledged are there (1.50 s)"]);
+        assert_eq!(
+            words(&audit(0), &acknowledged),
+            ["audit: all 1 rules hold, and all 2 orders that were acknowledged are there (1.50 s)"]
+        );
         assert_eq!(sheet(&audit(0), &acknowledged).document["sound"], true);
     }
 }

@@ -5,9 +5,9 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 
-use crate::analysis::{Judgeable, LatencyTarget};
-use crate::cli::arguments::{KeepingArgs, Rate, Seconds, TargetArgs};
 use super::audit;
+use crate::analysis::{Judgeable, LatencyTarget};
+use crate::cli::arguments::{KeepingArgs, Seconds, TargetArgs};
 use crate::cli::database_load::{DatabaseLoad, Moment};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
@@ -15,14 +15,13 @@ use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::Recording;
 use crate::cli::servers::{NodeArgs, ServerArgs};
 use crate::cli::{fresh_seed, limits, say};
-use crate::config::MAX_SESSIONS;
 use crate::load::Pace;
 use crate::plan::orders::{OrdersLoad, OrdersPlan, plan};
 use crate::targets::database::DatabaseOptions;
 use crate::targets::orders::{self, OpenOrders, OrdersOpenRequest};
 use crate::units::Nanos;
-use crate::workload::orders::{Mix, MixError, Pauses, Preset, TransactionKind};
-use crate::workload::{Arrival, Operation as _, orders::OrderTransaction};
+use crate::workload::Arrival;
+use crate::workload::orders::{Mix, MixError, Pauses, TransactionKind};
 
 /// Length of a window where nobody says otherwise.
 const DEFAULT_DURATION: Nanos = Nanos::seconds(60);
@@ -139,7 +138,11 @@ impl FromStr for PausesChoice {
         };
         let (min_ns, max_ns) = (time(min)?, time(max)?);
         if min_ns > max_ns {
-            return Err(PausesError(format!("the shortest pause, {}, is longer than the longest, {}", Nanos(min_ns), Nanos(max_ns))));
+            return Err(PausesError(format!(
+                "the shortest pause, {}, is longer than the longest, {}",
+                Nanos(min_ns),
+                Nanos(max_ns)
+            )));
         }
         Ok(Self(Pauses::Uniform { min_ns, max_ns }))
     }
@@ -181,14 +184,15 @@ impl LoadArgs {
         let plan = plan(&load)?;
         self.check(&load)?;
         let address = self.target.address();
-        let mut database = orders::at(address, &self.options()?)?;
+        let database = orders::at(address, &self.options()?)?;
         if self.keeping.dry_run {
             self.print(&plan, &address.to_string())?;
             database.close()?;
             return Ok(Exit::Done);
         }
         let interrupt = Interrupt::listen()?;
-        let progress = RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), self.keeping.progress.verbosity());
+        let progress =
+            RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), self.keeping.progress.verbosity());
         let request = OrdersOpenRequest {
             users: plan.max_users(),
             inside: load.inside,
@@ -205,7 +209,17 @@ impl LoadArgs {
         }
         let OrdersPlan { name, tags, seed, parameters, steps } = plan;
         let (limits, keeping) = (self.limits.as_slice(), &self.keeping);
-        let load = DatabaseLoad { workload: "orders", name, tags, seed, parameters, steps, notes: Vec::new(), limits, keeping };
+        let load = DatabaseLoad {
+            workload: "orders",
+            name,
+            tags,
+            seed,
+            parameters,
+            steps,
+            notes: Vec::new(),
+            limits,
+            keeping,
+        };
         let mut is_sound = true;
         let mut audit = |moment: Moment, recording: &mut Recording| {
             if moment == Moment::Post {
@@ -232,7 +246,9 @@ impl LoadArgs {
         let MixChoice(mix) = self.mix;
         let (PausesChoice(between), PausesChoice(inside)) = (self.think, self.think_inside);
         if !rates.is_empty() && !between.is_none() {
-            let failure = Failure::new("`--think` and `--rate` exclude each other: at a rate, nobody's pauses decide when the next one comes");
+            let failure = Failure::new(
+                "`--think` and `--rate` exclude each other: at a rate, nobody's pauses decide when the next one comes",
+            );
             return Err(failure.with_hint("leave one of them out; `--think-inside` goes with both".to_owned()));
         }
         let arrival = match self.arrival {
@@ -275,9 +291,14 @@ impl LoadArgs {
         }
         writeln!(out, "  seed {}", plan.seed)?;
         for step in &plan.steps {
-            let rate = step.load.rate_operations_per_s.map(|rate| format!(" at {rate} transactions/s")).unwrap_or_default();
+            let rate =
+                step.load.rate_operations_per_s.map(|rate| format!(" at {rate} transactions/s")).unwrap_or_default();
             let (users, warmup, window) = (step.load.slots(), step.warmup, step.duration);
-            writeln!(out, "  {}: {users} users{rate}, {warmup} of warm-up, then {window}, {} threads", step.label, step.lanes)?;
+            writeln!(
+                out,
+                "  {}: {users} users{rate}, {warmup} of warm-up, then {window}, {} threads",
+                step.label, step.lanes
+            )?;
         }
         out.flush()?;
         Ok(())
@@ -294,7 +315,9 @@ mod tests {
 
     #[test]
     fn pauses_are_read_in_all_forms() {
-        let read = |text: &str| text.parse::<PausesChoice>().map(|PausesChoice(pauses)| pauses).map_err(|error| error.to_string());
+        let read = |text: &str| {
+            text.parse::<PausesChoice>().map(|PausesChoice(pauses)| pauses).map_err(|error| error.to_string())
+        };
         assert_eq!(read("0"), Ok(Pauses::None));
         assert_eq!(read("5ms"), Ok(Pauses::Fixed { ns: 5_000_000 }));
         assert_eq!(read("1ms..5ms"), Ok(Pauses::Uniform { min_ns: 1_000_000, max_ns: 5_000_000 }));

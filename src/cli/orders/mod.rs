@@ -1,8 +1,13 @@
 //! `plimsoll orders`.
 
+mod audit;
 mod drop;
 mod info;
+mod load;
+mod run;
 mod setup;
+mod sweep;
+mod verify;
 
 use clap::Subcommand;
 
@@ -14,7 +19,8 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll orders setup --scale 0.1 --target pg:/u01/pgdata
   plimsoll orders setup --scale 10 --target postgres://bench@db1/bench
-  plimsoll orders info --target postgres://bench@db1/bench
+  plimsoll orders run --users 16 --duration 60 --target pg:/u01/pgdata
+  plimsoll orders verify --target pg:/u01/pgdata
   plimsoll orders drop --target postgres://bench@db1/bench --dry-run";
 
 #[derive(Debug, Subcommand)]
@@ -22,6 +28,15 @@ pub(super) enum Command {
     /// Make the data: customers, products, stocks and orders
     #[command(after_long_help = setup::EXAMPLES)]
     Setup(setup::Arguments),
+    /// Measure one load of users
+    #[command(after_long_help = run::EXAMPLES)]
+    Run(run::Arguments),
+    /// Measure one load after the other and find the largest that the target carries
+    #[command(after_long_help = sweep::EXAMPLES)]
+    Sweep(sweep::Arguments),
+    /// Audit the data: totals, stock, keys, and that nothing is missing that was acknowledged
+    #[command(after_long_help = verify::EXAMPLES)]
+    Verify(verify::Arguments),
     /// Tell what data are there
     #[command(after_long_help = info::EXAMPLES)]
     Info(info::Arguments),
@@ -34,6 +49,9 @@ impl Command {
     pub(super) fn run(self) -> Result<Exit, Failure> {
         match self {
             Self::Setup(arguments) => setup::run(&arguments),
+            Self::Run(arguments) => run::run(&arguments),
+            Self::Sweep(arguments) => sweep::run(&arguments),
+            Self::Verify(arguments) => verify::run(&arguments),
             Self::Info(arguments) => info::run(&arguments),
             Self::Drop(arguments) => drop::run(&arguments),
         }

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 
 use crate::cli::exit::Failure;
-use crate::cli::servers::not_oracle;
+use crate::cli::servers::{NodeArgs, not_oracle};
 use crate::config::TargetAddress;
 use crate::targets::database::{Commits, DatabaseOptions, Layout, Method, Reads, Sending};
 
@@ -19,32 +19,6 @@ pub(in crate::cli) struct SendArgs {
 
     #[command(flatten)]
     nodes: NodeArgs,
-}
-
-/// Which servers load is put on, and how they are watched.
-#[derive(Debug, Args)]
-pub(in crate::cli) struct NodeArgs {
-    /// Take the hosts of the address as servers of their own, spread sessions over all, and distinguish each
-    #[arg(long, help_heading = "Database servers")]
-    per_node: bool,
-
-    /// Do not trace the server's reads and writes in the kernel, even where that is allowed
-    #[arg(long, help_heading = "Database servers")]
-    no_trace: bool,
-}
-
-impl NodeArgs {
-    /// Adds it to how a server is used.
-    pub(in crate::cli) fn add_to(&self, options: DatabaseOptions) -> DatabaseOptions {
-        DatabaseOptions { per_node: self.per_node, trace: !self.no_trace, ..options }
-    }
-
-    /// Which of them was given.
-    fn given(&self) -> Option<&'static str> {
-        [("--per-node", self.per_node), ("--no-trace", self.no_trace)]
-            .into_iter()
-            .find_map(|(flag, given)| given.then_some(flag))
-    }
 }
 
 /// How operations reach a server.
