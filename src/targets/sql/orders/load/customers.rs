@@ -18,7 +18,7 @@ impl<S: OrdersSession> Steps<'_, S> {
     pub(super) async fn register_customer(&mut self) -> Result<(), S::Error> {
         let (first, last) = (names::first(&mut self.rng), names::last(&mut self.rng));
         let email = format!("{first}.{last}@example.com").to_lowercase();
-        let credit = self.between(100, 5_000);
+        let credit_cents = 100 * self.between(100, 5_000);
         let manager = self.between(145, 171);
         let age_days = self.between(18 * 365, 80 * 365);
         self.begin().await?;
@@ -27,7 +27,7 @@ impl<S: OrdersSession> Steps<'_, S> {
             Text(last),
             Text("us"),
             Text("AMERICA"),
-            Int(credit),
+            Int(credit_cents),
             Text(&email),
             Int(manager),
             Text("Occasional"),

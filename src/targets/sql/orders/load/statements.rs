@@ -196,7 +196,7 @@ impl Statement {
             Self::AddCustomer => {
                 "INSERT INTO {customers} (cust_first_name, cust_last_name, nls_language, nls_territory, credit_limit, \
                  cust_email, account_mgr_id, customer_since, customer_class, suggestions, dob, mailshot, partner_mailshot) \
-                 VALUES ({1}, {2}, {3}, {4}, {5}, {6}, {7}, {days_ahead:+0}, {8}, {9}, {days_ahead:10}, 'Y', 'N'){returning:customer_id}"
+                 VALUES ({1}, {2}, {3}, {4}, {amount:5}, {6}, {7}, {days_ahead:+0}, {8}, {9}, {days_ahead:10}, 'Y', 'N'){returning:customer_id}"
             }
             Self::AddAddress => {
                 "INSERT INTO {addresses} (customer_id, date_created, house_no_or_name, street_name, town, county, country, \
