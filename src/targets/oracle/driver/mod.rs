@@ -6,6 +6,7 @@
 #[cfg(feature = "oracle-oci")]
 mod cells;
 mod error;
+mod files;
 #[cfg(feature = "oracle-oci")]
 mod oci;
 mod row;
@@ -24,6 +25,9 @@ pub(super) use value::{DB_TYPE_NUMBER, DB_TYPE_RAW, DB_TYPE_VARCHAR, ToDbValue};
 /// Stack of a session's thread: room for a driver's calls, the deepest of which is the login over TLS. What an installed client needs
 /// is not known. Only what is used takes memory.
 pub(super) const STACK_BYTES: usize = if cfg!(feature = "oracle-oci") { 2 << 20 } else { 512 << 10 };
+
+/// Statements of a session that a driver keeps prepared: more than operations and batches have.
+const STATEMENTS: u32 = 32;
 
 /// Whether this program has the driver at all.
 pub(super) fn is_built_in(driver: OracleDriver) -> bool {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use odpi::sql_type::{OracleType, ToSql};
 use odpi::{Connection, ErrorKind, Privilege, SqlValue, Statement};
 
+use super::STATEMENTS;
 use super::cells::{Cell, Cells};
 use super::error::Error;
 use super::row::{Fetched, Row};
@@ -14,8 +15,6 @@ use super::seam::{Block, Driver, Landed, Prepared, SessionId, Settings};
 use super::value::{DbType, ToDbValue, Value};
 use crate::config::oracle::OracleRole;
 
-/// Statements of a session that the client keeps prepared: more than operations and batches have.
-const STATEMENTS: u32 = 32;
 /// Most bytes that a block puts out in one value, as with the other driver.
 const MAX_OUT: u32 = 4000;
 /// So many rows are asked for where one is wanted: then the client learns in the same round trip that there are no more.
