@@ -26,9 +26,6 @@ pub(super) use value::{DB_TYPE_NUMBER, DB_TYPE_RAW, DB_TYPE_VARCHAR, ToDbValue};
 /// is not known. Only what is used takes memory.
 pub(super) const STACK_BYTES: usize = if cfg!(feature = "oracle-oci") { 2 << 20 } else { 512 << 10 };
 
-/// Statements of a session that a driver keeps prepared: more than operations and batches have.
-const STATEMENTS: u32 = 32;
-
 /// Whether this program has the driver at all.
 pub(super) fn is_built_in(driver: OracleDriver) -> bool {
     driver == OracleDriver::Thin || cfg!(feature = "oracle-oci")

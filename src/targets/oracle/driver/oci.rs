@@ -7,11 +7,10 @@ use std::time::Duration;
 use odpi::sql_type::{OracleType, ToSql};
 use odpi::{Connection, ErrorKind, Privilege, SqlValue, Statement};
 
-use super::STATEMENTS;
 use super::cells::{Cell, Cells};
 use super::error::Error;
 use super::row::{Fetched, Row};
-use super::seam::{Block, Driver, Landed, Prepared, SessionId, Settings};
+use super::seam::{Block, Driver, Landed, Prepared, STATEMENTS, SessionId, Settings};
 use super::value::{DbType, ToDbValue, Value};
 use crate::config::oracle::OracleRole;
 

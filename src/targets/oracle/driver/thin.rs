@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use oracledb::{Config, Connection, ErrorKind, Statement};
 
-use super::STATEMENTS;
 use super::error::Error;
 use super::files::{look_at_names, look_at_wallet};
 use super::row::{Fetched, Row};
-use super::seam::{Block, Driver, Landed, Prepared, SessionId, Settings};
+use super::seam::{Block, Driver, Landed, Prepared, STATEMENTS, SessionId, Settings};
 use super::value::{DbType, ROOM, ToDbValue, Value, with_values};
 use crate::config::oracle::OracleRole;
 
