@@ -258,7 +258,7 @@ impl OracleAddress {
                 self.services = count.filter(|count| (1..=MAX_SERVICES).contains(count));
                 if self.services.is_none() {
                     return problem(
-                        "the value of `services` in the address is not a number of services",
+                        "the value of `services` in the address is not a number from 1 to 1000",
                         "write how many numbered services there are: with `services=2`, sessions go to SERVICE1 and SERVICE2 in turn",
                     );
                 }
@@ -359,7 +359,8 @@ mod tests {
             ("oracle://u@h/d?instance=a)b", "`instance`"),
             ("oracle://u@h:0/d", "a port"),
             ("oracle://u@h/d?server=own", "`server`"),
-            ("oracle://u@h/d?services=0", "`services`"),
+            ("oracle://u@h/d?services=0", "a number from 1 to 1000"),
+            ("oracle://u@h/d?services=99999999", "a number from 1 to 1000"),
             ("oracle://u@PROD?protocol=tcps", "belongs into the entry"),
             ("oracle://u@h/d?role=dba", "`role`"),
             ("oracle://u@(DESCRIPTION=(HOST=h)", "do not close"),

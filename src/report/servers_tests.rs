@@ -4,7 +4,7 @@ use super::tests::{report, tabulate};
 use super::*;
 use crate::analysis::analyse_asked;
 use crate::record::sample::servers::{changed_shape, innodb, private_cluster, remote, two_nodes};
-use crate::record::{Histogram, ReportedWaits, Run, ServerStats, Waiters, sample};
+use crate::record::{Activity, Histogram, ReportedWaits, Run, ServerStats, Waiters, sample};
 
 /// As a user sees it who asks for no limit.
 fn plain(run: &Run, detail: Detail, width: usize) -> String {
@@ -76,6 +76,20 @@ fn reads_that_the_page_cache_may_have_answered_are_no_device_reads() {
     let text = plain(&run, Detail::Full, 140);
     assert!(text.contains("With `innodb_flush_method=O_DIRECT` it does not."), "{text}");
     assert!(text.contains("Have the server read past the page cache (`innodb_flush_method=O_DIRECT`)"), "{text}");
+}
+
+#[test]
+fn reads_that_sessions_waited_for_stand_beside_other_rates_as_rates() {
+    let mut run = innodb();
+    for server in run.steps.iter_mut().flat_map(|step| &mut step.servers) {
+        let seconds = server.elapsed_ns / 1_000_000_000;
+        let reads = [(Activity::SingleBlockReads, 731), (Activity::BatchedReads, 0), (Activity::MultiBlockReads, 0)];
+        server.activity.extend(reads.map(|(activity, per_s)| (activity, per_s * seconds)));
+    }
+    for detail in [Detail::Brief, Detail::Full] {
+        let text = plain(&run, detail, 140);
+        assert!(text.contains("single-block 731,") || text.contains(" 731 "), "{text}");
+    }
 }
 
 #[test]

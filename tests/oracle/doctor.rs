@@ -307,3 +307,17 @@ fn calibration_says_what_it_needs() {
     let said = site.run_at("pg:x", &["io", "calibrate"]);
     assert!(said.code == Some(2) && said.stderr.contains("for Oracle only"), "{said}");
 }
+
+#[test]
+fn what_the_server_refuses_to_tell_is_not_called_there() {
+    let site = healthy(Generation::V19);
+    site.set_up();
+    for part in ["FROM session_privs", "FROM all_objects", ":smallest_us"] {
+        answer(&site.model, part, [Answer::error(600, "internal error")]);
+    }
+    let said = doctor(&site);
+    for part in ["advice   right to connect: 1 of 1 not known", "advice   questions: 3 were refused"] {
+        assert!(said.stdout.contains(part), "`{part}` is not in:\n{said}");
+    }
+    assert!(file(&site).contains("refused.read the clock = "), "{}", file(&site));
+}

@@ -8,6 +8,7 @@ mod cluster;
 mod doctor;
 mod driver;
 mod faults;
+mod files;
 mod fitness;
 mod interrupt;
 mod model;

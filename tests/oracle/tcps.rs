@@ -107,7 +107,7 @@ fn who_cannot_be_trusted_or_does_not_encrypt_is_refused_with_the_reason() {
         (address(encrypted, "protocol=tcps"), "UnknownIssuer", "wallet=DIR"),
         (address(encrypted, &with(&good)).replace("127.0.0.1", "localhost"), "not valid for name", "certificate names"),
         (address(encrypted, &with(&locked)), "is missing or wrong", "PLIMSOLL_ORACLE_WALLET_PASSWORD"),
-        (address(encrypted, &with(&nothing)), "cannot be read", "ewallet.pem"),
+        (address(encrypted, &with(&nothing)), "No such file", "ewallet.pem"),
         // The listener waits for the rest of what looks like a long packet.
         (address(plain, &with(&good)), "does not answer", "TCPS has a port of its own"),
         (address(encrypted, "protocol=tcp"), "127.0.0.1", "protocol=tcps"),

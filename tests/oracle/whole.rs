@@ -209,6 +209,29 @@ fn commits_as_slob_s_and_reads_key_by_key_are_sent_so_and_said() {
 }
 
 #[test]
+fn what_is_said_fits_what_was_asked_and_who_counted() {
+    let site = Site::new(Generation::V19);
+    let dry = site.done(&["slob", "setup", "-s", "2", "SCALE=300", "--dry-run"]).stdout;
+    let rights: Vec<&str> = dry.lines().filter(|line| line.starts_with("right ")).collect();
+    // SQL*Plus sends nothing of a statement that something follows on its line.
+    assert!(rights.len() > 20 && rights.iter().all(|line| line.ends_with("*/;")), "{dry}");
+    let none = site.run(&["slob", "run", "--layout", "slob"]);
+    assert!(none.code == Some(2) && none.stderr.contains("error: the user `SLOB` on "), "{none}");
+    site.set_up();
+    site.model.with(|database| database.counts = true);
+    let mut said = Vec::new();
+    for send in ["statement", "batch"] {
+        let words = ["slob", "run", "RUN_TIME=1", "--warmup", "0", "--commit", "slob", "--send", send];
+        said.push(site.done(&words).to_string());
+    }
+    let note = "the server does not wait for the redo of each";
+    assert!(!said[0].contains(note) && said[1].contains(note), "{}\n{}", said[0], said[1]);
+    // Without the parameters nobody knows whether files are read directly, but it is the server who counts.
+    assert!(said[1].contains("its own count of them"), "{}", said[1]);
+    assert!(!said[1].contains("device reads: OS"), "{}", said[1]);
+}
+
+#[test]
 fn no_password_is_in_any_run() {
     let site = Site::new(Generation::V19);
     site.set_up();

@@ -286,6 +286,11 @@ impl<'a> Served<'a> {
         Some([total(Activity::SingleBlockReads)?, total(Activity::BatchedReads)?, total(Activity::MultiBlockReads)?])
     }
 
+    /// What servers counted of something, per second.
+    pub fn activity_per_s(&self, activity: Activity) -> Option<f64> {
+        self.per_s(counted(activity))
+    }
+
     /// Reads past the buffer cache that the load's sessions waited for; they are none of [`Self::reads_by_blocks`].
     pub fn reads_past_cache(&self) -> Option<u64> {
         self.total(counted(Activity::ReadsPastCache))

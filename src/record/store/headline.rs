@@ -126,6 +126,8 @@ pub(super) struct OutlineWait {
     #[serde(default)]
     class: String,
     #[serde(default)]
+    layer: String,
+    #[serde(default)]
     foreground: bool,
     waits: OutlineTimes,
 }
@@ -150,7 +152,9 @@ impl Headline {
             count.filter(|_| seconds > 0.0).map(|count| count as f64 / seconds)
         };
         // As latency targets judge where nobody says what.
-        let is_by_reads = ["slob", "database"].contains(&workload) && step.load.rate_operations_per_s.is_none();
+        let is_on_server = !step.servers.is_empty() || step.waits.iter().any(|wait| wait.layer == "server");
+        let is_by_reads =
+            ["slob", "database"].contains(&workload) && step.load.rate_operations_per_s.is_none() && !is_on_server;
         let reads = step.waits.iter().find(|wait| is_by_reads && wait.event == SINGLE_BLOCK_READ);
         let (p99_ns, p99_is_bound) = match reads {
             // A percentile of few reads says nothing about the rate of all.
@@ -241,6 +245,19 @@ mod tests {
         assert!(!reported.p99_is_bound && reported.limit.is_none());
         let raw = headline(&sample::requests::sweep());
         assert_eq!((raw.operations_per_s, raw.p99_of), (Some(5_000.0), "response"));
+    }
+
+    #[test]
+    fn on_a_server_the_response_time_is_listed_as_a_report_judges_it() {
+        let mut run = sample::servers::innodb();
+        let mut wait = sample::sweep(1).steps[0].waits[0].clone();
+        assert_eq!(wait.event, SINGLE_BLOCK_READ);
+        wait.layer = "server".to_owned();
+        run.steps.iter_mut().for_each(|step| step.waits.push(wait.clone()));
+        run.command.extend(["--limit", "p99=100s"].map(str::to_owned));
+        let listed = headline(&run);
+        let limit = listed.limit.as_ref().unwrap();
+        assert_eq!((listed.p99_of, limit.is_within), ("response", Some(true)));
     }
 
     #[test]

@@ -115,6 +115,8 @@ pub(super) struct OutlineStep {
     #[serde(default)]
     pub(super) waits: Vec<OutlineWait>,
     #[serde(default)]
+    pub(super) servers: Vec<serde::de::IgnoredAny>,
+    #[serde(default)]
     pub(super) outcome: Option<Outcome>,
 }
 

@@ -49,20 +49,12 @@ impl Dialect for Connector {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let Method { commits, reads, .. } = self.method();
         let mut remarks = vec![
             "nobody has run this version of Plimsoll on a real Oracle database yet: compare its figures with AWR or Statspack, and \
              send us what `plimsoll slob doctor` writes"
                 .to_owned(),
         ];
-        if commits == Commits::Slob {
-            remarks.push(
-                "updates in batches are committed as SLOB's are: the server does not wait for the redo of each, so neither commits \
-                 nor updates here compare with those of other databases or of `--commit wait`"
-                    .to_owned(),
-            );
-        }
-        if reads == Reads::KeyByKey {
+        if self.method().reads == Reads::KeyByKey {
             remarks.push(
                 "ranges are read key by key: surely in single blocks, with more processor time than SLOB's own range scans"
                     .to_owned(),
@@ -99,9 +91,9 @@ impl Dialect for Connector {
             .get("setting.filesystemio_options")
             .filter(|mode| ["SETALL", "DIRECTIO"].contains(&mode.to_ascii_uppercase().as_str()));
         if reads_directly.is_some() {
-            let known = [(DIRECT_READS, "yes"), (DEVICE_READS_LAYER, "server")];
-            facts.extend(known.map(|(name, value)| (name.to_owned(), value.to_owned())));
+            facts.insert(DIRECT_READS.to_owned(), "yes".to_owned());
         }
+        facts.insert(DEVICE_READS_LAYER.to_owned(), "server".to_owned());
         facts.extend(TERMS.map(|(term, words)| (term.fact().0.to_owned(), words.to_owned())));
         if let Ok(Some(bytes)) = connected.first::<u64>("ask for its cache", BUFFER_CACHE, &[], |row| row.get(0)) {
             facts.insert("setting.buffer_cache".to_owned(), bytes.to_string());
@@ -115,6 +107,13 @@ impl Dialect for Connector {
 
     fn prove(access: &Access<'_>, data: &DataSet, schemas: u32) -> Result<Proven, TargetError> {
         prove(access, data, schemas)
+    }
+
+    fn doubts(facts: &BTreeMap<String, String>, _: &DataSet) -> Vec<String> {
+        let is_unwaited = facts.contains_key(UNWAITED_COMMITS);
+        let note = "updates in batches are committed as SLOB's are: the server does not wait for the redo of each, so neither commits \
+                    nor updates here compare with those of other databases or of `--commit wait`";
+        is_unwaited.then(|| note.to_owned()).into_iter().collect()
     }
 
     fn reader(&self, _: &Watched<'_>) -> MonitorRequest {

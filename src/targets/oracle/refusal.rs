@@ -57,7 +57,8 @@ impl Refusal<'_> {
             Error::ListenerRefused(_) => self.with(error.to_string(), LISTENER),
             Error::UnknownAlias { .. } => self.with(
                 error.to_string(),
-                "check the name, or name the database: `oracle://USER@HOST:PORT/SERVICE`",
+                "check the name, whether all brackets in that file close, and whether a newline ends its last line; or name the \
+                 database: `oracle://USER@HOST:PORT/SERVICE`",
             ),
             Error::NoAliases => self.with(
                 "it is a name of tnsnames.ora, and TNS_ADMIN does not say where that is",
@@ -68,8 +69,18 @@ impl Refusal<'_> {
                 "check the address, the network and its firewalls, or allow more time: `connect-timeout=60`",
             ),
             Error::TooOld => self.with("the database is older than 12.1", "this driver needs 12.1 or later"),
-            Error::Wallet(_) => {
-                self.with(error.to_string(), "name the directory that has `ewallet.pem`: `wallet=DIR`")
+            Error::Names { .. } => self.with(
+                error.to_string(),
+                "set TNS_ADMIN to the directory of a `tnsnames.ora` that can be read, or name the database: \
+                 `oracle://USER@HOST:PORT/SERVICE`",
+            ),
+            Error::Descriptor(_) => self.with(
+                error.to_string(),
+                "correct it where it stands, in the address or in tnsnames.ora; or name the database: \
+                 `oracle://USER@HOST:PORT/SERVICE`",
+            ),
+            Error::Wallet { .. } => {
+                self.with(error.to_string(), "name the directory that has a whole `ewallet.pem`: `wallet=DIR`")
             }
             Error::WalletPassword(_) => {
                 self.with(error.to_string(), "give it in the environment: PLIMSOLL_ORACLE_WALLET_PASSWORD")

@@ -85,6 +85,7 @@ impl SqlServers for OracleServers {
         let without = watched.values().filter(|name| !landed.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)));
         let without: Vec<(String, u64)> = without.map(|name| (name.clone(), 0)).collect();
         landed.extend(without);
+        landed.sort();
         let all: Vec<String> = landed.iter().map(|(instance, sessions)| format!("{instance} {sessions}")).collect();
         let most = landed.iter().map(|(_, sessions)| *sessions).max().unwrap_or(0);
         let least = landed.iter().map(|(_, sessions)| *sessions).min().unwrap_or(0);

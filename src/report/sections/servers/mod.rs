@@ -9,8 +9,8 @@ pub(in crate::report) use beside::{nodes, own, processors, sessions, shape};
 pub(in crate::report) use own_reports::own_reports;
 
 use crate::analysis::{Figures, Served, wait};
-use crate::record::facts::{SETTING, TERM, Term};
-use crate::record::{Gauge, Histogram, Run, Step};
+use crate::record::facts::{DIRECT_READS, SETTING, TERM, Term};
+use crate::record::{Activity, Gauge, Histogram, Run, Step};
 use crate::report::grid::Grid;
 use crate::report::paper::Paper;
 use crate::report::text::Detail;
@@ -115,12 +115,12 @@ const BLOCKS: [Column; 7] = [
 /// Of a database that reads past the page cache and counts that itself.
 const DIRECT_BLOCKS: [Column; 5] = [BLOCKS[0], BLOCKS[1], BLOCKS[2], BLOCKS[5], BLOCKS[6]];
 
-/// How many blocks the reads were of that sessions waited for, where the server counts that.
+/// Reads that sessions waited for, by how many blocks they were of, where the server counts that.
 const READS: [Column; 5] = [
-    ("single-block", |seen| count(reads(seen, 0))),
-    ("of several blocks", |seen| count(reads(seen, 1))),
-    ("of neighbours", |seen| count(reads(seen, 2))),
-    ("past the cache", |seen| count(seen.served.reads_past_cache())),
+    ("single-block", |seen| number(seen.served.activity_per_s(Activity::SingleBlockReads))),
+    ("of several blocks", |seen| number(seen.served.activity_per_s(Activity::BatchedReads))),
+    ("of neighbours", |seen| number(seen.served.activity_per_s(Activity::MultiBlockReads))),
+    ("past the cache", |seen| number(seen.served.activity_per_s(Activity::ReadsPastCache))),
     ("single-block %", |seen| {
         let share_of = |reads: [u64; 3]| {
             let all = reads.iter().sum::<u64>() + seen.served.reads_past_cache().unwrap_or(0);
@@ -129,10 +129,6 @@ const READS: [Column; 5] = [
         share(seen.served.reads_by_blocks().and_then(share_of))
     }),
 ];
-
-fn reads(seen: &Seen<'_>, which: usize) -> Option<u64> {
-    seen.served.reads_by_blocks().map(|reads| reads[which])
-}
 
 const SPLIT_UNKNOWN: &str = "Which buffer misses the page cache answered is not known: that takes /proc/PID/io of the server's \
                              sessions, which only its own user and root can read, on its machine.";
@@ -147,7 +143,7 @@ const READ_AHEAD: &str =
 /// Where blocks came from, side by side, and how many at once.
 pub(in crate::report) fn blocks(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     sources(paper, run)?;
-    let title = "Reads that the load's sessions waited for (layer: server)";
+    let title = "Reads that the load's sessions waited for, per second (layer: server)";
     let grid = grid(run, &READS, |seen| seen.served.reads_by_blocks().is_some());
     // Older runs do not know reads past the cache.
     paper.table(title, &grid.with_known_columns())
@@ -156,8 +152,14 @@ pub(in crate::report) fn blocks(paper: &mut dyn Paper, run: &Run) -> io::Result<
 fn sources(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let is_reported = |seen: &Seen<'_>| !seen.step.servers.is_empty();
     if run.target.counts_device_reads() {
-        let title = "Where blocks came from, per second (layer: server; device reads: its own count of them, past the page cache)";
-        return steps(paper, run, title, &DIRECT_BLOCKS, is_reported);
+        let whence = match run.target.facts.contains_key(DIRECT_READS) {
+            true => "past the page cache",
+            false => "some of which a page cache may have answered",
+        };
+        let title = format!(
+            "Where blocks came from, per second (layer: server; device reads: its own count of them, {whence})"
+        );
+        return steps(paper, run, &title, &DIRECT_BLOCKS, is_reported);
     }
     let title = "Where blocks came from, per second (layer: server; device reads: OS, blocks fetched for its sessions)";
     steps(paper, run, title, &BLOCKS, is_reported)?;

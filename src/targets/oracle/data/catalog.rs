@@ -275,7 +275,7 @@ fn found_of_slob(session: &Session<'_>, block_bytes: u32) -> Result<Option<Found
     let schemas = sql::slob_schemas(owners.keys().map(String::as_str));
     let access = session.access();
     if schemas == 0 {
-        let what = format!("the {} sees no table cf1 of user1, as SLOB's own `setup.sh` makes it", access.place());
+        let what = format!("{} sees no table cf1 of user1, as SLOB's own `setup.sh` makes it", access.place());
         let grants = Sql::slob_grants(access.namespace, 0, true).join("; ");
         return Err(access.unfit(what, format!("have each of SLOB's users grant the right to its tables: {grants}")));
     }

@@ -16,6 +16,9 @@ const CALL_LIMIT: Duration = Duration::from_secs(60);
 /// What a view that is not there, or not to be seen, is called.
 const NO_TABLE: u32 = 942;
 
+/// How the names of notes begin that say why there was no answer.
+pub(super) const REFUSED: &str = "refused.";
+
 /// A session, and what is known so far.
 pub(super) struct Asked {
     pub(super) connected: Connected,
@@ -45,7 +48,7 @@ impl Asked {
             Ok(answer) => Ok(Some(answer)),
             Err(error) => {
                 let words = words_unless_gone(error)?;
-                self.note(&format!("refused.{about}"), &words);
+                self.note(&format!("{REFUSED}{about}"), &words);
                 Ok(None)
             }
         }
@@ -96,7 +99,7 @@ impl Asked {
                 if number.is_some_and(|number| number == NO_TABLE || LACKS_RIGHTS.contains(&number)) {
                     return Ok(Some(false));
                 }
-                self.note(&format!("refused.{sql}"), &words);
+                self.note(&format!("{REFUSED}{sql}"), &words);
                 Ok(None)
             }
         }

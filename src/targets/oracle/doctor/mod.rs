@@ -7,10 +7,11 @@ mod questions;
 mod rights;
 mod trials;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use self::asked::{Asked, words_unless_gone};
+use self::asked::{Asked, REFUSED, words_unless_gone};
 use self::rights::{Circumstances, rights};
 use super::connect::Connector;
 use super::data::{Access, prove, schema_of};
@@ -84,8 +85,21 @@ pub fn examine(address: &OracleAddress, say: &dyn Fn(&str), stop: &AtomicBool) -
         }
     }
     let Asked { facts, .. } = asked;
+    checks.extend(unanswered(&facts));
     let target = address.to_string();
     Ok(Examination { target, checks, facts }.masked(&hosts))
+}
+
+/// Says how much is missing here because the server refused to answer.
+fn unanswered(facts: &BTreeMap<String, String>) -> Option<Check> {
+    let refused = facts.keys().filter(|name| name.starts_with(REFUSED)).count();
+    (refused > 0).then(|| {
+        Check::advice(
+            "questions",
+            format!("{refused} were refused, and what they would have shown is not known"),
+            format!("the file has each with the server's words, under `{REFUSED}`"),
+        )
+    })
 }
 
 fn check_stop(stop: &AtomicBool) -> Result<(), TargetError> {

@@ -80,6 +80,7 @@ pub(super) fn rights(
     let unlimited = privileges.as_ref().map(|all| all.contains("UNLIMITED TABLESPACE"));
     let mut missing: BTreeMap<Need, Vec<Grant>> = BTreeMap::new();
     let mut count: BTreeMap<Need, usize> = BTreeMap::new();
+    let mut unknown: BTreeMap<Need, usize> = BTreeMap::new();
     for grant in grants(user, tablespace.unwrap_or("TABLESPACE")) {
         let Some(trial) = Trial::of(&grant.statement) else { continue };
         let (name, granted) = match &trial {
@@ -91,13 +92,17 @@ pub(super) fn rights(
         let word = granted.map_or("not known", |granted| if granted { "yes" } else { "no" });
         asked.note(&format!("right.{name}"), word);
         *count.entry(grant.need).or_default() += 1;
-        if granted == Some(false) {
-            missing.entry(grant.need).or_default().push(grant);
+        match granted {
+            Some(true) => {}
+            Some(false) => missing.entry(grant.need).or_default().push(grant),
+            None => *unknown.entry(grant.need).or_default() += 1,
         }
     }
     let mut checks = Vec::new();
     for (need, count) in count {
-        checks.extend(judge(need, count, missing.get(&need).map_or(&[], Vec::as_slice), circumstances));
+        let missing = missing.get(&need).map_or(&[][..], Vec::as_slice);
+        let unknown = unknown.get(&need).copied().unwrap_or(0);
+        checks.extend(judge(need, Tried { count, unknown, missing }, circumstances));
     }
     let denied: Vec<&str> = PUBLIC_PACKAGES
         .iter()
@@ -115,8 +120,20 @@ pub(super) fn rights(
     Ok(checks)
 }
 
-/// What is said of the rights for one need, of which there are `count`.
-fn judge(need: Need, count: usize, missing: &[Grant], circumstances: Circumstances) -> Option<Check> {
+/// What came of trying the rights for one need.
+#[derive(Debug, Clone, Copy)]
+struct Tried<'a> {
+    /// How many there are.
+    count: usize,
+    /// Of how many it is not known whether they are there.
+    unknown: usize,
+    /// Those that are not there.
+    missing: &'a [Grant],
+}
+
+/// What is said of the rights for one need.
+fn judge(need: Need, tried: Tried<'_>, circumstances: Circumstances) -> Option<Check> {
+    let Tried { count, unknown, missing } = tried;
     let Circumstances { has_data, is_pluggable, is_cluster } = circumstances;
     let (topic, is_needed, what_for) = match need {
         Need::Load => ("right to connect", true, ""),
@@ -139,6 +156,11 @@ fn judge(need: Need, count: usize, missing: &[Grant], circumstances: Circumstanc
     if is_needless {
         return None;
     }
+    if missing.is_empty() && unknown > 0 {
+        let finding = format!("{unknown} of {count} not known, since the server did not say");
+        let advice = "the file has what the server said when it was asked";
+        return Some(if is_needed { Check::advice(topic, finding, advice) } else { Check::good(topic, finding) });
+    }
     if missing.is_empty() {
         return Some(Check::good(
             topic,
@@ -157,7 +179,7 @@ fn judge(need: Need, count: usize, missing: &[Grant], circumstances: Circumstanc
         return Some(Check::good(topic, format!("{lost}; {what_for}")));
     }
     let statements: Vec<&str> = missing.iter().map(|grant| grant.statement.as_str()).collect();
-    let advice = format!("as a DBA: {}", statements.join("; "));
+    let advice = format!("as a DBA, one by one: {}", statements.join("; "));
     Some(match need {
         Need::Load | Need::Setup => Check::problem(topic, finding, advice),
         _ => Check::advice(topic, finding, advice),
@@ -203,7 +225,9 @@ mod tests {
         let alone = Circumstances { has_data: true, is_pluggable: false, is_cluster: Some(false) };
         let all = grants("U", "T");
         let of = |need| all.iter().filter(|grant| grant.need == need).cloned().collect::<Vec<_>>();
-        let status = |need, circumstances| judge(need, 9, &of(need), circumstances).map(|check| check.status);
+        let status = |need, circumstances| {
+            judge(need, Tried { count: 9, unknown: 0, missing: &of(need) }, circumstances).map(|check| check.status)
+        };
         assert_eq!(status(Need::Figures, alone), Some(Status::Advice));
         assert_eq!(status(Need::Setup, alone), Some(Status::Good));
         assert_eq!(status(Need::Setup, Circumstances { has_data: false, ..alone }), Some(Status::Problem));
@@ -212,8 +236,14 @@ mod tests {
         assert_eq!(status(Need::Cluster, alone), None);
         assert_eq!(status(Need::Cluster, Circumstances { is_cluster: None, ..alone }), Some(Status::Good));
         assert_eq!(status(Need::Awr, alone), Some(Status::Good));
-        let check = judge(Need::Figures, 17, &of(Need::Figures)[..1], alone).unwrap();
+        let check =
+            judge(Need::Figures, Tried { count: 17, unknown: 0, missing: &of(Need::Figures)[..1] }, alone).unwrap();
         assert!(check.finding.contains("1 of 17 missing: V_$SYSSTAT (logical"), "{check:?}");
-        assert_eq!(check.advice.as_deref(), Some("as a DBA: GRANT SELECT ON SYS.V_$SYSSTAT TO \"U\""));
+        // What nobody could find out is not called there.
+        for (need, expected) in [(Need::Load, Status::Advice), (Need::Awr, Status::Good)] {
+            let check = judge(need, Tried { count: 1, unknown: 1, missing: &[] }, alone).unwrap();
+            assert!(check.status == expected && check.finding.contains("not known"), "{check:?}");
+        }
+        assert_eq!(check.advice.as_deref(), Some("as a DBA, one by one: GRANT SELECT ON SYS.V_$SYSSTAT TO \"U\""));
     }
 }

@@ -28,10 +28,14 @@ pub(in crate::targets::oracle) enum Error {
     UnknownAlias { file: String, alias: String },
     /// It is not known where `tnsnames.ora` is.
     NoAliases,
+    /// The file of names cannot be read.
+    Names { file: String, why: String },
+    /// A connect descriptor, of the address or of an alias, cannot be understood.
+    Descriptor(String),
     /// The database is older than the driver can speak with.
     TooOld,
-    /// The wallet in this file cannot be read.
-    Wallet(String),
+    /// The wallet in this file cannot be used.
+    Wallet { file: String, why: String },
     /// The password of the wallet in this file is missing or wrong.
     WalletPassword(String),
     /// The connection could not be encrypted.
@@ -61,7 +65,9 @@ impl Display for Error {
             Self::UnknownAlias { file, alias } => write!(f, "there is no `{alias}` in `{file}`"),
             Self::NoAliases => f.write_str("it is not known where tnsnames.ora is"),
             Self::TooOld => f.write_str("the database is too old"),
-            Self::Wallet(file) => write!(f, "the wallet `{file}` cannot be read"),
+            Self::Names { file, why } => write!(f, "`{file}` cannot be read: {why}"),
+            Self::Descriptor(why) => write!(f, "its connect descriptor cannot be understood: {why}"),
+            Self::Wallet { file, why } => write!(f, "the wallet `{file}` cannot be used: {why}"),
             Self::WalletPassword(file) => write!(f, "the password of the wallet `{file}` is missing or wrong"),
             Self::NativeEncryption => f.write_str("the server demands its native network encryption or checksums"),
             Self::OldVerifier => f.write_str("the driver gave up while it logged in"),

@@ -6,6 +6,7 @@
 #[cfg(feature = "oracle-oci")]
 mod cells;
 mod error;
+mod files;
 #[cfg(feature = "oracle-oci")]
 mod oci;
 mod row;

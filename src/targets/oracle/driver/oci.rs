@@ -10,12 +10,10 @@ use odpi::{Connection, ErrorKind, Privilege, SqlValue, Statement};
 use super::cells::{Cell, Cells};
 use super::error::Error;
 use super::row::{Fetched, Row};
-use super::seam::{Block, Driver, Landed, Prepared, SessionId, Settings};
+use super::seam::{Block, Driver, Landed, Prepared, STATEMENTS, SessionId, Settings};
 use super::value::{DbType, ToDbValue, Value};
 use crate::config::oracle::OracleRole;
 
-/// Statements of a session that the client keeps prepared: more than operations and batches have.
-const STATEMENTS: u32 = 32;
 /// Most bytes that a block puts out in one value, as with the other driver.
 const MAX_OUT: u32 = 4000;
 /// So many rows are asked for where one is wanted: then the client learns in the same round trip that there are no more.

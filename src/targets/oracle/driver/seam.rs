@@ -9,6 +9,9 @@ use super::value::ToDbValue;
 use crate::config::Secret;
 use crate::config::oracle::{OracleDriver, OracleRole};
 
+/// Statements of a session that a driver keeps prepared: more than operations and batches have.
+pub(super) const STATEMENTS: u32 = 32;
+
 /// How to connect.
 #[derive(Debug)]
 pub(in crate::targets::oracle) struct Settings {

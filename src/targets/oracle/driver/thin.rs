@@ -1,17 +1,16 @@
 //! Oracle's own driver in Rust, which needs no client.
 
+use std::path::Path;
 use std::time::Duration;
 
 use oracledb::{Config, Connection, ErrorKind, Statement};
 
 use super::error::Error;
+use super::files::{look_at_names, look_at_wallet};
 use super::row::{Fetched, Row};
-use super::seam::{Block, Driver, Landed, Prepared, SessionId, Settings};
+use super::seam::{Block, Driver, Landed, Prepared, STATEMENTS, SessionId, Settings};
 use super::value::{DbType, ROOM, ToDbValue, Value, with_values};
 use crate::config::oracle::OracleRole;
-
-/// Statements of a session that the driver keeps prepared: more than operations and batches have.
-const STATEMENTS: usize = 32;
 
 /// How errors of rustls begin where two sides cannot agree. They come as errors of the stream, when it is first written or read, and
 /// the driver gives nothing of them but words.
@@ -38,7 +37,7 @@ pub(super) fn connect(settings: &Settings) -> Result<(Box<dyn Driver>, Landed), 
     Ok((Box::new(connection), landed))
 }
 
-fn config(settings: &Settings) -> Result<Config, oracledb::Error> {
+fn config(settings: &Settings) -> Result<Config, Error> {
     let Settings {
         driver: _,
         user,
@@ -55,12 +54,18 @@ fn config(settings: &Settings) -> Result<Config, oracledb::Error> {
         .set_credentials(user, password.expose())
         .set_driver_name(concat!("plimsoll ", env!("CARGO_PKG_VERSION")))
         .set_program(program.as_str())?
-        .set_stmtcachesize(STATEMENTS)
+        .set_stmtcachesize(STATEMENTS as usize)
         .set_transport_connect_timeout(Some(*connect_timeout));
+    // A name, since no name begins so.
+    let is_name = !connect_string.starts_with('(');
     if let Some(directory) = tns_admin {
+        if is_name {
+            look_at_names(directory)?;
+        }
         config = config.set_config_dir(directory);
     }
     if let Some(wallet) = wallet {
+        look_at_wallet(wallet)?;
         config = config.set_wallet_location(wallet.to_string_lossy());
     }
     if let Some(password) = wallet_password {
@@ -71,7 +76,25 @@ fn config(settings: &Settings) -> Result<Config, oracledb::Error> {
         Some(OracleRole::Sysoper) => config.set_auth_mode(oracledb::AUTH_MODE_SYSOPER),
         None => config,
     };
-    config.set_connect_string(connect_string)
+    config.set_connect_string(connect_string).map_err(|error| misunderstood(error, tns_admin.as_deref()))
+}
+
+/// What an error means that arose before anybody was asked. The driver's words repeat the whole descriptor, which is nobody's affair.
+fn misunderstood(error: oracledb::Error, tns_admin: Option<&str>) -> Error {
+    let names = |why: &str| Error::Names {
+        file: Path::new(tns_admin.unwrap_or_default()).join("tnsnames.ora").display().to_string(),
+        why: why.to_owned(),
+    };
+    match error.kind() {
+        ErrorKind::ParseError(_, at) => {
+            Error::Descriptor(format!("a bracket or a value is missing, or is one too many, at character {at}"))
+        }
+        ErrorKind::InvalidConnectString(_, why) => Error::Descriptor(why.clone()),
+        ErrorKind::InvalidDescriptorNode(name, _) => Error::Descriptor(format!("{name} cannot be what stands there")),
+        ErrorKind::IfileCycleDetected(..) => names("it includes itself (IFILE)"),
+        ErrorKind::StreamOperation => names(&words(&error)),
+        _ => error.into(),
+    }
 }
 
 /// What a panic means: the driver has three while it connects, and each has a cause that can be named.
@@ -221,7 +244,12 @@ impl From<oracledb::Error> for Error {
             ErrorKind::TnsAliasNotFound(file, alias) => Self::UnknownAlias { file: file.clone(), alias: alias.clone() },
             ErrorKind::NoConfigDir => Self::NoAliases,
             ErrorKind::ServerVersionNotSupported => Self::TooOld,
-            ErrorKind::WalletUnreadable(file) => Self::Wallet(file.clone()),
+            ErrorKind::WalletUnreadable(file) => {
+                Self::Wallet { file: file.clone(), why: "it may not be read, or is not text".to_owned() }
+            }
+            ErrorKind::WalletPrivateKeyInvalid(_) => {
+                Self::Wallet { file: "ewallet.pem".to_owned(), why: "the private key in it is damaged".to_owned() }
+            }
             ErrorKind::WalletPasswordMissingOrInvalid(file, _) => Self::WalletPassword(file.clone()),
             ErrorKind::TlsOperation => Self::Tls(words(&error)),
             _ => Self::Other(words(&error)),

@@ -65,7 +65,8 @@ impl<D: Dialect> SetupPlan for TablesPlan<'_, D> {
             sheet.add("space", format!("{data} in {tables} tables, {index} of indexes, up to {redo} of {log}"));
         }
         for (statement, why) in &plan.grants {
-            sheet.add("right", format!("{statement};  -- {why}"));
+            // SQL*Plus takes a statement for ended only where nothing follows on the line.
+            sheet.add("right", format!("{statement} /* {why} */;"));
         }
         sheet
     }
