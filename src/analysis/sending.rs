@@ -131,6 +131,7 @@ impl Message for RateNotReached {
     fn advice(&self) -> Option<String> {
         let more = match self.words {
             Vocabulary::Sessions => "more sessions if latency was low",
+            Vocabulary::Users => "more users if latency was low",
             Vocabulary::Requests => "a larger --depth if service times were short",
         };
         Some(format!("Ask for a lower rate, or {more}; response times include the queue."))
@@ -203,6 +204,7 @@ impl Message for WaitedForProcessor {
     fn sentence(&self) -> String {
         let who = match self.words {
             Vocabulary::Sessions => "Sessions stood ready",
+            Vocabulary::Users => "Users stood ready",
             Vocabulary::Requests => "Request slots stood empty in the load generator",
         };
         let (share, steps) = (percent(self.share), list(&self.steps));
@@ -212,7 +214,9 @@ impl Message for WaitedForProcessor {
     fn advice(&self) -> Option<String> {
         let what = match self.words {
             Vocabulary::Requests => "Storage saw fewer requests at once than asked for.",
-            Vocabulary::Sessions => "They waited for processor time, as sessions of a busy database do.",
+            Vocabulary::Sessions | Vocabulary::Users => {
+                "They waited for processor time, as sessions of a busy database do."
+            }
         };
         Some(format!("{what} {}", self.threads.where_idle()))
     }

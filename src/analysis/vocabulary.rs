@@ -11,6 +11,8 @@ pub enum Vocabulary {
     Sessions,
     /// Requests are outstanding, and each is an operation.
     Requests,
+    /// Users do transactions, each of several statements.
+    Users,
 }
 
 /// Whether the response times of a run are service times: other programs time requests from when they are sent, as fio's clat does.
@@ -29,7 +31,7 @@ pub fn response_words(run: &Run) -> &'static str {
 pub enum ThreadsFlag {
     /// `--jobs` of loads on raw storage.
     Jobs,
-    /// `--lanes` of SLOB's loads.
+    /// `--lanes` of loads on databases.
     Lanes,
     /// The command decides by itself, or another program made the run.
     Absent,
@@ -41,7 +43,7 @@ impl ThreadsFlag {
         match run.workload.as_str() {
             _ if run.imported.is_some() || Demands::of(run).is_some() => Self::Absent,
             "io" => Self::Jobs,
-            "slob" => Self::Lanes,
+            "slob" | "orders" => Self::Lanes,
             _ => Self::Absent,
         }
     }
@@ -82,14 +84,19 @@ impl ThreadsFlag {
 impl Vocabulary {
     /// The words of `run`.
     pub fn of(run: &Run) -> Self {
-        if operations_are_requests(run) { Self::Requests } else { Self::Sessions }
+        match run.workload.as_str() {
+            _ if operations_are_requests(run) => Self::Requests,
+            "orders" if run.imported.is_none() => Self::Users,
+            _ => Self::Sessions,
+        }
     }
 
-    /// What is finished: `operations` or `requests`.
+    /// What is finished: `operations`, `requests` or `transactions`.
     pub(super) fn work(self) -> &'static str {
         match self {
             Self::Sessions => "operations",
             Self::Requests => "requests",
+            Self::Users => "transactions",
         }
     }
 
@@ -98,6 +105,7 @@ impl Vocabulary {
         match self {
             Self::Sessions => "sessions",
             Self::Requests => "requests outstanding",
+            Self::Users => "users",
         }
     }
 
@@ -107,6 +115,8 @@ impl Vocabulary {
             (Self::Sessions, 1) => "1 session".to_owned(),
             (Self::Sessions, _) => format!("{} sessions", group_thousands(f64::from(slots))),
             (Self::Requests, _) => format!("{} outstanding", group_thousands(f64::from(slots))),
+            (Self::Users, 1) => "1 user".to_owned(),
+            (Self::Users, _) => format!("{} users", group_thousands(f64::from(slots))),
         }
     }
 

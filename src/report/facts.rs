@@ -130,6 +130,8 @@ fn range(run: &Run) -> Option<String> {
     Some(match words {
         Vocabulary::Sessions if most == 1 => "1 session".to_owned(),
         Vocabulary::Sessions => format!("{from}{most} sessions"),
+        Vocabulary::Users if most == 1 => "1 user".to_owned(),
+        Vocabulary::Users => format!("{from}{most} users"),
         Vocabulary::Requests => format!("{from}{most} outstanding"),
     })
 }

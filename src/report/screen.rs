@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::facts::brief;
 use super::grid::Grid;
 use super::paper::{Paper, Terminal};
-use super::sections::{self, operation_time, requests, servers};
+use super::sections::{self, operation_time, requests, servers, transactions};
 use super::text::{Detail, noticed_word};
 use super::words::{NONE, wrap};
 use crate::analysis::{Finding, Severity, Vocabulary, is_on_servers};
@@ -23,7 +23,7 @@ pub(super) fn fits(run: &Run, detail: Detail) -> bool {
     detail == Detail::Brief
         && run.steps.len() == 1
         && run.imported.is_none()
-        && ["slob", "io"].contains(&run.workload.as_str())
+        && ["slob", "io", "orders"].contains(&run.workload.as_str())
 }
 
 /// Writes what stands below `headline`.
@@ -58,6 +58,12 @@ fn figures(screen: &mut Screen<'_>, run: &Run) -> io::Result<()> {
             screen.named("Requests", run, requests::throughput)?;
             screen.named("Each kind", run, requests::kinds)?;
             screen.named("Generator", run, |paper, run| requests::generator(paper, run, Detail::Brief))
+        }
+        Vocabulary::Users => {
+            screen.named("Transactions", run, transactions::rates)?;
+            screen.named("Blocks/s", run, servers::blocks)?;
+            screen.named("Log", run, servers::log_rates)?;
+            screen.named("Locks", run, servers::locks)
         }
         Vocabulary::Sessions if is_on_servers(run) => {
             screen.named("Operations", run, servers::operations)?;

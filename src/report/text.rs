@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::facts::{COMMAND, facts};
 use super::paper::{Paper, Terminal};
 use super::screen;
-use super::sections::{self, imported, operation_time, reported, requests, rounds, servers, together};
+use super::sections::{self, imported, operation_time, reported, requests, rounds, servers, together, transactions};
 use super::{calibration, trace};
 use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers};
 use crate::record::{Run, Step};
@@ -86,6 +86,14 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     sections::check::tell(paper, run)?;
     match words {
         Vocabulary::Sessions if run.imported.is_some() => imported::throughput(paper, run)?,
+        Vocabulary::Users => {
+            transactions::rates(paper, run)?;
+            transactions::kinds(paper, run)?;
+            servers::blocks(paper, run)?;
+            servers::log(paper, run)?;
+            servers::commit_latency(paper, run)?;
+            servers::locks(paper, run)?;
+        }
         Vocabulary::Sessions if on_servers => {
             servers::operations(paper, run)?;
             servers::blocks(paper, run)?;

@@ -93,6 +93,7 @@ impl Message for Knee {
             words.rate(*max_operations_per_s),
             match words {
                 Vocabulary::Sessions => "an operation",
+                Vocabulary::Users => "a transaction",
                 Vocabulary::Requests => "a request",
             },
             words.closed_load(*min_sessions),
@@ -275,6 +276,7 @@ impl Message for Scales {
             }
             (None, None) => match self.words {
                 Vocabulary::Sessions => "no slowing: every session adds as much as the first".to_owned(),
+                Vocabulary::Users => "no slowing: every user adds as much as the first".to_owned(),
                 Vocabulary::Requests => "no slowing: every request outstanding adds as much as the first".to_owned(),
             },
         };
@@ -285,6 +287,7 @@ impl Message for Scales {
             self.words.rate(one_per_s),
             match self.words {
                 Vocabulary::Sessions => "one session",
+                Vocabulary::Users => "one user",
                 Vocabulary::Requests => "one outstanding",
             },
             contention * 100.0

@@ -10,7 +10,9 @@ use super::{Reported, distribution, load_line, made};
 use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers, is_one_load};
 use crate::record::{Outcome, Run};
 use crate::report::facts::{clock, facts};
-use crate::report::sections::{self, imported, operation_time, reported, requests, rounds, servers, together};
+use crate::report::sections::{
+    self, imported, operation_time, reported, requests, rounds, servers, together, transactions,
+};
 use crate::report::text::Detail;
 use crate::report::{calibration, trace};
 
@@ -67,6 +69,10 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
             imported::throughput(sheets, run)?;
             imported::instances(sheets, run)
         }
+        Vocabulary::Users => {
+            transactions::rates(sheets, run)?;
+            transactions::kinds(sheets, run)
+        }
         Vocabulary::Sessions if on_servers => servers::operations(sheets, run),
         Vocabulary::Sessions => {
             sections::throughput(sheets, run)?;
@@ -114,7 +120,7 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
     parts.add("waits", "Wait events", over_time.waits().into_iter().chain(over_time.doing()).collect(), tables);
 
     let tables = Sheets::of(|sheets| {
-        if words == Vocabulary::Sessions {
+        if words != Vocabulary::Requests {
             sections::profile(sheets, run)?;
         }
         if on_servers {

@@ -9,6 +9,7 @@ pub(super) mod rounds;
 pub(super) mod servers;
 mod spread;
 pub(super) mod together;
+pub(super) mod transactions;
 
 use std::io;
 
@@ -87,10 +88,12 @@ pub(in crate::report) fn waits(paper: &mut dyn Paper, run: &Run) -> io::Result<(
         Vocabulary::Sessions if is_of_db_time(run) => {
             "Wait events (% of DB time; foreground and background apart where both are known; quantiles by histogram)"
         }
-        Vocabulary::Sessions if is_on_servers(run) => {
+        Vocabulary::Sessions | Vocabulary::Users if is_on_servers(run) => {
             "Wait events that the server timed (layer: server; % of the time that operations took)"
         }
-        Vocabulary::Sessions => "Wait events (% of the time that sessions waited; the engine's own writers have none)",
+        Vocabulary::Sessions | Vocabulary::Users => {
+            "Wait events (% of the time that sessions waited; the engine's own writers have none)"
+        }
         Vocabulary::Requests => {
             "Wait events (what a database would call these requests; % of the time that requests took)"
         }

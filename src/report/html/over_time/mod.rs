@@ -103,6 +103,7 @@ impl<'a> OverTime<'a> {
     fn layer(&self) -> &'static str {
         match Vocabulary::of(self.run) {
             Vocabulary::Requests => "client, requests to storage",
+            Vocabulary::Users => "transactions: client; the rest: server",
             Vocabulary::Sessions if is_on_servers(self.run) => "operations: client; the rest: server",
             Vocabulary::Sessions => "engine",
         }
