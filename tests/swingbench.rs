@@ -13,7 +13,7 @@ use plimsoll::import::{self, FileRead, Source};
 use plimsoll::record::facts::{THINK_BETWEEN, THINK_INSIDE};
 use plimsoll::record::{
     Counters, Environment, FORMAT, Histogram, ImportedFile, Interval, OperationStats, Outcome, Run, Step, Target,
-    Timestamp, Tool,
+    Timestamp, Tool, TransactionStats,
 };
 use plimsoll::report::swingbench::write;
 use proptest::prelude::*;
@@ -46,7 +46,15 @@ fn times(count: u64, ns: u64) -> Histogram {
 
 fn operation(kind: &str, response: Histogram, errors: u64) -> OperationStats {
     let (kind, count) = (kind.to_owned(), response.count() + errors);
-    OperationStats { kind, count, errors, block_touches: 0, service: Histogram::default(), response }
+    OperationStats {
+        kind,
+        count,
+        errors,
+        block_touches: 0,
+        service: Histogram::default(),
+        response,
+        transactions: None,
+    }
 }
 
 fn run(step: Step) -> Run {
@@ -86,6 +94,10 @@ fn order_entry() -> Run {
     step.window.duration_ns = seconds * SECOND;
     step.outcome = Outcome::Completed;
     step.operations = MIX.map(|(kind, per_s, errors, ns)| operation(kind, times(per_s * seconds, ns), errors)).into();
+    for operation in &mut step.operations {
+        let (commits, rollbacks) = (operation.response.count(), operation.errors + 1);
+        operation.transactions = Some(TransactionStats { commits, rollbacks, ..TransactionStats::default() });
+    }
     let per_s: u64 = MIX.iter().map(|(_, per_s, ..)| per_s).sum();
     step.counters.operations = Some(per_s * seconds);
     step.counters.errors = Some(11);
@@ -173,6 +185,8 @@ fn a_run_is_read_back_equal() {
     assert_eq!(measured, seconds);
     assert_eq!(reported(theirs, "MaximumTransactionRate"), Some((85 * 15 + 170 * 45) as f64));
     assert_eq!(reported(theirs, "AverageTransactionsPerSecond"), Some(128.0));
+    let ends = ["CommitStatements", "RollbackStatements", "Order Products RollbackCount", "SelectStatements"];
+    assert_eq!(ends.map(|name| reported(theirs, name)), [Some(11_520.0), Some(19.0), Some(8.0), None]);
 
     assert_eq!((&written.tool, &written.target), (&run.tool, &run.target));
     assert_eq!(run.started_at.0.to_string(), "2026-11-20T23:58:42Z", "of the window, in whole seconds");

@@ -24,7 +24,7 @@ mod xml;
 use std::io::{self, Write};
 
 use crate::record::facts::{THINK_BETWEEN, THINK_INSIDE};
-use crate::record::{OperationStats, Outcome, Run, Step, Timestamp};
+use crate::record::{OperationStats, Outcome, Run, Step, Timestamp, TransactionStats};
 use crate::units::Nanos;
 use readings::Readings;
 use xml::{Field, Unknown, fields, text_element};
@@ -46,14 +46,10 @@ const DECILES: [(&str, f64); 9] = [
     ("EightiethPercentile", 0.8),
     ("NinetiethPercentile", 0.9),
 ];
-const STATEMENTS: [&str; 6] = [
-    "SelectStatements",
-    "InsertStatements",
-    "UpdateStatements",
-    "DeleteStatements",
-    "CommitStatements",
-    "RollbackStatements",
-];
+const COMMITS: &str = "CommitStatements";
+const ROLLBACKS: &str = "RollbackStatements";
+const STATEMENTS: [&str; 6] =
+    ["SelectStatements", "InsertStatements", "UpdateStatements", "DeleteStatements", COMMITS, ROLLBACKS];
 
 /// Writes `step` of `run` as XML.
 ///
@@ -100,7 +96,7 @@ fn overview(run: &Run, step: &Step, began: Option<Timestamp>, readings: Option<&
     let duration_ns = Some(step.window.duration_ns).filter(|ns| *ns > 0);
     let completed = completed(step);
     let mean = || Some(completed? as f64 / (duration_ns? as f64 / 1e9));
-    let most = reported(step, "MaximumTransactionRate").map(count);
+    let most = reported(step, "MaximumTransactionRate").map(whole);
     vec![
         ("BenchmarkName", Some(format!("\"{title}\""))),
         ("Comment", Some(run.parameters.get("Comment").cloned().unwrap_or_else(|| comment(run, step)))),
@@ -166,15 +162,30 @@ fn bounds_ms(pauses: &str) -> Option<(u64, u64)> {
     ms(least).zip(ms(most))
 }
 
-/// What statements were sent, as far as that was counted.
+/// What statements were sent, as far as that was counted: of ours those that end transactions.
 fn statements(step: &Step) -> Vec<Field> {
-    STATEMENTS.map(|name| (name, reported(step, name).map(count))).into()
+    let sum = |of: fn(&TransactionStats) -> u64| {
+        // A sum of some kinds would pass for that of all.
+        let counts = step.operations.iter().filter(|operation| operation.count > 0);
+        let known: Option<Vec<u64>> = counts.map(|operation| operation.transactions.as_ref().map(of)).collect();
+        known.filter(|counts| !counts.is_empty()).map(|counts| counts.into_iter().fold(0, u64::saturating_add))
+    };
+    let known = |name: &'static str| {
+        let own = match name {
+            COMMITS => sum(|transactions| transactions.commits),
+            ROLLBACKS => sum(|transactions| transactions.rollbacks),
+            _ => None,
+        };
+        (name, own.map(|count| count.to_string()).or_else(|| reported(step, name).map(whole)))
+    };
+    STATEMENTS.map(known).into()
 }
 
 fn transaction(step: &Step, operation: &OperationStats) -> Vec<Field> {
-    let OperationStats { kind, errors, response, .. } = operation;
+    let OperationStats { kind, errors, response, transactions, .. } = operation;
     let own = |name: &str| reported(step, &format!("{kind} {name}"));
     let geometric_mean = response.geometric_mean_ns().map(|ns| ns / MS as f64).or_else(|| own("GeometricMean"));
+    let rollbacks = transactions.as_ref().map(|transactions| transactions.rollbacks.to_string());
     let ms = |ns: u64| whole_ms(ns).to_string();
     let mut fields = vec![
         ("AverageResponse", response.mean_ns().map(|ns| (ns / MS as f64).to_string())),
@@ -183,7 +194,7 @@ fn transaction(step: &Step, operation: &OperationStats) -> Vec<Field> {
         // Those that failed were counted, and not timed.
         ("TransactionCount", Some(response.count().to_string())),
         ("FailedTransactionCount", Some(errors.to_string())),
-        ("RollbackCount", own("RollbackCount").map(count)),
+        ("RollbackCount", rollbacks.or_else(|| own("RollbackCount").map(whole))),
         ("GeometricMean", geometric_mean.map(|ms| ms.to_string())),
     ];
     let decile = |(name, share): (&'static str, f64)| {
@@ -210,7 +221,7 @@ fn reported(step: &Step, name: &str) -> Option<f64> {
     step.reported.iter().find(|figure| figure.name == name).map(|figure| figure.value)
 }
 
-fn count(value: f64) -> String {
+fn whole(value: f64) -> String {
     format!("{value:.0}")
 }
 

@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::MS;
 use crate::record::{Interval, Step, Timestamp};
 
+const NS_PER_MS: i128 = 1_000_000;
 const MINUTE_NS: u64 = 60 * 1_000_000_000;
 
 /// How many transactions ended in each interval of a window.
@@ -34,7 +34,7 @@ impl Readings {
     pub(super) fn text(&self, began: Timestamp) -> String {
         let mut text = String::new();
         for Reading { to_ns, completed, .. } in &self.0 {
-            let at_ms = (began.0.as_nanosecond() + i128::from(*to_ns)).div_euclid(i128::from(MS));
+            let at_ms = (began.0.as_nanosecond() + i128::from(*to_ns)).div_euclid(NS_PER_MS);
             let _ = write!(text, "{at_ms}, {completed},");
         }
         text

@@ -14,7 +14,15 @@ fn text(run: &Run) -> String {
 
 fn operation(kind: &str, response: Histogram, errors: u64) -> OperationStats {
     let (kind, count) = (kind.to_owned(), response.count() + errors);
-    OperationStats { kind, count, errors, block_touches: 0, service: Histogram::default(), response }
+    OperationStats {
+        kind,
+        count,
+        errors,
+        block_touches: 0,
+        service: Histogram::default(),
+        response,
+        transactions: None,
+    }
 }
 
 /// The text of the first element of this name; nothing if there is none.
@@ -174,7 +182,21 @@ fn neither_the_command_nor_facts_nor_notes_are_in_it() {
 }
 
 #[test]
-fn statements_are_those_that_were_counted() {
+fn commits_and_rollbacks_are_summed_where_all_are_known() {
+    let mut run = orders();
+    let ended = |commits, rollbacks| Some(TransactionStats { commits, rollbacks, ..TransactionStats::default() });
+    run.steps[0].operations[0].transactions = ended(590, 10);
+    let partly = text(&run);
+    assert!(!partly.contains("DMLResults"), "{partly}");
+    assert_eq!(element(&partly, "RollbackCount"), Some("10"));
+    run.steps[0].operations[1].transactions = ended(298, 0);
+    let text = text(&run);
+    assert_eq!((element(&text, "CommitStatements"), element(&text, "RollbackStatements")), (Some("888"), Some("10")));
+    assert_eq!(element(&text, "SelectStatements"), None, "statements are not counted by what they do");
+}
+
+#[test]
+fn statements_of_an_imported_run_are_those_that_it_reports() {
     let mut run = orders();
     let figure =
         |name: &str, value| ReportedFigure { layer: "client".into(), name: name.into(), unit: "".into(), value };
