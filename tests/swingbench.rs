@@ -10,12 +10,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use plimsoll::import::{self, FileRead, Source};
+use plimsoll::plan::orders::pauses_text;
 use plimsoll::record::facts::{THINK_BETWEEN, THINK_INSIDE};
 use plimsoll::record::{
     Counters, Environment, FORMAT, Histogram, ImportedFile, Interval, OperationStats, Outcome, Run, Step, Target,
     Timestamp, Tool, TransactionStats,
 };
 use plimsoll::report::swingbench::write;
+use plimsoll::workload::orders::Pauses;
 use proptest::prelude::*;
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -36,6 +38,8 @@ const MIX: [(&str, u64, u64, u64); 9] = [
     ("warehouse query", 1, 1, 350_000_000),
     ("warehouse activity query", 0, 0, 1),
 ];
+
+const BETWEEN: Pauses = Pauses::Uniform { min_ns: 1_234 * MS, max_ns: 90 * SECOND };
 
 /// Times around `ns`, with a tail.
 fn times(count: u64, ns: u64) -> Histogram {
@@ -70,7 +74,9 @@ fn run(step: Step) -> Run {
         outcome: Outcome::Completed,
         tags: BTreeMap::new(),
         seed: Some(1),
-        parameters: [(THINK_BETWEEN, "1ms..3ms"), (THINK_INSIDE, "0")].map(|(k, v)| (k.into(), v.into())).into(),
+        parameters: [(THINK_BETWEEN, BETWEEN), (THINK_INSIDE, Pauses::None)]
+            .map(|(name, pauses)| (name.to_owned(), pauses_text(pauses)))
+            .into(),
         target: Target { kind: "mysql".into(), address: "mysql://soe@db1:3307/shop".into(), ..Target::default() },
         environment: Environment::default(),
         notes: Vec::new(),
@@ -193,7 +199,7 @@ fn a_run_is_read_back_equal() {
     assert_eq!(run.ended_at.map(|at| at.0.to_string()).as_deref(), Some("2026-11-21T00:00:12Z"));
     let set = |name: &str| run.parameters.get(name).map(String::as_str);
     let think = ["MinimumInterThinkTime", "MaximumInterThinkTime", "MinimumIntraThinkTime", "MaximumIntraThinkTime"];
-    assert_eq!(think.map(set), ["1", "3", "0", "0"].map(Some));
+    assert_eq!(think.map(set), ["1234", "90000", "0", "0"].map(Some));
     assert_eq!((set("WaitTillAllLogon"), set("TimingsIn")), (Some("true"), Some("milliseconds")));
 }
 

@@ -126,7 +126,7 @@ fn times_are_rounded_up_to_milliseconds() {
 
 #[test]
 fn pauses_with_bounds_are_whole_milliseconds_and_others_are_left_open() {
-    let read = ["5ms", "0", "1ms..3ms", "500us", "2s..1m", "exponential:5ms", "none", "1ms..", "..", ""].map(bounds_ms);
+    let read = ["5ms", "0", "1ms..3ms", "500us", "2..60s", "exp:5ms", "none", "1ms..", "..", ""].map(bounds_ms);
     let expected = [Some((5, 5)), Some((0, 0)), Some((1, 3)), Some((1, 1)), Some((2_000, 60_000))];
     assert_eq!(read[..5], expected);
     assert_eq!(read[5..], [None; 5]);
