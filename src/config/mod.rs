@@ -45,6 +45,7 @@ pub use secret::Secret;
 pub use setting::{Origin, Setting};
 pub use slob::{
     Connection, Filler, HotSpot, MAX_SESSIONS, MAX_WORK_UNIT, RedoStress, Scale, SlobParameters, StatisticsType, Think,
+    nanos_text,
 };
 pub use tag::Tag;
 pub use target::TargetAddress;

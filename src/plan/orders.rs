@@ -6,9 +6,10 @@ use super::PlanError;
 use super::names::plain;
 use super::slob::{Request, tags_by_key};
 use super::steps::{arrival_name, rate_per_s, seed_of_step};
-use crate::config::Tag;
+use crate::config::{Tag, nanos_text};
 use crate::load::{Pace, StepPlan};
 use crate::record::Load;
+use crate::record::facts::{THINK_BETWEEN, THINK_INSIDE};
 use crate::units::Nanos;
 use crate::workload::orders::{Mix, OrdersShape, Pauses};
 
@@ -127,9 +128,9 @@ fn name(load: &OrdersLoad, paces: &[Pace]) -> String {
 fn parameters(load: &OrdersLoad) -> BTreeMap<String, String> {
     let mut parameters = BTreeMap::from([
         ("MIX", load.mix.to_string()),
-        ("RUN_TIME", load.duration.to_string()),
-        ("THINK_BETWEEN", pauses_text(load.between)),
-        ("THINK_INSIDE", pauses_text(load.inside)),
+        ("RUN_TIME", nanos_text(load.duration)),
+        (THINK_BETWEEN, pauses_text(load.between)),
+        (THINK_INSIDE, pauses_text(load.inside)),
         ("MAX_RETRIES", load.max_retries.to_string()),
     ]);
     if let Some(level) = &load.isolation {
@@ -138,13 +139,13 @@ fn parameters(load: &OrdersLoad) -> BTreeMap<String, String> {
     parameters.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// Pauses as they are written on the command line.
+/// Pauses as they are written on the command line; they read back exactly.
 pub fn pauses_text(pauses: Pauses) -> String {
     match pauses {
         Pauses::None => "0".to_owned(),
-        Pauses::Fixed { ns } => Nanos(ns).to_string(),
-        Pauses::Uniform { min_ns, max_ns } => format!("{}..{}", Nanos(min_ns), Nanos(max_ns)),
-        Pauses::Exponential { mean_ns } => format!("exp:{}", Nanos(mean_ns)),
+        Pauses::Fixed { ns } => nanos_text(Nanos(ns)),
+        Pauses::Uniform { min_ns, max_ns } => format!("{}..{}", nanos_text(Nanos(min_ns)), nanos_text(Nanos(max_ns))),
+        Pauses::Exponential { mean_ns } => format!("exp:{}", nanos_text(Nanos(mean_ns))),
     }
 }
 
@@ -181,7 +182,13 @@ mod tests {
         assert_eq!(planned.steps.iter().map(|step| step.lanes).collect::<Vec<_>>(), [1, 4, 4]);
         assert_eq!(planned.duration(), Nanos::seconds(3 * 70));
         assert_ne!(planned.steps[1].seed, planned.steps[2].seed);
-        assert_eq!(planned.parameters["THINK_INSIDE"], "1.00 ms..5.00 ms");
+        assert_eq!(planned.parameters["THINK_INSIDE"], "1ms..5ms");
+        assert_eq!(
+            (planned.parameters["THINK_BETWEEN"].as_str(), planned.parameters["RUN_TIME"].as_str()),
+            ("0", "60")
+        );
+        let odd = Pauses::Uniform { min_ns: 1_234_000_000, max_ns: 90_000_000_000 };
+        assert_eq!(pauses_text(odd), "1234ms..90", "no digit is lost");
         assert_eq!(planned.parameters["MIX"], "NCR=15,UCD=10,BP=90,OP=40,PO=5,BO=15,SQ=2,WQ=1,WA=1");
     }
 

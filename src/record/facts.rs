@@ -14,6 +14,11 @@ pub const JOBS_AT_ONCE: &str = "jobs_at_once";
 pub const TOGETHER_UNREPORTED: &str = "?";
 /// Parameter of a step that loads some of several volumes: their letters, joined by [`VOLUMES_JOIN`], such as `A` or `A+B`.
 pub const VOLUMES: &str = "VOLUMES";
+/// Parameter of order entry: how long users pause between two transactions. `5ms` is always as long, `1ms..3ms` has bounds (plain
+/// numbers are seconds); what has none begins with a word, as `exp:5ms`.
+pub const THINK_BETWEEN: &str = "THINK_BETWEEN";
+/// The same of the pauses between the steps of a transaction.
+pub const THINK_INSIDE: &str = "THINK_INSIDE";
 /// What stands between the letters of volumes.
 pub const VOLUMES_JOIN: &str = "+";
 /// Fact whose name ends in the letter of a volume: the path that it is.

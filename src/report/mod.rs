@@ -18,6 +18,7 @@ mod paper;
 mod screen;
 mod sections;
 mod sheet;
+pub mod swingbench;
 mod table;
 mod text;
 pub mod trace;

@@ -11,10 +11,10 @@ use crate::units::{Bytes, Nanos};
 
 use super::{ConfigError, Key, Origin, Setting};
 use reading::Given;
-use values::{nanos_text, read_mebibytes, read_switch};
+use values::{read_mebibytes, read_switch};
 
 pub(super) use values::bytes_text;
-pub use values::{Connection, Filler, HotSpot, RedoStress, Scale, StatisticsType, Think};
+pub use values::{Connection, Filler, HotSpot, RedoStress, Scale, StatisticsType, Think, nanos_text};
 
 /// Most sessions of one run; SLOB's own limit.
 pub const MAX_SESSIONS: u32 = 4_096;

@@ -159,7 +159,7 @@ pub(in crate::config) fn bytes_text(Bytes(bytes): Bytes) -> String {
 }
 
 /// A duration as text that reads back exactly; whole seconds are a plain number, as SLOB writes them.
-pub(super) fn nanos_text(Nanos(nanos): Nanos) -> String {
+pub fn nanos_text(Nanos(nanos): Nanos) -> String {
     let (suffix, scale) = [("", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)]
         .into_iter()
         .find(|(_, scale)| nanos.is_multiple_of(*scale))

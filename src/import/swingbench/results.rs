@@ -40,6 +40,21 @@ const OVERALL: [(&str, &str); 5] = [
     ("TotalRollbacks", ""),
 ];
 const MS_PER_S: i64 = 1_000;
+/// The driver of a file that we wrote ourselves, before its version.
+const OURS: &str = "plimsoll";
+/// How the addresses of our own targets begin, and what kind of target each is.
+const ADDRESSES: [(&str, &str); 8] = [
+    ("postgres:", "postgres"),
+    ("postgresql:", "postgres"),
+    ("mysql:", "mysql"),
+    ("mariadb:", "mysql"),
+    ("oracle:", "oracle"),
+    ("pg:", "postgres"),
+    ("my:", "mysql"),
+    ("sim:", "simulated"),
+];
+/// Those of them that go on with a directory, in which nobody logs in.
+const DIRECTORIES: [&str; 2] = ["pg:", "my:"];
 
 /// A run of `fields`; `line` is where they end.
 pub(super) fn draft(
@@ -54,8 +69,9 @@ pub(super) fn draft(
         return Err(ImportError::damaged(source, line, "these results have no overview"));
     }
     let title = overall("BenchmarkName").unwrap_or_default().trim_matches('"').trim();
-    let mut draft = Draft::new("transactions", "Swingbench", title);
-    if let Some(version) = overall("Version").or(overall("SwingbenchVersion")) {
+    let ours = fields.get("Configuration", "Driver").and_then(|driver| driver.strip_prefix(OURS)?.strip_prefix(' '));
+    let mut draft = Draft::new("transactions", if ours.is_some() { OURS } else { "Swingbench" }, title);
+    if let Some(version) = ours.or(overall("Version")).or(overall("SwingbenchVersion")) {
         draft.version = version.to_owned();
     }
     let duration_ns = overall("TotalRunTime").and_then(clock_ns);
@@ -89,7 +105,7 @@ pub(super) fn draft(
     intervals(&mut step, notes, line, fields);
     configuration(&mut draft, fields);
     times(&mut draft, notes, line, overall("TimeOfRun"), &step, first_reading_ms(fields));
-    explain(&mut draft.notes, &step, odd);
+    explain(&mut draft.notes, &step, odd, ours.is_some());
     draft.steps.push(step);
     Ok(draft)
 }
@@ -152,9 +168,10 @@ fn operation(
         Some(buckets) => crate::record::Histogram::reported(buckets, total_ns, min_ns, max_ns),
         None => percentiles::histogram(count, total_ns, min_ns, max_ns, if count == 0 { &[] } else { &deciles }),
     };
+    // Those that failed are not among those that are counted as completed.
     step.operations.push(OperationStats {
         kind: transaction.name.clone(),
-        count,
+        count: count.saturating_add(failed),
         errors: failed,
         block_touches: 0,
         service: response.clone(),
@@ -261,8 +278,9 @@ fn configuration(draft: &mut Draft, fields: &Fields) {
             continue;
         }
         if name == "ConnectString" {
-            draft.target.kind = "oracle".to_owned();
-            draft.target.address = without_secrets(value);
+            let known = ADDRESSES.iter().find(|(begins, _)| value.starts_with(begins));
+            draft.target.kind = known.map_or("oracle", |(_, kind)| kind).to_owned();
+            draft.target.address = without_secrets(value, known.is_some());
         } else {
             draft.parameters.insert(name.clone(), value.to_owned());
         }
@@ -272,14 +290,20 @@ fn configuration(draft: &mut Draft, fields: &Fields) {
     }
 }
 
-/// A connect string without the user and password that may stand before `@`; nothing of it where it names a password.
-fn without_secrets(connect: &str) -> String {
+/// A connect string without the user and password that may stand before `@`; nothing of it where it names a password. An address
+/// of ours keeps a user who stands there alone.
+fn without_secrets(connect: &str, is_ours: bool) -> String {
     if connect.to_ascii_lowercase().contains("password") {
         return String::new();
     }
-    match connect.rsplit_once('@') {
-        Some((_, address)) => address.to_owned(),
-        None => connect.to_owned(),
+    if DIRECTORIES.iter().any(|begins| connect.starts_with(begins)) {
+        return connect.to_owned();
+    }
+    let Some((before, address)) = connect.rsplit_once('@') else { return connect.to_owned() };
+    match before.split_once("//") {
+        Some((_, user)) if is_ours && !user.contains([':', '/', '@']) => connect.to_owned(),
+        Some((scheme, _)) if is_ours => format!("{scheme}//{address}"),
+        _ => address.to_owned(),
     }
 }
 
@@ -339,10 +363,10 @@ fn date(text: &str) -> Option<jiff::civil::DateTime> {
     forms.iter().find_map(parse)
 }
 
-fn explain(remarks: &mut Vec<String>, step: &Step, odd: Vec<String>) {
+fn explain(remarks: &mut Vec<String>, step: &Step, odd: Vec<String>, is_ours: bool) {
     let full = step.reported.iter().any(|figure| figure.name.ends_with(" StdDeviation"));
     remarks.push("Response times are whole milliseconds: anything faster counts as 1 ms or 0.".to_owned());
-    if !full {
+    if !full && !is_ours {
         remarks.push("Deciles come from simple statistics, in which Swingbench estimates them.".to_owned());
     }
     if !odd.is_empty() {
@@ -350,7 +374,7 @@ fn explain(remarks: &mut Vec<String>, step: &Step, odd: Vec<String>) {
         remarks
             .push(format!("The mean response lies above the 90th percentile of {names}; both are kept as reported."));
     }
-    let sum = step.operations.iter().fold(0_u64, |sum, operation| sum.saturating_add(operation.count));
+    let sum = step.operations.iter().fold(0_u64, |sum, operation| sum.saturating_add(operation.response.count()));
     if let Some(all) = step.counters.operations.filter(|all| !step.operations.is_empty() && *all != sum) {
         remarks.push(format!(
             "The overview counts {all} completed transactions, the transactions by name add up to {sum}."

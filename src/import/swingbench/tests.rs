@@ -62,7 +62,7 @@ fn results_in_any_namespace_and_spelling_are_read() {
     );
     assert_eq!((step.counters.errors, step.window.duration_ns), (Some(3), 10_000_000_000));
     let (pay, ship) = (&step.operations[0], &step.operations[1]);
-    assert_eq!((pay.kind.as_str(), pay.count, pay.errors), ("Pay", 1_000, 3));
+    assert_eq!((pay.kind.as_str(), pay.count, pay.errors), ("Pay", 1_003, 3));
     assert_eq!(
         pay.response.quantiles_ns(&[0.4, 0.5, 0.9, 1.0]),
         [1_000_000, 2_000_000, 2_000_000, 90_000_000].map(Some)
@@ -115,6 +115,37 @@ fn passwords_stay_where_they_are() {
     let draft = results(RESULTS).unwrap().remove(0);
     assert!(!format!("{draft:?}").contains("tiger"), "{draft:?}");
     assert_eq!(draft.target.address, "//db1:1521/pdb");
+}
+
+#[test]
+fn addresses_of_ours_say_what_kind_of_target_it_was_and_keep_no_secret() {
+    let target = |connect: &str| {
+        let draft = results(&RESULTS.replace("scott/tiger@//db1:1521/pdb", connect)).unwrap().remove(0);
+        (draft.target.kind, draft.target.address)
+    };
+    let same = |kind: &str, address: &str| assert_eq!(target(address), (kind.to_owned(), address.to_owned()));
+    same("postgres", "postgres://app@db1,db2:5433/shop");
+    same("mysql", "mysql://db1:3307/shop");
+    same("oracle", "oracle://soe@scan/orcl?services=2");
+    same("postgres", "pg:/u01/@home/pg");
+    same("simulated", "sim:service=200us,servers=8");
+    same("oracle", "//db1:1521/pdb");
+    assert_eq!(target("postgres://app:tiger@db1/shop").1, "postgres://db1/shop");
+    assert_eq!(target("postgres://app:ti@ger@db1/shop").1, "postgres://db1/shop");
+    assert_eq!(target("oracle:thin:scott/tiger@//db1/pdb").1, "//db1/pdb");
+    assert_eq!(target("postgres://db1/shop?password=tiger").1, "");
+}
+
+#[test]
+fn files_of_our_own_are_not_taken_for_those_of_swingbench() {
+    let ours = RESULTS.replace("<sb:Password>tiger</sb:Password>", "<sb:Driver>plimsoll 0.1.0</sb:Driver>");
+    let (ours, theirs) = (results(&ours).unwrap().remove(0), results(RESULTS).unwrap().remove(0));
+    assert_eq!((ours.program, ours.version.as_str(), theirs.program), ("plimsoll", "0.1.0", "Swingbench"));
+    let simple = RESULTS.replace("StdDeviation", "Other");
+    let theirs = results(&simple).unwrap().remove(0);
+    let ours = results(&simple.replace("<sb:Password>tiger</sb:Password>", "<sb:Driver>plimsoll 1</sb:Driver>"));
+    let estimates = |draft: &Draft| draft.notes.iter().any(|note| note.contains("Swingbench estimates them"));
+    assert!(estimates(&theirs) && !estimates(&ours.unwrap()[0]));
 }
 
 #[test]
@@ -222,7 +253,7 @@ fn a_report_at_the_end_has_the_totals() {
     );
     assert_eq!((step.counters.operations, step.counters.errors), (Some(70), Some(2)));
     let pay = &step.operations[0];
-    assert_eq!((pay.kind.as_str(), pay.count, pay.errors, pay.response.mean_ns()), ("Pay", 70, 2, Some(3.5e6)));
+    assert_eq!((pay.kind.as_str(), pay.count, pay.errors, pay.response.mean_ns()), ("Pay", 72, 2, Some(3.5e6)));
     assert_eq!(pay.response.quantiles_ns(&[0.5, 1.0]), [Some(3_250_000), Some(9_000_000)]);
     assert!(step.reported.iter().any(|figure| figure.name == "CommitStatements" && figure.value == 71.0));
 }

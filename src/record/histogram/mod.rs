@@ -335,6 +335,25 @@ impl Histogram {
         Some((squares.sum::<f64>() / self.count() as f64).sqrt())
     }
 
+    /// The geometric mean of all durations, unless nothing was counted; a duration of 0 counts as 1 ns.
+    ///
+    /// `exp(sum of c ln(v) / n)` over buckets with count c, where v is the middle of the bucket, moved into the range from the exact
+    /// minimum to the exact maximum. A duration lies at most half a bucket from v, which is 1/256 of it, so the result is at most
+    /// 0.4 % off. Durations beyond one hour count as one hour.
+    ///
+    /// Absent of one that was reported: its buckets are too wide for that.
+    pub fn geometric_mean_ns(&self) -> Option<f64> {
+        let (min_ns, max_ns) = (self.min_ns?, self.max_ns?);
+        if self.is_reported() {
+            return None;
+        }
+        let logarithms = self.buckets_ns().map(|(lowest, highest, count)| {
+            let middle = (lowest as f64 + highest as f64) / 2.0;
+            count as f64 * middle.max(min_ns as f64).min(max_ns as f64).max(1.0).ln()
+        });
+        Some((logarithms.sum::<f64>() / self.count() as f64).exp())
+    }
+
     /// Counts per power-of-two-microsecond bucket: element `k` holds waits `w` with `2^(k-1) us <= w < 2^k us`
     /// (element 0: below 1 us); the last element holds everything from 2^26 us up.
     ///

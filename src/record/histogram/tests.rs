@@ -29,6 +29,16 @@ fn equal_durations_do_not_deviate() {
 }
 
 #[test]
+fn the_geometric_mean_is_that_of_the_durations() {
+    let mean = of(&[100_000, 1_000_000, 10_000_000]).geometric_mean_ns().unwrap();
+    assert!((mean / 1e6 - 1.0).abs() < 0.004, "{mean}");
+    assert_eq!((of(&[0; 3]).geometric_mean_ns(), Histogram::default().geometric_mean_ns()), (Some(1.0), None));
+    let same = of(&[123_457; 9]).geometric_mean_ns().unwrap();
+    assert!((same - 123_457.0).abs() < 1e-6, "{same}");
+    assert_eq!(Histogram::counted(5, Some(9)).geometric_mean_ns(), None);
+}
+
+#[test]
 fn waits_beyond_the_range_keep_an_exact_maximum_and_sum() {
     let two_hours = 2 * HIGHEST_NS;
     let histogram = of(&[5, two_hours]);
@@ -218,6 +228,14 @@ proptest! {
         let root_mean_square = mean_of(values.iter().map(|v| (*v as f64).powi(2)).sum()).sqrt();
         let reported = of(&values).standard_deviation_ns().unwrap();
         prop_assert!((reported - exact).abs() <= 0.004 * root_mean_square + 0.5, "reported {reported}, exact {exact}");
+    }
+
+    #[test]
+    fn the_geometric_mean_is_within_its_bound(values in prop::collection::vec(0u64..1 << 40, 1..300)) {
+        let logarithms = values.iter().map(|v| (*v.max(&1) as f64).ln()).sum::<f64>();
+        let exact = (logarithms / values.len() as f64).exp();
+        let reported = of(&values).geometric_mean_ns().unwrap();
+        prop_assert!((reported / exact - 1.0).abs() <= 0.004, "reported {reported}, exact {exact}");
     }
 
     #[test]
