@@ -230,6 +230,7 @@ const ARROWS: &[(&str, &str, &str)] = &[
     ("targets/sql/lane/batch.rs", "targets/sql/target.rs", "a lane holds parts of the target that opened it"),
     ("targets/sql/lane/line.rs", "targets/sql/target.rs", "a lane holds parts of the target that opened it"),
     ("targets/sql/lane/statement.rs", "targets/sql/target.rs", "a lane holds parts of the target that opened it"),
+    ("targets/sql/lane/transaction.rs", "targets/sql/target.rs", "a lane holds parts of the target that opened it"),
     (
         "targets/postgres/password_file.rs",
         "targets/postgres/login.rs",

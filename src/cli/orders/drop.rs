@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::with::with;
 use crate::cli::arguments::TargetArgs;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
@@ -32,7 +33,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let address = arguments.target.address();
     let options = arguments.server.options(address)?;
     let interrupt = Interrupt::listen()?;
-    super::with(orders::at(address, &options)?, |database| {
+    with(orders::at(address, &options)?, |database| {
         let plan = database.plan_drop(interrupt.flag())?;
         arguments.removal.carry_out(plan, &interrupt)
     })

@@ -4,6 +4,7 @@ use std::io::Write;
 
 use clap::Args;
 
+use super::with::with;
 use crate::cli::arguments::{Format, FormatArgs, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
@@ -33,7 +34,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let address = arguments.target.address();
     let database = orders::at(address, &arguments.server.options(address)?)?;
-    let sheet = super::with(database, |database| {
+    let sheet = with(database, |database| {
         let sheet = database.info(interrupt.flag())?;
         database.notes().iter().for_each(say::note);
         Ok(sheet)

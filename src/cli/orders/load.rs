@@ -1,6 +1,9 @@
 //! What `run` and `sweep` can be told alike, and a run from its plan to its report.
 
 use std::fmt;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::Path;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
@@ -16,6 +19,8 @@ use crate::cli::recording::Recording;
 use crate::cli::servers::{NodeArgs, ServerArgs};
 use crate::cli::{fresh_seed, limits, say};
 use crate::load::Pace;
+use crate::record::Run;
+use crate::report::swingbench;
 use crate::plan::orders::{OrdersLoad, OrdersPlan, plan};
 use crate::targets::database::DatabaseOptions;
 use crate::targets::orders::{self, OpenOrders, OrdersOpenRequest};
@@ -179,7 +184,11 @@ impl IsolationChoice {
 
 impl LoadArgs {
     /// Runs it with so many users in each step, at each rate where there is one.
-    pub(super) fn run(&self, users: Vec<u32>, rates: Vec<f64>) -> Result<Exit, Failure> {
+    pub(super) fn run(&self, users: Vec<u32>, rates: Vec<f64>, results: Option<&Path>) -> Result<Exit, Failure> {
+        if let Some(path) = results.filter(|path| path.exists()) {
+            let failure = Failure::new(format_args!("`{}` is there already", path.display()));
+            return Err(failure.with_hint("name a file that is not there yet: `--results FILE`".to_owned()));
+        }
         let load = self.load(users, rates)?;
         let plan = plan(&load)?;
         self.check(&load)?;
@@ -228,7 +237,9 @@ impl LoadArgs {
             Ok(())
         };
         let recorded = load.record(database, &mut audit, &interrupt, progress)?;
+        let written = results.map_or(Ok(()), |path| write_results(path, recorded.run()));
         let exit = recorded.tell(self.keeping.format.format(), &self.limits, &interrupt)?;
+        written?;
         Ok(if is_sound || exit != Exit::Done { exit } else { Exit::NotMet })
     }
 
@@ -283,7 +294,6 @@ impl LoadArgs {
     }
 
     fn print(&self, plan: &OrdersPlan, address: &str) -> Result<(), Failure> {
-        use std::io::Write;
         let mut out = say::output();
         writeln!(out, "{}: {} of {address}, {} in all", plan.name, steps_in_words(plan.steps.len()), plan.duration())?;
         for (name, value) in &plan.parameters {
@@ -303,6 +313,21 @@ impl LoadArgs {
         out.flush()?;
         Ok(())
     }
+}
+
+/// Writes the only step of a run as Swingbench writes its results.
+fn write_results(path: &Path, run: &Run) -> Result<(), Failure> {
+    let Some(step) = run.steps.first() else { return Ok(()) };
+    let mut text = Vec::new();
+    let written = swingbench::write(run, step, &mut text).and_then(|()| {
+        let mut file = File::create_new(path)?;
+        file.write_all(&text)?;
+        file.sync_all()
+    });
+    written.map_err(|error| {
+        Failure::new(format_args!("the results cannot be written to `{}`: {error}", path.display()))
+            .with_hint("the run itself is kept; name another file with `--results` the next time".to_owned())
+    })
 }
 
 fn steps_in_words(steps: usize) -> String {

@@ -8,12 +8,11 @@ mod run;
 mod setup;
 mod sweep;
 mod verify;
+mod with;
 
 use clap::Subcommand;
 
 use super::exit::{Exit, Failure};
-use super::sheets;
-use crate::targets::orders::OrdersDatabase;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -56,12 +55,4 @@ impl Command {
             Self::Drop(arguments) => drop::run(&arguments),
         }
     }
-}
-
-/// Does something with a database and leaves it however that ends.
-fn with<T>(
-    database: Box<dyn OrdersDatabase>,
-    work: impl FnOnce(&mut dyn OrdersDatabase) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    sheets::then_leave(database, |database| work(database), OrdersDatabase::close)
 }

@@ -1,5 +1,7 @@
 //! `plimsoll orders run`.
 
+use std::path::PathBuf;
+
 use clap::Args;
 
 use super::load::LoadArgs;
@@ -33,11 +35,15 @@ pub(in crate::cli) struct Arguments {
     #[arg(long, value_name = "N[/s]", allow_hyphen_values = true, help_heading = "Load")]
     rate: Option<Rate>,
 
+    /// Write the results as Swingbench does, for tools that read its files
+    #[arg(long, value_name = "FILE", help_heading = "Output")]
+    results: Option<PathBuf>,
+
     #[command(flatten)]
     load: LoadArgs,
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let rates = arguments.rate.iter().map(|Rate(per_s)| *per_s).collect();
-    arguments.load.run(vec![arguments.users], rates)
+    arguments.load.run(vec![arguments.users], rates, arguments.results.as_deref())
 }

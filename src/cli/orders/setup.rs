@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
+use super::with::with;
 use crate::cli::arguments::{Format, FormatArgs, ProgressArgs, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
@@ -112,7 +113,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let address = arguments.target.address();
     let options = DatabaseOptions { dry_run: arguments.dry_run, ..arguments.server.options(address)? };
     let database = orders::at(address, &options)?;
-    interrupt.judge(super::with(database, |database| set_up(arguments, &request, database, &interrupt)))
+    interrupt.judge(with(database, |database| set_up(arguments, &request, database, &interrupt)))
 }
 
 fn set_up(

@@ -31,5 +31,5 @@ pub(in crate::cli) struct Arguments {
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let ThreadList(users) = &arguments.users;
     let rates = arguments.rate.iter().map(|Rate(per_s)| *per_s).collect();
-    arguments.load.run(users.clone(), rates)
+    arguments.load.run(users.clone(), rates, None)
 }

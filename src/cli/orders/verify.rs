@@ -5,6 +5,7 @@ use std::io::Write;
 use clap::Args;
 
 use super::audit::{self, ACKNOWLEDGED_FILE};
+use super::with::with;
 use crate::cli::arguments::{Format, FormatArgs, RunsArgs, TargetArgs};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
@@ -41,7 +42,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let acknowledged = arguments.run.as_deref().map_or(Ok(Acknowledgements::default()), |run| read(arguments, run))?;
     let address = arguments.target.address();
-    let audit = super::with(orders::at(address, &arguments.server.options(address)?)?, |database| {
+    let audit = with(orders::at(address, &arguments.server.options(address)?)?, |database| {
         let outcome = database.audit(&acknowledged, interrupt.flag());
         database.notes().iter().for_each(say::note);
         outcome.map_err(|error| match (error, interrupt.exit()) {

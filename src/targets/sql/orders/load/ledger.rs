@@ -3,7 +3,7 @@
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::Acknowledged;
+use super::rules::Acknowledged;
 use crate::targets::orders::Acknowledgements;
 
 /// Keys of what was acknowledged, 8 bytes each.

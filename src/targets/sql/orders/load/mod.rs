@@ -7,15 +7,16 @@ mod customers;
 mod ledger;
 mod orders;
 mod rest;
+mod rules;
 mod session;
 mod statements;
 mod steps;
 
 pub use ledger::Ledger;
 pub use rest::{Alarm, Resting};
+pub use rules::{Acknowledged, Rules};
 pub use session::{Argument, OrdersServers, OrdersSession, OrdersSetting, RefusalKind, Rows};
 pub use statements::{Gives, Statement, Words};
-pub use steps::{Acknowledged, Rules};
 
 use self::steps::Steps;
 use crate::measure::{RefusalClass, Tally};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::ledger::Ledger;
 use super::rest::{Alarm, Resting};
 use super::statements::Statement;
-use super::steps::Rules;
+use super::rules::Rules;
 use crate::measure::RefusalClass;
 use crate::targets::sql::{SqlError, SqlServers, SqlSession};
 

@@ -1,30 +1,11 @@
 //! The steps that transactions are made of, and what comes of them.
 
 use super::statements::{Gives, Statement};
-use super::{Argument, OrdersSession, Rows};
+use super::rules::{Acknowledged, Rules};
+use super::session::{Argument, OrdersSession, Rows};
 use crate::measure::Tally;
 use crate::workload::Rng;
-use crate::workload::orders::{Pauses, Sizes};
-
-/// What all transactions of a run have in common.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rules {
-    /// Rows that there were when the data were made.
-    pub sizes: Sizes,
-    /// Pauses between the steps of a transaction.
-    pub inside: Pauses,
-    /// How often a transaction is tried again after a deadlock, a serialization failure or a lock timeout.
-    pub max_retries: u32,
-}
-
-/// What a transaction changed and the server acknowledged: an audit looks for it afterwards.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Acknowledged {
-    /// An order that was made.
-    pub order: Option<i64>,
-    /// An order that was marked as processed.
-    pub processed: Option<i64>,
-}
+use crate::workload::orders::Pauses;
 
 /// One attempt at a transaction.
 pub(super) struct Steps<'a, S> {
