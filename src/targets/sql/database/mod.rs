@@ -2,7 +2,7 @@
 
 pub(in crate::targets) mod dialect;
 mod load;
-mod orders;
+pub(in crate::targets) mod orders;
 mod orders_load;
 mod reached;
 mod removal;

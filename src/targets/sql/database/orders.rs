@@ -328,14 +328,14 @@ fn state_words(stage: Stage, in_use_by: Option<&str>) -> String {
 }
 
 /// Tables of order entry that are to be removed.
-struct TablesToRemove<'a, D> {
+pub(in crate::targets) struct TablesToRemove<'a, D> {
     access: Access<'a, D>,
     /// Bare names and bytes, the largest first.
     objects: Vec<(String, u64)>,
 }
 
 impl<'a, D: OrdersDialect> TablesToRemove<'a, D> {
-    fn find(access: Access<'a, D>) -> Result<Self, TargetError> {
+    pub(in crate::targets) fn find(access: Access<'a, D>) -> Result<Self, TargetError> {
         let mut session = D::open(access)?;
         let found = catalog::require(access, D::look_for_orders(&mut session)?.found)?;
         let mut there = D::orders_objects(&mut session)?;

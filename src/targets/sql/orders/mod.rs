@@ -10,6 +10,8 @@ mod dialect;
 pub(in crate::targets) mod load;
 pub(in crate::targets) mod setup;
 pub(in crate::targets) mod source;
+#[cfg(test)]
+mod tests;
 pub(in crate::targets) mod validation;
 
 pub(in crate::targets) use dialect::{Estimate, Job, OrdersDialect, PartKind, Parts, Step, drops, parts_of};

@@ -161,7 +161,7 @@ impl Questions {
         });
         if let Some(column) = self.numbered {
             let (least, largest) = (next(), next());
-            let is_whole = figure(&least) == Some(1.0) && figure(&largest) == Some(loaded as f64);
+            let is_whole = figure(&least) == Some(1.0) && figure(&largest) == figure(&count);
             checks.push(Validated {
                 what: "rows",
                 name: format!("{name}: {column} without gaps"),

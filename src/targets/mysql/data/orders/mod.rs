@@ -32,6 +32,8 @@ const ROW_BYTES: f64 = 5.0 + 13.0 + 3.0;
 const ENTRY_BYTES: f64 = 5.0 + 8.0 + 8.0;
 /// How full pages are when rows come in the order of their keys, and when indexes are built.
 const FILL: f64 = 15.0 / 16.0;
+/// Most of the log that is kept: it is a circle, about as large by default.
+const MOST_LOG: u64 = 100 << 20;
 /// What the redo log needs for a row besides its values.
 const LOGGED_BYTES: f64 = 40.0;
 
@@ -138,6 +140,7 @@ impl OrdersDialect for Connector {
             estimate.indexes += indexes * of_index;
             estimate.sorting = estimate.sorting.max(indexes * of_index);
         }
+        estimate.log = estimate.log.min(MOST_LOG);
         estimate
     }
 
