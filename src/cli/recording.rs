@@ -249,6 +249,11 @@ impl Recording {
 }
 
 impl Recorded {
+    /// The run as it was kept.
+    pub(super) fn run(&self) -> &Run {
+        &self.run
+    }
+
     /// Tells the run and how it ended.
     pub(super) fn tell(self, format: Format, limits: &[LatencyTarget], interrupt: &Interrupt) -> Result<Exit, Failure> {
         let Self { run, directory, failure } = self;

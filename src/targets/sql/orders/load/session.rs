@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::ledger::Ledger;
 use super::rest::{Alarm, Resting};
-use super::statements::Statement;
 use super::rules::Rules;
+use super::statements::Statement;
 use crate::measure::RefusalClass;
 use crate::targets::sql::{SqlError, SqlServers, SqlSession};
 

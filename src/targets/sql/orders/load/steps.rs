@@ -1,8 +1,8 @@
 //! The steps that transactions are made of, and what comes of them.
 
-use super::statements::{Gives, Statement};
 use super::rules::{Acknowledged, Rules};
 use super::session::{Argument, OrdersSession, Rows};
+use super::statements::{Gives, Statement};
 use crate::measure::Tally;
 use crate::workload::Rng;
 use crate::workload::orders::Pauses;
