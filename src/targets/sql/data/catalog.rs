@@ -9,12 +9,7 @@ use super::descriptor::{DataSet, Found, Stage};
 use super::streams::Halt;
 use crate::targets::TargetError;
 
-/// The table of the descriptor.
-pub(in crate::targets) const DATA_TABLE: &str = "plimsoll_data";
-/// The table of what has been loaded.
-pub(in crate::targets) const LOAD_TABLE: &str = "plimsoll_load";
-/// Version of everything that set-up makes.
-pub(in crate::targets) const FORMAT_VERSION: u32 = 1;
+pub(in crate::targets) use super::descriptor::{DATA_TABLE, FORMAT_VERSION, LOAD_TABLE};
 
 /// A session that has ended may hold its lock until the server has seen the end.
 const LOCK_ATTEMPTS: u32 = 10;

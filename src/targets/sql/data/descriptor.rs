@@ -2,10 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::catalog::{DATA_TABLE, FORMAT_VERSION, LOAD_TABLE};
 use super::content::Content;
 use crate::targets::database::{Filling, SetupRequest, difference};
 use crate::workload::{Permutation, mix64};
+
+/// The table of the descriptor.
+pub(in crate::targets) const DATA_TABLE: &str = "plimsoll_data";
+/// The table of what has been loaded.
+pub(in crate::targets) const LOAD_TABLE: &str = "plimsoll_load";
+/// Version of everything that set-up makes.
+pub(in crate::targets) const FORMAT_VERSION: u32 = 1;
 
 /// A data set, as its descriptor says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -282,6 +282,19 @@ pub(in crate::targets) fn parts_of(data: &OrdersData) -> Parts {
     parts
 }
 
+/// What there is in the namespace.
+pub(super) fn parts_there<C: OrdersDialect>(
+    access: Access<'_, C>,
+    session: &mut C::Session<'_>,
+) -> Result<Parts, TargetError> {
+    let rows = C::ask(session, "look what there is", &C::parts_there(access.namespace), Halt::NEVER)?;
+    let part = |row: &Vec<Option<String>>| -> Option<Part> {
+        let kind = PartKind::ALL.into_iter().find(|kind| Some(kind.word()) == row[0].as_deref())?;
+        Some((kind, row[1].clone()?))
+    };
+    Ok(rows.iter().filter_map(part).collect())
+}
+
 /// Drops all tables, those that refer to others first.
 pub(in crate::targets) fn drops<W: Words>(namespace: &str) -> Vec<String> {
     let tables = Table::ALL.into_iter().rev();

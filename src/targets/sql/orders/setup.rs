@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::descriptor::OrdersData;
-use super::dialect::{Estimate, OrdersDialect, Part, PartKind, Parts, Step, drops};
+use super::dialect::{Estimate, OrdersDialect, Step, drops, parts_there};
 use super::source::Source;
 use super::validation::{Validation, validate};
 use crate::targets::TargetError;
@@ -192,19 +192,6 @@ fn existing<C: OrdersDialect>(
             Ok(Existing::Unfinished { loaded_bytes: loaded.bytes(source) })
         }
     }
-}
-
-/// What there is in the namespace.
-pub(super) fn parts_there<C: OrdersDialect>(
-    access: Access<'_, C>,
-    session: &mut C::Session<'_>,
-) -> Result<Parts, TargetError> {
-    let rows = C::ask(session, "look what there is", &C::parts_there(access.namespace), Halt::NEVER)?;
-    let part = |row: &Vec<Option<String>>| -> Option<Part> {
-        let kind = PartKind::ALL.into_iter().find(|kind| Some(kind.word()) == row[0].as_deref())?;
-        Some((kind, row[1].clone()?))
-    };
-    Ok(rows.iter().filter_map(part).collect())
 }
 
 /// Does what was planned. `tell` is called when a phase begins and ends, and at most ten times a second between;

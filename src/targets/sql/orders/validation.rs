@@ -7,8 +7,7 @@ use serde::Serialize;
 
 use super::ddl::qualified;
 use super::descriptor::OrdersData;
-use super::dialect::OrdersDialect;
-use super::setup::parts_there;
+use super::dialect::{OrdersDialect, parts_there};
 use super::source::Source;
 use crate::targets::TargetError;
 use crate::targets::database::Phase;
