@@ -17,6 +17,7 @@ mod kept_runs;
 mod limits;
 mod manners;
 mod mysql;
+mod orders_data;
 mod pages;
 mod place;
 mod postgres;

@@ -79,7 +79,7 @@ pub(super) fn create_table(namespace: &str, data: &OrdersData, table: Table) -> 
         };
         format!("{}{rest}", column::<Connector>(of))
     };
-    let rules = checks_of(table).filter(|check| is_kept(table, check.column)).map(|rule| check::<Connector>(rule));
+    let rules = checks_of(table).filter(|check| is_kept(table, check.column)).map(check::<Connector>);
     let key = table.key().map(|_| format!("PRIMARY KEY ({})", list::<Connector>(&data.key_columns(table))));
     let parts: Vec<String> = table.columns().iter().map(word).chain(generated(table)).chain(rules).chain(key).collect();
     let first = numbered(table).map(|_| format!(" AUTO_INCREMENT={}", next_number(table, &data.sizes)));
