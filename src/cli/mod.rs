@@ -29,6 +29,7 @@ mod removal;
 mod report;
 mod runs;
 mod say;
+mod seat;
 mod serve;
 mod servers;
 mod setting_up;
@@ -147,6 +148,10 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Ok(exit) => exit,
         Err(Failure::PipeClosed) => Exit::Done,
         Err(Failure::Reported(reported)) => {
+            if let Some(seat) = seat::Seat::taken() {
+                let exit::Reported { message, hint, exit } = &reported;
+                seat.say(&seat::Said::Failed { message: message.clone(), hint: hint.clone(), code: exit.code() });
+            }
             say::error(&reported.message);
             reported.hint.iter().for_each(say::hint);
             reported.exit
