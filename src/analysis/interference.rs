@@ -123,9 +123,9 @@ impl Interference {
 
     /// What each load pays, in a sentence each.
     pub fn sentence(&self) -> String {
-        let letters: Vec<String> = self.loads.iter().map(|load| load.letter.clone()).collect();
+        let letters: Vec<&str> = self.loads.iter().map(|load| load.letter.as_str()).collect();
         let parts: Vec<String> = self.loads.iter().map(|load| load.price(self.threshold)).collect();
-        format!("{} together: {}.", list(&letters), parts.join("; "))
+        format!("{} together: {}.", letters.join("+"), parts.join("; "))
     }
 }
 
@@ -224,36 +224,12 @@ fn command(run: &Run) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{Timestamp, sample};
-
-    /// A round of two loads; B carries `share` of its rate together.
-    fn round(number: u32, share: f64) -> Vec<Run> {
-        let run = |letter: &str, company: Company, operations_per_s: u64, read_ns: u64| {
-            let mut run =
-                sample::run(&[sample::Level { sessions: 8, operations_per_s, read_ns, seconds: 20, update_pct: 0 }]);
-            let mark = BesideMark { group: "g".to_owned(), load: letter.to_owned(), round: number, company };
-            run.tags.extend(mark.tags());
-            run.id = format!("{letter}-{}-{number}", company.word());
-            run.command = ["plimsoll", "slob", "run", "8", "--runs", "here"].map(str::to_owned).to_vec();
-            run
-        };
-        let scatter = u64::from(number % 3);
-        let beside = ((500 + scatter) as f64 * share) as u64;
-        vec![
-            run("A", Company::Alone, 400 + scatter, 500_000),
-            run("B", Company::Alone, 500 + scatter, 500_000),
-            run("A", Company::Together, 400 + scatter, 500_000),
-            run("B", Company::Together, beside, 900_000),
-        ]
-    }
-
-    fn rounds(count: u32, share: f64) -> Vec<Run> {
-        (1..=count).flat_map(|number| round(number, share)).collect()
-    }
+    use crate::record::Timestamp;
+    use crate::record::sample::beside::{GROUP, rounds};
 
     #[test]
     fn who_pays_is_told_from_who_does_not() {
-        let found = Interference::of("g", rounds(3, 0.5), 0.05).unwrap();
+        let found = Interference::of(GROUP, rounds(3, 0.5), 0.05).unwrap();
         assert_eq!((found.rounds.as_slice(), found.left_out), (&[1, 2, 3][..], 0));
         let [a, b] = &found.loads[..] else { panic!("{} loads", found.loads.len()) };
         assert_eq!((a.command.as_str(), a.ids[1].len()), ("slob run 8", 3));
@@ -262,7 +238,7 @@ mod tests {
         let (low, high) = rate.interval.unwrap();
         assert!(low < -0.49 && high > -0.51 && rate.difference() == Difference::Worse, "{rate:?}");
         let sentence = found.sentence();
-        assert!(sentence.starts_with("A and B together: A pays no more than 5.0 %; B carries 50."), "{sentence}");
+        assert!(sentence.starts_with("A+B together: A pays no more than 5.0 %; B carries 50."), "{sentence}");
         assert!(sentence.contains("and has a p99 of "), "{sentence}");
     }
 
@@ -271,12 +247,15 @@ mod tests {
         let mut runs = rounds(4, 0.5);
         runs.iter_mut().find(|run| run.id == "A-together-2").unwrap().outcome = Outcome::Interrupted;
         runs.retain(|run| run.id != "B-alone-3");
-        let found = Interference::of("g", runs.clone(), 0.05).unwrap();
+        let found = Interference::of(GROUP, runs.clone(), 0.05).unwrap();
         assert_eq!((found.rounds.as_slice(), found.left_out), (&[1, 4][..], 2));
         runs.retain(|run| !run.id.contains("together"));
-        assert_eq!(Interference::of("g", runs.clone(), 0.05), Err(NotBeside::NoWholeRound { group: "g".to_owned() }));
+        assert_eq!(
+            Interference::of(GROUP, runs.clone(), 0.05),
+            Err(NotBeside::NoWholeRound { group: GROUP.to_owned() })
+        );
         runs.retain(|run| run.id.starts_with('A'));
-        assert_eq!(Interference::of("g", runs.clone(), 0.05), Err(NotBeside::TooFew { group: "g".to_owned() }));
+        assert_eq!(Interference::of(GROUP, runs.clone(), 0.05), Err(NotBeside::TooFew { group: GROUP.to_owned() }));
         assert_eq!(Interference::of("h", runs, 0.05), Err(NotBeside::TooFew { group: "h".to_owned() }));
     }
 
@@ -285,17 +264,17 @@ mod tests {
         let mut runs = rounds(2, 0.5);
         let late = runs.iter_mut().find(|run| run.id == "B-together-1").unwrap();
         late.started_at = Timestamp(late.started_at.0 + jiff::SignedDuration::from_secs(7));
-        let found = Interference::of("g", runs.clone(), 0.05).unwrap();
+        let found = Interference::of(GROUP, runs.clone(), 0.05).unwrap();
         assert_eq!((found.rounds.as_slice(), found.left_out), (&[2][..], 1));
         runs.iter_mut().for_each(|run| "simulated".clone_into(&mut run.target.kind));
-        assert_eq!(Interference::of("g", runs, 0.05).unwrap().left_out, 0, "simulated time has no other beside it");
+        assert_eq!(Interference::of(GROUP, runs, 0.05).unwrap().left_out, 0, "simulated time has no other beside it");
     }
 
     #[test]
     fn the_rate_of_an_open_loop_is_no_result() {
         let mut runs = rounds(3, 1.0);
         runs.iter_mut().for_each(|run| run.steps[0].load.rate_operations_per_s = Some(500.0));
-        let found = Interference::of("g", runs, 0.05).unwrap();
+        let found = Interference::of(GROUP, runs, 0.05).unwrap();
         let measures: Vec<String> = found.loads[1].figures().map(|figure| figure.measure.to_string()).collect();
         assert_eq!((measures.len(), found.loads[1].asked_per_s()), (1, Some(500.0)), "{measures:?}");
         assert!(measures[0].starts_with("p99"), "{measures:?}");

@@ -1,6 +1,7 @@
 //! The doors: one file a command; the only place that prints or exits.
 
 mod arguments;
+mod beside;
 mod check;
 mod compare;
 mod completions;
@@ -95,6 +96,9 @@ enum Command {
     /// Put load on raw storage: files and block devices
     #[command(subcommand, after_long_help = io::EXAMPLES)]
     Io(io::Command),
+    /// What do loads cost each other? Each alone and all together, in turns
+    #[command(after_long_help = beside::EXAMPLES)]
+    Beside(Box<beside::Arguments>),
     /// Make runs of what other programs measured: AWR reports, fio, iostat, Swingbench and many more
     #[command(after_long_help = import::EXAMPLES)]
     Import(import::Arguments),
@@ -172,6 +176,7 @@ impl Command {
             Self::Slob(command) => command.run(),
             Self::Orders(command) => command.run(),
             Self::Io(command) => command.run(),
+            Self::Beside(arguments) => beside::run(&arguments),
             Self::Import(arguments) => import::run(&arguments),
             Self::Runs(command) => command.run(),
             Self::Report(arguments) => report::run(&arguments),
