@@ -170,8 +170,11 @@ impl LoadBeside {
         match () {
             () if compared.is_empty() => format!("of {letter} too little was measured to say what it pays"),
             () if !changes.is_empty() => format!("{letter} {}", list(&changes)),
-            () if is_any(&[Difference::NotShown, Difference::Unknown]) => {
+            () if is_any(&[Difference::NotShown]) => {
                 format!("that {letter} pays anything is not shown, and its figures scatter too much to exclude it")
+            }
+            () if is_any(&[Difference::Unknown]) => {
+                format!("nothing says how much the figures of {letter} scatter, and so what it pays")
             }
             () => format!("{letter} pays no more than {} %", percent(threshold)),
         }
@@ -278,5 +281,13 @@ mod tests {
         let measures: Vec<String> = found.loads[1].figures().map(|figure| figure.measure.to_string()).collect();
         assert_eq!((measures.len(), found.loads[1].asked_per_s()), (1, Some(500.0)), "{measures:?}");
         assert!(measures[0].starts_with("p99"), "{measures:?}");
+    }
+
+    #[test]
+    fn windows_too_short_to_scatter_say_nothing() {
+        let mut runs = rounds(1, 0.5);
+        runs.iter_mut().flat_map(|run| &mut run.steps).for_each(|step| step.intervals.clear());
+        let sentence = Interference::of(GROUP, runs, 0.05).unwrap().sentence();
+        assert!(sentence.contains("nothing says how much the figures of B scatter, and so what it pays"), "{sentence}");
     }
 }

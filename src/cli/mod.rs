@@ -248,6 +248,9 @@ fn missing_word(error: &clap::Error, words: &[OsString]) -> Option<&'static str>
         (ErrorKind::MissingRequiredArgument, "check") => Some(
             "say what is asked about: a directory, a device or an address, as in `plimsoll check --reads 3000@5ms /u01`",
         ),
+        (ErrorKind::MissingRequiredArgument, "beside") => Some(
+            "write two loads or more, each as it is typed alone: `plimsoll beside -- slob run 8 -- io run --path /u01/backup.dat --pattern read`",
+        ),
         (ErrorKind::MissingRequiredArgument, "completions") => Some("name a shell: `plimsoll completions bash`"),
         (ErrorKind::UnknownArgument, "check") if shown(ContextKind::InvalidArg).starts_with("--p") => Some(
             "a limit stands behind its rate: `--reads 3000@5ms` is p99 within 5 ms, `@p99.9=5ms` another percentile",

@@ -49,14 +49,14 @@ pub(super) fn headline(found: &Interference) -> String {
 
 /// All parts in the order in which they are to be read.
 pub(super) fn tell(paper: &mut dyn Paper, found: &Interference) -> io::Result<()> {
-    costs(paper, found)?;
-    doubts(paper, found)?;
-    rounds(paper, found)?;
     let mut grid = Grid::new(3, ["load", "command", "target"]);
     found.loads.iter().for_each(|load| {
         grid.push(vec![load.letter.clone(), load.command.clone(), load.target.clone()]);
     });
-    paper.table("The loads", &grid)
+    paper.table("The loads", &grid)?;
+    costs(paper, found)?;
+    doubts(paper, found)?;
+    rounds(paper, found)
 }
 
 fn costs(paper: &mut dyn Paper, found: &Interference) -> io::Result<()> {

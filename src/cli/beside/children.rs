@@ -21,6 +21,8 @@ const PROGRAM: &str = "/proc/self/exe";
 const LOOK_AROUND: Duration = Duration::from_millis(50);
 /// How long what a child said last is waited for once it has gone: what it started may hold its output open.
 const LAST_WORDS: Duration = Duration::from_millis(500);
+/// Exit codes from here on are those of signals.
+const SIGNALS: u8 = 128;
 /// Lines of its standard error that are kept, for a child that goes without a word.
 const TAIL: usize = 8;
 
@@ -148,6 +150,11 @@ impl Children {
             Said::Ready => child.state = State::Ready,
             Said::Second { over_ns, words } => child.state = State::Loading { over_ns, words },
             Said::Ended { run, limits } => child.state = State::Ended { run, limits },
+            Said::Failed { code, .. } if code > SIGNALS => {
+                // The user's signal may be heard there first.
+                child.state = State::Failed;
+                self.stop();
+            }
             Said::Failed { message, hint, code } => {
                 child.state = State::Failed;
                 let exit = if code == 1 { Exit::NotMet } else { Exit::CouldNot };

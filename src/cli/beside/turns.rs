@@ -231,11 +231,12 @@ impl<'a> Display<'a> {
         let figures: Vec<String> =
             children.all.iter().filter_map(|child| self.figures(child.load, &child.state)).collect();
         let figures = figures.join("; ");
-        let over = children.all.iter().filter_map(|child| match &child.state {
-            State::Loading { over_ns, .. } => Some(*over_ns),
-            _ => None,
-        });
         let each = self.measurement.turn_time().0;
+        let over = children.all.iter().map(|child| match &child.state {
+            State::Loading { over_ns, .. } => *over_ns,
+            State::Ended { .. } => each,
+            State::Preparing | State::Ready | State::Failed => 0,
+        });
         let later = each.saturating_mul((self.all - self.number) as u64).saturating_sub(over.min().unwrap_or(0));
         let place = format!("{}/{}, {}: ", self.number + 1, self.all, left(Nanos(later)));
         let fitting = |width: usize| (place + &figures).chars().take(width).collect();
