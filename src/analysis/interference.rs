@@ -44,6 +44,8 @@ pub struct LoadBeside {
     pub runs: [Run; 2],
     /// Ids of the runs of each side, a round each.
     pub ids: [Vec<String>; 2],
+    /// What its runs have to say about how they were made, each once.
+    pub notes: Vec<String>,
     /// Its figures, each alone and together.
     pub compared: Compared,
 }
@@ -99,6 +101,11 @@ impl Interference {
         // The intervals of all loads are to hold at once.
         let error_rate = ERROR_RATE / letters.len() as f64;
         let mut load = |letter: &String| {
+            let mut notes: Vec<String> = Vec::new();
+            for (_, run) in placed.iter().filter(|((round, _, load), _)| rounds.contains(round) && load == letter) {
+                let fresh: Vec<String> = run.notes.iter().filter(|note| !notes.contains(note)).cloned().collect();
+                notes.extend(fresh);
+            }
             let mut side = |company: Company| {
                 let of_side = rounds.iter().filter_map(|round| placed.remove(&(*round, company, letter.clone())));
                 Repeats::of_one_command(of_side.collect())
@@ -113,6 +120,7 @@ impl Interference {
                 target: alone.run.target.address.clone(),
                 ids: [alone.ids, together.ids],
                 runs: [alone.run, together.run],
+                notes,
                 compared,
             })
         };

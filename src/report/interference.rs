@@ -56,7 +56,8 @@ pub(super) fn tell(paper: &mut dyn Paper, found: &Interference) -> io::Result<()
     paper.table("The loads", &grid)?;
     costs(paper, found)?;
     doubts(paper, found)?;
-    rounds(paper, found)
+    rounds(paper, found)?;
+    notes(paper, found)
 }
 
 fn costs(paper: &mut dyn Paper, found: &Interference) -> io::Result<()> {
@@ -159,6 +160,17 @@ fn rounds(paper: &mut dyn Paper, found: &Interference) -> io::Result<()> {
     paper.table("Round by round", &grid)
 }
 
+fn notes(paper: &mut dyn Paper, found: &Interference) -> io::Result<()> {
+    if found.loads.iter().all(|load| load.notes.is_empty()) {
+        return Ok(());
+    }
+    paper.title("What the runs noted")?;
+    for load in &found.loads {
+        load.notes.iter().try_for_each(|note| paper.remark(&format!("{}: {note}", load.letter)))?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -166,7 +178,9 @@ mod tests {
 
     #[test]
     fn a_load_that_pays_stands_beside_one_that_does_not() {
-        let found = Interference::of("20261120-103000", sample::beside::rounds(3, 0.5), 0.05).unwrap();
+        let mut runs = sample::beside::rounds(3, 0.5);
+        runs.iter_mut().for_each(|run| run.notes = vec!["io_uring is not allowed: psync is used".to_owned()]);
+        let found = Interference::of("20261120-103000", runs, 0.05).unwrap();
         let mut out = Vec::new();
         interference(&mut out, &found, 120).unwrap();
         insta::assert_snapshot!(String::from_utf8(out).unwrap());

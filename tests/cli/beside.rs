@@ -127,8 +127,11 @@ fn an_engine_and_raw_storage_on_one_disk_are_measured_in_the_same_windows() {
 #[test]
 fn a_load_that_fails_ends_the_measurement_with_its_error_and_its_hint() {
     let place = Place::on_disk();
-    let missing =
-        beside(&place, "--duration 1 --warmup 0", "io run --path none.dat --pattern randread -- slob run 1 --target sim:");
+    let missing = beside(
+        &place,
+        "--duration 1 --warmup 0",
+        "io run --path none.dat --pattern randread -- slob run 1 --target sim:",
+    );
     assert_eq!((missing.code, missing.stdout.as_str()), (Some(2), ""), "{missing}");
     assert!(
         missing.stderr.contains("error: load A (`io run --path none.dat --pattern randread`), round 1, A alone: "),

@@ -50,6 +50,7 @@ fn load(load: &LoadBeside) -> Value {
         "alone": side(0),
         "together": side(1),
         "figures": figures.collect::<Vec<_>>(),
+        "notes": load.notes,
         "doubts": doubts.collect::<Vec<_>>(),
     })
 }
