@@ -139,12 +139,13 @@ fn a_load_that_fails_ends_the_measurement_with_its_error_and_its_hint() {
     );
     assert!(missing.stderr.contains("`none.dat` is not there\nhint: "), "{missing}");
 
-    // Each can be loaded alone, but only one at a time.
+    // Each can be loaded alone, but only one at a time, which their names do not say.
     place.set_up();
-    let twice = beside(&place, "--duration 1 --warmup 0 --rounds 2", "slob run 1 -- slob run 2");
+    std::os::unix::fs::symlink("plimsoll-data", place.path("other")).expect("a link can be made");
+    let twice = beside(&place, "--duration 1 --warmup 0 --rounds 2", "slob run 1 -- slob run 2 --target dir:other");
     assert_eq!((twice.code, twice.stdout.as_str()), (Some(2), ""), "{twice}");
     assert!(
-        twice.stderr.contains("error: load B (`slob run 2`), round 1, A+B together: ")
+        twice.stderr.contains("error: load B (`slob run 2 --target dir:other`), round 1, A+B together: ")
             && twice.stderr.contains("in use"),
         "{twice}"
     );
@@ -267,6 +268,7 @@ fn what_cannot_be_measured_together_is_refused_with_advice() {
         format!("{io} -- slob run 4 --targt sim:"),
         format!("{io} --json -- slob run 4"),
         format!("{io} -- slob run 4 --runs=elsewhere"),
+        "slob run 1 --target dir:/data/one -- slob run 2 --target dir:/data//one/".to_owned(),
         nine,
     ]
     .iter()

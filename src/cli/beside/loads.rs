@@ -1,7 +1,7 @@
 //! The loads that are asked for, each a command that could be typed by itself.
 
 use std::ffi::OsString;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::cli::arguments::Measured;
 use crate::cli::exit::{Exit, Failure};
@@ -24,13 +24,23 @@ const OURS: [(&str, &str); 4] = [
     ("--help", "`plimsoll COMMAND --help` shows what a load can be asked"),
 ];
 
-/// When the load of a command is measured; absent where the command cannot take part. Whatever takes part opens its recording by
+/// What has to be known of a load before it is started.
+struct Part {
+    measured: Measured,
+    /// A directory that it needs for itself.
+    directory: Option<PathBuf>,
+}
+
+/// What is known of the load of a command; absent where the command cannot take part. Whatever takes part opens its recording by
 /// `Recording::begin` and carries out one step by `Recording::step`: that is where a seated run waits for the others.
-fn measured(command: &Command) -> Option<Result<Measured, Failure>> {
+fn part(command: &Command) -> Option<Result<Part, Failure>> {
     match command {
-        Command::Io(io::Command::Run(arguments)) => Some(Ok(arguments.measured())),
+        Command::Io(io::Command::Run(arguments)) => Some(Ok(Part { measured: arguments.measured(), directory: None })),
         Command::Slob(command) => match &**command {
-            slob::Command::Run(arguments) => Some(arguments.measured()),
+            slob::Command::Run(arguments) => Some(arguments.measured().map(|measured| {
+                let directory = arguments.directory().and_then(|path| std::path::absolute(path).ok());
+                Part { measured, directory }
+            })),
             _ => None,
         },
         _ => None,
@@ -81,7 +91,7 @@ pub(super) fn read(words: &[OsString], given: &Given<'_>) -> Result<Read, Failur
         return Err(failure.with_hint("leave some out, or make one load of several alike".to_owned()));
     }
     let mut loads = Vec::new();
-    let mut windows: Vec<Measured> = Vec::new();
+    let mut parts: Vec<Part> = Vec::new();
     for (place, words) in commands.into_iter().enumerate() {
         let load = load(letter(place), words, given)?;
         let typed: Vec<OsString> = std::iter::once("plimsoll".into()).chain(load.arguments.iter().cloned()).collect();
@@ -93,14 +103,19 @@ pub(super) fn read(words: &[OsString], given: &Given<'_>) -> Result<Read, Failur
                 return Ok(Read::Refused(exit));
             }
         };
-        let measured = measured(&command).ok_or_else(|| cannot_take_part(&load))?;
-        windows.push(measured.map_err(|failure| of_load(&load, failure))?);
+        let part = part(&command).ok_or_else(|| cannot_take_part(&load))?;
+        let part = part.map_err(|failure| of_load(&load, failure))?;
+        let same = parts.iter().position(|known| known.directory.is_some() && known.directory == part.directory);
+        if let (Some(known), Some(directory)) = (same, &part.directory) {
+            return Err(share_a_directory(&loads[known], &load, directory));
+        }
+        parts.push(part);
         loads.push(load);
     }
-    let first = windows[0];
-    match loads.iter().zip(&windows).find(|(_, window)| **window != first) {
+    let first = parts[0].measured;
+    match loads.iter().zip(&parts).find(|(_, part)| part.measured != first) {
         None => Ok(Read::Loads(loads, first)),
-        Some((other, window)) => Err(differ((&loads[0], first), (other, *window))),
+        Some((other, part)) => Err(differ((&loads[0], first), (other, part.measured))),
     }
 }
 
@@ -152,6 +167,18 @@ fn of_load(load: &Load, failure: Failure) -> Failure {
         }
         Failure::PipeClosed => failure,
     }
+}
+
+fn share_a_directory(a: &Load, b: &Load, directory: &Path) -> Failure {
+    Failure::new(format_args!(
+        "loads {} and {} have their data in `{}`, which one process at a time can use",
+        a.letter,
+        b.letter,
+        directory.display()
+    ))
+    .with_hint(
+        "set up another directory for one of them; a server of yours takes any number: `postgres://…`".to_owned(),
+    )
 }
 
 fn differ((a, of_a): (&Load, Measured), (b, of_b): (&Load, Measured)) -> Failure {

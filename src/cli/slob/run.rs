@@ -1,5 +1,7 @@
 //! `plimsoll slob run`.
 
+use std::path::Path;
+
 use clap::Args;
 
 use super::load::LoadArgs;
@@ -36,6 +38,11 @@ pub(in crate::cli) struct Arguments {
 }
 
 impl Arguments {
+    /// The directory that nobody else can use at the same time, if the data are in one.
+    pub(in crate::cli) fn directory(&self) -> Option<&Path> {
+        self.load.target.address().directory()
+    }
+
     /// When the load is measured.
     ///
     /// # Errors
