@@ -148,6 +148,20 @@ impl LoadBeside {
         self.compared.pairs.first().map_or(&[], |pair| &pair.doubts)
     }
 
+    /// The same in sentences, with what to do about each. What was seen in several rounds is said once.
+    pub fn doubts_in_words(&self) -> Vec<(String, Option<String>)> {
+        let mut words: Vec<(String, Option<String>)> = Vec::new();
+        for pair in &self.compared.pairs {
+            for doubt in &pair.doubts {
+                let sentence = doubt.sentence(self.compared.names_of(pair));
+                if !words.iter().any(|(known, _)| *known == sentence) {
+                    words.push((sentence, doubt.advice(pair.grounds)));
+                }
+            }
+        }
+        words
+    }
+
     /// Operations per second that were asked for, of an open loop.
     pub fn asked_per_s(&self) -> Option<f64> {
         self.runs[0].steps.first()?.load.rate_operations_per_s

@@ -123,13 +123,10 @@ fn doubts(paper: &mut dyn Paper, found: &Interference) -> io::Result<()> {
     }
     paper.title("Why they may not be comparable")?;
     for load in &found.loads {
-        let Some(pair) = load.compared.pairs.first() else { continue };
-        for doubt in &pair.doubts {
-            paper.remark(&format!("doubt: {}", doubt.sentence(load.compared.names_of(pair))))?;
-            if let Some(advice) = doubt.advice(pair.grounds) {
-                paper.remark(&format!("-> {advice}"))?;
-            }
-        }
+        load.doubts_in_words().into_iter().try_for_each(|(sentence, advice)| {
+            paper.remark(&format!("doubt: {sentence}"))?;
+            advice.map_or(Ok(()), |advice| paper.remark(&format!("-> {advice}")))
+        })?;
     }
     Ok(())
 }

@@ -41,7 +41,8 @@ fn load(load: &LoadBeside) -> Value {
             "p99_ns": load.p99s_ns(side).collect::<Vec<_>>(),
         })
     };
-    let doubts = load.doubts().iter().map(|doubt| doubt.sentence(names));
+    let doubts =
+        load.doubts_in_words().into_iter().map(|(sentence, advice)| json!({ "sentence": sentence, "advice": advice }));
     json!({
         "load": load.letter,
         "command": load.command,

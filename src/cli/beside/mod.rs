@@ -29,7 +29,7 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll beside --duration 30 --warmup 5 -- slob run -s 8 -- \\
     io run --path /u01/backup.dat --pattern read --block-size 1M
-  plimsoll beside --rounds 5 --duration 60 --warmup 10 -- \\
+  plimsoll beside --rounds 9 --duration 60 --warmup 10 -- \\
     slob run -s 4 --rate 500 --target pg:/u01/pg -- \\
     io run --path /dev/sdb --pattern randread --depth 32
   plimsoll beside --dry-run -- slob run 4 RUN_TIME=30 --warmup 5s -- \\
@@ -52,11 +52,11 @@ pub(super) struct Arguments {
     #[arg(value_name = "COMMAND", last = true, required_unless_present = "report")]
     words: Vec<OsString>,
 
-    /// How many times each load is measured alone, and all together; from three on their scatter is that of rounds
+    /// How many times each load is measured alone, and all together; from three on the evidence is how rounds differ
     #[arg(
         long,
         value_name = "N",
-        default_value = "3",
+        default_value = "5",
         value_parser = clap::value_parser!(u32).range(1..=99),
         conflicts_with = "report",
         help_heading = "Load"
