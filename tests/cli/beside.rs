@@ -268,6 +268,7 @@ fn what_cannot_be_measured_together_is_refused_with_advice() {
         format!("{io} -- slob run 4 --targt sim:"),
         format!("{io} --json -- slob run 4"),
         format!("{io} -- slob run 4 --runs=elsewhere"),
+        format!("{io} -- orders run --users 2 --results results.xml --target postgres://bench@db1/bench"),
         "slob run 1 --target dir:/data/one -- slob run 2 --target dir:/data//one/".to_owned(),
         nine,
     ]

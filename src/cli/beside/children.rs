@@ -177,7 +177,15 @@ impl Children {
             return;
         }
         child.is_gone = true;
-        if matches!(child.state, State::Ended { .. } | State::Failed) {
+        if matches!(child.state, State::Failed) || (matches!(child.state, State::Ended { .. }) && status.success()) {
+            return;
+        }
+        if let State::Ended { run, .. } = &child.state {
+            // Its load went well, and what it left did not: an audit found data that are not sound.
+            let words = format!("what the load left is not sound ({status})");
+            let failure = Failure::new(words).with_exit(Exit::NotMet);
+            let failure = failure.with_hint(format!("`plimsoll report {}` says why", run.display()));
+            self.fail(place, failure);
             return;
         }
         child.state = State::Failed;

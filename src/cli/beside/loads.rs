@@ -5,24 +5,25 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::arguments::Measured;
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::{Command, io, parse, refuse, say, slob};
+use crate::cli::{Command, io, orders, parse, refuse, say, slob};
 use crate::config::{Tag, without_secrets};
 use crate::plan::together::letter;
 use crate::units::{Nanos, shell_command};
 
 /// Commands that can take part, as they are typed.
-const COMMANDS: [&str; 2] = ["io run", "slob run"];
+const COMMANDS: [&str; 3] = ["io run", "orders run", "slob run"];
 /// More have no letters that anybody remembers, and no whole round ends.
 const MAX_LOADS: usize = 8;
 /// What stands between loads.
 const SEPARATOR: &str = "--";
 /// What is said once for all loads.
-const OURS: [(&str, &str); 4] = [
+const OURS: [(&str, &str); 3] = [
     ("--runs", "all runs of a measurement are kept in one place"),
     ("--json", "the report is one for all loads"),
     ("--dry-run", "the plan is one for all loads"),
-    ("--help", "`plimsoll COMMAND --help` shows what a load can be asked"),
 ];
+/// What writes a file that every turn would write again.
+const WRITTEN_AGAIN: &str = "--results";
 
 /// What has to be known of a load before it is started.
 struct Part {
@@ -41,6 +42,13 @@ fn part(command: &Command) -> Option<Result<Part, Failure>> {
                 let directory = arguments.directory().and_then(|path| std::path::absolute(path).ok());
                 Part { measured, directory }
             })),
+            _ => None,
+        },
+        Command::Orders(command) => match &**command {
+            orders::Command::Run(arguments) => {
+                let directory = arguments.directory().and_then(|path| std::path::absolute(path).ok());
+                Some(Ok(Part { measured: arguments.measured(), directory }))
+            }
             _ => None,
         },
         _ => None,
@@ -136,6 +144,11 @@ fn load(letter: char, words: &[OsString], given: &Given<'_>) -> Result<Load, Fai
         if let Some((flag, why)) = OURS.iter().find(|(flag, _)| *flag == name) {
             let failure = Failure::new(format_args!("`{flag}` stands in load {letter}: {why}"));
             return Err(failure.with_hint(format!("write it before the first `--`: `plimsoll beside {flag} …`")));
+        }
+        if name == WRITTEN_AGAIN {
+            let failure =
+                Failure::new(format_args!("`{name}` stands in load {letter}: every turn would write that file"));
+            return Err(failure.with_hint("leave it out; each turn is a run that `plimsoll report` writes".to_owned()));
         }
     }
     let mut add = |flag: &str, value: OsString| load.arguments.extend([flag.into(), value]);

@@ -32,6 +32,9 @@ Examples:
   plimsoll beside --rounds 9 --duration 60 --warmup 10 -- \\
     slob run -s 4 --rate 500 --target pg:/u01/pg -- \\
     io run --path /dev/sdb --pattern randread --depth 32
+  plimsoll beside --duration 60 --warmup 10 -- \
+    orders run --users 16 --target postgres://bench@db1/bench -- \
+    io run --path /u01/backup.dat --pattern read --block-size 1M
   plimsoll beside --dry-run -- slob run 4 RUN_TIME=30 --warmup 5s -- \\
     io run --path /dev/sdb --pattern randread
   plimsoll beside --report last                       the last one again
@@ -41,7 +44,7 @@ Every load is measured alone, then all of them together, in as many rounds as ar
 backwards. Loads that run together begin at one instant, once all of them are ready. Each is a run of its own in the \
 store, with tags that say which load, round and turn it is.
 
-Commands that can take part: `io run`, `slob run`.
+Commands that can take part: `io run`, `orders run`, `slob run`.
 
 The exit code is 1 if a load did not keep its own `--limit`, and 2 if no round was measured as a whole.";
 
