@@ -69,7 +69,8 @@ fn prose(page: &str) -> Vec<&str> {
     page.lines().filter(&mut outside).collect()
 }
 
-/// The arguments of each `plimsoll` line in a shell block of any page, without a comment or a file that the output goes to.
+/// The arguments of each `plimsoll` line in a shell block of any page, without a comment or a file that the output goes to. Loads that
+/// are measured beside each other are commands too.
 fn commands() -> Vec<Vec<String>> {
     let mut commands = Vec::new();
     for (path, page) in pages() {
@@ -78,7 +79,8 @@ fn commands() -> Vec<Vec<String>> {
             let line = line.trim_start().trim_start_matches("target/release/");
             let Some(arguments) = line.strip_prefix("plimsoll ") else { continue };
             let words = arguments.split_whitespace().take_while(|word| !word.starts_with('#') && *word != ">");
-            commands.push(words.map(str::to_owned).collect());
+            let words: Vec<String> = words.map(str::to_owned).collect();
+            commands.extend(words.split(|word| word == "--").map(<[String]>::to_vec));
         }
     }
     commands
@@ -92,7 +94,7 @@ fn after<'a>(page: &'a str, before: &str, belongs: impl Fn(char) -> bool) -> BTr
 
 /// The words that name a command: those before the first flag, number, name or setting.
 fn command_words(arguments: &[String]) -> Vec<&str> {
-    let words = if matches!(arguments[0].as_str(), "slob" | "io" | "runs") { 2 } else { 1 };
+    let words = if matches!(arguments[0].as_str(), "slob" | "io" | "orders" | "runs") { 2 } else { 1 };
     arguments[..words].iter().map(String::as_str).collect()
 }
 
@@ -142,6 +144,24 @@ fn every_load_and_set_up_can_be_planned() {
         arguments.retain(|argument| !["--per-node", "--keep-running", "--no-trace", "--dry-run"].contains(argument));
         arguments.push("--dry-run");
         place.done(&[arguments, vec!["--target", address]].concat());
+    }
+}
+
+/// Loads beside each other are read whole, on simulated targets in place of those that a reader has.
+#[test]
+fn every_measurement_of_loads_beside_each_other_can_be_planned() {
+    let place = Place::new();
+    let lines =
+        pages().into_values().flat_map(|page| fenced(&page, "sh").into_iter().map(str::to_owned).collect::<Vec<_>>());
+    let lines: Vec<String> =
+        lines.filter(|line| line.starts_with("plimsoll beside ") && line.contains(" -- ")).collect();
+    assert!(lines.len() > 2, "no page measures loads beside each other");
+    for line in lines {
+        let words = line.split_whitespace().skip(1).take_while(|word| !word.starts_with('#'));
+        let words: Vec<&str> =
+            words.flat_map(|word| if word == "beside" { vec![word, "--dry-run"] } else { vec![word] }).collect();
+        let plan = place.done(&words);
+        assert!(plan.stdout.contains("A+B together") || plan.stdout.contains("A+B+C together"), "{line}: {plan}");
     }
 }
 

@@ -20,6 +20,7 @@ mod finding;
 mod fingerprint;
 mod fit;
 mod generator;
+mod interference;
 mod known_credits;
 mod levels;
 mod limit_verdict;
@@ -68,6 +69,7 @@ pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, single_block
 pub use finding::Finding;
 pub use fit::{Queue, ResponseShape, Scalability};
 pub use generator::{GeneratorVerdict, LateAgainst, LimitedBy, SentLate};
+pub use interference::{Interference, LoadBeside, NotBeside};
 pub use levels::{TwoLevels, two_levels};
 pub use limit_verdict::{Because, LimitAnswer, LimitVerdict, RunVerdict};
 pub use load_line::{

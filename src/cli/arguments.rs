@@ -306,6 +306,15 @@ impl FromStr for Seconds {
     }
 }
 
+/// When a load is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Measured {
+    /// Load before the measured window.
+    pub(super) warmup: Nanos,
+    /// Length of the measured window.
+    pub(super) duration: Nanos,
+}
+
 /// What follows the flags in the help of a command that takes parameters.
 pub(super) fn with_parameters(examples: &str) -> String {
     format!(

@@ -26,14 +26,21 @@ pub(super) enum Exit {
     Signal(i32),
 }
 
+impl Exit {
+    /// The exit code.
+    pub(super) fn code(self) -> u8 {
+        match self {
+            Self::Done => 0,
+            Self::NotMet => 1,
+            Self::CouldNot | Self::NoVerdict => 2,
+            Self::Signal(number) => exit_code_of_signal(number),
+        }
+    }
+}
+
 impl From<Exit> for ExitCode {
     fn from(exit: Exit) -> Self {
-        Self::from(match exit {
-            Exit::Done => 0,
-            Exit::NotMet => 1,
-            Exit::CouldNot | Exit::NoVerdict => 2,
-            Exit::Signal(number) => exit_code_of_signal(number),
-        })
+        Self::from(exit.code())
     }
 }
 

@@ -8,6 +8,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::exit::{Exit, Failure, exit_code_of_signal};
+use super::seat::Seat;
 use crate::load::Stop;
 
 /// What the user's signals are sent to.
@@ -25,6 +26,9 @@ impl Interrupt {
     pub(super) fn listen() -> Result<Self, Failure> {
         let mut signals = signals()?;
         let this = Self { stop: Stop::new(), signal: Arc::new(AtomicI32::new(0)), left_behind: Arc::default() };
+        if let Some(seat) = Seat::taken() {
+            seat.obey(this.stop.clone()).map_err(|error| cannot_listen(&error))?;
+        }
         let reported = this.clone();
         let listener = std::thread::Builder::new().name("signals".into());
         listener

@@ -134,7 +134,7 @@ fn rate_and_rest(done_bytes: u64, total_bytes: u64, row_bytes: Option<f64>, elap
 }
 
 /// `7 s left`, in whole seconds, the last one begun.
-fn left(time: Nanos) -> String {
+pub(super) fn left(time: Nanos) -> String {
     match time.0.div_ceil(1_000_000_000) {
         seconds @ 0..60 => format!("{seconds} s left"),
         seconds => format!("{} left", Nanos::seconds(seconds)),

@@ -1,6 +1,7 @@
 //! The doors: one file a command; the only place that prints or exits.
 
 mod arguments;
+mod beside;
 mod check;
 mod compare;
 mod completions;
@@ -29,6 +30,7 @@ mod removal;
 mod report;
 mod runs;
 mod say;
+mod seat;
 mod serve;
 mod servers;
 mod setting_up;
@@ -94,6 +96,9 @@ enum Command {
     /// Put load on raw storage: files and block devices
     #[command(subcommand, after_long_help = io::EXAMPLES)]
     Io(io::Command),
+    /// What do loads cost each other? Each alone and all together, in turns
+    #[command(after_long_help = beside::EXAMPLES)]
+    Beside(Box<beside::Arguments>),
     /// Make runs of what other programs measured: AWR reports, fio, iostat, Swingbench and many more
     #[command(after_long_help = import::EXAMPLES)]
     Import(import::Arguments),
@@ -147,6 +152,10 @@ fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         Ok(exit) => exit,
         Err(Failure::PipeClosed) => Exit::Done,
         Err(Failure::Reported(reported)) => {
+            if let Some(seat) = seat::Seat::taken() {
+                let exit::Reported { message, hint, exit } = &reported;
+                seat.say(&seat::Said::Failed { message: message.clone(), hint: hint.clone(), code: exit.code() });
+            }
             say::error(&reported.message);
             reported.hint.iter().for_each(say::hint);
             reported.exit
@@ -167,6 +176,7 @@ impl Command {
             Self::Slob(command) => command.run(),
             Self::Orders(command) => command.run(),
             Self::Io(command) => command.run(),
+            Self::Beside(arguments) => beside::run(&arguments),
             Self::Import(arguments) => import::run(&arguments),
             Self::Runs(command) => command.run(),
             Self::Report(arguments) => report::run(&arguments),
@@ -237,6 +247,9 @@ fn missing_word(error: &clap::Error, words: &[OsString]) -> Option<&'static str>
     match (error.kind(), words.get(1)?.to_str()?) {
         (ErrorKind::MissingRequiredArgument, "check") => Some(
             "say what is asked about: a directory, a device or an address, as in `plimsoll check --reads 3000@5ms /u01`",
+        ),
+        (ErrorKind::MissingRequiredArgument, "beside") => Some(
+            "write two loads or more, each as it is typed alone: `plimsoll beside -- slob run 8 -- io run --path /u01/backup.dat --pattern read`",
         ),
         (ErrorKind::MissingRequiredArgument, "completions") => Some("name a shell: `plimsoll completions bash`"),
         (ErrorKind::UnknownArgument, "check") if shown(ContextKind::InvalidArg).starts_with("--p") => Some(

@@ -6,10 +6,11 @@ use super::arguments::Format;
 use super::exit::{Exit, Failure};
 use super::interrupt::Interrupt;
 use super::live::RunProgress;
+use super::seat::{Kept, Said, Seat};
 use super::{own_reports, report, say};
 use crate::analysis::{LatencyTarget, LimitAnswer};
 use crate::config::without_secrets;
-use crate::load::{StepPlan, Stop, run_step};
+use crate::load::{Begin, StepPlan, Stop, run_step, run_step_when};
 use crate::measure::{Clock, environment};
 use crate::record::store::{self, RunWriter, Store, StoreError};
 use crate::record::{self, Ending, FORMAT, Outcome, Run, Step, Timestamp, Tool, Window};
@@ -85,6 +86,7 @@ impl Recording {
         let run_started_ns = clock.now_ns();
         let mut run = document(header);
         run.id = store.new_id(run.started_at, &run.workload);
+        run.tags.extend(Seat::taken().into_iter().flat_map(|seat| seat.tags().clone()));
         let writer = match RunWriter::create(store, &run) {
             Ok(writer) => writer,
             Err(error) => {
@@ -123,15 +125,27 @@ impl Recording {
                 unwritten.get_or_insert(error);
             }
             progress.interval(interval);
+            Seat::taken().into_iter().for_each(|seat| seat.second(interval));
         };
+        let (clock, stop, mut late) = (self.clock, &self.stop, None);
+        let mut when_ready = || {
+            let Some(seat) = Seat::taken() else { return Begin::AtOnce };
+            let (begin, how_late) = seat.wait_for_start(clock, stop);
+            late = how_late;
+            begin
+        };
+        let (devices, run_started_ns) = (&self.devices, self.run_started_ns);
         let outcome =
-            run_step(target, plan, self.run_started_ns, &self.devices, self.clock, &self.stop, &mut on_interval);
+            run_step_when(target, plan, run_started_ns, devices, clock, stop, &mut when_ready, &mut on_interval);
         self.run.steps.pop();
         let mut step = outcome.step;
         let (notes, unkept) = own_reports::keep(outcome.own_reports, &mut step, &self.writer);
         unwritten = unwritten.or(unkept);
         self.run.steps.push(step);
         notes.into_iter().for_each(|note| self.note(note));
+        if let Some(late) = late {
+            self.note(format!("the load began {} ms after those beside it", late.as_millis().max(1)));
+        }
         if let Err(error) = self.writer.update(&self.run) {
             unwritten.get_or_insert(error);
         }
@@ -258,6 +272,20 @@ impl Recorded {
     pub(super) fn tell(self, format: Format, limits: &[LatencyTarget], interrupt: &Interrupt) -> Result<Exit, Failure> {
         let Self { run, directory, failure } = self;
         let findings = report::findings(&run, limits);
+        if let Some(seat) = Seat::taken() {
+            return match failure {
+                Some(failure) => Err(failure),
+                None => {
+                    let limits = match report::verdict(&findings).map(|verdict| verdict.answer) {
+                        None | Some(LimitAnswer::Yes) => Kept::Yes,
+                        Some(LimitAnswer::No) => Kept::No,
+                        Some(_) => Kept::Unknown,
+                    };
+                    seat.say(&Said::Ended { run: directory, limits });
+                    Ok(Exit::Done)
+                }
+            };
+        }
         let written = match format {
             Format::Json => say::json(&RunReport::new(&run, &findings)),
             Format::Text => report::write_text(&run, &findings, Detail::Brief),

@@ -1,7 +1,7 @@
 //! What the load generator itself can do: the same loop, with no device behind it.
 
 use super::step::run_load;
-use super::{Pace, StepPlan, Stop};
+use super::{Begin, Pace, StepPlan, Stop};
 use crate::measure::{Clock, Counter};
 use crate::record;
 use crate::targets::{Background, Lane, SessionRange, Target, TargetError, TargetFor};
@@ -25,7 +25,7 @@ pub fn generator_ceiling<S: Shape + Clone>(
         return None;
     }
     let plan = StepPlan { pace: Pace::Closed, work_loop: None, warmup: WARMUP, duration: DURATION, ..plan.clone() };
-    let outcome = run_load(&Idle(target), &plan, 0, &[], clock, stop, None, &mut |_| {});
+    let outcome = run_load(&Idle(target), &plan, 0, &[], clock, stop, None, &mut || Begin::AtOnce, &mut |_| {});
     let window = outcome.step.window.duration_ns;
     let whole = outcome.failure.is_none() && window == DURATION.0;
     whole.then(|| outcome.step.counters.operations.unwrap_or(0) as f64 * 1e9 / window as f64)

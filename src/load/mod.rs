@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use ceiling::generator_ceiling;
-pub use step::{StepOutcome, run_step};
+pub use step::{StepOutcome, run_step, run_step_when};
 
 use crate::record;
 use crate::units::Nanos;
@@ -62,6 +62,17 @@ pub enum Pace {
         /// How instants are spread.
         arrival: Arrival,
     },
+}
+
+/// When a load begins whose sessions are ready.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begin {
+    /// As soon as every thread has woken up.
+    AtOnce,
+    /// At an instant on the clock of the step, together with loads of other processes.
+    At(u64),
+    /// Not at all: what it was to begin with has gone, or somebody wishes to end.
+    NotAtAll,
 }
 
 /// A wish to end, which may come from any thread at any time.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::batch::BatchDriver;
 use super::collect::{ExternalStats, Seen, Totals, interval};
 use super::drive::{Driver, LaneReport, Part};
-use super::{Pace, StepPlan, Stop, generator_ceiling};
+use super::{Begin, Pace, StepPlan, Stop, generator_ceiling};
 use crate::measure::os::{Difference, Probe, Snapshot, precise_timers, start_thread};
 use crate::measure::{Clock, IntervalId, Outbox, Recorded, Timeline};
 use crate::record::{Ending, Generator, Interval, Outcome, Step, Window};
@@ -74,8 +74,24 @@ pub fn run_step<S: Shape + Clone>(
     stop: &Stop,
     on_interval: &mut dyn FnMut(&Interval),
 ) -> StepOutcome {
+    run_step_when(target, plan, run_started_ns, devices, clock, stop, &mut || Begin::AtOnce, on_interval)
+}
+
+/// The same for a load that others may have to be waited for: `when_ready` is asked once, when every session can start, and
+/// says when the load begins. It is not asked where a session could not be opened.
+#[expect(clippy::too_many_arguments, reason = "one more than a load by itself needs")]
+pub fn run_step_when<S: Shape + Clone>(
+    target: &dyn TargetFor<S::Operation>,
+    plan: &StepPlan<S>,
+    run_started_ns: u64,
+    devices: &[String],
+    clock: Clock,
+    stop: &Stop,
+    when_ready: &mut dyn FnMut() -> Begin,
+    on_interval: &mut dyn FnMut(&Interval),
+) -> StepOutcome {
     let ceiling = generator_ceiling(target, plan, clock, stop);
-    run_load(target, plan, run_started_ns, devices, clock, stop, ceiling, on_interval)
+    run_load(target, plan, run_started_ns, devices, clock, stop, ceiling, when_ready, on_interval)
 }
 
 /// The same, knowing what the load generator itself can do.
@@ -88,6 +104,7 @@ pub(super) fn run_load<S: Shape>(
     clock: Clock,
     stop: &Stop,
     ceiling: Option<f64>,
+    when_ready: &mut dyn FnMut() -> Begin,
     on_interval: &mut dyn FnMut(&Interval),
 ) -> StepOutcome {
     // Simulated time passes when its one thread sleeps.
@@ -128,18 +145,22 @@ pub(super) fn run_load<S: Shape>(
         desks[handles.len()..].iter().for_each(|handle| handle.gone.store(true, Ordering::Release));
         // Fewer answers come only from a lane that panicked, and its handle says that.
         drop(ready);
-        handles.iter().for_each(|_| {
-            let _ = all_ready.recv();
-        });
-        let own_reporter = target.own_reporter().filter(|_| refused.is_none());
+        let are_open = handles.iter().fold(true, |open, _| all_ready.recv().unwrap_or(false) && open);
+        // What cannot begin as a whole holds up nobody: it ends at once, and says why.
+        let begin = if refused.is_none() && are_open { when_ready() } else { Begin::AtOnce };
+        let is_off = refused.is_some() || begin == Begin::NotAtAll;
+        let own_reporter = target.own_reporter().filter(|_| !is_off);
         if let Some(reporter) = own_reporter {
             reporter.load_begins(clock, Duration::from_nanos(plan.warmup.0));
         }
         // What earlier steps and the connecting of sessions left behind is not this step's.
         drop(target.take_background());
-        let begun =
-            Arc::new(Timeline::new(clock.now_ns() + START_DELAY_NS, plan.warmup.0, Some(plan.duration.0), INTERVAL_NS));
-        if refused.is_some() {
+        let start_ns = match begin {
+            Begin::At(instant_ns) => instant_ns,
+            Begin::AtOnce | Begin::NotAtAll => clock.now_ns() + START_DELAY_NS,
+        };
+        let begun = Arc::new(Timeline::new(start_ns, plan.warmup.0, Some(plan.duration.0), INTERVAL_NS));
+        if is_off {
             begun.close(begun.start_ns());
         }
         timeline.get_or_init(|| Arc::clone(&begun));
@@ -172,7 +193,7 @@ fn run_lane<S: Shape>(
     part: Part,
     clock: Clock,
     stop: &Stop,
-    ready: mpsc::Sender<()>,
+    ready: mpsc::Sender<bool>,
     timeline: &OnceLock<Arc<Timeline>>,
     handle: &LaneHandle,
 ) -> Result<LaneReport, TargetError> {
@@ -180,7 +201,7 @@ fn run_lane<S: Shape>(
     let Part { lane, first_session, sessions, .. } = part;
     let opened = open(target, plan, SessionRange { lane, first_session, sessions, clock });
     // A lane that could not be opened says so too: the others wait for it. The coordinator never goes before it has heard.
-    let _ = ready.send(());
+    let _ = ready.send(opened.is_ok());
     drop(ready);
     let timeline = timeline.wait();
     let line = match opened {

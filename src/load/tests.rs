@@ -332,6 +332,35 @@ fn a_lane_that_cannot_be_opened_ends_the_step_in_real_and_in_simulated_time() {
     }
 }
 
+#[test]
+fn a_load_that_waits_for_others_begins_at_their_instant_or_not_at_all() {
+    let clock = Clock::simulated();
+    let target = Simulated::open(service(1_000, 4), clock);
+    let begin = |when: &mut dyn FnMut() -> Begin, stop: &Stop| {
+        run_step_when(&target, &plan(4), 0, &[], clock, stop, when, &mut |_| {}).step
+    };
+    let instant_ns = 40_000_000_000;
+    let step = begin(&mut || Begin::At(instant_ns), &Stop::new());
+    assert_eq!((step.outcome, step.window.offset_ns), (Outcome::Completed, instant_ns + Nanos::millis(300).0));
+    assert!(step.counters.operations.is_some_and(|operations| operations > 0));
+
+    let stop = Stop::new();
+    let mut asked = 0;
+    let mut leave = || {
+        asked += 1;
+        stop.ask();
+        Begin::NotAtAll
+    };
+    let step = begin(&mut leave, &stop);
+    assert_eq!((asked, step.outcome, step.intervals.len()), (1, Outcome::Interrupted, 0));
+
+    // Nobody else is held up by sessions that will never begin.
+    let broken = Broken(Simulated::open(service(1_000, 4), clock), Fault::Refuses);
+    let mut never = || -> Begin { panic!("the start was waited for although a lane was refused") };
+    let outcome = run_step_when(&broken, &plan(4), 0, &[], clock, &Stop::new(), &mut never, &mut |_| {});
+    assert_eq!(outcome.failure.map(|failure| failure.to_string()), Some("no lane today".to_owned()));
+}
+
 /// Simulated time needs no turn: nothing else can slow it.
 fn simulate(plan: &StepPlan<SlobShape>, options: SimulatedOptions, stop: &Stop) -> Step {
     let clock = Clock::simulated();

@@ -45,6 +45,15 @@ impl Clock {
         }
     }
 
+    /// The instant on this clock of a reading of the kernel's monotonic clock, which is one for all processes of a host; where time
+    /// is simulated, now.
+    pub fn instant_of(&self, monotonic_ns: u64) -> u64 {
+        match self.0 {
+            Kind::Real { origin_ns } => monotonic_ns.saturating_sub(origin_ns),
+            Kind::Simulated { .. } => self.now_ns(),
+        }
+    }
+
     /// Sleeps until `instant_ns`; not at all if that is past.
     pub fn sleep_until(&self, instant_ns: u64) {
         match self.0 {
@@ -61,9 +70,10 @@ impl Clock {
     }
 }
 
-/// The kernel's monotonic clock, without the arithmetic that an `Instant` adds to each reading.
+/// The kernel's monotonic clock in nanoseconds, without the arithmetic that an `Instant` adds to each reading. All processes of
+/// a host read the same.
 #[inline]
-fn monotonic_ns() -> u64 {
+pub fn monotonic_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
@@ -79,6 +89,15 @@ mod tests {
         let copy = clock;
         copy.sleep_until(7);
         assert_eq!(clock.now_ns(), 5_000_000_000_000);
+    }
+
+    #[test]
+    fn an_instant_of_the_host_is_one_instant_on_every_clock() {
+        let clock = Clock::start();
+        let before_ns = clock.now_ns();
+        let host_ns = monotonic_ns();
+        assert!((before_ns..=clock.now_ns()).contains(&clock.instant_of(host_ns)));
+        assert_eq!(Clock::simulated().instant_of(host_ns), 0);
     }
 
     #[test]

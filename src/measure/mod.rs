@@ -10,7 +10,7 @@ mod timeline;
 pub mod trace;
 mod transaction;
 
-pub use clock::Clock;
+pub use clock::{Clock, monotonic_ns};
 pub use event::{Counter, WaitClass, WaitEvent, counters_from};
 pub use recorder::{LaneRecorder, OPERATION_KINDS, Outbox, Recorded, SharedRecorder, Timings};
 pub use timeline::{IntervalId, Timeline};

@@ -1,4 +1,4 @@
-//! The order in which volumes are loaded, each alone and all together.
+//! The order in which volumes, or loads, have their turns: each alone and all together.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::io::Level;
 use crate::record::facts::VOLUMES_JOIN;
 
-/// Some of several volumes, at least one.
+/// Some of several volumes or loads, at least one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chosen {
     /// One of them, counted from 0.
@@ -18,7 +18,8 @@ pub enum Chosen {
     },
 }
 
-/// The letter of volume number `volume`, counted from 0; there are at most [`Volumes::MAX`](crate::config::io::Volumes::MAX).
+/// The letter of volume or load number `volume`, counted from 0; there are at most
+/// [`Volumes::MAX`](crate::config::io::Volumes::MAX).
 pub fn letter(volume: usize) -> char {
     ('A'..='Z').nth(volume).unwrap_or('?')
 }
@@ -53,20 +54,26 @@ impl fmt::Display for Chosen {
     }
 }
 
-/// Depth by depth, each volume alone and all together in turn. Every other round goes backwards: over two rounds each load
-/// lies at the same mean instant, so that a platform that drifts does so for all of them alike, and a credit that is used up
+/// Each of `loads` alone and all together in turn, with the round of each turn. Every other round goes backwards: over two rounds
+/// each lies at the same mean instant, so that a platform that drifts does so for all of them alike, and a credit that is used up
 /// shows as rounds that differ.
-pub(super) fn schedule(depths: &[u32], volumes: usize, rounds: u32) -> Vec<Level> {
-    let loads: Vec<Chosen> = (0..volumes).map(Chosen::One).chain([Chosen::All { volumes }]).collect();
-    let mut levels = Vec::new();
-    for depth in depths {
-        for round in 1..=rounds {
-            let level = |chosen: &Chosen| Level::Volumes { depth: *depth, chosen: *chosen, round };
-            match round % 2 {
-                1 => levels.extend(loads.iter().map(level)),
-                _ => levels.extend(loads.iter().rev().map(level)),
-            }
+pub fn turns(loads: usize, rounds: u32) -> Vec<(u32, Chosen)> {
+    let all: Vec<Chosen> = (0..loads).map(Chosen::One).chain([Chosen::All { volumes: loads }]).collect();
+    let of_round = |round: u32| {
+        let mut chosen = all.clone();
+        if round.is_multiple_of(2) {
+            chosen.reverse();
         }
-    }
-    levels
+        chosen.into_iter().map(move |chosen| (round, chosen))
+    };
+    (1..=rounds).flat_map(of_round).collect()
+}
+
+/// Depth by depth, the turns of volumes.
+pub(super) fn schedule(depths: &[u32], volumes: usize, rounds: u32) -> Vec<Level> {
+    let of_depth = |depth: &u32| {
+        let depth = *depth;
+        turns(volumes, rounds).into_iter().map(move |(round, chosen)| Level::Volumes { depth, chosen, round })
+    };
+    depths.iter().flat_map(of_depth).collect()
 }

@@ -5,6 +5,7 @@
 
 mod activity;
 pub mod at_once;
+pub mod beside;
 mod buckets;
 mod counters;
 mod demand;

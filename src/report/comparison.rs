@@ -21,7 +21,7 @@ const LEGEND: &str = "`worse`, `better`: a real difference beyond the threshold.
                       figures scatter. `!`: a doubt is about this load. `-`: the run has not this load.";
 
 /// Room for an answer and the mark of a doubt, so that changes stand below each other.
-const ANSWER: usize = 8;
+pub(super) const ANSWER: usize = 8;
 
 /// Figures of one answer that a brief comparison puts into a sentence each, the largest changes first.
 const MAX_SENTENCES: usize = 6;
@@ -254,7 +254,7 @@ fn operation_time(paper: &mut dyn Paper, compared: &Compared, runs: &[&Run]) -> 
     sections::operation_time::tell(paper, &["load", "run"], rows.into_iter())
 }
 
-fn value(measure: &Measure, value: Option<f64>) -> String {
+pub(super) fn value(measure: &Measure, value: Option<f64>) -> String {
     match value {
         None => UNKNOWN.to_owned(),
         Some(ns) if measure.unit() == FigureUnit::Nanoseconds => duration(Some(ns.round() as u64)),

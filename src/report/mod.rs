@@ -12,6 +12,7 @@ mod facts;
 pub mod fit;
 mod grid;
 pub mod html;
+mod interference;
 mod live;
 pub mod orion;
 mod paper;
@@ -26,6 +27,7 @@ pub mod trend;
 mod words;
 
 pub use comparison::comparison;
+pub use interference::interference;
 pub use live::{interval_line, interval_words};
 pub use table::{Format, Style, table};
 pub use text::{Detail, text};

@@ -1,6 +1,7 @@
 //! The program as its user meets it: help, errors, exit codes, and whole runs on small data.
 
 mod awr_columns;
+mod beside;
 mod check;
 mod compare;
 mod end_to_end;

@@ -72,6 +72,19 @@ pub struct ComparedLoad {
     pub is_doubtful: bool,
 }
 
+/// What is looked at, and how sure all of it is to be.
+struct Look {
+    is_asked: fn(&Measure) -> bool,
+    /// Share of comparisons in which some interval may miss the true change.
+    error_rate: f64,
+}
+
+impl Default for Look {
+    fn default() -> Self {
+        Self { is_asked: |_| true, error_rate: ERROR_RATE }
+    }
+}
+
 impl ComparedLoad {
     /// The steps of this load in `run`, which is the baseline (side 0) or the other run (side 1).
     pub fn steps<'a>(&'a self, run: &'a Run, side: usize) -> impl Iterator<Item = &'a Step> {
@@ -85,14 +98,14 @@ impl Compared {
     pub fn of(runs: &[&Run], baseline: usize, threshold: f64) -> Option<Self> {
         let findings: Vec<Vec<Finding>> = runs.iter().map(|run| analyse_asked(run, None)).collect();
         let findings: Vec<&[Finding]> = findings.iter().map(Vec::as_slice).collect();
-        Self::judged(runs, &findings, baseline, threshold)
+        Self::judged(runs, &findings, baseline, threshold, &Look::default())
     }
 
     /// The same of sides that may be repeats of a run. The figures are those of [`Repeats::run`].
     pub fn of_repeats(sides: &[Repeats], baseline: usize, threshold: f64) -> Option<Self> {
         let runs: Vec<&Run> = sides.iter().map(|side| &side.run).collect();
         let findings: Vec<&[Finding]> = sides.iter().map(|side| side.findings.as_slice()).collect();
-        let mut compared = Self::judged(&runs, &findings, baseline, threshold)?;
+        let mut compared = Self::judged(&runs, &findings, baseline, threshold, &Look::default())?;
         let in_common: Vec<String> = sides.iter().map(Repeats::in_common).collect();
         for ((name, side), common) in compared.names.iter_mut().zip(sides).zip(&in_common) {
             // Figures of several runs must not stand below the id of one of them.
@@ -105,16 +118,35 @@ impl Compared {
         Some(compared)
     }
 
-    fn judged(runs: &[&Run], findings: &[&[Finding]], baseline: usize, threshold: f64) -> Option<Self> {
+    /// One load by itself and beside others: the figures that `is_asked` says, the two sides called by `names`. The intervals of all
+    /// of them together miss the true change in a share `error_rate` of all comparisons.
+    pub(super) fn of_turns(
+        sides: &[Repeats; 2],
+        names: [String; 2],
+        threshold: f64,
+        (is_asked, error_rate): (fn(&Measure) -> bool, f64),
+    ) -> Option<Self> {
+        let [alone, together] = sides;
+        let (runs, findings) = ([&alone.run, &together.run], [&*alone.findings, &*together.findings]);
+        let compared = Self::judged(&runs, &findings, 0, threshold, &Look { is_asked, error_rate })?;
+        Some(Self { names: names.to_vec(), ..compared })
+    }
+
+    fn judged(runs: &[&Run], findings: &[&[Finding]], baseline: usize, threshold: f64, look: &Look) -> Option<Self> {
         let first = *runs.get(baseline).filter(|_| runs.len() > 1)?;
         let others: Vec<usize> = (0..runs.len()).filter(|run| *run != baseline).collect();
         let matched: Vec<loads::Loads<'_>> = others.iter().map(|run| loads::of([first, runs[*run]])).collect();
         let prepare = |run: &usize, loads: &loads::Loads<'_>| -> Vec<Vec<measure::Prepared>> {
-            loads.both.iter().map(|load| Measure::of_load([first, runs[*run]], &load.sides)).collect()
+            let of_load = |load: &loads::Matched<'_>| {
+                let mut figures = Measure::of_load([first, runs[*run]], &load.sides);
+                figures.retain(|figure| (look.is_asked)(&figure.measure));
+                figures
+            };
+            loads.both.iter().map(of_load).collect()
         };
         let prepared: Vec<_> = others.iter().zip(&matched).map(|(run, loads)| prepare(run, loads)).collect();
         let intervals = prepared.iter().flatten().flatten().filter(|figure| figure.has_interval()).count();
-        let error_rate = ERROR_RATE / intervals.max(1) as f64;
+        let error_rate = look.error_rate / intervals.max(1) as f64;
         let pair = |((run, loads), prepared): ((&usize, loads::Loads<'_>), Vec<Vec<measure::Prepared>>)| {
             let figures = prepared
                 .into_iter()

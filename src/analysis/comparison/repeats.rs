@@ -33,23 +33,29 @@ impl Repeats {
     /// # Errors
     /// If they differ in more than what is incidental.
     pub fn of(runs: Vec<Run>) -> Option<Result<Self, NotRepeats>> {
-        let mut runs = runs.into_iter();
-        let first = runs.next()?;
-        let mut side = Self { findings: analyse_asked(&first, None), ids: vec![first.id.clone()], run: first };
-        let original = side.run.clone();
-        for run in runs {
-            let differing = settings::differences(&[&original, &run]);
+        let original = runs.first()?;
+        for run in runs.iter().skip(1) {
+            let differing = settings::differences(&[original, run]);
             let reported: Vec<String> = differing
                 .into_iter()
                 .filter(|setting| setting.bearing != Bearing::Incidental)
                 .map(|setting| setting.name)
                 .collect();
             if !reported.is_empty() {
-                return Some(Err(NotRepeats { first: original.id, other: run.id, what: reported.join(", ") }));
+                let (first, other) = (original.id.clone(), run.id.clone());
+                return Some(Err(NotRepeats { first, other, what: reported.join(", ") }));
             }
-            side.add(run);
         }
-        Some(Ok(side))
+        Self::of_one_command(runs).map(Ok)
+    }
+
+    /// Takes runs of one command for one side, whatever else differs; absent without any.
+    pub(in crate::analysis) fn of_one_command(runs: Vec<Run>) -> Option<Self> {
+        let mut runs = runs.into_iter();
+        let first = runs.next()?;
+        let mut side = Self { findings: analyse_asked(&first, None), ids: vec![first.id.clone()], run: first };
+        runs.for_each(|run| side.add(run));
+        Some(side)
     }
 
     /// What all of them are called: their tags, or the name or id of the first.

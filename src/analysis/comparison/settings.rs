@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::analysis::{Vocabulary, measured};
 use crate::record::facts::{TERM, UNWAITED_COMMITS};
-use crate::record::{BlockDevice, Run};
+use crate::record::{BlockDevice, Run, beside};
 use crate::units::Bytes;
 
 /// What a difference in configuration means for a comparison.
@@ -102,7 +102,8 @@ fn settings(run: &Run) -> Vec<Setting> {
     add("made by", Work, Some(run.tool.name.clone()));
     add("verification", Work, Some(if verifies(run) { "on" } else { "off" }.to_owned()));
     for (name, value) in &run.tags {
-        add(&format!("tag {name}"), Varied, Some(value.clone()));
+        let bearing = if beside::INCIDENTAL.contains(&name.as_str()) { Incidental } else { Varied };
+        add(&format!("tag {name}"), bearing, Some(value.clone()));
     }
     add("load", Varied, Some(loads(run)));
     add("window", Varied, seconds(run, |step| step.window.duration_ns));

@@ -61,7 +61,8 @@ fn load(load: &ComparedLoad, names: [&str; 2]) -> Value {
     })
 }
 
-fn figure(figure: &ComparedFigure, load: &str, names: [&str; 2]) -> Value {
+/// One figure on both sides.
+pub(in crate::cli) fn figure(figure: &ComparedFigure, load: &str, names: [&str; 2]) -> Value {
     let mut reported = json!({
         "figure": figure.measure.to_string(),
         "unit": match figure.measure.unit() {

@@ -1,6 +1,6 @@
 //! `plimsoll compare`.
 
-mod document;
+pub(super) mod document;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -66,7 +66,7 @@ pub(super) struct Arguments {
 
 /// A share of one, written in percent: `5%` or `5`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Threshold(f64);
+pub(super) struct Threshold(pub(super) f64);
 
 const MAX_PERCENT: f64 = 1_000.0;
 

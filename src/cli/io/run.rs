@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::arguments::{OutputArgs, ShapeArgs, TimeArgs, VolumeArgs};
 use super::measure::{self, Job};
-use crate::cli::arguments::Rate;
+use crate::cli::arguments::{Measured, Rate};
 use crate::cli::exit::{Exit, Failure};
 use crate::config::io::{DepthList, RateRange};
 use crate::plan::io::open_loop_depth;
@@ -51,6 +51,13 @@ pub(in crate::cli) struct Arguments {
 
     #[command(flatten)]
     output: OutputArgs,
+}
+
+impl Arguments {
+    /// When the load is measured.
+    pub(in crate::cli) fn measured(&self) -> Measured {
+        Measured { warmup: self.time.warmup.0, duration: self.time.duration.0 }
+    }
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {

@@ -10,7 +10,7 @@ use clap::{Args, ValueEnum};
 
 use super::audit;
 use crate::analysis::{Judgeable, LatencyTarget};
-use crate::cli::arguments::{KeepingArgs, Seconds, TargetArgs};
+use crate::cli::arguments::{KeepingArgs, Measured, Seconds, TargetArgs};
 use crate::cli::database_load::{DatabaseLoad, Moment};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
@@ -20,6 +20,7 @@ use crate::cli::servers::{NodeArgs, ServerArgs};
 use crate::cli::{fresh_seed, limits, say};
 use crate::load::Pace;
 use crate::plan::orders::{OrdersLoad, OrdersPlan, plan};
+use crate::plan::slob::Request;
 use crate::record::Run;
 use crate::report::swingbench;
 use crate::targets::database::DatabaseOptions;
@@ -241,6 +242,16 @@ impl LoadArgs {
         let exit = recorded.tell(self.keeping.format.format(), &self.limits, &interrupt)?;
         written?;
         Ok(if is_sound || exit != Exit::Done { exit } else { Exit::NotMet })
+    }
+
+    pub(super) fn directory(&self) -> Option<&Path> {
+        self.target.address().directory()
+    }
+
+    pub(super) fn measured(&self) -> Measured {
+        let duration = self.duration.map_or(DEFAULT_DURATION, |Seconds(duration)| duration);
+        let warmup = self.warmup.map_or_else(|| Request::default_warmup(duration), |Seconds(warmup)| warmup);
+        Measured { warmup, duration }
     }
 
     fn options(&self) -> Result<DatabaseOptions, Failure> {

@@ -1,11 +1,11 @@
 //! `plimsoll orders run`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::load::LoadArgs;
-use crate::cli::arguments::Rate;
+use crate::cli::arguments::{Measured, Rate};
 use crate::cli::exit::{Exit, Failure};
 use crate::config::MAX_SESSIONS;
 
@@ -41,6 +41,18 @@ pub(in crate::cli) struct Arguments {
 
     #[command(flatten)]
     load: LoadArgs,
+}
+
+impl Arguments {
+    /// The directory that nobody else can use at the same time, if the data are in one.
+    pub(in crate::cli) fn directory(&self) -> Option<&Path> {
+        self.load.directory()
+    }
+
+    /// When the load is measured.
+    pub(in crate::cli) fn measured(&self) -> Measured {
+        self.load.measured()
+    }
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {

@@ -1,11 +1,15 @@
 //! `plimsoll slob run`.
 
+use std::path::Path;
+
 use clap::Args;
 
 use super::load::LoadArgs;
 use super::measure;
+use crate::cli::arguments::Measured;
 use crate::cli::exit::{Exit, Failure};
-use crate::config::{Axes, MAX_SESSIONS};
+use crate::config::{Axes, MAX_SESSIONS, SlobParameters};
+use crate::plan::slob::Request;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -31,6 +35,28 @@ pub(in crate::cli) struct Arguments {
 
     #[command(flatten)]
     load: LoadArgs,
+}
+
+impl Arguments {
+    /// The directory that nobody else can use at the same time, if the data are in one.
+    pub(in crate::cli) fn directory(&self) -> Option<&Path> {
+        self.load.target.address().directory()
+    }
+
+    /// When the load is measured.
+    ///
+    /// # Errors
+    /// If the parameters cannot be read, or may end the window before its time.
+    pub(in crate::cli) fn measured(&self) -> Result<Measured, Failure> {
+        let request = self.load.request(self.threads, Axes::default())?;
+        let SlobParameters { run_time, work_loop, .. } = SlobParameters::from_settings(&request.settings)?;
+        if work_loop > 0 {
+            let failure = Failure::new(format_args!("`WORK_LOOP={work_loop}` ends a load when its work is done"));
+            return Err(failure.with_hint("leave it out; loads that are measured together end at one time".to_owned()));
+        }
+        let warmup = request.warmup.unwrap_or_else(|| Request::default_warmup(run_time));
+        Ok(Measured { warmup, duration: run_time })
+    }
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {

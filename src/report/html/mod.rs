@@ -6,6 +6,7 @@
 mod chart;
 mod comparison;
 mod distribution;
+mod interference;
 mod load_line;
 mod made;
 mod over_time;
@@ -23,6 +24,7 @@ use maud::{Markup, PreEscaped, html};
 use serde_json::Value;
 
 pub use comparison::comparison;
+pub use interference::interference;
 pub use page::{Follow, Head, Kept, is_ours, page, policy};
 pub use picture::Picture;
 pub use trend::trend;

@@ -1,0 +1,178 @@
+//! `plimsoll beside`.
+
+mod children;
+mod document;
+mod group;
+mod loads;
+mod plan_text;
+mod turns;
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use clap::Args;
+
+use super::arguments::{Format, KeepingArgs, Seconds};
+use super::compare::Threshold;
+use super::exit::{Exit, Failure};
+use super::interrupt::Interrupt;
+use super::page_file::PageArgs;
+use super::say;
+use crate::analysis::Interference;
+use crate::record::Run;
+use crate::report::html::Kept;
+use crate::report::{self, html};
+use loads::Read;
+use turns::{Measurement, Turned};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll beside --duration 30 --warmup 5 -- slob run -s 8 -- \\
+    io run --path /u01/backup.dat --pattern read --block-size 1M
+  plimsoll beside --rounds 9 --duration 60 --warmup 10 -- \\
+    slob run -s 4 --rate 500 --target pg:/u01/pg -- \\
+    io run --path /dev/sdb --pattern randread --depth 32
+  plimsoll beside --duration 60 --warmup 10 -- \
+    orders run --users 16 --target postgres://bench@db1/bench -- \
+    io run --path /u01/backup.dat --pattern read --block-size 1M
+  plimsoll beside --dry-run -- slob run 4 RUN_TIME=30 --warmup 5s -- \\
+    io run --path /dev/sdb --pattern randread
+  plimsoll beside --report last                       the last one again
+  plimsoll beside --report 20261120-103000 -o beside.html
+
+Every load is measured alone, then all of them together, in as many rounds as are asked for; every other round goes \
+backwards. Loads that run together begin at one instant, once all of them are ready. Each is a run of its own in the \
+store, with tags that say which load, round and turn it is.
+
+Commands that can take part: `io run`, `orders run`, `slob run`.
+
+The exit code is 1 if a load did not keep its own `--limit`, and 2 if no round was measured as a whole.";
+
+/// Arguments of `plimsoll beside`.
+#[derive(Debug, Args)]
+pub(super) struct Arguments {
+    /// Loads, two or more: each a command as it is typed alone, behind `--`
+    #[arg(value_name = "COMMAND", last = true, required_unless_present = "report")]
+    words: Vec<OsString>,
+
+    /// How many times each load is measured alone, and all together; from three on the evidence is how rounds differ
+    #[arg(
+        long,
+        value_name = "N",
+        default_value = "5",
+        value_parser = clap::value_parser!(u32).range(1..=99),
+        conflicts_with = "report",
+        help_heading = "Load"
+    )]
+    rounds: u32,
+
+    /// Length of each measured window, for all loads [default: what each says, which must be the same]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with = "report", help_heading = "Load")]
+    duration: Option<Seconds>,
+
+    /// Load before each measured window, for all loads [default: what each says, which must be the same]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, conflicts_with = "report", help_heading = "Load")]
+    warmup: Option<Seconds>,
+
+    /// Report again on what was measured: `last`, or what its runs have as the tag `beside`
+    #[arg(long, value_name = "GROUP", conflicts_with_all = ["words", "tags", "dry_run"], help_heading = "Output")]
+    report: Option<String>,
+
+    /// Change from which a difference matters, in percent
+    #[arg(long, value_name = "PERCENT", default_value = "5%", help_heading = "Output")]
+    threshold: Threshold,
+
+    #[command(flatten)]
+    page: PageArgs,
+
+    #[command(flatten)]
+    keeping: KeepingArgs,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let format = arguments.keeping.format.format();
+    arguments.page.check(format)?;
+    if arguments.page.is_picture() {
+        let failure = Failure::new("what loads cost each other is written as a page, not as one picture");
+        return Err(failure.with_hint("name it `-o FILE.html`".to_owned()));
+    }
+    let store = arguments.keeping.runs.store();
+    if let Some(word) = &arguments.report {
+        let (group, runs) = group::find(&store, word)?;
+        return tell(arguments, &group, runs).map(|()| Exit::Done);
+    }
+    let given = loads::Given {
+        duration: arguments.duration.map(|Seconds(duration)| duration),
+        warmup: arguments.warmup.map(|Seconds(warmup)| warmup),
+        tags: &arguments.keeping.tags,
+        runs: store.path(),
+    };
+    let (loads, measured) = match loads::read(&arguments.words, &given)? {
+        Read::Loads(loads, measured) => (loads, measured),
+        Read::Refused(exit) => return Ok(exit),
+    };
+    let group = group::fresh(&store);
+    let measurement = Measurement { group, loads, measured, rounds: arguments.rounds };
+    if arguments.keeping.dry_run {
+        let mut out = say::output();
+        plan_text::write(&mut out, &measurement)?;
+        out.flush()?;
+        return Ok(Exit::Done);
+    }
+    let interrupt = Interrupt::listen()?;
+    let turned = turns::carry_out(&measurement, &interrupt, arguments.keeping.progress.verbosity());
+    finish(arguments, &measurement, turned, &interrupt)
+}
+
+/// Reports on what was measured, however it ended.
+fn finish(
+    arguments: &Arguments,
+    measurement: &Measurement,
+    turned: Turned,
+    interrupt: &Interrupt,
+) -> Result<Exit, Failure> {
+    let Turned { runs, failure, limits } = turned;
+    let (has_runs, group) = (!runs.is_empty(), &measurement.group);
+    let told = tell(arguments, group, runs);
+    if has_runs {
+        say::line(format_args!("\nKept as `{group}`. Again: `plimsoll beside --report {group}`"));
+    }
+    if let Some(failure) = failure {
+        // What ended it is what there is to say; that nothing was measured as a whole follows from it.
+        return interrupt.judge(Err(failure));
+    }
+    if let Some(exit) = interrupt.exit() {
+        say::note("the measurement was cut short; what was measured is kept");
+        return Ok(exit);
+    }
+    match told {
+        Ok(()) | Err(Failure::PipeClosed) => {}
+        Err(failure) => return Err(failure),
+    }
+    limits.words(&measurement.letters()).iter().for_each(say::note);
+    Ok(limits.exit())
+}
+
+/// Writes the report, the page, or both.
+fn tell(arguments: &Arguments, group: &str, runs: Vec<Run>) -> Result<(), Failure> {
+    let found = Interference::of(group, runs, arguments.threshold.0).map_err(|error| {
+        Failure::new(error)
+            .with_hint("measure it again, or with more `--rounds`: rounds that are whole count".to_owned())
+    })?;
+    let page = || {
+        let mut page = Vec::new();
+        html::interference(&mut page, &found, &Kept::File)?;
+        Ok(page)
+    };
+    arguments.page.write(page, || Err(Failure::new("there is no picture of this")))?;
+    match arguments.keeping.format.format() {
+        Format::Json => say::json(&document::document(&found)),
+        Format::Text if !arguments.page.has_text() => Ok(()),
+        Format::Text => {
+            let mut out = say::output();
+            report::interference(&mut out, &found, say::width())?;
+            out.flush()?;
+            Ok(())
+        }
+    }
+}
