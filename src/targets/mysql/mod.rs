@@ -13,7 +13,7 @@ pub mod server;
 mod session;
 mod sql;
 #[cfg(test)]
-mod test_server;
+pub(crate) mod test_server;
 #[cfg(test)]
 mod tests;
 

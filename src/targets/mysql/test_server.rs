@@ -14,7 +14,7 @@ use crate::config::mysql::MysqlAddress;
 use crate::skip::skip;
 
 /// The server. A shell waits beside it for the end of this process, which closes the shell's input, and then ends it.
-pub(super) struct TestServer {
+pub(crate) struct TestServer {
     folder: PathBuf,
     pub(super) port: u16,
     supervisor: Child,
@@ -33,7 +33,7 @@ rm -rf "$folder"
 "#;
 
 /// The server of this test process; `None`, with a word about it, where none is installed.
-pub(super) fn server() -> Option<&'static TestServer> {
+pub(crate) fn server() -> Option<&'static TestServer> {
     static SERVER: OnceLock<Option<TestServer>> = OnceLock::new();
     let server = SERVER.get_or_init(|| TestServer::start(&[])).as_ref();
     if server.is_none() {
@@ -111,7 +111,7 @@ impl TestServer {
     }
 
     /// Over its socket, as its administrator.
-    pub(super) fn address(&self, database: &str) -> MysqlAddress {
+    pub(crate) fn address(&self, database: &str) -> MysqlAddress {
         MysqlAddress {
             user: Some("root".to_owned()),
             database: Some(database.to_owned()),
