@@ -68,7 +68,8 @@ fn a_set_up_on_postgres_that_was_killed_goes_on_and_loads_no_row_twice() {
     if !fs::read_dir("/usr/lib/postgresql").is_ok_and(|mut versions| versions.next().is_some()) {
         return skip("PostgreSQL's server is not installed");
     }
-    is_killed_and_goes_on("pg", "data/base", 100 << 20);
+    // Stocks come first, in pieces of about 220 MiB of blocks.
+    is_killed_and_goes_on("pg", "data/base", 310 << 20);
 }
 
 #[test]
