@@ -19,6 +19,7 @@ mod limits;
 mod manners;
 mod mysql;
 mod orders_data;
+mod orders_load;
 mod pages;
 mod place;
 mod postgres;

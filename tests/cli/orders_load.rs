@@ -1,0 +1,182 @@
+//! Load of order entry on a private server: what comes out, and what an audit finds when the server loses what it acknowledged.
+
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::place::Place;
+use crate::servers::{servers, signal, wait_until};
+use crate::skip::skip;
+
+fn has_postgres() -> bool {
+    fs::read_dir("/usr/lib/postgresql").is_ok_and(|mut versions| versions.next().is_some())
+}
+
+/// A private server with the smallest data, which goes on running.
+fn server(place: &Place) -> String {
+    let address = format!("pg:{}", place.path("server").display());
+    let set_up =
+        ["orders", "setup", "--scale", "0.001", "--seed", "7", "--quiet", "--keep-running", "--target", &address];
+    place.done(&set_up);
+    address
+}
+
+/// Asks the private server, and gives the answer's lines.
+fn ask(place: &Place, statement: &str) -> Vec<String> {
+    let socket = place.path("server/run");
+    let psql = Command::new("psql")
+        .args(["-XAtq", "-U", "plimsoll", "-d", "plimsoll", "-h", &socket.display().to_string(), "-c", statement])
+        .output()
+        .unwrap();
+    assert!(psql.status.success(), "{}", String::from_utf8_lossy(&psql.stderr));
+    String::from_utf8(psql.stdout).unwrap().lines().map(str::to_owned).collect()
+}
+
+/// Kills a server with all its processes at one moment, as far as a signal can: what it has not written is gone.
+fn kill_all(directory: &Path) {
+    let postmaster = servers(directory)[0];
+    signal(postmaster, "STOP");
+    let parent = |pid: &str| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        stat.rsplit_once(')')?.1.split_whitespace().nth(1)?.parse::<u32>().ok()
+    };
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    let children: Vec<String> = pids.filter(|pid| parent(pid) == Some(postmaster)).collect();
+    assert!(Command::new("kill").arg("-KILL").args(children).arg(postmaster.to_string()).status().unwrap().success());
+}
+
+#[test]
+fn an_audit_finds_exactly_the_orders_that_a_killed_server_lost() {
+    if !has_postgres() {
+        return skip("PostgreSQL's server is not installed");
+    }
+    let place = Place::on_disk();
+    let address = server(&place);
+    // Commits are acknowledged before they are written.
+    ask(&place, "ALTER ROLE plimsoll SET synchronous_commit = off");
+    let run = ["orders", "run", "--users", "4", "--mix", "OP=1", "--duration", "300", "--warmup", "0s", "--no-trace"];
+    let mut child = place
+        .plimsoll(&[&run[..], &["--keep-running", "--target", &address]].concat())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let made = || ask(&place, "SELECT last_value FROM plimsoll.orders_seq")[0].parse::<u64>().unwrap();
+    let first = made();
+    wait_until("orders are made", || made() > first + 500);
+    kill_all(&place.path("server"));
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    wait_until("the server has ended", || servers(&place.path("server")).is_empty());
+
+    let id = place.runs().pop().unwrap();
+    let kept = fs::read_to_string(place.path("plimsoll-runs").join(&id).join("acknowledged.txt")).unwrap();
+    let acknowledged: Vec<u64> = kept.lines().filter_map(|line| line.strip_prefix("order ")?.parse().ok()).collect();
+    assert!(!acknowledged.is_empty());
+    let verify = ["orders", "verify", "--run", &id, "--keep-running", "--json", "--target", &address];
+    let answer = place.run(&verify);
+    let there: BTreeSet<u64> =
+        ask(&place, "SELECT order_id FROM plimsoll.orders").iter().map(|key| key.parse().unwrap()).collect();
+    let lost = acknowledged.iter().filter(|key| !there.contains(key)).count() as u64;
+    let document: serde_json::Value = serde_json::from_str(&answer.stdout).unwrap();
+    let rules = document["rules"].as_array().unwrap();
+    let found = |rule: &str| rules.iter().find(|found| found["rule"] == rule).unwrap()["violations"].as_u64().unwrap();
+    assert_eq!(found("each order that was acknowledged is there"), lost, "{answer}");
+    assert_eq!(answer.code, Some(if lost > 0 { 1 } else { 0 }), "{answer}");
+    // What was not lost is whole.
+    assert_eq!(found("each order's total is the sum of its items"), 0, "{answer}");
+    if lost == 0 {
+        skip("the server had written all that it acknowledged when it was killed");
+    }
+    // Somebody spoils the data.
+    ask(&place, "UPDATE plimsoll.orders SET order_total = order_total + 1 WHERE order_id = 17");
+    ask(
+        &place,
+        "UPDATE plimsoll.inventories SET quantity_on_hand = -3 WHERE product_id = 5 AND warehouse_id = (SELECT min(warehouse_id) FROM plimsoll.inventories WHERE product_id = 5)",
+    );
+    ask(&place, "ALTER TABLE plimsoll.order_items DROP CONSTRAINT order_items_order_fk");
+    ask(&place, "DELETE FROM plimsoll.orders WHERE order_id = 18");
+    let spoiled = place.run(&["orders", "verify", "--target", &address]);
+    assert_eq!(spoiled.code, Some(1), "{spoiled}");
+    for words in [
+        "sum of its items: not so 1 times\n",
+        "17, ",
+        "no stock is below zero: not so 1 times",
+        "5, ",
+        "each item has its order: not so",
+        "18, 1, ",
+    ] {
+        assert!(spoiled.stdout.contains(words), "{words}\n{spoiled}");
+    }
+    assert!(spoiled.stdout.contains("1428 of 1430 rows") || spoiled.stdout.contains("1429 of 1430 rows"), "{spoiled}");
+}
+
+#[test]
+fn a_run_and_a_sweep_are_reported_kept_and_written_as_swingbench_does() {
+    if !has_postgres() {
+        return skip("PostgreSQL's server is not installed");
+    }
+    let place = Place::new();
+    let address = server(&place);
+    let common =
+        ["--duration", "1", "--warmup", "0s", "--no-trace", "--keep-running", "--seed", "3", "--target", &address];
+    let results = place.path("results.xml");
+    let results = results.to_str().unwrap();
+    let run = [&["orders", "run", "--users", "3", "--mix", "2.7", "--results", results][..], &common].concat();
+    let answer = place.done(&run);
+    for words in ["Transactions", "per minute", "audit: all 11 rules hold"] {
+        assert!(answer.stdout.contains(words), "{words}\n{answer}");
+    }
+    let again = place.run(&run);
+    assert_eq!(again.code, Some(2), "{again}");
+    assert!(again.stderr.contains("is there already"), "{again}");
+    let imported = place.done(&["import", results, "--json"]);
+    assert!(imported.stdout.contains("Order Products"), "{imported}");
+    let id = place.runs().remove(0);
+    let full = place.done(&["report", &id, "--full"]);
+    for words in ["browse products", "round trips", "rolled back"] {
+        assert!(full.stdout.contains(words), "{words}\n{full}");
+    }
+    let sweep = [&["orders", "sweep", "--users", "1,2", "--limit", "order products:p99=20s"][..], &common].concat();
+    let swept = place.done(&sweep);
+    assert!(
+        swept.stdout.contains("u1 ") && swept.stdout.contains("u2 ") && swept.stdout.contains("transactions/s"),
+        "{swept}"
+    );
+    let listed =
+        place.done(&["orders", "run", "--dry-run", "--think-inside", "1ms..5ms", "--rate", "50", "--target", &address]);
+    assert!(listed.stdout.contains("THINK_INSIDE=1ms..5ms") && listed.stdout.contains("50 transactions/s"), "{listed}");
+    let last = ["orders", "drop", "--yes", "--target", &address];
+    place.done(&last);
+    assert!(!place.path("server").exists());
+}
+
+#[test]
+fn load_that_makes_no_sense_is_refused_with_advice() {
+    let place = Place::new();
+    let target = format!("pg:{}", place.path("server").display());
+    let cases = [
+        (&["--mix", "NEW=1"][..], "there is no transaction `NEW`"),
+        (&["--mix", "OP=0"], "every weight is 0"),
+        (&["--mix", "OP"], "is neither NAME=WEIGHT nor a preset"),
+        (&["--users", "0"], "--users"),
+        (&["--think", "5"], "--think"),
+        (&["--think", "5ms..1ms"], "is longer than the longest"),
+        (&["--think", "5ms", "--rate", "10"], "exclude each other"),
+        (&["--duration", "0.5"], "shorter than one second"),
+        (&["--isolation", "dirty"], "possible values"),
+        (&["--limit", "scan:p99=1ms"], "scan"),
+        (&[], "setup"),
+    ];
+    for (words, reason) in cases {
+        let answer = place.run(&[&["orders", "run", "--target", &target][..], words].concat());
+        assert_eq!(answer.code, Some(2), "{words:?}\n{answer}");
+        assert!(answer.stderr.contains(reason), "{words:?}\n{answer}");
+    }
+    let answer = place.run(&["orders", "run", "--target", "sim:"]);
+    assert!(answer.code == Some(2) && answer.stderr.contains("cannot hold order entry"), "{answer}");
+    assert!(!place.path("server").exists(), "nothing was made");
+}
