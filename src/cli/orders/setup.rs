@@ -21,8 +21,8 @@ use crate::units::{Bytes, Nanos, group_thousands};
 pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll orders setup --scale 0.1 --target pg:/u01/pgdata
-  plimsoll orders setup --scale 10 --streams 8 --target postgres://bench@db1/bench
-  plimsoll orders setup --scale 1 --partitions 32 --target mysql://bench@db1/bench
+  plimsoll orders setup --scale 10 --target postgres://bench@db1/bench
+  plimsoll orders setup --partitions 32 --target mysql://bench@db1/bench
   plimsoll orders setup --scale 100 --target pg:/u01/pgdata --dry-run
 
 Scale 1 is a million customers: about 15.8 million rows. Whoever is interrupted goes on by the same command. At the end all parts, \
