@@ -140,7 +140,8 @@ fn a_run_and_a_sweep_are_reported_kept_and_written_as_swingbench_does() {
     for words in ["browse products", "round trips", "rolled back"] {
         assert!(full.stdout.contains(words), "{words}\n{full}");
     }
-    let sweep = [&["orders", "sweep", "--users", "1,2", "--limit", "order products:p99=20s"][..], &common].concat();
+    let sweep =
+        [&["orders", "sweep", "--users", "1,2", "--limit", "order products response:p99=20s"][..], &common].concat();
     let swept = place.done(&sweep);
     assert!(
         swept.stdout.contains("u1 ") && swept.stdout.contains("u2 ") && swept.stdout.contains("transactions/s"),

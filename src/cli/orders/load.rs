@@ -87,7 +87,7 @@ pub(super) struct LoadArgs {
     nodes: NodeArgs,
 
     /// Latency that the load must keep, such as `p99=20ms` (response time of all transactions) or
-    /// `order products:p99=20ms`; several are all to be kept. Exit code 1 if it is not kept, 2 if that is not known
+    /// `order products response:p99=20ms`; several are all to be kept. Exit code 1 if it is not kept, 2 if that is not known
     #[arg(long = "limit", value_name = "[WHAT:]pQ=TIME", help_heading = "Output")]
     limits: Vec<LatencyTarget>,
 

@@ -146,8 +146,7 @@ pub(super) fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<St
 pub(super) fn parts_of(data: &OrdersData) -> Parts {
     let mut parts = parts_of_all(data);
     // Tables have their keys however few indexes there are, and number rows by them.
-    parts
-        .extend(Table::ALL.into_iter().filter_map(|table| table.key()).map(|key| (PartKind::Key, key.name.to_owned())));
+    parts.extend(Table::ALL.into_iter().filter_map(Table::key).map(|key| (PartKind::Key, key.name.to_owned())));
     parts.retain(|(kind, name)| match kind {
         PartKind::Sequence => false,
         PartKind::ForeignKey => has_foreign_keys(data),
