@@ -53,13 +53,18 @@ impl Place {
     }
 }
 
+/// A phase, and when it began.
+struct Begun {
+    phase: String,
+    at: Instant,
+}
+
 /// Progress of something that is counted in bytes.
 pub(super) struct ByteProgress {
     what: &'static str,
     place: Place,
-    begun: Instant,
+    begun: Mutex<Begun>,
     last_line: Mutex<Instant>,
-    row_bytes: Option<f64>,
 }
 
 impl ByteProgress {
@@ -71,21 +76,18 @@ impl ByteProgress {
             bar.set_prefix(what);
         }
         let now = Instant::now();
-        Self { what, place, begun: now, last_line: Mutex::new(now), row_bytes: None }
-    }
-
-    /// The same, where rows of so many bytes are counted too.
-    pub(super) fn of_rows(self, row_bytes: Option<f64>) -> Self {
-        Self { row_bytes, ..self }
+        let begun = Mutex::new(Begun { phase: String::new(), at: now });
+        Self { what, place, begun, last_line: Mutex::new(now) }
     }
 
     /// Tells how far it is. May be called from any thread.
     pub(super) fn update(&self, done_bytes: u64, total_bytes: u64) {
-        self.tell(&self.what, done_bytes, total_bytes);
+        self.tell(&self.what, done_bytes, total_bytes, None);
     }
 
-    fn tell(&self, what: &dyn fmt::Display, done_bytes: u64, total_bytes: u64) {
-        let reported = || rate_and_rest(done_bytes, total_bytes, self.row_bytes, self.begun.elapsed());
+    fn tell(&self, what: &dyn fmt::Display, done_bytes: u64, total_bytes: u64, row_bytes: Option<f64>) {
+        let elapsed = self.begun.lock().unwrap_or_else(PoisonError::into_inner).at.elapsed();
+        let reported = || rate_and_rest(done_bytes, total_bytes, row_bytes, elapsed);
         match &self.place {
             Place::Nowhere => {}
             Place::Terminal(bar) => {
@@ -104,12 +106,25 @@ impl ByteProgress {
         }
     }
 
-    /// The same for work of several phases, of which this is one.
-    pub(super) fn update_phase(&self, phase: impl fmt::Display, done_bytes: u64, total_bytes: u64) {
+    /// The same for work of several phases, of which this is one; its rate counts from where it began. Rows are told too where
+    /// they have `row_bytes` each.
+    pub(super) fn update_phase(
+        &self,
+        phase: impl fmt::Display,
+        done_bytes: u64,
+        total_bytes: u64,
+        row_bytes: Option<f64>,
+    ) {
+        let name = phase.to_string();
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        if begun.phase != name {
+            *begun = Begun { phase: name, at: Instant::now() };
+        }
+        drop(begun);
         if let Place::Terminal(bar) = &self.place {
             bar.set_prefix(phase.to_string());
         }
-        self.tell(&phase, done_bytes, total_bytes);
+        self.tell(&phase, done_bytes, total_bytes, row_bytes);
     }
 
     /// Leaves nothing behind on the terminal.

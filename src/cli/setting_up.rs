@@ -12,9 +12,12 @@ pub(super) fn load(
     progress: &ByteProgress,
     interrupt: &Interrupt,
 ) -> Result<SetupReport, Failure> {
-    let after_interrupt = plan.after_interrupt();
+    let (after_interrupt, row_bytes) = (plan.after_interrupt(), plan.mean_row_bytes());
     let show = |phase: Option<database::Phase>, now: database::Progress| match phase {
-        Some(phase) => progress.update_phase(phase, now.done_bytes, now.total_bytes),
+        Some(phase) => {
+            let row_bytes = row_bytes.filter(|_| phase.is_loading());
+            progress.update_phase(phase, now.done_bytes, now.total_bytes, row_bytes);
+        }
         None => progress.update(now.done_bytes, now.total_bytes),
     };
     let outcome = plan.run(&show, interrupt.flag());

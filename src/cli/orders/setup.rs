@@ -134,7 +134,7 @@ fn set_up(
         out.flush()?;
         return Ok(Exit::Done);
     }
-    let progress = ByteProgress::new("setting up", arguments.progress.verbosity()).of_rows(plan.mean_row_bytes());
+    let progress = ByteProgress::new("setting up", arguments.progress.verbosity());
     let report = setting_up::load(plan, &progress, interrupt)?;
     report.notes.iter().filter(|note| !known.contains(note)).for_each(say::note);
     let is_valid = report.document["validation"]["is_valid"] != Value::Bool(false);
