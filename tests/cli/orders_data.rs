@@ -61,6 +61,10 @@ fn is_killed_and_goes_on(kind: &str, data: &str, grown: u64) {
     assert!(gone.stderr.contains("no order entry data") && gone.stderr.contains("plimsoll orders setup"), "{gone}");
     place.done(&[&["slob", "drop", "--yes"][..], &server].concat());
     assert!(!place.path("server").exists());
+    // Alone, they take the server with them.
+    place.done(&set_up);
+    place.done(&[&["orders", "drop", "--yes"][..], &server].concat());
+    assert!(!place.path("server").exists());
 }
 
 #[test]

@@ -12,11 +12,11 @@ use crate::targets::orders;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  plimsoll orders drop --target pg:/u01/pgdata --dry-run    only say what would go
+  plimsoll orders drop --target pg:/u01/pgdata --dry-run
   plimsoll orders drop --target postgres://bench@db1/bench
 
-Only what set-up made is removed. A private server (`pg:DIR`, `my:DIR`) is removed whole if it holds nothing else; data of \
-`plimsoll slob` stay.";
+Only what set-up made is removed. A private server (`pg:DIR`, `my:DIR`) is removed whole if it holds no other data of \
+Plimsoll.";
 
 /// Arguments of `plimsoll orders drop`.
 #[derive(Debug, Args)]

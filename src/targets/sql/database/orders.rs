@@ -18,7 +18,7 @@ use crate::targets::orders::{
 use crate::targets::sql::data::access::Access;
 use crate::targets::sql::data::catalog;
 use crate::targets::sql::data::content::Content;
-use crate::targets::sql::data::descriptor::{Found, Stage};
+use crate::targets::sql::data::descriptor::{DataSet, Found, Stage};
 use crate::targets::sql::data::found::Existing;
 use crate::targets::sql::data::streams::Halt;
 use crate::targets::sql::orders::audit::audit;
@@ -64,8 +64,9 @@ impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
     fn plan_drop(&mut self, stop: &AtomicBool) -> Result<Box<dyn DropPlan + '_>, TargetError> {
         let only_ours = {
             let access = self.reach(false, None, stop)?.access();
-            catalog::require(access, D::look_for_orders(&mut D::open(access)?)?.found)?;
-            catalog::find(&access)?.is_none()
+            let mut session = D::open(access)?;
+            catalog::require(access, D::look_for_orders(&mut session)?.found)?;
+            marks_on_the_server::<D>(&mut session)? == 1
         };
         if let Some(directory) = self.directory().map(Path::to_owned).filter(|_| only_ours) {
             self.reached.take().map_or(Ok(()), Reached::leave)?;
@@ -92,6 +93,16 @@ impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
     fn close(self: Box<Self>) -> Result<(), TargetError> {
         self.reached.map_or(Ok(()), Reached::leave)
     }
+}
+
+/// How many data sets of either kind are on the whole server, as far as this user may see them.
+fn marks_on_the_server<D: OrdersDialect>(session: &mut D::Session<'_>) -> Result<usize, TargetError> {
+    let marks = format!(
+        "SELECT table_name FROM information_schema.tables WHERE table_name IN ('{}', '{}')",
+        OrdersData::DATA_TABLE,
+        DataSet::DATA_TABLE
+    );
+    Ok(D::ask(session, "look for other data", &marks, Halt::NEVER)?.len())
 }
 
 /// Refuses data that do not fit into the file system of a private server.
