@@ -15,7 +15,7 @@ use crate::targets::{mysql, postgres};
 use crate::units::Bytes;
 use crate::workload::orders::{Mix, OrdersShape, Pauses, TransactionKind};
 
-const NOT_STOPPED: AtomicBool = AtomicBool::new(false);
+static NOT_STOPPED: AtomicBool = AtomicBool::new(false);
 
 fn options() -> DatabaseOptions {
     DatabaseOptions {

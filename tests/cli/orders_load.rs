@@ -164,7 +164,7 @@ fn load_that_makes_no_sense_is_refused_with_advice() {
         (&["--mix", "OP=0"], "every weight is 0"),
         (&["--mix", "OP"], "is neither NAME=WEIGHT nor a preset"),
         (&["--users", "0"], "--users"),
-        (&["--think", "5"], "--think"),
+        (&["--think", "soon"], "--think"),
         (&["--think", "5ms..1ms"], "is longer than the longest"),
         (&["--think", "5ms", "--rate", "10"], "exclude each other"),
         (&["--duration", "0.5"], "shorter than one second"),

@@ -32,8 +32,8 @@ Examples:
   plimsoll beside --rounds 9 --duration 60 --warmup 10 -- \\
     slob run -s 4 --rate 500 --target pg:/u01/pg -- \\
     io run --path /dev/sdb --pattern randread --depth 32
-  plimsoll beside --duration 60 --warmup 10 -- \
-    orders run --users 16 --target postgres://bench@db1/bench -- \
+  plimsoll beside --duration 60 --warmup 10 -- \\
+    orders run --users 16 --target postgres://bench@db1/bench -- \\
     io run --path /u01/backup.dat --pattern read --block-size 1M
   plimsoll beside --dry-run -- slob run 4 RUN_TIME=30 --warmup 5s -- \\
     io run --path /dev/sdb --pattern randread

@@ -10,7 +10,7 @@ use crate::config::ThreadList;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   plimsoll orders sweep --users 1,2,4,8,16,32 --duration 30
-  plimsoll orders sweep --users 1..64 --limit \"order products response:p99=20ms\"
+  plimsoll orders sweep --users 1..64 --limit p99=20ms
   plimsoll orders sweep --users 64 --rate 100 --rate 200 --rate 400";
 
 /// Arguments of `plimsoll orders sweep`.
