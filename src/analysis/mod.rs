@@ -161,7 +161,16 @@ pub fn analyse_limits(run: &Run, limits: &[LatencyTarget]) -> Vec<Finding> {
     if run.imported.is_some() {
         findings.retain(|finding| fits_imported(run, finding));
     }
+    if Vocabulary::of(run) == Vocabulary::Users {
+        findings.retain(|finding| !is_about_storage_alone(finding));
+    }
     findings
+}
+
+/// Whether a finding doubts that storage was measured. Transactions of an application are what they are with the cache that they have.
+fn is_about_storage_alone(finding: &Finding) -> bool {
+    use ServerFinding::{PageCacheServed, PageCacheUnknown};
+    matches!(finding, Finding::CacheHeld(_) | Finding::Server(PageCacheServed { .. } | PageCacheUnknown { .. }))
 }
 
 /// Whether a finding says anything of a run that another program made. A production database is to find its blocks in its cache,

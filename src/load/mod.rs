@@ -102,8 +102,6 @@ impl Stop {
 }
 
 #[cfg(test)]
-mod orders_tests;
-#[cfg(test)]
 mod postgres_tests;
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,8 @@ mod error;
 pub mod io;
 mod names;
 pub mod orders;
+#[cfg(test)]
+mod orders_tests;
 pub mod orion;
 pub mod slob;
 mod steps;

@@ -60,6 +60,13 @@ fn misses_that_the_page_cache_answered_are_figures_of_memory() {
     assert_eq!((steps.len(), (share * 100.0).round()), (3, 80.0));
     assert_eq!(found[0].severity(), Severity::Doubt);
     assert!(found[0].sentence().contains("not of storage"), "{}", found[0].sentence());
+    // Transactions of an application are what they are with the cache that they have.
+    let is_said = |run: &Run| {
+        let served = |finding: &Finding| matches!(finding, Finding::Server(ServerFinding::PageCacheServed { .. }));
+        crate::analysis::analyse_limits(run, &[]).iter().any(served)
+    };
+    assert!(is_said(&run));
+    assert!(!is_said(&Run { workload: "orders".to_owned(), ..run.clone() }));
     let limited = found[0].advice().unwrap();
     assert!(limited.contains("less than the 1G") && !limited.contains("--host-memory"), "it was given: {limited}");
     run.target.facts.remove("host_memory");

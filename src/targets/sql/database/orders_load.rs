@@ -11,7 +11,6 @@ use crate::targets::orders::{OpenOrders, OrdersOpenRequest};
 use crate::targets::sql::data::catalog;
 use crate::targets::sql::orders::OrdersDialect;
 use crate::targets::sql::orders::audit::SqlAuditor;
-use crate::targets::sql::orders::descriptor::OrdersData;
 use crate::targets::sql::orders::load::{Ledger, OrdersSetting, Rules};
 use crate::targets::sql::{Observers, SqlOptions, SqlTarget};
 use crate::targets::{Target as _, TargetError, TargetFor};
@@ -29,28 +28,6 @@ struct OpenServers<D: OrdersDialect> {
     clock: Clock,
 }
 
-/// The data on each server, which must be whole and the same.
-pub(super) fn whole_orders<D: OrdersDialect>(reached: &Reached<D>) -> Result<OrdersData, TargetError> {
-    let mut first: Option<OrdersData> = None;
-    for access in reached.nodes() {
-        let data = catalog::whole(access, D::look_for_orders(&mut D::open(access)?)?.found)?;
-        match &first {
-            None => first = Some(data),
-            Some(known) => {
-                // Two servers may hold the same data from two set-ups; only when they were made differs then.
-                let (created_at, plimsoll_version) = (known.created_at.clone(), known.plimsoll_version.clone());
-                if (OrdersData { created_at, plimsoll_version, ..data }) != *known {
-                    let name = reached.access().node_name();
-                    let what =
-                        format!("the order entry data on `{}` differ from those on `{name}`", access.node_name());
-                    return Err(access.unfit(what, "set both up with the same scale and the same `--seed`"));
-                }
-            }
-        }
-    }
-    first.ok_or_else(|| TargetError::NoData { address: reached.access().place() })
-}
-
 /// Begins to watch, and opens the servers. `address` is as it is shown.
 pub(super) fn open<D: OrdersDialect>(
     reached: Reached<D>,
@@ -58,7 +35,16 @@ pub(super) fn open<D: OrdersDialect>(
     options: &DatabaseOptions,
     request: &OrdersOpenRequest<'_>,
 ) -> Result<OpenOrders, TargetError> {
-    let data = whole_orders(&reached)?;
+    let nodes = reached.connector.node_names().len();
+    if nodes > 1 {
+        // Each server numbers orders by itself, so what one acknowledged could not be looked for on the others.
+        let what = format!("order entry is run on one server at a time, and the address leads to {nodes}");
+        return Err(reached.access().unfit(
+            what,
+            "leave `--per-node` out, or load each by a command of its own beside the others: `plimsoll beside`",
+        ));
+    }
+    let data = catalog::whole(reached.access(), D::look_for_orders(&mut D::open(reached.access())?)?.found)?;
     let block_bytes = D::look_for_orders(&mut D::open(reached.access())?)?.block_bytes;
     let mut notes = reached.notes();
     let mut facts = reached.facts()?;

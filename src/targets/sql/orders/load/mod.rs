@@ -11,6 +11,8 @@ mod rules;
 mod session;
 mod statements;
 mod steps;
+#[cfg(test)]
+mod tests;
 
 pub use ledger::Ledger;
 pub use rest::{Alarm, Resting};

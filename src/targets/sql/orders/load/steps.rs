@@ -15,6 +15,8 @@ pub(super) struct Steps<'a, S> {
     pub(super) rng: Rng,
     /// Nobody thinks again about what is only tried again.
     pauses: Pauses,
+    /// The lengths of pauses. They are drawn apart, so that choices are the same however long is paused.
+    lengths: Rng,
     pub(super) tally: &'a mut Tally,
     /// What the last query gave.
     pub(super) rows: &'a mut Rows,
@@ -33,8 +35,18 @@ impl<'a, S: OrdersSession> Steps<'a, S> {
         rows: &'a mut Rows,
     ) -> Self {
         let pauses = if is_first { rules.inside } else { Pauses::None };
-        let (rng, acknowledged) = (Rng::new(seed, 0), Acknowledged::default());
-        Self { session, rules, rng, pauses, tally, rows, acknowledged, is_open: false }
+        let (rng, lengths) = (Rng::new(seed, 0), Rng::new(seed, 1));
+        Self {
+            session,
+            rules,
+            rng,
+            pauses,
+            lengths,
+            tally,
+            rows,
+            acknowledged: Acknowledged::default(),
+            is_open: false,
+        }
     }
 
     /// Whether something was begun and neither committed nor taken back.
@@ -70,7 +82,7 @@ impl<'a, S: OrdersSession> Steps<'a, S> {
 
     /// Pauses, as its user asked for.
     pub(super) async fn pause(&mut self) {
-        let ns = self.pauses.draw(&mut self.rng);
+        let ns = self.pauses.draw(&mut self.lengths);
         if ns > 0 {
             let session = self.session;
             self.tally.paused_ns += session.alarm().rest(session.id(), session.resting(), ns).await;

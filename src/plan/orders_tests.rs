@@ -3,16 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use super::tests::turn;
-use super::*;
 use crate::config::TargetAddress;
-use crate::record::{Ending, Outcome, Step};
+use crate::load::{Pace, StepPlan, Stop, run_step};
+use crate::record::{self, Ending, Outcome, Step};
 use crate::targets::database::{DatabaseOptions, Method, Replace};
 use crate::targets::orders::{
     Acknowledgements, Audit, Indexes, OpenOrders, OrdersDatabase, OrdersOpenRequest, OrdersRequest, at,
 };
 use crate::targets::{mysql, postgres};
-use crate::units::Bytes;
+use crate::units::{Bytes, Nanos};
 use crate::workload::orders::{Mix, OrdersShape, Pauses, TransactionKind};
 
 static NOT_STOPPED: AtomicBool = AtomicBool::new(false);
@@ -143,21 +142,18 @@ fn does_every_kind_and_stays_sound(address: &TargetAddress) {
 
 #[test]
 fn every_kind_of_transaction_is_done_and_the_data_stay_sound_on_postgres() {
-    let _turn = turn();
     let Some(address) = on_postgres("orders_load") else { return };
     does_every_kind_and_stays_sound(&address);
 }
 
 #[test]
 fn every_kind_of_transaction_is_done_and_the_data_stay_sound_on_mysql() {
-    let _turn = turn();
     let Some(address) = on_mysql("orders_load") else { return };
     does_every_kind_and_stays_sound(&address);
 }
 
 #[test]
 fn pauses_inside_transactions_are_no_part_of_their_times_and_end_with_the_load() {
-    let _turn = turn();
     let Some(address) = on_postgres("orders_pauses") else { return };
     set_up(&address);
     let (step, ..) = run(&address, &plan("PO=1", 2, 5), Pauses::Fixed { ns: 40_000_000 });
