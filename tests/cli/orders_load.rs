@@ -176,7 +176,8 @@ fn load_that_makes_no_sense_is_refused_with_advice() {
         (&["--duration", "0.5"], "shorter than one second"),
         (&["--isolation", "dirty"], "possible values"),
         (&["--limit", "scan:p99=1ms"], "scan"),
-        (&[], "setup"),
+        (&["--results", "/nonexistent/results.xml"], "there is no folder `/nonexistent`"),
+        (&[], "plimsoll orders setup"),
     ];
     for (words, reason) in cases {
         let answer = place.run(&[&["orders", "run", "--target", &target][..], words].concat());

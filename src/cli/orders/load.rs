@@ -186,9 +186,8 @@ impl IsolationChoice {
 impl LoadArgs {
     /// Runs it with so many users in each step, at each rate where there is one.
     pub(super) fn run(&self, users: Vec<u32>, rates: Vec<f64>, results: Option<&Path>) -> Result<Exit, Failure> {
-        if let Some(path) = results.filter(|path| path.exists()) {
-            let failure = Failure::new(format_args!("`{}` is there already", path.display()));
-            return Err(failure.with_hint("name a file that is not there yet: `--results FILE`".to_owned()));
+        if let Some(path) = results {
+            check_results(path)?;
         }
         let load = self.load(users, rates)?;
         let plan = plan(&load)?;
@@ -324,6 +323,20 @@ impl LoadArgs {
         out.flush()?;
         Ok(())
     }
+}
+
+/// Refuses, before there is any load, a file that could not be written after it.
+fn check_results(path: &Path) -> Result<(), Failure> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let why = if path.exists() {
+        format!("`{}` is there already", path.display())
+    } else if !folder.is_dir() {
+        format!("there is no folder `{}`", folder.display())
+    } else {
+        return Ok(());
+    };
+    Err(Failure::new(why)
+        .with_hint("name a file that is not there yet, in a folder that is: `--results FILE`".to_owned()))
 }
 
 /// Writes the only step of a run as Swingbench writes its results.

@@ -58,6 +58,7 @@ impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
     }
 
     fn info(&mut self, stop: &AtomicBool) -> Result<Sheet, TargetError> {
+        self.require_server()?;
         info(self.reach(false, None, stop)?.access())
     }
 
@@ -76,6 +77,7 @@ impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
     }
 
     fn open(mut self: Box<Self>, request: &OrdersOpenRequest<'_>) -> Result<OpenOrders, TargetError> {
+        self.require_server()?;
         self.reach(false, Some(request.users), request.stop)?;
         let Self { reached, options, address, .. } = *self;
         let reached = reached.expect("it was reached just now");
@@ -83,6 +85,7 @@ impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
     }
 
     fn audit(&mut self, acknowledged: &Acknowledgements, stop: &AtomicBool) -> Result<Audit, TargetError> {
+        self.require_server()?;
         audit(self.reach(false, None, stop)?.access(), acknowledged, stop)
     }
 
@@ -103,6 +106,18 @@ fn marks_on_the_server<D: OrdersDialect>(session: &mut D::Session<'_>) -> Result
         DataSet::DATA_TABLE
     );
     Ok(D::ask(session, "look for other data", &marks, Halt::NEVER)?.len())
+}
+
+impl<D: OrdersDialect> SqlDatabase<D> {
+    /// Refuses a private server that was never made: its data are made by another command than SLOB's.
+    fn require_server(&self) -> Result<(), TargetError> {
+        let Some(directory) = self.directory() else { return Ok(()) };
+        if inspect::<D::Programs>(directory)?.is_some() {
+            return Ok(());
+        }
+        let hint = format!("make one, with data: `plimsoll orders setup --scale 0.1 --target {}`", self.address);
+        Err(unfit::<D>(format!("there is no private server in `{}`", directory.display()), hint))
+    }
 }
 
 /// Refuses data that do not fit into the file system of a private server.
