@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::place::Place;
 use crate::servers::{servers, signal, wait_until};
@@ -35,8 +36,9 @@ fn ask(place: &Place, statement: &str) -> Vec<String> {
     String::from_utf8(psql.stdout).unwrap().lines().map(str::to_owned).collect()
 }
 
-/// Kills a server with all its processes at one moment, as far as a signal can: what it has not written is gone.
-fn kill_all(directory: &Path) {
+/// Kills a server with all its processes at one moment, as far as a signal can: what it has not written is gone. Returns whether
+/// they are gone as well.
+fn kill_all(directory: &Path) -> bool {
     let postmaster = servers(directory)[0];
     signal(postmaster, "STOP");
     let parent = |pid: &str| {
@@ -48,9 +50,14 @@ fn kill_all(directory: &Path) {
     let children: Vec<String> = pids.filter(|pid| parent(pid) == Some(postmaster)).collect();
     let pids = children.iter().map(String::as_str).chain([&*postmaster.to_string()]).collect::<Vec<_>>().join(" ");
     assert!(Command::new("sh").args(["-c", &format!("kill -KILL {pids}")]).status().unwrap().success());
-    // A server that starts takes one that nobody has buried yet for one that is alive.
+    // A server that starts takes one that nobody has buried yet for one that is alive, and not every container has somebody who does.
     let gone = |pid: &str| !Path::new("/proc").join(pid).exists();
-    wait_until("the server has been buried", || pids.split(' ').all(gone));
+    let is_buried = || pids.split(' ').all(gone);
+    let begun = Instant::now();
+    while !is_buried() && begun.elapsed() < Duration::from_secs(30) {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    is_buried()
 }
 
 #[test]
@@ -72,8 +79,11 @@ fn an_audit_finds_exactly_the_orders_that_a_killed_server_lost() {
     let made = || ask(&place, "SELECT last_value FROM plimsoll.orders_seq")[0].parse::<u64>().unwrap();
     let first = made();
     wait_until("orders are made", || made() > first + 500);
-    kill_all(&place.path("server"));
+    let is_buried = kill_all(&place.path("server"));
     assert_eq!(child.wait().unwrap().code(), Some(2));
+    if !is_buried {
+        return skip("nobody buries the processes of a killed server here, so none can be started in its place");
+    }
 
     let id = place.runs().pop().unwrap();
     let kept = fs::read_to_string(place.path("plimsoll-runs").join(&id).join("acknowledged.txt")).unwrap();
