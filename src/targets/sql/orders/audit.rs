@@ -11,6 +11,7 @@ use super::descriptor::OrdersData;
 use super::load::Ledger;
 use crate::targets::TargetError;
 use crate::targets::orders::{Acknowledgements, Audit, Audited, Auditor, Indexes};
+use crate::targets::sql::SqlError as _;
 use crate::targets::sql::data::access::Access;
 use crate::targets::sql::data::catalog;
 use crate::targets::sql::data::streams::Halt;
@@ -128,7 +129,11 @@ impl<D: OrdersDialect> Questions<'_, D> {
 
     fn number(&mut self, statement: &str) -> Result<u64, TargetError> {
         let rows = self.ask(statement)?;
-        Ok(rows.first().and_then(|row| row.first()?.as_ref()?.parse().ok()).unwrap_or(0))
+        // A count that cannot be read is no count of nothing: the audit would call data sound that it has not looked at.
+        rows.first().and_then(|row| row.first()?.as_ref()?.parse().ok()).ok_or_else(|| {
+            let what = format!("the server's answer to an audit is no number: `{statement}`");
+            D::Error::unfit(what, Some("send us this message with the server's version".to_owned())).into()
+        })
     }
 
     /// Counts the rows of a query, and shows the first.
