@@ -63,6 +63,11 @@ impl Failure {
         )
     }
 
+    /// What the system says of an attempt.
+    pub(super) fn of_system(error: &io::Error, attempt: &Attempt<'_>) -> Self {
+        system_failed(error, attempt)
+    }
+
     /// What the client's library says of an attempt.
     pub(super) fn of(error: &tokio_postgres::Error, attempt: &Attempt<'_>) -> Self {
         if let Some(refusal) = error.as_db_error() {
