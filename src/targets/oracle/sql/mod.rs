@@ -18,8 +18,8 @@ mod verify;
 
 pub use batch::{Kinds, MAX_BATCH, pack, unpack};
 pub use catalog::{
-    AT_WORK, BUFFER_CACHE, CONTAINER, DATABASE, DESCRIPTOR_COLUMNS, IS_CLUSTER, LOCK_HOLDER, OBJECTS, OWN_COLUMNS,
-    OWN_TABLESPACES, PLACE, PRIVILEGES, PRODUCT, QUOTAS, SESSION, only_reads,
+    AT_WORK, BUFFER_CACHE, CONTAINER, DATABASE, DESCRIBED, IS_CLUSTER, Kind, LOCK_HOLDER, ORDERS, OWN_TABLESPACES,
+    PLACE, PRIVILEGES, PRODUCT, QUOTAS, SESSION, SLOB, only_reads,
 };
 pub use grants::{Grant, Need, PUBLIC_PACKAGES, grants};
 pub use names::{Commits, Layout, Method, Reads, Sql, column_bytes, dictionary_name, printable, quoted, slob_owner};

@@ -51,7 +51,7 @@ pub(in crate::targets::sql) fn audit<D: OrdersDialect>(
 ) -> Result<Audit, TargetError> {
     let began = Instant::now();
     let mut session = D::open(access)?;
-    let data = catalog::whole(access, D::look_for_orders(&mut session)?.found)?;
+    let data: OrdersData = catalog::whole(access, D::look(&mut session)?.found)?;
     let mut questions = Questions::<D> { session, namespace: access.namespace, halt: Halt::on(stop) };
     let mut rules = Vec::new();
     for rule in ROWS {
