@@ -1,8 +1,9 @@
 //! Questions about the server, the user and what is in the schema. All of them are answered to every user, without a grant.
 
-use super::setup::LOCK_TABLE;
 use crate::targets::sql::data::catalog::{DATA_TABLE, LOAD_TABLE};
 
+/// Whose row is locked by whoever makes or removes data. It is a table of its own, since the others are written meanwhile.
+pub const LOCK_TABLE: &str = "plimsoll_lock";
 /// Product with its edition, and version: one row.
 pub const PRODUCT: &str =
     "SELECT product, version FROM product_component_version WHERE product LIKE 'Oracle%' AND ROWNUM = 1";
@@ -126,7 +127,7 @@ impl Kind {
 }
 
 /// Tables of the user in small letters, and the bytes of each with its indexes.
-pub(super) const TABLES: &str = "SELECT LOWER(t.table_name) AS name, (SELECT NVL(SUM(s.bytes), 0) FROM user_segments s \
+pub(in crate::targets) const TABLES: &str = "SELECT LOWER(t.table_name) AS name, (SELECT NVL(SUM(s.bytes), 0) FROM user_segments s \
     WHERE s.segment_name = t.table_name OR s.segment_name IN \
     (SELECT i.index_name FROM user_indexes i WHERE i.table_name = t.table_name)) AS bytes \
     FROM user_tables t";

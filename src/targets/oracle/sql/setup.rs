@@ -3,13 +3,11 @@
 //! Statements that change the data dictionary commit by themselves, before and after, so the marks of a set-up are what holds it
 //! together: what they do not name is made again.
 
-use super::catalog::Kind;
+use super::catalog::{Kind, LOCK_TABLE};
 use super::names::{Sql, columns, quoted};
 use crate::targets::sql::COLUMNS;
 use crate::targets::sql::data::catalog::LOAD_TABLE;
 
-/// Whose row is locked by whoever makes or removes data. It is a table of its own, since the others are written meanwhile.
-pub const LOCK_TABLE: &str = "plimsoll_lock";
 /// `first_place` of the mark of a table that is made and ready for rows; it has no places.
 pub const READY_PLACE: i64 = -1;
 /// Has statements that need a table for themselves wait so long, in seconds, for those who use it; then it is in use.

@@ -47,6 +47,9 @@ pub(super) fn open<D: OrdersDialect>(
     }
     let NamespaceFacts { found, block_bytes, .. } = D::look(&mut D::open(reached.access())?)?;
     let data: OrdersData = catalog::whole(reached.access(), found)?;
+    if let Some(level) = request.isolation {
+        reached.connector.check_isolation(level)?;
+    }
     let mut notes = reached.notes();
     let mut facts = reached.facts()?;
     let watching = watch(&reached, options, block_bytes, 0, &facts)?;

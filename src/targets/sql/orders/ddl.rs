@@ -10,6 +10,16 @@ pub(in crate::targets) trait Words {
     /// A name in its quotes.
     fn quoted(name: &str) -> String;
 
+    /// A name in a namespace.
+    fn qualified(namespace: &str, name: &str) -> String {
+        format!("{}.{}", Self::quoted(namespace), Self::quoted(name))
+    }
+
+    /// No more rows of a query than so many.
+    fn limited(query: &str, rows: usize) -> String {
+        format!("{query} LIMIT {rows}")
+    }
+
     /// The type of a column.
     fn kind(kind: Kind) -> String;
 
@@ -19,7 +29,7 @@ pub(in crate::targets) trait Words {
 
 /// A name in a namespace, qualified and quoted.
 pub(in crate::targets) fn qualified<W: Words>(namespace: &str, name: &str) -> String {
-    format!("{}.{}", W::quoted(namespace), W::quoted(name))
+    W::qualified(namespace, name)
 }
 
 /// Names in quotes, with commas between them.

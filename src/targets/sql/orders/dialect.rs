@@ -93,6 +93,17 @@ pub(in crate::targets) trait OrdersDialect: Dialect + Keeps<OrdersData> + Words 
     /// What load is put on.
     type Orders: OrdersServers;
 
+    /// Most rows of a piece.
+    const MAX_PIECE_ROWS: u64 = u64::MAX;
+
+    /// Refuses a level of transactions that its servers do not have, by its name in SQL.
+    ///
+    /// # Errors
+    /// Which levels there are.
+    fn check_isolation(&self, _level: &str) -> Result<(), TargetError> {
+        Ok(())
+    }
+
     /// The servers, with data in a namespace.
     fn orders_servers(&self, namespace: &str, setting: OrdersSetting) -> Self::Orders;
 

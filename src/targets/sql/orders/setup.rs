@@ -174,7 +174,9 @@ fn load_rows<C: OrdersDialect>(work: &mut Work<'_, C, OrdersData>, source: &Sour
         .into_iter()
         .map(|table| {
             let done = loaded.marks.get(&table).map_or(&[][..], Vec::as_slice);
-            let longest = (PIECE_BYTES / source.bytes_of_units(table, 1).max(1)).max(1);
+            let rows_of_a_unit = source.measured(table).rows.ceil().max(1.0) as u64;
+            let most = (C::MAX_PIECE_ROWS / rows_of_a_unit).max(1);
+            let longest = (PIECE_BYTES / source.bytes_of_units(table, 1).max(1)).clamp(1, most);
             (table, cut(table, table.units(&work.data.sizes), done, longest, u64::MAX))
         })
         .filter(|(_, pieces)| !pieces.is_empty())
