@@ -273,8 +273,8 @@ impl TargetError {
                  `plimsoll io calibrate --path PATH` measures storage"
             }
             Self::NoOrders { .. } => {
-                "name a PostgreSQL, MySQL or MariaDB database: `--target pg:DIR`, `my:DIR`, `postgres://USER@HOST/DATABASE` or \
-                 `mysql://USER@HOST/DATABASE`"
+                "name a PostgreSQL, MySQL, MariaDB or Oracle database: `--target pg:DIR`, `my:DIR`, \
+                 `postgres://USER@HOST/DATABASE`, `mysql://USER@HOST/DATABASE` or `oracle://USER@HOST/SERVICE`"
             }
             Self::BadBlock { .. } | Self::Damaged { .. } | Self::DamagedRedo { .. } | Self::LostCommits { .. } => {
                 "the storage or another program changed it; find out which before trusting this storage, then \

@@ -304,6 +304,11 @@ impl Connected {
         self.driver.commit().map_err(|error| self.error(doing, &error))
     }
 
+    /// Takes back what was not committed.
+    pub(super) fn roll_back(&self, doing: &str) -> Result<(), OracleError> {
+        self.driver.rollback().map_err(|error| self.error(doing, &error))
+    }
+
     /// Takes back what was not committed. A connection that is gone has nothing to take back.
     pub(super) fn rollback(&self) {
         let _ = self.driver.rollback();

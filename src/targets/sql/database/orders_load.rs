@@ -8,9 +8,10 @@ use super::reached::Reached;
 use crate::measure::{Clock, Counter};
 use crate::targets::database::{DatabaseOptions, OpenDatabase, Sending};
 use crate::targets::orders::{OpenOrders, OrdersOpenRequest};
-use crate::targets::sql::data::catalog;
+use crate::targets::sql::data::catalog::{self, NamespaceFacts};
 use crate::targets::sql::orders::OrdersDialect;
 use crate::targets::sql::orders::audit::SqlAuditor;
+use crate::targets::sql::orders::descriptor::OrdersData;
 use crate::targets::sql::orders::load::{Ledger, OrdersSetting, Rules};
 use crate::targets::sql::{Observers, SqlOptions, SqlTarget};
 use crate::targets::{Target as _, TargetError, TargetFor};
@@ -44,8 +45,11 @@ pub(super) fn open<D: OrdersDialect>(
             "leave `--per-node` out, or load each by a command of its own beside the others: `plimsoll beside`",
         ));
     }
-    let data = catalog::whole(reached.access(), D::look_for_orders(&mut D::open(reached.access())?)?.found)?;
-    let block_bytes = D::look_for_orders(&mut D::open(reached.access())?)?.block_bytes;
+    let NamespaceFacts { found, block_bytes, .. } = D::look(&mut D::open(reached.access())?)?;
+    let data: OrdersData = catalog::whole(reached.access(), found)?;
+    if let Some(level) = request.isolation {
+        reached.connector.check_isolation(level)?;
+    }
     let mut notes = reached.notes();
     let mut facts = reached.facts()?;
     let watching = watch(&reached, options, block_bytes, 0, &facts)?;

@@ -14,4 +14,4 @@ pub(in crate::targets) mod source;
 mod tests;
 pub(in crate::targets) mod validation;
 
-pub(in crate::targets) use dialect::{Estimate, Job, OrdersDialect, PartKind, Parts, Step, drops, parts_of};
+pub(in crate::targets) use dialect::{Job, Lacking, OrdersDialect, PartKind, Parts, Sizing, Step, drops, parts_of};
