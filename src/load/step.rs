@@ -380,6 +380,7 @@ impl<S: Shape> Coordinator<'_, S> {
             outcome,
             counters,
             waits,
+            failed_connects: totals.failed_connects.by_reason(),
             generator: Some(self.verdict(&totals, &reports, window_ns)),
             operations: totals.operations(S::Operation::KINDS),
             process_cpu: system.process_cpu,

@@ -84,8 +84,18 @@ fn plan(mix: &str, users: u32, transactions: u64) -> StepPlan<OrdersShape> {
 
 /// Runs a step and audits what it left.
 fn run(address: &TargetAddress, plan: &StepPlan<OrdersShape>, inside: Pauses) -> (Step, Acknowledgements, Audit) {
+    run_reconnecting(address, plan, inside, Reconnect::Never)
+}
+
+fn run_reconnecting(
+    address: &TargetAddress,
+    plan: &StepPlan<OrdersShape>,
+    inside: Pauses,
+    reconnect: Reconnect,
+) -> (Step, Acknowledgements, Audit) {
+    let users = plan.load.slots();
     let request =
-        OrdersOpenRequest { users: plan.load.slots(), inside, max_retries: 10, isolation: None, stop: &NOT_STOPPED };
+        OrdersOpenRequest { users, inside, max_retries: 10, reconnect, isolation: None, stop: &NOT_STOPPED };
     let OpenOrders { database: opened, auditor } = database(address).open(&request).unwrap();
     let clock = opened.clock();
     let outcome = run_step(opened.target(), plan, 0, &[], clock, &Stop::new(), &mut |_| {});

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_postgres::config::SslMode;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 use super::ending::Ending;
 use super::error::{PostgresError, SILENCE};
@@ -315,7 +315,7 @@ impl Connector {
                 client
             }
         };
-        let server_pid = client.query_one("SELECT pg_backend_pid()", &[]).await?.get(0);
+        let server_pid = own_number(&client).await?;
         Ok(Connected {
             client,
             server_pid,
@@ -327,8 +327,20 @@ impl Connector {
     }
 }
 
+/// The process number of a session, in one round trip.
+async fn own_number(client: &Client) -> Result<i32, tokio_postgres::Error> {
+    let answer = client.simple_query("SELECT pg_backend_pid()").await?;
+    let row = answer.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    // A number that no process has: whoever asks for it is answered that it is not at work.
+    Ok(row.and_then(|number| number.parse().ok()).unwrap_or(0))
+}
+
 fn connect_error(node: &str, failure: Failure) -> PostgresError {
-    PostgresError::Connect { node: node.to_owned(), reason: failure.reason, hint: failure.hint }
+    let kind = failure.kind();
+    PostgresError::Connect { node: node.to_owned(), reason: failure.reason, hint: failure.hint, failure: kind }
 }
 
 impl Connected {

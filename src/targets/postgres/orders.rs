@@ -1,8 +1,8 @@
 //! Order entry on PostgreSQL's sessions.
 
 use std::error::Error as StdError;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::future::join;
 use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut};
@@ -29,6 +29,8 @@ struct Shared {
     /// What begins a transaction.
     begin: String,
     resting: Resting<i32>,
+    /// The types of the values of each statement, once it was prepared by any session.
+    types: [OnceLock<Vec<Type>>; Statement::ALL.len()],
 }
 
 impl PostgresOrders {
@@ -36,7 +38,7 @@ impl PostgresOrders {
     pub fn new(connector: Connector, schema: &str, setting: OrdersSetting) -> Self {
         let level = setting.isolation.as_ref().map(|level| format!(" ISOLATION LEVEL {level}"));
         let begin = format!("BEGIN{}", level.unwrap_or_default());
-        Self(Arc::new(Shared { connector, schema: schema.to_owned(), setting, begin, resting: Resting::default() }))
+        Self(Arc::new(Shared { connector, schema: schema.to_owned(), setting, begin, resting: Resting::default(), types: [const { OnceLock::new() }; Statement::ALL.len()] }))
     }
 }
 
@@ -55,6 +57,7 @@ impl SqlServers for PostgresOrders {
             connected,
             prepared: Mutex::new(vec![None; Statement::ALL.len()]),
             begins: AtomicBool::new(false),
+            preparing: AtomicU64::new(0),
             alarm: Alarm::default(),
         })
     }
@@ -142,6 +145,8 @@ pub struct Session {
     prepared: Mutex<Vec<Option<Prepared>>>,
     /// The next statement begins a transaction.
     begins: AtomicBool,
+    /// Round trips in which statements were prepared, since somebody asked.
+    preparing: AtomicU64,
     alarm: Alarm,
 }
 
@@ -152,9 +157,22 @@ impl Session {
         if let Some(known) = known {
             return Ok(known);
         }
-        let prepared = self.connected.client.prepare(&wanted.text(&InSchema(&self.shared.schema))).await?;
+        self.preparing.fetch_add(1, Ordering::Relaxed);
+        let prepared = self.connected.client.prepare(&self.text(wanted)).await?;
+        let _ = self.shared.types[wanted.index()].set(prepared.params().to_vec());
         self.prepared.lock().unwrap_or_else(PoisonError::into_inner)[wanted.index()] = Some(prepared.clone());
         Ok(prepared)
+    }
+
+    fn text(&self, statement: Statement) -> String {
+        statement.text(&InSchema(&self.shared.schema))
+    }
+
+    /// The types of a statement's values, if it is to be sent without being prepared first: nothing is gained by that in a connection
+    /// for one transaction.
+    fn sent_unprepared(&self, statement: Statement) -> Option<&[Type]> {
+        let known = || self.shared.types[statement.index()].get();
+        self.shared.setting.rules.reconnect.is_each().then(known)?.map(Vec::as_slice)
     }
 
     /// Has a statement executed. Where it begins a transaction, both are sent at once, as drivers of applications do.
@@ -169,6 +187,10 @@ impl Session {
     }
 
     async fn rows(&self, statement: Statement, values: &[Argument<'_>]) -> Result<Vec<Row>, PostgresError> {
+        if let Some(types) = self.sent_unprepared(statement) {
+            let (text, values) = (self.text(statement), typed(values, types));
+            return self.executed(self.connected.client.query_typed(&text, &values)).await;
+        }
         let prepared = self.prepared(statement).await?;
         let references = references(values);
         self.executed(self.connected.client.query(&prepared, &references[..values.len()])).await
@@ -195,6 +217,11 @@ const MAX_VALUES: usize = 10;
 /// Values as the client takes them; those that are not there are of no matter.
 fn references<'a>(values: &'a [Argument<'a>]) -> [&'a (dyn ToSql + Sync); MAX_VALUES] {
     std::array::from_fn(|place| values.get(place).unwrap_or(&Argument::Int(0)) as &(dyn ToSql + Sync))
+}
+
+/// Values with their types.
+fn typed<'a>(values: &'a [Argument<'a>], types: &[Type]) -> Vec<(&'a (dyn ToSql + Sync), Type)> {
+    values.iter().map(|value| value as &(dyn ToSql + Sync)).zip(types.iter().cloned()).collect()
 }
 
 impl SqlSession for Session {
@@ -237,6 +264,10 @@ impl OrdersSession for Session {
     }
 
     async fn change(&self, statement: Statement, values: &[Argument<'_>]) -> Result<u64, PostgresError> {
+        if let Some(types) = self.sent_unprepared(statement) {
+            let (text, values) = (self.text(statement), typed(values, types));
+            return self.executed(self.connected.client.execute_typed(&text, &values)).await;
+        }
         let prepared = self.prepared(statement).await?;
         let references = references(values);
         self.executed(self.connected.client.execute(&prepared, &references[..values.len()])).await
@@ -260,6 +291,10 @@ impl OrdersSession for Session {
 
     async fn prepare(&self, statement: Statement) -> Result<(), PostgresError> {
         self.prepared(statement).await.map(drop)
+    }
+
+    fn take_preparing(&self) -> u64 {
+        self.preparing.swap(0, Ordering::Relaxed)
     }
 }
 

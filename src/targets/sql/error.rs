@@ -4,7 +4,7 @@ use std::fmt::{Debug, Display};
 
 use super::SqlError;
 use super::orders::load::RefusalKind;
-use crate::measure::RefusalClass;
+use crate::measure::{ConnectFailure, RefusalClass};
 use crate::targets::TargetError;
 
 /// The codes by which servers of one product say why they refuse.
@@ -41,6 +41,8 @@ pub enum ServerError<C: Codes> {
         reason: String,
         /// What to do about it.
         hint: Option<String>,
+        /// Of which kind that is.
+        failure: ConnectFailure,
     },
     /// A connection broke while it was in use.
     #[error("{product} at `{node}` is gone: {reason}", product = C::PRODUCT)]
@@ -136,6 +138,13 @@ where
 {
     fn ends_the_load(&self) -> bool {
         !matches!(self, Self::Refused { code, .. } if !C::is_lasting(code))
+    }
+
+    fn connect_failure(&self) -> Option<ConnectFailure> {
+        match self {
+            Self::Connect { failure, .. } => Some(*failure),
+            _ => None,
+        }
     }
 
     fn hint(&self) -> Option<String> {

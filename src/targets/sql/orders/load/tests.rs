@@ -127,7 +127,7 @@ impl OrdersSession for Noted {
 }
 
 fn done(session: &Noted, kind: TransactionKind, seed: u64, inside: Pauses) -> Performed<Refused> {
-    let rules = Rules { sizes: Sizes::of(0.01), inside, max_retries: 2 };
+    let rules = Rules { sizes: Sizes::of(0.01), inside, max_retries: 2, reconnect: Reconnect::Never };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let transaction = OrderTransaction { kind, seed };
     runtime.block_on(perform(session, transaction, &rules, &mut Rows::default())).unwrap()
