@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use crate::measure::os::Difference;
-use crate::measure::{Counter, FailedConnects, IntervalId, OPERATION_KINDS, Recorded, Tally, Timeline, WaitEvent, counters_from};
+use crate::measure::{
+    Counter, FailedConnects, IntervalId, OPERATION_KINDS, Recorded, Tally, Timeline, WaitEvent, counters_from,
+};
 use crate::record::{CONNECT, Counters, Histogram, Interval, OperationStats, ServerStats, TraceStats, WaitStats};
 
 /// Servers whose readings are of times that differ by more than this share, and by more than this long, have no sum. A report doubts
@@ -177,14 +179,15 @@ impl Totals {
         let happened = WaitEvent::ALL.iter().zip(&self.waits).filter(|(_, waits)| waits.count() > 0);
         // A server that times its waits has those of commits among them, which would count twice. None times how long its clients
         // take to reach it.
-        let ours = happened.filter(|(event, _)| is_ours || **event == WaitEvent::Connect).map(|(event, waits)| WaitStats {
-            event: event.name().to_owned(),
-            class: event.class().name().to_owned(),
-            layer: if *event == WaitEvent::Connect { "client" } else { layer }.to_owned(),
-            foreground: event.is_foreground(),
-            waits: waits.clone(),
-            reported: Vec::new(),
-        });
+        let ours =
+            happened.filter(|(event, _)| is_ours || **event == WaitEvent::Connect).map(|(event, waits)| WaitStats {
+                event: event.name().to_owned(),
+                class: event.class().name().to_owned(),
+                layer: if *event == WaitEvent::Connect { "client" } else { layer }.to_owned(),
+                foreground: event.is_foreground(),
+                waits: waits.clone(),
+                reported: Vec::new(),
+            });
         ours.chain(timed).collect()
     }
 

@@ -94,8 +94,7 @@ fn run_reconnecting(
     reconnect: Reconnect,
 ) -> (Step, Acknowledgements, Audit) {
     let users = plan.load.slots();
-    let request =
-        OrdersOpenRequest { users, inside, max_retries: 10, reconnect, isolation: None, stop: &NOT_STOPPED };
+    let request = OrdersOpenRequest { users, inside, max_retries: 10, reconnect, isolation: None, stop: &NOT_STOPPED };
     let OpenOrders { database: opened, auditor } = database(address).open(&request).unwrap();
     let clock = opened.clock();
     let outcome = run_step(opened.target(), plan, 0, &[], clock, &Stop::new(), &mut |_| {});

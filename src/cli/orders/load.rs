@@ -66,7 +66,14 @@ pub(super) struct LoadArgs {
     max_retries: u32,
 
     /// Make a user's connection anew for `every` transaction, or after so many of them [default: it lasts]
-    #[arg(long, value_name = "every|N", default_value_t, hide_default_value = true, allow_hyphen_values = true, help_heading = "Load")]
+    #[arg(
+        long,
+        value_name = "every|N",
+        default_value_t,
+        hide_default_value = true,
+        allow_hyphen_values = true,
+        help_heading = "Load"
+    )]
     reconnect: Reconnect,
 
     /// Isolation level of transactions [default: the server's own]
@@ -205,7 +212,8 @@ impl LoadArgs {
         }
         let interrupt = Interrupt::listen()?;
         let progress =
-            RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), self.keeping.progress.verbosity());
+            RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), self.keeping.progress.verbosity())
+                .of_transactions();
         let request = OrdersOpenRequest {
             users: plan.max_users(),
             inside: load.inside,

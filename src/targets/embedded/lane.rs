@@ -188,7 +188,8 @@ impl<'s> EngineLane<'s> {
         self.finished.push(Finished {
             session: index,
             at_ns,
-            paused_ns: 0, connecting_ns: 0,
+            paused_ns: 0,
+            connecting_ns: 0,
             block_touches,
             result: OperationResult::Done,
         });

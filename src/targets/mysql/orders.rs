@@ -1,7 +1,7 @@
 //! Order entry on MySQL's and MariaDB's sessions.
 
-use std::{fmt, mem};
 use std::sync::Arc;
+use std::{fmt, mem};
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Error, Params, Row, Statement as Prepared, Value};

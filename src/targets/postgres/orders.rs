@@ -38,7 +38,14 @@ impl PostgresOrders {
     pub fn new(connector: Connector, schema: &str, setting: OrdersSetting) -> Self {
         let level = setting.isolation.as_ref().map(|level| format!(" ISOLATION LEVEL {level}"));
         let begin = format!("BEGIN{}", level.unwrap_or_default());
-        Self(Arc::new(Shared { connector, schema: schema.to_owned(), setting, begin, resting: Resting::default(), types: [const { OnceLock::new() }; Statement::ALL.len()] }))
+        Self(Arc::new(Shared {
+            connector,
+            schema: schema.to_owned(),
+            setting,
+            begin,
+            resting: Resting::default(),
+            types: [const { OnceLock::new() }; Statement::ALL.len()],
+        }))
     }
 }
 

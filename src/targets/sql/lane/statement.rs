@@ -58,7 +58,8 @@ impl<'t, D: SlobServers> StatementLane<'t, D> {
                 return Ok(Finished {
                     session,
                     at_ns,
-                    paused_ns: 0, connecting_ns: 0,
+                    paused_ns: 0,
+                    connecting_ns: 0,
                     block_touches: 0,
                     result: OperationResult::Failed,
                 });
