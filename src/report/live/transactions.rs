@@ -82,7 +82,7 @@ mod tests {
         };
         assert_eq!(
             transactions_line(&second, Some(52_800)),
-            "   60 s    880 transactions/s  p99 9.58 ms  52,800 in the last minute  671 commits/s"
+            "   60 s    880 transactions/s  p99 9.60 ms  52,800 in the last minute  671 commits/s"
         );
         let early = transactions_line(&second, None);
         assert!(!early.contains("minute") && !early.contains("connects") && !early.contains("errors"), "{early}");
@@ -92,6 +92,6 @@ mod tests {
         for part in ["52,800 in the last minute", "880 connects/s (p99 ", "3 errors/s"] {
             assert!(all.contains(part), "{part}: {all}");
         }
-        assert_eq!(transactions_words(&second, Some(52_800), 40), "880 transactions/s, p99 9.58 ms");
+        assert_eq!(transactions_words(&second, Some(52_800), 40), "880 transactions/s, p99 9.60 ms");
     }
 }

@@ -12,6 +12,7 @@ use super::error::{MysqlError, innermost, refusal_hint, reported};
 use super::login::{Environment, Login, Place};
 use crate::config::mysql::{DEFAULT_PORT, MysqlAddress, TlsMode};
 use crate::measure::ConnectFailure;
+use crate::targets::sql::wish::unless_ended;
 
 /// A connection that is idle this long is asked whether it is still there.
 const KEEPALIVE: Duration = Duration::from_secs(5);
@@ -152,6 +153,11 @@ impl Connector {
     /// Tries with and without encryption, as the mode says. Also says whether the server has answered, so that another one
     /// must not be tried.
     async fn try_wires(&self, place: &Place) -> Result<Connected, (MysqlError, bool)> {
+        let ended = || Err((MysqlError::Interrupted { node: place.to_string() }, true));
+        unless_ended(self.try_each_wire(place)).await.unwrap_or_else(ended)
+    }
+
+    async fn try_each_wire(&self, place: &Place) -> Result<Connected, (MysqlError, bool)> {
         let is_socket = matches!(place, Place::Socket(_));
         let mode = if is_socket { TlsMode::Disabled } else { self.login.tls.mode.unwrap_or(TlsMode::Preferred) };
         if mode != TlsMode::Disabled {

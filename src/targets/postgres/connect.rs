@@ -14,6 +14,7 @@ use super::login::{Environment, Login, Server};
 use super::sql::SESSION_SETTINGS;
 use super::tls::{Encryption, Wire};
 use crate::config::postgres::{DEFAULT_PORT, PostgresAddress, PostgresNode};
+use crate::targets::sql::wish::unless_ended;
 
 /// A connection that is idle this long is asked whether it is still there, so often, this many times: a network that swallows
 /// everything is noticed within some 15 s, whether an answer is awaited or a statement on its way ([`SILENCE`]).
@@ -114,7 +115,13 @@ impl Connector {
         let mut failed: Option<(String, Failure)> = None;
         let several = self.nodes.len() > 1;
         for index in 0..self.nodes.len() {
-            let outcome = if several { self.try_node(index, Startup::GiveUp).await.map(drop) } else { Ok(()) };
+            let outcome = match several {
+                true => match unless_ended(self.try_node(index, Startup::GiveUp)).await {
+                    Some(outcome) => outcome.map(drop),
+                    None => return Err(PostgresError::Interrupted { node: self.nodes[index].to_string() }),
+                },
+                false => Ok(()),
+            };
             let Err(failure) = outcome else {
                 self.nodes = vec![self.nodes[index].clone()];
                 self.login.servers = vec![self.login.servers[index].clone()];
@@ -164,8 +171,11 @@ impl Connector {
     /// [`PostgresError::Connect`], with what to do about it. At the latest after the address's time for connecting, for each
     /// network address of the host.
     pub async fn connect(&self, node: usize) -> Result<Connected, PostgresError> {
-        let failed = |failure| connect_error(&self.nodes[node].to_string(), failure);
-        self.try_node(node, Startup::Wait).await.map_err(failed)
+        let name = || self.nodes[node].to_string();
+        match unless_ended(self.try_node(node, Startup::Wait)).await {
+            Some(outcome) => outcome.map_err(|failure| connect_error(&name(), failure)),
+            None => Err(PostgresError::Interrupted { node: name() }),
+        }
     }
 
     /// Connects a session that executes operations: with [`SESSION_SETTINGS`].

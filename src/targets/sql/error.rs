@@ -44,6 +44,12 @@ pub enum ServerError<C: Codes> {
         /// Of which kind that is.
         failure: ConnectFailure,
     },
+    /// The user wished an end while a connection was made.
+    #[error("interrupted while connecting to {product} at `{node}`", product = C::PRODUCT)]
+    Interrupted {
+        /// The server.
+        node: String,
+    },
     /// A connection broke while it was in use.
     #[error("{product} at `{node}` is gone: {reason}", product = C::PRODUCT)]
     Lost {
@@ -108,6 +114,7 @@ impl<C: Codes> ServerError<C> {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Connect { hint, .. } | Self::Unfit { hint, .. } => return hint.clone(),
+            Self::Interrupted { .. } => return None,
             Self::Lost { .. } => "the server's own log says why; what was measured until then is kept",
             Self::Damaged { .. } => {
                 "another program changed or damaged it; `plimsoll slob verify` says more, and `plimsoll slob setup --replace` \

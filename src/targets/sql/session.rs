@@ -121,7 +121,9 @@ pub trait SqlError: Error + Into<TargetError> + Send + 'static {
     fn ends_the_load(&self) -> bool;
 
     /// Why no connection came about; `None` where one was there.
-    fn connect_failure(&self) -> Option<ConnectFailure>;
+    fn connect_failure(&self) -> Option<ConnectFailure> {
+        None
+    }
 
     /// What to do about it.
     fn hint(&self) -> Option<String>;

@@ -12,7 +12,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 /// The longest of these pauses.
 const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// A session that got no connection for so long ends the load.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = if cfg!(test) { Duration::from_millis(200) } else { Duration::from_secs(10) };
 
 /// What connecting came to.
 #[derive(Debug, Clone, Copy, Default)]
@@ -132,4 +132,168 @@ impl<D: SqlServers> Seat<D> {
 
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::targets::TargetError;
+    use crate::targets::sql::session::{SqlError, SqlSession};
+
+    #[derive(Debug, thiserror::Error)]
+    #[error("no connection: {0:?}")]
+    struct NoConnection(Option<ConnectFailure>);
+
+    impl From<NoConnection> for TargetError {
+        fn from(error: NoConnection) -> Self {
+            Self::Shape(error.to_string())
+        }
+    }
+
+    impl SqlError for NoConnection {
+        fn ends_the_load(&self) -> bool {
+            true
+        }
+
+        fn connect_failure(&self) -> Option<ConnectFailure> {
+            self.0
+        }
+
+        fn hint(&self) -> Option<String> {
+            None
+        }
+
+        fn damaged(_: String, _: String, _: String) -> Self {
+            Self(None)
+        }
+
+        fn timed_out(_: String, _: String, _: u64) -> Self {
+            Self(None)
+        }
+
+        fn unfit(_: String, _: Option<String>) -> Self {
+            Self(None)
+        }
+    }
+
+    /// A session with the number of its connection.
+    struct Numbered(usize);
+
+    impl SqlSession for Numbered {
+        type Error = NoConnection;
+        type Id = usize;
+
+        fn id(&self) -> usize {
+            self.0
+        }
+
+        async fn cancel(&self) {}
+    }
+
+    /// A server that lets nobody in for so many attempts, and never answers after so many connections.
+    #[derive(Debug)]
+    struct Door {
+        refuses: Mutex<Vec<ConnectFailure>>,
+        made: Mutex<usize>,
+        most: usize,
+    }
+
+    impl SqlServers for Door {
+        type Session = Numbered;
+        type Error = NoConnection;
+
+        fn nodes(&self) -> Vec<String> {
+            vec!["door".to_owned()]
+        }
+
+        async fn open_session(&self, _: usize) -> Result<Numbered, NoConnection> {
+            if let Some(failure) = self.refuses.lock().unwrap().pop() {
+                return Err(NoConnection(Some(failure)));
+            }
+            let made = {
+                let mut made = self.made.lock().unwrap();
+                *made += 1;
+                *made
+            };
+            if made > self.most {
+                std::future::pending::<()>().await;
+            }
+            Ok(Numbered(made))
+        }
+
+        async fn at_work(&self, _: usize, _: Vec<usize>) -> Option<Vec<usize>> {
+            None
+        }
+    }
+
+    fn seat(refuses: &[ConnectFailure], most: usize) -> Arc<Seat<Door>> {
+        let door = Door { refuses: Mutex::new(refuses.to_vec()), made: Mutex::default(), most };
+        Arc::new(Seat::new(&Arc::new(door), 0, Numbered(0)))
+    }
+
+    fn on_runtime<T>(work: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(work)
+    }
+
+    #[test]
+    fn a_seat_that_was_left_is_taken_again_by_another_connection() {
+        on_runtime(async {
+            let seat = seat(&[], 9);
+            let mut connecting = Connecting::default();
+            assert_eq!(seat.connected(&mut connecting).await.unwrap().id(), 0);
+            assert_eq!((connecting.took_ns, connecting.all_ns), (None, 0), "nothing was needed");
+            seat.leave();
+            assert_eq!(seat.id(), None);
+            assert_eq!(seat.connected(&mut connecting).await.unwrap().id(), 1);
+            assert!(connecting.took_ns.is_some_and(|took_ns| took_ns <= connecting.all_ns));
+            assert_eq!((seat.id(), connecting.failed.total()), (Some(1), 0));
+        });
+    }
+
+    #[test]
+    fn a_server_that_is_full_for_a_while_is_asked_again_and_what_it_refused_is_counted() {
+        on_runtime(async {
+            let seat = seat(&[ConnectFailure::Refused, ConnectFailure::OutOfConnections], 9);
+            seat.leave();
+            let mut connecting = Connecting::default();
+            seat.connected(&mut connecting).await.unwrap();
+            let reasons = connecting.failed.by_reason();
+            assert_eq!(reasons, [("out of connections".to_owned(), 1), ("refused".to_owned(), 1)].into());
+            let pauses_ns = nanos(3 * FIRST_PAUSE);
+            assert!(connecting.all_ns >= pauses_ns && connecting.took_ns < Some(pauses_ns), "{connecting:?}");
+        });
+    }
+
+    #[test]
+    fn a_refused_login_is_final_and_so_is_a_server_that_stays_full() {
+        on_runtime(async {
+            for (refusal, least) in [(ConnectFailure::Login, 1), (ConnectFailure::OutOfConnections, 3)] {
+                let seat = seat(&[refusal; 1_000], 9);
+                seat.leave();
+                let mut connecting = Connecting::default();
+                let Err(error) = seat.connected(&mut connecting).await else { panic!("{refusal:?}") };
+                assert_eq!(error.0, Some(refusal));
+                let attempts = connecting.failed.total();
+                assert!(attempts >= least && (least > 1 || attempts == 1), "{refusal:?}: {attempts}");
+                assert!(connecting.took_ns.is_none() && connecting.all_ns < nanos(2 * PATIENCE), "{connecting:?}");
+            }
+        });
+    }
+
+    #[test]
+    fn whoever_is_cancelled_while_connecting_waits_no_longer() {
+        on_runtime(async {
+            let seat = seat(&[], 0);
+            seat.leave();
+            let waiting = tokio::spawn({
+                let seat = Arc::clone(&seat);
+                async move { seat.session().await.map(drop) }
+            });
+            tokio::task::yield_now().await;
+            seat.cancel().await;
+            let ended = tokio::time::timeout(Duration::from_secs(60), waiting).await;
+            assert!(ended.unwrap().unwrap().is_err());
+            assert!(seat.session().await.is_err(), "nor does anybody who comes later");
+        });
+    }
 }

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use super::*;
 use crate::targets::TargetError;
 use crate::targets::sql::{SqlError, SqlSession};
-use crate::workload::orders::{Pauses, Sizes};
+use crate::workload::orders::{Pauses, Reconnect, Sizes};
 
 /// An error of a server that refused.
 #[derive(Debug, thiserror::Error)]
