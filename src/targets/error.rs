@@ -217,14 +217,14 @@ pub enum TargetError {
     Private(#[from] PrivateError),
     /// A PostgreSQL server cannot do it.
     #[error(transparent)]
-    Postgres(#[from] PostgresError),
+    Postgres(PostgresError),
     /// A MySQL or MariaDB server cannot do it.
     #[error(transparent)]
-    Mysql(#[from] MysqlError),
+    Mysql(MysqlError),
     /// An Oracle database cannot do it.
     #[cfg(feature = "oracle")]
     #[error(transparent)]
-    Oracle(#[from] OracleError),
+    Oracle(OracleError),
     /// Nothing keeps order entry at such an address.
     #[error("`{address}` cannot hold order entry")]
     NoOrders {
@@ -251,6 +251,26 @@ pub enum TargetError {
     /// The user ended it.
     #[error("interrupted")]
     Interrupted,
+}
+
+/// Whatever server it was: the user's wish to end is no error of it.
+macro_rules! of_servers {
+    ($($(#[$gate:meta])* $error:ident => $variant:ident,)*) => {
+        $($(#[$gate])* impl From<$error> for TargetError {
+            fn from(error: $error) -> Self {
+                match error {
+                    $error::Interrupted { .. } => Self::Interrupted,
+                    error => Self::$variant(error),
+                }
+            }
+        })*
+    };
+}
+
+of_servers! {
+    PostgresError => Postgres,
+    MysqlError => Mysql,
+    #[cfg(feature = "oracle")] OracleError => Oracle,
 }
 
 impl TargetError {

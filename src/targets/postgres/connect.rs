@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_postgres::config::SslMode;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 use super::ending::Ending;
 use super::error::PostgresError;
@@ -20,6 +20,7 @@ use super::sql::SESSION_SETTINGS;
 use super::stream::{Encrypting, Shared};
 use super::tls::{Encryption, Wire};
 use crate::config::postgres::{DEFAULT_PORT, PostgresAddress, PostgresNode};
+use crate::targets::sql::wish::unless_ended;
 
 /// How often a server that is starting is asked again.
 const STARTUP_PAUSE: Duration = Duration::from_millis(100);
@@ -131,7 +132,13 @@ impl Connector {
         let mut failed: Option<(String, Failure)> = None;
         let several = self.nodes.len() > 1;
         for index in 0..self.nodes.len() {
-            let outcome = if several { self.try_node(index, Startup::GiveUp).await.map(drop) } else { Ok(()) };
+            let outcome = match several {
+                true => match unless_ended(self.try_node(index, Startup::GiveUp)).await {
+                    Some(outcome) => outcome.map(drop),
+                    None => return Err(PostgresError::Interrupted { node: self.nodes[index].to_string() }),
+                },
+                false => Ok(()),
+            };
             let Err(failure) = outcome else {
                 self.nodes = vec![self.nodes[index].clone()];
                 self.login.servers = vec![self.login.servers[index].clone()];
@@ -181,8 +188,11 @@ impl Connector {
     /// [`PostgresError::Connect`], with what to do about it. At the latest after the address's time for connecting, for each
     /// network address of the host.
     pub async fn connect(&self, node: usize) -> Result<Connected, PostgresError> {
-        let failed = |failure| connect_error(&self.nodes[node].to_string(), failure);
-        self.try_node(node, Startup::Wait).await.map_err(failed)
+        let name = || self.nodes[node].to_string();
+        match unless_ended(self.try_node(node, Startup::Wait)).await {
+            Some(outcome) => outcome.map_err(|failure| connect_error(&name(), failure)),
+            None => Err(PostgresError::Interrupted { node: name() }),
+        }
     }
 
     /// Connects a session that executes operations: with [`SESSION_SETTINGS`].
@@ -322,7 +332,7 @@ impl Connector {
                 (client, tokio::spawn(ending.clone().watch(connection)))
             }
         };
-        let server_pid = client.query_one("SELECT pg_backend_pid()", &[]).await?.get(0);
+        let server_pid = own_number(&client).await?;
         let way = Way { server: server.clone(), address, wire, connect_timeout: self.login.connect_timeout };
         Ok(Connected { client, server_pid, stream, watching, ending, way })
     }
@@ -342,8 +352,20 @@ impl From<tokio_postgres::Error> for Refused {
     }
 }
 
+/// The process number of a session, in one round trip.
+async fn own_number(client: &Client) -> Result<i32, tokio_postgres::Error> {
+    let answer = client.simple_query("SELECT pg_backend_pid()").await?;
+    let row = answer.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    // A number that no process has: whoever asks for it is answered that it is not at work.
+    Ok(row.and_then(|number| number.parse().ok()).unwrap_or(0))
+}
+
 fn connect_error(node: &str, failure: Failure) -> PostgresError {
-    PostgresError::Connect { node: node.to_owned(), reason: failure.reason, hint: failure.hint }
+    let kind = failure.kind();
+    PostgresError::Connect { node: node.to_owned(), reason: failure.reason, hint: failure.hint, failure: kind }
 }
 
 impl Connected {

@@ -1,7 +1,7 @@
 //! Order entry on PostgreSQL's sessions.
 
 use std::error::Error as StdError;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut};
@@ -28,6 +28,8 @@ struct Shared {
     /// What begins a transaction.
     begin: String,
     resting: Resting<i32>,
+    /// Each statement as it is sent unprepared, once any session has prepared it.
+    known: [OnceLock<Prepared>; Statement::ALL.len()],
 }
 
 impl PostgresOrders {
@@ -35,7 +37,14 @@ impl PostgresOrders {
     pub fn new(connector: Connector, schema: &str, setting: OrdersSetting) -> Self {
         let level = setting.isolation.as_ref().map(|level| format!(" ISOLATION LEVEL {level}"));
         let begin = format!("BEGIN{}", level.unwrap_or_default());
-        Self(Arc::new(Shared { connector, schema: schema.to_owned(), setting, begin, resting: Resting::default() }))
+        Self(Arc::new(Shared {
+            connector,
+            schema: schema.to_owned(),
+            setting,
+            begin,
+            resting: Resting::default(),
+            known: [const { OnceLock::new() }; Statement::ALL.len()],
+        }))
     }
 }
 
@@ -54,6 +63,7 @@ impl SqlServers for PostgresOrders {
             executing,
             prepared: [const { OnceLock::new() }; Statement::ALL.len()],
             begins: AtomicBool::new(false),
+            preparing: AtomicU64::new(0),
             alarm: Alarm::default(),
         })
     }
@@ -141,6 +151,8 @@ pub struct Session {
     prepared: [OnceLock<Prepared>; Statement::ALL.len()],
     /// The next statement begins a transaction.
     begins: AtomicBool,
+    /// Round trips in which statements were prepared, since somebody asked.
+    preparing: AtomicU64,
     alarm: Alarm,
 }
 
@@ -151,8 +163,20 @@ impl Session {
         if let Some(prepared) = place.get() {
             return Ok(prepared);
         }
-        let prepared = executor.prepare(&wanted.text(&InSchema(&self.shared.schema))).await?;
+        self.preparing.fetch_add(1, Ordering::Relaxed);
+        let text = wanted.text(&InSchema(&self.shared.schema));
+        let prepared = executor.prepare(&text).await?;
+        if self.shared.setting.rules.reconnect.is_each() {
+            let _ = self.shared.known[wanted.index()].set(prepared.unprepared(text));
+        }
         Ok(place.get_or_init(|| prepared))
+    }
+
+    /// A statement that is sent as text each time, as nothing is gained by preparing it in a connection for one transaction. The
+    /// types of its values must be known from a session that prepared it.
+    fn sent_unprepared(&self, statement: Statement) -> Option<&Prepared> {
+        let known = || self.shared.known[statement.index()].get();
+        self.shared.setting.rules.reconnect.is_each().then(known)?
     }
 
     /// Has a statement executed, and gives how many rows it returned or changed. Where it begins a transaction, both are sent at
@@ -165,7 +189,10 @@ impl Session {
     ) -> Result<u64, PostgresError> {
         let work = async {
             let mut executor = self.executing.executor.lock().await;
-            let prepared = self.statement(statement, &mut executor).await?;
+            let prepared = match self.sent_unprepared(statement) {
+                Some(unprepared) => unprepared,
+                None => self.statement(statement, &mut executor).await?,
+            };
             if self.begins.swap(false, Ordering::Relaxed) {
                 executor.send_before(&self.shared.begin)?;
             }
@@ -253,6 +280,10 @@ impl OrdersSession for Session {
     async fn prepare(&self, statement: Statement) -> Result<(), PostgresError> {
         let prepared = self.statement(statement, &mut *self.executing.executor.lock().await).await.map(drop);
         prepared.map_err(|failure| self.executing.error(DOING, failure))
+    }
+
+    fn take_preparing(&self) -> u64 {
+        self.preparing.swap(0, Ordering::Relaxed)
     }
 }
 

@@ -196,11 +196,20 @@ impl Shop {
             self.gathered.insert(table);
             return Some(Answer::Ok);
         }
-        let (verb, rest) = ["CREATE TABLE ", "CREATE UNIQUE INDEX ", "CREATE INDEX ", "CREATE SEQUENCE ", "ALTER TABLE ", "DROP TABLE ", "DROP SEQUENCE "]
-            .into_iter()
-            .find_map(|verb| Some((verb, text.strip_prefix(verb)?)))?;
+        let (verb, rest) = [
+            "CREATE TABLE ",
+            "CREATE UNIQUE INDEX ",
+            "CREATE INDEX ",
+            "CREATE SEQUENCE ",
+            "ALTER TABLE ",
+            "DROP TABLE ",
+            "DROP SEQUENCE ",
+        ]
+        .into_iter()
+        .find_map(|verb| Some((verb, text.strip_prefix(verb)?)))?;
         let name = name_in(rest)?.to_owned();
-        let is_shop = verb.contains("SEQUENCE") || !name.starts_with("slob_") && !name.starts_with("scan_") && !name.starts_with("plimsoll_");
+        let is_shop = verb.contains("SEQUENCE")
+            || !name.starts_with("slob_") && !name.starts_with("scan_") && !name.starts_with("plimsoll_");
         if !is_shop && !name.starts_with("plimsoll_orders") {
             return None;
         }
@@ -210,7 +219,9 @@ impl Shop {
                 if self.tables.contains_key(&name) {
                     return used();
                 }
-                let columns = between(rest, " (", "\u{0}")?.split(", ").take_while(|part| !part.starts_with("CONSTRAINT") && !part.starts_with("PRIMARY"));
+                let columns = between(rest, " (", "\u{0}")?
+                    .split(", ")
+                    .take_while(|part| !part.starts_with("CONSTRAINT") && !part.starts_with("PRIMARY"));
                 let columns = columns.map(|part| {
                     let (name, kind) = part.split_once(' ').unwrap();
                     (name.to_owned(), kind.contains(",2)"))
@@ -327,7 +338,8 @@ impl Shop {
                     [table.as_str().into(), Value::from(*first), (*units).into(), (*rows).into()]
                 };
                 let number = Column::number;
-                let columns = [Column::text("TABLE_NAME"), number("FIRST_UNIT"), number("UNITS"), number("ROWS_LOADED")];
+                let columns =
+                    [Column::text("TABLE_NAME"), number("FIRST_UNIT"), number("UNITS"), number("ROWS_LOADED")];
                 Answer::rows(columns, marks.iter().map(row).collect())
             }
             _ => return None,
@@ -339,7 +351,9 @@ impl Shop {
         let rest = text.strip_prefix("INSERT /*+ APPEND_VALUES */ INTO ")?;
         let name = name_in(rest)?.to_owned();
         let columns: Vec<&str> = between(rest, " (", ") VALUES")?.split(", ").collect();
-        let Some(table) = self.tables.get_mut(&name) else { return (!name.starts_with("slob_") && !name.starts_with("scan_")).then(missing) };
+        let Some(table) = self.tables.get_mut(&name) else {
+            return (!name.starts_with("slob_") && !name.starts_with("scan_")).then(missing);
+        };
         assert_eq!(columns, table.columns.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>());
         let keys = ShopTable::key_columns(&name);
         let places: Vec<usize> = keys.iter().map(|key| table.column(key).unwrap()).collect();
@@ -366,7 +380,8 @@ impl Shop {
         }
         if text.contains("FROM user_objects o") {
             let texts = |name: &str| vec![Value::from(name), 8192_i64.into()];
-            let others = self.parts.iter().filter(|(kind, _)| ["index", "sequence"].contains(kind)).map(|(_, name)| name);
+            let others =
+                self.parts.iter().filter(|(kind, _)| ["index", "sequence"].contains(kind)).map(|(_, name)| name);
             let rows = self.tables.keys().chain(others).map(|name| texts(name)).collect();
             return Some(Answer::Rows { columns: vec![Column::text("NAME"), Column::number("BYTES")], rows });
         }

@@ -19,8 +19,8 @@ mod verify;
 pub use batch::{Kinds, MAX_BATCH, pack, unpack};
 pub(in crate::targets) use catalog::TABLES;
 pub use catalog::{
-    AT_WORK, BUFFER_CACHE, CONTAINER, DATABASE, DESCRIBED, IS_CLUSTER, Kind, LOCK_HOLDER, LOCK_TABLE, ORDERS, OWN_TABLESPACES,
-    PLACE, PRIVILEGES, PRODUCT, QUOTAS, SESSION, SLOB, only_reads,
+    AT_WORK, BUFFER_CACHE, CONTAINER, DATABASE, DESCRIBED, IS_CLUSTER, Kind, LOCK_HOLDER, LOCK_TABLE, ORDERS,
+    OWN_TABLESPACES, PLACE, PRIVILEGES, PRODUCT, QUOTAS, SESSION, SLOB, only_reads,
 };
 pub use grants::{Grant, Need, PUBLIC_PACKAGES, grants};
 pub use names::{Commits, Layout, Method, Reads, Sql, column_bytes, dictionary_name, printable, quoted, slob_owner};

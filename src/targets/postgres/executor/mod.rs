@@ -46,12 +46,22 @@ pub(super) enum Failure {
     Value(Box<dyn Error + Send + Sync>),
 }
 
-/// A statement that a connection has prepared.
+/// A statement that a connection has prepared, or whose text is sent each time.
 #[derive(Debug)]
 pub(super) struct Prepared {
+    /// Empty where the text is sent.
     name: String,
+    /// Empty where it is prepared: a thousand sessions need not keep it.
+    text: String,
     parameters: Vec<Type>,
     columns: Vec<Option<Type>>,
+}
+
+impl Prepared {
+    /// The same to be sent as `text` each time, on any connection: in one round trip, as when it was prepared.
+    pub(super) fn unprepared(&self, text: String) -> Self {
+        Self { name: String::new(), text, parameters: self.parameters.clone(), columns: self.columns.clone() }
+    }
 }
 
 /// A connection that executes prepared statements, one exchange at a time.
@@ -100,7 +110,7 @@ impl Executor {
             _ => {}
         })
         .await?;
-        Ok(Prepared { name, parameters: parameters?, columns: columns? })
+        Ok(Prepared { name, text: String::new(), parameters: parameters?, columns: columns? })
     }
 
     /// Has a statement without values and rows sent with the next one that is executed, and done before it.
@@ -123,8 +133,11 @@ impl Executor {
         values: &[&(dyn ToSql + Sync)],
         mut row: impl FnMut(Row<'_>),
     ) -> Result<u64, Failure> {
-        let Prepared { name, parameters, columns } = statement;
+        let Prepared { name, text, parameters, columns } = statement;
         let before = self.out.len();
+        if name.is_empty() {
+            frontend::parse("", text, parameters.iter().map(Type::oid), &mut self.out).map_err(Failure::System)?;
+        }
         if let Err(error) = bind(name, parameters, values, &mut self.out) {
             self.out.truncate(before);
             return Err(Failure::Value(error));

@@ -30,7 +30,7 @@ use crate::targets::sql::orders::source::Source;
 use crate::targets::sql::orders::validation::Validation;
 use crate::targets::sql::private::inspect;
 use crate::units::{Bytes, group_thousands};
-use crate::workload::orders::Table;
+use crate::workload::orders::{Reconnect, Table};
 
 impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
     fn plan_setup(
@@ -81,7 +81,12 @@ impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
 
     fn open(mut self: Box<Self>, request: &OrdersOpenRequest<'_>) -> Result<OpenOrders, TargetError> {
         self.require_server()?;
-        self.reach(false, Some(request.users), request.stop)?;
+        // A server may still be closing the connection that a user has left when it takes the next one.
+        let sessions = match request.reconnect {
+            Reconnect::Never => request.users,
+            Reconnect::After(_) => request.users.saturating_mul(2),
+        };
+        self.reach(false, Some(sessions), request.stop)?;
         let Self { reached, options, address, .. } = *self;
         let reached = reached.expect("it was reached just now");
         orders_load::open(reached, address, &options, request)

@@ -65,7 +65,12 @@ pub(super) fn open<D: OrdersDialect>(
         ("orders.seed", data.seed.to_string()),
     ];
     facts.extend(own.map(|(name, value)| (name.to_owned(), value)));
-    let rules = Rules { sizes: data.sizes, inside: request.inside, max_retries: request.max_retries };
+    let rules = Rules {
+        sizes: data.sizes,
+        inside: request.inside,
+        max_retries: request.max_retries,
+        reconnect: request.reconnect,
+    };
     let ledger = Arc::new(Ledger::default());
     let isolation = request.isolation.map(str::to_owned);
     let setting = OrdersSetting { rules, isolation, ledger: Arc::clone(&ledger) };

@@ -54,8 +54,11 @@ impl ShopTable {
             let by = if self.columns.iter().any(|(name, is_money)| name == column && *is_money) { 100.0 } else { 1.0 };
             return ratio(all.iter().map(|number| *number as f64).sum::<f64>() / by / all.len() as f64);
         }
-        let factors: Vec<Vec<i64>> =
-            inner("sum(").unwrap_or_else(|| panic!("{expression}")).split(" * ").map(|column| self.numbers(column)).collect();
+        let factors: Vec<Vec<i64>> = inner("sum(")
+            .unwrap_or_else(|| panic!("{expression}"))
+            .split(" * ")
+            .map(|column| self.numbers(column))
+            .collect();
         let product = |at: usize| factors.iter().map(|column| i128::from(column[at])).product::<i128>();
         Value::Number(money((0..factors[0].len()).map(product).sum()))
     }
@@ -80,8 +83,13 @@ impl Shop {
             None => (text, false),
         };
         if let Some(broken) = self.broken(query) {
-            let limit = between(query, "FETCH FIRST ", " ").and_then(|number| number.parse().ok()).unwrap_or(usize::MAX);
-            return Some(if counts { numbers(vec![[broken.len() as i64]]) } else { numbers(broken.into_iter().take(limit).collect()) });
+            let limit =
+                between(query, "FETCH FIRST ", " ").and_then(|number| number.parse().ok()).unwrap_or(usize::MAX);
+            return Some(if counts {
+                numbers(vec![[broken.len() as i64]])
+            } else {
+                numbers(broken.into_iter().take(limit).collect())
+            });
         }
         let table = || self.tables.get(name_in(text)?);
         if let Some(range) = text.strip_prefix("SELECT COUNT(*) FROM ").and(between(text, " BETWEEN ", "\u{0}")) {
@@ -93,7 +101,9 @@ impl Shop {
             let orders = table()?;
             let is_processed = |key: [i64; 2]| orders.get(key, "order_status").and_then(Cell::number) >= Some(5);
             let keys = keys.split(", ").map(|key| [key.parse::<i64>().unwrap(), 0]);
-            let found = keys.filter(|key| orders.rows.contains_key(key) && (!text.contains("order_status >= 5") || is_processed(*key)));
+            let found = keys.filter(|key| {
+                orders.rows.contains_key(key) && (!text.contains("order_status >= 5") || is_processed(*key))
+            });
             return Some(numbers(found.map(|[key, _]| [key]).collect()));
         }
         None
@@ -107,7 +117,8 @@ impl Shop {
             let (orders, items) = (orders()?, items()?);
             let mut sums = std::collections::BTreeMap::<i64, i64>::new();
             for key in items.rows.keys() {
-                *sums.entry(key[0]).or_default() += number(items, *key, "unit_price")? * number(items, *key, "quantity")?;
+                *sums.entry(key[0]).or_default() +=
+                    number(items, *key, "unit_price")? * number(items, *key, "quantity")?;
             }
             let total = |key: [i64; 2]| number(orders, key, "order_total");
             let sum = |key: [i64; 2]| sums.get(&key[0]).copied().unwrap_or(0);

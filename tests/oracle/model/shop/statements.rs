@@ -175,7 +175,9 @@ impl Shop {
             let (category, warehouse) = (number(0)?, number(1)?);
             let found = products.rows.keys().filter(|key| is(products, **key, "category_id", category));
             let found = found.filter(|key| stocks.rows.contains_key(&[key[0], warehouse]));
-            found.map(|key| vec![("p", products, *key), ("d", descriptions, *key), ("i", stocks, [key[0], warehouse])]).collect()
+            found
+                .map(|key| vec![("p", products, *key), ("d", descriptions, *key), ("i", stocks, [key[0], warehouse])])
+                .collect()
         } else if text.starts_with("SELECT quantity_on_hand FROM") {
             let (stocks, key) = (table("inventories")?, [number(0)?, number(1)?]);
             stocks.rows.contains_key(&key).then(|| vec![("", stocks, key)]).into_iter().collect()
@@ -183,7 +185,8 @@ impl Shop {
             let (orders, customers, items, warehouse) =
                 (table("orders")?, table("customers")?, table("order_items")?, number(0)?);
             let waits = |key: &[i64; 2]| {
-                is(orders, *key, "warehouse_id", warehouse) && orders.get(*key, "order_status").and_then(Cell::number) <= Some(4)
+                is(orders, *key, "warehouse_id", warehouse)
+                    && orders.get(*key, "order_status").and_then(Cell::number) <= Some(4)
             };
             let with_items = |key: [i64; 2]| {
                 let customer = orders.get(key, "customer_id").and_then(Cell::number).unwrap_or(0);
@@ -204,7 +207,8 @@ impl Shop {
             found.into_iter().map(|key| vec![("o", orders, key), ("c", customers, [customer(key), 0])]).collect()
         } else if text.contains("GROUP BY CUBE") || text.contains("GROUP BY FLOOR(") {
             let orders = table("orders")?;
-            let count = orders.seen(session).filter(|key| is(orders, *key, "warehouse_id", number(0).unwrap_or(0))).count();
+            let count =
+                orders.seen(session).filter(|key| is(orders, *key, "warehouse_id", number(0).unwrap_or(0))).count();
             let columns = ["A", "B", "C", "D"].map(Column::number);
             let rows = vec![vec![Value::Null, 1_i64.into(), 1_i64.into(), Value::from(count)]];
             return Some(Answer::Rows { columns: columns.into(), rows });
@@ -213,10 +217,12 @@ impl Shop {
         };
         let most = between(text, "FETCH FIRST ", " ").and_then(|number| number.parse().ok()).unwrap_or(usize::MAX);
         let asked: Vec<&str> = text.strip_prefix("SELECT ")?.split_once(" FROM ")?.0.split(", ").collect();
-        let is_text = |name: &str| !rows.iter().flatten().any(|(alias, table, key)| {
-            let bare = name.strip_prefix(alias).and_then(|rest| rest.strip_prefix('.')).unwrap_or(name);
-            matches!(table.get(*key, bare), Some(Cell::Int(_)))
-        });
+        let is_text = |name: &str| {
+            !rows.iter().flatten().any(|(alias, table, key)| {
+                let bare = name.strip_prefix(alias).and_then(|rest| rest.strip_prefix('.')).unwrap_or(name);
+                matches!(table.get(*key, bare), Some(Cell::Int(_)))
+            })
+        };
         let column = |name: &&str| {
             let bare = name.trim_end_matches(" * 100");
             if is_text(bare) { Column::text(name) } else { Column::number(name) }
@@ -225,11 +231,17 @@ impl Shop {
         let value = |name: &str, joined: &Joined<'_>| -> Value {
             let (bare, in_cents) = name.strip_suffix(" * 100").map_or((name, false), |bare| (bare, true));
             for (alias, table, key) in joined {
-                let own = if alias.is_empty() { Some(bare) } else { bare.strip_prefix(alias).and_then(|rest| rest.strip_prefix('.')) };
+                let own = if alias.is_empty() {
+                    Some(bare)
+                } else {
+                    bare.strip_prefix(alias).and_then(|rest| rest.strip_prefix('.'))
+                };
                 let Some(place) = own.and_then(|own| table.column(own)) else { continue };
                 let is_money = table.columns[place].1;
                 return match &table.rows[key][place] {
-                    Cell::Int(cents) if is_money && !in_cents => Value::Number(format!("{}.{:02}", cents / 100, cents % 100)),
+                    Cell::Int(cents) if is_money && !in_cents => {
+                        Value::Number(format!("{}.{:02}", cents / 100, cents % 100))
+                    }
                     Cell::Int(number) => Value::from(*number),
                     Cell::Text(text) => Value::from(&**text),
                     Cell::Null => Value::Null,
@@ -237,7 +249,8 @@ impl Shop {
             }
             panic!("no table has {name}: {text}")
         };
-        let rows = rows.iter().take(most).map(|joined| asked.iter().map(|name| value(name, joined)).collect()).collect();
+        let rows =
+            rows.iter().take(most).map(|joined| asked.iter().map(|name| value(name, joined)).collect()).collect();
         Some(Answer::Rows { columns, rows })
     }
 }

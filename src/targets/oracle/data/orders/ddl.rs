@@ -127,12 +127,15 @@ pub(super) fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<St
                 let build = format!("CREATE UNIQUE INDEX {own} ON {name} ({columns}){layout}");
                 indexes.push(job(format!("build the key of {name}"), table, build));
             }
-            let add = format!("ALTER TABLE {name} ADD CONSTRAINT {} PRIMARY KEY ({columns}) USING INDEX {own}", key.name);
+            let add =
+                format!("ALTER TABLE {name} ADD CONSTRAINT {} PRIMARY KEY ({columns}) USING INDEX {own}", key.name);
             keys.push(job(format!("add the key of {name}"), table, add));
         }
-        indexes.extend(lacking.indexes(table).map(|index| {
-            job(format!("build the index {}", index.name), table, create_index(namespace, data, index))
-        }));
+        indexes.extend(
+            lacking.indexes(table).map(|index| {
+                job(format!("build the index {}", index.name), table, create_index(namespace, data, index))
+            }),
+        );
         if let Some(sequence) = sequence_of(table) {
             let own = qualified::<Connector>(namespace, sequence.name);
             let create = format!(

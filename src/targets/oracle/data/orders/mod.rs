@@ -108,7 +108,9 @@ impl OrdersDialect for Connector {
         let what = format!("Oracle has no isolation level `{}`", level.to_lowercase());
         Err(OracleError::Unfit {
             what,
-            hint: Some("ask for `--isolation read-committed`, its own default, or `--isolation serializable`".to_owned()),
+            hint: Some(
+                "ask for `--isolation read-committed`, its own default, or `--isolation serializable`".to_owned(),
+            ),
         }
         .into())
     }

@@ -48,6 +48,7 @@ pub(in crate::targets::sql) async fn perform<S: OrdersSession>(
     for attempt in 0.. {
         let mut steps = Steps::new(session, rules, transaction.seed, attempt == 0, &mut tally, rows);
         let done = once(&mut steps, transaction.kind).await;
+        steps.tally.round_trips += session.take_preparing();
         let (acknowledged, is_open) = (steps.acknowledged, steps.is_open());
         let Err(error) = done else { return Ok(Performed { tally, result: Ok(acknowledged) }) };
         if error.ends_the_load() {

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use super::*;
 use crate::targets::TargetError;
 use crate::targets::sql::{SqlError, SqlSession};
-use crate::workload::orders::{Pauses, Sizes};
+use crate::workload::orders::{Pauses, Reconnect, Sizes};
 
 /// An error of a server that refused.
 #[derive(Debug, thiserror::Error)]
@@ -127,7 +127,7 @@ impl OrdersSession for Noted {
 }
 
 fn done(session: &Noted, kind: TransactionKind, seed: u64, inside: Pauses) -> Performed<Refused> {
-    let rules = Rules { sizes: Sizes::of(0.01), inside, max_retries: 2 };
+    let rules = Rules { sizes: Sizes::of(0.01), inside, max_retries: 2, reconnect: Reconnect::Never };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let transaction = OrderTransaction { kind, seed };
     runtime.block_on(perform(session, transaction, &rules, &mut Rows::default())).unwrap()
