@@ -8,7 +8,7 @@ use std::path::Path;
 
 use plimsoll::config::{Key, Setting, SlobParameters};
 use plimsoll::targets::database::{Filling, Replace, SetupRequest};
-use plimsoll::targets::oracle::script::Script;
+use plimsoll::targets::oracle::script::{Script, order_entry};
 use plimsoll::targets::oracle::sql::{AT_WORK, Commits, Kinds, Layout, Reads, Sql, grants};
 
 type Failure = Box<dyn std::error::Error>;
@@ -43,6 +43,10 @@ fn texts() -> Result<BTreeSet<String>, Failure> {
             }
         }
     }
+    texts.extend(order_entry("PLIMSOLL").into_iter().map(|text| {
+        let end = if text.starts_with("BEGIN") { "\n/\n" } else { ";\n" };
+        text + end
+    }));
     texts.extend(grants("PLIMSOLL", "DATA").into_iter().map(|grant| grant.statement + ";\n"));
     // Asked only where a server has been silent for long.
     texts.insert(format!("{AT_WORK};\n"));

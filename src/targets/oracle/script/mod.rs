@@ -2,11 +2,14 @@
 //! for the check that a parser understands it all.
 
 mod load;
+mod orders;
 mod setup;
 #[cfg(test)]
 mod tests;
 
 use std::fmt::Write;
+
+pub use orders::order_entry;
 
 use super::sql::{Layout, Need, Sql, grants};
 use crate::config::{RedoStress, SlobParameters};

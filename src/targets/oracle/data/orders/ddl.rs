@@ -70,7 +70,7 @@ fn table_name(namespace: &str, table: Table) -> String {
 }
 
 /// The statement that makes an empty table without keys.
-pub(super) fn create_table(namespace: &str, data: &OrdersData, table: Table) -> String {
+pub(in crate::targets::oracle) fn create_table(namespace: &str, data: &OrdersData, table: Table) -> String {
     let columns = table.columns().iter().map(column::<Connector>);
     let parts: Vec<String> = columns.chain(checks_of(table).map(check::<Connector>)).collect();
     let free = if table.is_sparse() { format!(" PCTFREE {SPARSE_FREE}") } else { String::new() };
@@ -113,7 +113,7 @@ fn create_index(namespace: &str, data: &OrdersData, index: &Index) -> String {
 }
 
 /// What is to be done once rows are loaded, but for what is there.
-pub(super) fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<Step> {
+pub(in crate::targets::oracle) fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<Step> {
     let lacking = Lacking { data, there };
     let job = |doing: String, table: Table, statement: String| Job { doing, statements: vec![statement], table };
     let (mut indexes, mut keys) = (Vec::new(), Vec::new());
@@ -163,7 +163,7 @@ pub(super) fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<St
 }
 
 /// Gathers statistics of a table with its indexes.
-pub(super) fn gather_statistics(namespace: &str, table: Table) -> String {
+pub(in crate::targets::oracle) fn gather_statistics(namespace: &str, table: Table) -> String {
     let owner = quoted(namespace).replace('\'', "''");
     format!(
         "BEGIN\n  DBMS_STATS.GATHER_TABLE_STATS(\n    ownname => '{owner}',\n    tabname => '{}',\n    degree => 1,\n    \
@@ -173,7 +173,7 @@ pub(super) fn gather_statistics(namespace: &str, table: Table) -> String {
 }
 
 /// The statement that gives kind and name of everything whole that is the user's.
-pub(super) fn parts_there() -> String {
+pub(in crate::targets::oracle) fn parts_there() -> String {
     "SELECT 'table' AS kind, LOWER(table_name) AS name FROM user_tables \
      UNION ALL SELECT 'sequence', LOWER(sequence_name) FROM user_sequences \
      UNION ALL SELECT 'index', LOWER(index_name) FROM user_indexes WHERE status IN ('VALID', 'N/A') \
@@ -194,7 +194,7 @@ pub(super) fn names() -> String {
 }
 
 /// Drops tables with their indexes and keys, and what numbers their rows.
-pub(super) fn drops(namespace: &str) -> Vec<String> {
+pub(in crate::targets::oracle) fn drops(namespace: &str) -> Vec<String> {
     let tables = Table::ALL.into_iter().rev();
     let tables = tables.map(|table| format!("DROP TABLE {} CASCADE CONSTRAINTS PURGE", table_name(namespace, table)));
     let sequences = SEQUENCES.iter();
