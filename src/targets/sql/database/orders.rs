@@ -69,7 +69,7 @@ impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
                 let access = self.reach(false, None, stop)?.access();
                 let mut session = D::open(access)?;
                 catalog::require::<D, OrdersData>(access, D::look(&mut session)?.found)?;
-                marks_on_the_server::<D>(&mut session)? == 1
+                marks_on_the_server::<D>(&mut session, &[OrdersData::DATA_TABLE, DataSet::DATA_TABLE])? == 1
             };
             if only_ours {
                 self.reached.take().map_or(Ok(()), Reached::leave)?;
@@ -106,13 +106,15 @@ impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
     }
 }
 
-/// How many data sets of either kind are on the whole server, as far as this user may see them.
-fn marks_on_the_server<D: OrdersDialect>(session: &mut D::Session<'_>) -> Result<usize, TargetError> {
-    let marks = format!(
-        "SELECT table_name FROM information_schema.tables WHERE table_name IN ('{}', '{}')",
-        OrdersData::DATA_TABLE,
-        DataSet::DATA_TABLE
-    );
+/// Whether order entry is anywhere on a server, as far as this user may see it.
+pub(in crate::targets) fn holds_orders<D: OrdersDialect>(access: &Access<'_, D>) -> Result<bool, TargetError> {
+    Ok(marks_on_the_server::<D>(&mut D::open(*access)?, &[OrdersData::DATA_TABLE])? > 0)
+}
+
+/// How many data sets with one of these marks are on the whole server, as far as this user may see them.
+fn marks_on_the_server<D: OrdersDialect>(session: &mut D::Session<'_>, marks: &[&str]) -> Result<usize, TargetError> {
+    let names: Vec<String> = marks.iter().map(|mark| format!("'{mark}'")).collect();
+    let marks = format!("SELECT table_name FROM information_schema.tables WHERE table_name IN ({})", names.join(", "));
     Ok(D::ask(session, "look for other data", &marks, Halt::NEVER)?.len())
 }
 
