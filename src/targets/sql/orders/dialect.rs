@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::ddl::{self, Words, qualified};
 use super::descriptor::OrdersData;
-use super::load::{OrdersServers, OrdersSetting};
+use super::load::{OrdersServers, OrdersSetting, Statement};
 use super::source::Source;
 use crate::targets::TargetError;
 use crate::targets::database::Phase;
@@ -106,6 +106,9 @@ pub(in crate::targets) trait OrdersDialect: Dialect + Keeps<OrdersData> + Words 
 
     /// The servers, with data in a namespace.
     fn orders_servers(&self, namespace: &str, setting: OrdersSetting) -> Self::Orders;
+
+    /// The text of a statement of the load, with data in a namespace.
+    fn statement(namespace: &str, statement: Statement) -> String;
 
     /// Declares the data whole.
     ///

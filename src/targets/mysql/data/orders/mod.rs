@@ -17,7 +17,7 @@ use crate::targets::sql::data::streams::{Halt, Stream};
 use crate::targets::sql::data::work::Work;
 use crate::targets::sql::orders::ddl::qualified;
 use crate::targets::sql::orders::descriptor::OrdersData;
-use crate::targets::sql::orders::load::OrdersSetting;
+use crate::targets::sql::orders::load::{OrdersSetting, Statement};
 use crate::targets::sql::orders::source::Source;
 use crate::targets::sql::orders::{OrdersDialect, Parts, Sizing, Step, drops};
 use crate::workload::orders::Table;
@@ -53,6 +53,10 @@ impl OrdersDialect for Connector {
 
     fn orders_servers(&self, namespace: &str, setting: OrdersSetting) -> MysqlOrders {
         MysqlOrders::new(self.clone(), namespace, setting)
+    }
+
+    fn statement(namespace: &str, statement: Statement) -> String {
+        crate::targets::mysql::orders::text(statement, namespace)
     }
 
     fn finish_orders(session: &mut Session<'_>, _: Halt<'_>) -> Result<(), TargetError> {

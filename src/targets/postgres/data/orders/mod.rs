@@ -19,7 +19,7 @@ use crate::targets::sql::data::streams::Stream;
 use crate::targets::sql::data::work::Work;
 use crate::targets::sql::orders::ddl::qualified;
 use crate::targets::sql::orders::descriptor::{OrdersData, partition_name};
-use crate::targets::sql::orders::load::OrdersSetting;
+use crate::targets::sql::orders::load::{OrdersSetting, Statement};
 use crate::targets::sql::orders::source::Source;
 use crate::targets::sql::orders::{OrdersDialect, Parts, Sizing, Step, drops};
 use crate::workload::orders::Table;
@@ -57,6 +57,10 @@ impl OrdersDialect for Connector {
 
     fn orders_servers(&self, namespace: &str, setting: OrdersSetting) -> PostgresOrders {
         PostgresOrders::new(self.clone(), namespace, setting)
+    }
+
+    fn statement(namespace: &str, statement: Statement) -> String {
+        crate::targets::postgres::orders::text(statement, namespace)
     }
 
     fn finish_orders(session: &mut Session<'_>, halt: Halt<'_>) -> Result<(), TargetError> {
