@@ -94,14 +94,14 @@ impl Bench {
     /// Processor time of transactions that are one call each, against the same transactions of pgbench's in statements.
     pub(crate) fn orders_procedures(&self) -> Result<(), Failure> {
         need(&["pgbench", "psql"])?;
-        if !knows(self, "--sending")? {
-            figure("| transactions as procedures | - | - | - | - | not measured: `orders run` has no `--sending` |");
+        if !knows(self, "--send ")? {
+            figure("| transactions as procedures | - | - | - | - | not measured: `orders run` has no `--send` |");
             return Ok(());
         }
         self.on_orders("pg", super::SCALE, |server| {
             for (mix, what) in [SINGLE[1], (MIX, "mix of six kinds")] {
                 let scripts = self.pgbench_scripts(server, mix)?;
-                let ours = || self.users(server, &["--mix", mix, "--sending", "procedures"]);
+                let ours = || self.users(server, &["--mix", mix, "--send", "procedure"]);
                 let pairs = self.turns(mix, ours, || self.pgbench_outcome(server, &scripts))?;
                 let what = format!("PostgreSQL, {USERS} users, {what}, as procedures, against pgbench's statements");
                 pairs.print(&what, Asked::AtMost(0.25));
