@@ -149,11 +149,16 @@ pub(super) fn load(
     let access = session.access();
     let name = qualified::<Connector>(access.namespace, table.name());
     let columns: Vec<String> = table.columns().iter().map(|column| identifier(column.name)).collect();
-    let copy = format!("COPY {name} ({}) FROM STDIN (FORMAT binary)", columns.join(", "));
+    // Rows of a table that is one piece can be frozen where they are written, so nobody writes its blocks again to do so; a
+    // partitioned table's cannot.
+    let is_whole = places == table.units(source.rows.sizes()) && table.partitioned_by().is_none();
+    let (begin, freeze) =
+        if is_whole { (format!("BEGIN; TRUNCATE {name}"), ", FREEZE") } else { ("BEGIN".to_owned(), "") };
+    let copy = format!("COPY {name} ({}) FROM STDIN (FORMAT binary{freeze})", columns.join(", "));
     let at_once = (BUFFER_BYTES / source.bytes_of_units(table, 1).max(1)).clamp(1, BUFFER_BYTES / 128);
     session.wait_with_patience(&format!("load rows into {name}"), stream.halt, PIECE_PATIENCE, async {
         let client = session.client();
-        client.batch_execute("BEGIN").await?;
+        client.batch_execute(&begin).await?;
         let mut sink = pin!(client.copy_in::<_, Buffer>(&copy).await?);
         sink.feed(Cursor::new(Shared(Arc::new(HEADER.to_vec())))).await?;
         let (mut at, mut rows) = (first, 0);
