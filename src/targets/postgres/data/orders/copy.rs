@@ -22,8 +22,9 @@ use crate::workload::orders::Table;
 use crate::workload::orders::rows::Fields;
 use crate::workload::orders::tables::{Column, Kind};
 
-/// Bytes that are sent at once: enough to cost few calls, and little enough to stay in a processor's cache until they are sent.
-const BUFFER_BYTES: u64 = 256 << 10;
+/// Bytes that are sent at once: enough to cost few calls, and so little that the server still has something to read from its socket
+/// (about 200 KiB, written to again when three quarters are read) while the next are made.
+const BUFFER_BYTES: u64 = 64 << 10;
 /// Room in a buffer beyond that, for units that are longer than the mean.
 const SPARE_BYTES: usize = 128 << 10;
 /// How long a piece may go on when the load is to end: one that is given up leaves its blocks behind, empty.
