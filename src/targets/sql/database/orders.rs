@@ -44,7 +44,7 @@ impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
             && inspect::<D::Programs>(directory)?.is_none()
         {
             let data = OrdersData::wanted(request);
-            let estimate = D::estimate(&data, &Source::of(&data));
+            let estimate = D::SIZING.estimate(&data, &Source::of(&data));
             refuse_without_room::<D>(directory, &estimate)?;
         }
         if self.planned()?.is_none() {
@@ -210,7 +210,7 @@ impl<D: OrdersDialect> Told<D> for OrdersRequest {
     fn of_new_server(&self, _: &DatabaseOptions, sheet: &mut Sheet) -> Vec<String> {
         let data = OrdersData::wanted(self);
         sheet.add("data", OrdersRequest::words(self));
-        sheet.add("space", space_words::<D>(&D::estimate(&data, &Source::of(&data))));
+        sheet.add("space", space_words::<D>(&D::SIZING.estimate(&data, &Source::of(&data))));
         D::remarks_on(&data)
     }
 
