@@ -48,7 +48,7 @@ fn scripts_are_operations_and_progress_is_intervals() {
     let seen: Vec<_> = step.operations.iter().map(seen).collect();
     assert_eq!(
         seen,
-        [("one.sql".to_owned(), 70, 1, Some(5e6)), ("<builtin: select only>".to_owned(), 30, 0, Some(2e6))]
+        [("one.sql".to_owned(), 71, 1, Some(5e6)), ("<builtin: select only>".to_owned(), 30, 0, Some(2e6))]
     );
     assert_eq!(reported(&draft, "one.sql: weight"), Some(3.0));
     assert_eq!(reported(&draft, "rate limit schedule lag max"), Some(5.2));
