@@ -117,7 +117,7 @@ pub(in crate::import) fn read(source: &Source, notes: &mut Notes) -> Result<Vec<
     step.counters.errors = failed.reduce(u64::saturating_add);
     step.operations.push(OperationStats {
         kind: "transaction".to_owned(),
-        count: response.count(),
+        count: response.count().saturating_add(step.counters.errors.unwrap_or(0)),
         errors: step.counters.errors.unwrap_or(0),
         block_touches: 0,
         service: service(&response, sums.first().copied().unwrap_or(0)),

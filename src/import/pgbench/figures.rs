@@ -48,7 +48,7 @@ impl Figures {
         let errors = self.failed.unwrap_or(0);
         Some(OperationStats {
             kind: kind.to_owned(),
-            count,
+            count: count.saturating_add(errors),
             errors,
             block_touches: 0,
             service,

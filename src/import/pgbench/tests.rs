@@ -48,7 +48,7 @@ fn scripts_are_operations_and_progress_is_intervals() {
     let seen: Vec<_> = step.operations.iter().map(seen).collect();
     assert_eq!(
         seen,
-        [("one.sql".to_owned(), 70, 1, Some(5e6)), ("<builtin: select only>".to_owned(), 30, 0, Some(2e6))]
+        [("one.sql".to_owned(), 71, 1, Some(5e6)), ("<builtin: select only>".to_owned(), 30, 0, Some(2e6))]
     );
     assert_eq!(reported(&draft, "one.sql: weight"), Some(3.0));
     assert_eq!(reported(&draft, "rate limit schedule lag max"), Some(5.2));
@@ -75,7 +75,7 @@ fn scripts_of_version_19_and_before_15_count_what_was_processed() {
     );
     let draft = read(&newest).unwrap().remove(0);
     let step = &draft.steps[0];
-    assert_eq!((step.counters.operations, step.operations[0].count), (Some(100), 70));
+    assert_eq!((step.counters.operations, step.operations[0].count), (Some(100), 71));
     assert_eq!(reported(&draft, "one.sql: tps"), Some(17.5));
     let skipped = |text: &str| {
         text.replace(
@@ -204,7 +204,11 @@ fn aggregated_logs_of_every_version_are_read() {
         assert!(aggregate::recognises(text) && !transactions::recognises(text), "{text}");
         let draft = aggregate::read(&source(text), &mut Notes::default()).unwrap().remove(0);
         let operation = &draft.steps[0].operations[0];
-        assert_eq!((operation.count, operation.errors, operation.response.total_ns()), (count, failed, Some(900_000)));
+        assert_eq!(
+            (operation.count, operation.errors, operation.response.total_ns()),
+            (count + failed, failed, Some(900_000)),
+            "those that failed are among those that ended"
+        );
         assert_eq!((operation.response.min_ns(), operation.response.max_ns()), (Some(20_000), Some(120_000)));
         assert_eq!(draft.steps[0].intervals[0].duration_ns, 5_000_000_000);
         assert_eq!(draft.steps[0].intervals[0].counters.errors, (failed > 0).then_some(failed));
@@ -235,7 +239,7 @@ fn a_log_of_transactions_has_exact_times() {
     let step = &draft.steps[0];
     let seen: Vec<_> =
         step.operations.iter().map(|one| (one.kind.as_str(), one.count, one.errors, one.response.max_ns())).collect();
-    assert_eq!(seen, [("script 0", 1, 1, Some(4_000_000)), ("script 1", 1, 0, Some(6_000_000))]);
+    assert_eq!(seen, [("script 0", 2, 1, Some(4_000_000)), ("script 1", 1, 0, Some(6_000_000))]);
     assert_eq!((step.window.duration_ns, step.intervals.len()), (2_104_000_000, 2));
     assert_eq!(reported(&draft, "clients in this log"), Some(2.0));
     assert_eq!(step.load.sessions, None);

@@ -141,7 +141,7 @@ fn operations(step: &mut Step, rows: &[Row]) {
         let all = service.count() == response.count();
         step.operations.push(OperationStats {
             kind: format!("script {script}"),
-            count: response.count(),
+            count: response.count().saturating_add(errors),
             errors,
             block_touches: 0,
             service: if all { service } else { Histogram::counted(response.count(), None) },
