@@ -15,15 +15,10 @@ use crate::whole::{PASSWORD, Site};
 const SET_UP: [&str; 7] = ["orders", "setup", "--scale", "0.001", "--seed", "7", "--quiet"];
 const RUN: [&str; 8] = ["orders", "run", "--users", "2", "--warmup", "0s", "--no-trace", "--seed=3"];
 
-/// Whole data, made by the program.
+/// Whole data, made by the program over all that may come between.
 fn made() -> Shop {
     static MADE: OnceLock<Shop> = OnceLock::new();
-    MADE.get_or_init(|| {
-        let site = Site::new(Generation::V23);
-        site.done(&SET_UP);
-        site.model.with(|database| database.shop.clone())
-    })
-    .clone()
+    MADE.get_or_init(make_over_faults).clone()
 }
 
 /// A place with whole data.
@@ -50,9 +45,8 @@ fn refused(answer: &Answer, says: &[&str]) {
     assert!(answer.stderr.contains("hint: ") && !answer.stderr.contains("panicked"), "{answer}");
 }
 
-#[test]
-fn data_are_made_over_faults_and_go_without_a_trace() {
-    let site = Site::new(Generation::V19);
+fn make_over_faults() -> Shop {
+    let site = Site::new(Generation::V23);
     let dry = site.done(&["orders", "setup", "--scale", "0.001", "--dry-run"]);
     for part in ["GRANT CREATE SEQUENCE TO \"SLOB\"", "order entry of scale 0.001", "of redo"] {
         assert!(dry.stdout.contains(part), "{part}\n{dry}");
@@ -107,7 +101,12 @@ fn data_are_made_over_faults_and_go_without_a_trace() {
     let done = site.done(&[&SET_UP[..], &["--json"]].concat());
     let validation = &done.json()["validation"];
     assert_eq!(validation["is_valid"], true, "{validation:#}");
+    site.model.with(|database| database.shop.clone())
+}
 
+#[test]
+fn data_are_made_over_faults_and_go_without_a_trace() {
+    let site = site();
     site.model.with(|database| {
         let shop = &database.shop;
         let count = |kind: &str| shop.parts.iter().filter(|(other, _)| *other == kind).count();
