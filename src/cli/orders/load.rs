@@ -24,7 +24,7 @@ use crate::plan::slob::Request;
 use crate::record::Run;
 use crate::report::swingbench;
 use crate::targets::database::DatabaseOptions;
-use crate::targets::orders::{self, OpenOrders, OrdersOpenRequest};
+use crate::targets::orders::{self, OpenOrders, OrdersOpenRequest, OrdersSending};
 use crate::units::Nanos;
 use crate::workload::Arrival;
 use crate::workload::orders::{Mix, MixError, Pauses, TransactionKind};
@@ -60,6 +60,10 @@ pub(super) struct LoadArgs {
     /// How the transactions of an open loop arrive
     #[arg(long, value_enum, default_value_t, help_heading = "Load")]
     arrival: ArrivalChoice,
+
+    /// How transactions are sent
+    #[arg(long, value_enum, value_name = "HOW", default_value_t, help_heading = "Load")]
+    send: SendChoice,
 
     /// How often a transaction is tried again after a deadlock, a serialization failure or a lock timeout
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Load")]
@@ -163,6 +167,15 @@ enum ArrivalChoice {
     Fixed,
 }
 
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum SendChoice {
+    /// Each statement by itself, as applications do
+    #[default]
+    Statement,
+    /// Each transaction as one call of a procedure, which is made beside the tables where it is missing
+    Procedure,
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum IsolationChoice {
     /// READ COMMITTED
@@ -207,6 +220,7 @@ impl LoadArgs {
             inside: load.inside,
             max_retries: load.max_retries,
             isolation: load.isolation.as_deref(),
+            sending: load.sending,
             stop: interrupt.flag(),
         };
         let opened = database.open(&request);
@@ -287,6 +301,10 @@ impl LoadArgs {
             lanes: self.lanes,
             max_retries: self.max_retries,
             isolation: self.isolation.map(|level| level.words().to_owned()),
+            sending: match self.send {
+                SendChoice::Statement => OrdersSending::Statement,
+                SendChoice::Procedure => OrdersSending::Procedure,
+            },
             seed: self.seed.unwrap_or_else(fresh_seed),
             tags: self.keeping.tags.clone(),
             processors: std::thread::available_parallelism()

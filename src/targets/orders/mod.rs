@@ -15,7 +15,7 @@ use crate::workload::orders::{OrderTransaction, Pauses};
 
 pub use at::at;
 pub use audit::{Acknowledgements, Audit, Audited, Auditor};
-pub use request::{Indexes, MAX_PARTITIONS, OrdersRequest, data_words};
+pub use request::{Indexes, MAX_PARTITIONS, OrdersRequest, OrdersSending, data_words};
 
 /// What data are opened for.
 #[derive(Debug)]
@@ -28,6 +28,8 @@ pub struct OrdersOpenRequest<'a> {
     pub max_retries: u32,
     /// Level of transactions, as SQL has it; that of the server where `None`.
     pub isolation: Option<&'a str>,
+    /// How transactions are sent.
+    pub sending: OrdersSending,
     /// Ends opening.
     pub stop: &'a AtomicBool,
 }

@@ -10,6 +10,26 @@ use crate::workload::orders::{MAX_SCALE, MIN_SCALE, Sizes};
 /// Most partitions of a table.
 pub const MAX_PARTITIONS: u32 = 1024;
 
+/// How transactions are sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OrdersSending {
+    /// Each statement by itself, as applications do.
+    #[default]
+    Statement,
+    /// Each transaction as one call of a procedure.
+    Procedure,
+}
+
+impl OrdersSending {
+    /// Its word on the command line and in the record.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Statement => "statement",
+            Self::Procedure => "procedure",
+        }
+    }
+}
+
 /// Which indexes data of order entry have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

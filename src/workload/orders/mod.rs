@@ -21,7 +21,7 @@ mod transaction;
 mod words;
 
 pub use mix::{Mix, MixError, Preset};
-pub use shape::{OrdersSession, OrdersShape, Pauses};
+pub use shape::{OrdersSession, OrdersShape, PauseBounds, Pauses};
 pub use sizes::{CATEGORIES, MAX_SCALE, MIN_SCALE, PRODUCTS, SALES_REPS, Sizes, WAREHOUSES};
 pub use tables::Table;
 pub use transaction::{OrderTransaction, TransactionKind};

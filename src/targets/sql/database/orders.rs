@@ -24,6 +24,7 @@ use crate::targets::sql::data::streams::Halt;
 use crate::targets::sql::orders::audit::audit;
 use crate::targets::sql::orders::ddl::{partition_name, partition_names};
 use crate::targets::sql::orders::descriptor::OrdersData;
+use crate::targets::sql::orders::procedures;
 use crate::targets::sql::orders::setup::{self, OrdersPlan};
 use crate::targets::sql::orders::source::Source;
 use crate::targets::sql::orders::{Estimate, OrdersDialect, drops};
@@ -320,6 +321,8 @@ fn info<D: OrdersDialect>(access: Access<'_, D>) -> Result<Sheet, TargetError> {
         }
     }
     let bytes: u64 = tables.values().sum();
+    let procedures: Vec<String> =
+        procedures::ours::<D>(&mut session, access.namespace)?.into_iter().map(|there| there.name).collect();
     let mut sheet = Sheet::of(json!({
         "server": access.node_name(),
         "server_version": facts.version,
@@ -330,6 +333,7 @@ fn info<D: OrdersDialect>(access: Access<'_, D>) -> Result<Sheet, TargetError> {
         "made_namespace": made_namespace,
         "table_bytes": tables,
         "bytes": bytes,
+        "procedures": procedures,
     }));
     sheet.add("server", format!("{}, {}", access.node_name(), facts.version));
     sheet.add("database", facts.database);
@@ -339,6 +343,9 @@ fn info<D: OrdersDialect>(access: Access<'_, D>) -> Result<Sheet, TargetError> {
     sheet.add("tables", format!("{}, {} with their indexes", tables.len(), Bytes(bytes)));
     for (name, bytes) in &tables {
         sheet.add("", format!("{:>10}  {name}", Bytes(*bytes).to_string()));
+    }
+    if !procedures.is_empty() {
+        sheet.add("procedures", procedures.join(", "));
     }
     Ok(sheet)
 }
@@ -356,8 +363,10 @@ fn state_words(stage: Stage, in_use_by: Option<&str>) -> String {
 /// Tables of order entry that are to be removed.
 pub(in crate::targets) struct TablesToRemove<'a, D> {
     access: Access<'a, D>,
-    /// Bare names and bytes, the largest first.
+    /// Bare names and bytes of tables, the largest first.
     objects: Vec<(String, u64)>,
+    /// Bare names of procedures.
+    procedures: Vec<String>,
 }
 
 impl<'a, D: OrdersDialect> TablesToRemove<'a, D> {
@@ -370,18 +379,24 @@ impl<'a, D: OrdersDialect> TablesToRemove<'a, D> {
         let names = names.chain(partition_names(&found.data)).chain(own);
         let mut objects: Vec<(String, u64)> = names.filter_map(|name| there.remove_entry(&name)).collect();
         objects.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
-        Ok(Self { access, objects })
+        let procedures = procedures::ours::<D>(&mut session, access.namespace)?;
+        Ok(Self { access, objects, procedures: procedures.into_iter().map(|there| there.name).collect() })
     }
 }
 
 impl<D: OrdersDialect> DropPlan for TablesToRemove<'_, D> {
     fn what(&self) -> String {
         let bytes = Bytes(self.objects.iter().map(|(_, bytes)| bytes).sum());
-        format!("{} tables of order entry, {bytes}, in {}", self.objects.len(), self.access.place())
+        let procedures = match self.procedures.len() {
+            0 => String::new(),
+            count => format!(" and {count} procedures"),
+        };
+        format!("{} tables{procedures} of order entry, {bytes}, in {}", self.objects.len(), self.access.place())
     }
 
     fn items(&self) -> Vec<(u64, String)> {
-        self.objects.iter().map(|(name, bytes)| (*bytes, name.clone())).collect()
+        let procedures = self.procedures.iter().map(|name| (0, name.clone()));
+        self.objects.iter().map(|(name, bytes)| (*bytes, name.clone())).chain(procedures).collect()
     }
 
     fn run(self: Box<Self>, stop: &AtomicBool) -> Result<Option<String>, TargetError> {
@@ -389,7 +404,9 @@ impl<D: OrdersDialect> DropPlan for TablesToRemove<'_, D> {
         let mut session = D::open(access)?;
         catalog::lock(access, &mut session)?;
         let found = catalog::require(access, D::look_for_orders(&mut session)?.found)?;
-        D::remove_orders(&mut session, &found, &drops::<D>(access.namespace), Halt::on(stop))?;
+        let mut statements = procedures::drops::<D>(&mut session, access.namespace)?;
+        statements.extend(drops::<D>(access.namespace));
+        D::remove_orders(&mut session, &found, &statements, Halt::on(stop))?;
         Ok((!D::has_namespace(&mut session)?).then(|| format!("the {} itself", D::HOLDER)))
     }
 }

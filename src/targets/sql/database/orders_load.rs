@@ -7,11 +7,12 @@ use super::load::{background, describe, health, watch};
 use super::reached::Reached;
 use crate::measure::{Clock, Counter};
 use crate::targets::database::{DatabaseOptions, OpenDatabase, Sending};
-use crate::targets::orders::{OpenOrders, OrdersOpenRequest};
+use crate::targets::orders::{OpenOrders, OrdersOpenRequest, OrdersSending};
 use crate::targets::sql::data::catalog;
 use crate::targets::sql::orders::OrdersDialect;
 use crate::targets::sql::orders::audit::SqlAuditor;
 use crate::targets::sql::orders::load::{Ledger, OrdersSetting, Rules};
+use crate::targets::sql::orders::procedures;
 use crate::targets::sql::{Observers, SqlOptions, SqlTarget};
 use crate::targets::{Target as _, TargetError, TargetFor};
 use crate::workload::orders::OrderTransaction;
@@ -47,12 +48,18 @@ pub(super) fn open<D: OrdersDialect>(
     let data = catalog::whole(reached.access(), D::look_for_orders(&mut D::open(reached.access())?)?.found)?;
     let block_bytes = D::look_for_orders(&mut D::open(reached.access())?)?.block_bytes;
     let mut notes = reached.notes();
+    if request.sending == OrdersSending::Procedure {
+        let made = procedures::install(reached.access(), request.stop)?;
+        if !made.is_empty() {
+            notes.push(format!("{} procedures were made beside the tables: {}", made.len(), made.join(", ")));
+        }
+    }
     let mut facts = reached.facts()?;
     let watching = watch(&reached, options, block_bytes, 0, &facts)?;
     notes.extend(watching.notes);
     let observers = Arc::new(watching.observers);
     let own = [
-        ("send", "statement".to_owned()),
+        ("send", request.sending.word().to_owned()),
         ("timed_by", "client".to_owned()),
         ("orders.scale", data.scale.to_string()),
         ("orders.customers", data.sizes.customers.to_string()),
@@ -61,7 +68,8 @@ pub(super) fn open<D: OrdersDialect>(
         ("orders.seed", data.seed.to_string()),
     ];
     facts.extend(own.map(|(name, value)| (name.to_owned(), value)));
-    let rules = Rules { sizes: data.sizes, inside: request.inside, max_retries: request.max_retries };
+    let rules =
+        Rules { sizes: data.sizes, inside: request.inside, max_retries: request.max_retries, sending: request.sending };
     let ledger = Arc::new(Ledger::default());
     let isolation = request.isolation.map(str::to_owned);
     let setting = OrdersSetting { rules, isolation, ledger: Arc::clone(&ledger) };

@@ -3,7 +3,7 @@
 use super::desk::Job;
 use super::line::{Answer, Line};
 use crate::measure::LaneRecorder;
-use crate::targets::sql::orders::load::{OrdersServers, OrdersSession, Performed, Rows, Rules, perform, statements_of};
+use crate::targets::sql::orders::load::{OrdersServers, OrdersSession, Performed, Room, Rules, perform, statements_of};
 use crate::targets::sql::target::SqlTarget;
 use crate::targets::{Finished, Lane, OperationResult, SessionRange, TargetError};
 use crate::workload::Operation as _;
@@ -14,8 +14,8 @@ use crate::workload::orders::{OrderTransaction, TransactionKind};
 struct OneTransaction {
     /// None before the first.
     asked: Option<(OrderTransaction, Rules)>,
-    /// Room for answers.
-    rows: Rows,
+    /// Room for choices and answers.
+    room: Room,
 }
 
 impl<S: OrdersSession> Job<S> for OneTransaction {
@@ -23,7 +23,7 @@ impl<S: OrdersSession> Job<S> for OneTransaction {
 
     async fn done_by(&mut self, session: &S) -> Result<Performed<S::Error>, S::Error> {
         let (transaction, rules) = self.asked.as_ref().expect("a job is laid with a transaction");
-        perform(session, *transaction, rules, &mut self.rows).await
+        perform(session, *transaction, rules, &mut self.room).await
     }
 }
 
@@ -102,13 +102,14 @@ impl<D: OrdersServers> Lane<OrderTransaction> for TransactionLane<'_, D> {
 
     /// Prepares the statements of the kinds that are to come.
     fn prepare(&mut self, upcoming: &mut dyn FnMut(u32) -> Vec<OrderTransaction>) -> Result<(), TargetError> {
+        let sending = self.rules.sending;
         self.line.with_each(|number, session| {
             let mut kinds = [false; OrderTransaction::KINDS.len()];
             upcoming(number).iter().for_each(|transaction| kinds[transaction.kind_index()] = true);
             async move {
                 for kind in TransactionKind::ALL.into_iter().filter(|kind| kinds[kind.index()]) {
-                    for statement in statements_of(kind) {
-                        session.prepare(*statement).await?;
+                    for statement in statements_of(kind, sending) {
+                        session.prepare(statement).await?;
                     }
                 }
                 Ok(())

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::ddl::{self, Words, qualified};
 use super::descriptor::OrdersData;
+use super::load::procedure::Procedure;
 use super::load::{OrdersServers, OrdersSetting};
 use super::source::Source;
 use crate::targets::TargetError;
@@ -189,6 +190,12 @@ pub(in crate::targets) trait OrdersDialect: Dialect + Words {
     /// The statement that gives kind (as `table`, `key`, `index`, `foreign_key`, `check`, `sequence`) and name of each thing in a
     /// namespace that is whole.
     fn parts_there(namespace: &str) -> String;
+
+    /// The procedures that do transactions.
+    fn procedures(namespace: &str) -> Vec<Procedure>;
+
+    /// The statement that gives, of whatever has the name of one of them: name, how a statement names it, and what is said of it.
+    fn procedures_there(namespace: &str) -> String;
 
     /// What a data set consists of there.
     fn parts_of(data: &OrdersData) -> Parts {

@@ -8,7 +8,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::descriptor::OrdersData;
-use super::dialect::{Estimate, OrdersDialect, Step, drops, parts_there};
+use super::dialect::{self, Estimate, OrdersDialect, Step, parts_there};
+use super::procedures;
 use super::source::Source;
 use super::validation::{Validation, validate};
 use crate::targets::TargetError;
@@ -225,7 +226,9 @@ pub(in crate::targets) fn run<C: OrdersDialect>(
     let mut work = Work { access, session, server, data, streams, tell, stop, report };
     if let Some(there) = found.filter(|_| !goes_on) {
         work.phase(Phase::Remove, 0, |work, _| {
-            C::remove_orders(&mut work.session, &there, &drops::<C>(access.namespace), Halt::on(stop))
+            let mut drops = procedures::drops::<C>(&mut work.session, access.namespace)?;
+            drops.extend(dialect::drops::<C>(access.namespace));
+            C::remove_orders(&mut work.session, &there, &drops, Halt::on(stop))
         })?;
     }
     if !goes_on {

@@ -12,6 +12,8 @@ use super::proof;
 use super::session::{Access, Session};
 use crate::targets::database::Phase;
 use crate::targets::error::TargetError;
+use crate::targets::mysql::orders::InDatabase;
+use crate::targets::mysql::sql::literal;
 use crate::targets::mysql::{Connector, MysqlOrders};
 use crate::targets::orders::Indexes;
 use crate::targets::sql::data::catalog::NamespaceFacts;
@@ -22,6 +24,7 @@ use crate::targets::sql::data::streams::{Halt, Stream};
 use crate::targets::sql::orders::ddl::{indexes_of, qualified};
 use crate::targets::sql::orders::descriptor::OrdersData;
 use crate::targets::sql::orders::load::OrdersSetting;
+use crate::targets::sql::orders::load::procedure::{self, Procedure};
 use crate::targets::sql::orders::source::Source;
 use crate::targets::sql::orders::{Estimate, OrdersDialect, Parts, Step};
 use crate::workload::orders::Table;
@@ -100,6 +103,20 @@ impl OrdersDialect for Connector {
 
     fn parts_there(namespace: &str) -> String {
         ddl::parts_there(namespace)
+    }
+
+    fn procedures(namespace: &str) -> Vec<Procedure> {
+        Procedure::all(&InDatabase(namespace))
+    }
+
+    fn procedures_there(namespace: &str) -> String {
+        let reference = "CONCAT('`', REPLACE(routine_schema, '`', '``'), '`.`', routine_name, '`')";
+        format!(
+            "SELECT routine_name, {reference}, routine_comment FROM information_schema.routines \
+             WHERE routine_schema = {} AND routine_name IN ({}) ORDER BY routine_name",
+            literal(namespace),
+            procedure::names()
+        )
     }
 
     fn parts_of(data: &OrdersData) -> Parts {

@@ -14,6 +14,8 @@ use super::setup::{open_with, sort_settings};
 use crate::targets::database::Phase;
 use crate::targets::error::TargetError;
 use crate::targets::orders::Indexes;
+use crate::targets::postgres::orders::InSchema;
+use crate::targets::postgres::sql::literal;
 use crate::targets::postgres::{Connector, PostgresOrders};
 use crate::targets::sql::data::catalog::NamespaceFacts;
 use crate::targets::sql::data::descriptor::Found;
@@ -23,6 +25,7 @@ use crate::targets::sql::data::streams::Stream;
 use crate::targets::sql::orders::ddl::{indexes_of, partition_name, qualified};
 use crate::targets::sql::orders::descriptor::OrdersData;
 use crate::targets::sql::orders::load::OrdersSetting;
+use crate::targets::sql::orders::load::procedure::{self, Procedure};
 use crate::targets::sql::orders::source::Source;
 use crate::targets::sql::orders::{Estimate, OrdersDialect, Parts, Step};
 use crate::workload::orders::Table;
@@ -106,6 +109,20 @@ impl OrdersDialect for Connector {
 
     fn parts_there(namespace: &str) -> String {
         ddl::parts_there(namespace)
+    }
+
+    fn procedures(namespace: &str) -> Vec<Procedure> {
+        Procedure::all(&InSchema(namespace))
+    }
+
+    fn procedures_there(namespace: &str) -> String {
+        format!(
+            "SELECT p.proname, format('%I.%I(%s)', n.nspname, p.proname, pg_get_function_identity_arguments(p.oid)), \
+             obj_description(p.oid, 'pg_proc') FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace \
+             WHERE n.nspname = {} AND p.proname IN ({}) ORDER BY p.proname",
+            literal(namespace),
+            procedure::names()
+        )
     }
 
     fn remarks_on(data: &OrdersData) -> Vec<String> {

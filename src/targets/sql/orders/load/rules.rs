@@ -1,5 +1,6 @@
 //! What transactions have in common, and what servers acknowledge of them.
 
+use crate::targets::orders::OrdersSending;
 use crate::workload::orders::{Pauses, Sizes};
 
 /// What all transactions of a run have in common.
@@ -11,6 +12,8 @@ pub struct Rules {
     pub inside: Pauses,
     /// How often a transaction is tried again after a deadlock, a serialization failure or a lock timeout.
     pub max_retries: u32,
+    /// How transactions are sent.
+    pub sending: OrdersSending,
 }
 
 /// What a transaction changed and the server acknowledged: an audit looks for it afterwards.
