@@ -9,7 +9,7 @@ use std::path::Path;
 use plimsoll::config::{Key, Setting, SlobParameters};
 use plimsoll::targets::database::{Filling, Replace, SetupRequest};
 use plimsoll::targets::oracle::script::Script;
-use plimsoll::targets::oracle::sql::{AT_WORK, Commits, Kinds, Layout, Reads, Sql, grants};
+use plimsoll::targets::oracle::sql::{AT_WORK, Commits, Kinds, Layout, Reads, Sql, grants, order_procedures};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -44,6 +44,7 @@ fn texts() -> Result<BTreeSet<String>, Failure> {
         }
     }
     texts.extend(grants("PLIMSOLL", "DATA").into_iter().map(|grant| grant.statement + ";\n"));
+    texts.extend(order_procedures("PLIMSOLL").into_iter().map(|procedure| procedure + "\n/\n"));
     // Asked only where a server has been silent for long.
     texts.insert(format!("{AT_WORK};\n"));
     Ok(texts)

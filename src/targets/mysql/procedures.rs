@@ -94,3 +94,15 @@ impl Procedural for InDatabase<'_> {
         lines.map(str::to_owned).to_vec()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::targets::sql::orders::load::procedure::Procedure;
+    use crate::workload::orders::TransactionKind;
+
+    #[test]
+    fn an_order_of_products_is_a_procedure_in_sql_psm() {
+        insta::assert_snapshot!(Procedure::of(TransactionKind::OrderProducts, &InDatabase("bench")).text);
+    }
+}

@@ -18,7 +18,7 @@ impl Procedural for InSchema<'_> {
         for (bank, width) in banks {
             declared.extend((1..=*width).map(|column| format!("{bank}_{column} bigint[]")));
         }
-        declared.push("v_row record".to_owned());
+        declared.push("v_record record".to_owned());
         if *pauses {
             declared.extend(["v_length double precision", "v_asleep timestamptz"].map(str::to_owned));
         }
@@ -42,8 +42,9 @@ impl Procedural for InSchema<'_> {
 
     fn keep_rows(&self, query: &str, bank: &str, columns: &[&str]) -> Vec<String> {
         let mut lines =
-            vec![format!("{bank} := 0;"), format!("FOR v_row IN {query} LOOP"), format!("  {bank} := {bank} + 1;")];
-        let kept = (1..).zip(columns).map(|(number, column)| format!("  {bank}_{number}[{bank}] := v_row.{column};"));
+            vec![format!("{bank} := 0;"), format!("FOR v_record IN {query} LOOP"), format!("  {bank} := {bank} + 1;")];
+        let kept =
+            (1..).zip(columns).map(|(number, column)| format!("  {bank}_{number}[{bank}] := v_record.{column};"));
         lines.extend(kept);
         lines.push("END LOOP;".to_owned());
         lines
@@ -69,5 +70,17 @@ impl Procedural for InSchema<'_> {
             "v_paused_us := v_paused_us + floor(extract(epoch FROM clock_timestamp() - v_asleep) * 1000000)::bigint;",
         ];
         lines.map(str::to_owned).to_vec()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::targets::sql::orders::load::procedure::Procedure;
+    use crate::workload::orders::TransactionKind;
+
+    #[test]
+    fn an_order_of_products_is_a_procedure_in_plpgsql() {
+        insta::assert_snapshot!(Procedure::of(TransactionKind::OrderProducts, &InSchema("bench")).text);
     }
 }

@@ -11,6 +11,7 @@ mod catalog;
 mod grants;
 mod names;
 mod operations;
+mod orders;
 mod proof;
 mod setup;
 mod slob;
@@ -24,6 +25,7 @@ pub use catalog::{
 pub use grants::{Grant, Need, PUBLIC_PACKAGES, grants};
 pub use names::{Commits, Layout, Method, Reads, Sql, column_bytes, dictionary_name, printable, quoted, slob_owner};
 pub use operations::Statement;
+pub use orders::{OrderWords, order_procedures};
 pub use proof::{
     Address, COLUMNS_OF, CONTINUED_ROWS, EXECUTED_PLANS, INDEXES_OF, PLAN, PlanLine, SHAPE_OF, TRIGGERS_OF, explain,
     plan_fault,

@@ -1,11 +1,11 @@
 //! Performs programs on a session, statement by statement or as one call each.
 
-use super::program::{Bank, Choices, Condition, Local, Parameter, Program, Step, Value, Whole};
+use super::program::{Bank, Choices, Condition, Local, Parameter, Program, Step, Value, Whole, procedure_name};
 use super::rules::{Acknowledged, Rules};
-use super::session::{Argument, OrdersSession, Rows};
+use super::session::{Argument, OrdersSession, RefusalKind as _, Rows};
 use super::statements::{Gives, Statement};
 use crate::measure::Tally;
-use crate::targets::sql::SqlError as _;
+use crate::targets::sql::SqlError;
 use crate::workload::MinimalStandard;
 use crate::workload::orders::{OrderTransaction, Pauses};
 
@@ -233,10 +233,13 @@ impl<'a, S: OrdersSession> Attempt<'a, S> {
         let called = Statement::call(transaction.kind);
         self.tally.round_trips += 1;
         let asked = self.session.query(called, &arguments[..count], &mut answer).await;
-        if asked.is_err() {
+        if let Err(error) = asked {
+            if error.ends_the_load() {
+                return Err(if error.lacks_procedure() { gone(transaction, &error) } else { error });
+            }
             self.tally.round_trips += self.session.clear().await?;
+            return Err(error);
         }
-        asked?;
         let mut numbers = (0..).map_while(|column| answer.get(0, column));
         let mut next = || numbers.next();
         let (
@@ -251,8 +254,8 @@ impl<'a, S: OrdersSession> Attempt<'a, S> {
         ) = (next(), next(), next(), next(), next(), next(), next(), next())
         else {
             return Err(S::Error::unfit(
-                format!("the procedure of {} did not answer as ours does", transaction.kind.name()),
-                Some("another program replaced it: drop it, and run again".to_owned()),
+                format!("the procedure `{}` did not answer as ours does", procedure_name(transaction.kind)),
+                Some("another program replaced it; drop it, and run again".to_owned()),
             ));
         };
         self.set(Local::Made, made);
@@ -280,6 +283,14 @@ impl<'a, S: OrdersSession> Attempt<'a, S> {
             Parameter::Text(text) => Argument::Text(choices.text(text)),
         }
     }
+}
+
+/// The procedure was there when the load began.
+fn gone<E: SqlError>(transaction: OrderTransaction, error: &E) -> E {
+    E::unfit(
+        format!("the procedure `{}` is gone: {error}", procedure_name(transaction.kind)),
+        Some("another program dropped it under the load; run again, and it is made anew".to_owned()),
+    )
 }
 
 /// Values of one statement, at most: calls apart.

@@ -277,9 +277,11 @@ impl<W: Procedural> Writer<'_, W> {
                 self.draw("v_random");
                 let numbers = match most {
                     Whole::Number(most) => (most - least + 1).to_string(),
-                    most => format!("GREATEST({} - {}, 1)", self.whole(*most), least - 1),
+                    most if *least == 1 => format!("GREATEST({}, 1)", self.whole(*most)),
+                    most => format!("GREATEST({} - {least} + 1, 1)", self.whole(*most)),
                 };
-                self.assign(&into, &format!("{least} + MOD(v_random, {numbers})"));
+                let drawn = format!("MOD(v_random, {numbers})");
+                self.assign(&into, &if *least == 0 { drawn } else { format!("{least} + {drawn}") });
             }
             Step::Set(into, to) => {
                 let (into, to) = (self.local(*into), self.whole(*to));
@@ -360,7 +362,7 @@ impl<W: Procedural> Writer<'_, W> {
         self.depth += 1;
         self.draw("v_lengths");
         let unit = format!("(v_lengths / {}.0)", MinimalStandard::MODULUS);
-        let length = format!("p_least_us + (p_most_us - p_least_us) * {unit} - p_mean_us * LN({unit})");
+        let length = format!("p_least_us + (p_most_us - p_least_us) * {unit} - p_mean_us * LN{unit}");
         self.assign("v_length", &length);
         self.lines(&self.words.sleep());
         self.depth -= 1;

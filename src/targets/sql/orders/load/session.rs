@@ -125,4 +125,9 @@ pub trait OrdersSession: SqlSession<Error: RefusalKind> {
 pub trait RefusalKind: SqlError {
     /// Why; `None` where it was no refusal.
     fn refusal(&self) -> Option<RefusalClass>;
+
+    /// Whether a procedure is not there.
+    fn lacks_procedure(&self) -> bool {
+        false
+    }
 }

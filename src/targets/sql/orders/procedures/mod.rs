@@ -105,3 +105,6 @@ fn missing<D: OrdersDialect>(
     }
     Ok(missing)
 }
+
+#[cfg(test)]
+mod tests;
