@@ -10,7 +10,6 @@ use crate::config::{Tag, nanos_text};
 use crate::load::{Pace, StepPlan};
 use crate::record::Load;
 use crate::record::facts::{THINK_BETWEEN, THINK_INSIDE};
-use crate::targets::orders::OrdersSending;
 use crate::units::Nanos;
 use crate::workload::orders::{Mix, OrdersShape, Pauses};
 
@@ -37,8 +36,6 @@ pub struct OrdersLoad {
     pub max_retries: u32,
     /// Level of transactions, as SQL has it; that of the server where `None`.
     pub isolation: Option<String>,
-    /// How transactions are sent.
-    pub sending: OrdersSending,
     /// Seed of every random choice.
     pub seed: u64,
     /// What the user calls the things that vary between runs.
@@ -135,7 +132,6 @@ fn parameters(load: &OrdersLoad) -> BTreeMap<String, String> {
         (THINK_BETWEEN, pauses_text(load.between)),
         (THINK_INSIDE, pauses_text(load.inside)),
         ("MAX_RETRIES", load.max_retries.to_string()),
-        ("SEND", load.sending.word().to_owned()),
     ]);
     if let Some(level) = &load.isolation {
         parameters.insert("ISOLATION", level.to_lowercase());
@@ -171,7 +167,6 @@ mod tests {
             lanes: None,
             max_retries: 10,
             isolation: None,
-            sending: OrdersSending::Statement,
             seed: 7,
             tags: Vec::new(),
             processors: 4,

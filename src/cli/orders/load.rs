@@ -24,7 +24,7 @@ use crate::plan::slob::Request;
 use crate::record::Run;
 use crate::report::swingbench;
 use crate::targets::database::DatabaseOptions;
-use crate::targets::orders::{self, OpenOrders, OrdersOpenRequest, OrdersSending};
+use crate::targets::orders::{self, OpenOrders, OrdersOpenRequest, OrdersSending, procedure_name};
 use crate::units::Nanos;
 use crate::workload::Arrival;
 use crate::workload::orders::{Mix, MixError, Pauses, TransactionKind};
@@ -176,6 +176,15 @@ enum SendChoice {
     Procedure,
 }
 
+impl SendChoice {
+    fn sending(self) -> OrdersSending {
+        match self {
+            Self::Statement => OrdersSending::Statement,
+            Self::Procedure => OrdersSending::Procedure,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum IsolationChoice {
     /// READ COMMITTED
@@ -220,7 +229,7 @@ impl LoadArgs {
             inside: load.inside,
             max_retries: load.max_retries,
             isolation: load.isolation.as_deref(),
-            sending: load.sending,
+            sending: self.send.sending(),
             stop: interrupt.flag(),
         };
         let opened = database.open(&request);
@@ -301,10 +310,6 @@ impl LoadArgs {
             lanes: self.lanes,
             max_retries: self.max_retries,
             isolation: self.isolation.map(|level| level.words().to_owned()),
-            sending: match self.send {
-                SendChoice::Statement => OrdersSending::Statement,
-                SendChoice::Procedure => OrdersSending::Procedure,
-            },
             seed: self.seed.unwrap_or_else(fresh_seed),
             tags: self.keeping.tags.clone(),
             processors: std::thread::available_parallelism()
@@ -328,6 +333,14 @@ impl LoadArgs {
             writeln!(out, "  {name}={value}")?;
         }
         writeln!(out, "  seed {}", plan.seed)?;
+        if self.send.sending() == OrdersSending::Procedure {
+            let names = TransactionKind::ALL.map(procedure_name).join(", ");
+            writeln!(
+                out,
+                "  sent as one call for each transaction; of these procedures, those that are missing would be made:"
+            )?;
+            writeln!(out, "    {names}")?;
+        }
         for step in &plan.steps {
             let rate =
                 step.load.rate_operations_per_s.map(|rate| format!(" at {rate} transactions/s")).unwrap_or_default();

@@ -15,7 +15,7 @@ use crate::workload::orders::{OrderTransaction, Pauses};
 
 pub use at::at;
 pub use audit::{Acknowledgements, Audit, Audited, Auditor};
-pub use request::{Indexes, MAX_PARTITIONS, OrdersRequest, OrdersSending, data_words};
+pub use request::{Indexes, MAX_PARTITIONS, OrdersRequest, OrdersSending, data_words, procedure_name};
 
 /// What data are opened for.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::targets::TargetError;
 use crate::targets::database::Replace;
 use crate::units::group_thousands;
-use crate::workload::orders::{MAX_SCALE, MIN_SCALE, Sizes};
+use crate::workload::orders::{MAX_SCALE, MIN_SCALE, Sizes, TransactionKind};
 
 /// Most partitions of a table.
 pub const MAX_PARTITIONS: u32 = 1024;
@@ -28,6 +28,11 @@ impl OrdersSending {
             Self::Procedure => "procedure",
         }
     }
+}
+
+/// Bare name of the procedure that does a transaction of this kind.
+pub fn procedure_name(kind: TransactionKind) -> String {
+    format!("plimsoll_{}", kind.name().replace(' ', "_"))
 }
 
 /// Which indexes data of order entry have.

@@ -38,6 +38,10 @@ impl Tested for Connector {
         Some(as_user(server, name))
     }
 
+    fn as_user(_: &str, user: &str) -> Self {
+        as_user(server().unwrap(), user)
+    }
+
     fn execute(access: &Access<'_>, statements: &[&str]) {
         let connecting = format!("USE {}", quoted(access.namespace));
         block_on(async {

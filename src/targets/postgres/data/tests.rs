@@ -6,7 +6,7 @@ use crate::config::postgres::PostgresAddress;
 use crate::targets::TargetError;
 use crate::targets::database::{Phase, SetupRequest};
 use crate::targets::postgres::Connector;
-use crate::targets::postgres::test_server::database;
+use crate::targets::postgres::test_server::{database, server};
 use crate::targets::sql::data::catalog::load;
 use crate::targets::sql::data::descriptor::Stage;
 use crate::targets::sql::data::drop;
@@ -42,6 +42,10 @@ impl Tested for Connector {
 
     fn place(name: &str) -> Option<Self> {
         Some(connector(&database(name)?))
+    }
+
+    fn as_user(place: &str, user: &str) -> Self {
+        connector_as(&server().unwrap().address(place), user)
     }
 
     fn execute(access: &Access<'_>, statements: &[&str]) {

@@ -27,6 +27,9 @@ pub(in crate::targets) trait Tested: Dialect {
     /// Connects to a server as somebody who may do everything; the name is that of nobody else. `None` where there is no server.
     fn place(name: &str) -> Option<Self>;
 
+    /// Connects to the server of such a place as another user.
+    fn as_user(place: &str, user: &str) -> Self;
+
     /// Executes statements in the namespace.
     fn execute(access: &Access<'_, Self>, statements: &[&str]);
 

@@ -51,7 +51,8 @@ pub(super) fn open<D: OrdersDialect>(
     if request.sending == OrdersSending::Procedure {
         let made = procedures::install(reached.access(), request.stop)?;
         if !made.is_empty() {
-            notes.push(format!("{} procedures were made beside the tables: {}", made.len(), made.join(", ")));
+            notes
+                .push(format!("{} procedures were made beside the tables; `orders drop` removes them too", made.len()));
         }
     }
     let mut facts = reached.facts()?;

@@ -149,6 +149,7 @@ fn does_the_same_both_ways<D: TestedOrders>() {
         }
     }
     pauses::<D>(calls);
+    who_may_call_and_who_may_make::<D>(calls);
     whose_procedures_are_they::<D>(calls);
     assert!(drop_all(calls).is_some(), "procedures go with their data, and then nothing is left");
     drop_all(statements);
@@ -166,6 +167,24 @@ fn pauses<D: OrdersDialect>(access: Access<'_, D>) {
         Driven::open(access, OrdersSending::Procedure, Pauses::Exponential { mean_ns: 1_000_000 }, None);
     let paused_ns = exponential.perform(TransactionKind::BrowseProducts, 5).tally.paused_ns;
     assert!((100_000..10_000_000_000).contains(&paused_ns), "{paused_ns}");
+}
+
+/// Whoever may work on the rows may call procedures that are there; to make one takes more.
+fn who_may_call_and_who_may_make<D: TestedOrders>(access: Access<'_, D>) {
+    let clerk = D::clerk("clerk", access.namespace);
+    execute::<D>(&access, &clerk.iter().map(String::as_str).collect::<Vec<_>>());
+    let connector = D::as_user("orders_ways", "clerk");
+    let as_clerk = Access::new(&connector, access.namespace);
+    assert_eq!(install(as_clerk, &NOT_STOPPED).unwrap(), Vec::<String>::new());
+    let mut driven = Driven::open(as_clerk, OrdersSending::Procedure, Pauses::None, None);
+    for kind in TransactionKind::ALL {
+        assert!(driven.perform(kind, 7).result.is_ok(), "{kind:?}");
+    }
+    execute::<D>(&access, &["DROP PROCEDURE plimsoll_browse_orders"]);
+    let (what, hint) = refusal(install(as_clerk, &NOT_STOPPED));
+    assert!(what.contains("denied"), "{what}");
+    assert!(hint.contains("granted") || hint.contains("GRANT ALL"), "{hint}");
+    assert_eq!(install(access, &NOT_STOPPED).unwrap(), ["plimsoll_browse_orders"]);
 }
 
 /// Only what carries our mark is replaced or dropped, and what is dropped under a load ends it.

@@ -7,6 +7,7 @@ mod transactions;
 pub use choices::Choices;
 
 use super::statements::Statement;
+pub use crate::targets::orders::procedure_name;
 use crate::workload::orders::TransactionKind;
 
 /// A whole number that a transaction keeps. Each is 0 until it is set.
@@ -345,8 +346,3 @@ pub const ANSWER: [&str; ANSWERS] =
     ["made", "processed", "statements", "rows_read", "rows_changed", "commits", "rollbacks", "paused_us"];
 /// Numbers that it answers.
 pub const ANSWERS: usize = 8;
-
-/// Bare name of the procedure that does a transaction of this kind.
-pub fn procedure_name(kind: TransactionKind) -> String {
-    format!("plimsoll_{}", kind.name().replace(' ', "_"))
-}
