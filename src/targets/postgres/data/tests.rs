@@ -44,8 +44,15 @@ impl Tested for Connector {
         Some(connector(&database(name)?))
     }
 
-    fn as_user(place: &str, user: &str) -> Self {
-        connector_as(&server().unwrap().address(place), user)
+    fn as_clerk(place: &str, namespace: &str) -> Self {
+        let (address, user) = (server().unwrap().address(place), format!("{place}_clerk"));
+        let rights = format!(
+            "CREATE ROLE {user} LOGIN; GRANT USAGE ON SCHEMA {namespace} TO {user}; \
+             GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {namespace} TO {user}; \
+             GRANT USAGE ON ALL SEQUENCES IN SCHEMA {namespace} TO {user}"
+        );
+        execute(&Access::new(&connector(&address), "public"), &rights);
+        connector_as(&address, &user)
     }
 
     fn execute(access: &Access<'_>, statements: &[&str]) {

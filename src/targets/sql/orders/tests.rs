@@ -31,9 +31,6 @@ pub(super) trait TestedOrders: Tested + OrdersDialect {
     /// Whether tables may have both partitions and foreign keys.
     const HAS_BOTH: bool;
 
-    /// Statements that make a user who may work on the rows of a namespace and call its procedures, and make nothing there.
-    fn clerk(user: &str, namespace: &str) -> Vec<String>;
-
     /// The statement that says something of a procedure in the namespace.
     fn remark(procedure: &str, text: &str) -> String;
 }
@@ -47,15 +44,6 @@ impl TestedOrders for Postgres {
     ];
     const HAS_BOTH: bool = true;
 
-    fn clerk(user: &str, namespace: &str) -> Vec<String> {
-        vec![
-            format!("CREATE ROLE {user} LOGIN"),
-            format!("GRANT USAGE ON SCHEMA {namespace} TO {user}"),
-            format!("GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {namespace} TO {user}"),
-            format!("GRANT USAGE ON ALL SEQUENCES IN SCHEMA {namespace} TO {user}"),
-        ]
-    }
-
     fn remark(procedure: &str, text: &str) -> String {
         format!("COMMENT ON PROCEDURE {procedure} IS '{text}'")
     }
@@ -68,13 +56,6 @@ impl TestedOrders for Mysql {
         ("CREATE TABLE plimsoll_orders (id int)", "plimsoll_orders"),
     ];
     const HAS_BOTH: bool = false;
-
-    fn clerk(user: &str, namespace: &str) -> Vec<String> {
-        vec![
-            format!("CREATE USER {user}@localhost"),
-            format!("GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON {namespace}.* TO {user}@localhost"),
-        ]
-    }
 
     fn remark(procedure: &str, text: &str) -> String {
         format!("ALTER PROCEDURE {procedure} COMMENT '{text}'")

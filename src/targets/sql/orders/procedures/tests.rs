@@ -171,9 +171,7 @@ fn pauses<D: OrdersDialect>(access: Access<'_, D>) {
 
 /// Whoever may work on the rows may call procedures that are there; to make one takes more.
 fn who_may_call_and_who_may_make<D: TestedOrders>(access: Access<'_, D>) {
-    let clerk = D::clerk("clerk", access.namespace);
-    execute::<D>(&access, &clerk.iter().map(String::as_str).collect::<Vec<_>>());
-    let connector = D::as_user("orders_ways", "clerk");
+    let connector = D::as_clerk("orders_ways", access.namespace);
     let as_clerk = Access::new(&connector, access.namespace);
     assert_eq!(install(as_clerk, &NOT_STOPPED).unwrap(), Vec::<String>::new());
     let mut driven = Driven::open(as_clerk, OrdersSending::Procedure, Pauses::None, None);
