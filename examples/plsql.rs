@@ -8,8 +8,8 @@ use std::path::Path;
 
 use plimsoll::config::{Key, Setting, SlobParameters};
 use plimsoll::targets::database::{Filling, Replace, SetupRequest};
-use plimsoll::targets::oracle::script::Script;
-use plimsoll::targets::oracle::sql::{AT_WORK, Commits, Kinds, Layout, Reads, Sql, grants, order_procedures};
+use plimsoll::targets::oracle::script::{Script, order_entry};
+use plimsoll::targets::oracle::sql::{AT_WORK, Commits, Kinds, Layout, Reads, Sql, grants};
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -43,8 +43,11 @@ fn texts() -> Result<BTreeSet<String>, Failure> {
             }
         }
     }
+    texts.extend(order_entry("PLIMSOLL").into_iter().map(|text| {
+        let end = if text.ends_with("END;") { "\n/\n" } else { ";\n" };
+        text + end
+    }));
     texts.extend(grants("PLIMSOLL", "DATA").into_iter().map(|grant| grant.statement + ";\n"));
-    texts.extend(order_procedures("PLIMSOLL").into_iter().map(|procedure| procedure + "\n/\n"));
     // Asked only where a server has been silent for long.
     texts.insert(format!("{AT_WORK};\n"));
     Ok(texts)

@@ -22,6 +22,7 @@ mod fit;
 mod generator;
 mod interference;
 mod known_credits;
+mod last_minute;
 mod levels;
 mod limit_verdict;
 mod load_line;
@@ -70,6 +71,7 @@ pub use finding::Finding;
 pub use fit::{Queue, ResponseShape, Scalability};
 pub use generator::{GeneratorVerdict, LateAgainst, LimitedBy, SentLate};
 pub use interference::{Interference, LoadBeside, NotBeside};
+pub use last_minute::{LastMinute, highest_minute};
 pub use levels::{TwoLevels, two_levels};
 pub use limit_verdict::{Because, LimitAnswer, LimitVerdict, RunVerdict};
 pub use load_line::{

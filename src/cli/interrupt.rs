@@ -10,6 +10,7 @@ use signal_hook::iterator::Signals;
 use super::exit::{Exit, Failure, exit_code_of_signal};
 use super::seat::Seat;
 use crate::load::Stop;
+use crate::targets::sql::end_connecting_on;
 
 /// What the user's signals are sent to.
 #[derive(Debug, Clone)]
@@ -29,6 +30,7 @@ impl Interrupt {
         if let Some(seat) = Seat::taken() {
             seat.obey(this.stop.clone()).map_err(|error| cannot_listen(&error))?;
         }
+        end_connecting_on(this.stop.flag());
         let reported = this.clone();
         let listener = std::thread::Builder::new().name("signals".into());
         listener

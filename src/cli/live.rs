@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::say;
+use crate::analysis::LastMinute;
 use crate::load::StepPlan;
 use crate::record::Interval;
-use crate::report::{interval_line, interval_words};
+use crate::report::{interval_line, interval_words, transactions_line, transactions_words};
 use crate::units::{Bytes, Nanos, group_thousands};
 
 /// How often a plain line reports on progress at most: it ends up in a log that somebody reads.
@@ -184,6 +185,8 @@ pub(super) struct RunProgress {
     /// Load still to come after the present step, if that is known.
     later: Option<Nanos>,
     step: Option<(usize, String, Nanos)>,
+    /// The last minute of users who do transactions.
+    minute: Option<Mutex<LastMinute>>,
 }
 
 impl RunProgress {
@@ -197,7 +200,12 @@ impl RunProgress {
             Steps::Known(_, duration) => Some(duration),
             Steps::UpTo(_) | Steps::About(_) => None,
         };
-        Self { place, steps, later, step: None }
+        Self { place, steps, later, step: None, minute: None }
+    }
+
+    /// The same, of users who do transactions.
+    pub(super) fn of_transactions(self) -> Self {
+        Self { minute: Some(Mutex::default()), ..self }
     }
 
     /// Redo that was read so far while a killed user's changes are made again.
@@ -238,6 +246,12 @@ impl RunProgress {
 
     /// A second of it is over.
     pub(super) fn interval(&self, interval: &Interval) {
+        let per_minute =
+            self.minute.as_ref().map(|minute| minute.lock().unwrap_or_else(PoisonError::into_inner).add(interval));
+        let line = || match per_minute {
+            Some(per_minute) => transactions_line(interval, per_minute),
+            None => interval_line(interval),
+        };
         match (&self.place, &self.step) {
             (Place::Terminal(bar), Some((number, label, length))) => {
                 let over = interval.offset_ns + interval.duration_ns;
@@ -253,19 +267,23 @@ impl RunProgress {
                 };
                 let room = width.saturating_sub(SPINNER + place.chars().count());
                 bar.tick();
-                bar.set_message(place + &interval_words(interval, room));
+                let words = match per_minute {
+                    Some(per_minute) => transactions_words(interval, per_minute, room),
+                    None => interval_words(interval, room),
+                };
+                bar.set_message(place + &words);
             }
             (Place::Lines, Some((_, _, length))) if length.0 > LONG_STEP.0 => {
                 let over = Nanos(interval.offset_ns + interval.duration_ns);
                 if over.0 / LONG_STEP_LINE.0 > interval.offset_ns / LONG_STEP_LINE.0 {
                     let later = self.later.map_or(0, |later| later.0);
                     let rest = Nanos(length.0.saturating_sub(over.0).saturating_add(later));
-                    say::line(format_args!("{}  {}", interval_line(interval), left(rest)));
+                    say::line(format_args!("{}  {}", line(), left(rest)));
                 }
             }
             // The first of each ten seconds, so that the first one of all soon shows that there is load.
             (Place::Lines, _) if interval.offset_ns % (LINE_EVERY.as_nanos() as u64) < interval.duration_ns => {
-                say::line(interval_line(interval));
+                say::line(line());
             }
             (Place::Lines, _) => {}
             (Place::Terminal(_) | Place::Nowhere, _) => {}

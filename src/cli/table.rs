@@ -12,7 +12,7 @@ use crate::report::{self, Format, Style};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  plimsoll table last                          as SLOB's awr_info, or for io
+  plimsoll table last                          as SLOB's awr_info, or for io or orders
   plimsoll table vm=d8s vm=d16s --style matrix    all runs with these tags
   plimsoll table --runs /u01/plimsoll-runs     all runs in that directory
   plimsoll table last --style matrix --format markdown    for a document
@@ -27,7 +27,7 @@ pub(super) struct Arguments {
     #[arg(value_name = "RUN")]
     names: Vec<String>,
 
-    /// Which columns [default: io if all runs are of raw storage, else awr]
+    /// Which columns [default: io if all runs are of raw storage, orders if all are of order entry, else awr]
     #[arg(long, value_enum, help_heading = "Output")]
     style: Option<Columns>,
 
@@ -47,6 +47,8 @@ enum Columns {
     Matrix,
     /// Requests, bytes and times of raw storage, and whose limit they are
     Io,
+    /// Transactions of users, their times and their connections
+    Orders,
 }
 
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
@@ -72,6 +74,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         Some(Columns::Awr) => Style::AwrInfo,
         Some(Columns::Matrix) => Style::Matrix,
         Some(Columns::Io) => Style::Requests,
+        Some(Columns::Orders) => Style::Transactions,
     };
     let format = match arguments.format {
         Writing::Text => Format::Text,

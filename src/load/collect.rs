@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::measure::os::Difference;
-use crate::measure::{Counter, IntervalId, OPERATION_KINDS, Recorded, Tally, Timeline, WaitEvent, counters_from};
-use crate::record::{Counters, Histogram, Interval, OperationStats, ServerStats, TraceStats, WaitStats};
+use crate::measure::{
+    Counter, FailedConnects, IntervalId, OPERATION_KINDS, Recorded, Tally, Timeline, WaitEvent, counters_from,
+};
+use crate::record::{CONNECT, Counters, Histogram, Interval, OperationStats, ServerStats, TraceStats, WaitStats};
 
 /// Servers whose readings are of times that differ by more than this share, and by more than this long, have no sum. A report doubts
 /// the figures of one that misses so much of its window.
@@ -86,6 +88,8 @@ pub(super) struct Totals {
     counts: [u64; Counter::ALL.len()],
     waits: Vec<Histogram>,
     operations: [OperationTotals; OPERATION_KINDS],
+    /// Attempts at a connection that failed.
+    pub(super) failed_connects: FailedConnects,
     schedule_lag: Histogram,
     own_lag: Histogram,
     /// Processor time of each lane's thread, in the window.
@@ -110,6 +114,7 @@ impl Totals {
             counts: [0; Counter::ALL.len()],
             waits: WaitEvent::ALL.iter().map(|_| Histogram::default()).collect(),
             operations: Default::default(),
+            failed_connects: FailedConnects::default(),
             schedule_lag: Histogram::default(),
             own_lag: Histogram::default(),
             lane_cpu_ns: vec![0; lanes],
@@ -139,6 +144,7 @@ impl Totals {
                 operations.merge_response_into(&mut sum.response);
             }
         }
+        self.failed_connects.add(&recorded.failed_connects);
         if let Some(lag) = &recorded.schedule_lag {
             lag.merge_into(&mut self.schedule_lag);
         }
@@ -171,25 +177,28 @@ impl Totals {
         let timed = self.besides.waits();
         let is_ours = timed.is_empty();
         let happened = WaitEvent::ALL.iter().zip(&self.waits).filter(|(_, waits)| waits.count() > 0);
-        // A server that times its waits has those of commits among them, which would count twice.
-        let ours = happened.filter(|_| is_ours).map(|(event, waits)| WaitStats {
-            event: event.name().to_owned(),
-            class: event.class().name().to_owned(),
-            layer: layer.to_owned(),
-            foreground: event.is_foreground(),
-            waits: waits.clone(),
-            reported: Vec::new(),
-        });
+        // A server that times its waits has those of commits among them, which would count twice. None times how long its clients
+        // take to reach it.
+        let ours =
+            happened.filter(|(event, _)| is_ours || **event == WaitEvent::Connect).map(|(event, waits)| WaitStats {
+                event: event.name().to_owned(),
+                class: event.class().name().to_owned(),
+                layer: if *event == WaitEvent::Connect { "client" } else { layer }.to_owned(),
+                foreground: event.is_foreground(),
+                waits: waits.clone(),
+                reported: Vec::new(),
+            });
         ours.chain(timed).collect()
     }
 
     /// The same of an interval, by event. Where `servers_time` waits, an interval without an answer of theirs has none: they come with
     /// the next answer, and ours would stand for them twice.
     fn waits_of_interval(&self, servers_time: bool) -> BTreeMap<String, Histogram> {
+        let mut waits = self.waits("");
         if servers_time && self.besides.servers.is_empty() {
-            return BTreeMap::new();
+            waits.retain(|wait| wait.event == CONNECT);
         }
-        self.waits("").into_iter().map(|wait| (wait.event.clone(), wait.times().into_owned())).collect()
+        waits.into_iter().map(|wait| (wait.event.clone(), wait.times().into_owned())).collect()
     }
 
     /// Whether any server has timed a wait.

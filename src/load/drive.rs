@@ -237,7 +237,7 @@ impl<'a, S: Shape> Driver<'a, S> {
     }
 
     fn finish(&mut self, done: Finished) -> Result<(), TargetError> {
-        let Finished { session, at_ns, paused_ns, block_touches, result } = done;
+        let Finished { session, at_ns, paused_ns, connecting_ns, block_touches, result } = done;
         let state = &mut self.sessions[session as usize];
         let drawn = state.drawn.expect("only started operations finish");
         self.recorder.advance(at_ns);
@@ -245,7 +245,8 @@ impl<'a, S: Shape> Driver<'a, S> {
         match result {
             OperationResult::Done => {
                 let since = |began_ns: u64| at_ns.saturating_sub(began_ns).saturating_sub(paused_ns);
-                let (service_ns, response_ns) = (since(state.sent_ns), since(state.due_ns));
+                let service_ns = since(state.sent_ns).saturating_sub(connecting_ns);
+                let response_ns = since(state.due_ns);
                 self.recorder.operation(kind, block_touches, service_ns, response_ns);
                 self.errors = 0;
             }

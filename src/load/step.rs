@@ -359,6 +359,9 @@ impl<S: Shape> Coordinator<'_, S> {
             failure = self.target.check_health().err().or(silent);
         }
 
+        // The user's wish is no failure of the load.
+        failure = failure.filter(|failure| !matches!(failure, TargetError::Interrupted) || !self.stop.is_asked());
+
         let window_ns = self.timeline.closed_at_ns().saturating_sub(self.timeline.window_start_ns());
         let (outcome, ending) = self.outcome(failure.as_ref());
         let counters = totals.counters_of_window(self.target.known_counters());
@@ -380,6 +383,7 @@ impl<S: Shape> Coordinator<'_, S> {
             outcome,
             counters,
             waits,
+            failed_connects: totals.failed_connects.by_reason(),
             generator: Some(self.verdict(&totals, &reports, window_ns)),
             operations: totals.operations(S::Operation::KINDS),
             process_cpu: system.process_cpu,

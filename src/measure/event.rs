@@ -1,6 +1,6 @@
 //! What targets count and wait for; the waits of our own engines under the names that Oracle gave them.
 
-use crate::record::Counters;
+use crate::record::{CONNECT, Counters};
 
 /// Wait events that are timed one by one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -30,6 +30,9 @@ pub enum WaitEvent {
     LogFileParallelWrite,
     /// The commit of an update in a database that has no such names, as its own server timed it.
     Commit,
+    /// A session of a server that came about while load ran, from its first packet until it could be asked. The client times it, even
+    /// where the server times all else.
+    Connect,
 }
 
 /// The largest block of a database.
@@ -48,6 +51,8 @@ pub enum WaitClass {
     Concurrency,
     /// Settings too small for the load.
     Configuration,
+    /// Sessions that are made.
+    Connection,
 }
 
 impl WaitClass {
@@ -59,13 +64,14 @@ impl WaitClass {
             Self::Commit => "Commit",
             Self::Concurrency => "Concurrency",
             Self::Configuration => "Configuration",
+            Self::Connection => "Connection",
         }
     }
 }
 
 impl WaitEvent {
     /// Every event, in the order of its number.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::DbFileSequentialRead,
         Self::DirectPathRead,
         Self::DirectPathWrite,
@@ -78,6 +84,7 @@ impl WaitEvent {
         Self::DbFileParallelWrite,
         Self::LogFileParallelWrite,
         Self::Commit,
+        Self::Connect,
     ];
 
     /// Oracle's name.
@@ -95,6 +102,7 @@ impl WaitEvent {
             Self::DbFileParallelWrite => "db file parallel write",
             Self::LogFileParallelWrite => "log file parallel write",
             Self::Commit => "commit",
+            Self::Connect => CONNECT,
         }
     }
 
@@ -108,6 +116,7 @@ impl WaitEvent {
             Self::BufferBusyWaits => WaitClass::Concurrency,
             Self::FreeBufferWaits | Self::LogBufferSpace | Self::LogFileSwitchCheckpoint => WaitClass::Configuration,
             Self::DbFileParallelWrite | Self::LogFileParallelWrite => WaitClass::SystemIo,
+            Self::Connect => WaitClass::Connection,
         }
     }
 

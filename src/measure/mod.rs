@@ -1,6 +1,7 @@
 //! Recorders, interval merge and operating-system counters.
 
 mod clock;
+mod connect;
 pub mod doctor;
 pub mod environment;
 mod event;
@@ -11,6 +12,7 @@ pub mod trace;
 mod transaction;
 
 pub use clock::{Clock, monotonic_ns};
+pub use connect::{ConnectFailure, FailedConnects};
 pub use event::{Counter, WaitClass, WaitEvent, counters_from};
 pub use recorder::{LaneRecorder, OPERATION_KINDS, Outbox, Recorded, SharedRecorder, Timings};
 pub use timeline::{IntervalId, Timeline};

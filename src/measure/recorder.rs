@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::os::thread_cpu_ns;
-use super::{Counter, IntervalId, Tally, Timeline, WaitEvent};
+use super::{Counter, FailedConnects, IntervalId, Tally, Timeline, WaitEvent};
 use crate::record::Histogram;
 
 /// Operation types that a recorder can distinguish.
@@ -89,6 +89,8 @@ pub struct Recorded {
     pub waits: [Option<Box<Timings>>; WaitEvent::ALL.len()],
     /// Indexed by the operation type's number; absent when no such operation finished.
     pub operations: [Option<Box<OperationTimings>>; OPERATION_KINDS],
+    /// Attempts at a connection that failed.
+    pub failed_connects: FailedConnects,
     /// From due to sent, of every operation of an open loop.
     pub schedule_lag: Option<Box<Timings>>,
     /// The same from when it was due and a slot was free for it.
@@ -103,6 +105,7 @@ impl Default for Recorded {
             counts: [0; Counter::ALL.len()],
             waits: [const { None }; WaitEvent::ALL.len()],
             operations: [const { None }; OPERATION_KINDS],
+            failed_connects: FailedConnects::default(),
             schedule_lag: None,
             own_lag: None,
             cpu_ns: 0,
@@ -243,6 +246,11 @@ impl LaneRecorder {
     #[inline]
     pub fn wait(&mut self, event: WaitEvent, ns: u64) {
         self.now.wait(event, ns);
+    }
+
+    /// Counts attempts at a connection that failed.
+    pub fn failed_connects(&mut self, failed: &FailedConnects) {
+        self.now.failed_connects.add(failed);
     }
 
     /// Records an operation that ended at the instant last asked to [`LaneRecorder::advance`].

@@ -11,7 +11,7 @@ use crate::load::{Pace, StepPlan};
 use crate::record::Load;
 use crate::record::facts::{THINK_BETWEEN, THINK_INSIDE};
 use crate::units::Nanos;
-use crate::workload::orders::{Mix, OrdersShape, Pauses};
+use crate::workload::orders::{Mix, OrdersShape, Pauses, Reconnect};
 
 /// What was asked for.
 #[derive(Debug, Clone)]
@@ -34,6 +34,8 @@ pub struct OrdersLoad {
     pub lanes: Option<u32>,
     /// How often a transaction is tried again.
     pub max_retries: u32,
+    /// How long connections last.
+    pub reconnect: Reconnect,
     /// Level of transactions, as SQL has it; that of the server where `None`.
     pub isolation: Option<String>,
     /// Seed of every random choice.
@@ -133,6 +135,9 @@ fn parameters(load: &OrdersLoad) -> BTreeMap<String, String> {
         (THINK_INSIDE, pauses_text(load.inside)),
         ("MAX_RETRIES", load.max_retries.to_string()),
     ]);
+    if load.reconnect != Reconnect::Never {
+        parameters.insert("RECONNECT", load.reconnect.to_string());
+    }
     if let Some(level) = &load.isolation {
         parameters.insert("ISOLATION", level.to_lowercase());
     }
@@ -166,6 +171,7 @@ mod tests {
             duration: Nanos::seconds(60),
             lanes: None,
             max_retries: 10,
+            reconnect: Reconnect::Never,
             isolation: None,
             seed: 7,
             tags: Vec::new(),

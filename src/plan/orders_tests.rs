@@ -12,7 +12,7 @@ use crate::targets::orders::{
 };
 use crate::targets::{mysql, postgres};
 use crate::units::{Bytes, Nanos};
-use crate::workload::orders::{Mix, OrdersShape, Pauses, TransactionKind};
+use crate::workload::orders::{Mix, OrdersShape, Pauses, Reconnect, TransactionKind};
 
 static NOT_STOPPED: AtomicBool = AtomicBool::new(false);
 
@@ -84,18 +84,34 @@ fn plan(mix: &str, users: u32, transactions: u64) -> StepPlan<OrdersShape> {
 
 /// Runs a step and audits what it left.
 fn run(address: &TargetAddress, plan: &StepPlan<OrdersShape>, inside: Pauses) -> (Step, Acknowledgements, Audit) {
-    run_by(OrdersSending::Statement, address, plan, inside)
+    run_by(address, plan, inside, Reconnect::Never, OrdersSending::Statement)
 }
 
-/// The same, sent so.
-fn run_by(
-    sending: OrdersSending,
+fn run_reconnecting(
     address: &TargetAddress,
     plan: &StepPlan<OrdersShape>,
     inside: Pauses,
+    reconnect: Reconnect,
 ) -> (Step, Acknowledgements, Audit) {
-    let users = plan.load.slots();
-    let request = OrdersOpenRequest { users, inside, max_retries: 10, isolation: None, sending, stop: &NOT_STOPPED };
+    run_by(address, plan, inside, reconnect, OrdersSending::Statement)
+}
+
+fn run_by(
+    address: &TargetAddress,
+    plan: &StepPlan<OrdersShape>,
+    inside: Pauses,
+    reconnect: Reconnect,
+    sending: OrdersSending,
+) -> (Step, Acknowledgements, Audit) {
+    let request = OrdersOpenRequest {
+        users: plan.load.slots(),
+        inside,
+        max_retries: 10,
+        reconnect,
+        isolation: None,
+        sending,
+        stop: &NOT_STOPPED,
+    };
     let OpenOrders { database: opened, auditor } = database(address).open(&request).unwrap();
     let clock = opened.clock();
     let outcome = run_step(opened.target(), plan, 0, &[], clock, &Stop::new(), &mut |_| {});
@@ -150,16 +166,62 @@ fn does_every_kind_and_stays_sound(address: &TargetAddress) {
     );
 }
 
+/// On data that are there.
+fn reconnects_and_stays_sound(address: &TargetAddress) {
+    let all = "NCR=1,UCD=1,BP=1,OP=2,PO=1,BO=1,SQ=1,WQ=1,WA=1";
+    let ended = |step: &Step| step.operations.iter().map(|operation| operation.count).sum::<u64>();
+    let connects = |step: &Step| {
+        step.waits.iter().find(|wait| wait.event == record::CONNECT).map_or(0, |connects| connects.waits.count())
+    };
+    let (step, acknowledged, audit) =
+        run_reconnecting(address, &plan(all, 4, 40), Pauses::None, "every".parse().unwrap());
+    assert_eq!((&step.outcome, step.window.ending), (&Outcome::Completed, Ending::WorkLoop));
+    assert_eq!(step.operations.iter().map(|operation| operation.errors).sum::<u64>(), 0);
+    // Each user had a connection when the load began.
+    assert_eq!(connects(&step), ended(&step) - 4);
+    assert!(step.failed_connects.is_empty() && !acknowledged.orders.is_empty());
+    assert!(audit.is_sound(), "{audit:?}");
+    let connecting = step.waits.iter().find(|wait| wait.event == record::CONNECT).unwrap();
+    assert_eq!((connecting.layer.as_str(), connecting.foreground), ("client", true));
+    // Whoever waits for a connection waits for an answer, and the server has not been asked yet.
+    let total = |times: fn(&record::OperationStats) -> &record::Histogram| -> u64 {
+        step.operations.iter().filter_map(|operation| times(operation).total_ns()).sum()
+    };
+    let (response_ns, service_ns) = (total(|operation| &operation.response), total(|operation| &operation.service));
+    assert!(response_ns - service_ns >= connecting.waits.total_ns().unwrap(), "{response_ns} {service_ns}");
+    let seconds: u64 =
+        step.intervals.iter().filter_map(|second| second.waits.get(record::CONNECT)).map(|c| c.count()).sum();
+    assert_eq!(seconds, connects(&step));
+
+    // What is asked once in a connection is not prepared in it; in one that lasts longer it is, once.
+    let trips = |reconnect: &str| {
+        let (step, ..) = run_reconnecting(address, &plan("SQ=1", 2, 40), Pauses::None, reconnect.parse().unwrap());
+        let [queries] = step.operations.as_slice() else { panic!("{:?}", step.operations) };
+        let stats = queries.transactions.as_ref().unwrap();
+        assert_eq!(stats.statements, queries.count);
+        (stats.round_trips - stats.statements, connects(&step), queries.count)
+    };
+    let (preparing, made, _) = trips("every");
+    assert!(preparing == 0 && made > 0, "{preparing} {made}");
+    let (preparing, made, queries) = trips("10");
+    assert_eq!(preparing, made);
+    assert!((queries / 10 - 2..=queries / 10 + 2).contains(&made), "{made} connections of {queries}");
+    let (preparing, made, _) = trips("never");
+    assert_eq!((preparing, made), (0, 0));
+}
+
 #[test]
 fn every_kind_of_transaction_is_done_and_the_data_stay_sound_on_postgres() {
     let Some(address) = on_postgres("orders_load") else { return };
     does_every_kind_and_stays_sound(&address);
+    reconnects_and_stays_sound(&address);
 }
 
 #[test]
 fn every_kind_of_transaction_is_done_and_the_data_stay_sound_on_mysql() {
     let Some(address) = on_mysql("orders_load") else { return };
     does_every_kind_and_stays_sound(&address);
+    reconnects_and_stays_sound(&address);
 }
 
 #[test]

@@ -39,4 +39,4 @@ pub use step::{
     CpuTime, DeviceStats, Ending, Generator, Interval, Load, OperationStats, ProcessIo, Step, TransactionStats,
     WaitStats, Window,
 };
-pub use waits::{ReportedWaits, Waited, Waiters};
+pub use waits::{CONNECT, ReportedWaits, Waited, Waiters};

@@ -29,6 +29,9 @@ pub struct Step {
     pub operations: Vec<OperationStats>,
     /// One element per wait event that happened in the window.
     pub waits: Vec<WaitStats>,
+    /// Attempts at a connection that failed in the window and whose session tried again, by the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub failed_connects: BTreeMap<String, u64>,
     /// Processor time of this process in the window, load generator and embedded engine together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process_cpu: Option<CpuTime>,
@@ -87,6 +90,7 @@ impl Step {
             counters: Counters::default(),
             operations: Vec::new(),
             waits: Vec::new(),
+            failed_connects: BTreeMap::new(),
             process_cpu: None,
             host_cpu: None,
             process_io: None,

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Histogram, WaitStats};
 
+/// A session that came about while load ran: the client times it, even where the server times all other waits.
+pub const CONNECT: &str = "connect";
+
 /// Who waited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]

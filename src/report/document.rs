@@ -7,9 +7,10 @@ use serde_json::Value;
 
 use crate::analysis::check::{Carries, Check, Kind, Reached};
 use crate::analysis::{
-    self, Because, Calibrated, Calibration, Finding, GeneratorVerdict, LimitAnswer, LimitVerdict, Opening, Severity,
+    self, Because, Calibrated, Calibration, Figures, Finding, GeneratorVerdict, LastMinute, LimitAnswer, LimitVerdict,
+    Opening, Severity, Vocabulary, highest_minute,
 };
-use crate::record::{self, Run, Timestamp, TraceStats};
+use crate::record::{self, Interval, Run, Step, Timestamp, TraceStats};
 
 /// Version of these documents' form. A field that is added does not raise it.
 const FORMAT: u32 = 1;
@@ -36,8 +37,55 @@ pub struct RunReport<'a> {
     /// The answer of `plimsoll check`; absent in every other run.
     #[serde(skip_serializing_if = "Option::is_none")]
     check: Option<CheckAnswer>,
+    /// Transactions of users second by second, one a step; absent of other loads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    transactions: Option<Vec<TransactionRates<'a>>>,
     /// The run, as `run.json` has it.
     run: &'a Run,
+}
+
+/// How many transactions a step did.
+#[derive(Debug, Serialize, JsonSchema)]
+struct TransactionRates<'a> {
+    /// Label of the step.
+    step: &'a str,
+    /// Those that ended well, per second of the window.
+    transactions_per_s: Option<f64>,
+    /// The most that ended well in any sixty seconds of the window; `null` of a shorter one.
+    highest_transactions_per_minute: Option<u64>,
+    /// Each second, warm-up included and marked.
+    seconds: Vec<TransactionSecond>,
+}
+
+/// Transactions of one second.
+#[derive(Debug, Serialize, JsonSchema)]
+struct TransactionSecond {
+    /// From the start of the step's load to the start of the second.
+    offset_ns: u64,
+    /// Whether it lies in the warm-up.
+    warmup: bool,
+    /// Those that ended well in it, per second.
+    transactions_per_s: Option<f64>,
+    /// Those that ended well in the sixty seconds up to its end; `null` before a minute of load has passed.
+    transactions_per_minute: Option<u64>,
+}
+
+impl<'a> TransactionRates<'a> {
+    fn new(step: &'a Step) -> Self {
+        let mut minute = LastMinute::default();
+        let second = |interval: &Interval| TransactionSecond {
+            offset_ns: interval.offset_ns,
+            warmup: interval.warmup,
+            transactions_per_s: analysis::rate(interval.counters.operations, interval.duration_ns),
+            transactions_per_minute: minute.add(interval),
+        };
+        Self {
+            step: &step.label,
+            transactions_per_s: Figures(step).operations_per_s(),
+            highest_transactions_per_minute: highest_minute(step),
+            seconds: step.intervals.iter().map(second).collect(),
+        }
+    }
 }
 
 /// One thing that there is to say about a run.
@@ -225,6 +273,8 @@ impl<'a> RunReport<'a> {
             generator: analysis::operations_are_requests(run).then(generator),
             calibration: Calibration::of(run).map(CalibrationAnswers::new),
             check: Check::of(run, findings).as_ref().map(CheckAnswer::new),
+            transactions: (Vocabulary::of(run) == Vocabulary::Users)
+                .then(|| run.steps.iter().map(TransactionRates::new).collect()),
             run,
         }
     }

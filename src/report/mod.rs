@@ -28,7 +28,7 @@ mod words;
 
 pub use comparison::comparison;
 pub use interference::interference;
-pub use live::{interval_line, interval_words};
+pub use live::{interval_line, interval_words, transactions_line, transactions_words};
 pub use table::{Format, Style, table};
 pub use text::{Detail, text};
 pub use words::{plain, wrap};

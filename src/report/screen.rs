@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::facts::brief;
 use super::grid::Grid;
 use super::paper::{Paper, Terminal};
-use super::sections::{self, operation_time, requests, servers, transactions};
+use super::sections::{self, connects, operation_time, requests, servers, transactions};
 use super::text::{Detail, noticed_word};
 use super::words::{NONE, wrap};
 use crate::analysis::{Finding, Severity, Vocabulary, is_on_servers};
@@ -61,6 +61,7 @@ fn figures(screen: &mut Screen<'_>, run: &Run) -> io::Result<()> {
         }
         Vocabulary::Users => {
             screen.named("Transactions", run, transactions::rates)?;
+            screen.named("Connections", run, connects::tell)?;
             screen.named("Blocks/s", run, servers::blocks)?;
             screen.named("Log", run, servers::log_rates)?;
             screen.named("Locks", run, servers::locks)

@@ -9,11 +9,11 @@ use super::html::{self, table::Around};
 use super::sheet::{Cell, Sheet};
 use crate::analysis::check::answer_in_a_list;
 use crate::analysis::{
-    Figure, Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Served, foreground_waits, is_on_server, mean_us,
-    operations_are_requests, single_block_reads,
+    Figure, Figures, GeneratorVerdict, SINGLE_BLOCK_READ, Served, Vocabulary, foreground_waits, highest_minute,
+    is_on_server, mean_us, operations_are_requests, rate, single_block_reads, wait,
 };
 use crate::record::facts::UNWAITED_MARK;
-use crate::record::{ASKED, Histogram, Run, ServerStats, Step, WaitStats, Waited};
+use crate::record::{ASKED, CONNECT, Histogram, Run, ServerStats, Step, WaitStats, Waited};
 use crate::units::{awr_count, group_thousands, percent};
 
 /// Which columns.
@@ -25,12 +25,21 @@ pub enum Style {
     Matrix,
     /// Requests, bytes and times of raw storage.
     Requests,
+    /// Transactions of users, their times and their connections.
+    Transactions,
 }
 
 impl Style {
     /// The columns that fit these runs where nobody asks for others.
     pub fn usual(runs: &[Run]) -> Self {
-        if !runs.is_empty() && runs.iter().all(operations_are_requests) { Self::Requests } else { Self::AwrInfo }
+        let all = |are: fn(&Run) -> bool| !runs.is_empty() && runs.iter().all(are);
+        if all(operations_are_requests) {
+            Self::Requests
+        } else if all(|run| Vocabulary::of(run) == Vocabulary::Users) {
+            Self::Transactions
+        } else {
+            Self::AwrInfo
+        }
     }
 
     fn title(self) -> &'static str {
@@ -38,6 +47,7 @@ impl Style {
             Self::AwrInfo => "Rates, latencies and top waits",
             Self::Matrix => "I/O per second and single-block reads",
             Self::Requests => "Requests and their times",
+            Self::Transactions => "Transactions and their times",
         }
     }
 
@@ -67,6 +77,12 @@ impl Style {
                  finished (of fio and others that time requests as they are sent, from sent), SERVICE_US from sent to finished; PCT_QUEUED: percent of the response time before requests \
                  were sent. READ_P99_US and WRITE_P99_US: where there are both, those of each by itself. ANSWER: what `plimsoll check` \
                  answered, at what it was asked. A dash means that a value is not known."
+            }
+            Self::Transactions => {
+                "One row a step. TPS: transactions that ended well per second of the window; ASKED: the rate asked for; TPM_MAX: the \
+                 most in any sixty seconds of the window, not known of a shorter one. COMMITS and ERRORS are per second. Columns in \
+                 _US are microseconds, from due to finished. CONNECTS: connections made anew per second, and CONNECT_P99_US how long \
+                 they took. TOP WAIT is what sessions waited for, or were found in, most. A dash means that a value is not known."
             }
         }
     }
@@ -99,10 +115,13 @@ pub fn table(out: &mut impl Write, runs: &[Run], style: Style, format: Format) -
         Style::AwrInfo => with_percentile_and_tags(with_answers(awr_info(&each), &each), &each),
         Style::Matrix => matrix(runs),
         Style::Requests => with_tags(with_answers(requests(runs), runs), runs),
+        Style::Transactions => with_tags(of_columns(runs, &TRANSACTIONS), runs),
     };
     match (format, style) {
         (Format::Text, Style::AwrInfo) => sheet.write_piped(out),
-        (Format::Text, Style::Matrix | Style::Requests) | (Format::Markdown, _) => sheet.write_markdown(out),
+        (Format::Text, Style::Matrix | Style::Requests | Style::Transactions) | (Format::Markdown, _) => {
+            sheet.write_markdown(out)
+        }
         (Format::Csv, _) => sheet.write_csv(out),
         (Format::Json, _) => sheet.write_json(out),
         (Format::Html, _) => {
@@ -164,12 +183,34 @@ fn mean_us_of(figures: &Figures<'_>, event: &str, of: fn(&WaitStats) -> Option<W
     waits.find_map(|wait| of(wait)?.mean_ns()).map(|ns| ns / 1e3)
 }
 
+/// Columns after `FILE` and before `TOP WAIT`, with their decimals.
+const TRANSACTIONS: [(&str, usize, Figure); 13] = [
+    ("USERS", 0, |f| f.0.load.sessions.map(f64::from)),
+    ("ASKED", 0, |f| f.0.load.rate_operations_per_s),
+    ("TPS", 1, |f| f.operations_per_s()),
+    ("TPM_MAX", 0, |f| highest_minute(f.0).map(|most| most as f64)),
+    ("COMMITS", 1, |f| f.commits_per_s()),
+    ("ERRORS", 1, |f| rate(f.0.counters.errors, f.0.window.duration_ns)),
+    ("MEAN_US", 0, |f| mean_us(&f.response()?)),
+    ("P50_US", 0, |f| quantile_us(f, 0.5)),
+    ("P99_US", 0, |f| quantile_us(f, 0.99)),
+    ("P99.9_US", 0, |f| quantile_us(f, 0.999)),
+    ("MAX_US", 0, |f| Some(f.response()?.max_ns()? as f64 / 1e3)),
+    ("CONNECTS", 1, |f| rate(Some(wait(f.0, CONNECT)?.waits.count()), f.0.window.duration_ns)),
+    ("CONNECT_P99_US", 0, |f| known_us(&wait(f.0, CONNECT)?.waits, 0.99)),
+];
+
 fn awr_info(runs: &[Run]) -> Sheet {
-    let names = AWR_INFO.iter().map(|(name, ..)| (*name).to_owned());
+    of_columns(runs, &AWR_INFO)
+}
+
+/// Rows that begin with their run and end with what was waited for most.
+fn of_columns(runs: &[Run], figures: &[(&str, usize, Figure)]) -> Sheet {
+    let names = figures.iter().map(|(name, ..)| (*name).to_owned());
     let columns = ["FILE".to_owned()].into_iter().chain(names).chain(["TOP WAIT".to_owned()]).collect();
     let rows = steps(runs).map(|(run, step)| {
-        let figures = Figures(step);
-        let values = AWR_INFO.iter().map(|(_, decimals, value)| Cell::number(value(&figures), *decimals));
+        let of_step = Figures(step);
+        let values = figures.iter().map(|(_, decimals, value)| Cell::number(value(&of_step), *decimals));
         [Cell::Text(file(run, step))].into_iter().chain(values).chain([top_wait(run, step)]).collect()
     });
     Sheet { columns, rows: rows.collect(), shares_from: None }

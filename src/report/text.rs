@@ -5,7 +5,9 @@ use std::io::{self, Write};
 use super::facts::{COMMAND, facts};
 use super::paper::{Paper, Terminal};
 use super::screen;
-use super::sections::{self, imported, operation_time, reported, requests, rounds, servers, together, transactions};
+use super::sections::{
+    self, connects, imported, operation_time, reported, requests, rounds, servers, together, transactions,
+};
 use super::{calibration, trace};
 use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers};
 use crate::record::{Run, Step};
@@ -89,6 +91,7 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
         Vocabulary::Users => {
             transactions::rates(paper, run)?;
             transactions::kinds(paper, run)?;
+            connects::tell(paper, run)?;
             servers::blocks(paper, run)?;
             servers::log(paper, run)?;
             servers::commit_latency(paper, run)?;

@@ -217,14 +217,14 @@ pub enum TargetError {
     Private(#[from] PrivateError),
     /// A PostgreSQL server cannot do it.
     #[error(transparent)]
-    Postgres(#[from] PostgresError),
+    Postgres(PostgresError),
     /// A MySQL or MariaDB server cannot do it.
     #[error(transparent)]
-    Mysql(#[from] MysqlError),
+    Mysql(MysqlError),
     /// An Oracle database cannot do it.
     #[cfg(feature = "oracle")]
     #[error(transparent)]
-    Oracle(#[from] OracleError),
+    Oracle(OracleError),
     /// Nothing keeps order entry at such an address.
     #[error("`{address}` cannot hold order entry")]
     NoOrders {
@@ -253,6 +253,26 @@ pub enum TargetError {
     Interrupted,
 }
 
+/// Whatever server it was: the user's wish to end is no error of it.
+macro_rules! of_servers {
+    ($($(#[$gate:meta])* $error:ident => $variant:ident,)*) => {
+        $($(#[$gate])* impl From<$error> for TargetError {
+            fn from(error: $error) -> Self {
+                match error {
+                    $error::Interrupted { .. } => Self::Interrupted,
+                    error => Self::$variant(error),
+                }
+            }
+        })*
+    };
+}
+
+of_servers! {
+    PostgresError => Postgres,
+    MysqlError => Mysql,
+    #[cfg(feature = "oracle")] OracleError => Oracle,
+}
+
 impl TargetError {
     /// What to do about it.
     pub fn hint(&self) -> Option<String> {
@@ -273,8 +293,8 @@ impl TargetError {
                  `plimsoll io calibrate --path PATH` measures storage"
             }
             Self::NoOrders { .. } => {
-                "name a PostgreSQL, MySQL or MariaDB database: `--target pg:DIR`, `my:DIR`, `postgres://USER@HOST/DATABASE` or \
-                 `mysql://USER@HOST/DATABASE`"
+                "name a PostgreSQL, MySQL, MariaDB or Oracle database: `--target pg:DIR`, `my:DIR`, \
+                 `postgres://USER@HOST/DATABASE`, `mysql://USER@HOST/DATABASE` or `oracle://USER@HOST/SERVICE`"
             }
             Self::BadBlock { .. } | Self::Damaged { .. } | Self::DamagedRedo { .. } | Self::LostCommits { .. } => {
                 "the storage or another program changed it; find out which before trusting this storage, then \

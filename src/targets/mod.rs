@@ -48,6 +48,8 @@ pub struct Finished {
     pub at_ns: u64,
     /// How long it paused between its steps, as its user asked for: no part of its time.
     pub paused_ns: u64,
+    /// How long it waited for a connection to be sent over: part of its response time, and not of its service time.
+    pub connecting_ns: u64,
     /// Blocks that it touched.
     pub block_touches: u64,
     /// How it ended.

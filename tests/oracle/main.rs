@@ -12,6 +12,7 @@ mod files;
 mod fitness;
 mod interrupt;
 mod model;
+mod orders;
 #[path = "../cli/place.rs"]
 #[allow(dead_code, reason = "each test program uses a part of it")]
 mod place;

@@ -8,9 +8,9 @@ use super::sample::{Durations, Sample};
 use crate::analysis::load_line::latency_target::JUDGED_BY_READS;
 use crate::analysis::{
     BusiestDevice, Figures, LatencyTarget, SINGLE_BLOCK_READ, Subject, Vocabulary, counted_per_s, is_on_server,
-    is_on_servers, operations_are_requests, steadiness,
+    is_on_servers, operations_are_requests, steadiness, wait,
 };
-use crate::record::{Counters, Histogram, Interval, Run, Step};
+use crate::record::{CONNECT, Counters, Histogram, Interval, Run, Step};
 use crate::units::Nanos;
 
 /// Quantiles that are compared where there are enough durations for them.
@@ -218,6 +218,9 @@ impl Measure {
             && !steps().any(|step| is_on_server(step))
         {
             subjects.push(Subject::Event(SINGLE_BLOCK_READ.to_owned()));
+        }
+        if steps().any(|step| wait(step, CONNECT).is_some()) {
+            subjects.push(Subject::Event(CONNECT.to_owned()));
         }
         let with_quantiles = subjects.len();
         subjects.extend(other_waits);

@@ -27,7 +27,7 @@ use crate::targets::database::DatabaseOptions;
 use crate::targets::orders::{self, OpenOrders, OrdersOpenRequest, OrdersSending, procedure_name};
 use crate::units::Nanos;
 use crate::workload::Arrival;
-use crate::workload::orders::{Mix, MixError, Pauses, TransactionKind};
+use crate::workload::orders::{Mix, MixError, Pauses, Reconnect, TransactionKind};
 
 /// Length of a window where nobody says otherwise.
 const DEFAULT_DURATION: Nanos = Nanos::seconds(60);
@@ -68,6 +68,17 @@ pub(super) struct LoadArgs {
     /// How often a transaction is tried again after a deadlock, a serialization failure or a lock timeout
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Load")]
     max_retries: u32,
+
+    /// Make a user's connection anew for `every` transaction, or after so many of them [default: it lasts]
+    #[arg(
+        long,
+        value_name = "every|N",
+        default_value_t,
+        hide_default_value = true,
+        allow_hyphen_values = true,
+        help_heading = "Load"
+    )]
+    reconnect: Reconnect,
 
     /// Isolation level of transactions [default: the server's own]
     #[arg(long, value_enum, value_name = "LEVEL", help_heading = "Load")]
@@ -223,11 +234,13 @@ impl LoadArgs {
         }
         let interrupt = Interrupt::listen()?;
         let progress =
-            RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), self.keeping.progress.verbosity());
+            RunProgress::new(Steps::Known(plan.steps.len(), plan.duration()), self.keeping.progress.verbosity())
+                .of_transactions();
         let request = OrdersOpenRequest {
             users: plan.max_users(),
             inside: load.inside,
             max_retries: load.max_retries,
+            reconnect: load.reconnect,
             isolation: load.isolation.as_deref(),
             sending: self.send.sending(),
             stop: interrupt.flag(),
@@ -309,6 +322,7 @@ impl LoadArgs {
             duration,
             lanes: self.lanes,
             max_retries: self.max_retries,
+            reconnect: self.reconnect,
             isolation: self.isolation.map(|level| level.words().to_owned()),
             seed: self.seed.unwrap_or_else(fresh_seed),
             tags: self.keeping.tags.clone(),

@@ -2,6 +2,7 @@
 //!
 //! Everything is read as an ordinary user. What a container or an old kernel hides is absent from the result.
 
+mod kept;
 mod kernel;
 mod root;
 mod threads;
@@ -10,6 +11,7 @@ pub(crate) mod block;
 pub(crate) mod mounts;
 pub(crate) mod proc;
 
+pub(crate) use kept::KeptFiles;
 pub(crate) use kernel::{Resource, effective_user, limit, space, ticks_per_second};
 pub use kernel::{precise_timers, thread_cpu_ns};
 pub use root::Root;

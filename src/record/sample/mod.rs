@@ -127,6 +127,7 @@ pub(crate) fn step(index: u32, level: Level) -> Step {
         outcome: Outcome::Completed,
         operations: operation_stats,
         waits,
+        failed_connects: BTreeMap::new(),
         process_cpu: Some(cpu),
         host_cpu: Some(CpuTime {
             user_ns: cpu.user_ns + duration_ns / 50,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::buckets::heading;
-use crate::analysis::{Figure, Figures, SINGLE_BLOCK_READ, counted_per_s, operations_are_requests, wait};
+use crate::analysis::{Figure, Figures, LastMinute, SINGLE_BLOCK_READ, counted_per_s, operations_are_requests, wait};
 use crate::record::{Counters, Histogram, POWER_OF_TWO_BOUNDS, ReportedFigure, Run, Step, WaitStats};
 
 /// Writes one file of a run.
@@ -167,8 +167,10 @@ pub fn intervals(out: &mut dyn Write, run: &Run) -> io::Result<()> {
             "response_p99_us",
             "buffer_misses_per_s",
             "page_cache_hits_per_s",
+            "operations_per_minute",
         ],
     )?;
+    let mut minute = LastMinute::default();
     for step in &run.steps {
         for interval in &step.intervals {
             let counted = |count: fn(&Counters) -> Option<u64>| {
@@ -199,6 +201,7 @@ pub fn intervals(out: &mut dyn Write, run: &Run) -> io::Result<()> {
             row.push(microseconds(interval.response.quantile_ns(0.99)));
             row.push(counted(|counters| counters.buffer_misses));
             row.push(counted(|counters| counters.page_cache_hits));
+            row.push(optional(minute.add(interval).map(|ended| ended as f64)));
             line(out, row)?;
         }
     }

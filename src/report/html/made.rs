@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::analysis::{is_on_servers, operations_are_requests};
+use crate::analysis::{Vocabulary, is_on_servers, operations_are_requests};
 use crate::record::Run;
 
 /// A figure, and how it was made.
@@ -74,6 +74,18 @@ const OF_SERVERS: [Made; 3] = [
     ),
 ];
 
+const OF_USERS: [Made; 2] = [
+    (
+        "Transactions per minute",
+        "Those that ended well in sixty seconds. `highest minute` is the most in any sixty seconds of the window.",
+    ),
+    (
+        "Connections",
+        "Each is timed by the client from its first packet until a statement can be sent: looking up the name, encryption, login \
+         and the session's settings. It is part of the response time of the transaction that needed it, and not of its service time.",
+    ),
+];
+
 const OF_REQUESTS: [Made; 2] = [
     ("Requests", "Each operation is one request to storage, past the page cache unless the report says otherwise."),
     (
@@ -115,6 +127,7 @@ pub(super) fn words(run: &Run) -> Markup {
     if run.imported.is_some() {
         return listed(run, OF_IMPORTED.iter());
     }
+    let users: &[Made] = if Vocabulary::of(run) == Vocabulary::Users { &OF_USERS } else { &[] };
     let own: &[Made] = if operations_are_requests(run) {
         &OF_REQUESTS
     } else if is_on_servers(run) {
@@ -122,7 +135,7 @@ pub(super) fn words(run: &Run) -> Markup {
     } else {
         &OF_ENGINE
     };
-    listed(run, EVERYWHERE.iter().chain(own))
+    listed(run, EVERYWHERE.iter().chain(own).chain(users))
 }
 
 fn listed<'a>(run: &Run, made: impl Iterator<Item = &'a Made>) -> Markup {

@@ -11,7 +11,7 @@ use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers, is_
 use crate::record::{Outcome, Run};
 use crate::report::facts::{clock, facts};
 use crate::report::sections::{
-    self, imported, operation_time, reported, requests, rounds, servers, together, transactions,
+    self, connects, imported, operation_time, reported, requests, rounds, servers, together, transactions,
 };
 use crate::report::text::Detail;
 use crate::report::{calibration, trace};
@@ -71,7 +71,8 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
         }
         Vocabulary::Users => {
             transactions::rates(sheets, run)?;
-            transactions::kinds(sheets, run)
+            transactions::kinds(sheets, run)?;
+            connects::tell(sheets, run)
         }
         Vocabulary::Sessions if on_servers => servers::operations(sheets, run),
         Vocabulary::Sessions => {
@@ -92,6 +93,7 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
     if over_time.has_seconds() {
         let charts = [
             over_time.throughput(),
+            over_time.per_minute(),
             over_time.bytes(),
             over_time.latency(),
             over_time.heat(),

@@ -2,6 +2,9 @@
 
 mod requests;
 mod servers;
+mod transactions;
+
+pub use transactions::{transactions_line, transactions_words};
 
 use crate::analysis::{SINGLE_BLOCK_READ, rate};
 use crate::record::Interval;

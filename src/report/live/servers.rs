@@ -29,6 +29,19 @@ pub(super) fn line(interval: &Interval) -> String {
     )
 }
 
+/// What was read, found and logged meanwhile.
+pub(super) fn reads(interval: &Interval) -> String {
+    let seen = Seen::of(interval);
+    format!(
+        "{} {:>6} device reads/s {:>6} {} MB/s  hit {:>7}",
+        seen.misses.map_or_else(String::new, |misses| format!(" {misses:>6} misses/s")),
+        seen.device_reads,
+        seen.log_megabytes,
+        seen.log,
+        seen.hit,
+    )
+}
+
 /// In the order in which they are shown, and how soon they are left out.
 pub(super) fn parts(interval: &Interval) -> Vec<(Option<String>, u8)> {
     let seen = Seen::of(interval);

@@ -1,6 +1,7 @@
 //! The tables of a report, in a terminal and on a page alike.
 
 pub(super) mod check;
+pub(super) mod connects;
 pub(super) mod imported;
 pub(super) mod operation_time;
 pub(super) mod reported;
@@ -18,7 +19,7 @@ use crate::analysis::{
     Figures, SINGLE_BLOCK_READ, Vocabulary, is_on_server, is_on_servers, is_timed_from_sent, operations_are_requests,
     wait,
 };
-use crate::record::{Histogram, Run, Step, WaitStats, Waited, Waiters};
+use crate::record::{CONNECT, Histogram, Run, Step, WaitStats, Waited, Waiters};
 use crate::report::buckets::Columns;
 use crate::report::grid::Grid;
 use crate::report::paper::Paper;
@@ -105,7 +106,8 @@ pub(in crate::report) fn waits(paper: &mut dyn Paper, run: &Run) -> io::Result<(
         ["step", "event", "class", "waits", "total", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max", of_what],
     );
     for step in &run.steps {
-        for wait in in_order(step) {
+        // Connections have a table of their own: who timed them is not who timed the rest.
+        for wait in in_order(step).into_iter().filter(|wait| wait.event != CONNECT) {
             let mut row = vec![step.label.clone(), wait.event.clone(), wait.class.clone()];
             row.extend(waited(wait.sum()));
             row.extend(latencies(&wait.times()).into_iter().skip(1));

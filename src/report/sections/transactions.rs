@@ -4,17 +4,18 @@ use std::io;
 
 use super::Column;
 use super::spread;
-use crate::analysis::Figures;
+use crate::analysis::{Figures, highest_minute};
 use crate::record::{Histogram, OperationStats, Run, Step, TransactionStats};
 use crate::report::grid::Grid;
 use crate::report::paper::Paper;
 use crate::report::words::{NONE, duration, mean, number, quantile};
 use crate::units::group_thousands;
 
-const RATES: [Column; 9] = [
+const RATES: [Column; 10] = [
     ("users", |f| super::sessions(f.0)),
     ("transactions/s", |f| number(f.operations_per_s())),
     ("per minute", |f| number(f.operations_per_s().map(|per_s| per_s * 60.0))),
+    ("highest minute", |f| highest_minute(f.0).map_or_else(unknown, |most| group_thousands(most as f64))),
     ("commits/s", |f| number(f.commits_per_s())),
     ("mean", |f| response(f, mean)),
     ("p50", |f| response(f, |times| quantile(times, 0.5))),

@@ -232,7 +232,7 @@ impl<'t> BlockLane<'t> {
             recorder.count(bytes, u64::from(operation.bytes));
         }
         let result = if failed { OperationResult::Failed } else { OperationResult::Done };
-        finished.push(Finished { session: index, at_ns, paused_ns: 0, block_touches: 1, result });
+        finished.push(Finished { session: index, at_ns, paused_ns: 0, connecting_ns: 0, block_touches: 1, result });
         Ok(())
     }
 

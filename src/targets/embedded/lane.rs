@@ -189,6 +189,7 @@ impl<'s> EngineLane<'s> {
             session: index,
             at_ns,
             paused_ns: 0,
+            connecting_ns: 0,
             block_touches,
             result: OperationResult::Done,
         });

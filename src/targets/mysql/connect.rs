@@ -11,6 +11,8 @@ use tokio::time::timeout;
 use super::error::{MysqlError, innermost, refusal_hint, reported};
 use super::login::{Environment, Login, Place};
 use crate::config::mysql::{DEFAULT_PORT, MysqlAddress, TlsMode};
+use crate::measure::ConnectFailure;
+use crate::targets::sql::wish::unless_ended;
 
 /// A connection that is idle this long is asked whether it is still there.
 const KEEPALIVE: Duration = Duration::from_secs(5);
@@ -151,6 +153,11 @@ impl Connector {
     /// Tries with and without encryption, as the mode says. Also says whether the server has answered, so that another one
     /// must not be tried.
     async fn try_wires(&self, place: &Place) -> Result<Connected, (MysqlError, bool)> {
+        let ended = || Err((MysqlError::Interrupted { node: place.to_string() }, true));
+        unless_ended(self.try_each_wire(place)).await.unwrap_or_else(ended)
+    }
+
+    async fn try_each_wire(&self, place: &Place) -> Result<Connected, (MysqlError, bool)> {
         let is_socket = matches!(place, Place::Socket(_));
         let mode = if is_socket { TlsMode::Disabled } else { self.login.tls.mode.unwrap_or(TlsMode::Preferred) };
         if mode != TlsMode::Disabled {
@@ -273,7 +280,8 @@ impl Connector {
                 false,
             ),
         };
-        (MysqlError::Connect { node: place.to_string(), reason, hint: Some(hint) }, is_final)
+        let failure = connect_failure(error);
+        (MysqlError::Connect { node: place.to_string(), reason, hint: Some(hint), failure }, is_final)
     }
 }
 
@@ -292,6 +300,21 @@ impl Connected {
     /// Asks the server to cancel what another session executes; a user may do so to its own.
     pub(super) async fn kill_query(&mut self, id: u32) -> Result<(), MysqlError> {
         self.execute("cancel a statement", &format!("KILL QUERY {id}")).await
+    }
+}
+
+/// Of which kind an error of connecting is, for an application that tries again.
+fn connect_failure(error: &Error) -> ConnectFailure {
+    match error {
+        Error::Server(refusal) => match refusal.code {
+            1040 | 1203 | 1226 => ConnectFailure::OutOfConnections,
+            1044 | 1045 | 1049 | 1129 | 1130 | 1698 | 1862 | 3118 | 4151 => ConnectFailure::Login,
+            1053 => ConnectFailure::Refused,
+            _ => ConnectFailure::Other,
+        },
+        error if is_about_encryption(error) => ConnectFailure::Other,
+        Error::Io(_) => ConnectFailure::Refused,
+        _ => ConnectFailure::Other,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Order entry on MySQL's and MariaDB's sessions.
 
-use std::fmt;
 use std::sync::Arc;
+use std::{fmt, mem};
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Error, Params, Row, Statement as Prepared, Value};
@@ -59,7 +59,9 @@ impl SqlServers for MysqlOrders {
             set.map_err(|error| connected.error("prepare a session", &error))?;
         }
         let id = connected.conn.id();
-        let inside = Mutex::new(Inside { connected, prepared: vec![None; Statement::ALL.len()] });
+        let is_brief = self.0.setting.rules.reconnect.is_each();
+        let prepared = vec![None; Statement::ALL.len()];
+        let inside = Mutex::new(Inside { connected, prepared, is_brief, preparing: 0 });
         Ok(Session { shared: Arc::clone(&self.0), node, id, inside, alarm: Alarm::default() })
     }
 
@@ -158,6 +160,10 @@ pub struct Session {
 struct Inside {
     connected: Connected,
     prepared: Vec<Option<Prepared>>,
+    /// A connection for one transaction: nothing is gained by preparing in it.
+    is_brief: bool,
+    /// Round trips in which statements were prepared, since somebody asked.
+    preparing: u64,
 }
 
 impl fmt::Debug for Session {
@@ -172,17 +178,29 @@ impl Inside {
         if let Some(known) = &self.prepared[wanted.index()] {
             return Ok(known.clone());
         }
+        self.preparing += 1;
         let prepared = self.connected.conn.prep(wanted.text(&InDatabase(database))).await?;
         self.prepared[wanted.index()] = Some(prepared.clone());
         Ok(prepared)
     }
 
+    /// A statement as text with its values in it, if it is to be sent so.
+    fn sent_unprepared(&self, statement: Statement, values: &[Argument<'_>], database: &str) -> Option<String> {
+        self.is_brief.then(|| with_values(&statement.text(&InDatabase(database)), values)).flatten()
+    }
+
     async fn rows(&mut self, statement: Statement, values: &[Argument<'_>], database: &str) -> Result<Vec<Row>, Error> {
+        if let Some(text) = self.sent_unprepared(statement, values, database) {
+            return self.connected.conn.query(text).await;
+        }
         let prepared = self.statement(statement, database).await?;
         self.connected.conn.exec(&prepared, parameters(values)).await
     }
 
     async fn changed(&mut self, statement: Statement, values: &[Argument<'_>], database: &str) -> Result<(), Error> {
+        if let Some(text) = self.sent_unprepared(statement, values, database) {
+            return self.connected.conn.query_drop(text).await;
+        }
         let prepared = self.statement(statement, database).await?;
         self.connected.conn.exec_drop(&prepared, parameters(values)).await
     }
@@ -194,6 +212,22 @@ fn parameters(values: &[Argument<'_>]) -> Params {
         Argument::Text(text) => Value::Bytes(text.as_bytes().to_vec()),
     };
     Params::Positional(values.iter().map(value).collect())
+}
+
+/// A statement with its values in the places of their marks; nothing where a value would have to be escaped, which depends on the
+/// server's settings.
+fn with_values(statement: &str, values: &[Argument<'_>]) -> Option<String> {
+    let mut parts = statement.split('?');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for (value, part) in values.iter().zip(parts) {
+        match value {
+            Argument::Int(number) => text += &number.to_string(),
+            Argument::Text(words) if words.contains(['\'', '\\']) => return None,
+            Argument::Text(words) => text += &format!("'{words}'"),
+        }
+        text += part;
+    }
+    Some(text)
 }
 
 impl Session {
@@ -284,6 +318,10 @@ impl OrdersSession for Session {
         let prepared = inside.statement(statement, &self.shared.database).await.map(drop);
         prepared.map_err(|error| inside.connected.error(DOING, &error))
     }
+
+    fn take_preparing(&self) -> u64 {
+        self.inside.try_lock().map_or(0, |mut inside| mem::take(&mut inside.preparing))
+    }
 }
 
 /// A whole number.
@@ -291,6 +329,8 @@ fn whole(value: Option<&Value>) -> Option<i64> {
     match value? {
         Value::Int(number) => Some(*number),
         Value::UInt(number) => i64::try_from(*number).ok(),
+        // What was not prepared is answered as text.
+        Value::Bytes(digits) => str::from_utf8(digits).ok()?.parse().ok(),
         _ => None,
     }
 }

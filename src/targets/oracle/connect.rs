@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, mpsc};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 pub use super::driver::SessionId;
 use super::driver::{self, Driver, Error, Landed, Prepared, Row, Settings, ToDbValue};
@@ -14,6 +14,7 @@ use super::refusal::Refusal;
 use crate::config::oracle::{OracleAddress, OracleDriver};
 use crate::targets::database::Method;
 use crate::targets::sql::Environment;
+use crate::targets::sql::wish::{LOOK, Wish};
 
 /// Threads that connect are called so: see [`quiet_panics`].
 const CONNECTING: &str = "oracle-connect";
@@ -133,7 +134,18 @@ impl Connector {
             hint: Some("allow more processes: `ulimit -u`".to_owned()),
         })?;
         let limit = self.login.connect_timeout * STAGES;
-        let (driver, landed) = match answer.recv_timeout(limit) {
+        let (wish, deadline) = (Wish::from_now_on(), Instant::now() + limit);
+        let answer = loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match answer.recv_timeout(left.min(LOOK)) {
+                Err(mpsc::RecvTimeoutError::Timeout) if wish.has_come() => {
+                    return Err(OracleError::Interrupted { node: name.clone() });
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) if !left.is_zero() => {}
+                answer => break answer,
+            }
+        };
+        let (driver, landed) = match answer {
             Ok(connected) => connected.map_err(|error| refusal.of(&error))?,
             Err(mpsc::RecvTimeoutError::Timeout) => return Err(refusal.silence(limit)),
             Err(mpsc::RecvTimeoutError::Disconnected) => {
@@ -302,6 +314,11 @@ impl Connected {
     /// Ends the transaction.
     pub(super) fn commit(&self, doing: &str) -> Result<(), OracleError> {
         self.driver.commit().map_err(|error| self.error(doing, &error))
+    }
+
+    /// Takes back what was not committed.
+    pub(super) fn roll_back(&self, doing: &str) -> Result<(), OracleError> {
+        self.driver.rollback().map_err(|error| self.error(doing, &error))
     }
 
     /// Takes back what was not committed. A connection that is gone has nothing to take back.

@@ -47,7 +47,7 @@ impl Codes for OraNumbers {
         match code.0 {
             60 => RefusalClass::Deadlock,
             8177 => RefusalClass::Serialization,
-            54 | 30_006 => RefusalClass::LockTimeout,
+            54 | 4021 | 30_006 => RefusalClass::LockTimeout,
             CANCELLED => RefusalClass::Cancelled,
             1 | 1400 | 2290..=2292 => RefusalClass::Constraint,
             _ => RefusalClass::Other,
@@ -62,9 +62,11 @@ impl Codes for OraNumbers {
 
 /// The call was cancelled.
 const CANCELLED: u32 = 1013;
-/// Busy resource, deadlock, cancelled call, snapshot too old, a serialization that failed, a wait for a lock that lasted too long,
-/// and a package that was compiled again meanwhile.
-const COSTS_ONLY_THE_OPERATION: [u32; 8] = [54, 60, CANCELLED, 1555, 4061, 4068, 8177, 30_006];
+/// Busy resource, deadlock, cancelled call, snapshot too old, a serialization that failed, a wait for a lock or an object that lasted
+/// too long, a package that was compiled again meanwhile, and rows that a rule of their table does not allow: a key that is there, an
+/// unknown value, a check, and a row that refers to none or is referred to.
+const COSTS_ONLY_THE_OPERATION: [u32; 14] =
+    [1, 54, 60, CANCELLED, 1400, 1555, 2290, 2291, 2292, 4021, 4061, 4068, 8177, 30_006];
 /// A corrupted block, an index that does not go with its table, and a row that the index has and the table has not.
 const CORRUPTED: [u32; 5] = [1578, 8102, 8103, 1499, 26_040];
 /// The session, the instance or the way to it is gone: killed, idle too long, shut down, end of file, not connected.
@@ -130,7 +132,7 @@ pub(super) fn refusal_hint(code: u32) -> Option<&'static str> {
         18 | 20 | 2391 => {
             "the database takes no more sessions; raise its `processes` or the profile's SESSIONS_PER_USER, or use fewer sessions"
         }
-        54 | 30_006 => "another session holds the table or the rows; wait until it ends",
+        54 | 4021 | 30_006 => "another session holds the table or the rows; wait until it ends",
         60 => "two sessions changed the same rows; fewer meet with more data or without a hot spot",
         942 | 1031 | 1045 | 1720 => {
             "the data are not there, or the right to them is missing: `plimsoll slob setup --dry-run` prints every GRANT that is needed"

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::driver::Error;
 use super::error::{OraNumber, OracleError, bare, refusal_hint};
 use super::login::Login;
+use crate::measure::ConnectFailure;
 
 /// What is said where a listener is in doubt.
 const LISTENER: &str = "look whether the listener runs there: `lsnrctl services`";
@@ -22,7 +23,8 @@ pub(super) struct Refusal<'a> {
 
 impl Refusal<'_> {
     fn with(&self, reason: impl Into<String>, hint: impl Into<String>) -> OracleError {
-        OracleError::Connect { node: self.node.to_owned(), reason: reason.into(), hint: Some(hint.into()) }
+        let failure = ConnectFailure::Other;
+        OracleError::Connect { node: self.node.to_owned(), reason: reason.into(), hint: Some(hint.into()), failure }
     }
 
     /// Nothing was heard for so long.
@@ -38,6 +40,14 @@ impl Refusal<'_> {
 
     /// What an error means that ended the attempt.
     pub(super) fn of(&self, error: &Error) -> OracleError {
+        let mut words = self.words(error);
+        if let OracleError::Connect { failure, .. } = &mut words {
+            *failure = kind(error);
+        }
+        words
+    }
+
+    fn words(&self, error: &Error) -> OracleError {
         match error {
             Error::Refused { code, message } => {
                 let hint = match *code {
@@ -120,5 +130,21 @@ impl Refusal<'_> {
                 "check host and port; something else may listen there",
             ),
         }
+    }
+}
+
+/// Of which kind an error of connecting is, for an application that tries again.
+fn kind(error: &Error) -> ConnectFailure {
+    match error {
+        Error::Refused { code, .. } => match code {
+            18 | 20 | 2391 | 12_516 | 12_518 | 12_519 | 12_520 => ConnectFailure::OutOfConnections,
+            1005 | 1017 | 1031 | 1994 | 1045 | 28_000 | 28_001 => ConnectFailure::Login,
+            1033 | 1034 | 1089 | 1090 => ConnectFailure::Refused,
+            _ => ConnectFailure::Other,
+        },
+        Error::ListenerRefused(12_516 | 12_518..=12_520) => ConnectFailure::OutOfConnections,
+        Error::ListenerRefused(_) | Error::TookTooLong | Error::Broken(_) | Error::Closed => ConnectFailure::Refused,
+        Error::OldVerifier => ConnectFailure::Login,
+        _ => ConnectFailure::Other,
     }
 }

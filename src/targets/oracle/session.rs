@@ -1,14 +1,14 @@
 //! Oracle's sessions: what is prepared on them, and how operations are executed.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
 use super::connect::{Connected, Connector, SessionId};
-use super::driver::{DB_TYPE_NUMBER, DB_TYPE_RAW, Prepared, Row, ToDbValue};
+use super::driver::{DB_TYPE_NUMBER, DB_TYPE_RAW, Prepared, ToDbValue};
 use super::error::OracleError;
-use super::sql::{AT_WORK, Kinds, MAX_BATCH, Sql, Statement, pack, printable, unpack};
-use super::worker::{Job, Opened, Reply, Work, Worker};
+use super::landings::{CALL_LIMIT, Landings};
+use super::sql::{Kinds, MAX_BATCH, Sql, Statement, pack, printable, unpack};
+use super::worker::{Opened, Work, Worker};
 use crate::targets::sql::{
     COLUMNS, ServerTimes, SlobServers, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, home_schema,
 };
@@ -17,11 +17,6 @@ use crate::workload::{OperationKind, SlobOperation};
 /// Oracle databases under load.
 pub type Oracle = SqlTarget<OracleServers>;
 
-/// A call that takes longer is cancelled. It is far above any operation, the scan of a large table included; a server that is silent is
-/// noticed before, by asking it.
-const CALL_LIMIT: Duration = Duration::from_secs(300);
-/// An instance that has so small a part more sessions than another is no finding.
-const UNBALANCED_PART: u64 = 10;
 /// Most values that are bound to one statement: all columns, two keys, and the count that comes back.
 const MAX_VALUES: usize = COLUMNS as usize + 3;
 
@@ -34,28 +29,13 @@ pub struct OracleServers(Arc<Shared>);
 struct Shared {
     connector: Connector,
     sql: Sql,
-    /// Sessions that were opened, by the instance where they landed.
-    landed: Mutex<Vec<(String, u64)>>,
+    landed: Landings,
 }
 
 impl OracleServers {
     /// The databases that `connector` leads to, with these data.
     pub(super) fn new(connector: Connector, sql: Sql) -> Self {
-        Self(Arc::new(Shared { connector, sql, landed: Mutex::new(Vec::new()) }))
-    }
-}
-
-impl Shared {
-    fn landed(&self) -> MutexGuard<'_, Vec<(String, u64)>> {
-        self.landed.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn note_landing(&self, instance: &str) {
-        let mut landed = self.landed();
-        match landed.iter_mut().find(|(name, _)| name == instance) {
-            Some((_, sessions)) => *sessions += 1,
-            None => landed.push((instance.to_owned(), 1)),
-        }
+        Self(Arc::new(Shared { connector, sql, landed: Landings::default() }))
     }
 }
 
@@ -74,48 +54,12 @@ impl SqlServers for OracleServers {
         Ok(Session { worker, id, node: name })
     }
 
-    /// Where sessions landed: a listener sends them wherever it likes, so a cluster may be loaded on one side.
     fn notes_of_the_load(&self) -> Vec<String> {
-        let mut landed = self.0.landed().clone();
-        if landed.is_empty() {
-            return Vec::new();
-        }
-        // Where a cluster is watched as a whole, an instance that got none is known too.
-        let watched = self.0.connector.instances();
-        let without = watched.values().filter(|name| !landed.iter().any(|(other, _)| other.eq_ignore_ascii_case(name)));
-        let without: Vec<(String, u64)> = without.map(|name| (name.clone(), 0)).collect();
-        landed.extend(without);
-        landed.sort();
-        let all: Vec<String> = landed.iter().map(|(instance, sessions)| format!("{instance} {sessions}")).collect();
-        let most = landed.iter().map(|(_, sessions)| *sessions).max().unwrap_or(0);
-        let least = landed.iter().map(|(_, sessions)| *sessions).min().unwrap_or(0);
-        let mut notes = Vec::new();
-        if landed.len() > 1 {
-            notes.push(format!("sessions landed on instances, over all steps: {}", all.join(", ")));
-        }
-        if most > least + least / UNBALANCED_PART + 1 {
-            notes.push(
-                "the instances had unequal shares of the sessions, so one of them is loaded before the others: name each by \
-                 `--per-node`, or numbered services by `services=N`"
-                    .to_owned(),
-            );
-        }
-        notes
+        self.0.landed.notes(&self.0.connector)
     }
 
     async fn at_work(&self, node: usize, sessions: Vec<SessionId>) -> Option<Vec<SessionId>> {
-        let connector = self.0.connector.clone();
-        let landed: Vec<String> = self.0.landed().iter().map(|(instance, _)| instance.clone()).collect();
-        let asked = tokio::task::spawn_blocking(move || {
-            let connected = connector.connect(node).ok()?;
-            // Another instance knows nothing of these sessions, and who is not seen would pass for idle.
-            let is_alone = landed == [connected.instance.as_str()];
-            let busy = if is_alone { AT_WORK.to_owned() } else { AT_WORK.replace("v$session", "gv$session") };
-            let read = |row: &Row| Ok(SessionId { sid: row.get(0)?, serial: row.get(1)? });
-            connected.query("look which sessions work", &busy, &[], read).ok()
-        });
-        let busy = asked.await.ok()??;
-        Some(sessions.into_iter().filter(|id| busy.contains(id)).collect())
+        self.0.landed.at_work(&self.0.connector, node, sessions).await
     }
 }
 
@@ -136,9 +80,47 @@ impl SlobServers for OracleServers {
     }
 }
 
+/// What a session is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Job {
+    /// Execute an operation.
+    Operation(SlobOperation),
+    /// Prepare for operations like this one.
+    Rehearsal(SlobOperation),
+    /// Have the server execute the operations that go with it.
+    Batch,
+}
+
+/// A job with what goes with it.
+#[derive(Debug, Default)]
+struct Asked {
+    job: Option<Job>,
+    /// Those of a batch.
+    operations: Arc<[SlobOperation]>,
+    /// What updates write.
+    filling: Vec<u8>,
+}
+
+impl Asked {
+    fn put(&mut self, job: Job, operations: &Arc<[SlobOperation]>, filling: &[u8]) {
+        (self.job, self.operations) = (Some(job), Arc::clone(operations));
+        self.filling.clear();
+        self.filling.extend_from_slice(filling);
+    }
+}
+
+/// What it answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Reply {
+    /// Rows that an operation touched; none in a rehearsal.
+    Touched(u64),
+    /// What a batch took.
+    Times(ServerTimes),
+}
+
 /// One session.
 pub struct Session {
-    worker: Worker,
+    worker: Worker<Inside>,
     id: SessionId,
     node: String,
 }
@@ -151,7 +133,7 @@ impl fmt::Debug for Session {
 
 impl Session {
     async fn touched(&self, job: Job, filling: &[u8]) -> Result<u64, OracleError> {
-        self.worker.ask(job, Arc::default(), filling);
+        self.worker.ask(|asked| asked.put(job, &Arc::default(), filling));
         match self.worker.answer(&self.node).await? {
             Reply::Touched(rows) => Ok(rows),
             Reply::Times(_) => unreachable!("an operation has no times of a batch"),
@@ -193,7 +175,7 @@ impl SlobSession for Session {
         operations: &Arc<[SlobOperation]>,
         filling: &[u8],
     ) -> Result<ServerTimes, OracleError> {
-        self.worker.ask(Job::Batch, Arc::clone(operations), filling);
+        self.worker.ask(|asked| asked.put(Job::Batch, operations, filling));
         match self.worker.answer(&self.node).await? {
             Reply::Times(times) => Ok(times),
             Reply::Touched(_) => unreachable!("a batch is answered with its times"),
@@ -320,18 +302,19 @@ impl Inside {
 }
 
 impl Work for Inside {
+    type Asked = Asked;
+    type Reply = Reply;
+
     fn open(mut self) -> Result<(Self, Opened), OracleError> {
-        let connected = self.shared.connector.connect(self.node)?;
-        connected.limit_calls(Some(CALL_LIMIT))?;
-        connected.name_work(self.shared.connector.program(), "load");
-        self.shared.note_landing(&connected.instance);
+        let connected = self.shared.landed.open(&self.shared.connector, self.node)?;
         let id = connected.id;
         self.connected = Some(connected);
         Ok((self, id))
     }
 
-    fn work(&mut self, job: Job, operations: &[SlobOperation], filling: &[u8]) -> Result<Reply, OracleError> {
-        match job {
+    fn work(&mut self, asked: &Asked) -> Result<Reply, OracleError> {
+        let Asked { job, operations, filling } = asked;
+        match job.expect("a session is asked something") {
             Job::Operation(operation) => self.touch(&operation, filling).map(Reply::Touched),
             Job::Rehearsal(operation) => {
                 let kind = StatementKind::of(&operation);

@@ -2,41 +2,25 @@
 //!
 //! The two meet in one place that holds what is asked and what was answered, so nothing is allocated for an operation.
 
+use std::fmt;
 use std::future::poll_fn;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use super::driver::STACK_BYTES;
 use super::error::OracleError;
-use crate::targets::sql::ServerTimes;
-use crate::workload::SlobOperation;
-
-/// What a session is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Job {
-    /// Execute an operation.
-    Operation(SlobOperation),
-    /// Prepare for operations like this one.
-    Rehearsal(SlobOperation),
-    /// Have the server execute the operations that go with it.
-    Batch,
-}
-
-/// What it answers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Reply {
-    /// Rows that an operation touched; none in a rehearsal.
-    Touched(u64),
-    /// What a batch took.
-    Times(ServerTimes),
-}
 
 /// What does a session's work, on the session's thread.
 pub(super) trait Work: Sized {
+    /// What it is asked, in room that both sides use again and again.
+    type Asked: Default + Send + 'static;
+    /// What it answers.
+    type Reply: Send + 'static;
+
     /// Begins, on that thread.
     fn open(self) -> Result<(Self, Opened), OracleError>;
-    /// Does a job. `operations` go with a batch, `filling` with updates.
-    fn work(&mut self, job: Job, operations: &[SlobOperation], filling: &[u8]) -> Result<Reply, OracleError>;
+    /// Does what is asked.
+    fn work(&mut self, asked: &Self::Asked) -> Result<Self::Reply, OracleError>;
 }
 
 /// What is known of a session once it is open.
@@ -45,21 +29,25 @@ pub(super) type Opened = super::connect::SessionId;
 /// The lane's end of a session's thread. The thread ends, and closes the connection, when this is dropped and what was asked last
 /// has been answered.
 #[derive(Debug)]
-pub(super) struct Worker(Arc<Shared>);
+pub(super) struct Worker<W: Work>(Arc<Shared<W>>);
 
-#[derive(Debug, Default)]
-struct Shared {
-    state: Mutex<State>,
+struct Shared<W: Work> {
+    state: Mutex<State<W>>,
     asked: Condvar,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    job: Option<Job>,
-    operations: Arc<[SlobOperation]>,
-    filling: Vec<u8>,
+impl<W: Work> fmt::Debug for Shared<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").finish_non_exhaustive()
+    }
+}
+
+struct State<W: Work> {
+    asked: W::Asked,
+    /// The thread has not begun with it.
+    is_asked: bool,
     opened: Option<Result<Opened, OracleError>>,
-    reply: Option<Result<Reply, OracleError>>,
+    reply: Option<Result<W::Reply, OracleError>>,
     waiting: Option<Waker>,
     /// Nobody asks any more.
     is_left: bool,
@@ -67,12 +55,25 @@ struct State {
     is_over: bool,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl<W: Work> Shared<W> {
+    fn new() -> Self {
+        let state = State {
+            asked: W::Asked::default(),
+            is_asked: false,
+            opened: None,
+            reply: None,
+            waiting: None,
+            is_left: false,
+            is_over: false,
+        };
+        Self { state: Mutex::new(state), asked: Condvar::new() }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<W>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn put(&self, change: impl FnOnce(&mut State)) {
+    fn put(&self, change: impl FnOnce(&mut State<W>)) {
         let mut state = self.lock();
         change(&mut state);
         let waiting = state.waiting.take();
@@ -84,18 +85,18 @@ impl Shared {
 }
 
 /// Tells the lane when the thread ends, however it does.
-struct Over<'a>(&'a Shared);
+struct Over<'a, W: Work>(&'a Shared<W>);
 
-impl Drop for Over<'_> {
+impl<W: Work> Drop for Over<'_, W> {
     fn drop(&mut self) {
         self.0.put(|state| state.is_over = true);
     }
 }
 
-impl Worker {
+impl<W: Work + Send + 'static> Worker<W> {
     /// Starts the thread, and waits until the session is open.
-    pub(super) async fn start(work: impl Work + Send + 'static, node: &str) -> Result<(Self, Opened), OracleError> {
-        let shared = Arc::new(Shared::default());
+    pub(super) async fn start(work: W, node: &str) -> Result<(Self, Opened), OracleError> {
+        let shared = Arc::new(Shared::new());
         let worker = Self(Arc::clone(&shared));
         let thread = std::thread::Builder::new().name("oracle-session".to_owned()).stack_size(STACK_BYTES);
         let started = thread.spawn(move || {
@@ -116,14 +117,11 @@ impl Worker {
         Ok((worker, opened))
     }
 
-    /// Asks the session something. It must have answered what it was asked before.
-    pub(super) fn ask(&self, job: Job, operations: Arc<[SlobOperation]>, filling: &[u8]) {
+    /// Asks the session what `ask` puts into the room for it. It must have answered what it was asked before.
+    pub(super) fn ask(&self, ask: impl FnOnce(&mut W::Asked)) {
         let mut state = self.0.lock();
-        state.operations = operations;
-        state.filling.clear();
-        state.filling.extend_from_slice(filling);
-        state.reply = None;
-        state.job = Some(job);
+        ask(&mut state.asked);
+        (state.reply, state.is_asked) = (None, true);
         drop(state);
         self.0.asked.notify_one();
     }
@@ -132,14 +130,14 @@ impl Worker {
     ///
     /// # Errors
     /// Those of the session, which is on `node`.
-    pub(super) async fn answer(&self, node: &str) -> Result<Reply, OracleError> {
+    pub(super) async fn answer(&self, node: &str) -> Result<W::Reply, OracleError> {
         self.wait(node, |state| state.reply.take()).await
     }
 
     async fn wait<T>(
         &self,
         node: &str,
-        mut take: impl FnMut(&mut State) -> Option<Result<T, OracleError>>,
+        mut take: impl FnMut(&mut State<W>) -> Option<Result<T, OracleError>>,
     ) -> Result<T, OracleError> {
         poll_fn(|task| {
             let mut state = self.0.lock();
@@ -159,29 +157,27 @@ impl Worker {
     }
 }
 
-impl Drop for Worker {
+impl<W: Work> Drop for Worker<W> {
     fn drop(&mut self) {
         self.0.lock().is_left = true;
         self.0.asked.notify_one();
     }
 }
 
-fn serve(mut work: impl Work, shared: &Shared) {
-    let mut filling = Vec::new();
+fn serve<W: Work>(mut work: W, shared: &Shared<W>) {
+    let mut asked = W::Asked::default();
     loop {
         let mut state = shared.lock();
-        let job = loop {
-            match state.job.take() {
-                Some(job) => break job,
-                None if state.is_left => return,
-                None => state = shared.asked.wait(state).unwrap_or_else(PoisonError::into_inner),
+        while !std::mem::take(&mut state.is_asked) {
+            if state.is_left {
+                return;
             }
-        };
-        let operations = std::mem::take(&mut state.operations);
+            state = shared.asked.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
         // Both sides keep their room: what was asked goes one way, the room of the last time the other.
-        std::mem::swap(&mut filling, &mut state.filling);
+        std::mem::swap(&mut asked, &mut state.asked);
         drop(state);
-        let reply = work.work(job, &operations, &filling);
+        let reply = work.work(&asked);
         shared.put(|state| state.reply = Some(reply));
     }
 }
@@ -190,24 +186,23 @@ fn serve(mut work: impl Work, shared: &Shared) {
 mod tests {
     use super::super::connect::SessionId;
     use super::*;
-    use crate::workload::{OperationKind, RedoStress};
 
     struct Echo {
         calls: u64,
     }
 
     impl Work for Echo {
+        type Asked = Vec<u64>;
+        type Reply = u64;
+
         fn open(self) -> Result<(Self, Opened), OracleError> {
             Ok((self, SessionId { sid: 7, serial: Some(1) }))
         }
 
-        fn work(&mut self, job: Job, operations: &[SlobOperation], filling: &[u8]) -> Result<Reply, OracleError> {
+        fn work(&mut self, asked: &Vec<u64>) -> Result<u64, OracleError> {
             self.calls += 1;
-            match job {
-                Job::Operation(operation) => Ok(Reply::Touched(u64::from(operation.keys) + filling.len() as u64)),
-                Job::Rehearsal(_) => panic!("as the driver does"),
-                Job::Batch => Ok(Reply::Touched(operations.len() as u64 * 1000 + self.calls)),
-            }
+            assert!(!asked.is_empty(), "as the driver panics");
+            Ok(asked.iter().sum::<u64>() * 1000 + self.calls)
         }
     }
 
@@ -217,21 +212,20 @@ mod tests {
 
     #[test]
     fn answers_belong_to_what_was_asked_and_a_panic_ends_only_its_session() {
-        let operation = SlobOperation {
-            kind: OperationKind::Read,
-            schema: 0,
-            first_key: 1,
-            keys: 64,
-            redo_stress: RedoStress::Lite,
-        };
         block_on(async {
             let (worker, id) = Worker::start(Echo { calls: 0 }, "db1").await.unwrap();
             assert_eq!(id, SessionId { sid: 7, serial: Some(1) });
-            worker.ask(Job::Operation(operation), Arc::default(), b"abc");
-            assert_eq!(worker.answer("db1").await.unwrap(), Reply::Touched(67));
-            worker.ask(Job::Batch, [operation; 3].into(), &[]);
-            assert_eq!(worker.answer("db1").await.unwrap(), Reply::Touched(3002));
-            worker.ask(Job::Rehearsal(operation), Arc::default(), &[]);
+            let ask = |numbers: &[u64]| {
+                worker.ask(|asked| {
+                    asked.clear();
+                    asked.extend(numbers);
+                });
+            };
+            ask(&[60, 7]);
+            assert_eq!(worker.answer("db1").await.unwrap(), 67_001);
+            ask(&[3]);
+            assert_eq!(worker.answer("db1").await.unwrap(), 3_002);
+            ask(&[]);
             let error = worker.answer("db1").await.unwrap_err();
             assert!(matches!(error, OracleError::Lost { .. }), "{error}");
         });

@@ -4,6 +4,8 @@ use super::OrdersDatabase;
 use crate::config::TargetAddress;
 use crate::targets::TargetError;
 use crate::targets::database::DatabaseOptions;
+#[cfg(feature = "oracle")]
+use crate::targets::oracle;
 use crate::targets::sql::database::{Place, SqlDatabase};
 use crate::targets::sql::orders::OrdersDialect;
 use crate::targets::{mysql, postgres};
@@ -15,9 +17,13 @@ use crate::targets::{mysql, postgres};
 pub fn at(address: &TargetAddress, options: &DatabaseOptions) -> Result<Box<dyn OrdersDatabase>, TargetError> {
     let shown = address.to_string();
     Ok(match address {
-        TargetAddress::Directory(_) | TargetAddress::Simulated(_) | TargetAddress::Oracle(_) => {
+        TargetAddress::Directory(_) | TargetAddress::Simulated(_) => {
             return Err(TargetError::NoOrders { address: shown });
         }
+        #[cfg(feature = "oracle")]
+        TargetAddress::Oracle(servers) => sql::<oracle::Connector>(Place::Servers(servers.clone()), shown, options),
+        #[cfg(not(feature = "oracle"))]
+        TargetAddress::Oracle(_) => return Err(TargetError::NoOracleDriver { address: shown }),
         TargetAddress::PrivateMysql(directory) => {
             sql::<mysql::Connector>(Place::Private(directory.clone()), shown, options)
         }

@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::TargetError;
 use super::database::{DropPlan, OpenDatabase, SetupPlan, Sheet};
-use crate::workload::orders::{OrderTransaction, Pauses};
+use crate::workload::orders::{OrderTransaction, Pauses, Reconnect};
 
 pub use at::at;
 pub use audit::{Acknowledgements, Audit, Audited, Auditor};
@@ -26,6 +26,8 @@ pub struct OrdersOpenRequest<'a> {
     pub inside: Pauses,
     /// How often a transaction is tried again after a deadlock, a serialization failure or a lock timeout.
     pub max_retries: u32,
+    /// How long the connections of users last.
+    pub reconnect: Reconnect,
     /// Level of transactions, as SQL has it; that of the server where `None`.
     pub isolation: Option<&'a str>,
     /// How transactions are sent.

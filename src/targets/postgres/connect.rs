@@ -1,25 +1,26 @@
 //! Connections to PostgreSQL servers.
 
+use std::fmt;
+use std::io;
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_postgres::config::SslMode;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 use super::ending::Ending;
-use super::error::{PostgresError, SILENCE};
+use super::error::PostgresError;
+use super::executor::{Executor, Failure as Exchange};
 use super::failure::{Attempt, Cause, Failure};
 use super::login::{Environment, Login, Server};
 use super::sql::SESSION_SETTINGS;
+use super::stream::{Encrypting, Shared};
 use super::tls::{Encryption, Wire};
 use crate::config::postgres::{DEFAULT_PORT, PostgresAddress, PostgresNode};
-
-/// A connection that is idle this long is asked whether it is still there, so often, this many times: a network that swallows
-/// everything is noticed within some 15 s, whether an answer is awaited or a statement on its way ([`SILENCE`]).
-const KEEPALIVE_IDLE: Duration = Duration::from_secs(5);
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(2);
-const KEEPALIVE_RETRIES: u32 = 3;
+use crate::targets::sql::wish::unless_ended;
 
 /// How often a server that is starting is asked again.
 const STARTUP_PAUSE: Duration = Duration::from_millis(100);
@@ -43,17 +44,34 @@ pub struct Connected {
     pub client: Client,
     /// Process number of the server's side.
     pub server_pid: i32,
-    node: String,
-    wire: Wire,
+    stream: Shared,
+    watching: JoinHandle<()>,
     ending: Ending,
-    connect_timeout: Duration,
+    way: Way,
+}
+
+/// A connection that executes prepared statements at little cost to the client.
+#[derive(Debug)]
+pub struct Executing {
+    /// Where statements are sent.
+    pub(super) executor: tokio::sync::Mutex<Executor>,
+    /// Process number of the server's side.
+    pub(super) server_pid: i32,
+    cancel_token: CancelToken,
 }
 
 /// Breaks off what a connection is doing.
 #[derive(Clone)]
 pub struct CancelToken {
     token: tokio_postgres::CancelToken,
-    node: String,
+    way: Way,
+}
+
+/// How a connection was made.
+#[derive(Debug, Clone)]
+struct Way {
+    server: Server,
+    address: Option<IpAddr>,
     wire: Wire,
     connect_timeout: Duration,
 }
@@ -114,7 +132,13 @@ impl Connector {
         let mut failed: Option<(String, Failure)> = None;
         let several = self.nodes.len() > 1;
         for index in 0..self.nodes.len() {
-            let outcome = if several { self.try_node(index, Startup::GiveUp).await.map(drop) } else { Ok(()) };
+            let outcome = match several {
+                true => match unless_ended(self.try_node(index, Startup::GiveUp)).await {
+                    Some(outcome) => outcome.map(drop),
+                    None => return Err(PostgresError::Interrupted { node: self.nodes[index].to_string() }),
+                },
+                false => Ok(()),
+            };
             let Err(failure) = outcome else {
                 self.nodes = vec![self.nodes[index].clone()];
                 self.login.servers = vec![self.login.servers[index].clone()];
@@ -164,8 +188,11 @@ impl Connector {
     /// [`PostgresError::Connect`], with what to do about it. At the latest after the address's time for connecting, for each
     /// network address of the host.
     pub async fn connect(&self, node: usize) -> Result<Connected, PostgresError> {
-        let failed = |failure| connect_error(&self.nodes[node].to_string(), failure);
-        self.try_node(node, Startup::Wait).await.map_err(failed)
+        let name = || self.nodes[node].to_string();
+        match unless_ended(self.try_node(node, Startup::Wait)).await {
+            Some(outcome) => outcome.map_err(|failure| connect_error(&name(), failure)),
+            None => Err(PostgresError::Interrupted { node: name() }),
+        }
     }
 
     /// Connects a session that executes operations: with [`SESSION_SETTINGS`].
@@ -181,7 +208,7 @@ impl Connector {
             Ok(outcome) => outcome.map_err(|error| connected.error(doing, &error))?,
             Err(_) => {
                 let waited_s = self.login.connect_timeout.as_secs();
-                let (node, doing) = (connected.node, doing.to_owned());
+                let (node, doing) = (connected.way.node(), doing.to_owned());
                 return Err(PostgresError::TimedOut { node, doing, waited_s });
             }
         }
@@ -253,9 +280,12 @@ impl Connector {
             let is_plain = matches!(wire, Wire::Plain);
             let failure = match self.log_in(server, address, wire).await {
                 Ok(connected) => return Ok(connected),
-                Err(error) => {
+                Err(refused) => {
                     let attempt = Attempt { login: &self.login, server, encryption: &self.encryption, is_plain };
-                    Failure::of(&error, &attempt)
+                    match refused {
+                        Refused::Socket(error) => Failure::of_system(&error, &attempt),
+                        Refused::Login(error) => Failure::of(&error, &attempt),
+                    }
                 }
             };
             // Only these can be otherwise on another wire: pg_hba.conf may distinguish them.
@@ -277,75 +307,100 @@ impl Connector {
     }
 
     /// One attempt.
-    async fn log_in(
-        &self,
-        server: &Server,
-        address: Option<IpAddr>,
-        wire: Wire,
-    ) -> Result<Connected, tokio_postgres::Error> {
+    async fn log_in(&self, server: &Server, address: Option<IpAddr>, wire: Wire) -> Result<Connected, Refused> {
         let mut config = Config::new();
         config
-            .host(&server.node.host)
-            .port(server.node.port.unwrap_or(DEFAULT_PORT))
             .user(&self.login.user)
             .dbname(&self.login.database)
             .application_name(&self.application)
-            .ssl_mode(wire.mode())
-            .connect_timeout(self.login.connect_timeout)
-            .keepalives_idle(KEEPALIVE_IDLE)
-            .keepalives_interval(KEEPALIVE_INTERVAL)
-            .keepalives_retries(KEEPALIVE_RETRIES)
-            .tcp_user_timeout(SILENCE);
-        if let Some(address) = address {
-            config.hostaddr(address);
-        }
+            .ssl_mode(wire.mode());
         if let Some((password, _)) = &server.password {
             config.password(password.expose());
         }
         let ending = Ending::default();
-        let client = match &wire {
+        let mut stream = Shared::open(server, address).await.map_err(Refused::Socket)?;
+        let (client, watching) = match &wire {
             Wire::Plain => {
-                let (client, connection) = config.connect(NoTls).await?;
-                tokio::spawn(ending.clone().watch(connection));
-                client
+                let (client, connection) = config.connect_raw(stream.clone(), NoTls).await?;
+                (client, tokio::spawn(ending.clone().watch(connection)))
             }
             Wire::EncryptedIfPossible(tls) | Wire::Encrypted(tls) => {
-                let (client, connection) = config.connect(tls.clone()).await?;
-                tokio::spawn(ending.clone().watch(connection));
-                client
+                let encrypted = Arc::default();
+                let tls = Encrypting::new(tls, &server.node.host, Arc::clone(&encrypted)).map_err(Refused::Socket)?;
+                let (client, connection) = config.connect_raw(stream.clone(), tls).await?;
+                stream = encrypted.get().cloned().unwrap_or(stream);
+                (client, tokio::spawn(ending.clone().watch(connection)))
             }
         };
-        let server_pid = client.query_one("SELECT pg_backend_pid()", &[]).await?.get(0);
-        Ok(Connected {
-            client,
-            server_pid,
-            node: server.node.to_string(),
-            wire,
-            ending,
-            connect_timeout: self.login.connect_timeout,
-        })
+        let server_pid = own_number(&client).await?;
+        let way = Way { server: server.clone(), address, wire, connect_timeout: self.login.connect_timeout };
+        Ok(Connected { client, server_pid, stream, watching, ending, way })
     }
 }
 
+/// Why an attempt came to nothing.
+enum Refused {
+    /// The system does not connect.
+    Socket(io::Error),
+    /// The server does not let us in.
+    Login(tokio_postgres::Error),
+}
+
+impl From<tokio_postgres::Error> for Refused {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Login(error)
+    }
+}
+
+/// The process number of a session, in one round trip.
+async fn own_number(client: &Client) -> Result<i32, tokio_postgres::Error> {
+    let answer = client.simple_query("SELECT pg_backend_pid()").await?;
+    let row = answer.iter().find_map(|message| match message {
+        SimpleQueryMessage::Row(row) => row.get(0),
+        _ => None,
+    });
+    // A number that no process has: whoever asks for it is answered that it is not at work.
+    Ok(row.and_then(|number| number.parse().ok()).unwrap_or(0))
+}
+
 fn connect_error(node: &str, failure: Failure) -> PostgresError {
-    PostgresError::Connect { node: node.to_owned(), reason: failure.reason, hint: failure.hint }
+    let kind = failure.kind();
+    PostgresError::Connect { node: node.to_owned(), reason: failure.reason, hint: failure.hint, failure: kind }
 }
 
 impl Connected {
     /// What an error of the client means, as [`PostgresError::of`]; where the connection had ended before, why it had.
     pub fn error(&self, doing: &str, error: &tokio_postgres::Error) -> PostgresError {
-        let ended = if error.is_closed() { self.ending.error(&self.node, doing) } else { None };
-        ended.unwrap_or_else(|| PostgresError::of(&self.node, doing, error))
+        let node = self.way.node();
+        let ended = if error.is_closed() { self.ending.error(&node, doing) } else { None };
+        ended.unwrap_or_else(|| PostgresError::of(&node, doing, error))
+    }
+
+    /// The same connection for prepared statements alone. Nothing may be under way on it.
+    pub async fn into_executing(self) -> Executing {
+        let Self { client, server_pid, stream, watching, way, .. } = self;
+        let cancel_token = CancelToken { token: client.cancel_token(), way };
+        // The library lets the stream go without a word to the server: its task no longer runs once it would say goodbye.
+        watching.abort();
+        let _ = watching.await;
+        Executing { executor: tokio::sync::Mutex::new(Executor::new(stream)), server_pid, cancel_token }
     }
 
     /// What breaks off the statement under way, from any thread and over a connection of its own, encrypted as this one is.
     pub fn cancel_token(&self) -> CancelToken {
-        CancelToken {
-            token: self.client.cancel_token(),
-            node: self.node.clone(),
-            wire: self.wire.clone(),
-            connect_timeout: self.connect_timeout,
-        }
+        CancelToken { token: self.client.cancel_token(), way: self.way.clone() }
+    }
+}
+
+impl Executing {
+    /// What breaks off the statement under way.
+    pub(super) fn cancel_token(&self) -> &CancelToken {
+        &self.cancel_token
+    }
+
+    /// What a failure means, where the connection was to do `doing`.
+    pub(super) fn error(&self, doing: &str, failure: Exchange) -> PostgresError {
+        PostgresError::of_exchange(self.cancel_token.way.node(), doing, failure)
     }
 }
 
@@ -356,21 +411,37 @@ impl CancelToken {
     /// # Errors
     /// When the server cannot be asked.
     pub async fn cancel(&self) -> Result<(), PostgresError> {
+        let Self { token, way: Way { server, address, wire, connect_timeout } } = self;
+        let (node, doing) = (self.way.node(), "break off a statement");
+        let not_asked = |error: io::Error| PostgresError::Lost { node: node.clone(), reason: error.to_string() };
         let asked = async {
-            match &self.wire {
-                Wire::Plain => self.token.cancel_query(NoTls).await,
-                Wire::EncryptedIfPossible(tls) | Wire::Encrypted(tls) => self.token.cancel_query(tls.clone()).await,
-            }
+            let stream = Shared::open(server, *address).await.map_err(not_asked)?;
+            let asked = match wire {
+                Wire::Plain => token.cancel_query_raw(stream, NoTls).await,
+                Wire::EncryptedIfPossible(tls) | Wire::Encrypted(tls) => {
+                    let tls = Encrypting::new(tls, &server.node.host, Arc::default()).map_err(not_asked)?;
+                    token.cancel_query_raw(stream, tls).await
+                }
+            };
+            asked.map_err(|error| PostgresError::of(&node, doing, &error))
         };
-        let doing = "break off a statement";
-        match timeout(self.connect_timeout, asked).await {
-            Ok(outcome) => outcome.map_err(|error| PostgresError::of(&self.node, doing, &error)),
-            Err(_) => Err(PostgresError::TimedOut {
-                node: self.node.clone(),
-                doing: doing.to_owned(),
-                waited_s: self.connect_timeout.as_secs(),
-            }),
-        }
+        timeout(*connect_timeout, asked).await.unwrap_or_else(|_| {
+            let waited_s = connect_timeout.as_secs();
+            Err(PostgresError::TimedOut { node: node.clone(), doing: doing.to_owned(), waited_s })
+        })
+    }
+}
+
+impl fmt::Debug for CancelToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // What it holds is as good as a password for breaking statements off.
+        f.debug_struct("CancelToken").field("way", &self.way).finish_non_exhaustive()
+    }
+}
+
+impl Way {
+    fn node(&self) -> String {
+        self.server.node.to_string()
     }
 }
 

@@ -288,26 +288,3 @@ fn no_error_and_no_debugging_shows_a_password() {
     assert!(seen.contains("28P01") && seen.contains("no answer"), "the errors were not those that were meant");
     assert!(!seen.contains(secret), "{}", seen.lines().find(|line| line.contains(secret)).unwrap());
 }
-
-#[test]
-fn temporary_probe() {
-    let Ok(address) = std::env::var("TEMP_ADDRESS") else { return };
-    let connector = connector(&address);
-    for (name, statement) in [("busy", "SELECT pg_sleep(100)"), ("idle", "")] {
-        block_on(async {
-            let connected = connector.connect(0).await.unwrap();
-            println!("{name} connected {}", connected.server_pid);
-            let begun = Instant::now();
-            let error = if statement.is_empty() {
-                while !connected.client.is_closed() {
-                    tokio::time::sleep(Duration::from_millis(5)).await;
-                }
-                connected.client.batch_execute("SELECT 1").await.unwrap_err()
-            } else {
-                connected.client.batch_execute(statement).await.unwrap_err()
-            };
-            println!("{name} {:?}: {}", begun.elapsed(), connected.error("execute operations", &error));
-        });
-        std::thread::sleep(Duration::from_secs(4));
-    }
-}

@@ -7,11 +7,15 @@ use std::time::Duration;
 
 use tokio_postgres::error::{DbError, Severity};
 
+use super::executor::{Failure, Report};
 use crate::measure::RefusalClass;
 use crate::targets::sql::{Codes, ServerError};
 
 /// How long the network may swallow what is sent before the connection counts as lost.
 pub(super) const SILENCE: Duration = Duration::from_secs(10);
+
+/// Why a connection ended that nobody said anything about.
+const WITHOUT_A_WORD: &str = "it closed the connection without a word";
 
 /// Why something about a PostgreSQL server could not be done.
 pub type PostgresError = ServerError<SqlState>;
@@ -81,6 +85,25 @@ impl PostgresError {
         }
     }
 
+    /// What it means that an exchange failed: `node` was asked to do `doing`.
+    pub(super) fn of_exchange(node: String, doing: &str, failure: Failure) -> Self {
+        let unfit =
+            |what: &dyn Display| Self::Unfit { what: format!("cannot {doing} on `{node}`: {what}"), hint: None };
+        match failure {
+            Failure::Refused(Report { code, message, .. }) => {
+                Self::Refused { node, doing: doing.to_owned(), code, message }
+            }
+            Failure::Ended(Some(Report { code, message, .. })) => {
+                Self::Lost { node, reason: with_code(&message, &code) }
+            }
+            Failure::Ended(None) => Self::Lost { node, reason: WITHOUT_A_WORD.to_owned() },
+            Failure::System(error) if error.kind() == io::ErrorKind::TimedOut => Self::silence(&node, doing),
+            Failure::System(error) => Self::Lost { node, reason: error.to_string() },
+            Failure::Protocol(what) => unfit(&format_args!("it sent {what}")),
+            Failure::Value(error) => unfit(&error),
+        }
+    }
+
     /// The network swallowed what was sent.
     pub(super) fn silence(node: &str, doing: &str) -> Self {
         Self::TimedOut { node: node.to_owned(), doing: doing.to_owned(), waited_s: SILENCE.as_secs() }
@@ -90,7 +113,7 @@ impl PostgresError {
     pub(super) fn reason_of(error: &tokio_postgres::Error) -> String {
         match error.as_db_error() {
             Some(last_words) => reported(last_words),
-            None if error.is_closed() => "it closed the connection without a word".to_owned(),
+            None if error.is_closed() => WITHOUT_A_WORD.to_owned(),
             None => innermost(error),
         }
     }
@@ -114,7 +137,11 @@ fn ends_the_connection(refusal: &DbError) -> bool {
 
 /// A server's own words with their code.
 pub(super) fn reported(words: &DbError) -> String {
-    format!("{} (SQLSTATE {})", words.message(), words.code().code())
+    with_code(words.message(), words.code().code())
+}
+
+fn with_code(message: &str, code: &str) -> String {
+    format!("{message} (SQLSTATE {code})")
 }
 
 /// The error of the system that an error of the client wraps.

@@ -9,6 +9,7 @@ use super::error::{innermost, refusal_hint};
 use super::login::{Login, PasswordSource, Server, socket_path};
 use super::tls::Encryption;
 use crate::config::postgres::{DEFAULT_PORT, TlsMode};
+use crate::measure::ConnectFailure;
 
 /// Why one attempt failed.
 #[derive(Debug)]
@@ -63,6 +64,11 @@ impl Failure {
         )
     }
 
+    /// What the system says of an attempt.
+    pub(super) fn of_system(error: &io::Error, attempt: &Attempt<'_>) -> Self {
+        system_failed(error, attempt)
+    }
+
     /// What the client's library says of an attempt.
     pub(super) fn of(error: &tokio_postgres::Error, attempt: &Attempt<'_>) -> Self {
         if let Some(refusal) = error.as_db_error() {
@@ -106,6 +112,21 @@ impl Failure {
                 format!("what answered does not speak as PostgreSQL does ({})", innermost(error)),
                 "check host and port; something else may listen there, or a proxy",
             ),
+        }
+    }
+
+    /// Of which kind it is, for an application that tries again.
+    pub(super) fn kind(&self) -> ConnectFailure {
+        match &self.cause {
+            Cause::Refusal(code) => match code.as_str() {
+                "53300" => ConnectFailure::OutOfConnections,
+                "3D000" | "42501" => ConnectFailure::Login,
+                code if code.starts_with("28") => ConnectFailure::Login,
+                code if code.starts_with("57P") => ConnectFailure::Refused,
+                _ => ConnectFailure::Other,
+            },
+            Cause::Tls => ConnectFailure::Other,
+            Cause::NoAnswer => ConnectFailure::Refused,
         }
     }
 

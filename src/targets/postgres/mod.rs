@@ -11,6 +11,7 @@ mod data;
 mod database;
 mod ending;
 mod error;
+mod executor;
 mod failure;
 mod local;
 mod login;
@@ -25,6 +26,7 @@ mod session;
 pub mod sql;
 #[cfg(test)]
 mod sql_tests;
+mod stream;
 #[cfg(test)]
 pub(crate) mod test_server;
 mod tls;

@@ -1,15 +1,14 @@
 //! Order entry on PostgreSQL's sessions.
 
 use std::error::Error as StdError;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use futures_util::future::join;
 use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut};
-use tokio_postgres::{Error, Row, Statement as Prepared};
 
-use super::connect::{Connected, Connector};
+use super::connect::{Connector, Executing};
 use super::error::PostgresError;
+use super::executor::{Executor, Failure, Prepared, Row};
 use super::sql::{identifier, literal};
 use crate::targets::orders::OrdersSending;
 use crate::targets::sql::orders::load::{
@@ -33,6 +32,8 @@ struct Shared {
     /// What has transactions inside procedures begin so.
     of_calls: Option<String>,
     resting: Resting<i32>,
+    /// Each statement as it is sent unprepared, once any session has prepared it.
+    known: [OnceLock<Prepared>; Statement::ALL.len()],
 }
 
 impl PostgresOrders {
@@ -42,8 +43,15 @@ impl PostgresOrders {
         let of_calls = level.as_ref().filter(|_| setting.rules.sending == OrdersSending::Procedure);
         let of_calls = of_calls.map(|level| format!("SET SESSION CHARACTERISTICS AS TRANSACTION{level}"));
         let begin = format!("BEGIN{}", level.unwrap_or_default());
-        let schema = schema.to_owned();
-        Self(Arc::new(Shared { connector, schema, setting, begin, of_calls, resting: Resting::default() }))
+        Self(Arc::new(Shared {
+            connector,
+            schema: schema.to_owned(),
+            setting,
+            begin,
+            of_calls,
+            resting: Resting::default(),
+            known: [const { OnceLock::new() }; Statement::ALL.len()],
+        }))
     }
 }
 
@@ -56,16 +64,17 @@ impl SqlServers for PostgresOrders {
     }
 
     async fn open_session(&self, node: usize) -> Result<Session, PostgresError> {
-        let connected = self.0.connector.connect(node).await?;
+        let executing = self.0.connector.connect(node).await?.into_executing().await;
         if let Some(setting) = &self.0.of_calls {
-            let set = connected.client.batch_execute(setting).await;
-            set.map_err(|error| connected.error("prepare a session", &error))?;
+            let set = executing.executor.lock().await.execute_text(setting).await;
+            set.map_err(|failure| executing.error("prepare a session", failure))?;
         }
         Ok(Session {
             shared: Arc::clone(&self.0),
-            connected,
-            prepared: Mutex::new(vec![None; Statement::ALL.len()]),
+            executing,
+            prepared: [const { OnceLock::new() }; Statement::ALL.len()],
             begins: AtomicBool::new(false),
+            preparing: AtomicU64::new(0),
             alarm: Alarm::default(),
         })
     }
@@ -154,44 +163,58 @@ impl Words for InSchema<'_> {
 #[derive(Debug)]
 pub struct Session {
     shared: Arc<Shared>,
-    connected: Connected,
-    prepared: Mutex<Vec<Option<Prepared>>>,
+    executing: Executing,
+    prepared: [OnceLock<Prepared>; Statement::ALL.len()],
     /// The next statement begins a transaction.
     begins: AtomicBool,
+    /// Round trips in which statements were prepared, since somebody asked.
+    preparing: AtomicU64,
     alarm: Alarm,
 }
 
 impl Session {
     /// A statement, prepared if it is not yet.
-    async fn statement(&self, wanted: Statement) -> Result<Prepared, Error> {
-        let known = self.prepared.lock().unwrap_or_else(PoisonError::into_inner)[wanted.index()].clone();
-        if let Some(known) = known {
-            return Ok(known);
+    async fn statement(&self, wanted: Statement, executor: &mut Executor) -> Result<&Prepared, Failure> {
+        let place = &self.prepared[wanted.index()];
+        if let Some(prepared) = place.get() {
+            return Ok(prepared);
         }
-        let prepared = self.connected.client.prepare(&wanted.text(&InSchema(&self.shared.schema))).await?;
-        self.prepared.lock().unwrap_or_else(PoisonError::into_inner)[wanted.index()] = Some(prepared.clone());
-        Ok(prepared)
+        self.preparing.fetch_add(1, Ordering::Relaxed);
+        let text = wanted.text(&InSchema(&self.shared.schema));
+        let prepared = executor.prepare(&text).await?;
+        if self.shared.setting.rules.reconnect.is_each() {
+            let _ = self.shared.known[wanted.index()].set(prepared.unprepared(text));
+        }
+        Ok(place.get_or_init(|| prepared))
     }
 
-    /// Has a statement executed. Where it begins a transaction, both are sent at once, as drivers of applications do.
-    async fn executed<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, PostgresError> {
-        let outcome = if self.begins.swap(false, Ordering::Relaxed) {
-            let (begun, done) = join(self.connected.client.batch_execute(&self.shared.begin), work).await;
-            begun.and(done)
-        } else {
-            work.await
+    /// A statement that is sent as text each time, as nothing is gained by preparing it in a connection for one transaction. The
+    /// types of its values must be known from a session that prepared it.
+    fn sent_unprepared(&self, statement: Statement) -> Option<&Prepared> {
+        let known = || self.shared.known[statement.index()].get();
+        self.shared.setting.rules.reconnect.is_each().then(known)?
+    }
+
+    /// Has a statement executed, and gives how many rows it returned or changed. Where it begins a transaction, both are sent at
+    /// once, as drivers of applications do.
+    async fn executed(
+        &self,
+        statement: Statement,
+        values: &[Argument<'_>],
+        row: impl FnMut(Row<'_>),
+    ) -> Result<u64, PostgresError> {
+        let work = async {
+            let mut executor = self.executing.executor.lock().await;
+            let prepared = match self.sent_unprepared(statement) {
+                Some(unprepared) => unprepared,
+                None => self.statement(statement, &mut executor).await?,
+            };
+            if self.begins.swap(false, Ordering::Relaxed) {
+                executor.send_before(&self.shared.begin)?;
+            }
+            executor.execute(prepared, &references(values)[..values.len()], row).await
         };
-        outcome.map_err(|error| self.connected.error(DOING, &error))
-    }
-
-    async fn rows(&self, statement: Statement, values: &[Argument<'_>]) -> Result<Vec<Row>, PostgresError> {
-        let prepared = self.prepared(statement).await?;
-        let references = references(values);
-        self.executed(self.connected.client.query(&prepared, &references[..values.len()])).await
-    }
-
-    async fn prepared(&self, statement: Statement) -> Result<Prepared, PostgresError> {
-        self.statement(statement).await.map_err(|error| self.connected.error(DOING, &error))
+        work.await.map_err(|failure| self.executing.error(DOING, failure))
     }
 
     async fn end(&self, how: &str) -> Result<(), PostgresError> {
@@ -199,7 +222,8 @@ impl Session {
         if self.begins.swap(false, Ordering::Relaxed) {
             return Ok(());
         }
-        self.connected.client.batch_execute(how).await.map_err(|error| self.connected.error(DOING, &error))
+        let ended = self.executing.executor.lock().await.execute_text(how).await;
+        ended.map_err(|failure| self.executing.error(DOING, failure))
     }
 }
 
@@ -219,12 +243,12 @@ impl SqlSession for Session {
     type Id = i32;
 
     fn id(&self) -> i32 {
-        self.connected.server_pid
+        self.executing.server_pid
     }
 
     async fn cancel(&self) {
         self.alarm.ring();
-        let _ = self.connected.cancel_token().cancel().await;
+        let _ = self.executing.cancel_token().cancel().await;
     }
 }
 
@@ -244,23 +268,18 @@ impl OrdersSession for Session {
 
     async fn query(&self, statement: Statement, values: &[Argument<'_>], into: &mut Rows) -> Result<(), PostgresError> {
         let Gives::Rows(width) = statement.gives() else { unreachable!("{statement:?} is no query") };
-        let rows = self.rows(statement, values).await?;
         into.begin(width);
-        for row in &rows {
-            into.push((0..width).map(|column| whole(row, column)));
-        }
-        Ok(())
+        self.executed(statement, values, |row| into.push(row.whole_numbers())).await.map(drop)
     }
 
     async fn change(&self, statement: Statement, values: &[Argument<'_>]) -> Result<u64, PostgresError> {
-        let prepared = self.prepared(statement).await?;
-        let references = references(values);
-        self.executed(self.connected.client.execute(&prepared, &references[..values.len()])).await
+        self.executed(statement, values, |_| ()).await
     }
 
     async fn insert(&self, statement: Statement, values: &[Argument<'_>]) -> Result<i64, PostgresError> {
-        let rows = self.rows(statement, values).await?;
-        rows.first().and_then(|row| whole(row, 0)).ok_or_else(|| PostgresError::Unfit {
+        let mut key = None;
+        self.executed(statement, values, |row| key = row.whole_numbers().next().flatten()).await?;
+        key.ok_or_else(|| PostgresError::Unfit {
             what: format!("an insertion into `{}` gave no key", self.shared.schema),
             hint: Some("look whether a trigger or a rule changes the tables".to_owned()),
         })
@@ -275,16 +294,12 @@ impl OrdersSession for Session {
     }
 
     async fn prepare(&self, statement: Statement) -> Result<(), PostgresError> {
-        self.prepared(statement).await.map(drop)
+        let prepared = self.statement(statement, &mut *self.executing.executor.lock().await).await.map(drop);
+        prepared.map_err(|failure| self.executing.error(DOING, failure))
     }
-}
 
-/// A whole number of any width.
-fn whole(row: &Row, column: usize) -> Option<i64> {
-    match *row.columns().get(column)?.type_() {
-        Type::INT2 => row.try_get::<_, Option<i16>>(column).ok()?.map(i64::from),
-        Type::INT4 => row.try_get::<_, Option<i32>>(column).ok()?.map(i64::from),
-        _ => row.try_get::<_, Option<i64>>(column).ok()?,
+    fn take_preparing(&self) -> u64 {
+        self.preparing.swap(0, Ordering::Relaxed)
     }
 }
 

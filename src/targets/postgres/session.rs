@@ -1,13 +1,14 @@
 //! PostgreSQL's sessions: connections, and what is prepared on them.
 
 use std::error::Error as StdError;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use tokio_postgres::types::{FromSql, Type, accepts};
-use tokio_postgres::{Error, Row, Statement};
+use tokio::sync::Mutex;
+use tokio_postgres::types::{FromSql, ToSql, Type, accepts};
 
-use super::connect::{Connected, Connector};
+use super::connect::{Connector, Executing};
 use super::error::PostgresError;
+use super::executor::{Executor, Failure, Prepared, Row};
 use super::sql::Sql;
 use crate::targets::sql::{
     ServerTimes, SlobServers, SlobSession, SqlServers, SqlSession, SqlTarget, StatementKind, TimedOperation,
@@ -28,14 +29,14 @@ const ABOUT_THE_SESSION: &str = "SELECT \
 
 /// A statement, of which each session prepares its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Prepared {
+enum Wanted {
     /// One operation on a schema of SLOB's.
     Operation(StatementKind, u32),
     /// A batch of them.
     Batch(u32),
 }
 
-impl Prepared {
+impl Wanted {
     fn text(self, sql: &Sql) -> String {
         match self {
             Self::Operation(StatementKind::Read, schema) => sql.read(schema),
@@ -74,15 +75,17 @@ impl SqlServers for PostgresServers {
         let of = |error| connected.error("prepare a session", &error);
         let row = connected.client.query_one(ABOUT_THE_SESSION, &[]).await.map_err(of)?;
         let (timeout_ms, can_flush): (Option<i64>, bool) = (row.get(0), row.get(1));
+        let executing = connected.into_executing().await;
+        let of = |failure| executing.error("prepare a session", failure);
         let flush = if can_flush {
-            let flush = connected.client.prepare("SELECT pg_catalog.pg_stat_force_next_flush()").await;
-            Some(flush.map_err(of)?)
+            let mut executor = executing.executor.lock().await;
+            Some(executor.prepare("SELECT pg_catalog.pg_stat_force_next_flush()").await.map_err(of)?)
         } else {
             None
         };
         let statement_timeout_ms = timeout_ms.and_then(|ms| u64::try_from(ms).ok());
         let sql = Arc::clone(&self.sql);
-        Ok(Session { sql, statement_timeout_ms, connected, prepared: Mutex::default(), flush })
+        Ok(Session { sql, statement_timeout_ms, executing, prepared: Mutex::default(), flush })
     }
 
     async fn at_work(&self, node: usize, sessions: Vec<i32>) -> Option<Vec<i32>> {
@@ -120,42 +123,62 @@ impl SlobServers for PostgresServers {
 pub struct Session {
     sql: Arc<Sql>,
     statement_timeout_ms: Option<u64>,
-    connected: Connected,
-    prepared: Mutex<Vec<(Prepared, Statement)>>,
-    flush: Option<Statement>,
+    executing: Executing,
+    prepared: Mutex<Vec<(Wanted, Prepared)>>,
+    flush: Option<Prepared>,
 }
 
 impl Session {
-    /// A statement, prepared if it is not yet.
-    async fn statement(&self, wanted: Prepared) -> Result<Statement, Error> {
-        let known = {
-            let prepared = self.prepared.lock().unwrap_or_else(PoisonError::into_inner);
-            prepared.iter().find(|(which, _)| *which == wanted).map(|(_, statement)| statement.clone())
-        };
-        if let Some(statement) = known {
-            return Ok(statement);
-        }
-        let statement = self.connected.client.prepare(&wanted.text(&self.sql)).await?;
-        self.prepared.lock().unwrap_or_else(PoisonError::into_inner).push((wanted, statement.clone()));
-        Ok(statement)
+    /// Executes a statement, prepared if it is not yet; gives how many rows it returned or changed, and what `read` made of the
+    /// last.
+    async fn executed<T>(
+        &self,
+        wanted: Wanted,
+        values: &[&(dyn ToSql + Sync)],
+        mut read: impl FnMut(Row<'_>) -> Result<T, Failure>,
+    ) -> Result<(u64, Option<T>), Failure> {
+        let (mut executor, mut prepared) = (self.executing.executor.lock().await, self.prepared.lock().await);
+        let statement = self.statement(wanted, &mut executor, &mut prepared).await?;
+        let mut made = None;
+        let rows = executor.execute(statement, values, |row| made = Some(read(row))).await?;
+        Ok((rows, made.transpose()?))
     }
 
-    async fn count_rows(&self, operation: SlobOperation, filling: &[u8]) -> Result<u64, Error> {
-        let kind = StatementKind::of(&operation);
-        let statement = self.statement(Prepared::Operation(kind, operation.schema)).await?;
-        let client = &self.connected.client;
-        let first = operation.first_key as i64;
-        let beyond = first + i64::from(operation.keys);
-        let row = match kind {
-            StatementKind::Read => client.query_one(&statement, &[&first, &beyond]).await?,
-            StatementKind::Scan => client.query_one(&statement, &[]).await?,
-            StatementKind::UpdateLite | StatementKind::UpdateHeavy => {
-                return client.execute(&statement, &[&first, &beyond, &filling]).await;
+    async fn statement<'a>(
+        &self,
+        wanted: Wanted,
+        executor: &mut Executor,
+        prepared: &'a mut Vec<(Wanted, Prepared)>,
+    ) -> Result<&'a Prepared, Failure> {
+        let place = match prepared.iter().position(|(which, _)| *which == wanted) {
+            Some(place) => place,
+            None => {
+                prepared.push((wanted, executor.prepare(&wanted.text(&self.sql)).await?));
+                prepared.len() - 1
             }
         };
-        row.try_get::<_, i64>(0).map(|rows| rows as u64)
+        Ok(&prepared[place].1)
+    }
+
+    async fn count_rows(&self, operation: SlobOperation, filling: &[u8]) -> Result<u64, Failure> {
+        let kind = StatementKind::of(&operation);
+        let wanted = Wanted::Operation(kind, operation.schema);
+        let first = operation.first_key as i64;
+        let beyond = first + i64::from(operation.keys);
+        let count = |row: Row<'_>| row.get::<i64>(0);
+        let (_, counted) = match kind {
+            StatementKind::Read => self.executed(wanted, &[&first, &beyond], count).await?,
+            StatementKind::Scan => self.executed(wanted, &[], count).await?,
+            StatementKind::UpdateLite | StatementKind::UpdateHeavy => {
+                return Ok(self.executed(wanted, &[&first, &beyond, &filling], |_| Ok(())).await?.0);
+            }
+        };
+        counted.map(|rows| rows as u64).ok_or(NO_ROW)
     }
 }
+
+/// A statement that always returns a row returned none.
+const NO_ROW: Failure = Failure::Protocol("no row for a count");
 
 impl SqlSession for Session {
     type Error = PostgresError;
@@ -163,17 +186,17 @@ impl SqlSession for Session {
     type Id = i32;
 
     fn id(&self) -> i32 {
-        self.connected.server_pid
+        self.executing.server_pid
     }
 
     async fn flush_statistics(&self) {
         if let Some(flush) = &self.flush {
-            let _ = self.connected.client.execute(flush, &[]).await;
+            let _ = self.executing.executor.lock().await.execute(flush, &[], |_| ()).await;
         }
     }
 
     async fn cancel(&self) {
-        let _ = self.connected.cancel_token().cancel().await;
+        let _ = self.executing.cancel_token().cancel().await;
     }
 }
 
@@ -184,19 +207,21 @@ impl SlobSession for Session {
 
     async fn execute(&self, operation: SlobOperation, filling: &[u8]) -> Result<u64, PostgresError> {
         let executed = self.count_rows(operation, filling).await;
-        executed.map_err(|error| self.connected.error("execute an operation", &error))
+        executed.map_err(|failure| self.executing.error("execute an operation", failure))
     }
 
     async fn rehearse(&self, operation: SlobOperation) -> Result<(), PostgresError> {
         let rehearsed = match operation.kind {
             OperationKind::Scan => {
-                self.statement(Prepared::Operation(StatementKind::Scan, operation.schema)).await.map(drop)
+                let (mut executor, mut prepared) = (self.executing.executor.lock().await, self.prepared.lock().await);
+                let scan = Wanted::Operation(StatementKind::Scan, operation.schema);
+                self.statement(scan, &mut executor, &mut prepared).await.map(drop)
             }
             OperationKind::Read | OperationKind::Update => {
                 self.count_rows(SlobOperation { keys: 0, ..operation }, &[]).await.map(drop)
             }
         };
-        rehearsed.map_err(|error| self.connected.error("prepare the operations", &error))
+        rehearsed.map_err(|failure| self.executing.error("prepare the operations", failure))
     }
 
     async fn execute_batch(
@@ -205,13 +230,12 @@ impl SlobSession for Session {
         filling: &[u8],
     ) -> Result<ServerTimes, PostgresError> {
         let executed = async {
-            let statement = self.statement(Prepared::Batch(home_schema(operations))).await?;
             let Arrays { kinds, hot, first_keys, keys } = Arrays::of(operations);
-            let row =
-                self.connected.client.query_one(&statement, &[&kinds, &hot, &first_keys, &keys, &filling]).await?;
-            times(&row)
+            let values: [&(dyn ToSql + Sync); 5] = [&kinds, &hot, &first_keys, &keys, &filling];
+            let (_, times) = self.executed(Wanted::Batch(home_schema(operations)), &values, times).await?;
+            times.ok_or(NO_ROW)
         };
-        executed.await.map_err(|error| self.connected.error("execute a batch of operations", &error))
+        executed.await.map_err(|failure| self.executing.error("execute a batch of operations", failure))
     }
 }
 
@@ -253,10 +277,10 @@ impl FromSql<'_> for Micros {
 const NO_COMMIT: i64 = i64::MIN;
 
 /// What the procedure gave. Another one than ours may give arrays of different lengths: then no operation is known.
-fn times(row: &Row) -> Result<ServerTimes, Error> {
-    let Micros(began_us) = row.try_get(0)?;
-    let (committing, ended): (Vec<Micros>, Vec<Micros>) = (row.try_get(1)?, row.try_get(2)?);
-    let touched: Vec<i64> = row.try_get(3)?;
+fn times(row: Row<'_>) -> Result<ServerTimes, Failure> {
+    let Micros(began_us) = row.get(0)?;
+    let (committing, ended): (Vec<Micros>, Vec<Micros>) = (row.get(1)?, row.get(2)?);
+    let touched: Vec<i64> = row.get(3)?;
     let is_whole = committing.len() == ended.len() && ended.len() == touched.len();
     let timed = committing.iter().zip(&ended).zip(&touched).map(|((committing, ended), touched)| TimedOperation {
         committing_us: Some(committing.0).filter(|us| *us != NO_COMMIT),

@@ -137,7 +137,14 @@ impl Lane<SlobOperation> for SlobLane<'_> {
             visit.left -= 1;
             if visit.left == 0 || visit.result == OperationResult::Failed {
                 let block_touches = visit.touches - visit.left;
-                finished.push(Finished { session, at_ns, paused_ns: 0, block_touches, result: visit.result });
+                finished.push(Finished {
+                    session,
+                    at_ns,
+                    paused_ns: 0,
+                    connecting_ns: 0,
+                    block_touches,
+                    result: visit.result,
+                });
             } else {
                 let request = visit.next_read(at_ns);
                 self.line.send(session, at_ns, request);
@@ -214,7 +221,7 @@ impl Lane<IoOperation> for IoLane<'_> {
                 recorder.count(sent.requests, 1);
                 recorder.count(sent.request_bytes, u64::from(sent.bytes));
             }
-            finished.push(Finished { session, at_ns, paused_ns: 0, block_touches: 1, result });
+            finished.push(Finished { session, at_ns, paused_ns: 0, connecting_ns: 0, block_touches: 1, result });
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::fmt::{Debug, Display};
 
 use super::SqlError;
 use super::orders::load::RefusalKind;
-use crate::measure::RefusalClass;
+use crate::measure::{ConnectFailure, RefusalClass};
 use crate::targets::TargetError;
 
 /// The codes by which servers of one product say why they refuse.
@@ -44,6 +44,14 @@ pub enum ServerError<C: Codes> {
         reason: String,
         /// What to do about it.
         hint: Option<String>,
+        /// Of which kind that is.
+        failure: ConnectFailure,
+    },
+    /// The user wished an end while a connection was made.
+    #[error("interrupted while connecting to {product} at `{node}`", product = C::PRODUCT)]
+    Interrupted {
+        /// The server.
+        node: String,
     },
     /// A connection broke while it was in use.
     #[error("{product} at `{node}` is gone: {reason}", product = C::PRODUCT)]
@@ -109,6 +117,7 @@ impl<C: Codes> ServerError<C> {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Connect { hint, .. } | Self::Unfit { hint, .. } => return hint.clone(),
+            Self::Interrupted { .. } => return None,
             Self::Lost { .. } => "the server's own log says why; what was measured until then is kept",
             Self::Damaged { .. } => {
                 "another program changed or damaged it; `plimsoll slob verify` says more, and `plimsoll slob setup --replace` \
@@ -143,6 +152,13 @@ where
 {
     fn ends_the_load(&self) -> bool {
         !matches!(self, Self::Refused { code, .. } if !C::is_lasting(code))
+    }
+
+    fn connect_failure(&self) -> Option<ConnectFailure> {
+        match self {
+            Self::Connect { failure, .. } => Some(*failure),
+            _ => None,
+        }
     }
 
     fn hint(&self) -> Option<String> {

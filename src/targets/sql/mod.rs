@@ -15,6 +15,7 @@ pub(in crate::targets) mod orders;
 pub mod private;
 mod session;
 mod target;
+pub(in crate::targets) mod wish;
 
 pub(in crate::targets) use environment::Environment;
 pub use error::{Codes, ServerError};
@@ -24,3 +25,4 @@ pub use monitor::{Counted, Doing, Member, Monitor, Readings, Reported, ServerRea
 pub use observers::{Observers, trace};
 pub use session::{SlobServers, SlobSession, SqlError, SqlServers, SqlSession, StatementKind, home_schema};
 pub use target::{CheckHealth, SqlOptions, SqlTarget, TakeBackground};
+pub use wish::end_connecting_on;

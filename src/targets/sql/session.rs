@@ -5,6 +5,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::lane::ServerTimes;
+use crate::measure::ConnectFailure;
 use crate::targets::TargetError;
 use crate::workload::{OperationKind, RedoStress, SlobOperation};
 
@@ -118,6 +119,11 @@ pub trait SqlError: Error + Into<TargetError> + Send + 'static {
     /// Whether going on makes no sense: the server, the connection, the data or the right to them are gone. Not so where the
     /// error only cost its operation, as after a deadlock.
     fn ends_the_load(&self) -> bool;
+
+    /// Why no connection came about; `None` where one was there.
+    fn connect_failure(&self) -> Option<ConnectFailure> {
+        None
+    }
 
     /// What to do about it.
     fn hint(&self) -> Option<String>;

@@ -13,6 +13,7 @@
 pub mod expected;
 mod mix;
 pub mod names;
+mod reconnect;
 pub mod rows;
 mod shape;
 mod sizes;
@@ -21,6 +22,7 @@ mod transaction;
 mod words;
 
 pub use mix::{Mix, MixError, Preset};
+pub use reconnect::{Reconnect, ReconnectError};
 pub use shape::{OrdersSession, OrdersShape, PauseBounds, Pauses};
 pub use sizes::{CATEGORIES, MAX_SCALE, MIN_SCALE, PRODUCTS, SALES_REPS, Sizes, WAREHOUSES};
 pub use tables::Table;

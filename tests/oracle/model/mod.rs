@@ -5,6 +5,7 @@ mod cluster;
 mod counters;
 mod operations;
 mod questions;
+mod shop;
 mod snapshots;
 mod tables;
 
@@ -16,6 +17,7 @@ use crate::responder::{Answer, Answers, Call, Column, Fault, Kind};
 pub use cluster::Instance;
 use counters::Counters;
 pub use operations::{Executed, Touch};
+pub use shop::{Cell, Shop};
 pub use snapshots::Snapshots;
 
 /// Name of the only user, as the data dictionary has it.
@@ -49,6 +51,10 @@ pub struct Database {
     pub refused: Vec<(String, u32, String)>,
     /// Statements that hold such a text are answered so, one answer after the other; the last one stays.
     pub answered: Vec<(String, VecDeque<Answer>)>,
+    /// The same, each for one statement alone.
+    pub refused_once: Vec<(String, u32, String)>,
+    /// Order entry.
+    pub shop: Shop,
     /// Tables of data that were made while nobody held the lock.
     pub unlocked: Vec<String>,
     /// Views that this user may see, by their names in small letters; all that are known where empty.
@@ -141,8 +147,12 @@ impl Answers for Model {
 impl Database {
     fn answer(&mut self, call: &Call) -> Answer {
         match call.kind {
-            Kind::Commit => self.commit(call.session),
+            Kind::Commit => {
+                self.commit(call.session);
+                self.shop.end(call.session, Kind::Commit);
+            }
             Kind::Rollback | Kind::Logoff => {
+                self.shop.end(call.session, call.kind);
                 self.pending.remove(&call.session);
                 self.unlock(call.session);
             }
@@ -156,6 +166,10 @@ impl Database {
         let refused = self.refused.iter().find(|(text, ..)| call.sql.contains(text.as_str()));
         if let Some((_, code, message)) = refused {
             return Answer::error(*code, message);
+        }
+        if let Some(at) = self.refused_once.iter().position(|(text, ..)| call.sql.contains(text.as_str())) {
+            let (_, code, message) = self.refused_once.remove(at);
+            return Answer::error(code, &message);
         }
         let mut text = call.sql.split_whitespace().collect::<Vec<_>>().join(" ");
         // A query of several rows comes with a column that is the same in all.
@@ -171,6 +185,7 @@ impl Database {
         });
         let known = scripted
             .or_else(|| self.snapshot(&text, call))
+            .or_else(|| self.shop.answer(&text, call))
             .or_else(|| self.question(&text, call))
             .or_else(|| self.define(&text, call))
             .or_else(|| self.change(&text, call))

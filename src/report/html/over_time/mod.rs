@@ -2,15 +2,16 @@
 
 mod reported;
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use super::chart::{Drawn, First, Frame, Heat, Line, Lines, Quantity};
 use super::timeline::Timeline;
 use crate::analysis::{
-    LatencyTarget, SINGLE_BLOCK_READ, Subject, Vocabulary, counted_per_s, is_on_servers, operations_are_requests, rate,
-    response_words,
+    LastMinute, LatencyTarget, SINGLE_BLOCK_READ, Subject, Vocabulary, counted_per_s, is_on_servers,
+    operations_are_requests, rate, response_words,
 };
-use crate::record::{Counters, DeviceStats, Histogram, Interval, Run, ServerStats};
+use crate::record::{CONNECT, Counters, DeviceStats, Histogram, Interval, Run, ServerStats};
 use crate::units::group_thousands;
 
 /// Columns of a heat map; more seconds than that are joined.
@@ -76,7 +77,8 @@ impl<'a> OverTime<'a> {
                 [self.counted("reads", 1.0, |c| c.physical_reads), self.counted("writes", 1.0, |c| c.physical_writes)];
             lines.extend(if kinds.iter().all(|line| !line.pieces.is_empty()) { kinds.to_vec() } else { Vec::new() });
         } else {
-            lines.push(self.counted("operations", 1.0, |c| c.operations));
+            let users = Vocabulary::of(self.run) == Vocabulary::Users;
+            lines.push(self.counted(if users { "transactions" } else { "operations" }, 1.0, |c| c.operations));
             lines.push(self.counted("logical reads", 1.0, |c| c.logical_reads));
             lines.push(self.counted("buffer misses", 1.0, |c| c.buffer_misses));
             // A server writes to the page cache; what of it reaches storage, and when, is not its doing.
@@ -91,6 +93,10 @@ impl<'a> OverTime<'a> {
             lines.push(self.counted(names[1], 1.0, |c| c.physical_writes));
             lines.push(self.counted("commits", 1.0, |c| c.commits));
         }
+        lines
+            .push(self.timeline.line("connections", |interval| {
+                rate(Some(interval.waits.get(CONNECT)?.count()), interval.duration_ns)
+            }));
         lines.push(self.counted("errors", 1.0, |c| c.errors));
         let words = in_words(&lines, |value| format!("{}/s", group_thousands(value)));
         let note = format!("Layer: {}. Each second of the load; warm-up is shaded.", self.layer());
@@ -98,6 +104,23 @@ impl<'a> OverTime<'a> {
             self.frame("throughput", "Throughput over time", &note, ("per second", Quantity::PerSecond), words),
             lines,
         )
+    }
+
+    /// Transactions of the last sixty seconds, second by second.
+    pub(super) fn per_minute(&self) -> Option<Drawn> {
+        if Vocabulary::of(self.run) != Vocabulary::Users {
+            return None;
+        }
+        let minute = RefCell::new(LastMinute::default());
+        let line = self
+            .timeline
+            .line("transactions per minute", |interval| minute.borrow_mut().add(interval).map(|ended| ended as f64));
+        let lines = vec![line];
+        let words = in_words(&lines, |value| format!("{} per minute", group_thousands(value)));
+        let note = "Layer: client. Transactions that ended well in the sixty seconds up to each; not known before a minute of \
+                    load has passed.";
+        let y = ("per minute", Quantity::PerSecond);
+        self.lines(self.frame("per-minute", "Transactions per minute", note, y, words), lines)
     }
 
     fn layer(&self) -> &'static str {
@@ -142,6 +165,7 @@ impl<'a> OverTime<'a> {
             lines.push(quantile("single-block read p50", of_reads, 0.5));
             lines.push(quantile("single-block read p99", of_reads, 0.99));
             lines.push(longest("single-block read max", of_reads));
+            lines.push(quantile("connecting p99", &|interval| interval.waits.get(CONNECT), 0.99));
         }
         let words = in_words(&lines, |us| Quantity::Microseconds.tick(us));
         let reads = if lines.iter().any(|line| line.name.starts_with("single-block") && !line.pieces.is_empty()) {
@@ -216,7 +240,8 @@ impl<'a> OverTime<'a> {
     /// What sessions waited for: time waited in a second, which is sessions waiting on average.
     pub(super) fn waits(&self) -> Option<Drawn> {
         let mut totals: BTreeMap<&str, u64> = BTreeMap::new();
-        for wait in self.run.steps.iter().flat_map(|step| &step.waits).filter(|wait| wait.foreground) {
+        let waits = self.run.steps.iter().flat_map(|step| &step.waits);
+        for wait in waits.filter(|wait| wait.foreground && wait.event != CONNECT) {
             *totals.entry(&wait.event).or_default() += wait.sum().total_ns.unwrap_or(0);
         }
         if operations_are_requests(self.run) {

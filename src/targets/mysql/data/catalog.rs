@@ -7,7 +7,7 @@ use crate::targets::error::TargetError;
 use crate::targets::mysql::Connector;
 use crate::targets::mysql::error::MysqlError;
 use crate::targets::mysql::sql::quoted;
-use crate::targets::sql::data::catalog::{NamespaceFacts, SqlData, damaged, described};
+use crate::targets::sql::data::catalog::{Keeps, NamespaceFacts, SqlData, damaged, described};
 use crate::targets::sql::data::content::Content;
 use crate::targets::sql::data::descriptor::{DataSet, Found, Stage};
 use crate::targets::sql::data::streams::Halt;
@@ -67,18 +67,10 @@ impl SqlData for Connector {
         Session::open(access)
     }
 
-    fn look(session: &mut Session<'_>) -> Result<NamespaceFacts<Server>, TargetError> {
-        look(session)
-    }
-
     fn has_namespace(session: &mut Session<'_>) -> Result<bool, TargetError> {
         let ask = "SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = ?";
         let database = session.access().namespace;
         Ok(session.first::<u64>("look for the database", ask, (database,))?.is_some_and(|count| count > 0))
-    }
-
-    fn objects(session: &mut Session<'_>) -> Result<BTreeMap<String, u64>, TargetError> {
-        objects::<DataSet>(session)
     }
 
     fn try_lock(session: &mut Session<'_>) -> Result<bool, TargetError> {
@@ -91,63 +83,121 @@ impl SqlData for Connector {
         let id = session.first::<Option<u64>>("look who uses the data", "SELECT IS_USED_LOCK(?)", (name,))?;
         Ok(id.flatten().map(|id| format!("session {id} of the server")))
     }
+}
 
-    fn remove(session: &mut Session<'_>, found: &Found, halt: Halt<'_>) -> Result<(), TargetError> {
-        let sql = session.access().sql(found.data.block_bytes);
-        let procedures =
-            (0..found.data.schemas).map(|schema| format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema)));
-        let tables = found.data.tables().map(|table| format!("DROP TABLE IF EXISTS {}", table.qualified_in(&sql)));
-        remove(session, found, &procedures.chain(tables).collect::<Vec<_>>(), halt)
+/// Data whose tables and procedures are dropped by these statements.
+pub(super) trait Dropped: Content {
+    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError>;
+
+    /// Bare names of procedures that were made beside them later, and go with them.
+    fn made_later(_session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        Ok(Vec::new())
     }
 }
 
-/// Looks what there is of data of this kind, and changes nothing.
-pub(super) fn look<D: Content>(session: &mut Session<'_>) -> Result<NamespaceFacts<Server, D>, TargetError> {
-    let server = Server::ask(session)?;
-    Ok(NamespaceFacts {
-        version: server.version.clone(),
-        database: session.access().namespace.to_owned(),
-        block_bytes: server.page_bytes,
-        server,
-        found: read_descriptor(session)?,
-    })
+impl Dropped for DataSet {
+    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        let sql = session.access().sql(self.block_bytes);
+        let procedures = (0..self.schemas).map(|schema| format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema)));
+        let tables = self.tables().map(|table| format!("DROP TABLE IF EXISTS {}", table.qualified_in(&sql)));
+        Ok(procedures.chain(tables).collect())
+    }
 }
 
-/// Bytes of whatever is in the database and has a name that a set-up of such data uses, by its bare name.
-pub(super) fn objects<D: Content>(session: &mut Session<'_>) -> Result<BTreeMap<String, u64>, TargetError> {
-    // A table that somebody makes or drops meanwhile has no size.
-    let ask = "SELECT table_name, CAST(COALESCE(data_length + index_length, 0) AS UNSIGNED) FROM information_schema.tables \
-               WHERE table_schema = ? AND table_name REGEXP ? \
-               UNION ALL SELECT routine_name, 0 FROM information_schema.routines \
-               WHERE routine_schema = ? AND routine_name REGEXP ?";
-    let (database, names) = (session.access().namespace, D::names());
-    let values = (database, &names, database, &names);
-    Ok(session.query("list the tables", ask, values, Halt::NEVER)?.into_iter().collect())
-}
+impl<D: Dropped> Keeps<D> for Connector {
+    fn look(session: &mut Session<'_>) -> Result<NamespaceFacts<Server, D>, TargetError> {
+        let server = Server::ask(session)?;
+        Ok(NamespaceFacts {
+            version: server.version.clone(),
+            database: session.access().namespace.to_owned(),
+            block_bytes: server.page_bytes,
+            server,
+            found: read_descriptor(session)?,
+        })
+    }
 
-/// Refuses a place where no data can be made.
-pub(super) fn check_place<D: Content>(
-    session: &mut Session<'_>,
-    facts: &NamespaceFacts<Server, D>,
-) -> Result<(), TargetError> {
-    let access = session.access();
-    if facts.server.is_read_only {
-        let what = format!("`{}` only reads (`read_only`)", access.node_name());
-        return Err(access.unfit(what, "name the primary"));
-    }
-    if facts.found.is_some() {
-        return Ok(());
-    }
-    // Our own two tables may be left of a set-up that was ended at its very beginning.
-    let there = objects::<D>(session)?;
-    let is_ours = !there.contains_key(D::DATA_TABLE) || has_data_table::<D>(session)?;
-    let is_clash = |name: &&String| !(is_ours && [D::DATA_TABLE, D::LOAD_TABLE].contains(&name.as_str()));
-    match there.keys().find(is_clash) {
-        None => Ok(()),
-        Some(clash) => {
-            let what = format!("{} holds `{clash}`, which Plimsoll did not make", access.place());
-            Err(access.unfit_here(what, "name"))
+    fn check_place(
+        access: Access<'_>,
+        session: &mut Session<'_>,
+        facts: &NamespaceFacts<Server, D>,
+    ) -> Result<(), TargetError> {
+        if facts.server.is_read_only {
+            let what = format!("`{}` only reads (`read_only`)", access.node_name());
+            return Err(access.unfit(what, "name the primary"));
         }
+        if facts.found.is_some() {
+            return Ok(());
+        }
+        // Our own two tables may be left of a set-up that was ended at its very beginning.
+        let there = <Self as Keeps<D>>::objects(session)?;
+        let is_ours = !there.contains_key(D::DATA_TABLE) || has_data_table::<D>(session)?;
+        let is_clash = |name: &&String| !(is_ours && [D::DATA_TABLE, D::LOAD_TABLE].contains(&name.as_str()));
+        match there.keys().find(is_clash) {
+            None => Ok(()),
+            Some(clash) => {
+                let what = format!("{} holds `{clash}`, which Plimsoll did not make", access.place());
+                Err(access.unfit_here(what, "name"))
+            }
+        }
+    }
+
+    fn objects(session: &mut Session<'_>) -> Result<BTreeMap<String, u64>, TargetError> {
+        // A table that somebody makes or drops meanwhile has no size.
+        let ask = "SELECT table_name, CAST(COALESCE(data_length + index_length, 0) AS UNSIGNED) FROM information_schema.tables \
+                   WHERE table_schema = ? AND table_name REGEXP ? \
+                   UNION ALL SELECT routine_name, 0 FROM information_schema.routines \
+                   WHERE routine_schema = ? AND routine_name REGEXP ?";
+        let (database, names) = (session.access().namespace, D::names());
+        let values = (database, &names, database, &names);
+        Ok(session.query("list the tables", ask, values, Halt::NEVER)?.into_iter().collect())
+    }
+
+    /// Tables cannot be made in a transaction, so what marks the data as ours comes before all else; whoever is interrupted in
+    /// between begins again.
+    fn begin(session: &mut Session<'_>, data: &D) -> Result<(), TargetError> {
+        let access = session.access();
+        let make_database = !Connector::has_namespace(session)?;
+        let doing = "begin the set-up";
+        if make_database {
+            let made = session.execute(doing, &format!("CREATE DATABASE {}", quoted(access.namespace)), Halt::NEVER);
+            made.map_err(|error| with_grants(access, error))?;
+        }
+        let (data_table, load_table) = (qualified(access, D::DATA_TABLE), qualified(access, D::LOAD_TABLE));
+        let descriptor = serde_json::to_string(data).expect("a descriptor has no value that JSON lacks");
+        let make = |table: &str, columns: &str| format!("CREATE TABLE IF NOT EXISTS {table} ({columns}) ENGINE=InnoDB");
+        let columns: Vec<String> =
+            D::LOAD_COLUMNS.iter().map(|(name, kind)| format!("{} {kind} NOT NULL", quoted(name))).collect();
+        let key: Vec<String> = D::LOAD_COLUMNS[..D::LOAD_KEY].iter().map(|(name, _)| quoted(name)).collect();
+        let marks = make(&load_table, &format!("{}, PRIMARY KEY ({})", columns.join(", "), key.join(", ")));
+        let own = make(
+            &data_table,
+            "format INT NOT NULL, stage VARCHAR(16) NOT NULL, descriptor TEXT NOT NULL, made_database BOOLEAN NOT NULL",
+        );
+        for statement in [marks, own, format!("DELETE FROM {data_table}"), format!("DELETE FROM {load_table}")] {
+            session.execute(doing, &statement, Halt::NEVER).map_err(|error| with_grants(access, error))?;
+        }
+        let insert = format!("INSERT INTO {data_table} VALUES (?, ?, ?, ?)");
+        let values = (D::FORMAT_VERSION, Stage::Loading.word(), descriptor, make_database);
+        session.query::<mysql_async::Row>(doing, &insert, values, Halt::NEVER).map(drop)
+    }
+
+    fn made_later(session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        D::made_later(session)
+    }
+
+    fn remove(session: &mut Session<'_>, found: &Found<D>, halt: Halt<'_>) -> Result<(), TargetError> {
+        let (access, doing) = (session.access(), "drop the data");
+        session.execute(doing, &format!("SET SESSION lock_wait_timeout = {LOCK_TIMEOUT_S}"), halt)?;
+        set_stage::<D>(session, Stage::Dropping)?;
+        let last =
+            [D::LOAD_TABLE, D::DATA_TABLE].map(|name| format!("DROP TABLE IF EXISTS {}", qualified(access, name)));
+        for statement in found.data.drops(session)?.iter().chain(&last) {
+            session.execute(doing, statement, halt)?;
+        }
+        if found.made_namespace && is_empty(session)? {
+            session.execute(doing, &format!("DROP DATABASE {}", quoted(access.namespace)), halt)?;
+        }
+        session.execute(doing, &format!("SET SESSION lock_wait_timeout = {NO_LOCK_TIMEOUT_S}"), halt)
     }
 }
 
@@ -178,35 +228,6 @@ fn read_descriptor<D: Content>(session: &mut Session<'_>) -> Result<Option<Found
 
 pub(super) fn qualified(access: Access<'_>, name: &str) -> String {
     format!("{}.{}", quoted(access.namespace), quoted(name))
-}
-
-/// Begins a set-up. Tables cannot be made in a transaction, so what marks the data as ours comes before all else; whoever is
-/// interrupted in between begins again.
-pub(super) fn begin<D: Content>(session: &mut Session<'_>, data: &D) -> Result<(), TargetError> {
-    let access = session.access();
-    let make_database = !Connector::has_namespace(session)?;
-    let doing = "begin the set-up";
-    if make_database {
-        let made = session.execute(doing, &format!("CREATE DATABASE {}", quoted(access.namespace)), Halt::NEVER);
-        made.map_err(|error| with_grants(access, error))?;
-    }
-    let (data_table, load_table) = (qualified(access, D::DATA_TABLE), qualified(access, D::LOAD_TABLE));
-    let descriptor = serde_json::to_string(data).expect("a descriptor has no value that JSON lacks");
-    let make = |table: &str, columns: &str| format!("CREATE TABLE IF NOT EXISTS {table} ({columns}) ENGINE=InnoDB");
-    let columns: Vec<String> =
-        D::LOAD_COLUMNS.iter().map(|(name, kind)| format!("{} {kind} NOT NULL", quoted(name))).collect();
-    let key: Vec<String> = D::LOAD_COLUMNS[..D::LOAD_KEY].iter().map(|(name, _)| quoted(name)).collect();
-    let marks = make(&load_table, &format!("{}, PRIMARY KEY ({})", columns.join(", "), key.join(", ")));
-    let own = make(
-        &data_table,
-        "format INT NOT NULL, stage VARCHAR(16) NOT NULL, descriptor TEXT NOT NULL, made_database BOOLEAN NOT NULL",
-    );
-    for statement in [marks, own, format!("DELETE FROM {data_table}"), format!("DELETE FROM {load_table}")] {
-        session.execute(doing, &statement, Halt::NEVER).map_err(|error| with_grants(access, error))?;
-    }
-    let insert = format!("INSERT INTO {data_table} VALUES (?, ?, ?, ?)");
-    let values = (D::FORMAT_VERSION, Stage::Loading.word(), descriptor, make_database);
-    session.query::<mysql_async::Row>(doing, &insert, values, Halt::NEVER).map(drop)
 }
 
 /// A refusal for lack of rights, with the statement that grants them.
@@ -255,26 +276,6 @@ pub(super) fn finish<D: Content>(session: &mut Session<'_>) -> Result<(), Target
     set_stage::<D>(session, Stage::Ready)?;
     let forget = format!("DROP TABLE IF EXISTS {}", qualified(session.access(), D::LOAD_TABLE));
     session.execute("end the set-up", &forget, Halt::NEVER)
-}
-
-/// Drops data by these statements, and then what marks them. The caller holds the lock.
-pub(super) fn remove<D: Content>(
-    session: &mut Session<'_>,
-    found: &Found<D>,
-    drops: &[String],
-    halt: Halt<'_>,
-) -> Result<(), TargetError> {
-    let (access, doing) = (session.access(), "drop the data");
-    session.execute(doing, &format!("SET SESSION lock_wait_timeout = {LOCK_TIMEOUT_S}"), halt)?;
-    set_stage::<D>(session, Stage::Dropping)?;
-    let last = [D::LOAD_TABLE, D::DATA_TABLE].map(|name| format!("DROP TABLE IF EXISTS {}", qualified(access, name)));
-    for statement in drops.iter().chain(&last) {
-        session.execute(doing, statement, halt)?;
-    }
-    if found.made_namespace && is_empty(session)? {
-        session.execute(doing, &format!("DROP DATABASE {}", quoted(access.namespace)), halt)?;
-    }
-    session.execute(doing, &format!("SET SESSION lock_wait_timeout = {NO_LOCK_TIMEOUT_S}"), halt)
 }
 
 /// Whether nothing is in the database.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::session::{Access, Session};
 use crate::targets::error::TargetError;
 use crate::targets::mysql::Connector;
-use crate::targets::sql::data::catalog::{self, NamespaceFacts, SqlData as _};
+use crate::targets::sql::data::catalog::{self, Keeps, NamespaceFacts, SqlData as _};
 use crate::targets::sql::data::descriptor::{DataSet, Stage, TableId};
 
 /// What is known of a data set.
@@ -50,9 +50,9 @@ pub struct TableInfo {
 /// When there is none, or the server cannot be asked.
 pub(in crate::targets) fn info(access: &Access<'_>) -> Result<Info, TargetError> {
     let mut session = Session::open(*access)?;
-    let NamespaceFacts { server, found, .. } = Connector::look(&mut session)?;
+    let NamespaceFacts { server, found, .. } = <Connector as Keeps<DataSet>>::look(&mut session)?;
     let found = catalog::require(*access, found)?;
-    let there = Connector::objects(&mut session)?;
+    let there = <Connector as Keeps<DataSet>>::objects(&mut session)?;
     let table = |name: String| there.get(&name).map(|bytes| TableInfo { name, bytes: *bytes });
     let tables: Vec<TableInfo> = found.data.tables().map(TableId::name).filter_map(table).collect();
     Ok(Info {

@@ -12,7 +12,7 @@ use crate::targets::error::TargetError;
 use crate::targets::mysql::sql::{ROWS_OF_A_LEAF, Sql, column_bytes};
 use crate::targets::mysql::{Connector, MysqlError};
 use crate::targets::sql::COLUMNS;
-use crate::targets::sql::data::catalog::{LOAD_TABLE, NamespaceFacts, SqlData as _};
+use crate::targets::sql::data::catalog::{Keeps, LOAD_TABLE};
 use crate::targets::sql::data::descriptor::{DataSet, TableId, TableKind, index_name};
 use crate::targets::sql::data::pieces::{Marks, Piece};
 use crate::targets::sql::data::setup::{SetUp, Work};
@@ -53,14 +53,6 @@ impl SetUp for Connector {
         (keys * INDEX_ENTRY_BYTES, data.blocks() * ROWS_OF_A_LEAF * row)
     }
 
-    fn check_place(
-        _: Access<'_>,
-        session: &mut Session<'_>,
-        facts: &NamespaceFacts<Server>,
-    ) -> Result<(), TargetError> {
-        catalog::check_place(session, facts)
-    }
-
     fn marks(session: &mut Session<'_>) -> Result<Marks, TargetError> {
         let table = qualified(session.access(), LOAD_TABLE);
         let read =
@@ -72,10 +64,6 @@ impl SetUp for Connector {
             marks.entry(TableId { kind, schema }).or_default().push((first, places));
         }
         Ok(marks)
-    }
-
-    fn begin(session: &mut Session<'_>, data: &DataSet) -> Result<(), TargetError> {
-        catalog::begin(session, data)
     }
 
     fn loader<'a>(
@@ -120,7 +108,7 @@ impl Work<'_, Connector> {
 
     /// Makes the tables that are not there yet. A table that somebody dropped in between is loaded again.
     fn make_tables(&mut self) -> Result<(), TargetError> {
-        let there = Connector::objects(&mut self.session)?;
+        let there = <Connector as Keeps<DataSet>>::objects(&mut self.session)?;
         self.phase(Phase::Create, 0, |work, _| {
             let (access, halt, sql) = (work.access, work.halt(), work.sql());
             let marks = qualified(access, LOAD_TABLE);
@@ -156,7 +144,7 @@ impl Work<'_, Connector> {
         // Two set-ups on one server would put the setting back under each other's hands.
         let halt = self.halt();
         catalog::lock_fill_factor(&mut self.session, halt)?;
-        self.server = Connector::look(&mut self.session)?.server;
+        self.server = <Connector as Keeps<DataSet>>::look(&mut self.session)?.server;
         self.set_fill_factor(FILL_FACTOR)?;
         let sql = self.sql();
         let rebuilt = self.side_by_side(

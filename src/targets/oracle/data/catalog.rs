@@ -8,11 +8,14 @@ use crate::targets::TargetError;
 use crate::targets::database::Filling;
 use crate::targets::oracle::OracleError;
 use crate::targets::oracle::connect::Connector;
+use crate::targets::oracle::driver::DB_TYPE_NUMBER;
 use crate::targets::oracle::driver::{Error, Row, ToDbValue};
-use crate::targets::oracle::sql::{self, Layout, Sql, dictionary_name};
-use crate::targets::sql::data::catalog::{
-    DATA_TABLE, FORMAT_VERSION, LOAD_TABLE, NamespaceFacts, SqlData, damaged, described,
+use crate::targets::oracle::error::LACKS_RIGHTS;
+use crate::targets::oracle::sql::{
+    self, CONTAINER, Grant, IS_CLUSTER, Layout, Need, OWN_TABLESPACES, Sql, dictionary_name, grants,
 };
+use crate::targets::sql::data::catalog::{FORMAT_VERSION, Keeps, NamespaceFacts, SqlData, damaged, described, lock};
+use crate::targets::sql::data::content::Content;
 use crate::targets::sql::data::descriptor::{DataSet, Found, Stage, TableId, TableKind};
 use crate::targets::sql::data::streams::Halt;
 
@@ -20,6 +23,8 @@ use crate::targets::sql::data::streams::Halt;
 const NAME_IS_USED: u32 = 955;
 const ROW_IS_THERE: u32 = 1;
 pub(super) const NO_TABLE: u32 = 942;
+/// There is no such sequence.
+const NO_SEQUENCE: u32 = 2289;
 /// Somebody has locked it.
 const BUSY: u32 = 54;
 /// Locks are held by a transaction of the two-phase kind, or waited for in vain.
@@ -105,52 +110,9 @@ impl SqlData for Connector {
         Session::open(access)
     }
 
-    fn look(session: &mut Session<'_>) -> Result<NamespaceFacts<Server>, TargetError> {
-        let server = Server::ask(session)?;
-        let access = session.access();
-        let own_block_bytes = server.place.as_ref().map(|place| place.block_bytes);
-        let (block_bytes, found) = match access.connector.method().layout {
-            Layout::Plimsoll => {
-                check_user(access, &server)?;
-                let Some(block_bytes) = own_block_bytes else {
-                    let what = format!("the user of {} has no tablespace", access.place());
-                    let user = sql::quoted(access.namespace);
-                    let hint = format!(
-                        "give it one: ALTER USER {user} DEFAULT TABLESPACE … QUOTA UNLIMITED ON …; `plimsoll slob script oracle` \
-                         prints every other right that is needed, and asks no server"
-                    );
-                    return Err(access.unfit(what, hint));
-                };
-                (block_bytes, read_descriptor(session)?)
-            }
-            // Whoever uses tables of others needs no room for any of its own.
-            Layout::Slob => {
-                let block_bytes = block_bytes_of_slob(session, own_block_bytes)?;
-                (block_bytes, found_of_slob(session, block_bytes)?)
-            }
-        };
-        Ok(NamespaceFacts {
-            version: format!("{} {}", server.product, server.version),
-            database: format!("{} in {}", access.namespace, server.container),
-            block_bytes,
-            found,
-            server,
-        })
-    }
-
     /// Whoever can ask is there.
     fn has_namespace(_: &mut Session<'_>) -> Result<bool, TargetError> {
         Ok(true)
-    }
-
-    fn objects(session: &mut Session<'_>) -> Result<BTreeMap<String, u64>, TargetError> {
-        let rows = session.query("list the tables", sql::OBJECTS, &[], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(rows.into_iter().collect())
-    }
-
-    /// Batches are sent as blocks, so there are no procedures.
-    fn objects_of(data: &DataSet) -> Vec<String> {
-        data.tables().map(TableId::name).chain([sql::LOCK_TABLE.to_owned()]).collect()
     }
 
     /// A row is locked by a session of its own, since each statement on the data dictionary ends a transaction.
@@ -167,7 +129,7 @@ impl SqlData for Connector {
         if let Some(is_mine) = session.hold(&sql.lock(), held, missing)? {
             return Ok(is_mine);
         }
-        let (_, make) = &sql.create_own_tables()[0];
+        let (_, make) = &sql.create_own_tables(&sql::SLOB)[0];
         unless(session.execute("make the lock of the data", make, &[]), &[NAME_IS_USED])?;
         unless(session.execute("make the lock of the data", &sql.insert_lock(), &[]), &[ROW_IS_THERE])?;
         session.connected()?.commit("make the lock of the data")?;
@@ -184,27 +146,6 @@ impl SqlData for Connector {
             Err(TargetError::Oracle(OracleError::Refused { .. })) => Ok(None),
             holder => holder,
         }
-    }
-
-    fn remove(session: &mut Session<'_>, found: &Found, halt: Halt<'_>) -> Result<(), TargetError> {
-        let (access, doing) = (session.access(), "drop the data");
-        let sql = access.sql(found.data.block_bytes);
-        session.execute(doing, sql::WAIT_FOR_TABLES, &[])?;
-        set_stage(session, Stage::Dropping)?;
-        let drop = |session: &mut Session<'_>, table: &str| {
-            unless(session.execute_long(doing, Sql::drop_table(table), halt), &[NO_TABLE])
-        };
-        for table in found.data.tables() {
-            drop(session, &name_of(&sql, table))?;
-        }
-        // The lock is on one of them; nothing is left by then that anybody could spoil.
-        for (at, name) in Sql::own_tables().into_iter().enumerate() {
-            if at + 1 == Sql::own_tables().len() {
-                session.release();
-            }
-            drop(session, &sql.qualified(name))?;
-        }
-        Ok(())
     }
 }
 
@@ -239,31 +180,269 @@ fn check_user(access: Access<'_>, server: &Server) -> Result<(), TargetError> {
     Err(access.unfit(what, "log in as the user whose schema it is, without `role` in the address"))
 }
 
-/// The data set that is described there.
-pub(super) fn read_descriptor(session: &Session<'_>) -> Result<Option<Found>, TargetError> {
+/// Bytes of a block of the tablespace in which tables of the session's user are made.
+fn place_of(access: Access<'_>, server: &Server) -> Result<u32, TargetError> {
+    check_user(access, server)?;
+    let place = server.place.as_ref().ok_or_else(|| {
+        let what = format!("the user of {} has no tablespace", access.place());
+        let user = sql::quoted(access.namespace);
+        let hint = format!(
+            "give it one: ALTER USER {user} DEFAULT TABLESPACE … QUOTA UNLIMITED ON …; `plimsoll slob script oracle` \
+             prints every other right that is needed, and asks no server"
+        );
+        access.unfit(what, hint)
+    })?;
+    Ok(place.block_bytes)
+}
+
+/// Data that are kept here.
+pub(super) trait Kept: Content {
+    /// Their own tables.
+    const KIND: sql::Kind;
+
+    /// The data that are there, and the bytes of a block where they are or would be.
+    ///
+    /// # Errors
+    /// When the server cannot be asked, or what is there cannot be read.
+    fn find(session: &Session<'_>, server: &Server) -> Result<(u32, Option<Found<Self>>), TargetError> {
+        let block_bytes = place_of(session.access(), server)?;
+        Ok((block_bytes, read_descriptor(session)?))
+    }
+
+    /// Refuses what none can be made of.
+    ///
+    /// # Errors
+    /// What stands against it, with a cure.
+    fn check_access(_access: Access<'_>) -> Result<(), TargetError> {
+        Ok(())
+    }
+
+    /// What is wrong with a descriptor, if anything is.
+    fn fault(&self) -> Option<String> {
+        None
+    }
+
+    /// Whether a right is made use of.
+    fn needs(need: Need) -> bool;
+
+    /// Asks which tables and other things have names that are theirs: name in small letters, bytes.
+    fn objects_there() -> String {
+        Self::KIND.objects()
+    }
+
+    /// Bare names of their tables.
+    fn tables_here(&self) -> Vec<String>;
+
+    /// Statements that drop them, but for what marks them.
+    fn drops(&self, access: Access<'_>) -> Vec<String>;
+
+    /// What room there is for them, where that is asked.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    fn room(_session: &Session<'_>, _server: &Server) -> Result<Option<u64>, TargetError> {
+        Ok(None)
+    }
+}
+
+impl Kept for DataSet {
+    const KIND: sql::Kind = sql::SLOB;
+
+    fn find(session: &Session<'_>, server: &Server) -> Result<(u32, Option<Found>), TargetError> {
+        match session.access().connector.method().layout {
+            Layout::Plimsoll => {
+                let block_bytes = place_of(session.access(), server)?;
+                Ok((block_bytes, read_descriptor(session)?))
+            }
+            // Whoever uses tables of others needs no room for any of its own.
+            Layout::Slob => {
+                let own_block_bytes = server.place.as_ref().map(|place| place.block_bytes);
+                let block_bytes = block_bytes_of_slob(session, own_block_bytes)?;
+                Ok((block_bytes, found_of_slob(session, block_bytes)?))
+            }
+        }
+    }
+
+    fn check_access(access: Access<'_>) -> Result<(), TargetError> {
+        if access.connector.method().layout == Layout::Slob {
+            let what = "SLOB's own tables are made by SLOB's own `setup.sh`".to_owned();
+            return Err(access.unfit(what, "leave out `--layout slob`, and Plimsoll makes tables of its own"));
+        }
+        Ok(())
+    }
+
+    fn fault(&self) -> Option<String> {
+        let is_possible = BLOCK_BYTES.contains(&self.block_bytes);
+        (!is_possible).then(|| format!("it has blocks of {} bytes", self.block_bytes))
+    }
+
+    fn needs(need: Need) -> bool {
+        need != Need::Orders
+    }
+
+    /// Batches are sent as blocks, so there are no procedures.
+    fn tables_here(&self) -> Vec<String> {
+        self.tables().map(TableId::name).collect()
+    }
+
+    fn drops(&self, access: Access<'_>) -> Vec<String> {
+        let sql = access.sql(self.block_bytes);
+        self.tables().map(|table| Sql::drop_table(&name_of(&sql, table))).collect()
+    }
+}
+
+impl<D: Kept> Keeps<D> for Connector {
+    fn look(session: &mut Session<'_>) -> Result<NamespaceFacts<Server, D>, TargetError> {
+        let server = Server::ask(session)?;
+        let (block_bytes, found) = D::find(session, &server)?;
+        Ok(NamespaceFacts {
+            version: format!("{} {}", server.product, server.version),
+            database: format!("{} in {}", session.access().namespace, server.container),
+            block_bytes,
+            found,
+            server,
+        })
+    }
+
+    fn check_place(
+        access: Access<'_>,
+        session: &mut Session<'_>,
+        facts: &NamespaceFacts<Server, D>,
+    ) -> Result<(), TargetError> {
+        D::check_access(access)?;
+        let server = &facts.server;
+        let at = access.node_name();
+        if server.is_standby() {
+            let what = format!("`{at}` is a {}, which only reads", server.role.to_lowercase());
+            return Err(access.unfit(what, "make the data on the primary; the standby gets them from there"));
+        }
+        if let Some(place) = &server.place {
+            let stands_against = match () {
+                () if !place.is_online => Some("is not online"),
+                () if !place.is_permanent => Some("is not for tables that stay"),
+                () if OWN_TABLESPACES.contains(&place.name.as_str()) => {
+                    Some("is the database's own, and a database stops whose own is full")
+                }
+                () => None,
+            };
+            if let Some(why) = stands_against {
+                let what = format!("the tablespace {} of `{at}` {why}", place.name);
+                return Err(access.unfit(what, "give the user another one: ALTER USER … DEFAULT TABLESPACE …"));
+            }
+        }
+        if facts.found.is_some() {
+            return Ok(());
+        }
+        // Our own tables may be left of a set-up that was ended at its very beginning.
+        let there = <Self as Keeps<D>>::objects(session)?;
+        let clash = there.into_keys().find(|name| !D::KIND.own_tables().contains(&name.as_str()));
+        match clash.map_or_else(|| not_ours::<D>(session), |clash| Ok(Some(clash)))? {
+            None => Ok(()),
+            Some(clash) => {
+                let what = format!("{} holds `{clash}`, which Plimsoll did not make", access.place());
+                Err(access.unfit_here(what, "name"))
+            }
+        }
+    }
+
+    fn grants(access: Access<'_>, server: &Server) -> Vec<(String, String)> {
+        let tablespace = server.place.as_ref().map(|place| place.name.as_str()).unwrap_or("USERS");
+        let (is_pluggable, is_cluster) = circumstances(access);
+        let is_used = |grant: &Grant| match grant.need {
+            Need::Load | Need::Setup | Need::Figures | Need::Orders => true,
+            Need::Container => is_pluggable,
+            Need::Cluster => is_cluster,
+            Need::ClusterContainer => is_pluggable && is_cluster,
+            Need::Awr | Need::Statspack => false,
+        };
+        let grants =
+            grants(access.namespace, tablespace).into_iter().filter(|grant| D::needs(grant.need) && is_used(grant));
+        grants.map(|grant| (grant.statement, grant.why.to_owned())).collect()
+    }
+
+    fn room(session: &mut Session<'_>, server: &Server) -> Result<Option<u64>, TargetError> {
+        D::room(session, server)
+    }
+
+    fn objects(session: &mut Session<'_>) -> Result<BTreeMap<String, u64>, TargetError> {
+        let there = D::objects_there();
+        let rows = session.query("list the tables", &there, &[], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        Ok(rows.into_iter().collect())
+    }
+
+    fn objects_of(data: &D) -> Vec<String> {
+        data.tables_here().into_iter().chain([sql::LOCK_TABLE.to_owned()]).collect()
+    }
+
+    /// What marks the data as ours comes before all else.
+    fn begin(session: &mut Session<'_>, data: &D) -> Result<(), TargetError> {
+        let access = session.access();
+        // The lock went with the data that were there.
+        if !session.is_holding() {
+            lock::<Connector>(access, session)?;
+            if read_descriptor::<D>(session)?.is_some() {
+                let what = format!("another process has made data in {} meanwhile", access.place());
+                return Err(access.unfit(what, format!("look what they are: `{} info`", D::COMMAND)));
+            }
+        }
+        let (sql, doing) = (access.sql(0), "begin the set-up");
+        for (_, create) in sql.create_own_tables(&D::KIND) {
+            unless(session.execute(doing, &create, &[]), &[NAME_IS_USED])
+                .map_err(|error| with_grants::<D>(access, error))?;
+        }
+        let descriptor = serde_json::to_string(data).expect("a descriptor has no value that JSON lacks");
+        for table in [D::KIND.load_table, D::KIND.data_table] {
+            session.execute(doing, &format!("DELETE FROM {}", sql.qualified(table)), &[])?;
+        }
+        let values: [&dyn ToDbValue; 3] = [&D::FORMAT_VERSION, &Stage::Loading.word(), &descriptor];
+        session.execute(doing, &sql.insert_descriptor(&D::KIND), &values)?;
+        Ok(session.connected()?.commit(doing)?)
+    }
+
+    fn remove(session: &mut Session<'_>, found: &Found<D>, halt: Halt<'_>) -> Result<(), TargetError> {
+        let (access, doing) = (session.access(), "drop the data");
+        let sql = access.sql(0);
+        session.execute(doing, sql::WAIT_FOR_TABLES, &[])?;
+        set_stage::<D>(session, Stage::Dropping)?;
+        let own = [D::KIND.load_table, D::KIND.data_table].map(|name| Sql::drop_table(&sql.qualified(name)));
+        for statement in found.data.drops(access).into_iter().chain(own) {
+            unless(session.execute_long(doing, statement, halt), &[NO_TABLE, NO_SEQUENCE])?;
+        }
+        // The lock is on a table that other data may need; where there are none, nothing is left that anybody could spoil.
+        let others: Option<u64> = session.first("look for other data", sql::DESCRIBED, &[], |row| row.get(0))?;
+        session.release();
+        if others == Some(0) {
+            let lock = Sql::drop_table(&sql.qualified(sql::LOCK_TABLE));
+            unless(session.execute_long(doing, lock, halt), &[NO_TABLE])?;
+        }
+        Ok(())
+    }
+}
+
+/// The data that are described there.
+fn read_descriptor<D: Kept>(session: &Session<'_>) -> Result<Option<Found<D>>, TargetError> {
     let access = session.access();
-    let columns: Option<u64> = session.first("look for data", sql::DESCRIPTOR_COLUMNS, &[], |row| row.get(0))?;
+    let columns = D::KIND.descriptor_columns();
+    let columns: Option<u64> = session.first("look for data", &columns, &[], |row| row.get(0))?;
     if columns != Some(3) {
         return Ok(None);
     }
     let sql = access.sql(0);
+    let read = sql.read_descriptor(&D::KIND);
     let rows: Vec<(u32, String, String)> =
-        session.query("read what data are there", &sql.read_descriptor(), &[], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
-        })?;
-    let table = sql.qualified(DATA_TABLE);
+        session.query("read what data are there", &read, &[], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let table = sql.qualified(D::KIND.data_table);
     match rows.as_slice() {
         // A set-up that was ended at its very beginning.
         [] => Ok(None),
         [(format, stage, text)] => {
-            let found = described(access, &table, (*format, stage, text, false))?;
-            let Found { data: DataSet { block_bytes, .. }, .. } = &found;
-            match BLOCK_BYTES.contains(block_bytes) {
-                true => Ok(Some(found)),
-                false => Err(damaged::<_, DataSet>(access, &table, &format!("it has blocks of {block_bytes} bytes"))),
+            let found = described::<_, D>(access, &table, (*format, stage, text, false))?;
+            match found.data.fault() {
+                None => Ok(Some(found)),
+                Some(fault) => Err(damaged::<_, D>(access, &table, &fault)),
             }
         }
-        rows => Err(damaged::<_, DataSet>(access, &table, &format!("it has {} rows", rows.len()))),
+        rows => Err(damaged::<_, D>(access, &table, &format!("it has {} rows", rows.len()))),
     }
 }
 
@@ -320,25 +499,48 @@ fn block_bytes_of_slob(session: &Session<'_>, own: Option<u32>) -> Result<u32, T
     })
 }
 
-/// Begins a set-up: what marks the data as ours comes before all else.
-pub(super) fn begin(session: &Session<'_>, data: &DataSet) -> Result<(), TargetError> {
-    let sql = session.access().sql(data.block_bytes);
-    let doing = "begin the set-up";
-    for (_, create) in sql.create_own_tables() {
-        unless(session.execute(doing, &create, &[]), &[NAME_IS_USED])?;
-    }
-    let descriptor = serde_json::to_string(data).expect("a descriptor has no value that JSON lacks");
-    for table in [LOAD_TABLE, DATA_TABLE] {
-        session.execute(doing, &format!("DELETE FROM {}", sql.qualified(table)), &[])?;
-    }
-    let values: [&dyn ToDbValue; 3] = [&FORMAT_VERSION, &Stage::Loading.word(), &descriptor];
-    session.execute(doing, &sql.insert_descriptor(), &values)?;
-    Ok(session.connected()?.commit(doing)?)
+/// Notes how far data have come.
+pub(super) fn set_stage<D: Kept>(session: &Session<'_>, stage: Stage) -> Result<(), TargetError> {
+    let sql = session.access().sql(0);
+    session.execute("note the stage", &sql.set_stage(&D::KIND), &[&stage.word()])?;
+    Ok(session.connected()?.commit("note the stage")?)
 }
 
-/// Notes how far a data set has come.
-pub(super) fn set_stage(session: &Session<'_>, stage: Stage) -> Result<(), TargetError> {
-    let sql = session.access().sql(0);
-    session.execute("note the stage", &sql.set_stage(), &[&stage.word()])?;
-    Ok(session.connected()?.commit("note the stage")?)
+/// Whether the user is in a pluggable database, and whether the database is one of a cluster. Who may not ask is told of less; the
+/// notes of a run name what is missing then.
+fn circumstances(access: Access<'_>) -> (bool, bool) {
+    let Ok(connected) = access.connector.connect(access.node) else { return (false, false) };
+    let container = connected.first("ask for its container", CONTAINER, &[], |row| row.get::<Option<String>>(0));
+    let number = container.ok().flatten().flatten().and_then(|number| number.parse::<u64>().ok());
+    let called = connected.call("ask whether it is one of a cluster", IS_CLUSTER, &[&DB_TYPE_NUMBER]);
+    let is_cluster = called.ok().and_then(|row| row.get::<u64>(0).ok());
+    (number.is_some_and(|number| number > 1), is_cluster == Some(1))
+}
+
+/// A refusal for lack of rights, with the way to all that are needed.
+pub(super) fn with_grants<D: Content>(access: Access<'_>, error: TargetError) -> TargetError {
+    match &error {
+        TargetError::Oracle(OracleError::Refused { code, .. }) if LACKS_RIGHTS.contains(&code.0) => {
+            let hint = format!(
+                "`{} setup --dry-run` prints every GRANT that is needed, for an administrator to execute",
+                D::COMMAND
+            );
+            access.unfit(error.to_string(), hint)
+        }
+        _ => error,
+    }
+}
+
+/// A table with a name of one of our own three that has other columns.
+fn not_ours<D: Kept>(session: &Session<'_>) -> Result<Option<String>, TargetError> {
+    let found: Vec<(String, u64, u64)> =
+        session.query("look whose tables there are", &D::KIND.own_columns(), &[], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+        })?;
+    let own = |name: &str| match name {
+        sql::LOCK_TABLE => 1,
+        name if name == D::KIND.load_table => 4,
+        _ => 3,
+    };
+    Ok(found.into_iter().find(|(name, all, known)| (*all, *known) != (own(name), own(name))).map(|(name, ..)| name))
 }

@@ -8,8 +8,8 @@ use crate::targets::TargetError;
 use crate::targets::database::Sheet;
 use crate::targets::oracle::connect::Connector;
 use crate::targets::oracle::sql::Layout;
-use crate::targets::sql::data::catalog::{SqlData as _, require};
-use crate::targets::sql::data::descriptor::TableId;
+use crate::targets::sql::data::catalog::{Keeps, require};
+use crate::targets::sql::data::descriptor::{DataSet, TableId};
 use crate::targets::sql::database::add_state;
 use crate::units::Bytes;
 
@@ -19,13 +19,13 @@ use crate::units::Bytes;
 /// When there are none, or the server cannot be asked.
 pub(in crate::targets) fn info(access: &Access<'_>) -> Result<Sheet, TargetError> {
     let mut session = Session::open(*access)?;
-    let facts = Connector::look(&mut session)?;
+    let facts = <Connector as Keeps<DataSet>>::look(&mut session)?;
     let found = require(*access, facts.found)?;
     let tables: Vec<TableId> = found.data.tables().collect();
     // How much tables of others take is not to be seen.
     let bytes: Option<u64> = match access.connector.method().layout {
         Layout::Plimsoll => {
-            let there = Connector::objects(&mut session)?;
+            let there = <Connector as Keeps<DataSet>>::objects(&mut session)?;
             Some(tables.iter().filter_map(|table| there.get(&table.name())).sum())
         }
         Layout::Slob => None,

@@ -4,7 +4,7 @@ use super::catalog::name_of;
 use super::session::Session;
 use crate::targets::TargetError;
 use crate::targets::oracle::driver::ToDbValue;
-use crate::targets::oracle::sql::{Sql, printable};
+use crate::targets::oracle::sql::{SLOB, Sql, printable};
 use crate::targets::sql::COLUMNS;
 use crate::targets::sql::data::descriptor::{DataSet, TableKind};
 use crate::targets::sql::data::pieces::Piece;
@@ -85,7 +85,7 @@ pub(super) fn load(
     }
     let is_scan = u32::from(piece.table.kind == TableKind::Scan);
     let mark: [&dyn ToDbValue; 4] = [&is_scan, &piece.table.schema, &piece.first, &piece.places];
-    connected.execute(&doing, &sql.insert_mark(), &mark)?;
+    connected.execute(&doing, &sql.insert_mark(&SLOB), &mark)?;
     connected.commit(&doing)?;
     progress.done(piece.places * u64::from(data.block_bytes));
     Ok(())

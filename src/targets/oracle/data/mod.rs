@@ -1,8 +1,9 @@
-//! SLOB's data on an Oracle database: making, proving, reading and removing them.
+//! SLOB's data on an Oracle database, and order entry's: making, proving, reading and removing them.
 
 mod catalog;
 mod info;
 mod load;
+pub(super) mod orders;
 mod proof;
 mod session;
 mod setup;

@@ -106,12 +106,36 @@ impl<'a> Session<'a> {
     /// # Errors
     /// [`TargetError::Interrupted`], or what the server says.
     pub(super) fn execute_long(&mut self, doing: &str, sql: String, halt: Halt<'_>) -> Result<u64, TargetError> {
+        let doing = doing.to_owned();
+        self.long(halt, move |connected| connected.execute(&doing, &sql, &[]))
+    }
+
+    /// All rows of a query that may take long, each as `read` takes it. It is left as [`execute_long`](Self::execute_long) is.
+    ///
+    /// # Errors
+    /// [`TargetError::Interrupted`], or what the server says.
+    pub(super) fn query_long<T: Send + 'static>(
+        &mut self,
+        doing: &str,
+        sql: &str,
+        halt: Halt<'_>,
+        read: fn(&Row) -> Result<T, Error>,
+    ) -> Result<Vec<T>, TargetError> {
+        let (doing, sql) = (doing.to_owned(), sql.to_owned());
+        self.long(halt, move |connected| connected.query(&doing, &sql, &[], read))
+    }
+
+    fn long<T: Send + 'static>(
+        &mut self,
+        halt: Halt<'_>,
+        work: impl FnOnce(&Connected) -> Result<T, OracleError> + Send + 'static,
+    ) -> Result<T, TargetError> {
         halt.check()?;
         let connected = self.connected.take().ok_or(TargetError::Interrupted)?;
         let (sender, done) = mpsc::sync_channel(1);
-        let (thread, doing) = (std::thread::Builder::new().name("oracle-statement".to_owned()), doing.to_owned());
+        let thread = std::thread::Builder::new().name("oracle-statement".to_owned());
         let spawned = thread.spawn(move || {
-            let outcome = connected.execute(&doing, &sql, &[]);
+            let outcome = work(&connected);
             let _ = sender.send((connected, outcome));
         });
         spawned.map_err(|source| TargetError::Kernel { action: "start a thread", source })?;

@@ -52,7 +52,7 @@ pub fn examine(address: &OracleAddress, say: &dyn Fn(&str), stop: &AtomicBool) -
     checks.push(version(&mut asked)?);
     let landing = Landing::ask(&mut asked, &mut hosts)?;
     checks.extend(landing.checks());
-    let found = asked.unless_refused("data", catalog::find(&access))?.flatten();
+    let found = asked.unless_refused("data", catalog::find::<_, DataSet>(&access))?.flatten();
     let data = found.as_ref().filter(|found| found.stage == Stage::Ready).map(|found| &found.data);
     let parameters = asked.parameters()?;
     let circumstances = Circumstances {

@@ -138,6 +138,7 @@ fn judge(need: Need, tried: Tried<'_>, circumstances: Circumstances) -> Option<C
     let (topic, is_needed, what_for) = match need {
         Need::Load => ("right to connect", true, ""),
         Need::Setup => ("rights for set-up", !has_data, ""),
+        Need::Orders => ("rights for order entry", false, "needed only to make data of order entry"),
         Need::Figures => ("rights to views", true, ""),
         Need::Container => ("rights to views of the container", is_pluggable, ""),
         Need::Cluster => ("rights to views of the cluster", is_cluster == Some(true), ""),
@@ -151,7 +152,7 @@ fn judge(need: Need, tried: Tried<'_>, circumstances: Circumstances) -> Option<C
         Need::Container => !is_pluggable,
         Need::Cluster => is_cluster == Some(false),
         Need::ClusterContainer => !is_pluggable || is_cluster == Some(false),
-        Need::Load | Need::Setup | Need::Figures | Need::Awr | Need::Statspack => false,
+        Need::Load | Need::Setup | Need::Orders | Need::Figures | Need::Awr | Need::Statspack => false,
     };
     if is_needless {
         return None;

@@ -20,7 +20,7 @@ pub(super) use error::Error;
 pub(super) use row::Row;
 pub use seam::SessionId;
 pub(super) use seam::{Driver, Landed, Prepared, Settings};
-pub(super) use value::{DB_TYPE_NUMBER, DB_TYPE_RAW, DB_TYPE_VARCHAR, ToDbValue};
+pub(super) use value::{DB_TYPE_NUMBER, DB_TYPE_RAW, DB_TYPE_VARCHAR, ToDbValue, Value};
 
 /// Stack of a session's thread: room for a driver's calls, the deepest of which is the login over TLS. What an installed client needs
 /// is not known. Only what is used takes memory.

@@ -57,7 +57,7 @@ impl ToSql for Value<'_> {
     fn oratype(&self, _: &Connection) -> odpi::Result<OracleType> {
         let room = |bytes: usize| u32::try_from(bytes).unwrap_or(u32::MAX).max(1);
         Ok(match self {
-            Self::Number(_) | Self::Signed(_) | Self::Out(DbType::Number) => OracleType::Number(0, 0),
+            Self::Number(_) | Self::Signed(_) | Self::NoNumber | Self::Out(DbType::Number) => OracleType::Number(0, 0),
             Self::Text(text) => OracleType::Varchar2(room(text.len())),
             Self::Bytes(bytes) => OracleType::Raw(room(bytes.len())),
             Self::Out(DbType::Text) => OracleType::Varchar2(MAX_OUT),
@@ -71,7 +71,7 @@ impl ToSql for Value<'_> {
             Self::Signed(number) => place.set(number),
             Self::Text(text) => place.set(text),
             Self::Bytes(bytes) => place.set(bytes),
-            Self::Out(_) => place.set_null(),
+            Self::NoNumber | Self::Out(_) => place.set_null(),
         }
     }
 }

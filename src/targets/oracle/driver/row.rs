@@ -9,7 +9,8 @@ pub(in crate::targets::oracle) struct Row(pub(super) Fetched);
 
 /// Whose row it is.
 pub(super) enum Fetched {
-    Thin(oracledb::Row),
+    /// With so many columns at its end that nobody asked for.
+    Thin(oracledb::Row, usize),
     #[cfg(feature = "oracle-oci")]
     Oci(Cells),
 }
@@ -38,9 +39,18 @@ impl Row {
     /// When it is not there, is NULL, or something else.
     pub(in crate::targets::oracle) fn get<T: FromDbValue>(&self, column: usize) -> Result<T, Error> {
         match &self.0 {
-            Fetched::Thin(row) => Ok(row.get(column)?),
+            Fetched::Thin(row, _) => Ok(row.get(column)?),
             #[cfg(feature = "oracle-oci")]
             Fetched::Oci(cells) => cells.get(column),
+        }
+    }
+
+    /// How many columns were asked for.
+    pub(in crate::targets::oracle) fn width(&self) -> usize {
+        match &self.0 {
+            Fetched::Thin(row, added) => row.columns().len() - added,
+            #[cfg(feature = "oracle-oci")]
+            Fetched::Oci(cells) => cells.0.len(),
         }
     }
 
@@ -50,7 +60,7 @@ impl Row {
     /// When it is not there, or something else.
     pub(in crate::targets::oracle) fn bytes(&self, column: usize) -> Result<&[u8], Error> {
         match &self.0 {
-            Fetched::Thin(row) => Ok(row.get::<Option<&[u8]>>(column)?.unwrap_or_default()),
+            Fetched::Thin(row, _) => Ok(row.get::<Option<&[u8]>>(column)?.unwrap_or_default()),
             #[cfg(feature = "oracle-oci")]
             Fetched::Oci(cells) => cells.bytes(column),
         }

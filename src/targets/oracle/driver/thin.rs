@@ -108,6 +108,9 @@ pub(super) fn given_up(said: &str) -> Error {
     }
 }
 
+/// A number that is unknown, which has the type of one all the same.
+const NO_NUMBER: Option<i64> = None;
+
 /// A value as the driver takes it.
 fn bound<'a>(value: &'a Value<'_>) -> &'a dyn oracledb::ToDbValue {
     match value {
@@ -115,6 +118,7 @@ fn bound<'a>(value: &'a Value<'_>) -> &'a dyn oracledb::ToDbValue {
         Value::Signed(number) => number,
         Value::Text(text) => text,
         Value::Bytes(bytes) => bytes,
+        Value::NoNumber => &NO_NUMBER,
         Value::Out(DbType::Number) => &oracledb::DB_TYPE_NUMBER,
         Value::Out(DbType::Text) => &oracledb::DB_TYPE_VARCHAR,
         Value::Out(DbType::Bytes) => &oracledb::DB_TYPE_RAW,
@@ -137,6 +141,9 @@ fn with_bound<T>(values: &[&dyn ToDbValue], work: impl FnOnce(&[&dyn oracledb::T
     })
 }
 
+/// Columns that stand behind those of a query of many rows.
+const ADDED: usize = 1;
+
 impl Driver for Connection {
     fn name_work(&self, module: &str, action: &str) -> Result<(), Error> {
         self.set_module(module)?;
@@ -152,7 +159,7 @@ impl Driver for Connection {
     }
 
     fn call(&self, sql: &str, values: &[&dyn ToDbValue]) -> Result<Row, Error> {
-        Ok(Row(Fetched::Thin(with_bound(values, |values| self.execute(sql, values))?.out_bind_data())))
+        Ok(Row(Fetched::Thin(with_bound(values, |values| self.execute(sql, values))?.out_bind_data(), 0)))
     }
 
     fn execute_for_each(&self, sql: &str, rows: &[&[&dyn ToDbValue]]) -> Result<u64, Error> {
@@ -176,7 +183,7 @@ impl Driver for Connection {
         let sql = format!("SELECT q.*, 1 FROM ({sql}) q");
         let statement = self.statement(&sql)?.prefetch_rows(rows_at_once).fetch_array_size(rows_at_once).build()?;
         for row in with_bound(values, |values| statement.query(values))? {
-            take(&Row(Fetched::Thin(row?)))?;
+            take(&Row(Fetched::Thin(row?, ADDED)))?;
         }
         Ok(())
     }
@@ -184,7 +191,7 @@ impl Driver for Connection {
     /// The driver keeps the statement prepared by its text, unless it has seen the end of the rows.
     fn first(&self, sql: &str, values: &[&dyn ToDbValue]) -> Result<Row, Error> {
         let statement = self.statement(sql)?.prefetch_rows(1).build()?;
-        Ok(Row(Fetched::Thin(with_bound(values, |values| statement.query_row(values))?)))
+        Ok(Row(Fetched::Thin(with_bound(values, |values| statement.query_row(values))?, 0)))
     }
 
     fn prepare(&self, sql: &str) -> Result<Prepared, Error> {
@@ -219,7 +226,7 @@ impl Drop for Held {
 impl Block for Held {
     fn call(&mut self, values: &[&dyn ToDbValue]) -> Result<Row, Error> {
         let statement = self.0.as_mut().expect("only a drop takes it");
-        Ok(Row(Fetched::Thin(with_bound(values, |values| statement.execute(values))?.out_bind_data())))
+        Ok(Row(Fetched::Thin(with_bound(values, |values| statement.execute(values))?.out_bind_data(), 0)))
     }
 }
 

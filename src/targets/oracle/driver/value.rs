@@ -7,6 +7,8 @@ pub(in crate::targets::oracle) enum Value<'a> {
     Signed(i64),
     Text(&'a str),
     Bytes(&'a [u8]),
+    /// A number that is unknown.
+    NoNumber,
     Out(DbType),
 }
 
@@ -66,6 +68,12 @@ impl ToDbValue for String {
 impl ToDbValue for &[u8] {
     fn value(&self) -> Value<'_> {
         Value::Bytes(self)
+    }
+}
+
+impl ToDbValue for Value<'_> {
+    fn value(&self) -> Value<'_> {
+        *self
     }
 }
 

@@ -2,11 +2,14 @@
 //! for the check that a parser understands it all.
 
 mod load;
+mod orders;
 mod setup;
 #[cfg(test)]
 mod tests;
 
 use std::fmt::Write;
+
+pub use orders::order_entry;
 
 use super::sql::{Layout, Need, Sql, grants};
 use crate::config::{RedoStress, SlobParameters};
@@ -167,6 +170,7 @@ fn words_of(need: Need) -> &'static str {
     match need {
         Need::Load => "For any load:",
         Need::Setup => "For data that set-up makes:",
+        Need::Orders => "Only for order entry that set-up makes:",
         Need::Figures => "For figures of the server; without one, what it shows is unknown:",
         Need::Container => "For figures of a pluggable database by itself:",
         Need::Cluster => "For figures of each instance of a cluster over one address:",

@@ -3,8 +3,8 @@
 use super::{Part, Script, Section, Value};
 use crate::targets::database::Filling;
 use crate::targets::oracle::sql::{
-    DESCRIPTOR_COLUMNS, Fill, Layout, OBJECTS, OWN_COLUMNS, PLACE, PRIVILEGES, PRODUCT, QUOTAS, READY_PLACE, SESSION,
-    SLOB_BLOCK_BYTES, SLOB_OWNERS, Sql, WAIT_FOR_TABLES,
+    Fill, Layout, PLACE, PRIVILEGES, PRODUCT, QUOTAS, READY_PLACE, SESSION, SLOB, SLOB_BLOCK_BYTES, SLOB_OWNERS, Sql,
+    WAIT_FOR_TABLES,
 };
 use crate::targets::sql::data::catalog::{DATA_TABLE, FORMAT_VERSION, LOAD_TABLE};
 use crate::targets::sql::data::descriptor::{Stage, TableId, TableKind};
@@ -24,9 +24,12 @@ impl Script {
                 Part::new("Where tables are made, and how large a block is there", PLACE),
                 Part::new("How much of it the user may have", QUOTAS)
                     .with("tablespace_name", Value::Text(text_of(&self.tablespace))),
-                Part::new("Which of our tables there are", OBJECTS),
-                Part::new("Whether tables with names of our own are ours, by their columns", OWN_COLUMNS),
-                Part::new("Whether data are described there, which is so if the answer is 3", DESCRIPTOR_COLUMNS),
+                Part::new("Which of our tables there are", SLOB.objects()),
+                Part::new("Whether tables with names of our own are ours, by their columns", SLOB.own_columns()),
+                Part::new(
+                    "Whether data are described there, which is so if the answer is 3",
+                    SLOB.descriptor_columns(),
+                ),
             ]),
             Layout::Slob => parts.extend([
                 Part::new("Whose tables of SLOB's can be seen", SLOB_OWNERS),
@@ -38,7 +41,7 @@ impl Script {
 
     pub(super) fn making(&self) -> Section {
         let sql = &self.sql;
-        let own = sql.create_own_tables();
+        let own = sql.create_own_tables(&SLOB);
         let descriptor = serde_json::to_string(&self.data).expect("a descriptor has no value that JSON lacks");
         let mut parts: Vec<Part> = own
             .into_iter()
@@ -53,7 +56,7 @@ impl Script {
                 "The lock, in a session that does nothing else: here it ends with the next statement on the data dictionary",
                 sql.lock(),
             ),
-            Part::new("What data these are to become", sql.insert_descriptor())
+            Part::new("What data these are to become", sql.insert_descriptor(&SLOB))
                 .with("format", Value::Number(FORMAT_VERSION.into()))
                 .with("stage", stage(Stage::Loading))
                 .with("descriptor", Value::Text(text_of(&descriptor))),
@@ -114,7 +117,7 @@ impl Script {
             );
         }
         parts.extend([
-            Part::new("The data are whole", sql.set_stage()).with("stage", stage(Stage::Ready)),
+            Part::new("The data are whole", sql.set_stage(&SLOB)).with("stage", stage(Stage::Ready)),
             Part::new("Before the marks go", "COMMIT"),
             Part::new("Nobody needs them any more", Sql::drop_table(&sql.qualified(LOAD_TABLE))),
         ]);
@@ -148,11 +151,11 @@ impl Script {
     pub(super) fn removing(&self) -> Section {
         let sql = &self.sql;
         let tables = self.data.tables().map(|table| self.name_of(table));
-        let own = Sql::own_tables().into_iter().map(|name| sql.qualified(name));
+        let own = SLOB.own_tables().into_iter().map(|name| sql.qualified(name));
         let drop = |table: String| Part::new("ORA-00942 says that it is gone already", Sql::drop_table(&table));
         let first = [
             Part::new("Whoever uses a table is waited for, for five seconds", WAIT_FOR_TABLES),
-            Part::new("From here on the data are no more", sql.set_stage()).with("stage", stage(Stage::Dropping)),
+            Part::new("From here on the data are no more", sql.set_stage(&SLOB)).with("stage", stage(Stage::Dropping)),
         ];
         let parts = first.into_iter().chain(tables.chain(own).map(drop)).map(Part::shown_only).collect();
         let words =
@@ -172,7 +175,7 @@ impl Script {
     }
 
     fn mark(&self, why: &str, table: TableId, first_place: i64, places: i64) -> Part {
-        Part::new(why, self.sql.insert_mark())
+        Part::new(why, self.sql.insert_mark(&SLOB))
             .with("is_scan", Value::Number((table.kind == TableKind::Scan).into()))
             .with("slob_schema", Value::Number(table.schema.into()))
             .with("first_place", Value::Number(first_place))

@@ -10,6 +10,8 @@ pub enum Need {
     Load,
     /// Only for data that set-up makes.
     Setup,
+    /// Only for order entry that set-up makes.
+    Orders,
     /// Without it figures of the server are unknown; the load itself does not need it.
     Figures,
     /// Figures of a pluggable database by itself.
@@ -104,6 +106,7 @@ pub fn grants(user: &str, tablespace: &str) -> Vec<Grant> {
             statement: format!("ALTER USER {user} DEFAULT TABLESPACE {tablespace} QUOTA UNLIMITED ON {tablespace}"),
             why: "the space for them; a quota of SCALE for each schema and an eighth more is enough",
         },
+        grant(Need::Orders, "CREATE SEQUENCE", "numbering new rows of order entry"),
     ];
     all.extend(VIEWS.iter().map(|(name, why)| grant(Need::Figures, &view("V_$", name), why)));
     all.extend(CONTAINER_VIEWS.iter().map(|name| grant(Need::Container, &view("V_$CON_", name), why_of(name))));

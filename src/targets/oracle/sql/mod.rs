@@ -11,24 +11,23 @@ mod catalog;
 mod grants;
 mod names;
 mod operations;
-mod orders;
 mod proof;
 mod setup;
 mod slob;
 mod verify;
 
 pub use batch::{Kinds, MAX_BATCH, pack, unpack};
+pub(in crate::targets) use catalog::TABLES;
 pub use catalog::{
-    AT_WORK, BUFFER_CACHE, CONTAINER, DATABASE, DESCRIPTOR_COLUMNS, IS_CLUSTER, LOCK_HOLDER, OBJECTS, OWN_COLUMNS,
-    OWN_TABLESPACES, PLACE, PRIVILEGES, PRODUCT, QUOTAS, SESSION, only_reads,
+    AT_WORK, BUFFER_CACHE, CONTAINER, DATABASE, DESCRIBED, IS_CLUSTER, Kind, LOCK_HOLDER, LOCK_TABLE, ORDERS,
+    OWN_TABLESPACES, PLACE, PRIVILEGES, PRODUCT, QUOTAS, SESSION, SLOB, only_reads,
 };
 pub use grants::{Grant, Need, PUBLIC_PACKAGES, grants};
 pub use names::{Commits, Layout, Method, Reads, Sql, column_bytes, dictionary_name, printable, quoted, slob_owner};
 pub use operations::Statement;
-pub use orders::{OrderWords, order_procedures};
 pub use proof::{
     Address, COLUMNS_OF, CONTINUED_ROWS, EXECUTED_PLANS, INDEXES_OF, PLAN, PlanLine, SHAPE_OF, TRIGGERS_OF, explain,
     plan_fault,
 };
-pub use setup::{Fill, LOCK_TABLE, READY_PLACE, WAIT_FOR_TABLES};
+pub use setup::{Fill, READY_PLACE, WAIT_FOR_TABLES};
 pub use slob::{SLOB_BLOCK_BYTES, SLOB_OWNERS, slob_schemas};

@@ -3,31 +3,28 @@
 //! Statements that change the data dictionary commit by themselves, before and after, so the marks of a set-up are what holds it
 //! together: what they do not name is made again.
 
+use super::catalog::{Kind, LOCK_TABLE};
 use super::names::{Sql, columns, quoted};
 use crate::targets::sql::COLUMNS;
-use crate::targets::sql::data::catalog::{DATA_TABLE, LOAD_TABLE};
+use crate::targets::sql::data::catalog::LOAD_TABLE;
 
-/// Whose row is locked by whoever makes or removes data. It is a table of its own, since the others are written meanwhile.
-pub const LOCK_TABLE: &str = "plimsoll_lock";
 /// `first_place` of the mark of a table that is made and ready for rows; it has no places.
 pub const READY_PLACE: i64 = -1;
 /// Has statements that need a table for themselves wait so long, in seconds, for those who use it; then it is in use.
 pub const WAIT_FOR_TABLES: &str = "ALTER SESSION SET DDL_LOCK_TIMEOUT = 5";
 
 impl Sql {
-    /// Makes our own three tables, by their bare names: `:lock`, marks and descriptor. Versions before 23 have no `IF NOT EXISTS`;
+    /// Makes our own three tables, by their bare names: lock, marks and descriptor. Versions before 23 have no `IF NOT EXISTS`;
     /// one that is there already is an error that says so (ORA-00955).
-    pub fn create_own_tables(&self) -> [(&'static str, String); 3] {
+    pub fn create_own_tables(&self, kind: &Kind) -> [(&'static str, String); 3] {
         let create = |name, columns: &str| (name, format!("CREATE TABLE {} ({columns})", self.qualified(name)));
+        let columns = kind.load_columns.map(|(name, kind)| format!("{name} {kind} NOT NULL")).join(", ");
+        let key: Vec<&str> = kind.load_columns[..kind.load_key].iter().map(|(name, _)| *name).collect();
         [
             create(LOCK_TABLE, "id NUMBER(1) NOT NULL PRIMARY KEY"),
+            create(kind.load_table, &format!("{columns}, PRIMARY KEY ({})", key.join(", "))),
             create(
-                LOAD_TABLE,
-                "is_scan NUMBER(1) NOT NULL, slob_schema NUMBER(10) NOT NULL, first_place NUMBER(19) NOT NULL, \
-                 places NUMBER(19) NOT NULL, PRIMARY KEY (is_scan, slob_schema, first_place)",
-            ),
-            create(
-                DATA_TABLE,
+                kind.data_table,
                 "format NUMBER(10) NOT NULL, stage VARCHAR2(16 BYTE) NOT NULL, descriptor VARCHAR2(4000 BYTE) NOT NULL",
             ),
         ]
@@ -45,29 +42,33 @@ impl Sql {
     }
 
     /// Describes the data: `:format`, `:stage`, `:descriptor`.
-    pub fn insert_descriptor(&self) -> String {
+    pub fn insert_descriptor(&self, kind: &Kind) -> String {
         format!(
             "INSERT INTO {} (format, stage, descriptor) VALUES (:format, :stage, :descriptor)",
-            self.qualified(DATA_TABLE)
+            self.qualified(kind.data_table)
         )
     }
 
     /// What data are described: format, stage, descriptor.
-    pub fn read_descriptor(&self) -> String {
-        format!("SELECT format, stage, descriptor FROM {}", self.qualified(DATA_TABLE))
+    pub fn read_descriptor(&self, kind: &Kind) -> String {
+        format!("SELECT format, stage, descriptor FROM {}", self.qualified(kind.data_table))
     }
 
     /// Notes how far they have come: `:stage`.
-    pub fn set_stage(&self) -> String {
-        format!("UPDATE {} SET stage = :stage", self.qualified(DATA_TABLE))
+    pub fn set_stage(&self, kind: &Kind) -> String {
+        format!("UPDATE {} SET stage = :stage", self.qualified(kind.data_table))
     }
 
-    /// Marks places as loaded, in the transaction that loads them: `:is_scan` (0 or 1), `:slob_schema` from 0, `:first_place`,
-    /// `:places`. With [`READY_PLACE`] and no places the table is ready for rows.
-    pub fn insert_mark(&self) -> String {
+    /// Marks something as loaded, in the transaction that loads it: a value for each column, by its name. Of SLOB's data, places of
+    /// a table: `:is_scan` (0 or 1), `:slob_schema` from 0, `:first_place`, `:places`; with [`READY_PLACE`] and no places the table is
+    /// ready for rows.
+    pub fn insert_mark(&self, kind: &Kind) -> String {
+        let columns = kind.load_columns.map(|(name, _)| name);
         format!(
-            "INSERT INTO {} (is_scan, slob_schema, first_place, places) VALUES (:is_scan, :slob_schema, :first_place, :places)",
-            self.qualified(LOAD_TABLE)
+            "INSERT INTO {} ({}) VALUES ({})",
+            self.qualified(kind.load_table),
+            columns.join(", "),
+            columns.map(|name| format!(":{name}")).join(", ")
         )
     }
 
@@ -223,7 +224,7 @@ fn keys(rows: u64) -> String {
 }
 
 /// A name, quoted, as a text.
-fn literal(name: &str) -> String {
+pub(super) fn literal(name: &str) -> String {
     format!("'{}'", quoted(name).replace('\'', "''"))
 }
 

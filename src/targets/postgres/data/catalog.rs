@@ -9,7 +9,7 @@ use super::session::{Access, Halt, Session};
 use crate::targets::error::TargetError;
 use crate::targets::postgres::Connector;
 use crate::targets::postgres::sql::{identifier, literal};
-use crate::targets::sql::data::catalog::{NamespaceFacts, SqlData, damaged, described};
+use crate::targets::sql::data::catalog::{Keeps, NamespaceFacts, SqlData, damaged, described};
 use crate::targets::sql::data::content::Content;
 use crate::targets::sql::data::descriptor::{Found, Stage};
 
@@ -83,17 +83,9 @@ impl SqlData for Connector {
         Session::open(access)
     }
 
-    fn look(session: &mut Session<'_>) -> Result<NamespaceFacts<Server>, TargetError> {
-        look(session)
-    }
-
     fn has_namespace(session: &mut Session<'_>) -> Result<bool, TargetError> {
         let ask = "SELECT EXISTS (SELECT FROM pg_namespace WHERE nspname = $1)";
         Ok(session.query_one("look for the schema", ask, &[&session.access().namespace])?.get(0))
-    }
-
-    fn objects(session: &mut Session<'_>) -> Result<BTreeMap<String, u64>, TargetError> {
-        objects::<DataSet>(session)
     }
 
     fn try_lock(session: &mut Session<'_>) -> Result<bool, TargetError> {
@@ -114,18 +106,102 @@ impl SqlData for Connector {
             format!("session {pid} of the server{name}")
         }))
     }
+}
 
-    fn remove(session: &mut Session<'_>, found: &Found, halt: Halt<'_>) -> Result<(), TargetError> {
-        let sql = session.access().sql(found.data.block_bytes);
-        let procedures =
-            (0..found.data.schemas).map(|schema| format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema)));
-        let tables = found.data.tables().map(|table| format!("DROP TABLE IF EXISTS {}", table.qualified(&sql)));
-        remove(session, found, &procedures.chain(tables).collect::<Vec<_>>(), halt)
+/// Data whose tables and procedures are dropped by these statements.
+pub(super) trait Dropped: Content {
+    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError>;
+
+    /// Bare names of procedures that were made beside them later, and go with them.
+    fn made_later(_session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        Ok(Vec::new())
+    }
+}
+
+impl Dropped for DataSet {
+    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        let sql = session.access().sql(self.block_bytes);
+        let procedures = (0..self.schemas).map(|schema| format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema)));
+        let tables = self.tables().map(|table| format!("DROP TABLE IF EXISTS {}", table.qualified(&sql)));
+        Ok(procedures.chain(tables).collect())
+    }
+}
+
+impl<D: Dropped> Keeps<D> for Connector {
+    fn look(session: &mut Session<'_>) -> Result<NamespaceFacts<Server, D>, TargetError> {
+        look(session)
+    }
+
+    fn check_place(
+        access: Access<'_>,
+        _: &mut Session<'_>,
+        facts: &NamespaceFacts<Server, D>,
+    ) -> Result<(), TargetError> {
+        check_place(access, &facts.server)
+    }
+
+    fn objects(session: &mut Session<'_>) -> Result<BTreeMap<String, u64>, TargetError> {
+        let ask = "SELECT relname::text, pg_total_relation_size(oid) FROM pg_class \
+                   WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND relname ~ $2 \
+                   UNION ALL SELECT DISTINCT proname::text, 0 FROM pg_proc \
+                   WHERE pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND proname ~ $2";
+        let rows = session.query("list the tables", ask, &[&session.access().namespace, &D::names()], Halt::NEVER)?;
+        // A relation that somebody drops meanwhile has no size.
+        Ok(rows.iter().map(|row| (row.get(0), row.get::<_, Option<i64>>(1).unwrap_or(0).unsigned_abs())).collect())
+    }
+
+    /// All of it or nothing is there afterwards.
+    fn begin(session: &mut Session<'_>, data: &D) -> Result<(), TargetError> {
+        let access = session.access();
+        // What was there may have been removed just now.
+        let server = look::<D>(session)?.server;
+        check_place(access, &server)?;
+        let make_namespace = server.namespace.is_none();
+        let descriptor = serde_json::to_string(data).expect("a descriptor has no value that JSON lacks");
+        let namespace =
+            if make_namespace { format!("CREATE SCHEMA {};", identifier(access.namespace)) } else { String::new() };
+        let (data_table, load_table) = (qualified(access, D::DATA_TABLE), load_table::<D>(access));
+        let columns: Vec<String> =
+            D::LOAD_COLUMNS.iter().map(|(name, kind)| format!("{} {kind} NOT NULL", identifier(name))).collect();
+        let key: Vec<String> = D::LOAD_COLUMNS[..D::LOAD_KEY].iter().map(|(name, _)| identifier(name)).collect();
+        let statements = format!(
+            "BEGIN; {namespace}
+             CREATE TABLE {data_table} (only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row), format integer NOT NULL, \
+             stage text NOT NULL, descriptor text NOT NULL, made_namespace boolean NOT NULL);
+             CREATE TABLE {load_table} ({columns}, PRIMARY KEY ({key}));
+             INSERT INTO {data_table} (format, stage, descriptor, made_namespace) VALUES ({format}, {stage}, {descriptor}, \
+             {make_namespace});
+             COMMIT",
+            columns = columns.join(", "),
+            key = key.join(", "),
+            format = D::FORMAT_VERSION,
+            stage = literal(Stage::Loading.word()),
+            descriptor = literal(&descriptor),
+        );
+        session.execute("begin the set-up", &statements, Halt::NEVER)
+    }
+    fn made_later(session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        D::made_later(session)
+    }
+
+    fn remove(session: &mut Session<'_>, found: &Found<D>, halt: Halt<'_>) -> Result<(), TargetError> {
+        let (access, doing) = (session.access(), "drop the data");
+        let begin = format!("SET lock_timeout = '{LOCK_TIMEOUT}'; {}", set_stage::<D>(access, Stage::Dropping));
+        session.execute(doing, &begin, halt)?;
+        for statements in found.data.drops(session)?.chunks(DROPPED_AT_ONCE) {
+            session.execute(doing, &statements.join("; "), halt)?;
+        }
+        let own = qualified(access, D::DATA_TABLE);
+        let mut last = format!("DROP TABLE IF EXISTS {}; DROP TABLE {own}", load_table::<D>(access));
+        if found.made_namespace && is_empty_but_for_marks::<D>(session)? {
+            last.push_str(&format!("; DROP SCHEMA {}", identifier(access.namespace)));
+        }
+        session.execute(doing, &format!("{last}; SET lock_timeout = 0"), halt)
     }
 }
 
 /// Looks what there is of data of this kind, and changes nothing.
-pub(super) fn look<D: Content>(session: &Session<'_>) -> Result<NamespaceFacts<Server, D>, TargetError> {
+fn look<D: Content>(session: &Session<'_>) -> Result<NamespaceFacts<Server, D>, TargetError> {
     let mut server = Server::ask(session)?;
     let access = session.access();
     let ask = "SELECT has_schema_privilege(oid, 'CREATE'), has_schema_privilege(oid, 'USAGE') FROM pg_namespace \
@@ -149,19 +225,8 @@ pub(super) fn look<D: Content>(session: &Session<'_>) -> Result<NamespaceFacts<S
     })
 }
 
-/// Bytes of whatever is in the namespace and has a name that a set-up of such data uses, by its bare name.
-pub(super) fn objects<D: Content>(session: &Session<'_>) -> Result<BTreeMap<String, u64>, TargetError> {
-    let ask = "SELECT relname::text, pg_total_relation_size(oid) FROM pg_class \
-                   WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND relname ~ $2 \
-                   UNION ALL SELECT DISTINCT proname::text, 0 FROM pg_proc \
-                   WHERE pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = $1) AND proname ~ $2";
-    let rows = session.query("list the tables", ask, &[&session.access().namespace, &D::names()], Halt::NEVER)?;
-    // A relation that somebody drops meanwhile has no size.
-    Ok(rows.iter().map(|row| (row.get(0), row.get::<_, Option<i64>>(1).unwrap_or(0).unsigned_abs())).collect())
-}
-
 /// Refuses a place where no data can be made.
-pub(super) fn check_place(access: Access<'_>, server: &Server) -> Result<(), TargetError> {
+fn check_place(access: Access<'_>, server: &Server) -> Result<(), TargetError> {
     let Server { role, database, .. } = server;
     if server.in_recovery {
         let what = format!("`{}` is a standby, which nobody can write to", access.node_name());
@@ -230,37 +295,6 @@ fn qualified(access: Access<'_>, name: &str) -> String {
     format!("{}.{}", identifier(access.namespace), identifier(name))
 }
 
-/// Begins a set-up: all of it or nothing is there afterwards.
-pub(super) fn begin<D: Content>(session: &Session<'_>, data: &D) -> Result<(), TargetError> {
-    let access = session.access();
-    // What was there may have been removed just now.
-    let server = look::<D>(session)?.server;
-    check_place(access, &server)?;
-    let make_namespace = server.namespace.is_none();
-    let descriptor = serde_json::to_string(data).expect("a descriptor has no value that JSON lacks");
-    let namespace =
-        if make_namespace { format!("CREATE SCHEMA {};", identifier(access.namespace)) } else { String::new() };
-    let (data_table, load_table) = (qualified(access, D::DATA_TABLE), load_table::<D>(access));
-    let columns: Vec<String> =
-        D::LOAD_COLUMNS.iter().map(|(name, kind)| format!("{} {kind} NOT NULL", identifier(name))).collect();
-    let key: Vec<String> = D::LOAD_COLUMNS[..D::LOAD_KEY].iter().map(|(name, _)| identifier(name)).collect();
-    let statements = format!(
-        "BEGIN; {namespace}
-         CREATE TABLE {data_table} (only_row boolean PRIMARY KEY DEFAULT true CHECK (only_row), format integer NOT NULL, \
-         stage text NOT NULL, descriptor text NOT NULL, made_namespace boolean NOT NULL);
-         CREATE TABLE {load_table} ({columns}, PRIMARY KEY ({key}));
-         INSERT INTO {data_table} (format, stage, descriptor, made_namespace) VALUES ({format}, {stage}, {descriptor}, \
-         {make_namespace});
-         COMMIT",
-        columns = columns.join(", "),
-        key = key.join(", "),
-        format = D::FORMAT_VERSION,
-        stage = literal(Stage::Loading.word()),
-        descriptor = literal(&descriptor),
-    );
-    session.execute("begin the set-up", &statements, Halt::NEVER)
-}
-
 /// The statement that notes how far a data set has come.
 pub(super) fn set_stage<D: Content>(access: Access<'_>, stage: Stage) -> String {
     format!("UPDATE {} SET stage = {}", qualified(access, D::DATA_TABLE), literal(stage.word()))
@@ -291,27 +325,6 @@ pub(super) fn table_pages(session: &Session<'_>, data: &DataSet) -> Result<Vec<(
 /// The marks of what has been loaded: qualified and quoted.
 pub(super) fn load_table<D: Content>(access: Access<'_>) -> String {
     qualified(access, D::LOAD_TABLE)
-}
-
-/// Drops data by these statements, and then what marks them. The caller holds the lock.
-pub(super) fn remove<D: Content>(
-    session: &Session<'_>,
-    found: &Found<D>,
-    drops: &[String],
-    halt: Halt<'_>,
-) -> Result<(), TargetError> {
-    let (access, doing) = (session.access(), "drop the data");
-    let begin = format!("SET lock_timeout = '{LOCK_TIMEOUT}'; {}", set_stage::<D>(access, Stage::Dropping));
-    session.execute(doing, &begin, halt)?;
-    for statements in drops.chunks(DROPPED_AT_ONCE) {
-        session.execute(doing, &statements.join("; "), halt)?;
-    }
-    let own = qualified(access, D::DATA_TABLE);
-    let mut last = format!("DROP TABLE IF EXISTS {}; DROP TABLE {own}", load_table::<D>(access));
-    if found.made_namespace && is_empty_but_for_marks::<D>(session)? {
-        last.push_str(&format!("; DROP SCHEMA {}", identifier(access.namespace)));
-    }
-    session.execute(doing, &format!("{last}; SET lock_timeout = 0"), halt)
 }
 
 /// Declares data whole. Waiting for this commit makes all those before it durable too.

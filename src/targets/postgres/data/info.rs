@@ -6,7 +6,7 @@ use super::descriptor::DataSet;
 use super::session::{Access, Halt, Session};
 use crate::targets::error::TargetError;
 use crate::targets::postgres::Connector;
-use crate::targets::sql::data::catalog::{self, NamespaceFacts, SqlData as _};
+use crate::targets::sql::data::catalog::{self, Keeps, NamespaceFacts, SqlData as _};
 use crate::targets::sql::data::descriptor::Stage;
 
 /// What is known of a data set.
@@ -72,7 +72,7 @@ pub struct MissingRight {
 /// When there is none, or the server cannot be asked.
 pub(in crate::targets) fn info(access: &Access<'_>) -> Result<Info, TargetError> {
     let mut session = Session::open(*access)?;
-    let NamespaceFacts { server, found, .. } = Connector::look(&mut session)?;
+    let NamespaceFacts { server, found, .. } = <Connector as Keeps<DataSet>>::look(&mut session)?;
     let found = catalog::require(*access, found)?;
     let tables = tables(&session, &found.data)?;
     Ok(Info {

@@ -8,6 +8,7 @@ use crate::targets::database::{Phase, SetupRequest};
 use crate::targets::postgres::Connector;
 use crate::targets::postgres::test_server::{database, server};
 use crate::targets::sql::data::catalog::load;
+use crate::targets::sql::data::descriptor::DataSet;
 use crate::targets::sql::data::descriptor::Stage;
 use crate::targets::sql::data::drop;
 use crate::targets::sql::data::tests::{self, Tested};
@@ -85,7 +86,7 @@ mod dropping {
     use super::*;
 
     fn drop_all(access: &Access<'_>) -> Result<bool, TargetError> {
-        drop::run(drop::plan(access)?, &AtomicBool::new(false))
+        drop::run(drop::plan::<_, DataSet>(access)?, &AtomicBool::new(false))
     }
 
     #[test]

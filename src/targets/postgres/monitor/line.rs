@@ -100,12 +100,12 @@ impl CounterLine {
     }
 
     /// Reads everything now.
-    pub(super) async fn read(&self) -> Result<(Instant, Reading), PostgresError> {
+    pub(super) async fn read(&mut self) -> Result<(Instant, Reading), PostgresError> {
         let read = self.read_all().await;
         read.map_err(|error| PostgresError::of(&self.at, "read the server's counters", &error))
     }
 
-    async fn read_all(&self) -> Result<(Instant, Reading), tokio_postgres::Error> {
+    async fn read_all(&mut self) -> Result<(Instant, Reading), tokio_postgres::Error> {
         let rows = self.client.query(&self.counters, &[]).await?;
         let at = Instant::now();
         let mut views = Views::new();
@@ -115,7 +115,7 @@ impl CounterLine {
             }
         }
         let mut processes = None;
-        if let Some(local) = &self.processes {
+        if let Some(local) = &mut self.processes {
             let rows = self.client.query(&self.sessions, &[]).await?;
             let sessions: Vec<u32> = rows.iter().filter_map(|row| u32::try_from(row.get::<_, i32>(0)).ok()).collect();
             processes = local.read(&sessions);

@@ -1,12 +1,12 @@
 //! The processes of a server on this machine: what they fetched from storage, and the processor time that they used.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use super::super::local::LocalServer;
 use crate::measure::os::mounts::{self, Place};
 use crate::measure::os::proc::{self, ProcessReads, ProcessStat};
-use crate::measure::os::{Root, ticks_per_second};
+use crate::measure::os::{KeptFiles, Root, ticks_per_second};
 use crate::record::CpuTime;
 
 /// How often processes are read again because one of them ended meanwhile.
@@ -83,9 +83,10 @@ fn minus(a: ProcessReads, b: ProcessReads) -> Option<ProcessReads> {
 }
 
 /// Reads the processes of one server.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Processes {
     root: Root,
+    kept: KeptFiles,
     server: LocalServer,
     ticks_per_second: u128,
     /// Whether the kernel reports reads from storage for the file system that holds the data.
@@ -97,7 +98,13 @@ impl Processes {
     pub(super) fn new(root: Root, server: LocalServer) -> Option<Self> {
         let kind = server.data_directory.as_deref().and_then(|directory| file_system(&root, directory));
         let counts_reads = kind.is_some_and(|kind| COUNTED_FILE_SYSTEMS.contains(&kind.as_str()));
-        Some(Self { root, server, ticks_per_second: ticks_per_second()?.into(), counts_reads })
+        Some(Self {
+            kept: KeptFiles::new(root.clone()),
+            root,
+            server,
+            ticks_per_second: ticks_per_second()?.into(),
+            counts_reads,
+        })
     }
 
     /// What cannot be known of these processes by this process, and how it could be.
@@ -122,13 +129,14 @@ impl Processes {
 
     /// Reads them all. `sessions` are the processes of the load's sessions. `None` where they cannot be read, or where so many
     /// end meanwhile that no sum would be right.
-    pub(super) fn read(&self, sessions: &[u32]) -> Option<ProcessReading> {
-        let postmaster = || self.process(self.server.postmaster_pid, |_| true);
-        let mut before = postmaster()?;
+    pub(super) fn read(&mut self, sessions: &[u32]) -> Option<ProcessReading> {
+        let sessions: HashSet<u32> = sessions.iter().copied().collect();
+        self.kept.begin_round();
+        let mut before = self.process(self.server.postmaster_pid, |_| true)?;
         for _ in 0..TRIES {
-            let children = self.children(sessions);
+            let children = self.children(&sessions);
             // What a child did goes over to its parent when it is gone: then it may have been counted twice or not at all.
-            let after = postmaster()?;
+            let after = self.process(self.server.postmaster_pid, |_| true)?;
             if after == before {
                 return self.sum(after, children);
             }
@@ -137,10 +145,11 @@ impl Processes {
         None
     }
 
-    fn children(&self, sessions: &[u32]) -> Vec<(ProcessId, ProcessStat, Child)> {
+    fn children(&mut self, sessions: &HashSet<u32>) -> Vec<(ProcessId, ProcessStat, Child)> {
+        let postmaster = self.server.postmaster_pid;
         let numbers = self.root.names("/proc").into_iter().filter_map(|name| name.parse::<u32>().ok());
         let children = numbers.filter_map(|pid| {
-            let (stat, reads) = self.process(pid, |stat| stat.parent == self.server.postmaster_pid)?;
+            let (stat, reads) = self.process(pid, |stat| stat.parent == postmaster)?;
             let is_ours = sessions.contains(&pid) || self.is_io_worker(pid);
             Some((ProcessId { pid, start_ticks: stat.start_ticks }, stat, Child { reads, is_ours }))
         });
@@ -168,10 +177,20 @@ impl Processes {
         self.root.text(format!("/proc/{pid}/cmdline")).is_some_and(|title| title.contains(" io worker "))
     }
 
-    fn process(&self, pid: u32, wanted: impl Fn(&ProcessStat) -> bool) -> Option<(ProcessStat, Option<ProcessReads>)> {
-        let stat = proc::process_stat(&self.root.text(format!("/proc/{pid}/stat"))?).filter(wanted)?;
-        let io = self.counts_reads.then(|| self.root.text(format!("/proc/{pid}/io"))).flatten();
-        Some((stat, io.and_then(|text| proc::process_reads(&text))))
+    fn process(
+        &mut self,
+        pid: u32,
+        wanted: impl Fn(&ProcessStat) -> bool,
+    ) -> Option<(ProcessStat, Option<ProcessReads>)> {
+        let is_wanted = |text: &str| proc::process_stat(text).is_some_and(|stat| wanted(&stat));
+        let stat = self.kept.text(&format!("/proc/{pid}/stat"), is_wanted)?;
+        let stat = proc::process_stat(&stat).filter(&wanted)?;
+        let reads = if self.counts_reads {
+            self.kept.text(&format!("/proc/{pid}/io"), |_| true).and_then(|text| proc::process_reads(&text))
+        } else {
+            None
+        };
+        Some((stat, reads))
     }
 }
 

@@ -51,7 +51,7 @@ fn only_what_our_sessions_read_is_counted_and_of_new_ones_everything() {
     machine.process(11, 10, 2, 0, 100);
     machine.process(12, 10, 2, 0, 1_000);
     machine.process(13, 1, 2, 0, 1_000);
-    let processes = machine.processes();
+    let mut processes = machine.processes();
     let earlier = processes.read(&[11, 13]).unwrap();
     machine.process(11, 10, 2, 0, 107);
     machine.process(12, 10, 2, 0, 2_000);
@@ -69,7 +69,7 @@ fn what_a_session_read_before_it_ended_is_not_lost() {
     machine.process(10, 1, 1, 1, 5);
     machine.process(11, 10, 2, 0, 100);
     machine.process(12, 10, 2, 0, 40);
-    let processes = machine.processes();
+    let mut processes = machine.processes();
     let earlier = processes.read(&[11]).unwrap();
     // 11 read 9 more and 12, which is not ours, nothing more; both ended, and their parent holds what they had read.
     machine.process(10, 1, 1, 1, 5 + 109 + 40);
@@ -84,7 +84,7 @@ fn a_number_that_is_used_again_is_another_session() {
     let machine = Machine::new("xfs");
     machine.process(10, 1, 1, 1, 0);
     machine.process(11, 10, 2, 0, 100);
-    let processes = machine.processes();
+    let mut processes = machine.processes();
     let earlier = processes.read(&[11]).unwrap();
     machine.process(10, 1, 1, 1, 100);
     machine.process(11, 10, 5, 0, 130);
@@ -98,7 +98,7 @@ fn workers_that_read_for_sessions_count_as_sessions() {
     machine.process(10, 1, 1, 1, 0);
     machine.process(11, 10, 2, 0, 1);
     machine.title(11, "postgres: main: io worker 0 ");
-    let processes = machine.processes();
+    let mut processes = machine.processes();
     let earlier = processes.read(&[]).unwrap();
     machine.process(11, 10, 2, 0, 4);
     assert_eq!(blocks(processes.read(&[]).unwrap().reads_since(&earlier)), Some(3));
@@ -109,7 +109,7 @@ fn processor_time_is_that_of_all_processes() {
     let machine = Machine::new("ext4");
     machine.process(10, 1, 1, 1, 0);
     machine.process(11, 10, 2, 5, 0);
-    let processes = machine.processes();
+    let mut processes = machine.processes();
     let earlier = processes.read(&[]).unwrap();
     // 11 ended, and its time went over to its parent; 12 is new.
     machine.process(10, 1, 1, 8, 0);

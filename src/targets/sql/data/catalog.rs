@@ -28,28 +28,11 @@ pub(in crate::targets) trait SqlData: SqlConnector {
     /// When the server cannot be reached.
     fn open(access: Access<'_, Self>) -> Result<Self::Session<'_>, TargetError>;
 
-    /// Looks what there is, and changes nothing.
-    ///
-    /// # Errors
-    /// When the server cannot be asked or is too old, or what is there cannot be read.
-    fn look(session: &mut Self::Session<'_>) -> Result<NamespaceFacts<Self::Server>, TargetError>;
-
     /// Whether the namespace is there.
     ///
     /// # Errors
     /// When the server cannot be asked.
     fn has_namespace(session: &mut Self::Session<'_>) -> Result<bool, TargetError>;
-
-    /// Bytes of whatever is in the namespace and has a name that set-up uses, by its bare name.
-    ///
-    /// # Errors
-    /// When the server cannot be asked.
-    fn objects(session: &mut Self::Session<'_>) -> Result<BTreeMap<String, u64>, TargetError>;
-
-    /// Names of what a whole data set consists of, as [`objects`](Self::objects) has them.
-    fn objects_of(data: &DataSet) -> Vec<String> {
-        data.objects().collect()
-    }
 
     /// Locks the data for work that others must not do at the same time, as long as the session lives; `false` if somebody has.
     ///
@@ -62,12 +45,69 @@ pub(in crate::targets) trait SqlData: SqlConnector {
     /// # Errors
     /// When the server cannot be asked.
     fn lock_holder(session: &mut Self::Session<'_>) -> Result<Option<String>, TargetError>;
+}
 
-    /// Drops a data set, and the namespace if set-up made it and nothing else is in it. The caller holds the lock.
+/// Servers that keep one kind of data.
+pub(in crate::targets) trait Keeps<D: Content>: SqlData {
+    /// Looks what there is, and changes nothing.
+    ///
+    /// # Errors
+    /// When the server cannot be asked or is too old, or what is there cannot be read.
+    fn look(session: &mut Self::Session<'_>) -> Result<NamespaceFacts<Self::Server, D>, TargetError>;
+
+    /// Refuses a place where no data can be made.
+    ///
+    /// # Errors
+    /// What stands against it, with a cure.
+    fn check_place(
+        access: Access<'_, Self>,
+        session: &mut Self::Session<'_>,
+        facts: &NamespaceFacts<Self::Server, D>,
+    ) -> Result<(), TargetError>;
+
+    /// Statements that give a user every right that set-up and load make use of, for whoever may, with what each is for.
+    fn grants(_access: Access<'_, Self>, _server: &Self::Server) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    /// Room that a server of others has for the data, in bytes, as far as it says so to this user.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    fn room(_session: &mut Self::Session<'_>, _server: &Self::Server) -> Result<Option<u64>, TargetError> {
+        Ok(None)
+    }
+
+    /// Bytes of whatever is in the namespace and has a name that set-up uses, by its bare name.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    fn objects(session: &mut Self::Session<'_>) -> Result<BTreeMap<String, u64>, TargetError>;
+
+    /// Names of what is dropped with a data set besides its marks, as [`objects`](Self::objects) has them.
+    fn objects_of(data: &D) -> Vec<String> {
+        data.objects()
+    }
+
+    /// Bare names of what was made beside the data later, and is dropped with them.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    fn made_later(_session: &mut Self::Session<'_>) -> Result<Vec<String>, TargetError> {
+        Ok(Vec::new())
+    }
+
+    /// Begins a set-up: makes the namespace where it is not there, and what marks the data as ours.
+    ///
+    /// # Errors
+    /// When the server refuses.
+    fn begin(session: &mut Self::Session<'_>, data: &D) -> Result<(), TargetError>;
+
+    /// Drops a data set with what marks it, and the namespace if set-up made it and nothing else is in it. The caller holds the lock.
     ///
     /// # Errors
     /// [`TargetError::Interrupted`], or what went wrong.
-    fn remove(session: &mut Self::Session<'_>, found: &Found, halt: Halt<'_>) -> Result<(), TargetError>;
+    fn remove(session: &mut Self::Session<'_>, found: &Found<D>, halt: Halt<'_>) -> Result<(), TargetError>;
 }
 
 /// What is there.
@@ -89,15 +129,17 @@ pub(in crate::targets) struct NamespaceFacts<S, D = DataSet> {
 ///
 /// # Errors
 /// When the server cannot be reached, or what is there cannot be read.
-pub(in crate::targets) fn find<C: SqlData>(access: &Access<'_, C>) -> Result<Option<Found>, TargetError> {
+pub(in crate::targets) fn find<C: Keeps<D>, D: Content>(
+    access: &Access<'_, C>,
+) -> Result<Option<Found<D>>, TargetError> {
     Ok(C::look(&mut C::open(*access)?)?.found)
 }
 
-/// The data set, which must be whole.
+/// The data set of SLOB's, which must be whole.
 ///
 /// # Errors
 /// When it is missing or unfinished, or as [`find`].
-pub(in crate::targets) fn load<C: SqlData>(access: &Access<'_, C>) -> Result<DataSet, TargetError> {
+pub(in crate::targets) fn load<C: Keeps<DataSet>>(access: &Access<'_, C>) -> Result<DataSet, TargetError> {
     whole(*access, find(access)?)
 }
 
@@ -105,7 +147,7 @@ pub(in crate::targets) fn load<C: SqlData>(access: &Access<'_, C>) -> Result<Dat
 ///
 /// # Errors
 /// When the server cannot be reached.
-pub(in crate::targets) fn block_bytes<C: SqlData>(access: &Access<'_, C>) -> Result<u32, TargetError> {
+pub(in crate::targets) fn block_bytes<C: Keeps<DataSet>>(access: &Access<'_, C>) -> Result<u32, TargetError> {
     Ok(C::look(&mut C::open(*access)?)?.block_bytes)
 }
 

@@ -23,11 +23,16 @@ pub(in crate::targets) trait Content:
     const LOAD_KEY: usize;
     /// Their tables, as a sentence lists them.
     const TABLES: &'static str;
+    /// What is dropped with them, without an article.
+    const DROPPED: &'static str;
     /// Version of everything that set-up makes.
     const FORMAT_VERSION: u32;
 
     /// All names that a set-up may use, as a regular expression of any server's.
     fn names() -> String;
+
+    /// Bare names of what is dropped with it, besides its marks.
+    fn objects(&self) -> Vec<String>;
 
     /// Whether a descriptor says what there can be.
     fn is_sensible(&self) -> bool;

@@ -47,10 +47,16 @@ impl Content for DataSet {
         &[("is_scan", "boolean"), ("schema", "integer"), ("first_place", "bigint"), ("places", "bigint")];
     const LOAD_KEY: usize = 3;
     const TABLES: &'static str = "`slob_…`, `scan_…`";
+    const DROPPED: &'static str = "tables and procedures";
     const FORMAT_VERSION: u32 = FORMAT_VERSION;
 
     fn names() -> String {
         "^(plimsoll_(data|load)(_pkey)?|(slob|scan)_[0-9]+|slob_[0-9]+_key|slob_batch_[0-9]+)$".to_owned()
+    }
+
+    /// Tables, and the procedures that execute batches.
+    fn objects(&self) -> Vec<String> {
+        self.tables().map(TableId::name).chain((0..self.schemas).map(procedure_name)).collect()
     }
 
     fn is_sensible(&self) -> bool {
@@ -115,11 +121,6 @@ impl DataSet {
     pub(in crate::targets) fn tables(&self) -> impl Iterator<Item = TableId> {
         let schemas = self.schemas;
         self.kinds().iter().flat_map(move |kind| (0..schemas).map(|schema| TableId { kind: *kind, schema }))
-    }
-
-    /// Bare names of the tables, and of the procedures that execute batches.
-    pub(in crate::targets) fn objects(&self) -> impl Iterator<Item = String> {
-        self.tables().map(TableId::name).chain((0..self.schemas).map(procedure_name))
     }
 
     /// Rows, and so blocks, of one table.

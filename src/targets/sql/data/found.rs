@@ -36,6 +36,27 @@ impl Existing {
     }
 }
 
+/// Bytes that data take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(in crate::targets) struct Estimate {
+    /// Of the tables.
+    pub(in crate::targets) tables: u64,
+    /// Of keys and indexes.
+    pub(in crate::targets) indexes: u64,
+    /// Of sorting while indexes are built.
+    pub(in crate::targets) sorting: u64,
+    /// By which the log may grow.
+    pub(in crate::targets) log: u64,
+}
+
+impl Estimate {
+    /// All of it.
+    pub(in crate::targets) fn total(&self) -> u64 {
+        let Self { tables, indexes, sorting, log } = *self;
+        tables + indexes + sorting + log
+    }
+}
+
 /// What a set-up did.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Loaded {
@@ -43,6 +64,8 @@ pub struct Loaded {
     pub bytes_written: u64,
     /// Bytes of blocks that an earlier, interrupted set-up had loaded.
     pub bytes_found: u64,
+    /// Rows that were loaded, this time.
+    pub rows_written: u64,
     /// How long it took, until everything was durable.
     pub elapsed_ns: u64,
     /// How long each phase took.

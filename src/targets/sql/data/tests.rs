@@ -4,10 +4,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::access::Access;
-use super::catalog::{LOAD_TABLE, find, load};
+use super::catalog::{self, Keeps, LOAD_TABLE, load};
+use super::descriptor::{DataSet, Found};
 use super::drop;
+use super::found::{Existing, Loaded};
 use super::pieces::PIECE_BYTES;
-use super::setup::{Existing, Loaded, plan, run};
+use super::plan::{plan, run};
 use super::verify::verify;
 use crate::targets::TargetError;
 use crate::targets::database::{Filling, Phase, Progress, Replace, SetupRequest};
@@ -67,11 +69,15 @@ pub(in crate::targets) fn set_up<D: Dialect>(
     access: &Access<'_, D>,
     request: &SetupRequest,
 ) -> Result<Loaded, TargetError> {
-    run(plan(access, request)?, &|_, _| {}, &AtomicBool::new(false))
+    Ok(run(plan(access, request)?, &|_, _| {}, &AtomicBool::new(false))?.0)
+}
+
+fn find<D: Dialect>(access: &Access<'_, D>) -> Result<Option<Found>, TargetError> {
+    catalog::find(access)
 }
 
 fn drop_all<D: Dialect>(access: &Access<'_, D>) -> Result<bool, TargetError> {
-    drop::run(drop::plan(access)?, &AtomicBool::new(false))
+    drop::run(drop::plan::<D, DataSet>(access)?, &AtomicBool::new(false))
 }
 
 pub(in crate::targets) fn assert_sound<D: Dialect>(access: &Access<'_, D>) {
@@ -117,7 +123,7 @@ fn is_made_and_goes<D: Tested>() {
     assert!(find(&access).unwrap().is_none(), "planning writes nothing");
     let seen = Mutex::new(Vec::new());
     let tell = |phase, now| seen.lock().unwrap().push((phase, now));
-    let report = run(planned, &tell, &AtomicBool::new(false)).unwrap();
+    let (report, _) = run(planned, &tell, &AtomicBool::new(false)).unwrap();
     assert_eq!((report.bytes_written, report.bytes_found, report.created), (bytes::<D>(640), 0, true));
     let phases: Vec<Phase> = report.phases.iter().map(|(phase, _)| *phase).collect();
     assert_eq!(phases, D::PHASES);
@@ -127,16 +133,16 @@ fn is_made_and_goes<D: Tested>() {
         assert!(last.done_bytes == last.total_bytes && last.total_bytes > 0, "{phase}: {last:?}");
     }
     assert_sound(&access);
-    assert!(!D::objects(&mut D::open(access).unwrap()).unwrap().contains_key(LOAD_TABLE));
+    assert!(!<D as Keeps<DataSet>>::objects(&mut D::open(access).unwrap()).unwrap().contains_key(LOAD_TABLE));
     let again = plan(&access, &request::<D>()).unwrap();
     assert_eq!((again.existing, again.makes_data(), again.missing_bytes()), (Existing::SameData, false, 0));
-    assert!(!run(again, &|_, _| {}, &AtomicBool::new(false)).unwrap().created, "what is there is left alone");
-    let plan = drop::plan(&access).unwrap();
+    assert!(!run(again, &|_, _| {}, &AtomicBool::new(false)).unwrap().0.created, "what is there is left alone");
+    let plan = drop::plan::<D, DataSet>(&access).unwrap();
     // Tables, scan tables, procedures and the descriptor.
     assert_eq!(plan.objects.len(), 2 + 2 + 2 + 1);
     assert!(plan.bytes > bytes::<D>(640) && find(&access).unwrap().is_some(), "planning changes nothing");
     assert!(drop_all(&access).unwrap(), "what holds the data goes too");
-    assert!(refusal(drop::plan(&access)).0.contains("no SLOB data"));
+    assert!(refusal(drop::plan::<D, DataSet>(&access)).0.contains("no SLOB data"));
 }
 
 #[test]
@@ -161,7 +167,7 @@ fn refuses_other_data<D: Tested>() {
     assert_eq!(plan(&access, &other).unwrap().existing, Existing::OtherData);
     assert_eq!(set_up(&access, &other).unwrap().phases[0].0, Phase::Remove);
     assert_sound(&access);
-    let there = D::objects(&mut D::open(access).unwrap()).unwrap();
+    let there = <D as Keeps<DataSet>>::objects(&mut D::open(access).unwrap()).unwrap();
     assert!(there.contains_key("slob_1") && !there.contains_key("scan_1"), "{there:?}");
 }
 

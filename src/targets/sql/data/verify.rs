@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::access::Access;
-use super::catalog::{self, NamespaceFacts, SqlData};
+use super::catalog::{self, Keeps, NamespaceFacts};
 use super::descriptor::{DataSet, TableId};
 use super::streams::{Queue, Stream, Streams};
 use crate::targets::TargetError;
@@ -73,7 +73,7 @@ impl Findings {
 const LISTED_FAULTS: usize = 1000;
 
 /// How servers of one kind have their data read.
-pub(in crate::targets) trait Verify: SqlData {
+pub(in crate::targets) trait Verify: Keeps<DataSet> {
     /// Connections that read.
     const STREAMS: u32;
     /// What reading needs to know of the server.

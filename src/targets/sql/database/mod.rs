@@ -5,7 +5,7 @@ mod load;
 pub(in crate::targets) mod orders;
 mod orders_load;
 mod reached;
-mod removal;
+pub(in crate::targets) mod removal;
 mod setup;
 
 use std::path::{Path, PathBuf};
@@ -18,7 +18,8 @@ use self::reached::{Reached, unfit};
 use self::removal::{ServerToRemove, TablesToRemove};
 use self::setup::{NewServer, TablesPlan};
 use super::data::catalog;
-use super::data::descriptor::{DataSet, Stage};
+use super::data::content::Content;
+use super::data::descriptor::{DataSet, Found, Stage};
 use super::data::verify::{VerifyReport, verify};
 use super::private::{PrivateServer, Programs as _, ServerRequest, check_memory, inspect};
 use crate::targets::TargetError;
@@ -121,7 +122,7 @@ impl<D: Dialect> Database for SqlDatabase<D> {
         {
             return Ok(There::Nothing);
         }
-        let found = catalog::find(&self.reach(false, None, stop)?.access())?;
+        let found: Option<Found> = catalog::find(&self.reach(false, None, stop)?.access())?;
         Ok(if found.is_some() { There::Data } else { There::NoData })
     }
 
@@ -198,7 +199,7 @@ impl<D: Dialect> Database for SqlDatabase<D> {
         let Self { reached, options, place, .. } = self;
         Ok(match (reached, place) {
             (Some(reached), _) => Box::new(TablesPlan::new(reached, options, request)?),
-            (None, Place::Private(directory)) => Box::new(NewServer::<D>::new(directory, options, request)),
+            (None, Place::Private(directory)) => Box::new(NewServer::<D, _>::new(directory, options, request)),
             (None, Place::Servers(_)) => return Err(TargetError::NoData { address: self.address.clone() }),
         })
     }
@@ -216,7 +217,7 @@ impl<D: Dialect> Database for SqlDatabase<D> {
         if let (Some(directory), DropScope::Everything) = (self.directory(), scope) {
             return Ok(Box::new(ServerToRemove::<D::Programs>::find(directory, self.options.say)?));
         }
-        Ok(Box::new(TablesToRemove::find(self.reach(false, None, stop)?.access())?))
+        Ok(Box::new(TablesToRemove::<_, DataSet>::find(self.reach(false, None, stop)?.access())?))
     }
 
     fn open(mut self: Box<Self>, request: &OpenRequest<'_>) -> Result<Box<dyn OpenDatabase>, TargetError> {
@@ -242,16 +243,21 @@ impl<D: Dialect> Database for SqlDatabase<D> {
     }
 }
 
-/// Adds to what is known of data how far they have come, what they are and who made them.
-pub(in crate::targets) fn add_state(sheet: &mut Sheet, data: &DataSet, stage: Stage, in_use_by: Option<&str>) {
-    let state = match (stage, in_use_by) {
+/// How far data have come.
+fn state_words<D: Content>(stage: Stage, in_use_by: Option<&str>) -> String {
+    let command = D::COMMAND.trim_start_matches("plimsoll ");
+    match (stage, in_use_by) {
         (Stage::Ready, _) => "whole".to_owned(),
         (Stage::Loading, Some(by)) => format!("being set up by {by}"),
-        (Stage::Loading, None) => "its set-up was never finished; the same `slob setup` goes on".to_owned(),
+        (Stage::Loading, None) => format!("its set-up was never finished; the same `{command} setup` goes on"),
         (Stage::Dropping, Some(by)) => format!("being removed by {by}"),
-        (Stage::Dropping, None) => "half removed; `slob drop` removes the rest".to_owned(),
-    };
-    sheet.add("state", state);
+        (Stage::Dropping, None) => format!("half removed; `{command} drop` removes the rest"),
+    }
+}
+
+/// Adds to what is known of data how far they have come, what they are and who made them.
+pub(in crate::targets) fn add_state(sheet: &mut Sheet, data: &DataSet, stage: Stage, in_use_by: Option<&str>) {
+    sheet.add("state", state_words::<DataSet>(stage, in_use_by));
     sheet.add("made", format!("{}, format {}", data.created_at, data.format_version));
     let words = data_words(data.schemas, data.scale_blocks, data.scan_blocks, data.block_bytes);
     sheet.add("data", format!("{words}, seed {}", data.seed));

@@ -1,36 +1,37 @@
 //! Order entry on SQL servers: reached when something is asked of them, and left as they were found.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use serde_json::{Map, json};
+use serde_json::{Value, json};
 
-use super::reached::{Reached, planned_cache, unfit};
-use super::removal::ServerToRemove;
-use super::{Place, SqlDatabase, orders_load};
+use super::reached::{Reached, unfit};
+use super::removal::{ServerToRemove, TablesToRemove};
+use super::setup::{NewServer, TablesPlan, Told};
+use super::{Place, SqlDatabase, orders_load, state_words};
 use crate::measure::os;
 use crate::targets::TargetError;
-use crate::targets::database::{Cache, DatabaseOptions, DropPlan, Phase, Progress, SetupPlan, SetupReport, Sheet};
+use crate::targets::database::{DatabaseOptions, DropPlan, SetupPlan, Sheet};
 use crate::targets::orders::{
     Acknowledgements, Audit, OpenOrders, OrdersDatabase, OrdersOpenRequest, OrdersRequest, data_words,
 };
 use crate::targets::sql::data::access::Access;
-use crate::targets::sql::data::catalog;
+use crate::targets::sql::data::catalog::{self, Keeps};
 use crate::targets::sql::data::content::Content;
-use crate::targets::sql::data::descriptor::{DataSet, Found, Stage};
-use crate::targets::sql::data::found::Existing;
+use crate::targets::sql::data::descriptor::{DataSet, Found};
+use crate::targets::sql::data::found::{Estimate, Existing};
+use crate::targets::sql::data::plan::Plan;
 use crate::targets::sql::data::streams::Halt;
+use crate::targets::sql::orders::OrdersDialect;
 use crate::targets::sql::orders::audit::audit;
-use crate::targets::sql::orders::ddl::{partition_name, partition_names};
-use crate::targets::sql::orders::descriptor::OrdersData;
+use crate::targets::sql::orders::descriptor::{OrdersData, partition_name};
 use crate::targets::sql::orders::procedures;
-use crate::targets::sql::orders::setup::{self, OrdersPlan};
 use crate::targets::sql::orders::source::Source;
-use crate::targets::sql::orders::{Estimate, OrdersDialect, drops};
-use crate::targets::sql::private::{Programs as _, inspect};
+use crate::targets::sql::orders::validation::Validation;
+use crate::targets::sql::private::inspect;
 use crate::units::{Bytes, group_thousands};
-use crate::workload::orders::Table;
+use crate::workload::orders::{Reconnect, Table};
 
 impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
     fn plan_setup(
@@ -44,7 +45,7 @@ impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
             && inspect::<D::Programs>(directory)?.is_none()
         {
             let data = OrdersData::wanted(request);
-            let estimate = D::estimate(&data, &Source::new(data.seed, data.sizes));
+            let estimate = D::estimate(&data, &Source::of(&data));
             refuse_without_room::<D>(directory, &estimate)?;
         }
         if self.planned()?.is_none() {
@@ -53,7 +54,7 @@ impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
         let Self { reached, options, place, .. } = self;
         Ok(match (reached, place) {
             (Some(reached), _) => Box::new(TablesPlan::new(reached, options, request)?),
-            (None, Place::Private(directory)) => Box::new(NewServer::<D>::new(directory, options, request)),
+            (None, Place::Private(directory)) => Box::new(NewServer::<D, _>::new(directory, options, request)),
             (None, Place::Servers(_)) => return Err(TargetError::NoData { address: self.address.clone() }),
         })
     }
@@ -64,22 +65,29 @@ impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
     }
 
     fn plan_drop(&mut self, stop: &AtomicBool) -> Result<Box<dyn DropPlan + '_>, TargetError> {
-        let only_ours = {
-            let access = self.reach(false, None, stop)?.access();
-            let mut session = D::open(access)?;
-            catalog::require(access, D::look_for_orders(&mut session)?.found)?;
-            marks_on_the_server::<D>(&mut session)? == 1
-        };
-        if let Some(directory) = self.directory().map(Path::to_owned).filter(|_| only_ours) {
-            self.reached.take().map_or(Ok(()), Reached::leave)?;
-            return Ok(Box::new(ServerToRemove::<D::Programs>::find(&directory, self.options.say)?));
+        if let Some(directory) = self.directory().map(Path::to_owned) {
+            let only_ours = {
+                let access = self.reach(false, None, stop)?.access();
+                let mut session = D::open(access)?;
+                catalog::require::<D, OrdersData>(access, D::look(&mut session)?.found)?;
+                marks_on_the_server::<D>(&mut session)? == 1
+            };
+            if only_ours {
+                self.reached.take().map_or(Ok(()), Reached::leave)?;
+                return Ok(Box::new(ServerToRemove::<D::Programs>::find(&directory, self.options.say)?));
+            }
         }
-        Ok(Box::new(TablesToRemove::find(self.reach(false, None, stop)?.access())?))
+        Ok(Box::new(TablesToRemove::<_, OrdersData>::find(self.reach(false, None, stop)?.access())?))
     }
 
     fn open(mut self: Box<Self>, request: &OrdersOpenRequest<'_>) -> Result<OpenOrders, TargetError> {
         self.require_server()?;
-        self.reach(false, Some(request.users), request.stop)?;
+        // A server may still be closing the connection that a user has left when it takes the next one.
+        let sessions = match request.reconnect {
+            Reconnect::Never => request.users,
+            Reconnect::After(_) => request.users.saturating_mul(2),
+        };
+        self.reach(false, Some(sessions), request.stop)?;
         let Self { reached, options, address, .. } = *self;
         let reached = reached.expect("it was reached just now");
         orders_load::open(reached, address, &options, request)
@@ -138,6 +146,17 @@ fn refuse_without_room<D: OrdersDialect>(directory: &Path, estimate: &Estimate) 
     ))
 }
 
+/// Refuses data that do not fit into what room a server says that it has for tables and indexes.
+fn refuse_without_room_there<D: OrdersDialect>(plan: &Plan<'_, D, OrdersRequest>) -> Result<(), TargetError> {
+    let (room, needed) = (Bytes(plan.room.unwrap_or(u64::MAX)), Bytes(plan.estimate.tables + plan.estimate.indexes));
+    if needed <= room {
+        return Ok(());
+    }
+    let what = format!("{room} are left for {}, and tables and indexes take about {needed}", plan.access.place());
+    let hint = "lower `--scale`, leave indexes out (`--indexes keys`), or have an administrator give more room";
+    Err(plan.access.unfit(what, hint))
+}
+
 /// `2.1 GB: 1.3 GB of tables, …`
 fn space_words<D: OrdersDialect>(estimate: &Estimate) -> String {
     let Estimate { tables, indexes, sorting, log } = *estimate;
@@ -152,164 +171,63 @@ fn space_words<D: OrdersDialect>(estimate: &Estimate) -> String {
     )
 }
 
-/// Tables that are to be made on a server that answers.
-struct TablesPlan<'a, D> {
-    plan: OrdersPlan<'a, D>,
-    cache: Option<Cache>,
-    notes: Vec<String>,
-}
+impl<D: OrdersDialect> Told<D> for OrdersRequest {
+    fn words(&self) -> String {
+        OrdersRequest::words(self)
+    }
 
-impl<'a, D: OrdersDialect> TablesPlan<'a, D> {
-    fn new(reached: &'a Reached<D>, options: &DatabaseOptions, request: &OrdersRequest) -> Result<Self, TargetError> {
-        let plan = setup::plan(&reached.access(), request)?;
+    fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    fn amount(plan: &Plan<'_, D, Self>) -> String {
+        let source = Source::of(&plan.data);
+        let rows: f64 = Table::ALL.into_iter().map(|table| source.rows_of(table)).sum();
+        format!("about {} rows, {} of them to go", group_thousands(rows), Bytes(plan.missing_bytes()))
+    }
+
+    fn space(plan: &Plan<'_, D, Self>) -> String {
+        space_words::<D>(&plan.estimate)
+    }
+
+    fn notes(plan: &Plan<'_, D, Self>, room: Option<(PathBuf, Bytes)>) -> Result<Vec<String>, TargetError> {
         let mut notes = D::remarks_on(&plan.data);
         // What was loaded before has its room already.
         if plan.makes_data() && plan.existing == Existing::Nothing {
-            match reached.room() {
+            match room {
                 Some((directory, _)) => refuse_without_room::<D>(&directory, &plan.estimate)?,
+                None if plan.room.is_some() => refuse_without_room_there(plan)?,
                 None => notes.push(format!(
                     "how much room the server has is not known; it needs about {}",
                     space_words::<D>(&plan.estimate)
                 )),
             }
         }
-        Ok(Self { cache: reached.cache(options.host_memory)?, plan, notes })
-    }
-}
-
-impl<D: OrdersDialect> SetupPlan for TablesPlan<'_, D> {
-    fn sheet(&self) -> Sheet {
-        let (plan, request) = (&self.plan, &self.plan.request);
-        let mut sheet = Sheet::default();
-        sheet.add("server", format!("{}, {}", plan.access.node_name(), plan.version));
-        sheet.add("database", plan.database.clone());
-        sheet.add("there now", plan.existing.words(plan.makes_data()));
-        sheet.add("data", request.words());
-        sheet.add("seed", request.seed.to_string());
-        if plan.makes_data() {
-            let streams =
-                if request.streams == 1 { "1 stream".to_owned() } else { format!("{} streams", request.streams) };
-            let rows: f64 = Table::ALL.into_iter().map(|table| plan.source.rows_of(table)).sum();
-            let rows = group_thousands(rows);
-            sheet.add(
-                "loaded by",
-                format!("{streams}, about {rows} rows, {} of them to go", Bytes(plan.missing_bytes())),
-            );
-            sheet.add("space", space_words::<D>(&plan.estimate));
-        }
-        sheet
+        Ok(notes)
     }
 
-    fn makes_data(&self) -> bool {
-        self.plan.makes_data()
+    fn of_new_server(&self, _: &DatabaseOptions, sheet: &mut Sheet) -> Vec<String> {
+        let data = OrdersData::wanted(self);
+        sheet.add("data", OrdersRequest::words(self));
+        sheet.add("space", space_words::<D>(&D::estimate(&data, &Source::of(&data))));
+        D::remarks_on(&data)
     }
 
-    fn notes(&self) -> Vec<String> {
-        self.notes.clone()
+    fn mean_row_bytes(data: &OrdersData) -> Option<f64> {
+        Some(Source::of(data).mean_row_bytes())
     }
 
-    fn cache(&self) -> Option<Cache> {
-        self.cache.clone()
-    }
-
-    fn mean_row_bytes(&self) -> Option<f64> {
-        Some(self.plan.source.mean_row_bytes())
-    }
-
-    fn run(
-        self: Box<Self>,
-        progress: &(dyn Fn(Option<Phase>, Progress) + Sync),
-        stop: &AtomicBool,
-    ) -> Result<SetupReport, TargetError> {
-        let (access, seed) = (self.plan.access, self.plan.request.seed);
-        let done = setup::run(self.plan, &|phase, now| progress(Some(phase), now), stop)?;
-        let loaded = done.loaded;
-        let own = [
-            ("server", json!(access.node_name())),
-            (D::HOLDER_FIELD, json!(access.namespace)),
-            ("bytes_found", json!(loaded.bytes_found)),
-            ("phases_ns", json!(loaded.phases.iter().copied().collect::<BTreeMap<_, _>>())),
-            ("validation", json!(done.validation)),
-        ];
-        Ok(SetupReport {
-            place: access.place(),
-            bytes_written: loaded.bytes_written,
-            rows: Some(done.rows_written),
-            elapsed_ns: loaded.elapsed_ns,
-            phases: loaded.phases,
-            seed,
-            created: loaded.created,
-            notes: loaded.notes,
-            document: Map::from_iter(own.map(|(name, value)| (name.to_owned(), value))),
-        })
-    }
-
-    fn after_interrupt(&self) -> &'static str {
-        "the same command goes on from here"
-    }
-}
-
-/// A private server that is not there yet, in words.
-struct NewServer<'a, D> {
-    directory: &'a Path,
-    options: &'a DatabaseOptions,
-    request: OrdersRequest,
-    dialect: std::marker::PhantomData<D>,
-}
-
-impl<'a, D> NewServer<'a, D> {
-    fn new(directory: &'a Path, options: &'a DatabaseOptions, request: &OrdersRequest) -> Self {
-        Self { directory, options, request: request.clone(), dialect: std::marker::PhantomData }
-    }
-}
-
-impl<D: OrdersDialect> SetupPlan for NewServer<'_, D> {
-    fn sheet(&self) -> Sheet {
-        let kind = D::Programs::KIND;
-        let data = OrdersData::wanted(&self.request);
-        let mut sheet = Sheet::default();
-        sheet.add("directory", self.directory.display().to_string());
-        sheet.add("there now", format!("nothing; a private {} would be made", kind.noun));
-        sheet.add("cache", format!("{} of {}", self.options.db_cache, kind.buffers));
-        sheet.add("data", self.request.words());
-        sheet.add("space", space_words::<D>(&D::estimate(&data, &Source::new(data.seed, data.sizes))));
-        sheet
-    }
-
-    fn makes_data(&self) -> bool {
-        true
-    }
-
-    fn notes(&self) -> Vec<String> {
-        D::remarks_on(&OrdersData::wanted(&self.request))
-    }
-
-    fn cache(&self) -> Option<Cache> {
-        planned_cache::<D>(self.options)
-    }
-
-    /// # Errors
-    /// Always: it was planned for its words alone.
-    fn run(
-        self: Box<Self>,
-        _progress: &(dyn Fn(Option<Phase>, Progress) + Sync),
-        _stop: &AtomicBool,
-    ) -> Result<SetupReport, TargetError> {
-        let what = format!("`{}` was only looked at", self.directory.display());
-        Err(unfit::<D>(what, "leave out `--dry-run`".to_owned()))
-    }
-
-    fn after_interrupt(&self) -> &'static str {
-        "nothing was made"
+    fn told(validation: Option<&Validation>) -> Option<(&'static str, Value)> {
+        Some(("validation", json!(validation)))
     }
 }
 
 /// What is known of the data without reading them.
 fn info<D: OrdersDialect>(access: Access<'_, D>) -> Result<Sheet, TargetError> {
     let mut session = D::open(access)?;
-    let facts = D::look_for_orders(&mut session)?;
-    let Found { data, stage, made_namespace } = catalog::require(access, facts.found)?;
-    let there = D::orders_objects(&mut session)?;
+    let facts = D::look(&mut session)?;
+    let Found { data, stage, made_namespace }: Found<OrdersData> = catalog::require(access, facts.found)?;
+    let there = <D as Keeps<OrdersData>>::objects(&mut session)?;
     let in_use_by = D::lock_holder(&mut session)?;
     let mut tables = BTreeMap::new();
     for table in Table::ALL {
@@ -321,8 +239,7 @@ fn info<D: OrdersDialect>(access: Access<'_, D>) -> Result<Sheet, TargetError> {
         }
     }
     let bytes: u64 = tables.values().sum();
-    let procedures: Vec<String> =
-        procedures::ours::<D>(&mut session, access.namespace)?.into_iter().map(|there| there.name).collect();
+    let procedures = procedures::names_of_ours::<D>(&mut session, access.namespace)?;
     let mut sheet = Sheet::of(json!({
         "server": access.node_name(),
         "server_version": facts.version,
@@ -337,7 +254,7 @@ fn info<D: OrdersDialect>(access: Access<'_, D>) -> Result<Sheet, TargetError> {
     }));
     sheet.add("server", format!("{}, {}", access.node_name(), facts.version));
     sheet.add("database", facts.database);
-    sheet.add("state", state_words(stage, in_use_by.as_deref()));
+    sheet.add("state", state_words::<OrdersData>(stage, in_use_by.as_deref()));
     sheet.add("made", format!("{}, format {}", data.created_at, data.format_version));
     sheet.add("data", format!("{}, seed {}", data_words(data.scale, data.partitions, data.indexes), data.seed));
     sheet.add("tables", format!("{}, {} with their indexes", tables.len(), Bytes(bytes)));
@@ -348,65 +265,4 @@ fn info<D: OrdersDialect>(access: Access<'_, D>) -> Result<Sheet, TargetError> {
         sheet.add("procedures", procedures.join(", "));
     }
     Ok(sheet)
-}
-
-fn state_words(stage: Stage, in_use_by: Option<&str>) -> String {
-    match (stage, in_use_by) {
-        (Stage::Ready, _) => "whole".to_owned(),
-        (Stage::Loading, Some(by)) => format!("being set up by {by}"),
-        (Stage::Loading, None) => "its set-up was never finished; the same `orders setup` goes on".to_owned(),
-        (Stage::Dropping, Some(by)) => format!("being removed by {by}"),
-        (Stage::Dropping, None) => "half removed; `orders drop` removes the rest".to_owned(),
-    }
-}
-
-/// Tables of order entry that are to be removed.
-pub(in crate::targets) struct TablesToRemove<'a, D> {
-    access: Access<'a, D>,
-    /// Bare names and bytes of tables, the largest first.
-    objects: Vec<(String, u64)>,
-    /// Bare names of procedures.
-    procedures: Vec<String>,
-}
-
-impl<'a, D: OrdersDialect> TablesToRemove<'a, D> {
-    pub(in crate::targets) fn find(access: Access<'a, D>) -> Result<Self, TargetError> {
-        let mut session = D::open(access)?;
-        let found = catalog::require(access, D::look_for_orders(&mut session)?.found)?;
-        let mut there = D::orders_objects(&mut session)?;
-        let own = [OrdersData::DATA_TABLE, OrdersData::LOAD_TABLE].map(str::to_owned);
-        let names = Table::ALL.into_iter().map(|table| table.name().to_owned());
-        let names = names.chain(partition_names(&found.data)).chain(own);
-        let mut objects: Vec<(String, u64)> = names.filter_map(|name| there.remove_entry(&name)).collect();
-        objects.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
-        let procedures = procedures::ours::<D>(&mut session, access.namespace)?;
-        Ok(Self { access, objects, procedures: procedures.into_iter().map(|there| there.name).collect() })
-    }
-}
-
-impl<D: OrdersDialect> DropPlan for TablesToRemove<'_, D> {
-    fn what(&self) -> String {
-        let bytes = Bytes(self.objects.iter().map(|(_, bytes)| bytes).sum());
-        let procedures = match self.procedures.len() {
-            0 => String::new(),
-            count => format!(" and {count} procedures"),
-        };
-        format!("{} tables{procedures} of order entry, {bytes}, in {}", self.objects.len(), self.access.place())
-    }
-
-    fn items(&self) -> Vec<(u64, String)> {
-        let procedures = self.procedures.iter().map(|name| (0, name.clone()));
-        self.objects.iter().map(|(name, bytes)| (*bytes, name.clone())).chain(procedures).collect()
-    }
-
-    fn run(self: Box<Self>, stop: &AtomicBool) -> Result<Option<String>, TargetError> {
-        let access = self.access;
-        let mut session = D::open(access)?;
-        catalog::lock(access, &mut session)?;
-        let found = catalog::require(access, D::look_for_orders(&mut session)?.found)?;
-        let mut statements = procedures::drops::<D>(&mut session, access.namespace)?;
-        statements.extend(drops::<D>(access.namespace));
-        D::remove_orders(&mut session, &found, &statements, Halt::on(stop))?;
-        Ok((!D::has_namespace(&mut session)?).then(|| format!("the {} itself", D::HOLDER)))
-    }
 }

@@ -8,9 +8,10 @@ use super::reached::Reached;
 use crate::measure::{Clock, Counter};
 use crate::targets::database::{DatabaseOptions, OpenDatabase, Sending};
 use crate::targets::orders::{OpenOrders, OrdersOpenRequest, OrdersSending};
-use crate::targets::sql::data::catalog;
+use crate::targets::sql::data::catalog::{self, NamespaceFacts};
 use crate::targets::sql::orders::OrdersDialect;
 use crate::targets::sql::orders::audit::SqlAuditor;
+use crate::targets::sql::orders::descriptor::OrdersData;
 use crate::targets::sql::orders::load::{Ledger, OrdersSetting, Rules};
 use crate::targets::sql::orders::procedures;
 use crate::targets::sql::{Observers, SqlOptions, SqlTarget};
@@ -45,8 +46,11 @@ pub(super) fn open<D: OrdersDialect>(
             "leave `--per-node` out, or load each by a command of its own beside the others: `plimsoll beside`",
         ));
     }
-    let data = catalog::whole(reached.access(), D::look_for_orders(&mut D::open(reached.access())?)?.found)?;
-    let block_bytes = D::look_for_orders(&mut D::open(reached.access())?)?.block_bytes;
+    let NamespaceFacts { found, block_bytes, .. } = D::look(&mut D::open(reached.access())?)?;
+    let data: OrdersData = catalog::whole(reached.access(), found)?;
+    if let Some(level) = request.isolation {
+        reached.connector.check_isolation(level)?;
+    }
     let mut notes = reached.notes();
     if request.sending == OrdersSending::Procedure {
         let made = procedures::install(reached.access(), request.stop)?;
@@ -69,8 +73,13 @@ pub(super) fn open<D: OrdersDialect>(
         ("orders.seed", data.seed.to_string()),
     ];
     facts.extend(own.map(|(name, value)| (name.to_owned(), value)));
-    let rules =
-        Rules { sizes: data.sizes, inside: request.inside, max_retries: request.max_retries, sending: request.sending };
+    let rules = Rules {
+        sizes: data.sizes,
+        inside: request.inside,
+        max_retries: request.max_retries,
+        reconnect: request.reconnect,
+        sending: request.sending,
+    };
     let ledger = Arc::new(Ledger::default());
     let isolation = request.isolation.map(str::to_owned);
     let setting = OrdersSetting { rules, isolation, ledger: Arc::clone(&ledger) };

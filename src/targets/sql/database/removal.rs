@@ -1,37 +1,43 @@
-//! What `slob drop` would remove of a server.
+//! What would be removed of a server.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use super::dialect::Dialect;
 use crate::targets::TargetError;
 use crate::targets::database::DropPlan;
 use crate::targets::sql::data::access::Access;
+use crate::targets::sql::data::catalog::Keeps;
+use crate::targets::sql::data::content::Content;
 use crate::targets::sql::data::drop;
 use crate::targets::sql::private::{OurFile, Programs, inspect, remove};
 use crate::units::Bytes;
 
-/// The tables of a data set on somebody's server.
-pub(super) struct TablesToRemove<'a, D>(drop::TablesToDrop<'a, D>);
+/// The tables of data on somebody's server.
+pub(in crate::targets) struct TablesToRemove<'a, C, D>(drop::TablesToDrop<'a, C, D>);
 
-impl<'a, D: Dialect> TablesToRemove<'a, D> {
-    pub(super) fn find(access: Access<'a, D>) -> Result<Self, TargetError> {
+impl<'a, C: Keeps<D>, D: Content> TablesToRemove<'a, C, D> {
+    pub(in crate::targets) fn find(access: Access<'a, C>) -> Result<Self, TargetError> {
         Ok(Self(drop::plan(&access)?))
     }
 }
 
-impl<D: Dialect> DropPlan for TablesToRemove<'_, D> {
+impl<C: Keeps<D>, D: Content> DropPlan for TablesToRemove<'_, C, D> {
     fn what(&self) -> String {
-        let drop::TablesToDrop { access, objects, bytes, .. } = &self.0;
-        format!("{} tables and procedures, {}, in {}", objects.len(), Bytes(*bytes), access.place())
+        let drop::TablesToDrop { access, objects, procedures, bytes, .. } = &self.0;
+        let procedures = match procedures.len() {
+            0 => String::new(),
+            count => format!(" and {count} procedures"),
+        };
+        format!("{} {}{procedures}, {}, in {}", objects.len(), D::DROPPED, Bytes(*bytes), access.place())
     }
 
     fn items(&self) -> Vec<(u64, String)> {
-        self.0.objects.iter().map(|(name, bytes)| (*bytes, name.clone())).collect()
+        let procedures = self.0.procedures.iter().map(|name| (0, name.clone()));
+        self.0.objects.iter().map(|(name, bytes)| (*bytes, name.clone())).chain(procedures).collect()
     }
 
     fn run(self: Box<Self>, stop: &AtomicBool) -> Result<Option<String>, TargetError> {
-        Ok(drop::run(self.0, stop)?.then(|| format!("the {} itself", D::HOLDER)))
+        Ok(drop::run(self.0, stop)?.then(|| format!("the {} itself", C::HOLDER)))
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::desk::Job;
 use super::line::{Answer, Line};
 use super::one_of_each;
+use super::seat::Seat;
 use super::times::ServerTimes;
 use crate::targets::sql::filling::Filling;
 use crate::targets::sql::session::{SlobServers, SlobSession, SqlError as _, home_schema};
@@ -44,13 +45,13 @@ struct List {
     filling: Vec<u8>,
 }
 
-impl<S: SlobSession> Job<S> for List {
+impl<D: SlobServers> Job<D> for List {
     type Answer = ServerTimes;
 
-    async fn done_by(&mut self, session: &S) -> Result<ServerTimes, S::Error> {
+    async fn done_at(&mut self, seat: &Seat<D>) -> Result<ServerTimes, D::Error> {
         // Not kept until the next: lists are long, and sessions many.
         let operations = std::mem::take(&mut self.operations);
-        session.execute_batch(&operations, &self.filling).await
+        seat.session().await?.execute_batch(&operations, &self.filling).await
     }
 }
 
@@ -75,7 +76,7 @@ pub(in crate::targets::sql) struct BatchesLane<'t, D: SlobServers> {
 impl<'t, D: SlobServers> BatchesLane<'t, D> {
     pub(in crate::targets::sql) fn open(target: &'t SqlTarget<D>, range: SessionRange) -> Result<Self, TargetError> {
         let line = Line::open(target, range)?;
-        let timeouts_ms = (0..range.sessions).filter_map(|session| line.session(session).statement_timeout_ms());
+        let timeouts_ms = line.sessions().filter_map(|session| session.statement_timeout_ms());
         let limit_ns = timeouts_ms.min().map(|ms| ms.saturating_mul(1_000_000) / OF_THE_TIMEOUT);
         Ok(Self {
             line,

@@ -5,15 +5,16 @@ use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
-use crate::targets::sql::session::SqlSession;
+use super::seat::Seat;
+use crate::targets::sql::session::{SqlServers, SqlSession as _};
 
 /// Something that a session does, again and again, in the same room.
-pub(super) trait Job<S: SqlSession>: Default + Send + 'static {
+pub(super) trait Job<D: SqlServers>: Default + Send + 'static {
     /// What comes of it.
     type Answer: Send + 'static;
 
-    /// Has the session do it.
-    fn done_by(&mut self, session: &S) -> impl Future<Output = Result<Self::Answer, S::Error>> + Send;
+    /// Has the session at a seat do it.
+    fn done_at(&mut self, seat: &Seat<D>) -> impl Future<Output = Result<Self::Answer, D::Error>> + Send;
 }
 
 /// One session's place for its next job.
@@ -77,16 +78,16 @@ impl<J> Desk<J> {
 }
 
 /// Does a session's jobs until its desk is closed, and hands over what comes of each.
-pub(super) async fn work<S: SqlSession, J: Job<S>>(
-    session: Arc<S>,
+pub(super) async fn work<D: SqlServers, J: Job<D>>(
+    seat: Arc<Seat<D>>,
     desk: Arc<Desk<J>>,
-    hand_over: impl Fn(Result<J::Answer, S::Error>) + Send,
+    hand_over: impl Fn(Result<J::Answer, D::Error>) + Send,
 ) {
     let mut job = J::default();
     while let Some(is_flushing) = desk.take(&mut job).await {
-        hand_over(job.done_by(&session).await);
+        hand_over(job.done_at(&seat).await);
         // Sent at once, so before the session's next operation, and not waited for by it.
-        if is_flushing {
+        if is_flushing && let Some(session) = seat.taken() {
             session.flush_statistics().await;
         }
     }

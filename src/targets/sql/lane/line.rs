@@ -12,9 +12,10 @@ use tokio::runtime::{Builder, Runtime};
 use super::Request;
 use super::check::check_rows;
 use super::desk::{Desk, Job, work};
+use super::seat::Seat;
 use super::timer::Timer;
 use super::watch::Watch;
-use crate::targets::sql::session::{SlobServers, SqlError as _, SqlServers, SqlSession as _};
+use crate::targets::sql::session::{SlobServers, SqlError as _, SqlServers};
 use crate::targets::sql::target::SqlTarget;
 use crate::targets::{SessionRange, TargetError};
 use crate::workload::SlobOperation;
@@ -64,10 +65,10 @@ impl<A, E> Mailbox<A, E> {
 }
 
 /// The sessions of one lane.
-pub(super) struct Line<'t, D: SqlServers, J: Job<D::Session>> {
+pub(super) struct Line<'t, D: SqlServers, J: Job<D>> {
     pub(super) target: &'t SqlTarget<D>,
     pub(super) range: SessionRange,
-    sessions: Vec<Arc<D::Session>>,
+    seats: Vec<Arc<Seat<D>>>,
     /// Where each of them finds its next job.
     desks: Vec<Arc<Desk<J>>>,
     timer: Timer,
@@ -83,22 +84,20 @@ pub(super) struct Line<'t, D: SqlServers, J: Job<D::Session>> {
     runtime: Runtime,
 }
 
-impl<'t, D: SqlServers, J: Job<D::Session>> Line<'t, D, J> {
+impl<'t, D: SqlServers, J: Job<D>> Line<'t, D, J> {
     /// Connects all sessions of a range, to the servers in turn.
     pub(super) fn open(target: &'t SqlTarget<D>, range: SessionRange) -> Result<Self, TargetError> {
         let kernel = |source| TargetError::Kernel { action: "set up the connections of a lane of sessions", source };
         let runtime = Builder::new_current_thread().enable_all().build().map_err(kernel)?;
         let timer = runtime.block_on(async { Timer::new(range.clock) }).map_err(kernel)?;
         let servers = target.servers();
-        let sessions = runtime.block_on(connect(servers, range)).map_err(Into::into)?;
-        let nodes = servers.nodes().len();
-        let ids = (0..).zip(&sessions).map(|(session, at)| (node_of(range, nodes, session), at.id()));
+        let seats = runtime.block_on(connect(servers, range)).map_err(Into::into)?;
         let mailbox = Arc::new(Mailbox(Mutex::new((Vec::new(), None))));
-        let desks: Vec<Arc<Desk<J>>> = sessions.iter().map(|_| Arc::default()).collect();
-        for ((number, session), desk) in (0..).zip(&sessions).zip(&desks) {
+        let desks: Vec<Arc<Desk<J>>> = seats.iter().map(|_| Arc::default()).collect();
+        for ((number, seat), desk) in (0..).zip(&seats).zip(&desks) {
             let (mailbox, clock) = (Arc::clone(&mailbox), range.clock);
             let hand_over = move |result| mailbox.put(Answer { session: number, at_ns: clock.now_ns(), result });
-            runtime.spawn(work(Arc::clone(session), Arc::clone(desk), hand_over));
+            runtime.spawn(work(Arc::clone(seat), Arc::clone(desk), hand_over));
         }
         Ok(Self {
             target,
@@ -108,16 +107,16 @@ impl<'t, D: SqlServers, J: Job<D::Session>> Line<'t, D, J> {
             mailbox,
             asked: Vec::new(),
             requests: Vec::new(),
-            flushed_ns: vec![0; sessions.len()],
-            watch: Watch::new(servers, ids, target.patience_ns()),
-            sessions,
+            flushed_ns: vec![0; seats.len()],
+            watch: Watch::new(servers, &seats, target.patience_ns()),
+            seats,
             runtime,
         })
     }
 
-    /// A session, counted from the lane's first.
-    pub(super) fn session(&self, session: u32) -> &Arc<D::Session> {
-        &self.sessions[session as usize]
+    /// The sessions that are connected now.
+    pub(super) fn sessions(&self) -> impl Iterator<Item = Arc<D::Session>> + '_ {
+        self.seats.iter().filter_map(|seat| seat.taken())
     }
 
     /// The name of the server that a session is on.
@@ -197,7 +196,7 @@ impl<'t, D: SqlServers, J: Job<D::Session>> Line<'t, D, J> {
     {
         self.runtime.block_on(async {
             let working: Vec<_> =
-                (0..).zip(&self.sessions).map(|(number, at)| tokio::spawn(work(number, Arc::clone(at)))).collect();
+                (0..).zip(self.sessions()).map(|(number, session)| tokio::spawn(work(number, session))).collect();
             for work in working {
                 work.await
                     .unwrap_or_else(|failed| std::panic::resume_unwind(failed.into_panic()))
@@ -210,7 +209,7 @@ impl<'t, D: SqlServers, J: Job<D::Session>> Line<'t, D, J> {
     /// Asks the servers to cancel what is under way; that still ends through [`wait`](Self::wait).
     pub(super) fn cancel(&mut self) {
         for session in self.watch.waiting() {
-            let asked = Arc::clone(&self.sessions[session as usize]);
+            let asked = Arc::clone(&self.seats[session as usize]);
             self.requests.push(Box::pin(async move {
                 // A server that cannot be reached is noticed by the answer that does not come.
                 let _ = tokio::time::timeout(Duration::from_nanos(CANCEL_PATIENCE_NS), asked.cancel()).await;
@@ -242,7 +241,7 @@ impl<'t, D: SqlServers, J: Job<D::Session>> Line<'t, D, J> {
     }
 }
 
-impl<D: SlobServers, J: Job<D::Session>> Line<'_, D, J> {
+impl<D: SlobServers, J: Job<D>> Line<'_, D, J> {
     /// The rows that an operation of a session touched.
     ///
     /// # Errors
@@ -255,9 +254,9 @@ impl<D: SlobServers, J: Job<D::Session>> Line<'_, D, J> {
 }
 
 /// Closes the connections in the way that servers expect.
-impl<D: SqlServers, J: Job<D::Session>> Drop for Line<'_, D, J> {
+impl<D: SqlServers, J: Job<D>> Drop for Line<'_, D, J> {
     fn drop(&mut self) {
-        self.sessions.clear();
+        self.seats.clear();
         self.requests.clear();
         self.desks.iter().for_each(|desk| desk.close());
         let Self { runtime, .. } = self;
@@ -278,20 +277,20 @@ fn node_of(range: SessionRange, nodes: usize, session: u32) -> usize {
     (range.first_session + session) as usize % nodes
 }
 
-async fn connect<D: SqlServers>(servers: &Arc<D>, range: SessionRange) -> Result<Vec<Arc<D::Session>>, D::Error> {
+async fn connect<D: SqlServers>(servers: &Arc<D>, range: SessionRange) -> Result<Vec<Arc<Seat<D>>>, D::Error> {
     let nodes = servers.nodes().len();
-    let mut sessions = Vec::with_capacity(range.sessions as usize);
+    let mut seats = Vec::with_capacity(range.sessions as usize);
     let mut connecting = VecDeque::new();
     let mut numbers = 0..range.sessions;
     loop {
         let more = numbers.by_ref().take(CONNECTING - connecting.len());
         connecting.extend(more.map(|session| {
             let (servers, node) = (Arc::clone(servers), node_of(range, nodes, session));
-            tokio::spawn(async move { servers.open_session(node).await })
+            tokio::spawn(async move { Ok(Seat::new(&servers, node, servers.open_session(node).await?)) })
         }));
-        let Some(first) = connecting.pop_front() else { return Ok(sessions) };
+        let Some(first) = connecting.pop_front() else { return Ok(seats) };
         match first.await {
-            Ok(opened) => sessions.push(Arc::new(opened?)),
+            Ok(opened) => seats.push(Arc::new(opened?)),
             Err(failed) => std::panic::resume_unwind(failed.into_panic()),
         }
     }

@@ -10,6 +10,7 @@ mod batch;
 mod check;
 mod desk;
 mod line;
+mod seat;
 mod statement;
 mod timer;
 mod times;

@@ -3,6 +3,7 @@
 use super::desk::Job;
 use super::line::{Answer, Line};
 use super::one_of_each;
+use super::seat::Seat;
 use crate::measure::{Counter, LaneRecorder};
 use crate::targets::sql::filling::Filling;
 use crate::targets::sql::session::{SlobServers, SlobSession, SqlError as _, StatementKind};
@@ -18,12 +19,12 @@ struct OneOperation {
     filling: Vec<u8>,
 }
 
-impl<S: SlobSession> Job<S> for OneOperation {
+impl<D: SlobServers> Job<D> for OneOperation {
     type Answer = u64;
 
-    async fn done_by(&mut self, session: &S) -> Result<u64, S::Error> {
+    async fn done_at(&mut self, seat: &Seat<D>) -> Result<u64, D::Error> {
         let operation = self.operation.expect("a job is laid with an operation");
-        session.execute(operation, &self.filling).await
+        seat.session().await?.execute(operation, &self.filling).await
     }
 }
 
@@ -58,6 +59,7 @@ impl<'t, D: SlobServers> StatementLane<'t, D> {
                     session,
                     at_ns,
                     paused_ns: 0,
+                    connecting_ns: 0,
                     block_touches: 0,
                     result: OperationResult::Failed,
                 });
@@ -68,7 +70,7 @@ impl<'t, D: SlobServers> StatementLane<'t, D> {
             recorder.count(Counter::Commits, 1);
             recorder.count(Counter::BlockChanges, block_touches);
         }
-        Ok(Finished { session, at_ns, paused_ns: 0, block_touches, result: OperationResult::Done })
+        Ok(Finished { session, at_ns, paused_ns: 0, connecting_ns: 0, block_touches, result: OperationResult::Done })
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::desk::Job;
 use super::line::{Answer, Line};
-use crate::measure::LaneRecorder;
+use super::seat::{Connecting, Seat};
+use crate::measure::{LaneRecorder, WaitEvent};
 use crate::targets::sql::orders::load::{OrdersServers, OrdersSession, Performed, Room, Rules, perform, statements_of};
 use crate::targets::sql::target::SqlTarget;
 use crate::targets::{Finished, Lane, OperationResult, SessionRange, TargetError};
@@ -14,16 +15,33 @@ use crate::workload::orders::{OrderTransaction, TransactionKind};
 struct OneTransaction {
     /// None before the first.
     asked: Option<(OrderTransaction, Rules)>,
+    /// The connection is left after it.
+    leaves: bool,
     /// Room for choices and answers.
     room: Room,
 }
 
-impl<S: OrdersSession> Job<S> for OneTransaction {
-    type Answer = Performed<S::Error>;
+/// What came of a transaction, and of the connection that it needed first.
+#[derive(Debug)]
+struct Came<E> {
+    connecting: Connecting,
+    result: Result<Performed<E>, E>,
+}
 
-    async fn done_by(&mut self, session: &S) -> Result<Performed<S::Error>, S::Error> {
+impl<D: OrdersServers> Job<D> for OneTransaction {
+    type Answer = Came<D::Error>;
+
+    async fn done_at(&mut self, seat: &Seat<D>) -> Result<Came<D::Error>, D::Error> {
         let (transaction, rules) = self.asked.as_ref().expect("a job is laid with a transaction");
-        perform(session, *transaction, rules, &mut self.room).await
+        let mut connecting = Connecting::default();
+        let result = match seat.connected(&mut connecting).await {
+            Ok(session) => perform(&*session, *transaction, rules, &mut self.room).await,
+            Err(error) => Err(error),
+        };
+        if self.leaves {
+            seat.leave();
+        }
+        Ok(Came { connecting, result })
     }
 }
 
@@ -33,25 +51,34 @@ pub(in crate::targets::sql) struct TransactionLane<'t, D: OrdersServers> {
     rules: Rules,
     /// What each session does, or did last.
     kinds: Vec<Option<TransactionKind>>,
-    answers: Vec<Answer<Performed<D::Error>, D::Error>>,
+    /// How many transactions the connection of each session still serves; without end where none is made anew.
+    left: Vec<u64>,
+    answers: Vec<Answer<Came<D::Error>, D::Error>>,
 }
 
 impl<'t, D: OrdersServers> TransactionLane<'t, D> {
     pub(in crate::targets::sql) fn open(target: &'t SqlTarget<D>, range: SessionRange) -> Result<Self, TargetError> {
         let line = Line::open(target, range)?;
         let (rules, kinds) = (target.servers().setting().rules, vec![None; range.sessions as usize]);
-        Ok(Self { line, rules, kinds, answers: Vec::new() })
+        let numbers = range.first_session..range.first_session + range.sessions;
+        let left = numbers.map(|number| rules.reconnect.first_lasts(number)).collect();
+        Ok(Self { line, rules, kinds, left, answers: Vec::new() })
     }
 
     fn settle(
         &self,
-        answer: Answer<Performed<D::Error>, D::Error>,
+        answer: Answer<Came<D::Error>, D::Error>,
         recorder: &mut LaneRecorder,
     ) -> Result<Finished, TargetError> {
         let Answer { session, at_ns, result } = answer;
         let kind = self.kinds[session as usize].expect("only sessions that were asked answer");
-        let Performed { tally, result } = result.map_err(Into::into)?;
+        let Came { connecting, result } = result.map_err(Into::into)?;
         recorder.advance(at_ns);
+        if let Some(took_ns) = connecting.took_ns {
+            recorder.wait(WaitEvent::Connect, took_ns);
+        }
+        recorder.failed_connects(&connecting.failed);
+        let Performed { tally, result } = result.map_err(Into::into)?;
         recorder.transaction(kind.index(), &tally);
         let result = match result {
             Ok(acknowledged) => {
@@ -63,7 +90,8 @@ impl<'t, D: OrdersServers> TransactionLane<'t, D> {
                 OperationResult::Failed
             }
         };
-        Ok(Finished { session, at_ns, paused_ns: tally.paused_ns, block_touches: 0, result })
+        let connecting_ns = connecting.all_ns;
+        Ok(Finished { session, at_ns, paused_ns: tally.paused_ns, connecting_ns, block_touches: 0, result })
     }
 }
 
@@ -77,7 +105,13 @@ impl<D: OrdersServers> Lane<OrderTransaction> for TransactionLane<'_, D> {
     ) -> Result<(), TargetError> {
         self.kinds[session as usize] = Some(transaction.kind);
         let asked = Some((*transaction, self.rules));
-        self.line.ask(session, sent_ns, |job| job.asked = asked);
+        let left = &mut self.left[session as usize];
+        *left = left.saturating_sub(1);
+        let leaves = *left == 0;
+        if leaves {
+            *left = self.rules.reconnect.lasts();
+        }
+        self.line.ask(session, sent_ns, |job| (job.asked, job.leaves) = (asked, leaves));
         Ok(())
     }
 
@@ -112,6 +146,8 @@ impl<D: OrdersServers> Lane<OrderTransaction> for TransactionLane<'_, D> {
                         session.prepare(statement).await?;
                     }
                 }
+                // Before the load, these belong to no transaction.
+                session.take_preparing();
                 Ok(())
             }
         })

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::Request;
+use super::seat::Seat;
 use crate::targets::TargetError;
 use crate::targets::sql::session::{SessionId, SqlError as _, SqlServers};
 
@@ -27,10 +28,8 @@ type Asked<D> = Arc<Mutex<Option<Word<D>>>>;
 #[derive(Debug, Clone, Copy)]
 struct Silence;
 
-#[derive(Debug, Clone, Copy)]
-struct Watched<I> {
-    node: usize,
-    id: I,
+struct Watched<D: SqlServers> {
+    seat: Arc<Seat<D>>,
     asked_ns: Option<u64>,
     /// When the server last said that it works on it.
     vouched_ns: u64,
@@ -38,7 +37,7 @@ struct Watched<I> {
     doubted: bool,
 }
 
-impl<I> Watched<I> {
+impl<D: SqlServers> Watched<D> {
     fn silent_since_ns(&self) -> Option<u64> {
         self.asked_ns.map(|asked_ns| asked_ns.max(self.vouched_ns))
     }
@@ -48,24 +47,21 @@ impl<I> Watched<I> {
 pub(super) struct Watch<D: SqlServers> {
     servers: Arc<D>,
     patience_ns: u64,
-    sessions: Vec<Watched<SessionId<D>>>,
+    sessions: Vec<Watched<D>>,
     next_look_ns: u64,
     /// Servers that were asked, and their words.
     words: BTreeMap<usize, Asked<D>>,
 }
 
 impl<D: SqlServers> Watch<D> {
-    /// Over these sessions, of each its server and its number there.
-    pub(super) fn new(
-        servers: &Arc<D>,
-        sessions: impl Iterator<Item = (usize, SessionId<D>)>,
-        patience_ns: u64,
-    ) -> Self {
-        let watched = |(node, id)| Watched { node, id, asked_ns: None, vouched_ns: 0, doubted: false };
+    /// Over the sessions at these seats, whoever has them at the time.
+    pub(super) fn new(servers: &Arc<D>, seats: &[Arc<Seat<D>>], patience_ns: u64) -> Self {
+        let watched =
+            |seat: &Arc<Seat<D>>| Watched { seat: Arc::clone(seat), asked_ns: None, vouched_ns: 0, doubted: false };
         Self {
             servers: Arc::clone(servers),
             patience_ns,
-            sessions: sessions.map(watched).collect(),
+            sessions: seats.iter().map(watched).collect(),
             next_look_ns: 0,
             words: BTreeMap::new(),
         }
@@ -74,7 +70,7 @@ impl<D: SqlServers> Watch<D> {
     /// A session was asked something.
     pub(super) fn asked(&mut self, session: u32, now_ns: u64) {
         let session = &mut self.sessions[session as usize];
-        *session = Watched { asked_ns: Some(now_ns), vouched_ns: 0, doubted: false, ..*session };
+        (session.asked_ns, session.vouched_ns, session.doubted) = (Some(now_ns), 0, false);
     }
 
     /// It answered.
@@ -101,8 +97,10 @@ impl<D: SqlServers> Watch<D> {
         self.hear_words(now_ns)?;
         let mut silent: BTreeMap<usize, Vec<SessionId<D>>> = BTreeMap::new();
         for session in &self.sessions {
+            // Who is being connected has a patience of its own.
+            let Some(id) = session.seat.id() else { continue };
             if session.silent_since_ns().is_some_and(|since_ns| now_ns.saturating_sub(since_ns) >= self.patience_ns) {
-                silent.entry(session.node).or_default().push(session.id);
+                silent.entry(session.seat.node()).or_default().push(id);
             }
         }
         silent.retain(|node, _| !self.words.contains_key(node));
@@ -130,16 +128,16 @@ impl<D: SqlServers> Watch<D> {
             None => true,
         });
         for (node, word) in reported {
-            for session in self.sessions.iter_mut().filter(|session| session.node == node) {
+            for session in self.sessions.iter_mut().filter(|session| session.seat.node() == node) {
                 let Some(since_ns) = session.silent_since_ns() else { continue };
                 let silent_ns = now_ns.saturating_sub(since_ns);
                 if silent_ns < self.patience_ns {
                     continue;
                 }
-                let is_at_work = match &word {
-                    Ok(Some(at_work)) => at_work.contains(&session.id),
-                    Ok(None) => true,
-                    Err(Silence) => false,
+                let is_at_work = match (&word, session.seat.id()) {
+                    (Ok(Some(at_work)), Some(id)) => at_work.contains(&id),
+                    (Ok(_), _) => true,
+                    (Err(Silence), _) => false,
                 };
                 if is_at_work {
                     session.vouched_ns = now_ns;

@@ -18,8 +18,8 @@ use crate::targets::sql::data::streams::Halt;
 
 /// Rows that break a rule and are shown.
 const SHOWN: usize = 10;
-/// Keys that are looked for at a time.
-const KEYS_AT_ONCE: usize = 2_000;
+/// Keys that are looked for at a time: no server has shorter lists than Oracle.
+const KEYS_AT_ONCE: usize = 1_000;
 /// From this status on an order is processed.
 const PROCESSED: i64 = 5;
 
@@ -51,7 +51,7 @@ pub(in crate::targets::sql) fn audit<D: OrdersDialect>(
 ) -> Result<Audit, TargetError> {
     let began = Instant::now();
     let mut session = D::open(access)?;
-    let data = catalog::whole(access, D::look_for_orders(&mut session)?.found)?;
+    let data: OrdersData = catalog::whole(access, D::look(&mut session)?.found)?;
     let mut questions = Questions::<D> { session, namespace: access.namespace, halt: Halt::on(stop) };
     let mut rules = Vec::new();
     for rule in ROWS {
@@ -141,7 +141,7 @@ impl<D: OrdersDialect> Questions<'_, D> {
         let violations = self.number(&format!("SELECT COUNT(*) FROM ({query}) broken"))?;
         let mut rows = Vec::new();
         if violations > 0 {
-            for row in self.ask(&format!("{query} LIMIT {SHOWN}"))? {
+            for row in self.ask(&D::limited(query, SHOWN))? {
                 let values: Vec<String> =
                     row.into_iter().map(|value| value.unwrap_or_else(|| "null".to_owned())).collect();
                 rows.push(values.join(", "));

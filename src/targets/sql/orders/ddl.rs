@@ -1,6 +1,5 @@
 //! What tables of order entry are made of, in a dialect's words.
 
-use super::descriptor::OrdersData;
 use crate::workload::orders::tables::{
     CHECKS, Check, Column, FOREIGN_KEYS, ForeignKey, INDEXES, Index, Kind, OnDelete, Rule, SEQUENCES, Sequence,
 };
@@ -11,6 +10,16 @@ pub(in crate::targets) trait Words {
     /// A name in its quotes.
     fn quoted(name: &str) -> String;
 
+    /// A name in a namespace.
+    fn qualified(namespace: &str, name: &str) -> String {
+        format!("{}.{}", Self::quoted(namespace), Self::quoted(name))
+    }
+
+    /// No more rows of a query than so many.
+    fn limited(query: &str, rows: usize) -> String {
+        format!("{query} LIMIT {rows}")
+    }
+
     /// The type of a column.
     fn kind(kind: Kind) -> String;
 
@@ -20,7 +29,7 @@ pub(in crate::targets) trait Words {
 
 /// A name in a namespace, qualified and quoted.
 pub(in crate::targets) fn qualified<W: Words>(namespace: &str, name: &str) -> String {
-    format!("{}.{}", W::quoted(namespace), W::quoted(name))
+    W::qualified(namespace, name)
 }
 
 /// Names in quotes, with commas between them.
@@ -82,16 +91,4 @@ pub(in crate::targets) fn sequence_of(table: Table) -> Option<&'static Sequence>
 /// The number behind the last one that the rows of a table have at first.
 pub(in crate::targets) fn next_number(table: Table, sizes: &Sizes) -> u64 {
     table.units(sizes) + 1
-}
-
-/// Bare name of a partition, from 0.
-pub(in crate::targets) fn partition_name(table: Table, number: u32) -> String {
-    format!("{}_p{}", table.name(), number + 1)
-}
-
-/// Bare names of all partitions.
-pub(in crate::targets) fn partition_names(data: &OrdersData) -> impl Iterator<Item = String> {
-    Table::ALL
-        .into_iter()
-        .flat_map(|table| (0..data.partitions_of(table).unwrap_or(0)).map(move |number| partition_name(table, number)))
 }

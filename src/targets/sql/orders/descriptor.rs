@@ -10,6 +10,11 @@ use crate::workload::orders::{MAX_SCALE, MIN_SCALE, Sizes, Table};
 /// Version of everything that set-up makes.
 pub(in crate::targets) const FORMAT_VERSION: u32 = 1;
 
+/// Bare name of a partition, from 0.
+pub(in crate::targets) fn partition_name(table: Table, number: u32) -> String {
+    format!("{}_p{}", table.name(), number + 1)
+}
+
 /// A data set of order entry, as its descriptor says.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(in crate::targets) struct OrdersData {
@@ -40,6 +45,7 @@ impl Content for OrdersData {
         &[("table_name", "varchar(40)"), ("first_unit", "bigint"), ("units", "bigint"), ("rows_loaded", "bigint")];
     const LOAD_KEY: usize = 2;
     const TABLES: &'static str = "`customers`, `orders`, …";
+    const DROPPED: &'static str = "tables of order entry";
     const FORMAT_VERSION: u32 = FORMAT_VERSION;
 
     fn names() -> String {
@@ -52,6 +58,15 @@ impl Content for OrdersData {
         let sequences = SEQUENCES.iter().map(|sequence| sequence.name);
         let others: Vec<&str> = keys.chain(indexes).chain(sequences).collect();
         format!("^(plimsoll_orders(_load)?(_pkey)?|{}|{})$", tables.join("|"), others.join("|"))
+    }
+
+    fn objects(&self) -> Vec<String> {
+        let partitions =
+            |table: Table| (0..self.partitions_of(table).unwrap_or(0)).map(move |number| partition_name(table, number));
+        Table::ALL
+            .into_iter()
+            .flat_map(|table| std::iter::once(table.name().to_owned()).chain(partitions(table)))
+            .collect()
     }
 
     fn is_sensible(&self) -> bool {

@@ -1,6 +1,6 @@
 //! What a server's own room gives, so that its servers hold order entry.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 
@@ -13,14 +13,15 @@ use crate::targets::TargetError;
 use crate::targets::database::Phase;
 use crate::targets::orders::Indexes;
 use crate::targets::sql::data::access::Access;
-use crate::targets::sql::data::catalog::NamespaceFacts;
-use crate::targets::sql::data::descriptor::Found;
+use crate::targets::sql::data::catalog::Keeps;
+use crate::targets::sql::data::found::Estimate;
 use crate::targets::sql::data::pieces::Piece;
-use crate::targets::sql::data::setup::Work;
+
 use crate::targets::sql::data::streams::{Halt, Stream};
+use crate::targets::sql::data::work::Work;
 use crate::targets::sql::database::dialect::Dialect;
 use crate::workload::orders::Table;
-use crate::workload::orders::tables::SEQUENCES;
+use crate::workload::orders::tables::{ForeignKey, Index, Key, SEQUENCES, Sequence};
 
 /// What a data set consists of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -85,85 +86,33 @@ pub(in crate::targets) struct Step {
     pub(in crate::targets) jobs: Vec<Job>,
 }
 
-/// Bytes that data take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(in crate::targets) struct Estimate {
-    /// Of the tables.
-    pub(in crate::targets) tables: u64,
-    /// Of keys and indexes.
-    pub(in crate::targets) indexes: u64,
-    /// Of sorting while indexes are built.
-    pub(in crate::targets) sorting: u64,
-    /// By which the log may grow.
-    pub(in crate::targets) log: u64,
-}
-
-impl Estimate {
-    /// All of it.
-    pub(in crate::targets) fn total(&self) -> u64 {
-        let Self { tables, indexes, sorting, log } = *self;
-        tables + indexes + sorting + log
-    }
-}
-
 /// Servers of one kind that hold order entry.
-pub(in crate::targets) trait OrdersDialect: Dialect + Words {
+pub(in crate::targets) trait OrdersDialect: Dialect + Keeps<OrdersData> + Words {
     /// Loads pieces over one connection.
     type OrdersLoader<'a>;
 
     /// What load is put on.
     type Orders: OrdersServers;
 
+    /// Most rows of a piece.
+    const MAX_PIECE_ROWS: u64 = u64::MAX;
+
+    /// Refuses a level of transactions that its servers do not have, by its name in SQL.
+    ///
+    /// # Errors
+    /// Which levels there are.
+    fn check_isolation(&self, _level: &str) -> Result<(), TargetError> {
+        Ok(())
+    }
+
     /// The servers, with data in a namespace.
     fn orders_servers(&self, namespace: &str, setting: OrdersSetting) -> Self::Orders;
-
-    /// Looks what there is, and changes nothing.
-    ///
-    /// # Errors
-    /// When the server cannot be asked or is too old, or what is there cannot be read.
-    fn look_for_orders(
-        session: &mut Self::Session<'_>,
-    ) -> Result<NamespaceFacts<Self::Server, OrdersData>, TargetError>;
-
-    /// Refuses a place where no data can be made.
-    ///
-    /// # Errors
-    /// What stands against it, with a cure.
-    fn check_place_of_orders(
-        access: Access<'_, Self>,
-        session: &mut Self::Session<'_>,
-        facts: &NamespaceFacts<Self::Server, OrdersData>,
-    ) -> Result<(), TargetError>;
-
-    /// Bytes of whatever is in the namespace and has a name that set-up uses, by its bare name.
-    ///
-    /// # Errors
-    /// When the server cannot be asked.
-    fn orders_objects(session: &mut Self::Session<'_>) -> Result<BTreeMap<String, u64>, TargetError>;
-
-    /// Begins a set-up: makes the namespace where it is not there, and what marks the data as ours.
-    ///
-    /// # Errors
-    /// When the server refuses.
-    fn begin_orders(session: &mut Self::Session<'_>, data: &OrdersData) -> Result<(), TargetError>;
 
     /// Declares the data whole.
     ///
     /// # Errors
     /// When the server refuses.
     fn finish_orders(session: &mut Self::Session<'_>, halt: Halt<'_>) -> Result<(), TargetError>;
-
-    /// Drops data by these statements, then what marks them, and the namespace if set-up made it and nothing else is in it. The
-    /// caller holds the lock.
-    ///
-    /// # Errors
-    /// [`TargetError::Interrupted`], or what went wrong.
-    fn remove_orders(
-        session: &mut Self::Session<'_>,
-        found: &Found<OrdersData>,
-        drops: &[String],
-        halt: Halt<'_>,
-    ) -> Result<(), TargetError>;
 
     /// Executes one statement, or several that form one transaction where the server has such for tables.
     ///
@@ -191,11 +140,15 @@ pub(in crate::targets) trait OrdersDialect: Dialect + Words {
     /// namespace that is whole.
     fn parts_there(namespace: &str) -> String;
 
-    /// The procedures that do transactions.
-    fn procedures(namespace: &str) -> Vec<Procedure>;
+    /// The procedures that do transactions; none where a load cannot call any.
+    fn procedures(_namespace: &str) -> Option<Vec<Procedure>> {
+        None
+    }
 
     /// The statement that gives, of whatever has the name of one of them: name, how a statement names it, and what is said of it.
-    fn procedures_there(namespace: &str) -> String;
+    fn procedures_there(_namespace: &str) -> String {
+        String::new()
+    }
 
     /// What a data set consists of there.
     fn parts_of(data: &OrdersData) -> Parts {
@@ -287,6 +240,87 @@ pub(in crate::targets) fn parts_of(data: &OrdersData) -> Parts {
     }
     parts.extend(SEQUENCES.iter().map(|sequence| (PartKind::Sequence, sequence.name.to_owned())));
     parts
+}
+
+/// What a data set lacks of what it was asked for, once its rows are there.
+#[derive(Clone, Copy)]
+pub(in crate::targets) struct Lacking<'a> {
+    pub(in crate::targets) data: &'a OrdersData,
+    pub(in crate::targets) there: &'a Parts,
+}
+
+impl<'a> Lacking<'a> {
+    /// Whether something is not there.
+    pub(in crate::targets) fn lacks(self, kind: PartKind, name: &str) -> bool {
+        !self.there.contains(&(kind, name.to_owned()))
+    }
+
+    /// The key of a table.
+    pub(in crate::targets) fn key(self, table: Table) -> Option<Key> {
+        table.key().filter(|key| self.data.indexes != Indexes::None && self.lacks(PartKind::Key, key.name))
+    }
+
+    /// Indexes of a table that are no key.
+    pub(in crate::targets) fn indexes(self, table: Table) -> impl Iterator<Item = &'static Index> + use<'a> {
+        ddl::indexes_of(table)
+            .filter(move |index| self.data.indexes == Indexes::All && self.lacks(PartKind::Index, index.name))
+    }
+
+    /// Foreign keys of a table.
+    pub(in crate::targets) fn foreign_keys(self, table: Table) -> impl Iterator<Item = &'static ForeignKey> + use<'a> {
+        ddl::foreign_keys_of(table)
+            .filter(move |key| self.data.indexes != Indexes::None && self.lacks(PartKind::ForeignKey, key.name))
+    }
+
+    /// What numbers the rows of a table.
+    pub(in crate::targets) fn sequence(self, table: Table) -> Option<&'static Sequence> {
+        ddl::sequence_of(table).filter(|sequence| self.lacks(PartKind::Sequence, sequence.name))
+    }
+}
+
+/// What servers of one kind store besides values.
+pub(in crate::targets) struct Sizing {
+    /// What a row has besides its values, in bytes.
+    pub(in crate::targets) row_bytes: f64,
+    /// How full blocks are loaded, and those of sparse tables.
+    pub(in crate::targets) fill: f64,
+    pub(in crate::targets) sparse_fill: f64,
+    /// What an entry of an index takes, in bytes, and how full its leaves are built.
+    pub(in crate::targets) entry_bytes: f64,
+    pub(in crate::targets) index_fill: f64,
+    /// Whether a key is an index of its own, and not the order in which rows lie.
+    pub(in crate::targets) keys_are_apart: bool,
+    /// Whether all indexes of a table are sorted at once.
+    pub(in crate::targets) sorts_together: bool,
+    /// What the log needs for a row besides its values, in bytes.
+    pub(in crate::targets) logged_bytes: f64,
+    /// Whether building an index is logged.
+    pub(in crate::targets) logs_indexes: bool,
+    /// Most of the log that is kept, in bytes.
+    pub(in crate::targets) most_log: u64,
+}
+
+impl Sizing {
+    /// About what data take.
+    pub(in crate::targets) fn estimate(&self, data: &OrdersData, source: &Source) -> Estimate {
+        let mut estimate = Estimate::default();
+        for table in Table::ALL {
+            let (rows, values) = (source.rows_of(table), source.bytes_of(table) as f64);
+            let fill = if table.is_sparse() { self.sparse_fill } else { self.fill };
+            estimate.tables += ((values + rows * self.row_bytes) / fill) as u64;
+            estimate.log += (values + rows * self.logged_bytes) as u64;
+            let keys = u64::from(self.keys_are_apart && data.indexes != Indexes::None && table.key().is_some());
+            let others = if data.indexes == Indexes::All { ddl::indexes_of(table).count() as u64 } else { 0 };
+            let of_index = (rows * self.entry_bytes / self.index_fill) as u64;
+            let of_all = (keys + others) * of_index;
+            estimate.indexes += of_all;
+            let sorted = if self.sorts_together { of_all } else { of_index.min(of_all) };
+            estimate.sorting = estimate.sorting.max(sorted);
+        }
+        estimate.log += if self.logs_indexes { estimate.indexes } else { 0 };
+        estimate.log = estimate.log.min(self.most_log);
+        estimate
+    }
 }
 
 /// What there is in the namespace.

@@ -8,11 +8,11 @@ pub(in crate::targets) mod ddl;
 pub(in crate::targets) mod descriptor;
 mod dialect;
 pub(in crate::targets) mod load;
-pub(in crate::targets::sql) mod procedures;
+pub(in crate::targets) mod procedures;
 pub(in crate::targets) mod setup;
 pub(in crate::targets) mod source;
 #[cfg(test)]
 mod tests;
 pub(in crate::targets) mod validation;
 
-pub(in crate::targets) use dialect::{Estimate, Job, OrdersDialect, PartKind, Parts, Step, drops, parts_of};
+pub(in crate::targets) use dialect::{Job, Lacking, OrdersDialect, PartKind, Parts, Sizing, Step, drops, parts_of};

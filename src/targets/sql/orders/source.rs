@@ -1,5 +1,6 @@
 //! Rows that are loaded, and about how large they are.
 
+use super::descriptor::OrdersData;
 use crate::workload::orders::rows::{Fields, Rows};
 use crate::workload::orders::{Sizes, Table};
 
@@ -58,6 +59,11 @@ impl Source {
             Measured { rows: count as f64 / units.max(1) as f64, row_bytes: bytes.0 as f64 / count as f64 }
         });
         Self { rows, measured }
+    }
+
+    /// The rows of a data set.
+    pub(in crate::targets) fn of(data: &OrdersData) -> Self {
+        Self::new(data.seed, data.sizes)
     }
 
     /// How large rows of a table are.

@@ -7,22 +7,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::OrdersDialect;
 use super::descriptor::OrdersData;
-use super::setup::{OrdersLoaded, plan, run};
 use super::source::Source;
-use super::validation::State;
+use super::validation::{State, Validation};
 use crate::targets::TargetError;
 use crate::targets::database::{Phase, Progress, Replace};
 use crate::targets::mysql::Connector as Mysql;
 use crate::targets::orders::{Indexes, OrdersRequest};
 use crate::targets::postgres::Connector as Postgres;
 use crate::targets::sql::data::access::Access;
-use crate::targets::sql::data::catalog;
+use crate::targets::sql::data::catalog::{self, Keeps};
 use crate::targets::sql::data::content::Content;
-use crate::targets::sql::data::found::Existing;
+use crate::targets::sql::data::descriptor::DataSet;
+use crate::targets::sql::data::found::{Existing, Loaded};
+use crate::targets::sql::data::plan::{plan, run};
 use crate::targets::sql::data::streams::Halt;
 use crate::targets::sql::data::tests::{self as slob, Tested, refusal};
 use crate::targets::sql::data::{drop as slob_drop, verify};
-use crate::targets::sql::database::orders::TablesToRemove;
+use crate::targets::sql::database::removal::TablesToRemove;
 use crate::workload::orders::Table;
 
 pub(super) trait TestedOrders: Tested + OrdersDialect {
@@ -80,14 +81,15 @@ pub(super) fn execute<D: Tested>(access: &Access<'_, D>, statements: &[&str]) {
 }
 
 fn load<D: OrdersDialect>(access: &Access<'_, D>) -> Result<OrdersData, TargetError> {
-    catalog::whole(*access, D::look_for_orders(&mut D::open(*access)?)?.found)
+    catalog::whole(*access, catalog::find(access)?)
 }
 
 pub(super) fn set_up<D: OrdersDialect>(
     access: &Access<'_, D>,
     request: &OrdersRequest,
-) -> Result<OrdersLoaded, TargetError> {
-    run(plan(access, request)?, &|_, _| {}, &AtomicBool::new(false))
+) -> Result<(Loaded, Validation), TargetError> {
+    let (loaded, validation) = run(plan(access, request)?, &|_, _| {}, &AtomicBool::new(false))?;
+    Ok((loaded, validation.unwrap()))
 }
 
 /// Interrupts a set-up when `when` says so, and gives the bytes that are loaded then.
@@ -119,7 +121,7 @@ fn number<D: OrdersDialect>(access: &Access<'_, D>, table: &str, expression: &st
 
 pub(super) fn drop_all<D: OrdersDialect>(access: Access<'_, D>) -> Option<String> {
     use crate::targets::database::DropPlan as _;
-    Box::new(TablesToRemove::find(access).unwrap()).run(&AtomicBool::new(false)).unwrap()
+    Box::new(TablesToRemove::<D, OrdersData>::find(access).unwrap()).run(&AtomicBool::new(false)).unwrap()
 }
 
 /// From nothing, over every kind of interruption, to whole data beside SLOB's, and away again.
@@ -160,16 +162,15 @@ fn lives<D: TestedOrders>() {
     for phase in [Phase::Keys, D::SETTLING, Phase::Checkpoint, Phase::Validate] {
         interrupt(&access, &request(), |now, _| now == phase);
     }
-    let done = set_up(&access, &request()).unwrap();
-    let validation = done.validation.unwrap();
+    let (done, validation) = set_up(&access, &request()).unwrap();
     assert!(validation.is_valid, "{validation:#?}");
-    assert_eq!((done.rows_written, done.loaded.bytes_written), (0, 0), "all was loaded before");
+    assert_eq!((done.rows_written, done.bytes_written), (0, 0), "all was loaded before");
     let data = load(&access).unwrap();
     assert_eq!((data.scale, data.seed, data.indexes), (0.001, 42, Indexes::All));
 
     let again = plan(&access, &request()).unwrap();
     assert_eq!((again.existing, again.makes_data(), again.missing_bytes()), (Existing::SameData, false, 0));
-    assert!(!run(again, &|_, _| {}, &AtomicBool::new(false)).unwrap().loaded.created);
+    assert!(!run(again, &|_, _| {}, &AtomicBool::new(false)).unwrap().0.created);
     // Both kinds of data are side by side, and each has its own marks.
     verify::verify(&access, &|_| {}, &AtomicBool::new(false)).unwrap();
     assert_eq!(catalog::load(&access).unwrap().seed, 42);
@@ -187,9 +188,9 @@ fn lives<D: TestedOrders>() {
     assert!(refusal(load(&access)).0.contains("no order entry data"));
     slob::assert_sound(&access);
     execute::<D>(&access, &["SELECT id FROM mine"]);
-    let there = D::orders_objects(&mut D::open(access).unwrap()).unwrap();
+    let there = <D as Keeps<OrdersData>>::objects(&mut D::open(access).unwrap()).unwrap();
     assert!(there.is_empty(), "{there:?}");
-    slob_drop::run(slob_drop::plan(&access).unwrap(), &AtomicBool::new(false)).unwrap();
+    slob_drop::run(slob_drop::plan::<D, DataSet>(&access).unwrap(), &AtomicBool::new(false)).unwrap();
 }
 
 #[test]
@@ -210,7 +211,7 @@ fn leaves_others_alone<D: TestedOrders>() {
         execute::<D>(&access, &[statement]);
         let (what, hint) = refusal(plan(&access, &request()));
         assert!(what.contains(&format!("holds `{clash}`")) && hint.contains(D::HOLDER_OPTION), "{what}; {hint}");
-        assert!(TablesToRemove::find(access).is_err(), "what is not marked is not removed");
+        assert!(TablesToRemove::<D, OrdersData>::find(access).is_err(), "what is not marked is not removed");
         let [_, kind, ..] = statement.split(' ').collect::<Vec<_>>()[..] else { panic!("{statement}") };
         execute::<D>(&access, &[&format!("DROP {kind} {clash}")]);
     }
@@ -228,18 +229,16 @@ fn has_other_shapes<D: TestedOrders>() {
     let Some(connector) = D::place("orders_shapes") else { return };
     let access = Access::new(&connector, "orders_shapes");
     let partitioned = OrdersRequest { partitions: 3, ..request() };
-    let made = set_up(&access, &partitioned).unwrap();
-    let validation = made.validation.unwrap();
+    let (made, validation) = set_up(&access, &partitioned).unwrap();
     assert!(validation.is_valid && made.rows_written > 900_000, "{validation:#?}");
     assert_eq!(validation.checks.iter().any(|check| check.what == "foreign_key"), D::HAS_BOTH);
-    assert_eq!(made.loaded.notes.iter().any(|note| note.contains("no foreign keys")), !D::HAS_BOTH);
+    assert_eq!(made.notes.iter().any(|note| note.contains("no foreign keys")), !D::HAS_BOTH);
     assert_eq!(plan(&access, &partitioned).unwrap().existing, Existing::SameData);
     for indexes in [Indexes::Keys, Indexes::None] {
         let request = OrdersRequest { indexes, replace: Replace::Replace, ..request() };
         assert_eq!(plan(&access, &request).unwrap().existing, Existing::OtherData);
-        let made = set_up(&access, &request).unwrap();
-        assert_eq!(made.loaded.phases[0].0, Phase::Remove);
-        let validation = made.validation.unwrap();
+        let (made, validation) = set_up(&access, &request).unwrap();
+        assert_eq!(made.phases[0].0, Phase::Remove);
         assert!(validation.is_valid, "{validation:#?}");
         let count = |what| validation.checks.iter().filter(|check| check.what == what).count();
         let keys = if indexes == Indexes::Keys || !D::HAS_BOTH { 9 } else { 0 };
@@ -270,7 +269,7 @@ fn finds_damage<D: TestedOrders>() {
             "UPDATE orders SET order_total = order_total + 1, order_mode = 'direct'",
         ],
     );
-    let validation = set_up(&access, &request).unwrap().validation.unwrap();
+    let (_, validation) = set_up(&access, &request).unwrap();
     let wrong: Vec<&str> = validation
         .checks
         .iter()

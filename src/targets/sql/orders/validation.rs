@@ -139,6 +139,8 @@ impl Questions {
             _ => None,
         });
         let name = qualified::<C>(namespace, self.table.name());
+        // Each has a name, since not every server makes one up that differs from the others.
+        let asked: Vec<String> = asked.iter().enumerate().map(|(at, what)| format!("{what} AS a{at}")).collect();
         let statement = format!("SELECT {} FROM {name}", asked.join(", "));
         let rows = C::ask(session, &format!("look at the rows of {name}"), &statement, halt)?;
         Ok(rows.into_iter().next().unwrap_or_default())

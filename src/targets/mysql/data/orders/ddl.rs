@@ -5,11 +5,10 @@ use crate::targets::mysql::Connector;
 use crate::targets::mysql::sql::{literal, quoted};
 use crate::targets::orders::Indexes;
 use crate::targets::sql::orders::ddl::{
-    Words, check, checks_of, column, foreign_key, foreign_keys_of, indexes_of, list, next_number, qualified,
-    sequence_of,
+    Words, check, checks_of, column, foreign_key, indexes_of, list, next_number, qualified, sequence_of,
 };
 use crate::targets::sql::orders::descriptor::OrdersData;
-use crate::targets::sql::orders::{Job, PartKind, Parts, Step, parts_of as parts_of_all};
+use crate::targets::sql::orders::{Job, Lacking, PartKind, Parts, Step, parts_of as parts_of_all};
 use crate::workload::orders::Table;
 use crate::workload::orders::tables::{Column, Index, IndexPart, Kind};
 
@@ -110,20 +109,17 @@ fn has_foreign_keys(data: &OrdersData) -> bool {
 
 /// What is to be done once rows are loaded, but for what is there.
 pub(super) fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<Step> {
-    let lacks = |kind: PartKind, name: &str| !there.contains(&(kind, name.to_owned()));
+    let lacking = Lacking { data, there };
     let (mut indexes, mut keys) = (Vec::new(), Vec::new());
     for table in Table::ALL {
         let name = table_name(namespace, table);
-        let missing =
-            indexes_of(table).filter(|index| data.indexes == Indexes::All && lacks(PartKind::Index, index.name));
-        let missing: Vec<String> = missing.map(add_index).collect();
+        let missing: Vec<String> = lacking.indexes(table).map(add_index).collect();
         if !missing.is_empty() {
             // All at once: the server goes through the table for them all together.
             let statements = vec![format!("ALTER TABLE {name} {}", missing.join(", "))];
             indexes.push(Job { doing: format!("build the indexes of {name}"), statements, table });
         }
-        let missing =
-            foreign_keys_of(table).filter(|key| has_foreign_keys(data) && lacks(PartKind::ForeignKey, key.name));
+        let missing = lacking.foreign_keys(table).filter(|_| has_foreign_keys(data));
         let missing: Vec<String> =
             missing.map(|key| format!("ADD {}", foreign_key::<Connector>(namespace, key))).collect();
         if !missing.is_empty() {

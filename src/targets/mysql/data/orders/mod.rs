@@ -3,11 +3,9 @@
 mod ddl;
 mod load;
 
-use std::collections::BTreeMap;
-
 use mysql_async::{Row, Value};
 
-use super::catalog::{self, Server};
+use super::catalog::{self, Dropped, Server};
 use super::proof;
 use super::session::{Access, Session};
 use crate::targets::database::Phase;
@@ -15,30 +13,49 @@ use crate::targets::error::TargetError;
 use crate::targets::mysql::orders::InDatabase;
 use crate::targets::mysql::sql::literal;
 use crate::targets::mysql::{Connector, MysqlOrders};
-use crate::targets::orders::Indexes;
-use crate::targets::sql::data::catalog::NamespaceFacts;
-use crate::targets::sql::data::descriptor::Found;
+use crate::targets::sql::data::found::Estimate;
 use crate::targets::sql::data::pieces::Piece;
-use crate::targets::sql::data::setup::Work;
 use crate::targets::sql::data::streams::{Halt, Stream};
-use crate::targets::sql::orders::ddl::{indexes_of, qualified};
+use crate::targets::sql::data::work::Work;
+use crate::targets::sql::orders::ddl::qualified;
 use crate::targets::sql::orders::descriptor::OrdersData;
 use crate::targets::sql::orders::load::OrdersSetting;
 use crate::targets::sql::orders::load::procedure::{self, Procedure};
+use crate::targets::sql::orders::procedures;
 use crate::targets::sql::orders::source::Source;
-use crate::targets::sql::orders::{Estimate, OrdersDialect, Parts, Step};
+use crate::targets::sql::orders::{OrdersDialect, Parts, Sizing, Step, drops};
 use crate::workload::orders::Table;
 
-/// What a row has besides its values: its header, and who changed it.
-const ROW_BYTES: f64 = 5.0 + 13.0 + 3.0;
-/// What an entry of an index has: its header, its key and the key of the row.
-const ENTRY_BYTES: f64 = 5.0 + 8.0 + 8.0;
-/// How full pages are when rows come in the order of their keys, and when indexes are built.
-const FILL: f64 = 15.0 / 16.0;
-/// Most of the log that is kept: it is a circle, about as large by default.
-const MOST_LOG: u64 = 100 << 20;
-/// What the redo log needs for a row besides its values.
-const LOGGED_BYTES: f64 = 40.0;
+/// What is stored besides values.
+const SIZING: Sizing = Sizing {
+    // Its header, and who changed it.
+    row_bytes: 5.0 + 13.0 + 3.0,
+    // Rows come in the order of their keys. Pages cannot be left empty.
+    fill: 15.0 / 16.0,
+    sparse_fill: 15.0 / 16.0,
+    // Its header, its key and the key of the row.
+    entry_bytes: 5.0 + 8.0 + 8.0,
+    index_fill: 15.0 / 16.0,
+    keys_are_apart: false,
+    sorts_together: true,
+    logged_bytes: 40.0,
+    logs_indexes: false,
+    // The redo log is a circle, about as large by default.
+    most_log: 100 << 20,
+};
+
+impl Dropped for OrdersData {
+    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        let namespace = session.access().namespace;
+        let procedures = procedures::drops::<Connector>(session, namespace)?;
+        Ok([procedures, drops::<Connector>(namespace)].concat())
+    }
+
+    fn made_later(session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        let namespace = session.access().namespace;
+        procedures::names_of_ours::<Connector>(session, namespace)
+    }
+}
 
 impl OrdersDialect for Connector {
     type OrdersLoader<'a> = (Session<'a>, bool);
@@ -49,37 +66,8 @@ impl OrdersDialect for Connector {
         MysqlOrders::new(self.clone(), namespace, setting)
     }
 
-    fn look_for_orders(session: &mut Session<'_>) -> Result<NamespaceFacts<Server, OrdersData>, TargetError> {
-        catalog::look(session)
-    }
-
-    fn check_place_of_orders(
-        _: Access<'_>,
-        session: &mut Session<'_>,
-        facts: &NamespaceFacts<Server, OrdersData>,
-    ) -> Result<(), TargetError> {
-        catalog::check_place(session, facts)
-    }
-
-    fn orders_objects(session: &mut Session<'_>) -> Result<BTreeMap<String, u64>, TargetError> {
-        catalog::objects::<OrdersData>(session)
-    }
-
-    fn begin_orders(session: &mut Session<'_>, data: &OrdersData) -> Result<(), TargetError> {
-        catalog::begin(session, data)
-    }
-
     fn finish_orders(session: &mut Session<'_>, _: Halt<'_>) -> Result<(), TargetError> {
         catalog::finish::<OrdersData>(session)
-    }
-
-    fn remove_orders(
-        session: &mut Session<'_>,
-        found: &Found<OrdersData>,
-        drops: &[String],
-        halt: Halt<'_>,
-    ) -> Result<(), TargetError> {
-        catalog::remove(session, found, drops, halt)
     }
 
     fn execute(session: &mut Session<'_>, doing: &str, statement: &str, halt: Halt<'_>) -> Result<(), TargetError> {
@@ -105,8 +93,8 @@ impl OrdersDialect for Connector {
         ddl::parts_there(namespace)
     }
 
-    fn procedures(namespace: &str) -> Vec<Procedure> {
-        Procedure::all(&InDatabase(namespace))
+    fn procedures(namespace: &str) -> Option<Vec<Procedure>> {
+        Some(Procedure::all(&InDatabase(namespace)))
     }
 
     fn procedures_there(namespace: &str) -> String {
@@ -147,18 +135,7 @@ impl OrdersDialect for Connector {
     }
 
     fn estimate(data: &OrdersData, source: &Source) -> Estimate {
-        let mut estimate = Estimate::default();
-        for table in Table::ALL {
-            let (rows, values) = (source.rows_of(table), source.bytes_of(table) as f64);
-            estimate.tables += ((values + rows * ROW_BYTES) / FILL) as u64;
-            estimate.log += (values + rows * LOGGED_BYTES) as u64;
-            let indexes = if data.indexes == Indexes::All { indexes_of(table).count() as u64 } else { 0 };
-            let of_index = (rows * ENTRY_BYTES / FILL) as u64;
-            estimate.indexes += indexes * of_index;
-            estimate.sorting = estimate.sorting.max(indexes * of_index);
-        }
-        estimate.log = estimate.log.min(MOST_LOG);
-        estimate
+        SIZING.estimate(data, source)
     }
 
     fn orders_loader<'a>(

@@ -1,15 +1,11 @@
 //! Tables of order entry in PostgreSQL's words.
 
 use crate::targets::database::Phase;
-use crate::targets::orders::Indexes;
 use crate::targets::postgres::Connector;
 use crate::targets::postgres::sql::{identifier, literal};
-use crate::targets::sql::orders::ddl::{
-    Words, check, checks_of, column, foreign_key, foreign_keys_of, indexes_of, list, next_number, partition_name,
-    qualified, sequence_of,
-};
-use crate::targets::sql::orders::descriptor::OrdersData;
-use crate::targets::sql::orders::{Job, PartKind, Parts, Step};
+use crate::targets::sql::orders::ddl::{Words, check, checks_of, column, foreign_key, list, next_number, qualified};
+use crate::targets::sql::orders::descriptor::{OrdersData, partition_name};
+use crate::targets::sql::orders::{Job, Lacking, PartKind, Parts, Step};
 use crate::workload::orders::Table;
 use crate::workload::orders::tables::{Index, IndexPart, Kind};
 
@@ -81,13 +77,12 @@ fn create_index(namespace: &str, index: &Index) -> String {
 
 /// What is to be done once rows are loaded, but for what is there.
 pub(super) fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<Step> {
-    let lacks = |kind: PartKind, name: &str| !there.contains(&(kind, name.to_owned()));
+    let lacking = Lacking { data, there };
     let job = |doing: String, table: Table, statement: String| Job { doing, statements: vec![statement], table };
     let (mut indexes, mut keys) = (Vec::new(), Vec::new());
     for table in Table::ALL {
         let name = table_name(namespace, table);
-        let key = table.key().filter(|key| data.indexes != Indexes::None && lacks(PartKind::Key, key.name));
-        if let Some(key) = key {
+        if let Some(key) = lacking.key(table) {
             let columns = list::<Connector>(&data.key_columns(table));
             let (key_name, doing) = (identifier(key.name), format!("build the key of {name}"));
             let add = format!("ALTER TABLE {name} ADD CONSTRAINT {key_name} PRIMARY KEY");
@@ -95,18 +90,16 @@ pub(super) fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<St
                 indexes.push(job(doing, table, format!("{add} ({columns})")));
             } else {
                 // An index is built beside others of its table, and a key is not.
-                if lacks(PartKind::Index, key.name) {
+                if lacking.lacks(PartKind::Index, key.name) {
                     indexes.push(job(doing, table, format!("CREATE UNIQUE INDEX {key_name} ON {name} ({columns})")));
                 }
                 keys.push(job(format!("add the key of {name}"), table, format!("{add} USING INDEX {key_name}")));
             }
         }
-        let missing =
-            indexes_of(table).filter(|index| data.indexes == Indexes::All && lacks(PartKind::Index, index.name));
-        indexes.extend(missing.map(|index| {
+        indexes.extend(lacking.indexes(table).map(|index| {
             job(format!("build the index {}", identifier(index.name)), table, create_index(namespace, index))
         }));
-        if let Some(sequence) = sequence_of(table).filter(|sequence| lacks(PartKind::Sequence, sequence.name)) {
+        if let Some(sequence) = lacking.sequence(table) {
             let (column, own) = (identifier(sequence.column), qualified::<Connector>(namespace, sequence.name));
             let next = next_number(table, &data.sizes);
             let statement = format!(
@@ -117,16 +110,12 @@ pub(super) fn steps(namespace: &str, data: &OrdersData, there: &Parts) -> Vec<St
             keys.push(job(format!("make the sequence {own}"), table, statement));
         }
     }
-    if data.indexes != Indexes::None {
-        let missing =
-            Table::ALL.into_iter().flat_map(foreign_keys_of).filter(|key| lacks(PartKind::ForeignKey, key.name));
-        keys.extend(missing.map(|key| {
-            let name = table_name(namespace, key.table);
-            let deferrable = if key.is_deferrable { " DEFERRABLE" } else { "" };
-            let add = format!("ALTER TABLE {name} ADD {}{deferrable}", foreign_key::<Connector>(namespace, key));
-            job(format!("add the foreign key {}", identifier(key.name)), key.table, add)
-        }));
-    }
+    keys.extend(Table::ALL.into_iter().flat_map(|table| lacking.foreign_keys(table)).map(|key| {
+        let name = table_name(namespace, key.table);
+        let deferrable = if key.is_deferrable { " DEFERRABLE" } else { "" };
+        let add = format!("ALTER TABLE {name} ADD {}{deferrable}", foreign_key::<Connector>(namespace, key));
+        job(format!("add the foreign key {}", identifier(key.name)), key.table, add)
+    }));
     vec![
         Step { phase: Phase::Index, is_parallel: true, jobs: indexes },
         // Foreign keys lock two tables each, so side by side they would wait for each other.
@@ -150,6 +139,7 @@ pub(super) fn parts_there(namespace: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::targets::orders::Indexes;
     use crate::targets::sql::orders::descriptor::sample;
 
     fn all(data: &OrdersData) -> Vec<String> {

@@ -3,12 +3,10 @@
 mod copy;
 mod ddl;
 
-use std::collections::BTreeMap;
-
 use tokio_postgres::SimpleQueryMessage;
 
 use self::copy::Encoder;
-use super::catalog::{self, Server};
+use super::catalog::{self, Dropped, Server};
 use super::session::{Access, Halt, Session};
 use super::setup::{open_with, sort_settings};
 use crate::targets::database::Phase;
@@ -17,33 +15,51 @@ use crate::targets::orders::Indexes;
 use crate::targets::postgres::orders::InSchema;
 use crate::targets::postgres::sql::literal;
 use crate::targets::postgres::{Connector, PostgresOrders};
-use crate::targets::sql::data::catalog::NamespaceFacts;
-use crate::targets::sql::data::descriptor::Found;
+use crate::targets::sql::data::found::Estimate;
 use crate::targets::sql::data::pieces::Piece;
-use crate::targets::sql::data::setup::Work;
 use crate::targets::sql::data::streams::Stream;
-use crate::targets::sql::orders::ddl::{indexes_of, partition_name, qualified};
-use crate::targets::sql::orders::descriptor::OrdersData;
+use crate::targets::sql::data::work::Work;
+use crate::targets::sql::orders::ddl::qualified;
+use crate::targets::sql::orders::descriptor::{OrdersData, partition_name};
 use crate::targets::sql::orders::load::OrdersSetting;
 use crate::targets::sql::orders::load::procedure::{self, Procedure};
+use crate::targets::sql::orders::procedures;
 use crate::targets::sql::orders::source::Source;
-use crate::targets::sql::orders::{Estimate, OrdersDialect, Parts, Step};
+use crate::targets::sql::orders::{OrdersDialect, Parts, Sizing, Step, drops};
 use crate::workload::orders::Table;
 
 /// Memory that each stream sorts with while it builds an index, at most: indexes of order entry are many and narrow.
 const SORT_BYTES: u64 = 256 << 20;
-/// What a row has besides its values: its header, its line pointer, and what it is rounded up by.
-const ROW_BYTES: f64 = 24.0 + 4.0 + 4.0;
-/// What an entry of an index has: its header, its line pointer and its key.
-const ENTRY_BYTES: f64 = 8.0 + 4.0 + 8.0;
-/// How full leaves of an index are built.
-const INDEX_FILL: f64 = 0.9;
-/// The part of a block that rows of sparse tables take.
-const SPARSE_FILL: f64 = 0.1;
-/// Most of the log that is kept, as private servers are made.
-const MOST_LOG: u64 = 4 << 30;
-/// What the log needs for a row besides its values, where many rows of a block are logged together.
-const LOGGED_BYTES: f64 = 8.0;
+/// What is stored besides values.
+const SIZING: Sizing = Sizing {
+    // Its header, its line pointer, and what it is rounded up by.
+    row_bytes: 24.0 + 4.0 + 4.0,
+    fill: 1.0,
+    sparse_fill: 0.1,
+    // Its header, its line pointer and its key.
+    entry_bytes: 8.0 + 4.0 + 8.0,
+    index_fill: 0.9,
+    keys_are_apart: true,
+    sorts_together: false,
+    // Many rows of a block are logged together, and indexes block by block.
+    logged_bytes: 8.0,
+    logs_indexes: true,
+    // As private servers are made; what a checkpoint has made needless is written over.
+    most_log: 4 << 30,
+};
+
+impl Dropped for OrdersData {
+    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        let namespace = session.access().namespace;
+        let procedures = procedures::drops::<Connector>(session, namespace)?;
+        Ok([procedures, drops::<Connector>(namespace)].concat())
+    }
+
+    fn made_later(session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        let namespace = session.access().namespace;
+        procedures::names_of_ours::<Connector>(session, namespace)
+    }
+}
 
 impl OrdersDialect for Connector {
     type OrdersLoader<'a> = (Session<'a>, Encoder);
@@ -54,37 +70,8 @@ impl OrdersDialect for Connector {
         PostgresOrders::new(self.clone(), namespace, setting)
     }
 
-    fn look_for_orders(session: &mut Session<'_>) -> Result<NamespaceFacts<Server, OrdersData>, TargetError> {
-        catalog::look(session)
-    }
-
-    fn check_place_of_orders(
-        access: Access<'_>,
-        _: &mut Session<'_>,
-        facts: &NamespaceFacts<Server, OrdersData>,
-    ) -> Result<(), TargetError> {
-        catalog::check_place(access, &facts.server)
-    }
-
-    fn orders_objects(session: &mut Session<'_>) -> Result<BTreeMap<String, u64>, TargetError> {
-        catalog::objects::<OrdersData>(session)
-    }
-
-    fn begin_orders(session: &mut Session<'_>, data: &OrdersData) -> Result<(), TargetError> {
-        catalog::begin(session, data)
-    }
-
     fn finish_orders(session: &mut Session<'_>, halt: Halt<'_>) -> Result<(), TargetError> {
         catalog::finish::<OrdersData>(session, halt)
-    }
-
-    fn remove_orders(
-        session: &mut Session<'_>,
-        found: &Found<OrdersData>,
-        drops: &[String],
-        halt: Halt<'_>,
-    ) -> Result<(), TargetError> {
-        catalog::remove(session, found, drops, halt)
     }
 
     fn execute(session: &mut Session<'_>, doing: &str, statement: &str, halt: Halt<'_>) -> Result<(), TargetError> {
@@ -111,8 +98,8 @@ impl OrdersDialect for Connector {
         ddl::parts_there(namespace)
     }
 
-    fn procedures(namespace: &str) -> Vec<Procedure> {
-        Procedure::all(&InSchema(namespace))
+    fn procedures(namespace: &str) -> Option<Vec<Procedure>> {
+        Some(Procedure::all(&InSchema(namespace)))
     }
 
     fn procedures_there(namespace: &str) -> String {
@@ -165,21 +152,7 @@ impl OrdersDialect for Connector {
     }
 
     fn estimate(data: &OrdersData, source: &Source) -> Estimate {
-        let mut estimate = Estimate::default();
-        for table in Table::ALL {
-            let (rows, values) = (source.rows_of(table), source.bytes_of(table) as f64);
-            let fill = if table.is_sparse() { SPARSE_FILL } else { 1.0 };
-            estimate.tables += ((values + rows * ROW_BYTES) / fill) as u64;
-            estimate.log += (values + rows * LOGGED_BYTES) as u64;
-            let keys = usize::from(data.indexes != Indexes::None && table.key().is_some());
-            let others = if data.indexes == Indexes::All { indexes_of(table).count() } else { 0 };
-            let of_index = (rows * ENTRY_BYTES / INDEX_FILL) as u64;
-            estimate.indexes += (keys + others) as u64 * of_index;
-            estimate.sorting = estimate.sorting.max(of_index);
-        }
-        // Indexes are logged block by block; what a checkpoint has made needless is written over.
-        estimate.log = (estimate.log + estimate.indexes).min(MOST_LOG);
-        estimate
+        SIZING.estimate(data, source)
     }
 
     fn orders_loader<'a>(

@@ -17,7 +17,7 @@ use crate::targets::error::TargetError;
 use crate::targets::postgres::Connector;
 use crate::targets::postgres::data::catalog::Server;
 use crate::targets::postgres::sql::Sql;
-use crate::targets::sql::data::catalog::{NamespaceFacts, SqlData as _};
+use crate::targets::sql::data::catalog::Keeps;
 use crate::targets::sql::data::descriptor::index_name;
 use crate::targets::sql::data::pieces::{Marks, Piece};
 use crate::targets::sql::data::proof::ALLOWED_PART;
@@ -47,10 +47,6 @@ impl SetUp for Connector {
         (data.estimated_index_bytes(), data.estimated_redo_bytes())
     }
 
-    fn check_place(access: Access<'_>, _: &mut Session<'_>, facts: &NamespaceFacts<Server>) -> Result<(), TargetError> {
-        catalog::check_place(access, &facts.server)
-    }
-
     fn indexes_of(data: &DataSet) -> Vec<String> {
         (0..data.schemas).map(index_name).collect()
     }
@@ -67,10 +63,6 @@ impl SetUp for Connector {
             marks.entry(table).or_default().push((first.unsigned_abs(), places.unsigned_abs()));
         }
         Ok(marks)
-    }
-
-    fn begin(session: &mut Session<'_>, data: &DataSet) -> Result<(), TargetError> {
-        catalog::begin(session, data)
     }
 
     fn vacuum_bytes(server: &Server, streams: u32) -> u64 {
@@ -143,7 +135,7 @@ impl Work<'_, Connector> {
 
     /// Makes the tables that are not there yet. A table that somebody dropped in between is loaded again.
     fn make_tables(&mut self) -> Result<(), TargetError> {
-        let there = Connector::objects(&mut self.session)?;
+        let there = <Connector as Keeps<DataSet>>::objects(&mut self.session)?;
         let missing: Vec<TableId> = self.data.tables().filter(|table| !there.contains_key(&table.name())).collect();
         self.phase(Phase::Create, 0, |work, _| {
             let (marks, sql) = (catalog::load_table::<DataSet>(work.access), work.sql());
@@ -190,7 +182,7 @@ impl Work<'_, Connector> {
     }
 
     fn build_indexes(&mut self) -> Result<(), TargetError> {
-        let there = Connector::objects(&mut self.session)?;
+        let there = <Connector as Keeps<DataSet>>::objects(&mut self.session)?;
         let each = self.data.scale_blocks * u64::from(self.data.block_bytes);
         let missing = (0..self.data.schemas).filter(|schema| !there.contains_key(&index_name(*schema)));
         let missing: Vec<(u32, u64)> = missing.map(|schema| (schema, each)).collect();

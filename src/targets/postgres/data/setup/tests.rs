@@ -8,7 +8,7 @@ use crate::targets::postgres::data::tests::{
 use crate::targets::postgres::test_server::database;
 use crate::targets::sql::data::catalog::load;
 use crate::targets::sql::data::drop;
-use crate::targets::sql::data::setup::plan;
+use crate::targets::sql::data::plan::plan;
 use crate::targets::sql::data::verify::verify;
 
 /// Large enough for many pieces.
@@ -116,13 +116,13 @@ fn an_ordinary_role_needs_no_more_than_a_place_of_its_own() {
     let report = set_up(&access, &request()).unwrap();
     assert!(report.notes.iter().any(|note| note.contains("no checkpoint was written")), "{report:?}");
     assert_sound(&access);
-    assert!(!drop::run(drop::plan(&access).unwrap(), &AtomicBool::new(false)).unwrap());
+    assert!(!drop::run(drop::plan::<_, DataSet>(&access).unwrap(), &AtomicBool::new(false)).unwrap());
 
     execute(&public, "GRANT CREATE ON DATABASE setup_role TO ordinary");
     let access = Access::new(&connector, "its own");
     set_up(&access, &request()).unwrap();
     assert_sound(&access);
-    assert!(drop::run(drop::plan(&access).unwrap(), &AtomicBool::new(false)).unwrap());
+    assert!(drop::run(drop::plan::<_, DataSet>(&access).unwrap(), &AtomicBool::new(false)).unwrap());
 }
 
 #[test]

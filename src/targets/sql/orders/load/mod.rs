@@ -59,6 +59,7 @@ pub(in crate::targets::sql) async fn perform<S: OrdersSession>(
             OrdersSending::Procedure => doing.call(transaction).await,
         };
         let (acknowledged, is_open) = (doing.acknowledged(), doing.is_open());
+        tally.round_trips += session.take_preparing();
         let Err(error) = done else { return Ok(Performed { tally, result: Ok(acknowledged) }) };
         if error.ends_the_load() {
             return Err(error);

@@ -1,7 +1,10 @@
 //! Pauses inside transactions: whoever pauses is not at work on the server, and yet not lost.
 
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -50,18 +53,33 @@ impl Alarm {
         self.rung.notify_waiters();
     }
 
+    /// Whether it has rung.
+    pub fn has_rung(&self) -> bool {
+        self.is_set.load(Ordering::Acquire)
+    }
+
+    /// Does something, unless it rings before that is done.
+    pub async fn unless_rung<T>(&self, work: impl Future<Output = T>) -> Option<T> {
+        // Listens before it looks, so that no ringing in between is missed.
+        let mut rung = pin!(self.rung.notified());
+        rung.as_mut().enable();
+        if self.has_rung() {
+            return None;
+        }
+        let mut work = pin!(work);
+        poll_fn(|task| match rung.as_mut().poll(task) {
+            Poll::Ready(()) => Poll::Ready(None),
+            Poll::Pending => work.as_mut().poll(task).map(Some),
+        })
+        .await
+    }
+
     /// Pauses for so long, or until it rings. Returns how long that was, in nanoseconds.
     pub(super) async fn rest<I: Copy + PartialEq>(&self, session: I, resting: &Resting<I>, ns: u64) -> u64 {
         let begun = std::time::Instant::now();
-        // Listens before it looks, so that no ringing in between is missed.
-        let rung = self.rung.notified();
-        tokio::pin!(rung);
-        rung.as_mut().enable();
-        if !self.is_set.load(Ordering::Acquire) {
-            resting.add(session);
-            let _ = tokio::time::timeout(Duration::from_nanos(ns), rung).await;
-            resting.remove(session);
-        }
+        resting.add(session);
+        self.unless_rung(tokio::time::sleep(Duration::from_nanos(ns))).await;
+        resting.remove(session);
         begun.elapsed().as_nanos() as u64
     }
 }

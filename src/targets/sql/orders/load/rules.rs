@@ -1,7 +1,7 @@
 //! What transactions have in common, and what servers acknowledge of them.
 
 use crate::targets::orders::OrdersSending;
-use crate::workload::orders::{Pauses, Sizes};
+use crate::workload::orders::{Pauses, Reconnect, Sizes};
 
 /// What all transactions of a run have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -12,6 +12,8 @@ pub struct Rules {
     pub inside: Pauses,
     /// How often a transaction is tried again after a deadlock, a serialization failure or a lock timeout.
     pub max_retries: u32,
+    /// How long connections last.
+    pub reconnect: Reconnect,
     /// How transactions are sent.
     pub sending: OrdersSending,
 }

@@ -119,6 +119,11 @@ pub trait OrdersSession: SqlSession<Error: RefusalKind> {
 
     /// Prepares a statement, so that its first execution costs no more than the next.
     fn prepare(&self, statement: Statement) -> impl Future<Output = Result<(), Self::Error>> + Send;
+
+    /// Round trips in which statements were prepared since this was last asked.
+    fn take_preparing(&self) -> u64 {
+        0
+    }
 }
 
 /// An error that says why a server refused.

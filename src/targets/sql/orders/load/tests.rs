@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use super::*;
 use crate::targets::TargetError;
 use crate::targets::sql::{SqlError, SqlSession};
-use crate::workload::orders::{Pauses, Sizes};
+use crate::workload::orders::{Pauses, Reconnect, Sizes};
 
 /// An error of a server that refused.
 #[derive(Debug, thiserror::Error)]
@@ -149,7 +149,7 @@ fn done_by(
     seed: u64,
     inside: Pauses,
 ) -> Performed<Refused> {
-    let rules = Rules { sizes: Sizes::of(0.01), inside, max_retries: 2, sending };
+    let rules = Rules { sizes: Sizes::of(0.01), inside, max_retries: 2, reconnect: Reconnect::Never, sending };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let transaction = OrderTransaction { kind, seed };
     runtime.block_on(perform(session, transaction, &rules, &mut Room::default())).unwrap()

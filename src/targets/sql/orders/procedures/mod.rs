@@ -3,6 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use super::OrdersDialect;
+use super::descriptor::OrdersData;
 use super::load::procedure::{MARK, Procedure};
 use crate::targets::TargetError;
 use crate::targets::sql::data::access::Access;
@@ -11,9 +12,9 @@ use crate::targets::sql::data::streams::Halt;
 
 /// Something that has the name of one of our procedures.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::targets::sql) struct There {
+struct There {
     /// Its bare name.
-    pub(in crate::targets::sql) name: String,
+    name: String,
     /// How it is named where it is dropped.
     reference: String,
     /// What is said of it.
@@ -29,6 +30,9 @@ impl There {
 
 /// What there is by the names of our procedures.
 fn all<D: OrdersDialect>(session: &mut D::Session<'_>, namespace: &str) -> Result<Vec<There>, TargetError> {
+    if D::procedures(namespace).is_none() {
+        return Ok(Vec::new());
+    }
     let rows = D::ask(session, "look for procedures", &D::procedures_there(namespace), Halt::NEVER)?;
     let there = |row: Vec<Option<String>>| {
         let mut row = row.into_iter();
@@ -38,16 +42,26 @@ fn all<D: OrdersDialect>(session: &mut D::Session<'_>, namespace: &str) -> Resul
     Ok(rows.into_iter().filter_map(there).collect())
 }
 
-/// Those of our procedures that are there.
-pub(in crate::targets::sql) fn ours<D: OrdersDialect>(
-    session: &mut D::Session<'_>,
-    namespace: &str,
-) -> Result<Vec<There>, TargetError> {
+fn ours<D: OrdersDialect>(session: &mut D::Session<'_>, namespace: &str) -> Result<Vec<There>, TargetError> {
     Ok(all::<D>(session, namespace)?.into_iter().filter(There::is_ours).collect())
 }
 
+/// Bare names of those of our procedures that are there.
+///
+/// # Errors
+/// When the server cannot be asked.
+pub(in crate::targets) fn names_of_ours<D: OrdersDialect>(
+    session: &mut D::Session<'_>,
+    namespace: &str,
+) -> Result<Vec<String>, TargetError> {
+    Ok(ours::<D>(session, namespace)?.into_iter().map(|there| there.name).collect())
+}
+
 /// Statements that drop those of our procedures that are there.
-pub(in crate::targets::sql) fn drops<D: OrdersDialect>(
+///
+/// # Errors
+/// When the server cannot be asked.
+pub(in crate::targets) fn drops<D: OrdersDialect>(
     session: &mut D::Session<'_>,
     namespace: &str,
 ) -> Result<Vec<String>, TargetError> {
@@ -72,7 +86,7 @@ pub(in crate::targets::sql) fn install<D: OrdersDialect>(
     }
     catalog::lock(access, &mut session)?;
     // Somebody else may have made them just now, or have begun to remove the data.
-    catalog::whole(access, D::look_for_orders(&mut session)?.found)?;
+    catalog::whole(access, catalog::find::<D, OrdersData>(&access)?)?;
     let mut made = Vec::new();
     for (procedure, old) in missing(access, &mut session)? {
         let doing = format!("make the procedure `{}`", procedure.name);
@@ -95,8 +109,12 @@ fn missing<D: OrdersDialect>(
         let hint = "rename it, or send each statement by itself: `--send statement`";
         return Err(access.unfit(what, hint));
     }
+    let Some(procedures) = D::procedures(access.namespace) else {
+        let what = format!("procedures are not called on `{}`: nobody has tried that yet", access.node_name());
+        return Err(access.unfit(what, "send each statement by itself: `--send statement`"));
+    };
     let mut missing = Vec::new();
-    for procedure in D::procedures(access.namespace) {
+    for procedure in procedures {
         let place = there.iter().position(|there| there.name == procedure.name);
         let old = place.map(|place| there.swap_remove(place));
         if old.as_ref().is_none_or(|old| old.mark.as_ref() != Some(&procedure.mark)) {

@@ -12,7 +12,7 @@ use crate::targets::orders::{OrdersRequest, OrdersSending};
 use crate::targets::postgres::Connector as Postgres;
 use crate::targets::sql::data::tests::refusal;
 use crate::targets::sql::{SqlError as _, SqlServers};
-use crate::workload::orders::{OrderTransaction, Pauses, Sizes, TransactionKind};
+use crate::workload::orders::{OrderTransaction, Pauses, Reconnect, Sizes, TransactionKind};
 
 static NOT_STOPPED: AtomicBool = AtomicBool::new(false);
 
@@ -30,7 +30,8 @@ struct Driven<D: OrdersDialect> {
 
 impl<D: OrdersDialect> Driven<D> {
     fn open(access: Access<'_, D>, sending: OrdersSending, inside: Pauses, isolation: Option<&str>) -> Self {
-        let rules = Rules { sizes: Sizes::of(request().scale), inside, max_retries: 0, sending };
+        let rules =
+            Rules { sizes: Sizes::of(request().scale), inside, max_retries: 0, reconnect: Reconnect::Never, sending };
         let isolation = isolation.map(str::to_owned);
         let setting = OrdersSetting { rules, isolation, ledger: Arc::new(Ledger::default()) };
         let servers = access.connector.orders_servers(access.namespace, setting);

@@ -1,83 +1,10 @@
-//! Statements of order entry's transactions, and the transactions as procedures in PL/SQL.
+//! Transactions of order entry as procedures, in PL/SQL. No load calls them yet.
 
-use super::names::{dictionary_name, quoted};
-use crate::targets::sql::orders::load::procedure::{Parts, Procedural, Procedure};
-use crate::targets::sql::orders::load::{ANSWERS, Words};
+use super::orders::OfUser;
+use crate::targets::sql::orders::load::Words as _;
+use crate::targets::sql::orders::load::procedure::{Parts, Procedural};
 
-/// Oracle's words for order entry, with tables in the schema of this user, by the name that the data dictionary has.
-#[derive(Debug, Clone, Copy)]
-pub struct OrderWords<'a>(pub &'a str);
-
-/// The statements that make the procedures of all transactions in a user's schema.
-pub fn order_procedures(owner: &str) -> Vec<String> {
-    Procedure::all(&OrderWords(owner)).into_iter().map(|procedure| procedure.text).collect()
-}
-
-impl Words for OrderWords<'_> {
-    fn table(&self, name: &str) -> String {
-        format!("{}.{}", quoted(self.0), quoted(&dictionary_name(name)))
-    }
-
-    fn column(&self, name: &str) -> String {
-        quoted(&dictionary_name(name))
-    }
-
-    fn value(&self, number: usize) -> String {
-        format!(":{number}")
-    }
-
-    fn cents(&self, amount: &str) -> String {
-        format!("({amount} * 100)")
-    }
-
-    fn amount(&self, cents: &str) -> String {
-        format!("{cents} * 0.01")
-    }
-
-    fn days_ahead(&self, days: &str) -> String {
-        format!("TRUNC(SYSDATE) + {days}")
-    }
-
-    fn now(&self) -> &'static str {
-        "SYSTIMESTAMP"
-    }
-
-    fn hour_ago(&self) -> &'static str {
-        "SYSTIMESTAMP - INTERVAL '1' HOUR"
-    }
-
-    fn five_minutes(&self, instant: &str) -> String {
-        format!("FLOOR((CAST({instant} AS DATE) - DATE '1970-01-01') * 288)")
-    }
-
-    fn lower(&self, column: &str) -> String {
-        format!("LOWER({column})")
-    }
-
-    fn next_logon(&self) -> String {
-        format!("{}.NEXTVAL", self.table("logon_seq"))
-    }
-
-    fn cube(&self, one: &str, other: &str) -> String {
-        format!("GROUP BY CUBE ({one}, {other})")
-    }
-
-    fn limit(&self, rows: usize) -> String {
-        format!(" FETCH FIRST {rows} ROWS ONLY")
-    }
-
-    fn returning(&self, key: &str) -> String {
-        format!(" RETURNING {key} INTO :{key}")
-    }
-
-    fn call(&self, procedure: &str, values: &[String]) -> String {
-        let answer = (values.len() + 1..=values.len() + ANSWERS).map(|number| self.value(number));
-        let all: Vec<String> = values.iter().cloned().chain(answer).collect();
-        format!("BEGIN {}({}); END;", self.table(procedure), all.join(", "))
-    }
-}
-
-impl Procedural for OrderWords<'_> {
+impl Procedural for OfUser<'_> {
     fn frame(&self, parts: &Parts, mark: &str) -> String {
         let Parts { name, parameters, wholes, begins, banks, pauses, answer, body } = parts;
         let kind = |is_text: bool| if is_text { "VARCHAR2" } else { "NUMBER" };
@@ -153,19 +80,20 @@ impl Procedural for OrderWords<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::targets::sql::orders::load::procedure::Procedure;
     use crate::workload::orders::TransactionKind;
 
     #[test]
     fn an_order_of_products_is_a_procedure_in_plsql() {
-        insta::assert_snapshot!(Procedure::of(TransactionKind::OrderProducts, &OrderWords("BENCH")).text);
+        insta::assert_snapshot!(Procedure::of(TransactionKind::OrderProducts, &OfUser("BENCH")).text);
     }
 
     #[test]
     fn a_call_binds_what_it_is_asked_with_and_what_it_answers() {
         use crate::targets::sql::orders::load::Statement;
         assert_eq!(
-            Statement::call(TransactionKind::SalesRepQuery).text(&OrderWords("BENCH")),
-            "BEGIN \"BENCH\".\"PLIMSOLL_SALES_REP_QUERY\"(:1, :2, :3, :4, :5, :6, :7, :8, :9); END;"
+            Statement::call(TransactionKind::SalesRepQuery).text(&OfUser("BENCH")),
+            "BEGIN \"BENCH\".plimsoll_sales_rep_query(:v1, :v2, :v3, :v4, :v5, :v6, :v7, :v8, :v9); END;"
         );
     }
 }

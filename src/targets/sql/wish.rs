@@ -1,0 +1,86 @@
+//! The user's wish to end, for those who wait for a server to let them in.
+//!
+//! There is one for the whole process, as there is one Ctrl-C: connections are made in many places, most of which have nobody to ask.
+//! It ends attempts that are under way when it comes. Later ones go on as ever, for whoever ends his work in good order may have to
+//! connect for that, such as to cancel what still runs.
+
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::task::Poll;
+use std::time::Duration;
+
+static WISH: RwLock<Option<Arc<AtomicBool>>> = RwLock::new(None);
+
+/// How often whoever waits looks for the wish.
+pub(in crate::targets) const LOOK: Duration = Duration::from_millis(50);
+
+/// Has attempts to connect end once this flag is set.
+pub fn end_connecting_on(flag: &Arc<AtomicBool>) {
+    *WISH.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(flag));
+}
+
+/// The wish as one attempt sees it.
+#[derive(Debug)]
+pub(in crate::targets) struct Wish(Option<Arc<AtomicBool>>);
+
+impl Wish {
+    /// As of an attempt that begins now: what was wished before does not end it.
+    pub(in crate::targets) fn from_now_on() -> Self {
+        let flag = WISH.read().unwrap_or_else(PoisonError::into_inner).clone();
+        Self(flag.filter(|flag| !flag.load(Ordering::Relaxed)))
+    }
+
+    /// Whether the attempt is to end.
+    pub(in crate::targets) fn has_come(&self) -> bool {
+        self.0.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed))
+    }
+}
+
+/// Does something, unless the wish to end comes before that is done. Must be called in a tokio runtime.
+pub(in crate::targets) async fn unless_ended<T>(work: impl Future<Output = T>) -> Option<T> {
+    let wish = Wish::from_now_on();
+    let mut work = pin!(work);
+    let mut looks = tokio::time::interval(LOOK);
+    poll_fn(|task| {
+        if let Poll::Ready(done) = work.as_mut().poll(task) {
+            return Poll::Ready(Some(done));
+        }
+        while looks.poll_tick(task).is_ready() {
+            if wish.has_come() {
+                return Poll::Ready(None);
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    #[test]
+    fn what_waits_ends_with_the_wish_and_what_begins_later_does_not() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        assert_eq!(runtime.block_on(unless_ended(async { 7 })), Some(7));
+        let flag = Arc::new(AtomicBool::new(false));
+        end_connecting_on(&flag);
+        let wishing = Arc::clone(&flag);
+        let wishes = std::thread::spawn(move || {
+            std::thread::sleep(2 * LOOK);
+            wishing.store(true, Ordering::Relaxed);
+        });
+        assert_eq!(runtime.block_on(unless_ended(pending::<()>())), None);
+        wishes.join().unwrap();
+        let later = async {
+            tokio::time::sleep(3 * LOOK).await;
+            7
+        };
+        assert_eq!(runtime.block_on(unless_ended(later)), Some(7));
+        *WISH.write().unwrap() = None;
+    }
+}

@@ -1,0 +1,224 @@
+//! Order entry as its user meets it, against the model behind the responder: from set-up over load and audit to removal.
+//!
+//! Stocks are as many at every scale, so there is one set-up of everything, and what comes after it works on copies of that.
+
+use std::process::Stdio;
+use std::sync::OnceLock;
+
+use serde_json::Value as Json;
+
+use crate::model::{Cell, Shop};
+use crate::place::Answer;
+use crate::responder::{Generation, State};
+use crate::whole::{PASSWORD, Site};
+
+const SET_UP: [&str; 7] = ["orders", "setup", "--scale", "0.001", "--seed", "7", "--quiet"];
+const RUN: [&str; 8] = ["orders", "run", "--users", "2", "--warmup", "0s", "--no-trace", "--seed=3"];
+
+/// Whole data, made by the program.
+fn made() -> Shop {
+    static MADE: OnceLock<Shop> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let site = Site::new(Generation::V23);
+        site.done(&SET_UP);
+        site.model.with(|database| database.shop.clone())
+    })
+    .clone()
+}
+
+/// A place with whole data.
+fn site() -> Site {
+    let site = Site::new(Generation::V19);
+    let shop = made();
+    site.model.with(|database| {
+        database.shop = shop;
+        let lock = crate::model::Table { rows: [(1, crate::model::Row::default())].into(), ..Default::default() };
+        database.tables.insert("plimsoll_lock".to_owned(), lock);
+    });
+    site
+}
+
+fn run_of(answer: &Answer) -> Json {
+    answer.json()["run"].clone()
+}
+
+fn refused(answer: &Answer, says: &[&str]) {
+    assert_eq!(answer.code, Some(2), "{answer}");
+    for part in says {
+        assert!(answer.stderr.contains(part), "`{part}` is not in:\n{answer}");
+    }
+    assert!(answer.stderr.contains("hint: ") && !answer.stderr.contains("panicked"), "{answer}");
+}
+
+#[test]
+fn data_are_made_over_faults_and_go_without_a_trace() {
+    let site = Site::new(Generation::V19);
+    let dry = site.done(&["orders", "setup", "--scale", "0.001", "--dry-run"]);
+    for part in ["GRANT CREATE SEQUENCE TO \"SLOB\"", "order entry of scale 0.001", "of redo"] {
+        assert!(dry.stdout.contains(part), "{part}\n{dry}");
+    }
+    assert!(dry.to_string().contains("how much room the server has is not known"), "{dry}");
+    assert!(!dry.stdout.contains("DBMS_WORKLOAD_REPOSITORY"), "{dry}");
+
+    // Nothing is made where it has no room, or where somebody has such a table.
+    site.model.with(|database| database.shop.quota = Some((0, 1 << 20)));
+    refused(&site.run(&SET_UP), &["1 MiB are left for the user `SLOB`", "--scale"]);
+    site.model.with(|database| {
+        (database.shop.quota, database.shop.room) = (Some((0, -1)), Some(1 << 40));
+        database.shop.tables.insert("customers".to_owned(), Default::default());
+    });
+    refused(&site.run(&SET_UP), &["holds `customers`, which Plimsoll did not make"]);
+    site.model.with(|database| database.shop.tables.clear());
+    let roomy = site.done(&["orders", "setup", "--scale", "0.001", "--dry-run"]);
+    assert!(!roomy.to_string().contains("not known"), "{roomy}");
+
+    // Out of space, then without a right, then killed in the middle: the same command goes on each time.
+    let refuse = |text: &str, code, message: &str| {
+        site.model.with(|database| database.refused = vec![(text.to_owned(), code, message.to_owned())]);
+    };
+    refuse("INTO \"SLOB\".orders (", 1653, "unable to extend table SLOB.ORDERS");
+    refused(&site.run(&SET_UP), &["ORA-01653", "unable to extend table", "tablespace is full"]);
+    let info = site.done(&["orders", "info"]);
+    assert!(info.stdout.contains("its set-up was never finished; the same `orders setup` goes on"), "{info}");
+    refused(&site.run(&RUN), &["was never finished"]);
+    site.model.with(|database| database.refused.clear());
+    let address = site.address();
+    let words = [&SET_UP[..], &["--target", &address]].concat();
+    let before = site.responder.sessions().len();
+    let mut child = site
+        .place
+        .plimsoll(&words)
+        .env("PLIMSOLL_ORACLE_PASSWORD", PASSWORD)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let is_loading = |session: &crate::responder::SessionLog| {
+        session.state == State::LoggedOn && session.statements().iter().any(|text| text.contains("APPEND_VALUES"))
+    };
+    site.responder.wait_until("rows are loaded", |sessions| sessions[before..].iter().any(is_loading));
+    let cut: Vec<u32> =
+        site.responder.sessions()[before..].iter().filter(|one| is_loading(one)).map(|one| one.session).collect();
+    cut.into_iter().for_each(|session| site.responder.cut(session));
+    assert_eq!(child.wait().unwrap().code(), Some(2), "its sessions are gone");
+    refuse("CREATE SEQUENCE", 1031, "insufficient privileges");
+    refused(&site.run(&SET_UP), &["ORA-01031", "`plimsoll orders setup --dry-run` prints every GRANT"]);
+    site.model.with(|database| database.refused.clear());
+    let done = site.done(&[&SET_UP[..], &["--json"]].concat());
+    let validation = &done.json()["validation"];
+    assert_eq!(validation["is_valid"], true, "{validation:#}");
+
+    site.model.with(|database| {
+        let shop = &database.shop;
+        let count = |kind: &str| shop.parts.iter().filter(|(other, _)| *other == kind).count();
+        assert_eq!((count("key"), count("index"), count("sequence")), (9, 27, 5));
+        assert_eq!((count("foreign_key"), count("check")), (7, 5), "{:?}", shop.parts);
+        assert_eq!(shop.gathered.len(), 11);
+        assert_eq!(shop.tables["customers"].rows.len(), 1_000);
+        assert_eq!(shop.descriptor.as_ref().map(|(_, stage, _)| stage.as_str()), Some("ready"));
+        assert!(!shop.tables.contains_key("plimsoll_orders_load"));
+    });
+    let before = site.responder.round_trips();
+    site.done(&SET_UP);
+    assert!(site.responder.round_trips() - before < 30, "nothing was loaded again");
+    let other = site.run(&["orders", "setup", "--scale", "0.002", "--seed", "7"]);
+    refused(&other, &["the scale is 0.001 there and 0.002 here", "--replace"]);
+
+    // SLOB's data lie beside it and keep what both need.
+    site.set_up();
+    site.done(&["orders", "drop", "--yes"]);
+    site.model.with(|database| {
+        let shop = &database.shop;
+        assert!(shop.tables.is_empty() && shop.parts.is_empty(), "{:?} {:?}", shop.tables.keys(), shop.parts);
+        assert!(database.tables.contains_key("plimsoll_lock"));
+    });
+    assert!(site.done(&["slob", "verify"]).stdout.contains("sound"));
+    site.done(&["slob", "drop", "--yes"]);
+    site.model.with(|database| assert!(database.tables.is_empty(), "{:?}", database.tables.keys()));
+    refused(&site.run(&["orders", "info"]), &["no order entry data", "plimsoll orders setup"]);
+}
+
+#[test]
+fn transactions_are_done_tried_again_and_audited() {
+    let site = site();
+    let say = |text: &str, code, message: &str| (text.to_owned(), code, message.to_owned());
+    let rules = |answer: &Answer| assert!(answer.to_string().contains("rules hold"), "{answer}");
+    site.model.with(|database| {
+        database.refused_once = vec![
+            say("quantity_on_hand - 1", 60, "deadlock detected while waiting for resource"),
+            say("SET order_status = :v1, order_total", 8177, "can't serialize access for this transaction"),
+            say("INTO \"SLOB\".addresses", 1, "unique constraint (SLOB.ADDRESSES_PK) violated"),
+        ];
+    });
+    let answer = site.done(&[&RUN[..], &["--duration", "3", "--isolation", "serializable"]].concat());
+    rules(&answer);
+    let id = site.place.runs().pop().unwrap();
+    let run = run_of(&site.place.run(&["report", &id, "--json"]));
+    let text = run.to_string();
+    for part in ["deadlock", "serialization", "constraint"] {
+        assert!(text.contains(part), "{part}\n{run:#}");
+    }
+    site.model.with(|database| {
+        let shop = &database.shop;
+        assert!(database.refused_once.is_empty(), "{:?}", database.refused_once);
+        assert!(shop.commits > 0 && shop.rollbacks > 0, "{} {}", shop.commits, shop.rollbacks);
+        assert!(shop.tables["orders"].rows.len() > 1_429, "orders were made");
+    });
+    let calls = site.responder.calls();
+    assert!(calls.iter().any(|call| &*call.sql == "ALTER SESSION SET ISOLATION_LEVEL = SERIALIZABLE"));
+    rules(&site.done(&["orders", "verify"]));
+    rules(&site.done(&["orders", "verify", "--run", &id]));
+
+    // What breaks a rule is found.
+    site.model.with(|database| {
+        let orders = database.shop.tables.get_mut("orders").unwrap();
+        let last = *orders.rows.keys().next_back().unwrap();
+        orders.rows.remove(&last);
+        let stocks = database.shop.tables.get_mut("inventories").unwrap();
+        let row = stocks.rows.values_mut().next().unwrap();
+        row[2] = Cell::Int(-1);
+    });
+    let found = site.run(&["orders", "verify", "--run", &id]);
+    assert_eq!(found.code, Some(1), "{found}");
+    for part in ["no stock is below zero", "each item has its order"] {
+        assert!(found.to_string().contains(part), "{part}\n{found}");
+    }
+}
+
+#[test]
+fn load_that_cannot_be_or_that_ends_early_says_why() {
+    let site = site();
+    refused(
+        &site.run(&[&RUN[..], &["--isolation", "repeatable-read"]].concat()),
+        &["Oracle has no isolation level `repeatable read`", "--isolation serializable"],
+    );
+    assert!(site.place.runs().is_empty(), "nothing was begun");
+    // A right that is gone stands against every transaction.
+    site.model.with(|database| {
+        let gone = ("SELECT customer_id".to_owned(), 942, "table or view does not exist".to_owned());
+        database.refused = vec![gone];
+    });
+    refused(&site.run(&RUN), &["ORA-00942", "table or view does not exist"]);
+    site.model.with(|database| database.refused.clear());
+
+    let address = site.address();
+    let words = [&RUN[..], &["--duration", "60", "--target", &address]].concat();
+    let kept = site.place.runs();
+    let before = site.responder.sessions().len();
+    let mut child = site
+        .place
+        .plimsoll(&words)
+        .env("PLIMSOLL_ORACLE_PASSWORD", PASSWORD)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    site.responder.wait_until("the load runs", |sessions| {
+        sessions[before..].iter().map(|session| session.round_trips).sum::<u64>() > 1_000
+    });
+    site.responder.go_away();
+    assert_eq!(child.wait().unwrap().code(), Some(2));
+    let id = site.place.runs().into_iter().find(|id| !kept.contains(id)).unwrap();
+    let run = run_of(&site.place.run(&["report", &id, "--json"]));
+    assert!(run["outcome"]["failed"]["error"].as_str().unwrap().contains("is gone"), "{run:#}");
+}
