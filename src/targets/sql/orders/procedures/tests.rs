@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use super::super::load::{Ledger, OrdersServers as _, OrdersSetting, Performed, Room, Rules, perform};
+use super::super::load::{
+    Ledger, OrdersServers as _, OrdersSession as _, OrdersSetting, Performed, Room, Rules, perform, statements_of,
+};
 use super::super::tests::{TestedOrders, drop_all, execute, request, set_up};
 use super::*;
 use crate::measure::Tally;
@@ -38,6 +40,14 @@ impl<D: OrdersDialect> Driven<D> {
         assert_eq!(servers.setting().rules.sending, sending);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let session = runtime.block_on(servers.open_session(0)).unwrap();
+        runtime.block_on(async {
+            for kind in TransactionKind::ALL {
+                for statement in statements_of(kind, sending) {
+                    session.prepare(statement).await.unwrap();
+                }
+            }
+            session.take_preparing();
+        });
         Self { runtime, session, rules, room: Room::default() }
     }
 
