@@ -44,7 +44,7 @@ fn texts() -> Result<BTreeSet<String>, Failure> {
         }
     }
     texts.extend(order_entry("PLIMSOLL").into_iter().map(|text| {
-        let end = if text.starts_with("BEGIN") { "\n/\n" } else { ";\n" };
+        let end = if text.ends_with("END;") { "\n/\n" } else { ";\n" };
         text + end
     }));
     texts.extend(grants("PLIMSOLL", "DATA").into_iter().map(|grant| grant.statement + ";\n"));

@@ -8,7 +8,7 @@ use crate::load::{Pace, StepPlan, Stop, run_step};
 use crate::record::{self, Ending, Outcome, Step};
 use crate::targets::database::{DatabaseOptions, Method, Replace};
 use crate::targets::orders::{
-    Acknowledgements, Audit, Indexes, OpenOrders, OrdersDatabase, OrdersOpenRequest, OrdersRequest, at,
+    Acknowledgements, Audit, Indexes, OpenOrders, OrdersDatabase, OrdersOpenRequest, OrdersRequest, OrdersSending, at,
 };
 use crate::targets::{mysql, postgres};
 use crate::units::{Bytes, Nanos};
@@ -84,7 +84,7 @@ fn plan(mix: &str, users: u32, transactions: u64) -> StepPlan<OrdersShape> {
 
 /// Runs a step and audits what it left.
 fn run(address: &TargetAddress, plan: &StepPlan<OrdersShape>, inside: Pauses) -> (Step, Acknowledgements, Audit) {
-    run_reconnecting(address, plan, inside, Reconnect::Never)
+    run_by(address, plan, inside, Reconnect::Never, OrdersSending::Statement)
 }
 
 fn run_reconnecting(
@@ -93,8 +93,25 @@ fn run_reconnecting(
     inside: Pauses,
     reconnect: Reconnect,
 ) -> (Step, Acknowledgements, Audit) {
-    let users = plan.load.slots();
-    let request = OrdersOpenRequest { users, inside, max_retries: 10, reconnect, isolation: None, stop: &NOT_STOPPED };
+    run_by(address, plan, inside, reconnect, OrdersSending::Statement)
+}
+
+fn run_by(
+    address: &TargetAddress,
+    plan: &StepPlan<OrdersShape>,
+    inside: Pauses,
+    reconnect: Reconnect,
+    sending: OrdersSending,
+) -> (Step, Acknowledgements, Audit) {
+    let request = OrdersOpenRequest {
+        users: plan.load.slots(),
+        inside,
+        max_retries: 10,
+        reconnect,
+        isolation: None,
+        sending,
+        stop: &NOT_STOPPED,
+    };
     let OpenOrders { database: opened, auditor } = database(address).open(&request).unwrap();
     let clock = opened.clock();
     let outcome = run_step(opened.target(), plan, 0, &[], clock, &Stop::new(), &mut |_| {});

@@ -11,9 +11,11 @@
 //! - [`Arrivals`]: when operations are due, for an open loop.
 //! - [`Permutation`]: where logical neighbours lie physically.
 //! - [`Rng`]: the random numbers behind all of them, and the filler of incompressible rows.
+//! - [`MinimalStandard`]: random numbers that a SQL server draws as well.
 
 mod arrivals;
 pub mod io;
+mod minimal;
 mod mix;
 mod operation;
 pub mod orders;
@@ -23,6 +25,7 @@ mod shape;
 mod slob;
 
 pub use arrivals::{Arrival, Arrivals};
+pub use minimal::MinimalStandard;
 pub use operation::{OperationKind, RedoStress, SlobOperation};
 pub use permutation::Permutation;
 pub use rng::{Rng, mix64};

@@ -63,6 +63,15 @@ fn kill_all(directory: &Path) -> bool {
 
 #[test]
 fn an_audit_finds_exactly_the_orders_that_a_killed_server_lost() {
+    loses_what_it_acknowledged("statement");
+}
+
+#[test]
+fn an_audit_finds_exactly_the_orders_of_calls_that_a_killed_server_lost() {
+    loses_what_it_acknowledged("procedure");
+}
+
+fn loses_what_it_acknowledged(send: &str) {
     if !has_postgres() {
         return skip("PostgreSQL's server is not installed");
     }
@@ -72,7 +81,7 @@ fn an_audit_finds_exactly_the_orders_that_a_killed_server_lost() {
     ask(&place, "ALTER ROLE plimsoll SET synchronous_commit = off");
     let run = ["orders", "run", "--users", "4", "--mix", "OP=1", "--duration", "300", "--warmup", "0s", "--no-trace"];
     let mut child = place
-        .plimsoll(&[&run[..], &["--keep-running", "--target", &address]].concat())
+        .plimsoll(&[&run[..], &["--send", send, "--keep-running", "--target", &address]].concat())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
@@ -164,6 +173,24 @@ fn a_run_and_a_sweep_are_reported_kept_and_written_as_swingbench_does() {
         swept.stdout.contains("u1 ") && swept.stdout.contains("u2 ") && swept.stdout.contains("transactions/s"),
         "{swept}"
     );
+    // The same as calls of procedures, which come with the first run and go with the data.
+    let called = [&["orders", "run", "--users", "3", "--send", "procedure"][..], &common].concat();
+    let answer = place.done(&called);
+    for words in ["9 procedures were made", "audit: all 11 rules hold", "send=procedure"] {
+        assert!(answer.to_string().contains(words), "{words}\n{answer}");
+    }
+    let again = place.done(&called);
+    assert!(!again.to_string().contains("procedures were made"), "{again}");
+    let runs = place.runs();
+    let [.., first, second] = runs.as_slice() else { panic!("{runs:?}") };
+    let alike = place.done(&["compare", first, second]);
+    assert!(!alike.stdout.contains("send"), "{alike}");
+    let unlike = place.done(&["compare", &id, second, "--full"]);
+    assert!(unlike.stdout.contains("send"), "{unlike}");
+    let listed = place.done(&["orders", "run", "--dry-run", "--send", "procedure", "--target", &address]);
+    assert!(listed.stdout.contains("plimsoll_order_products, plimsoll_process_orders"), "{listed}");
+    let info = place.done(&["orders", "info", "--keep-running", "--target", &address]);
+    assert!(info.stdout.contains("plimsoll_warehouse_query"), "{info}");
     let listed =
         place.done(&["orders", "run", "--dry-run", "--think-inside", "1ms..5ms", "--rate", "50", "--target", &address]);
     assert!(listed.stdout.contains("THINK_INSIDE=1ms..5ms") && listed.stdout.contains("50 transactions/s"), "{listed}");

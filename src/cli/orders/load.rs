@@ -24,7 +24,7 @@ use crate::plan::slob::Request;
 use crate::record::{CONNECT, Run};
 use crate::report::swingbench;
 use crate::targets::database::DatabaseOptions;
-use crate::targets::orders::{self, OpenOrders, OrdersOpenRequest};
+use crate::targets::orders::{self, OpenOrders, OrdersOpenRequest, OrdersSending, procedure_name};
 use crate::units::Nanos;
 use crate::workload::Arrival;
 use crate::workload::orders::{Mix, MixError, Pauses, Reconnect, TransactionKind};
@@ -60,6 +60,10 @@ pub(super) struct LoadArgs {
     /// How the transactions of an open loop arrive
     #[arg(long, value_enum, default_value_t, help_heading = "Load")]
     arrival: ArrivalChoice,
+
+    /// How transactions are sent
+    #[arg(long, value_enum, value_name = "HOW", default_value_t, help_heading = "Load")]
+    send: SendChoice,
 
     /// How often a transaction is tried again after a deadlock, a serialization failure or a lock timeout
     #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Load")]
@@ -174,6 +178,24 @@ enum ArrivalChoice {
     Fixed,
 }
 
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+enum SendChoice {
+    /// Each statement by itself, as applications do
+    #[default]
+    Statement,
+    /// Each transaction as one call of a procedure, which is made beside the tables where it is missing
+    Procedure,
+}
+
+impl SendChoice {
+    fn sending(self) -> OrdersSending {
+        match self {
+            Self::Statement => OrdersSending::Statement,
+            Self::Procedure => OrdersSending::Procedure,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum IsolationChoice {
     /// READ COMMITTED
@@ -221,6 +243,7 @@ impl LoadArgs {
             max_retries: load.max_retries,
             reconnect: load.reconnect,
             isolation: load.isolation.as_deref(),
+            sending: self.send.sending(),
             stop: interrupt.flag(),
         };
         let opened = database.open(&request);
@@ -318,6 +341,14 @@ impl LoadArgs {
             writeln!(out, "  {name}={value}")?;
         }
         writeln!(out, "  seed {}", plan.seed)?;
+        if self.send.sending() == OrdersSending::Procedure {
+            let names = TransactionKind::ALL.map(procedure_name).join(", ");
+            writeln!(
+                out,
+                "  sent as one call for each transaction; of these procedures, those that are missing would be made:"
+            )?;
+            writeln!(out, "    {names}")?;
+        }
         for step in &plan.steps {
             let rate =
                 step.load.rate_operations_per_s.map(|rate| format!(" at {rate} transactions/s")).unwrap_or_default();

@@ -124,6 +124,9 @@ fn comment(run: &Run, step: &Step) -> String {
         words.push(format!("step {}", step.label));
     }
     words.extend(run.tags.iter().map(|(tag, value)| format!("{tag}={value}")));
+    if run.target.facts.get("send").is_some_and(|how| how == "procedure") {
+        words.push("a procedure call for each transaction".to_owned());
+    }
     match step.outcome {
         Outcome::Completed => {}
         Outcome::Unfinished => words.push("not finished".to_owned()),

@@ -44,6 +44,10 @@ impl Codes for ErrorNumber {
             _ => RefusalClass::Other,
         }
     }
+
+    fn lacks_procedure(code: &u16) -> bool {
+        *code == 1305
+    }
 }
 
 impl MysqlError {

@@ -9,6 +9,7 @@ mod local;
 mod login;
 pub mod monitor;
 mod orders;
+mod procedures;
 pub mod server;
 mod session;
 mod sql;

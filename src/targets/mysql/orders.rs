@@ -84,7 +84,7 @@ impl OrdersServers for MysqlOrders {
 }
 
 /// MySQL's words, for data in one database.
-struct InDatabase<'a>(&'a str);
+pub(super) struct InDatabase<'a>(pub(super) &'a str);
 
 impl Words for InDatabase<'_> {
     fn table(&self, name: &str) -> String {
@@ -145,6 +145,10 @@ impl Words for InDatabase<'_> {
     /// The answer to an insertion has the key.
     fn returning(&self, _: &str) -> String {
         String::new()
+    }
+
+    fn call(&self, procedure: &str, values: &[String]) -> String {
+        format!("CALL {}({})", self.table(procedure), values.join(", "))
     }
 }
 
@@ -306,6 +310,12 @@ impl OrdersSession for Session {
 
     async fn roll_back(&self) -> Result<(), MysqlError> {
         self.simply("ROLLBACK").await
+    }
+
+    /// The server leaves what a procedure began open where that ended by an error.
+    async fn clear(&self) -> Result<u64, MysqlError> {
+        self.roll_back().await?;
+        Ok(1)
     }
 
     async fn prepare(&self, statement: Statement) -> Result<(), MysqlError> {

@@ -54,6 +54,11 @@ impl Keys {
     }
 }
 
+/// Text in its quotes.
+pub fn literal(text: &str) -> String {
+    format!("'{}'", text.replace('\\', "\\\\").replace('\'', "''"))
+}
+
 /// `name` as an identifier, whatever stands in it.
 pub fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))

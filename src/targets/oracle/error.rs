@@ -53,6 +53,11 @@ impl Codes for OraNumbers {
             _ => RefusalClass::Other,
         }
     }
+
+    /// Of a block that calls one, no more is said than that it cannot be compiled.
+    fn lacks_procedure(code: &OraNumber) -> bool {
+        matches!(code.0, 4042 | 6550)
+    }
 }
 
 /// The call was cancelled.

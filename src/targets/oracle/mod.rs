@@ -16,6 +16,7 @@ mod meanings;
 mod monitor;
 mod nodes;
 mod orders;
+mod procedures;
 mod refusal;
 pub mod script;
 mod session;

@@ -10,7 +10,7 @@ use super::landings::Landings;
 use super::sql::quoted;
 use super::worker::{Opened, Work, Worker};
 use crate::targets::sql::orders::load::{
-    Alarm, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Resting, Rows, Statement, Words,
+    ANSWERS, Alarm, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Resting, Rows, Statement, Words,
 };
 use crate::targets::sql::{SqlServers, SqlSession};
 
@@ -94,7 +94,7 @@ pub(super) fn text(statement: Statement, user: &str) -> String {
 }
 
 /// Oracle's words, for data of one user.
-struct OfUser<'a>(&'a str);
+pub(super) struct OfUser<'a>(pub(super) &'a str);
 
 impl Words for OfUser<'_> {
     fn table(&self, name: &str) -> String {
@@ -152,6 +152,12 @@ impl Words for OfUser<'_> {
 
     fn returning(&self, key: &str) -> String {
         format!(" RETURNING {key} INTO :new_key")
+    }
+
+    fn call(&self, procedure: &str, values: &[String]) -> String {
+        let answer = (values.len() + 1..=values.len() + ANSWERS).map(|number| self.value(number));
+        let all: Vec<String> = values.iter().cloned().chain(answer).collect();
+        format!("BEGIN {}({}); END;", self.table(procedure), all.join(", "))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::workload::orders::{OrderTransaction, Pauses, Reconnect};
 
 pub use at::{at, statements};
 pub use audit::{Acknowledgements, Audit, Audited, Auditor};
-pub use request::{Indexes, MAX_PARTITIONS, OrdersRequest, data_words};
+pub use request::{Indexes, MAX_PARTITIONS, OrdersRequest, OrdersSending, data_words, procedure_name};
 
 /// What data are opened for.
 #[derive(Debug)]
@@ -30,6 +30,8 @@ pub struct OrdersOpenRequest<'a> {
     pub reconnect: Reconnect,
     /// Level of transactions, as SQL has it; that of the server where `None`.
     pub isolation: Option<&'a str>,
+    /// How transactions are sent.
+    pub sending: OrdersSending,
     /// Ends opening.
     pub stop: &'a AtomicBool,
 }

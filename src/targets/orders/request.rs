@@ -5,10 +5,35 @@ use serde::{Deserialize, Serialize};
 use crate::targets::TargetError;
 use crate::targets::database::Replace;
 use crate::units::group_thousands;
-use crate::workload::orders::{MAX_SCALE, MIN_SCALE, Sizes};
+use crate::workload::orders::{MAX_SCALE, MIN_SCALE, Sizes, TransactionKind};
 
 /// Most partitions of a table.
 pub const MAX_PARTITIONS: u32 = 1024;
+
+/// How transactions are sent.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OrdersSending {
+    /// Each statement by itself, as applications do.
+    #[default]
+    Statement,
+    /// Each transaction as one call of a procedure.
+    Procedure,
+}
+
+impl OrdersSending {
+    /// Its word on the command line and in the record.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Statement => "statement",
+            Self::Procedure => "procedure",
+        }
+    }
+}
+
+/// Bare name of the procedure that does a transaction of this kind.
+pub fn procedure_name(kind: TransactionKind) -> String {
+    format!("plimsoll_{}", kind.name().replace(' ', "_"))
+}
 
 /// Which indexes data of order entry have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -52,6 +52,10 @@ impl Codes for SqlState {
             _ => RefusalClass::Other,
         }
     }
+
+    fn lacks_procedure(code: &String) -> bool {
+        code == "42883"
+    }
 }
 
 impl PostgresError {

@@ -21,6 +21,7 @@ mod meanings;
 mod monitor;
 mod orders;
 mod password_file;
+mod procedures;
 mod session;
 pub mod sql;
 #[cfg(test)]

@@ -10,8 +10,10 @@ use super::connect::{Connector, Executing};
 use super::error::PostgresError;
 use super::executor::{Executor, Failure, Prepared, Row};
 use super::sql::{identifier, literal};
+use crate::targets::orders::OrdersSending;
 use crate::targets::sql::orders::load::{
-    Alarm, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Resting, Rows, Statement, Words,
+    ANSWERS, Alarm, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Program, Resting, Rows, Statement,
+    Words,
 };
 use crate::targets::sql::{SqlServers, SqlSession};
 
@@ -27,6 +29,8 @@ struct Shared {
     setting: OrdersSetting,
     /// What begins a transaction.
     begin: String,
+    /// What has transactions inside procedures begin so.
+    of_calls: Option<String>,
     resting: Resting<i32>,
     /// Each statement as it is sent unprepared, once any session has prepared it.
     known: [OnceLock<Prepared>; Statement::ALL.len()],
@@ -36,12 +40,15 @@ impl PostgresOrders {
     /// The servers that `connector` leads to, with data in the schema of this name.
     pub fn new(connector: Connector, schema: &str, setting: OrdersSetting) -> Self {
         let level = setting.isolation.as_ref().map(|level| format!(" ISOLATION LEVEL {level}"));
+        let of_calls = level.as_ref().filter(|_| setting.rules.sending == OrdersSending::Procedure);
+        let of_calls = of_calls.map(|level| format!("SET SESSION CHARACTERISTICS AS TRANSACTION{level}"));
         let begin = format!("BEGIN{}", level.unwrap_or_default());
         Self(Arc::new(Shared {
             connector,
             schema: schema.to_owned(),
             setting,
             begin,
+            of_calls,
             resting: Resting::default(),
             known: [const { OnceLock::new() }; Statement::ALL.len()],
         }))
@@ -63,6 +70,10 @@ impl SqlServers for PostgresOrders {
 
     async fn open_session(&self, node: usize) -> Result<Session, PostgresError> {
         let executing = self.0.connector.connect(node).await?.into_executing().await;
+        if let Some(setting) = &self.0.of_calls {
+            let set = executing.executor.lock().await.execute_text(setting).await;
+            set.map_err(|failure| executing.error("prepare a session", failure))?;
+        }
         Ok(Session {
             shared: Arc::clone(&self.0),
             executing,
@@ -87,7 +98,7 @@ impl OrdersServers for PostgresOrders {
 }
 
 /// PostgreSQL's words, for data in one schema.
-struct InSchema<'a>(&'a str);
+pub(super) struct InSchema<'a>(pub(super) &'a str);
 
 impl Words for InSchema<'_> {
     fn table(&self, name: &str) -> String {
@@ -145,6 +156,11 @@ impl Words for InSchema<'_> {
 
     fn returning(&self, key: &str) -> String {
         format!(" RETURNING {key}")
+    }
+
+    fn call(&self, procedure: &str, values: &[String]) -> String {
+        let answer = ["NULL"; ANSWERS].map(str::to_owned);
+        format!("CALL {}({})", self.table(procedure), [values, &answer].concat().join(", "))
     }
 }
 
@@ -219,7 +235,7 @@ impl Session {
 /// What sessions do, as an error says it.
 const DOING: &str = "do a transaction";
 /// Values of a statement, at most.
-const MAX_VALUES: usize = 10;
+const MAX_VALUES: usize = Program::MAX_PARAMETERS;
 
 /// Values as the client takes them; those that are not there are of no matter.
 fn references<'a>(values: &'a [Argument<'a>]) -> [&'a (dyn ToSql + Sync); MAX_VALUES] {

@@ -27,6 +27,9 @@ pub trait Codes: Debug + Send + 'static {
 
     /// Of which class a refusal is.
     fn class(code: &Self::Code) -> RefusalClass;
+
+    /// Whether it says that a procedure is not there.
+    fn lacks_procedure(code: &Self::Code) -> bool;
 }
 
 /// Why something about a server could not be done. No message ever holds a password.
@@ -136,6 +139,10 @@ where
             Self::Refused { code, .. } => Some(C::class(code)),
             _ => None,
         }
+    }
+
+    fn lacks_procedure(&self) -> bool {
+        matches!(self, Self::Refused { code, .. } if C::lacks_procedure(code))
     }
 }
 

@@ -42,6 +42,23 @@ impl Pauses {
         }
     }
 
+    /// The pause at this place of its distribution, above 0 and below 1, in nanoseconds: as far as a server can draw it too.
+    pub fn at(self, unit: f64) -> u64 {
+        let PauseBounds { least_ns, most_ns, mean_ns } = self.bounds();
+        (least_ns as f64 + (most_ns - least_ns) as f64 * unit - mean_ns as f64 * unit.ln()) as u64
+    }
+
+    /// The figures of which [`at`](Self::at) is made: two bounds, and a mean of what exceeds them.
+    pub fn bounds(self) -> PauseBounds {
+        let (least_ns, most_ns, mean_ns) = match self {
+            Self::None => (0, 0, 0),
+            Self::Fixed { ns } => (ns, ns, 0),
+            Self::Uniform { min_ns, max_ns } => (min_ns, max_ns, 0),
+            Self::Exponential { mean_ns } => (0, 0, mean_ns),
+        };
+        PauseBounds { least_ns, most_ns, mean_ns }
+    }
+
     /// Whether there is ever a pause.
     pub fn is_none(self) -> bool {
         matches!(
@@ -49,6 +66,17 @@ impl Pauses {
             Self::None | Self::Fixed { ns: 0 } | Self::Uniform { max_ns: 0, .. } | Self::Exponential { mean_ns: 0 }
         )
     }
+}
+
+/// What a pause is drawn by, in nanoseconds: equally likely between two bounds, and exponential beyond them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PauseBounds {
+    /// The shortest where nothing is exponential.
+    pub least_ns: u64,
+    /// The longest where nothing is exponential.
+    pub most_ns: u64,
+    /// Mean of the exponential part.
+    pub mean_ns: u64,
 }
 
 /// What users of order entry do: the facts that decide their transactions.
@@ -102,6 +130,7 @@ impl Stream for OrdersSession {
 mod tests {
     use super::super::Preset;
     use super::*;
+    use crate::workload::MinimalStandard;
 
     #[test]
     fn kinds_are_drawn_by_their_weights_and_the_same_for_the_same_seed() {
@@ -133,6 +162,11 @@ mod tests {
     #[test]
     fn pauses_have_the_mean_that_was_asked_for() {
         let mut rng = Rng::new(1, 2);
+        let mut lengths = MinimalStandard::drawn(&mut rng);
+        let mut at = |pauses: Pauses| (0..100_000).map(|_| pauses.at(lengths.unit_f64()) as f64).sum::<f64>() / 1e5;
+        assert_eq!((at(Pauses::None), at(Pauses::Fixed { ns: 500 })), (0.0, 500.0));
+        assert!((at(Pauses::Uniform { min_ns: 1_000, max_ns: 3_000 }) / 2_000.0 - 1.0).abs() < 0.01);
+        assert!((at(Pauses::Exponential { mean_ns: 1_000_000 }) / 1e6 - 1.0).abs() < 0.02);
         let mut mean = |pauses: Pauses| (0..100_000).map(|_| pauses.draw(&mut rng) as f64).sum::<f64>() / 1e5;
         assert_eq!(mean(Pauses::Fixed { ns: 500 }), 500.0);
         assert!((mean(Pauses::Uniform { min_ns: 1_000, max_ns: 3_000 }) / 2_000.0 - 1.0).abs() < 0.01);

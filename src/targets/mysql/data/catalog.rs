@@ -87,15 +87,20 @@ impl SqlData for Connector {
 
 /// Data whose tables and procedures are dropped by these statements.
 pub(super) trait Dropped: Content {
-    fn drops(&self, access: Access<'_>) -> Vec<String>;
+    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError>;
+
+    /// Bare names of procedures that were made beside them later, and go with them.
+    fn made_later(_session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        Ok(Vec::new())
+    }
 }
 
 impl Dropped for DataSet {
-    fn drops(&self, access: Access<'_>) -> Vec<String> {
-        let sql = access.sql(self.block_bytes);
+    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        let sql = session.access().sql(self.block_bytes);
         let procedures = (0..self.schemas).map(|schema| format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema)));
         let tables = self.tables().map(|table| format!("DROP TABLE IF EXISTS {}", table.qualified_in(&sql)));
-        procedures.chain(tables).collect()
+        Ok(procedures.chain(tables).collect())
     }
 }
 
@@ -176,13 +181,17 @@ impl<D: Dropped> Keeps<D> for Connector {
         session.query::<mysql_async::Row>(doing, &insert, values, Halt::NEVER).map(drop)
     }
 
+    fn made_later(session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        D::made_later(session)
+    }
+
     fn remove(session: &mut Session<'_>, found: &Found<D>, halt: Halt<'_>) -> Result<(), TargetError> {
         let (access, doing) = (session.access(), "drop the data");
         session.execute(doing, &format!("SET SESSION lock_wait_timeout = {LOCK_TIMEOUT_S}"), halt)?;
         set_stage::<D>(session, Stage::Dropping)?;
         let last =
             [D::LOAD_TABLE, D::DATA_TABLE].map(|name| format!("DROP TABLE IF EXISTS {}", qualified(access, name)));
-        for statement in found.data.drops(access).iter().chain(&last) {
+        for statement in found.data.drops(session)?.iter().chain(&last) {
             session.execute(doing, statement, halt)?;
         }
         if found.made_namespace && is_empty(session)? {

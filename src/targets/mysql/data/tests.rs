@@ -38,6 +38,15 @@ impl Tested for Connector {
         Some(as_user(server, name))
     }
 
+    fn as_clerk(place: &str, namespace: &str) -> Self {
+        let (server, user) = (server().unwrap(), format!("{place}_clerk"));
+        server.execute(&[
+            &format!("CREATE USER {user}@localhost"),
+            &format!("GRANT SELECT, INSERT, UPDATE, DELETE, EXECUTE ON {namespace}.* TO {user}@localhost"),
+        ]);
+        as_user(server, &user)
+    }
+
     fn execute(access: &Access<'_>, statements: &[&str]) {
         let connecting = format!("USE {}", quoted(access.namespace));
         block_on(async {

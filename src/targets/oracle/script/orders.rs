@@ -2,11 +2,12 @@
 
 use crate::targets::database::Replace;
 use crate::targets::oracle::data::orders::{ROOM, ddl, load};
-use crate::targets::oracle::orders::texts;
+use crate::targets::oracle::orders::{OfUser, texts};
 use crate::targets::oracle::sql::{DESCRIBED, ORDERS, Sql};
 use crate::targets::orders::{Indexes, OrdersRequest};
 use crate::targets::sql::orders::Parts;
 use crate::targets::sql::orders::descriptor::OrdersData;
+use crate::targets::sql::orders::load::procedure::Procedure;
 use crate::workload::orders::Table;
 
 /// Each statement and block of set-up, load and removal for data of this user, as it is sent; what is no block ends without a
@@ -42,6 +43,7 @@ pub fn order_entry(user: &str) -> Vec<String> {
     all.extend(Table::ALL.map(|table| load::insert_rows(user, table)));
     all.extend(Table::ALL.map(|table| ddl::gather_statistics(user, table)));
     all.extend(texts(user));
+    all.extend(Procedure::all(&OfUser(user)).into_iter().map(|procedure| procedure.text));
     all.extend(ddl::drops(user));
     all
 }

@@ -110,15 +110,20 @@ impl SqlData for Connector {
 
 /// Data whose tables and procedures are dropped by these statements.
 pub(super) trait Dropped: Content {
-    fn drops(&self, access: Access<'_>) -> Vec<String>;
+    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError>;
+
+    /// Bare names of procedures that were made beside them later, and go with them.
+    fn made_later(_session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        Ok(Vec::new())
+    }
 }
 
 impl Dropped for DataSet {
-    fn drops(&self, access: Access<'_>) -> Vec<String> {
-        let sql = access.sql(self.block_bytes);
+    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        let sql = session.access().sql(self.block_bytes);
         let procedures = (0..self.schemas).map(|schema| format!("DROP PROCEDURE IF EXISTS {}", sql.procedure(schema)));
         let tables = self.tables().map(|table| format!("DROP TABLE IF EXISTS {}", table.qualified(&sql)));
-        procedures.chain(tables).collect()
+        Ok(procedures.chain(tables).collect())
     }
 }
 
@@ -175,11 +180,15 @@ impl<D: Dropped> Keeps<D> for Connector {
         );
         session.execute("begin the set-up", &statements, Halt::NEVER)
     }
+    fn made_later(session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        D::made_later(session)
+    }
+
     fn remove(session: &mut Session<'_>, found: &Found<D>, halt: Halt<'_>) -> Result<(), TargetError> {
         let (access, doing) = (session.access(), "drop the data");
         let begin = format!("SET lock_timeout = '{LOCK_TIMEOUT}'; {}", set_stage::<D>(access, Stage::Dropping));
         session.execute(doing, &begin, halt)?;
-        for statements in found.data.drops(access).chunks(DROPPED_AT_ONCE) {
+        for statements in found.data.drops(session)?.chunks(DROPPED_AT_ONCE) {
             session.execute(doing, &statements.join("; "), halt)?;
         }
         let own = qualified(access, D::DATA_TABLE);

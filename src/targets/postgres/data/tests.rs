@@ -6,7 +6,7 @@ use crate::config::postgres::PostgresAddress;
 use crate::targets::TargetError;
 use crate::targets::database::{Phase, SetupRequest};
 use crate::targets::postgres::Connector;
-use crate::targets::postgres::test_server::database;
+use crate::targets::postgres::test_server::{database, server};
 use crate::targets::sql::data::catalog::load;
 use crate::targets::sql::data::descriptor::DataSet;
 use crate::targets::sql::data::descriptor::Stage;
@@ -43,6 +43,17 @@ impl Tested for Connector {
 
     fn place(name: &str) -> Option<Self> {
         Some(connector(&database(name)?))
+    }
+
+    fn as_clerk(place: &str, namespace: &str) -> Self {
+        let (address, user) = (server().unwrap().address(place), format!("{place}_clerk"));
+        let rights = format!(
+            "CREATE ROLE {user} LOGIN; GRANT USAGE ON SCHEMA {namespace} TO {user}; \
+             GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA {namespace} TO {user}; \
+             GRANT USAGE ON ALL SEQUENCES IN SCHEMA {namespace} TO {user}"
+        );
+        execute(&Access::new(&connector(&address), "public"), &rights);
+        connector_as(&address, &user)
     }
 
     fn execute(access: &Access<'_>, statements: &[&str]) {

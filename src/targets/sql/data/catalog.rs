@@ -89,6 +89,14 @@ pub(in crate::targets) trait Keeps<D: Content>: SqlData {
         data.objects()
     }
 
+    /// Bare names of what was made beside the data later, and is dropped with them.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    fn made_later(_session: &mut Self::Session<'_>) -> Result<Vec<String>, TargetError> {
+        Ok(Vec::new())
+    }
+
     /// Begins a set-up: makes the namespace where it is not there, and what marks the data as ours.
     ///
     /// # Errors

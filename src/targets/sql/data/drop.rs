@@ -17,6 +17,8 @@ pub(in crate::targets) struct TablesToDrop<'a, C, D = DataSet> {
     pub(in crate::targets) access: Access<'a, C>,
     /// What set-up made and is still there: bare names and bytes with everything that belongs to it, the largest first.
     pub(in crate::targets) objects: Vec<(String, u64)>,
+    /// Bare names of procedures that were made beside them.
+    pub(in crate::targets) procedures: Vec<String>,
     /// Bytes of all.
     pub(in crate::targets) bytes: u64,
     kind: PhantomData<D>,
@@ -37,7 +39,8 @@ pub(in crate::targets) fn plan<'a, C: Keeps<D>, D: Content>(
     let mut objects: Vec<(String, u64)> = names.filter_map(|name| there.remove_entry(&name)).collect();
     objects.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     let bytes = objects.iter().map(|(_, bytes)| bytes).sum();
-    Ok(TablesToDrop { access: *access, objects, bytes, kind: PhantomData })
+    let procedures = C::made_later(&mut session)?;
+    Ok(TablesToDrop { access: *access, objects, procedures, bytes, kind: PhantomData })
 }
 
 /// Drops what was listed, and says whether the namespace went as well. Setting `stop` ends it soon; the rest can be dropped

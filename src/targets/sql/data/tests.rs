@@ -29,6 +29,10 @@ pub(in crate::targets) trait Tested: Dialect {
     /// Connects to a server as somebody who may do everything; the name is that of nobody else. `None` where there is no server.
     fn place(name: &str) -> Option<Self>;
 
+    /// Connects to the server of such a place as a new user, who may work on rows of the namespace and call its procedures, and make
+    /// nothing there.
+    fn as_clerk(place: &str, namespace: &str) -> Self;
+
     /// Executes statements in the namespace.
     fn execute(access: &Access<'_, Self>, statements: &[&str]);
 

@@ -26,6 +26,7 @@ use crate::targets::sql::data::streams::Halt;
 use crate::targets::sql::orders::OrdersDialect;
 use crate::targets::sql::orders::audit::audit;
 use crate::targets::sql::orders::descriptor::{OrdersData, partition_name};
+use crate::targets::sql::orders::procedures;
 use crate::targets::sql::orders::source::Source;
 use crate::targets::sql::orders::validation::Validation;
 use crate::targets::sql::private::inspect;
@@ -240,6 +241,7 @@ fn info<D: OrdersDialect>(access: Access<'_, D>) -> Result<Sheet, TargetError> {
         }
     }
     let bytes: u64 = tables.values().sum();
+    let procedures = procedures::names_of_ours::<D>(&mut session, access.namespace)?;
     let mut sheet = Sheet::of(json!({
         "server": access.node_name(),
         "server_version": facts.version,
@@ -250,6 +252,7 @@ fn info<D: OrdersDialect>(access: Access<'_, D>) -> Result<Sheet, TargetError> {
         "made_namespace": made_namespace,
         "table_bytes": tables,
         "bytes": bytes,
+        "procedures": procedures,
     }));
     sheet.add("server", format!("{}, {}", access.node_name(), facts.version));
     sheet.add("database", facts.database);
@@ -259,6 +262,9 @@ fn info<D: OrdersDialect>(access: Access<'_, D>) -> Result<Sheet, TargetError> {
     sheet.add("tables", format!("{}, {} with their indexes", tables.len(), Bytes(bytes)));
     for (name, bytes) in &tables {
         sheet.add("", format!("{:>10}  {name}", Bytes(*bytes).to_string()));
+    }
+    if !procedures.is_empty() {
+        sheet.add("procedures", procedures.join(", "));
     }
     Ok(sheet)
 }

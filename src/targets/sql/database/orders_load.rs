@@ -7,12 +7,13 @@ use super::load::{background, describe, health, watch};
 use super::reached::Reached;
 use crate::measure::{Clock, Counter};
 use crate::targets::database::{DatabaseOptions, OpenDatabase, Sending};
-use crate::targets::orders::{OpenOrders, OrdersOpenRequest};
+use crate::targets::orders::{OpenOrders, OrdersOpenRequest, OrdersSending};
 use crate::targets::sql::data::catalog::{self, NamespaceFacts};
 use crate::targets::sql::orders::OrdersDialect;
 use crate::targets::sql::orders::audit::SqlAuditor;
 use crate::targets::sql::orders::descriptor::OrdersData;
 use crate::targets::sql::orders::load::{Ledger, OrdersSetting, Rules};
+use crate::targets::sql::orders::procedures;
 use crate::targets::sql::{Observers, SqlOptions, SqlTarget};
 use crate::targets::{Target as _, TargetError, TargetFor};
 use crate::workload::orders::OrderTransaction;
@@ -51,12 +52,19 @@ pub(super) fn open<D: OrdersDialect>(
         reached.connector.check_isolation(level)?;
     }
     let mut notes = reached.notes();
+    if request.sending == OrdersSending::Procedure {
+        let made = procedures::install(reached.access(), request.stop)?;
+        if !made.is_empty() {
+            notes
+                .push(format!("{} procedures were made beside the tables; `orders drop` removes them too", made.len()));
+        }
+    }
     let mut facts = reached.facts()?;
     let watching = watch(&reached, options, block_bytes, 0, &facts)?;
     notes.extend(watching.notes);
     let observers = Arc::new(watching.observers);
     let own = [
-        ("send", "statement".to_owned()),
+        ("send", request.sending.word().to_owned()),
         ("timed_by", "client".to_owned()),
         ("orders.scale", data.scale.to_string()),
         ("orders.customers", data.sizes.customers.to_string()),
@@ -70,6 +78,7 @@ pub(super) fn open<D: OrdersDialect>(
         inside: request.inside,
         max_retries: request.max_retries,
         reconnect: request.reconnect,
+        sending: request.sending,
     };
     let ledger = Arc::new(Ledger::default());
     let isolation = request.isolation.map(str::to_owned);

@@ -23,12 +23,17 @@ impl<'a, C: Keeps<D>, D: Content> TablesToRemove<'a, C, D> {
 
 impl<C: Keeps<D>, D: Content> DropPlan for TablesToRemove<'_, C, D> {
     fn what(&self) -> String {
-        let drop::TablesToDrop { access, objects, bytes, .. } = &self.0;
-        format!("{} {}, {}, in {}", objects.len(), D::DROPPED, Bytes(*bytes), access.place())
+        let drop::TablesToDrop { access, objects, procedures, bytes, .. } = &self.0;
+        let procedures = match procedures.len() {
+            0 => String::new(),
+            count => format!(" and {count} procedures"),
+        };
+        format!("{} {}{procedures}, {}, in {}", objects.len(), D::DROPPED, Bytes(*bytes), access.place())
     }
 
     fn items(&self) -> Vec<(u64, String)> {
-        self.0.objects.iter().map(|(name, bytes)| (*bytes, name.clone())).collect()
+        let procedures = self.0.procedures.iter().map(|name| (0, name.clone()));
+        self.0.objects.iter().map(|(name, bytes)| (*bytes, name.clone())).chain(procedures).collect()
     }
 
     fn run(self: Box<Self>, stop: &AtomicBool) -> Result<Option<String>, TargetError> {

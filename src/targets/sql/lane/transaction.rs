@@ -4,7 +4,7 @@ use super::desk::Job;
 use super::line::{Answer, Line};
 use super::seat::{Connecting, Seat};
 use crate::measure::{LaneRecorder, WaitEvent};
-use crate::targets::sql::orders::load::{OrdersServers, OrdersSession, Performed, Rows, Rules, perform, statements_of};
+use crate::targets::sql::orders::load::{OrdersServers, OrdersSession, Performed, Room, Rules, perform, statements_of};
 use crate::targets::sql::target::SqlTarget;
 use crate::targets::{Finished, Lane, OperationResult, SessionRange, TargetError};
 use crate::workload::Operation as _;
@@ -17,8 +17,8 @@ struct OneTransaction {
     asked: Option<(OrderTransaction, Rules)>,
     /// The connection is left after it.
     leaves: bool,
-    /// Room for answers.
-    rows: Rows,
+    /// Room for choices and answers.
+    room: Room,
 }
 
 /// What came of a transaction, and of the connection that it needed first.
@@ -35,7 +35,7 @@ impl<D: OrdersServers> Job<D> for OneTransaction {
         let (transaction, rules) = self.asked.as_ref().expect("a job is laid with a transaction");
         let mut connecting = Connecting::default();
         let result = match seat.connected(&mut connecting).await {
-            Ok(session) => perform(&*session, *transaction, rules, &mut self.rows).await,
+            Ok(session) => perform(&*session, *transaction, rules, &mut self.room).await,
             Err(error) => Err(error),
         };
         if self.leaves {
@@ -136,13 +136,14 @@ impl<D: OrdersServers> Lane<OrderTransaction> for TransactionLane<'_, D> {
 
     /// Prepares the statements of the kinds that are to come.
     fn prepare(&mut self, upcoming: &mut dyn FnMut(u32) -> Vec<OrderTransaction>) -> Result<(), TargetError> {
+        let sending = self.rules.sending;
         self.line.with_each(|number, session| {
             let mut kinds = [false; OrderTransaction::KINDS.len()];
             upcoming(number).iter().for_each(|transaction| kinds[transaction.kind_index()] = true);
             async move {
                 for kind in TransactionKind::ALL.into_iter().filter(|kind| kinds[kind.index()]) {
-                    for statement in statements_of(kind) {
-                        session.prepare(*statement).await?;
+                    for statement in statements_of(kind, sending) {
+                        session.prepare(statement).await?;
                     }
                 }
                 // Before the load, these belong to no transaction.

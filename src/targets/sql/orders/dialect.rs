@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::ddl::{self, Words, qualified};
 use super::descriptor::OrdersData;
+use super::load::procedure::Procedure;
 use super::load::{OrdersServers, OrdersSetting, Statement};
 use super::source::Source;
 use crate::targets::TargetError;
@@ -148,6 +149,16 @@ pub(in crate::targets) trait OrdersDialect: Dialect + Keeps<OrdersData> + Words 
     /// The statement that gives kind (as `table`, `key`, `index`, `foreign_key`, `check`, `sequence`) and name of each thing in a
     /// namespace that is whole.
     fn parts_there(namespace: &str) -> String;
+
+    /// The procedures that do transactions; none where a load cannot call any.
+    fn procedures(_namespace: &str) -> Option<Vec<Procedure>> {
+        None
+    }
+
+    /// The statement that gives, of whatever has the name of one of them: name, how a statement names it, and what is said of it.
+    fn procedures_there(_namespace: &str) -> String {
+        String::new()
+    }
 
     /// What a data set consists of there.
     fn parts_of(data: &OrdersData) -> Parts {

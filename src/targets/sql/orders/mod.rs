@@ -8,6 +8,7 @@ pub(in crate::targets) mod ddl;
 pub(in crate::targets) mod descriptor;
 mod dialect;
 pub(in crate::targets) mod load;
+pub(in crate::targets) mod procedures;
 pub(in crate::targets) mod setup;
 pub(in crate::targets) mod source;
 #[cfg(test)]

@@ -26,11 +26,14 @@ use crate::targets::sql::data::{drop as slob_drop, verify};
 use crate::targets::sql::database::removal::TablesToRemove;
 use crate::workload::orders::Table;
 
-trait TestedOrders: Tested + OrdersDialect {
+pub(super) trait TestedOrders: Tested + OrdersDialect {
     /// Statements that make something which has a name of ours, and that name.
     const ORDERS_CLASHES: &'static [(&'static str, &'static str)];
     /// Whether tables may have both partitions and foreign keys.
     const HAS_BOTH: bool;
+
+    /// The statement that says something of a procedure in the namespace.
+    fn remark(procedure: &str, text: &str) -> String;
 }
 
 impl TestedOrders for Postgres {
@@ -41,6 +44,10 @@ impl TestedOrders for Postgres {
         ("CREATE TABLE plimsoll_orders (id int)", "plimsoll_orders"),
     ];
     const HAS_BOTH: bool = true;
+
+    fn remark(procedure: &str, text: &str) -> String {
+        format!("COMMENT ON PROCEDURE {procedure} IS '{text}'")
+    }
 }
 
 impl TestedOrders for Mysql {
@@ -50,9 +57,13 @@ impl TestedOrders for Mysql {
         ("CREATE TABLE plimsoll_orders (id int)", "plimsoll_orders"),
     ];
     const HAS_BOTH: bool = false;
+
+    fn remark(procedure: &str, text: &str) -> String {
+        format!("ALTER PROCEDURE {procedure} COMMENT '{text}'")
+    }
 }
 
-fn request() -> OrdersRequest {
+pub(super) fn request() -> OrdersRequest {
     OrdersRequest {
         scale: 0.001,
         partitions: 0,
@@ -65,7 +76,7 @@ fn request() -> OrdersRequest {
 }
 
 /// Executes statements in the namespace.
-fn execute<D: Tested>(access: &Access<'_, D>, statements: &[&str]) {
+pub(super) fn execute<D: Tested>(access: &Access<'_, D>, statements: &[&str]) {
     <D as Tested>::execute(access, statements);
 }
 
@@ -73,7 +84,7 @@ fn load<D: OrdersDialect>(access: &Access<'_, D>) -> Result<OrdersData, TargetEr
     catalog::whole(*access, catalog::find(access)?)
 }
 
-fn set_up<D: OrdersDialect>(
+pub(super) fn set_up<D: OrdersDialect>(
     access: &Access<'_, D>,
     request: &OrdersRequest,
 ) -> Result<(Loaded, Validation), TargetError> {
@@ -108,7 +119,7 @@ fn number<D: OrdersDialect>(access: &Access<'_, D>, table: &str, expression: &st
     rows[0][0].as_ref().unwrap().parse().unwrap()
 }
 
-fn drop_all<D: OrdersDialect>(access: Access<'_, D>) -> Option<String> {
+pub(super) fn drop_all<D: OrdersDialect>(access: Access<'_, D>) -> Option<String> {
     use crate::targets::database::DropPlan as _;
     Box::new(TablesToRemove::<D, OrdersData>::find(access).unwrap()).run(&AtomicBool::new(false)).unwrap()
 }

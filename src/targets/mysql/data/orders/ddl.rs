@@ -2,7 +2,7 @@
 
 use crate::targets::database::Phase;
 use crate::targets::mysql::Connector;
-use crate::targets::mysql::sql::quoted;
+use crate::targets::mysql::sql::{literal, quoted};
 use crate::targets::orders::Indexes;
 use crate::targets::sql::orders::ddl::{
     Words, check, checks_of, column, foreign_key, indexes_of, list, next_number, qualified, sequence_of,
@@ -169,7 +169,7 @@ pub(super) fn remarks(data: &OrdersData) -> Vec<String> {
 
 /// The statement that gives kind and name of everything in the database. Keys have no names of their own here.
 pub(super) fn parts_there(namespace: &str) -> String {
-    let database = format!("'{}'", namespace.replace('\\', "\\\\").replace('\'', "''"));
+    let database = literal(namespace);
     let key_of = Table::ALL
         .into_iter()
         .filter_map(|table| table.key().map(|key| format!("WHEN '{}' THEN '{}'", table.name(), key.name)));

@@ -10,20 +10,31 @@ use super::proof;
 use super::session::{Access, Session};
 use crate::targets::database::Phase;
 use crate::targets::error::TargetError;
+use crate::targets::mysql::orders::InDatabase;
+use crate::targets::mysql::sql::literal;
 use crate::targets::mysql::{Connector, MysqlOrders};
 use crate::targets::sql::data::pieces::Piece;
 use crate::targets::sql::data::streams::{Halt, Stream};
 use crate::targets::sql::data::work::Work;
 use crate::targets::sql::orders::ddl::qualified;
 use crate::targets::sql::orders::descriptor::OrdersData;
+use crate::targets::sql::orders::load::procedure::{self, Procedure};
 use crate::targets::sql::orders::load::{OrdersSetting, Statement};
+use crate::targets::sql::orders::procedures;
 use crate::targets::sql::orders::source::Source;
 use crate::targets::sql::orders::{OrdersDialect, Parts, Sizing, Step, drops};
 use crate::workload::orders::Table;
 
 impl Dropped for OrdersData {
-    fn drops(&self, access: Access<'_>) -> Vec<String> {
-        drops::<Connector>(access.namespace)
+    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        let namespace = session.access().namespace;
+        let procedures = procedures::drops::<Connector>(session, namespace)?;
+        Ok([procedures, drops::<Connector>(namespace)].concat())
+    }
+
+    fn made_later(session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        let namespace = session.access().namespace;
+        procedures::names_of_ours::<Connector>(session, namespace)
     }
 }
 
@@ -81,6 +92,20 @@ impl OrdersDialect for Connector {
 
     fn parts_there(namespace: &str) -> String {
         ddl::parts_there(namespace)
+    }
+
+    fn procedures(namespace: &str) -> Option<Vec<Procedure>> {
+        Some(Procedure::all(&InDatabase(namespace)))
+    }
+
+    fn procedures_there(namespace: &str) -> String {
+        let reference = "CONCAT('`', REPLACE(routine_schema, '`', '``'), '`.`', routine_name, '`')";
+        format!(
+            "SELECT routine_name, {reference}, routine_comment FROM information_schema.routines \
+             WHERE routine_schema = {} AND routine_name IN ({}) ORDER BY routine_name",
+            literal(namespace),
+            procedure::names()
+        )
     }
 
     fn parts_of(data: &OrdersData) -> Parts {

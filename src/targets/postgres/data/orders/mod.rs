@@ -12,13 +12,17 @@ use super::setup::{open_with, sort_settings};
 use crate::targets::database::Phase;
 use crate::targets::error::TargetError;
 use crate::targets::orders::Indexes;
+use crate::targets::postgres::orders::InSchema;
+use crate::targets::postgres::sql::literal;
 use crate::targets::postgres::{Connector, PostgresOrders};
 use crate::targets::sql::data::pieces::Piece;
 use crate::targets::sql::data::streams::Stream;
 use crate::targets::sql::data::work::Work;
 use crate::targets::sql::orders::ddl::qualified;
 use crate::targets::sql::orders::descriptor::{OrdersData, partition_name};
+use crate::targets::sql::orders::load::procedure::{self, Procedure};
 use crate::targets::sql::orders::load::{OrdersSetting, Statement};
+use crate::targets::sql::orders::procedures;
 use crate::targets::sql::orders::source::Source;
 use crate::targets::sql::orders::{OrdersDialect, Parts, Sizing, Step, drops};
 use crate::workload::orders::Table;
@@ -26,8 +30,15 @@ use crate::workload::orders::Table;
 /// Memory that each stream sorts with while it builds an index, at most: indexes of order entry are many and narrow.
 const SORT_BYTES: u64 = 256 << 20;
 impl Dropped for OrdersData {
-    fn drops(&self, access: Access<'_>) -> Vec<String> {
-        drops::<Connector>(access.namespace)
+    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        let namespace = session.access().namespace;
+        let procedures = procedures::drops::<Connector>(session, namespace)?;
+        Ok([procedures, drops::<Connector>(namespace)].concat())
+    }
+
+    fn made_later(session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        let namespace = session.access().namespace;
+        procedures::names_of_ours::<Connector>(session, namespace)
     }
 }
 
@@ -87,6 +98,20 @@ impl OrdersDialect for Connector {
 
     fn parts_there(namespace: &str) -> String {
         ddl::parts_there(namespace)
+    }
+
+    fn procedures(namespace: &str) -> Option<Vec<Procedure>> {
+        Some(Procedure::all(&InSchema(namespace)))
+    }
+
+    fn procedures_there(namespace: &str) -> String {
+        format!(
+            "SELECT p.proname, format('%I.%I(%s)', n.nspname, p.proname, pg_get_function_identity_arguments(p.oid)), \
+             obj_description(p.oid, 'pg_proc') FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace \
+             WHERE n.nspname = {} AND p.proname IN ({}) ORDER BY p.proname",
+            literal(namespace),
+            procedure::names()
+        )
     }
 
     fn remarks_on(data: &OrdersData) -> Vec<String> {

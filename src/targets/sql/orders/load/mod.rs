@@ -1,29 +1,33 @@
 //! The load of order entry: what each transaction does, once for all servers.
 //!
 //! A server's own room gives sessions that execute [`Statement`]s ([`OrdersSession`]) and the words in which it says them
-//! ([`Words`]). Which statements a transaction sends, with which values and in which order, is here.
+//! ([`Words`]). Which statements a transaction sends, with which values and in which order, is its [`program`]. It is performed
+//! statement by statement, or written as a procedure ([`procedure`]) in the words of a server and called.
 
-mod customers;
 mod ledger;
-mod orders;
+mod perform;
+pub mod procedure;
+pub mod program;
 mod rest;
 mod rules;
 mod session;
 mod statements;
-mod steps;
 #[cfg(test)]
 mod tests;
 
 pub use ledger::Ledger;
+pub use perform::Room;
+pub use program::{ANSWERS, Program};
 pub use rest::{Alarm, Resting};
 pub use rules::{Acknowledged, Rules};
 pub use session::{Argument, OrdersServers, OrdersSession, OrdersSetting, RefusalKind, Rows};
 pub use statements::{Gives, Statement, Words};
 
-use self::steps::Steps;
+use self::perform::Attempt;
 use crate::measure::{RefusalClass, Tally};
+use crate::targets::orders::OrdersSending;
 use crate::targets::sql::SqlError as _;
-use crate::workload::orders::{OrderTransaction, TransactionKind};
+use crate::workload::orders::{OrderTransaction, Pauses, TransactionKind};
 
 /// What came of a transaction that did not end the load.
 #[derive(Debug)]
@@ -34,7 +38,7 @@ pub(in crate::targets::sql) struct Performed<E> {
     pub(in crate::targets::sql) result: Result<Acknowledged, E>,
 }
 
-/// Does a transaction, and does it again where an application would. `rows` is room for answers.
+/// Does a transaction, and does it again where an application would.
 ///
 /// # Errors
 /// When the load cannot go on: the connection, the data or the right to them are gone.
@@ -42,14 +46,20 @@ pub(in crate::targets::sql) async fn perform<S: OrdersSession>(
     session: &S,
     transaction: OrderTransaction,
     rules: &Rules,
-    rows: &mut Rows,
+    room: &mut Room,
 ) -> Result<Performed<S::Error>, S::Error> {
     let mut tally = Tally::default();
+    room.choose(transaction, rules);
     for attempt in 0.. {
-        let mut steps = Steps::new(session, rules, transaction.seed, attempt == 0, &mut tally, rows);
-        let done = once(&mut steps, transaction.kind).await;
-        steps.tally.round_trips += session.take_preparing();
-        let (acknowledged, is_open) = (steps.acknowledged, steps.is_open());
+        // Nobody thinks again about what is only tried again.
+        let pauses = if attempt == 0 { rules.inside } else { Pauses::None };
+        let mut doing = Attempt::new(session, pauses, &mut tally, room);
+        let done = match rules.sending {
+            OrdersSending::Statement => doing.perform(Program::of(transaction.kind)).await,
+            OrdersSending::Procedure => doing.call(transaction).await,
+        };
+        let (acknowledged, is_open) = (doing.acknowledged(), doing.is_open());
+        tally.round_trips += session.take_preparing();
         let Err(error) = done else { return Ok(Performed { tally, result: Ok(acknowledged) }) };
         if error.ends_the_load() {
             return Err(error);
@@ -68,34 +78,10 @@ pub(in crate::targets::sql) async fn perform<S: OrdersSession>(
     unreachable!("attempts are counted")
 }
 
-async fn once<S: OrdersSession>(steps: &mut Steps<'_, S>, kind: TransactionKind) -> Result<(), S::Error> {
-    match kind {
-        TransactionKind::CustomerRegistration => steps.register_customer().await,
-        TransactionKind::UpdateCustomerDetails => steps.update_customer_details().await,
-        TransactionKind::BrowseProducts => steps.browse_products().await,
-        TransactionKind::OrderProducts => steps.order_products().await,
-        TransactionKind::ProcessOrders => steps.process_orders().await,
-        TransactionKind::BrowseOrders => steps.browse_orders().await,
-        TransactionKind::SalesRepQuery => steps.ask_for_sales_rep().await,
-        TransactionKind::WarehouseQuery => steps.ask_for_warehouse(Statement::Warehouse).await,
-        TransactionKind::WarehouseActivityQuery => steps.ask_for_warehouse(Statement::WarehouseActivity).await,
-    }
-}
-
 /// The statements that a kind of transaction sends.
-pub(in crate::targets::sql) fn statements_of(kind: TransactionKind) -> &'static [Statement] {
-    use Statement::*;
-    match kind {
-        TransactionKind::CustomerRegistration => &[AddCustomer, AddAddress, AddCard, SetPreferred, AddLogon, Customer],
-        TransactionKind::UpdateCustomerDetails => &[CustomersByName, AddAddress, SetAddress],
-        TransactionKind::BrowseProducts => &[Customer, AddLogon, Product],
-        TransactionKind::OrderProducts => {
-            &[Customer, Addresses, Cards, AddLogon, Category, AddOrder, Stock, AddItem, SetTotal, TakeStock]
-        }
-        TransactionKind::ProcessOrders => &[WaitingOrders, Process],
-        TransactionKind::BrowseOrders => &[Customer, Addresses, AddLogon, Orders, Items, AddPiece, AddToTotal],
-        TransactionKind::SalesRepQuery => &[SalesRep],
-        TransactionKind::WarehouseQuery => &[Warehouse],
-        TransactionKind::WarehouseActivityQuery => &[WarehouseActivity],
+pub(in crate::targets::sql) fn statements_of(kind: TransactionKind, sending: OrdersSending) -> Vec<Statement> {
+    match sending {
+        OrdersSending::Statement => Program::of(kind).statements(),
+        OrdersSending::Procedure => vec![Statement::call(kind)],
     }
 }

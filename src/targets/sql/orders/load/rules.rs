@@ -1,5 +1,6 @@
 //! What transactions have in common, and what servers acknowledge of them.
 
+use crate::targets::orders::OrdersSending;
 use crate::workload::orders::{Pauses, Reconnect, Sizes};
 
 /// What all transactions of a run have in common.
@@ -13,6 +14,8 @@ pub struct Rules {
     pub max_retries: u32,
     /// How long connections last.
     pub reconnect: Reconnect,
+    /// How transactions are sent.
+    pub sending: OrdersSending,
 }
 
 /// What a transaction changed and the server acknowledged: an audit looks for it afterwards.

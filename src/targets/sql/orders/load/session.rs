@@ -111,6 +111,12 @@ pub trait OrdersSession: SqlSession<Error: RefusalKind> {
     /// Takes back what was done since the last commit.
     fn roll_back(&self) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
+    /// Takes back what a call that failed has left open, where the server does not do so by itself. Says how many round trips that
+    /// took.
+    fn clear(&self) -> impl Future<Output = Result<u64, Self::Error>> + Send {
+        async { Ok(0) }
+    }
+
     /// Prepares a statement, so that its first execution costs no more than the next.
     fn prepare(&self, statement: Statement) -> impl Future<Output = Result<(), Self::Error>> + Send;
 
@@ -124,4 +130,9 @@ pub trait OrdersSession: SqlSession<Error: RefusalKind> {
 pub trait RefusalKind: SqlError {
     /// Why; `None` where it was no refusal.
     fn refusal(&self) -> Option<RefusalClass>;
+
+    /// Whether a procedure is not there.
+    fn lacks_procedure(&self) -> bool {
+        false
+    }
 }

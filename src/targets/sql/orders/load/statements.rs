@@ -1,7 +1,12 @@
 //! The statements of order entry: each once, with the words that servers differ in as marks.
 //!
+//! A transaction as one call of its procedure is a statement too.
+//!
 //! In a text, `{table}` is a table by its bare name, `{1}` the first value, and `{word:…}` what a server's [`Words`] make of it.
 //! Values stand in the order of their numbers, each once, since not every server can name them twice.
+
+use super::program::{ANSWERS, Program, procedure_name};
+use crate::workload::orders::TransactionKind;
 
 /// What servers say differently.
 pub trait Words {
@@ -46,6 +51,9 @@ pub trait Words {
 
     /// What has an insertion give the key that the row got, where that is part of the statement.
     fn returning(&self, key: &str) -> String;
+
+    /// Calls the procedure of this bare name with these values, so that it gives one row of [`ANSWERS`](super::ANSWERS) numbers.
+    fn call(&self, procedure: &str, values: &[String]) -> String;
 }
 
 /// The statements of order entry.
@@ -103,6 +111,24 @@ pub enum Statement {
     Warehouse,
     /// Orders of a warehouse in the last hour, by five minutes.
     WarehouseActivity,
+    /// The procedure of [`TransactionKind::CustomerRegistration`].
+    CallCustomerRegistration,
+    /// The procedure of [`TransactionKind::UpdateCustomerDetails`].
+    CallUpdateCustomerDetails,
+    /// The procedure of [`TransactionKind::BrowseProducts`].
+    CallBrowseProducts,
+    /// The procedure of [`TransactionKind::OrderProducts`].
+    CallOrderProducts,
+    /// The procedure of [`TransactionKind::ProcessOrders`].
+    CallProcessOrders,
+    /// The procedure of [`TransactionKind::BrowseOrders`].
+    CallBrowseOrders,
+    /// The procedure of [`TransactionKind::SalesRepQuery`].
+    CallSalesRepQuery,
+    /// The procedure of [`TransactionKind::WarehouseQuery`].
+    CallWarehouseQuery,
+    /// The procedure of [`TransactionKind::WarehouseActivityQuery`].
+    CallWarehouseActivityQuery,
 }
 
 /// What a statement gives back.
@@ -118,7 +144,7 @@ pub enum Gives {
 
 impl Statement {
     /// Every statement, in the order of [`index`](Self::index).
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 26 + TransactionKind::ALL.len()] = [
         Self::Customer,
         Self::AddCustomer,
         Self::AddAddress,
@@ -145,7 +171,27 @@ impl Statement {
         Self::SalesRep,
         Self::Warehouse,
         Self::WarehouseActivity,
+        Self::CallCustomerRegistration,
+        Self::CallUpdateCustomerDetails,
+        Self::CallBrowseProducts,
+        Self::CallOrderProducts,
+        Self::CallProcessOrders,
+        Self::CallBrowseOrders,
+        Self::CallSalesRepQuery,
+        Self::CallWarehouseQuery,
+        Self::CallWarehouseActivityQuery,
     ];
+
+    /// The call of the procedure that does a transaction of this kind.
+    pub const fn call(kind: TransactionKind) -> Self {
+        Self::ALL[Self::ALL.len() - TransactionKind::ALL.len() + kind.index()]
+    }
+
+    /// Which kind of transaction it does as a whole; none if it is only one of its statements.
+    fn called(self) -> Option<TransactionKind> {
+        let place = (self.index() + TransactionKind::ALL.len()).checked_sub(Self::ALL.len())?;
+        Some(TransactionKind::ALL[place])
+    }
 
     /// Its place in [`ALL`](Self::ALL).
     pub const fn index(self) -> usize {
@@ -155,11 +201,6 @@ impl Statement {
     /// What it gives back.
     pub const fn gives(self) -> Gives {
         match self {
-            Self::Customer => Gives::Rows(3),
-            Self::CustomersByName | Self::Addresses | Self::Cards | Self::Product | Self::Stock => Gives::Rows(1),
-            Self::Category | Self::WaitingOrders | Self::SalesRep => Gives::Rows(2),
-            Self::Orders | Self::Items => Gives::Rows(3),
-            Self::Warehouse | Self::WarehouseActivity => Gives::Rows(0),
             Self::AddCustomer | Self::AddAddress | Self::AddCard | Self::AddOrder => Gives::Key,
             Self::SetPreferred
             | Self::AddLogon
@@ -170,16 +211,51 @@ impl Statement {
             | Self::Process
             | Self::AddPiece
             | Self::AddToTotal => Gives::Changes,
+            _ => Gives::Rows(if self.index() + TransactionKind::ALL.len() < Self::ALL.len() {
+                self.columns().len()
+            } else {
+                ANSWERS
+            }),
+        }
+    }
+
+    /// The leading columns of its rows that are whole numbers and that transactions need.
+    pub const fn columns(self) -> &'static [&'static str] {
+        match self {
+            Self::CustomersByName => &["customer_id"],
+            Self::Addresses => &["address_id"],
+            Self::Cards => &["card_id"],
+            Self::Category => &["product_id", "cents"],
+            Self::Stock => &["quantity_on_hand"],
+            Self::WaitingOrders | Self::Orders => &["order_id"],
+            Self::Items => &["line_item_id", "cents"],
+            _ => &[],
         }
     }
 
     /// Its text for a server.
     pub fn text(self, words: &impl Words) -> String {
+        match self.called() {
+            Some(kind) => {
+                let values = 1..=Program::of(kind).parameters().count();
+                words.call(&procedure_name(kind), &values.map(|number| words.value(number)).collect::<Vec<_>>())
+            }
+            None => self.written(words, &|number| words.value(number), &|key| words.returning(key)),
+        }
+    }
+
+    /// Its text with these words for its values and for what has it give a key.
+    pub(super) fn written(
+        self,
+        words: &impl Words,
+        value: &dyn Fn(usize) -> String,
+        returning: &dyn Fn(&str) -> String,
+    ) -> String {
         let (mut text, mut rest) = (String::new(), self.marked());
         while let Some((before, from_mark)) = rest.split_once('{') {
             let (mark, after) = from_mark.split_once('}').unwrap_or((from_mark, ""));
             text.push_str(before);
-            text.push_str(&replaced(mark, words));
+            text.push_str(&replaced(mark, words, value, returning));
             rest = after;
         }
         text.push_str(rest);
@@ -232,10 +308,10 @@ impl Statement {
                  WHERE customer_id = {1}{capped:}"
             }
             Self::Category => {
-                "SELECT p.product_id, {cents:p.list_price}, d.translated_name, d.translated_description, p.product_status, \
+                "SELECT p.product_id, {cents:p.list_price} AS cents, d.translated_name, d.translated_description, p.product_status, \
                  p.min_price, p.catalog_url, i.quantity_on_hand FROM {product_information} p LEFT JOIN \
                  {product_descriptions} d ON d.product_id = p.product_id JOIN {inventories} i ON i.product_id = p.product_id \
-                 WHERE p.category_id = {1} AND i.warehouse_id = {2}{capped:}"
+                 WHERE p.category_id = {1} AND i.warehouse_id = {2} ORDER BY p.product_id{capped:}"
             }
             Self::AddOrder => {
                 "INSERT INTO {orders} (order_date, order_mode, customer_id, order_status, order_total, sales_rep_id, \
@@ -262,11 +338,11 @@ impl Statement {
             }
             Self::Process => "UPDATE {orders} SET order_status = {1} WHERE order_id = {2} AND order_status <= 4",
             Self::Orders => {
-                "SELECT order_id, order_status, {cents:order_total}, order_date, order_mode, sales_rep_id, promotion_id \
+                "SELECT order_id, order_status, order_total, order_date, order_mode, sales_rep_id, promotion_id \
                  FROM {orders} WHERE customer_id = {1}{capped:}"
             }
             Self::Items => {
-                "SELECT line_item_id, {cents:unit_price}, quantity, product_id, dispatch_date, return_date, gift_wrap, \
+                "SELECT line_item_id, {cents:unit_price} AS cents, quantity, product_id, dispatch_date, return_date, gift_wrap, \
                  {column:condition}, supplier_id, estimated_delivery FROM {order_items} WHERE order_id = {1}{capped:}"
             }
             Self::AddPiece => {
@@ -286,6 +362,7 @@ impl Statement {
                 "SELECT {five_minutes:order_date}, COUNT(*), SUM(order_total) FROM {orders} WHERE warehouse_id = {1} AND \
                  order_date >= {hour_ago:} GROUP BY {five_minutes:order_date}"
             }
+            _ => unreachable!("a call is made of its program"),
         }
     }
 }
@@ -296,11 +373,16 @@ const MAX_ROWS: usize = 14;
 const LARGEST: usize = 10;
 
 /// What stands in the place of a mark.
-fn replaced(mark: &str, words: &impl Words) -> String {
+fn replaced(
+    mark: &str,
+    words: &impl Words,
+    numbered: &dyn Fn(usize) -> String,
+    returning: &dyn Fn(&str) -> String,
+) -> String {
     // A number alone is a value; after a plus sign it is that number.
     let value = |text: &str| match text.strip_prefix('+') {
         Some(number) => number.to_owned(),
-        None => text.parse().map_or_else(|_| text.to_owned(), |number| words.value(number)),
+        None => text.parse().map_or_else(|_| text.to_owned(), numbered),
     };
     let Some((word, of)) = mark.split_once(':') else {
         return if mark.starts_with(|first: char| first.is_ascii_digit()) { value(mark) } else { words.table(mark) };
@@ -319,7 +401,7 @@ fn replaced(mark: &str, words: &impl Words) -> String {
             let (one, other) = of.split_once(',').unwrap_or((of, of));
             words.cube(one, other)
         }
-        "returning" => words.returning(of),
+        "returning" => returning(of),
         "capped" => words.limit(MAX_ROWS),
         "largest" => words.limit(LARGEST),
         _ => unreachable!("`{word}` is no word of a statement"),
@@ -389,6 +471,10 @@ mod tests {
         fn returning(&self, key: &str) -> String {
             format!(" returning {key}")
         }
+
+        fn call(&self, procedure: &str, values: &[String]) -> String {
+            format!("call {procedure}({})", values.join(", "))
+        }
     }
 
     #[test]
@@ -401,7 +487,14 @@ mod tests {
                 text.split('$').skip(1).map(|part| part.split_once(';').unwrap().0.parse().unwrap()).collect();
             assert_eq!(values, (1..=values.len()).collect::<Vec<_>>(), "{text}");
             assert_eq!(text.contains(" returning "), statement.gives() == Gives::Key, "{text}");
+            assert!(statement.columns().iter().all(|column| text.contains(column)), "{text}");
         }
+        for kind in TransactionKind::ALL {
+            assert_eq!(Statement::call(kind).called(), Some(kind));
+            assert_eq!(Statement::call(kind).gives(), Gives::Rows(ANSWERS));
+        }
+        assert_eq!(Statement::WarehouseActivity.called(), None);
+        assert_eq!(Statement::CallSalesRepQuery.text(&Shown), "call plimsoll_sales_rep_query($1;)");
     }
 
     #[test]

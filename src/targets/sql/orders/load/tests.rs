@@ -97,6 +97,13 @@ impl OrdersSession for Noted {
         self.note(format!("{statement:?} {values:?}"));
         let Gives::Rows(width) = statement.gives() else { panic!("{statement:?}") };
         into.begin(width);
+        if width == ANSWERS {
+            if let Some(class) = self.refusals.lock().unwrap().pop() {
+                return Err(Refused(class));
+            }
+            into.push((1..).map(Some));
+            return Ok(());
+        }
         (1..=5).for_each(|row| into.push((0..width).map(|column| Some(10 * row + column as i64))));
         Ok(())
     }
@@ -121,22 +128,38 @@ impl OrdersSession for Noted {
         Ok(())
     }
 
+    async fn clear(&self) -> Result<u64, Refused> {
+        self.note("clear".to_owned());
+        Ok(1)
+    }
+
     async fn prepare(&self, _: Statement) -> Result<(), Refused> {
         Ok(())
     }
 }
 
 fn done(session: &Noted, kind: TransactionKind, seed: u64, inside: Pauses) -> Performed<Refused> {
-    let rules = Rules { sizes: Sizes::of(0.01), inside, max_retries: 2, reconnect: Reconnect::Never };
+    done_by(OrdersSending::Statement, session, kind, seed, inside)
+}
+
+fn done_by(
+    sending: OrdersSending,
+    session: &Noted,
+    kind: TransactionKind,
+    seed: u64,
+    inside: Pauses,
+) -> Performed<Refused> {
+    let rules = Rules { sizes: Sizes::of(0.01), inside, max_retries: 2, reconnect: Reconnect::Never, sending };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let transaction = OrderTransaction { kind, seed };
-    runtime.block_on(perform(session, transaction, &rules, &mut Rows::default())).unwrap()
+    runtime.block_on(perform(session, transaction, &rules, &mut Room::default())).unwrap()
 }
 
 #[test]
 fn a_transaction_sends_only_statements_that_are_prepared_for_it() {
     for kind in TransactionKind::ALL {
-        let known: Vec<String> = statements_of(kind).iter().map(|statement| format!("{statement:?}")).collect();
+        let known: Vec<String> =
+            statements_of(kind, OrdersSending::Statement).iter().map(|statement| format!("{statement:?}")).collect();
         for seed in 0..40 {
             let session = Noted::new(&[], 1);
             let Performed { tally, result } = done(&session, kind, seed, Pauses::None);
@@ -193,4 +216,49 @@ fn an_order_whose_stock_is_gone_is_taken_back_and_not_acknowledged() {
     let session = Noted::new(&[], 1);
     let Performed { tally, result } = done(&session, TransactionKind::OrderProducts, 5, Pauses::None);
     assert_eq!((tally.rollbacks, result.unwrap().order), (0, Some(4_711)));
+}
+
+#[test]
+fn a_call_has_the_choices_of_the_transaction_and_answers_what_came_of_it() {
+    let session = Noted::new(&[], 1);
+    let inside = Pauses::Uniform { min_ns: 2_000_000, max_ns: 5_000_000 };
+    let Performed { tally, result } =
+        done_by(OrdersSending::Procedure, &session, TransactionKind::OrderProducts, 5, inside);
+    let wanted = Tally {
+        statements: 3,
+        round_trips: 1,
+        rows_read: 4,
+        rows_changed: 5,
+        commits: 6,
+        rollbacks: 7,
+        paused_ns: 8_000,
+        ..Tally::default()
+    };
+    assert_eq!((tally, result.unwrap()), (wanted, Acknowledged { order: Some(1), processed: Some(2) }));
+    let asked = session.asked.lock().unwrap();
+    let [call] = asked.as_slice() else { panic!("{asked:?}") };
+    let mut choices = program::Choices::default();
+    let transaction = OrderTransaction { kind: TransactionKind::OrderProducts, seed: 5 };
+    choices.draw(transaction, &Sizes::of(0.01));
+    let (random, lengths) = (choices.random.state(), choices.lengths.state());
+    let customer = choices.whole(program::Local::Customer);
+    assert_eq!(
+        *call,
+        format!("CallOrderProducts [Int({random}), Int({lengths}), Int(2000), Int(5000), Int(0), Int({customer})]")
+    );
+}
+
+#[test]
+fn a_call_that_is_refused_is_made_again_as_a_whole_and_without_pauses() {
+    let session = Noted::new(&[RefusalClass::Deadlock], 1);
+    let inside = Pauses::Exponential { mean_ns: 7_000 };
+    let Performed { tally, result } =
+        done_by(OrdersSending::Procedure, &session, TransactionKind::ProcessOrders, 3, inside);
+    assert!(result.is_ok());
+    assert_eq!((tally.retries[RefusalClass::Deadlock as usize], tally.round_trips), (1, 3));
+    let asked = session.asked.lock().unwrap();
+    let [first, clear, again] = asked.as_slice() else { panic!("{asked:?}") };
+    assert_eq!(clear, "clear");
+    assert_eq!(first.replace("Int(0), Int(0), Int(7)]", "Int(0), Int(0), Int(0)]"), *again);
+    assert_ne!(first, again);
 }
