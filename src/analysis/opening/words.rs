@@ -50,7 +50,10 @@ impl Opening {
         let of_line = |reported: Option<String>| {
             reported.filter(|_| verdict.load.is_none() && verdict.answer == LimitAnswer::Yes)
         };
-        let stopped = of_line(self.stopped_by.as_ref().map(StoppedBy::words));
+        // What users waited for is of use to whoever reads no as well.
+        let of_users = self.stopped_by.as_ref().filter(|by| matches!(by, StoppedBy::Transactions(_)));
+        let stopped =
+            of_line(self.stopped_by.as_ref().map(StoppedBy::words)).or_else(|| of_users.map(StoppedBy::words));
         let together = self.together.as_ref().map(Together::phrase);
         let doubt = self.doubt.as_ref().map(|doubt| format!("not to be relied on as it stands: {}", doubt.phrase));
         let parts = [Some(answer), stopped, together, self.from_cache.as_ref().map(FromCache::words), doubt];
