@@ -16,7 +16,7 @@ pub(super) use words::at_ceiling;
 use super::check::Check;
 use super::{
     Calibration, Cause, Ceiling, Finding, Knee, LatencyTarget, Limit, Place, QuantileValue, RunVerdict, ServerFinding,
-    SizeLimits, StepLine, Stops, Together, TogetherVerdict, Vocabulary, Why, at_once, measured,
+    SizeLimits, StepLine, Stops, Together, TogetherVerdict, UsedBy, Vocabulary, Why, at_once, measured,
 };
 use crate::record::Run;
 use crate::units::Nanos;
@@ -274,7 +274,10 @@ fn of_users(run: &Run, findings: &[Finding], carried: &Carried, found: Option<&S
     let stops = match (&carried.claim, found) {
         (_, Some(StoppedBy::LoadGenerator | StoppedBy::Caps(_) | StoppedBy::Errors)) => None,
         (Claim::LessThan { .. }, _) => Stops::of(run, step),
-        (Claim::Seen | Claim::Steady { .. }, None) | (_, Some(StoppedBy::Nothing)) => Stops::processors(run, step),
+        (Claim::Seen | Claim::Steady { .. }, None) | (_, Some(StoppedBy::Nothing)) => {
+            // Others' work stops nothing that is known.
+            Stops::processors(run, step).filter(|stops| !matches!(stops, Stops::Processors { by: UsedBy::Others, .. }))
+        }
         (_, Some(_)) => Stops::of(run, step),
         (_, None) => None,
     };

@@ -136,7 +136,7 @@ impl Stops {
                     UsedBy::Server => "the server's processors",
                     UsedBy::Generator => "the load generator's processors",
                     UsedBy::Both => "the processors that server and load generator share",
-                    UsedBy::Others => "other programs on this machine, its processors",
+                    UsedBy::Others => "processors that other programs on this machine used",
                 };
                 format!("{whose}, {percent} % busy")
             }
