@@ -12,7 +12,7 @@ ZSH_COMPLETIONS = $(INSTALLED)/share/zsh/site-functions
 FISH_COMPLETIONS = $(INSTALLED)/share/fish/vendor_completions.d
 MANUAL = $(INSTALLED)/share/man/man1
 # Debian packages that tests and benchmarks compare with or drive.
-TEST_PACKAGES = fio bpftrace postgresql mariadb-server chromium
+TEST_PACKAGES = fio bpftrace postgresql mariadb-server sysbench chromium
 # Debian's PostgreSQL starts a server of its own unless told not to; tests start private ones.
 NO_MAIN_CLUSTER = /etc/postgresql-common/createcluster.d/plimsoll.conf
 .DEFAULT_GOAL := help
@@ -83,7 +83,7 @@ tools:
 	else echo "note: not installed:$$missing; tests that use it say that they were skipped" >&2; fi
 
 .PHONY: bench
-bench: build tools ## Measure the figures of docs/performance.md (about 45 minutes, wants an idle machine)
+bench: build tools ## Measure the figures of docs/performance.md (about 90 minutes, wants an idle machine)
 	$(CARGO) build --release --locked --examples
 	target/release/examples/figures ./plimsoll-bench
 	$(CARGO) bench --locked

@@ -2,7 +2,8 @@
 //!
 //! `make bench` runs it. Nothing is tuned here: fio gets the flags that its users give it, and Plimsoll its defaults.
 //!
-//! `figures FOLDER [ROUNDS SECONDS [PART...]]`: so many alternating runs of so many seconds each, of all parts or of some.
+//! `figures FOLDER [ROUNDS SECONDS [PART...]]`: so many alternating runs of so many seconds each, of all parts or of some. A part
+//! is named as a whole or by the words that it begins with: `orders` is all parts about order entry.
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program of its own, not a part of the library")]
 
@@ -14,6 +15,7 @@ mod model;
 mod mysql;
 #[cfg(feature = "oracle")]
 mod oracle;
+mod orders;
 mod pages;
 mod postgres;
 #[cfg(feature = "oracle")]
@@ -54,6 +56,15 @@ const PARTS: &[(&str, Measure)] = &[
     ("mysql-counters", Bench::mysql_counters),
     #[cfg(feature = "oracle")]
     ("oracle-client", Bench::oracle_client),
+    ("orders-pgbench", Bench::orders_pgbench),
+    ("orders-procedures", Bench::orders_procedures),
+    ("orders-rate", Bench::orders_rate),
+    ("orders-sysbench", Bench::orders_sysbench),
+    ("orders-mariadb", Bench::orders_mariadb),
+    ("orders-users", Bench::orders_users),
+    ("orders-load", Bench::orders_load),
+    ("orders-import", Bench::orders_import),
+    ("orders-audit", Bench::orders_audit),
     ("report-page", Bench::report_page),
     ("listed-runs", Bench::listed_runs),
     ("compared-runs", Bench::compared_runs),
@@ -84,15 +95,18 @@ fn run() -> Result<(), Failure> {
         seconds: word(2, "10").parse()?,
     };
     let chosen = words.get(3..).unwrap_or_default();
-    if let Some(unknown) = chosen.iter().find(|word| PARTS.iter().all(|(name, _)| word != name)) {
+    let means = |word: &String, name: &str| {
+        name == word || name.strip_prefix(word.as_str()).is_some_and(|rest| rest.starts_with('-'))
+    };
+    if let Some(unknown) = chosen.iter().find(|word| PARTS.iter().all(|(name, _)| !means(word, name))) {
         return Err(format!("there is no part `{unknown}`").into());
     }
     std::fs::create_dir_all(&folder)?;
     println!("{}\n", bench.machine()?);
-    figure("| figure | Plimsoll | fio | ratio, median of pairs | asked | |");
+    figure("| figure | Plimsoll | theirs | ratio, median of pairs | asked | |");
     figure("| --- | ---: | ---: | ---: | ---: | --- |");
     for (name, measure) in PARTS {
-        if chosen.is_empty() || chosen.iter().any(|word| word == name) {
+        if chosen.is_empty() || chosen.iter().any(|word| means(word, name)) {
             measure(&bench)?;
         }
     }
@@ -163,17 +177,19 @@ fn in_turn<T, U>(
 enum Asked {
     AtLeast(f64),
     AtMost(f64),
+    /// Shown beside what is asked for.
+    Nothing,
 }
 
 /// Prints the medians of pairs of ours and theirs, with so many digits, and the median of their ratios.
 fn ratios(what: &str, pairs: &[(f64, f64)], digits: usize, asked: Asked) {
     let (ours, theirs) = (median(pairs.iter().map(|pair| pair.0)), median(pairs.iter().map(|pair| pair.1)));
     let ratio = median(pairs.iter().map(|(ours, theirs)| ours / theirs));
-    let (words, reached) = match asked {
-        Asked::AtLeast(least) => (format!("at least {least:.2}"), ratio >= least),
-        Asked::AtMost(most) => (format!("at most {most:.2}"), ratio <= most),
+    let (words, verdict) = match asked {
+        Asked::AtLeast(least) => (format!("at least {least:.2}"), verdict(ratio >= least)),
+        Asked::AtMost(most) => (format!("at most {most:.2}"), verdict(ratio <= most)),
+        Asked::Nothing => ("-".to_owned(), ""),
     };
-    let verdict = verdict(reached);
     figure(&format!("| {what} | {ours:.digits$} | {theirs:.digits$} | {ratio:.3} | {words} | {verdict} |"));
 }
 
@@ -201,6 +217,16 @@ fn run_of(document: &str) -> Result<Value, Failure> {
         Some(run) => run.take(),
         None => document,
     })
+}
+
+/// Seconds of processor time of the children that ended so far.
+fn children_cpu() -> Result<f64, Failure> {
+    let stat = std::fs::read_to_string("/proc/self/stat")?;
+    // Fields 16 and 17 in ticks of a hundredth of a second; the name in field 2 may hold spaces.
+    let after_name = stat.rsplit_once(") ").ok_or("no name in /proc/self/stat")?.1;
+    let ticks: Vec<f64> =
+        after_name.split(' ').skip(13).take(2).map(str::parse).collect::<Result<_, std::num::ParseFloatError>>()?;
+    Ok(ticks.iter().sum::<f64>() / 100.0)
 }
 
 fn number(value: &Value) -> Result<f64, Failure> {

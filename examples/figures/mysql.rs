@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use crate::server::{GIB, SESSIONS, Server, WORK_UNIT, at_once, client_share, own_rate, traced_reads};
-use crate::{Asked, Bench, Failure, figure, in_turn, median, number, ratios, text, verdict};
+use crate::{Asked, Bench, Failure, children_cpu, figure, in_turn, median, number, ratios, text, verdict};
 
 /// Blocks of each schema: 256 MiB in pages of 16 KiB.
 const BLOCKS: usize = 16_384;
@@ -40,11 +40,11 @@ function thread_done()
 end
 ";
 
-fn socket(server: &Server<'_>) -> String {
+pub(crate) fn socket(server: &Server<'_>) -> String {
     server.directory().join("run/sock").display().to_string()
 }
 
-fn client(server: &Server<'_>, statements: &[&str]) -> Command {
+pub(crate) fn client(server: &Server<'_>, statements: &[&str]) -> Command {
     let mut command = Command::new("mariadb");
     command.args([
         "--no-defaults",
@@ -65,16 +65,6 @@ fn client(server: &Server<'_>, statements: &[&str]) -> Command {
 fn status(server: &Server<'_>, name: &str) -> Result<f64, Failure> {
     let asked = format!("SELECT variable_value FROM information_schema.global_status WHERE variable_name = '{name}'");
     Ok(text(&mut client(server, &[&asked]))?.trim().parse()?)
-}
-
-/// Seconds of processor time of the children that ended so far.
-fn children_cpu() -> Result<f64, Failure> {
-    let stat = std::fs::read_to_string("/proc/self/stat")?;
-    // Fields 16 and 17 in ticks of a hundredth of a second; the name in field 2 may hold spaces.
-    let after_name = stat.rsplit_once(") ").ok_or("no name in /proc/self/stat")?.1;
-    let ticks: Vec<f64> =
-        after_name.split(' ').skip(13).take(2).map(str::parse).collect::<Result<_, std::num::ParseFloatError>>()?;
-    Ok(ticks.iter().sum::<f64>() / 100.0)
 }
 
 impl Bench {

@@ -29,7 +29,7 @@ const SESSION: &str = "SET enable_seqscan = off; SET enable_bitmapscan = off; SE
                        SET max_parallel_workers_per_gather = 0; SET plan_cache_mode = force_generic_plan;";
 
 /// What every session of a cluster's own client begins with.
-fn psql(cluster: &Server<'_>, statements: &[&str]) -> Command {
+pub(crate) fn psql(cluster: &Server<'_>, statements: &[&str]) -> Command {
     let mut command = Command::new("psql");
     command.args(["-XqAt", "-v", "ON_ERROR_STOP=1", "-U", "plimsoll", "-d", "plimsoll", "-h"]);
     command.arg(cluster.directory().join("run"));

@@ -27,14 +27,23 @@ impl Server<'_> {
         &self.directory
     }
 
-    fn address(&self) -> String {
+    pub(crate) fn address(&self) -> String {
         format!("{}:{}", self.scheme, self.directory.display())
+    }
+
+    pub(crate) fn is_postgres(&self) -> bool {
+        self.scheme == "pg"
     }
 
     /// A command of `slob` on the server.
     pub(crate) fn slob(&self, arguments: &[&str]) -> Result<Value, Failure> {
+        self.command("slob", arguments)
+    }
+
+    /// A command of a workload on the server.
+    pub(crate) fn command(&self, workload: &str, arguments: &[&str]) -> Result<Value, Failure> {
         let address = self.address();
-        let mut all = vec!["slob"];
+        let mut all = vec![workload];
         all.extend_from_slice(arguments);
         all.extend_from_slice(&["--json", "--quiet", "--target", &address, "--keep-running"]);
         run_of(&self.bench.plimsoll_text(&all)?)

@@ -3,7 +3,7 @@
 use super::levels::two_levels;
 use super::message::list;
 use super::traffic::{Counted, LARGE_REQUEST_BYTES, about, bytes, inside, requests, requests_per_s};
-use super::{Figures, Message, is_on_server, known_credits, measured};
+use super::{Figures, Message, Vocabulary, is_on_server, known_credits, measured};
 use crate::record::{Counters, Environment, Interval, Run, Step};
 use crate::units::{Nanos, group_thousands, percent};
 
@@ -51,6 +51,8 @@ pub struct RateRose {
     pub after_per_s: f64,
     /// Measured time until the change.
     pub after: Nanos,
+    /// What work is called.
+    pub words: Vocabulary,
 }
 
 /// No credit was seen to end, because the run was too short for it or for anything else that sets in late.
@@ -161,7 +163,8 @@ pub(super) fn bursts(run: &Run) -> Vec<BurstFound> {
 
 /// Every rise in the run.
 pub(super) fn rises(run: &Run) -> Vec<RateRose> {
-    Stretch::all(run).iter().filter_map(rise).collect()
+    let words = Vocabulary::of(run);
+    Stretch::all(run).iter().filter_map(|stretch| rise(stretch, words)).collect()
 }
 
 fn burst(stretch: &Stretch<'_>) -> Option<BurstFound> {
@@ -207,7 +210,7 @@ fn burst(stretch: &Stretch<'_>) -> Option<BurstFound> {
     })
 }
 
-fn rise(stretch: &Stretch<'_>) -> Option<RateRose> {
+fn rise(stretch: &Stretch<'_>, words: Vocabulary) -> Option<RateRose> {
     let intervals = stretch.intervals();
     let per_s = rates(&intervals, |counters| counters.operations)?;
     let levels = two_levels(&per_s).filter(|levels| levels.after > levels.before && !stretch.is_joint(levels.at))?;
@@ -216,6 +219,7 @@ fn rise(stretch: &Stretch<'_>) -> Option<RateRose> {
         before_per_s: levels.before,
         after_per_s: levels.after,
         after: length(&intervals[..levels.at]),
+        words,
     })
 }
 
@@ -292,9 +296,9 @@ impl Message for BurstFound {
 impl Message for RateRose {
     fn sentence(&self) -> String {
         format!(
-            "The rate rose from {} to {} operations/s (+{} %) after {} of {}: a cache warmed, or something that held it back ended.",
+            "The rate rose from {} to {} (+{} %) after {} of {}: a cache warmed, or something that held it back ended.",
             group_thousands(self.before_per_s),
-            group_thousands(self.after_per_s),
+            self.words.rate(self.after_per_s),
             percent(self.after_per_s / self.before_per_s - 1.0),
             self.after,
             list(&self.steps)

@@ -3,7 +3,7 @@
 use super::message::list;
 use super::sending::{ClientSaturated, FallbackEngine, RateNotReached, WaitedForProcessor};
 use super::steadiness::{self, Excursion};
-use super::{Figures, Finding, Message, burst, measured, worst};
+use super::{Figures, Finding, Message, Vocabulary, burst, measured, worst};
 use crate::record::{Outcome, Run, Step};
 use crate::units::{Nanos, group_thousands, percent};
 
@@ -116,20 +116,24 @@ pub struct OperationErrors {
     pub steps: Vec<String>,
     /// How many, in all of them.
     pub errors: u64,
+    /// What work is called.
+    pub words: Vocabulary,
 }
 
 impl OperationErrors {
     fn of(run: &Run) -> Option<Self> {
         let failed = measured(run).filter_map(|step| Some((step, step.counters.errors.filter(|errors| *errors > 0)?)));
         let (steps, errors): (Vec<_>, Vec<_>) = failed.map(|(step, errors)| (step.label.clone(), errors)).unzip();
-        (!steps.is_empty()).then(|| Self { steps, errors: errors.iter().sum() })
+        let words = Vocabulary::of(run);
+        (!steps.is_empty()).then(|| Self { steps, errors: errors.iter().sum(), words })
     }
 }
 
 impl Message for OperationErrors {
     fn sentence(&self) -> String {
-        let operations = if self.errors == 1 { "operation" } else { "operations" };
-        format!("{} {operations} ended in errors in {}.", group_thousands(self.errors as f64), list(&self.steps))
+        let work = self.words.work();
+        let work = if self.errors == 1 { work.trim_end_matches('s') } else { work };
+        format!("{} {work} ended in errors in {}.", group_thousands(self.errors as f64), list(&self.steps))
     }
 
     fn advice(&self) -> Option<String> {

@@ -95,8 +95,8 @@ pub use seconds::LeftOut;
 pub use sending::{ClientSaturated, FallbackEngine, RateNotReached, WaitedForProcessor};
 pub use series::Series;
 pub use server::{
-    Beside, BesideLine, BesideUnit, BesideWhy, MAX_AGREEING, Processors, Served, ServerFinding, counted_per_s,
-    imbalance, is_on_server, is_on_servers,
+    Beside, BesideLine, BesideUnit, BesideWhy, MAX_AGREEING, Processors, Served, ServerFinding, Stops, UsedBy,
+    counted_per_s, imbalance, is_on_server, is_on_servers,
 };
 pub use sizes::SizeLimits;
 pub use steadiness::{Excursion, Reached, SteadyState};

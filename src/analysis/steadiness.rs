@@ -2,9 +2,9 @@
 //! for the window of one step and for a soak of many rounds.
 
 use super::message::list;
-use super::{Finding, Message, Series};
+use super::{Finding, Message, Series, Vocabulary};
 use crate::record::{Interval, Run, Step};
-use crate::units::{Nanos, group_thousands, percent};
+use crate::units::{Nanos, percent};
 
 /// Rounds of the measurement window of the rule.
 pub(super) const ROUNDS: usize = 5;
@@ -137,6 +137,8 @@ pub struct SteadyState {
     pub outliers: (usize, usize),
     /// The longest stretch of whole seconds without a finished operation.
     pub longest_pause: Option<Nanos>,
+    /// What work is called.
+    pub words: Vocabulary,
 }
 
 /// Whether and when steady state was reached.
@@ -172,7 +174,7 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
         for steps in series.steps.chunk_by(same_load) {
             let length: u64 = steps.iter().map(|step| step.window.duration_ns).sum();
             if run.workload == "soak" || length >= SOAK.0 {
-                findings.extend(SteadyState::of(steps, super::round_of(run)).map(Finding::Steady));
+                findings.extend(SteadyState::of(steps, super::round_of(run), Vocabulary::of(run)).map(Finding::Steady));
             }
         }
     }
@@ -183,7 +185,7 @@ impl SteadyState {
     /// Judges steps of one load, in the order in which they ran, as one long load; absent if it has too few seconds or
     /// operations to be judged. Without a length of rounds, the specification's is taken, or a shorter one where the load
     /// was short. Rounds that would hold too few operations are longer than asked.
-    pub fn of(steps: &[&Step], round: Option<Nanos>) -> Option<Self> {
+    pub fn of(steps: &[&Step], round: Option<Nanos>, words: Vocabulary) -> Option<Self> {
         let seconds: Vec<(u64, u64)> = steps.iter().flat_map(|step| operations_of(&seconds_inside(step))).collect();
         let length: u64 = seconds.iter().map(|(_, ns)| ns).sum();
         let second = length.checked_div(seconds.len() as u64).filter(|ns| *ns > 0)?;
@@ -221,6 +223,7 @@ impl SteadyState {
             drift_per_hour: enough.then(|| slope(steady_rates) * per_hour / mean),
             outliers: (outliers(settled), settled.len()),
             longest_pause: longest_pause(&seconds),
+            words,
         })
     }
 }
@@ -257,10 +260,10 @@ impl Message for SteadyState {
         let (on, round) = (list(&self.on), self.round);
         let verdict = match self.reached {
             Reached::From { from: Nanos(0), operations_per_s } => {
-                format!("{on} is steady from the start at {} operations/s", group_thousands(operations_per_s))
+                format!("{on} is steady from the start at {}", self.words.rate(operations_per_s))
             }
             Reached::From { from, operations_per_s } => {
-                format!("{on} is steady after {from}, at {} operations/s", group_thousands(operations_per_s))
+                format!("{on} is steady after {from}, at {}", self.words.rate(operations_per_s))
             }
             Reached::Lost { from, last } => {
                 let when = if from == Nanos(0) { "from the start".to_owned() } else { format!("after {from}") };
@@ -313,7 +316,7 @@ mod tests {
     }
 
     fn judged(step: &Step) -> SteadyState {
-        SteadyState::of(&[step], None).unwrap()
+        SteadyState::of(&[step], None, Vocabulary::Sessions).unwrap()
     }
 
     #[test]
@@ -329,8 +332,11 @@ mod tests {
 
     #[test]
     fn rounds_are_as_long_as_asked_unless_they_would_hold_too_little() {
-        let round =
-            |operations| SteadyState::of(&[&soak(900, |_| operations)], Some(Nanos::seconds(20))).unwrap().round;
+        let round = |operations| {
+            SteadyState::of(&[&soak(900, |_| operations)], Some(Nanos::seconds(20)), Vocabulary::Sessions)
+                .unwrap()
+                .round
+        };
         assert_eq!((round(1_000), round(5)), (Nanos::seconds(20), Nanos::seconds(40)));
     }
 
@@ -383,16 +389,16 @@ mod tests {
     #[test]
     fn steps_of_one_load_are_one_soak() {
         let steps: Vec<Step> = (0..6).map(|_| soak(60, |_| 1_000)).collect();
-        let state = SteadyState::of(&steps.iter().collect::<Vec<_>>(), None).unwrap();
+        let state = SteadyState::of(&steps.iter().collect::<Vec<_>>(), None, Vocabulary::Sessions).unwrap();
         assert_eq!((state.on.len(), state.outliers.1), (6, 360));
     }
 
     #[test]
     fn too_few_seconds_or_operations_are_not_judged() {
-        assert_eq!(SteadyState::of(&[&soak(4, |_| 1_000)], None), None);
-        assert_eq!(SteadyState::of(&[&soak(60, |_| 1)], None), None);
-        assert_eq!(SteadyState::of(&[&soak(60, |_| 0)], None), None);
-        assert_eq!(SteadyState::of(&[], None), None);
+        assert_eq!(SteadyState::of(&[&soak(4, |_| 1_000)], None, Vocabulary::Sessions), None);
+        assert_eq!(SteadyState::of(&[&soak(60, |_| 1)], None, Vocabulary::Sessions), None);
+        assert_eq!(SteadyState::of(&[&soak(60, |_| 0)], None, Vocabulary::Sessions), None);
+        assert_eq!(SteadyState::of(&[], None, Vocabulary::Sessions), None);
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Vocabulary {
     }
 
     /// What is finished: `operations`, `requests` or `transactions`.
-    pub(super) fn work(self) -> &'static str {
+    pub fn work(self) -> &'static str {
         match self {
             Self::Sessions => "operations",
             Self::Requests => "requests",

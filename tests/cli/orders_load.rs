@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -193,9 +194,87 @@ fn a_run_and_a_sweep_are_reported_kept_and_written_as_swingbench_does() {
     let listed =
         place.done(&["orders", "run", "--dry-run", "--think-inside", "1ms..5ms", "--rate", "50", "--target", &address]);
     assert!(listed.stdout.contains("THINK_INSIDE=1ms..5ms") && listed.stdout.contains("50 transactions/s"), "{listed}");
+    connections_are_made_anew(&place, &address);
     let last = ["orders", "drop", "--yes", "--target", &address];
     place.done(&last);
     assert!(!place.path("server").exists());
+}
+
+/// On a server that goes on running, with data.
+fn connections_are_made_anew(place: &Place, address: &str) {
+    let run = |more: &[&str]| {
+        let common = ["orders", "run", "--users", "3", "--warmup", "0s", "--no-trace", "--keep-running", "--target"];
+        [&common[..], &[address], more].concat().iter().map(|word| (*word).to_owned()).collect::<Vec<String>>()
+    };
+    let words = run(&["--reconnect", "every", "--duration", "2", "--limit", "connect:p99=10s", "--json"]);
+    let document = place.done(&words.iter().map(String::as_str).collect::<Vec<_>>()).json();
+    let step = &document["run"]["steps"][0];
+    let waits = step["waits"].as_array().unwrap();
+    let connects = waits.iter().find(|wait| wait["event"] == "connect").unwrap();
+    assert_eq!((connects["layer"].as_str(), connects["class"].as_str()), (Some("client"), Some("Connection")));
+    assert_eq!(document["run"]["parameters"]["RECONNECT"], "every");
+    assert_eq!(document["verdict"]["answer"], "yes");
+    let seconds = document["transactions"][0]["seconds"].as_array().unwrap();
+    assert!(seconds.iter().all(|second| second["transactions_per_minute"].is_null()), "{seconds:?}");
+    assert!(seconds.iter().all(|second| second["transactions_per_s"].as_f64() > Some(0.0)), "{seconds:?}");
+    let told = place.done(&["report", "last", "--full"]);
+    for words in ["Connections made anew", "p99.9", "highest minute"] {
+        assert!(told.stdout.contains(words), "{words}\n{told}");
+    }
+    let table = place.done(&["table", "last", "--format", "json"]).json();
+    assert!(table[0]["CONNECTS"].as_f64() > Some(1.0) && table[0]["TPM_MAX"].is_null(), "{table}");
+
+    // From now on nobody is let in.
+    let (hba, postmaster) = (place.path("server/data/pg_hba.conf"), servers(&place.path("server"))[0]);
+    let lets_in = fs::read_to_string(&hba).unwrap();
+    let words = run(&["--reconnect", "2", "--duration", "60"]);
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let child = place.plimsoll(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("users are at work", || {
+        ask(place, "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%order_items%' AND pid <> pg_backend_pid()").len()
+            > 1
+    });
+    fs::write(&hba, "local all all reject\n").unwrap();
+    signal(postmaster, "HUP");
+    let begun = Instant::now();
+    let ended = child.wait_with_output().unwrap();
+    fs::write(&hba, lets_in).unwrap();
+    signal(postmaster, "HUP");
+    let told = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(2), "{told}");
+    assert!(told.contains("pg_hba.conf rejects connection") && begun.elapsed() < Duration::from_secs(20), "{told}");
+    wait_until("the server lets us in again", || {
+        place.run(&["orders", "info", "--target", address, "--json"]).code == Some(0)
+    });
+}
+
+#[test]
+fn the_first_ctrl_c_ends_waiting_for_a_server_that_says_nothing() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let place = Place::new();
+    for address in
+        ["postgres://u@127.0.0.1:PORT/db?sslmode=disable", "mysql://u@127.0.0.1:PORT/db", "oracle://u@127.0.0.1:PORT/s"]
+    {
+        let address = address.replace("PORT", &port.to_string());
+        let command = if address.starts_with("oracle") { "slob" } else { "orders" };
+        let mut child = place
+            .plimsoll(&[command, "info", "--target", &address])
+            .env("PLIMSOLL_ORACLE_PASSWORD", "secret")
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // It is there once it has called; the listener never answers.
+        let (called, _) = listener.accept().unwrap();
+        std::thread::sleep(Duration::from_millis(200));
+        let begun = Instant::now();
+        signal(child.id(), "INT");
+        let status = child.wait().unwrap();
+        assert_eq!(status.code(), Some(130), "{address}");
+        assert!(begun.elapsed() < Duration::from_secs(4), "{address}: {:?}", begun.elapsed());
+        drop(called);
+    }
 }
 
 #[test]
@@ -213,6 +292,9 @@ fn load_that_makes_no_sense_is_refused_with_advice() {
         (&["--duration", "0.5"], "shorter than one second"),
         (&["--isolation", "dirty"], "possible values"),
         (&["--limit", "scan:p99=1ms"], "scan"),
+        (&["--reconnect", "0"], "a connection is made anew"),
+        (&["--reconnect", "often"], "a connection is made anew"),
+        (&["--limit", "connect:p99=1ms"], "--reconnect"),
         (&["--results", "/nonexistent/results.xml"], "there is no folder `/nonexistent`"),
         (&[], "plimsoll orders setup"),
     ];

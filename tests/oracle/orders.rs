@@ -166,8 +166,11 @@ fn transactions_are_done_tried_again_and_audited() {
     });
     let calls = site.responder.calls();
     assert!(calls.iter().any(|call| &*call.sql == "ALTER SESSION SET ISOLATION_LEVEL = SERIALIZABLE"));
-    rules(&site.done(&["orders", "verify"]));
-    rules(&site.done(&["orders", "verify", "--run", &id]));
+    assert!(site.done(&["orders", "verify"]).stdout.contains("8 rules in"));
+    assert!(site.done(&["orders", "verify", "--run", &id]).stdout.contains("11 rules in"));
+    let before = site.responder.sessions().len();
+    rules(&site.done(&[&RUN[..], &["--duration", "1", "--reconnect", "every"]].concat()));
+    assert!(site.responder.sessions().len() > before + 10, "a session for each transaction");
 
     // What breaks a rule is found.
     site.model.with(|database| {

@@ -23,7 +23,7 @@ pub(super) struct Loads<'a> {
 
 /// What was asked of a step. Labels play no part: those of imported runs may be any.
 struct LoadKey<'a> {
-    is_raw: bool,
+    vocabulary: Vocabulary,
     workload: &'a str,
     sessions: Option<u32>,
     rate_per_s: Option<f64>,
@@ -39,7 +39,7 @@ impl<'a> LoadKey<'a> {
             distinguishes(step, name, value).then_some((*name, value.as_str()))
         };
         Self {
-            is_raw: crate::analysis::operations_are_requests(run),
+            vocabulary: Vocabulary::of(run),
             workload: &run.workload,
             sessions: step.load.sessions,
             rate_per_s: step.load.rate_operations_per_s,
@@ -61,7 +61,7 @@ impl<'a> LoadKey<'a> {
     }
 
     fn words(&self) -> String {
-        let words = if self.is_raw { Vocabulary::Requests } else { Vocabulary::Sessions };
+        let words = self.vocabulary;
         let load = match (self.rate_per_s, self.sessions) {
             (Some(rate), _) => words.rate(rate),
             (None, Some(sessions)) => words.closed_load(sessions),

@@ -6,7 +6,8 @@ use super::{knee, open_line};
 use crate::analysis::measured::is_one_load;
 use crate::analysis::message::list;
 use crate::analysis::{
-    Ceiling, Figures, Finding, LatencyTarget, Message, Series, StepLine, Subject, VerdictOutcome, burst, ceiling, sizes,
+    Ceiling, Figures, Finding, LatencyTarget, Message, Series, StepLine, Subject, VerdictOutcome, Vocabulary, burst,
+    ceiling, sizes,
 };
 use crate::record::{Run, Step};
 use crate::units::group_thousands;
@@ -18,6 +19,8 @@ pub struct FewWaits {
     pub steps: Vec<String>,
     /// The target, its subject said.
     pub target: LatencyTarget,
+    /// What work is called.
+    pub words: Vocabulary,
 }
 
 pub(in crate::analysis) fn find(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
@@ -60,16 +63,20 @@ fn few_waits(workload: &str, series: &Series<'_>, target: &LatencyTarget) -> Opt
     let target = of_series(workload, series, target);
     let has_few = |step: &&&Step| target.has_few(workload, step);
     let steps: Vec<_> = series.steps.iter().filter(has_few).map(|step| step.label.clone()).collect();
-    (!steps.is_empty()).then_some(FewWaits { steps, target })
+    (!steps.is_empty()).then_some(FewWaits { steps, target, words: series.words })
 }
 
 impl Message for FewWaits {
     fn sentence(&self) -> String {
         format!(
-            "{} has fewer than the {} {} that {} needs to mean something.",
+            "{} {} fewer than the {} {} that {} needs to mean something.",
             list(&self.steps),
+            if self.steps.len() == 1 { "has" } else { "have" },
             group_thousands(self.target.durations_wanted() as f64),
-            self.target.subject.as_ref().map_or("waits", Subject::things),
+            match self.target.subject.as_ref().map_or("waits", Subject::things) {
+                "operations" => self.words.work(),
+                things => things,
+            },
             self.target.quantile_name()
         )
     }

@@ -134,7 +134,13 @@ impl Message for StepLine {
             Self::AllMeet { most, .. } if most.words == Vocabulary::Requests => {
                 "Raise the load: more requests outstanding or a higher rate."
             }
+            Self::AllMeet { most, .. } if most.words == Vocabulary::Users => {
+                "Raise the load: more users or a higher rate."
+            }
             Self::AllMeet { .. } => "Raise the load: more threads, more schemas or a higher rate.",
+            Self::NoneMeets { least, .. } if least.words == Vocabulary::Users => {
+                "Start with fewer users, or set a limit that the server can keep."
+            }
             Self::NoneMeets { .. } => "Start with less load, or set a target that this storage can meet.",
             Self::NotJudged { too_wide: true, .. } => return None,
             Self::NotJudged { .. } => {
@@ -152,8 +158,12 @@ impl Point {
             let bytes = self.megabytes_per_s.map_or(String::new(), |rate| format!(" ({} MB/s)", group_thousands(rate)));
             return requests + &bytes;
         }
-        let reads = self.reads_per_s.map(|rate| format!("{} physical reads/s", group_thousands(rate)));
-        let operations = self.operations_per_s.map(|rate| format!("{} operations/s", group_thousands(rate)));
+        // Transactions are not judged by the storage below them.
+        let reads = self
+            .reads_per_s
+            .filter(|_| self.words != Vocabulary::Users)
+            .map(|rate| format!("{} physical reads/s", group_thousands(rate)));
+        let operations = self.operations_per_s.map(|rate| self.words.rate(rate));
         match (reads, operations) {
             (Some(reads), Some(operations)) => format!("{reads}, {operations}"),
             (Some(one), None) | (None, Some(one)) => one,

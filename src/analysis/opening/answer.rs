@@ -145,7 +145,7 @@ fn of_point(run: &Run, series: &str, target: &LatencyTarget, point: &Point, clai
 }
 
 fn of_open_line(run: &Run, line: &OpenLoadLine) -> Option<Carried> {
-    let unit = if line.words == Vocabulary::Requests { Unit::Requests } else { Unit::Operations };
+    let unit = unit_of(line.words);
     let above = line.ceiling();
     let (point, claim) = match (&line.passing, above) {
         (Some(passing), None) => (passing, Claim::AtLeast),
@@ -184,7 +184,7 @@ fn of_steady(run: &Run, findings: &[Finding]) -> Option<Carried> {
     }
     let step = measured(run).find(|step| state.on.contains(&step.label))?;
     let words = Vocabulary::of(run);
-    let unit = if words == Vocabulary::Requests { Unit::Requests } else { Unit::Operations };
+    let unit = unit_of(words);
     let is_alone = state.on.len() == 1;
     Some(Carried {
         claim: Claim::Steady { from },
@@ -256,11 +256,22 @@ fn counted(run: &Run, reads_per_s: Option<f64>, operations_per_s: Option<f64>) -
     // What another program counted in a server are its buffer misses.
     let is_of_server = run.imported.is_some() && run.target.kind == "postgres";
     let unit = if is_of_server { Unit::BufferMisses } else { Unit::Reads };
-    reads.map(|rate| (unit, rate)).or_else(|| operations_per_s.map(|rate| (Unit::Operations, rate)))
+    reads.map(|rate| (unit, rate)).or_else(|| operations_per_s.map(|rate| (unit_of(Vocabulary::of(run)), rate)))
 }
 
+/// What finished work is counted in.
+fn unit_of(words: Vocabulary) -> Unit {
+    match words {
+        Vocabulary::Requests => Unit::Requests,
+        Vocabulary::Sessions => Unit::Operations,
+        Vocabulary::Users => Unit::Transactions,
+    }
+}
+
+/// Of a server that storage is judged by; transactions are what they are with the cache that they have.
 fn misses_per_s(run: &Run, step: &Step) -> Option<f64> {
-    Figures(step).buffer_misses_per_s().filter(|_| is_on_servers(run))
+    let is_of_storage = is_on_servers(run) && Vocabulary::of(run) != Vocabulary::Users;
+    Figures(step).buffer_misses_per_s().filter(|_| is_of_storage)
 }
 
 fn load(step: &Step, words: Vocabulary) -> Option<String> {
@@ -314,7 +325,7 @@ fn what(target: &LatencyTarget, unit: Unit) -> String {
     let goes_without_saying = match (&target.subject, unit) {
         (None, _) => true,
         (Some(Subject::Event(event)), Unit::Reads) => event == SINGLE_BLOCK_READ,
-        (Some(Subject::Response(None)), Unit::Requests | Unit::Operations) => true,
+        (Some(Subject::Response(None)), Unit::Requests | Unit::Operations | Unit::Transactions) => true,
         _ => false,
     };
     if goes_without_saying { target.quantile_name() } else { target.what() }

@@ -65,7 +65,7 @@ fn phrase(finding: &Finding) -> String {
         Finding::NotCompleted(NotCompleted::Failed { .. }) => "the run failed",
         Finding::NotCompleted(NotCompleted::Interrupted { .. }) => "the run was ended early",
         Finding::NotCompleted(NotCompleted::Unfinished { .. }) => "the run has not finished, or its process was killed",
-        Finding::OperationErrors(_) => "operations ended in errors",
+        Finding::OperationErrors(errors) => return format!("{} ended in errors", errors.words.work()),
         Finding::PageCacheUsed(PageCacheUse::Asked { .. }) => "requests went through the page cache",
         Finding::PageCacheUsed(_) => "the operating system's page cache may have served reads",
         Finding::SentLate(_) => "the load generator sent requests late",

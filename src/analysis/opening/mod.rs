@@ -16,7 +16,7 @@ pub(super) use words::at_ceiling;
 use super::check::Check;
 use super::{
     Calibration, Cause, Ceiling, Finding, Knee, LatencyTarget, Limit, Place, QuantileValue, RunVerdict, ServerFinding,
-    SizeLimits, StepLine, Together, TogetherVerdict, Why, at_once, measured,
+    SizeLimits, StepLine, Stops, Together, TogetherVerdict, Vocabulary, Why, at_once, measured,
 };
 use crate::record::Run;
 use crate::units::Nanos;
@@ -119,6 +119,8 @@ pub enum Unit {
     BufferMisses,
     /// Operations of sessions.
     Operations,
+    /// Transactions of users.
+    Transactions,
     /// Megabytes (10^6).
     Megabytes,
 }
@@ -160,6 +162,8 @@ pub enum StoppedBy {
     Caps(SizeLimits),
     /// The load generator.
     LoadGenerator,
+    /// Transactions of users by what they spend their time on.
+    Transactions(Stops),
     /// The next larger load missed the latency target.
     Latency {
         /// The quantile in words, where several are judged.
@@ -223,7 +227,10 @@ impl Opening {
             None if calibration.is_some() => None,
             None => answer::find(run, findings),
         };
-        let stopped_by = carries.as_ref().and_then(|carried| stopped_by(findings, carried));
+        let stopped_by = carries.as_ref().and_then(|carried| {
+            let found = stopped_by(findings, carried);
+            of_users(run, findings, carried, found.as_ref()).or(found)
+        });
         if let Some(carried) = &mut carries
             && carried.claim == Claim::AtLeast
             && matches!(stopped_by, Some(StoppedBy::Ceiling(_) | StoppedBy::Caps(_)))
@@ -256,6 +263,24 @@ impl Opening {
 }
 
 /// Whether it is the limit that all volumes together were stopped by.
+/// What stopped the transactions of users: of the load that was too much, or else of the one that is reported, if nothing of more
+/// weight is known. A single load shows what its users waited for, and not what stops more of them; but processors are used up or not.
+fn of_users(run: &Run, findings: &[Finding], carried: &Carried, found: Option<&StoppedBy>) -> Option<StoppedBy> {
+    if Vocabulary::of(run) != Vocabulary::Users {
+        return None;
+    }
+    let label = above_line(findings, carried).or(carried.step.as_deref())?;
+    let step = measured(run).find(|step| step.label == label)?;
+    let stops = match (&carried.claim, found) {
+        (_, Some(StoppedBy::LoadGenerator | StoppedBy::Caps(_) | StoppedBy::Errors)) => None,
+        (Claim::LessThan { .. }, _) => Stops::of(run, step),
+        (Claim::Seen | Claim::Steady { .. }, None) | (_, Some(StoppedBy::Nothing)) => Stops::processors(run, step),
+        (_, Some(_)) => Stops::of(run, step),
+        (_, None) => None,
+    };
+    stops.map(StoppedBy::Transactions)
+}
+
 fn is_shared(by: &StoppedBy, found: &Together) -> bool {
     let StoppedBy::Ceiling(ceiling) = by else { return false };
     let is_loaded = |step: &String| found.points.iter().any(|point| point.together.steps.contains(step));

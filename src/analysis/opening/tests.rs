@@ -80,6 +80,7 @@ fn steady(reached: Reached) -> Finding {
         drift_per_hour: None,
         outliers: (0, 600),
         longest_pause: None,
+        words: Vocabulary::Sessions,
     })
 }
 
@@ -404,7 +405,7 @@ fn all_doubts() -> Vec<Finding> {
     vec![
         Finding::ClientSaturated(ClientSaturated { steps: steps(), share: 0.99, whole_machine: false }),
         Finding::NotCompleted(NotCompleted::Failed { error: "bad block".into(), steps: 1 }),
-        Finding::OperationErrors(OperationErrors { steps: steps(), errors: 3 }),
+        Finding::OperationErrors(OperationErrors { steps: steps(), errors: 3, words: Vocabulary::Sessions }),
         Finding::PageCacheUsed(PageCacheUse::Asked { from_storage: None }),
         Finding::PageCacheUsed(PageCacheUse::NotDirect),
         bytes_disagree(None),

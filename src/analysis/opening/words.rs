@@ -75,6 +75,7 @@ impl Unit {
             Self::Reads => "reads/s",
             Self::BufferMisses => "buffer misses/s",
             Self::Operations => "operations/s",
+            Self::Transactions => "transactions/s",
             Self::Megabytes => "MB/s",
         }
     }
@@ -152,6 +153,7 @@ impl StoppedBy {
         match self {
             Self::Ceiling(ceiling) => format!("stopped by {}", at_ceiling(ceiling)),
             Self::Caps(limits) => format!("stopped by {}", caps(limits)),
+            Self::Transactions(stops) => format!("stopped by {}", stops.words()),
             Self::LoadGenerator => "stopped by the load generator, not by the target".to_owned(),
             Self::Latency { what, value, load } => {
                 let of = what.as_ref().map_or_else(String::new, |what| format!("{what} of "));

@@ -1,8 +1,8 @@
 //! What else went on in the servers while they were measured.
 
 use super::finding::CheckpointTerms;
-use super::{Served, ServerFinding, imbalance, is_on_server};
-use crate::analysis::{measured, traffic};
+use super::{Served, ServerFinding, Stops, imbalance, is_on_server};
+use crate::analysis::{Vocabulary, measured, traffic};
 use crate::analysis::{sending, worst};
 use crate::record::facts::Term;
 use crate::record::{Counters, Run, ServerStats, SessionState, Step};
@@ -157,6 +157,10 @@ fn uneven(run: &Run) -> Option<ServerFinding> {
 /// Where the sessions of the largest load were found most often, if it is not what a read load must do anyway.
 fn found_in(run: &Run) -> Option<ServerFinding> {
     let step = measured(run).max_by_key(|step| step.load.sessions)?;
+    if Vocabulary::of(run) == Vocabulary::Users {
+        let stops = Stops::of(run, step)?;
+        return Some(ServerFinding::Stopped { step: step.label.clone(), stops });
+    }
     let served = Served::of(run, step);
     let doing = served.doing();
     let all: f64 = doing.values().sum();

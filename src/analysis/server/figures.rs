@@ -250,6 +250,11 @@ impl<'a> Served<'a> {
         self.per_s(counted(Activity::LogSyncs))
     }
 
+    /// How long it took on average to make the log durable, in nanoseconds, where the server times it.
+    pub fn mean_log_sync_ns(&self) -> Option<f64> {
+        self.share(counted(Activity::LogSyncNs), counted(Activity::LogSyncs))
+    }
+
     /// Blocks written to storage, by whomever.
     pub fn blocks_written_per_s(&self) -> Option<f64> {
         self.per_s(|server| server.counters.physical_write_blocks)

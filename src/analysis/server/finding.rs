@@ -1,5 +1,6 @@
 //! What is to be said about servers, in words.
 
+use super::stopped::Stops;
 use crate::analysis::message::list;
 use crate::analysis::{Message, Severity};
 use crate::record::facts::Term;
@@ -44,6 +45,8 @@ pub enum ServerFinding {
     NodesUneven { steps: Vec<String>, imbalance: f64 },
     /// What the sessions of the largest load were found in most often.
     SessionsFoundIn { step: String, doing: String, share: f64, looks: u64, state: SessionState, log: String },
+    /// What stops the transactions of the largest load.
+    Stopped { step: String, stops: Stops },
     /// Sessions had nothing under way.
     Idle { steps: Vec<String>, share: f64 },
 }
@@ -95,6 +98,7 @@ impl ServerFinding {
             | Self::ScansCached { .. }
             | Self::NodesUneven { .. }
             | Self::SessionsFoundIn { .. }
+            | Self::Stopped { .. }
             | Self::Idle { .. } => Severity::Note,
         }
     }
@@ -204,6 +208,7 @@ impl Message for ServerFinding {
                 percent(*share),
                 group_thousands(*looks as f64)
             ),
+            Self::Stopped { step, stops } => stops.sentence(step),
             Self::Idle { steps, share } => format!(
                 "Sessions had nothing under way in the server for {} % of the window in {}: the way there and back, and the wait for a \
                  thread of the load generator.",
@@ -271,6 +276,7 @@ impl Message for ServerFinding {
                  listener of several instances sends sessions where it likes: name each instance, with `--per-node`."
             }
             Self::SessionsFoundIn { state, log, .. } => return advice_on(*state, log),
+            Self::Stopped { stops, .. } => return Some(stops.advice()),
             Self::Idle { .. } => {
                 "Load from a machine nearer to the server, or ask for more sessions to make up for it."
             }

@@ -7,6 +7,7 @@ mod finding;
 mod own_report;
 mod processors;
 mod shape;
+mod stopped;
 #[cfg(test)]
 mod tests;
 
@@ -14,6 +15,7 @@ pub use figures::{Served, counted_per_s, imbalance, is_on_server, is_on_servers}
 pub use finding::ServerFinding;
 pub use own_report::{Beside, BesideLine, BesideUnit, MAX_AGREEING, Why as BesideWhy};
 pub use processors::Processors;
+pub use stopped::{Stops, UsedBy};
 
 use super::Finding;
 use crate::record::Run;

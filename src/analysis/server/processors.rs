@@ -2,7 +2,7 @@
 
 use super::{Served, ServerFinding};
 use crate::analysis::worst;
-use crate::analysis::{Figures, is_on_server};
+use crate::analysis::{Figures, Vocabulary, is_on_server};
 use crate::record::{CpuTime, Run, Step};
 
 /// A machine that was idle for less than the rest had no processor time left.
@@ -55,6 +55,10 @@ pub(in crate::analysis) fn are_exhausted(run: &Run, step: &Step) -> bool {
 }
 
 pub(super) fn find(run: &Run) -> Option<ServerFinding> {
+    // For transactions processors are a limit as any other.
+    if Vocabulary::of(run) == Vocabulary::Users {
+        return None;
+    }
     let exhausted = |step: &Step| {
         let processors = Processors::of(run, step).filter(|_| are_exhausted(run, step))?;
         Some((processors.busy?, processors.server?, processors.generator))

@@ -6,8 +6,8 @@ use crate::analysis::{
 use crate::record::facts::{DIRECT_READS, Term};
 use crate::record::sample::servers::{LOCAL, Server, changed_shape, land, private_cluster, remote, two_nodes};
 use crate::record::sample::{self, Level};
-use crate::record::{Activity, ServerStats, SessionState, Step};
-use crate::units::Bytes;
+use crate::record::{Activity, CpuTime, ServerStats, SessionState, Step};
+use crate::units::{Bytes, Nanos};
 
 fn reported(run: &Run) -> Vec<ServerFinding> {
     let server = |finding| match finding {
@@ -330,6 +330,89 @@ fn a_server_that_uses_every_processor_is_the_limit_and_not_the_storage() {
     assert!(reported(&run).is_empty(), "a server elsewhere does not use this machine's processors");
 }
 
+/// The largest load as one of users, with so much seen of what they were doing, and then changed.
+fn of_users(seen: &[(&str, SessionState, u64)], change: impl Fn(&mut Step)) -> Run {
+    let mut run = private_cluster();
+    run.workload = "orders".to_owned();
+    let step = &mut run.steps[2];
+    let server = &mut step.servers[0];
+    server.session_samples = seen.iter().map(|(what, _, samples)| ((*what).to_owned(), *samples)).collect();
+    server.session_states = seen.iter().map(|(what, state, _)| ((*what).to_owned(), *state)).collect();
+    change(step);
+    run
+}
+
+fn stops(run: &Run) -> Option<Stops> {
+    reported(run).into_iter().find_map(|finding| match finding {
+        ServerFinding::Stopped { stops, .. } => Some(stops),
+        _ => None,
+    })
+}
+
+#[test]
+fn what_stops_transactions_is_named_by_what_their_sessions_were_found_in() {
+    let (cpu, log, lock, read) =
+        (SessionState::Processor, SessionState::LogWrite, SessionState::Lock, SessionState::Read);
+    let seen = |logs, locks, reads| {
+        [("CPU", cpu, 300), ("IO:WALSync", log, logs), ("Lock:tuple", lock, locks), ("IO:DataFileRead", read, reads)]
+    };
+    let flushes = |step: &mut Step| {
+        let activity = &mut step.servers[0].activity;
+        activity.extend([(Activity::LogSyncs, 1_000), (Activity::LogSyncNs, 1_900_000_000)]);
+    };
+    let commits = stops(&of_users(&seen(600, 50, 50), flushes)).unwrap();
+    assert_eq!(commits.words(), "commits: WAL flushes at 1.90 ms each");
+    let untimed = |step: &mut Step| {
+        step.servers[0].activity.remove(&Activity::LogSyncNs);
+    };
+    assert_eq!(
+        stops(&of_users(&seen(600, 50, 50), untimed)).unwrap().words(),
+        "commits: 60.0 % of what was seen of sessions at work"
+    );
+    let waits = |step: &mut Step| {
+        step.servers[0].activity.extend([(Activity::LockWaits, 100), (Activity::LockWaitNs, 1_200_000_000)]);
+    };
+    let locks = stops(&of_users(&seen(50, 600, 50), waits)).unwrap();
+    assert_eq!(locks.words(), "locks: waits for rows of 12.0 ms each");
+    let reads = stops(&of_users(&seen(50, 50, 600), |_| ())).unwrap();
+    assert_eq!(reads.words(), "reads from storage: 60.0 % of what was seen of sessions at work");
+    assert_eq!(stops(&of_users(&seen(100, 100, 100), |_| ())), None, "nothing stands out");
+    assert_eq!(stops(&of_users(&seen(600, 0, 0), |step| step.servers[0].sampled_times = 9)), None, "too few looks");
+}
+
+#[test]
+fn processors_stop_transactions_before_waits_do_if_the_load_used_them() {
+    let log = SessionState::LogWrite;
+    // All but a hundredth of the machine was busy; the server and the load generator used so much of what was used.
+    let used = |server: f64, generator: f64| {
+        of_users(&[("IO:WALSync", log, 600)], move |step| {
+            let all_ns = (8 * step.window.duration_ns) as f64;
+            let cpu = |share: f64| CpuTime { user_ns: (share * 0.99 * all_ns) as u64, ..CpuTime::default() };
+            let idle_ns = Some((0.01 * all_ns) as u64);
+            step.host_cpu = Some(CpuTime { iowait_ns: Some(0), steal_ns: Some(0), idle_ns, ..cpu(1.0) });
+            (step.servers[0].cpu, step.process_cpu) = (Some(cpu(server)), Some(cpu(generator)));
+            step.servers[0].elapsed_ns = step.window.duration_ns;
+        })
+    };
+    let by = |server, generator| match stops(&used(server, generator)) {
+        Some(Stops::Processors { by, .. }) => Some(by),
+        _ => None,
+    };
+    assert_eq!(by(0.7, 0.2), Some(UsedBy::Server));
+    assert_eq!(by(0.2, 0.7), Some(UsedBy::Generator));
+    assert_eq!(by(0.4, 0.4), Some(UsedBy::Both));
+    assert!(
+        matches!(stops(&used(0.1, 0.1)), Some(Stops::Commits { .. })),
+        "others used them, and sessions wait for the log"
+    );
+    // It is no doubt about the figures, and the opening names it.
+    let run = used(0.7, 0.2);
+    let findings = analyse_asked(&run, None);
+    let opening = crate::analysis::Opening::of(&run, &findings).sentence();
+    assert!(opening.contains("the server's processors, 99.0 % busy"), "{opening}");
+    assert!(!reported(&run).iter().any(|finding| matches!(finding, ServerFinding::ProcessorsExhausted { .. })));
+}
+
 #[test]
 fn what_sessions_were_found_in_is_reported_where_it_is_not_reading() {
     let run = changed(|server| {
@@ -476,6 +559,13 @@ fn every_finding_ends_as_a_sentence() {
             log: "WAL".to_owned(),
         },
         ServerFinding::Idle { steps: steps(), share: 0.2 },
+        ServerFinding::Stopped { step: "u8".to_owned(), stops: Stops::Processors { busy: 0.99, by: UsedBy::Others } },
+        ServerFinding::Stopped {
+            step: "u8".to_owned(),
+            stops: Stops::Commits { share: 0.4, flush: None, log: "WAL".into() },
+        },
+        ServerFinding::Stopped { step: "u8".to_owned(), stops: Stops::Locks { share: 0.4, wait: Some(Nanos(7)) } },
+        ServerFinding::Stopped { step: "u8".to_owned(), stops: Stops::Reads { share: 0.4 } },
     ] {
         assert!(reported.sentence().ends_with('.') && reported.advice().unwrap().ends_with('.'), "{reported:?}");
     }

@@ -33,8 +33,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let address = arguments.target.address();
     let options = arguments.server.options(address)?;
     let interrupt = Interrupt::listen()?;
-    with(orders::at(address, &options)?, |database| {
+    interrupt.judge(with(orders::at(address, &options)?, |database| {
         let plan = database.plan_drop(interrupt.flag())?;
         arguments.removal.carry_out(plan, &interrupt)
-    })
+    }))
 }

@@ -9,7 +9,7 @@ use std::str::FromStr;
 use clap::{Args, ValueEnum};
 
 use super::audit;
-use crate::analysis::{Judgeable, LatencyTarget};
+use crate::analysis::{Judgeable, LatencyTarget, Subject};
 use crate::cli::arguments::{KeepingArgs, Measured, Seconds, TargetArgs};
 use crate::cli::database_load::{DatabaseLoad, Moment};
 use crate::cli::exit::{Exit, Failure};
@@ -21,7 +21,7 @@ use crate::cli::{fresh_seed, limits, say};
 use crate::load::Pace;
 use crate::plan::orders::{OrdersLoad, OrdersPlan, plan};
 use crate::plan::slob::Request;
-use crate::record::Run;
+use crate::record::{CONNECT, Run};
 use crate::report::swingbench;
 use crate::targets::database::DatabaseOptions;
 use crate::targets::orders::{self, OpenOrders, OrdersOpenRequest, OrdersSending, procedure_name};
@@ -101,8 +101,8 @@ pub(super) struct LoadArgs {
     #[command(flatten)]
     nodes: NodeArgs,
 
-    /// Latency that the load must keep, such as `p99=20ms` (response time of all transactions) or
-    /// `order products response:p99=20ms`; several are all to be kept. Exit code 1 if it is not kept, 2 if that is not known
+    /// Latency that the load must keep, such as `p99=20ms` (response time of all transactions), `OP:p99=20ms` (of one kind) or
+    /// `connect:p99=50ms`; several are all to be kept. Exit code 1 if it is not kept, 2 if that is not known
     #[arg(long = "limit", value_name = "[WHAT:]pQ=TIME", help_heading = "Output")]
     limits: Vec<LatencyTarget>,
 
@@ -224,7 +224,8 @@ impl LoadArgs {
         }
         let load = self.load(users, rates)?;
         let plan = plan(&load)?;
-        self.check(&load)?;
+        let limits: Vec<LatencyTarget> = self.limits.iter().map(by_name).collect();
+        check(&limits, &load)?;
         let address = self.target.address();
         let database = orders::at(address, &self.options()?)?;
         if self.keeping.dry_run {
@@ -253,7 +254,7 @@ impl LoadArgs {
             progress.line(&format!("this takes {takes}, since nobody said for how long; for less: `--duration 10`"));
         }
         let OrdersPlan { name, tags, seed, parameters, steps } = plan;
-        let (limits, keeping) = (self.limits.as_slice(), &self.keeping);
+        let (limits, keeping) = (limits.as_slice(), &self.keeping);
         let load = DatabaseLoad {
             workload: "orders",
             name,
@@ -274,7 +275,7 @@ impl LoadArgs {
         };
         let recorded = load.record(database, &mut audit, &interrupt, progress)?;
         let written = results.map_or(Ok(()), |path| write_results(path, recorded.run()));
-        let exit = recorded.tell(self.keeping.format.format(), &self.limits, &interrupt)?;
+        let exit = recorded.tell(self.keeping.format.format(), limits, &interrupt)?;
         written?;
         Ok(if is_sound || exit != Exit::Done { exit } else { Exit::NotMet })
     }
@@ -333,13 +334,6 @@ impl LoadArgs {
         })
     }
 
-    /// Refuses limits on what the run does not time.
-    fn check(&self, load: &OrdersLoad) -> Result<(), Failure> {
-        let done = TransactionKind::ALL.into_iter().filter(|kind| load.mix.weight(*kind) > 0);
-        let kinds: Vec<&str> = done.map(TransactionKind::name).collect();
-        limits::check(&self.limits, &Judgeable::new(&kinds, &[]))
-    }
-
     fn print(&self, plan: &OrdersPlan, address: &str) -> Result<(), Failure> {
         let mut out = say::output();
         writeln!(out, "{}: {} of {address}, {} in all", plan.name, steps_in_words(plan.steps.len()), plan.duration())?;
@@ -368,6 +362,36 @@ impl LoadArgs {
         out.flush()?;
         Ok(())
     }
+}
+
+/// A limit whose subject is a transaction by its abbreviation or its name, as one on its response time by its name.
+fn by_name(limit: &LatencyTarget) -> LatencyTarget {
+    let named = |words: &str| {
+        let mut kinds = TransactionKind::ALL.into_iter();
+        let is_meant = |kind: &TransactionKind| {
+            words.eq_ignore_ascii_case(kind.short()) || words.eq_ignore_ascii_case(kind.name())
+        };
+        kinds.find(is_meant).map(|kind| kind.name().to_owned())
+    };
+    let subject = match &limit.subject {
+        Some(Subject::Event(words)) => named(words).map(|kind| Subject::Response(Some(kind))),
+        Some(Subject::Response(Some(words))) => named(words).map(|kind| Subject::Response(Some(kind))),
+        Some(Subject::Service(Some(words))) => named(words).map(|kind| Subject::Service(Some(kind))),
+        _ => None,
+    };
+    LatencyTarget { subject: subject.or_else(|| limit.subject.clone()), ..limit.clone() }
+}
+
+/// Refuses limits on what the run does not time.
+fn check(limits: &[LatencyTarget], load: &OrdersLoad) -> Result<(), Failure> {
+    let done = TransactionKind::ALL.into_iter().filter(|kind| load.mix.weight(*kind) > 0);
+    let kinds: Vec<&str> = done.map(TransactionKind::name).collect();
+    let is_of_connects = |limit: &LatencyTarget| limit.subject == Some(Subject::Event(CONNECT.to_owned()));
+    if load.reconnect == Reconnect::Never && limits.iter().any(is_of_connects) {
+        let failure = Failure::new("no connection is made while load runs, so a limit on `connect` judges nothing");
+        return Err(failure.with_hint("have them made anew: `--reconnect every`".to_owned()));
+    }
+    limits::check(limits, &Judgeable::new(&kinds, &[CONNECT]))
 }
 
 /// Refuses, before there is any load, a file that could not be written after it.
@@ -422,6 +446,20 @@ mod tests {
         for text in ["", "-1ms", "exp:", "1ms..", "..", "soon"] {
             assert!(read(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn limits_name_transactions_as_people_do() {
+        let read = |text: &str| by_name(&text.parse().unwrap()).to_string();
+        let limit = "p99 of order products response time within 20.0 ms";
+        for text in
+            ["OP:p99=20ms", "op response:p99=20ms", "Order Products:p99=20ms", "order products response:p99=20ms"]
+        {
+            assert_eq!(read(text), limit, "{text}");
+        }
+        assert_eq!(read("OP service:p99=20ms"), limit.replace("response", "service"));
+        assert_eq!(read("p99=20ms"), "p99 within 20.0 ms");
+        assert_eq!(read("connect:p99=20ms"), "p99 of `connect` within 20.0 ms");
     }
 
     #[test]

@@ -17,7 +17,7 @@ Examples:
   plimsoll slob drop --target postgres://bench@db1/bench
 
 Only what set-up made is removed, and the directory if nothing else is in it. A private server (`pg:DIR`, `my:DIR`) is removed \
-whole; on a server of yours, only the tables that set-up made.";
+whole, unless order entry is in it too; on a server of yours, only the tables that set-up made.";
 
 /// Arguments of `plimsoll slob drop`.
 #[derive(Debug, Args)]
@@ -34,8 +34,8 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let address = arguments.target.address();
     let options = arguments.server.options(address)?;
     let interrupt = Interrupt::listen()?;
-    sheets::with(database::at(address, &options)?, |database| {
+    interrupt.judge(sheets::with(database::at(address, &options)?, |database| {
         let plan = database.plan_drop(DropScope::Everything, interrupt.flag())?;
         arguments.removal.carry_out(plan, &interrupt)
-    })
+    }))
 }

@@ -34,11 +34,11 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let interrupt = Interrupt::listen()?;
     let address = arguments.target.address();
     let database = database::at(address, &arguments.server.options(address)?)?;
-    let sheet = sheets::with(database, |database| {
+    let sheet = interrupt.judge(sheets::with(database, |database| {
         let sheet = database.info(interrupt.flag())?;
         database.notes().iter().for_each(say::note);
         Ok(sheet)
-    })?;
+    }))?;
     match arguments.format.format() {
         Format::Json => say::json(&sheet.document)?,
         Format::Text => {

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use super::chart::{Across, Band, Bars, Drawn, First, Frame, Group, Line, Lines, Quantity};
 use crate::analysis::check::first_limit;
 use crate::analysis::{
-    Finding, LatencyTarget, SINGLE_BLOCK_READ, Served, Subject, is_timed_from_sent, operations_are_requests,
-    response_words, wait,
+    Finding, LatencyTarget, SINGLE_BLOCK_READ, Served, Subject, Vocabulary, is_timed_from_sent,
+    operations_are_requests, response_words, wait,
 };
 use crate::record::{Histogram, Run, Step, TraceStats, WaitStats};
 use crate::report::buckets::{Columns, Counts, cell};
@@ -226,8 +226,9 @@ pub(super) fn responses(run: &Run, prefix: &str) -> Option<Drawn> {
     }
     let series = of_steps(run, &Subject::Response(None));
     let note = format!("Layer: client; {}, in the measured window.{}", response_words(run), shown_of(run));
-    let title = capital_first(&timed(run, "response time of operations"));
-    bars(format!("{prefix}responses"), &title, &note, "operations", Heights::Counts, &series).draw()
+    let work = Vocabulary::of(run).work();
+    let title = capital_first(&timed(run, &format!("response time of {work}")));
+    bars(format!("{prefix}responses"), &title, &note, work, Heights::Counts, &series).draw()
 }
 
 /// What a run is judged by as bars, and where on their axis the limit and the value that it is held against lie, with names.
@@ -245,7 +246,7 @@ pub(super) fn judged(run: &Run, target: &LatencyTarget, findings: &[Finding]) ->
     let subjects = [target.subject.clone(), by_event(), Some(Subject::Response(None))];
     let subject = subjects.into_iter().flatten().find(known)?;
     let series = of_steps(run, &subject);
-    let things = if matches!(subject, Subject::Event(_)) { "waits" } else { "operations" };
+    let things = if matches!(subject, Subject::Event(_)) { "waits" } else { Vocabulary::of(run).work() };
     let (title, note) = match &subject {
         Subject::Event(event) => (event.clone(), "Every wait that ended in the measured window"),
         other => (capital_first(&timed(run, &other.to_string())), "Every operation of the measured window"),

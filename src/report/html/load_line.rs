@@ -3,7 +3,7 @@
 use super::chart::{Across, At, Drawn, First, Frame, Line, Lines, Mark, Quantity, Scale};
 use crate::analysis::check::first_limit;
 use crate::analysis::{
-    Figures, Finding, Knee, LatencyTarget, Limit, Series, StepLine, is_on_servers, is_timed_from_sent,
+    Figures, Finding, Knee, LatencyTarget, Limit, Series, StepLine, Vocabulary, is_on_servers, is_timed_from_sent,
     operations_are_requests,
 };
 use crate::record::{Run, Step};
@@ -32,6 +32,9 @@ fn is_operations(run: &Run) -> bool {
 }
 
 pub(super) fn rate_name(run: &Run) -> &'static str {
+    if Vocabulary::of(run) == Vocabulary::Users {
+        return "transactions/s (layer: client)";
+    }
     match (operations_are_requests(run), is_operations(run)) {
         (true, _) => "requests/s (layer: client)",
         (false, true) => "operations/s (layer: client)",

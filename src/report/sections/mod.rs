@@ -232,7 +232,8 @@ pub(in crate::report) fn operations(paper: &mut dyn Paper, run: &Run) -> io::Res
         }
     }
     let response = if is_timed_from_sent(run) { "" } else { "; response: from due to finished" };
-    paper.table(&format!("Operations (service: from sent to finished{response})"), &grid)
+    let work = if Vocabulary::of(run) == Vocabulary::Users { "Transactions" } else { "Operations" };
+    paper.table(&format!("{work} (service: from sent to finished{response})"), &grid)
 }
 
 pub(in crate::report) fn devices(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
@@ -294,6 +295,13 @@ fn per_operation(figures: &Figures<'_>, per_s: Option<f64>) -> String {
 
 /// What an operation consists of.
 pub(in crate::report) fn profile(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    if Vocabulary::of(run) == Vocabulary::Users {
+        let columns: Vec<Column> = PER_OPERATION
+            .into_iter()
+            .map(|(name, of)| (if name == "operations/s" { "transactions/s" } else { name }, of))
+            .collect();
+        return steps(paper, run, "Load profile, for each transaction", &columns);
+    }
     steps(paper, run, "Load profile, for each operation", &PER_OPERATION)
 }
 

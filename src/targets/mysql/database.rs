@@ -19,6 +19,7 @@ use crate::targets::sql::data::descriptor::DataSet;
 use crate::targets::sql::data::proof::Proven;
 use crate::targets::sql::database::add_state;
 use crate::targets::sql::database::dialect::{APPLICATION, Dialect, SAMPLE_EVERY, Watched};
+use crate::targets::sql::database::orders::holds_orders;
 use crate::units::Bytes;
 
 /// Database that holds the data where the address names none.
@@ -41,6 +42,10 @@ impl Dialect for Connector {
     fn connector(address: &MysqlAddress, per_node: bool, _: Method) -> Result<Self, TargetError> {
         let connector = Self::new(address, APPLICATION)?;
         Ok(if per_node { connector } else { connector.single()? })
+    }
+
+    fn holds_orders(access: &Access<'_>) -> Result<bool, TargetError> {
+        holds_orders(access)
     }
 
     fn namespace(address: &MysqlAddress, _: &DatabaseOptions) -> String {

@@ -38,6 +38,11 @@ impl MysqlOrders {
     }
 }
 
+/// The text of a statement, for data in the database of this name.
+pub(super) fn text(statement: Statement, database: &str) -> String {
+    statement.text(&InDatabase(database))
+}
+
 impl SqlServers for MysqlOrders {
     type Session = Session;
     type Error = MysqlError;
@@ -179,7 +184,7 @@ impl Inside {
             return Ok(known.clone());
         }
         self.preparing += 1;
-        let prepared = self.connected.conn.prep(wanted.text(&InDatabase(database))).await?;
+        let prepared = self.connected.conn.prep(text(wanted, database)).await?;
         self.prepared[wanted.index()] = Some(prepared.clone());
         Ok(prepared)
     }

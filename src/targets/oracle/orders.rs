@@ -48,7 +48,7 @@ impl OracleOrders {
 /// What is sent for each statement, by its index, for data of this user.
 pub(super) fn texts(user: &str) -> Vec<String> {
     let text = |statement: Statement| {
-        let text = statement.text(&OfUser(user));
+        let text = text(statement, user);
         // A key comes back as what a block puts out.
         if statement.gives() == Gives::Key { format!("BEGIN {text}; END;") } else { text }
     };
@@ -86,6 +86,11 @@ impl OrdersServers for OracleOrders {
     fn setting(&self) -> &OrdersSetting {
         &self.0.setting
     }
+}
+
+/// The text of a statement, for data of the user of this name.
+pub(super) fn text(statement: Statement, user: &str) -> String {
+    statement.text(&OfUser(user))
 }
 
 /// Oracle's words, for data of one user.

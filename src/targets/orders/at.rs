@@ -8,6 +8,7 @@ use crate::targets::database::DatabaseOptions;
 use crate::targets::oracle;
 use crate::targets::sql::database::{Place, SqlDatabase};
 use crate::targets::sql::orders::OrdersDialect;
+use crate::targets::sql::orders::load::Statement;
 use crate::targets::{mysql, postgres};
 
 /// The database at an address. Nothing is reached or started yet.
@@ -33,6 +34,26 @@ pub fn at(address: &TargetAddress, options: &DatabaseOptions) -> Result<Box<dyn 
         }
         TargetAddress::Postgres(servers) => sql::<postgres::Connector>(Place::Servers(servers.clone()), shown, options),
     })
+}
+
+/// The statements of transactions as the server at an address gets them, each after its name, with data in this namespace: for
+/// whoever sends the same by other means.
+///
+/// # Errors
+/// When nothing keeps order entry there.
+pub fn statements(address: &TargetAddress, namespace: &str) -> Result<Vec<(String, String)>, TargetError> {
+    let text: fn(&str, Statement) -> String = match address {
+        TargetAddress::PrivateMysql(_) | TargetAddress::Mysql(_) => mysql::Connector::statement,
+        TargetAddress::PrivateCluster(_) | TargetAddress::Postgres(_) => postgres::Connector::statement,
+        #[cfg(feature = "oracle")]
+        TargetAddress::Oracle(_) => oracle::Connector::statement,
+        #[cfg(not(feature = "oracle"))]
+        TargetAddress::Oracle(_) => return Err(TargetError::NoOracleDriver { address: address.to_string() }),
+        TargetAddress::Directory(_) | TargetAddress::Simulated(_) => {
+            return Err(TargetError::NoOrders { address: address.to_string() });
+        }
+    };
+    Ok(Statement::ALL.into_iter().map(|statement| (format!("{statement:?}"), text(namespace, statement))).collect())
 }
 
 fn sql<D: OrdersDialect>(

@@ -13,7 +13,7 @@ use super::TargetError;
 use super::database::{DropPlan, OpenDatabase, SetupPlan, Sheet};
 use crate::workload::orders::{OrderTransaction, Pauses, Reconnect};
 
-pub use at::at;
+pub use at::{at, statements};
 pub use audit::{Acknowledgements, Audit, Audited, Auditor};
 pub use request::{Indexes, MAX_PARTITIONS, OrdersRequest, OrdersSending, data_words, procedure_name};
 

@@ -17,6 +17,7 @@ use crate::targets::sql::data::descriptor::DataSet;
 use crate::targets::sql::data::proof::Proven;
 use crate::targets::sql::database::add_state;
 use crate::targets::sql::database::dialect::{APPLICATION, Dialect, SAMPLE_EVERY, Watched};
+use crate::targets::sql::database::orders::holds_orders;
 use crate::units::Bytes;
 
 impl Dialect for Connector {
@@ -36,6 +37,10 @@ impl Dialect for Connector {
     fn connector(address: &PostgresAddress, per_node: bool, _: Method) -> Result<Self, TargetError> {
         let connector = Self::new(address, APPLICATION)?;
         Ok(if per_node { connector } else { connector.single()? })
+    }
+
+    fn holds_orders(access: &Access<'_>) -> Result<bool, TargetError> {
+        holds_orders(access)
     }
 
     fn namespace(_: &PostgresAddress, options: &DatabaseOptions) -> String {

@@ -55,6 +55,11 @@ impl PostgresOrders {
     }
 }
 
+/// The text of a statement, for data in the schema of this name.
+pub(super) fn text(statement: Statement, schema: &str) -> String {
+    statement.text(&InSchema(schema))
+}
+
 impl SqlServers for PostgresOrders {
     type Session = Session;
     type Error = PostgresError;

@@ -32,7 +32,7 @@ impl Reconnect {
         match self {
             Self::Never => u64::MAX,
             Self::After(transactions) => {
-                1 + (u64::from(user.wrapping_mul(GOLDEN)) * u64::from(transactions.get()) >> 32)
+                1 + ((u64::from(user.wrapping_mul(GOLDEN)) * u64::from(transactions.get())) >> 32)
             }
         }
     }

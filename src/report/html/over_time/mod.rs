@@ -220,7 +220,7 @@ impl<'a> OverTime<'a> {
         let what = match subject {
             Subject::Event(event) => format!("waits in {event} (layer: {})", self.timed_by()),
             Subject::Response(_) | Subject::Service(_) => {
-                format!("operations, {} (layer: client)", response_words(self.run))
+                format!("{}, {} (layer: client)", Vocabulary::of(self.run).work(), response_words(self.run))
             }
         };
         let note = format!("Each column, a second or several: the share of its {what} that took so long.");

@@ -79,12 +79,27 @@ pub(in crate::targets) struct Pieces<T = TableId>(Mutex<Vec<Share<T>>>);
 struct Share<T> {
     table: T,
     pieces: VecDeque<Piece<T>>,
+    /// Room that one of them takes, beside those of other tables.
+    weight: u64,
     streams: u32,
 }
 
+impl<T> Share<T> {
+    fn left(&self) -> u64 {
+        self.pieces.len() as u64 * self.weight
+    }
+}
+
 impl<T: Copy + PartialEq> Pieces<T> {
+    /// All of the same weight.
     pub(in crate::targets) fn new(work: Vec<(T, VecDeque<Piece<T>>)>) -> Self {
-        let shares = work.into_iter().map(|(table, pieces)| Share { table, pieces, streams: 0 });
+        Self::weighed(work.into_iter().map(|(table, pieces)| (table, pieces, 1)))
+    }
+
+    /// Each table's pieces with the room that one of them takes: the table of which most is left is begun first, so that no stream is
+    /// left alone with it, or has to share it, in the end.
+    pub(in crate::targets) fn weighed(work: impl IntoIterator<Item = (T, VecDeque<Piece<T>>, u64)>) -> Self {
+        let shares = work.into_iter().map(|(table, pieces, weight)| Share { table, pieces, weight, streams: 0 });
         Self(Mutex::new(shares.collect()))
     }
 
@@ -98,7 +113,7 @@ impl<T: Copy + PartialEq> Pieces<T> {
             shares[at].streams -= 1;
         }
         let waiting = shares.iter_mut().filter(|share| !share.pieces.is_empty());
-        let share = waiting.min_by_key(|share| (share.streams, std::cmp::Reverse(share.pieces.len())))?;
+        let share = waiting.min_by_key(|share| (share.streams, std::cmp::Reverse(share.left())))?;
         share.streams += 1;
         share.pieces.pop_front()
     }
@@ -153,5 +168,16 @@ mod tests {
         let (_, shared) = take(Some(other)).unwrap();
         assert_eq!(shared, c, "and shares one only when no other is left");
         assert_eq!(take(Some(one)), None);
+    }
+
+    #[test]
+    fn the_heaviest_table_is_begun_first_however_few_pieces_it_has() {
+        let piece = |table| Piece { table, first: 0, places: 1, then_vacuum: false };
+        let pieces =
+            Pieces::weighed([("many", vec![piece("many"); 9].into(), 8), ("heavy", [piece("heavy")].into(), 100)]);
+        let one = pieces.next(None).unwrap();
+        let other = pieces.next(None).unwrap();
+        assert_eq!((one.table, other.table), ("heavy", "many"));
+        assert_eq!(pieces.next(Some(one)).unwrap().table, "many", "nobody is left alone with the rest");
     }
 }

@@ -57,6 +57,14 @@ pub(in crate::targets) trait Dialect: SetUp + Verify {
     /// What holds the data there, by its name without quotes.
     fn namespace(address: &Self::Address, options: &DatabaseOptions) -> String;
 
+    /// Whether order entry is anywhere on the server, as far as its user may see it.
+    ///
+    /// # Errors
+    /// When it cannot be asked.
+    fn holds_orders(_access: &Access<'_, Self>) -> Result<bool, TargetError> {
+        Ok(false)
+    }
+
     /// What the user should know about how the address was understood.
     fn remarks(&self) -> Vec<String>;
 

@@ -214,8 +214,26 @@ impl<D: Dialect> Database for SqlDatabase<D> {
     }
 
     fn plan_drop(&mut self, scope: DropScope, stop: &AtomicBool) -> Result<Box<dyn DropPlan + '_>, TargetError> {
-        if let (Some(directory), DropScope::Everything) = (self.directory(), scope) {
-            return Ok(Box::new(ServerToRemove::<D::Programs>::find(directory, self.options.say)?));
+        if let (Some(directory), DropScope::Everything) = (self.directory().map(Path::to_owned), scope) {
+            let whole = ServerToRemove::<D::Programs>::find(&directory, self.options.say)?;
+            let others = match self.reach(false, None, stop) {
+                Ok(reached) => D::holds_orders(&reached.access())?,
+                Err(TargetError::Interrupted) => return Err(TargetError::Interrupted),
+                // It has to be possible to remove one that is broken.
+                Err(error) => return Ok(Box::new(whole.unseen(&error))),
+            };
+            if !others {
+                self.reached.take().map_or(Ok(()), Reached::leave)?;
+                return Ok(Box::new(whole));
+            }
+            if catalog::find(&self.reach(false, None, stop)?.access())?.is_none() {
+                let what = format!(
+                    "the private server in `{}` holds order entry, and no data of SLOB's method",
+                    directory.display()
+                );
+                let hint = format!("`plimsoll orders drop --target {}` removes it", self.address);
+                return Err(unfit::<D>(what, hint));
+            }
         }
         Ok(Box::new(TablesToRemove::<_, DataSet>::find(self.reach(false, None, stop)?.access())?))
     }

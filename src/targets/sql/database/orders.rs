@@ -45,7 +45,7 @@ impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
             && inspect::<D::Programs>(directory)?.is_none()
         {
             let data = OrdersData::wanted(request);
-            let estimate = D::estimate(&data, &Source::of(&data));
+            let estimate = D::SIZING.estimate(&data, &Source::of(&data));
             refuse_without_room::<D>(directory, &estimate)?;
         }
         if self.planned()?.is_none() {
@@ -70,7 +70,7 @@ impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
                 let access = self.reach(false, None, stop)?.access();
                 let mut session = D::open(access)?;
                 catalog::require::<D, OrdersData>(access, D::look(&mut session)?.found)?;
-                marks_on_the_server::<D>(&mut session)? == 1
+                marks_on_the_server::<D>(&mut session, &[OrdersData::DATA_TABLE, DataSet::DATA_TABLE])? == 1
             };
             if only_ours {
                 self.reached.take().map_or(Ok(()), Reached::leave)?;
@@ -107,13 +107,15 @@ impl<D: OrdersDialect> OrdersDatabase for SqlDatabase<D> {
     }
 }
 
-/// How many data sets of either kind are on the whole server, as far as this user may see them.
-fn marks_on_the_server<D: OrdersDialect>(session: &mut D::Session<'_>) -> Result<usize, TargetError> {
-    let marks = format!(
-        "SELECT table_name FROM information_schema.tables WHERE table_name IN ('{}', '{}')",
-        OrdersData::DATA_TABLE,
-        DataSet::DATA_TABLE
-    );
+/// Whether order entry is anywhere on a server, as far as this user may see it.
+pub(in crate::targets) fn holds_orders<D: OrdersDialect>(access: &Access<'_, D>) -> Result<bool, TargetError> {
+    Ok(marks_on_the_server::<D>(&mut D::open(*access)?, &[OrdersData::DATA_TABLE])? > 0)
+}
+
+/// How many data sets with one of these marks are on the whole server, as far as this user may see them.
+fn marks_on_the_server<D: OrdersDialect>(session: &mut D::Session<'_>, marks: &[&str]) -> Result<usize, TargetError> {
+    let names: Vec<String> = marks.iter().map(|mark| format!("'{mark}'")).collect();
+    let marks = format!("SELECT table_name FROM information_schema.tables WHERE table_name IN ({})", names.join(", "));
     Ok(D::ask(session, "look for other data", &marks, Halt::NEVER)?.len())
 }
 
@@ -209,7 +211,7 @@ impl<D: OrdersDialect> Told<D> for OrdersRequest {
     fn of_new_server(&self, _: &DatabaseOptions, sheet: &mut Sheet) -> Vec<String> {
         let data = OrdersData::wanted(self);
         sheet.add("data", OrdersRequest::words(self));
-        sheet.add("space", space_words::<D>(&D::estimate(&data, &Source::of(&data))));
+        sheet.add("space", space_words::<D>(&D::SIZING.estimate(&data, &Source::of(&data))));
         D::remarks_on(&data)
     }
 

@@ -46,6 +46,8 @@ pub(super) struct ServerToRemove<P> {
     directory: PathBuf,
     files: Vec<OurFile>,
     say: fn(&str),
+    /// Why nobody knows what is in it.
+    unseen: Option<String>,
     programs: std::marker::PhantomData<P>,
 }
 
@@ -53,16 +55,25 @@ impl<P: Programs> ServerToRemove<P> {
     pub(super) fn find(directory: &Path, say: fn(&str)) -> Result<Self, TargetError> {
         let path = directory.to_owned();
         match inspect::<P>(directory)? {
-            Some(found) => Ok(Self { directory: path, files: found.files, say, programs: std::marker::PhantomData }),
+            Some(found) => {
+                let files = found.files;
+                Ok(Self { directory: path, files, say, unseen: None, programs: std::marker::PhantomData })
+            }
             None => Err(TargetError::NoPrivateServer { path }),
         }
+    }
+
+    /// The same, of a server that could not be asked what is in it.
+    pub(super) fn unseen(self, error: &TargetError) -> Self {
+        Self { unseen: Some(error.to_string()), ..self }
     }
 }
 
 impl<P: Programs> DropPlan for ServerToRemove<P> {
     fn what(&self) -> String {
         let bytes = Bytes(self.files.iter().map(|file| file.bytes.0).sum());
-        format!("the private {} in `{}`, {bytes}", P::KIND.noun, self.directory.display())
+        let unseen = self.unseen.as_ref().map(|why| format!(" (which data are in it is not known: {why})"));
+        format!("the private {} in `{}`, {bytes}{}", P::KIND.noun, self.directory.display(), unseen.unwrap_or_default())
     }
 
     fn items(&self) -> Vec<(u64, String)> {

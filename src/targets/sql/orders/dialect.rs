@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::ddl::{self, Words, qualified};
 use super::descriptor::OrdersData;
 use super::load::procedure::Procedure;
-use super::load::{OrdersServers, OrdersSetting};
+use super::load::{OrdersServers, OrdersSetting, Statement};
 use super::source::Source;
 use crate::targets::TargetError;
 use crate::targets::database::Phase;
@@ -105,8 +105,18 @@ pub(in crate::targets) trait OrdersDialect: Dialect + Keeps<OrdersData> + Words 
         Ok(())
     }
 
+    /// What is stored besides values.
+    const SIZING: Sizing;
+
+    /// Whether a sparse table is loaded by one stream and in one piece. Where a table grows block by block, streams that fill one
+    /// wait for each other, and it has next to nothing but blocks.
+    const LOADS_SPARSE_WHOLE: bool = false;
+
     /// The servers, with data in a namespace.
     fn orders_servers(&self, namespace: &str, setting: OrdersSetting) -> Self::Orders;
+
+    /// The text of a statement of the load, with data in a namespace.
+    fn statement(namespace: &str, statement: Statement) -> String;
 
     /// Declares the data whole.
     ///
@@ -192,9 +202,6 @@ pub(in crate::targets) trait OrdersDialect: Dialect + Keeps<OrdersData> + Words 
     /// # Errors
     /// [`TargetError::Interrupted`], or what went wrong.
     fn write_out_orders(work: &mut Work<'_, Self, OrdersData>) -> Result<(), TargetError>;
-
-    /// About what data of this kind take.
-    fn estimate(data: &OrdersData, source: &Source) -> Estimate;
 
     /// Connects a stream that loads.
     ///
@@ -301,13 +308,18 @@ pub(in crate::targets) struct Sizing {
 }
 
 impl Sizing {
+    /// About how many bytes a table takes, without its indexes.
+    pub(in crate::targets) fn room(&self, table: Table, source: &Source) -> f64 {
+        let fill = if table.is_sparse() { self.sparse_fill } else { self.fill };
+        (source.bytes_of(table) as f64 + source.rows_of(table) * self.row_bytes) / fill
+    }
+
     /// About what data take.
     pub(in crate::targets) fn estimate(&self, data: &OrdersData, source: &Source) -> Estimate {
         let mut estimate = Estimate::default();
         for table in Table::ALL {
             let (rows, values) = (source.rows_of(table), source.bytes_of(table) as f64);
-            let fill = if table.is_sparse() { self.sparse_fill } else { self.fill };
-            estimate.tables += ((values + rows * self.row_bytes) / fill) as u64;
+            estimate.tables += self.room(table, source) as u64;
             estimate.log += (values + rows * self.logged_bytes) as u64;
             let keys = u64::from(self.keys_are_apart && data.indexes != Indexes::None && table.key().is_some());
             let others = if data.indexes == Indexes::All { ddl::indexes_of(table).count() as u64 } else { 0 };

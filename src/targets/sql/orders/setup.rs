@@ -75,7 +75,7 @@ impl<C: OrdersDialect> Wanted<C> for OrdersRequest {
     }
 
     fn estimate(data: &OrdersData) -> Estimate {
-        C::estimate(data, &Source::of(data))
+        C::SIZING.estimate(data, &Source::of(data))
     }
 
     fn make(work: &mut Work<'_, C, OrdersData>) -> Result<Validation, TargetError> {
@@ -176,13 +176,18 @@ fn load_rows<C: OrdersDialect>(work: &mut Work<'_, C, OrdersData>, source: &Sour
             let done = loaded.marks.get(&table).map_or(&[][..], Vec::as_slice);
             let rows_of_a_unit = source.measured(table).rows.ceil().max(1.0) as u64;
             let most = (C::MAX_PIECE_ROWS / rows_of_a_unit).max(1);
-            let longest = (PIECE_BYTES / source.bytes_of_units(table, 1).max(1)).clamp(1, most);
-            (table, cut(table, table.units(&work.data.sizes), done, longest, u64::MAX))
+            let units = table.units(&work.data.sizes);
+            let longest = match C::LOADS_SPARSE_WHOLE && table.is_sparse() {
+                true => units,
+                false => (PIECE_BYTES / source.bytes_of_units(table, 1).max(1)).clamp(1, most),
+            };
+            let room_of_piece = C::SIZING.room(table, source) * longest.min(units) as f64 / units as f64;
+            (table, cut(table, units, done, longest, u64::MAX), room_of_piece as u64)
         })
-        .filter(|(_, pieces)| !pieces.is_empty())
+        .filter(|(_, pieces, _)| !pieces.is_empty())
         .collect();
-    let count = missing.iter().map(|(_, pieces)| pieces.len()).sum();
-    let left = Pieces::new(missing);
+    let count = missing.iter().map(|(_, pieces, _)| pieces.len()).sum();
+    let left = Pieces::weighed(missing);
     work.phase(Phase::Load, total, |work, tell| {
         let (access, server) = (work.access, &work.server);
         let tell_all = |done: u64| tell((found + done).min(total));

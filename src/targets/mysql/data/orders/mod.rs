@@ -13,36 +13,17 @@ use crate::targets::error::TargetError;
 use crate::targets::mysql::orders::InDatabase;
 use crate::targets::mysql::sql::literal;
 use crate::targets::mysql::{Connector, MysqlOrders};
-use crate::targets::sql::data::found::Estimate;
 use crate::targets::sql::data::pieces::Piece;
 use crate::targets::sql::data::streams::{Halt, Stream};
 use crate::targets::sql::data::work::Work;
 use crate::targets::sql::orders::ddl::qualified;
 use crate::targets::sql::orders::descriptor::OrdersData;
-use crate::targets::sql::orders::load::OrdersSetting;
 use crate::targets::sql::orders::load::procedure::{self, Procedure};
+use crate::targets::sql::orders::load::{OrdersSetting, Statement};
 use crate::targets::sql::orders::procedures;
 use crate::targets::sql::orders::source::Source;
 use crate::targets::sql::orders::{OrdersDialect, Parts, Sizing, Step, drops};
 use crate::workload::orders::Table;
-
-/// What is stored besides values.
-const SIZING: Sizing = Sizing {
-    // Its header, and who changed it.
-    row_bytes: 5.0 + 13.0 + 3.0,
-    // Rows come in the order of their keys. Pages cannot be left empty.
-    fill: 15.0 / 16.0,
-    sparse_fill: 15.0 / 16.0,
-    // Its header, its key and the key of the row.
-    entry_bytes: 5.0 + 8.0 + 8.0,
-    index_fill: 15.0 / 16.0,
-    keys_are_apart: false,
-    sorts_together: true,
-    logged_bytes: 40.0,
-    logs_indexes: false,
-    // The redo log is a circle, about as large by default.
-    most_log: 100 << 20,
-};
 
 impl Dropped for OrdersData {
     fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
@@ -61,9 +42,29 @@ impl OrdersDialect for Connector {
     type OrdersLoader<'a> = (Session<'a>, bool);
     type Orders = MysqlOrders;
     const SETTLING: Phase = Phase::Analyze;
+    const SIZING: Sizing = Sizing {
+        // Its header, and who changed it.
+        row_bytes: 5.0 + 13.0 + 3.0,
+        // Rows come in the order of their keys. Pages cannot be left empty.
+        fill: 15.0 / 16.0,
+        sparse_fill: 15.0 / 16.0,
+        // Its header, its key and the key of the row.
+        entry_bytes: 5.0 + 8.0 + 8.0,
+        index_fill: 15.0 / 16.0,
+        keys_are_apart: false,
+        sorts_together: true,
+        logged_bytes: 40.0,
+        logs_indexes: false,
+        // The redo log is a circle, about as large by default.
+        most_log: 100 << 20,
+    };
 
     fn orders_servers(&self, namespace: &str, setting: OrdersSetting) -> MysqlOrders {
         MysqlOrders::new(self.clone(), namespace, setting)
+    }
+
+    fn statement(namespace: &str, statement: Statement) -> String {
+        crate::targets::mysql::orders::text(statement, namespace)
     }
 
     fn finish_orders(session: &mut Session<'_>, _: Halt<'_>) -> Result<(), TargetError> {
@@ -132,10 +133,6 @@ impl OrdersDialect for Connector {
         let namespace = work.access.namespace;
         let names = Table::ALL.into_iter().map(|table| qualified::<Self>(namespace, table.name())).collect();
         work.write_out(names)
-    }
-
-    fn estimate(data: &OrdersData, source: &Source) -> Estimate {
-        SIZING.estimate(data, source)
     }
 
     fn orders_loader<'a>(

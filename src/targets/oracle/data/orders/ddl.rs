@@ -77,7 +77,7 @@ pub(in crate::targets::oracle) fn create_table(namespace: &str, data: &OrdersDat
     let spread = table.partitioned_by().zip(data.partitions_of(table));
     let spread = spread.map(|(by, partitions)| format!(" PARTITION BY HASH ({by}) PARTITIONS {partitions}"));
     format!(
-        "CREATE TABLE {} ({}){free} INITRANS {TRANSACTIONS_OF_A_BLOCK} NOCOMPRESS NOPARALLEL{}",
+        "CREATE TABLE {} ({}){free} INITRANS {TRANSACTIONS_OF_A_BLOCK} NOCOMPRESS{} NOPARALLEL",
         table_name(namespace, table),
         parts.join(", "),
         spread.unwrap_or_default()

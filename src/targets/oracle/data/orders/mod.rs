@@ -14,33 +14,15 @@ use crate::targets::oracle::sql::{self, Need, QUOTAS, Sql, WAIT_FOR_TABLES};
 use crate::targets::oracle::{Connector, OracleError};
 use crate::targets::sql::data::content::Content as _;
 use crate::targets::sql::data::descriptor::Stage;
-use crate::targets::sql::data::found::Estimate;
 use crate::targets::sql::data::pieces::Piece;
 use crate::targets::sql::data::streams::{Halt, Stream};
 use crate::targets::sql::data::work::Work;
 use crate::targets::sql::orders::descriptor::OrdersData;
-use crate::targets::sql::orders::load::OrdersSetting;
+use crate::targets::sql::orders::load::{OrdersSetting, Statement};
 use crate::targets::sql::orders::source::Source;
 use crate::targets::sql::orders::{OrdersDialect, Parts, Sizing, Step};
 use crate::workload::orders::Table;
 
-/// What is stored besides values.
-const SIZING: Sizing = Sizing {
-    // Its header, its place in the block's list, and the lengths of its columns.
-    row_bytes: 3.0 + 2.0 + 12.0,
-    // A tenth is left free, and the block has a header with 16 places for transactions.
-    fill: 0.85,
-    sparse_fill: 0.09,
-    // Its header, its place in the list, its key and the address of the row.
-    entry_bytes: 4.0 + 2.0 + 8.0 + 7.0,
-    index_fill: 0.9,
-    keys_are_apart: true,
-    sorts_together: false,
-    // Whole blocks are logged, where the database keeps its redo; and so are indexes.
-    logged_bytes: 17.0,
-    logs_indexes: true,
-    most_log: u64::MAX,
-};
 /// What was to be made is there: a name, a key, the name of a rule, a foreign key.
 const IS_THERE: [u32; 4] = [955, 2260, 2264, 2275];
 /// What a statement is not allowed to see.
@@ -100,6 +82,22 @@ impl OrdersDialect for Connector {
     const SETTLING: Phase = Phase::Analyze;
     /// An array of them is held in memory on both sides.
     const MAX_PIECE_ROWS: u64 = 30_000;
+    const SIZING: Sizing = Sizing {
+        // Its header, its place in the block's list, and the lengths of its columns.
+        row_bytes: 3.0 + 2.0 + 12.0,
+        // A tenth is left free, and the block has a header with 16 places for transactions.
+        fill: 0.85,
+        sparse_fill: 0.09,
+        // Its header, its place in the list, its key and the address of the row.
+        entry_bytes: 4.0 + 2.0 + 8.0 + 7.0,
+        index_fill: 0.9,
+        keys_are_apart: true,
+        sorts_together: false,
+        // Whole blocks are logged, where the database keeps its redo; and so are indexes.
+        logged_bytes: 17.0,
+        logs_indexes: true,
+        most_log: u64::MAX,
+    };
 
     fn check_isolation(&self, level: &str) -> Result<(), TargetError> {
         if LEVELS.contains(&level) {
@@ -117,6 +115,10 @@ impl OrdersDialect for Connector {
 
     fn orders_servers(&self, namespace: &str, setting: OrdersSetting) -> OracleOrders {
         OracleOrders::new(self.clone(), namespace, setting)
+    }
+
+    fn statement(namespace: &str, statement: Statement) -> String {
+        crate::targets::oracle::orders::text(statement, namespace)
     }
 
     fn finish_orders(session: &mut Session<'_>, _: Halt<'_>) -> Result<(), TargetError> {
@@ -171,10 +173,6 @@ impl OrdersDialect for Connector {
     /// Only an administrator may ask for a checkpoint.
     fn write_out_orders(_: &mut Work<'_, Self, OrdersData>) -> Result<(), TargetError> {
         Ok(())
-    }
-
-    fn estimate(data: &OrdersData, source: &Source) -> Estimate {
-        SIZING.estimate(data, source)
     }
 
     fn orders_loader<'a>(access: Access<'a>, _: &Server, _: Halt<'_>) -> Result<Session<'a>, TargetError> {

@@ -22,8 +22,9 @@ use crate::workload::orders::Table;
 use crate::workload::orders::rows::Fields;
 use crate::workload::orders::tables::{Column, Kind};
 
-/// Bytes that are sent at once: enough to cost few calls, and little enough to stay in a processor's cache until they are sent.
-const BUFFER_BYTES: u64 = 256 << 10;
+/// Bytes that are sent at once: enough to cost few calls, and so little that the server still has something to read from its socket
+/// (about 200 KiB, written to again when three quarters are read) while the next are made.
+const BUFFER_BYTES: u64 = 64 << 10;
 /// Room in a buffer beyond that, for units that are longer than the mean.
 const SPARE_BYTES: usize = 128 << 10;
 /// How long a piece may go on when the load is to end: one that is given up leaves its blocks behind, empty.
@@ -149,11 +150,16 @@ pub(super) fn load(
     let access = session.access();
     let name = qualified::<Connector>(access.namespace, table.name());
     let columns: Vec<String> = table.columns().iter().map(|column| identifier(column.name)).collect();
-    let copy = format!("COPY {name} ({}) FROM STDIN (FORMAT binary)", columns.join(", "));
+    // Rows of a table that is one piece can be frozen where they are written, so nobody writes its blocks again to do so; a
+    // partitioned table's cannot.
+    let is_whole = places == table.units(source.rows.sizes()) && table.partitioned_by().is_none();
+    let (begin, freeze) =
+        if is_whole { (format!("BEGIN; TRUNCATE {name}"), ", FREEZE") } else { ("BEGIN".to_owned(), "") };
+    let copy = format!("COPY {name} ({}) FROM STDIN (FORMAT binary{freeze})", columns.join(", "));
     let at_once = (BUFFER_BYTES / source.bytes_of_units(table, 1).max(1)).clamp(1, BUFFER_BYTES / 128);
     session.wait_with_patience(&format!("load rows into {name}"), stream.halt, PIECE_PATIENCE, async {
         let client = session.client();
-        client.batch_execute("BEGIN").await?;
+        client.batch_execute(&begin).await?;
         let mut sink = pin!(client.copy_in::<_, Buffer>(&copy).await?);
         sink.feed(Cursor::new(Shared(Arc::new(HEADER.to_vec())))).await?;
         let (mut at, mut rows) = (first, 0);

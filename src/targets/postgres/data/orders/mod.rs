@@ -15,14 +15,13 @@ use crate::targets::orders::Indexes;
 use crate::targets::postgres::orders::InSchema;
 use crate::targets::postgres::sql::literal;
 use crate::targets::postgres::{Connector, PostgresOrders};
-use crate::targets::sql::data::found::Estimate;
 use crate::targets::sql::data::pieces::Piece;
 use crate::targets::sql::data::streams::Stream;
 use crate::targets::sql::data::work::Work;
 use crate::targets::sql::orders::ddl::qualified;
 use crate::targets::sql::orders::descriptor::{OrdersData, partition_name};
-use crate::targets::sql::orders::load::OrdersSetting;
 use crate::targets::sql::orders::load::procedure::{self, Procedure};
+use crate::targets::sql::orders::load::{OrdersSetting, Statement};
 use crate::targets::sql::orders::procedures;
 use crate::targets::sql::orders::source::Source;
 use crate::targets::sql::orders::{OrdersDialect, Parts, Sizing, Step, drops};
@@ -30,24 +29,6 @@ use crate::workload::orders::Table;
 
 /// Memory that each stream sorts with while it builds an index, at most: indexes of order entry are many and narrow.
 const SORT_BYTES: u64 = 256 << 20;
-/// What is stored besides values.
-const SIZING: Sizing = Sizing {
-    // Its header, its line pointer, and what it is rounded up by.
-    row_bytes: 24.0 + 4.0 + 4.0,
-    fill: 1.0,
-    sparse_fill: 0.1,
-    // Its header, its line pointer and its key.
-    entry_bytes: 8.0 + 4.0 + 8.0,
-    index_fill: 0.9,
-    keys_are_apart: true,
-    sorts_together: false,
-    // Many rows of a block are logged together, and indexes block by block.
-    logged_bytes: 8.0,
-    logs_indexes: true,
-    // As private servers are made; what a checkpoint has made needless is written over.
-    most_log: 4 << 30,
-};
-
 impl Dropped for OrdersData {
     fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
         let namespace = session.access().namespace;
@@ -65,9 +46,30 @@ impl OrdersDialect for Connector {
     type OrdersLoader<'a> = (Session<'a>, Encoder);
     type Orders = PostgresOrders;
     const SETTLING: Phase = Phase::Vacuum;
+    const LOADS_SPARSE_WHOLE: bool = true;
+    const SIZING: Sizing = Sizing {
+        // Its header, its line pointer, and what it is rounded up by.
+        row_bytes: 24.0 + 4.0 + 4.0,
+        fill: 1.0,
+        sparse_fill: 0.1,
+        // Its header, its line pointer and its key.
+        entry_bytes: 8.0 + 4.0 + 8.0,
+        index_fill: 0.9,
+        keys_are_apart: true,
+        sorts_together: false,
+        // Many rows of a block are logged together, and indexes block by block.
+        logged_bytes: 8.0,
+        logs_indexes: true,
+        // As private servers are made; what a checkpoint has made needless is written over.
+        most_log: 4 << 30,
+    };
 
     fn orders_servers(&self, namespace: &str, setting: OrdersSetting) -> PostgresOrders {
         PostgresOrders::new(self.clone(), namespace, setting)
+    }
+
+    fn statement(namespace: &str, statement: Statement) -> String {
+        crate::targets::postgres::orders::text(statement, namespace)
     }
 
     fn finish_orders(session: &mut Session<'_>, halt: Halt<'_>) -> Result<(), TargetError> {
@@ -149,10 +151,6 @@ impl OrdersDialect for Connector {
 
     fn write_out_orders(work: &mut Work<'_, Self, OrdersData>) -> Result<(), TargetError> {
         work.write_checkpoint()
-    }
-
-    fn estimate(data: &OrdersData, source: &Source) -> Estimate {
-        SIZING.estimate(data, source)
     }
 
     fn orders_loader<'a>(
