@@ -14,14 +14,15 @@ mod session;
 mod statements;
 #[cfg(test)]
 mod tests;
+mod text;
 
 pub use ledger::Ledger;
 pub use perform::Room;
-pub use program::{ANSWERS, Program};
+pub use program::Program;
 pub use rest::{Alarm, Resting};
 pub use rules::{Acknowledged, Rules};
 pub use session::{Argument, OrdersServers, OrdersSession, OrdersSetting, RefusalKind, Rows};
-pub use statements::{Gives, Statement, Words};
+pub use statements::{ANSWERS, Gives, Statement, Words};
 
 use self::perform::Attempt;
 use crate::measure::{RefusalClass, Tally};

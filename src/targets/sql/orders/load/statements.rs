@@ -5,8 +5,10 @@
 //! In a text, `{table}` is a table by its bare name, `{1}` the first value, and `{word:…}` what a server's [`Words`] make of it.
 //! Values stand in the order of their numbers, each once, since not every server can name them twice.
 
-use super::program::{ANSWERS, Program, procedure_name};
 use crate::workload::orders::TransactionKind;
+
+/// Numbers that a procedure answers.
+pub const ANSWERS: usize = 8;
 
 /// What servers say differently.
 pub trait Words {
@@ -188,7 +190,7 @@ impl Statement {
     }
 
     /// Which kind of transaction it does as a whole; none if it is only one of its statements.
-    fn called(self) -> Option<TransactionKind> {
+    pub(super) fn called(self) -> Option<TransactionKind> {
         let place = (self.index() + TransactionKind::ALL.len()).checked_sub(Self::ALL.len())?;
         Some(TransactionKind::ALL[place])
     }
@@ -233,18 +235,7 @@ impl Statement {
         }
     }
 
-    /// Its text for a server.
-    pub fn text(self, words: &impl Words) -> String {
-        match self.called() {
-            Some(kind) => {
-                let values = 1..=Program::of(kind).parameters().count();
-                words.call(&procedure_name(kind), &values.map(|number| words.value(number)).collect::<Vec<_>>())
-            }
-            None => self.written(words, &|number| words.value(number), &|key| words.returning(key)),
-        }
-    }
-
-    /// Its text with these words for its values and for what has it give a key.
+    /// Its text where it is no call, with these words for its values and for what has it give a key.
     pub(super) fn written(
         self,
         words: &impl Words,

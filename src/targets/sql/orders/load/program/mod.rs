@@ -6,9 +6,8 @@ mod transactions;
 
 pub use choices::Choices;
 
-use super::statements::Statement;
+use super::statements::{ANSWERS, Statement};
 pub use crate::targets::orders::procedure_name;
-use crate::workload::orders::TransactionKind;
 
 /// A whole number that a transaction keeps. Each is 0 until it is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -292,11 +291,6 @@ impl Program {
     /// Parameters that any program has, at most.
     pub const MAX_PARAMETERS: usize = 5 + 2 + 10;
 
-    /// What transactions of this kind do.
-    pub fn of(kind: TransactionKind) -> &'static Self {
-        transactions::program(kind)
-    }
-
     /// What its procedure is called with.
     pub fn parameters(&self) -> impl Iterator<Item = Parameter> {
         let pauses = [Parameter::Lengths, Parameter::LeastPause, Parameter::MostPause, Parameter::MeanPause];
@@ -344,5 +338,3 @@ impl Program {
 /// What a procedure answers, in this order.
 pub const ANSWER: [&str; ANSWERS] =
     ["made", "processed", "statements", "rows_read", "rows_changed", "commits", "rollbacks", "paused_us"];
-/// Numbers that it answers.
-pub const ANSWERS: usize = 8;

@@ -8,18 +8,20 @@ use super::{Bank, Local, Program, Step, Text, Value, Whole};
 use crate::targets::sql::orders::load::statements::Statement;
 use crate::workload::orders::{CATEGORIES, PRODUCTS, TransactionKind, WAREHOUSES};
 
-/// What transactions of a kind do.
-pub(super) fn program(kind: TransactionKind) -> &'static Program {
-    match kind {
-        TransactionKind::CustomerRegistration => &REGISTER_CUSTOMER,
-        TransactionKind::UpdateCustomerDetails => &UPDATE_CUSTOMER_DETAILS,
-        TransactionKind::BrowseProducts => &BROWSE_PRODUCTS,
-        TransactionKind::OrderProducts => &ORDER_PRODUCTS,
-        TransactionKind::ProcessOrders => &PROCESS_ORDERS,
-        TransactionKind::BrowseOrders => &BROWSE_ORDERS,
-        TransactionKind::SalesRepQuery => &SALES_REP_QUERY,
-        TransactionKind::WarehouseQuery => &WAREHOUSE_QUERY,
-        TransactionKind::WarehouseActivityQuery => &WAREHOUSE_ACTIVITY_QUERY,
+impl Program {
+    /// What transactions of this kind do.
+    pub fn of(kind: TransactionKind) -> &'static Self {
+        match kind {
+            TransactionKind::CustomerRegistration => &REGISTER_CUSTOMER,
+            TransactionKind::UpdateCustomerDetails => &UPDATE_CUSTOMER_DETAILS,
+            TransactionKind::BrowseProducts => &BROWSE_PRODUCTS,
+            TransactionKind::OrderProducts => &ORDER_PRODUCTS,
+            TransactionKind::ProcessOrders => &PROCESS_ORDERS,
+            TransactionKind::BrowseOrders => &BROWSE_ORDERS,
+            TransactionKind::SalesRepQuery => &SALES_REP_QUERY,
+            TransactionKind::WarehouseQuery => &WAREHOUSE_QUERY,
+            TransactionKind::WarehouseActivityQuery => &WAREHOUSE_ACTIVITY_QUERY,
+        }
     }
 }
 
