@@ -6,8 +6,8 @@ use crate::targets::oracle::sql::{
     Fill, Layout, PLACE, PRIVILEGES, PRODUCT, QUOTAS, READY_PLACE, SESSION, SLOB, SLOB_BLOCK_BYTES, SLOB_OWNERS, Sql,
     WAIT_FOR_TABLES,
 };
-use crate::targets::sql::data::catalog::{DATA_TABLE, FORMAT_VERSION, LOAD_TABLE};
-use crate::targets::sql::data::descriptor::{Stage, TableId, TableKind};
+use crate::targets::sql::data::catalog::{FORMAT_VERSION, LOAD_TABLE};
+use crate::targets::sql::data::descriptor::{DATA_TABLE, Stage, TableId, TableKind};
 
 /// Rows that a script reads where a set-up would read all.
 const SHOWN_ROWS: i64 = 10;

@@ -9,7 +9,7 @@ use super::descriptor::{DataSet, Found, Stage};
 use super::streams::Halt;
 use crate::targets::TargetError;
 
-pub(in crate::targets) use super::descriptor::{DATA_TABLE, FORMAT_VERSION, LOAD_TABLE};
+pub(in crate::targets) use super::descriptor::{FORMAT_VERSION, LOAD_TABLE};
 
 /// A session that has ended may hold its lock until the server has seen the end.
 const LOCK_ATTEMPTS: u32 = 10;
