@@ -95,6 +95,9 @@ fn make_over_faults() -> Shop {
         site.responder.sessions()[before..].iter().filter(|one| is_loading(one)).map(|one| one.session).collect();
     cut.into_iter().for_each(|session| site.responder.cut(session));
     assert_eq!(child.wait().unwrap().code(), Some(2), "its sessions are gone");
+    let is_gone = |session: &crate::responder::SessionLog| session.state != State::LoggedOn;
+    site.responder.wait_until("all sessions are gone", |sessions| sessions.iter().all(is_gone));
+    site.model.with(|database| database.shop.take_back_all());
     refuse("CREATE SEQUENCE", 1031, "insufficient privileges");
     refused(&site.run(&SET_UP), &["ORA-01031", "`plimsoll orders setup --dry-run` prints every GRANT"]);
     site.model.with(|database| database.refused.clear());

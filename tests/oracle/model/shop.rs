@@ -186,6 +186,13 @@ impl Shop {
         }
     }
 
+    /// All sessions are gone without a goodbye: what they had not committed is taken back.
+    pub fn take_back_all(&mut self) {
+        let open = self.undo.keys().chain(self.pending_rows.keys()).chain(self.pending_marks.keys());
+        let open: BTreeSet<u32> = open.copied().collect();
+        open.into_iter().for_each(|session| self.end(session, Kind::Rollback));
+    }
+
     /// What changes the data dictionary.
     fn define(&mut self, text: &str) -> Option<Answer> {
         if text.starts_with("BEGIN DBMS_STATS.GATHER_TABLE_STATS") {
