@@ -2,6 +2,7 @@
 
 mod activity;
 mod cache;
+mod exhausted;
 mod figures;
 mod finding;
 mod own_report;
@@ -26,8 +27,8 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
         return Vec::new();
     }
     let found =
-        processors::find(run).into_iter().chain(shape::find(run)).chain(cache::find(run)).chain(activity::find(run));
+        exhausted::find(run).into_iter().chain(shape::find(run)).chain(cache::find(run)).chain(activity::find(run));
     found.map(Finding::Server).collect()
 }
 
-pub(super) use processors::are_exhausted;
+pub(super) use exhausted::are_exhausted;

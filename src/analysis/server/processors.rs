@@ -1,8 +1,7 @@
 //! Whose processor time was used on this machine: a server that runs beside the load generator shares its processors.
 
-use super::{Served, ServerFinding};
-use crate::analysis::worst;
-use crate::analysis::{Figures, Vocabulary, is_on_server};
+use super::Served;
+use crate::analysis::Figures;
 use crate::record::{CpuTime, Run, Step};
 
 /// A machine that was idle for less than the rest had no processor time left.
@@ -44,25 +43,7 @@ impl Processors {
         })
     }
 
-    fn are_exhausted_by_server(&self) -> bool {
+    pub(super) fn are_exhausted_by_server(&self) -> bool {
         self.busy.is_some_and(|busy| busy >= EXHAUSTED) && self.server.is_some_and(|share| share >= MOSTLY_SERVER)
     }
-}
-
-/// Whether the server used up the processors of this machine.
-pub(in crate::analysis) fn are_exhausted(run: &Run, step: &Step) -> bool {
-    is_on_server(step) && Processors::of(run, step).is_some_and(|processors| processors.are_exhausted_by_server())
-}
-
-pub(super) fn find(run: &Run) -> Option<ServerFinding> {
-    // For transactions processors are a limit as any other.
-    if Vocabulary::of(run) == Vocabulary::Users {
-        return None;
-    }
-    let exhausted = |step: &Step| {
-        let processors = Processors::of(run, step).filter(|_| are_exhausted(run, step))?;
-        Some((processors.busy?, processors.server?, processors.generator))
-    };
-    let (steps, (busy, server, generator)) = worst(run, exhausted)?;
-    Some(ServerFinding::ProcessorsExhausted { steps, busy, server, generator })
 }

@@ -16,7 +16,7 @@ use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::Recording;
-use crate::cli::servers::{NodeArgs, ServerArgs};
+use crate::cli::servers::{NodeArgs, ServerArgs, processors_for_sessions};
 use crate::cli::{fresh_seed, limits, say};
 use crate::load::Pace;
 use crate::plan::orders::{OrdersLoad, OrdersPlan, plan};
@@ -88,7 +88,7 @@ pub(super) struct LoadArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
     seed: Option<u64>,
 
-    /// Threads that drive the users [default: one for each processor]
+    /// Threads that drive the users [default: one for each processor, beside a private server a quarter of them]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Load")]
     lanes: Option<u32>,
 
@@ -327,10 +327,7 @@ impl LoadArgs {
             isolation: self.isolation.map(|level| level.words().to_owned()),
             seed: self.seed.unwrap_or_else(fresh_seed),
             tags: self.keeping.tags.clone(),
-            processors: std::thread::available_parallelism()
-                .ok()
-                .and_then(|processors| u32::try_from(processors.get()).ok())
-                .unwrap_or(1),
+            processors: processors_for_sessions(self.target.address()),
         })
     }
 

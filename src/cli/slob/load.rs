@@ -8,7 +8,7 @@ use crate::analysis::LatencyTarget;
 use crate::cli::arguments::{Asked, IoArgs, KeepingArgs, ParameterArgs, Rate, Seconds, TargetArgs};
 use crate::cli::exit::Failure;
 use crate::cli::fresh_seed;
-use crate::cli::servers::{DEFAULT_CACHE, ServerArgs};
+use crate::cli::servers::{DEFAULT_CACHE, ServerArgs, processors_for_sessions};
 use crate::config::{Axes, Key, Origin};
 use crate::load::Pace;
 use crate::plan::slob::Request;
@@ -42,7 +42,7 @@ pub(super) struct LoadArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
     seed: Option<u64>,
 
-    /// Threads that drive the sessions [default: one for each processor]
+    /// Threads that drive the sessions [default: one for each processor, beside a private server a quarter of them]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Load")]
     lanes: Option<u32>,
 
@@ -137,10 +137,7 @@ impl LoadArgs {
             lanes: self.lanes,
             seed: self.seed.unwrap_or_else(fresh_seed),
             tags: self.keeping.tags.clone(),
-            processors: std::thread::available_parallelism()
-                .ok()
-                .and_then(|processors| u32::try_from(processors.get()).ok())
-                .unwrap_or(1),
+            processors: processors_for_sessions(self.target.address()),
         })
     }
 }

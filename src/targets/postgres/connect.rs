@@ -13,7 +13,6 @@ use tokio_postgres::{Client, Config, NoTls, SimpleQueryMessage};
 
 use super::ending::Ending;
 use super::error::PostgresError;
-use super::executor::{Executor, Failure as Exchange};
 use super::failure::{Attempt, Cause, Failure};
 use super::login::{Environment, Login, Server};
 use super::sql::SESSION_SETTINGS;
@@ -48,16 +47,6 @@ pub struct Connected {
     watching: JoinHandle<()>,
     ending: Ending,
     way: Way,
-}
-
-/// A connection that executes prepared statements at little cost to the client.
-#[derive(Debug)]
-pub struct Executing {
-    /// Where statements are sent.
-    pub(super) executor: tokio::sync::Mutex<Executor>,
-    /// Process number of the server's side.
-    pub(super) server_pid: i32,
-    cancel_token: CancelToken,
 }
 
 /// Breaks off what a connection is doing.
@@ -376,14 +365,14 @@ impl Connected {
         ended.unwrap_or_else(|| PostgresError::of(&node, doing, error))
     }
 
-    /// The same connection for prepared statements alone. Nothing may be under way on it.
-    pub async fn into_executing(self) -> Executing {
+    /// The stream itself, with the number of the server's process and what breaks statements off. Nothing may be under way on it.
+    pub(super) async fn into_stream(self) -> (Shared, i32, CancelToken) {
         let Self { client, server_pid, stream, watching, way, .. } = self;
         let cancel_token = CancelToken { token: client.cancel_token(), way };
         // The library lets the stream go without a word to the server: its task no longer runs once it would say goodbye.
         watching.abort();
         let _ = watching.await;
-        Executing { executor: tokio::sync::Mutex::new(Executor::new(stream)), server_pid, cancel_token }
+        (stream, server_pid, cancel_token)
     }
 
     /// What breaks off the statement under way, from any thread and over a connection of its own, encrypted as this one is.
@@ -392,19 +381,12 @@ impl Connected {
     }
 }
 
-impl Executing {
-    /// What breaks off the statement under way.
-    pub(super) fn cancel_token(&self) -> &CancelToken {
-        &self.cancel_token
-    }
-
-    /// What a failure means, where the connection was to do `doing`.
-    pub(super) fn error(&self, doing: &str, failure: Exchange) -> PostgresError {
-        PostgresError::of_exchange(self.cancel_token.way.node(), doing, failure)
-    }
-}
-
 impl CancelToken {
+    /// The server's name.
+    pub(super) fn node(&self) -> String {
+        self.way.node()
+    }
+
     /// Asks the server to break off what the connection is doing; that then fails with SQLSTATE 57014, if it has not ended
     /// before. Must be called in a tokio runtime.
     ///

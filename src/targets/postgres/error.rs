@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use tokio_postgres::error::{DbError, Severity};
 
-use super::executor::{Failure, Report};
 use crate::measure::RefusalClass;
 use crate::targets::sql::{Codes, ServerError};
 
@@ -15,7 +14,7 @@ use crate::targets::sql::{Codes, ServerError};
 pub(super) const SILENCE: Duration = Duration::from_secs(10);
 
 /// Why a connection ended that nobody said anything about.
-const WITHOUT_A_WORD: &str = "it closed the connection without a word";
+pub(super) const WITHOUT_A_WORD: &str = "it closed the connection without a word";
 
 /// Why something about a PostgreSQL server could not be done.
 pub type PostgresError = ServerError<SqlState>;
@@ -85,25 +84,6 @@ impl PostgresError {
         }
     }
 
-    /// What it means that an exchange failed: `node` was asked to do `doing`.
-    pub(super) fn of_exchange(node: String, doing: &str, failure: Failure) -> Self {
-        let unfit =
-            |what: &dyn Display| Self::Unfit { what: format!("cannot {doing} on `{node}`: {what}"), hint: None };
-        match failure {
-            Failure::Refused(Report { code, message, .. }) => {
-                Self::Refused { node, doing: doing.to_owned(), code, message }
-            }
-            Failure::Ended(Some(Report { code, message, .. })) => {
-                Self::Lost { node, reason: with_code(&message, &code) }
-            }
-            Failure::Ended(None) => Self::Lost { node, reason: WITHOUT_A_WORD.to_owned() },
-            Failure::System(error) if error.kind() == io::ErrorKind::TimedOut => Self::silence(&node, doing),
-            Failure::System(error) => Self::Lost { node, reason: error.to_string() },
-            Failure::Protocol(what) => unfit(&format_args!("it sent {what}")),
-            Failure::Value(error) => unfit(&error),
-        }
-    }
-
     /// The network swallowed what was sent.
     pub(super) fn silence(node: &str, doing: &str) -> Self {
         Self::TimedOut { node: node.to_owned(), doing: doing.to_owned(), waited_s: SILENCE.as_secs() }
@@ -140,7 +120,8 @@ pub(super) fn reported(words: &DbError) -> String {
     with_code(words.message(), words.code().code())
 }
 
-fn with_code(message: &str, code: &str) -> String {
+/// The same of words that somebody else read.
+pub(super) fn with_code(message: &str, code: &str) -> String {
     format!("{message} (SQLSTATE {code})")
 }
 
@@ -166,9 +147,9 @@ pub(super) fn refusal_hint(code: &str) -> Option<&'static str> {
         "42501" => Some(
             "the role has not the right to; name a schema that it owns with `--db-schema`, or have the right granted",
         ),
-        "42P01" | "42883" | "3F000" => {
-            Some("the data are not there, or not all of them; make them: `plimsoll slob setup`")
-        }
+        "42P01" | "42883" | "3F000" => Some(
+            "the data are not there, or not all of them; make them: `plimsoll slob setup`, for order entry `plimsoll orders setup`",
+        ),
         "57014" => Some("the server cancelled it, most likely for its statement_timeout; raise that for this role"),
         "25006" => Some("the server is a standby or read-only; name the primary"),
         _ => None,

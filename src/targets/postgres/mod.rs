@@ -11,6 +11,7 @@ mod data;
 mod database;
 mod ending;
 mod error;
+mod executing;
 mod executor;
 mod failure;
 mod local;

@@ -6,8 +6,9 @@ use std::sync::{Arc, OnceLock};
 
 use tokio_postgres::types::{IsNull, ToSql, Type, private::BytesMut};
 
-use super::connect::{Connector, Executing};
+use super::connect::Connector;
 use super::error::PostgresError;
+use super::executing::Executing;
 use super::executor::{Executor, Failure, Prepared, Row};
 use super::sql::{identifier, literal};
 use crate::targets::orders::OrdersSending;
@@ -69,7 +70,7 @@ impl SqlServers for PostgresOrders {
     }
 
     async fn open_session(&self, node: usize) -> Result<Session, PostgresError> {
-        let executing = self.0.connector.connect(node).await?.into_executing().await;
+        let executing = Executing::on(self.0.connector.connect(node).await?).await;
         if let Some(setting) = &self.0.of_calls {
             let set = executing.executor.lock().await.execute_text(setting).await;
             set.map_err(|failure| executing.error("prepare a session", failure))?;

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use tokio::sync::Mutex;
 use tokio_postgres::types::{FromSql, ToSql, Type, accepts};
 
-use super::connect::{Connector, Executing};
+use super::connect::Connector;
 use super::error::PostgresError;
+use super::executing::Executing;
 use super::executor::{Executor, Failure, Prepared, Row};
 use super::sql::Sql;
 use crate::targets::sql::{
@@ -75,7 +76,7 @@ impl SqlServers for PostgresServers {
         let of = |error| connected.error("prepare a session", &error);
         let row = connected.client.query_one(ABOUT_THE_SESSION, &[]).await.map_err(of)?;
         let (timeout_ms, can_flush): (Option<i64>, bool) = (row.get(0), row.get(1));
-        let executing = connected.into_executing().await;
+        let executing = Executing::on(connected).await;
         let of = |failure| executing.error("prepare a session", failure);
         let flush = if can_flush {
             let mut executor = executing.executor.lock().await;

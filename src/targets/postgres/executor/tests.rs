@@ -1,13 +1,13 @@
 use super::*;
 use crate::config::postgres::PostgresAddress;
-use crate::targets::postgres::connect::Executing;
 use crate::targets::postgres::connect_tests::connector;
+use crate::targets::postgres::executing::Executing;
 use crate::targets::postgres::test_server::{block_on, database, network_server};
 use crate::targets::postgres::{Connector, PostgresError};
 
 async fn executing(address: &PostgresAddress) -> (Connector, Executing) {
     let connector = Connector::new(address, "test").unwrap();
-    let executing = connector.connect(0).await.unwrap().into_executing().await;
+    let executing = Executing::on(connector.connect(0).await.unwrap()).await;
     (connector, executing)
 }
 
@@ -125,7 +125,7 @@ fn a_server_that_ends_the_connection_is_quoted() {
         assert!(matches!(&lost, PostgresError::Lost { reason, .. } if reason == why), "{lost}");
         drop(idle);
 
-        let busy = connector.connect(0).await.unwrap().into_executing().await;
+        let busy = Executing::on(connector.connect(0).await.unwrap()).await;
         let pid = busy.server_pid;
         let (failed, _) = futures_util::future::join(
             async { busy.executor.lock().await.execute_text("SELECT pg_sleep(60)").await.unwrap_err() },
@@ -172,7 +172,7 @@ fn an_encrypted_connection_is_gone_on_with() {
         crate::targets::postgres::test_server::PASSWORD.bytes().map(|byte| format!("%{byte:02x}")).collect();
     let at = format!("postgres://scram:{password}@127.0.0.1:{}/postgres?sslmode=require", server.port);
     block_on(async {
-        let executing = connector(&at).connect(0).await.unwrap().into_executing().await;
+        let executing = Executing::on(connector(&at).connect(0).await.unwrap()).await;
         let mut executor = executing.executor.lock().await;
         let own = "SELECT count(*) FROM pg_stat_ssl WHERE pid = pg_backend_pid() AND ssl";
         assert_eq!(numbers(&mut executor, own, &[]).await.unwrap(), [1]);
