@@ -12,7 +12,7 @@ use crate::report::{self, Format, Style};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  plimsoll table last                          as SLOB's awr_info, or for io or orders
+  plimsoll table last                          as awr_info, or for io or orders
   plimsoll table vm=d8s vm=d16s --style matrix    all runs with these tags
   plimsoll table --runs /u01/plimsoll-runs     all runs in that directory
   plimsoll table last --style matrix --format markdown    for a document

@@ -27,7 +27,7 @@ fn a_credit_that_runs_out_is_found_and_shown_round_by_round() {
     assert!(text.contains("then 10 requests/s: this looks like a burst credit of at least 24,0"), "{answer}");
     assert!(text.contains("Rounds of d4, 2m00s each, 2 rounds a line (all of them with --full)"), "{answer}");
     assert!(text.contains("d4 is steady after 2"), "{answer}");
-    assert!(text.contains("at 10 operations/s (rounds of 1m00s), drifting by 0.0 % an hour"), "{answer}");
+    assert!(text.contains("at 10 requests/s (rounds of 1m00s), drifting by 0.0 % an hour"), "{answer}");
 
     let full = place.done(&["report", "last", "--full"]).stdout;
     let rounds = full.lines().skip_while(|line| !line.starts_with("Rounds of d4, 1m00s each")).skip(3);

@@ -2,7 +2,7 @@
 
 use tokio_postgres::types::Type;
 
-use super::Failure;
+use super::failure::Failure;
 
 /// Bytes of a message before its body: its kind, and the length of the rest, which counts itself.
 const HEAD_BYTES: usize = 5;
@@ -88,39 +88,6 @@ impl<'a> Row<'a> {
     }
 }
 
-/// What a server says of an error, or in a notice.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::targets::postgres) struct Report {
-    /// In English, whatever the server's language.
-    pub(in crate::targets::postgres) severity: String,
-    /// SQLSTATE.
-    pub(in crate::targets::postgres) code: String,
-    pub(in crate::targets::postgres) message: String,
-}
-
-impl Report {
-    /// Reads the body of an error or a notice.
-    pub(super) fn read(body: &[u8]) -> Self {
-        let mut report = Self { severity: String::new(), code: String::new(), message: String::new() };
-        for field in body.split(|byte| *byte == 0) {
-            let Some((kind, text)) = field.split_first() else { continue };
-            let text = String::from_utf8_lossy(text);
-            match kind {
-                b'V' => report.severity = text.into_owned(),
-                b'C' => report.code = text.into_owned(),
-                b'M' => report.message = text.into_owned(),
-                _ => {}
-            }
-        }
-        report
-    }
-
-    /// Whether nothing follows on the same connection.
-    pub(in crate::targets::postgres) fn ends_the_connection(&self) -> bool {
-        matches!(self.severity.as_str(), "FATAL" | "PANIC")
-    }
-}
-
 /// The types of a statement's parameters.
 pub(super) fn parameter_types(body: &[u8]) -> Result<Vec<Type>, Failure> {
     let (oids, _) = body.get(2..).unwrap_or_default().as_chunks::<4>();
@@ -188,14 +155,6 @@ mod tests {
         assert_eq!(row.whole_numbers().collect::<Vec<_>>(), [Some(-2), None, Some(7), Some(256), None]);
         let cut = Row::new(&body[..body.len() - 1], &[]);
         assert_eq!(cut.values().count(), 4, "a value that is not whole is none");
-    }
-
-    #[test]
-    fn an_error_is_read_by_its_fields() {
-        let report = Report::read(b"SFEHLER\0VERROR\0C40P01\0MVerklemmung\0\0");
-        assert_eq!((report.code.as_str(), report.message.as_str()), ("40P01", "Verklemmung"));
-        assert!(!report.ends_the_connection());
-        assert!(Report::read(b"SSCHWERWIEGEND\0VFATAL\0C57P01\0Mx\0\0").ends_the_connection());
     }
 
     #[test]

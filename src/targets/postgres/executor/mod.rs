@@ -4,6 +4,7 @@
 //! generator on the server's own machine that is a third of its processor time. So sessions take the stream over once the library
 //! has logged in, and one task sends, waits, and reads answers where they were received ("Extended Query" in PostgreSQL's manual).
 
+mod failure;
 mod message;
 #[cfg(test)]
 mod tests;
@@ -22,7 +23,8 @@ use tokio_postgres::types::{IsNull, ToSql, Type};
 use self::message::{Message, column_types, count_of, parameter_types};
 use super::stream::Shared;
 
-pub(super) use self::message::{Report, Row};
+pub(super) use self::failure::{Failure, Report};
+pub(super) use self::message::Row;
 
 /// Values are sent and read in binary.
 const BINARY: i16 = 1;
@@ -30,21 +32,6 @@ const BINARY: i16 = 1;
 const ROOM_BYTES: usize = 8 << 10;
 /// The server breaks down or is stopped; it says so before it closes connections (class 57P).
 const FAREWELL: &str = "57P";
-
-/// Why an exchange failed.
-#[derive(Debug)]
-pub(super) enum Failure {
-    /// The server refused, and goes on.
-    Refused(Report),
-    /// The connection has ended, with these last words of the server if it had any.
-    Ended(Option<Report>),
-    /// The system refuses to send or receive.
-    System(io::Error),
-    /// The server sent this, which it should not.
-    Protocol(&'static str),
-    /// A value cannot be sent or read as what it should be.
-    Value(Box<dyn Error + Send + Sync>),
-}
 
 /// A statement that a connection has prepared, or whose text is sent each time.
 #[derive(Debug)]

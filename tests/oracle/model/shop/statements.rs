@@ -216,7 +216,9 @@ impl Shop {
             return None;
         };
         let most = between(text, "FETCH FIRST ", " ").and_then(|number| number.parse().ok()).unwrap_or(usize::MAX);
-        let asked: Vec<&str> = text.strip_prefix("SELECT ")?.split_once(" FROM ")?.0.split(", ").collect();
+        // Rows lie in the order of their keys already.
+        let asked = text.strip_prefix("SELECT ")?.split_once(" FROM ")?.0.split(", ");
+        let asked: Vec<&str> = asked.map(|name| name.trim_end_matches(" AS cents")).collect();
         let is_text = |name: &str| {
             !rows.iter().flatten().any(|(alias, table, key)| {
                 let bare = name.strip_prefix(alias).and_then(|rest| rest.strip_prefix('.')).unwrap_or(name);
