@@ -1,6 +1,6 @@
 //! Order entry as its user meets it, against the model behind the responder: from set-up over load and audit to removal.
 //!
-//! Stocks are as many at every scale, so there is one set-up of everything, and what comes after it works on copies of that.
+//! One set-up makes everything, and what comes after it works on copies of that.
 
 use std::process::Stdio;
 use std::sync::OnceLock;
