@@ -61,8 +61,14 @@ fn is_killed_and_goes_on(kind: &str, scale: &str, data: &str, grown: u64) {
     assert!(gone.stderr.contains("no order entry data") && gone.stderr.contains("plimsoll orders setup"), "{gone}");
     place.done(&[&["slob", "drop", "--yes"][..], &server].concat());
     assert!(!place.path("server").exists());
-    // Alone, they take the server with them.
+    // So do these when SLOB's go, and alone they take the server with them.
     place.done(&set_up);
+    place.done(&[&["slob", "setup", "-s", "1", "SCALE=1000", "--quiet"][..], &server].concat());
+    let dropped = place.done(&[&["slob", "drop", "--yes"][..], &server].concat());
+    assert!(!dropped.to_string().contains("private server"), "{dropped}");
+    let gone = place.run(&[&["slob", "info"][..], &server].concat());
+    assert_eq!(gone.code, Some(2), "{gone}");
+    assert!(place.done(&[&["orders", "verify"][..], &server].concat()).stdout.contains("rules"), "whole");
     place.done(&[&["orders", "drop", "--yes"][..], &server].concat());
     assert!(!place.path("server").exists());
 }
