@@ -224,6 +224,19 @@ fn connections_are_made_anew(place: &Place, address: &str) {
     let table = place.done(&["table", "last", "--format", "json"]).json();
     assert!(table[0]["CONNECTS"].as_f64() > Some(1.0) && table[0]["TPM_MAX"].is_null(), "{table}");
 
+    // Calls of procedures, which are there already, and each user's connection is made anew after two of them.
+    let words = run(&["--reconnect", "2", "--send", "procedure", "--mix", "OP=1", "--duration", "1", "--json"]);
+    let called = place.done(&words.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(called.to_string().contains("audit: all 11 rules hold"), "{called}");
+    let document = called.json();
+    let step = &document["run"]["steps"][0];
+    let waits = step["waits"].as_array().unwrap();
+    let connects = waits.iter().find(|wait| wait["event"] == "connect").unwrap()["waits"]["count"].as_u64().unwrap();
+    let orders = step["counters"]["operations"].as_u64().unwrap();
+    // Each of three users may have made one more for what ended outside.
+    assert!(orders > 0 && connects.abs_diff(orders / 2) <= 6, "{connects} connections, {orders} orders");
+    assert_eq!(step["counters"]["errors"], 0, "{step:#}");
+
     // From now on nobody is let in.
     let (hba, postmaster) = (place.path("server/data/pg_hba.conf"), servers(&place.path("server"))[0]);
     let lets_in = fs::read_to_string(&hba).unwrap();
@@ -231,7 +244,7 @@ fn connections_are_made_anew(place: &Place, address: &str) {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let child = place.plimsoll(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     wait_until("users are at work", || {
-        ask(place, "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%order_items%' AND pid <> pg_backend_pid()").len()
+        ask(place, "SELECT 1 FROM pg_stat_activity WHERE query LIKE '%inventories%' AND pid <> pg_backend_pid()").len()
             > 1
     });
     fs::write(&hba, "local all all reject\n").unwrap();

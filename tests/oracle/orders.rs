@@ -1,6 +1,6 @@
 //! Order entry as its user meets it, against the model behind the responder: from set-up over load and audit to removal.
 //!
-//! Stocks are as many at every scale, so there is one set-up of everything, and what comes after it works on copies of that.
+//! One set-up makes everything, and what comes after it works on copies of that.
 
 use std::process::Stdio;
 use std::sync::OnceLock;
@@ -126,12 +126,14 @@ fn data_are_made_over_faults_and_go_without_a_trace() {
     let other = site.run(&["orders", "setup", "--scale", "0.002", "--seed", "7"]);
     refused(&other, &["the scale is 0.001 there and 0.002 here", "--replace"]);
 
-    // SLOB's data lie beside it and keep what both need.
+    // SLOB's data lie beside it and keep what both need; procedures go with theirs.
     site.set_up();
+    site.done(&[&RUN[..], &["--send", "procedure", "--duration", "1"]].concat());
     site.done(&["orders", "drop", "--yes"]);
     site.model.with(|database| {
         let shop = &database.shop;
         assert!(shop.tables.is_empty() && shop.parts.is_empty(), "{:?} {:?}", shop.tables.keys(), shop.parts);
+        assert!(shop.procedures.is_empty(), "{:?}", shop.procedures.keys());
         assert!(database.tables.contains_key("plimsoll_lock"));
     });
     assert!(site.done(&["slob", "verify"]).stdout.contains("sound"));
@@ -174,6 +176,8 @@ fn transactions_are_done_tried_again_and_audited() {
     rules(&site.done(&[&RUN[..], &["--duration", "1", "--reconnect", "every"]].concat()));
     assert!(site.responder.sessions().len() > before + 10, "a session for each transaction");
 
+    calls_do_transactions_too(&site);
+
     // What breaks a rule is found.
     site.model.with(|database| {
         let orders = database.shop.tables.get_mut("orders").unwrap();
@@ -188,6 +192,62 @@ fn transactions_are_done_tried_again_and_audited() {
     for part in ["no stock is below zero", "each item has its order"] {
         assert!(found.to_string().contains(part), "{part}\n{found}");
     }
+}
+
+/// The same load as one call for each transaction, by procedures that are executed from their source.
+fn calls_do_transactions_too(site: &Site) {
+    let called = [&RUN[..], &["--send", "procedure", "--duration", "2"]].concat();
+    let shop = |look: &dyn Fn(&mut Shop)| site.model.with(|database| look(&mut database.shop));
+    let refuse = |text: &str, code, message: &str| {
+        site.model.with(|database| database.refused_once.push((text.to_owned(), code, message.to_owned())));
+    };
+    refuse("CREATE PROCEDURE", 1031, "insufficient privileges");
+    refused(&site.run(&called), &["ORA-01031", "`plimsoll orders setup --dry-run` prints every GRANT"]);
+    shop(&|shop| drop(shop.procedures.insert("plimsoll_order_products".to_owned(), "PROCEDURE of others".to_owned())));
+    refused(&site.run(&called), &["holds `plimsoll_order_products`, which Plimsoll did not make", "--send statement"]);
+    shop(&|shop| {
+        shop.procedures.clear();
+        shop.broken =
+            vec![("plimsoll_browse_orders".to_owned(), "PLS-00302: component 'SLEEP' must be declared".to_owned())];
+    });
+    refused(&site.run(&called), &["`plimsoll_browse_orders` cannot be executed", "PLS-00302", "--send statement"]);
+    shop(&|shop| shop.broken.clear());
+    // They are there by now; one is of another version.
+    let old = |source: &str| source.replacen("version ", "version 0", 1);
+    shop(&|shop| {
+        let browse = shop.procedures.get_mut("plimsoll_browse_products").unwrap();
+        *browse = old(browse);
+    });
+    refuse("plimsoll_order_products(", 60, "deadlock detected while waiting for resource");
+    let (orders, before) = site.model.with(|database| (database.shop.tables["orders"].rows.len(), database.shop.calls));
+    let answer = site.done(&called);
+    assert!(answer.to_string().contains("audit: all 11 rules hold"), "{answer}");
+    assert!(answer.to_string().contains("1 procedures were made"), "{answer}");
+    let id = site.place.runs().pop().unwrap();
+    let run = run_of(&site.place.run(&["report", &id, "--json"]));
+    assert!(run.to_string().contains("deadlock"), "{run:#}");
+    let operations = run["steps"][0]["operations"].as_array().unwrap();
+    let sum = |name: &str| -> u64 {
+        operations.iter().map(|operation| operation["transactions"][name].as_u64().unwrap()).sum()
+    };
+    let done: u64 = operations.iter().map(|operation| operation["count"].as_u64().unwrap()).sum();
+    // That which was refused took a call and a rollback more; what ended outside of the window is in none of them.
+    assert!(done > 10 && sum("round_trips").abs_diff(done) <= 2, "{} {done}", sum("round_trips"));
+    assert!(sum("statements") > 2 * done && sum("rows_read") > 0 && sum("rows_changed") > 0 && sum("commits") > 0);
+    shop(&|shop| {
+        assert!(shop.calls - before >= done && shop.tables["orders"].rows.len() > orders, "{} {done}", shop.calls);
+        assert_eq!(shop.procedures.len(), 9);
+    });
+    assert!(site.done(&["orders", "info"]).stdout.contains("plimsoll_warehouse_query"));
+    assert!(site.done(&["orders", "drop", "--dry-run"]).to_string().contains("9 procedures"));
+    // One that is gone ends the load.
+    let mix = [&called[..], &["--mix", "SQ=1"]].concat();
+    site.model.with(|database| {
+        let gone = (":v9); END;".to_owned(), 6550, "PLS-00201: identifier must be declared".to_owned());
+        database.refused.push(gone);
+    });
+    refused(&site.run(&mix), &["the procedure `plimsoll_sales_rep_query` is gone", "made anew"]);
+    site.model.with(|database| database.refused.clear());
 }
 
 #[test]

@@ -194,12 +194,21 @@ impl Inside {
         self.is_brief.then(|| with_values(&statement.text(&InDatabase(database)), values)).flatten()
     }
 
-    async fn rows(&mut self, statement: Statement, values: &[Argument<'_>], database: &str) -> Result<Vec<Row>, Error> {
+    /// Lets `take` see each row. Each is gone before the next is read, so that its memory serves for that: where all are kept, the
+    /// allocator costs a tenth of all processor time here.
+    async fn each_row(
+        &mut self,
+        statement: Statement,
+        values: &[Argument<'_>],
+        database: &str,
+        mut take: impl FnMut(&Row) + Send,
+    ) -> Result<(), Error> {
+        let take = |row: Row| take(&row);
         if let Some(text) = self.sent_unprepared(statement, values, database) {
-            return self.connected.conn.query(text).await;
+            return self.connected.conn.query_iter(text).await?.for_each_and_drop(take).await;
         }
         let prepared = self.statement(statement, database).await?;
-        self.connected.conn.exec(&prepared, parameters(values)).await
+        self.connected.conn.exec_iter(&prepared, parameters(values)).await?.for_each_and_drop(take).await
     }
 
     async fn changed(&mut self, statement: Statement, values: &[Argument<'_>], database: &str) -> Result<(), Error> {
@@ -277,13 +286,10 @@ impl OrdersSession for Session {
     async fn query(&self, statement: Statement, values: &[Argument<'_>], into: &mut Rows) -> Result<(), MysqlError> {
         let Gives::Rows(width) = statement.gives() else { unreachable!("{statement:?} is no query") };
         let mut inside = self.inside.lock().await;
-        let rows = inside.rows(statement, values, &self.shared.database).await;
-        let rows = rows.map_err(|error| inside.connected.error(DOING, &error))?;
         into.begin(width);
-        for row in &rows {
-            into.push((0..width).map(|column| whole(row.as_ref(column))));
-        }
-        Ok(())
+        let take = |row: &Row| into.push((0..width).map(|column| whole(row.as_ref(column))));
+        let asked = inside.each_row(statement, values, &self.shared.database, take).await;
+        asked.map_err(|error| inside.connected.error(DOING, &error))
     }
 
     async fn change(&self, statement: Statement, values: &[Argument<'_>]) -> Result<u64, MysqlError> {

@@ -288,6 +288,23 @@ impl Connected {
         count.map_err(|error| self.error(doing, &error))
     }
 
+    /// Executes a block that was prepared, and gives the numbers that it puts out, which are its last values.
+    pub(super) fn numbers_of_block<const N: usize>(
+        &self,
+        doing: &str,
+        block: &mut Prepared,
+        values: &[&dyn ToDbValue],
+    ) -> Result<[i64; N], OracleError> {
+        let read = |row: Row| {
+            let mut numbers = [0; N];
+            for (column, number) in numbers.iter_mut().enumerate() {
+                *number = row.get(column)?;
+            }
+            Ok(numbers)
+        };
+        block.call(values).and_then(read).map_err(|error| self.error(doing, &error))
+    }
+
     /// Executes a block that was prepared, and lets `read` have the bytes that it puts out; none where they are null.
     pub(super) fn bytes_of_block<T>(
         &self,

@@ -65,8 +65,8 @@ impl SqlServers for OracleOrders {
 
     async fn open_session(&self, node: usize) -> Result<Session, OracleError> {
         let name = self.0.connector.nodes().swap_remove(node);
-        let inserts = std::iter::repeat_with(|| None).take(Statement::ALL.len()).collect();
-        let inside = Inside { shared: Arc::clone(&self.0), node, connected: None, inserts };
+        let blocks = std::iter::repeat_with(|| None).take(Statement::ALL.len()).collect();
+        let inside = Inside { shared: Arc::clone(&self.0), node, connected: None, blocks };
         let (worker, id) = Worker::start(inside, &name).await?;
         Ok(Session { shared: Arc::clone(&self.0), worker, id, node: name, alarm: Alarm::default() })
     }
@@ -281,6 +281,12 @@ impl OrdersSession for Session {
         self.asked(Job::RollBack, &[]).await.map(drop)
     }
 
+    /// What a block did before its own commits is not taken back with it.
+    async fn clear(&self) -> Result<u64, OracleError> {
+        self.roll_back().await?;
+        Ok(1)
+    }
+
     async fn prepare(&self, statement: Statement) -> Result<(), OracleError> {
         self.asked(Job::Prepare(statement), &[]).await.map(drop)
     }
@@ -292,15 +298,19 @@ struct Inside {
     node: usize,
     /// None before it is opened.
     connected: Option<Connected>,
-    /// Blocks that insert, by the statement's index. What is no block the driver keeps by its text.
-    inserts: Vec<Option<Prepared>>,
+    /// Blocks that insert or call, by the statement's index. What is no block the driver keeps by its text.
+    blocks: Vec<Option<Prepared>>,
 }
 
 impl Inside {
-    fn insert_block(&mut self, statement: Statement) -> Result<(), OracleError> {
-        let Self { shared, connected, inserts, .. } = self;
+    /// Prepares the block of a statement that is one.
+    fn prepare_block(&mut self, statement: Statement) -> Result<(), OracleError> {
+        if statement.gives() != Gives::Key && statement.called().is_none() {
+            return Ok(());
+        }
+        let Self { shared, connected, blocks, .. } = self;
         let connected = connected.as_ref().expect("a session is opened before it works");
-        let place = &mut inserts[statement.index()];
+        let place = &mut blocks[statement.index()];
         if place.is_none() {
             *place = Some(connected.prepare("prepare the transactions", &shared.texts[statement.index()])?);
         }
@@ -325,12 +335,10 @@ impl Work for Inside {
 
     fn work(&mut self, asked: &Asked) -> Result<Reply, OracleError> {
         let job = asked.job.expect("a session is asked something");
-        if let Job::Insert(statement) | Job::Prepare(statement) = job
-            && statement.gives() == Gives::Key
-        {
-            self.insert_block(statement)?;
+        if let Job::Insert(statement) | Job::Query(statement) | Job::Prepare(statement) = job {
+            self.prepare_block(statement)?;
         }
-        let Self { shared, connected, inserts, .. } = self;
+        let Self { shared, connected, blocks, .. } = self;
         let connected = connected.as_ref().expect("a session is opened before it works");
         let values: Vec<Value<'_>> = asked
             .values
@@ -342,6 +350,15 @@ impl Work for Inside {
             .collect();
         let mut bound: Vec<&dyn ToDbValue> = values.iter().map(|value| value as &dyn ToDbValue).collect();
         match job {
+            Job::Query(statement) if statement.called().is_some() => {
+                bound.extend([&DB_TYPE_NUMBER as &dyn ToDbValue; ANSWERS]);
+                let block = blocks[statement.index()].as_mut().expect("it was prepared just now");
+                let answer: [i64; ANSWERS] = connected.numbers_of_block(DOING, block, &bound)?;
+                let mut rows = Rows::default();
+                rows.begin(ANSWERS);
+                rows.push(answer.into_iter().map(Some));
+                Ok(Reply::Rows(rows))
+            }
             Job::Query(statement) => {
                 let Gives::Rows(width) = statement.gives() else { unreachable!("{statement:?} is no query") };
                 let read = |row: &Row| (0..width).map(|column| row.get::<Option<i64>>(column)).collect();
@@ -357,7 +374,7 @@ impl Work for Inside {
             }
             Job::Insert(statement) => {
                 bound.push(&DB_TYPE_NUMBER);
-                let block = inserts[statement.index()].as_mut().expect("it was prepared just now");
+                let block = blocks[statement.index()].as_mut().expect("it was prepared just now");
                 let key = connected.count_of_block(DOING, block, &bound)?;
                 i64::try_from(key).map(Reply::Key).map_err(|_| OracleError::Unfit {
                     what: format!("an insertion gave the key {key}, which is none of order entry"),

@@ -2,10 +2,10 @@
 
 use super::rows::{
     CODES, IN_STOCK, ITEMS_DEVIATION, LOCATIONS, MEAN_ITEMS, NO_MODE_PERCENT, ORDERABLE_OF_TEN, PRICES, QUANTITIES,
-    RETURNED_PERCENT, STOCKED_IN,
+    RETURNED_PERCENT, stocked_in,
 };
 use super::tables::MAX_CREDIT;
-use super::{CATEGORIES, PRODUCTS, SALES_REPS, Sizes, Table, WAREHOUSES};
+use super::{CATEGORIES, PRODUCTS, SALES_REPS, Sizes, Table};
 
 /// A mean that a data set has of its rows, as far as chance goes.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,7 +43,8 @@ impl Expected {
 pub fn expected_of(table: Table, sizes: &Sizes) -> Vec<Expected> {
     let rows = table.units(sizes) as f64;
     let items = sizes.orders as f64 * MEAN_ITEMS;
-    let stocks = f64::from(PRODUCTS) * (STOCKED_IN.0 + STOCKED_IN.1) as f64 / 2.0;
+    let (fewest, most) = stocked_in(sizes);
+    let stocks = f64::from(PRODUCTS) * (fewest + most) as f64 / 2.0;
     let of = |words, expression, (mean, deviation): (f64, f64), values| Expected {
         words,
         expression,
@@ -81,7 +82,7 @@ pub fn expected_of(table: Table, sizes: &Sizes) -> Vec<Expected> {
             vec![of("products", "avg(product_id)", (f64::from(PRODUCTS + 1) / 2.0, 0.0), rows)]
         }
         Table::Inventories => vec![
-            of("warehouses of a product", "count(*) / 1000.0", even(STOCKED_IN), f64::from(PRODUCTS)),
+            of("warehouses of a product", "count(*) / 1000.0", even((fewest, most)), f64::from(PRODUCTS)),
             of("pieces in stock", "avg(quantity_on_hand)", even(IN_STOCK), stocks),
         ],
         Table::Orders => vec![
@@ -94,7 +95,7 @@ pub fn expected_of(table: Table, sizes: &Sizes) -> Vec<Expected> {
             of("statuses", "avg(order_status)", common(10), rows),
             of("sales representatives", "avg(sales_rep_id)", common(SALES_REPS), rows),
             of("promotions", "avg(promotion_id)", common_from_0(SALES_REPS), rows),
-            of("warehouses", "avg(warehouse_id)", even((1, u64::from(WAREHOUSES))), rows),
+            of("warehouses", "avg(warehouse_id)", even((1, sizes.warehouses)), rows),
             of(
                 "part of standard delivery",
                 "avg(CASE WHEN delivery_type = 'Standard' THEN 1.0 ELSE 0.0 END)",

@@ -24,6 +24,6 @@ mod words;
 pub use mix::{Mix, MixError, Preset};
 pub use reconnect::{Reconnect, ReconnectError};
 pub use shape::{OrdersSession, OrdersShape, PauseBounds, Pauses};
-pub use sizes::{CATEGORIES, MAX_SCALE, MIN_SCALE, PRODUCTS, SALES_REPS, Sizes, WAREHOUSES};
+pub use sizes::{CATEGORIES, FULL_STOCK_SCALE, MAX_SCALE, MIN_SCALE, PRODUCTS, SALES_REPS, Sizes, WAREHOUSES};
 pub use tables::Table;
 pub use transaction::{OrderTransaction, TransactionKind};

@@ -370,7 +370,7 @@ impl Table {
             Self::Customers => sizes.customers,
             Self::Addresses => sizes.addresses,
             Self::CardDetails => sizes.cards,
-            Self::Warehouses => u64::from(super::WAREHOUSES),
+            Self::Warehouses => sizes.warehouses,
             Self::ProductInformation | Self::ProductDescriptions | Self::Inventories => u64::from(super::PRODUCTS),
             Self::Orders | Self::OrderItems => sizes.orders,
             Self::Logon => sizes.logons,

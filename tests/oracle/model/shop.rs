@@ -4,6 +4,7 @@
 //! locks on rows here. That is enough for statements which look at what they change.
 
 mod audit;
+mod procedures;
 mod statements;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -116,6 +117,12 @@ pub struct Shop {
     /// Commits and rollbacks of sessions that had changed something.
     pub commits: u64,
     pub rollbacks: u64,
+    /// Procedures by their names, as they were made.
+    pub procedures: BTreeMap<String, String>,
+    /// Those that cannot be executed, and why.
+    pub broken: Vec<(String, String)>,
+    /// Calls of procedures.
+    pub calls: u64,
 }
 
 fn missing() -> Answer {
@@ -142,7 +149,8 @@ fn numbers<const N: usize>(rows: Vec<[i64; N]>) -> Answer {
 impl Shop {
     /// The answer to a call about order entry; `None` where it is not about that.
     pub fn answer(&mut self, text: &str, call: &Call) -> Option<Answer> {
-        self.define(text)
+        self.procedure(text, call)
+            .or_else(|| self.define(text))
             .or_else(|| self.own(text, call))
             .or_else(|| self.load(text, call))
             .or_else(|| self.question(text))

@@ -20,7 +20,7 @@ pub fn write(sessions: &[SessionLog]) {
     for text in texts {
         // The parser knows no EXPLAIN, but what is explained.
         let text = text.strip_prefix("EXPLAIN PLAN SET STATEMENT_ID = 'plimsoll' FOR ").unwrap_or(text);
-        let is_block = ["BEGIN", "DECLARE"].iter().any(|word| text.starts_with(word));
+        let is_block = ["BEGIN", "DECLARE", "CREATE PROCEDURE"].iter().any(|word| text.starts_with(word));
         let mut hasher = DefaultHasher::new();
         text.hash(&mut hasher);
         let file = Path::new(&folder).join(format!("sent-{:016x}.sql", hasher.finish()));

@@ -25,6 +25,8 @@ const ROW_IS_THERE: u32 = 1;
 pub(super) const NO_TABLE: u32 = 942;
 /// There is no such sequence.
 const NO_SEQUENCE: u32 = 2289;
+/// A procedure is not there.
+const NO_OBJECT: u32 = 4043;
 /// Somebody has locked it.
 const BUSY: u32 = 54;
 /// Locks are held by a transaction of the two-phase kind, or waited for in vain.
@@ -234,7 +236,18 @@ pub(super) trait Kept: Content {
     fn tables_here(&self) -> Vec<String>;
 
     /// Statements that drop them, but for what marks them.
-    fn drops(&self, access: Access<'_>) -> Vec<String>;
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError>;
+
+    /// Bare names of procedures that were made beside them later, and go with them.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    fn made_later(_session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        Ok(Vec::new())
+    }
 
     /// What room there is for them, where that is asked.
     ///
@@ -285,9 +298,9 @@ impl Kept for DataSet {
         self.tables().map(TableId::name).collect()
     }
 
-    fn drops(&self, access: Access<'_>) -> Vec<String> {
-        let sql = access.sql(self.block_bytes);
-        self.tables().map(|table| Sql::drop_table(&name_of(&sql, table))).collect()
+    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        let sql = session.access().sql(self.block_bytes);
+        Ok(self.tables().map(|table| Sql::drop_table(&name_of(&sql, table))).collect())
     }
 }
 
@@ -399,14 +412,18 @@ impl<D: Kept> Keeps<D> for Connector {
         Ok(session.connected()?.commit(doing)?)
     }
 
+    fn made_later(session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        D::made_later(session)
+    }
+
     fn remove(session: &mut Session<'_>, found: &Found<D>, halt: Halt<'_>) -> Result<(), TargetError> {
         let (access, doing) = (session.access(), "drop the data");
         let sql = access.sql(0);
         session.execute(doing, sql::WAIT_FOR_TABLES, &[])?;
         set_stage::<D>(session, Stage::Dropping)?;
         let own = [D::KIND.load_table, D::KIND.data_table].map(|name| Sql::drop_table(&sql.qualified(name)));
-        for statement in found.data.drops(access).into_iter().chain(own) {
-            unless(session.execute_long(doing, statement, halt), &[NO_TABLE, NO_SEQUENCE])?;
+        for statement in found.data.drops(session)?.into_iter().chain(own) {
+            unless(session.execute_long(doing, statement, halt), &[NO_TABLE, NO_SEQUENCE, NO_OBJECT])?;
         }
         // The lock is on a table that other data may need; where there are none, nothing is left that anybody could spoil.
         let others: Option<u64> = session.first("look for other data", sql::DESCRIBED, &[], |row| row.get(0))?;

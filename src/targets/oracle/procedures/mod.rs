@@ -1,4 +1,4 @@
-//! Transactions of order entry as procedures, in PL/SQL. No load calls them yet.
+//! Transactions of order entry as procedures, in PL/SQL.
 
 use super::orders::OfUser;
 use crate::targets::sql::orders::load::Words as _;
@@ -25,7 +25,7 @@ impl Procedural for OfUser<'_> {
         let answers: Vec<String> = answer.iter().map(|name| format!("  {name} := 0;")).collect();
         let body: Vec<String> = body.iter().map(|line| format!("  {line}")).collect();
         format!(
-            "CREATE OR REPLACE PROCEDURE {}({})\nAUTHID CURRENT_USER AS\n  -- {mark}\n  {};\nBEGIN\n{}\n{}\nEND;",
+            "CREATE PROCEDURE {}({})\nAUTHID CURRENT_USER AS\n  -- {mark}\n  {};\nBEGIN\n{}\n{}\nEND;",
             self.table(name),
             head.join(", "),
             declared.join(";\n  "),

@@ -25,6 +25,8 @@ pub fn order_entry(user: &str) -> Vec<String> {
         sql.insert_mark(&ORDERS),
         sql.set_stage(&ORDERS),
         ddl::parts_there(),
+        ddl::procedures_there(user),
+        ddl::broken_procedures(),
     ]);
     for partitions in [0, 32] {
         let data = OrdersData::wanted(&OrdersRequest {

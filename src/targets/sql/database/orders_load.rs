@@ -68,6 +68,7 @@ pub(super) fn open<D: OrdersDialect>(
         ("timed_by", "client".to_owned()),
         ("orders.scale", data.scale.to_string()),
         ("orders.customers", data.sizes.customers.to_string()),
+        ("orders.warehouses", data.sizes.warehouses.to_string()),
         ("orders.partitions", data.partitions.to_string()),
         ("orders.indexes", data.indexes.word().to_owned()),
         ("orders.seed", data.seed.to_string()),

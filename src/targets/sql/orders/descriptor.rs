@@ -70,7 +70,7 @@ impl Content for OrdersData {
     }
 
     fn is_sensible(&self) -> bool {
-        (MIN_SCALE..=MAX_SCALE).contains(&self.scale) && self.sizes == Sizes::of(self.scale)
+        (MIN_SCALE..=MAX_SCALE).contains(&self.scale) && self.sizes.are_of(self.scale)
     }
 }
 
@@ -93,8 +93,14 @@ impl OrdersData {
 
     /// How these data differ from what is asked for, in words; none if they do not.
     pub(in crate::targets) fn difference(&self, asked: &OrdersRequest) -> Option<String> {
+        // Another scale says it all; alone, their number is that of data by a version before.
+        let warehouses = match Sizes::of(asked.scale).warehouses {
+            _ if asked.scale != self.scale => self.sizes.warehouses,
+            warehouses => warehouses,
+        };
         let figures = [
             ("the scale", self.scale.to_string(), asked.scale.to_string()),
+            ("the number of warehouses", self.sizes.warehouses.to_string(), warehouses.to_string()),
             ("the number of partitions", self.partitions.to_string(), asked.partitions.to_string()),
             ("what is asked of indexes", self.indexes.word().to_owned(), asked.indexes.word().to_owned()),
             ("the seed", self.seed.to_string(), asked.seed.to_string()),
@@ -131,5 +137,34 @@ pub(in crate::targets) fn sample() -> OrdersData {
         partitions: 0,
         indexes: Indexes::All,
         sizes: Sizes::of(0.001),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::targets::database::Replace;
+
+    #[test]
+    fn small_data_of_versions_before_are_loaded_as_they_are_and_never_gone_on_with() {
+        let now = sample();
+        let mut document = serde_json::to_value(&now).unwrap();
+        document["sizes"].as_object_mut().unwrap().remove("warehouses");
+        let before: OrdersData = serde_json::from_value(document).unwrap();
+        assert!(before.is_sensible() && before.sizes.warehouses == 1_000);
+        let OrdersData { scale, partitions, indexes, seed, .. } = now;
+        let same = OrdersRequest {
+            scale,
+            partitions,
+            indexes,
+            seed,
+            streams: 1,
+            is_seed_asked: true,
+            replace: Replace::Refuse,
+        };
+        assert_eq!(now.difference(&same), None);
+        assert_eq!(before.difference(&same).unwrap(), "the number of warehouses is 1000 there and 10 here");
+        let other = OrdersRequest { scale: 0.002, ..same };
+        assert_eq!(now.difference(&other).unwrap(), "the scale is 0.001 there and 0.002 here");
     }
 }

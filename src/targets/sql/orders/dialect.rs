@@ -150,14 +150,15 @@ pub(in crate::targets) trait OrdersDialect: Dialect + Keeps<OrdersData> + Words 
     /// namespace that is whole.
     fn parts_there(namespace: &str) -> String;
 
-    /// The procedures that do transactions; none where a load cannot call any.
-    fn procedures(_namespace: &str) -> Option<Vec<Procedure>> {
-        None
-    }
+    /// The procedures that do transactions.
+    fn procedures(namespace: &str) -> Vec<Procedure>;
 
     /// The statement that gives, of whatever has the name of one of them: name, how a statement names it, and what is said of it.
-    fn procedures_there(_namespace: &str) -> String {
-        String::new()
+    fn procedures_there(namespace: &str) -> String;
+
+    /// The statement that gives names of those that the server took and cannot execute, and why; none where it takes only what it can.
+    fn broken_procedures() -> Option<String> {
+        None
     }
 
     /// What a data set consists of there.

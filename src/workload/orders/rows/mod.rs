@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::tables::{MAX_CREDIT, ORDER_MODES, PRODUCT_STATUSES};
 use super::words;
-use super::{CATEGORIES, PRODUCTS, SALES_REPS, Sizes, Table, WAREHOUSES, names};
+use super::{CATEGORIES, PRODUCTS, SALES_REPS, Sizes, Table, names};
 use crate::workload::{Rng, mix64};
 
 /// Takes rows, field by field, in the order of the columns.
@@ -44,8 +44,8 @@ const RIGHT: f64 = 0.441_42;
 pub const MEAN_ITEMS: f64 = 1.0 + THROWS as f64 * RIGHT;
 /// Their standard deviation.
 pub(super) const ITEMS_DEVIATION: f64 = 1.489_7;
-/// Warehouses that a product is in.
-pub(super) const STOCKED_IN: (u64, u64) = (800, 1_000);
+/// Of ten warehouses, those that a product is in at least.
+const STOCKED_OF_TEN: u64 = 8;
 /// Pieces of a product in a warehouse.
 pub(super) const IN_STOCK: (u64, u64) = (1, 1_000);
 /// Pieces of a product in an order.
@@ -332,8 +332,8 @@ impl Rows {
     /// In each warehouse but for some that follow each other, in the order of warehouses.
     fn inventories(&self, product: u64, fields: &mut impl Fields) -> u64 {
         let rng = &mut self.rng(Table::Inventories, product);
-        let all = u64::from(WAREHOUSES);
-        let absent = all - between(rng, STOCKED_IN);
+        let all = self.sizes.warehouses;
+        let absent = all - between(rng, stocked_in(&self.sizes));
         let first_absent = rng.below(all);
         for warehouse in (0..all).filter(|warehouse| (warehouse + all - first_absent) % all >= absent) {
             fields.begin_row();
@@ -380,7 +380,7 @@ impl Rows {
         fields.money(total);
         fields.whole(common(rng, SALES_REPS));
         fields.whole(common(rng, SALES_REPS + 1) - 1);
-        fields.whole(between(rng, (1, u64::from(WAREHOUSES))) as i64);
+        fields.whole(between(rng, (1, self.sizes.warehouses)) as i64);
         let bits = rng.next_u64();
         fields.text(&[words::DELIVERIES[part(bits, 0, words::DELIVERIES.len() as u64) as usize]]);
         fields.whole(1 + part(bits, 16, 5) as i64);
@@ -430,6 +430,11 @@ impl Rows {
         fields.text(&[name]);
         fields.text(&[Digits::of(value).as_str()]);
     }
+}
+
+/// How many warehouses a product is in, at least and at most.
+pub(super) fn stocked_in(sizes: &Sizes) -> (u64, u64) {
+    (sizes.warehouses * STOCKED_OF_TEN / 10, sizes.warehouses)
 }
 
 /// What the table of the ranges of keys says.

@@ -27,7 +27,7 @@ impl Shop {
     }
 
     /// Inserts one row, and gives its key.
-    fn insert(&mut self, text: &str, call: &Call) -> Option<i64> {
+    pub(super) fn insert(&mut self, text: &str, call: &Call) -> Option<i64> {
         let name = name_in(text)?.to_owned();
         let (columns, rest) = text.split_once(" (")?.1.split_once(") VALUES (")?;
         // What follows the list of values ends with a key or with nothing.

@@ -94,8 +94,8 @@ impl OrdersDialect for Connector {
         ddl::parts_there(namespace)
     }
 
-    fn procedures(namespace: &str) -> Option<Vec<Procedure>> {
-        Some(Procedure::all(&InDatabase(namespace)))
+    fn procedures(namespace: &str) -> Vec<Procedure> {
+        Procedure::all(&InDatabase(namespace))
     }
 
     fn procedures_there(namespace: &str) -> String {

@@ -9,6 +9,7 @@ use crate::targets::sql::orders::ddl::{
     Words, check, checks_of, column, foreign_key, list, next_number, qualified, sequence_of,
 };
 use crate::targets::sql::orders::descriptor::OrdersData;
+use crate::targets::sql::orders::load::procedure;
 use crate::targets::sql::orders::{Job, Lacking, PartKind, Parts, Step};
 use crate::workload::orders::Table;
 use crate::workload::orders::tables::{INDEXES, Index, IndexPart, Kind, SEQUENCES};
@@ -181,6 +182,27 @@ pub(in crate::targets::oracle) fn parts_there() -> String {
      LOWER(constraint_name) FROM user_constraints WHERE constraint_type IN ('P', 'R', 'C') AND status = 'ENABLED' \
      AND validated = 'VALIDATED'"
         .to_owned()
+}
+
+/// The statement that gives, of whatever has the name of a procedure of ours: its name, how it is named where it is dropped, and the
+/// comment in the third line of its source, if it is a procedure.
+pub(in crate::targets::oracle) fn procedures_there(namespace: &str) -> String {
+    let owner = quoted(namespace).replace('\'', "''");
+    format!(
+        "SELECT LOWER(o.object_name) AS name, '{owner}.' || LOWER(o.object_name) AS reference, (SELECT \
+         RTRIM(LTRIM(s.text, ' -'), CHR(10)) FROM user_source s WHERE s.name = o.object_name AND s.type = 'PROCEDURE' AND s.line = 3) AS mark \
+         FROM user_objects o WHERE o.subobject_name IS NULL AND LOWER(o.object_name) IN ({}) ORDER BY name",
+        procedure::names()
+    )
+}
+
+/// The statement that gives names of procedures of ours that could not be compiled, and why.
+pub(in crate::targets::oracle) fn broken_procedures() -> String {
+    format!(
+        "SELECT LOWER(e.name) AS name, e.text FROM user_errors e WHERE e.type = 'PROCEDURE' AND e.attribute = 'ERROR' \
+         AND LOWER(e.name) IN ({}) ORDER BY name, e.sequence",
+        procedure::names()
+    )
 }
 
 /// Names of all that set-up makes, in capitals, as a list of texts.

@@ -9,7 +9,7 @@ use super::session::{Access, Session};
 use crate::targets::TargetError;
 use crate::targets::database::Phase;
 use crate::targets::oracle::driver::{Error, Row};
-use crate::targets::oracle::orders::{LEVELS, OracleOrders};
+use crate::targets::oracle::orders::{LEVELS, OfUser, OracleOrders};
 use crate::targets::oracle::sql::{self, Need, QUOTAS, Sql, WAIT_FOR_TABLES};
 use crate::targets::oracle::{Connector, OracleError};
 use crate::targets::sql::data::content::Content as _;
@@ -18,7 +18,9 @@ use crate::targets::sql::data::pieces::Piece;
 use crate::targets::sql::data::streams::{Halt, Stream};
 use crate::targets::sql::data::work::Work;
 use crate::targets::sql::orders::descriptor::OrdersData;
+use crate::targets::sql::orders::load::procedure::Procedure;
 use crate::targets::sql::orders::load::{OrdersSetting, Statement};
+use crate::targets::sql::orders::procedures;
 use crate::targets::sql::orders::source::Source;
 use crate::targets::sql::orders::{OrdersDialect, Parts, Sizing, Step};
 use crate::workload::orders::Table;
@@ -55,8 +57,15 @@ impl Kept for OrdersData {
         Table::ALL.into_iter().map(|table| table.name().to_owned()).collect()
     }
 
-    fn drops(&self, access: Access<'_>) -> Vec<String> {
-        ddl::drops(access.namespace)
+    fn drops(&self, session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        let namespace = session.access().namespace;
+        let procedures = procedures::drops::<Connector>(session, namespace)?;
+        Ok([procedures, ddl::drops(namespace)].concat())
+    }
+
+    fn made_later(session: &mut Session<'_>) -> Result<Vec<String>, TargetError> {
+        let namespace = session.access().namespace;
+        procedures::names_of_ours::<Connector>(session, namespace)
     }
 
     /// What the user's quota leaves, and what the tablespace has; none of it where it may not be seen.
@@ -144,6 +153,18 @@ impl OrdersDialect for Connector {
 
     fn parts_there(_: &str) -> String {
         ddl::parts_there()
+    }
+
+    fn procedures(namespace: &str) -> Vec<Procedure> {
+        Procedure::all(&OfUser(namespace))
+    }
+
+    fn procedures_there(namespace: &str) -> String {
+        ddl::procedures_there(namespace)
+    }
+
+    fn broken_procedures() -> Option<String> {
+        Some(ddl::broken_procedures())
     }
 
     fn remarks_on(_: &OrdersData) -> Vec<String> {

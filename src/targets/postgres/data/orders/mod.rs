@@ -100,8 +100,8 @@ impl OrdersDialect for Connector {
         ddl::parts_there(namespace)
     }
 
-    fn procedures(namespace: &str) -> Option<Vec<Procedure>> {
-        Some(Procedure::all(&InSchema(namespace)))
+    fn procedures(namespace: &str) -> Vec<Procedure> {
+        Procedure::all(&InSchema(namespace))
     }
 
     fn procedures_there(namespace: &str) -> String {

@@ -190,7 +190,7 @@ impl Statement {
     }
 
     /// Which kind of transaction it does as a whole; none if it is only one of its statements.
-    pub(super) fn called(self) -> Option<TransactionKind> {
+    pub fn called(self) -> Option<TransactionKind> {
         let place = (self.index() + TransactionKind::ALL.len()).checked_sub(Self::ALL.len())?;
         Some(TransactionKind::ALL[place])
     }

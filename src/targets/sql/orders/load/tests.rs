@@ -244,7 +244,9 @@ fn a_call_has_the_choices_of_the_transaction_and_answers_what_came_of_it() {
     let customer = choices.whole(program::Local::Customer);
     assert_eq!(
         *call,
-        format!("CallOrderProducts [Int({random}), Int({lengths}), Int(2000), Int(5000), Int(0), Int({customer})]")
+        format!(
+            "CallOrderProducts [Int({random}), Int({lengths}), Int(2000), Int(5000), Int(0), Int({customer}), Int(100)]"
+        )
     );
 }
 
@@ -259,6 +261,6 @@ fn a_call_that_is_refused_is_made_again_as_a_whole_and_without_pauses() {
     let asked = session.asked.lock().unwrap();
     let [first, clear, again] = asked.as_slice() else { panic!("{asked:?}") };
     assert_eq!(clear, "clear");
-    assert_eq!(first.replace("Int(0), Int(0), Int(7)]", "Int(0), Int(0), Int(0)]"), *again);
+    assert_eq!(first.replace("Int(0), Int(0), Int(7), Int(100)]", "Int(0), Int(0), Int(0), Int(100)]"), *again);
     assert_ne!(first, again);
 }

@@ -30,9 +30,6 @@ impl There {
 
 /// What there is by the names of our procedures.
 fn all<D: OrdersDialect>(session: &mut D::Session<'_>, namespace: &str) -> Result<Vec<There>, TargetError> {
-    if D::procedures(namespace).is_none() {
-        return Ok(Vec::new());
-    }
     let rows = D::ask(session, "look for procedures", &D::procedures_there(namespace), Halt::NEVER)?;
     let there = |row: Vec<Option<String>>| {
         let mut row = row.into_iter();
@@ -82,6 +79,7 @@ pub(in crate::targets::sql) fn install<D: OrdersDialect>(
 ) -> Result<Vec<String>, TargetError> {
     let mut session = D::open(access)?;
     if missing(access, &mut session)?.is_empty() {
+        refuse_broken(access, &mut session)?;
         return Ok(Vec::new());
     }
     catalog::lock(access, &mut session)?;
@@ -95,7 +93,19 @@ pub(in crate::targets::sql) fn install<D: OrdersDialect>(
         }
         made.push(procedure.name);
     }
+    refuse_broken(access, &mut session)?;
     Ok(made)
+}
+
+/// Refuses procedures that are there and that the server cannot execute.
+fn refuse_broken<D: OrdersDialect>(access: Access<'_, D>, session: &mut D::Session<'_>) -> Result<(), TargetError> {
+    let Some(question) = D::broken_procedures() else { return Ok(()) };
+    let rows = D::ask(session, "look at the procedures", &question, Halt::NEVER)?;
+    let Some(row) = rows.into_iter().next() else { return Ok(()) };
+    let mut words = row.into_iter().map(Option::unwrap_or_default);
+    let (name, why) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let what = format!("the procedure `{name}` cannot be executed on `{}`: {}", access.node_name(), why.trim());
+    Err(access.unfit(what, "send each statement by itself: `--send statement`"))
 }
 
 /// The procedures that are not there as they should be, each with what is there of another version.
@@ -109,12 +119,8 @@ fn missing<D: OrdersDialect>(
         let hint = "rename it, or send each statement by itself: `--send statement`";
         return Err(access.unfit(what, hint));
     }
-    let Some(procedures) = D::procedures(access.namespace) else {
-        let what = format!("procedures are not called on `{}`: nobody has tried that yet", access.node_name());
-        return Err(access.unfit(what, "send each statement by itself: `--send statement`"));
-    };
     let mut missing = Vec::new();
-    for procedure in procedures {
+    for procedure in D::procedures(access.namespace) {
         let place = there.iter().position(|there| there.name == procedure.name);
         let old = place.map(|place| there.swap_remove(place));
         if old.as_ref().is_none_or(|old| old.mark.as_ref() != Some(&procedure.mark)) {

@@ -153,12 +153,21 @@ fn does_the_same_both_ways<D: TestedOrders>() {
         assert_eq!(sent, called);
     }
     // Levels hold inside procedures too, and nothing is left open.
+    D::KEEPS_LEVEL.inspect(|keep| execute::<D>(&calls, &[keep]));
     for level in ["REPEATABLE READ", "SERIALIZABLE"] {
         let mut strict = Driven::open(calls, OrdersSending::Procedure, Pauses::None, Some(level));
-        for kind in TransactionKind::ALL {
-            assert!(strict.perform(kind, 99).result.is_ok(), "{level} {kind:?}");
+        let mut orders = Vec::new();
+        for (kind, seed) in TransactionKind::ALL.into_iter().flat_map(|kind| [(kind, 99), (kind, 100), (kind, 101)]) {
+            let done = strict.perform(kind, seed).result;
+            orders.extend(done.unwrap_or_else(|error| panic!("{level} {kind:?}: {error}")).order);
+        }
+        if D::KEEPS_LEVEL.is_some() {
+            let (first, name) = (orders[0], super::super::ddl::qualified::<D>(calls.namespace, "orders"));
+            let kept = rows(calls, &format!("SELECT level FROM {name} WHERE order_id >= {first}"));
+            assert_eq!(kept, vec![vec![Some(level.to_lowercase())]; orders.len()], "{level}");
         }
     }
+    D::KEEPS_LEVEL.inspect(|_| execute::<D>(&calls, &["ALTER TABLE orders DROP COLUMN level"]));
     pauses::<D>(calls);
     who_may_call_and_who_may_make::<D>(calls);
     whose_procedures_are_they::<D>(calls);

@@ -89,6 +89,7 @@ fn whole(local: Local, rng: &mut Rng, sizes: &Sizes) -> i64 {
     match local {
         // One that was there when the data were made.
         Local::Customer => between(1, sizes.customers),
+        Local::Warehouses => sizes.warehouses as i64,
         Local::CardNumber => between(1_111_111_111, 9_999_999_999),
         Local::Credit => 100 * between(100, 5_000),
         other => unreachable!("{other:?} is drawn by a step"),

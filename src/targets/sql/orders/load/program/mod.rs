@@ -40,6 +40,8 @@ pub enum Local {
     Product,
     /// A category of products.
     Category,
+    /// How many warehouses there are.
+    Warehouses,
     /// A warehouse.
     Warehouse,
     /// A sales representative.
@@ -76,7 +78,7 @@ pub enum Local {
 
 impl Local {
     /// Every one, in the order of their numbers.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::Customer,
         Self::Address,
         Self::Card,
@@ -91,6 +93,7 @@ impl Local {
         Self::Counter,
         Self::Product,
         Self::Category,
+        Self::Warehouses,
         Self::Warehouse,
         Self::SalesRep,
         Self::Promotion,
@@ -260,7 +263,8 @@ pub enum Step {
 /// What a transaction does, and what has to be chosen before it begins.
 #[derive(Debug, Clone, Copy)]
 pub struct Program {
-    /// Whole numbers that are chosen from ranges that are too large for the generator of its steps.
+    /// Whole numbers that are known before: those of the data, and those chosen from ranges that are too large for the generator of
+    /// its steps.
     pub wholes: &'static [Local],
     /// Texts that are chosen.
     pub texts: &'static [Text],

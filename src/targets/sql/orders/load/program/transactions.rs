@@ -6,7 +6,7 @@ use super::Step::*;
 use super::Whole::{Number, Of, Rows};
 use super::{Bank, Local, Program, Step, Text, Value, Whole};
 use crate::targets::sql::orders::load::statements::Statement;
-use crate::workload::orders::{CATEGORIES, PRODUCTS, TransactionKind, WAREHOUSES};
+use crate::workload::orders::{CATEGORIES, PRODUCTS, TransactionKind};
 
 impl Program {
     /// What transactions of this kind do.
@@ -41,10 +41,6 @@ const fn draw(into: Local, least: i64, most: i64) -> Step {
     Draw { into, least, most: Number(most) }
 }
 
-const fn warehouse(into: Local) -> Step {
-    draw(into, 1, WAREHOUSES as i64)
-}
-
 /// The first column of row number `row` of the last query.
 const fn key(row: Whole, into: Local) -> Step {
     Pick { from: Bank::Rows, row, column: 0, into }
@@ -52,6 +48,8 @@ const fn key(row: Whole, into: Local) -> Step {
 
 /// One of the rows that the last query gave; it has no number where there are none.
 const ANY_ROW: Step = Draw { into: Row, least: 1, most: Rows(Bank::Rows) };
+/// One of the warehouses that there are.
+const ANY_WAREHOUSE: Step = Draw { into: Warehouse, least: 1, most: Of(Warehouses) };
 /// The customer, read by key.
 const READ_CUSTOMER: Step = Query(Statement::Customer, &[of(Customer)], Bank::Rows);
 /// How many times a customer looks at products.
@@ -169,7 +167,7 @@ const BROWSE_PRODUCTS: Program = Program {
 };
 
 const ORDER_PRODUCTS: Program = Program {
-    wholes: &[Customer],
+    wholes: &[Customer, Warehouses],
     texts: &[],
     steps: &[
         READ_CUSTOMER,
@@ -186,7 +184,7 @@ const ORDER_PRODUCTS: Program = Program {
             Of(Browses),
             &[
                 draw(Category, 1, CATEGORIES as i64),
-                warehouse(Warehouse),
+                ANY_WAREHOUSE,
                 Query(Statement::Category, &[of(Category), of(Warehouse)], Bank::Found),
                 Pause,
             ],
@@ -223,7 +221,7 @@ const PLACE_ORDER: &[Step] = &[
         &[
             Pick { from: Bank::Found, row: Of(Counter), column: 0, into: Product },
             Pick { from: Bank::Found, row: Of(Counter), column: 1, into: Cents },
-            warehouse(Warehouse),
+            ANY_WAREHOUSE,
             Query(Statement::Stock, &[of(Product), of(Warehouse)], Bank::Rows),
             key(Number(1), Stock),
             If(
@@ -258,10 +256,10 @@ const PLACE_ORDER: &[Step] = &[
 ];
 
 const PROCESS_ORDERS: Program = Program {
-    wholes: &[],
+    wholes: &[Warehouses],
     texts: &[],
     steps: &[
-        warehouse(Warehouse),
+        ANY_WAREHOUSE,
         Begin,
         Query(Statement::WaitingOrders, &[of(Warehouse)], Bank::Rows),
         key(Number(1), Order),
@@ -320,13 +318,13 @@ const SALES_REP_QUERY: Program = Program {
 };
 
 const WAREHOUSE_QUERY: Program = Program {
-    wholes: &[],
+    wholes: &[Warehouses],
     texts: &[],
-    steps: &[warehouse(Warehouse), Query(Statement::Warehouse, &[of(Warehouse)], Bank::Rows)],
+    steps: &[ANY_WAREHOUSE, Query(Statement::Warehouse, &[of(Warehouse)], Bank::Rows)],
 };
 
 const WAREHOUSE_ACTIVITY_QUERY: Program = Program {
-    wholes: &[],
+    wholes: &[Warehouses],
     texts: &[],
-    steps: &[warehouse(Warehouse), Query(Statement::WarehouseActivity, &[of(Warehouse)], Bank::Rows)],
+    steps: &[ANY_WAREHOUSE, Query(Statement::WarehouseActivity, &[of(Warehouse)], Bank::Rows)],
 };
