@@ -160,6 +160,7 @@ pub(crate) fn step(index: u32, level: Level) -> Step {
         reported: Vec::new(),
         tables: Vec::new(),
         traces: Vec::new(),
+        host: None,
         generator: Some(Generator {
             lanes: 2,
             busy_ns: duration_ns / 2,
@@ -202,6 +203,7 @@ fn interval(step: u32, level: Level, second: u64) -> Interval {
         process_cpu: None,
         devices: Vec::new(),
         servers: Vec::new(),
+        host: None,
         reported: BTreeMap::new(),
         traces: Vec::new(),
     }
