@@ -109,8 +109,9 @@ impl FromStr for ProcessorChoice {
             _ => {}
         }
         let number = |word: &str| word.parse::<u32>().ok().filter(|number| *number < MAX_PROCESSORS);
-        if let Some(count) = text.trim().parse::<u32>().ok().filter(|count| (1..=MAX_PROCESSORS).contains(count)) {
-            return Ok(Self::Count(count));
+        // A bare number is how many, never which one.
+        if let Ok(count) = text.trim().parse::<u32>() {
+            return if (1..=MAX_PROCESSORS).contains(&count) { Ok(Self::Count(count)) } else { Err(wrong()) };
         }
         let text = one_ellipsis(text).replace('…', "-");
         let mut found = Vec::new();

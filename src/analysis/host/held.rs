@@ -145,7 +145,10 @@ pub struct Competition {
 
 impl Competition {
     pub(super) fn of(run: &Run) -> Option<Self> {
-        let (steps, share) = worst(run, |step| of_others(step).filter(|share| *share >= OTHERS))?;
+        // The kernel samples who is busy: where a limit stops and starts the load in step with that, it may be far off.
+        let undisturbed = |step: &Step| held_back(step).is_none();
+        let found = |step: &Step| of_others(step).filter(|share| undisturbed(step) && *share >= OTHERS);
+        let (steps, share) = worst(run, found)?;
         Some(Self { steps, share })
     }
 

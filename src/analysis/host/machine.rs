@@ -169,6 +169,7 @@ impl MemorySaturated {
             .filter(|speed| speed.kind == "memory-triad" && is_near(run, speed.step))
             .filter(|speed| speed.whole_size().is_some_and(|bytes| bytes >= far_enough))
             .filter(|speed| held_back(speed.step).is_none())
+            .filter(|speed| of_others(speed.step).is_none_or(|share| share < DISTURBED))
             .filter_map(|speed| Some((speed.threads, speed.per_s?)))
             .collect();
         points.sort_by(|a, b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));

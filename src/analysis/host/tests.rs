@@ -44,7 +44,7 @@ fn nothing_is_found_where_nothing_is() {
     let run = on_cores(host::load(600));
     assert_eq!(found(&run), []);
     let opening = Opening::of(&run, &analyse_asked(&run, None)).sentence();
-    assert_eq!(opening, "4 processors did 16.8 GB/s of checksum each, for 600 s; steal at most 0.0 %.");
+    assert_eq!(opening, "4 processors did 16.0 GB/s of checksum each, for 10m00s; steal at most 0.0 %.");
     assert_eq!(found(&on_cores(host::load(3))), [], "a short one says as little");
 }
 
@@ -113,7 +113,7 @@ fn a_fall_is_found_with_its_time_and_its_cause() {
     };
     let hot = fallen(&|host| (host.thermal_throttles, host.temperature_celsius) = (Some(7), Some(97.0)));
     assert_eq!(hot.cause, FallCause::Heat { celsius: Some(97.0) });
-    assert!(hot.sentence().contains("fell by 25.0 % after 4 min"), "{}", hot.sentence());
+    assert!(hot.sentence().contains("fell by 25.0 % after 4m00s"), "{}", hot.sentence());
     let clock = |celsius: f64| {
         fallen(&move |host: &mut HostStats| {
             (host.frequency_hz, host.temperature_celsius) = (Some(2_250_000_000), Some(celsius));
