@@ -67,7 +67,7 @@ fn every_kind_of_work_is_done_rightly_and_recorded() {
     assert!(host["loaded"]["own_ns"].as_u64().unwrap() > 0 && host["work"]["checksum"].as_u64().unwrap() > 0, "{host}");
     assert!(host["processors"].as_array().unwrap().len() == step["load"]["sessions"].as_u64().unwrap() as usize);
     let opening = report["opening"].as_str().unwrap();
-    assert!(opening.contains("logical reads/s") && opening.contains("keys/s of sort"), "{opening}");
+    assert!(opening.contains("logical reads/s") && opening.contains("keys/s sorted"), "{opening}");
     let told = place.done(&["report", "last", "--full"]).stdout;
     for heading in ["Work (slices", "Memory by how much", "Wake-ups and timers", "The loaded processors"] {
         assert!(told.contains(heading), "{told}");

@@ -24,7 +24,8 @@ impl HostAnswer {
             1 => of_one(run, &speeds),
             _ => of_many(run, &speeds),
         };
-        parts.extend(steal(run));
+        let is_told = findings.iter().any(|finding| matches!(finding, Finding::Host(HostFinding::Stolen(_))));
+        parts.extend(steal(run).filter(|_| !is_told));
         parts.extend(findings.iter().filter_map(|finding| match finding {
             Finding::Host(found) => HostFinding::phrase(found),
             _ => None,
@@ -63,8 +64,18 @@ fn each(run: &Run, speed: &Speed<'_>) -> String {
             format!("a wake-up and its answer{across} in {}", quantile(speed, 0.5))
         }
         WorkUnit::Sleeps => format!("sleeps of 1 ms {} late (p99)", quantile(speed, 0.99)),
-        unit if unit == WorkUnit::LogicalReads => format!("{}{of_one}", unit.words(speed.per_processor_s)),
-        unit => format!("{} of {}{of_one}", unit.words(speed.per_processor_s), speed.kind),
+        unit => {
+            let done = match speed.kind {
+                "checksum" => " of checksums",
+                "compare" => " compared",
+                "sort" => " sorted",
+                "hash-join" => " joined",
+                "memory-copy" => " copied",
+                "memory-triad" => " of triads",
+                _ => "",
+            };
+            format!("{}{done}{of_one}", unit.words(speed.per_processor_s))
+        }
     }
 }
 

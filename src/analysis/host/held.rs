@@ -16,6 +16,9 @@ const STOLEN: f64 = 0.02;
 /// The same for other processes: the kernel counts in hundredths of a second, and has work of its own.
 const OTHERS: f64 = 0.03;
 
+/// Both are counted in hundredths of a second: less than this is a matter of where the window begins.
+const COUNTED_NS: u64 = 50_000_000;
+
 /// Processors' time in a step: as many times the window as there are processors.
 fn all_ns(step: &Step, host: &HostStats) -> f64 {
     host.elapsed_ns as f64 * f64::from(step.load.sessions.unwrap_or(0))
@@ -96,12 +99,15 @@ pub struct Stolen {
 
 impl Stolen {
     pub(super) fn of(run: &Run) -> Option<Self> {
-        let (steps, share) = worst(run, |step| stolen(step).filter(|share| *share >= STOLEN))?;
+        let is_counted =
+            |step: &Step| step.host.as_ref().and_then(|host| host.loaded.steal_ns).is_some_and(|ns| ns >= COUNTED_NS);
+        let found = |step: &Step| stolen(step).filter(|share| *share >= STOLEN && is_counted(step));
+        let (steps, share) = worst(run, found)?;
         Some(Self { steps, share })
     }
 
     pub(super) fn phrase(&self) -> String {
-        format!("the hypervisor took {} % of it", percent(self.share))
+        format!("the hypervisor took up to {} % of the time", percent(self.share))
     }
 }
 
@@ -153,7 +159,7 @@ impl Competition {
     }
 
     pub(super) fn phrase(&self) -> String {
-        format!("other processes took {} % of it", percent(self.share))
+        format!("other processes took up to {} % of the time", percent(self.share))
     }
 }
 
@@ -163,6 +169,7 @@ pub(super) fn of_others(step: &Step) -> Option<f64> {
     let host = step.host.as_ref().filter(|_| is_busy)?;
     let all = all_ns(step, host);
     let others = host.loaded.busy_ns?.saturating_sub(host.loaded.own_ns);
+    let others = if others >= COUNTED_NS { others } else { 0 };
     (all > 0.0).then_some(others as f64 / all)
 }
 

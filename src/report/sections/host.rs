@@ -88,7 +88,7 @@ fn processors(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
         let known = |text: Option<String>| text.unwrap_or_else(|| UNKNOWN.to_owned());
         let held = host.throttled.filter(|throttled| throttled.periods > 0);
         let held = held.map(|throttled| throttled.throttled_periods as f64 / throttled.periods as f64);
-        let waited = host.cpu_pressure_ns.map(|ns| ns as f64 / host.elapsed_ns.max(1) as f64);
+        let waited = host.cpu_pressure_ns.map(|ns| (ns as f64 / host.elapsed_ns.max(1) as f64).min(1.0));
         grid.push(vec![
             step.label.clone(),
             of_all(Some(host.loaded.own_ns)),
@@ -142,4 +142,50 @@ fn each_processor(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
 
 fn hosts(run: &Run) -> impl Iterator<Item = (&Step, &HostStats)> {
     run.steps.iter().filter_map(|step| Some((step, step.host.as_ref()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+    use crate::report::paper::Terminal;
+
+    fn told(run: &Run) -> String {
+        let mut out = Vec::new();
+        tell(&mut Terminal { out: &mut out, width: 300 }, run).unwrap();
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_load_is_told_by_its_work_and_by_each_of_its_processors() {
+        let mut run = sample::host::load(10);
+        run.steps[0].host.as_mut().unwrap().quota_processors = Some(2.5);
+        let text = told(&run);
+        let row = |begin: &str| text.lines().find(|line| line.starts_with(begin)).unwrap_or_default().to_owned();
+        assert!(row("checksum_p4  checksum").contains("67.1 GB/s"), "{text}");
+        assert!(
+            text.contains("2.50") && text.contains("3.00") && text.contains("60"),
+            "limit, clock and sensor: {text}"
+        );
+        assert!(row("3 ").contains("1,000"), "{text}");
+        run.workload = "slob".to_owned();
+        assert_eq!(told(&run), "");
+    }
+
+    #[test]
+    fn of_many_processors_the_slowest_and_the_fastest_are_told() {
+        let mut run = sample::host::load(10);
+        let processors = &mut run.steps[0].host.as_mut().unwrap().processors;
+        *processors = (0..40)
+            .map(|number| {
+                let mut processor = processors[0].clone();
+                (processor.number, processor.times.operations) = (number, 10_000 - u64::from(number));
+                processor
+            })
+            .collect();
+        let text = told(&run);
+        let has = |number: u32| text.lines().any(|line| line.starts_with(&format!("{number} ")));
+        assert!(has(0) && has(39) && !has(20), "{text}");
+        assert!(text.contains("the slowest and the fastest"), "{text}");
+    }
 }
