@@ -7,6 +7,7 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program of its own, not a part of the library")]
 
+mod host;
 mod imports;
 #[cfg(feature = "oracle")]
 #[path = "../../tests/oracle/model/mod.rs"]
@@ -65,6 +66,8 @@ const PARTS: &[(&str, Measure)] = &[
     ("orders-load", Bench::orders_load),
     ("orders-import", Bench::orders_import),
     ("orders-audit", Bench::orders_audit),
+    ("host-memory", Bench::host_memory),
+    ("host-repeat", Bench::host_repeat),
     ("report-page", Bench::report_page),
     ("listed-runs", Bench::listed_runs),
     ("compared-runs", Bench::compared_runs),

@@ -13,6 +13,12 @@ const CACHE_HELD: f64 = 0.5;
 /// Hit ratio from which a run is about the cache rather than about storage.
 const MOSTLY_CACHED: f64 = 0.9;
 
+/// How the run and its operations ended, if not well.
+pub(super) fn ended(run: &Run) -> impl Iterator<Item = Finding> {
+    let failed = OperationErrors::of(run).map(Finding::OperationErrors);
+    NotCompleted::of(run).map(Finding::NotCompleted).into_iter().chain(failed)
+}
+
 pub(super) fn find(run: &Run) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(NotCompleted::of(run).map(Finding::NotCompleted));

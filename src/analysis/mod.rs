@@ -20,6 +20,7 @@ mod finding;
 mod fingerprint;
 mod fit;
 mod generator;
+mod host;
 mod interference;
 mod known_credits;
 mod last_minute;
@@ -70,6 +71,10 @@ pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, single_block
 pub use finding::Finding;
 pub use fit::{Queue, ResponseShape, Scalability};
 pub use generator::{GeneratorVerdict, LateAgainst, LimitedBy, SentLate};
+pub use host::{
+    Competition, FallCause, FarMemory, HostAnswer, HostFinding, LateTimers, MemorySaturated, QuotaHeld, SharedCores,
+    SlowProcessor, Speed, SpeedFell, Stolen, WorkUnit, is_host_load,
+};
 pub use interference::{Interference, LoadBeside, NotBeside};
 pub use last_minute::{LastMinute, highest_minute};
 pub use levels::{TwoLevels, two_levels};
@@ -109,6 +114,13 @@ pub use waits::{TopWait, WaitedForWriters, WriterWait};
 /// Everything worth saying about `run`, most important first: what makes the answer doubtful, then the answer (how much
 /// load is carried, and what limits it), then doubts that do not touch it, then the rest.
 pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
+    // Processors that are busy are what was asked for, and there is no storage to doubt.
+    if is_host_load(run) {
+        let mut findings: Vec<Finding> =
+            doubts::ended(run).chain(host::find(run).into_iter().map(Finding::Host)).collect();
+        order::sort(&mut findings);
+        return findings;
+    }
     let mut findings = doubts::find(run);
     findings.extend(generator::sent_late(run, target).into_iter().map(Finding::SentLate));
     findings.extend(proof::find(run));

@@ -12,6 +12,7 @@ mod files;
 mod fit;
 mod guesses;
 mod help;
+mod host;
 mod import;
 mod in_turn;
 mod interrupt;
@@ -96,6 +97,9 @@ enum Command {
     /// Put load on raw storage: files and block devices
     #[command(subcommand, after_long_help = io::EXAMPLES)]
     Io(io::Command),
+    /// Do processors and memory keep their speed, and what are they worth to a database?
+    #[command(subcommand, after_long_help = host::EXAMPLES)]
+    Host(host::Command),
     /// What do loads cost each other? Each alone and all together, in turns
     #[command(after_long_help = beside::EXAMPLES)]
     Beside(Box<beside::Arguments>),
@@ -176,6 +180,7 @@ impl Command {
             Self::Slob(command) => command.run(),
             Self::Orders(command) => command.run(),
             Self::Io(command) => command.run(),
+            Self::Host(command) => command.run(),
             Self::Beside(arguments) => beside::run(&arguments),
             Self::Import(arguments) => import::run(&arguments),
             Self::Runs(command) => command.run(),

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::units::Bytes;
 
 use super::address::ServerAddressProblem;
+use super::host::HostProblem;
 use super::io::IoProblem;
 use super::orion::OrionProblem;
 use super::parameter::{Meant, Role, meant_by};
@@ -104,6 +105,10 @@ pub enum ConfigError {
     /// A load on raw storage that cannot be made.
     #[error(transparent)]
     Io(IoProblem),
+
+    /// What is wrong with a load on processors.
+    #[error(transparent)]
+    Host(HostProblem),
 
     /// ORION's command line or its list of devices.
     #[error(transparent)]
@@ -236,6 +241,7 @@ impl ConfigError {
             Self::Target(problem) => problem.hint(),
             Self::Vary(problem) => Some(problem.hint()),
             Self::Io(problem) => Some(problem.hint()),
+            Self::Host(problem) => Some(problem.hint()),
             Self::Orion(problem) => Some(problem.hint()),
         }
     }

@@ -21,6 +21,7 @@ mod address;
 mod argument;
 mod arrival;
 mod error;
+pub mod host;
 pub mod io;
 mod list;
 pub mod mysql;

@@ -6,7 +6,9 @@ use crate::measure::os::Difference;
 use crate::measure::{
     Counter, FailedConnects, IntervalId, OPERATION_KINDS, Recorded, Tally, Timeline, WaitEvent, counters_from,
 };
-use crate::record::{CONNECT, Counters, Histogram, Interval, OperationStats, ServerStats, TraceStats, WaitStats};
+use crate::record::{
+    CONNECT, Counters, Histogram, HostStats, Interval, OperationStats, ServerStats, TraceStats, WaitStats,
+};
 
 /// Servers whose readings are of times that differ by more than this share, and by more than this long, have no sum. A report doubts
 /// the figures of one that misses so much of its window.
@@ -27,6 +29,7 @@ pub(super) struct ExternalStats {
     pub(super) counters: Counters,
     pub(super) servers: Vec<ServerStats>,
     pub(super) traces: Vec<TraceStats>,
+    pub(super) host: Option<HostStats>,
 }
 
 impl ExternalStats {
@@ -63,7 +66,7 @@ impl ExternalStats {
 
     /// Adds what was seen after it.
     pub(super) fn add(&mut self, other: &Self) {
-        let Self { counters, servers, traces } = other;
+        let Self { counters, servers, traces, host } = other;
         self.counters.add(counters);
         for more in servers {
             match self.servers.iter_mut().find(|sum| sum.node == more.node) {
@@ -79,6 +82,11 @@ impl ExternalStats {
                 Some(sum) => sum.add(more),
                 None => self.traces.push(more.clone()),
             }
+        }
+        match (&mut self.host, host) {
+            (Some(sum), Some(more)) => sum.add(more),
+            (None, Some(more)) => self.host = Some(more.clone()),
+            (_, None) => {}
         }
     }
 }
@@ -267,6 +275,7 @@ pub(super) fn interval(
         devices: system.devices,
         servers: totals.besides.servers.into_iter().map(|server| ServerStats { waits: Vec::new(), ..server }).collect(),
         traces: totals.besides.traces,
+        host: totals.besides.host.map(|host| HostStats { processors: Vec::new(), ..host }),
         reported: BTreeMap::new(),
     }
 }

@@ -5,6 +5,7 @@ mod connect;
 pub mod doctor;
 pub mod environment;
 mod event;
+pub mod host;
 pub mod os;
 mod recorder;
 mod timeline;

@@ -13,7 +13,7 @@ use super::{Counter, FailedConnects, IntervalId, Tally, Timeline, WaitEvent};
 use crate::record::Histogram;
 
 /// Operation types that a recorder can distinguish.
-pub const OPERATION_KINDS: usize = 9;
+pub const OPERATION_KINDS: usize = 10;
 
 /// Durations, with 32-bit counts: an interval cannot hold more.
 #[derive(Debug, Clone)]

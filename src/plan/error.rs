@@ -102,6 +102,34 @@ pub enum PlanError {
         /// Memory that can be had.
         available: Bytes,
     },
+    /// A processor that this process cannot run on.
+    #[error("processor {number} is not there for this process, which may use {allowed}")]
+    NoSuchProcessor {
+        /// Its number.
+        number: u32,
+        /// Those that it may run on, as the kernel lists them.
+        allowed: String,
+    },
+    /// More processors than there are.
+    #[error("{asked} processors are asked for, and this process may use {there}")]
+    TooFewProcessors {
+        /// How many are asked for.
+        asked: u32,
+        /// How many there are.
+        there: u32,
+    },
+    /// More memory than there is for work on processors.
+    #[error("{threads} threads that go through {size} each need {needed}, but only {available} are available")]
+    WorkTooLarge {
+        /// Threads at once.
+        threads: u64,
+        /// Memory of each.
+        size: Bytes,
+        /// Memory needed in all.
+        needed: Bytes,
+        /// Memory that can be had.
+        available: Bytes,
+    },
     /// More requests on all volumes together than there may be.
     #[error("all volumes together would have {slots} requests outstanding; {most} is the most")]
     TooDeepTogether {
@@ -200,6 +228,11 @@ impl PlanError {
                 format!("use a `--size` of at most {capacity}, or name more or larger paths")
             }
             Self::BuffersTooLarge { .. } => "ask for fewer requests outstanding, or for smaller ones".to_owned(),
+            Self::NoSuchProcessor { .. } | Self::TooFewProcessors { .. } => {
+                "name processors that this process may use; control groups and `taskset` may leave it fewer than there are"
+                    .to_owned()
+            }
+            Self::WorkTooLarge { .. } => "lower `--size` or `--cache`, or use fewer processors".to_owned(),
             Self::FewerBlocksThanWrites { .. } => {
                 "use a smaller `--depth` or a larger `--size`, or leave `--verify` out".to_owned()
             }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Topology;
+
 /// Facts about the host. Everything that could not be read is absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, schemars::JsonSchema)]
 pub struct Environment {
@@ -19,6 +21,9 @@ pub struct Environment {
     pub cpu_model: Option<String>,
     /// Processors that this process may use.
     pub cpus: Option<u32>,
+    /// How processors, caches and memory lie.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub topology: Option<Topology>,
     /// Frequency governor of the first processor.
     pub cpu_governor: Option<String>,
     /// Physical memory.

@@ -19,6 +19,20 @@ pub const VOLUMES: &str = "VOLUMES";
 pub const THINK_BETWEEN: &str = "THINK_BETWEEN";
 /// The same of the pauses between the steps of a transaction.
 pub const THINK_INSIDE: &str = "THINK_INSIDE";
+/// Parameters of a load on processors: the kinds of work, the processors as the kernel lists them (`0-3,8`), and the memory that each
+/// thread goes through.
+pub const HOST_WORK: &str = "WORK";
+#[expect(missing_docs, reason = "documented above")]
+pub const HOST_PROCESSORS: &str = "PROCESSORS";
+#[expect(missing_docs, reason = "documented above")]
+pub const HOST_SIZE: &str = "SIZE";
+/// Parameter of a load on processors: the buffer cache of its logical reads.
+pub const HOST_CACHE: &str = "CACHE";
+/// Parameter of a load on processors: the processor of another NUMA node that the memory is near to.
+pub const HOST_MEMORY_OF: &str = "MEMORY_OF";
+/// Parameter of a load on processors: the processor of the threads that are woken, where it is another than that of the threads which
+/// wake them.
+pub const HOST_WAKE_ON: &str = "WAKE_ON";
 /// What stands between the letters of volumes.
 pub const VOLUMES_JOIN: &str = "+";
 /// Fact whose name ends in the letter of a volume: the path that it is.

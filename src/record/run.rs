@@ -24,7 +24,7 @@ pub struct Run {
     pub name: String,
     /// Which program made it.
     pub tool: Tool,
-    /// Workload: `slob`, `io`, `orion`, `calibrate`; of runs that were imported also `database` (whatever load a database had),
+    /// Workload: `slob`, `orders`, `io`, `orion`, `calibrate`, `host`; of runs that were imported also `database` (whatever load a database had),
     /// `transactions`, `network`, `processor` and `host`.
     pub workload: String,
     /// The command line, secrets removed.

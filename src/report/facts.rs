@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::sections::servers;
 use super::text::Detail;
-use crate::analysis::{Vocabulary, is_on_servers};
+use crate::analysis::{Vocabulary, is_host_load, is_on_servers};
 use crate::record::{BlockDevice, Clock, Environment, Imported, Outcome, Run};
 use crate::units::{Bytes, Nanos, group_thousands, shell_command};
 
@@ -127,6 +127,9 @@ fn range(run: &Run) -> Option<String> {
         }
     }
     let from = if least < most { format!("{least} to ") } else { String::new() };
+    if is_host_load(run) {
+        return Some(if most == 1 { "1 processor".to_owned() } else { format!("{from}{most} processors") });
+    }
     Some(match words {
         Vocabulary::Sessions if most == 1 => "1 session".to_owned(),
         Vocabulary::Sessions => format!("{from}{most} sessions"),

@@ -9,7 +9,7 @@ use super::sections::{
     self, connects, imported, operation_time, reported, requests, rounds, servers, together, transactions,
 };
 use super::{calibration, trace};
-use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers};
+use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_host_load, is_on_servers};
 use crate::record::{Run, Step};
 use crate::units::shell_lines;
 
@@ -87,6 +87,7 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     let words = Vocabulary::of(run);
     sections::check::tell(paper, run)?;
     match words {
+        _ if is_host_load(run) => sections::host::tell(paper, run)?,
         Vocabulary::Sessions if run.imported.is_some() => imported::throughput(paper, run)?,
         Vocabulary::Users => {
             transactions::rates(paper, run)?;

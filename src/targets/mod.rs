@@ -9,6 +9,7 @@ mod crew;
 pub mod database;
 pub mod embedded;
 mod error;
+pub mod host;
 pub mod io;
 pub mod mysql;
 #[cfg(feature = "oracle")]
@@ -76,6 +77,8 @@ pub struct Background {
     pub servers: Vec<record::ServerStats>,
     /// What kernel tracing timed.
     pub traces: Vec<record::TraceStats>,
+    /// What the processors did, where the load is on them.
+    pub host: Option<record::HostStats>,
 }
 
 impl From<Recorded> for Background {

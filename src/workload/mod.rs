@@ -6,6 +6,7 @@
 //!
 //! - [`SlobSession`]: the operations of one session of the SLOB method.
 //! - [`io::IoStream`]: the requests of one stream to raw storage.
+//! - [`host::HostShape`]: slices of work for processors.
 //! - [`orders::OrdersShape`]: the transactions of order entry.
 //! - [`SlobBlend`], [`io::IoBlend`]: several kinds of work, each at a rate of its own.
 //! - [`Arrivals`]: when operations are due, for an open loop.
@@ -14,6 +15,7 @@
 //! - [`MinimalStandard`]: random numbers that a SQL server draws as well.
 
 mod arrivals;
+pub mod host;
 pub mod io;
 mod minimal;
 mod mix;

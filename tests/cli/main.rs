@@ -7,6 +7,7 @@ mod compare;
 mod end_to_end;
 mod errors;
 mod help;
+mod host;
 mod import;
 mod io_calibrate;
 mod io_devices;

@@ -15,8 +15,8 @@ pub(super) use words::at_ceiling;
 
 use super::check::Check;
 use super::{
-    Calibration, Cause, Ceiling, Finding, Knee, LatencyTarget, Limit, Place, QuantileValue, RunVerdict, ServerFinding,
-    SizeLimits, StepLine, Stops, Together, TogetherVerdict, UsedBy, Vocabulary, Why, at_once, measured,
+    Calibration, Cause, Ceiling, Finding, HostAnswer, Knee, LatencyTarget, Limit, Place, QuantileValue, RunVerdict,
+    ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, UsedBy, Vocabulary, Why, at_once, measured,
 };
 use crate::record::Run;
 use crate::units::Nanos;
@@ -42,6 +42,8 @@ pub struct Opening {
     pub rises_from: Option<String>,
     /// What answered instead of storage.
     pub from_cache: Option<FromCache>,
+    /// The answer of a load on processors.
+    pub host: Option<HostAnswer>,
     /// What another program found, by its own name, where no rate of ours can be made of it.
     pub reported: Option<String>,
     /// Why none of this should be repeated as it stands.
@@ -239,12 +241,14 @@ impl Opening {
         }
         let is_seen_only = carries.as_ref().is_some_and(|carried| carried.claim == Claim::Seen);
         let may_rise = is_seen_only && matches!(stopped_by, None | Some(StoppedBy::Nothing));
-        if at_once::is_of_jobs(run) {
+        let host = HostAnswer::of(run, findings);
+        if at_once::is_of_jobs(run) || host.is_some() {
             carries = None;
         }
         let is_reported = run.imported.is_some() && carries.is_none() && calibration.is_none();
         Self {
             reported: if is_reported { answer::of_jobs(run).or_else(|| answer::reported(run)) } else { None },
+            host,
             is_measured: measured(run).next().is_some(),
             // A check has weighed the doubts by itself.
             doubt: doubt::find(run, findings, carries.as_ref(), calibration.as_ref(), verdict.as_ref())

@@ -27,6 +27,9 @@ impl Opening {
         if let Some(doubt) = &self.doubt {
             return format!("Not to be relied on as it stands: {}.", doubt.phrase);
         }
+        if let Some(host) = &self.host {
+            return host.sentence();
+        }
         let answer = match (&self.carries, &self.calibration) {
             (Some(carried), _) => carried.words(),
             (None, Some(calibration)) => calibrated(calibration),

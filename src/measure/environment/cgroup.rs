@@ -1,4 +1,4 @@
-//! The control group that limits the memory of a process.
+//! The control groups that limit the memory and the processors of a process.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -33,9 +33,9 @@ impl Version {
     }
 }
 
-/// A group that may limit memory.
+/// A group that may limit its processes.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct MemoryGroup {
+pub(crate) struct Group {
     /// The interface that it is seen through.
     pub(crate) version: Version,
     /// Where its tree is mounted.
@@ -44,13 +44,13 @@ pub(crate) struct MemoryGroup {
     pub(crate) directory: PathBuf,
 }
 
-impl MemoryGroup {
+impl Group {
     /// Its directory and those of the groups around it up to the top.
     pub(crate) fn levels(&self) -> impl Iterator<Item = &Path> {
         self.directory.ancestors().take_while(|level| level.starts_with(&self.top))
     }
 
-    /// The smallest limit of the group and of those around it; `None` without any.
+    /// The smallest limit on memory of the group and of those around it; `None` without any.
     pub(crate) fn limit_bytes(&self, root: &Root) -> Option<u64> {
         self.levels().filter_map(|level| limit(&root.value(level.join(self.version.limit_file()))?)).min()
     }
@@ -58,25 +58,30 @@ impl MemoryGroup {
 
 /// The groups that may limit the memory of `process`, a number or `self`: with both versions side by side the one of
 /// version 1 comes first, for a controller that is mounted there is not in the tree of version 2.
-pub(crate) fn memory_groups(root: &Root, mounts: &[Mount], process: &str) -> Vec<MemoryGroup> {
+pub(crate) fn memory_groups(root: &Root, mounts: &[Mount], process: &str) -> Vec<Group> {
+    groups(root, mounts, process, "memory")
+}
+
+/// The same for another controller.
+pub(crate) fn groups(root: &Root, mounts: &[Mount], process: &str, controller: &str) -> Vec<Group> {
     let text = root.text(format!("/proc/{process}/cgroup")).unwrap_or_default();
-    let mut groups: Vec<MemoryGroup> = text.lines().filter_map(|line| memory_group(mounts, line)).collect();
+    let mut groups: Vec<Group> = text.lines().filter_map(|line| group(mounts, line, controller)).collect();
     groups.sort_by_key(|group| group.version == Version::Two);
     groups
 }
 
 /// From a line of `/proc/PID/cgroup`: `id:controllers:path`.
-fn memory_group(mounts: &[Mount], line: &str) -> Option<MemoryGroup> {
+fn group(mounts: &[Mount], line: &str, controller: &str) -> Option<Group> {
     let (_, rest) = line.split_once(':')?;
     let (controllers, path) = rest.split_once(':')?;
     let (version, kind) = match controllers {
         "" => (Version::Two, "cgroup2"),
-        _ if controllers.split(',').any(|name| name == "memory") => (Version::One, "cgroup"),
+        _ if controllers.split(',').any(|name| name == controller) => (Version::One, "cgroup"),
         _ => return None,
     };
-    let has_memory = |mount: &&Mount| version == Version::Two || mount.options.split(',').any(|name| name == "memory");
-    let mount = mounts.iter().filter(|mount| mount.kind == kind).find(has_memory)?;
-    Some(MemoryGroup { version, top: mount.mount_point.clone(), directory: directory(mount, Path::new(path)) })
+    let has_it = |mount: &&Mount| version == Version::Two || mount.options.split(',').any(|name| name == controller);
+    let mount = mounts.iter().filter(|mount| mount.kind == kind).find(has_it)?;
+    Some(Group { version, top: mount.mount_point.clone(), directory: directory(mount, Path::new(path)) })
 }
 
 /// Where `group` is seen. A container often sees its own group mounted at the top, under a name that only the host

@@ -2,6 +2,7 @@
 
 pub(crate) mod cgroup;
 mod host;
+mod topology;
 mod virtualization;
 
 use std::path::Path;
@@ -32,6 +33,7 @@ pub fn capture_under(root: &Root, path: Option<&Path>) -> Environment {
         architecture: Some(std::env::consts::ARCH.to_owned()),
         cpu_model: host::cpu_model(&cpuinfo).or_else(|| root.value("/proc/device-tree/model")),
         cpus: std::thread::available_parallelism().ok().and_then(|cpus| u32::try_from(cpus.get()).ok()),
+        topology: topology::topology(root),
         cpu_governor: root.value("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         memory_bytes: proc::kib_field_bytes(&meminfo, "MemTotal"),
         memory_available_bytes: proc::kib_field_bytes(&meminfo, "MemAvailable"),

@@ -76,7 +76,16 @@ pub(crate) fn process_stat(text: &str) -> Option<ProcessStat> {
 
 /// The machine-wide line of `/proc/stat`. Guest time is already part of user time there, so it is not added.
 pub(crate) fn host_cpu(text: &str, ticks_per_second: u64) -> Option<CpuTime> {
-    let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
+    cpu_line(text, "cpu ", ticks_per_second)
+}
+
+/// The line of one processor in `/proc/stat`.
+pub(crate) fn one_cpu(text: &str, number: u32, ticks_per_second: u64) -> Option<CpuTime> {
+    cpu_line(text, &format!("cpu{number} "), ticks_per_second)
+}
+
+fn cpu_line(text: &str, name: &str, ticks_per_second: u64) -> Option<CpuTime> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let ticks: Vec<u64> = line.split_ascii_whitespace().map_while(|word| word.parse().ok()).collect();
     let nanos = |ticks: u64| {
         let nanos = (u128::from(ticks) * 1_000_000_000).checked_div(u128::from(ticks_per_second))?;

@@ -1,6 +1,7 @@
 //! Made-up runs with known properties, for the tests of everything that reads runs.
 
 pub(crate) mod beside;
+pub(crate) mod host;
 pub(crate) mod requests;
 pub(crate) mod servers;
 pub(crate) mod windows;
@@ -160,6 +161,7 @@ pub(crate) fn step(index: u32, level: Level) -> Step {
         reported: Vec::new(),
         tables: Vec::new(),
         traces: Vec::new(),
+        host: None,
         generator: Some(Generator {
             lanes: 2,
             busy_ns: duration_ns / 2,
@@ -202,6 +204,7 @@ fn interval(step: u32, level: Level, second: u64) -> Interval {
         process_cpu: None,
         devices: Vec::new(),
         servers: Vec::new(),
+        host: None,
         reported: BTreeMap::new(),
         traces: Vec::new(),
     }

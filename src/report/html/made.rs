@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::analysis::{Vocabulary, is_on_servers, operations_are_requests};
+use crate::analysis::{Vocabulary, is_host_load, is_on_servers, operations_are_requests};
 use crate::record::Run;
 
 /// A figure, and how it was made.
@@ -86,6 +86,20 @@ const OF_USERS: [Made; 2] = [
     ),
 ];
 
+const OF_PROCESSORS: [Made; 3] = [
+    (
+        "Work",
+        "A slice is a fixed amount of work, the same on every machine. Of all of them: units finished in the window by its length. \
+         One, while at it: units by the time that its slices took. Bytes are those that the program reads and writes.",
+    ),
+    (
+        "Own, others, stolen",
+        "Own is the processor time of the load's threads. Others is what /proc/stat counts as busy on the same processors beyond that; \
+         stolen what it counts as taken by the hypervisor.",
+    ),
+    ("Sleeps", "Only how late a sleep of 1 ms ended. Wake-ups are both of a round trip between two threads."),
+];
+
 const OF_REQUESTS: [Made; 2] = [
     ("Requests", "Each operation is one request to storage, past the page cache unless the report says otherwise."),
     (
@@ -128,7 +142,9 @@ pub(super) fn words(run: &Run) -> Markup {
         return listed(run, OF_IMPORTED.iter());
     }
     let users: &[Made] = if Vocabulary::of(run) == Vocabulary::Users { &OF_USERS } else { &[] };
-    let own: &[Made] = if operations_are_requests(run) {
+    let own: &[Made] = if is_host_load(run) {
+        &OF_PROCESSORS
+    } else if operations_are_requests(run) {
         &OF_REQUESTS
     } else if is_on_servers(run) {
         &OF_SERVERS

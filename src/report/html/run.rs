@@ -7,7 +7,7 @@ use super::chart::Drawn;
 use super::over_time::OverTime;
 use super::sheets::{Sheets, marked};
 use super::{Reported, distribution, load_line, made};
-use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_on_servers, is_one_load};
+use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_host_load, is_on_servers, is_one_load};
 use crate::record::{Outcome, Run};
 use crate::report::facts::{clock, facts};
 use crate::report::sections::{
@@ -64,7 +64,9 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
     let question = Sheets::of(|sheets| sections::check::tell(sheets, run));
     parts.add("question", "What was asked", Vec::new(), question);
 
+    let is_host = is_host_load(run);
     let profile = Sheets::of(|sheets| match words {
+        _ if is_host => sections::host::tell(sheets, run),
         Vocabulary::Sessions if run.imported.is_some() => {
             imported::throughput(sheets, run)?;
             imported::instances(sheets, run)
@@ -85,9 +87,10 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
             requests::kinds(sheets, run)
         }
     });
-    let curve = load_line::draw(run, findings, prefix);
+    // Steps of different work make no line.
+    let curve = load_line::draw(run, findings, prefix).filter(|_| !is_host);
     // A single load has no line.
-    let title = if is_one_load(run) { "Load" } else { "Load line" };
+    let title = if is_one_load(run) || is_host { "Load" } else { "Load line" };
     parts.add("load", title, curve.into_iter().collect(), profile);
 
     if over_time.has_seconds() {
@@ -122,7 +125,7 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
     parts.add("waits", "Wait events", over_time.waits().into_iter().chain(over_time.doing()).collect(), tables);
 
     let tables = Sheets::of(|sheets| {
-        if words != Vocabulary::Requests {
+        if words != Vocabulary::Requests && !is_host {
             sections::profile(sheets, run)?;
         }
         if on_servers {
@@ -148,7 +151,7 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
     let charts = over_time.processors().into_iter().chain(over_time.devices()).collect();
     let tables = Sheets::of(|sheets| {
         sections::devices(sheets, run)?;
-        sections::host(sheets, run)?;
+        sections::whole_machine(sheets, run)?;
         if on_servers {
             servers::processors(sheets, run)?
         }

@@ -2,6 +2,7 @@
 
 pub(super) mod check;
 pub(super) mod connects;
+pub(super) mod host;
 pub(super) mod imported;
 pub(super) mod operation_time;
 pub(super) mod reported;
@@ -326,7 +327,7 @@ pub(in crate::report) fn caches(paper: &mut dyn Paper, run: &Run) -> io::Result<
 }
 
 /// Processors of the whole machine.
-pub(in crate::report) fn host(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+pub(in crate::report) fn whole_machine(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let mut grid = Grid::new(1, ["step", "user %", "system %", "I/O wait %", "stolen %", "idle %"]);
     for step in &run.steps {
         // Without idle time nobody knows what all of it is.

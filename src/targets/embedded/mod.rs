@@ -6,6 +6,7 @@
 
 pub mod block;
 mod cache;
+mod cached;
 mod changes;
 mod control;
 mod database;
@@ -29,6 +30,7 @@ mod wakers;
 mod writers;
 
 pub use block::{BlockFault, BlockShape};
+pub use cached::CachedBlocks;
 pub(super) use database::EngineDirectory;
 pub use descriptor::Descriptor;
 pub use directory::Directory;

@@ -119,6 +119,13 @@ impl Arena {
         }
     }
 
+    /// All of it as numbers, for a thread that has the arena to itself and gave no address of it away.
+    pub fn as_f64_mut(&mut self) -> &mut [f64] {
+        // SAFETY: the mapping is page-aligned and initialised with zeros, any bits are a number, and no reference to it can be
+        // elsewhere while the arena is borrowed for writing.
+        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().cast(), self.bytes / 8) }
+    }
+
     /// Borrows a region for reading.
     ///
     /// # Safety

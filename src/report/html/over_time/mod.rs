@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use super::chart::{Drawn, First, Frame, Heat, Line, Lines, Quantity};
 use super::timeline::Timeline;
 use crate::analysis::{
-    LastMinute, LatencyTarget, SINGLE_BLOCK_READ, Subject, Vocabulary, counted_per_s, is_on_servers,
+    LastMinute, LatencyTarget, SINGLE_BLOCK_READ, Subject, Vocabulary, counted_per_s, is_host_load, is_on_servers,
     operations_are_requests, rate, response_words,
 };
 use crate::record::{CONNECT, Counters, DeviceStats, Histogram, Interval, Run, ServerStats};
@@ -125,6 +125,7 @@ impl<'a> OverTime<'a> {
 
     fn layer(&self) -> &'static str {
         match Vocabulary::of(self.run) {
+            _ if is_host_load(self.run) => "processor, slices of work",
             Vocabulary::Requests => "client, requests to storage",
             Vocabulary::Users => "transactions: client; the rest: server",
             Vocabulary::Sessions if is_on_servers(self.run) => "operations: client; the rest: server",

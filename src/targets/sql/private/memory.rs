@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::error::PrivateError;
 use super::process::is_alive;
-use crate::measure::environment::cgroup::{self, MemoryGroup, Version};
+use crate::measure::environment::cgroup::{self, Group, Version};
 use crate::measure::os::{Root, mounts};
 use crate::units::Bytes;
 
@@ -109,9 +109,8 @@ impl MemoryLimit {
     pub(in crate::targets) fn take_over(pid: u32) -> Option<Self> {
         let root = Root::default();
         let groups = cgroup::memory_groups(&root, &mounts::all(&root), &pid.to_string());
-        let is_ours = |group: &MemoryGroup| {
-            group.directory.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX))
-        };
+        let is_ours =
+            |group: &Group| group.directory.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
         let group = groups.into_iter().find(is_ours)?;
         Some(Self { directory: group.directory, version: group.version })
     }

@@ -1,0 +1,50 @@
+//! Flags that the commands for processors share.
+
+use clap::Args;
+
+use crate::cli::arguments::{KeepingArgs, Seconds};
+use crate::cli::fresh_seed;
+use crate::config::host::{ProcessorChoice, WorkList};
+use crate::plan::host::HostRequest;
+use crate::units::Bytes;
+
+/// How much memory work goes through, for how long, and how the run is kept.
+#[derive(Debug, Args)]
+pub(super) struct WorkArgs {
+    /// Memory that each thread's copies, triads and chases go through [default: 64M; without --work several, of every cache
+    /// and behind them]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Load")]
+    size: Option<Bytes>,
+
+    /// Buffer cache that logical reads are done in, shared by all threads [default: 256M]
+    #[arg(long, value_name = "SIZE", allow_hyphen_values = true, help_heading = "Load")]
+    cache: Option<Bytes>,
+
+    /// Load before each measured window; recorded and marked [default: 1s; without --work 0.2s]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
+    pub(super) warmup: Option<Seconds>,
+
+    /// Seed of every random choice; the same seed does the same work [default: a fresh one, which is reported]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
+    seed: Option<u64>,
+
+    #[command(flatten)]
+    pub(super) keeping: KeepingArgs,
+}
+
+impl WorkArgs {
+    /// What is asked for, on these processors.
+    pub(super) fn request(&self, work: Option<&WorkList>, processors: ProcessorChoice) -> HostRequest {
+        HostRequest {
+            work: work.map(|WorkList(kinds)| kinds.clone()),
+            processors,
+            threads: None,
+            size: self.size,
+            cache: self.cache,
+            duration: None,
+            warmup: self.warmup.map(|Seconds(warmup)| warmup),
+            seed: self.seed.unwrap_or_else(fresh_seed),
+            tags: self.keeping.tags.clone(),
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! The plan of a load on processors.
+
+mod survey;
+
+use std::collections::BTreeMap;
+
+use super::PlanError;
+use super::names;
+use super::slob::{in_common, tags_by_key};
+use super::steps::seed_of_step;
+use crate::config::Tag;
+use crate::config::host::ProcessorChoice;
+use crate::load::{Pace, StepPlan};
+use crate::record::{Load, Topology, facts};
+use crate::targets::host::{HostOptions, ranges};
+use crate::units::{Bytes, Nanos};
+use crate::workload::host::{HostKind, HostShape};
+
+/// Memory that each thread goes through unless the user says otherwise.
+pub const DEFAULT_SIZE: Bytes = Bytes::mib(64);
+/// Buffer cache of the logical reads unless the user says otherwise: so large that the blocks' headers alone do not fit into the
+/// caches of a core.
+pub const DEFAULT_CACHE: Bytes = Bytes::mib(256);
+/// Window of a load whose length nobody asked for.
+pub const DEFAULT_DURATION: Nanos = Nanos::seconds(30);
+/// Load before it.
+pub const DEFAULT_WARMUP: Nanos = Nanos::seconds(1);
+/// Memory of the program besides.
+const OWN_MEMORY: Bytes = Bytes::mib(64);
+
+/// What was asked for.
+#[derive(Debug, Clone)]
+pub struct HostRequest {
+    /// The kinds of work; `None` for the survey, which looks at each.
+    pub work: Option<Vec<HostKind>>,
+    /// On which processors.
+    pub processors: ProcessorChoice,
+    /// Numbers of threads, a step each of every kind of work; `None` for one step.
+    pub threads: Option<Vec<u32>>,
+    /// Memory that each thread's copies, triads and chases go through.
+    pub size: Option<Bytes>,
+    /// Buffer cache of the logical reads.
+    pub cache: Option<Bytes>,
+    /// Length of each measured window.
+    pub duration: Option<Nanos>,
+    /// Load before each window.
+    pub warmup: Option<Nanos>,
+    /// Seed of every random choice.
+    pub seed: u64,
+    /// What the user calls the things that vary between runs.
+    pub tags: Vec<Tag>,
+}
+
+/// What is known about the machine.
+#[derive(Debug, Clone, Default)]
+pub struct HostFacts {
+    /// Processors that this process may run on.
+    pub allowed: Vec<u32>,
+    /// How they lie, if the kernel tells.
+    pub topology: Option<Topology>,
+    /// Memory that can be taken, if it is known.
+    pub available_memory: Option<Bytes>,
+}
+
+/// One step, and what its target is opened with.
+#[derive(Debug, Clone)]
+pub struct HostStep {
+    /// The load.
+    pub plan: StepPlan<HostShape>,
+    /// The processors and their memory.
+    pub options: HostOptions,
+}
+
+/// What will be done.
+#[derive(Debug, Clone)]
+pub struct HostPlan {
+    /// Name built from tags and work.
+    pub name: String,
+    /// Tags by key.
+    pub tags: BTreeMap<String, String>,
+    /// Seed of the run; each step draws from one of its own.
+    pub seed: u64,
+    /// Parameters that all steps have in common.
+    pub parameters: BTreeMap<String, String>,
+    /// Processors of any step.
+    pub processors: Vec<u32>,
+    /// The steps in the order in which they run.
+    pub steps: Vec<HostStep>,
+}
+
+impl HostPlan {
+    /// How long load will run, warm-up included, if nothing ends it before.
+    pub fn duration(&self) -> Nanos {
+        let of_step = |step: &HostStep| step.plan.warmup.0.saturating_add(step.plan.duration.0);
+        Nanos(self.steps.iter().map(of_step).fold(0, u64::saturating_add))
+    }
+}
+
+/// A step before it is put into its place.
+#[derive(Debug, Clone)]
+struct Draft {
+    /// What distinguishes it besides the number of its processors.
+    label: String,
+    kinds: Vec<HostKind>,
+    processors: Vec<u32>,
+    size: Bytes,
+    memory_of: Option<u32>,
+    wake_on: Option<u32>,
+    warmup: Nanos,
+    duration: Nanos,
+}
+
+/// Plans a run.
+///
+/// # Errors
+/// If a processor is not there, there is too little memory, or a tag is given twice.
+pub fn plan(request: &HostRequest, facts: &HostFacts) -> Result<HostPlan, PlanError> {
+    if request.duration == Some(Nanos(0)) {
+        return Err(PlanError::NoDuration);
+    }
+    let tags = tags_by_key(&request.tags)?;
+    let processors = chosen(&request.processors, facts)?;
+    let drafts = match (&request.work, &request.threads) {
+        (None, None) => survey::drafts(request, facts, &processors),
+        (work, Some(threads)) => sweep(request, facts, work.as_deref(), threads, &processors)?,
+        (Some(kinds), None) => at_once(request, kinds, &processors),
+    };
+    let cache = request.cache.unwrap_or(DEFAULT_CACHE);
+    check_memory(&drafts, cache, facts)?;
+    let mut steps: Vec<HostStep> =
+        (0..).zip(&drafts).map(|(index, draft)| step(index, draft, cache, request.seed)).collect();
+    let parameters = in_common(steps.iter().map(|step| &step.plan.parameters));
+    for step in &mut steps {
+        step.plan.parameters.retain(|name, value| parameters.get(name) != Some(value));
+    }
+    Ok(HostPlan { name: name(request, &processors), tags, seed: request.seed, parameters, processors, steps })
+}
+
+/// One load on all of them, or on each in turn.
+fn at_once(request: &HostRequest, kinds: &[HostKind], processors: &[u32]) -> Vec<Draft> {
+    let label = label_of(kinds);
+    let draft = |label: String, processors: Vec<u32>| Draft {
+        label,
+        kinds: kinds.to_vec(),
+        processors,
+        size: request.size.unwrap_or(DEFAULT_SIZE),
+        memory_of: None,
+        wake_on: None,
+        warmup: request.warmup.unwrap_or(DEFAULT_WARMUP),
+        duration: request.duration.unwrap_or(DEFAULT_DURATION),
+    };
+    match request.processors {
+        ProcessorChoice::Each => {
+            processors.iter().map(|number| draft(format!("{label}_cpu{number}"), vec![*number])).collect()
+        }
+        _ => vec![draft(label, processors.to_vec())],
+    }
+}
+
+/// Every kind of work by each number of threads.
+fn sweep(
+    request: &HostRequest,
+    facts: &HostFacts,
+    work: Option<&[HostKind]>,
+    threads: &[u32],
+    processors: &[u32],
+) -> Result<Vec<Draft>, PlanError> {
+    let order = spread(processors, facts);
+    let kinds = work.unwrap_or(&HostKind::PROCESSOR);
+    let mut drafts = Vec::new();
+    for kind in kinds {
+        for count in threads {
+            let chosen = order.get(..*count as usize).ok_or_else(|| too_few(*count, &order))?;
+            drafts.extend(at_once(request, &[*kind], chosen));
+        }
+    }
+    Ok(drafts)
+}
+
+/// The processors that are meant, those of different cores first.
+fn chosen(choice: &ProcessorChoice, facts: &HostFacts) -> Result<Vec<u32>, PlanError> {
+    let allowed = &facts.allowed;
+    let spread = spread(allowed, facts);
+    match choice {
+        ProcessorChoice::All => Ok(spread),
+        ProcessorChoice::Each => Ok(allowed.clone()),
+        ProcessorChoice::Cores => Ok(cores(allowed, facts)),
+        ProcessorChoice::Count(count) => {
+            spread.get(..*count as usize).map(<[u32]>::to_vec).ok_or_else(|| too_few(*count, allowed))
+        }
+        ProcessorChoice::List(list) => match list.iter().find(|number| !allowed.contains(number)) {
+            None => Ok(list.clone()),
+            Some(number) => Err(PlanError::NoSuchProcessor { number: *number, allowed: ranges(allowed) }),
+        },
+    }
+}
+
+fn too_few(asked: u32, there: &[u32]) -> PlanError {
+    PlanError::TooFewProcessors { asked, there: there.len() as u32 }
+}
+
+/// The first hardware thread of each core.
+fn cores(processors: &[u32], facts: &HostFacts) -> Vec<u32> {
+    facts.topology.as_ref().map_or_else(|| processors.to_vec(), |topology| topology.one_of_each_core(processors))
+}
+
+/// The same processors, with those first that share a core with none before them.
+fn spread(processors: &[u32], facts: &HostFacts) -> Vec<u32> {
+    let mut first = cores(processors, facts);
+    let rest: Vec<u32> = processors.iter().filter(|number| !first.contains(number)).copied().collect();
+    first.extend(rest);
+    first
+}
+
+fn check_memory(drafts: &[Draft], cache: Bytes, facts: &HostFacts) -> Result<(), PlanError> {
+    let Some(available) = facts.available_memory else { return Ok(()) };
+    for draft in drafts {
+        let of_memory = draft.kinds.iter().any(|kind| kind.is_of_memory());
+        let threads = draft.processors.len() as u64;
+        let streams = if of_memory { 2 * draft.size.0.saturating_mul(threads) } else { 0 };
+        let cached = if draft.kinds.contains(&HostKind::LogicalRead) { cache.0 } else { 0 };
+        let needed = Bytes(streams.saturating_add(cached).saturating_add(OWN_MEMORY.0));
+        if needed > available {
+            return Err(PlanError::WorkTooLarge { threads, size: draft.size, needed, available });
+        }
+    }
+    Ok(())
+}
+
+fn step(index: u32, draft: &Draft, cache: Bytes, seed: u64) -> HostStep {
+    let Draft { label, kinds, processors, size, memory_of, wake_on, warmup, duration } = draft;
+    let of_memory = kinds.iter().any(|kind| kind.is_of_memory());
+    let cache = kinds.contains(&HostKind::LogicalRead).then_some(cache);
+    let words = kinds.iter().map(|kind| kind.name()).collect::<Vec<_>>().join(",");
+    let known = [
+        (facts::HOST_WORK, Some(words)),
+        (facts::HOST_PROCESSORS, Some(ranges(processors))),
+        (facts::HOST_SIZE, of_memory.then(|| plain(*size))),
+        (facts::HOST_CACHE, cache.map(plain)),
+        (facts::HOST_MEMORY_OF, memory_of.map(|number| number.to_string())),
+        (facts::HOST_WAKE_ON, wake_on.map(|number| number.to_string())),
+    ];
+    let threads = processors.len() as u32;
+    let plan = StepPlan {
+        index,
+        label: if label.contains("_cpu") { label.clone() } else { format!("{label}_p{threads}") },
+        load: Load { sessions: Some(threads), ..Load::default() },
+        parameters: known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect(),
+        shape: HostShape { kinds: kinds.clone(), size_bytes: size.0 },
+        seed: seed_of_step(seed, index),
+        work_loop: None,
+        warmup: *warmup,
+        duration: *duration,
+        pace: Pace::Closed,
+        lanes: threads,
+    };
+    let options = HostOptions {
+        processors: processors.clone(),
+        size_bytes: size.0,
+        cache,
+        memory_of: *memory_of,
+        wake_on: *wake_on,
+    };
+    HostStep { plan, options }
+}
+
+/// A size as one word, which reads back.
+fn plain(size: Bytes) -> String {
+    size.to_string().replace(' ', "")
+}
+
+/// `checksum`, or `mixed` for several.
+fn label_of(kinds: &[HostKind]) -> String {
+    match kinds {
+        [only] => only.name().to_owned(),
+        _ => "mixed".to_owned(),
+    }
+}
+
+fn name(request: &HostRequest, processors: &[u32]) -> String {
+    let mut parts: Vec<String> = request.tags.iter().map(|tag| names::plain(&tag.value)).collect();
+    parts.push(match (&request.work, &request.threads) {
+        (None, None) => "host".to_owned(),
+        (None, Some(_)) => "processor".to_owned(),
+        (Some(kinds), _) if kinds.as_slice() == HostKind::PROCESSOR.as_slice() => "processor".to_owned(),
+        (Some(kinds), _) => label_of(kinds),
+    });
+    parts.push(match &request.threads {
+        Some(threads) => {
+            let (least, most) = (threads.iter().min().copied(), threads.iter().max().copied());
+            format!("p{}-{}", least.unwrap_or(0), most.unwrap_or(0))
+        }
+        None if request.processors == ProcessorChoice::Each => "each".to_owned(),
+        None => format!("p{}", processors.len()),
+    });
+    parts.join("_")
+}
+
+#[cfg(test)]
+mod tests;
