@@ -26,9 +26,10 @@ const BUFFER_HELD_BACK: f64 = 0.3;
 /// It is enough if what was on its way, rate × round trip, filled the buffer as far as it can: the rest holds the kernel's own data.
 const BUFFER_HELD_BACK_AT_TIMES: f64 = 0.1;
 const BUFFER_FILLED: f64 = 0.6;
-/// A program that leaves more unread than its window offers is late, also while the window is not closed: each time that it reads,
-/// the sender hears of it.
+/// A program that leaves unread half of what its window offers is late, also while the window is not closed: each time that it
+/// reads, the sender hears of it.
 const LATE: f64 = 0.2;
+const LEFT_UNREAD: f64 = 0.5;
 /// Such a share of bytes sent again halves windows all the time. TCP's rate under loss falls below what 10 Gbit/s over a millisecond
 /// need from a ten-thousandth on (Mathis et al. 1997: MSS/RTT × 1.22/√p).
 const LOSSY: f64 = 0.0005;
@@ -256,7 +257,7 @@ fn buffers(way: &Way<'_>) -> Option<NetworkCause> {
     let unread = way.receiver.tcp.as_ref().and_then(|tcp| tcp.unread_bytes.mean());
     let window = tcp.peer_window_bytes.mean();
     match (unread, window) {
-        (Some(unread_bytes), Some(window)) if by_window >= LATE && unread_bytes > window => {
+        (Some(unread_bytes), Some(window)) if by_window >= LATE && unread_bytes >= LEFT_UNREAD * window => {
             return Some(NetworkCause::SlowReceiver { share: by_window, unread_bytes });
         }
         (_, Some(window_bytes)) if by_window >= HELD_BACK => {
