@@ -30,6 +30,7 @@ mod removal;
 mod report;
 mod runs;
 mod say;
+mod search;
 mod seat;
 mod serve;
 mod servers;
