@@ -6,7 +6,9 @@ use crate::measure::os::Difference;
 use crate::measure::{
     Counter, FailedConnects, IntervalId, OPERATION_KINDS, Recorded, Tally, Timeline, WaitEvent, counters_from,
 };
-use crate::record::{CONNECT, Counters, Histogram, Interval, OperationStats, ServerStats, TraceStats, WaitStats};
+use crate::record::{
+    CONNECT, Counters, Histogram, Interval, NetworkEnd, OperationStats, ServerStats, TraceStats, WaitStats,
+};
 
 /// Servers whose readings are of times that differ by more than this share, and by more than this long, have no sum. A report doubts
 /// the figures of one that misses so much of its window.
@@ -27,6 +29,7 @@ pub(super) struct ExternalStats {
     pub(super) counters: Counters,
     pub(super) servers: Vec<ServerStats>,
     pub(super) traces: Vec<TraceStats>,
+    pub(super) network: Vec<NetworkEnd>,
 }
 
 impl ExternalStats {
@@ -63,7 +66,7 @@ impl ExternalStats {
 
     /// Adds what was seen after it.
     pub(super) fn add(&mut self, other: &Self) {
-        let Self { counters, servers, traces } = other;
+        let Self { counters, servers, traces, network } = other;
         self.counters.add(counters);
         for more in servers {
             match self.servers.iter_mut().find(|sum| sum.node == more.node) {
@@ -80,6 +83,7 @@ impl ExternalStats {
                 None => self.traces.push(more.clone()),
             }
         }
+        NetworkEnd::add_to(&mut self.network, network);
     }
 }
 
@@ -267,6 +271,7 @@ pub(super) fn interval(
         devices: system.devices,
         servers: totals.besides.servers.into_iter().map(|server| ServerStats { waits: Vec::new(), ..server }).collect(),
         traces: totals.besides.traces,
+        network: totals.besides.network.into_iter().map(NetworkEnd::of_interval).collect(),
         reported: BTreeMap::new(),
     }
 }

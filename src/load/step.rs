@@ -368,6 +368,7 @@ impl<S: Shape> Coordinator<'_, S> {
         let waits = totals.waits(self.target.layer());
         let mut besides = std::mem::take(&mut totals.besides);
         let traces = std::mem::take(&mut besides.traces);
+        let network = std::mem::take(&mut besides.network);
         let servers = besides.into_servers();
         let step = Step {
             index: self.plan.index,
@@ -397,6 +398,7 @@ impl<S: Shape> Coordinator<'_, S> {
             reported: Vec::new(),
             tables: Vec::new(),
             traces,
+            network,
             intervals,
         };
         StepOutcome { step, failure, own_reports: OwnReports::default() }
@@ -481,8 +483,8 @@ impl<S: Shape> Coordinator<'_, S> {
     /// Tells of an interval, and adds it to the totals if it is in the window.
     fn tell(&self, edge: Edge, gathering: &mut Gathering<'_>) {
         let Edge { id, system, background, parts: of_lanes } = edge;
-        let Background { recorded, counters, servers, traces } = background;
-        let besides = ExternalStats { counters, servers, traces };
+        let Background { recorded, counters, servers, traces, network } = background;
+        let besides = ExternalStats { counters, servers, traces, network };
         let lane_cpu_ns: Vec<u64> =
             of_lanes.iter().map(|part| part.as_ref().map_or(0, |recorded| recorded.cpu_ns)).collect();
         let mut parts = vec![recorded];

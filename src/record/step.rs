@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Counters, Histogram, Outcome, OwnReport, ReportedFigure, ReportedTable, ReportedWaits, ServerStats, TraceStats,
+    Counters, Histogram, NetworkEnd, Outcome, OwnReport, ReportedFigure, ReportedTable, ReportedWaits, ServerStats,
+    TraceStats,
 };
 
 /// One load level of a run.
@@ -64,6 +65,9 @@ pub struct Step {
     /// What kernel tracing timed in the window; none where nothing was traced.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<TraceStats>,
+    /// What each end of a network test saw of itself in the window; none where no network was tested.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<NetworkEnd>,
     /// The load generator's verdict on itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator: Option<Generator>,
@@ -102,6 +106,7 @@ impl Step {
             reported: Vec::new(),
             tables: Vec::new(),
             traces: Vec::new(),
+            network: Vec::new(),
             generator: None,
             intervals: Vec::new(),
         }
@@ -346,6 +351,9 @@ pub struct Interval {
     /// What kernel tracing timed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub traces: Vec<TraceStats>,
+    /// What each end of a network test saw of itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<NetworkEnd>,
     /// Figures of an imported run by the names that [`Step::reported`] uses, of this interval.
     #[serde(default, alias = "told", skip_serializing_if = "BTreeMap::is_empty")]
     pub reported: BTreeMap<String, f64>,

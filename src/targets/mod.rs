@@ -76,6 +76,8 @@ pub struct Background {
     pub servers: Vec<record::ServerStats>,
     /// What kernel tracing timed.
     pub traces: Vec<record::TraceStats>,
+    /// What each end of a network test saw of itself.
+    pub network: Vec<record::NetworkEnd>,
 }
 
 impl From<Recorded> for Background {

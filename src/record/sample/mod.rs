@@ -160,6 +160,7 @@ pub(crate) fn step(index: u32, level: Level) -> Step {
         reported: Vec::new(),
         tables: Vec::new(),
         traces: Vec::new(),
+        network: Vec::new(),
         generator: Some(Generator {
             lanes: 2,
             busy_ns: duration_ns / 2,
@@ -204,6 +205,7 @@ fn interval(step: u32, level: Level, second: u64) -> Interval {
         servers: Vec::new(),
         reported: BTreeMap::new(),
         traces: Vec::new(),
+        network: Vec::new(),
     }
 }
 
