@@ -1,0 +1,3 @@
+//! The network between two hosts: a server that answers, and what both ends say to each other.
+
+pub mod wire;
