@@ -17,6 +17,12 @@ pub(super) struct Asked {
     sequence: u64,
 }
 
+impl Asked {
+    pub(super) fn new(session: u32, sent_ns: u64, answer_bytes: u32, sequence: u64) -> Self {
+        Self { session, sent_ns, answer_bytes, sequence }
+    }
+}
+
 /// An answer that has wholly come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Answered {
@@ -50,7 +56,7 @@ impl Exchanges {
         self.next_sequence += 1;
         let request = Request { request_bytes, answer_bytes, sequence, is_durable, is_whole: false };
         self.to_send.push_back((request.bytes(), request_bytes as usize));
-        self.asked.push_back(Asked { session, sent_ns, answer_bytes, sequence });
+        self.asked.push_back(Asked::new(session, sent_ns, answer_bytes, sequence));
     }
 
     /// Whether something is to be sent.

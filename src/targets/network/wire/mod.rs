@@ -47,3 +47,4 @@ pub use key::{Key, MIN_TOKEN_CHARS, Token};
 pub use message::{
     Ended, FromClient, FromServer, Limits, Open, Opened, PROTOCOL, Refused, Seen, SocketWish, UdpDoor, Version,
 };
+pub(in crate::targets::network) use message::short;
