@@ -122,7 +122,9 @@ impl NetError {
             },
             Self::Wire { source, .. } => return source.hint().map(str::to_owned),
             Self::Refused { hint, .. } => return hint.clone(),
-            Self::Ended { .. } => "`plimsoll net serve` says more on its own terminal; its limits are in `plimsoll net serve --help`",
+            Self::Ended { .. } => {
+                "`plimsoll net serve` says more on its own terminal; its limits are in `plimsoll net serve --help`"
+            }
             Self::Lost { .. } | Self::Silent { .. } | Self::Answer { .. } => {
                 "look at the terminal of `plimsoll net serve`, and whether something between cuts connections"
             }

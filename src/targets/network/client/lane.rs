@@ -168,7 +168,9 @@ impl NetLane {
             Carries::Exchanges(exchanges) => {
                 let sent = place.send_requests(stream, exchanges);
                 match sent {
-                    Ok(sent) if can_receive && exchanges.is_waiting() && !(place.may_wait && exchanges.has_to_send()) => {
+                    Ok(sent)
+                        if can_receive && exchanges.is_waiting() && !(place.may_wait && exchanges.has_to_send()) =>
+                    {
                         place.receive_answers(stream, exchanges, buffer, recorder, finished).map(|came| sent || came)
                     }
                     sent => sent,

@@ -9,8 +9,8 @@ use rustix::net::sockopt::{self, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use super::NetTarget;
 use super::datagrams::introduced;
 use super::test::ask;
-use crate::measure::os::{EndWatch, path_mtu};
 use crate::measure::monotonic_ns;
+use crate::measure::os::{EndWatch, path_mtu};
 use crate::record::NetworkSide;
 use crate::targets::TargetError;
 use crate::targets::network::wire::{
@@ -177,7 +177,9 @@ mod tests {
 
     #[test]
     fn the_largest_packet_is_found_with_few_that_are_lost() {
-        for (path, most) in [(1_500, 1_500), (1_500, 9_001), (1_499, 9_001), (8_999, 9_001), (576, 1_500), (65_535, 65_535)] {
+        for (path, most) in
+            [(1_500, 1_500), (1_500, 9_001), (1_499, 9_001), (8_999, 9_001), (576, 1_500), (65_535, 65_535)]
+        {
             let mut lost = 0;
             let found = largest(576, most, &mut |bytes| {
                 lost += u32::from(bytes > path);

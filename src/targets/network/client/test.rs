@@ -109,8 +109,12 @@ impl Test {
                 let made = match opened.datagrams {
                     Some(door) if class.kind == NetKind::Block => {
                         let server = target.server().to_owned();
-                        let socket = introduced(target.address, door, number)
-                            .map_err(|source| NetError::Lost { server, number: number + 1, during: "over UDP", source })?;
+                        let socket = introduced(target.address, door, number).map_err(|source| NetError::Lost {
+                            server,
+                            number: number + 1,
+                            during: "over UDP",
+                            source,
+                        })?;
                         Made::Datagrams(Arc::new(socket))
                     }
                     _ => {
@@ -122,8 +126,7 @@ impl Test {
                         let (server, wish) = (target.server(), &target.options.sockets);
                         let flow = Flow { number, carries };
                         let (session, timeout) = (&target.session, target.timeout());
-                        let stream =
-                            connect::data(server, target.address, session, opened.test, flow, wish, timeout)?;
+                        let stream = connect::data(server, target.address, session, opened.test, flow, wish, timeout)?;
                         let stream = Arc::new(stream);
                         self.watch.add(&stream);
                         self.streams.push(Arc::clone(&stream));
@@ -181,9 +184,7 @@ impl Test {
     fn hear(&mut self, target: &NetTarget) -> Result<(), TargetError> {
         let mut control = target.control();
         self.stay_alive(&control).map_err(|source| target.wire(source))?;
-        while let Some(message) =
-            control.receive(Instant::now() + GLANCE).map_err(|source| target.wire(source))?
-        {
+        while let Some(message) = control.receive(Instant::now() + GLANCE).map_err(|source| target.wire(source))? {
             self.take_in(target, message)?;
         }
         Ok(())
@@ -250,7 +251,8 @@ impl Test {
 
     fn own_end(&mut self) -> NetworkEnd {
         let bytes = self.traffic.iter().map(|traffic| traffic.bytes());
-        let (sent, received) = bytes.fold((0, 0), |(sent, received), (more_sent, more)| (sent + more_sent, received + more));
+        let (sent, received) =
+            bytes.fold((0, 0), |(sent, received), (more_sent, more)| (sent + more_sent, received + more));
         let mut end = self.watch.read(monotonic_ns(), Some(sent), Some(received));
         if !self.traffic.is_empty() && self.streams.is_empty() {
             self.traffic.iter().for_each(|traffic| traffic.add_datagrams(&mut end.counters));
@@ -331,5 +333,6 @@ fn filling(bytes: u32) -> Arc<[u8]> {
 }
 
 fn host_name() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/hostname").map_or_else(|_| "client".to_owned(), |name| name.trim().to_owned())
+    std::fs::read_to_string("/proc/sys/kernel/hostname")
+        .map_or_else(|_| "client".to_owned(), |name| name.trim().to_owned())
 }

@@ -34,15 +34,8 @@ pub(super) enum Datagrams {
 }
 
 impl Datagrams {
-    const ALL: [Self; 7] = [
-        Self::Asked,
-        Self::Answered,
-        Self::Lost,
-        Self::Reordered,
-        Self::Duplicated,
-        Self::Late,
-        Self::Strange,
-    ];
+    const ALL: [Self; 7] =
+        [Self::Asked, Self::Answered, Self::Lost, Self::Reordered, Self::Duplicated, Self::Late, Self::Strange];
 
     /// The name among the counters of an end.
     const fn name(self) -> &'static str {

@@ -44,7 +44,7 @@ pub use head::{
     REQUEST_HEAD_BYTES, Request, Status,
 };
 pub use key::{Key, MIN_TOKEN_CHARS, Token};
+pub(in crate::targets::network) use message::short;
 pub use message::{
     Ended, FromClient, FromServer, Limits, Open, Opened, PROTOCOL, Refused, Seen, SocketWish, UdpDoor, Version,
 };
-pub(in crate::targets::network) use message::short;
