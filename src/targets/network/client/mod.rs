@@ -14,7 +14,7 @@ mod traffic;
 mod watch;
 
 use std::collections::BTreeMap;
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -169,10 +169,6 @@ impl NetTarget {
     /// The address of this host that leads to the server.
     fn local(&self) -> Option<SocketAddr> {
         self.control().stream().local_addr().ok()
-    }
-
-    fn prepare(&self, stream: &TcpStream) -> Result<(), NetError> {
-        connect::prepare(stream, &self.options.sockets)
     }
 }
 
