@@ -269,6 +269,16 @@ impl TcpStats {
         differences
     }
 
+    /// Begins least and most anew, so that those of the next readings are their own.
+    pub fn forget_extremes(&mut self) {
+        macro_rules! forget {
+            (sums: $($sum:ident)*; spreads: $($spread:ident)*;) => {
+                $((self.$spread.least, self.$spread.most) = (u64::MAX, 0);)*
+            };
+        }
+        tcp_fields!(forget);
+    }
+
     /// Its connections' share of time in which `part` of what held them back did; `None` where they had nothing to send.
     pub fn share_of_busy(&self, part: u64) -> Option<f64> {
         (self.busy_ns > 0).then(|| (part as f64 / self.busy_ns as f64).min(1.0))
