@@ -203,7 +203,7 @@ pub struct Ended {
 const SHOWN_CHARS: usize = 200;
 
 /// Text of the other end without what a terminal would obey, and no longer than it is worth.
-fn short(text: &str) -> String {
+pub(in crate::targets::network) fn short(text: &str) -> String {
     let printable = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().take(SHOWN_CHARS).map(printable).collect()
 }

@@ -43,7 +43,9 @@ pub use head::{
     ANSWER_HEAD_BYTES, Answer, INTRODUCTION_BYTES, Introduction, MAX_BODY_BYTES, MAX_DATAGRAM_BYTES,
     REQUEST_HEAD_BYTES, Request, Status,
 };
+pub(in crate::targets::network) use key::fresh_nonce;
 pub use key::{Key, MIN_TOKEN_CHARS, Token};
+pub(in crate::targets::network) use message::short;
 pub use message::{
     Ended, FromClient, FromServer, Limits, Open, Opened, PROTOCOL, Refused, Seen, SocketWish, UdpDoor, Version,
 };
