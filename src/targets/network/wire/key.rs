@@ -114,6 +114,14 @@ pub(super) fn random<const N: usize>() -> Result<[u8; N], WireError> {
     Ok(bytes)
 }
 
+/// What a client's socket of datagrams introduces itself with.
+///
+/// # Errors
+/// When the system has no random bytes to give.
+pub(in crate::targets::network) fn fresh_nonce() -> Result<[u8; 16], WireError> {
+    random()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

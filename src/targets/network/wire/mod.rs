@@ -43,6 +43,7 @@ pub use head::{
     ANSWER_HEAD_BYTES, Answer, INTRODUCTION_BYTES, Introduction, MAX_BODY_BYTES, MAX_DATAGRAM_BYTES,
     REQUEST_HEAD_BYTES, Request, Status,
 };
+pub(in crate::targets::network) use key::fresh_nonce;
 pub use key::{Key, MIN_TOKEN_CHARS, Token};
 pub(in crate::targets::network) use message::short;
 pub use message::{
