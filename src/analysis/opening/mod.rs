@@ -15,11 +15,12 @@ pub(super) use words::at_ceiling;
 
 use super::check::Check;
 use super::{
-    Calibration, Cause, Ceiling, Finding, Knee, LatencyTarget, Limit, NetworkFinding, NetworkStop, Place,
-    QuantileValue, RunVerdict, ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, UsedBy,
+    Calibration, Cause, Ceiling, Finding, Knee, LatencyTarget, Limit, NetworkFinding, NetworkStop, NetworkSurvey,
+    Place, QuantileValue, RunVerdict, ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, UsedBy,
     Vocabulary, Why, at_once, measured,
 };
 use crate::record::Run;
+use crate::record::facts::{NET_BESIDE_FLOWS, NET_CONNECTIONS};
 use crate::units::Nanos;
 
 /// The parts of the opening sentence, each only as far as findings or figures support it.
@@ -35,6 +36,8 @@ pub struct Opening {
     pub carries: Option<Carried>,
     /// The answers of a run that asked what CALIBRATE_IO asks.
     pub calibration: Option<Calibration>,
+    /// The answers of a survey of a network.
+    pub survey: Option<NetworkSurvey>,
     /// Why it was not more; absent where nothing reports.
     pub stopped_by: Option<StoppedBy>,
     /// Whether the volumes share a limit, of a run that loaded them alone and together.
@@ -230,6 +233,10 @@ impl Opening {
             None if calibration.is_some() => None,
             None => answer::find(run, findings),
         };
+        let survey = NetworkSurvey::of(run);
+        if survey.is_some() && verdict.is_none() {
+            carries = None;
+        }
         let stopped_by = carries.as_ref().and_then(|carried| {
             let found = stopped_by(findings, carried);
             of_users(run, findings, carried, found.as_ref()).or(found)
@@ -258,7 +265,10 @@ impl Opening {
             carries,
             calibration,
             // The limit that volumes share is reported as that.
-            stopped_by: stopped_by.filter(|by| !together.as_ref().is_some_and(|found| is_shared(by, found))),
+            stopped_by: stopped_by
+                .filter(|by| !together.as_ref().is_some_and(|found| is_shared(by, found)))
+                .or_else(|| survey.as_ref().and_then(|survey| of_survey(run, survey, findings))),
+            survey,
             together,
             verdict,
         }
@@ -327,6 +337,23 @@ fn of_network(findings: &[Finding], carried: &Carried) -> Option<NetworkStop> {
     let step = carried.step.as_ref()?;
     findings.iter().find_map(|finding| match finding {
         Finding::Network(NetworkFinding::Stop(stop)) if stop.steps.contains(step) => Some(stop.clone()),
+        _ => None,
+    })
+}
+
+/// What stopped the several flows of a survey.
+fn of_survey(run: &Run, survey: &NetworkSurvey, findings: &[Finding]) -> Option<StoppedBy> {
+    let of_flows = |step: &&String| {
+        let found = measured(run).find(|known| known.label == **step);
+        found.is_some_and(|found| {
+            found.parameters.get(NET_CONNECTIONS) == Some(&survey.flows.to_string())
+                && !found.parameters.contains_key(NET_BESIDE_FLOWS)
+        })
+    };
+    findings.iter().find_map(|finding| match finding {
+        Finding::Network(NetworkFinding::Stop(stop)) if stop.steps.iter().any(|step| of_flows(&step)) => {
+            Some(StoppedBy::Network(stop.clone()))
+        }
         _ => None,
     })
 }
