@@ -3,10 +3,10 @@
 
 use super::{
     BurstFound, BytesDisagree, CacheHeld, CacheTrap, Ceiling, ClientSaturated, CreditNotSeen, DeviceSharedWithOthers,
-    DurableWrites, FallbackEngine, FewWaits, Knee, Limit, Message, NotCompleted, NotSteady, OpenLoadLine,
-    OperationErrors, PageCacheUse, RateKnee, RateNotReached, RateRose, Reached, Responds, RunVerdict, Scales, SentLate,
-    ServerFinding, Severity, SizeLimits, Stalled, SteadyState, StepLine, Tiers, Together, TopWait, WaitedForProcessor,
-    WaitedForWriters,
+    DurableWrites, FallbackEngine, FewWaits, Knee, Limit, Message, NetworkFinding, NotCompleted, NotSteady,
+    OpenLoadLine, OperationErrors, PageCacheUse, RateKnee, RateNotReached, RateRose, Reached, Responds, RunVerdict,
+    Scales, SentLate, ServerFinding, Severity, SizeLimits, Stalled, SteadyState, StepLine, Tiers, Together, TopWait,
+    WaitedForProcessor, WaitedForWriters,
 };
 
 /// One thing that the analysis has to say.
@@ -47,6 +47,7 @@ pub enum Finding {
     Tiers(Tiers),
     CacheTrap(CacheTrap),
     Server(ServerFinding),
+    Network(NetworkFinding),
 }
 
 impl Finding {
@@ -92,6 +93,7 @@ impl Finding {
             Self::CacheTrap(trap) if trap.is_doubt() => Severity::Doubt,
             Self::Tiers(_) | Self::CacheTrap(_) => Severity::Note,
             Self::Server(reported) => reported.severity(),
+            Self::Network(found) => found.severity(),
         }
     }
 
@@ -131,6 +133,7 @@ impl Finding {
             Self::Tiers(it) => it,
             Self::CacheTrap(it) => it,
             Self::Server(it) => it,
+            Self::Network(it) => it,
         }
     }
 

@@ -119,6 +119,8 @@ pub struct TcpStats {
     pub peer_window_bytes: Spread,
     /// Bytes that wait in the send buffer and were not sent yet.
     pub unsent_bytes: Spread,
+    /// Bytes that have come and wait for the program to take them.
+    pub unread_bytes: Spread,
 }
 
 /// Values that were read at several instants or of several connections.
@@ -236,7 +238,7 @@ macro_rules! tcp_fields {
             sums: busy_ns rwnd_limited_ns sndbuf_limited_ns segments_sent segments_resent bytes_sent bytes_resent
                 bytes_acked bytes_received readings app_limited_readings;
             spreads: rtt_ns cwnd_segments delivery_bytes_per_s pacing_bytes_per_s mss_bytes path_mtu_bytes
-                peer_window_bytes unsent_bytes;
+                peer_window_bytes unsent_bytes unread_bytes;
         }
     };
 }

@@ -15,8 +15,9 @@ pub(super) use words::at_ceiling;
 
 use super::check::Check;
 use super::{
-    Calibration, Cause, Ceiling, Finding, Knee, LatencyTarget, Limit, Place, QuantileValue, RunVerdict, ServerFinding,
-    SizeLimits, StepLine, Stops, Together, TogetherVerdict, UsedBy, Vocabulary, Why, at_once, measured,
+    Calibration, Cause, Ceiling, Finding, Knee, LatencyTarget, Limit, NetworkFinding, NetworkStop, Place,
+    QuantileValue, RunVerdict, ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, UsedBy,
+    Vocabulary, Why, at_once, measured,
 };
 use crate::record::Run;
 use crate::units::Nanos;
@@ -164,6 +165,8 @@ pub enum StoppedBy {
     LoadGenerator,
     /// Transactions of users by what they spend their time on.
     Transactions(Stops),
+    /// Something of the network or of its two ends.
+    Network(NetworkStop),
     /// The next larger load missed the latency target.
     Latency {
         /// The quantile in words, where several are judged.
@@ -294,6 +297,9 @@ fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
     if matches!(carried.claim, Claim::Sustained { .. } | Claim::Unclear | Claim::LessThan { .. }) {
         return None;
     }
+    if let Some(stop) = of_network(findings, carried) {
+        return Some(StoppedBy::Network(stop));
+    }
     // Below the ceiling something else stopped it, such as a latency limit that only a small load keeps.
     let bounding = above_line(findings, carried);
     let is_there = |step: &String| carried.step.as_ref() == Some(step) || bounding == Some(step.as_str());
@@ -314,6 +320,15 @@ fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
     });
     let still_grew = || ceiling.map(|_| StoppedBy::Nothing);
     caps.or(at_ceiling).or_else(|| line_ended(findings, carried)).or_else(still_grew)
+}
+
+/// What stopped bulk data of the step that is reported.
+fn of_network(findings: &[Finding], carried: &Carried) -> Option<NetworkStop> {
+    let step = carried.step.as_ref()?;
+    findings.iter().find_map(|finding| match finding {
+        Finding::Network(NetworkFinding::Stop(stop)) if stop.steps.contains(step) => Some(stop.clone()),
+        _ => None,
+    })
 }
 
 /// The lines of the series that is reported: of several limits that one by which the reported step is the largest comes first.

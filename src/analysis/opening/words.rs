@@ -157,6 +157,7 @@ impl StoppedBy {
             Self::Ceiling(ceiling) => format!("stopped by {}", at_ceiling(ceiling)),
             Self::Caps(limits) => format!("stopped by {}", caps(limits)),
             Self::Transactions(stops) => format!("stopped by {}", stops.words()),
+            Self::Network(stop) => format!("stopped by {}", stop.words()),
             Self::LoadGenerator => "stopped by the load generator, not by the target".to_owned(),
             Self::Latency { what, value, load } => {
                 let of = what.as_ref().map_or_else(String::new, |what| format!("{what} of "));

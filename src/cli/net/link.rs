@@ -1,6 +1,9 @@
 //! The server that a command talks to: one of another host, or of this process.
 
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::arguments::LinkWish;
@@ -11,6 +14,7 @@ use crate::config::net::NetServer;
 use crate::load::StepPlan;
 use crate::measure::Clock;
 use crate::targets::TargetError;
+use crate::targets::network::server::{Server, ServerOptions};
 use crate::targets::network::wire::Token;
 use crate::targets::network::{ClientOptions, NetError, NetTarget, Wanted};
 use crate::units::Nanos;
@@ -106,11 +110,36 @@ fn token(server: &NetServer, wish: &LinkWish) -> Result<Token, Failure> {
     given.ok_or_else(|| TargetError::from(NetError::NoToken { server: server.to_string() }).into())
 }
 
-/// A server in this process.
-pub(super) struct OwnServer;
+/// A server in this process. It ends when it is dropped.
+struct OwnServer {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
 
 impl OwnServer {
     fn start() -> Result<(Self, SocketAddr, Token), Failure> {
-        Err(TargetError::from(NetError::Own { why: "not yet".to_owned() }).into())
+        let cannot = |error: &dyn std::fmt::Display| -> Failure {
+            TargetError::from(NetError::Own { why: error.to_string() }).into()
+        };
+        let token = Token::random().map_err(|error| cannot(&error))?;
+        let server = Server::bind(ServerOptions::own(token.clone())).map_err(|error| cannot(&error))?;
+        let address = server.address();
+        let stop = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let thread = std::thread::Builder::new().name("own server".to_owned());
+        // What goes wrong there, its client is told.
+        let serve = move || drop(server.serve(&stopped, &|_| ()));
+        let thread = Some(thread.spawn(serve).map_err(|error| cannot(&error))?);
+        Ok((Self { stop, thread }, address, token))
+    }
+}
+
+impl Drop for OwnServer {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            // One that panicked has said so.
+            let _ = thread.join();
+        }
     }
 }

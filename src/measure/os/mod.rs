@@ -18,7 +18,7 @@ pub(crate) use kernel::{Resource, effective_user, limit, space, ticks_per_second
 pub use kernel::{precise_timers, thread_cpu_ns};
 pub use net::EndWatch;
 pub use root::Root;
-pub use tcp::{SocketFacts, TcpInfo, path_mtu};
+pub use tcp::{SocketFacts, TcpInfo, path_mtu, unread_bytes};
 pub use threads::{room_for_thread, start_thread};
 
 use crate::record::{CpuTime, DeviceStats, ProcessIo};

@@ -146,6 +146,11 @@ pub fn path_mtu(socket: impl AsFd) -> Option<u32> {
     sockopt::ip_mtu(socket).or_else(|_| sockopt::ipv6_mtu(socket)).ok()
 }
 
+/// Bytes that have come for a socket and wait to be taken.
+pub fn unread_bytes(socket: impl AsFd) -> Option<u64> {
+    rustix::io::ioctl_fionread(socket).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
@@ -163,6 +168,7 @@ mod tests {
         far.write_all(b"!").unwrap();
         near.read_exact(&mut [0]).unwrap();
         let info = TcpInfo::of(&near).unwrap();
+        assert_eq!(unread_bytes(&far), Some(0));
         assert!(info.bytes_acked >= 10_000, "{info:?}");
         assert_eq!(info.bytes_received, 1);
         assert!(info.rtt_ns > 0 && info.min_rtt_ns.is_some_and(|least| least <= 1_000_000_000), "{info:?}");

@@ -13,7 +13,7 @@ use interface::Interface;
 use processors::Threads;
 
 use super::kernel::{process_cpu, ticks_per_second};
-use super::tcp::{SocketFacts, TcpInfo, path_mtu};
+use super::tcp::{SocketFacts, TcpInfo, path_mtu, unread_bytes};
 use super::{Root, proc};
 use crate::record::{NetworkEnd, NetworkFacts, NetworkSide, TcpStats};
 
@@ -128,6 +128,9 @@ impl EndWatch {
             let Some(socket) = flow.socket.upgrade() else { continue };
             let Ok(now) = TcpInfo::of(&socket) else { continue };
             note(tcp, &flow.last, &now, path_mtu(&socket));
+            if let Some(bytes) = unread_bytes(&socket) {
+                tcp.unread_bytes.note(bytes);
+            }
             flow.last = now;
             looked_at += 1;
         }
