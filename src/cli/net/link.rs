@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::arguments::LinkWish;
+use super::token;
 use crate::cli::exit::Failure;
 use crate::cli::recording::{NextStep, Recording};
 use crate::config::net::NetServer;
@@ -14,15 +15,10 @@ use crate::load::StepPlan;
 use crate::measure::Clock;
 use crate::targets::TargetError;
 use crate::targets::network::server::{Server, ServerOptions};
-use crate::targets::network::wire::{Token, WireError};
+use crate::targets::network::wire::Token;
 use crate::targets::network::{ClientOptions, NetError, NetTarget, Wanted};
 use crate::units::Nanos;
 use crate::workload::net::NetShape;
-
-/// The variable that holds a token.
-const TOKEN_VARIABLE: &str = "PLIMSOLL_NET_TOKEN";
-/// A token file is no longer than this.
-const MAX_TOKEN_BYTES: u64 = 4 << 10;
 
 /// A server that was reached.
 pub(super) struct Link {
@@ -110,33 +106,8 @@ fn addresses(server: &NetServer, host: &str, port: u16) -> Result<Vec<SocketAddr
 
 /// The token that the user has for a server.
 fn token(server: &NetServer, wish: &LinkWish) -> Result<Token, Failure> {
-    let text = match &wish.token_file {
-        Some(path) => {
-            let cannot = |error: &dyn std::fmt::Display| {
-                let failure = Failure::new(format_args!("cannot read the token file `{}`: {error}", path.display()));
-                failure.with_hint(
-                    "it holds the token that `plimsoll net serve` shows or was given, and nothing else".to_owned(),
-                )
-            };
-            match std::fs::metadata(path) {
-                Ok(found) if found.len() > MAX_TOKEN_BYTES => return Err(cannot(&"it is too long for one")),
-                _ => std::fs::read_to_string(path).map_err(|error| cannot(&error))?,
-            }
-        }
-        None => std::env::var(TOKEN_VARIABLE).unwrap_or_default(),
-    };
-    if text.trim().is_empty() {
-        return Err(TargetError::from(NetError::NoToken { server: server.to_string() }).into());
-    }
-    Token::new(&text).map_err(|error| of_wire(&error))
-}
-
-fn of_wire(error: &WireError) -> Failure {
-    let failure = Failure::new(error);
-    match error.hint() {
-        Some(hint) => failure.with_hint(hint.to_owned()),
-        None => failure,
-    }
+    let given = token::given(wish.token_file.as_deref())?;
+    given.ok_or_else(|| TargetError::from(NetError::NoToken { server: server.to_string() }).into())
 }
 
 /// A server in this process. It ends when it is dropped.

@@ -5,8 +5,10 @@ mod link;
 mod measure;
 mod oratcptest;
 mod run;
+mod serve;
 mod survey;
 mod sweep;
+mod token;
 
 use clap::Subcommand;
 
@@ -14,6 +16,7 @@ use super::exit::{Exit, Failure};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
+  plimsoll net serve --listen 0.0.0.0
   plimsoll net run --to db2
   plimsoll net run --to db2 --pattern bulk --flows 8 --direction both
   plimsoll net run --to db2 --pattern redo-sync --size 4k:70,64k:25,1m:5
@@ -24,6 +27,9 @@ Examples:
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Command {
+    /// Be the other end: what `net run` on another host measures the network with
+    #[command(after_long_help = serve::EXAMPLES)]
+    Serve(serve::Arguments),
     /// Measure the network to a server: a survey of a minute, or one load
     #[command(after_long_help = run::EXAMPLES)]
     Run(Box<run::Arguments>),
@@ -38,6 +44,7 @@ pub(super) enum Command {
 impl Command {
     pub(super) fn run(self) -> Result<Exit, Failure> {
         match self {
+            Self::Serve(arguments) => serve::run(&arguments),
             Self::Run(arguments) => run::run(&arguments),
             Self::Sweep(arguments) => sweep::run(&arguments),
             Self::Oratcptest(arguments) => oratcptest::run(&arguments),
