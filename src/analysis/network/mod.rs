@@ -16,7 +16,7 @@ use crate::record::{NetworkSide, Run, Step};
 
 pub use cause::{NetworkBurst, NetworkCause, NoProcessor};
 pub use seen::{CountedLoss, NetworkSeen};
-pub use survey::{Bulk, NetworkSurvey, RoundTrip};
+pub use survey::{Bulk, BulkAnswer, NetworkSurvey, RoundTrip};
 use way::Way;
 
 /// Several flows that come to this many times what one does show that something holds each of them.

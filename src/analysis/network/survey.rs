@@ -155,6 +155,54 @@ impl NetworkSurvey {
     }
 }
 
+/// What bulk flows came to at most, and with how many.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BulkAnswer {
+    /// What went in each direction.
+    pub bulk: Bulk,
+    /// Flows in each direction.
+    pub flows: u32,
+    /// What one flow came to, where another step had one.
+    pub one: Option<Bulk>,
+    /// Label of the step.
+    pub step: String,
+}
+
+impl BulkAnswer {
+    /// That of a run of bulk flows alone.
+    pub fn of(run: &Run) -> Option<Self> {
+        if run.parameters.get(NET_PATTERN).map(String::as_str) != Some("bulk") || run.imported.is_some() {
+            return None;
+        }
+        let direction = run.parameters.get(NET_DIRECTION).map_or("", String::as_str);
+        let of = |step: &Step| Bulk {
+            up: up(step).filter(|_| direction != "down"),
+            down: down(step).filter(|_| direction != "up"),
+        };
+        let total = |bulk: &Bulk| bulk.up.unwrap_or(0.0) + bulk.down.unwrap_or(0.0);
+        let flows = |step: &Step| -> Option<u32> {
+            step.parameters.get(NET_CONNECTIONS).or(run.parameters.get(NET_CONNECTIONS))?.parse().ok()
+        };
+        let steps: Vec<(&Step, Bulk, u32)> =
+            measured(run).filter_map(|step| Some((step, of(step), flows(step)?))).collect();
+        let (step, bulk, flows) = steps.iter().max_by(|left, right| total(&left.1).total_cmp(&total(&right.1)))?;
+        let one = steps.iter().find(|(_, _, flows)| *flows == 1).map(|(_, bulk, _)| *bulk).filter(|_| *flows > 1);
+        (total(bulk) > 0.0).then(|| Self { bulk: *bulk, flows: *flows, one, step: step.label.clone() })
+    }
+
+    /// `9.41 Gbit/s with four flows (one flow 4.90 Gbit/s)`.
+    pub fn phrase(&self) -> String {
+        let each = if self.bulk.up.is_some() && self.bulk.down.is_some() { " each way" } else { "" };
+        let flows = if self.flows == 1 { "one flow".to_owned() } else { format!("{} flows", count(self.flows)) };
+        let words = match (self.bulk.up, self.bulk.down) {
+            (Some(up), Some(down)) => format!("{} up and {} down", rate(up), rate(down)),
+            (up, down) => up.or(down).map(rate).unwrap_or_default(),
+        };
+        let one = self.one.as_ref().and_then(both_ways).map_or_else(String::new, |one| format!(" (one flow {one})"));
+        format!("{words} with {flows}{each}{one}")
+    }
+}
+
 /// What a rate of redo takes of one flow.
 fn redo_share(rate_bytes: f64, write_bytes: f64, one_flow_bits: f64, round_trip: Nanos) -> String {
     let needed = rate_bytes * 8.0 / REDO_SHARE;
@@ -288,6 +336,16 @@ mod tests {
         let slow =
             NetworkSurvey { idle: Some(RoundTrip { median: Nanos(5_000_000), p99: Nanos(6_000_000) }), ..survey() };
         assert!(slow.lines()[3].contains("redo waits and is sent in larger writes"), "{}", slow.lines()[3]);
+    }
+
+    #[test]
+    fn bulk_flows_are_told_with_what_one_of_them_does() {
+        let bulk = Bulk { up: Some(9.41e9), down: None };
+        let one = Some(Bulk { up: Some(4.9e9), down: None });
+        let mut answer = BulkAnswer { bulk, flows: 4, one, step: "c4".to_owned() };
+        assert_eq!(answer.phrase(), "9.41 Gbit/s with four flows (one flow 4.90 Gbit/s)");
+        (answer.one, answer.flows, answer.bulk.down) = (None, 1, Some(9.0e9));
+        assert_eq!(answer.phrase(), "9.41 Gbit/s up and 9.00 Gbit/s down with one flow each way");
     }
 
     #[test]

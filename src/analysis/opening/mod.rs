@@ -15,9 +15,9 @@ pub(super) use words::at_ceiling;
 
 use super::check::Check;
 use super::{
-    Calibration, Cause, Ceiling, Finding, Knee, LatencyTarget, Limit, NetworkFinding, NetworkStop, NetworkSurvey,
-    Place, QuantileValue, RunVerdict, ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, UsedBy,
-    Vocabulary, Why, at_once, measured,
+    BulkAnswer, Calibration, Cause, Ceiling, Finding, Knee, LatencyTarget, Limit, NetworkFinding, NetworkStop,
+    NetworkSurvey, Place, QuantileValue, RunVerdict, ServerFinding, SizeLimits, StepLine, Stops, Together,
+    TogetherVerdict, UsedBy, Vocabulary, Why, at_once, measured,
 };
 use crate::record::Run;
 use crate::record::facts::{NET_BESIDE_FLOWS, NET_CONNECTIONS};
@@ -38,6 +38,8 @@ pub struct Opening {
     pub calibration: Option<Calibration>,
     /// The answers of a survey of a network.
     pub survey: Option<NetworkSurvey>,
+    /// What bulk flows over a network came to.
+    pub bulk: Option<BulkAnswer>,
     /// Why it was not more; absent where nothing reports.
     pub stopped_by: Option<StoppedBy>,
     /// Whether the volumes share a limit, of a run that loaded them alone and together.
@@ -234,7 +236,8 @@ impl Opening {
             None => answer::find(run, findings),
         };
         let survey = NetworkSurvey::of(run);
-        if survey.is_some() && verdict.is_none() {
+        let bulk = BulkAnswer::of(run).filter(|_| verdict.is_none());
+        if (survey.is_some() || bulk.is_some()) && verdict.is_none() {
             carries = None;
         }
         let stopped_by = carries.as_ref().and_then(|carried| {
@@ -267,8 +270,10 @@ impl Opening {
             // The limit that volumes share is reported as that.
             stopped_by: stopped_by
                 .filter(|by| !together.as_ref().is_some_and(|found| is_shared(by, found)))
-                .or_else(|| survey.as_ref().and_then(|survey| of_survey(run, survey, findings))),
+                .or_else(|| survey.as_ref().and_then(|survey| of_survey(run, survey, findings)))
+                .or_else(|| of_network(findings, &bulk.as_ref()?.step).map(StoppedBy::Network)),
             survey,
+            bulk,
             together,
             verdict,
         }
@@ -307,7 +312,7 @@ fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
     if matches!(carried.claim, Claim::Sustained { .. } | Claim::Unclear | Claim::LessThan { .. }) {
         return None;
     }
-    if let Some(stop) = of_network(findings, carried) {
+    if let Some(stop) = carried.step.as_ref().and_then(|step| of_network(findings, step)) {
         return Some(StoppedBy::Network(stop));
     }
     // Below the ceiling something else stopped it, such as a latency limit that only a small load keeps.
@@ -333,8 +338,7 @@ fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
 }
 
 /// What stopped bulk data of the step that is reported.
-fn of_network(findings: &[Finding], carried: &Carried) -> Option<NetworkStop> {
-    let step = carried.step.as_ref()?;
+fn of_network(findings: &[Finding], step: &String) -> Option<NetworkStop> {
     findings.iter().find_map(|finding| match finding {
         Finding::Network(NetworkFinding::Stop(stop)) if stop.steps.contains(step) => Some(stop.clone()),
         _ => None,
