@@ -19,6 +19,7 @@ mod io;
 mod limits;
 mod live;
 mod manual;
+mod net;
 mod orders;
 mod own_reports;
 mod page_file;
@@ -30,6 +31,7 @@ mod removal;
 mod report;
 mod runs;
 mod say;
+mod search;
 mod seat;
 mod serve;
 mod servers;
@@ -96,6 +98,9 @@ enum Command {
     /// Put load on raw storage: files and block devices
     #[command(subcommand, after_long_help = io::EXAMPLES)]
     Io(io::Command),
+    /// Measure a network as databases use it: bulk data, redo, blocks, rows, round trips
+    #[command(subcommand, after_long_help = net::EXAMPLES)]
+    Net(net::Command),
     /// What do loads cost each other? Each alone and all together, in turns
     #[command(after_long_help = beside::EXAMPLES)]
     Beside(Box<beside::Arguments>),
@@ -176,6 +181,7 @@ impl Command {
             Self::Slob(command) => command.run(),
             Self::Orders(command) => command.run(),
             Self::Io(command) => command.run(),
+            Self::Net(command) => command.run(),
             Self::Beside(arguments) => beside::run(&arguments),
             Self::Import(arguments) => import::run(&arguments),
             Self::Runs(command) => command.run(),

@@ -7,6 +7,7 @@ use crate::units::Bytes;
 
 use super::address::ServerAddressProblem;
 use super::io::IoProblem;
+use super::net::NetProblem;
 use super::orion::OrionProblem;
 use super::parameter::{Meant, Role, meant_by};
 use super::postgres::AddressProblem;
@@ -108,6 +109,10 @@ pub enum ConfigError {
     /// ORION's command line or its list of devices.
     #[error(transparent)]
     Orion(OrionProblem),
+
+    /// A load on a network that cannot be made.
+    #[error(transparent)]
+    Net(NetProblem),
 }
 
 /// Why a line of a parameter file cannot be read as text.
@@ -237,6 +242,7 @@ impl ConfigError {
             Self::Vary(problem) => Some(problem.hint()),
             Self::Io(problem) => Some(problem.hint()),
             Self::Orion(problem) => Some(problem.hint()),
+            Self::Net(problem) => Some(problem.hint()),
         }
     }
 }

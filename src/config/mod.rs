@@ -24,6 +24,7 @@ mod error;
 pub mod io;
 mod list;
 pub mod mysql;
+pub mod net;
 pub mod oracle;
 pub mod orion;
 mod parameter;

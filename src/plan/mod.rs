@@ -10,6 +10,7 @@ pub mod data_set;
 mod error;
 pub mod io;
 mod names;
+pub mod net;
 pub mod orders;
 #[cfg(test)]
 mod orders_tests;

@@ -11,6 +11,7 @@ pub mod embedded;
 mod error;
 pub mod io;
 pub mod mysql;
+pub mod network;
 #[cfg(feature = "oracle")]
 pub mod oracle;
 pub mod orders;

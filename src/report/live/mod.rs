@@ -1,5 +1,6 @@
 //! One second in one line, for a display that scrolls.
 
+mod network;
 mod requests;
 mod servers;
 mod transactions;
@@ -16,6 +17,9 @@ const COMMIT: &str = "log file sync";
 
 /// What was seen in one interval, in columns that line up from line to line. Cheap, but not for a hot path.
 pub fn interval_line(interval: &Interval) -> String {
+    if network::is_seen(interval) {
+        return network::line(interval);
+    }
     if requests::are_counted(interval) {
         return requests::line(interval);
     }
@@ -45,6 +49,9 @@ pub fn interval_line(interval: &Interval) -> String {
 /// The same in at most `width` characters, for a line that is drawn over and over. What matters least is left out first, and
 /// stands last; reads and how long they take stay.
 pub fn interval_words(interval: &Interval, width: usize) -> String {
+    if network::is_seen(interval) {
+        return fitting(network::parts(interval), width);
+    }
     if requests::are_counted(interval) {
         return fitting(requests::parts(interval), width);
     }
