@@ -42,6 +42,8 @@ const ROOMS: &[(&str, &[&str])] = &[
 /// Files that may hold `unsafe`: the kernel's interfaces and memory shared with the kernel.
 const UNSAFE_FILES: &[&str] = &[
     "src/measure/os/kernel.rs",
+    "src/measure/os/net/interface.rs",
+    "src/measure/os/tcp.rs",
     "src/targets/crew.rs",
     "src/targets/io/arena.rs",
     "src/targets/io/extents.rs",

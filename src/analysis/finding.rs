@@ -3,10 +3,10 @@
 
 use super::{
     BurstFound, BytesDisagree, CacheHeld, CacheTrap, Ceiling, ClientSaturated, CreditNotSeen, DeviceSharedWithOthers,
-    DurableWrites, FallbackEngine, FewWaits, HostFinding, Knee, Limit, Message, NotCompleted, NotSteady, OpenLoadLine,
-    OperationErrors, PageCacheUse, RateKnee, RateNotReached, RateRose, Reached, Responds, RunVerdict, Scales, SentLate,
-    ServerFinding, Severity, SizeLimits, Stalled, SteadyState, StepLine, Tiers, Together, TopWait, WaitedForProcessor,
-    WaitedForWriters,
+    DurableWrites, FallbackEngine, FewWaits, HostFinding, Knee, Limit, Message, NetworkFinding, NotCompleted,
+    NotSteady, OpenLoadLine, OperationErrors, PageCacheUse, RateKnee, RateNotReached, RateRose, Reached, Responds,
+    RunVerdict, Scales, SentLate, ServerFinding, Severity, SizeLimits, Stalled, SteadyState, StepLine, Tiers, Together,
+    TopWait, WaitedForProcessor, WaitedForWriters,
 };
 
 /// One thing that the analysis has to say.
@@ -48,6 +48,7 @@ pub enum Finding {
     CacheTrap(CacheTrap),
     Server(ServerFinding),
     Host(HostFinding),
+    Network(NetworkFinding),
 }
 
 impl Finding {
@@ -94,6 +95,7 @@ impl Finding {
             Self::Tiers(_) | Self::CacheTrap(_) => Severity::Note,
             Self::Server(reported) => reported.severity(),
             Self::Host(found) => found.severity(),
+            Self::Network(found) => found.severity(),
         }
     }
 
@@ -134,6 +136,7 @@ impl Finding {
             Self::CacheTrap(it) => it,
             Self::Server(it) => it,
             Self::Host(it) => it,
+            Self::Network(it) => it,
         }
     }
 

@@ -30,6 +30,7 @@ mod load_line;
 mod measured;
 mod message;
 mod modes;
+mod network;
 mod opening;
 mod operation_time;
 mod order;
@@ -88,6 +89,10 @@ use measured::{CELL_SINGLE_BLOCK_READ, is_measured, measured, worst};
 pub use measured::{SINGLE_BLOCK_READ, is_one_load};
 pub use message::{Message, Severity};
 pub use modes::{Mode, modes};
+pub use network::{
+    Bulk, BulkAnswer, CountedLoss, NetworkBurst, NetworkCause, NetworkFinding, NetworkSeen, NetworkStop, NetworkSurvey,
+    NoProcessor, RoundTrip, stops_of,
+};
 pub use opening::{Carried, Claim, FromCache, Latency, Opening, OpeningDoubt, StoppedBy, Unit};
 pub use operation_time::{OperationTime, Part};
 pub use proof::{
@@ -131,6 +136,7 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     findings.extend(tiers::find(run));
     findings.extend(cache_trap::find(run));
     findings.extend(server::find(run));
+    findings.extend(network::find(run));
     order::sort(&mut findings);
     findings
 }

@@ -37,6 +37,26 @@ const BYTES_PER_S: &[(f64, &str)] = &[
     (1_000.0 * MIB, "the largest AWS gp3 and io1"),
 ];
 
+/// Gigabits per second that vendors let one flow have, by what the firmware calls their machines. Of AWS:
+/// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-instance-network-bandwidth.html>, as read in 2026. What is received is less
+/// than that by the headers of packets, and never more.
+const FLOW_GBIT_PER_S: &[(&str, f64, &str)] = &[
+    ("Amazon EC2", 5.0, "one flow between AWS instances that are not in the same cluster placement group"),
+    ("Amazon EC2", 10.0, "one flow within a cluster placement group of AWS"),
+    ("Amazon EC2", 25.0, "one flow between AWS instances with ENA Express"),
+];
+/// Share of a flow's limit that headers take at an MTU of 1500 with IPv6 and all options, and what measuring may be off by.
+const HEADERS: f64 = 0.08;
+const OFF: f64 = 0.01;
+
+/// Whose published limit of a flow this rate is at, on such a machine (`Environment::machine`): gigabits per second, and of what.
+pub(super) fn flow_like(machine: Option<&str>, bits_per_s: f64) -> Option<(f64, &'static str)> {
+    let machine = machine?;
+    let is_near = |limit: f64| (limit * (1.0 - HEADERS)..=limit * (1.0 + OFF)).contains(&(bits_per_s / 1e9));
+    let mut limits = FLOW_GBIT_PER_S.iter().filter(|(maker, limit, _)| machine.contains(maker) && is_near(*limit));
+    limits.next().map(|(_, limit, what)| (*limit, *what))
+}
+
 /// Whose published cap lies nearest to `per_s`, if one does within a share `tolerance`.
 pub(super) fn like(counted: Counted, per_s: f64, tolerance: f64) -> Option<&'static str> {
     let caps = match counted {
@@ -51,6 +71,17 @@ pub(super) fn like(counted: Counted, per_s: f64, tolerance: f64) -> Option<&'sta
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_flow_is_at_a_limit_of_its_own_vendor_alone() {
+        let like = |machine, gbit| flow_like(machine, gbit * 1e9).map(|(limit, _)| limit);
+        assert_eq!(like(Some("Amazon EC2 m7i.large"), 4.96), Some(5.0));
+        assert_eq!(like(Some("Amazon EC2 m7i.large"), 9.41), Some(10.0));
+        assert_eq!(like(Some("Amazon EC2 m7i.large"), 7.0), None);
+        assert_eq!(like(Some("Amazon EC2 m7i.large"), 5.2), None);
+        assert_eq!(like(Some("Dell Inc. PowerEdge"), 9.41), None);
+        assert_eq!(like(None, 4.96), None);
+    }
 
     #[test]
     fn a_rate_is_like_the_nearest_published_cap_or_like_none() {

@@ -8,13 +8,23 @@ use crate::record::Step;
 use crate::targets::TargetFor;
 use crate::workload::Shape;
 
-/// Carries out every step. A load that does not keep `limits` although a larger one does is measured again at once; without
-/// limits nothing is. Returns how many steps a whole run has.
+/// Carries out every step. See [`run_by`].
 pub(super) fn run<S: Shape + Clone>(
     recording: &mut Recording,
     target: &dyn TargetFor<S::Operation>,
     steps: &[StepPlan<S>],
     limits: &[LatencyTarget],
+) -> usize {
+    run_by(recording, steps, limits, &mut |recording, step| recording.step(target, step))
+}
+
+/// Has every step carried out. A load that does not keep `limits` although a larger one does is measured again at once; without
+/// limits nothing is. Returns how many steps a whole run has.
+pub(super) fn run_by<S: Shape + Clone>(
+    recording: &mut Recording,
+    steps: &[StepPlan<S>],
+    limits: &[LatencyTarget],
+    carry_out: &mut dyn FnMut(&mut Recording, &StepPlan<S>) -> NextStep,
 ) -> usize {
     // Of each step that was recorded, the plan that its load comes from.
     let mut plans: Vec<&StepPlan<S>> = Vec::with_capacity(steps.len());
@@ -23,7 +33,7 @@ pub(super) fn run<S: Shape + Clone>(
         let mut next = StepPlan { index: plans.len() as u32, ..plan.clone() };
         let mut origin = plan;
         loop {
-            if recording.step(target, &next) == NextStep::Stop {
+            if carry_out(recording, &next) == NextStep::Stop {
                 return steps.len() + repeats;
             }
             plans.push(origin);

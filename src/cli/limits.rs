@@ -9,6 +9,11 @@ pub(super) fn check_planned(limits: &[LatencyTarget], timed: &Timed) -> Result<(
     check(limits, &Judgeable::new(&timed.kinds, &timed.events))
 }
 
+/// The limits that a load line over rates keeps: the usual one, if none was asked for.
+pub(super) fn of_lines(asked: &[LatencyTarget]) -> Vec<LatencyTarget> {
+    if asked.is_empty() { vec![LatencyTarget::default()] } else { asked.to_vec() }
+}
+
 /// Refuses limits on what is not there.
 pub(super) fn check(limits: &[LatencyTarget], judgeable: &Judgeable) -> Result<(), Failure> {
     limits.iter().try_for_each(|limit| {

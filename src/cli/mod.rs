@@ -20,6 +20,7 @@ mod io;
 mod limits;
 mod live;
 mod manual;
+mod net;
 mod orders;
 mod own_reports;
 mod page_file;
@@ -31,6 +32,7 @@ mod removal;
 mod report;
 mod runs;
 mod say;
+mod search;
 mod seat;
 mod serve;
 mod servers;
@@ -100,6 +102,9 @@ enum Command {
     /// Do processors and memory keep their speed, and what are they worth to a database?
     #[command(subcommand, after_long_help = host::EXAMPLES)]
     Host(host::Command),
+    /// Measure a network as databases use it: bulk data, redo, blocks, rows, round trips
+    #[command(subcommand, after_long_help = net::EXAMPLES)]
+    Net(net::Command),
     /// What do loads cost each other? Each alone and all together, in turns
     #[command(after_long_help = beside::EXAMPLES)]
     Beside(Box<beside::Arguments>),
@@ -181,6 +186,7 @@ impl Command {
             Self::Orders(command) => command.run(),
             Self::Io(command) => command.run(),
             Self::Host(command) => command.run(),
+            Self::Net(command) => command.run(),
             Self::Beside(arguments) => beside::run(&arguments),
             Self::Import(arguments) => import::run(&arguments),
             Self::Runs(command) => command.run(),

@@ -8,7 +8,7 @@ use super::interrupt::Interrupt;
 use super::live::RunProgress;
 use super::seat::{Kept, Said, Seat};
 use super::{own_reports, report, say};
-use crate::analysis::{LatencyTarget, LimitAnswer};
+use crate::analysis::{Finding, LatencyTarget, LimitAnswer};
 use crate::config::without_secrets;
 use crate::load::{Begin, StepPlan, Stop, run_step, run_step_when};
 use crate::measure::{Clock, environment};
@@ -270,6 +270,19 @@ impl Recorded {
 
     /// Tells the run and how it ended.
     pub(super) fn tell(self, format: Format, limits: &[LatencyTarget], interrupt: &Interrupt) -> Result<Exit, Failure> {
+        self.tell_by(limits, interrupt, |run, findings| match format {
+            Format::Json => say::json(&RunReport::new(run, findings)),
+            Format::Text => report::write_text(run, findings, Detail::Brief),
+        })
+    }
+
+    /// The same with a report that `write` writes.
+    pub(super) fn tell_by(
+        self,
+        limits: &[LatencyTarget],
+        interrupt: &Interrupt,
+        write: impl FnOnce(&Run, &[Finding]) -> Result<(), Failure>,
+    ) -> Result<Exit, Failure> {
         let Self { run, directory, failure } = self;
         let findings = report::findings(&run, limits);
         if let Some(seat) = Seat::taken() {
@@ -286,10 +299,7 @@ impl Recorded {
                 }
             };
         }
-        let written = match format {
-            Format::Json => say::json(&RunReport::new(&run, &findings)),
-            Format::Text => report::write_text(&run, &findings, Detail::Brief),
-        };
+        let written = write(&run, &findings);
         // Somebody may have removed it meanwhile; the failure to come says so.
         if directory.exists() {
             let shown = directory.display();

@@ -1,10 +1,12 @@
 //! What a planned run times, by the names under which its figures are kept.
 
+use crate::load::StepPlan;
 use crate::measure::WaitEvent;
 use crate::plan::io::IoPlan;
 use crate::plan::slob::RunPlan;
 use crate::targets::database::Timing;
 use crate::workload::io::{IoClass, IoKind, IoOperation};
+use crate::workload::net::NetShape;
 use crate::workload::{Operation, OperationKind};
 
 /// Kinds of operations, and wait events, that a run can have.
@@ -28,6 +30,20 @@ impl Timed {
             if read_pct < 100 {
                 timed.add(IoOperation::KINDS[IoKind::Write as usize], &[WaitEvent::DirectPathWrite]);
             }
+        }
+        timed
+    }
+
+    /// Of loads on a network.
+    pub(super) fn of_net(steps: &[StepPlan<NetShape>]) -> Self {
+        let mut timed = Self::default();
+        for class in steps.iter().flat_map(|step| &step.shape.classes) {
+            let events: &[WaitEvent] = match (class.kind.is_bulk(), class.is_durable) {
+                (true, _) => &[],
+                (false, false) => &[WaitEvent::NetworkRoundTrip, WaitEvent::RemoteService],
+                (false, true) => &[WaitEvent::NetworkRoundTrip, WaitEvent::RemoteService, WaitEvent::RfsWrite],
+            };
+            timed.add(class.kind.name(), events);
         }
         timed
     }

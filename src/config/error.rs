@@ -8,6 +8,7 @@ use crate::units::Bytes;
 use super::address::ServerAddressProblem;
 use super::host::HostProblem;
 use super::io::IoProblem;
+use super::net::NetProblem;
 use super::orion::OrionProblem;
 use super::parameter::{Meant, Role, meant_by};
 use super::postgres::AddressProblem;
@@ -113,6 +114,10 @@ pub enum ConfigError {
     /// ORION's command line or its list of devices.
     #[error(transparent)]
     Orion(OrionProblem),
+
+    /// A load on a network that cannot be made.
+    #[error(transparent)]
+    Net(NetProblem),
 }
 
 /// Why a line of a parameter file cannot be read as text.
@@ -243,6 +248,7 @@ impl ConfigError {
             Self::Io(problem) => Some(problem.hint()),
             Self::Host(problem) => Some(problem.hint()),
             Self::Orion(problem) => Some(problem.hint()),
+            Self::Net(problem) => Some(problem.hint()),
         }
     }
 }

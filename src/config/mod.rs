@@ -25,6 +25,7 @@ pub mod host;
 pub mod io;
 mod list;
 pub mod mysql;
+pub mod net;
 pub mod oracle;
 pub mod orion;
 mod parameter;

@@ -7,7 +7,7 @@ use crate::measure::{
     Counter, FailedConnects, IntervalId, OPERATION_KINDS, Recorded, Tally, Timeline, WaitEvent, counters_from,
 };
 use crate::record::{
-    CONNECT, Counters, Histogram, HostStats, Interval, OperationStats, ServerStats, TraceStats, WaitStats,
+    CONNECT, Counters, Histogram, HostStats, Interval, NetworkEnd, OperationStats, ServerStats, TraceStats, WaitStats,
 };
 
 /// Servers whose readings are of times that differ by more than this share, and by more than this long, have no sum. A report doubts
@@ -30,6 +30,7 @@ pub(super) struct ExternalStats {
     pub(super) servers: Vec<ServerStats>,
     pub(super) traces: Vec<TraceStats>,
     pub(super) host: Option<HostStats>,
+    pub(super) network: Vec<NetworkEnd>,
 }
 
 impl ExternalStats {
@@ -66,7 +67,7 @@ impl ExternalStats {
 
     /// Adds what was seen after it.
     pub(super) fn add(&mut self, other: &Self) {
-        let Self { counters, servers, traces, host } = other;
+        let Self { counters, servers, traces, host, network } = other;
         self.counters.add(counters);
         for more in servers {
             match self.servers.iter_mut().find(|sum| sum.node == more.node) {
@@ -88,6 +89,7 @@ impl ExternalStats {
             (None, Some(more)) => self.host = Some(more.clone()),
             (_, None) => {}
         }
+        NetworkEnd::add_to(&mut self.network, network);
     }
 }
 
@@ -276,6 +278,7 @@ pub(super) fn interval(
         servers: totals.besides.servers.into_iter().map(|server| ServerStats { waits: Vec::new(), ..server }).collect(),
         traces: totals.besides.traces,
         host: totals.besides.host.map(|host| HostStats { processors: Vec::new(), ..host }),
+        network: totals.besides.network.into_iter().map(NetworkEnd::of_interval).collect(),
         reported: BTreeMap::new(),
     }
 }

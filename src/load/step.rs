@@ -369,6 +369,7 @@ impl<S: Shape> Coordinator<'_, S> {
         let mut besides = std::mem::take(&mut totals.besides);
         let traces = std::mem::take(&mut besides.traces);
         let host = besides.host.take();
+        let network = std::mem::take(&mut besides.network);
         let servers = besides.into_servers();
         let step = Step {
             index: self.plan.index,
@@ -399,6 +400,7 @@ impl<S: Shape> Coordinator<'_, S> {
             tables: Vec::new(),
             traces,
             host,
+            network,
             intervals,
         };
         StepOutcome { step, failure, own_reports: OwnReports::default() }
@@ -483,8 +485,8 @@ impl<S: Shape> Coordinator<'_, S> {
     /// Tells of an interval, and adds it to the totals if it is in the window.
     fn tell(&self, edge: Edge, gathering: &mut Gathering<'_>) {
         let Edge { id, system, background, parts: of_lanes } = edge;
-        let Background { recorded, counters, servers, traces, host } = background;
-        let besides = ExternalStats { counters, servers, traces, host };
+        let Background { recorded, counters, servers, traces, host, network } = background;
+        let besides = ExternalStats { counters, servers, traces, host, network };
         let lane_cpu_ns: Vec<u64> =
             of_lanes.iter().map(|part| part.as_ref().map_or(0, |recorded| recorded.cpu_ns)).collect();
         let mut parts = vec![recorded];

@@ -33,6 +33,12 @@ pub enum WaitEvent {
     /// A session of a server that came about while load ran, from its first packet until it could be asked. The client times it, even
     /// where the server times all else.
     Connect,
+    /// What an answer over a network took besides what the other end needed for it.
+    NetworkRoundTrip,
+    /// What the other end needed for an answer, writing durably left out, on its own clock.
+    RemoteService,
+    /// The other end wrote redo durably, on its own clock; Oracle's name on a standby.
+    RfsWrite,
 }
 
 /// The largest block of a database.
@@ -53,6 +59,8 @@ pub enum WaitClass {
     Configuration,
     /// Sessions that are made.
     Connection,
+    /// Messages between hosts.
+    Network,
 }
 
 impl WaitClass {
@@ -65,13 +73,14 @@ impl WaitClass {
             Self::Concurrency => "Concurrency",
             Self::Configuration => "Configuration",
             Self::Connection => "Connection",
+            Self::Network => "Network",
         }
     }
 }
 
 impl WaitEvent {
     /// Every event, in the order of its number.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 16] = [
         Self::DbFileSequentialRead,
         Self::DirectPathRead,
         Self::DirectPathWrite,
@@ -85,6 +94,9 @@ impl WaitEvent {
         Self::LogFileParallelWrite,
         Self::Commit,
         Self::Connect,
+        Self::NetworkRoundTrip,
+        Self::RemoteService,
+        Self::RfsWrite,
     ];
 
     /// Oracle's name.
@@ -103,6 +115,9 @@ impl WaitEvent {
             Self::LogFileParallelWrite => "log file parallel write",
             Self::Commit => "commit",
             Self::Connect => CONNECT,
+            Self::NetworkRoundTrip => "network round trip",
+            Self::RemoteService => "remote service",
+            Self::RfsWrite => "RFS write",
         }
     }
 
@@ -115,8 +130,9 @@ impl WaitEvent {
             Self::LogFileSync | Self::Commit => WaitClass::Commit,
             Self::BufferBusyWaits => WaitClass::Concurrency,
             Self::FreeBufferWaits | Self::LogBufferSpace | Self::LogFileSwitchCheckpoint => WaitClass::Configuration,
-            Self::DbFileParallelWrite | Self::LogFileParallelWrite => WaitClass::SystemIo,
+            Self::DbFileParallelWrite | Self::LogFileParallelWrite | Self::RfsWrite => WaitClass::SystemIo,
             Self::Connect => WaitClass::Connection,
+            Self::NetworkRoundTrip | Self::RemoteService => WaitClass::Network,
         }
     }
 
@@ -127,7 +143,8 @@ impl WaitEvent {
 
     /// Whether sessions wait in it, rather than the engine's writers.
     pub const fn is_foreground(self) -> bool {
-        !matches!(self.class(), WaitClass::SystemIo)
+        // Of a standby's write its primary waits.
+        matches!(self, Self::RfsWrite) || !matches!(self.class(), WaitClass::SystemIo)
     }
 
     /// Number, from 0 to `ALL.len() - 1`.

@@ -93,7 +93,7 @@ impl Level {
 }
 
 /// A rate without digits that nobody asked for.
-fn rate_text(per_s: f64) -> String {
+pub(super) fn rate_text(per_s: f64) -> String {
     ((per_s * 1e3).round() / 1e3).to_string()
 }
 

@@ -11,6 +11,7 @@ mod error;
 pub mod host;
 pub mod io;
 mod names;
+pub mod net;
 pub mod orders;
 #[cfg(test)]
 mod orders_tests;

@@ -39,6 +39,30 @@ pub const VOLUMES_JOIN: &str = "+";
 pub const VOLUME_PATH: &str = "volume_";
 /// Devices that lie below several volumes that are loaded together, blanks between them.
 pub const DEVICES_SHARED: &str = "devices_shared";
+/// Parameter of a load on a network: its pattern, such as `redo-sync`.
+pub const NET_PATTERN: &str = "PATTERN";
+/// Parameter of bulk flows: `up` from this host, `down` to it, or `both`.
+pub const NET_DIRECTION: &str = "DIRECTION";
+/// Parameter of a load on a network: its connections, or flows in each direction.
+pub const NET_CONNECTIONS: &str = "CONNECTIONS";
+/// Parameter of a load on a network: operations under way on each connection at most.
+pub const NET_OUTSTANDING: &str = "OUTSTANDING";
+/// Parameter of round trips that are timed while bulk flows go: how many of those in each direction.
+pub const NET_BESIDE_FLOWS: &str = "BESIDE_FLOWS";
+/// Parameter of a run that asks what a network carries, without a load of the user's own; its value is `yes`.
+pub const NET_SURVEY: &str = "SURVEY";
+/// Parameter of such a run: the redo that a database makes, in bytes per second.
+pub const NET_REDO_RATE: &str = "REDO_BYTES_PER_S";
+/// Parameter of such a run: bytes of each of its redo writes.
+pub const NET_REDO_WRITE: &str = "REDO_WRITE_BYTES";
+/// Fact about a network: the largest packet that reached the other end uncut, in bytes.
+pub const PATH_MTU_UP: &str = "path_mtu_up";
+/// The same from the other end to here.
+pub const PATH_MTU_DOWN: &str = "path_mtu_down";
+/// Fact about a network: the largest packet of the interface of this host that leads there, in bytes.
+pub const INTERFACE_MTU: &str = "interface_mtu";
+/// Fact about a network: what the kernel has learnt of the largest packet of the path (`IP_MTU`), in bytes.
+pub const KERNEL_PATH_MTU: &str = "kernel_path_mtu";
 /// Whether data files are read past the page cache; `yes` where they are.
 pub const DIRECT_READS: &str = "direct_reads";
 /// How updates in batches are committed where the server does not wait for each of them; absent where it does.

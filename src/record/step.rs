@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Counters, Histogram, HostStats, Outcome, OwnReport, ReportedFigure, ReportedTable, ReportedWaits, ServerStats,
-    TraceStats,
+    Counters, Histogram, HostStats, NetworkEnd, Outcome, OwnReport, ReportedFigure, ReportedTable, ReportedWaits,
+    ServerStats, TraceStats,
 };
 
 /// One load level of a run.
@@ -68,6 +68,9 @@ pub struct Step {
     /// What the processors did in the window, where the load was on them and not on storage or a server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostStats>,
+    /// What each end of a network test saw of itself in the window; none where no network was tested.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<NetworkEnd>,
     /// The load generator's verdict on itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generator: Option<Generator>,
@@ -107,6 +110,7 @@ impl Step {
             tables: Vec::new(),
             traces: Vec::new(),
             host: None,
+            network: Vec::new(),
             generator: None,
             intervals: Vec::new(),
         }
@@ -354,6 +358,9 @@ pub struct Interval {
     /// What the processors did, where the load was on them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostStats>,
+    /// What each end of a network test saw of itself.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network: Vec<NetworkEnd>,
     /// Figures of an imported run by the names that [`Step::reported`] uses, of this interval.
     #[serde(default, alias = "told", skip_serializing_if = "BTreeMap::is_empty")]
     pub reported: BTreeMap<String, f64>,

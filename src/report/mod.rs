@@ -14,6 +14,7 @@ mod grid;
 pub mod html;
 mod interference;
 mod live;
+pub mod oratcptest;
 pub mod orion;
 mod paper;
 mod screen;

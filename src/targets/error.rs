@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::block::BlockError;
 use super::embedded::BlockFault;
 use super::mysql::MysqlError;
+use super::network::NetError;
 #[cfg(feature = "oracle")]
 use super::oracle::OracleError;
 use super::postgres::PostgresError;
@@ -225,6 +226,9 @@ pub enum TargetError {
     #[cfg(feature = "oracle")]
     #[error(transparent)]
     Oracle(OracleError),
+    /// A network cannot be measured.
+    #[error(transparent)]
+    Net(#[from] NetError),
     /// Nothing keeps order entry at such an address.
     #[error("`{address}` cannot hold order entry")]
     NoOrders {
@@ -281,6 +285,7 @@ impl TargetError {
             Self::Kernel { source, .. } => return kernel_hint(source),
             Self::Block(error) => return error.hint(),
             Self::Private(error) => return error.hint(),
+            Self::Net(error) => return error.hint(),
             Self::Postgres(error) => return error.hint(),
             Self::Mysql(error) => return error.hint(),
             #[cfg(feature = "oracle")]

@@ -12,6 +12,7 @@ mod error;
 pub mod host;
 pub mod io;
 pub mod mysql;
+pub mod network;
 #[cfg(feature = "oracle")]
 pub mod oracle;
 pub mod orders;
@@ -79,6 +80,8 @@ pub struct Background {
     pub traces: Vec<record::TraceStats>,
     /// What the processors did, where the load is on them.
     pub host: Option<record::HostStats>,
+    /// What each end of a network test saw of itself.
+    pub network: Vec<record::NetworkEnd>,
 }
 
 impl From<Recorded> for Background {

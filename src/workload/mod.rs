@@ -7,6 +7,7 @@
 //! - [`SlobSession`]: the operations of one session of the SLOB method.
 //! - [`io::IoStream`]: the requests of one stream to raw storage.
 //! - [`host::HostShape`]: slices of work for processors.
+//! - [`net::NetStream`]: what a session of a load on a network sends and is answered.
 //! - [`orders::OrdersShape`]: the transactions of order entry.
 //! - [`SlobBlend`], [`io::IoBlend`]: several kinds of work, each at a rate of its own.
 //! - [`Arrivals`]: when operations are due, for an open loop.
@@ -19,6 +20,7 @@ pub mod host;
 pub mod io;
 mod minimal;
 mod mix;
+pub mod net;
 mod operation;
 pub mod orders;
 mod permutation;

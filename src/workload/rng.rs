@@ -91,6 +91,7 @@ pub(super) enum Choice {
     Scatter,
     Transaction,
     TransactionSeed,
+    MessageSize,
 }
 
 impl Choice {

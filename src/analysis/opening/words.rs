@@ -33,7 +33,11 @@ impl Opening {
         let answer = match (&self.carries, &self.calibration) {
             (Some(carried), _) => carried.words(),
             (None, Some(calibration)) => calibrated(calibration),
-            (None, None) => "How much was carried is not known".to_owned(),
+            (None, None) => match (&self.survey, &self.bulk) {
+                (Some(survey), _) => survey.phrase(),
+                (None, Some(bulk)) => bulk.phrase(),
+                (None, None) => "How much was carried is not known".to_owned(),
+            },
         };
         let rises = self.rises_from.as_ref().map(|from| format!("latency rises faster than load from about {from} on"));
         let stopped = self.stopped_by.as_ref().map(StoppedBy::words);
@@ -160,6 +164,7 @@ impl StoppedBy {
             Self::Ceiling(ceiling) => format!("stopped by {}", at_ceiling(ceiling)),
             Self::Caps(limits) => format!("stopped by {}", caps(limits)),
             Self::Transactions(stops) => format!("stopped by {}", stops.words()),
+            Self::Network(stop) => format!("stopped by {}", stop.words()),
             Self::LoadGenerator => "stopped by the load generator, not by the target".to_owned(),
             Self::Latency { what, value, load } => {
                 let of = what.as_ref().map_or_else(String::new, |what| format!("{what} of "));

@@ -262,12 +262,12 @@ pub(super) struct TimeArgs {
 
 /// How the run is kept and reported, and what it must keep to.
 #[derive(Debug, Args)]
-pub(super) struct OutputArgs {
+pub(in crate::cli) struct OutputArgs {
     /// Latency that the load must keep, such as `p99=5ms` (response time of all requests, from due to finished) or
     /// `read service:p99=2ms`; several are all to be kept. Exit code 1 if it is not kept, 2 if that is not known
     #[arg(long = "limit", alias = "target-latency", value_name = "[WHAT:]pQ=TIME", help_heading = "Output")]
-    pub(super) limits: Vec<LatencyTarget>,
+    pub(in crate::cli) limits: Vec<LatencyTarget>,
 
     #[command(flatten)]
-    pub(super) keeping: KeepingArgs,
+    pub(in crate::cli) keeping: KeepingArgs,
 }

@@ -11,7 +11,7 @@ use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps, warmup_words};
 use crate::cli::recording::{Header, Recording};
 use crate::cli::timed::Timed;
-use crate::cli::{fresh_seed, in_turn, limits, say};
+use crate::cli::{fresh_seed, in_turn, limits, say, search};
 use crate::config::Arrival;
 use crate::config::io::{IoOptions, RateRange, Volumes};
 use crate::load::{Stop, generator_ceiling};
@@ -67,9 +67,13 @@ fn run_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Fa
     let mut recording = begin(job, &plan, volumes.facts, &opened, clock, &interrupt)?;
     let wanted = match &asked.rates {
         Some(RateRange::Between { lowest, highest }) => {
-            super::search::run(&mut recording, &plan, &opened, (*lowest, *highest), &limits_of_lines(&output.limits))
+            let most = plan.levels.first().map_or(1, |level| level.slots());
+            let limits = limits::of_lines(&output.limits);
+            search::run(&mut recording, (*lowest, *highest), &limits, &mut |recording, index, per_s| {
+                recording.step(opened.target(), &plan.step(index, Level::Rate { per_s, most }))
+            })
         }
-        Some(RateRange::Each(_)) => each(&mut recording, &plan, &opened, &limits_of_lines(&output.limits)),
+        Some(RateRange::Each(_)) => each(&mut recording, &plan, &opened, &limits::of_lines(&output.limits)),
         // Volumes are measured in turns, more than once each.
         None if asked.volumes != Volumes::One => each(&mut recording, &plan, &opened, &[]),
         None => each(&mut recording, &plan, &opened, &output.limits),
@@ -156,11 +160,6 @@ fn begin(
         notes: plan.notes.iter().cloned().chain(notes).collect(),
     };
     Recording::begin(&job.output.keeping.runs.store(), header, clock, interrupt, progress)
-}
-
-/// The limits that a load line over rates keeps: the usual one, if none was asked for.
-fn limits_of_lines(asked: &[LatencyTarget]) -> Vec<LatencyTarget> {
-    if asked.is_empty() { vec![LatencyTarget::default()] } else { asked.to_vec() }
 }
 
 /// Every level in turn. Returns how many steps a whole run has.

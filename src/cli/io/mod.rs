@@ -7,7 +7,6 @@ mod measure;
 mod orion;
 mod read_back;
 mod run;
-mod search;
 mod soak;
 mod sweep;
 mod together;

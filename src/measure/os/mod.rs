@@ -4,7 +4,9 @@
 
 mod kept;
 mod kernel;
+mod net;
 mod root;
+mod tcp;
 mod threads;
 
 pub(crate) mod block;
@@ -14,7 +16,9 @@ pub(crate) mod proc;
 pub(crate) use kept::KeptFiles;
 pub(crate) use kernel::{Resource, effective_user, limit, space, ticks_per_second};
 pub use kernel::{precise_timers, thread_cpu_ns};
+pub use net::EndWatch;
 pub use root::Root;
+pub use tcp::{SocketFacts, TcpInfo, path_mtu, unread_bytes};
 pub use threads::{room_for_thread, start_thread};
 
 use crate::record::{CpuTime, DeviceStats, ProcessIo};

@@ -162,6 +162,7 @@ pub(crate) fn step(index: u32, level: Level) -> Step {
         tables: Vec::new(),
         traces: Vec::new(),
         host: None,
+        network: Vec::new(),
         generator: Some(Generator {
             lanes: 2,
             busy_ns: duration_ns / 2,
@@ -207,6 +208,7 @@ fn interval(step: u32, level: Level, second: u64) -> Interval {
         host: None,
         reported: BTreeMap::new(),
         traces: Vec::new(),
+        network: Vec::new(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! One second in one line, for a display that scrolls.
 
 mod host;
+mod network;
 mod requests;
 mod servers;
 mod transactions;
@@ -19,6 +20,9 @@ const COMMIT: &str = "log file sync";
 pub fn interval_line(interval: &Interval) -> String {
     if let Some(parts) = host::parts(interval) {
         return host::line(interval, parts);
+    }
+    if network::is_seen(interval) {
+        return network::line(interval);
     }
     if requests::are_counted(interval) {
         return requests::line(interval);
@@ -51,6 +55,9 @@ pub fn interval_line(interval: &Interval) -> String {
 pub fn interval_words(interval: &Interval, width: usize) -> String {
     if let Some(parts) = host::parts(interval) {
         return fitting(parts, width);
+    }
+    if network::is_seen(interval) {
+        return fitting(network::parts(interval), width);
     }
     if requests::are_counted(interval) {
         return fitting(requests::parts(interval), width);

@@ -1,24 +1,21 @@
 //! `--rate LOW..HIGH`: which rates are tried, and when it is enough.
 
-use super::volume::OpenStorage;
+use super::recording::{NextStep, Recording};
 use crate::analysis::{LatencyTarget, Search, SearchPlan, Verdict, judge_all};
-use crate::cli::recording::{NextStep, Recording};
-use crate::plan::io::{IoPlan, Level};
 
-/// Tries rates until the load line is known well enough. Returns how many steps a whole run has: those that were needed.
+/// Tries rates until the load line is known well enough: `carry_out` makes a step of a number and a rate. Returns how many steps a
+/// whole run has: those that were needed.
 pub(super) fn run(
     recording: &mut Recording,
-    plan: &IoPlan,
-    opened: &OpenStorage,
     (low, high): (f64, f64),
     limits: &[LatencyTarget],
+    carry_out: &mut dyn FnMut(&mut Recording, u32, f64) -> NextStep,
 ) -> usize {
-    let most = plan.levels.first().map_or(1, |level| level.slots());
     let mut search = Search::new(SearchPlan { low: asked(low), high: asked(high), ..SearchPlan::default() });
     let mut steps = 0;
     while let Some(per_s) = search.next() {
         let per_s = asked(per_s);
-        let onward = recording.step(opened.target(), &plan.step(steps, Level::Rate { per_s, most }));
+        let onward = carry_out(recording, steps, per_s);
         steps += 1;
         let judged = recording.steps().last().and_then(|step| judge_all(&recording.run().workload, step, limits));
         let Some(outcome) = judged else { break };

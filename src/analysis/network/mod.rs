@@ -1,0 +1,127 @@
+//! Why a network carries no more: what both ends saw of themselves, and what follows of it.
+//!
+//! docs/method/network.md says what each figure means, and where thresholds come from.
+
+mod cause;
+mod seen;
+mod survey;
+#[cfg(test)]
+mod tests;
+mod way;
+mod words;
+
+use super::measured::measured;
+use super::{Finding, Severity, published};
+use crate::record::{NetworkSide, Run, Step};
+
+pub use cause::{NetworkBurst, NetworkCause, NoProcessor};
+pub use seen::{CountedLoss, NetworkSeen};
+pub use survey::{Bulk, BulkAnswer, NetworkSurvey, RoundTrip};
+use way::Way;
+
+/// Several flows that come to this many times what one does show that something holds each of them.
+const MORE_THAN_ONE: f64 = 1.5;
+/// As many are several.
+const SEVERAL: u32 = 4;
+
+/// Where bulk data stopped in one direction, and why.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NetworkStop {
+    /// Labels of the steps that were stopped by the same.
+    pub steps: Vec<String>,
+    /// Who sent.
+    pub from: NetworkSide,
+    /// Connections of the first of them.
+    pub flows: u32,
+    /// What was received in it, in bits per second.
+    pub bits_per_s: f64,
+    /// Why it was not more.
+    pub cause: NetworkCause,
+}
+
+/// What is to be said of a network.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NetworkFinding {
+    /// Where bulk data stopped, and why.
+    Stop(NetworkStop),
+    /// What both ends saw besides.
+    Seen(NetworkSeen),
+    /// What a survey answers besides its first sentence, in a sentence.
+    Survey(String),
+}
+
+impl NetworkFinding {
+    /// How it bears on the rest of the report.
+    pub fn severity(&self) -> Severity {
+        match self {
+            Self::Stop(_) | Self::Seen(NetworkSeen::OneFlow { .. }) => Severity::Answer,
+            Self::Seen(_) | Self::Survey(_) => Severity::Note,
+        }
+    }
+}
+
+/// Why bulk data stopped in a step, in each direction in which it went; absent where nothing can be told.
+pub fn stops_of(step: &Step) -> Vec<NetworkStop> {
+    let stop = |way: &Way<'_>| {
+        Some(NetworkStop {
+            steps: vec![step.label.clone()],
+            from: way.from,
+            flows: way.flows(),
+            bits_per_s: way.bits_per_s()?,
+            cause: NetworkCause::of(way)?,
+        })
+    };
+    Way::all(step).iter().filter_map(stop).collect()
+}
+
+/// All that is to be said of the network of a run.
+pub(super) fn find(run: &Run) -> Vec<Finding> {
+    let mut stops: Vec<NetworkStop> = Vec::new();
+    for stop in measured(run).flat_map(stops_of) {
+        let is_same = |known: &&mut NetworkStop| {
+            known.from == stop.from && std::mem::discriminant(&known.cause) == std::mem::discriminant(&stop.cause)
+        };
+        match stops.iter_mut().find(is_same) {
+            Some(known) => known.steps.extend(stop.steps),
+            None => stops.push(stop),
+        }
+    }
+    let one_flow = [NetworkSide::Client, NetworkSide::Server].into_iter().filter_map(|from| one_flow(run, from));
+    let seen: Vec<NetworkSeen> = one_flow.chain(seen::find(run)).collect();
+    let stops = stops.into_iter().map(NetworkFinding::Stop);
+    let survey = NetworkSurvey::of(run).map(|survey| survey.lines()).unwrap_or_default();
+    let seen = seen.into_iter().map(NetworkFinding::Seen);
+    stops.chain(survey.into_iter().map(NetworkFinding::Survey)).chain(seen).map(Finding::Network).collect()
+}
+
+/// One flow against several in the same direction. What stops a single one at its ends has been said: a processor, a window, a buffer.
+fn one_flow(run: &Run, from: NetworkSide) -> Option<NetworkSeen> {
+    let ways: Vec<Way<'_>> = measured(run)
+        .flat_map(|step| if let [_] = Way::all(step).as_slice() { Way::all(step) } else { Vec::new() })
+        .filter(|way| way.from == from)
+        .collect();
+    let rate = |way: &&Way<'_>| way.bits_per_s();
+    let alone = ways.iter().find(|way| way.flows() == 1)?;
+    let several = ways
+        .iter()
+        .filter(|way| way.flows() >= SEVERAL)
+        .max_by(|left, right| rate(left).unwrap_or(0.0).total_cmp(&rate(right).unwrap_or(0.0)))?;
+    let (one_bits_per_s, several_bits_per_s) = (alone.bits_per_s()?, several.bits_per_s()?);
+    let is_held_outside = matches!(
+        NetworkCause::of(alone),
+        None | Some(
+            NetworkCause::Shaper { .. }
+                | NetworkCause::Policer { .. }
+                | NetworkCause::Loss { .. }
+                | NetworkCause::TokenBucket(_)
+        )
+    );
+    (is_held_outside && several_bits_per_s >= MORE_THAN_ONE * one_bits_per_s).then(|| NetworkSeen::OneFlow {
+        one: alone.step.label.clone(),
+        one_bits_per_s,
+        several: several.step.label.clone(),
+        flows: several.flows(),
+        several_bits_per_s,
+        like: published::flow_like(run.environment.machine.as_deref(), one_bits_per_s),
+    })
+}

@@ -1,0 +1,163 @@
+//! A run of one load on a network, or of several one after the other, from its plan to its report.
+
+use std::io::{self, Write};
+
+use super::arguments::{DURATION, LinkWish, ServerArgs, TimeArgs};
+use super::link::Link;
+use crate::analysis::{LatencyTarget, SearchPlan};
+use crate::cli::arguments::KeepingArgs;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::interrupt::Interrupt;
+use crate::cli::io::arguments::OutputArgs;
+use crate::cli::live::{RunProgress, Steps, warmup_words};
+use crate::cli::recording::{Header, Recording};
+use crate::cli::timed::Timed;
+use crate::cli::{fresh_seed, in_turn, limits, say, search};
+use crate::config::Arrival;
+use crate::config::io::RateRange;
+use crate::config::net::NetOptions;
+use crate::load::StepPlan;
+use crate::measure::Clock;
+use crate::plan::net::{Level, NetPlan, Request, plan, words};
+use crate::targets::Target;
+use crate::units::Nanos;
+use crate::workload;
+use crate::workload::net::NetShape;
+
+/// A run that is asked for.
+pub(super) struct Job<'a> {
+    pub(super) server: &'a ServerArgs,
+    pub(super) asked: NetOptions,
+    pub(super) time: &'a TimeArgs,
+    pub(super) output: &'a OutputArgs,
+}
+
+/// Plans and checks everything, carries it out, keeps it and reports it.
+pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
+    let Job { server, asked, time, output } = job;
+    let plan = plan(&request(asked, time, output))?;
+    limits::check_planned(&output.limits, &Timed::of_net(&plan.steps()))?;
+    if output.keeping.dry_run {
+        let mut out = say::output();
+        write_plan(&mut out, &plan, job)?;
+        out.flush()?;
+        return Ok(Exit::Done);
+    }
+    let interrupt = Interrupt::listen()?;
+    let clock = Clock::start();
+    let wish = LinkWish { is_udp: asked.is_udp, ..server.link.wish() };
+    let link = Link::open(&server.to, &wish, clock)?;
+    let load = Nanos(plan.step_time().0.saturating_mul(plan.levels.len() as u64));
+    let steps = match asked.rates {
+        Some(RateRange::Between { .. }) => Steps::UpTo(SearchPlan::default().max_points),
+        Some(RateRange::Each(_)) | None => Steps::Known(plan.levels.len(), load),
+    };
+    let header = Named {
+        name: plan.name.clone(),
+        tags: plan.tags.clone(),
+        seed: plan.seed,
+        parameters: plan.parameters.clone(),
+    };
+    let mut recording = begin(header, &link, steps, &output.keeping, clock, &interrupt)?;
+    let pattern = asked.pattern.name();
+    let wanted = match &asked.rates {
+        Some(RateRange::Between { lowest, highest }) => {
+            let limits = limits::of_lines(&output.limits);
+            let Some(Level::Rate { most, .. }) = plan.levels.first().copied() else { return Ok(Exit::CouldNot) };
+            search::run(&mut recording, (*lowest, *highest), &limits, &mut |recording, index, per_s| {
+                link.step(recording, &plan.step(index, Level::Rate { per_s, most }), pattern)
+            })
+        }
+        Some(RateRange::Each(_)) => {
+            let limits = limits::of_lines(&output.limits);
+            each(&mut recording, &link, &plan.steps(), &limits, pattern)
+        }
+        None => each(&mut recording, &link, &plan.steps(), &output.limits, pattern),
+    };
+    drop(link);
+    recording.end(wanted).tell(output.keeping.format.format(), &output.limits, &interrupt)
+}
+
+/// Every step in turn. Returns how many steps a whole run has.
+pub(super) fn each(
+    recording: &mut Recording,
+    link: &Link,
+    steps: &[StepPlan<NetShape>],
+    limits: &[LatencyTarget],
+    what: &str,
+) -> usize {
+    in_turn::run_by(recording, steps, limits, &mut |recording, step| link.step(recording, step, what))
+}
+
+/// What is asked of the plan.
+pub(super) fn request(asked: &NetOptions, time: &TimeArgs, output: &OutputArgs) -> Request {
+    Request {
+        asked: asked.clone(),
+        duration: time.duration(DURATION),
+        warmup: time.warmup.0,
+        arrival: match asked.arrival.unwrap_or_default() {
+            Arrival::Poisson => workload::Arrival::Poisson,
+            Arrival::Fixed => workload::Arrival::Fixed,
+        },
+        seed: time.seed.unwrap_or_else(fresh_seed),
+        tags: output.keeping.tags.clone(),
+        processors: processors(),
+    }
+}
+
+/// Processors that this process may use.
+pub(super) fn processors() -> u32 {
+    std::thread::available_parallelism().map_or(1, |count| u32::try_from(count.get()).unwrap_or(u32::MAX))
+}
+
+/// What a run is called.
+pub(super) struct Named {
+    pub(super) name: String,
+    pub(super) tags: std::collections::BTreeMap<String, String>,
+    pub(super) seed: u64,
+    pub(super) parameters: std::collections::BTreeMap<String, String>,
+}
+
+/// Begins to write down a run.
+pub(super) fn begin(
+    named: Named,
+    link: &Link,
+    steps: Steps,
+    keeping: &KeepingArgs,
+    clock: Clock,
+    interrupt: &Interrupt,
+) -> Result<Recording, Failure> {
+    let progress = RunProgress::new(steps, keeping.progress.verbosity());
+    let notes: Vec<String> = link.notes().into_iter().chain(link.target().notes()).collect();
+    notes.iter().for_each(|note| progress.note(note));
+    let Named { name, tags, seed, parameters } = named;
+    let target = link.target().describe();
+    let header = Header { workload: "network", name, tags, seed, parameters, target, paths: &[], notes };
+    Recording::begin(&keeping.runs.store(), header, clock, interrupt, progress)
+}
+
+fn write_plan(out: &mut impl Write, plan: &NetPlan, job: &Job<'_>) -> io::Result<()> {
+    writeln!(out, "name       {}", plan.name)?;
+    writeln!(out, "to         {}", job.server.to)?;
+    writeln!(out, "seed       {}", plan.seed)?;
+    for (key, value) in plan.tags.iter().chain(&plan.parameters) {
+        writeln!(out, "{key}={value}")?;
+    }
+    writeln!(out)?;
+    if let Some(RateRange::Between { lowest, highest }) = job.asked.rates {
+        let (most, each) = (SearchPlan::default().max_points, plan.step_time());
+        return writeln!(out, "search from {lowest} to {highest} operations/s in at most {most} steps of {each} each");
+    }
+    write_steps(out, &plan.steps())
+}
+
+/// One line for each step.
+pub(super) fn write_steps(out: &mut impl Write, steps: &[StepPlan<NetShape>]) -> io::Result<()> {
+    for step in steps {
+        let rate =
+            step.load.rate_operations_per_s.map_or_else(String::new, |per_s| format!("{per_s} operations/s, at most "));
+        let (what, warmup) = (words(&step.shape), warmup_words(step.warmup));
+        writeln!(out, "step {:<3} {}: {rate}{what}, {warmup}, {} measured", step.index + 1, step.label, step.duration)?;
+    }
+    Ok(())
+}

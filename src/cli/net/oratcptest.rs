@@ -1,0 +1,132 @@
+//! `plimsoll net oratcptest`.
+
+use std::io::Write;
+
+use clap::Args;
+
+use super::arguments::{LinkArgs, LinkWish};
+use super::link::Link;
+use super::measure::{Named, begin, each, processors, write_steps};
+use crate::cli::arguments::{Format, KeepingArgs};
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::help::hanging;
+use crate::cli::interrupt::Interrupt;
+use crate::cli::live::Steps;
+use crate::cli::{fresh_seed, say};
+use crate::config::net::oratcptest::{OratcptestCommand, OratcptestOptions, help_text, parse};
+use crate::config::net::{NetOptions, NetPattern};
+use crate::measure::Clock;
+use crate::plan::net::{Request, plan};
+use crate::report::oratcptest as layout;
+use crate::units::{Bytes, Nanos};
+use crate::workload::Arrival;
+use crate::workload::net::Sizes;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll net oratcptest db2 -mode=sync -length=8192 -duration=60s \\
+    -interval=1s -write
+  plimsoll net oratcptest db2 -port=7018 -mode=async -duration=10s \\
+    -interval=2s
+  plimsoll net oratcptest -help
+
+The other end is `plimsoll net serve`. Plimsoll's own options stand before the host; `plimsoll net oratcptest -help` lists \
+oratcptest's.";
+
+/// Arguments of `plimsoll net oratcptest`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Arguments {
+    #[command(flatten)]
+    link: LinkArgs,
+
+    /// Seed of every random choice [default: a fresh one, which is reported]
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    seed: Option<u64>,
+
+    #[command(flatten)]
+    keeping: KeepingArgs,
+
+    /// The host, and oratcptest's own options, as oratcptest takes them; `-help` lists them
+    #[arg(value_name = "HOST -OPTION=VALUE", trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<String>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let options = match parse(&arguments.words)? {
+        OratcptestCommand::Help => {
+            let mut out = say::output();
+            writeln!(out, "{}", hanging(&help_text()))?;
+            out.flush()?;
+            return Ok(Exit::Done);
+        }
+        OratcptestCommand::Run(options) => options,
+    };
+    let mut plan = plan(&Request {
+        asked: asked(&options)?,
+        duration: options.duration,
+        warmup: Nanos(0),
+        arrival: Arrival::Poisson,
+        seed: arguments.seed.unwrap_or_else(fresh_seed),
+        tags: arguments.keeping.tags.clone(),
+        processors: processors(),
+    })?;
+    plan.parameters.extend(parameters(&options));
+    if arguments.keeping.dry_run {
+        let mut out = say::output();
+        writeln!(out, "to         {}", options.server)?;
+        write_steps(&mut out, &plan.steps())?;
+        out.flush()?;
+        return Ok(Exit::Done);
+    }
+    let interrupt = Interrupt::listen()?;
+    let clock = Clock::start();
+    let mut wish: LinkWish = arguments.link.wish();
+    wish.timeout = options.timeout.unwrap_or(wish.timeout);
+    if let Some(Bytes(bytes)) = options.socket_buffer {
+        (wish.sockets.send_buffer_bytes, wish.sockets.receive_buffer_bytes) = (Some(bytes), Some(bytes));
+    }
+    let link = Link::open(&options.server, &wish, clock)?;
+    let named = Named {
+        name: plan.name.clone(),
+        tags: plan.tags.clone(),
+        seed: plan.seed,
+        parameters: plan.parameters.clone(),
+    };
+    let steps = Steps::Known(1, plan.step_time());
+    let mut recording = begin(named, &link, steps, &arguments.keeping, clock, &interrupt)?;
+    let wanted = each(&mut recording, &link, &plan.steps(), &[], "oratcptest");
+    drop(link);
+    let recorded = recording.end(wanted);
+    match arguments.keeping.format.format() {
+        Format::Json => recorded.tell(Format::Json, &[], &interrupt),
+        Format::Text => recorded.tell_by(&[], &interrupt, |run, _| {
+            let mut out = say::output();
+            write!(out, "{}", layout::text(run, &jiff::tz::TimeZone::system()))?;
+            Ok(out.flush()?)
+        }),
+    }
+}
+
+/// The load in our words.
+fn asked(options: &OratcptestOptions) -> Result<NetOptions, Failure> {
+    let pattern = if options.is_sync { NetPattern::RedoSync } else { NetPattern::RedoAsync };
+    Ok(NetOptions {
+        connections: Some(options.connections.to_string().parse()?),
+        sizes: Some(Sizes::Fixed(options.message_bytes())),
+        is_durable: options.is_written,
+        ..NetOptions::new(pattern)
+    })
+}
+
+/// What its layout shows besides.
+fn parameters(options: &OratcptestOptions) -> Vec<(String, String)> {
+    let seconds = |Nanos(ns): Nanos| ns.div_ceil(1_000_000_000).to_string();
+    let known = [
+        (layout::LENGTH, Some(options.length.0.to_string())),
+        (layout::INTERVAL, Some(seconds(options.interval))),
+        (layout::DURATION, Some(seconds(options.duration))),
+        (layout::SOCKET_BUFFER, options.socket_buffer.map(|Bytes(bytes)| bytes.to_string())),
+        (layout::TIMEOUT, options.timeout.map(seconds)),
+    ];
+    known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
+}

@@ -1,0 +1,88 @@
+//! `plimsoll net run`.
+
+use clap::Args;
+
+use super::arguments::{ServerArgs, ShapeArgs, TimeArgs, one};
+use super::measure::{self, Job};
+use super::survey;
+use crate::cli::arguments::Rate;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::io::arguments::OutputArgs;
+use crate::config::io::DepthList;
+use crate::config::net::NetPattern;
+use crate::units::Bytes;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll net run --to db2
+  plimsoll net run --to db2 --redo-rate 20M
+  plimsoll net run --to db2 --pattern bulk --flows 8 --direction down
+  plimsoll net run --to db2 --pattern redo-sync --size 8k --durable
+  plimsoll net run --to db2:7020 --pattern redo-async --outstanding 64 \\
+    --size 4k:70,64k:25,1m:5
+  plimsoll net run --to db2 --pattern gc --udp --rate 20000 \\
+    --limit p99=1ms
+  plimsoll net run --to db2 --pattern sqlnet --rows 100 --connections 16
+  plimsoll net run --to self --duration 1
+
+Without --pattern it is a survey of about a minute: round trips, one flow and eight, in both directions, round trips while \
+flows go, and the largest packet of the path.";
+
+/// Arguments of `plimsoll net run`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Arguments {
+    #[command(flatten)]
+    server: ServerArgs,
+
+    /// What crosses the network: bulk, redo-sync, redo-async, gc, sqlnet or ping [default: a survey]
+    #[arg(long, value_name = "PATTERN", help_heading = "Load")]
+    pattern: Option<NetPattern>,
+
+    /// Connections, or flows in each direction [default: 1; at a rate what fits the pattern]
+    #[arg(long, visible_alias = "flows", value_name = "N", help_heading = "Load")]
+    connections: Option<u32>,
+
+    /// Operations under way on each connection; with --rate, the most that may be [default: 1; redo-async 32; at a rate 64 where
+    /// the pattern may]
+    #[arg(long, value_name = "N", help_heading = "Load")]
+    outstanding: Option<u32>,
+
+    /// Send operations at this rate, whether or not earlier ones are answered (open loop)
+    #[arg(long, value_name = "N[/s]", allow_hyphen_values = true, help_heading = "Load")]
+    rate: Option<Rate>,
+
+    #[command(flatten)]
+    shape: ShapeArgs,
+
+    /// Redo of the database each second that a survey is asked about, such as 20M
+    #[arg(long, value_name = "SIZE[/s]", value_parser = survey::redo_rate, conflicts_with = "pattern", help_heading = "Load")]
+    redo_rate: Option<Bytes>,
+
+    #[command(flatten)]
+    time: TimeArgs,
+
+    #[command(flatten)]
+    output: OutputArgs,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let Arguments { server, pattern, connections, outstanding, rate, shape, redo_rate, time, output } = arguments;
+    let Some(pattern) = *pattern else {
+        let flags = [
+            connections.map(|_| "--connections"),
+            outstanding.map(|_| "--outstanding"),
+            rate.map(|_| "--rate"),
+            shape.flag_of_patterns(),
+        ];
+        if let Some(flag) = flags.into_iter().flatten().next() {
+            let failure = Failure::new(format_args!("`{flag}` belongs to a pattern, and none was named"));
+            let hint = "add `--pattern bulk`, `redo-sync`, `redo-async`, `gc`, `sqlnet` or `ping`, or leave it out for a survey";
+            return Err(failure.with_hint(hint.to_owned()));
+        }
+        return survey::run(&survey::Job { server, redo_rate: *redo_rate, size_from: shape.size_from(), time, output });
+    };
+    let list = |number: Option<u32>| number.map(|number| number.to_string().parse::<DepthList>()).transpose();
+    let (connections, outstanding) = (list(*connections)?, list(*outstanding)?);
+    let asked = shape.asked(pattern, connections, outstanding, rate.map(one), &output.keeping.runs)?;
+    measure::run(&Job { server, asked, time, output })
+}

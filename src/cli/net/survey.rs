@@ -1,0 +1,94 @@
+//! `plimsoll net run` without a pattern: a look at a network from all sides, in about a minute.
+
+use std::io::Write;
+
+use super::arguments::{ServerArgs, TimeArgs, redo_bytes_per_s, redo_write_bytes};
+use super::link::Link;
+use super::measure::{self, Named, begin, each, write_steps};
+use crate::cli::arguments::Taken;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::interrupt::Interrupt;
+use crate::cli::io::arguments::OutputArgs;
+use crate::cli::live::Steps;
+use crate::cli::timed::Timed;
+use crate::cli::{limits, say};
+use crate::config::net::{NetOptions, NetPattern};
+use crate::measure::Clock;
+use crate::plan::net::{Redo, Request, survey};
+use crate::units::{Bytes, Nanos, UnitError};
+
+/// Length of each step's window.
+const DURATION: Nanos = Nanos::seconds(6);
+
+/// A survey that is asked for.
+pub(super) struct Job<'a> {
+    pub(super) server: &'a ServerArgs,
+    pub(super) redo_rate: Option<Bytes>,
+    pub(super) size_from: Option<&'a str>,
+    pub(super) time: &'a TimeArgs,
+    pub(super) output: &'a OutputArgs,
+}
+
+/// Reads `20M`, `20MB/s`.
+pub(super) fn redo_rate(text: &str) -> Result<Bytes, UnitError> {
+    let text = text.trim();
+    text.strip_suffix("/s").unwrap_or(text).parse()
+}
+
+pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
+    let Job { server, time, output, .. } = job;
+    let redo = redo(job)?;
+    let asked = NetOptions::new(NetPattern::Ping);
+    let request = Request { duration: time.duration(DURATION), ..measure::request(&asked, time, output) };
+    let mut plan = survey(&request, redo)?;
+    limits::check_planned(&output.limits, &Timed::of_net(&plan.steps))?;
+    if output.keeping.dry_run {
+        let mut out = say::output();
+        writeln!(out, "name       {}", plan.name)?;
+        writeln!(out, "to         {}", server.to)?;
+        writeln!(out, "seed       {}", plan.seed)?;
+        for (key, value) in plan.tags.iter().chain(&plan.parameters) {
+            writeln!(out, "{key}={value}")?;
+        }
+        writeln!(out, "\nlook for the largest packet of the path")?;
+        write_steps(&mut out, &plan.steps)?;
+        out.flush()?;
+        return Ok(Exit::Done);
+    }
+    let interrupt = Interrupt::listen()?;
+    let clock = Clock::start();
+    let link = Link::open(&server.to, &server.link.wish(), clock)?;
+    let path = link.target().look_at_path()?;
+    let load: u64 = plan.steps.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).sum();
+    let steps = Steps::Known(plan.steps.len(), Nanos(load));
+    let named = Named {
+        name: plan.name.clone(),
+        tags: std::mem::take(&mut plan.tags),
+        seed: plan.seed,
+        parameters: std::mem::take(&mut plan.parameters),
+    };
+    let mut recording = begin(named, &link, steps, &output.keeping, clock, &interrupt)?;
+    if path.up_bytes.is_none() {
+        recording.note(
+            "no datagram came back, so the largest packet of the path is not known: UDP may be filtered".to_owned(),
+        );
+    }
+    let wanted = each(&mut recording, &link, &plan.steps, &[], "survey");
+    drop(link);
+    recording.end(wanted).tell(output.keeping.format.format(), &output.limits, &interrupt)
+}
+
+/// The redo that is asked about: a rate that was given, or that of a run.
+fn redo(job: &Job<'_>) -> Result<Option<Redo>, Failure> {
+    let Some(word) = job.size_from else {
+        return Ok(job.redo_rate.map(|Bytes(bytes)| Redo { bytes_per_s: bytes as f64, write_bytes: None }));
+    };
+    let (_, run) = Taken::default().load(&job.output.keeping.runs.store(), word)?;
+    let write_bytes = Some(f64::from(redo_write_bytes(&run, word)?));
+    let bytes_per_s = job.redo_rate.map(|Bytes(bytes)| bytes as f64).or_else(|| redo_bytes_per_s(&run));
+    let Some(bytes_per_s) = bytes_per_s else {
+        let failure = Failure::new(format_args!("run `{word}` does not say how much redo it makes each second"));
+        return Err(failure.with_hint("give it by itself: `--redo-rate 20M`".to_owned()));
+    };
+    Ok(Some(Redo { bytes_per_s, write_bytes }))
+}

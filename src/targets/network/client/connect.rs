@@ -1,0 +1,77 @@
+//! Connections to a server, proved.
+
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+use rustix::net::sockopt;
+
+use super::error::NetError;
+use super::watch::TICK;
+use crate::targets::network::wire::{ClientControl, Flow, Key, Session, SocketWish, prove_data};
+
+/// The control connection to the first address that takes one.
+pub(super) fn control(
+    server: &str,
+    addresses: &[SocketAddr],
+    token: &Key,
+    timeout: Duration,
+) -> Result<(SocketAddr, ClientControl, Session), NetError> {
+    let mut first_error = None;
+    for address in addresses {
+        match TcpStream::connect_timeout(address, timeout) {
+            Ok(stream) => {
+                stream.set_nodelay(true).map_err(|source| NetError::Socket { action: "send without delay", source })?;
+                let proved = ClientControl::prove(stream, token, Instant::now() + timeout);
+                let (control, session) =
+                    proved.map_err(|source| NetError::Wire { server: server.to_owned(), source })?;
+                return Ok((*address, control, session));
+            }
+            Err(error) => {
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    let source = first_error.unwrap_or_else(|| std::io::Error::from(std::io::ErrorKind::AddrNotAvailable));
+    Err(NetError::Connect { server: server.to_owned(), source })
+}
+
+/// A data connection of a test.
+pub(super) fn data(
+    server: &str,
+    address: SocketAddr,
+    session: &Session,
+    test: u64,
+    flow: Flow,
+    wish: &SocketWish,
+    timeout: Duration,
+) -> Result<TcpStream, NetError> {
+    let lost = |source| NetError::Connect { server: server.to_owned(), source };
+    let stream = TcpStream::connect_timeout(&address, timeout).map_err(lost)?;
+    prepare(&stream, wish)?;
+    let proved = prove_data(&stream, session, test, flow, Instant::now() + timeout);
+    proved.map_err(|source| NetError::Wire { server: server.to_owned(), source })?;
+    let socket = |source| NetError::Socket { action: "set a timeout", source };
+    stream.set_read_timeout(Some(TICK)).map_err(socket)?;
+    stream.set_write_timeout(Some(TICK)).map_err(socket)?;
+    Ok(stream)
+}
+
+/// Sets what was asked for.
+pub(super) fn prepare(stream: &TcpStream, wish: &SocketWish) -> Result<(), NetError> {
+    let socket = |action| move |source: std::io::Error| NetError::Socket { action, source };
+    stream.set_nodelay(true).map_err(socket("send without delay"))?;
+    let size = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+    if let Some(bytes) = wish.send_buffer_bytes {
+        let set = sockopt::set_socket_send_buffer_size(stream, size(bytes));
+        set.map_err(|error| socket("set the send buffer")(error.into()))?;
+    }
+    if let Some(bytes) = wish.receive_buffer_bytes {
+        let set = sockopt::set_socket_recv_buffer_size(stream, size(bytes));
+        set.map_err(|error| socket("set the receive buffer")(error.into()))?;
+    }
+    if let Some(name) = &wish.congestion {
+        let set = sockopt::set_tcp_congestion(stream, name);
+        set.map_err(|error| socket("use that congestion control")(error.into()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,427 @@
+//! Lanes over TCP: a lane keeps its sessions' connections, one in blocking calls, several with epoll.
+
+use std::io;
+use std::net::TcpStream;
+use std::sync::Arc;
+
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
+
+use super::NetTarget;
+use super::error::NetError;
+use super::exchange::{Answered, Exchanges};
+use super::traffic::Traffic;
+use super::watch::{Ready, TICK_NS, Watch};
+use crate::measure::{Clock, LaneRecorder, WaitEvent};
+use crate::targets::network::wire::Status;
+use crate::targets::{Finished, Lane, OperationResult, SessionRange, TargetError};
+use crate::workload::net::{NetKind, NetOperation};
+
+/// Bytes that are taken from a socket at once.
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// A connection that a lane has.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) stream: Arc<TcpStream>,
+    /// Number in the test, from 0.
+    pub(super) number: u32,
+    carries: Carries,
+    /// When something last went or came, or began to be waited for.
+    progress_ns: u64,
+    /// Whether it is waited for until something can be sent.
+    is_held_back: bool,
+}
+
+#[derive(Debug)]
+enum Carries {
+    Exchanges(Exchanges),
+    /// A flow, and the chunk under way: its session and what is left of it.
+    Up(Option<(u32, usize)>),
+    Down(Option<(u32, usize)>),
+}
+
+impl Line {
+    pub(super) fn new(stream: Arc<TcpStream>, number: u32, kind: NetKind) -> Self {
+        let carries = match kind {
+            NetKind::Send => Carries::Up(None),
+            NetKind::Receive => Carries::Down(None),
+            NetKind::Redo | NetKind::Block | NetKind::Rows | NetKind::Ping => Carries::Exchanges(Exchanges::default()),
+        };
+        Self { stream, number, carries, progress_ns: 0, is_held_back: false }
+    }
+
+    fn receives(&self) -> bool {
+        !matches!(self.carries, Carries::Up(_))
+    }
+
+    fn is_at_work(&self) -> bool {
+        match &self.carries {
+            Carries::Exchanges(exchanges) => exchanges.is_waiting(),
+            Carries::Up(chunk) | Carries::Down(chunk) => chunk.is_some(),
+        }
+    }
+
+    fn during(&self) -> &'static str {
+        match &self.carries {
+            Carries::Exchanges(exchanges) if exchanges.has_to_send() => "could be sent",
+            Carries::Up(_) => "could be sent",
+            Carries::Exchanges(_) | Carries::Down(_) => "came",
+        }
+    }
+}
+
+/// Where a lane works.
+#[derive(Debug)]
+struct Place {
+    server: String,
+    clock: Clock,
+    filling: Arc<[u8]>,
+    traffic: Arc<Traffic>,
+    timeout_ns: u64,
+    /// Whether calls may wait: of an only connection with an only session.
+    may_wait: bool,
+}
+
+pub(super) struct NetLane {
+    place: Place,
+    lines: Vec<Line>,
+    /// Of each session its line.
+    line_of: Vec<u32>,
+    watch: Option<Watch>,
+    /// Lines that have a chunk to go on with.
+    eager: Vec<u32>,
+    ready: Vec<Ready>,
+    buffer: Vec<u8>,
+    looked_ns: u64,
+}
+
+impl NetLane {
+    /// A lane of these connections; `line_of` says which of them each session has.
+    pub(super) fn new(
+        target: &NetTarget,
+        range: SessionRange,
+        lines: Vec<Line>,
+        line_of: Vec<u32>,
+        filling: Arc<[u8]>,
+        traffic: Arc<Traffic>,
+    ) -> Result<Self, TargetError> {
+        let may_wait = lines.len() == 1 && line_of.len() == 1;
+        let place = Place {
+            server: target.server().to_owned(),
+            clock: range.clock,
+            filling,
+            traffic,
+            timeout_ns: target.timeout().as_nanos() as u64,
+            may_wait,
+        };
+        let socket = |action| move |source: Errno| NetError::Socket { action, source: source.into() };
+        let watch = if may_wait { None } else { Some(Watch::new().map_err(socket("wait for sockets"))?) };
+        for (number, line) in (0..).zip(&lines) {
+            if let Some(watch) = &watch {
+                watch.add(&line.stream, number, line.receives()).map_err(socket("wait for a socket"))?;
+            }
+        }
+        Ok(Self {
+            place,
+            lines,
+            line_of,
+            watch,
+            eager: Vec::new(),
+            ready: Vec::new(),
+            buffer: vec![0; BUFFER_BYTES],
+            looked_ns: 0,
+        })
+    }
+
+    /// Ends with an error if a connection has been silent for too long.
+    fn look_for_silence(&mut self) -> Result<(), TargetError> {
+        let now = self.place.clock.now_ns();
+        if now < self.looked_ns + TICK_NS {
+            return Ok(());
+        }
+        self.looked_ns = now;
+        for line in self.lines.iter().filter(|line| line.is_at_work()) {
+            let waited_ns = now.saturating_sub(line.progress_ns);
+            if waited_ns > self.place.timeout_ns {
+                let (server, number, during) = (self.place.server.clone(), line.number + 1, line.during());
+                return Err(NetError::Silent { server, number, during, waited_ns }.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes on with one connection as far as it is ready.
+    fn go_on(
+        &mut self,
+        index: u32,
+        can_receive: bool,
+        recorder: &mut LaneRecorder,
+        finished: &mut Vec<Finished>,
+    ) -> Result<(), TargetError> {
+        let Self { place, lines, buffer, eager, .. } = self;
+        let line = &mut lines[index as usize];
+        let Line { stream, number, carries, progress_ns, .. } = line;
+        let moved = match carries {
+            Carries::Up(chunk @ Some(_)) => place.send_chunk(stream, chunk, finished),
+            Carries::Down(chunk @ Some(_)) => place.receive_chunk(stream, chunk, buffer, finished),
+            Carries::Exchanges(exchanges) => {
+                let sent = place.send_requests(stream, exchanges);
+                match sent {
+                    Ok(sent)
+                        if can_receive && exchanges.is_waiting() && !(place.may_wait && exchanges.has_to_send()) =>
+                    {
+                        place.receive_answers(stream, exchanges, buffer, recorder, finished).map(|came| sent || came)
+                    }
+                    sent => sent,
+                }
+            }
+            Carries::Up(None) | Carries::Down(None) => Ok(false),
+        };
+        if moved.map_err(|failure| place.lost(*number, failure))? {
+            *progress_ns = place.clock.now_ns();
+        }
+        let is_held_back = match &line.carries {
+            Carries::Up(chunk) => chunk.is_some(),
+            Carries::Exchanges(exchanges) => exchanges.has_to_send(),
+            Carries::Down(_) => false,
+        };
+        if let Some(watch) = &self.watch
+            && is_held_back != line.is_held_back
+        {
+            let receives = line.receives();
+            let socket = |source: Errno| NetError::Socket { action: "wait for a socket", source: source.into() };
+            watch.sends(&line.stream, index, receives, is_held_back).map_err(socket)?;
+            line.is_held_back = is_held_back;
+        }
+        eager.retain(|eager| *eager != index);
+        Ok(())
+    }
+}
+
+/// What ends a connection.
+enum Failure {
+    Io(&'static str, io::Error),
+    Answer(String),
+}
+
+impl Place {
+    fn lost(&self, number: u32, failure: Failure) -> TargetError {
+        let (server, number) = (self.server.clone(), number + 1);
+        match failure {
+            Failure::Io(during, source) => NetError::Lost { server, number, during, source },
+            Failure::Answer(what) => NetError::Answer { server, number, what },
+        }
+        .into()
+    }
+
+    fn send_flags(&self) -> SendFlags {
+        if self.may_wait { SendFlags::NOSIGNAL } else { SendFlags::NOSIGNAL | SendFlags::DONTWAIT }
+    }
+
+    /// What a call moved; nothing where it would have to wait longer.
+    fn moved(result: Result<usize, Errno>, during: &'static str) -> Result<usize, Failure> {
+        match result {
+            Ok(moved) => Ok(moved),
+            Err(Errno::AGAIN | Errno::INTR) => Ok(0),
+            Err(error) => Err(Failure::Io(during, error.into())),
+        }
+    }
+
+    fn send_chunk(
+        &self,
+        stream: &TcpStream,
+        chunk: &mut Option<(u32, usize)>,
+        finished: &mut Vec<Finished>,
+    ) -> Result<bool, Failure> {
+        let Some((session, left)) = *chunk else { return Ok(false) };
+        let sent = Self::moved(send(stream, &self.filling[..left], self.send_flags()), "while sending")?;
+        self.traffic.sent(sent);
+        self.chunk_moved(chunk, session, left, sent, finished);
+        Ok(sent > 0)
+    }
+
+    fn receive_chunk(
+        &self,
+        stream: &TcpStream,
+        chunk: &mut Option<(u32, usize)>,
+        buffer: &mut [u8],
+        finished: &mut Vec<Finished>,
+    ) -> Result<bool, Failure> {
+        let Some((session, left)) = *chunk else { return Ok(false) };
+        // Bytes that nobody looks at are not copied.
+        let flags = if self.may_wait { RecvFlags::WAITALL } else { RecvFlags::DONTWAIT } | RecvFlags::TRUNC;
+        let wanted = left.min(buffer.len());
+        let came = recv(stream, &mut buffer[..wanted], flags).map(|(_, came)| came);
+        if came == Ok(0) {
+            return Err(closed("while receiving"));
+        }
+        let came = Self::moved(came, "while receiving")?;
+        self.traffic.received(came);
+        self.chunk_moved(chunk, session, left, came, finished);
+        Ok(came > 0)
+    }
+
+    fn chunk_moved(
+        &self,
+        chunk: &mut Option<(u32, usize)>,
+        session: u32,
+        left: usize,
+        moved: usize,
+        finished: &mut Vec<Finished>,
+    ) {
+        let left = left.saturating_sub(moved);
+        *chunk = (left > 0).then_some((session, left));
+        if left == 0 {
+            finished.push(done(session, self.clock.now_ns(), OperationResult::Done));
+        }
+    }
+
+    /// Sends what is to be sent, as far as the socket takes it.
+    fn send_requests(&self, stream: &TcpStream, exchanges: &mut Exchanges) -> Result<bool, Failure> {
+        let mut has_moved = false;
+        while let Some(parts) = exchanges.next_parts(&self.filling) {
+            let sent = sendmsg(stream, &parts, &mut SendAncillaryBuffer::default(), self.send_flags());
+            let sent = Self::moved(sent, "while sending")?;
+            if sent == 0 {
+                break;
+            }
+            self.traffic.sent(sent);
+            exchanges.was_sent(sent);
+            has_moved = true;
+        }
+        Ok(has_moved)
+    }
+
+    fn receive_answers(
+        &self,
+        stream: &TcpStream,
+        exchanges: &mut Exchanges,
+        buffer: &mut [u8],
+        recorder: &mut LaneRecorder,
+        finished: &mut Vec<Finished>,
+    ) -> Result<bool, Failure> {
+        let (wanted, flags) = match exchanges.awaited_bytes() {
+            Some(bytes) if self.may_wait => (bytes.min(buffer.len()), RecvFlags::WAITALL),
+            _ if self.may_wait => (buffer.len(), RecvFlags::empty()),
+            _ => (buffer.len(), RecvFlags::DONTWAIT),
+        };
+        let came = recv(stream, &mut buffer[..wanted], flags).map(|(_, came)| came);
+        if came == Ok(0) {
+            return Err(closed("while waiting for an answer"));
+        }
+        let came = Self::moved(came, "while waiting for an answer")?;
+        if came == 0 {
+            return Ok(false);
+        }
+        self.traffic.received(came);
+        let now = self.clock.now_ns();
+        recorder.advance(now);
+        let mut answered = |answered: Answered| {
+            record_waits(recorder, now.saturating_sub(answered.asked.sent_ns), &answered);
+            let result = match answered.answer.status {
+                Status::Done => OperationResult::Done,
+                Status::NotWritten => OperationResult::Failed,
+            };
+            finished.push(done(answered.asked.session, now, result));
+        };
+        let taken = exchanges.came(&buffer[..came], &mut answered);
+        taken.map_err(|error| Failure::Answer(error.to_string()))?;
+        Ok(true)
+    }
+}
+
+/// Cuts the time of an exchange into the network's and the server's, both on clocks of their own: the server says how long it had
+/// the request, and cannot have had it for longer than it took.
+pub(super) fn record_waits(recorder: &mut LaneRecorder, total_ns: u64, answered: &Answered) {
+    let server_ns = answered.answer.server_ns.min(total_ns);
+    let written_ns = answered.answer.durable_ns.min(server_ns);
+    recorder.wait(WaitEvent::NetworkRoundTrip, total_ns - server_ns);
+    recorder.wait(WaitEvent::RemoteService, server_ns - written_ns);
+    if answered.answer.durable_ns > 0 {
+        recorder.wait(WaitEvent::RfsWrite, written_ns);
+    }
+}
+
+fn closed(during: &'static str) -> Failure {
+    Failure::Io(during, io::Error::new(io::ErrorKind::ConnectionAborted, "the other end closed it"))
+}
+
+pub(super) fn done(session: u32, at_ns: u64, result: OperationResult) -> Finished {
+    Finished { session, at_ns, paused_ns: 0, connecting_ns: 0, block_touches: 0, result }
+}
+
+impl Lane<NetOperation> for NetLane {
+    fn start(
+        &mut self,
+        session: u32,
+        operation: &NetOperation,
+        sent_ns: u64,
+        _: &mut LaneRecorder,
+    ) -> Result<(), TargetError> {
+        let index = self.line_of[session as usize];
+        let Self { place, lines, eager, .. } = self;
+        let Line { stream, number, carries, progress_ns, is_held_back } = &mut lines[index as usize];
+        let NetOperation { request_bytes, answer_bytes, is_durable, .. } = *operation;
+        match carries {
+            Carries::Exchanges(exchanges) => {
+                if !exchanges.is_waiting() {
+                    *progress_ns = sent_ns;
+                }
+                exchanges.ask(session, sent_ns, request_bytes, answer_bytes, is_durable);
+                if !*is_held_back {
+                    place.send_requests(stream, exchanges).map_err(|failure| place.lost(*number, failure))?;
+                    if exchanges.has_to_send() {
+                        eager.push(index);
+                    }
+                }
+            }
+            Carries::Up(chunk) => {
+                (*chunk, *progress_ns) = (Some((session, request_bytes as usize)), sent_ns);
+                eager.push(index);
+            }
+            Carries::Down(chunk) => {
+                (*chunk, *progress_ns) = (Some((session, answer_bytes as usize)), sent_ns);
+                eager.push(index);
+            }
+        }
+        Ok(())
+    }
+
+    fn poll(
+        &mut self,
+        until_ns: u64,
+        recorder: &mut LaneRecorder,
+        finished: &mut Vec<Finished>,
+    ) -> Result<(), TargetError> {
+        let clock = self.place.clock;
+        if self.place.may_wait {
+            if self.lines.iter().any(Line::is_at_work) {
+                self.go_on(0, true, recorder, finished)?;
+            } else {
+                clock.sleep_until(until_ns.min(clock.now_ns() + TICK_NS));
+            }
+            return self.look_for_silence();
+        }
+        let had_eager = !self.eager.is_empty();
+        for index in std::mem::take(&mut self.eager) {
+            self.go_on(index, true, recorder, finished)?;
+        }
+        let until_ns = if had_eager || !finished.is_empty() { 0 } else { until_ns };
+        let mut ready = std::mem::take(&mut self.ready);
+        if let Some(watch) = &self.watch {
+            let socket = |source: Errno| NetError::Socket { action: "wait for sockets", source: source.into() };
+            watch.wait(clock, until_ns, &mut ready).map_err(socket)?;
+        }
+        for Ready { number, can_receive, .. } in ready.drain(..) {
+            self.go_on(number, can_receive, recorder, finished)?;
+        }
+        self.ready = ready;
+        self.look_for_silence()
+    }
+
+    fn abandon(&mut self) -> Result<(), TargetError> {
+        // What is under way ends with its connection, which is closed when the step's test is.
+        Ok(())
+    }
+}

@@ -1,0 +1,143 @@
+//! The server of `plimsoll net`: what a client on another host measures a network with.
+//!
+//! It is safe by construction. It never connects to anybody. Of a connection it reads 64 bytes before that has shown the token, has
+//! patience with four such connections at a time, and five seconds with each. Datagrams go only to the host of a proven control
+//! connection (`datagrams.rs`). One test is served at a time, by an accepted client that keeps saying that it is there; rates, times,
+//! connections and what is written to disk have limits. Each data connection has a thread of its own, for lack of a faster way.
+//!
+//! ```text
+//! door ─▶ handshake ─▶ control ─▶ test ◀─ flow, one thread for each data connection
+//!                                      ◀─ datagrams
+//! ```
+
+mod control;
+mod datagrams;
+mod door;
+mod error;
+mod event;
+mod files;
+mod flow;
+mod house;
+mod pace;
+mod test;
+
+pub use error::ServeError;
+pub use event::Event;
+
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use super::wire::Token;
+use house::House;
+
+/// Most control connections at a time.
+const MAX_GUESTS: u32 = 16;
+
+/// Who is told what happens.
+pub type Tell<'a> = &'a (dyn Fn(&Event) + Sync);
+
+/// How a server shall be.
+#[derive(Debug, Clone)]
+pub struct ServerOptions {
+    /// Address and port; port 0 takes any free one.
+    pub listen: SocketAddr,
+    /// What clients must know.
+    pub token: Token,
+    /// Most data connections of a test.
+    pub max_connections: u32,
+    /// Most bytes per second, each way, of all connections together.
+    pub max_bytes_per_s: Option<u64>,
+    /// Longest test.
+    pub max_duration: Duration,
+    /// Where durable writes go; without it there are none.
+    pub write: Option<WriteTo>,
+    /// The server ends when nobody has had a test for so long.
+    pub idle: Option<Duration>,
+    /// The server ends after one test.
+    pub once: bool,
+}
+
+/// Where durable writes go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WriteTo {
+    /// A directory that exists.
+    pub directory: PathBuf,
+    /// Size of all files that are written to together.
+    pub max_bytes: u64,
+}
+
+/// Most data connections of a test unless more are allowed.
+pub const DEFAULT_MAX_CONNECTIONS: u32 = 512;
+/// Longest test unless longer ones are allowed.
+pub const DEFAULT_MAX_DURATION: Duration = Duration::from_secs(3_600);
+/// Size of the files that are written to unless another is given.
+pub const DEFAULT_WRITE_MAX: u64 = 256 << 20;
+
+impl ServerOptions {
+    /// On loopback and any free port, with limits as they are by default, and until it is told to end: for both ends in one process.
+    pub fn own(token: Token) -> Self {
+        Self {
+            listen: SocketAddr::from(([127, 0, 0, 1], 0)),
+            token,
+            max_connections: DEFAULT_MAX_CONNECTIONS,
+            max_bytes_per_s: None,
+            max_duration: DEFAULT_MAX_DURATION,
+            write: None,
+            idle: None,
+            once: false,
+        }
+    }
+}
+
+/// A server that listens.
+#[derive(Debug)]
+pub struct Server {
+    options: ServerOptions,
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+impl Server {
+    /// Listens; nobody is answered before [`serve`](Self::serve).
+    ///
+    /// # Errors
+    /// When the address cannot be had, or the directory for writes cannot be written to.
+    pub fn bind(options: ServerOptions) -> Result<Self, ServeError> {
+        if let Some(write) = &options.write {
+            let path = || write.directory.clone();
+            files::try_directory(&write.directory).map_err(|source| ServeError::Directory { path: path(), source })?;
+        }
+        let cannot = |source| ServeError::Listen { address: options.listen, source };
+        let listener = TcpListener::bind(options.listen).map_err(cannot)?;
+        listener.set_nonblocking(true).map_err(cannot)?;
+        let address = listener.local_addr().map_err(cannot)?;
+        Ok(Self { options, listener, address })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// What clients must know.
+    pub fn token(&self) -> &Token {
+        &self.options.token
+    }
+
+    /// Serves until `stop`, or until it is idle for as long as it was given, or has served the one test that it was to serve. A test
+    /// that goes on is ended, and its client told. `tell` is called by many threads.
+    ///
+    /// # Errors
+    /// When connections cannot be taken any more.
+    pub fn serve(&self, stop: &AtomicBool, tell: Tell<'_>) -> Result<(), ServeError> {
+        let house = House::new(&self.options, self.address, stop, tell);
+        std::thread::scope(|scope| {
+            let served = door::attend(&house, &self.listener, scope);
+            // Whoever is still there is sent away.
+            house.is_done();
+            served
+        })
+    }
+}

@@ -1,0 +1,9 @@
+//! What databases send over a network: bulk data, redo, blocks, rows and round trips.
+
+mod operation;
+mod shape;
+mod sizes;
+
+pub use operation::{NetKind, NetOperation};
+pub use shape::{NetClass, NetShape, NetStream, Place};
+pub use sizes::{Sizes, WeightedSize};
