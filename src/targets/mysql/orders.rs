@@ -11,7 +11,7 @@ use super::connect::{Connected, Connector};
 use super::error::MysqlError;
 use super::sql::quoted;
 use crate::targets::sql::orders::load::{
-    Alarm, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Resting, Rows, Statement, Words,
+    Alarm, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Resting, Rows, Statement, StatementWords,
 };
 use crate::targets::sql::{SqlServers, SqlSession};
 
@@ -86,7 +86,7 @@ impl OrdersServers for MysqlOrders {
 /// MySQL's words, for data in one database.
 pub(super) struct InDatabase<'a>(pub(super) &'a str);
 
-impl Words for InDatabase<'_> {
+impl StatementWords for InDatabase<'_> {
     fn table(&self, name: &str) -> String {
         format!("{}.{}", quoted(self.0), quoted(name))
     }

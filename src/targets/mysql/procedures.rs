@@ -3,7 +3,7 @@
 //! There are no arrays, so a column of a bank is its numbers as text with commas between them.
 
 use super::orders::InDatabase;
-use crate::targets::sql::orders::load::Words as _;
+use crate::targets::sql::orders::load::StatementWords as _;
 use crate::targets::sql::orders::load::procedure::{Parts, Procedural};
 
 /// What a text may be: names and addresses are in tables of this character set, and are found by their very letters.

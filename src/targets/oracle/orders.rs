@@ -10,7 +10,8 @@ use super::landings::Landings;
 use super::sql::quoted;
 use super::worker::{Opened, Work, Worker};
 use crate::targets::sql::orders::load::{
-    ANSWERS, Alarm, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Resting, Rows, Statement, Words,
+    ANSWERS, Alarm, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Resting, Rows, Statement,
+    StatementWords,
 };
 use crate::targets::sql::{SqlServers, SqlSession};
 
@@ -96,7 +97,7 @@ pub(super) fn text(statement: Statement, user: &str) -> String {
 /// Oracle's words, for data of one user.
 pub(super) struct OfUser<'a>(pub(super) &'a str);
 
-impl Words for OfUser<'_> {
+impl StatementWords for OfUser<'_> {
     fn table(&self, name: &str) -> String {
         format!("{}.{name}", quoted(self.0))
     }

@@ -14,7 +14,7 @@ use super::sql::{identifier, literal};
 use crate::targets::orders::OrdersSending;
 use crate::targets::sql::orders::load::{
     ANSWERS, Alarm, Argument, Gives, OrdersServers, OrdersSession, OrdersSetting, Program, Resting, Rows, Statement,
-    Words,
+    StatementWords,
 };
 use crate::targets::sql::{SqlServers, SqlSession};
 
@@ -101,7 +101,7 @@ impl OrdersServers for PostgresOrders {
 /// PostgreSQL's words, for data in one schema.
 pub(super) struct InSchema<'a>(pub(super) &'a str);
 
-impl Words for InSchema<'_> {
+impl StatementWords for InSchema<'_> {
     fn table(&self, name: &str) -> String {
         format!("{}.{name}", identifier(self.0))
     }

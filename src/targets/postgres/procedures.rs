@@ -1,7 +1,7 @@
 //! Transactions of order entry as procedures, in PL/pgSQL.
 
 use super::orders::InSchema;
-use crate::targets::sql::orders::load::Words as _;
+use crate::targets::sql::orders::load::StatementWords as _;
 use crate::targets::sql::orders::load::procedure::{Parts, Procedural};
 
 impl Procedural for InSchema<'_> {

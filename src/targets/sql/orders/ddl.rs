@@ -6,7 +6,7 @@ use crate::workload::orders::tables::{
 use crate::workload::orders::{Sizes, Table};
 
 /// How a dialect words what all of them have.
-pub(in crate::targets) trait Words {
+pub(in crate::targets) trait TableWords {
     /// A name in its quotes.
     fn quoted(name: &str) -> String;
 
@@ -28,23 +28,23 @@ pub(in crate::targets) trait Words {
 }
 
 /// A name in a namespace, qualified and quoted.
-pub(in crate::targets) fn qualified<W: Words>(namespace: &str, name: &str) -> String {
+pub(in crate::targets) fn qualified<W: TableWords>(namespace: &str, name: &str) -> String {
     W::qualified(namespace, name)
 }
 
 /// Names in quotes, with commas between them.
-pub(in crate::targets) fn list<W: Words>(names: &[&str]) -> String {
+pub(in crate::targets) fn list<W: TableWords>(names: &[&str]) -> String {
     names.iter().map(|name| W::quoted(name)).collect::<Vec<_>>().join(", ")
 }
 
 /// `"customer_id" bigint NOT NULL`
-pub(in crate::targets) fn column<W: Words>(column: &Column) -> String {
+pub(in crate::targets) fn column<W: TableWords>(column: &Column) -> String {
     let required = if column.is_required { " NOT NULL" } else { "" };
     format!("{} {}{required}", W::quoted(column.name), W::kind(column.kind))
 }
 
 /// `CONSTRAINT "…" CHECK (…)`
-pub(in crate::targets) fn check<W: Words>(check: &Check) -> String {
+pub(in crate::targets) fn check<W: TableWords>(check: &Check) -> String {
     let column = W::quoted(check.column);
     let rule = match check.rule {
         Rule::AtMost(most) => format!("{column} <= {most}"),
@@ -58,7 +58,7 @@ pub(in crate::targets) fn check<W: Words>(check: &Check) -> String {
 }
 
 /// `CONSTRAINT "…" FOREIGN KEY (…) REFERENCES … (…)`
-pub(in crate::targets) fn foreign_key<W: Words>(namespace: &str, key: &ForeignKey) -> String {
+pub(in crate::targets) fn foreign_key<W: TableWords>(namespace: &str, key: &ForeignKey) -> String {
     let column = W::quoted(key.column);
     let then = match key.on_delete {
         OnDelete::Restrict => "",

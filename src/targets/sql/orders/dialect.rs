@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::ddl::{self, Words, qualified};
+use super::ddl::{self, TableWords, qualified};
 use super::descriptor::OrdersData;
 use super::load::procedure::Procedure;
 use super::load::{OrdersServers, OrdersSetting, Statement};
@@ -87,7 +87,7 @@ pub(in crate::targets) struct Step {
 }
 
 /// Servers of one kind that hold order entry.
-pub(in crate::targets) trait OrdersDialect: Dialect + Keeps<OrdersData> + Words {
+pub(in crate::targets) trait OrdersDialect: Dialect + Keeps<OrdersData> + TableWords {
     /// Loads pieces over one connection.
     type OrdersLoader<'a>;
 
@@ -350,7 +350,7 @@ pub(super) fn parts_there<C: OrdersDialect>(
 }
 
 /// Drops all tables, those that refer to others first.
-pub(in crate::targets) fn drops<W: Words>(namespace: &str) -> Vec<String> {
+pub(in crate::targets) fn drops<W: TableWords>(namespace: &str) -> Vec<String> {
     let tables = Table::ALL.into_iter().rev();
     tables.map(|table| format!("DROP TABLE IF EXISTS {}", qualified::<W>(namespace, table.name()))).collect()
 }

@@ -5,14 +5,14 @@ use crate::targets::mysql::Connector;
 use crate::targets::mysql::sql::{literal, quoted};
 use crate::targets::orders::Indexes;
 use crate::targets::sql::orders::ddl::{
-    Words, check, checks_of, column, foreign_key, indexes_of, list, next_number, qualified, sequence_of,
+    TableWords, check, checks_of, column, foreign_key, indexes_of, list, next_number, qualified, sequence_of,
 };
 use crate::targets::sql::orders::descriptor::OrdersData;
 use crate::targets::sql::orders::{Job, Lacking, PartKind, Parts, Step, parts_of as parts_of_all};
 use crate::workload::orders::Table;
 use crate::workload::orders::tables::{Column, Index, IndexPart, Kind};
 
-impl Words for Connector {
+impl TableWords for Connector {
     fn quoted(name: &str) -> String {
         quoted(name)
     }

@@ -6,7 +6,7 @@ use crate::targets::database::Phase;
 use crate::targets::oracle::Connector;
 use crate::targets::oracle::sql::quoted;
 use crate::targets::sql::orders::ddl::{
-    Words, check, checks_of, column, foreign_key, list, next_number, qualified, sequence_of,
+    TableWords, check, checks_of, column, foreign_key, list, next_number, qualified, sequence_of,
 };
 use crate::targets::sql::orders::descriptor::OrdersData;
 use crate::targets::sql::orders::load::procedure;
@@ -37,7 +37,7 @@ const REVERSED: [&str; 12] = [
     "ord_warehouse_ix",
 ];
 
-impl Words for Connector {
+impl TableWords for Connector {
     fn quoted(name: &str) -> String {
         name.to_owned()
     }

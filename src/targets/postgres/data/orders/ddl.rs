@@ -3,7 +3,9 @@
 use crate::targets::database::Phase;
 use crate::targets::postgres::Connector;
 use crate::targets::postgres::sql::{identifier, literal};
-use crate::targets::sql::orders::ddl::{Words, check, checks_of, column, foreign_key, list, next_number, qualified};
+use crate::targets::sql::orders::ddl::{
+    TableWords, check, checks_of, column, foreign_key, list, next_number, qualified,
+};
 use crate::targets::sql::orders::descriptor::{OrdersData, partition_name};
 use crate::targets::sql::orders::{Job, Lacking, PartKind, Parts, Step};
 use crate::workload::orders::Table;
@@ -14,7 +16,7 @@ const SPARSE_FILL: u32 = 10;
 /// Numbers that a session takes from a sequence at a time. Each session has its own, so many more would leave large gaps.
 const CACHED_NUMBERS: u32 = 100;
 
-impl Words for Connector {
+impl TableWords for Connector {
     fn quoted(name: &str) -> String {
         identifier(name)
     }

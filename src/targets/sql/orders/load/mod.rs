@@ -1,7 +1,7 @@
 //! The load of order entry: what each transaction does, once for all servers.
 //!
 //! A server's own room gives sessions that execute [`Statement`]s ([`OrdersSession`]) and the words in which it says them
-//! ([`Words`]). Which statements a transaction sends, with which values and in which order, is its [`program`]. It is performed
+//! ([`StatementWords`]). Which statements a transaction sends, with which values and in which order, is its [`program`]. It is performed
 //! statement by statement, or written as a procedure ([`procedure`]) in the words of a server and called.
 
 mod ledger;
@@ -22,7 +22,7 @@ pub use program::Program;
 pub use rest::{Alarm, Resting};
 pub use rules::{Acknowledged, Rules};
 pub use session::{Argument, OrdersServers, OrdersSession, OrdersSetting, RefusalKind, Rows};
-pub use statements::{ANSWERS, Gives, Statement, Words};
+pub use statements::{ANSWERS, Gives, Statement, StatementWords};
 
 use self::perform::Attempt;
 use crate::measure::{RefusalClass, Tally};

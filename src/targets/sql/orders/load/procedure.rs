@@ -2,7 +2,7 @@
 
 use super::program::procedure_name as name_of;
 use super::program::{ANSWER, Bank, Condition, Local, Parameter, Program, Step, Text, Value, Whole};
-use super::statements::{Gives, Statement, Words};
+use super::statements::{Gives, Statement, StatementWords};
 use crate::workload::MinimalStandard;
 use crate::workload::orders::TransactionKind;
 
@@ -11,7 +11,7 @@ pub const MARK: &str = "Plimsoll order entry, version ";
 
 /// How a server's language of procedures says what all of them have. Names of variables are given as they stand there; where nothing
 /// else is said, it is said as PL/pgSQL and PL/SQL do alike.
-pub trait Procedural: Words {
+pub trait Procedural: StatementWords {
     /// Makes a procedure with this mark, which has no quotes in it, all of it or nothing.
     fn frame(&self, parts: &Parts, mark: &str) -> String;
 

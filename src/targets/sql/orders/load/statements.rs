@@ -2,7 +2,7 @@
 //!
 //! A transaction as one call of its procedure is a statement too.
 //!
-//! In a text, `{table}` is a table by its bare name, `{1}` the first value, and `{word:…}` what a server's [`Words`] make of it.
+//! In a text, `{table}` is a table by its bare name, `{1}` the first value, and `{word:…}` what a server's [`StatementWords`] make of it.
 //! Values stand in the order of their numbers, each once, since not every server can name them twice.
 
 use crate::workload::orders::TransactionKind;
@@ -11,7 +11,7 @@ use crate::workload::orders::TransactionKind;
 pub const ANSWERS: usize = 8;
 
 /// What servers say differently.
-pub trait Words {
+pub trait StatementWords {
     /// A table, qualified and quoted.
     fn table(&self, name: &str) -> String;
 
@@ -238,7 +238,7 @@ impl Statement {
     /// Its text where it is no call, with these words for its values and for what has it give a key.
     pub(super) fn written(
         self,
-        words: &impl Words,
+        words: &impl StatementWords,
         value: &dyn Fn(usize) -> String,
         returning: &dyn Fn(&str) -> String,
     ) -> String {
@@ -366,7 +366,7 @@ const LARGEST: usize = 10;
 /// What stands in the place of a mark.
 fn replaced(
     mark: &str,
-    words: &impl Words,
+    words: &impl StatementWords,
     numbered: &dyn Fn(usize) -> String,
     returning: &dyn Fn(&str) -> String,
 ) -> String {
@@ -406,7 +406,7 @@ mod tests {
     /// Shows what was asked of it.
     struct Shown;
 
-    impl Words for Shown {
+    impl StatementWords for Shown {
         fn table(&self, name: &str) -> String {
             format!("<{name}>")
         }

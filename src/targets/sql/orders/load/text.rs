@@ -1,11 +1,11 @@
 //! What is sent for a statement.
 
 use super::program::{Program, procedure_name};
-use super::statements::{Statement, Words};
+use super::statements::{Statement, StatementWords};
 
 impl Statement {
     /// Its text for a server.
-    pub fn text(self, words: &impl Words) -> String {
+    pub fn text(self, words: &impl StatementWords) -> String {
         match self.called() {
             Some(kind) => {
                 let values = 1..=Program::of(kind).parameters().count();
