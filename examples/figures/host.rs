@@ -26,7 +26,7 @@ impl Bench {
                 let triad = || self.host("memory-triad", threads, SIZE);
                 streams.push(in_turn(round, triad, || self.stress_ng(threads))?);
                 let copy = || self.host("memory-copy", threads, SIZE);
-                blocks.push(in_turn(round, copy, || self.sysbench(threads))?);
+                blocks.push(in_turn(round, copy, || self.sysbench_memory(threads))?);
             }
             let of = |what: &str| format!("memory, GB/s, {threads} threads: {what}");
             ratios(&of("triad and `stress-ng --stream`"), &streams, 1, Asked::AtLeast(0.95));
@@ -101,7 +101,7 @@ impl Bench {
     }
 
     /// What `sysbench memory` writes.
-    fn sysbench(&self, threads: usize) -> Result<f64, Failure> {
+    fn sysbench_memory(&self, threads: usize) -> Result<f64, Failure> {
         let mut command = Command::new("sysbench");
         command.arg("memory").args([
             format!("--memory-block-size={SYSBENCH_BLOCK}"),
