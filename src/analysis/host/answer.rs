@@ -1,7 +1,7 @@
 //! What a report on processors opens with.
 
-use super::speed::{Speed, WorkUnit, is_across, is_near, time_words};
-use super::{HostFinding, is_host_load};
+use super::finding::HostFinding;
+use super::speed::{Speed, WorkUnit, is_across, is_host_load, is_near, time_words};
 use crate::analysis::{Figures, Finding, measured};
 use crate::record::Run;
 use crate::units::{Nanos, percent};

@@ -1,8 +1,9 @@
 //! The list of what a load on processors can show.
 
-use super::{
-    Competition, FarMemory, LateTimers, MemorySaturated, QuotaHeld, SharedCores, SlowProcessor, SpeedFell, Stolen,
-};
+use super::falls::SpeedFell;
+use super::held::{Competition, QuotaHeld, Stolen};
+use super::machine::{FarMemory, MemorySaturated, SharedCores, SlowProcessor};
+use super::waiting::LateTimers;
 use crate::analysis::{Message, Severity};
 
 /// One thing that a load on processors shows.

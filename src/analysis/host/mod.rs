@@ -13,16 +13,11 @@ pub use falls::{FallCause, SpeedFell};
 pub use finding::HostFinding;
 pub use held::{Competition, QuotaHeld, Stolen};
 pub use machine::{FarMemory, MemorySaturated, SharedCores, SlowProcessor};
-pub use speed::{Speed, WorkUnit};
+pub use speed::{Speed, WorkUnit, is_host_load};
 pub use waiting::LateTimers;
 
 use super::measured;
 use crate::record::Run;
-
-/// Whether `run` put load on processors, by this program. Other programs' results have no work of ours.
-pub fn is_host_load(run: &Run) -> bool {
-    run.workload == "host" && run.imported.is_none()
-}
 
 /// Everything to be said: first what makes figures smaller than the machine's, then what the machine is.
 pub(super) fn find(run: &Run) -> Vec<HostFinding> {

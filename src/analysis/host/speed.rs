@@ -8,6 +8,11 @@ use crate::units::{Bytes, Nanos, short_count};
 /// Blocks that are checked and compared.
 const BLOCK_BYTES: f64 = 8_192.0;
 
+/// Whether `run` put load on processors, by this program. Other programs' results have no work of ours.
+pub fn is_host_load(run: &Run) -> bool {
+    run.workload == "host" && run.imported.is_none()
+}
+
 /// What a kind of work is counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkUnit {

@@ -15,7 +15,7 @@ Examples:
   plimsoll host run --duration 10m   does it keep its speed?
   plimsoll host run --work checksum --processors each --duration 5
   plimsoll host sweep --work memory-triad --threads 1..8
-  plimsoll beside --duration 30 -- host run --work processor \\
+  plimsoll beside --duration 30 --warmup 5 -- host run --work processor \\
     -- io run --path /u01/test.dat --pattern randread";
 
 #[derive(Debug, Subcommand)]

@@ -18,8 +18,8 @@ Examples:
   plimsoll host run --work memory-latency --size 1G --duration 5
   plimsoll host run --work checksum --processors each --duration 2
 
-Without --work and --duration it looks at everything for about a minute: work on one processor and on all, memory by size,
-wake-ups, timers. With them it is one load: what is asked for, or the first five kinds in turn.
+Without --work and --duration it looks at everything for about a minute: work on one processor and on all, memory by \
+size, wake-ups, timers. With them it is one load: what is asked for, or the first five kinds in turn.
 
 Kinds of work (docs/host.md says what each is):
   logical-read, checksum, compare, sort, hash-join   `processor` for all five

@@ -1,17 +1,20 @@
 //! The plan of a load on processors.
 
+mod draft;
 mod survey;
 
 use std::collections::BTreeMap;
+
+use draft::{Draft, cores, plain};
+pub use draft::{HostFacts, HostRequest};
 
 use super::PlanError;
 use super::names;
 use super::slob::{in_common, tags_by_key};
 use super::steps::seed_of_step;
-use crate::config::Tag;
 use crate::config::host::ProcessorChoice;
 use crate::load::{Pace, StepPlan};
-use crate::record::{Load, Topology, facts};
+use crate::record::{Load, facts};
 use crate::targets::host::{HostOptions, ranges};
 use crate::units::{Bytes, Nanos};
 use crate::workload::host::{HostKind, HostShape};
@@ -27,40 +30,6 @@ pub const DEFAULT_DURATION: Nanos = Nanos::seconds(30);
 pub const DEFAULT_WARMUP: Nanos = Nanos::seconds(1);
 /// Memory of the program besides.
 const OWN_MEMORY: Bytes = Bytes::mib(64);
-
-/// What was asked for.
-#[derive(Debug, Clone)]
-pub struct HostRequest {
-    /// The kinds of work; `None` for the survey, which looks at each.
-    pub work: Option<Vec<HostKind>>,
-    /// On which processors.
-    pub processors: ProcessorChoice,
-    /// Numbers of threads, a step each of every kind of work; `None` for one step.
-    pub threads: Option<Vec<u32>>,
-    /// Memory that each thread's copies, triads and chases go through.
-    pub size: Option<Bytes>,
-    /// Buffer cache of the logical reads.
-    pub cache: Option<Bytes>,
-    /// Length of each measured window.
-    pub duration: Option<Nanos>,
-    /// Load before each window.
-    pub warmup: Option<Nanos>,
-    /// Seed of every random choice.
-    pub seed: u64,
-    /// What the user calls the things that vary between runs.
-    pub tags: Vec<Tag>,
-}
-
-/// What is known about the machine.
-#[derive(Debug, Clone, Default)]
-pub struct HostFacts {
-    /// Processors that this process may run on.
-    pub allowed: Vec<u32>,
-    /// How they lie, if the kernel tells.
-    pub topology: Option<Topology>,
-    /// Memory that can be taken, if it is known.
-    pub available_memory: Option<Bytes>,
-}
 
 /// One step, and what its target is opened with.
 #[derive(Debug, Clone)]
@@ -94,20 +63,6 @@ impl HostPlan {
         let of_step = |step: &HostStep| step.plan.warmup.0.saturating_add(step.plan.duration.0);
         Nanos(self.steps.iter().map(of_step).fold(0, u64::saturating_add))
     }
-}
-
-/// A step before it is put into its place.
-#[derive(Debug, Clone)]
-struct Draft {
-    /// What distinguishes it besides the number of its processors.
-    label: String,
-    kinds: Vec<HostKind>,
-    processors: Vec<u32>,
-    size: Bytes,
-    memory_of: Option<u32>,
-    wake_on: Option<u32>,
-    warmup: Nanos,
-    duration: Nanos,
 }
 
 /// Plans a run.
@@ -199,11 +154,6 @@ fn too_few(asked: u32, there: &[u32]) -> PlanError {
     PlanError::TooFewProcessors { asked, there: there.len() as u32 }
 }
 
-/// The first hardware thread of each core.
-fn cores(processors: &[u32], facts: &HostFacts) -> Vec<u32> {
-    facts.topology.as_ref().map_or_else(|| processors.to_vec(), |topology| topology.one_of_each_core(processors))
-}
-
 /// The same processors, with those first that share a core with none before them.
 fn spread(processors: &[u32], facts: &HostFacts) -> Vec<u32> {
     let mut first = cores(processors, facts);
@@ -262,11 +212,6 @@ fn step(index: u32, draft: &Draft, cache: Bytes, seed: u64) -> HostStep {
         wake_on: *wake_on,
     };
     HostStep { plan, options }
-}
-
-/// A size as one word, which reads back.
-fn plain(size: Bytes) -> String {
-    size.to_string().replace(' ', "")
 }
 
 /// `checksum`, or `mixed` for several.

@@ -1,6 +1,6 @@
 //! What a run does of which nobody said what it is to do: a look at everything, in about a minute.
 
-use super::{Draft, HostFacts, HostRequest, cores, plain};
+use super::draft::{Draft, HostFacts, HostRequest, cores, plain};
 use crate::config::host::ProcessorChoice;
 use crate::units::{Bytes, Nanos};
 use crate::workload::host::HostKind;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::kernels::{Ended, Partner, Work};
+use super::options::{Desk, HostOptions, kernel};
 use super::pin::pin;
-use super::{Desk, HostOptions, kernel};
 use crate::measure::os::thread_cpu_ns;
 use crate::measure::{Clock, LaneRecorder};
 use crate::targets::embedded::CachedBlocks;

@@ -2,6 +2,7 @@
 
 mod kernels;
 mod lane;
+mod options;
 mod pin;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use lane::HostLane;
+pub use options::HostOptions;
+use options::{Desk, kernel};
 pub use pin::allowed_processors;
 
 use super::embedded::CachedBlocks;
@@ -17,23 +20,7 @@ use super::{Background, Lane, SessionRange, Target, TargetError, TargetFor};
 use crate::measure::host::{HostProbe, HostReading, OwnTimes};
 use crate::measure::{Clock, Counter};
 use crate::record;
-use crate::units::Bytes;
 use crate::workload::host::{HostKind, HostOperation};
-
-/// Which processors, and what their work needs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostOptions {
-    /// The processor of each lane.
-    pub processors: Vec<u32>,
-    /// Memory that each lane's copies, triads and chases go through.
-    pub size_bytes: u64,
-    /// Buffer cache that logical reads are done in, shared by all lanes; `None` where there are none.
-    pub cache: Option<Bytes>,
-    /// Processor that touches each lane's memory first, so that it lies near to that one; `None` for the lane's own.
-    pub memory_of: Option<u32>,
-    /// Processor of the threads that are woken; `None` for that of the lane which wakes them.
-    pub wake_on: Option<u32>,
-}
 
 /// The processors.
 pub struct HostTarget {
@@ -43,14 +30,6 @@ pub struct HostTarget {
     probe: HostProbe,
     desks: Box<[Desk]>,
     last: Mutex<Last>,
-}
-
-/// What a lane has done so far.
-#[derive(Default)]
-struct Desk {
-    cpu_ns: AtomicU64,
-    operations: AtomicU64,
-    units: [AtomicU64; HostKind::ALL.len()],
 }
 
 /// What was read at the last edge.
@@ -108,10 +87,6 @@ impl HostTarget {
         *last = Last { reading, own: now, units };
         seen
     }
-}
-
-fn kernel(action: &'static str, source: io::Error) -> TargetError {
-    TargetError::Kernel { action, source }
 }
 
 impl Target for HostTarget {

@@ -1,11 +1,10 @@
 //! Blocks as a database has them in memory: checked and compared.
 
-use super::start_of;
 use crate::targets::database::Filling;
 use crate::targets::embedded::BlockShape;
 use crate::targets::embedded::block::{BlockIdentity, BlockKind, check};
-use crate::workload::Rng;
 use crate::workload::host::HostKind;
+use crate::workload::{Rng, mix64};
 
 /// 1 MiB, and as much again to compare with: they stay in the caches of the core, so that the processor is what is measured.
 const BLOCKS: usize = 128;
@@ -64,6 +63,11 @@ impl Blocks {
         let differ = Self::numbers(seed, units).filter(|number| number.is_multiple_of(DIFFERS)).count() as u64;
         (same + differ == units).then_some(same << 8 | start_of(seed, BLOCKS) as u64)
     }
+}
+
+/// Where in a row of so many things a slice begins.
+fn start_of(seed: u64, among: usize) -> usize {
+    (mix64(seed) % among.max(1) as u64) as usize
 }
 
 #[cfg(test)]

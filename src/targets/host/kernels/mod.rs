@@ -18,8 +18,8 @@ use sort::Sort;
 pub(super) use wake::Partner;
 
 use crate::targets::embedded::CachedBlocks;
+use crate::workload::Rng;
 use crate::workload::host::{HostKind, HostOperation};
-use crate::workload::{Rng, mix64};
 
 /// What one thread works on. A part is made when a kind first needs it.
 pub(super) struct Work {
@@ -104,11 +104,6 @@ impl Work {
     pub(super) fn partner_cpu_ns(&self) -> u64 {
         self.partner.as_ref().map_or(0, Partner::cpu_ns)
     }
-}
-
-/// A number that keeps its operand from being known when the program is built.
-fn start_of(seed: u64, among: usize) -> usize {
-    (mix64(seed) % among.max(1) as u64) as usize
 }
 
 #[cfg(test)]
