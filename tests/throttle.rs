@@ -30,7 +30,7 @@ use plimsoll::record::{Run, store};
 use scratch::scratch;
 use skip::skip;
 
-/// Tests that measure the disk do so one after the other.
+/// Tests that measure do so one after the other.
 static ALONE: Mutex<()> = Mutex::new(());
 
 const STEP: [&str; 2] = ["--duration=4", "--warmup=1"];

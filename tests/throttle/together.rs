@@ -4,7 +4,9 @@
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::PoisonError;
 
+use crate::ALONE;
 use crate::group::{Counted, Group};
 use crate::skip::skip;
 use plimsoll::analysis::{Finding, LatencyTarget, Message, Together, TogetherVerdict, analyse};
@@ -148,7 +150,7 @@ fn assert_near(found: &Together, together: u32, alone: u32) {
 
 #[test]
 fn a_limit_of_both_volumes_is_reported_from_limits_of_their_own() {
-    // Beside the other tests: its devices are its own, and below a throttle processors have little to do.
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let place = match Place::new() {
         Ok(place) => place,
         Err(why) => return skip(format_args!("no limit that volumes share was tested: {why}")),
