@@ -12,7 +12,7 @@ ZSH_COMPLETIONS = $(INSTALLED)/share/zsh/site-functions
 FISH_COMPLETIONS = $(INSTALLED)/share/fish/vendor_completions.d
 MANUAL = $(INSTALLED)/share/man/man1
 # Debian packages that tests and benchmarks compare with or drive.
-TEST_PACKAGES = fio bpftrace postgresql mariadb-server sysbench chromium iperf3 sockperf
+TEST_PACKAGES = nftables fio bpftrace postgresql mariadb-server sysbench chromium iperf3 sockperf
 # Debian's PostgreSQL starts a server of its own unless told not to; tests start private ones.
 NO_MAIN_CLUSTER = /etc/postgresql-common/createcluster.d/plimsoll.conf
 .DEFAULT_GOAL := help
@@ -72,7 +72,7 @@ POLICY = /usr/sbin/policy-rc.d
 .PHONY: tools
 tools:
 	@found() { command -v $$1 || { [ $$1 = postgresql ] && ls /usr/lib/postgresql/*/bin/postgres /usr/pgsql-*/bin/postgres | grep .; } || \
-		{ [ $$1 = mariadb-server ] && ls /usr/sbin/mariadbd /usr/sbin/mysqld /usr/libexec/mariadbd | grep .; }; }; \
+		{ [ $$1 = nftables ] && command -v nft; } || { [ $$1 = mariadb-server ] && ls /usr/sbin/mariadbd /usr/sbin/mysqld /usr/libexec/mariadbd | grep .; }; }; \
 	missing=; for tool in $(TEST_PACKAGES); do found $$tool >/dev/null 2>&1 || missing="$$missing $$tool"; done; \
 	if [ -z "$$missing" ]; then exit 0; fi; \
 	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \

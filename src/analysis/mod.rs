@@ -85,7 +85,8 @@ pub use measured::{SINGLE_BLOCK_READ, is_one_load};
 pub use message::{Message, Severity};
 pub use modes::{Mode, modes};
 pub use network::{
-    CountedLoss, NetworkBurst, NetworkCause, NetworkFinding, NetworkSeen, NetworkStop, NoProcessor, stops_of,
+    Bulk, BulkAnswer, CountedLoss, NetworkBurst, NetworkCause, NetworkFinding, NetworkSeen, NetworkStop, NetworkSurvey,
+    NoProcessor, RoundTrip, stops_of,
 };
 pub use opening::{Carried, Claim, FromCache, Latency, Opening, OpeningDoubt, StoppedBy, Unit};
 pub use operation_time::{OperationTime, Part};

@@ -102,6 +102,8 @@ impl Stop {
 }
 
 #[cfg(test)]
+mod net_tests;
+#[cfg(test)]
 mod postgres_tests;
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod any_bytes;
 mod hostile;
 mod peer;
 mod served;

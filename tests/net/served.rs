@@ -143,7 +143,7 @@ fn datagrams_are_answered_to_sockets_that_introduced_themselves() {
     }
     // Of what is not as it should be, nothing comes back: too short, too long an answer, cut, of a number that is none.
     let lies = [vec![0; 3], asking(32, 20_001, 1).bytes().to_vec(), asking(33, 64, 1).bytes().to_vec(), vec![255; 32]];
-    lies.iter().for_each(|lie| drop(socket.send(lie).unwrap()));
+    lies.iter().for_each(|lie| assert_eq!(socket.send(lie).unwrap(), lie.len()));
     until("all has come", || client.snapshot(1).strange_datagrams == 4);
     let seen = client.end();
     assert_eq!((seen.datagrams, seen.requests, seen.strange_datagrams), (50, 50, 4));

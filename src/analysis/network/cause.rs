@@ -60,7 +60,7 @@ pub struct NoProcessor {
 /// A rate that fell when a credit had been used up.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NetworkBurst {
-    /// Bits per second before.
+    /// Bits per second before, at most.
     pub burst_bits_per_s: f64,
     /// Bits per second after.
     pub base_bits_per_s: f64,
@@ -231,7 +231,7 @@ fn token_bucket(way: &Way<'_>) -> Option<NetworkCause> {
     let above: f64 = seconds[..=fallen].iter().map(|rate| (rate - rest).max(0.0)).sum();
     let second_ns = way.step.intervals.iter().map(|interval| interval.duration_ns).max()?;
     Some(NetworkCause::TokenBucket(NetworkBurst {
-        burst_bits_per_s: burst.iter().sum::<f64>() / burst.len() as f64,
+        burst_bits_per_s: before,
         base_bits_per_s: rest,
         after: Nanos(second_ns * fallen as u64),
         credit_bytes: above * second_ns as f64 / 1e9 / 8.0,

@@ -4,6 +4,7 @@
 
 mod cause;
 mod seen;
+mod survey;
 #[cfg(test)]
 mod tests;
 mod way;
@@ -15,6 +16,7 @@ use crate::record::{NetworkSide, Run, Step};
 
 pub use cause::{NetworkBurst, NetworkCause, NoProcessor};
 pub use seen::{CountedLoss, NetworkSeen};
+pub use survey::{Bulk, BulkAnswer, NetworkSurvey, RoundTrip};
 use way::Way;
 
 /// Several flows that come to this many times what one does show that something holds each of them.
@@ -44,6 +46,8 @@ pub enum NetworkFinding {
     Stop(NetworkStop),
     /// What both ends saw besides.
     Seen(NetworkSeen),
+    /// What a survey answers besides its first sentence, in a sentence.
+    Survey(String),
 }
 
 impl NetworkFinding {
@@ -51,7 +55,7 @@ impl NetworkFinding {
     pub fn severity(&self) -> Severity {
         match self {
             Self::Stop(_) | Self::Seen(NetworkSeen::OneFlow { .. }) => Severity::Answer,
-            Self::Seen(_) => Severity::Note,
+            Self::Seen(_) | Self::Survey(_) => Severity::Note,
         }
     }
 }
@@ -85,7 +89,9 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
     let one_flow = [NetworkSide::Client, NetworkSide::Server].into_iter().filter_map(|from| one_flow(run, from));
     let seen: Vec<NetworkSeen> = one_flow.chain(seen::find(run)).collect();
     let stops = stops.into_iter().map(NetworkFinding::Stop);
-    stops.chain(seen.into_iter().map(NetworkFinding::Seen)).map(Finding::Network).collect()
+    let survey = NetworkSurvey::of(run).map(|survey| survey.lines()).unwrap_or_default();
+    let seen = seen.into_iter().map(NetworkFinding::Seen);
+    stops.chain(survey.into_iter().map(NetworkFinding::Survey)).chain(seen).map(Finding::Network).collect()
 }
 
 /// One flow against several in the same direction. What stops a single one at its ends has been said: a processor, a window, a buffer.

@@ -171,7 +171,7 @@ fn a_small_send_buffer_is_named_with_its_size() {
         end.facts.as_mut().unwrap().send_buffer_bytes = Some(131_072);
     });
     assert!(matches!(small.cause(), Some(NetworkCause::SendBuffer { buffer_bytes: Some(131_072), .. })));
-    assert!(stops_of(&small.step)[0].words().contains("of 128K"), "{}", stops_of(&small.step)[0].words());
+    assert!(stops_of(&small.step)[0].words().contains("of 128 KiB"), "{}", stops_of(&small.step)[0].words());
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_credit_is_what_went_above_the_later_rate() {
     let made = Made::of("c1", 1, &[2_500, 900, 480, 482, 478, 480]);
     let Some(NetworkCause::TokenBucket(burst)) = made.cause() else { panic!("{:?}", made.cause()) };
     assert_eq!(burst.base_bits_per_s, 480e6);
-    assert_eq!(burst.after, crate::units::Nanos(SECOND));
+    assert_eq!(burst.after, crate::units::Nanos(2 * SECOND));
     // 2,020 and 420 Mbit.
     assert!((burst.credit_bytes / 305e6 - 1.0).abs() < 0.01, "{burst:?}");
     assert_eq!(Made::of("c1", 1, &[600, 500, 480, 482, 478, 480]).cause(), None);

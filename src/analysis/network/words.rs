@@ -227,6 +227,7 @@ impl Message for NetworkFinding {
                 )
             }
             Self::Seen(seen) => seen.sentence(),
+            Self::Survey(sentence) => sentence.clone(),
         }
     }
 
@@ -234,6 +235,7 @@ impl Message for NetworkFinding {
         match self {
             Self::Stop(stop) => Some(stop.advice()),
             Self::Seen(seen) => Some(seen.advice()),
+            Self::Survey(_) => None,
         }
     }
 }

@@ -15,11 +15,12 @@ pub(super) use words::at_ceiling;
 
 use super::check::Check;
 use super::{
-    Calibration, Cause, Ceiling, Finding, Knee, LatencyTarget, Limit, NetworkFinding, NetworkStop, Place,
-    QuantileValue, RunVerdict, ServerFinding, SizeLimits, StepLine, Stops, Together, TogetherVerdict, UsedBy,
-    Vocabulary, Why, at_once, measured,
+    BulkAnswer, Calibration, Cause, Ceiling, Finding, Knee, LatencyTarget, Limit, NetworkFinding, NetworkStop,
+    NetworkSurvey, Place, QuantileValue, RunVerdict, ServerFinding, SizeLimits, StepLine, Stops, Together,
+    TogetherVerdict, UsedBy, Vocabulary, Why, at_once, measured,
 };
 use crate::record::Run;
+use crate::record::facts::{NET_BESIDE_FLOWS, NET_CONNECTIONS};
 use crate::units::Nanos;
 
 /// The parts of the opening sentence, each only as far as findings or figures support it.
@@ -35,6 +36,10 @@ pub struct Opening {
     pub carries: Option<Carried>,
     /// The answers of a run that asked what CALIBRATE_IO asks.
     pub calibration: Option<Calibration>,
+    /// The answers of a survey of a network.
+    pub survey: Option<NetworkSurvey>,
+    /// What bulk flows over a network came to.
+    pub bulk: Option<BulkAnswer>,
     /// Why it was not more; absent where nothing reports.
     pub stopped_by: Option<StoppedBy>,
     /// Whether the volumes share a limit, of a run that loaded them alone and together.
@@ -230,6 +235,11 @@ impl Opening {
             None if calibration.is_some() => None,
             None => answer::find(run, findings),
         };
+        let survey = NetworkSurvey::of(run);
+        let bulk = BulkAnswer::of(run).filter(|_| verdict.is_none());
+        if (survey.is_some() || bulk.is_some()) && verdict.is_none() {
+            carries = None;
+        }
         let stopped_by = carries.as_ref().and_then(|carried| {
             let found = stopped_by(findings, carried);
             of_users(run, findings, carried, found.as_ref()).or(found)
@@ -258,7 +268,12 @@ impl Opening {
             carries,
             calibration,
             // The limit that volumes share is reported as that.
-            stopped_by: stopped_by.filter(|by| !together.as_ref().is_some_and(|found| is_shared(by, found))),
+            stopped_by: stopped_by
+                .filter(|by| !together.as_ref().is_some_and(|found| is_shared(by, found)))
+                .or_else(|| survey.as_ref().and_then(|survey| of_survey(run, survey, findings)))
+                .or_else(|| of_network(findings, &bulk.as_ref()?.step).map(StoppedBy::Network)),
+            survey,
+            bulk,
             together,
             verdict,
         }
@@ -297,7 +312,7 @@ fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
     if matches!(carried.claim, Claim::Sustained { .. } | Claim::Unclear | Claim::LessThan { .. }) {
         return None;
     }
-    if let Some(stop) = of_network(findings, carried) {
+    if let Some(stop) = carried.step.as_ref().and_then(|step| of_network(findings, step)) {
         return Some(StoppedBy::Network(stop));
     }
     // Below the ceiling something else stopped it, such as a latency limit that only a small load keeps.
@@ -323,10 +338,26 @@ fn stopped_by(findings: &[Finding], carried: &Carried) -> Option<StoppedBy> {
 }
 
 /// What stopped bulk data of the step that is reported.
-fn of_network(findings: &[Finding], carried: &Carried) -> Option<NetworkStop> {
-    let step = carried.step.as_ref()?;
+fn of_network(findings: &[Finding], step: &String) -> Option<NetworkStop> {
     findings.iter().find_map(|finding| match finding {
         Finding::Network(NetworkFinding::Stop(stop)) if stop.steps.contains(step) => Some(stop.clone()),
+        _ => None,
+    })
+}
+
+/// What stopped the several flows of a survey.
+fn of_survey(run: &Run, survey: &NetworkSurvey, findings: &[Finding]) -> Option<StoppedBy> {
+    let of_flows = |step: &&String| {
+        let found = measured(run).find(|known| known.label == **step);
+        found.is_some_and(|found| {
+            found.parameters.get(NET_CONNECTIONS) == Some(&survey.flows.to_string())
+                && !found.parameters.contains_key(NET_BESIDE_FLOWS)
+        })
+    };
+    findings.iter().find_map(|finding| match finding {
+        Finding::Network(NetworkFinding::Stop(stop)) if stop.steps.iter().any(|step| of_flows(&step)) => {
+            Some(StoppedBy::Network(stop.clone()))
+        }
         _ => None,
     })
 }

@@ -30,7 +30,11 @@ impl Opening {
         let answer = match (&self.carries, &self.calibration) {
             (Some(carried), _) => carried.words(),
             (None, Some(calibration)) => calibrated(calibration),
-            (None, None) => "How much was carried is not known".to_owned(),
+            (None, None) => match (&self.survey, &self.bulk) {
+                (Some(survey), _) => survey.phrase(),
+                (None, Some(bulk)) => bulk.phrase(),
+                (None, None) => "How much was carried is not known".to_owned(),
+            },
         };
         let rises = self.rises_from.as_ref().map(|from| format!("latency rises faster than load from about {from} on"));
         let stopped = self.stopped_by.as_ref().map(StoppedBy::words);

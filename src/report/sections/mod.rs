@@ -3,6 +3,7 @@
 pub(super) mod check;
 pub(super) mod connects;
 pub(super) mod imported;
+mod net_load;
 pub(super) mod operation_time;
 pub(super) mod reported;
 pub(super) mod requests;
@@ -65,11 +66,17 @@ fn reads(figures: &Figures<'_>, show: fn(&Histogram) -> String) -> String {
 }
 
 pub(in crate::report) fn throughput(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    if net_load::is_of(run) {
+        return net_load::tell(paper, run);
+    }
     steps(paper, run, "Throughput", &THROUGHPUT)?;
     spread::tell(paper, run)
 }
 
 pub(in crate::report) fn reads_and_processors(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    if net_load::is_of(run) {
+        return Ok(());
+    }
     let title =
         "Single-block reads (db file sequential read), and processor time of this process (100 % = one processor)";
     steps(paper, run, title, &READS_AND_PROCESSORS)

@@ -20,6 +20,7 @@ use std::time::{Duration, Instant};
 
 pub use error::NetError;
 pub use path::PathMtu;
+pub use test::TestEnds;
 
 use self::connect::control;
 use self::test::Test;
@@ -119,11 +120,11 @@ impl NetTarget {
         Ok(())
     }
 
-    /// Closes the test, if one is open, and says what the server counted in all of it: bytes that it received of what was sent.
+    /// Closes the test, if one is open, and says what both ends saw in all of it.
     ///
     /// # Errors
     /// When the server has gone.
-    pub fn end(&self) -> Result<Option<record::NetworkEnd>, TargetError> {
+    pub fn end(&self) -> Result<Option<TestEnds>, TargetError> {
         let Some(test) = lock(&self.test).take() else { return Ok(None) };
         test.end(self).map(Some)
     }

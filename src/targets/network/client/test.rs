@@ -36,6 +36,15 @@ enum Made {
     Datagrams(Arc<UdpSocket>),
 }
 
+/// What both ends saw in all of a test, connections that were closed included.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TestEnds {
+    /// This host.
+    pub client: NetworkEnd,
+    /// The other end, as it told when the test ended.
+    pub server: NetworkEnd,
+}
+
 /// A test that was opened.
 pub(super) struct Test {
     shape: NetShape,
@@ -261,10 +270,11 @@ impl Test {
     }
 
     /// Closes connections and the test.
-    pub(super) fn end(mut self, target: &NetTarget) -> Result<NetworkEnd, TargetError> {
+    pub(super) fn end(mut self, target: &NetTarget) -> Result<TestEnds, TargetError> {
         if target.options.drains {
             self.drain(target)?;
         }
+        let client = self.own_end();
         self.made.clear();
         self.streams.clear();
         let mut control = target.control();
@@ -275,7 +285,7 @@ impl Test {
             match message {
                 FromServer::Ended(ended) => {
                     self.keep(target, ended.seen);
-                    return Ok(self.seen.map(|seen| seen.end).unwrap_or_default());
+                    return Ok(TestEnds { client, server: self.seen.map(|seen| seen.end).unwrap_or_default() });
                 }
                 message => self.take_in(target, message)?,
             }

@@ -1,0 +1,73 @@
+//! The load of a network: what crossed it, and how long operations took.
+
+use std::io;
+
+use super::spread;
+use crate::analysis::rate;
+use crate::record::{NetworkEnd, NetworkSide, Run, Step};
+use crate::report::grid::Grid;
+use crate::report::paper::Paper;
+use crate::report::words::{NONE, UNKNOWN, longest, mean, number, quantile};
+use crate::units::group_thousands;
+
+/// Waits that an answer is cut into, and the headings of their means.
+const PARTS: [(&str, &str); 3] =
+    [("network round trip", "network"), ("remote service", "server"), ("RFS write", "disk")];
+
+/// Whether a run is a load of ours on a network.
+pub(super) fn is_of(run: &Run) -> bool {
+    run.imported.is_none() && run.workload == "network"
+}
+
+/// One row for each step and kind of operation.
+pub(super) fn tell(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
+    let is_open = run.steps.iter().any(|step| step.load.rate_operations_per_s.is_some());
+    let part = |(event, _): &&(&str, &str)| {
+        run.steps.iter().any(|step| step.waits.iter().any(|wait| wait.event == *event && wait.waits.count() > 0))
+    };
+    let parts: Vec<&(&str, &str)> = PARTS.iter().filter(part).collect();
+    let mut header = vec!["step", "kind", if is_open { "asked/s" } else { "under way" }, "ops/s", "Gbit/s up", "down"];
+    header.extend(["mean", "p50", "p99", "p99.9", "max"]);
+    header.extend(parts.iter().map(|(_, heading)| *heading));
+    header.push("errors");
+    let mut grid = Grid::new(2, header);
+    for step in &run.steps {
+        for operations in step.operations.iter().filter(|operations| operations.count > 0) {
+            let load = match step.load.rate_operations_per_s {
+                Some(rate) => number(Some(rate)),
+                None => step.load.sessions.map_or_else(|| UNKNOWN.to_owned(), |it| group_thousands(f64::from(it))),
+            };
+            let finished = operations.count - operations.errors;
+            let mut row = vec![step.label.clone(), operations.kind.clone(), load];
+            row.push(number(rate(Some(finished), step.window.duration_ns)));
+            row.extend(gigabits(step));
+            let times = &operations.response;
+            row.push(mean(times));
+            row.extend([0.5, 0.99, 0.999].map(|share| quantile(times, share)));
+            row.push(longest(times));
+            // Waits are those of all kinds that are answered; bulk flows have none.
+            let is_answered = !matches!(operations.kind.as_str(), "send" | "receive");
+            row.extend(parts.iter().map(|(event, _)| {
+                let wait = step.waits.iter().find(|wait| wait.event == *event).filter(|_| is_answered);
+                wait.map_or_else(|| NONE.to_owned(), |wait| mean(&wait.times()))
+            }));
+            row.push(group_thousands(operations.errors as f64));
+            grid.push(row);
+        }
+    }
+    if grid.is_empty() {
+        return Ok(());
+    }
+    let due = if is_open { "from due to finished" } else { "from sent to finished" };
+    paper.table(&format!("Load (times {due}; network, server and disk: means of the parts of an answer)"), &grid)?;
+    spread::tell(paper, run)
+}
+
+/// Of all operations of a step together.
+fn gigabits(step: &Step) -> [String; 2] {
+    let client = step.network.iter().find(|end| end.side == NetworkSide::Client);
+    let server = step.network.iter().find(|end| end.side == NetworkSide::Server);
+    let shown = |bits: Option<f64>| bits.map_or_else(|| UNKNOWN.to_owned(), |bits| format!("{:.3}", bits / 1e9));
+    let up = server.and_then(NetworkEnd::received_bits_per_s).or_else(|| client?.sent_bits_per_s());
+    [shown(up), shown(client.and_then(NetworkEnd::received_bits_per_s))]
+}

@@ -1,0 +1,214 @@
+//! Planted truths: what stops a network is put between two ends of our own, and has to be found and named; where nothing was
+//! planted nothing is named. As root, in network namespaces; says that it was skipped elsewhere.
+
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+#![expect(clippy::print_stderr, reason = "a truth that was planted many times says how often it was found")]
+
+mod load;
+#[path = "../common/skip.rs"]
+mod skip;
+mod spaces;
+mod wire;
+
+use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
+
+use load::{Load, Pause, found, run};
+use plimsoll::analysis::{Message, NetworkCause, NetworkFinding, NetworkSeen};
+use plimsoll::record::Step;
+use skip::skip;
+use spaces::{Between, Spaces};
+use wire::Wire;
+
+/// Truths that leave the processors free go on beside each other; one that uses them goes on by itself.
+static PROCESSORS: RwLock<()> = RwLock::new(());
+
+/// How often each truth is planted: once, and twenty times by `make torture`.
+fn times() -> u32 {
+    if std::env::var_os("PLIMSOLL_TORTURE_SECONDS").is_some() { 20 } else { 1 }
+}
+
+/// Plants a truth as often as asked for. All must be found; those that were not are said in words.
+fn each_time(between: Between, plant: impl Fn(&Spaces) -> Result<(), String>) {
+    let (mut right, mut wrong) = (0, Vec::new());
+    for _ in 0..times() {
+        let spaces = match Spaces::new(between) {
+            Ok(spaces) => spaces,
+            Err(why) => return skip(format!("no network namespaces: {why}")),
+        };
+        match plant(&spaces) {
+            Ok(()) => right += 1,
+            Err(said) => wrong.push(said),
+        }
+    }
+    if times() > 1 {
+        let name = std::thread::current().name().unwrap_or_default().to_owned();
+        eprintln!("{name}: right {right} of {}", times());
+    }
+    assert!(wrong.is_empty(), "wrong {} of {}:\n{}", wrong.len(), times(), wrong.join("\n"));
+}
+
+fn beside<T>(what: impl FnOnce() -> T) -> T {
+    let _others = PROCESSORS.read().unwrap_or_else(PoisonError::into_inner);
+    what()
+}
+
+fn alone<T>(what: impl FnOnce() -> T) -> T {
+    let _alone = PROCESSORS.write().unwrap_or_else(PoisonError::into_inner);
+    what()
+}
+
+/// What stopped the step, in one direction; or all that was said instead.
+fn cause(step: &Step) -> Result<NetworkCause, String> {
+    let said = found(vec![step.clone()]);
+    match said.first() {
+        Some(NetworkFinding::Stop(stop)) => Ok(stop.cause.clone()),
+        _ => Err(format!("nothing was named, only {said:?}; seen: {:#?}", step.network)),
+    }
+}
+
+/// That it is the one that was planted.
+fn is(step: &Step, planted: impl FnOnce(&NetworkCause) -> bool) -> Result<(), String> {
+    let cause = cause(step)?;
+    if planted(&cause) { Ok(()) } else { Err(format!("{cause:?} was named; seen: {:#?}", step.network)) }
+}
+
+fn rate_is(step: &Step, mbit: std::ops::Range<f64>) -> Result<(), String> {
+    let rate = step.network[1].received_bits_per_s().unwrap() / 1e6;
+    if mbit.contains(&rate) { Ok(()) } else { Err(format!("{rate} Mbit/s were received")) }
+}
+
+#[test]
+fn nothing_is_named_where_nothing_was_planted() {
+    each_time(Between::Router, |spaces| {
+        let load = Load { sender: Pause::Rest(Duration::from_millis(20)), ..Load::default() };
+        let said = found(vec![beside(|| run(spaces, "c1", load))]);
+        if said.is_empty() { Ok(()) } else { Err(format!("{said:?}")) }
+    });
+}
+
+#[test]
+fn a_shaper_is_named_by_its_queue() {
+    each_time(Between::Router, |spaces| {
+        spaces.shape("200mbit", "32kb");
+        let step = beside(|| run(spaces, "c1", Load::default()));
+        rate_is(&step, 100.0..210.0)?;
+        is(&step, |cause| matches!(cause, NetworkCause::Shaper { .. }))
+    });
+}
+
+#[test]
+fn a_policer_is_named_by_what_it_drops_at_a_flat_rate() {
+    each_time(Between::Router, |spaces| {
+        spaces.rule("r", "forward", "ip daddr 10.77.2.2 limit rate over 20 mbytes/second burst 64 kbytes drop");
+        let step = beside(|| run(spaces, "c1", Load { congestion: "bbr", ..Load::default() }));
+        rate_is(&step, 80.0..185.0)?;
+        is(&step, |cause| matches!(cause, NetworkCause::Policer { .. }))
+    });
+}
+
+#[test]
+fn a_token_bucket_is_named_with_both_rates_and_its_credit() {
+    each_time(Between::Router, |spaces| {
+        spaces.shape("160mbit", "40mb");
+        let step = beside(|| run(spaces, "c1", Load::default()));
+        is(&step, |cause| match cause {
+            NetworkCause::TokenBucket(burst) => {
+                (100e6..200e6).contains(&burst.base_bits_per_s) && (20e6..50e6).contains(&burst.credit_bytes)
+            }
+            _ => false,
+        })
+    });
+}
+
+#[test]
+fn losses_by_chance_are_named_as_losses() {
+    each_time(Between::Wire, |spaces| {
+        let _wire = Wire::lay(spaces, Duration::from_millis(5));
+        spaces.rule("s", "input", "ip saddr 10.77.1.1 numgen random mod 1000 < 10 drop");
+        let step = beside(|| run(spaces, "c1", Load::default()));
+        is(&step, |cause| matches!(cause, NetworkCause::Loss { .. }))
+    });
+}
+
+#[test]
+fn a_small_receive_window_is_named_where_the_way_is_long() {
+    each_time(Between::Wire, |spaces| {
+        let _wire = Wire::lay(spaces, Duration::from_millis(10));
+        let load = Load { receive_buffer: Some(64 << 10), ..Load::default() };
+        let step = beside(|| run(spaces, "c1", load));
+        is(&step, |cause| matches!(cause, NetworkCause::ReceiveWindow { .. }))
+    });
+}
+
+#[test]
+fn a_small_send_buffer_is_named_where_the_way_is_long() {
+    each_time(Between::Wire, |spaces| {
+        let _wire = Wire::lay(spaces, Duration::from_millis(5));
+        let load = Load { send_buffer: Some(64 << 10), ..Load::default() };
+        let step = beside(|| run(spaces, "c1", load));
+        is(&step, |cause| matches!(cause, NetworkCause::SendBuffer { buffer_bytes: Some(131_072), .. }))
+    });
+}
+
+#[test]
+fn a_program_that_takes_bytes_late_is_named() {
+    each_time(Between::Router, |spaces| {
+        let load = Load { receiver: Pause::Rest(Duration::from_millis(20)), ..Load::default() };
+        let step = beside(|| run(spaces, "c1", load));
+        is(&step, |cause| matches!(cause, NetworkCause::SlowReceiver { .. }))
+    });
+}
+
+#[test]
+fn a_processor_that_is_full_is_named_with_its_end() {
+    each_time(Between::Router, |spaces| {
+        let busy = Pause::Compute(Duration::from_millis(2));
+        let sends = alone(|| run(spaces, "c1", Load { sender: busy, ..Load::default() }));
+        is(&sends, |cause| matches!(cause, NetworkCause::SenderProcessor(_)))?;
+        let takes = alone(|| run(spaces, "c1", Load { receiver: busy, ..Load::default() }));
+        is(&takes, |cause| matches!(cause, NetworkCause::ReceiverProcessor(_)))
+    });
+}
+
+#[test]
+fn a_path_with_smaller_packets_is_found_where_routers_say_so_and_is_a_black_hole_where_not() {
+    each_time(Between::Router, |spaces| {
+        spaces.run_in("r", "ip", &["link", "set", "r1", "mtu", "1300"]);
+        let load = Load { sender: Pause::Rest(Duration::from_millis(5)), ..Load::default() };
+        let step = beside(|| run(spaces, "c1", load));
+        let said = found(vec![step]);
+        let is_small =
+            |seen: &NetworkSeen| matches!(seen, NetworkSeen::PathMtu { path_bytes: 1_300, interface_bytes: 1_500, .. });
+        let is_found = said.iter().any(|found| matches!(found, NetworkFinding::Seen(seen) if is_small(seen)));
+        if !is_found {
+            return Err(format!("{said:?}"));
+        }
+        spaces.run_in("c", "ip", &["route", "flush", "cache"]);
+        spaces.rule("r", "output", "meta l4proto icmp drop");
+        let step = beside(|| run(spaces, "c1", Load::default()));
+        is(&step, |cause| matches!(cause, NetworkCause::BlackHole { .. }))
+    });
+}
+
+#[test]
+fn a_limit_of_each_flow_is_found_where_several_go_on() {
+    each_time(Between::Router, |spaces| {
+        let each = "add @flows { tcp sport limit rate over 5 mbytes/second burst 64 kbytes } drop";
+        spaces.run_in(
+            "r",
+            "nft",
+            &["add table inet t; add set inet t flows { type inet_service; flags dynamic; size 64; }; \
+                                     add chain inet t c { type filter hook forward priority 0; };"],
+        );
+        spaces.run_in("r", "nft", &[&format!("add rule inet t c ip daddr 10.77.2.2 {each}")]);
+        let load = |flows| Load { flows, congestion: "bbr", ..Load::default() };
+        let steps = beside(|| vec![run(spaces, "c1", load(1)), run(spaces, "c4", load(4))]);
+        let said = found(steps);
+        let is_found = |found: &NetworkFinding| {
+            matches!(found, NetworkFinding::Seen(NetworkSeen::OneFlow { flows: 4, .. }))
+                && found.sentence().contains("a limit of each flow")
+        };
+        if said.iter().any(is_found) { Ok(()) } else { Err(format!("{said:?}")) }
+    });
+}
