@@ -48,7 +48,7 @@ impl Bench {
             let rounds = (0..self.rounds)
                 .map(|round| in_turn(round, || self.our_bulk(&address, flows), || self.their_bulk(port, flows)));
             let rounds: Vec<(Moved, Moved)> = rounds.collect::<Result<_, Failure>>()?;
-            let of = |what: fn(&Moved) -> f64| rounds.iter().map(|(ours, theirs)| (what(ours), what(theirs)));
+            let of = |what: fn(&Moved) -> f64| rounds.iter().map(move |(ours, theirs)| (what(ours), what(theirs)));
             let plural = if flows == 1 { "flow" } else { "flows" };
             let pairs: Vec<(f64, f64)> = of(|moved| moved.gbit_per_s).collect();
             ratios(
@@ -72,7 +72,7 @@ impl Bench {
             in_turn(round, || self.our_trips(&address, &[]).map(|(service, _)| service), || self.their_trips(port))
         });
         let rounds: Vec<(Trips, Trips)> = rounds.collect::<Result<_, Failure>>()?;
-        let of = |what: fn(&Trips) -> f64| rounds.iter().map(|(ours, theirs)| (what(ours), what(theirs)));
+        let of = |what: fn(&Trips) -> f64| rounds.iter().map(move |(ours, theirs)| (what(ours), what(theirs)));
         let pairs: Vec<(f64, f64)> = of(|trips| trips.median_us).collect();
         let what = "8 KiB asked and answered over loopback, one at a time, against sockperf: median, us";
         ratios(what, &pairs, 1, Asked::AtMost(1.0));
