@@ -7,17 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::datagrams;
 use super::event::Event;
 use super::files::Files;
 use super::house::{House, Taken};
+use super::options::MAX_GUESTS;
 use super::test::Test;
-use super::{MAX_GUESTS, datagrams};
 use crate::measure::os::EndWatch;
 use crate::measure::{environment, monotonic_ns};
 use crate::record::{Environment, NetworkEnd, NetworkSide};
 use crate::targets::network::wire::{
-    Ended, FromClient, FromServer, Limits, MAX_BODY_BYTES, Open, Opened, Refused, Seen, ServerControl, Session,
-    UdpDoor, WireError, short,
+    Ended, FromClient, FromServer, MAX_BODY_BYTES, Open, Opened, Refused, Seen, ServerControl, Session, UdpDoor,
+    WireError, short,
 };
 use crate::units::Bytes;
 
@@ -364,14 +365,4 @@ fn light(seen: Seen) -> Seen {
     }
     let facts = seen.end.facts.clone();
     Seen { end: NetworkEnd { facts, ..seen.end.of_interval() }, ..seen }
-}
-
-impl super::ServerOptions {
-    fn limits(&self) -> Limits {
-        Limits {
-            bytes_per_s: self.max_bytes_per_s,
-            duration_ms: u64::try_from(self.max_duration.as_millis()).unwrap_or(u64::MAX),
-            write_bytes: self.write.as_ref().map(|write| write.max_bytes),
-        }
-    }
 }

@@ -8,10 +8,11 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::error::ServeError;
 use super::event::Event;
 use super::house::House;
 use super::test::Test;
-use super::{ServeError, control, flow};
+use super::{control, flow};
 use crate::measure::os::TcpInfo;
 use crate::targets::network::wire::{Flow, Role, Session, WireError, greet};
 
