@@ -179,7 +179,7 @@ pub struct NetworkFacts {
     /// Congestion control of the connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub congestion_control: Option<String>,
-    /// Smallest send buffer of a connection when it was first looked at, in bytes.
+    /// Smallest send buffer of a connection in the latest reading, in bytes, as the kernel counts it: twice what was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub send_buffer_bytes: Option<u64>,
     /// Smallest receive buffer likewise.

@@ -18,6 +18,7 @@ mod kept_runs;
 mod limits;
 mod manners;
 mod mysql;
+mod net;
 mod orders_data;
 mod orders_load;
 mod pages;

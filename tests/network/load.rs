@@ -157,7 +157,7 @@ fn watch(
         }
         let mut watch = EndWatch::begin(side, side.name(), address.parse().ok(), threads, monotonic_ns());
         flows.iter().for_each(|flow| watch.add(flow));
-        let mut read = |watch: &mut EndWatch| {
+        let read = |watch: &mut EndWatch| {
             let (sent, received) = (shared.sent.load(Ordering::Relaxed), shared.received.load(Ordering::Relaxed));
             let (sent, received) = if side == NetworkSide::Client { (sent, 0) } else { (0, received) };
             watch.read(monotonic_ns(), Some(sent), Some(received))

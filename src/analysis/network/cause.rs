@@ -1,6 +1,6 @@
 //! Which of all that can stop bulk data did. docs/method/network.md says how they are told apart.
 
-use super::way::{Way, deviation};
+use super::way::{Way, stray};
 use crate::analysis::levels::median;
 use crate::record::{NetworkEnd, NetworkSide};
 use crate::units::Nanos;
@@ -9,27 +9,37 @@ use crate::units::Nanos;
 const MIN_BUSY: f64 = 0.5;
 /// A thread that ran, or was ready to and found no processor, for this share had no more to give.
 const THREAD_FULL: f64 = 0.9;
-/// Of it, such a share of waiting means that others had the processor.
+/// Such a share of waiting means that others had the processor. Each time that it waits the other end may have to wait for it, so
+/// that less than the whole time is seen here.
 const OTHERS_RAN: f64 = 0.25;
+const THREAD_FULL_BESIDE_OTHERS: f64 = 0.75;
 /// A limit on processor time that kept the process from running for this share of time decides how fast it is.
 const THROTTLED: f64 = 0.1;
 /// A processor that is busy for this share is full, and with this share of interrupts it is so by receiving.
 const PROCESSOR_FULL: f64 = 0.95;
-const BY_INTERRUPTS: f64 = 0.4;
+const BY_INTERRUPTS: f64 = 0.7;
 /// What held connections back for this share of the time in which they had something to send is what stopped them: the
 /// kernel books each instant under one cause alone.
 const HELD_BACK: f64 = 0.5;
 /// The send buffer, likewise: as soon as a part of it is acknowledged the program fills it again, and that part is not counted.
 const BUFFER_HELD_BACK: f64 = 0.3;
+/// It is enough if what was on its way, rate × round trip, filled the buffer as far as it can: the rest holds the kernel's own data.
+const BUFFER_HELD_BACK_AT_TIMES: f64 = 0.1;
+const BUFFER_FILLED: f64 = 0.6;
+/// A program that leaves unread half of what its window offers is late, also while the window is not closed: each time that it
+/// reads, the sender hears of it.
+const LATE: f64 = 0.2;
+const LEFT_UNREAD: f64 = 0.5;
 /// Such a share of bytes sent again halves windows all the time. TCP's rate under loss falls below what 10 Gbit/s over a millisecond
 /// need from a ten-thousandth on (Mathis et al. 1997: MSS/RTT × 1.22/√p).
 const LOSSY: f64 = 0.0005;
 /// A queue: the round trip is this many times the least one, and longer by this much at least.
 const QUEUED: f64 = 3.0;
 const QUEUED_NS: f64 = 300e3;
-/// Rates that stray by less from second to second are held by something that counts.
-const FLAT: f64 = 0.1;
-const EVEN: f64 = 0.05;
+/// Rates that stray by less from second to second, disturbed ones left aside, may be held by something that counts.
+const FLAT: f64 = 0.2;
+/// What is dropped at a rate makes a sender stop and start: its seconds stray more, around that rate.
+const STOP_AND_START: f64 = 0.5;
 /// Who drops what is above a rate drops what is sent again too; those who lose packets by chance do so in the share in which they
 /// lose any. So many times that share is no chance.
 const LOST_AGAIN: f64 = 5.0;
@@ -169,7 +179,8 @@ fn no_processor(end: &NetworkEnd) -> Option<NoProcessor> {
         throttled: share(end.throttled_ns.unwrap_or(0)),
         interrupts,
     };
-    let is_full = found.running + found.waiting >= THREAD_FULL;
+    let limit = if found.waiting >= OTHERS_RAN { THREAD_FULL_BESIDE_OTHERS } else { THREAD_FULL };
+    let is_full = found.running + found.waiting >= limit;
     (is_full || found.throttled >= THROTTLED || interrupts.is_some()).then_some(found)
 }
 
@@ -223,7 +234,7 @@ fn token_bucket(way: &Way<'_>) -> Option<NetworkCause> {
     // The second in which it fell is a part of each.
     let (burst, after) = (&seconds[..fallen], seconds.get(fallen + 1..).unwrap_or_default());
     let before = burst.iter().copied().fold(0.0, f64::max);
-    let is_even = after.len() >= MIN_BASE_SECONDS && deviation(after).is_some_and(|deviation| deviation <= FLAT);
+    let is_even = after.len() >= MIN_BASE_SECONDS && stray(after).is_some_and(|stray| stray <= FLAT);
     if burst.is_empty() || !is_even || before < base * BURST {
         return None;
     }
@@ -243,21 +254,23 @@ fn buffers(way: &Way<'_>) -> Option<NetworkCause> {
     let tcp = way.tcp;
     let round_trip = Nanos(tcp.rtt_ns.mean().unwrap_or(0.0) as u64);
     let by_window = tcp.share_of_busy(tcp.rwnd_limited_ns)?;
-    if by_window >= HELD_BACK {
-        let unread = way.receiver.tcp.as_ref().and_then(|tcp| tcp.unread_bytes.mean());
-        let window = tcp.peer_window_bytes.mean();
-        return Some(match (unread, window) {
-            (Some(unread), Some(window)) if unread > window => {
-                NetworkCause::SlowReceiver { share: by_window, unread_bytes: unread }
-            }
-            (_, window) => {
-                NetworkCause::ReceiveWindow { share: by_window, window_bytes: window.unwrap_or(0.0), round_trip }
-            }
-        });
+    let unread = way.receiver.tcp.as_ref().and_then(|tcp| tcp.unread_bytes.mean());
+    let window = tcp.peer_window_bytes.mean();
+    match (unread, window) {
+        (Some(unread_bytes), Some(window)) if by_window >= LATE && unread_bytes >= LEFT_UNREAD * window => {
+            return Some(NetworkCause::SlowReceiver { share: by_window, unread_bytes });
+        }
+        (_, Some(window_bytes)) if by_window >= HELD_BACK => {
+            return Some(NetworkCause::ReceiveWindow { share: by_window, window_bytes, round_trip });
+        }
+        _ => {}
     }
     let by_buffer = tcp.share_of_busy(tcp.sndbuf_limited_ns)?;
     let buffer_bytes = way.sender.facts.as_ref().and_then(|facts| facts.send_buffer_bytes);
-    (by_buffer >= BUFFER_HELD_BACK).then_some(NetworkCause::SendBuffer { share: by_buffer, buffer_bytes, round_trip })
+    let on_its_way = way.bits_per_s().unwrap_or(0.0) / 8.0 / f64::from(way.flows()) * round_trip.0 as f64 / 1e9;
+    let is_filled = buffer_bytes.is_some_and(|buffer| on_its_way >= BUFFER_FILLED * buffer as f64);
+    let is_held_back = by_buffer >= if is_filled { BUFFER_HELD_BACK_AT_TIMES } else { BUFFER_HELD_BACK };
+    is_held_back.then_some(NetworkCause::SendBuffer { share: by_buffer, buffer_bytes, round_trip })
 }
 
 /// An end whose interface is used up.
@@ -279,17 +292,17 @@ fn network(way: &Way<'_>) -> Option<NetworkCause> {
     let (round_trip, least) = (Nanos(mean_ns as u64), Nanos(least_ns));
     let queue_ns = mean_ns - least_ns as f64;
     let is_queued = mean_ns >= QUEUED * least_ns as f64 && queue_ns >= QUEUED_NS;
-    let deviation = way.deviation();
-    let is_flat = |limit: f64| deviation.is_none_or(|deviation| deviation <= limit);
+    let stray = way.stray();
+    let is_within = |limit: f64| stray.is_none_or(|stray| stray <= limit);
     let resent = way.resent();
     // A drop costs far less than the queue before it where both are there: the queue is full.
-    if is_queued && is_flat(FLAT) {
+    if is_queued && is_within(FLAT) {
         return Some(NetworkCause::Shaper { round_trip, least });
     }
     if resent < LOSSY || way.tcp.segments_resent < MIN_RESENT {
         return None;
     }
-    Some(if is_flat(EVEN) && is_lost_again(way) {
+    Some(if is_within(STOP_AND_START) && is_lost_again(way) {
         NetworkCause::Policer { resent, round_trip }
     } else {
         NetworkCause::Loss { resent, window_segments: way.tcp.cwnd_segments.mean().unwrap_or(0.0) }

@@ -13,6 +13,9 @@ const RESENT: f64 = 0.0001;
 /// Fewer segments sent again than these happen on any network at the beginning of a flow.
 const MIN_RESENT: u64 = 20;
 
+/// The longest packet of IP.
+const LONGEST_PACKET: u32 = 65_535;
+
 /// Counters of the kernel that say that packets were lost here, whatever else went on, and why.
 const LOSSES: &[(&str, CountedLoss)] = &[
     ("ip.ReasmFails", CountedLoss::Reassembly),
@@ -141,7 +144,8 @@ fn resent(run: &Run, side: NetworkSide) -> Option<NetworkSeen> {
 
 fn path_mtu(run: &Run, side: NetworkSide) -> Option<NetworkSeen> {
     let smallest = ends(run, side).filter_map(|(_, end)| {
-        let interface_bytes = end.facts.as_ref()?.mtu_bytes?;
+        // Loopback has one byte more than IP can count.
+        let interface_bytes = end.facts.as_ref()?.mtu_bytes?.min(LONGEST_PACKET);
         let path_bytes = end.tcp.as_ref()?.path_mtu_bytes.lowest()?;
         (path_bytes < u64::from(interface_bytes)).then_some((path_bytes, interface_bytes))
     });

@@ -1,6 +1,6 @@
 //! The answers of a survey: what a network carries, how long a round trip takes, and what that means for redo.
 
-use super::words::rate;
+use super::bits::rate;
 use crate::analysis::measured::measured;
 use crate::record::facts::{
     INTERFACE_MTU, NET_BESIDE_FLOWS, NET_CONNECTIONS, NET_DIRECTION, NET_PATTERN, NET_REDO_RATE, NET_REDO_WRITE,
@@ -316,7 +316,7 @@ mod tests {
     fn the_answer_is_one_sentence() {
         assert_eq!(
             survey().phrase(),
-            "9.40 Gbit/s with eight flows (one flow 4.80 Gbit/s), 120 us round trip, 41 ms while bulk data flow"
+            "9.40 Gbit/s with eight flows (one flow 4.80 Gbit/s), 120 us round trip, 41.0 ms while bulk data flow"
         );
         let lopsided = NetworkSurvey { several: Bulk { up: Some(1e9), down: Some(2e9) }, ..survey() };
         assert!(lopsided.phrase().starts_with("1.00 Gbit/s up and 2.00 Gbit/s down with eight flows"));

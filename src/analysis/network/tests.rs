@@ -143,6 +143,8 @@ fn a_thread_that_has_no_more_to_give_is_named_with_its_end() {
     assert!(!lack.is_taken_by_others() && !lack.is_throttled());
     let busy = even().sender(|end| end.busiest_thread = Some(thread(3, 0)));
     assert_eq!(busy.cause(), None);
+    let beside = even().sender(|end| end.busiest_thread = Some(thread(1, 2)));
+    assert!(matches!(beside.cause(), Some(NetworkCause::SenderProcessor(_))), "others have it for half of the time");
     let taken = even().receiver(|end| end.busiest_thread = Some(thread(2, 2)));
     let Some(NetworkCause::ReceiverProcessor(lack)) = taken.cause() else { panic!("{:?}", taken.cause()) };
     assert!(lack.is_taken_by_others());

@@ -1,5 +1,6 @@
 //! One direction of bulk data in one step: who sent, who received, and what both saw.
 
+use crate::analysis::levels::{median, spread};
 use crate::analysis::traffic::inside;
 use crate::record::{Interval, NetworkEnd, NetworkSide, Step, TcpStats};
 
@@ -72,9 +73,9 @@ impl<'a> Way<'a> {
         })
     }
 
-    /// Standard deviation of its seconds as a share of their mean; unknown of fewer than three.
-    pub(super) fn deviation(&self) -> Option<f64> {
-        deviation(&self.seconds())
+    /// How far its seconds stray from their middle.
+    pub(super) fn stray(&self) -> Option<f64> {
+        stray(&self.seconds())
     }
 
     /// Share of the time in which its connections had something to send.
@@ -94,12 +95,9 @@ impl<'a> Way<'a> {
     }
 }
 
-/// Standard deviation as a share of the mean; unknown of fewer than three.
-pub(super) fn deviation(values: &[f64]) -> Option<f64> {
-    if values.len() < 3 {
-        return None;
-    }
-    let mean = values.iter().sum::<f64>() / values.len() as f64;
-    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64;
-    (mean > 0.0).then(|| variance.sqrt() / mean)
+/// How far values stray from their middle, as a share of it, by their median distance: some that were disturbed leave it as it is.
+/// Unknown of fewer than three.
+pub(super) fn stray(values: &[f64]) -> Option<f64> {
+    let middle = median(values);
+    (values.len() >= 3 && middle > 0.0).then(|| spread(values) / middle)
 }

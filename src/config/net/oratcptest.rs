@@ -97,7 +97,7 @@ const OPTIONS: [Row; 10] = [
     row("interval", Some("TIME"), "whole seconds between two lines of figures (1s)"),
     row("num_conn", Some("N"), "connections (1)"),
     row("sockbuf", Some("SIZE"), "socket buffers of both ends (as the systems have them)"),
-    row("write", None, "the server writes each message to disk before it acknowledges it; it needs `--write DIR`"),
+    row("write", None, "the server writes each message to disk first; it needs `--write DIR`"),
     row("timeout", Some("TIME"), "how long nothing may come before the test ends (10s)"),
     row("help", None, "this list"),
 ];

@@ -116,7 +116,7 @@ impl TcpInfo {
     }
 }
 
-/// What a socket was given when it was made.
+/// What a socket has. The kernel lets buffers grow whose size nobody asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SocketFacts {
     /// Its congestion control.
@@ -137,6 +137,14 @@ impl SocketFacts {
             send_buffer_bytes: bytes(sockopt::socket_send_buffer_size(socket)),
             receive_buffer_bytes: bytes(sockopt::socket_recv_buffer_size(socket)),
         }
+    }
+
+    /// Takes in those of another socket: the smaller buffers are kept.
+    pub(super) fn take_in(&mut self, other: Self) {
+        let smaller = |known: Option<u64>, other: Option<u64>| known.into_iter().chain(other).min();
+        self.send_buffer_bytes = smaller(self.send_buffer_bytes, other.send_buffer_bytes);
+        self.receive_buffer_bytes = smaller(self.receive_buffer_bytes, other.receive_buffer_bytes);
+        self.congestion_control = other.congestion_control.or(self.congestion_control.take());
     }
 }
 

@@ -108,11 +108,6 @@ impl EndWatch {
     /// Looks at a connection from now on. It is let go of when nobody else holds it; what happened on it between the last reading
     /// and its end is not seen, so read once more before.
     pub fn add<S: AsFd + Send + Sync + 'static>(&mut self, socket: &Arc<S>) {
-        let facts = SocketFacts::of(socket);
-        self.facts.congestion_control = facts.congestion_control.or(self.facts.congestion_control.take());
-        let smaller = |known: Option<u64>, new: Option<u64>| known.into_iter().chain(new).min();
-        self.facts.send_buffer_bytes = smaller(self.facts.send_buffer_bytes, facts.send_buffer_bytes);
-        self.facts.receive_buffer_bytes = smaller(self.facts.receive_buffer_bytes, facts.receive_buffer_bytes);
         let last = TcpInfo::of(socket).unwrap_or_default();
         let socket: Weak<S> = Arc::downgrade(socket);
         self.flows.push(Flow { socket, last });
@@ -121,9 +116,10 @@ impl EndWatch {
     /// Looks at the connections, and at nothing else: what they have on their way changes from one millisecond to the next, so that
     /// several looks between two readings say more.
     pub fn look(&mut self) {
-        let Self { flows, tcp, .. } = self;
+        let Self { flows, tcp, facts, .. } = self;
         flows.retain(|flow| flow.socket.strong_count() > 0);
         let mut looked_at = 0;
+        let mut smallest = SocketFacts::default();
         for flow in flows.iter_mut() {
             let Some(socket) = flow.socket.upgrade() else { continue };
             let Ok(now) = TcpInfo::of(&socket) else { continue };
@@ -131,11 +127,15 @@ impl EndWatch {
             if let Some(bytes) = unread_bytes(&socket) {
                 tcp.unread_bytes.note(bytes);
             }
+            smallest.take_in(SocketFacts::of(&socket));
             flow.last = now;
             looked_at += 1;
         }
         if looked_at > 0 {
             tcp.flows = looked_at;
+            facts.congestion_control = smallest.congestion_control;
+            facts.send_buffer_bytes = smallest.send_buffer_bytes;
+            facts.receive_buffer_bytes = smallest.receive_buffer_bytes;
         }
     }
 

@@ -43,8 +43,7 @@ impl Threads {
         Self { prefix, last: HashMap::new(), busiest: None }
     }
 
-    /// What the busiest thread did, of each reading so far; unknown where the kernel does not say (`CONFIG_SCHED_INFO`), and
-    /// before the second reading.
+    /// What the busiest thread did, of each reading so far; unknown where the kernel does not say (`CONFIG_SCHED_INFO`).
     pub(super) fn read(&mut self, root: &Root) -> Option<ThreadTime> {
         let numbers = root.names("/proc/self/task");
         if numbers.len() > MAX_THREADS {
@@ -55,12 +54,13 @@ impl Threads {
         let mut busiest = ThreadTime::default();
         for number in numbers {
             let folder = format!("/proc/self/task/{number}");
-            let is_new = !self.last.contains_key(&number);
-            if is_new && !self.is_wanted(root, &folder) {
+            let known = self.last.get(&number).copied().flatten();
+            // A thread gives itself its name when it has begun, so that it may have another one when it is first seen.
+            if known.is_none() && !self.is_wanted(root, &folder) {
                 self.last.insert(number, None);
                 continue;
             }
-            let Some(past) = self.last.get(&number).copied().unwrap_or(Some(ThreadTime::default())) else { continue };
+            let (is_new, past) = (known.is_none(), known.unwrap_or_default());
             let Some(now) = root.text(format!("{folder}/schedstat")).as_deref().and_then(schedstat) else { continue };
             let did = ThreadTime {
                 running_ns: now.running_ns.saturating_sub(past.running_ns),
@@ -72,12 +72,12 @@ impl Threads {
             }
             self.last.insert(number, Some(now));
         }
-        if !is_first {
-            let sum = self.busiest.get_or_insert_default();
+        if is_first && self.busiest.is_none() {
+            self.busiest = root.exists("/proc/self/schedstat").then(ThreadTime::default);
+        }
+        if let Some(sum) = &mut self.busiest {
             sum.running_ns += busiest.running_ns;
             sum.waiting_ns += busiest.waiting_ns;
-        } else if self.last.values().any(Option::is_some) {
-            self.busiest = Some(ThreadTime::default());
         }
         self.busiest
     }
@@ -127,6 +127,8 @@ mod tests {
             fs::write(folder.join("comm"), name).unwrap();
             fs::write(folder.join("schedstat"), schedstat).unwrap();
         };
+        fs::create_dir_all(root.path("/proc/self")).unwrap();
+        fs::write(root.path("/proc/self/schedstat"), "0 0 0\n").unwrap();
         let mut threads = Threads::named("lane ");
         put(1, "plimsoll\n", "1000000 0 1\n");
         put(2, "lane 0\n", "500 50 1\n");
@@ -138,5 +140,7 @@ mod tests {
         put(3, "lane 1\n", "40 100 1\n");
         fs::remove_dir_all(root.path("/proc/self/task/2")).unwrap();
         assert_eq!(threads.read(&root), Some(ThreadTime { running_ns: 130, waiting_ns: 30 }));
+        put(1, "lane 2\n", "2000900 0 1\n");
+        assert!(threads.read(&root).unwrap().running_ns > 130, "it has its name only now");
     }
 }

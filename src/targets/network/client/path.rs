@@ -37,12 +37,16 @@ const TRIES: u32 = 3;
 const LEAST: [u32; 2] = [576, 1_280];
 const USUAL: [u32; 4] = [9_000, 8_500, 1_500, 1_400];
 
+/// The longest packet of IP.
+const LONGEST_PACKET: u32 = 65_535;
+
 /// Looks at the path to the server.
 pub(super) fn look(target: &NetTarget) -> Result<PathMtu, TargetError> {
     let kernel_bytes = path_mtu(target.control().stream());
     let local = target.local().map(|address| address.ip());
     let end = EndWatch::begin(NetworkSide::Client, "", local, "", monotonic_ns()).read(monotonic_ns(), None, None);
-    let interface_bytes = end.facts.and_then(|facts| facts.mtu_bytes);
+    // Loopback has one byte more than IP can count.
+    let interface_bytes = end.facts.and_then(|facts| facts.mtu_bytes).map(|bytes| bytes.min(LONGEST_PACKET));
     let most = interface_bytes.or(kernel_bytes);
     let mut found = PathMtu { interface_bytes, kernel_bytes, ..PathMtu::default() };
     let open = Open {

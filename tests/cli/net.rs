@@ -1,0 +1,143 @@
+//! `plimsoll net run`, `sweep` and `oratcptest`: what is refused, what is sent, what is kept.
+
+#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
+
+use std::process::Stdio;
+
+use crate::errors::refused;
+use crate::manners::{signal, wait_for};
+use crate::place::Place;
+
+/// A run of half a second.
+fn short<'a>(pattern: &'a str, more: &[&'a str]) -> Vec<&'a str> {
+    let words = ["net", "run", "--to", "self", "--duration=500ms", "--warmup=0s", "--quiet", "--pattern", pattern];
+    words.into_iter().chain(more.iter().copied()).collect()
+}
+
+#[test]
+fn what_contradicts_itself_is_refused_before_anybody_is_reached() {
+    let place = Place::new();
+    for (line, message) in [
+        ("net run --to self --flows 8", "`--connections` belongs to a pattern, and none was named"),
+        ("net run --to self --pattern gc --durable", "`--durable` has no meaning for the pattern `gc`"),
+        ("net run --to self --pattern redo --size 8k", "`redo` is not a pattern of a network"),
+        ("net run --to :1 --pattern ping", "`:1` is not a server"),
+        ("net run --to self --pattern ping --size-from last", "`--size-from` takes the size of redo writes"),
+        ("net run --to self --pattern ping --duration 0", "a window of no length measures nothing"),
+        ("net sweep --to self --pattern bulk --flows 1,2 --rate 5", "a sweep over rates has one number of connections"),
+        ("net run --to localhost:1 --pattern ping", "no token was given for `localhost:1`"),
+        ("net oratcptest -mode=sync", "no host is named"),
+    ] {
+        let said = refused(&place, &line.split(' ').collect::<Vec<_>>());
+        assert!(said.contains(message) && said.contains("hint:"), "{line}: {said}");
+    }
+    assert!(place.runs().is_empty(), "nothing is kept of what did not begin");
+}
+
+#[test]
+fn where_nobody_serves_the_error_says_what_to_start() {
+    let place = Place::new();
+    // Nothing listens on a port that was just free.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let server = format!("127.0.0.1:{port}");
+    let mut command = place.plimsoll(&["net", "run", "--to", &server, "--pattern", "ping"]);
+    let output = command.env("PLIMSOLL_NET_TOKEN", "a token of tests").output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains(&format!("cannot connect to `{server}`")) && said.contains("plimsoll net serve"), "{said}");
+}
+
+#[test]
+fn a_run_is_kept_with_what_both_ends_saw() {
+    let place = Place::new();
+    let run = place.done(&short("gc", &["--connections", "2", "--tag", "net=lo", "--json"])).json();
+    let step = &run["run"]["steps"][0];
+    assert_eq!((run["run"]["workload"].as_str(), step["label"].as_str()), (Some("network"), Some("c2")), "{run}");
+    assert!(step["counters"]["operations"].as_u64().unwrap() > 0);
+    let sides: Vec<&str> =
+        step["network"].as_array().unwrap().iter().map(|end| end["side"].as_str().unwrap()).collect();
+    assert!(sides.contains(&"client"), "{sides:?}");
+    let said = place.done(&["report", "last"]).stdout;
+    assert!(said.contains("Load (times from sent to finished") && said.contains("measures no network"), "{said}");
+}
+
+#[test]
+fn bulk_flows_open_with_gigabits_and_a_sweep_has_a_step_for_each_number() {
+    let place = Place::new();
+    let said = place.done(&short("bulk", &["--flows", "2", "--direction", "both"])).stdout;
+    assert!(said.lines().next().unwrap().contains("with two flows each way"), "{said}");
+    let words = ["net", "sweep", "--to", "self", "--pattern", "ping", "--connections", "1,2", "--duration=300ms"];
+    let words: Vec<&str> = words.into_iter().chain(["--warmup=0s", "--quiet", "--json"]).collect();
+    let run = place.done(&words).json();
+    let labels: Vec<&str> =
+        run["run"]["steps"].as_array().unwrap().iter().map(|step| step["label"].as_str().unwrap()).collect();
+    assert!(labels.starts_with(&["c1"]) && labels.contains(&"c2"), "{labels:?}");
+}
+
+#[test]
+fn a_survey_answers_in_its_first_line() {
+    let place = Place::new();
+    let words = ["net", "run", "--to", "self", "--duration=250ms", "--warmup=50ms", "--redo-rate", "20M", "--quiet"];
+    let said = place.done(&words).stdout;
+    let first = said.split("\n\n").next().unwrap().replace('\n', " ");
+    assert!(first.contains("with eight flows (one flow") && first.contains("round trip"), "{said}");
+    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("A synchronous standby there adds about") && flat.contains("MB/s of redo"), "{said}");
+    assert!(flat.contains("reach the other end uncut"), "{said}");
+}
+
+#[test]
+fn oratcptest_writes_its_layout_and_the_importer_reads_it() {
+    let place = Place::new();
+    let words = ["net", "oratcptest", "--quiet", "self", "-mode=sync", "-length=8192", "-duration=2s", "-interval=1s"];
+    let said = place.done(&words).stdout;
+    for line in [
+        "[Requesting a test]",
+        "\tMessage payload        = 8 Kbytes",
+        "\tTransport mode         = SYNC",
+        "\tTest duration          = 2 seconds",
+        "                        Throughput                 Latency",
+    ] {
+        assert!(said.lines().any(|known| known == line), "{line:?} is not in {said}");
+    }
+    assert_eq!(said.lines().filter(|line| line.starts_with('(') && line.ends_with(" ms")).count(), 2, "{said}");
+    let kept = place.done(&["runs", "show", "last", "--json"]).json();
+    let operations = kept["steps"][0]["counters"]["operations"].as_u64().unwrap();
+    place.write("oratcptest.txt", &said);
+    place.done(&["import", "oratcptest.txt", "--runs", "imported"]);
+    let imported = place.done(&["runs", "show", "last", "--json", "--runs", "imported"]).json();
+    let throughput = imported["steps"][0]["reported"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|figure| figure["name"] == "throughput")
+        .and_then(|figure| figure["value"].as_f64())
+        .unwrap();
+    let sent = operations as f64 * 8_192.0 / 2.0;
+    assert!((throughput / sent - 1.0).abs() < 0.02, "{throughput} of {sent}");
+    assert_eq!(imported["parameters"]["Number of connections"], "1");
+}
+
+#[test]
+fn ctrl_c_keeps_what_was_measured() {
+    let place = Place::new();
+    let words = ["net", "run", "--to", "self", "--pattern", "ping", "--duration=60", "--warmup=0s"];
+    let mut child = place.plimsoll(&words).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let rest = wait_for(&mut child, "measures no network");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    signal(&child, "-INT");
+    std::io::BufRead::lines(rest).for_each(drop);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let run = place.done(&["runs", "show", "last", "--json"]).json();
+    assert_eq!(run["outcome"], "interrupted", "{}", run["outcome"]);
+    assert!(run["steps"][0]["counters"]["operations"].as_u64().is_some_and(|operations| operations > 0));
+}
+
+#[test]
+fn what_would_be_done_is_said_without_a_server() {
+    let place = Place::new();
+    let said = place.done(&["net", "run", "--to", "db2", "--dry-run"]).stdout;
+    assert!(said.contains("loaded_up") && said.contains("8 flows to send"), "{said}");
+    let words = ["net", "sweep", "--to", "db2", "--pattern", "gc", "--rate", "1000..60000", "--dry-run"];
+    assert!(place.done(&words).stdout.contains("search from 1000 to 60000 operations/s"));
+}
