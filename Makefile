@@ -12,7 +12,7 @@ ZSH_COMPLETIONS = $(INSTALLED)/share/zsh/site-functions
 FISH_COMPLETIONS = $(INSTALLED)/share/fish/vendor_completions.d
 MANUAL = $(INSTALLED)/share/man/man1
 # Debian packages that tests and benchmarks compare with or drive.
-TEST_PACKAGES = nftables fio bpftrace postgresql mariadb-server sysbench chromium
+TEST_PACKAGES = nftables fio bpftrace postgresql mariadb-server sysbench chromium iperf3 sockperf
 # Debian's PostgreSQL starts a server of its own unless told not to; tests start private ones.
 NO_MAIN_CLUSTER = /etc/postgresql-common/createcluster.d/plimsoll.conf
 .DEFAULT_GOAL := help
@@ -99,10 +99,11 @@ FUZZ_FLAGS = -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cll
 FUZZ_BINARIES = fuzz/target/$(shell rustc -vV | sed -n 's/^host: //p')/release
 
 .PHONY: fuzz
-fuzz: build ## Fuzz the slob.conf reader and every importer (or KINDS="awr-text fio-json"), each for SECONDS=600 (wants g++)
+fuzz: build ## Fuzz slob.conf, the wire of network tests and every importer (or KINDS="awr-text fio-json"), each for SECONDS=600 (wants g++)
 	cd fuzz && RUSTFLAGS="$(FUZZ_FLAGS)" $(CARGO) build --release --locked --target $$(rustc -vV | sed -n 's/^host: //p')
-	mkdir -p fuzz/corpus/slob_conf fuzz/artifacts
+	mkdir -p fuzz/corpus/slob_conf fuzz/corpus/wire fuzz/artifacts
 	$(FUZZ_BINARIES)/slob_conf -max_total_time=$${SECONDS:-600} -artifact_prefix=fuzz/artifacts/slob_conf- fuzz/corpus/slob_conf
+	$(FUZZ_BINARIES)/wire -max_total_time=$${SECONDS:-600} -rss_limit_mb=2048 -artifact_prefix=fuzz/artifacts/wire- fuzz/corpus/wire
 	for kind in $${KINDS:-$$($(PLIMSOLL) import --list | cut -d ' ' -f 1)}; do \
 		mkdir -p fuzz/corpus/$$kind && \
 		IMPORTER=$$kind $(FUZZ_BINARIES)/import -max_total_time=$${SECONDS:-600} -timeout=10 -rss_limit_mb=2048 \

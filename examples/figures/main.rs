@@ -14,6 +14,7 @@ mod imports;
 #[allow(dead_code, unused_imports, clippy::unwrap_used, reason = "a part of the tests, of which this uses a part")]
 mod model;
 mod mysql;
+mod network;
 #[cfg(feature = "oracle")]
 mod oracle;
 mod orders;
@@ -68,6 +69,9 @@ const PARTS: &[(&str, Measure)] = &[
     ("orders-audit", Bench::orders_audit),
     ("host-memory", Bench::host_memory),
     ("host-repeat", Bench::host_repeat),
+    ("net-bulk", Bench::net_bulk),
+    ("net-answers", Bench::net_answers),
+    ("net-rate", Bench::net_rate),
     ("report-page", Bench::report_page),
     ("listed-runs", Bench::listed_runs),
     ("compared-runs", Bench::compared_runs),

@@ -157,7 +157,9 @@ pub fn analyse_limits(run: &Run, limits: &[LatencyTarget]) -> Vec<Finding> {
         findings.retain(|finding| !matches!(finding, Finding::StepLine(StepLine::NoneMeets { .. })));
     }
     // An answer of its own has limits of its own. Nobody who imports a result has asked for a limit by that.
-    let has_own_answer = run.workload == "calibrate" || Demands::of(run).is_some();
+    let is_of_flows = || NetworkSurvey::of(run).is_some() || BulkAnswer::of(run).is_some();
+    let is_open = run.steps.iter().any(|step| step.load.rate_operations_per_s.is_some());
+    let has_own_answer = run.workload == "calibrate" || Demands::of(run).is_some() || (!is_open && is_of_flows());
     if !is_asked && (has_own_answer || is_on_servers(run) || run.imported.is_some()) {
         findings.retain(|finding| !finding.is_load_line());
     }

@@ -2,6 +2,7 @@
 //!
 //! docs/method/network.md says what each figure means, and where thresholds come from.
 
+mod bits;
 mod cause;
 mod seen;
 mod survey;

@@ -1,6 +1,6 @@
 //! The answers of a survey: what a network carries, how long a round trip takes, and what that means for redo.
 
-use super::words::rate;
+use super::bits::rate;
 use crate::analysis::measured::measured;
 use crate::record::facts::{
     INTERFACE_MTU, NET_BESIDE_FLOWS, NET_CONNECTIONS, NET_DIRECTION, NET_PATTERN, NET_REDO_RATE, NET_REDO_WRITE,

@@ -7,17 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use super::datagrams;
 use super::event::Event;
 use super::files::Files;
 use super::house::{House, Taken};
+use super::options::MAX_GUESTS;
 use super::test::Test;
-use super::{MAX_GUESTS, datagrams};
 use crate::measure::os::EndWatch;
 use crate::measure::{environment, monotonic_ns};
 use crate::record::{Environment, NetworkEnd, NetworkSide};
 use crate::targets::network::wire::{
-    Ended, FromClient, FromServer, Limits, MAX_BODY_BYTES, Open, Opened, Refused, Seen, ServerControl, Session,
-    UdpDoor, WireError, short,
+    Ended, FromClient, FromServer, MAX_BODY_BYTES, Open, Opened, Refused, Seen, ServerControl, Session, UdpDoor,
+    WireError, short,
 };
 use crate::units::Bytes;
 
@@ -116,7 +117,7 @@ impl Asked<'_, '_> {
     fn serve(&self, control: &mut ServerControl, open: Open) -> bool {
         let made = self.make(control, open);
         let refused = match made {
-            Ok((taken, test)) => return self.attend(control, &taken, &test),
+            Ok((taken, test, host)) => return self.attend(control, taken, &test, host),
             Err(NotOpened::Left) => return false,
             Err(NotOpened::Refused(refused)) => refused,
         };
@@ -124,7 +125,11 @@ impl Asked<'_, '_> {
         control.send(&FromServer::Refused(refused)).is_ok()
     }
 
-    fn make<'h>(&'h self, control: &mut ServerControl, open: Open) -> Result<(Taken<'h, 'h>, Arc<Test>), NotOpened>
+    fn make<'h>(
+        &'h self,
+        control: &mut ServerControl,
+        open: Open,
+    ) -> Result<(Taken<'h, 'h>, Arc<Test>, Environment), NotOpened>
     where
         Self: 'h,
     {
@@ -139,8 +144,10 @@ impl Asked<'_, '_> {
             _ => None,
         };
         let number = self.house.next_test();
-        let test = Test::new(number, self.from, self.session.clone(), open, files, options.max_bytes_per_s);
-        Ok((taken, Arc::new(test)))
+        let host = environment::capture(None);
+        let watch = watch(self.local, &host);
+        let test = Test::new(number, self.from, self.session.clone(), open, files, options.max_bytes_per_s, watch);
+        Ok((taken, Arc::new(test), host))
     }
 
     /// Whether the server allows it.
@@ -211,10 +218,8 @@ impl Asked<'_, '_> {
     }
 
     /// The test, from its first connection to its end. Says whether the client is still there.
-    fn attend(&self, control: &mut ServerControl, taken: &Taken<'_, '_>, test: &Arc<Test>) -> bool {
+    fn attend(&self, control: &mut ServerControl, taken: Taken<'_, '_>, test: &Arc<Test>, host: Environment) -> bool {
         let house = self.house;
-        let host = environment::capture(None);
-        let mut end = End::new(self.local, &host);
         let what = short(&test.open.what);
         let opened = match self.datagrams(test) {
             Ok(opened) => opened,
@@ -244,7 +249,7 @@ impl Asked<'_, '_> {
                             next = heard + TELLS_EVERY;
                         }
                         FromClient::Snapshot(number) => {
-                            if tell(control, end.seen(test, begun, Some(number))).is_err() {
+                            if tell(control, seen(test, begun, Some(number))).is_err() {
                                 (why, is_there) = (Some("its client has gone".to_owned()), false);
                             }
                         }
@@ -263,7 +268,7 @@ impl Asked<'_, '_> {
             }
             if let Some(begun) = begun.filter(|_| Instant::now() >= next) {
                 next += TELLS_EVERY;
-                if tell(control, end.seen(test, Some(begun), None)).is_err() {
+                if tell(control, seen(test, Some(begun), None)).is_err() {
                     (why, is_there) = (Some("its client has gone".to_owned()), false);
                 }
             }
@@ -284,10 +289,12 @@ impl Asked<'_, '_> {
             });
         }
         // A last look while connections are open, then what still came.
-        end.look(test);
+        test.watch().look();
         test.end(why.is_some());
-        let seen = end.seen(test, begun, None);
+        let seen = seen(test, begun, None);
         drop(datagrams);
+        // Whoever hears that it has ended may have the next one.
+        drop(taken);
         let (sent_bytes, received_bytes) = test.bytes();
         house.tell(&Event::Ended {
             from: self.from,
@@ -329,36 +336,17 @@ impl Drop for Joined {
     }
 }
 
-/// What this end sees of itself.
-struct End {
-    watch: EndWatch,
-    known: usize,
+/// Watches what this end sees of itself.
+fn watch(local: SocketAddr, host: &Environment) -> EndWatch {
+    let node = host.hostname.clone().unwrap_or_else(|| local.ip().to_string());
+    EndWatch::begin(NetworkSide::Server, node, Some(local.ip()), "serve", monotonic_ns())
 }
 
-impl End {
-    fn new(local: SocketAddr, host: &Environment) -> Self {
-        let node = host.hostname.clone().unwrap_or_else(|| local.ip().to_string());
-        let watch = EndWatch::begin(NetworkSide::Server, node, Some(local.ip()), "serve", monotonic_ns());
-        Self { watch, known: 0 }
-    }
-
-    fn look(&mut self, test: &Test) {
-        for stream in test.newer(self.known) {
-            self.watch.add(&stream);
-            self.known += 1;
-        }
-        self.watch.look();
-    }
-
-    fn seen(&mut self, test: &Test, begun: Option<Instant>, snapshot: Option<u64>) -> Seen {
-        for stream in test.newer(self.known) {
-            self.watch.add(&stream);
-            self.known += 1;
-        }
-        let (sent, received) = test.bytes();
-        let end = self.watch.read(monotonic_ns(), Some(sent), Some(received));
-        Seen { snapshot, end, ..test.seen(begun) }
-    }
+fn seen(test: &Test, begun: Option<Instant>, snapshot: Option<u64>) -> Seen {
+    let mut watch = test.watch();
+    let (sent, received) = test.bytes();
+    let end = watch.read(monotonic_ns(), Some(sent), Some(received));
+    Seen { snapshot, end, ..test.seen(begun) }
 }
 
 /// Tells the client what was seen.
@@ -377,14 +365,4 @@ fn light(seen: Seen) -> Seen {
     }
     let facts = seen.end.facts.clone();
     Seen { end: NetworkEnd { facts, ..seen.end.of_interval() }, ..seen }
-}
-
-impl super::ServerOptions {
-    fn limits(&self) -> Limits {
-        Limits {
-            bytes_per_s: self.max_bytes_per_s,
-            duration_ms: u64::try_from(self.max_duration.as_millis()).unwrap_or(u64::MAX),
-            write_bytes: self.write.as_ref().map(|write| write.max_bytes),
-        }
-    }
 }

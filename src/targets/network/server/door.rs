@@ -8,18 +8,25 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::error::ServeError;
 use super::event::Event;
 use super::house::House;
 use super::test::Test;
-use super::{ServeError, control, flow};
+use super::{control, flow};
+use crate::measure::os::TcpInfo;
 use crate::targets::network::wire::{Flow, Role, Session, WireError, greet};
 
 /// Most connections that are looked at before they have shown the token.
 const MAX_UNPROVEN: usize = 4;
 /// How long one may take for that.
 const PROVES_IN: Duration = Duration::from_secs(5);
-/// After so long it makes room for the next one, so that many who say nothing keep nobody out for long. Longer than a round trip.
-const MAKES_ROOM_AFTER: Duration = Duration::from_millis(100);
+/// After so long, and some round trips, it makes room for the next one, so that many who say nothing keep nobody out for long.
+const MAKES_ROOM_AFTER: Duration = Duration::from_millis(15);
+const ROUND_TRIPS: u32 = 4;
+/// The most that round trips add.
+const MAX_ROUND_TRIPS: Duration = Duration::from_millis(300);
+/// How often is looked whether one may make room.
+const WAITS_FOR_ROOM: Duration = Duration::from_millis(1);
 /// How often the server looks whether it is to end.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// Threads hold little on their stacks.
@@ -29,10 +36,28 @@ struct Unproven {
     /// Held by the thread that looks at it.
     stream: Weak<TcpStream>,
     since: Instant,
+    /// How long it has if others wait.
+    keeps_room: Duration,
     is_known: Arc<AtomicBool>,
 }
 
 impl Unproven {
+    fn new(stream: &Arc<TcpStream>, is_known: &Arc<AtomicBool>) -> Self {
+        // The kernel has measured one when the connection was made.
+        let round_trip = TcpInfo::of(stream).map_or(0, |info| info.rtt_ns);
+        let round_trips = Duration::from_nanos(round_trip).saturating_mul(ROUND_TRIPS).min(MAX_ROUND_TRIPS);
+        Self {
+            stream: Arc::downgrade(stream),
+            since: Instant::now(),
+            keeps_room: MAKES_ROOM_AFTER + round_trips,
+            is_known: Arc::clone(is_known),
+        }
+    }
+
+    fn has_time(&self) -> bool {
+        self.since.elapsed() < self.keeps_room
+    }
+
     fn close(&self) {
         if let Some(stream) = self.stream.upgrade() {
             let _ = stream.shutdown(Shutdown::Both);
@@ -49,8 +74,8 @@ pub(super) fn attend<'s>(
     let mut unproven: Vec<Unproven> = Vec::new();
     while !house.is_ending() && !house.is_idle() {
         unproven.retain(|one| !one.is_known.load(Ordering::Relaxed));
-        if unproven.len() >= MAX_UNPROVEN && unproven[0].since.elapsed() < MAKES_ROOM_AFTER {
-            std::thread::sleep(Duration::from_millis(2));
+        if unproven.len() >= MAX_UNPROVEN && unproven[0].has_time() {
+            std::thread::sleep(WAITS_FOR_ROOM);
             continue;
         }
         if !comes(listener) {
@@ -65,7 +90,7 @@ pub(super) fn attend<'s>(
             unproven.remove(0).close();
         }
         let (stream, is_known) = (Arc::new(stream), Arc::new(AtomicBool::new(false)));
-        let one = Unproven { stream: Arc::downgrade(&stream), since: Instant::now(), is_known: Arc::clone(&is_known) };
+        let one = Unproven::new(&stream, &is_known);
         let attend = move || {
             let met = meet(house, &stream);
             is_known.store(true, Ordering::Relaxed);

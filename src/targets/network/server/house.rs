@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::event::Event;
+use super::options::{ServerOptions, Tell};
 use super::test::Test;
-use super::{ServerOptions, Tell};
 use crate::targets::network::wire::Key;
 
 /// Those that are turned away are reported one by one up to here in a period.

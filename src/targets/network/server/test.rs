@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::files::Files;
 use super::pace::Pace;
+use crate::measure::os::EndWatch;
 use crate::targets::network::wire::{Flow, Open, Seen, Session};
 
 /// Connections that bytes still come over are waited for so long when a test ends.
@@ -49,6 +50,8 @@ pub(super) struct Test {
     pub(super) down: Pace,
     pub(super) counts: Counts,
     flows: Mutex<Flows>,
+    /// What this end sees of itself.
+    watch: Mutex<EndWatch>,
     live: AtomicU32,
     is_over: AtomicBool,
     trouble: Mutex<Option<String>>,
@@ -79,6 +82,7 @@ impl Test {
         open: Open,
         files: Option<Files>,
         max_bytes_per_s: Option<u64>,
+        watch: EndWatch,
     ) -> Self {
         let down = Pace::lowest([max_bytes_per_s, open.down_bytes_per_s]);
         Self {
@@ -92,6 +96,7 @@ impl Test {
             down,
             counts: Counts::default(),
             flows: Mutex::default(),
+            watch: Mutex::new(watch),
             live: AtomicU32::new(0),
             is_over: AtomicBool::new(false),
             trouble: Mutex::default(),
@@ -113,14 +118,16 @@ impl Test {
         if self.is_over() || flow.number >= self.open.connections || !flows.numbers.insert(flow.number) {
             return None;
         }
+        // What its kernel counts from here on is the test's.
+        self.watch().add(stream);
         flows.streams.push(Arc::clone(stream));
         self.live.fetch_add(1, Ordering::Relaxed);
         Some(Attending(self))
     }
 
-    /// Connections beyond the first `known`.
-    pub(super) fn newer(&self, known: usize) -> Vec<Arc<TcpStream>> {
-        self.flows().streams.get(known..).unwrap_or_default().to_vec()
+    /// What this end sees of itself.
+    pub(super) fn watch(&self) -> MutexGuard<'_, EndWatch> {
+        self.watch.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps the first thing that went wrong.

@@ -68,10 +68,12 @@ pub enum WireError {
     #[error("the system gave no random bytes")]
     NoRandomness,
     /// A token that could be guessed.
-    #[error("the token has {chars} characters, and at least {least} are asked for", least = super::MIN_TOKEN_CHARS)]
+    #[error("the token has {chars} characters, and at least {least} are asked for")]
     ShortToken {
         /// How many it has.
         chars: usize,
+        /// The fewest that are asked for.
+        least: usize,
     },
 }
 

@@ -30,7 +30,7 @@ impl Token {
         let text = text.trim();
         let chars = text.chars().count();
         if chars < MIN_TOKEN_CHARS {
-            return Err(WireError::ShortToken { chars });
+            return Err(WireError::ShortToken { chars, least: MIN_TOKEN_CHARS });
         }
         Ok(Self(Secret::new(text)))
     }
