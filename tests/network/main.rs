@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 #![expect(clippy::print_stderr, reason = "a truth that was planted many times says how often it was found")]
 
+mod commands;
 mod load;
 #[path = "../common/skip.rs"]
 mod skip;

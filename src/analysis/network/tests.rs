@@ -108,7 +108,7 @@ fn even() -> Made {
 
 fn run_of(steps: Vec<Made>) -> Run {
     let mut run = sample::sweep(5);
-    run.workload = "net".to_owned();
+    run.workload = "network".to_owned();
     run.steps = steps.into_iter().map(|made| made.step).collect();
     run
 }
