@@ -22,8 +22,10 @@ impl Drop for Serving {
 }
 
 fn program(spaces: &Spaces, end: &str, words: &[&str]) -> Command {
-    let mut command = Command::new("ip");
-    command.args(["netns", "exec", &spaces.name(end), env!("CARGO_BIN_EXE_plimsoll"), "net"]).args(words);
+    // `ip netns exec` would hide control groups behind a new /sys.
+    let mut command = Command::new("nsenter");
+    let network = format!("--net=/run/netns/{}", spaces.name(end));
+    command.args([&network, env!("CARGO_BIN_EXE_plimsoll"), "net"]).args(words);
     command.env("PLIMSOLL_NET_TOKEN", TOKEN).stdin(Stdio::null());
     command
 }
