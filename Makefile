@@ -89,9 +89,10 @@ bench: build tools ## Measure the figures of docs/performance.md (about 90 minut
 	$(CARGO) bench --locked
 
 .PHONY: torture
-torture: build ## Kill the engine at random moments for HOURS=1, and find caps on a disk that others use, as root
+torture: build ## Kill the engine at random moments for HOURS=1, and find caps on a disk and in networks 20 times, as root
 	PLIMSOLL_TORTURE_SECONDS=$$(( $${HOURS:-1} * 3600 )) $(CARGO) test --release --locked --test crash -- --nocapture
 	PLIMSOLL_TORTURE_SECONDS=1 $(CARGO) test --release --locked --test throttle -- --nocapture --test-threads=1
+	PLIMSOLL_TORTURE_SECONDS=1 $(CARGO) test --release --locked --test network -- --nocapture
 
 # Coverage without a nightly toolchain: the compiler's own pass, and libFuzzer, which wants a C++ compiler.
 FUZZ_FLAGS = -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 -Cllvm-args=-sanitizer-coverage-inline-8bit-counters \

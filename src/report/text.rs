@@ -6,7 +6,7 @@ use super::facts::{COMMAND, facts};
 use super::paper::{Paper, Terminal};
 use super::screen;
 use super::sections::{
-    self, connects, imported, operation_time, reported, requests, rounds, servers, together, transactions,
+    self, connects, imported, network, operation_time, reported, requests, rounds, servers, together, transactions,
 };
 use super::{calibration, trace};
 use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_host_load, is_on_servers};
@@ -119,6 +119,7 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
             requests::generator(paper, run, detail)?;
         }
     }
+    network::tell(paper, run)?;
     imported::instances(paper, run)?;
     rounds::tell(paper, run, detail)?;
     if detail == Detail::Full {

@@ -179,7 +179,8 @@ fn no_processor(end: &NetworkEnd) -> Option<NoProcessor> {
         throttled: share(end.throttled_ns.unwrap_or(0)),
         interrupts,
     };
-    let limit = if found.waiting >= OTHERS_RAN { THREAD_FULL_BESIDE_OTHERS } else { THREAD_FULL };
+    let beside_others = (found.waiting / OTHERS_RAN).min(1.0);
+    let limit = THREAD_FULL - beside_others * (THREAD_FULL - THREAD_FULL_BESIDE_OTHERS);
     let is_full = found.running + found.waiting >= limit;
     (is_full || found.throttled >= THROTTLED || interrupts.is_some()).then_some(found)
 }
@@ -201,15 +202,17 @@ impl NoProcessor {
     }
 }
 
-/// Of both ends the one that is shorter of processor time. A receiver that is late closes its window, so that is its mark.
+/// Of both ends the one that is shorter of processor time. A receiver stops a sender by its window alone, or where its processor
+/// has no time for packets: one that only waits at times, and always has room, stops nobody.
 fn processors(way: &Way<'_>) -> Option<NetworkCause> {
-    let by_window = way.tcp.share_of_busy(way.tcp.rwnd_limited_ns).unwrap_or(0.0) >= HELD_BACK;
-    match (no_processor(way.sender), no_processor(way.receiver)) {
-        (Some(sender), Some(receiver)) if !by_window && sender.lack() >= receiver.lack() => {
+    let by_window = way.tcp.share_of_busy(way.tcp.rwnd_limited_ns).unwrap_or(0.0);
+    let stops = |receiver: &NoProcessor| by_window >= LATE || receiver.interrupts.is_some() || receiver.is_throttled();
+    match (no_processor(way.sender), no_processor(way.receiver).filter(stops)) {
+        (Some(sender), Some(receiver)) if by_window < HELD_BACK && sender.lack() >= receiver.lack() => {
             Some(NetworkCause::SenderProcessor(sender))
         }
         (_, Some(receiver)) => Some(NetworkCause::ReceiverProcessor(receiver)),
-        (Some(sender), None) if !by_window => Some(NetworkCause::SenderProcessor(sender)),
+        (Some(sender), None) if by_window < HELD_BACK => Some(NetworkCause::SenderProcessor(sender)),
         (_, None) => None,
     }
 }
@@ -226,7 +229,8 @@ fn black_hole(way: &Way<'_>) -> Option<NetworkCause> {
 /// A high rate at first, from which it fell at once to one that is even.
 fn token_bucket(way: &Way<'_>) -> Option<NetworkCause> {
     let seconds = way.seconds_from_the_start();
-    if seconds.len() < MIN_BASE_SECONDS + 2 {
+    // A flow begins fast and is slower from the first loss on: no credit ran out there.
+    if seconds.len() < MIN_BASE_SECONDS + 2 || is_lossy(way) && !is_lost_again(way) && !is_queued(way) {
         return None;
     }
     let base = median(&seconds[seconds.len() / 2..]);
@@ -290,16 +294,14 @@ fn interface(way: &Way<'_>) -> Option<NetworkCause> {
 fn network(way: &Way<'_>) -> Option<NetworkCause> {
     let (mean_ns, least_ns) = way.round_trip_ns()?;
     let (round_trip, least) = (Nanos(mean_ns as u64), Nanos(least_ns));
-    let queue_ns = mean_ns - least_ns as f64;
-    let is_queued = mean_ns >= QUEUED * least_ns as f64 && queue_ns >= QUEUED_NS;
     let stray = way.stray();
     let is_within = |limit: f64| stray.is_none_or(|stray| stray <= limit);
     let resent = way.resent();
     // A drop costs far less than the queue before it where both are there: the queue is full.
-    if is_queued && is_within(FLAT) {
+    if is_queued(way) && is_within(FLAT) {
         return Some(NetworkCause::Shaper { round_trip, least });
     }
-    if resent < LOSSY || way.tcp.segments_resent < MIN_RESENT {
+    if !is_lossy(way) {
         return None;
     }
     Some(if is_within(STOP_AND_START) && is_lost_again(way) {
@@ -307,6 +309,18 @@ fn network(way: &Way<'_>) -> Option<NetworkCause> {
     } else {
         NetworkCause::Loss { resent, window_segments: way.tcp.cwnd_segments.mean().unwrap_or(0.0) }
     })
+}
+
+/// Whether packets wait on the way.
+fn is_queued(way: &Way<'_>) -> bool {
+    way.round_trip_ns().is_some_and(|(mean_ns, least_ns)| {
+        mean_ns >= QUEUED * least_ns as f64 && mean_ns - least_ns as f64 >= QUEUED_NS
+    })
+}
+
+/// Whether so much was sent again that it matters.
+fn is_lossy(way: &Way<'_>) -> bool {
+    way.resent() >= LOSSY && way.tcp.segments_resent >= MIN_RESENT
 }
 
 /// Whether packets that were sent again were lost again far more often than any packet.

@@ -108,7 +108,7 @@ fn even() -> Made {
 
 fn run_of(steps: Vec<Made>) -> Run {
     let mut run = sample::sweep(5);
-    run.workload = "net".to_owned();
+    run.workload = "network".to_owned();
     run.steps = steps.into_iter().map(|made| made.step).collect();
     run
 }
@@ -146,9 +146,12 @@ fn a_thread_that_has_no_more_to_give_is_named_with_its_end() {
     let beside = even().sender(|end| end.busiest_thread = Some(thread(1, 2)));
     assert!(matches!(beside.cause(), Some(NetworkCause::SenderProcessor(_))), "others have it for half of the time");
     let taken = even().receiver(|end| end.busiest_thread = Some(thread(2, 2)));
+    assert_eq!(taken.cause(), None, "its window was open all the time");
+    let closes = |tcp: &mut TcpStats| tcp.rwnd_limited_ns = tcp.busy_ns / 2;
+    let taken = taken.tcp(closes);
     let Some(NetworkCause::ReceiverProcessor(lack)) = taken.cause() else { panic!("{:?}", taken.cause()) };
     assert!(lack.is_taken_by_others());
-    let throttled = even().receiver(|end| end.throttled_ns = Some(2 * SECOND));
+    let throttled = even().tcp(closes).receiver(|end| end.throttled_ns = Some(2 * SECOND));
     assert!(matches!(throttled.cause(), Some(NetworkCause::ReceiverProcessor(lack)) if lack.is_throttled()));
     let interrupts = even().receiver(|end| {
         end.processors = vec![ProcessorTime { number: 3, busy_ns: 4 * SECOND, softirq_ns: 3 * SECOND, stolen_ns: 0 }];

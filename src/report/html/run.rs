@@ -11,7 +11,7 @@ use crate::analysis::{Finding, Opening, Severity, Vocabulary, is_host_load, is_o
 use crate::record::{Outcome, Run};
 use crate::report::facts::{clock, facts};
 use crate::report::sections::{
-    self, connects, imported, operation_time, reported, requests, rounds, servers, together, transactions,
+    self, connects, imported, network, operation_time, reported, requests, rounds, servers, together, transactions,
 };
 use crate::report::text::Detail;
 use crate::report::{calibration, trace};
@@ -144,6 +144,9 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
         Sheets::of(|sheets| if on_servers { servers::blocks(sheets, run) } else { sections::caches(sheets, run) });
     let charts = distribution::sources(run, prefix).into_iter().chain(distribution::tiers(run, findings, prefix));
     parts.add("tiers", "Cache tiers", charts.collect(), tables);
+
+    let tables = Sheets::of(|sheets| network::tell(sheets, run));
+    parts.add("network", "Both ends", Vec::new(), tables);
 
     let tables = Sheets::of(|sheets| servers::nodes(sheets, run));
     parts.add("nodes", "Nodes", distribution::nodes(run, prefix).into_iter().collect(), tables);

@@ -21,8 +21,22 @@ pub(in crate::report) fn tell(paper: &mut dyn Paper, run: &Run) -> io::Result<()
         return Ok(());
     }
     let header = [
-        "step", "end", "flows", "sends Gbit/s", "receives", "RTT", "least RTT", "by window %", "by buffer %",
-        "sent again %", "window", "path MTU", "thread %", "waits %", "processor %", "softirq %",
+        "step",
+        "end",
+        "flows",
+        "sends Gbit/s",
+        "receives",
+        "RTT",
+        "least RTT",
+        "by window %",
+        "by buffer %",
+        "sent again %",
+        "window",
+        "path MTU",
+        "thread %",
+        "waits %",
+        "processor %",
+        "softirq %",
     ];
     let mut grid = Grid::new(2, header);
     for step in &run.steps {
@@ -42,7 +56,8 @@ fn row(end: &NetworkEnd) -> Vec<String> {
     let of = |part: fn(&TcpStats) -> Option<f64>| share(sends.and_then(part));
     let time = |ns: Option<f64>| ns.map_or_else(|| UNKNOWN.to_owned(), |ns| duration(Some(ns as u64)));
     let count = |value: Option<f64>| value.map_or_else(|| UNKNOWN.to_owned(), group_thousands);
-    let of_time = |ns: Option<u64>| share(ns.filter(|_| end.elapsed_ns > 0).map(|ns| ns as f64 / end.elapsed_ns as f64));
+    let of_time =
+        |ns: Option<u64>| share(ns.filter(|_| end.elapsed_ns > 0).map(|ns| ns as f64 / end.elapsed_ns as f64));
     let busiest = end.processors.iter().max_by_key(|processor| processor.busy_ns);
     let gigabits = |bits: Option<f64>| number(bits.map(|bits| bits / 1e9));
     vec![

@@ -3,6 +3,7 @@
 mod counters;
 mod interface;
 mod processors;
+mod throttle;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -11,6 +12,7 @@ use std::sync::{Arc, Weak};
 
 use interface::Interface;
 use processors::Threads;
+use throttle::Throttle;
 
 use super::kernel::{process_cpu, ticks_per_second};
 use super::tcp::{SocketFacts, TcpInfo, path_mtu, unread_bytes};
@@ -61,6 +63,7 @@ pub struct EndWatch {
     interface: Option<Interface>,
     flows: Vec<Flow>,
     threads: Threads,
+    throttle: Throttle,
     /// What was counted when it began.
     begin: NetworkEnd,
     /// What connections came to.
@@ -90,6 +93,7 @@ impl EndWatch {
             settings: SETTINGS.iter().filter_map(setting).collect(),
             ..NetworkFacts::default()
         };
+        let throttle = Throttle::of(&root);
         let mut watch = Self {
             root,
             begun_ns: instant_ns,
@@ -97,6 +101,7 @@ impl EndWatch {
             interface,
             flows: Vec::new(),
             threads: Threads::named(threads),
+            throttle,
             begin: NetworkEnd { side, node: node.into(), ..NetworkEnd::default() },
             tcp: TcpStats::default(),
             facts,
@@ -180,6 +185,7 @@ impl EndWatch {
             process_cpu: process_cpu(),
             host_cpu: ticks.and_then(|ticks| proc::host_cpu(&stat, ticks)),
             busiest_thread: self.threads.read(&self.root),
+            throttled_ns: self.throttle.read(&self.root),
             processors: ticks.map_or_else(Vec::new, |ticks| processors::all(&stat, ticks)),
             ..NetworkEnd::default()
         }
