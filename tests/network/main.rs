@@ -222,7 +222,7 @@ fn a_program_that_takes_bytes_late_is_named() {
 #[test]
 fn a_processor_that_is_full_is_named_with_its_end() {
     each_time(Between::Router, |spaces| {
-        let busy = Pause::Compute(Duration::from_millis(2));
+        let busy = Pause::Compute(Duration::from_millis(10));
         let sends = alone(|| run(spaces, "c1", Load { sender: busy, ..Load::default() }));
         is(&sends, |cause| matches!(cause, NetworkCause::SenderProcessor(_)))?;
         let takes = alone(|| run(spaces, "c1", Load { receiver: busy, ..Load::default() }));
