@@ -8,6 +8,7 @@ pub mod at_once;
 pub mod beside;
 mod buckets;
 mod counters;
+mod cpu_time;
 mod demand;
 mod environment;
 pub mod facts;
@@ -29,6 +30,7 @@ mod waits;
 
 pub use activity::{Activity, Gauge, NamedActivity, SessionState, activities};
 pub use counters::Counters;
+pub use cpu_time::CpuTime;
 pub use demand::{ASKED, Demand, Demands, Throughput, Within};
 pub use environment::{BlockDevice, Environment, FileSystem};
 pub use histogram::{Histogram, HistogramError, POWER_OF_TWO_BOUNDS, ReportedBucket};
@@ -40,7 +42,7 @@ pub use run::{FORMAT, Outcome, Run, Target, Timestamp, Tool};
 pub use schema::{interval_schema, schema};
 pub use server::{OwnReport, ServerStats, TraceStats};
 pub use step::{
-    CpuTime, DeviceStats, Ending, Generator, Interval, Load, OperationStats, ProcessIo, Step, TransactionStats,
-    WaitStats, Window,
+    DeviceStats, Ending, Generator, Interval, Load, OperationStats, ProcessIo, Step, TransactionStats, WaitStats,
+    Window,
 };
 pub use waits::{CONNECT, ReportedWaits, Waited, Waiters};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Counters, Histogram, HostStats, NetworkEnd, Outcome, OwnReport, ReportedFigure, ReportedTable, ReportedWaits,
-    ServerStats, TraceStats,
+    Counters, CpuTime, Histogram, HostStats, NetworkEnd, Outcome, OwnReport, ReportedFigure, ReportedTable,
+    ReportedWaits, ServerStats, TraceStats,
 };
 
 /// One load level of a run.
@@ -240,24 +240,6 @@ pub struct WaitStats {
     /// Numbers and times that an imported report or a server states of these waits elsewhere, where they are not those of the histogram.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub reported: Vec<ReportedWaits>,
-}
-
-/// Processor time.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-pub struct CpuTime {
-    /// In user code.
-    pub user_ns: u64,
-    /// In the kernel, interrupts included where they are accounted apart.
-    pub system_ns: u64,
-    /// Idle with I/O outstanding; machine-wide only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub iowait_ns: Option<u64>,
-    /// Taken by the hypervisor for others; machine-wide only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub steal_ns: Option<u64>,
-    /// Idle; machine-wide only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub idle_ns: Option<u64>,
 }
 
 /// `/proc/self/io` in the window.
