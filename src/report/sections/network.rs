@@ -116,7 +116,7 @@ mod tests {
         run.steps = vec![step];
         let text = reported(&run);
         let rows: Vec<&str> = text.lines().filter(|line| line.contains("c8")).collect();
-        assert!(rows[0].contains("client") && rows[0].contains("9.41") && rows[0].contains("25"), "{text}");
+        assert!(rows[0].contains("client") && rows[0].contains("9.4") && rows[0].contains("25"), "{text}");
         assert!(rows[1].contains("server") && rows[1].contains("41") && rows[1].contains("31"), "{text}");
         assert!(!text.contains("least RTT") && !text.contains("processor %"), "{text}");
     }
