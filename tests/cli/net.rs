@@ -1,7 +1,5 @@
 //! `plimsoll net run`, `sweep` and `oratcptest`: what is refused, what is sent, what is kept.
 
-#![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
-
 use std::process::Stdio;
 
 use crate::errors::refused;

@@ -95,7 +95,7 @@ fn alone<T>(what: impl FnOnce() -> T) -> T {
 fn cause(step: &Step) -> Result<NetworkCause, String> {
     let said = found(vec![step.clone()]);
     match said.first() {
-        Some(NetworkFinding::Stop(stop)) => Ok(stop.cause.clone()),
+        Some(NetworkFinding::Stop(stop)) => Ok(stop.cause),
         _ => Err(format!("nothing was named, only {said:?}; seen: {}", seen(step))),
     }
 }

@@ -89,10 +89,11 @@ fn heads(address: SocketAddr) -> u32 {
 
 /// Has packets sent whole or not at all, whatever the kernel knows of the path.
 fn never_cut(socket: &UdpSocket, address: SocketAddr) -> io::Result<()> {
-    Ok(match address {
-        SocketAddr::V4(_) => sockopt::set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::PROBE)?,
-        SocketAddr::V6(_) => sockopt::set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::PROBE)?,
-    })
+    let set = match address {
+        SocketAddr::V4(_) => sockopt::set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::PROBE),
+        SocketAddr::V6(_) => sockopt::set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::PROBE),
+    };
+    Ok(set?)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -24,8 +24,10 @@ fn key(token: &str) -> Key {
     Token::new(token).unwrap().key()
 }
 
+type Met<T> = Result<T, WireError>;
+
 /// What a server with the token `ours` and a client with the token `theirs` make of each other.
-fn met(ours: &str, theirs: &str) -> (Result<(Role, Option<Session>), WireError>, Result<Session, WireError>) {
+fn met(ours: &str, theirs: &str) -> (Met<(Role, Option<Session>)>, Met<Session>) {
     let (server, client) = pair();
     let ours = key(ours);
     let greeted = std::thread::spawn(move || greet(&server, &ours, || None, soon()));
