@@ -36,6 +36,9 @@ const LOSSY: f64 = 0.0005;
 /// A queue: the round trip is this many times the least one, and longer by this much at least.
 const QUEUED: f64 = 3.0;
 const QUEUED_NS: f64 = 300e3;
+/// Where what is sent again is dropped again, a queue has to hold this many segments at the rate: less are packets that wait for
+/// a processor of an end. Routers and clouds let far more wait before they drop.
+const QUEUED_SEGMENTS: f64 = 16.0;
 /// Rates that stray by less from second to second, disturbed ones left aside, may be held by something that counts.
 const FLAT: f64 = 0.2;
 /// What is dropped at a rate makes a sender stop and start: its seconds stray more, around that rate.
@@ -297,14 +300,15 @@ fn network(way: &Way<'_>) -> Option<NetworkCause> {
     let stray = way.stray();
     let is_within = |limit: f64| stray.is_none_or(|stray| stray <= limit);
     let resent = way.resent();
+    let is_dropped_at_a_rate = is_lossy(way) && is_lost_again(way);
     // A drop costs far less than the queue before it where both are there: the queue is full.
-    if is_queued(way) && is_within(FLAT) {
+    if is_queued(way) && is_within(FLAT) && (!is_dropped_at_a_rate || queued_segments(way) >= QUEUED_SEGMENTS) {
         return Some(NetworkCause::Shaper { round_trip, least });
     }
     if !is_lossy(way) {
         return None;
     }
-    Some(if is_within(STOP_AND_START) && is_lost_again(way) {
+    Some(if is_within(STOP_AND_START) && is_dropped_at_a_rate {
         NetworkCause::Policer { resent, round_trip }
     } else {
         NetworkCause::Loss { resent, window_segments: way.tcp.cwnd_segments.mean().unwrap_or(0.0) }
@@ -316,6 +320,13 @@ fn is_queued(way: &Way<'_>) -> bool {
     way.round_trip_ns().is_some_and(|(mean_ns, least_ns)| {
         mean_ns >= QUEUED * least_ns as f64 && mean_ns - least_ns as f64 >= QUEUED_NS
     })
+}
+
+/// Segments that wait on the way, as rate × what the round trip is longer than the least one (Little's law).
+fn queued_segments(way: &Way<'_>) -> f64 {
+    let wait_ns = way.round_trip_ns().map_or(0.0, |(mean_ns, least_ns)| mean_ns - least_ns as f64);
+    let segment_bits = way.tcp.mss_bytes.mean().unwrap_or(1_460.0) * 8.0;
+    way.bits_per_s().unwrap_or(0.0) * wait_ns / 1e9 / segment_bits
 }
 
 /// Whether so much was sent again that it matters.

@@ -193,6 +193,16 @@ fn a_queue_is_a_shaper_and_losses_at_a_flat_rate_a_policer() {
     };
     assert!(matches!(lossy(1_000).cause(), Some(NetworkCause::Policer { .. })));
     assert!(matches!(lossy(10).cause(), Some(NetworkCause::Loss { .. })), "lost again as often as any other");
+    let waits_for_a_processor = lossy(1_000).tcp(|tcp| {
+        tcp.min_rtt_ns = Some(5_000);
+        tcp.rtt_ns = spread(325_000);
+    });
+    assert!(
+        matches!(waits_for_a_processor.cause(), Some(NetworkCause::Policer { .. })),
+        "too few packets wait for a queue"
+    );
+    let waits_to_be_dropped = lossy(1_000).tcp(|tcp| tcp.rtt_ns = spread(9 * MILLI));
+    assert!(matches!(waits_to_be_dropped.cause(), Some(NetworkCause::Shaper { .. })));
     let full = queue().tcp(|tcp| {
         tcp.segments_resent = tcp.segments_sent / 100;
         tcp.bytes_resent = tcp.bytes_sent / 100;
