@@ -82,6 +82,7 @@ fn run(command_line: &str, luns: &[Lun], seen: impl Fn(u32, u32) -> Vec<Finished
         environment: Environment::default(),
         notes: Vec::new(),
         imported: None,
+        part: None,
         steps: steps.collect(),
     }
 }

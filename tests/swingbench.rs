@@ -81,6 +81,7 @@ fn run(step: Step) -> Run {
         environment: Environment::default(),
         notes: Vec::new(),
         imported: None,
+        part: None,
         steps: vec![step],
     }
 }

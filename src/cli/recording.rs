@@ -351,6 +351,7 @@ fn document(header: Header<'_>) -> Run {
         environment: environment::capture(paths.first().map(PathBuf::as_path)),
         notes,
         imported: None,
+        part: None,
         steps: Vec::new(),
     }
 }

@@ -68,6 +68,7 @@ impl Made {
             target: draft.target,
             environment: draft.environment,
             notes: draft.notes,
+            part: None,
             imported: Some(Imported { files, clock, not_understood }),
             steps: draft.steps,
         };

@@ -177,6 +177,7 @@ pub fn document(target: &Simulated, plan: &Plan) -> Run {
         environment: record::Environment::default(),
         notes: target.notes(),
         imported: None,
+        part: None,
         steps: Vec::new(),
     }
 }

@@ -244,6 +244,7 @@ pub(crate) fn run(levels: &[Level]) -> Run {
         environment: environment(),
         notes: Vec::new(),
         imported: None,
+        part: None,
         steps: levels.iter().zip(0..).map(|(level, index)| step(index, *level)).collect(),
     }
 }
