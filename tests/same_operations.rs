@@ -21,7 +21,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Mutex, PoisonError};
 
 use plimsoll::config::TargetAddress;
-use plimsoll::load::{Pace, StepPlan, Stop, run_step};
+use plimsoll::load::{Pace, Share, StepPlan, Stop, run_step};
 use plimsoll::measure::{Counter, LaneRecorder};
 use plimsoll::record;
 use plimsoll::targets::database::{
@@ -189,6 +189,7 @@ fn plan(sessions: u32) -> StepPlan<SlobShape> {
         duration: Nanos::seconds(300),
         pace: Pace::Closed,
         lanes: sessions.min(2),
+        share: Share::WHOLE,
     }
 }
 

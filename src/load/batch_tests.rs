@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use super::super::{Pace, StepPlan};
+use super::super::{Pace, Share, StepPlan};
 use super::*;
 use crate::measure::Recorded;
 use crate::record::{self, Histogram};
@@ -193,6 +193,7 @@ fn plan(sessions: u32, duration: Nanos, tasks: Tasks) -> StepPlan<Tasks> {
         duration,
         pace: Pace::Closed,
         lanes: 1,
+        share: Share::WHOLE,
     }
 }
 

@@ -44,6 +44,8 @@ impl Part {
 /// What a lane reports besides its intervals.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct LaneReport {
+    /// How long after the start of the load the lane began, if it did.
+    pub(super) late_ns: Option<u64>,
     /// Time in the window that sessions stood ready and were not started, summed.
     pub(super) idle_session_ns: u64,
     /// Open loop: operations that fell due in the window.

@@ -9,6 +9,7 @@ mod ceiling;
 mod collect;
 mod drive;
 mod in_order;
+mod share;
 mod step;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use ceiling::generator_ceiling;
+pub use share::Share;
 pub use step::{StepOutcome, run_step, run_step_when};
 
 use crate::record;
@@ -46,8 +48,29 @@ pub struct StepPlan<S> {
     pub duration: Nanos,
     /// When operations are sent.
     pub pace: Pace,
-    /// Threads that drive the sessions; at least 1, and no more than sessions.
+    /// Threads that drive the sessions of all parts; at least 1, and no more than sessions.
     pub lanes: u32,
+    /// Which of its lanes this process drives.
+    pub share: Share,
+}
+
+impl<S> StepPlan<S> {
+    /// The same load shared out among several processes, each with as many threads as this plan has: the step of one of them.
+    pub fn of_part(self, share: Share) -> Self {
+        let lanes = self.lanes.saturating_mul(share.parts).min(self.load.slots().max(1));
+        Self { lanes, share, ..self }
+    }
+
+    /// The load that this process puts on, of `lanes` that drive the whole.
+    fn own_load(&self, lanes: u32) -> record::Load {
+        let own = self.share.of(lanes).len();
+        let rate = |per_s: f64| if self.share == Share::WHOLE { per_s } else { per_s * own as f64 / f64::from(lanes) };
+        record::Load {
+            sessions: self.load.sessions.map(|sessions| self.share.of(sessions).len() as u32),
+            rate_operations_per_s: self.load.rate_operations_per_s.map(rate),
+            ..self.load.clone()
+        }
+    }
 }
 
 /// When operations are sent.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::{Pace, StepOutcome, StepPlan, Stop, run_step};
+use super::{Pace, Share, StepOutcome, StepPlan, Stop, run_step};
 use crate::measure::Clock;
 use crate::record::{Load, NetworkSide, Outcome};
 use crate::targets::network::server::{Server, ServerOptions, WriteTo};
@@ -76,6 +76,7 @@ fn plan(shape: NetShape, pace: Pace, duration: Nanos) -> StepPlan<NetShape> {
         warmup: Nanos::millis(50),
         duration,
         pace,
+        share: Share::WHOLE,
     }
 }
 

@@ -154,6 +154,7 @@ fn plan(schemas: u32, threads_per_schema: u32) -> StepPlan<SlobShape> {
         duration: Nanos::millis(1_300),
         pace: Pace::Closed,
         lanes: 2,
+        share: Share::WHOLE,
     }
 }
 

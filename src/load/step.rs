@@ -34,6 +34,8 @@ pub struct StepOutcome {
     pub step: Step,
     /// What ended it early, if an error did.
     pub failure: Option<TargetError>,
+    /// How long after its start the first operation could be sent; `None` where no load began.
+    pub late_ns: Option<u64>,
     /// What the target's own reports say of the window, where they were asked for.
     pub own_reports: OwnReports,
 }
@@ -107,12 +109,13 @@ pub(super) fn run_load<S: Shape>(
     when_ready: &mut dyn FnMut() -> Begin,
     on_interval: &mut dyn FnMut(&Interval),
 ) -> StepOutcome {
-    // Simulated time passes when its one thread sleeps.
-    let most_lanes = if clock.is_simulated() { 1 } else { plan.load.slots().max(1) };
+    // Simulated time passes when its one thread sleeps: each part has one.
+    let most_lanes = if clock.is_simulated() { plan.share.parts.max(1) } else { plan.load.slots().max(1) };
     let lanes = plan.lanes.clamp(1, most_lanes);
+    let own = plan.share.of(lanes);
     let outbox = || if clock.is_simulated() { Outbox::bounded(MAX_AHEAD) } else { Outbox::default() };
     let desks: Vec<LaneHandle> =
-        (0..lanes).map(|_| LaneHandle { outbox: Arc::new(outbox()), ..LaneHandle::default() }).collect();
+        own.clone().map(|_| LaneHandle { outbox: Arc::new(outbox()), ..LaneHandle::default() }).collect();
     let (ready, all_ready) = mpsc::channel();
     // Whether every lane has its thread: else none is opened, for memory may be short, and servers need not hear of it.
     let all_started = OnceLock::new();
@@ -120,7 +123,8 @@ pub(super) fn run_load<S: Shape>(
     std::thread::scope(|scope| {
         let mut handles = Vec::with_capacity(desks.len());
         let mut refused = None;
-        for (part, handle) in parts(plan.load.slots(), lanes).zip(&desks) {
+        let parts = parts(plan.load.slots(), lanes).skip(own.start as usize);
+        for (part, handle) in parts.zip(&desks) {
             let (ready, all_started, timeline) = (ready.clone(), &all_started, &timeline);
             let lane = std::thread::Builder::new().name(format!("lane {}", part.lane));
             let spawned = start_thread(|begun| {
@@ -166,7 +170,8 @@ pub(super) fn run_load<S: Shape>(
         timeline.get_or_init(|| Arc::clone(&begun));
         let devices = Probe::new(devices.to_vec());
         let timeline = Arc::clone(&begun);
-        let coordinator = Coordinator { target, plan, devices, clock, stop, timeline: begun, desks: &desks, ceiling };
+        let coordinator =
+            Coordinator { target, plan, devices, clock, stop, timeline: begun, desks: &desks, lanes, ceiling };
         let mut outcome = coordinator.run(run_started_ns, handles, refused, on_interval);
         if let Some(reporter) = own_reporter {
             let is_whole = outcome.step.outcome == Outcome::Completed;
@@ -178,7 +183,7 @@ pub(super) fn run_load<S: Shape>(
 }
 
 /// The sessions of each lane. A shape that has a stream for each lane shares them out in the same way.
-pub(super) fn parts(sessions: u32, lanes: u32) -> impl Iterator<Item = Part> {
+pub(super) fn parts(sessions: u32, lanes: u32) -> impl Iterator<Item = Part> + use<> {
     (0..lanes).map(move |lane| {
         let first_session = (u64::from(sessions) * u64::from(lane) / u64::from(lanes)) as u32;
         let end = (u64::from(sessions) * u64::from(lane + 1) / u64::from(lanes)) as u32;
@@ -218,15 +223,21 @@ fn run_lane<S: Shape>(
     match line {
         Line::OneByOne(mut lane) => {
             let driver = Driver::new(plan, part, clock, timeline, &handle.outbox);
-            clock.sleep_until(timeline.start_ns());
-            driver.run(lane.as_mut(), stop)
+            let late_ns = sleep_until_start(clock, timeline);
+            driver.run(lane.as_mut(), stop).map(|report| LaneReport { late_ns, ..report })
         }
         Line::InBatches(mut lane) => {
             let driver = BatchDriver::new(plan, part, clock, timeline, &handle.outbox);
-            clock.sleep_until(timeline.start_ns());
-            driver.run(lane.as_mut())
+            let late_ns = sleep_until_start(clock, timeline);
+            driver.run(lane.as_mut()).map(|report| LaneReport { late_ns, ..report })
         }
     }
+}
+
+/// Sleeps until the load begins. Returns how much later it is then.
+fn sleep_until_start(clock: Clock, timeline: &Timeline) -> Option<u64> {
+    clock.sleep_until(timeline.start_ns());
+    Some(clock.now_ns().saturating_sub(timeline.start_ns()))
 }
 
 /// How a lane takes its operations.
@@ -266,6 +277,8 @@ struct Coordinator<'a, S: Shape> {
     stop: &'a Stop,
     timeline: Arc<Timeline>,
     desks: &'a [LaneHandle],
+    /// Lanes of all parts.
+    lanes: u32,
     /// Operations per second that the load generator reaches with no device.
     ceiling: Option<f64>,
 }
@@ -374,7 +387,7 @@ impl<S: Shape> Coordinator<'_, S> {
         let step = Step {
             index: self.plan.index,
             label: self.plan.label.clone(),
-            load: self.plan.load.clone(),
+            load: self.plan.own_load(self.lanes),
             parameters: self.plan.parameters.clone(),
             window: Window {
                 offset_ns: self.timeline.window_start_ns().saturating_sub(run_started_ns),
@@ -403,7 +416,8 @@ impl<S: Shape> Coordinator<'_, S> {
             network,
             intervals,
         };
-        StepOutcome { step, failure, own_reports: OwnReports::default() }
+        let late_ns = reports.iter().filter_map(|report| report.late_ns).min();
+        StepOutcome { step, failure, late_ns, own_reports: OwnReports::default() }
     }
 
     fn snapshot(&self) -> Snapshot {

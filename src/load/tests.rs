@@ -38,6 +38,7 @@ fn plan(sessions: u32) -> StepPlan<SlobShape> {
         duration: Nanos::millis(1_500),
         pace: Pace::Closed,
         lanes: 2,
+        share: Share::WHOLE,
     }
 }
 

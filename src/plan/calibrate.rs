@@ -9,7 +9,7 @@ use super::slob::tags_by_key;
 use super::steps::seed_of_step;
 use crate::config::Tag;
 use crate::config::io::BlockSize;
-use crate::load::{Pace, StepPlan};
+use crate::load::{Pace, Share, StepPlan};
 use crate::record::Load;
 use crate::units::{Bytes, Nanos};
 use crate::workload::io::{Access, Distribution, IoClass, IoShape, RequestSize};
@@ -139,6 +139,7 @@ impl CalibratePlan {
             duration: *duration,
             pace: Pace::Closed,
             lanes,
+            share: Share::WHOLE,
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::PlanError;
 use super::io::open_loop_depth;
 use super::steps::{arrival_name, rate_per_s, seed_of_step};
-use crate::load::{Pace, StepPlan};
+use crate::load::{Pace, Share, StepPlan};
 use crate::record::{ASKED, Demands, Load};
 use crate::units::{Bytes, Nanos};
 use crate::workload::io::{Access, Distribution, IoBlend, IoKind, IoPart};
@@ -282,6 +282,7 @@ fn step<S>(
         duration: if multiple.times == 1.0 { pacing.asked } else { pacing.multiple },
         pace,
         lanes,
+        share: Share::WHOLE,
     }
 }
 

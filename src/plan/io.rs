@@ -10,7 +10,7 @@ use super::steps::{arrival_name, rate_per_s, seed_of_step};
 use super::together::{Chosen, schedule};
 use crate::config::Tag;
 use crate::config::io::{DepthList, Durable, IoOptions, MAX_DEPTH, RateRange, Volumes};
-use crate::load::{Pace, StepPlan};
+use crate::load::{Pace, Share, StepPlan};
 use crate::record::Load;
 use crate::record::facts::VOLUMES;
 use crate::units::{Bytes, Nanos};
@@ -161,6 +161,7 @@ impl IoPlan {
             pace,
             // Volumes have threads of their own, so that one does not wait for the other's requests.
             lanes: asked.jobs * regions.len() as u32,
+            share: Share::WHOLE,
         }
     }
 

@@ -10,7 +10,7 @@ use super::steps::{arrival_name, rate_per_s, seed_of_step};
 use crate::config::Tag;
 use crate::config::io::RateRange;
 use crate::config::net::{FlowDirection, NetOptions, NetPattern, Outstanding};
-use crate::load::{Pace, StepPlan};
+use crate::load::{Pace, Share, StepPlan};
 use crate::record::Load;
 use crate::record::facts::{
     NET_BESIDE_FLOWS, NET_CONNECTIONS, NET_DIRECTION, NET_OUTSTANDING, NET_PATTERN, NET_REDO_RATE, NET_REDO_WRITE,
@@ -134,6 +134,7 @@ fn step(
         warmup: request.warmup,
         duration: request.duration,
         pace,
+        share: Share::WHOLE,
     }
 }
 

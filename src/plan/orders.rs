@@ -7,7 +7,7 @@ use super::names::plain;
 use super::slob::{Request, tags_by_key};
 use super::steps::{arrival_name, rate_per_s, seed_of_step};
 use crate::config::{Tag, nanos_text};
-use crate::load::{Pace, StepPlan};
+use crate::load::{Pace, Share, StepPlan};
 use crate::record::Load;
 use crate::record::facts::{THINK_BETWEEN, THINK_INSIDE};
 use crate::units::Nanos;
@@ -105,6 +105,7 @@ fn step(load: &OrdersLoad, index: u32, users: u32, pace: Pace) -> StepPlan<Order
         duration: load.duration,
         pace,
         lanes: load.lanes.unwrap_or(load.processors).clamp(1, users.max(1)),
+        share: Share::WHOLE,
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use crate::config::TargetAddress;
-use crate::load::{Pace, StepPlan, Stop, run_step};
+use crate::load::{Pace, Share, StepPlan, Stop, run_step};
 use crate::record::{self, Ending, Outcome, Step};
 use crate::targets::database::{DatabaseOptions, Method, Replace};
 use crate::targets::orders::{
@@ -79,6 +79,7 @@ fn plan(mix: &str, users: u32, transactions: u64) -> StepPlan<OrdersShape> {
         duration: Nanos::seconds(600),
         pace: Pace::Closed,
         lanes: 2.min(users),
+        share: Share::WHOLE,
     }
 }
 

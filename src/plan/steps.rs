@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::PlanError;
 use super::slob::Request;
 use crate::config::{self, SlobParameters};
-use crate::load::{Pace, StepPlan};
+use crate::load::{Pace, Share, StepPlan};
 use crate::record::Load;
 use crate::workload::{self, SlobShape, mix64};
 
@@ -36,6 +36,7 @@ pub(super) fn step(
         duration: parameters.run_time,
         pace: request.pace,
         lanes: request.lanes.unwrap_or(request.processors).clamp(1, sessions.max(1)),
+        share: Share::WHOLE,
     })
 }
 

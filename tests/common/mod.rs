@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use plimsoll::load::{Pace, StepOutcome, StepPlan, Stop, run_step};
+use plimsoll::load::{Pace, Share, StepOutcome, StepPlan, Stop, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record;
 use plimsoll::targets::database::{Filling, Replace, SetupRequest};
@@ -93,6 +93,7 @@ pub fn step(request: &EngineRequest) -> StepPlan<SlobShape> {
         duration: LIMIT,
         pace: Pace::Closed,
         lanes: 2,
+        share: Share::WHOLE,
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 
 use super::LIMIT;
 use super::skip::skip;
-use plimsoll::load::{Pace, StepOutcome, StepPlan, Stop, run_step};
+use plimsoll::load::{Pace, Share, StepOutcome, StepPlan, Stop, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record;
 use plimsoll::targets::TargetError;
@@ -116,6 +116,7 @@ pub fn step(block: &Block, read_pct: u8) -> StepPlan<IoShape> {
         duration: LIMIT,
         pace: Pace::Closed,
         lanes: 1,
+        share: Share::WHOLE,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use plimsoll::config::TargetAddress;
-use plimsoll::load::{Pace, StepPlan, Stop, run_step};
+use plimsoll::load::{Pace, Share, StepPlan, Stop, run_step};
 use plimsoll::measure::Clock;
 use plimsoll::record::{self, Outcome, Run, Step};
 use plimsoll::targets::Target;
@@ -144,6 +144,7 @@ pub fn step_plan(index: u32, Load { depth, pace }: Load, plan: &Plan) -> StepPla
         duration: plan.duration,
         pace,
         lanes: 1,
+        share: Share::WHOLE,
     }
 }
 

@@ -13,7 +13,7 @@ use super::names;
 use super::slob::{in_common, tags_by_key};
 use super::steps::seed_of_step;
 use crate::config::host::ProcessorChoice;
-use crate::load::{Pace, StepPlan};
+use crate::load::{Pace, Share, StepPlan};
 use crate::record::{Load, facts};
 use crate::targets::host::{HostOptions, ranges};
 use crate::units::{Bytes, Nanos};
@@ -203,6 +203,7 @@ fn step(index: u32, draft: &Draft, cache: Bytes, seed: u64) -> HostStep {
         duration: *duration,
         pace: Pace::Closed,
         lanes: threads,
+        share: Share::WHOLE,
     };
     let options = HostOptions {
         processors: processors.clone(),

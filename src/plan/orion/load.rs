@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{Lun, OrionPoint, OrionWalk, Warming, walk};
 use crate::config::Tag;
 use crate::config::orion::{LargePattern, OrionOptions};
-use crate::load::{Pace, StepPlan};
+use crate::load::{Pace, Share, StepPlan};
 use crate::plan::PlanError;
 use crate::plan::io::{Facts, check_buffers};
 use crate::plan::names::plain;
@@ -94,6 +94,7 @@ impl OrionPlan {
             pace: Pace::Closed,
             // One thread, as ORION is: a stream that two threads shared would read everything twice.
             lanes: 1,
+            share: Share::WHOLE,
         }
     }
 

@@ -90,6 +90,7 @@ pub(crate) fn report(hour: Hour) -> Run {
         environment: crate::record::Environment::default(),
         notes: Vec::new(),
         imported: Some(Imported { files: Vec::new(), clock: Clock::Wall, not_understood: Vec::new() }),
+        part: None,
         steps: vec![step],
     }
 }
