@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::arguments::KeepingArgs;
 use super::exit::Failure;
+use super::fleet::Joined;
 use super::in_turn;
 use super::interrupt::Interrupt;
 use super::live::RunProgress;
@@ -43,6 +44,8 @@ pub(super) struct DatabaseLoad<'a, S> {
     pub(super) notes: Vec<String>,
     /// Limits that are asked for.
     pub(super) limits: &'a [LatencyTarget],
+    /// What it has to do with other processes.
+    pub(super) joined: &'a Joined,
     /// How the run is kept.
     pub(super) keeping: &'a KeepingArgs,
 }
@@ -65,7 +68,8 @@ impl<S: Shape + Clone> DatabaseLoad<'_, S> {
                 return Err(failure);
             }
         };
-        let steps = in_turn::run(&mut recording, opened.target(), &self.steps, self.limits);
+        let repeated = if self.joined.may_repeat() { self.limits } else { &[] };
+        let steps = in_turn::run(&mut recording, opened.target(), &self.steps, repeated);
         recording.progress().end();
         let mut called = |moment, recording: &mut Recording| {
             if let Err(why) = call(moment, recording) {
@@ -100,6 +104,7 @@ impl<S: Shape + Clone> DatabaseLoad<'_, S> {
             target: target.describe(),
             paths: &opened.paths(),
             notes: self.notes.iter().cloned().chain(opening_notes).collect(),
+            fleet: Some(self.joined),
         };
         let mut recording = Recording::begin(&self.keeping.runs.store(), header, opened.clock(), interrupt, progress)?;
         if let Err(why) = call(Moment::Pre, &mut recording) {

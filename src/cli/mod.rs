@@ -10,6 +10,7 @@ mod doctor;
 mod exit;
 mod files;
 mod fit;
+mod fleet;
 mod guesses;
 mod help;
 mod host;

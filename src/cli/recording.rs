@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::arguments::Format;
 use super::exit::{Exit, Failure};
+use super::fleet::{Joined, StepStart};
 use super::interrupt::Interrupt;
 use super::live::RunProgress;
 use super::seat::{Kept, Said, Seat};
@@ -37,7 +38,13 @@ pub(super) struct Header<'a> {
     pub(super) paths: &'a [PathBuf],
     /// What the user was reported before.
     pub(super) notes: Vec<String>,
+    /// What it has to do with other processes, if anything.
+    pub(super) fleet: Option<&'a Joined>,
 }
+
+/// What to do about a part that was not ready in time.
+const LATE_HINT: &str =
+    "give parts more time before the start, and between steps: a later `--start-at`, a longer `--step-gap`";
 
 /// A run that is being made.
 pub(super) struct Recording {
@@ -48,6 +55,7 @@ pub(super) struct Recording {
     progress: RunProgress,
     devices: Vec<String>,
     run_started_ns: u64,
+    fleet: Option<Joined>,
     /// The first error that ended the run, or that keeps it from being kept.
     failure: Option<Failure>,
 }
@@ -77,6 +85,8 @@ impl Recording {
         interrupt: &Interrupt,
         progress: RunProgress,
     ) -> Result<Self, Failure> {
+        let fleet = header.fleet.cloned();
+        fleet.iter().try_for_each(|fleet| fleet.check(clock))?;
         let mut devices: Vec<String> = Vec::new();
         for device in header.paths.iter().flat_map(|path| environment::devices_below(path)) {
             if !devices.contains(&device) {
@@ -84,6 +94,7 @@ impl Recording {
             }
         }
         let run_started_ns = clock.now_ns();
+        fleet.iter().flat_map(Joined::notes).for_each(|note| progress.note(&note));
         let mut run = document(header);
         run.id = store.new_id(run.started_at, &run.workload);
         run.tags.extend(Seat::taken().into_iter().flat_map(|seat| seat.tags().clone()));
@@ -95,7 +106,7 @@ impl Recording {
             }
         };
         let stop = interrupt.stop().clone();
-        Ok(Self { run, writer, clock, stop, progress, devices, run_started_ns, failure: None })
+        Ok(Self { run, writer, clock, stop, progress, devices, run_started_ns, fleet, failure: None })
     }
 
     /// Removes what was written: nothing was measured.
@@ -128,8 +139,18 @@ impl Recording {
             Seat::taken().into_iter().for_each(|seat| seat.second(interval));
         };
         let (clock, stop, mut late) = (self.clock, &self.stop, None);
+        let (fleet, mut too_late) = (self.fleet.as_ref(), None);
         let mut when_ready = || {
-            let Some(seat) = Seat::taken() else { return Begin::AtOnce };
+            let Some(seat) = Seat::taken() else {
+                return match fleet.and_then(|fleet| fleet.wait_for_start(plan.index, clock, stop)) {
+                    None => Begin::AtOnce,
+                    Some(StepStart::Begins(begin)) => begin,
+                    Some(StepStart::TooLate(why)) => {
+                        too_late = Some(why);
+                        Begin::NotAtAll
+                    }
+                };
+            };
             let (begin, how_late) = seat.wait_for_start(clock, stop);
             late = how_late;
             begin
@@ -139,10 +160,16 @@ impl Recording {
             run_step_when(target, plan, run_started_ns, devices, clock, stop, &mut when_ready, &mut on_interval);
         self.run.steps.pop();
         let mut step = outcome.step;
+        if let Some(why) = &too_late {
+            (step.outcome, step.window.ending) = (Outcome::Failed { error: why.clone() }, Ending::Failure);
+        }
         let (notes, unkept) = own_reports::keep(outcome.own_reports, &mut step, &self.writer);
         unwritten = unwritten.or(unkept);
         self.run.steps.push(step);
         notes.into_iter().for_each(|note| self.note(note));
+        if let Some(late_ns) = outcome.late_ns {
+            self.note_start(&plan.label, late_ns);
+        }
         if let Some(late) = late {
             self.note(format!("the load began {} ms after those beside it", late.as_millis().max(1)));
         }
@@ -151,6 +178,9 @@ impl Recording {
         }
         if let Some(error) = unwritten {
             self.failure.get_or_insert(not_kept(error));
+        }
+        if let Some(why) = too_late {
+            self.fail_with(Failure::new(why).with_hint(LATE_HINT.to_owned()));
         }
         if let Some(error) = outcome.failure {
             self.fail_unless_stopped(error);
@@ -218,6 +248,25 @@ impl Recording {
     /// Whether an error has ended the run.
     pub(super) fn has_failed(&self) -> bool {
         matches!(self.run.outcome, Outcome::Failed { .. })
+    }
+
+    /// Writes down how far a load began from the start that was agreed on: that of the first step for the run.
+    fn note_start(&mut self, label: &str, late_ns: u64) {
+        let note = self.fleet.as_ref().and_then(|fleet| fleet.note_on_start(label, late_ns));
+        if let Some(part) = self.run.part.as_mut().filter(|part| part.start_at_ns.is_some()) {
+            part.start_error_ns.get_or_insert(i64::try_from(late_ns).unwrap_or(i64::MAX));
+        }
+        note.into_iter().for_each(|note| self.note(note));
+    }
+
+    /// Ends the run with what is no error of a target. Only the first one counts.
+    fn fail_with(&mut self, failure: Failure) {
+        if self.run.outcome == Outcome::Unfinished {
+            if let Failure::Reported(reported) = &failure {
+                self.run.outcome = Outcome::Failed { error: reported.message.clone() };
+            }
+            self.failure = Some(failure);
+        }
     }
 
     /// Ends the run with an error. Only the first one counts.
@@ -313,9 +362,13 @@ impl Recorded {
             Ok(()) | Err(Failure::PipeClosed) => {}
             Err(failure) => return Err(failure),
         }
+        // A launcher may end all parts when one says that a limit was not kept: who merges them judges.
+        let has_data = run.steps.iter().any(|step| step.window.duration_ns > 0);
+        let is_recorded_part = run.part.is_some() && has_data;
         if run.outcome == Outcome::Interrupted {
             say::note("the run was cut short; what was measured is kept");
-            return Ok(interrupt.exit().unwrap_or(Exit::CouldNot));
+            let exit = interrupt.exit().unwrap_or(Exit::CouldNot);
+            return Ok(if is_recorded_part { Exit::Done } else { exit });
         }
         if let Some(verdict) = report::verdict(&findings).filter(|verdict| verdict.answer != LimitAnswer::Yes) {
             let limits: Vec<String> = verdict
@@ -328,12 +381,13 @@ impl Recorded {
                 if verdict.answer == LimitAnswer::No { "the limit was not kept" } else { "no verdict on the limit" };
             say::note(format_args!("{what}: {}", limits.join("; ")));
         }
-        Ok(report::exit_for_limits(&findings))
+        Ok(if is_recorded_part { Exit::Done } else { report::exit_for_limits(&findings) })
     }
 }
 
 fn document(header: Header<'_>) -> Run {
-    let Header { workload, name, tags, seed, parameters, target, paths, notes } = header;
+    let Header { workload, name, tags, seed, parameters, target, paths, notes, fleet } = header;
+    let notes = notes.into_iter().chain(fleet.iter().flat_map(|fleet| fleet.notes())).collect();
     Run {
         format: FORMAT,
         id: String::new(),
@@ -351,7 +405,7 @@ fn document(header: Header<'_>) -> Run {
         environment: environment::capture(paths.first().map(PathBuf::as_path)),
         notes,
         imported: None,
-        part: None,
+        part: fleet.and_then(Joined::part),
         steps: Vec::new(),
     }
 }

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::units::Bytes;
 
 use super::address::ServerAddressProblem;
+use super::fleet::FleetProblem;
 use super::host::HostProblem;
 use super::io::IoProblem;
 use super::net::NetProblem;
@@ -118,6 +119,10 @@ pub enum ConfigError {
     /// A load on a network that cannot be made.
     #[error(transparent)]
     Net(NetProblem),
+
+    /// A place in a fleet that cannot be used.
+    #[error(transparent)]
+    Fleet(FleetProblem),
 }
 
 /// Why a line of a parameter file cannot be read as text.
@@ -249,6 +254,7 @@ impl ConfigError {
             Self::Host(problem) => Some(problem.hint()),
             Self::Orion(problem) => Some(problem.hint()),
             Self::Net(problem) => Some(problem.hint()),
+            Self::Fleet(problem) => Some(problem.hint()),
         }
     }
 }

@@ -21,6 +21,7 @@ mod address;
 mod argument;
 mod arrival;
 mod error;
+pub mod fleet;
 pub mod host;
 pub mod io;
 mod list;

@@ -129,4 +129,6 @@ mod net_tests;
 #[cfg(test)]
 mod postgres_tests;
 #[cfg(test)]
+mod share_tests;
+#[cfg(test)]
 mod tests;

@@ -78,6 +78,27 @@ pub fn monotonic_ns() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// The clock of the world: nanoseconds since 1970 in UTC, as this host has it. It may be set at any time.
+pub fn wall_ns() -> u64 {
+    let now = clock_gettime(ClockId::Realtime);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// Pairs of readings of both clocks, of which the one that took least counts.
+const PAIRS: usize = 8;
+
+/// What [`monotonic_ns`] is when the clock of the world is at `at_ns`, as both are now.
+pub fn monotonic_at_wall(at_ns: u64) -> u64 {
+    let pair = || {
+        let before_ns = monotonic_ns();
+        let wall_ns = wall_ns();
+        let took_ns = monotonic_ns() - before_ns;
+        (took_ns, before_ns + took_ns / 2, wall_ns)
+    };
+    let (_, monotonic_ns, wall_ns) = (1..PAIRS).map(|_| pair()).fold(pair(), |best, next| best.min(next));
+    (monotonic_ns + at_ns.saturating_sub(wall_ns)).saturating_sub(wall_ns.saturating_sub(at_ns))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,6 +119,15 @@ mod tests {
         let host_ns = monotonic_ns();
         assert!((before_ns..=clock.now_ns()).contains(&clock.instant_of(host_ns)));
         assert_eq!(Clock::simulated().instant_of(host_ns), 0);
+    }
+
+    #[test]
+    fn an_instant_of_the_world_is_found_on_the_hosts_clock() {
+        let (wall, monotonic) = (wall_ns(), monotonic_ns());
+        for (ahead, past) in [(3_000_000_000, 0), (0, 1_000_000)] {
+            let found = monotonic_at_wall(wall + ahead - past);
+            assert!(found.abs_diff(monotonic + ahead - past) < 500_000_000, "{found}");
+        }
     }
 
     #[test]

@@ -11,6 +11,23 @@ pub enum PlanError {
     /// The parameters do not go together, or not with the data set.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// Less load than parts, some of which would have none.
+    #[error("{label} has {sessions} at once, which is less than one for each of {needed} threads of {parts} parts")]
+    LessLoadThanParts {
+        /// The step.
+        label: String,
+        /// Its sessions or requests.
+        sessions: u32,
+        /// Threads of all parts that need at least one.
+        needed: u32,
+        /// Parts.
+        parts: u32,
+    },
+    /// Work that ends by count, which parts reach at different times.
+    #[error(
+        "a load that ends when its work is done cannot be shared out: each part would end when its own sessions are done"
+    )]
+    WorkLoopOfPart,
     /// Schemas that are not there.
     #[error("{asked} schemas are asked for, but the data set has {set_up}")]
     TooManySchemas {
@@ -203,6 +220,8 @@ impl PlanError {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Config(error) => return error.hint(),
+            Self::LessLoadThanParts { needed, .. } => format!("ask for {needed} or more, or start fewer parts"),
+            Self::WorkLoopOfPart => "leave WORK_LOOP out, and say for how long: `RUN_TIME=60`".to_owned(),
             Self::TooManySchemas { set_up, .. } => format!(
                 "use `-s {set_up}` or fewer, or set up more: `plimsoll slob setup -s N --replace` makes the data again"
             ),

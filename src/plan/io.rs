@@ -6,7 +6,7 @@ use std::ops::Range;
 use super::PlanError;
 use super::names::plain;
 use super::slob::{in_common, tags_by_key};
-use super::steps::{arrival_name, rate_per_s, seed_of_step};
+use super::steps::{arrival_name, check_share, rate_per_s, seed_of_step};
 use super::together::{Chosen, schedule};
 use crate::config::Tag;
 use crate::config::io::{DepthList, Durable, IoOptions, MAX_DEPTH, RateRange, Volumes};
@@ -35,6 +35,8 @@ pub struct Request {
     pub seed: u64,
     /// What the user calls the things that vary between runs.
     pub tags: Vec<Tag>,
+    /// Which part of every step this process carries out; the jobs that are asked for are those of each part.
+    pub share: Share,
 }
 
 /// What is known about the volume.
@@ -122,7 +124,7 @@ pub struct IoPlan {
 impl IoPlan {
     /// Step number `index` at a level.
     pub fn step(&self, index: u32, level: Level) -> StepPlan<IoShape> {
-        let Request { asked, duration, warmup, arrival, .. } = &self.request;
+        let Request { asked, duration, warmup, arrival, share, .. } = &self.request;
         let pace = match level {
             Level::Depth(_) | Level::Volumes { .. } => Pace::Closed,
             Level::Rate { per_s, .. } => Pace::Open { rate_per_s: per_s, arrival: *arrival },
@@ -138,7 +140,7 @@ impl IoPlan {
             region_bytes: region.end - region.start,
             access: asked.access(),
             read_pct: asked.read_pct_in_force(),
-            streams: asked.jobs,
+            streams: asked.jobs * share.parts,
             slots,
         };
         let mut parameters = level_parameters(level);
@@ -163,6 +165,12 @@ impl IoPlan {
             lanes: asked.jobs * regions.len() as u32,
             share: Share::WHOLE,
         }
+        .of_part(*share)
+    }
+
+    /// The steps at all levels.
+    pub fn steps(&self) -> Vec<StepPlan<IoShape>> {
+        (0..).zip(&self.levels).map(|(index, level)| self.step(index, *level)).collect()
     }
 
     /// What the requests of its levels look like.
@@ -208,10 +216,11 @@ pub fn plan(request: &Request, facts: &Facts) -> Result<IoPlan, PlanError> {
     };
     let region_bytes = regions.iter().map(|region| region.end - region.start).sum::<u64>();
     let levels = levels(asked, regions.len());
+    check_parts(request, &levels)?;
     check_depth(asked, &levels)?;
     check_blocks(asked, &levels, region_bytes / u64::from(block_bytes))?;
-    check_memory(asked, &levels, facts)?;
-    let mut parameters = shape_parameters(asked);
+    check_memory(request, &levels, facts)?;
+    let mut parameters = shape_parameters(request);
     parameters.extend(in_common(levels.iter().map(|level| level_parameters(*level)).collect::<Vec<_>>().iter()));
     Ok(IoPlan {
         name: name(request),
@@ -253,6 +262,12 @@ fn levels(asked: &IoOptions, volumes: usize) -> Vec<Level> {
     }
 }
 
+/// Refuses less load than there are threads of parts.
+fn check_parts(request: &Request, levels: &[Level]) -> Result<(), PlanError> {
+    let Request { asked, share, .. } = request;
+    levels.iter().try_for_each(|level| check_share(&level.label(), level.slots(), asked.jobs, *share))
+}
+
 /// Refuses more requests on all volumes together than can be outstanding.
 fn check_depth(asked: &IoOptions, levels: &[Level]) -> Result<(), PlanError> {
     let (slots, most) = (levels.iter().map(|level| level.slots()).max().unwrap_or(1), MAX_DEPTH);
@@ -270,8 +285,9 @@ fn check_blocks(asked: &IoOptions, levels: &[Level], blocks: u64) -> Result<(), 
     Ok(())
 }
 
-fn check_memory(asked: &IoOptions, levels: &[Level], facts: &Facts) -> Result<(), PlanError> {
-    let slots = levels.iter().map(|level| level.slots()).max().unwrap_or(1);
+fn check_memory(request: &Request, levels: &[Level], facts: &Facts) -> Result<(), PlanError> {
+    let asked = &request.asked;
+    let slots = levels.iter().map(|level| level.slots()).max().unwrap_or(1).div_ceil(request.share.parts.max(1));
     let block_bytes = u64::from(asked.block.bytes());
     let mut more = 0;
     if asked.redundancy == crate::config::io::Redundancy::Mirror {
@@ -299,12 +315,13 @@ pub(super) fn check_buffers(
     Ok(())
 }
 
-fn shape_parameters(asked: &IoOptions) -> BTreeMap<String, String> {
+fn shape_parameters(request: &Request) -> BTreeMap<String, String> {
+    let Request { asked, share, .. } = request;
     let mut parameters = BTreeMap::from([
         ("PATTERN".to_owned(), asked.pattern.to_string()),
         ("BLOCK_SIZE".to_owned(), asked.block.to_string()),
         ("READ_PCT".to_owned(), asked.read_pct_in_force().to_string()),
-        ("JOBS".to_owned(), asked.jobs.to_string()),
+        ("JOBS".to_owned(), (asked.jobs * share.parts).to_string()),
     ]);
     if !asked.pattern.is_sequential() {
         let distribution: Distribution = asked.distribution.unwrap_or_default();
@@ -384,7 +401,7 @@ mod tests {
     fn request(asked: IoOptions) -> Request {
         let (duration, warmup) = (Nanos::seconds(30), Nanos::seconds(5));
         let tags = vec!["disk=p30".parse().unwrap()];
-        Request { asked, duration, warmup, arrival: Arrival::Poisson, seed: 7, tags }
+        Request { asked, duration, warmup, arrival: Arrival::Poisson, seed: 7, tags, share: Share::WHOLE }
     }
 
     const FACTS: Facts =
@@ -432,6 +449,22 @@ mod tests {
         let deep = IoOptions { depths: "4096".parse().unwrap(), ..together };
         let error = super::plan(&request(deep), &facts).unwrap_err();
         assert_eq!(error.to_string(), "all volumes together would have 8192 requests outstanding; 4096 is the most");
+    }
+
+    #[test]
+    fn parts_have_the_threads_of_the_whole_between_them() {
+        let of = |depths: &str, jobs, parts| {
+            let share = Share { part: 1, parts };
+            plan(&Request { share, ..request(IoOptions { jobs, ..asked(depths) }) }, &FACTS)
+        };
+        let shared = of("32", 2, 4).unwrap();
+        let step = shared.step(0, shared.levels[0]);
+        assert_eq!((step.lanes, step.load.sessions, step.shape.classes[0].streams), (8, Some(32), 8));
+        assert_eq!(shared.parameters["JOBS"], "8");
+        let whole = plan(&request(IoOptions { jobs: 8, ..asked("32") }), &FACTS).unwrap();
+        assert_eq!(whole.step(0, whole.levels[0]).shape, step.shape, "as one process with all threads has it");
+        let error = of("16,7", 2, 4).unwrap_err().to_string();
+        assert_eq!(error, "d7 has 7 at once, which is less than one for each of 8 threads of 4 parts");
     }
 
     #[test]

@@ -23,4 +23,4 @@ mod tests;
 pub mod together;
 
 pub use error::PlanError;
-pub use steps::again;
+pub use steps::{again, share_out};

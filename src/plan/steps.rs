@@ -40,6 +40,32 @@ pub(super) fn step(
     })
 }
 
+/// The steps of a plan as one part of several carries them out: with as many threads as the plan has, and a share of its sessions.
+///
+/// # Errors
+/// If a step cannot be shared out.
+pub fn share_out<S>(steps: Vec<StepPlan<S>>, share: Share) -> Result<Vec<StepPlan<S>>, PlanError> {
+    steps
+        .into_iter()
+        .map(|step| {
+            check_share(&step.label, step.load.slots(), 1, share)?;
+            if share.parts > 1 && step.work_loop.is_some() {
+                return Err(PlanError::WorkLoopOfPart);
+            }
+            Ok(step.of_part(share))
+        })
+        .collect()
+}
+
+/// Refuses a load of which some of the threads of a part would have nothing.
+pub(super) fn check_share(label: &str, sessions: u32, threads: u32, share: Share) -> Result<(), PlanError> {
+    let (parts, needed) = (share.parts, share.parts.saturating_mul(threads));
+    if parts > 1 && sessions < needed {
+        return Err(PlanError::LessLoadThanParts { label: label.to_owned(), sessions, needed, parts });
+    }
+    Ok(())
+}
+
 /// Seed of one step. With the run's own seed in all of them, a step would ask again for the blocks that the step before
 /// has just brought into the cache.
 pub(super) fn seed_of_step(seed: u64, index: u32) -> u64 {

@@ -231,6 +231,7 @@ impl Session<'_> {
             target: opened.described.clone(),
             paths: &opened.paths,
             notes,
+            fleet: None,
         };
         Recording::begin(&keeping.runs.store(), header, opened.clock, &self.interrupt, progress)
     }

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::cli::arguments::{KeepingArgs, Seconds};
-use crate::cli::fresh_seed;
+use crate::cli::fleet::FleetArgs;
 use crate::config::host::{ProcessorChoice, WorkList};
 use crate::plan::host::HostRequest;
 use crate::units::Bytes;
@@ -26,7 +26,10 @@ pub(super) struct WorkArgs {
 
     /// Seed of every random choice; the same seed does the same work [default: a fresh one, which is reported]
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
-    seed: Option<u64>,
+    pub(super) seed: Option<u64>,
+
+    #[command(flatten)]
+    pub(super) fleet: FleetArgs,
 
     #[command(flatten)]
     pub(super) keeping: KeepingArgs,
@@ -43,7 +46,7 @@ impl WorkArgs {
             cache: self.cache,
             duration: None,
             warmup: self.warmup.map(|Seconds(warmup)| warmup),
-            seed: self.seed.unwrap_or_else(fresh_seed),
+            seed: self.seed.unwrap_or_default(),
             tags: self.keeping.tags.clone(),
         }
     }

@@ -2,8 +2,9 @@
 
 use std::io::{self, Write};
 
-use crate::cli::arguments::KeepingArgs;
+use super::arguments::WorkArgs;
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::fleet::Experiment;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps, warmup_words};
 use crate::cli::recording::{Header, NextStep, Recording};
@@ -13,11 +14,19 @@ use crate::plan::host::{HostFacts, HostPlan, HostRequest, plan};
 use crate::targets::host::{HostTarget, allowed_processors, describe, ranges};
 
 /// Plans and checks everything, carries it out, keeps it and reports it.
-pub(super) fn run(request: &HostRequest, keeping: &KeepingArgs) -> Result<Exit, Failure> {
-    let plan = plan(request, &facts()?)?;
+pub(super) fn run(request: &HostRequest, arguments: &WorkArgs) -> Result<Exit, Failure> {
+    let (facts, keeping) = (facts()?, &arguments.keeping);
+    // A part is all of the load of its host.
+    let (plan, joined) = arguments.fleet.join()?.plan(arguments.seed, &mut |seed| {
+        let plan = plan(&HostRequest { seed, ..request.clone() }, &facts)?;
+        let steps = plan.steps.iter().map(|step| &step.plan);
+        let experiment = Experiment::new("host", &plan.parameters, seed, steps);
+        Ok((plan, experiment))
+    })?;
     if keeping.dry_run {
         let mut out = say::output();
         write_plan(&mut out, &plan)?;
+        joined.write(&mut out)?;
         out.flush()?;
         return Ok(Exit::Done);
     }
@@ -33,6 +42,7 @@ pub(super) fn run(request: &HostRequest, keeping: &KeepingArgs) -> Result<Exit, 
         target: describe(&plan.processors),
         paths: &[],
         notes: Vec::new(),
+        fleet: Some(&joined),
     };
     let mut recording = Recording::begin(&keeping.runs.store(), header, clock, &interrupt, progress)?;
     for step in &plan.steps {

@@ -72,5 +72,5 @@ impl Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
-    measure::run(&arguments.request(), &arguments.common.keeping)
+    measure::run(&arguments.request(), &arguments.common)
 }

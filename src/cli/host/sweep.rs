@@ -41,5 +41,5 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let Arguments { work, threads: DepthList(threads), duration: Seconds(duration), common } = arguments;
     let request = common.request(work.as_ref(), ProcessorChoice::All);
     let request = HostRequest { threads: Some(threads.clone()), duration: Some(*duration), ..request };
-    measure::run(&request, &common.keeping)
+    measure::run(&request, common)
 }

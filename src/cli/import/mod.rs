@@ -12,10 +12,12 @@ use serde::Serialize;
 
 use super::arguments::RunsArgs;
 use super::exit::{Exit, Failure};
+use super::fleet::PartArgs;
 use super::interrupt::Interrupt;
 use super::live::{ByteProgress, Verbosity};
 use super::say;
 use crate::config::Tag;
+use crate::config::fleet::Place;
 use crate::import::{ImportError, importers, telling_apart};
 use crate::record::store::{Store, Summary, load};
 use crate::record::{ImportedFile, NotUnderstood, Run};
@@ -29,6 +31,7 @@ Examples:
   plimsoll import awr_p30x2_d8s_s64_t1_wu64    a directory of SLOB, as one run
   plimsoll import fio.json --tag disk=p30      with a tag, as for own runs
   plimsoll import archive --dry-run            only say what would be imported
+  plimsoll import archive --part 0/16          a sixteenth, on each of 16 hosts
   plimsoll import --list                       the kinds of files that are read
 
 Files are recognised by their content, gzip or not, and not by their names. In folders, files that are no results are \
@@ -74,6 +77,9 @@ pub(super) struct Arguments {
     quiet: bool,
 
     #[command(flatten)]
+    part: PartArgs,
+
+    #[command(flatten)]
     runs: RunsArgs,
 }
 
@@ -96,8 +102,18 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     if arguments.list {
         return list(arguments.json);
     }
+    let place = arguments.part.place()?;
     let interrupt = Interrupt::listen()?;
-    let (units, problems) = walk::units(&arguments.paths);
+    let (mut units, problems) = walk::units(&arguments.paths);
+    if let Some(Place { number, parts, source, note }) = &place {
+        let all = units.len();
+        walk::keep_part(&mut units, *number, *parts);
+        note.iter().for_each(say::note);
+        if !arguments.quiet {
+            let (own, all) = (group_thousands(units.len() as f64), group_thousands(all as f64));
+            say::line(format_args!("part {number} of {parts}, by {source}: {own} of {all} files and folders"));
+        }
+    }
     let store = arguments.runs.store();
     let mut desk = Desk::new(arguments, &store);
     problems.iter().for_each(|problem| desk.refuse(problem));
@@ -275,7 +291,8 @@ impl<'a> Desk<'a> {
             }
             return Ok(exit);
         }
-        if self.reported.is_empty() && self.again == 0 && self.refused == 0 {
+        let is_part_of_nothing = found == 0 && self.arguments.part.is_asked();
+        if self.reported.is_empty() && self.again == 0 && self.refused == 0 && !is_part_of_nothing {
             let failure = Failure::new("there is no result that is known here");
             return Err(failure.with_hint("`plimsoll import --list` says what is read".to_owned()));
         }

@@ -42,6 +42,15 @@ pub(super) fn units(paths: &[PathBuf]) -> (Vec<Unit>, Vec<ImportError>) {
     (units.collect(), problems)
 }
 
+/// Keeps what one of several parts reads: every so-manieth in the order of their names, so that each has early and late ones.
+pub(super) fn keep_part(units: &mut Vec<Unit>, number: u32, parts: u32) {
+    let mut at = 0;
+    units.retain(|_| {
+        at += 1;
+        (at - 1) % parts.max(1) == number
+    });
+}
+
 fn unit(files: &[(PathBuf, bool)]) -> Unit {
     let bytes = files.iter().filter_map(|(path, _)| fs::metadata(path).ok()).map(|status| status.len()).sum();
     Unit { files: files.to_vec(), bytes }
@@ -131,6 +140,25 @@ mod tests {
             units.iter().map(names).filter(|names| !names[0].starts_with("many")).collect();
         assert_eq!(together, [vec!["foreign/run.json"], vec!["one/a", "one/b"], vec!["two/deep/c"]]);
         assert_eq!(units.len(), MAX_TOGETHER + 1 + 3);
+    }
+
+    #[test]
+    fn parts_read_everything_once_between_them() {
+        let top = tempfile::tempdir().unwrap();
+        for number in 0..=MAX_TOGETHER + 2 {
+            touch(&top.path().join(format!("many/{number:03}")));
+        }
+        let all = || units(&[top.path().to_owned()]).0;
+        let paths = |units: Vec<Unit>| units.into_iter().flat_map(|unit| unit.files).collect::<Vec<_>>();
+        let mut read = Vec::new();
+        for number in 0..4 {
+            let mut own = all();
+            keep_part(&mut own, number, 4);
+            assert!(own.len().abs_diff(all().len() / 4) <= 1);
+            read.extend(paths(own));
+        }
+        read.sort();
+        assert_eq!(read, paths(all()));
     }
 
     #[test]

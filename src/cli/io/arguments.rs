@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use crate::analysis::LatencyTarget;
 use crate::cli::arguments::{KeepingArgs, Seconds};
 use crate::cli::exit::Failure;
+use crate::cli::fleet::FleetArgs;
 use crate::config::io::{
     BlockSize, DepthList, Durable, IoOptions, PageCache, Pattern, RateRange, Redundancy, Verify, Volumes,
 };
@@ -196,7 +197,7 @@ pub(super) struct ShapeArgs {
     #[arg(long, value_name = "SIZE", default_value = "8K", help_heading = "Load")]
     pub(super) block_size: BlockSize,
 
-    /// Threads that share the depth; sequential ones begin at different places
+    /// Threads that share the depth, of each part where there are several; sequential ones begin at different places
     #[arg(long, value_name = "N", default_value = "1", help_heading = "Load")]
     pub(super) jobs: NonZeroU32,
 
@@ -258,6 +259,9 @@ pub(super) struct TimeArgs {
     /// Seed of every random choice; the same seed gives the same requests [default: a fresh one, which is reported]
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
     pub(super) seed: Option<u64>,
+
+    #[command(flatten)]
+    pub(super) fleet: FleetArgs,
 }
 
 /// How the run is kept and reported, and what it must keep to.

@@ -239,6 +239,7 @@ fn begin(
         },
         paths: storage.paths(),
         notes,
+        fleet: None,
     };
     Recording::begin(&runs.store(), header, clock, interrupt, progress)
 }

@@ -7,14 +7,15 @@ use super::together;
 use super::volume::{Intended, OpenStorage, Prospect};
 use crate::analysis::{LatencyTarget, ROUND, SearchPlan};
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::fleet::{Experiment, Fleet, Joined};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps, warmup_words};
 use crate::cli::recording::{Header, Recording};
 use crate::cli::timed::Timed;
-use crate::cli::{fresh_seed, in_turn, limits, say, search};
+use crate::cli::{in_turn, limits, say, search};
 use crate::config::Arrival;
-use crate::config::io::{IoOptions, RateRange, Volumes};
-use crate::load::{Stop, generator_ceiling};
+use crate::config::io::{IoOptions, RateRange, Verify, Volumes};
+use crate::load::{Share, Stop, generator_ceiling};
 use crate::measure::Clock;
 use crate::plan::io::{IoPlan, Level, Request, plan};
 use crate::plan::together::{Chosen, letter};
@@ -30,6 +31,7 @@ pub(super) struct Job<'a> {
     pub(super) storage: &'a Storage,
     pub(super) asked: IoOptions,
     pub(super) time: &'a TimeArgs,
+    pub(super) fleet: &'a Fleet,
     pub(super) output: &'a OutputArgs,
 }
 
@@ -44,11 +46,22 @@ pub(super) fn run_in_rounds(job: &Job<'_>, round: Nanos) -> Result<Exit, Failure
 }
 
 fn run_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Failure> {
-    let Job { storage, volume, asked, output, .. } = job;
+    let Job { storage, volume, asked, fleet, output, .. } = job;
     asked.check()?;
+    fleet.refuse_search(asked.rates.as_ref())?;
+    fleet.refuse(
+        asked.verify == Verify::Blocks && asked.writes(),
+        "writes that are checked",
+        "leave `--verify` out: a part knows what it wrote itself, and storage may be that of all",
+    )?;
     let prospect = Prospect::look(storage, &volume.handling, asked)?;
-    let mut plan = plan(&request(job), &prospect.facts(asked)?)?;
-    plan.parameters.extend(parameter);
+    let facts = prospect.facts(asked)?;
+    let (mut plan, joined) = fleet.plan(job.time.seed, &mut |seed| {
+        let mut plan = plan(&request(job, seed), &facts)?;
+        plan.parameters.extend(parameter.clone());
+        let experiment = Experiment::new(job.workload, &plan.parameters, seed, &plan.steps());
+        Ok((plan, experiment))
+    })?;
     limits::check_planned(&output.limits, &Timed::of_io(&plan))?;
     let volumes = together::look(job, &prospect)?;
     plan.notes.extend(volumes.notes.iter().cloned());
@@ -56,6 +69,7 @@ fn run_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Fa
     if output.keeping.dry_run {
         let mut out = say::output();
         write_plan(&mut out, &plan, &prospect, asked)?;
+        joined.write(&mut out)?;
         out.flush()?;
         return Ok(Exit::Done);
     }
@@ -63,8 +77,9 @@ fn run_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Fa
     let (clock, verbosity) = (prospect.clock(), output.keeping.progress.verbosity());
     let intended = Intended { region_bytes: plan.region_bytes, largest_bytes: asked.block.bytes(), seed: plan.seed };
     let opened = prospect.open(asked, intended, clock, &interrupt, verbosity)?;
-    check_rates(asked, &plan, &opened, clock, interrupt.stop())?;
-    let mut recording = begin(job, &plan, volumes.facts, &opened, clock, &interrupt)?;
+    check_rates(asked, &plan, fleet.share(), &opened, clock, interrupt.stop())?;
+    let mut recording = begin(job, &plan, &joined, volumes.facts, &opened, clock, &interrupt)?;
+    let repeats = |limits: &[LatencyTarget]| if joined.may_repeat() { limits.to_vec() } else { Vec::new() };
     let wanted = match &asked.rates {
         Some(RateRange::Between { lowest, highest }) => {
             let most = plan.levels.first().map_or(1, |level| level.slots());
@@ -73,10 +88,10 @@ fn run_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Fa
                 recording.step(opened.target(), &plan.step(index, Level::Rate { per_s, most }))
             })
         }
-        Some(RateRange::Each(_)) => each(&mut recording, &plan, &opened, &limits::of_lines(&output.limits)),
+        Some(RateRange::Each(_)) => each(&mut recording, &plan, &opened, &repeats(&limits::of_lines(&output.limits))),
         // Volumes are measured in turns, more than once each.
         None if asked.volumes != Volumes::One => each(&mut recording, &plan, &opened, &[]),
-        None => each(&mut recording, &plan, &opened, &output.limits),
+        None => each(&mut recording, &plan, &opened, &repeats(&output.limits)),
     };
     if let OpenStorage::Block(block) = &opened {
         super::read_back::run(&mut recording, block, &interrupt, verbosity);
@@ -89,6 +104,7 @@ fn run_as(job: &Job<'_>, parameter: Option<(String, String)>) -> Result<Exit, Fa
 fn check_rates(
     asked: &IoOptions,
     plan: &IoPlan,
+    share: Share,
     opened: &OpenStorage,
     clock: Clock,
     stop: &Stop,
@@ -97,6 +113,7 @@ fn check_rates(
     let Some((index, per_s)) = (0..).zip(rates.iter().copied()).max_by(|a, b| a.1.total_cmp(&b.1)) else {
         return Ok(());
     };
+    let per_s = per_s / f64::from(share.parts.max(1));
     let step = plan.step(index, plan.levels[index as usize]);
     let Some(ceiling) = generator_ceiling(opened.target(), &step, clock, stop) else { return Ok(()) };
     if per_s <= ceiling {
@@ -112,8 +129,8 @@ fn check_rates(
     Err(failure.with_hint("ask for a lower rate, or for more threads with `--jobs`".to_owned()))
 }
 
-fn request(job: &Job<'_>) -> Request {
-    let Job { asked, time, output, .. } = job;
+fn request(job: &Job<'_>, seed: u64) -> Request {
+    let Job { asked, time, fleet, output, .. } = job;
     Request {
         asked: asked.clone(),
         duration: time.duration.0,
@@ -122,14 +139,16 @@ fn request(job: &Job<'_>) -> Request {
             Arrival::Poisson => workload::Arrival::Poisson,
             Arrival::Fixed => workload::Arrival::Fixed,
         },
-        seed: time.seed.unwrap_or_else(fresh_seed),
+        seed,
         tags: output.keeping.tags.clone(),
+        share: fleet.share(),
     }
 }
 
 fn begin(
     job: &Job<'_>,
     plan: &IoPlan,
+    joined: &Joined,
     facts: Vec<(String, String)>,
     opened: &OpenStorage,
     clock: Clock,
@@ -158,14 +177,14 @@ fn begin(
         },
         paths: &job.asked.paths,
         notes: plan.notes.iter().cloned().chain(notes).collect(),
+        fleet: Some(joined),
     };
     Recording::begin(&job.output.keeping.runs.store(), header, clock, interrupt, progress)
 }
 
 /// Every level in turn. Returns how many steps a whole run has.
 fn each(recording: &mut Recording, plan: &IoPlan, opened: &OpenStorage, limits: &[LatencyTarget]) -> usize {
-    let steps: Vec<_> = (0..).zip(&plan.levels).map(|(index, level)| plan.step(index, *level)).collect();
-    in_turn::run(recording, opened.target(), &steps, limits)
+    in_turn::run(recording, opened.target(), &plan.steps(), limits)
 }
 
 fn write_plan(out: &mut impl Write, plan: &IoPlan, prospect: &Prospect, asked: &IoOptions) -> io::Result<()> {

@@ -230,6 +230,7 @@ fn begin(
         },
         paths: &paths,
         notes: notes.into_iter().chain(of_target).collect(),
+        fleet: None,
     };
     Recording::begin(&arguments.keeping.runs.store(), header, clock, interrupt, progress)
 }

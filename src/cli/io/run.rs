@@ -62,11 +62,11 @@ impl Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let Arguments { volume, shape, depth, rate, time, output } = arguments;
-    let storage = volume.storage()?;
-    let usual =
-        if rate.is_some() { open_loop_depth(shape.block_size.bytes()) } else { DEFAULT_DEPTH.max(shape.jobs.get()) };
+    let (storage, fleet) = (volume.storage()?, time.fleet.join()?);
+    let threads = shape.jobs.get().saturating_mul(fleet.share().parts);
+    let usual = if rate.is_some() { open_loop_depth(shape.block_size.bytes()) } else { DEFAULT_DEPTH.max(threads) };
     let depths = DepthList(vec![depth.unwrap_or(usual)]);
     let rates = rate.map(|Rate(per_s)| RateRange::Each(vec![per_s]));
     let asked = shape.asked(volume, &storage, depths, rates);
-    measure::run(&Job { workload: "io", volume, storage: &storage, asked, time, output })
+    measure::run(&Job { workload: "io", volume, storage: &storage, asked, time, fleet: &fleet, output })
 }

@@ -81,13 +81,16 @@ pub(super) fn warmup(flag: Arg) -> Arg {
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let Arguments { volume, shape, depth, rate, round, time, output } = arguments;
     let round = length_of_round(round.map(|Seconds(round)| round), time.duration.0)?;
-    let storage = volume.storage()?;
-    let usual =
-        if rate.is_some() { open_loop_depth(shape.block_size.bytes()) } else { DEFAULT_DEPTH.max(shape.jobs.get()) };
+    let (storage, fleet) = (volume.storage()?, time.fleet.join()?);
+    let threads = shape.jobs.get().saturating_mul(fleet.share().parts);
+    let usual = if rate.is_some() { open_loop_depth(shape.block_size.bytes()) } else { DEFAULT_DEPTH.max(threads) };
     let depths = DepthList(vec![depth.unwrap_or(usual)]);
     let rates = rate.map(|Rate(per_s)| RateRange::Each(vec![per_s]));
     let asked = shape.asked(volume, &storage, depths, rates);
-    measure::run_in_rounds(&Job { workload: "soak", volume, storage: &storage, asked, time, output }, round)
+    measure::run_in_rounds(
+        &Job { workload: "soak", volume, storage: &storage, asked, time, fleet: &fleet, output },
+        round,
+    )
 }
 
 /// The round that is asked for or the usual one, in whole seconds, as intervals are.

@@ -65,11 +65,12 @@ pub(in crate::cli) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let Arguments { volume, shape, depth, rate, together, rounds, time, output } = arguments;
-    let storage = volume.storage()?;
+    let (storage, fleet) = (volume.storage()?, time.fleet.join()?);
+    fleet.refuse(*together, "what volumes share", "measure the volumes of each host by itself, without `--part`")?;
     let depths = depth.clone().unwrap_or_else(|| DepthList(vec![open_loop_depth(shape.block_size.bytes())]));
     let mut asked = shape.asked(volume, &storage, depths, rate.clone());
     if *together {
         asked.volumes = Volumes::Each { rounds: rounds.unwrap_or(Volumes::DEFAULT_ROUNDS) };
     }
-    measure::run(&Job { workload: "io", volume, storage: &storage, asked, time, output })
+    measure::run(&Job { workload: "io", volume, storage: &storage, asked, time, fleet: &fleet, output })
 }

@@ -7,12 +7,13 @@ use super::link::Link;
 use crate::analysis::{LatencyTarget, SearchPlan};
 use crate::cli::arguments::KeepingArgs;
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::fleet::{Experiment, Joined};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::io::arguments::OutputArgs;
 use crate::cli::live::{RunProgress, Steps, warmup_words};
 use crate::cli::recording::{Header, Recording};
 use crate::cli::timed::Timed;
-use crate::cli::{fresh_seed, in_turn, limits, say, search};
+use crate::cli::{in_turn, limits, say, search};
 use crate::config::Arrival;
 use crate::config::io::RateRange;
 use crate::config::net::NetOptions;
@@ -35,11 +36,19 @@ pub(super) struct Job<'a> {
 /// Plans and checks everything, carries it out, keeps it and reports it.
 pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     let Job { server, asked, time, output } = job;
-    let plan = plan(&request(asked, time, output))?;
+    let fleet = time.fleet.join()?;
+    fleet.refuse_search(asked.rates.as_ref())?;
+    // A server serves one test at a time: a part is all of the load between its two hosts.
+    let (plan, joined) = fleet.plan(time.seed, &mut |seed| {
+        let plan = plan(&request(asked, time, output, seed))?;
+        let experiment = Experiment::new("network", &plan.parameters, seed, &plan.steps());
+        Ok((plan, experiment))
+    })?;
     limits::check_planned(&output.limits, &Timed::of_net(&plan.steps()))?;
     if output.keeping.dry_run {
         let mut out = say::output();
         write_plan(&mut out, &plan, job)?;
+        joined.write(&mut out)?;
         out.flush()?;
         return Ok(Exit::Done);
     }
@@ -57,7 +66,9 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
         tags: plan.tags.clone(),
         seed: plan.seed,
         parameters: plan.parameters.clone(),
+        joined: Some(&joined),
     };
+    let repeats = |limits: Vec<LatencyTarget>| if joined.may_repeat() { limits } else { Vec::new() };
     let mut recording = begin(header, &link, steps, &output.keeping, clock, &interrupt)?;
     let pattern = asked.pattern.name();
     let wanted = match &asked.rates {
@@ -69,10 +80,10 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
             })
         }
         Some(RateRange::Each(_)) => {
-            let limits = limits::of_lines(&output.limits);
+            let limits = repeats(limits::of_lines(&output.limits));
             each(&mut recording, &link, &plan.steps(), &limits, pattern)
         }
-        None => each(&mut recording, &link, &plan.steps(), &output.limits, pattern),
+        None => each(&mut recording, &link, &plan.steps(), &repeats(output.limits.clone()), pattern),
     };
     drop(link);
     recording.end(wanted).tell(output.keeping.format.format(), &output.limits, &interrupt)
@@ -90,7 +101,7 @@ pub(super) fn each(
 }
 
 /// What is asked of the plan.
-pub(super) fn request(asked: &NetOptions, time: &TimeArgs, output: &OutputArgs) -> Request {
+pub(super) fn request(asked: &NetOptions, time: &TimeArgs, output: &OutputArgs, seed: u64) -> Request {
     Request {
         asked: asked.clone(),
         duration: time.duration(DURATION),
@@ -99,7 +110,7 @@ pub(super) fn request(asked: &NetOptions, time: &TimeArgs, output: &OutputArgs) 
             Arrival::Poisson => workload::Arrival::Poisson,
             Arrival::Fixed => workload::Arrival::Fixed,
         },
-        seed: time.seed.unwrap_or_else(fresh_seed),
+        seed,
         tags: output.keeping.tags.clone(),
         processors: processors(),
     }
@@ -111,16 +122,17 @@ pub(super) fn processors() -> u32 {
 }
 
 /// What a run is called.
-pub(super) struct Named {
+pub(super) struct Named<'a> {
     pub(super) name: String,
     pub(super) tags: std::collections::BTreeMap<String, String>,
     pub(super) seed: u64,
     pub(super) parameters: std::collections::BTreeMap<String, String>,
+    pub(super) joined: Option<&'a Joined>,
 }
 
 /// Begins to write down a run.
 pub(super) fn begin(
-    named: Named,
+    named: Named<'_>,
     link: &Link,
     steps: Steps,
     keeping: &KeepingArgs,
@@ -130,9 +142,9 @@ pub(super) fn begin(
     let progress = RunProgress::new(steps, keeping.progress.verbosity());
     let notes: Vec<String> = link.notes().into_iter().chain(link.target().notes()).collect();
     notes.iter().for_each(|note| progress.note(note));
-    let Named { name, tags, seed, parameters } = named;
+    let Named { name, tags, seed, parameters, joined } = named;
     let target = link.target().describe();
-    let header = Header { workload: "network", name, tags, seed, parameters, target, paths: &[], notes };
+    let header = Header { workload: "network", name, tags, seed, parameters, target, paths: &[], notes, fleet: joined };
     Recording::begin(&keeping.runs.store(), header, clock, interrupt, progress)
 }
 

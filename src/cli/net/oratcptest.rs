@@ -91,6 +91,7 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
         tags: plan.tags.clone(),
         seed: plan.seed,
         parameters: plan.parameters.clone(),
+        joined: None,
     };
     let steps = Steps::Known(1, plan.step_time());
     let mut recording = begin(named, &link, steps, &arguments.keeping, clock, &interrupt)?;

@@ -7,6 +7,7 @@ use super::link::Link;
 use super::measure::{self, Named, begin, each, write_steps};
 use crate::cli::arguments::Taken;
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::fleet::Experiment;
 use crate::cli::interrupt::Interrupt;
 use crate::cli::io::arguments::OutputArgs;
 use crate::cli::live::Steps;
@@ -39,8 +40,12 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
     let Job { server, time, output, .. } = job;
     let redo = redo(job)?;
     let asked = NetOptions::new(NetPattern::Ping);
-    let request = Request { duration: time.duration(DURATION), ..measure::request(&asked, time, output) };
-    let mut plan = survey(&request, redo)?;
+    let (mut plan, joined) = time.fleet.join()?.plan(time.seed, &mut |seed| {
+        let request = Request { duration: time.duration(DURATION), ..measure::request(&asked, time, output, seed) };
+        let plan = survey(&request, redo)?;
+        let experiment = Experiment::new("network", &plan.parameters, seed, &plan.steps);
+        Ok((plan, experiment))
+    })?;
     limits::check_planned(&output.limits, &Timed::of_net(&plan.steps))?;
     if output.keeping.dry_run {
         let mut out = say::output();
@@ -52,6 +57,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
         }
         writeln!(out, "\nlook for the largest packet of the path")?;
         write_steps(&mut out, &plan.steps)?;
+        joined.write(&mut out)?;
         out.flush()?;
         return Ok(Exit::Done);
     }
@@ -66,6 +72,7 @@ pub(super) fn run(job: &Job<'_>) -> Result<Exit, Failure> {
         tags: std::mem::take(&mut plan.tags),
         seed: plan.seed,
         parameters: std::mem::take(&mut plan.parameters),
+        joined: Some(&joined),
     };
     let mut recording = begin(named, &link, steps, &output.keeping, clock, &interrupt)?;
     if path.up_bytes.is_none() {

@@ -13,13 +13,15 @@ use crate::analysis::{Judgeable, LatencyTarget, Subject};
 use crate::cli::arguments::{KeepingArgs, Measured, Seconds, TargetArgs};
 use crate::cli::database_load::{DatabaseLoad, Moment};
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::fleet::{Experiment, FleetArgs};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::Recording;
 use crate::cli::servers::{NodeArgs, ServerArgs, processors_for_sessions};
-use crate::cli::{fresh_seed, limits, say};
+use crate::cli::{limits, say};
 use crate::load::Pace;
 use crate::plan::orders::{OrdersLoad, OrdersPlan, plan};
+use crate::plan::share_out;
 use crate::plan::slob::Request;
 use crate::record::{CONNECT, Run};
 use crate::report::swingbench;
@@ -33,6 +35,9 @@ use crate::workload::orders::{Mix, MixError, Pauses, Reconnect, TransactionKind}
 const DEFAULT_DURATION: Nanos = Nanos::seconds(60);
 /// The shortest window.
 const MIN_DURATION: Nanos = Nanos::seconds(1);
+
+/// Said by a part of several.
+const UNAUDITED: &str = "the data were not audited, since other parts may still load them; `plimsoll orders verify --run RUN` does it when all have ended";
 
 /// How load is put on, and how it is reported.
 #[derive(Debug, Args)]
@@ -88,9 +93,12 @@ pub(super) struct LoadArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
     seed: Option<u64>,
 
-    /// Threads that drive the users [default: one for each processor, beside a private server a quarter of them]
+    /// Threads that drive the users, of each part where there are several [default: one for each processor, beside a private server a quarter of them]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Load")]
     lanes: Option<u32>,
+
+    #[command(flatten)]
+    fleet: FleetArgs,
 
     #[command(flatten)]
     target: TargetArgs,
@@ -222,14 +230,22 @@ impl LoadArgs {
         if let Some(path) = results {
             check_results(path)?;
         }
+        let fleet = self.fleet.join()?;
+        fleet.refuse(results.is_some(), "Swingbench's results", "leave `--results` out: it is of a whole run")?;
         let load = self.load(users, rates)?;
-        let plan = plan(&load)?;
+        let (plan, joined) = fleet.plan(self.seed, &mut |seed| {
+            let mut plan = plan(&OrdersLoad { seed, ..load.clone() })?;
+            plan.steps = share_out(plan.steps, fleet.share())?;
+            let experiment = Experiment::new("orders", &plan.parameters, seed, &plan.steps);
+            Ok((plan, experiment))
+        })?;
         let limits: Vec<LatencyTarget> = self.limits.iter().map(by_name).collect();
         check(&limits, &load)?;
         let address = self.target.address();
         let database = orders::at(address, &self.options()?)?;
         if self.keeping.dry_run {
             self.print(&plan, &address.to_string())?;
+            joined.write(&mut say::output())?;
             database.close()?;
             return Ok(Exit::Done);
         }
@@ -264,12 +280,17 @@ impl LoadArgs {
             steps,
             notes: Vec::new(),
             limits,
+            joined: &joined,
             keeping,
         };
         let mut is_sound = true;
+        let is_alone = fleet.share().parts == 1;
         let mut audit = |moment: Moment, recording: &mut Recording| {
             if moment == Moment::Post {
-                is_sound = audit::after_load(&*auditor, recording, !self.no_audit, interrupt.flag());
+                if !is_alone && !self.no_audit {
+                    recording.note(UNAUDITED.to_owned());
+                }
+                is_sound = audit::after_load(&*auditor, recording, is_alone && !self.no_audit, interrupt.flag());
             }
             Ok(())
         };
@@ -325,7 +346,7 @@ impl LoadArgs {
             max_retries: self.max_retries,
             reconnect: self.reconnect,
             isolation: self.isolation.map(|level| level.words().to_owned()),
-            seed: self.seed.unwrap_or_else(fresh_seed),
+            seed: self.seed.unwrap_or_default(),
             tags: self.keeping.tags.clone(),
             processors: processors_for_sessions(self.target.address()),
         })

@@ -7,7 +7,7 @@ use super::own_report::OwnReportArgs;
 use crate::analysis::LatencyTarget;
 use crate::cli::arguments::{Asked, IoArgs, KeepingArgs, ParameterArgs, Rate, Seconds, TargetArgs};
 use crate::cli::exit::Failure;
-use crate::cli::fresh_seed;
+use crate::cli::fleet::FleetArgs;
 use crate::cli::servers::{DEFAULT_CACHE, ServerArgs, processors_for_sessions};
 use crate::config::{Axes, Key, Origin};
 use crate::load::Pace;
@@ -40,11 +40,14 @@ pub(super) struct LoadArgs {
 
     /// Seed of every random choice; the same seed gives the same operations [default: a fresh one, which is reported]
     #[arg(long, value_name = "N", allow_negative_numbers = true, help_heading = "Load")]
-    seed: Option<u64>,
+    pub(super) seed: Option<u64>,
 
-    /// Threads that drive the sessions [default: one for each processor, beside a private server a quarter of them]
+    /// Threads that drive the sessions, of each part where there are several [default: one for each processor, beside a private server a quarter of them]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096), help_heading = "Load")]
     lanes: Option<u32>,
+
+    #[command(flatten)]
+    pub(super) fleet: FleetArgs,
 
     #[command(flatten)]
     pub(super) target: TargetArgs,
@@ -135,7 +138,7 @@ impl LoadArgs {
             pace: self.rate.map_or(Pace::Closed, |Rate(rate_per_s)| Pace::Open { rate_per_s, arrival }),
             commits,
             lanes: self.lanes,
-            seed: self.seed.unwrap_or_else(fresh_seed),
+            seed: self.seed.unwrap_or_default(),
             tags: self.keeping.tags.clone(),
             processors: processors_for_sessions(self.target.address()),
         })

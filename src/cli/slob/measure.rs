@@ -7,24 +7,28 @@ use super::plan_text;
 use super::script::Script;
 use crate::cli::database_load::{DatabaseLoad, Moment};
 use crate::cli::exit::{Exit, Failure};
+use crate::cli::fleet::{Experiment, Fleet, Joined};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::live::{RunProgress, Steps};
 use crate::cli::recording::Recording;
 use crate::cli::timed::Timed;
 use crate::cli::{limits, say};
+use crate::plan::share_out;
 use crate::plan::slob::{Request, RunPlan, facts_as_asked, plan};
 use crate::targets::database::{self, Database, OpenRequest};
 
 /// Plans and checks everything, runs it, keeps it and reports it.
 pub(super) fn run(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failure> {
+    let fleet = arguments.fleet.join()?;
     let interrupt = Interrupt::listen()?;
     let stop = interrupt.flag();
     let mut database = database::at(arguments.target.address(), &arguments.options()?)?;
-    let (plan, script) = interrupt.judge(planned(arguments, request, &mut *database, stop))?;
+    let (plan, joined, script) = interrupt.judge(planned(arguments, request, &fleet, &mut *database, stop))?;
     if arguments.keeping.dry_run {
         database.close()?;
         let mut out = say::output();
         plan_text::write(&mut out, &plan, &arguments.target.address().to_string())?;
+        joined.write(&mut out)?;
         std::io::Write::flush(&mut out)?;
         return Ok(Exit::Done);
     }
@@ -48,6 +52,7 @@ pub(super) fn run(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failu
         steps,
         notes,
         limits: &arguments.limits,
+        joined: &joined,
         keeping,
     };
     let mut call = |moment: Moment, _: &mut Recording| script.as_ref().map_or(Ok(()), |script| script.call(moment));
@@ -59,18 +64,24 @@ pub(super) fn run(arguments: &LoadArgs, request: &Request) -> Result<Exit, Failu
 fn planned(
     arguments: &LoadArgs,
     request: &Request,
+    fleet: &Fleet,
     database: &mut dyn Database,
     stop: &AtomicBool,
-) -> Result<(RunPlan, Option<Script>), Failure> {
+) -> Result<(RunPlan, Joined, Option<Script>), Failure> {
     let timing = database.timing()?;
     let facts = match database.facts(stop)? {
         Some(facts) => facts,
         None => facts_as_asked(request)?,
     };
-    let mut plan = plan(request, &facts)?;
+    let (mut plan, joined) = fleet.plan(arguments.seed, &mut |seed| {
+        let mut plan = plan(&Request { seed, ..request.clone() }, &facts)?;
+        plan.steps = share_out(plan.steps, fleet.share())?;
+        let experiment = Experiment::new("slob", &plan.parameters, seed, &plan.steps);
+        Ok((plan, experiment))
+    })?;
     plan.notes.extend(database.check_load(&plan.load(), stop)?);
     limits::check_planned(&arguments.limits, &Timed::of_slob(&plan, timing))?;
     let script = plan.script.as_ref().map(|(path, origin)| Script::check(path, origin)).transpose()?;
     plan.notes.iter().for_each(say::note);
-    Ok((plan, script))
+    Ok((plan, joined, script))
 }

@@ -26,6 +26,23 @@ fn nanos(time: &libc::timeval) -> Option<u64> {
     seconds.checked_mul(1_000_000_000)?.checked_add(micros.checked_mul(1_000)?)
 }
 
+/// How far the wall clock may be off, in nanoseconds, as whatever synchronises it tells the kernel. `None` where nothing does: the
+/// kernel's own figure then is a number that it counts up to, and no bound.
+pub fn wall_clock_bound_ns() -> Option<u64> {
+    let mut state = MaybeUninit::<libc::timex>::zeroed();
+    // SAFETY: `state` is writable and of the type that the call fills; its modes are zero, so nothing is set.
+    let is_error = match unsafe { libc::adjtimex(state.as_mut_ptr()) } {
+        ..0 => return None,
+        found => found == libc::TIME_ERROR,
+    };
+    // SAFETY: `timex` holds integers only, for which the zeroes it started with are valid, and the call succeeded.
+    let state = unsafe { state.assume_init() };
+    if is_error || state.status & libc::STA_UNSYNC != 0 {
+        return None;
+    }
+    u64::try_from(state.maxerror).ok()?.checked_mul(1_000)
+}
+
 /// The unit of `/proc/stat`, in ticks per second (`USER_HZ`).
 pub(crate) fn ticks_per_second() -> Option<u64> {
     // SAFETY: the call takes a plain number and touches no memory of ours.
