@@ -25,7 +25,7 @@ use plimsoll::load::{Pace, Share, StepPlan, Stop, run_step};
 use plimsoll::measure::{Counter, LaneRecorder};
 use plimsoll::record;
 use plimsoll::targets::database::{
-    DatabaseOptions, Filling, Method, OpenRequest, PlannedLoad, Replace, Sending, SetupRequest, at,
+    DatabaseOptions, Filling, Method, OpenDatabase, OpenRequest, PlannedLoad, Replace, Sending, SetupRequest, at,
 };
 use plimsoll::targets::{
     Background, BatchLane, Finished, FinishedBatch, Lane, SessionRange, Target, TargetError, TargetFor,
@@ -197,7 +197,20 @@ fn plan(sessions: u32) -> StepPlan<SlobShape> {
 /// which the simulation does not count.
 type Counted = (BTreeMap<String, (u64, u64)>, Option<u64>);
 
-fn load(address: &str, sending: Option<Sending>) -> [(Lists, Counted); 2] {
+/// What the sessions of a part ask of data that are made for it.
+fn parts_on(address: &str, share: Share) -> Lists {
+    let opened = open(address, None);
+    let recording = Recording { target: opened.target(), lists: Mutex::default() };
+    let step = plan(SESSIONS).of_part(share);
+    let outcome = run_step(&recording, &step, 0, &[], opened.clock(), &Stop::new(), &mut |_| {});
+    assert!(outcome.failure.is_none(), "{address}: {:?}", outcome.failure);
+    let lists = recording.lists.into_inner().unwrap();
+    opened.close().unwrap();
+    lists
+}
+
+/// Data are made, unless it is a simulation, and opened.
+fn open(address: &str, sending: Option<Sending>) -> Box<dyn OpenDatabase> {
     let options = DatabaseOptions {
         io_engine: None,
         cache: Bytes::mib(4),
@@ -237,7 +250,11 @@ fn load(address: &str, sending: Option<Sending>) -> [(Lists, Counted); 2] {
         database.close().unwrap();
     }
     let load = PlannedLoad { sessions: SESSIONS, schemas: Some(SCHEMAS), has_updates: true };
-    let opened = at(&address, &options).unwrap().open(&OpenRequest { load, recovering: &|_| {}, stop: &stop }).unwrap();
+    at(&address, &options).unwrap().open(&OpenRequest { load, recovering: &|_| {}, stop: &stop }).unwrap()
+}
+
+fn load(address: &str, sending: Option<Sending>) -> [(Lists, Counted); 2] {
+    let opened = open(address, sending);
     let run = |sessions| {
         let recording = Recording { target: opened.target(), lists: Mutex::default() };
         let outcome = run_step(&recording, &plan(sessions), 0, &[], opened.clock(), &Stop::new(), &mut |_| {});
@@ -251,6 +268,29 @@ fn load(address: &str, sending: Option<Sending>) -> [(Lists, Counted); 2] {
     let loads = [run(1), run(SESSIONS)];
     opened.close().unwrap();
     loads
+}
+
+/// Parts of one step on engines of their own, as hosts have them.
+#[test]
+fn parts_on_engines_of_their_own_ask_for_what_one_process_does() {
+    let place = tempfile::tempdir().unwrap();
+    let whole = Share::WHOLE;
+    let engine = |name: &str, share| parts_on(&format!("dir:{}", place.path().join(name).display()), share);
+    let one = engine("whole", whole);
+    assert!(one.keys().copied().eq(0..SESSIONS));
+    let mut together = Lists::new();
+    for part in 0..3 {
+        let own = engine(&format!("part{part}"), Share { part, parts: 3 });
+        assert!(own.keys().copied().eq(Share { part, parts: 3 }.of(SESSIONS)), "part {part} has {:?}", own.keys());
+        together.extend(own);
+    }
+    assert_eq!(together.len(), one.len());
+    for (session, list) in &one {
+        let both = list.len().min(together[session].len());
+        assert!(both > 0 && list[..both] == together[session][..both], "session {session}");
+    }
+    // The first session of each to be done closes the window: one session of each part did all of its loop.
+    assert!(together.values().filter(|list| list.len() as u64 >= WORK_LOOP).count() >= 3);
 }
 
 #[test]

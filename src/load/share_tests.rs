@@ -122,7 +122,14 @@ fn plan(sessions: u32, lanes: u32, pace: Pace) -> StepPlan<SlobShape> {
     StepPlan {
         index: 0,
         label: "shared".to_owned(),
-        load: record::Load { sessions: Some(sessions), ..record::Load::default() },
+        load: record::Load {
+            sessions: Some(sessions),
+            rate_operations_per_s: match pace {
+                Pace::Closed => None,
+                Pace::Open { rate_per_s, .. } => Some(rate_per_s),
+            },
+            ..record::Load::default()
+        },
         parameters: BTreeMap::new(),
         shape: SlobShape {
             schemas: 3,

@@ -96,7 +96,7 @@ fn read(text: &str) -> Result<u64, FleetProblem> {
     Err(none())
 }
 
-/// Seconds, exactly, with up to nine digits behind the point.
+/// Seconds, exactly, with up to nine digits behind the point; at most what nanoseconds can count.
 fn seconds(text: &str) -> Option<u64> {
     let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
     let are_digits = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
@@ -104,7 +104,7 @@ fn seconds(text: &str) -> Option<u64> {
         return None;
     }
     let part_ns: u64 = format!("{part:0<9}").parse().ok()?;
-    whole.parse::<u64>().ok()?.checked_mul(1_000_000_000)?.checked_add(part_ns)
+    Some(whole.parse::<u64>().ok()?.saturating_mul(1_000_000_000).saturating_add(part_ns))
 }
 
 #[cfg(test)]
