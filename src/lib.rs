@@ -21,6 +21,7 @@
 pub mod analysis;
 pub mod cli;
 pub mod config;
+pub mod fleet;
 pub mod import;
 pub mod load;
 #[cfg(test)]

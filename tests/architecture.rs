@@ -25,6 +25,7 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("measure", &["units", "record"]),
     ("targets", &["units", "config", "record", "measure", "workload"]),
     ("load", &["units", "record", "measure", "workload", "targets"]),
+    ("fleet", &["units", "record", "measure", "targets"]),
     ("plan", &["units", "config", "record", "workload", "targets", "load"]),
     ("import", &["units", "record"]),
     ("analysis", &["units", "record"]),
@@ -34,7 +35,7 @@ const ROOMS: &[(&str, &[&str])] = &[
         "cli",
         &[
             "units", "config", "record", "measure", "workload", "targets", "load", "plan", "import", "analysis",
-            "report", "serve",
+            "report", "serve", "fleet",
         ],
     ),
 ];

@@ -35,7 +35,8 @@ pub type ClientControl = Control<FromServer, FromClient>;
 pub type ServerControl = Control<FromClient, FromServer>;
 
 impl<I: DeserializeOwned, O: Serialize> Control<I, O> {
-    fn new(stream: TcpStream) -> Self {
+    /// One end of a connection whose handshake is over.
+    pub fn new(stream: TcpStream) -> Self {
         Self { stream, frames: Frames::default(), sends: PhantomData }
     }
 

@@ -27,7 +27,7 @@ pub enum WireError {
         during: &'static str,
     },
     /// The other end is no Plimsoll.
-    #[error("what answers there is not `plimsoll net serve`")]
+    #[error("what answers there does not speak as plimsoll does")]
     Stranger,
     /// The other end is a Plimsoll of another time.
     #[error("the other end speaks protocol {theirs}, this program speaks {ours}")]
@@ -109,8 +109,18 @@ impl WireError {
         }
     }
 
-    pub(super) fn malformed(what: &'static str, why: impl ToString) -> Self {
+    /// Bytes that mean nothing, and why.
+    pub fn malformed(what: &'static str, why: impl ToString) -> Self {
         Self::Malformed { what, why: why.to_string() }
+    }
+
+    /// What a server says of somebody whom it turned away for this.
+    pub fn of_stranger(&self) -> String {
+        match self {
+            Self::TokenRefused => "it did not prove that it knows the token".to_owned(),
+            Self::NoTest => "it came for a test that does not go on".to_owned(),
+            error => error.to_string(),
+        }
     }
 
     /// Whether the other end simply went away.

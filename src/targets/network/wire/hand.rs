@@ -34,6 +34,8 @@ pub enum Role {
     Control,
     /// Load.
     Data(Flow),
+    /// A part of a fleet comes to its meeting point.
+    Part,
 }
 
 /// One data connection of a test.
@@ -60,6 +62,7 @@ impl Role {
     fn bytes(self) -> [u8; 8] {
         let (role, carries, number) = match self {
             Self::Control => (0, 0, 0),
+            Self::Part => (2, 0, 0),
             Self::Data(flow) => {
                 let carries = match flow.carries {
                     Carries::Exchanges => 0,
@@ -78,6 +81,7 @@ impl Role {
         let number = u32::from_le_bytes(number);
         let carries = match (role, carries) {
             (0, 0) => return (number == 0).then_some(Self::Control),
+            (2, 0) => return (number == 0).then_some(Self::Part),
             (1, 0) => Carries::Exchanges,
             (1, 1) => Carries::Up,
             (1, 2) => Carries::Down,
@@ -249,7 +253,7 @@ pub fn greet(
     let hello = HelloRead::read(bytes)?;
     let say = |verdict: Verdict, key| write_by(stream, &verdict.bytes(&challenge, &hello, key), deadline, HANDSHAKE);
     let (key, number) = match hello.role {
-        Role::Control => (token.clone(), None),
+        Role::Control | Role::Part => (token.clone(), None),
         Role::Data(_) => match test() {
             Some((session, number)) => (session.0, Some(number)),
             None => {
@@ -263,7 +267,7 @@ pub fn greet(
         return Err(WireError::TokenRefused);
     }
     say(Verdict::Accepted, Some(&key))?;
-    let session = (hello.role == Role::Control).then(|| challenge.session(&hello.bytes, token));
+    let session = (number.is_none()).then(|| challenge.session(&hello.bytes, token));
     Ok((hello.role, session))
 }
 
@@ -274,6 +278,14 @@ pub fn greet(
 pub fn prove_control(stream: &TcpStream, token: &Key, deadline: Instant) -> Result<Session, WireError> {
     let (challenge, hello) = prove(stream, Role::Control, token, None, deadline)?;
     Ok(challenge.session(&hello.bytes, token))
+}
+
+/// What a part says to its meeting point.
+///
+/// # Errors
+/// As [`prove_control`].
+pub fn prove_part(stream: &TcpStream, token: &Key, deadline: Instant) -> Result<(), WireError> {
+    prove(stream, Role::Part, token, None, deadline).map(drop)
 }
 
 /// The client's half of a data connection of test number `test`.

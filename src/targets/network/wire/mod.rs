@@ -25,6 +25,7 @@
 //! No number from the wire is believed: each is checked against a limit before anything is allocated or waited for by it.
 
 mod control;
+pub mod door;
 mod error;
 mod frame;
 mod hand;
@@ -37,7 +38,7 @@ pub use error::WireError;
 pub use frame::{Frames, MAX_FRAME_BYTES};
 pub use hand::{
     Carries, Challenge, Flow, GREETING_BYTES, HELLO_BYTES, HelloRead, Role, Session, VERDICT_BYTES, greet,
-    prove_control, prove_data,
+    prove_control, prove_data, prove_part,
 };
 pub use head::{
     ANSWER_HEAD_BYTES, Answer, INTRODUCTION_BYTES, Introduction, MAX_BODY_BYTES, MAX_DATAGRAM_BYTES,

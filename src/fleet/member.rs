@@ -1,0 +1,390 @@
+//! A part's end: comes to the meeting point, waits for each start, and ends when it is asked to.
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::error::FleetError;
+use super::message::{FromMeeting, FromPart, Introduction, Judgement, plain};
+use super::offset::{Exchange, Offset};
+use super::{OnPartEnd, utc_ns};
+use crate::measure::monotonic_ns;
+use crate::targets::network::wire::{Control, Token, Version, WireError, prove_part};
+
+/// Questions for the time that one comparison of clocks asks. On a busy machine few of them are not disturbed.
+const EXCHANGES: u32 = 64;
+/// How long one may take.
+const ANSWERS_IN: Duration = Duration::from_secs(1);
+/// A meeting point that does not come forward is tried again after this.
+const TRY_EVERY: Duration = Duration::from_millis(200);
+/// How long one attempt may take.
+const CONNECTS_IN: Duration = Duration::from_secs(5);
+/// How often the thread looks for what is to be said.
+const LOOK_EVERY: Duration = Duration::from_millis(2);
+/// How often it says that it is there.
+const ALIVE_EVERY: Duration = Duration::from_secs(2);
+/// How often a wish to end is looked for.
+const LOOK_AROUND: Duration = Duration::from_millis(20);
+/// How long the last comparison of clocks may take.
+const LEAVES_IN: Duration = Duration::from_secs(2);
+
+/// How a part comes to a meeting point.
+#[derive(Debug, Clone)]
+pub struct Joining {
+    /// As the user named it: `HOST:PORT`.
+    pub point: String,
+    /// Host of it.
+    pub host: String,
+    /// Port of it.
+    pub port: u16,
+    /// The token that all parts have.
+    pub token: Token,
+    /// This part's number, from 0.
+    pub number: u32,
+    /// How many there are.
+    pub parts: u32,
+    /// Digest of all that decides the load.
+    pub configuration: String,
+    /// Name of this host.
+    pub own_host: String,
+    /// How long to try.
+    pub patience: Duration,
+    /// What happens when the meeting point goes away in the middle of a load.
+    pub on_part_end: OnPartEnd,
+}
+
+/// A start that all parts have agreed on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Started {
+    /// When load begins, by this host's monotonic clock.
+    pub at_monotonic_ns: u64,
+    /// The clocks as they were compared just before.
+    pub offset: Offset,
+}
+
+/// A part that has been let in.
+#[derive(Debug)]
+pub struct Member {
+    shared: Arc<Shared>,
+    point: String,
+    /// Name of the host of part 0.
+    host: String,
+    thread: Option<JoinHandle<()>>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    wishes: VecDeque<Wish>,
+    begin: Option<(u32, u64)>,
+    verdict: Option<(u32, Judgement)>,
+    offset: Option<Offset>,
+    /// How many times clocks have been compared.
+    comparisons: u32,
+    /// Why all are to end.
+    stopped: Option<String>,
+    lost: Option<WireError>,
+    gone: Vec<String>,
+    has_left: bool,
+}
+
+/// What the thread is asked.
+#[derive(Debug)]
+enum Wish {
+    Compare,
+    Say(FromPart),
+    Leave { early: Option<String> },
+}
+
+type MeetingControl = Control<FromMeeting, FromPart>;
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wish(&self, wishes: impl IntoIterator<Item = Wish>) {
+        self.state().wishes.extend(wishes);
+    }
+}
+
+impl Member {
+    /// Comes to the meeting point, as long as that takes within [`Joining::patience`]. `on_stop` is called when the load is to end
+    /// because the others do. None where `is_stopped` before that.
+    ///
+    /// # Errors
+    /// When the meeting point is not there, is none, or refuses the part.
+    pub fn join(
+        joining: &Joining,
+        is_stopped: &dyn Fn() -> bool,
+        on_stop: Box<dyn Fn() + Send>,
+    ) -> Result<Option<Self>, FleetError> {
+        let Some(stream) = connect(joining, is_stopped)? else { return Ok(None) };
+        let wire = |source| FleetError::Wire { point: joining.point.clone(), source };
+        let deadline = Instant::now() + CONNECTS_IN;
+        stream.set_nodelay(true).map_err(|source| wire(WireError::Io { action: "send without delay", source }))?;
+        prove_part(&stream, &joining.token.key(), deadline).map_err(wire)?;
+        let mut control = MeetingControl::new(stream);
+        let hello = Introduction {
+            version: Version::ours(),
+            number: joining.number,
+            parts: joining.parts,
+            configuration: joining.configuration.clone(),
+            host: joining.own_host.clone(),
+        };
+        control.send(&FromPart::Hello(hello)).map_err(wire)?;
+        let host = match control.expect(deadline).map_err(wire)? {
+            FromMeeting::Welcome { host } => plain(&host),
+            FromMeeting::Refused { why } => {
+                return Err(FleetError::Refused {
+                    point: joining.point.clone(),
+                    number: joining.number,
+                    why: plain(&why),
+                });
+            }
+            _ => return Err(wire(WireError::malformed("the first answer", "it is no welcome"))),
+        };
+        let shared = Arc::new(Shared::default());
+        let line = Line { control, shared: Arc::clone(&shared), on_part_end: joining.on_part_end, on_stop };
+        let thread = std::thread::Builder::new().name("fleet".to_owned()).spawn(move || line.attend());
+        let thread = thread.map_err(|source| FleetError::Thread { source })?;
+        Ok(Some(Self { shared, point: joining.point.clone(), host, thread: Some(thread) }))
+    }
+
+    /// Name of the host of part 0.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Compares the clocks, says that a step can begin here, and waits until it can everywhere. None where `is_stopped` before that.
+    ///
+    /// # Errors
+    /// When the others stop, or the meeting point has gone.
+    pub fn ready(&self, step: u32, label: &str, is_stopped: &dyn Fn() -> bool) -> Result<Option<Started>, FleetError> {
+        let ready = FromPart::Ready { step, label: label.to_owned() };
+        self.shared.wish([Wish::Compare, Wish::Say(ready)]);
+        self.wait(is_stopped, |state| {
+            let (begun, theirs_ns) = state.begin?;
+            let offset = state.offset.filter(|_| begun == step)?;
+            // Our clock had not begun then, so it cannot be reached any more; the beginning of time is late enough to say so.
+            let at_monotonic_ns = offset.ours(theirs_ns).unwrap_or(0);
+            Some(Started { at_monotonic_ns, offset })
+        })
+    }
+
+    /// Says what came of a step here, and waits for what came of it everywhere. None where `is_stopped` before that.
+    ///
+    /// # Errors
+    /// As [`ready`](Self::ready).
+    pub fn judged(
+        &self,
+        step: u32,
+        judgement: Judgement,
+        is_stopped: &dyn Fn() -> bool,
+    ) -> Result<Option<Judgement>, FleetError> {
+        self.shared.wish([Wish::Say(FromPart::Judged { step, judgement })]);
+        self.wait(is_stopped, |state| state.verdict.filter(|(judged, _)| *judged == step).map(|(_, verdict)| verdict))
+    }
+
+    /// Parts that have gone early, each with the reason, since this was asked last.
+    pub fn take_gone(&self) -> Vec<String> {
+        std::mem::take(&mut self.shared.state().gone)
+    }
+
+    /// Why all are to end, if they are.
+    pub fn stopped(&self) -> Option<FleetError> {
+        let state = self.shared.state();
+        state.stopped.clone().map(|why| FleetError::Stopped { why })
+    }
+
+    /// Goes, and says why if that is before the end. Returns the clocks as they were compared last, if they could be.
+    pub fn leave(mut self, early: Option<String>) -> Option<Offset> {
+        let before = self.shared.state().comparisons;
+        self.shared.wish([Wish::Compare, Wish::Leave { early }]);
+        let deadline = Instant::now() + LEAVES_IN;
+        let is_late = || Instant::now() >= deadline;
+        // The end is not held up by a meeting point that has gone: then the clocks are not compared.
+        let _ = self.wait(&is_late, |state| (state.has_left).then_some(()));
+        let state = self.shared.state();
+        let offset = state.offset.filter(|_| state.comparisons > before);
+        drop(state);
+        self.thread.take();
+        offset
+    }
+
+    fn wait<T>(
+        &self,
+        is_stopped: &dyn Fn() -> bool,
+        mut done: impl FnMut(&State) -> Option<T>,
+    ) -> Result<Option<T>, FleetError> {
+        let mut state = self.shared.state();
+        loop {
+            if let Some(done) = done(&state) {
+                return Ok(Some(done));
+            }
+            if let Some(why) = &state.stopped {
+                return Err(FleetError::Stopped { why: why.clone() });
+            }
+            if let Some(source) = state.lost.take() {
+                return Err(FleetError::Wire { point: self.point.clone(), source });
+            }
+            if state.has_left || is_stopped() {
+                return Ok(None);
+            }
+            state = match self.shared.changed.wait_timeout(state, LOOK_AROUND) {
+                Ok((state, _)) => state,
+                Err(poisoned) => poisoned.into_inner().0,
+            };
+        }
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        if self.thread.is_some() {
+            self.shared.wish([Wish::Leave { early: Some("its command ended".to_owned()) }]);
+        }
+    }
+}
+
+/// Connects, trying again: parts do not start together, and a name may not be known yet.
+fn connect(joining: &Joining, is_stopped: &dyn Fn() -> bool) -> Result<Option<TcpStream>, FleetError> {
+    let Joining { point, host, port, patience, .. } = joining;
+    let deadline = Instant::now() + *patience;
+    loop {
+        let attempt = (host.as_str(), *port).to_socket_addrs().map_err(|source| {
+            let point = point.clone();
+            FleetError::NoAddress { point, source }
+        });
+        let error = match attempt.map(|addresses| connect_to(addresses, deadline)) {
+            Ok(Ok(stream)) => return Ok(Some(stream)),
+            Ok(Err(source)) => FleetError::Connect { point: point.clone(), seconds: patience.as_secs(), source },
+            Err(error) => error,
+        };
+        if is_stopped() {
+            return Ok(None);
+        }
+        if Instant::now() + TRY_EVERY >= deadline {
+            return Err(error);
+        }
+        std::thread::sleep(TRY_EVERY);
+    }
+}
+
+fn connect_to(addresses: impl Iterator<Item = SocketAddr>, deadline: Instant) -> io::Result<TcpStream> {
+    let mut first_error = None;
+    for address in addresses {
+        let left = deadline.saturating_duration_since(Instant::now()).clamp(TRY_EVERY, CONNECTS_IN);
+        match TcpStream::connect_timeout(&address, left) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => {
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    Err(first_error.unwrap_or_else(|| io::Error::from(io::ErrorKind::AddrNotAvailable)))
+}
+
+/// The connection, in a thread of its own.
+struct Line {
+    control: MeetingControl,
+    shared: Arc<Shared>,
+    on_part_end: OnPartEnd,
+    on_stop: Box<dyn Fn() + Send>,
+}
+
+impl Line {
+    fn attend(mut self) {
+        if let Err(error) = self.speak() {
+            let ends = self.on_part_end == OnPartEnd::Stop;
+            let mut state = self.shared.state();
+            // Whoever is asked to end may find the port closed before it has said that it goes.
+            if state.stopped.is_none() {
+                state.gone.push(format!("the meeting point is gone: {error}"));
+                state.lost = Some(error);
+            }
+            drop(state);
+            if ends {
+                (self.on_stop)();
+            }
+        }
+        self.shared.state().has_left = true;
+        self.shared.changed.notify_all();
+        self.control.close();
+    }
+
+    fn speak(&mut self) -> Result<(), WireError> {
+        let mut alive = Instant::now();
+        loop {
+            let wish = self.shared.state().wishes.pop_front();
+            match wish {
+                Some(Wish::Compare) => self.compare()?,
+                Some(Wish::Say(message)) => self.control.send(&message)?,
+                Some(Wish::Leave { early }) => return self.control.send(&FromPart::Leaves { early }),
+                None => {
+                    if let Some(said) = self.control.receive(Instant::now() + LOOK_EVERY)? {
+                        self.hear(said);
+                    }
+                }
+            }
+            if alive.elapsed() >= ALIVE_EVERY {
+                self.control.send(&FromPart::Alive)?;
+                alive = Instant::now();
+            }
+        }
+    }
+
+    fn compare(&mut self) -> Result<(), WireError> {
+        let mut exchanges = Vec::with_capacity(EXCHANGES as usize);
+        for number in 0..EXCHANGES {
+            let sent_ns = monotonic_ns();
+            self.control.send(&FromPart::Ask(number))?;
+            let deadline = Instant::now() + ANSWERS_IN;
+            loop {
+                match self.control.expect(deadline)? {
+                    FromMeeting::Time { asked, monotonic_ns: answered_ns, utc_ns: answered_utc_ns }
+                        if asked == number =>
+                    {
+                        let (received_ns, received_utc_ns) = (monotonic_ns(), utc_ns());
+                        let exchange = Exchange { sent_ns, received_ns, answered_ns, answered_utc_ns, received_utc_ns };
+                        exchanges.push(exchange);
+                        break;
+                    }
+                    FromMeeting::Time { .. } => {
+                        return Err(WireError::malformed("an answer", "it is to another question"));
+                    }
+                    other => self.hear(other),
+                }
+            }
+        }
+        let mut state = self.shared.state();
+        state.offset = Offset::of(&exchanges);
+        state.comparisons += 1;
+        Ok(())
+    }
+
+    fn hear(&self, said: FromMeeting) {
+        let mut state = self.shared.state();
+        match said {
+            FromMeeting::Begin { step, monotonic_ns } => state.begin = Some((step, monotonic_ns)),
+            FromMeeting::Verdict { step, judgement } => state.verdict = Some((step, judgement)),
+            FromMeeting::Gone { why, .. } => state.gone.push(plain(&why)),
+            FromMeeting::Stop { why } => {
+                state.stopped.get_or_insert_with(|| plain(&why));
+                drop(state);
+                (self.on_stop)();
+            }
+            // Said once only, and times only when asked for: nothing waits for them here.
+            FromMeeting::Welcome { .. } | FromMeeting::Refused { .. } | FromMeeting::Time { .. } => {}
+        }
+        self.shared.changed.notify_all();
+    }
+}
