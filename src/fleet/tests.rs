@@ -103,7 +103,7 @@ fn who_does_not_belong_here_is_refused_by_name() {
     assert!(refused(&|it| it.number = 2).contains("no part 2 of 2"));
     assert!(refused(&|it| it.configuration = "decaf".to_owned()).contains("configured in another way"));
     assert_eq!(meeting.turned_away().len(), 4);
-    assert!(meeting.turned_away()[0].contains("part 1 on h1: part 1 is there already"), "{:?}", meeting.turned_away());
+    assert!(meeting.turned_away()[0].contains("part 1 on h0: part 1 is there already"), "{:?}", meeting.turned_away());
     let mut other = joining(&meeting, 0, 2);
     other.token = Token::new("five six seven eight").unwrap();
     assert!(matches!(join(&other), Err(FleetError::Wire { source: WireError::TokenRefused, .. })));
