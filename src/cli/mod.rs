@@ -42,6 +42,7 @@ mod sheets;
 mod slob;
 mod table;
 mod timed;
+mod token;
 mod trend;
 
 use std::error::Error as _;

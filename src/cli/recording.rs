@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 
 use super::arguments::Format;
 use super::exit::{Exit, Failure};
-use super::fleet::{Joined, StepStart};
+use super::fleet::{Company, Joined, StepStart};
 use super::interrupt::Interrupt;
 use super::live::RunProgress;
 use super::seat::{Kept, Said, Seat};
 use super::{own_reports, report, say};
-use crate::analysis::{Finding, LatencyTarget, LimitAnswer};
+use crate::analysis::{Finding, LatencyTarget, LimitAnswer, VerdictOutcome};
 use crate::config::without_secrets;
+use crate::fleet::{FleetError, Started};
 use crate::load::{Begin, StepPlan, Stop, run_step, run_step_when};
-use crate::measure::{Clock, environment};
+use crate::measure::{Clock, environment, wall_at_monotonic};
 use crate::record::store::{self, RunWriter, Store, StoreError};
 use crate::record::{self, Ending, FORMAT, Outcome, Run, Step, Timestamp, Tool, Window};
 use crate::report::Detail;
@@ -56,6 +57,8 @@ pub(super) struct Recording {
     devices: Vec<String>,
     run_started_ns: u64,
     fleet: Option<Joined>,
+    /// The other parts, where they meet.
+    company: Option<Company>,
     /// The first error that ended the run, or that keeps it from being kept.
     failure: Option<Failure>,
 }
@@ -96,8 +99,13 @@ impl Recording {
         let run_started_ns = clock.now_ns();
         fleet.iter().flat_map(Joined::notes).for_each(|note| progress.note(&note));
         let mut run = document(header);
-        run.id = store.new_id(run.started_at, &run.workload);
+        // Parts on hosts that share the directory begin in the same second.
+        let part = run.part.as_ref().map(|part| format!("{}-part{}", run.workload, part.number));
+        run.id = store.new_id(run.started_at, part.as_ref().unwrap_or(&run.workload));
         run.tags.extend(Seat::taken().into_iter().flat_map(|seat| seat.tags().clone()));
+        let stop = interrupt.stop().clone();
+        let met = fleet.as_ref().map_or(Ok(None), |fleet| fleet.meet(&stop));
+        let company = met.inspect_err(|_| progress.end())?;
         let writer = match RunWriter::create(store, &run) {
             Ok(writer) => writer,
             Err(error) => {
@@ -105,8 +113,7 @@ impl Recording {
                 return Err(error.into());
             }
         };
-        let stop = interrupt.stop().clone();
-        Ok(Self { run, writer, clock, stop, progress, devices, run_started_ns, fleet, failure: None })
+        Ok(Self { run, writer, clock, stop, progress, devices, run_started_ns, fleet, company, failure: None })
     }
 
     /// Removes what was written: nothing was measured.
@@ -140,7 +147,16 @@ impl Recording {
         };
         let (clock, stop, mut late) = (self.clock, &self.stop, None);
         let (fleet, mut too_late) = (self.fleet.as_ref(), None);
+        let (company, mut met) = (self.company.as_ref(), None);
         let mut when_ready = || {
+            if let Some(company) = company {
+                let begin = company.ready(plan.index, &plan.label, stop);
+                let begin = met.insert(begin);
+                return match begin {
+                    Ok(Some(started)) => Begin::At(clock.instant_of(started.at_monotonic_ns)),
+                    Ok(None) | Err(_) => Begin::NotAtAll,
+                };
+            }
             let Some(seat) = Seat::taken() else {
                 return match fleet.and_then(|fleet| fleet.wait_for_start(plan.index, clock, stop)) {
                     None => Begin::AtOnce,
@@ -167,6 +183,7 @@ impl Recording {
         unwritten = unwritten.or(unkept);
         self.run.steps.push(step);
         notes.into_iter().for_each(|note| self.note(note));
+        let parted = self.note_meeting(met);
         if let Some(late_ns) = outcome.late_ns {
             self.note_start(&plan.label, late_ns);
         }
@@ -181,6 +198,9 @@ impl Recording {
         }
         if let Some(why) = too_late {
             self.fail_with(Failure::new(why).with_hint(LATE_HINT.to_owned()));
+        }
+        if let Some(error) = parted {
+            self.part_with(error);
         }
         if let Some(error) = outcome.failure {
             self.fail_unless_stopped(error);
@@ -259,6 +279,43 @@ impl Recording {
         note.into_iter().for_each(|note| self.note(note));
     }
 
+    /// Writes down what the parts agreed on: of the first step for the run. Returns why they do not go on together.
+    fn note_meeting(&mut self, met: Option<Result<Option<Started>, FleetError>>) -> Option<FleetError> {
+        for note in self.company.iter().flat_map(Company::take_notes).collect::<Vec<_>>() {
+            self.note(note);
+        }
+        let started = match met? {
+            Ok(started) => started?,
+            Err(error) => return Some(error),
+        };
+        let part = self.run.part.as_mut()?;
+        let clock = part.clock.get_or_insert_with(|| started.offset.recorded());
+        clock.bound_ns = clock.bound_ns.max(started.offset.bound_ns);
+        part.start_at_ns.get_or_insert_with(|| wall_at_monotonic(started.at_monotonic_ns));
+        None
+    }
+
+    /// The parts do not go on together: what was measured is kept, and without anything it is an error.
+    fn part_with(&mut self, error: FleetError) {
+        if self.run.steps.iter().any(|step| step.window.duration_ns > 0) {
+            self.stop.ask();
+        } else {
+            self.fail_with(error.into());
+        }
+    }
+
+    /// What came of a step over all parts, where they meet; else what came of it here.
+    pub(super) fn judged(&mut self, index: u32, own: Option<VerdictOutcome>) -> Option<VerdictOutcome> {
+        let Some(company) = &self.company else { return own };
+        match company.judged(index, own, &self.stop) {
+            Ok(worst) => worst,
+            Err(error) => {
+                self.part_with(error);
+                None
+            }
+        }
+    }
+
     /// Ends the run with what is no error of a target. Only the first one counts.
     fn fail_with(&mut self, failure: Failure) {
         if self.run.outcome == Outcome::Unfinished {
@@ -296,12 +353,19 @@ impl Recording {
     /// Writes down how it ended. `steps_wanted` is how many a whole run has.
     pub(super) fn end(mut self, steps_wanted: usize) -> Recorded {
         self.progress.end();
-        let Self { mut run, writer, .. } = self;
+        let Self { mut run, mut writer, company, .. } = self;
         run.ended_at = Some(now());
         if run.outcome == Outcome::Unfinished {
             let cut_short =
                 run.steps.len() < steps_wanted || run.steps.iter().any(|step| step.outcome == Outcome::Interrupted);
             run.outcome = if cut_short { Outcome::Interrupted } else { Outcome::Completed };
+        }
+        if let Some(company) = company {
+            // A launcher that ends all parts gives them little time: what was measured is kept before others are waited for.
+            if let Err(error) = writer.update(&run) {
+                self.failure.get_or_insert(not_kept(error));
+            }
+            part_from(company, &mut run);
         }
         let directory = writer.directory().to_owned();
         if let Err(error) = writer.finish(&run) {
@@ -383,6 +447,24 @@ impl Recorded {
         }
         Ok(if is_recorded_part { Exit::Done } else { report::exit_for_limits(&findings) })
     }
+}
+
+/// Leaves the other parts, and writes down what is known of them.
+fn part_from(company: Company, run: &mut Run) {
+    run.notes.extend(company.take_notes());
+    let stopped = company.stopped();
+    let early = match &run.outcome {
+        _ if stopped.is_some() => None,
+        Outcome::Completed => None,
+        Outcome::Failed { error } => Some(error.clone()),
+        Outcome::Interrupted | Outcome::Unfinished => Some("it was interrupted".to_owned()),
+    };
+    run.notes.extend(stopped.map(|error| error.to_string()));
+    let (after_ns, away) = company.leave(early);
+    if let Some(clock) = run.part.as_mut().and_then(|part| part.clock.as_mut()) {
+        clock.after_ns = after_ns;
+    }
+    run.notes.extend(away.into_iter().map(|who| format!("turned away at the meeting point: {who}")));
 }
 
 fn document(header: Header<'_>) -> Run {

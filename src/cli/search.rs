@@ -17,11 +17,11 @@ pub(super) fn run(
         let per_s = asked(per_s);
         let onward = carry_out(recording, steps, per_s);
         steps += 1;
-        let judged = recording.steps().last().and_then(|step| judge_all(&recording.run().workload, step, limits));
-        let Some(outcome) = judged else { break };
+        let own = recording.steps().last().and_then(|step| judge_all(&recording.run().workload, step, limits));
         if onward == NextStep::Stop {
             break;
         }
+        let Some(outcome) = recording.judged(steps - 1, own) else { break };
         search.tell(Verdict { rate: per_s, outcome });
     }
     steps as usize

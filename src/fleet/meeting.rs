@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::Rules;
 use super::book::Book;
 use super::error::FleetError;
 use super::message::{FromMeeting, FromPart, Introduction, plain};
-use super::{Rules, utc_ns};
-use crate::measure::monotonic_ns;
+use crate::measure::{monotonic_ns, wall_ns};
 use crate::targets::network::wire::door::{Doorkeeper, Known, PROVES_IN, open_door};
 use crate::targets::network::wire::{Control, Key, Role, Token, WireError, greet};
 
@@ -188,7 +188,7 @@ impl Shared {
         let now_ns = monotonic_ns();
         // Before anything else: what a lock takes is taken for the way.
         if let FromPart::Ask(asked) = said {
-            control.send(&FromMeeting::Time { asked, monotonic_ns: now_ns, utc_ns: utc_ns() })?;
+            control.send(&FromMeeting::Time { asked, monotonic_ns: now_ns, utc_ns: wall_ns() })?;
         }
         let mut book = self.book();
         book.heard(number, now_ns);

@@ -7,11 +7,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::OnPartEnd;
 use super::error::FleetError;
 use super::message::{FromMeeting, FromPart, Introduction, Judgement, plain};
 use super::offset::{Exchange, Offset};
-use super::{OnPartEnd, utc_ns};
-use crate::measure::monotonic_ns;
+use crate::measure::{monotonic_ns, wall_ns};
 use crate::targets::network::wire::{Control, Token, Version, WireError, prove_part};
 
 /// Questions for the time that one comparison of clocks asks. On a busy machine few of them are not disturbed.
@@ -353,7 +353,7 @@ impl Line {
                     FromMeeting::Time { asked, monotonic_ns: answered_ns, utc_ns: answered_utc_ns }
                         if asked == number =>
                     {
-                        let (received_ns, received_utc_ns) = (monotonic_ns(), utc_ns());
+                        let (received_ns, received_utc_ns) = (monotonic_ns(), wall_ns());
                         let exchange = Exchange { sent_ns, received_ns, answered_ns, answered_utc_ns, received_utc_ns };
                         exchanges.push(exchange);
                         break;

@@ -61,9 +61,3 @@ pub struct Rules {
     /// What happens when one ends early.
     pub on_part_end: OnPartEnd,
 }
-
-/// Nanoseconds since 1970 by this host's clock; 0 before that.
-fn utc_ns() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
-}

@@ -89,6 +89,18 @@ const PAIRS: usize = 8;
 
 /// What [`monotonic_ns`] is when the clock of the world is at `at_ns`, as both are now.
 pub fn monotonic_at_wall(at_ns: u64) -> u64 {
+    let (monotonic_ns, wall_ns) = both_clocks();
+    (monotonic_ns + at_ns.saturating_sub(wall_ns)).saturating_sub(wall_ns.saturating_sub(at_ns))
+}
+
+/// What [`wall_ns`] is when [`monotonic_ns`] is `at_ns`, as both are now.
+pub fn wall_at_monotonic(at_ns: u64) -> u64 {
+    let (monotonic_ns, wall_ns) = both_clocks();
+    (wall_ns + at_ns.saturating_sub(monotonic_ns)).saturating_sub(monotonic_ns.saturating_sub(at_ns))
+}
+
+/// Both clocks at one instant: of some pairs the one that was read in the least time.
+fn both_clocks() -> (u64, u64) {
     let pair = || {
         let before_ns = monotonic_ns();
         let wall_ns = wall_ns();
@@ -96,7 +108,7 @@ pub fn monotonic_at_wall(at_ns: u64) -> u64 {
         (took_ns, before_ns + took_ns / 2, wall_ns)
     };
     let (_, monotonic_ns, wall_ns) = (1..PAIRS).map(|_| pair()).fold(pair(), |best, next| best.min(next));
-    (monotonic_ns + at_ns.saturating_sub(wall_ns)).saturating_sub(wall_ns.saturating_sub(at_ns))
+    (monotonic_ns, wall_ns)
 }
 
 #[cfg(test)]

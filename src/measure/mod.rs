@@ -12,7 +12,7 @@ mod timeline;
 pub mod trace;
 mod transaction;
 
-pub use clock::{Clock, monotonic_at_wall, monotonic_ns, wall_ns};
+pub use clock::{Clock, monotonic_at_wall, monotonic_ns, wall_at_monotonic, wall_ns};
 pub use connect::{ConnectFailure, FailedConnects};
 pub use event::{Counter, WaitClass, WaitEvent, counters_from};
 pub use recorder::{LaneRecorder, OPERATION_KINDS, Outbox, Recorded, SharedRecorder, Timings};

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 
+use super::company::{Appointment, MeetArgs};
 use super::experiment::Experiment;
 use super::joined::{Joined, MAX_LATE};
 use crate::cli::arguments::Seconds;
@@ -47,6 +48,9 @@ pub(in crate::cli) struct FleetArgs {
     /// Between the end of a step and the beginning of the next one, with --start-at [default: 10s]
     #[arg(long, value_name = "TIME", requires = "start_at", allow_hyphen_values = true, help_heading = "Fleet")]
     step_gap: Option<Seconds>,
+
+    #[command(flatten)]
+    meet: MeetArgs,
 }
 
 /// When the steps of all parts begin.
@@ -62,6 +66,7 @@ pub(in crate::cli) struct Fleet {
     /// The part that this is; `None` where it is the whole.
     place: Option<Place>,
     start: Option<CommonStart>,
+    appointment: Option<Appointment>,
 }
 
 impl PartArgs {
@@ -99,11 +104,16 @@ impl FleetArgs {
         if let Some(CommonStart { at, .. }) = &start {
             at.check(wall_ns(), MAX_LATE).map_err(ConfigError::Fleet)?;
         }
+        let appointment = self.meet.appointment()?;
+        if appointment.is_some() && place.is_none() {
+            let failure = Failure::new("`--meet` is for parts of a fleet, and this process is none");
+            return Err(failure.with_hint("say which part it is: `--part 0/4`, or `--part auto`".to_owned()));
+        }
         if Seat::taken().is_some() && (place.is_some() || start.is_some()) {
             let failure = Failure::new("loads that stand beside each other are no parts of a fleet");
             return Err(failure.with_hint("leave `--part`, `--hosts` and `--start-at` out below `beside`".to_owned()));
         }
-        Ok(Fleet { place, start })
+        Ok(Fleet { place, start, appointment })
     }
 }
 
@@ -136,13 +146,18 @@ impl Fleet {
     /// # Errors
     /// If this is a part, or begins at a common time, and searches.
     pub(in crate::cli) fn refuse_search(&self, rates: Option<&RateRange>) -> Result<(), Failure> {
-        if !matches!(rates, Some(RateRange::Between { .. })) || (self.place.is_none() && self.start.is_none()) {
+        let is_alone = self.place.is_none() && self.start.is_none();
+        // Where parts meet, the verdict on each rate is that of all.
+        if !matches!(rates, Some(RateRange::Between { .. })) || is_alone || self.appointment.is_some() {
             return Ok(());
         }
         let failure = Failure::new(
             "a search for the load line chooses each rate by what this part alone has seen, and the others would choose another",
         );
-        Err(failure.with_hint("name the rates: `--rate 1000,2000,4000,8000` is the same for all parts".to_owned()))
+        Err(failure.with_hint(
+            "let parts meet (`--meet`), or name the rates: `--rate 1000,2000,4000,8000` is the same for all parts"
+                .to_owned(),
+        ))
     }
 
     /// Has a plan made from the seed that was given, or a fresh one. Parts derive one from their configuration, which all of them
@@ -162,7 +177,10 @@ impl Fleet {
             None => fresh_seed(),
         };
         let (plan, experiment) = make(seed)?;
-        Ok((plan, Joined::new(self.place.clone(), self.start.clone(), experiment, is_derived)))
+        Ok((
+            plan,
+            Joined::new(self.place.clone(), self.start.clone(), self.appointment.clone(), experiment, is_derived),
+        ))
     }
 }
 

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use super::arguments::CommonStart;
+use super::company::{Appointment, Company};
 use super::experiment::{Experiment, StepFacts};
 use crate::cli::exit::Failure;
 use crate::config::fleet::{Place, StartTime};
@@ -28,6 +29,7 @@ const NOTED_LATE: Nanos = Nanos::millis(5);
 pub(in crate::cli) struct Joined {
     place: Option<Place>,
     start: Option<CommonStart>,
+    appointment: Option<Appointment>,
     experiment: Experiment,
     /// Whether the seed comes from the configuration.
     is_seed_derived: bool,
@@ -46,10 +48,22 @@ impl Joined {
     pub(super) fn new(
         place: Option<Place>,
         start: Option<CommonStart>,
+        appointment: Option<Appointment>,
         experiment: Experiment,
         is_seed_derived: bool,
     ) -> Self {
-        Self { place, start, experiment, is_seed_derived }
+        Self { place, start, appointment, experiment, is_seed_derived }
+    }
+
+    /// Meets the other parts where that was asked for. None where it was not, or where the user has ended it before that.
+    ///
+    /// # Errors
+    /// When they cannot be met.
+    pub(in crate::cli) fn meet(&self, stop: &Stop) -> Result<Option<Company>, Failure> {
+        match (&self.appointment, &self.place) {
+            (Some(appointment), Some(place)) => Company::meet(appointment, place, &self.experiment.digest(), stop),
+            _ => Ok(None),
+        }
     }
 
     /// Whether it may measure a step again by what it saw itself. Others could not know, and were somewhere else in time.
@@ -77,7 +91,7 @@ impl Joined {
         let is_one_of_many = self.place.as_ref().is_some_and(|place| place.parts > 1);
         match &self.start {
             Some(_) => notes.push(clock_words()),
-            None if is_one_of_many => notes.push(
+            None if is_one_of_many && self.appointment.is_none() => notes.push(
                 "no start was agreed on: each part began when it was ready, and only what they did at the same time can be merged"
                     .to_owned(),
             ),
@@ -122,7 +136,8 @@ impl Joined {
 
     /// A note on a step that began so long after its time, if that is worth one.
     pub(in crate::cli) fn note_on_start(&self, label: &str, late_ns: u64) -> Option<String> {
-        let is_late = self.start.is_some() && late_ns > NOTED_LATE.0;
+        let was_agreed = self.start.is_some() || self.appointment.is_some();
+        let is_late = was_agreed && late_ns > NOTED_LATE.0;
         is_late.then(|| format!("{label} began {} ms after its time", late_ns / 1_000_000))
     }
 
@@ -131,6 +146,9 @@ impl Joined {
         if let Some(Place { number, parts, source, .. }) = &self.place {
             writeln!(out, "part       {number} of {parts}, counted from 0; by {source}")?;
             writeln!(out, "digest     {}", self.experiment.digest())?;
+        }
+        if let Some(appointment) = &self.appointment {
+            writeln!(out, "meets      at {}", appointment.point())?;
         }
         if self.is_seed_derived {
             writeln!(out, "           the seed comes from the configuration, and every part finds the same")?;
@@ -209,7 +227,7 @@ mod tests {
         let experiment = Experiment::new("io", &BTreeMap::new(), 7, &steps);
         let place = Place { number: 1, parts: 4, source: "--part".to_owned(), note: None };
         let start = CommonStart { at: StartTime::at(start_ns), gap: Nanos::seconds(3) };
-        Joined::new(Some(place), Some(start), experiment, true)
+        Joined::new(Some(place), Some(start), None, experiment, true)
     }
 
     #[test]

@@ -3,9 +3,11 @@
 //! [`Fleet`] is what was asked, [`Joined`] what it means for a plan. A recording asks the latter when each step begins.
 
 mod arguments;
+mod company;
 mod experiment;
 mod joined;
 
 pub(super) use arguments::{Fleet, FleetArgs, PartArgs};
+pub(super) use company::Company;
 pub(super) use experiment::Experiment;
 pub(super) use joined::{Joined, StepStart};

@@ -7,9 +7,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::arguments::LinkWish;
-use super::token;
 use crate::cli::exit::Failure;
 use crate::cli::recording::{NextStep, Recording};
+use crate::cli::token::{self, TokenOf};
 use crate::config::net::NetServer;
 use crate::load::StepPlan;
 use crate::measure::Clock;
@@ -106,7 +106,7 @@ fn addresses(server: &NetServer, host: &str, port: u16) -> Result<Vec<SocketAddr
 
 /// The token that the user has for a server.
 fn token(server: &NetServer, wish: &LinkWish) -> Result<Token, Failure> {
-    let given = token::given(wish.token_file.as_deref())?;
+    let given = token::given(TokenOf::Net, wish.token_file.as_deref())?;
     given.ok_or_else(|| TargetError::from(NetError::NoToken { server: server.to_string() }).into())
 }
 

@@ -8,7 +8,6 @@ mod run;
 mod serve;
 mod survey;
 mod sweep;
-mod token;
 
 use clap::Subcommand;
 

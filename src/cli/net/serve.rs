@@ -9,11 +9,11 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 
-use super::token;
 use crate::cli::arguments::Seconds;
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::interrupt::Interrupt;
 use crate::cli::say;
+use crate::cli::token::{self, TokenOf};
 use crate::config::net::DEFAULT_PORT;
 use crate::targets::network::server::{DEFAULT_MAX_CONNECTIONS, Event, ServeError, Server, ServerOptions, WriteTo};
 use crate::units::Bytes;
@@ -115,7 +115,7 @@ struct Listening {
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let At(listen) = arguments.listen;
-    let given = token::given(arguments.token_file.as_deref())?;
+    let given = token::given(TokenOf::Net, arguments.token_file.as_deref())?;
     let is_made = given.is_none();
     let token = given.map_or_else(token::made, Ok)?;
     let duration = |Seconds(time): Seconds| Duration::from_nanos(time.0);
