@@ -1,6 +1,5 @@
 //! Facts about the machine and about the storage below a path, as an ordinary user may read them.
 
-pub(crate) mod cgroup;
 mod host;
 mod topology;
 mod virtualization;
@@ -8,7 +7,7 @@ mod virtualization;
 use std::path::Path;
 
 use super::os::mounts::{self, Mount, Place};
-use super::os::{Root, block, proc, space};
+use super::os::{Root, block, cgroup, proc, space};
 use crate::record::{Environment, FileSystem};
 use crate::units::Bytes;
 

@@ -1,13 +1,11 @@
 //! What processors are doing and what holds them back, read at the edges of intervals: `/proc/stat`, control groups, pressure,
 //! clocks and sensors. What the kernel hides is unknown.
 
-mod quota;
 mod sensors;
 
 use std::collections::BTreeMap;
 
-use quota::Quota;
-
+use super::os::quota::Quota;
 use super::os::{Root, mounts, proc, ticks_per_second};
 use crate::record::{HostStats, ProcessorStats, ProcessorTimes, Throttled};
 

@@ -10,8 +10,10 @@ mod tcp;
 mod threads;
 
 pub(crate) mod block;
+pub(crate) mod cgroup;
 pub(crate) mod mounts;
 pub(crate) mod proc;
+pub(in crate::measure) mod quota;
 
 pub(crate) use kept::KeptFiles;
 pub(crate) use kernel::{Resource, effective_user, limit, space, ticks_per_second};

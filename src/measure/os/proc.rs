@@ -13,6 +13,11 @@ pub(crate) fn field<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     })
 }
 
+/// The number in the first line `key N`.
+pub(crate) fn count(text: &str, key: &str) -> Option<u64> {
+    text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' ')?.trim().parse().ok())
+}
+
 /// The value of a line `key: N kB`, in bytes. The kernel writes kB for 1024 bytes.
 pub(crate) fn kib_field_bytes(text: &str, key: &str) -> Option<u64> {
     let kib: u64 = field(text, key)?.strip_suffix("kB")?.trim().parse().ok()?;

@@ -3,7 +3,6 @@
 mod counters;
 mod interface;
 mod processors;
-mod throttle;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -12,11 +11,11 @@ use std::sync::{Arc, Weak};
 
 use interface::Interface;
 use processors::Threads;
-use throttle::Throttle;
 
 use super::kernel::{process_cpu, ticks_per_second};
+use super::quota::Quota;
 use super::tcp::{SocketFacts, TcpInfo, path_mtu, unread_bytes};
-use super::{Root, proc};
+use super::{Root, mounts, proc};
 use crate::record::{NetworkEnd, NetworkFacts, NetworkSide, TcpStats};
 
 /// Settings of the kernel that decide how much a connection may have on its way.
@@ -63,7 +62,7 @@ pub struct EndWatch {
     interface: Option<Interface>,
     flows: Vec<Flow>,
     threads: Threads,
-    throttle: Throttle,
+    quota: Quota,
     /// What was counted when it began.
     begin: NetworkEnd,
     /// What connections came to.
@@ -93,7 +92,7 @@ impl EndWatch {
             settings: SETTINGS.iter().filter_map(setting).collect(),
             ..NetworkFacts::default()
         };
-        let throttle = Throttle::of(&root);
+        let quota = Quota::of(&root, &mounts::all(&root));
         let mut watch = Self {
             root,
             begun_ns: instant_ns,
@@ -101,7 +100,7 @@ impl EndWatch {
             interface,
             flows: Vec::new(),
             threads: Threads::named(threads),
-            throttle,
+            quota,
             begin: NetworkEnd { side, node: node.into(), ..NetworkEnd::default() },
             tcp: TcpStats::default(),
             facts,
@@ -185,7 +184,7 @@ impl EndWatch {
             process_cpu: process_cpu(),
             host_cpu: ticks.and_then(|ticks| proc::host_cpu(&stat, ticks)),
             busiest_thread: self.threads.read(&self.root),
-            throttled_ns: self.throttle.read(&self.root),
+            throttled_ns: self.quota.throttled(&self.root).map(|throttled| throttled.throttled_ns),
             processors: ticks.map_or_else(Vec::new, |ticks| processors::all(&stat, ticks)),
             ..NetworkEnd::default()
         }

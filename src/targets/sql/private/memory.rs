@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::error::PrivateError;
 use super::process::is_alive;
-use crate::measure::environment::cgroup::{self, Group, Version};
+use crate::measure::os::cgroup::{self, Group, Version};
 use crate::measure::os::{Root, mounts};
 use crate::units::Bytes;
 

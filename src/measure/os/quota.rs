@@ -2,17 +2,18 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::measure::environment::cgroup::{Group, Version, groups};
-use crate::measure::os::Root;
-use crate::measure::os::mounts::Mount;
+use super::cgroup::{Group, Version, groups};
+use super::mounts::Mount;
+use super::proc;
+use super::root::Root;
 use crate::record::Throttled;
 
 /// The control groups around this process that may limit its processors, the innermost first.
 #[derive(Debug)]
-pub(super) struct Quota(Vec<(Version, PathBuf)>);
+pub(in crate::measure) struct Quota(Vec<(Version, PathBuf)>);
 
 impl Quota {
-    pub(super) fn of(root: &Root, mounts: &[Mount]) -> Self {
+    pub(in crate::measure) fn of(root: &Root, mounts: &[Mount]) -> Self {
         let found: Vec<Group> = groups(root, mounts, "self", "cpu");
         let levels = |group: &Group| -> Vec<(Version, PathBuf)> {
             group.levels().map(|level| (group.version, level.to_owned())).collect()
@@ -21,12 +22,12 @@ impl Quota {
     }
 
     /// The smallest limit, in processors.
-    pub(super) fn processors(&self, root: &Root) -> Option<f64> {
+    pub(in crate::measure) fn processors(&self, root: &Root) -> Option<f64> {
         self.binding(root).map(|(processors, ..)| processors)
     }
 
     /// What the smallest limit did; where there is none, what the innermost group that counts at all says.
-    pub(super) fn throttled(&self, root: &Root) -> Option<Throttled> {
+    pub(in crate::measure) fn throttled(&self, root: &Root) -> Option<Throttled> {
         let counts = |level: &(Version, PathBuf)| throttled(level.0, &root.text(level.1.join("cpu.stat"))?);
         match self.binding(root) {
             Some((_, version, directory)) => counts(&(version, directory.to_owned())),
@@ -63,9 +64,7 @@ fn ratio(quota: f64, period: f64) -> Option<f64> {
 
 /// Version 1 counts time in nanoseconds (`throttled_time`), version 2 in microseconds (`throttled_usec`).
 fn throttled(version: Version, text: &str) -> Option<Throttled> {
-    let field = |name: &str| -> Option<u64> {
-        text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok())
-    };
+    let field = |name: &str| proc::count(text, name);
     let throttled_ns = match version {
         Version::One => field("throttled_time")?,
         Version::Two => field("throttled_usec")?.checked_mul(1_000)?,

@@ -2,15 +2,15 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use crate::measure::os::Root;
-use crate::measure::os::mounts::Mount;
+use super::mounts::Mount;
+use super::root::Root;
 
 /// Version 1 prints the largest page-aligned number for "no limit"; no machine comes near half of it.
 const NO_LIMIT_BYTES: u64 = 1 << 62;
 
 /// The smallest memory limit from the process's own group up to the top of what is mounted; a limit of an outer group
 /// binds the inner ones. Knows version 2, version 1 and both side by side.
-pub(super) fn memory_limit_bytes(root: &Root, mounts: &[Mount]) -> Option<u64> {
+pub(in crate::measure) fn memory_limit_bytes(root: &Root, mounts: &[Mount]) -> Option<u64> {
     memory_groups(root, mounts, "self").iter().filter_map(|group| group.limit_bytes(root)).min()
 }
 
