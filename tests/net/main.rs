@@ -1,4 +1,4 @@
-//! The server of `plimsoll net` before clients that do what they should, and before those that do not.
+//! The server of `plimsoll net` before clients that do what they should, and before those that do not; and its client before servers that lie.
 
 #![expect(clippy::unwrap_used, reason = "a helper of a test may fail as the test itself may")]
 
@@ -7,5 +7,7 @@ mod common;
 
 mod any_bytes;
 mod hostile;
+mod liar;
+mod lied_to;
 mod peer;
 mod served;

@@ -26,6 +26,10 @@ use crate::workload::net::NetOperation;
 const LOST_NS: u64 = 500_000_000;
 /// Lost ones that are remembered, to know those that come late.
 const REMEMBERED: usize = 1_024;
+/// Datagrams that are taken from a socket at once.
+const AT_ONCE: u32 = 256;
+/// Datagrams that answer nothing and are no flood, besides one for each that was sent: a network may double them.
+const USELESS: u64 = 1_000;
 /// Longest datagram, and one byte to see that none is longer.
 const BUFFER_BYTES: usize = (64 << 10) + 1;
 /// How long the server has to answer an introduction, and how often it is tried.
@@ -70,6 +74,8 @@ pub(super) struct Line {
     asked: VecDeque<Waiting>,
     lost: VecDeque<u64>,
     answered_ns: u64,
+    /// Datagrams that answered nothing.
+    useless: u64,
 }
 
 #[derive(Debug)]
@@ -88,6 +94,7 @@ impl Line {
             asked: VecDeque::new(),
             lost: VecDeque::new(),
             answered_ns: 0,
+            useless: 0,
         }
     }
 
@@ -104,6 +111,13 @@ impl Line {
             return (Datagrams::Late, None);
         }
         (if sequence < self.next_sequence { Datagrams::Duplicated } else { Datagrams::Strange }, None)
+    }
+
+    /// One came that answers nothing; says what is wrong if they are a flood.
+    fn is_useless(&mut self) -> Option<String> {
+        self.useless += 1;
+        let is_flood = self.useless > USELESS + self.next_sequence;
+        is_flood.then(|| format!("it is flooded: {} datagrams came that answer nothing", self.useless))
     }
 
     fn take_for_lost(&mut self, waiting: &Waiting) {
@@ -156,6 +170,11 @@ impl DatagramLane {
         })
     }
 
+    fn answer(&self, index: u32, what: String) -> TargetError {
+        let number = self.lines[index as usize].number + 1;
+        NetError::Answer { server: self.server.clone(), number, what }.into()
+    }
+
     fn lost(&self, line: &Line, during: &'static str, source: io::Error) -> TargetError {
         NetError::Lost { server: self.server.clone(), number: line.number + 1, during, source }.into()
     }
@@ -166,7 +185,8 @@ impl DatagramLane {
         recorder: &mut LaneRecorder,
         finished: &mut Vec<Finished>,
     ) -> Result<(), TargetError> {
-        loop {
+        // What is left is told of again: whoever is flooded gets to everything else still.
+        for _ in 0..AT_ONCE {
             let line = &mut self.lines[index as usize];
             let came = match line.socket.recv(&mut self.buffer) {
                 Ok(came) => came,
@@ -182,13 +202,20 @@ impl DatagramLane {
             let answer = head.and_then(|head| Answer::read(head, BUFFER_BYTES as u32).ok());
             let Some(answer) = answer.filter(|answer| answer.answer_bytes as usize == came) else {
                 self.traffic.datagram(Datagrams::Strange);
-                continue;
+                match line.is_useless() {
+                    Some(what) => return Err(self.answer(index, what)),
+                    None => continue,
+                }
             };
             let (what, asked) = line.sort(answer.sequence);
             if let Some(asked) = asked {
                 line.answered_ns = now;
                 recorder.advance(now);
-                record_waits(recorder, now.saturating_sub(asked.sent_ns), &Answered { asked, answer });
+                let answered = Answered { asked, answer };
+                if let Some(what) = answered.doubt(now) {
+                    return Err(self.answer(index, what));
+                }
+                record_waits(recorder, now.saturating_sub(asked.sent_ns), &answered);
                 let is_done = answer.status == Status::Done && answer.answer_bytes == asked.answer_bytes;
                 let result = if is_done { OperationResult::Done } else { OperationResult::Failed };
                 finished.push(done(asked.session, now, result));
@@ -197,7 +224,13 @@ impl DatagramLane {
                 }
             }
             self.traffic.datagram(what);
+            if matches!(what, Datagrams::Strange | Datagrams::Duplicated)
+                && let Some(what) = self.lines[index as usize].is_useless()
+            {
+                return Err(self.answer(index, what));
+            }
         }
+        Ok(())
     }
 
     /// Gives up what has waited for too long.
@@ -250,7 +283,8 @@ impl Lane<NetOperation> for DatagramLane {
                 return Err(self.lost(&self.lines[index], "while sending", error.into()));
             }
         }
-        line.asked.push_back(Waiting { asked: Asked::new(session, sent_ns, answer_bytes, sequence), sequence });
+        line.asked
+            .push_back(Waiting { asked: Asked::new(session, sent_ns, answer_bytes, is_durable, sequence), sequence });
         self.traffic.datagram(Datagrams::Asked);
         Ok(())
     }
@@ -285,7 +319,7 @@ mod tests {
         let mut line = Line::new(Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap()), 0);
         line.next_sequence = 5;
         for sequence in 0..5 {
-            line.asked.push_back(Waiting { asked: Asked::new(sequence as u32, 0, 32, sequence), sequence });
+            line.asked.push_back(Waiting { asked: Asked::new(sequence as u32, 0, 32, false, sequence), sequence });
         }
         let session = |(what, asked): (Datagrams, Option<Asked>)| (what, asked.map(|asked| asked.session));
         assert_eq!(session(line.sort(0)), (Datagrams::Answered, Some(0)));

@@ -84,6 +84,14 @@ pub enum NetError {
         /// What is wrong with it.
         what: String,
     },
+    /// What the server says of a test cannot be.
+    #[error("what `{server}` says cannot be: {what}")]
+    Unbelievable {
+        /// The server as it was named.
+        server: String,
+        /// What is wrong with it.
+        what: String,
+    },
     /// A socket cannot be had as it was asked for.
     #[error("cannot {action}: {source}")]
     Socket {
@@ -127,6 +135,9 @@ impl NetError {
             }
             Self::Lost { .. } | Self::Silent { .. } | Self::Answer { .. } => {
                 "look at the terminal of `plimsoll net serve`, and whether something between cuts connections"
+            }
+            Self::Unbelievable { .. } => {
+                "run the same version of plimsoll on both hosts, and look whether something between changes what is sent"
             }
             Self::Socket { source, .. } if source.raw_os_error() == Some(libc::EMFILE) => {
                 "raise the limit of open files: `ulimit -n 65536`"

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
-use crate::targets::network::wire::{ANSWER_HEAD_BYTES, Answer, REQUEST_HEAD_BYTES, Request, WireError};
+use crate::targets::network::wire::{ANSWER_HEAD_BYTES, Answer, REQUEST_HEAD_BYTES, Request, Status, WireError};
+use crate::units::Nanos;
 
 /// A request under way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,12 +15,14 @@ pub(super) struct Asked {
     pub(super) sent_ns: u64,
     /// Bytes of its answer.
     pub(super) answer_bytes: u32,
+    /// Whether it is to be written.
+    pub(super) is_durable: bool,
     sequence: u64,
 }
 
 impl Asked {
-    pub(super) fn new(session: u32, sent_ns: u64, answer_bytes: u32, sequence: u64) -> Self {
-        Self { session, sent_ns, answer_bytes, sequence }
+    pub(super) fn new(session: u32, sent_ns: u64, answer_bytes: u32, is_durable: bool, sequence: u64) -> Self {
+        Self { session, sent_ns, answer_bytes, is_durable, sequence }
     }
 }
 
@@ -30,6 +33,31 @@ pub(super) struct Answered {
     pub(super) asked: Asked,
     /// What it says.
     pub(super) answer: Answer,
+}
+
+/// How much longer than it took a server may say that it had a request: clocks of two hosts do not run alike.
+const CLOCKS_DIFFER_BY: u64 = 50;
+const LEEWAY_NS: u64 = 1_000_000;
+
+impl Answered {
+    /// What of the answer, which came at `now_ns`, cannot be.
+    pub(super) fn doubt(&self, now_ns: u64) -> Option<String> {
+        let Self { asked, answer } = self;
+        let took_ns = now_ns.saturating_sub(asked.sent_ns);
+        if answer.server_ns > took_ns.saturating_add(took_ns / CLOCKS_DIFFER_BY).saturating_add(LEEWAY_NS) {
+            let (server, took) = (Nanos(answer.server_ns), Nanos(took_ns));
+            return Some(format!(
+                "the server says that it had a request for {server}, and the answer came after {took}"
+            ));
+        }
+        match (asked.is_durable, answer.status, answer.durable_ns) {
+            (true, Status::Done, 0) => Some("an answer does not say how long the server wrote".to_owned()),
+            (false, Status::NotWritten, _) | (false, Status::Done, 1..) => {
+                Some("the server says that it wrote, and was not asked to".to_owned())
+            }
+            _ => None,
+        }
+    }
 }
 
 /// The exchanges of one connection. Does no I/O: whoever has the socket takes what is to be sent and brings what came.
@@ -56,7 +84,7 @@ impl Exchanges {
         self.next_sequence += 1;
         let request = Request { request_bytes, answer_bytes, sequence, is_durable, is_whole: false };
         self.to_send.push_back((request.bytes(), request_bytes as usize));
-        self.asked.push_back(Asked::new(session, sent_ns, answer_bytes, sequence));
+        self.asked.push_back(Asked::new(session, sent_ns, answer_bytes, is_durable, sequence));
     }
 
     /// Whether something is to be sent.
@@ -157,7 +185,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::targets::network::wire::Status;
 
     fn answer(sequence: u64, answer_bytes: u32) -> Vec<u8> {
         let answer = Answer { answer_bytes, status: Status::Done, sequence, server_ns: 9, durable_ns: 4 };
@@ -216,6 +243,25 @@ mod tests {
             exchanges.ask(0, 0, 32, 64, false);
             assert!(exchanges.came(&answer(sequence, bytes), &mut nothing).is_err(), "{sequence} {bytes}");
         }
+    }
+
+    #[test]
+    fn times_and_writes_that_cannot_be_are_doubted() {
+        let doubted = |is_durable: bool, status: Status, server_ns: u64, durable_ns: u64| {
+            let asked = Asked::new(0, 1_000, 64, is_durable, 0);
+            let answer = Answer { answer_bytes: 64, status, sequence: 0, server_ns, durable_ns };
+            Answered { asked, answer }.doubt(100_001_000)
+        };
+        for (is_durable, status, durable_ns) in
+            [(false, Status::Done, 0), (true, Status::Done, 5), (true, Status::NotWritten, 0)]
+        {
+            assert_eq!(doubted(is_durable, status, 102_000_000, durable_ns), None);
+        }
+        assert!(doubted(false, Status::Done, 104_000_000, 0).unwrap().contains("had a request for 104"));
+        assert!(doubted(false, Status::Done, u64::MAX, 0).is_some());
+        assert!(doubted(true, Status::Done, 9, 0).unwrap().contains("does not say how long"));
+        assert!(doubted(false, Status::Done, 9, 9).unwrap().contains("was not asked to"));
+        assert!(doubted(false, Status::NotWritten, 9, 0).unwrap().contains("was not asked to"));
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use std::io;
 use std::net::TcpStream;
 use std::sync::Arc;
+use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
 
@@ -62,11 +64,12 @@ impl Line {
         }
     }
 
-    fn during(&self) -> &'static str {
+    /// Whether it waits until something can be sent, and not until something comes.
+    fn waits_to_send(&self) -> bool {
         match &self.carries {
-            Carries::Exchanges(exchanges) if exchanges.has_to_send() => "could be sent",
-            Carries::Up(_) => "could be sent",
-            Carries::Exchanges(_) | Carries::Down(_) => "came",
+            Carries::Exchanges(exchanges) => exchanges.has_to_send(),
+            Carries::Up(_) => true,
+            Carries::Down(_) => false,
         }
     }
 }
@@ -144,8 +147,7 @@ impl NetLane {
         for line in self.lines.iter().filter(|line| line.is_at_work()) {
             let waited_ns = now.saturating_sub(line.progress_ns);
             if waited_ns > self.place.timeout_ns {
-                let (server, number, during) = (self.place.server.clone(), line.number + 1, line.during());
-                return Err(NetError::Silent { server, number, during, waited_ns }.into());
+                return Err(self.place.silent(line, waited_ns));
             }
         }
         Ok(())
@@ -213,6 +215,33 @@ impl Place {
             Failure::Answer(what) => NetError::Answer { server, number, what },
         }
         .into()
+    }
+
+    fn silent(&self, line: &Line, waited_ns: u64) -> TargetError {
+        let during = if line.waits_to_send() { "could be sent" } else { "came" };
+        let (server, number) = (self.server.clone(), line.number + 1);
+        NetError::Silent { server, number, during, waited_ns }.into()
+    }
+
+    /// Waits, as long as a connection may be silent, until something comes on it or goes.
+    fn goes_on(&self, line: &Line) -> Result<bool, Failure> {
+        let (flags, during) = match line.waits_to_send() {
+            true => (PollFlags::OUT, "while sending"),
+            false => (PollFlags::IN, "while waiting for an answer"),
+        };
+        loop {
+            let left_ns = line.progress_ns.saturating_add(self.timeout_ns).saturating_sub(self.clock.now_ns());
+            let patience = Duration::from_nanos(left_ns);
+            let patience = Timespec { tv_sec: patience.as_secs() as _, tv_nsec: patience.subsec_nanos().into() };
+            match poll(&mut [PollFd::new(&line.stream, flags)], Some(&patience)) {
+                Ok(0) => return Ok(false),
+                Ok(_) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(Failure::Io(during, error.into())),
+            }
+        }
+        let rest = recv(&line.stream, &mut [0; 1][..], RecvFlags::PEEK | RecvFlags::DONTWAIT).map(|(_, came)| came);
+        if rest == Ok(0) { Err(closed(during)) } else { Ok(true) }
     }
 
     fn send_flags(&self) -> SendFlags {
@@ -317,7 +346,9 @@ impl Place {
         self.traffic.received(came);
         let now = self.clock.now_ns();
         recorder.advance(now);
+        let mut doubt = None;
         let mut answered = |answered: Answered| {
+            doubt = doubt.take().or_else(|| answered.doubt(now));
             record_waits(recorder, now.saturating_sub(answered.asked.sent_ns), &answered);
             let result = match answered.answer.status {
                 Status::Done => OperationResult::Done,
@@ -327,12 +358,11 @@ impl Place {
         };
         let taken = exchanges.came(&buffer[..came], &mut answered);
         taken.map_err(|error| Failure::Answer(error.to_string()))?;
-        Ok(true)
+        doubt.map_or(Ok(true), |doubt| Err(Failure::Answer(doubt)))
     }
 }
 
-/// Cuts the time of an exchange into the network's and the server's, both on clocks of their own: the server says how long it had
-/// the request, and cannot have had it for longer than it took.
+/// Cuts the time of an exchange into the network's and the server's, both on clocks of their own, which do not run quite alike.
 pub(super) fn record_waits(recorder: &mut LaneRecorder, total_ns: u64, answered: &Answered) {
     let server_ns = answered.answer.server_ns.min(total_ns);
     let written_ns = answered.answer.durable_ns.min(server_ns);
@@ -421,7 +451,15 @@ impl Lane<NetOperation> for NetLane {
     }
 
     fn abandon(&mut self) -> Result<(), TargetError> {
-        // What is under way ends with its connection, which is closed when the step's test is.
+        // What is under way ends with its connection, which is closed when the step's test is. A server that had gone silent before is
+        // an error still: it would have been one later.
+        let place = &self.place;
+        for line in self.lines.iter().filter(|line| line.is_at_work()) {
+            if !place.goes_on(line).map_err(|failure| place.lost(line.number, failure))? {
+                let waited_ns = place.clock.now_ns().saturating_sub(line.progress_ns);
+                return Err(place.silent(line, waited_ns));
+            }
+        }
         Ok(())
     }
 }

@@ -3,6 +3,7 @@
 //! A run has one control connection. Each step is a test of its own: [`NetTarget::begin`] asks for it and makes its connections,
 //! lanes take them, and [`NetTarget::end`] closes it.
 
+mod belief;
 mod connect;
 mod datagrams;
 mod error;

@@ -4,6 +4,7 @@ use std::net::{TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::belief::{self, Known, Messages};
 use super::datagrams::{self, DatagramLane, introduced};
 use super::error::NetError;
 use super::lane::{Line, NetLane};
@@ -59,6 +60,11 @@ pub(super) struct Test {
     /// What was reported last, of each end since the beginning.
     reported: [Option<NetworkEnd>; 2],
     seen: Option<Seen>,
+    messages: Messages,
+    /// Heard while nobody could be told.
+    failed: Option<TargetError>,
+    asked: Instant,
+    opened: Instant,
     alive: Instant,
     looked: Instant,
     clock: Clock,
@@ -86,9 +92,15 @@ impl Test {
             down_bytes_per_s: None,
             sockets: target.options.sockets.clone(),
         };
-        let mut control = target.control();
-        let opened = ask(target, &mut control, open)?;
-        drop(control);
+        let (is_durable, asked) = (open.is_durable, Instant::now());
+        let opened = ask(target, &mut target.control(), open)?;
+        let lacks = |what: &str| unbelievable(target, format!("it opens a test {what}, which was asked for"));
+        if has_datagrams && opened.datagrams.is_none() {
+            return Err(lacks("without datagrams"));
+        }
+        if is_durable && opened.limits.write_bytes.is_none() {
+            return Err(lacks("without files to write"));
+        }
         target.known().limits = Some(opened.limits);
         let local = target.local().map(|address| address.ip());
         let mut this = Self {
@@ -101,6 +113,10 @@ impl Test {
             server_node: opened.host.hostname.as_deref().map_or_else(|| target.server().to_owned(), short),
             reported: [None, None],
             seen: None,
+            messages: Messages::new(),
+            failed: None,
+            asked,
+            opened: Instant::now(),
             alive: Instant::now(),
             looked: Instant::now(),
             clock: target.clock,
@@ -191,9 +207,14 @@ impl Test {
     }
 
     fn hear(&mut self, target: &NetTarget) -> Result<(), TargetError> {
+        if let Some(error) = self.failed.take() {
+            return Err(error);
+        }
         let mut control = target.control();
         self.stay_alive(&control).map_err(|source| target.wire(source))?;
-        while let Some(message) = control.receive(Instant::now() + GLANCE).map_err(|source| target.wire(source))? {
+        // However much comes, it is looked at for a moment only.
+        let until = Instant::now() + GLANCE;
+        while let Some(message) = control.receive(until).map_err(|source| target.wire(source))? {
             self.take_in(target, message)?;
         }
         Ok(())
@@ -208,22 +229,43 @@ impl Test {
     }
 
     fn take_in(&mut self, target: &NetTarget, message: FromServer) -> Result<(), TargetError> {
+        if let Some(what) = self.messages.came() {
+            return Err(unbelievable(target, what));
+        }
         match message {
-            FromServer::Seen(seen) => {
-                self.keep(target, *seen);
-                Ok(())
-            }
+            FromServer::Seen(seen) => self.keep(target, *seen),
             FromServer::Ended(ended) => {
                 let Ended { why, seen } = *ended;
-                self.keep(target, seen);
+                self.keep(target, seen)?;
                 let why = why.map_or_else(|| "it does not say why".to_owned(), |why| short(&why));
                 Err(NetError::Ended { server: target.server().to_owned(), why }.into())
             }
-            _ => Ok(()),
+            FromServer::Version(_) | FromServer::Preparing { .. } | FromServer::Opened(_) | FromServer::Refused(_) => {
+                Err(unbelievable(target, "it answers what was not asked while a test goes on".to_owned()))
+            }
         }
     }
 
-    fn keep(&mut self, target: &NetTarget, mut seen: Seen) {
+    /// What this end knows by now.
+    fn known(&self, target: &NetTarget) -> Known {
+        let bytes = self.traffic.iter().map(|traffic| traffic.bytes());
+        let (sent_bytes, received_bytes) = bytes.fold((0, 0), |sum, more| (sum.0 + more.0, sum.1 + more.1));
+        let each = belief::MOVED_BYTES + self.filling.len() as u64;
+        Known {
+            asked: self.asked.elapsed(),
+            sent_bytes,
+            received_bytes,
+            datagrams: self.traffic.iter().map(|traffic| traffic.asked()).sum(),
+            under_way_bytes: each * u64::from(self.shape.connections()),
+            may_double: target.options.is_udp,
+        }
+    }
+
+    fn keep(&mut self, target: &NetTarget, mut seen: Seen) -> Result<(), TargetError> {
+        if let Some(what) = belief::doubt(&seen, self.seen.as_ref(), &self.known(target)) {
+            return Err(unbelievable(target, what));
+        }
+        belief::make_plain(&mut seen.end);
         // Whatever it calls itself, it is the other end.
         (seen.end.side, seen.end.node) = (NetworkSide::Server, self.server_node.clone());
         if let Some(trouble) = seen.trouble.take() {
@@ -239,12 +281,13 @@ impl Test {
             seen.end.counters.insert("udp.strange".to_owned(), strange);
         }
         self.seen = Some(seen);
+        Ok(())
     }
 
     /// What both ends saw since this was asked last.
     pub(super) fn take_ends(&mut self, target: &NetTarget) -> Vec<NetworkEnd> {
-        // Whoever has gone is told of by the look at health.
-        let _ = self.hear(target);
+        // What goes wrong here is told of by the next look at health.
+        self.failed = self.hear(target).err();
         let now = [Some(self.own_end()), self.seen.as_ref().map(|seen| seen.end.clone())];
         let mut ends = Vec::new();
         for (now, reported) in now.into_iter().zip(&mut self.reported) {
@@ -275,6 +318,7 @@ impl Test {
             self.drain(target)?;
         }
         let client = self.own_end();
+        let (open, known) = (self.opened.elapsed(), self.known(target));
         self.made.clear();
         self.streams.clear();
         let mut control = target.control();
@@ -284,7 +328,10 @@ impl Test {
             let message = control.expect(deadline).map_err(|source| target.wire(source))?;
             match message {
                 FromServer::Ended(ended) => {
-                    self.keep(target, ended.seen);
+                    self.keep(target, ended.seen)?;
+                    if let Some(what) = self.seen.as_ref().and_then(|seen| belief::doubt_of_all(seen, open, &known)) {
+                        return Err(unbelievable(target, what));
+                    }
                     return Ok(TestEnds { client, server: self.seen.map(|seen| seen.end).unwrap_or_default() });
                 }
                 message => self.take_in(target, message)?,
@@ -316,9 +363,16 @@ pub(super) fn ask(target: &NetTarget, control: &mut ClientControl, open: Open) -
     control.send(&FromClient::Open(open)).map_err(|source| target.wire(source))?;
     let until = Instant::now() + PREPARES_FOR;
     let mut deadline = target.deadline();
+    let mut messages = Messages::new();
     loop {
         let message = control.expect(deadline.min(until)).map_err(|source| target.wire(source))?;
+        if let Some(what) = messages.came() {
+            return Err(unbelievable(target, what));
+        }
         match message {
+            FromServer::Preparing { done_bytes, of_bytes } if done_bytes > of_bytes => {
+                return Err(unbelievable(target, format!("it has filled {done_bytes} of {of_bytes} bytes")));
+            }
             FromServer::Opened(opened) => return Ok(*opened),
             FromServer::Preparing { .. } => {
                 control.send(&FromClient::Alive).map_err(|source| target.wire(source))?;
@@ -332,6 +386,10 @@ pub(super) fn ask(target: &NetTarget, control: &mut ClientControl, open: Open) -
             FromServer::Version(_) | FromServer::Seen(_) | FromServer::Ended(_) => {}
         }
     }
+}
+
+fn unbelievable(target: &NetTarget, what: String) -> TargetError {
+    NetError::Unbelievable { server: target.server().to_owned(), what }.into()
 }
 
 /// Bytes that no device on the way can make smaller.

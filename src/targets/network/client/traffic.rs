@@ -72,6 +72,11 @@ impl Traffic {
         (self.sent_bytes.load(Ordering::Relaxed), self.received_bytes.load(Ordering::Relaxed))
     }
 
+    /// Datagrams that were sent, or tried to.
+    pub(super) fn asked(&self) -> u64 {
+        self.datagrams[Datagrams::Asked as usize].load(Ordering::Relaxed)
+    }
+
     /// Adds what became of datagrams to the counters of an end.
     pub(super) fn add_datagrams(&self, counters: &mut BTreeMap<String, u64>) {
         for what in Datagrams::ALL {

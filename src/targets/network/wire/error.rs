@@ -109,9 +109,9 @@ impl WireError {
         }
     }
 
-    /// Bytes that mean nothing, and why.
+    /// Bytes that mean nothing, and why: it may hold text of the other end.
     pub fn malformed(what: &'static str, why: impl ToString) -> Self {
-        Self::Malformed { what, why: why.to_string() }
+        Self::Malformed { what, why: short(&why.to_string()) }
     }
 
     /// What a server says of somebody whom it turned away for this.
@@ -136,4 +136,13 @@ pub(super) const HANDSHAKE: &str = "in the handshake";
 pub(super) fn left(deadline: std::time::Instant, during: &'static str) -> Result<Duration, WireError> {
     let left = deadline.saturating_duration_since(std::time::Instant::now());
     if left.is_zero() { Err(WireError::Silent { during }) } else { Ok(left) }
+}
+
+/// Longest text of the other end that is shown.
+const SHOWN_CHARS: usize = 200;
+
+/// Text of the other end without what a terminal would obey, and no longer than it is worth.
+pub(in crate::targets::network) fn short(text: &str) -> String {
+    let printable = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().take(SHOWN_CHARS).map(printable).collect()
 }

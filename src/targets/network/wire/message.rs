@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::error::WireError;
+use super::error::{WireError, short};
 use crate::record::{Environment, NetworkEnd};
 
 /// Number of the protocol; goes up with every change that another end would not understand.
@@ -197,13 +197,4 @@ pub struct Ended {
     pub why: Option<String>,
     /// What the server saw until then.
     pub seen: Seen,
-}
-
-/// Longest text of the other end that is shown.
-const SHOWN_CHARS: usize = 200;
-
-/// Text of the other end without what a terminal would obey, and no longer than it is worth.
-pub(in crate::targets::network) fn short(text: &str) -> String {
-    let printable = |c: char| if c.is_control() { ' ' } else { c };
-    text.chars().take(SHOWN_CHARS).map(printable).collect()
 }

@@ -35,6 +35,7 @@ mod message;
 
 pub use control::{ClientControl, Control, ServerControl};
 pub use error::WireError;
+pub(in crate::targets::network) use error::short;
 pub use frame::{Frames, MAX_FRAME_BYTES};
 pub use hand::{
     Carries, Challenge, Flow, GREETING_BYTES, HELLO_BYTES, HelloRead, Role, Session, VERDICT_BYTES, greet,
@@ -46,7 +47,6 @@ pub use head::{
 };
 pub(in crate::targets::network) use key::fresh_nonce;
 pub use key::{Key, MIN_TOKEN_CHARS, Token};
-pub(in crate::targets::network) use message::short;
 pub use message::{
     Ended, FromClient, FromServer, Limits, Open, Opened, PROTOCOL, Refused, Seen, SocketWish, UdpDoor, Version,
 };

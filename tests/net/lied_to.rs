@@ -1,0 +1,143 @@
+//! The client before servers that lie, flood, stop in the middle or say nothing: it ends soon, with an error that names the server and
+//! what is wrong, and nothing that cannot be enters a run.
+
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::liar::{Liar, Lie};
+use crate::peer::TOKEN;
+
+/// Nothing here takes longer than a few seconds; what hangs takes for ever.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How long a server may be silent.
+const LONG: &str = "20s";
+const SHORT: &str = "400ms";
+
+const PING: &[&str] = &["--pattern", "ping"];
+const DURABLE: &[&str] = &["--pattern", "redo-sync", "--durable"];
+const UDP: &[&str] = &["--pattern", "gc", "--udp"];
+const BULK: &[&str] = &["--pattern", "bulk"];
+
+/// A run to a server that lies, and what the server is called.
+fn run(lie: Lie, words: &[&str], timeout: &str) -> (Output, String) {
+    let liar = Liar::start(lie);
+    let (runs, server) = (tempfile::tempdir().unwrap(), liar.address.to_string());
+    let mut command = Command::new(env!("CARGO_BIN_EXE_plimsoll"));
+    command.args(["net", "run", "--to", &server, "--duration=400ms", "--warmup=0s", "--quiet", "--timeout", timeout]);
+    command.args(words).args(["--json", "--runs"]).arg(runs.path()).env("PLIMSOLL_NET_TOKEN", TOKEN);
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let begun = Instant::now();
+    // What it says fits into no pipe, so it is read meanwhile.
+    let mut said = child.stdout.take().unwrap();
+    let reading = std::thread::spawn(move || {
+        let mut text = Vec::new();
+        std::io::Read::read_to_end(&mut said, &mut text).map(|_| text)
+    });
+    while child.try_wait().unwrap().is_none() {
+        if begun.elapsed() > PATIENCE {
+            child.kill().unwrap();
+            panic!("{lie:?}: the client hangs");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let mut output = child.wait_with_output().unwrap();
+    output.stdout = reading.join().unwrap().unwrap();
+    (output, server)
+}
+
+/// Each ends with an error that says what is wrong, and who says so.
+fn each_is_named(timeout: &str, lies: &[(Lie, &[&str], &str)]) {
+    for (lie, words, expected) in lies {
+        let (output, server) = run(*lie, words, timeout);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{lie:?}: {said}");
+        assert!(said.contains(expected) && said.contains(&format!("`{server}`")), "{lie:?}: {said}");
+        assert!(!said.contains("panicked") && !said.contains('\x1b'), "{lie:?}: {said}");
+    }
+}
+
+#[test]
+fn a_server_that_does_not_lie_is_believed() {
+    for words in [PING, DURABLE, UDP, BULK] {
+        let (output, _) = run(Lie::None, words, LONG);
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn counts_and_times_that_cannot_be_are_no_results() {
+    each_is_named(
+        LONG,
+        &[
+            (Lie::MoreReceived, PING, "bytes received, and"),
+            (Lie::MoreReceived, BULK, "bytes received, and"),
+            (Lie::LessTime, PING, "of a test that was open for"),
+            (Lie::MoreTime, PING, "of a test that was asked for"),
+            (Lie::MoreProcessorTime, PING, "more processor time than time has passed"),
+            (Lie::Backwards, PING, "its counts go backwards"),
+            (Lie::MoreDatagrams, UDP, "datagrams answered, and"),
+        ],
+    );
+}
+
+#[test]
+fn messages_out_of_turn_too_long_or_too_many_end_the_run() {
+    each_is_named(
+        LONG,
+        &[
+            (Lie::Again, PING, "it answers what was not asked while a test goes on"),
+            (Lie::TooLong, PING, "a message of 65537 bytes was announced, and at most 65536 are taken"),
+            (Lie::NoMessage, PING, "a message is not what it should be"),
+            (Lie::Flood, PING, "it floods the control connection"),
+            (Lie::EndsEarly, PING, "ended the test: it is  [2Jtired"),
+            (Lie::PreparesForever, PING, "it floods the control connection"),
+            (Lie::PreparesMore, PING, "it has filled 101 of 100 bytes"),
+            (Lie::OpensWithoutFiles, DURABLE, "it opens a test without files to write"),
+            (Lie::OpensWithoutDatagrams, UDP, "it opens a test without datagrams"),
+        ],
+    );
+}
+
+#[test]
+fn answers_that_were_not_asked_for_or_cannot_be_end_the_run() {
+    each_is_named(
+        LONG,
+        &[
+            (Lie::OtherNumber, PING, "number 21 of 64 bytes came, and number 20 of 64 bytes was asked for"),
+            (Lie::OtherLength, PING, "an answer of 65 bytes was announced"),
+            (Lie::LaterThanItCame, PING, "the server says that it had a request for 1h00m"),
+            (Lie::LaterThanItCame, UDP, "the server says that it had a request for 1h00m"),
+            (Lie::WroteUnasked, PING, "the server says that it wrote, and was not asked to"),
+            (Lie::WroteNothing, DURABLE, "an answer does not say how long the server wrote"),
+            (Lie::Twice, PING, "came, and number"),
+            (Lie::FloodOfDatagrams, UDP, "datagrams came that answer nothing"),
+        ],
+    );
+}
+
+#[test]
+fn a_server_that_goes_silent_or_away_is_given_up() {
+    each_is_named(
+        SHORT,
+        &[
+            (Lie::SilentAtFirst, PING, "no answer in the handshake"),
+            (Lie::SilentWhenAsked, PING, "no answer on the control connection"),
+            (Lie::SilentInTheMiddle, PING, "connection 1 to"),
+            (Lie::SilentAtTheEnd, PING, "no answer on the control connection"),
+            (Lie::HalfAnAnswer, PING, "nothing came for"),
+            (Lie::ClosesInTheMiddle, PING, "was lost while"),
+            (Lie::ReadsNothing, BULK, "nothing could be sent for"),
+        ],
+    );
+}
+
+#[test]
+fn names_and_words_of_a_server_obey_no_terminal() {
+    let (output, _) = run(Lie::NamesThatTerminalsObey, PING, LONG);
+    let report = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(report.contains("counter") && report.contains("interface") && report.contains("trouble"), "{report}");
+    assert!(!report.contains('\x1b') && !report.contains("\\u001b"), "{report}");
+    assert!(!String::from_utf8_lossy(&output.stderr).contains('\x1b'));
+}
