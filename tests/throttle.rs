@@ -30,7 +30,7 @@ use plimsoll::record::{Run, store};
 use scratch::scratch;
 use skip::skip;
 
-/// Tests that measure do so one after the other.
+/// Tests that measure the disk do so one after the other.
 static ALONE: Mutex<()> = Mutex::new(());
 
 const STEP: [&str; 2] = ["--duration=4", "--warmup=1"];
@@ -81,17 +81,18 @@ impl Place {
     }
 }
 
-/// Tries once more if the device gave less than `allowed` lets through in most seconds: then the device was the limit and
-/// not the throttle, as when somebody else uses it all the time.
+/// Tries again if the device gave less than `allowed` lets through in some seconds: then the device was the limit there and
+/// not the throttle, as when somebody else uses it. If that is so in most seconds of each attempt, nothing is known of the throttle.
 fn repeated(what: &str, allowed: impl Fn(u64) -> u32, mut attempt: impl FnMut() -> (Run, Result<(), String>)) {
-    for _ in 0..2 {
+    const ATTEMPTS: u32 = 3;
+    for left in (0..ATTEMPTS).rev() {
         let (run, Err(why)) = attempt() else { return };
         let seconds = run.steps.iter().flat_map(|step| step.intervals.iter().filter(|second| !second.warmup));
         let given: Vec<(u64, u64)> =
             seconds.map(|second| (second.offset_ns / 1_000_000_000, second.counters.operations.unwrap())).collect();
         let is_starved = |(second, operations): &&(u64, u64)| (*operations as f64) < 0.98 * f64::from(allowed(*second));
         let starved = given.iter().filter(is_starved).count();
-        assert!(2 * starved > given.len(), "{what}: {why}\n{given:?}");
+        assert!(2 * starved > given.len() || (starved > 0 && left > 0), "{what}: {why}\n{given:?}");
         eprintln!("{what}: the device itself gave less in {starved} seconds: {given:?}\n({why})");
     }
     skip(format_args!("{what}: the device gives less than the throttle lets through"));
@@ -158,7 +159,7 @@ fn finds_a_burst(found: &[Finding], (rate, base): (f64, f64)) -> Result<(), Stri
 fn tested_place(enough: f64) -> Result<(Place, f64), String> {
     let place = Place::new()?;
     let reached = |words: &[&str]| {
-        let run = place.run(&[&["run"], words, &["--duration=2", "--warmup=0"]].concat());
+        let run = place.run(&[&["run"], words, &["--duration=1", "--warmup=0"]].concat());
         Figures(&run.steps[0]).operations_per_s().unwrap()
     };
     // Also lays out the file, without a limit.

@@ -116,7 +116,7 @@ fn stay_silent(mut stream: &TcpStream) {
 }
 
 impl Shared {
-    fn serve(&self, stream: TcpStream) -> Option<()> {
+    fn serve(self: &Arc<Self>, stream: TcpStream) -> Option<()> {
         if self.lie == Lie::SilentAtFirst {
             stay_silent(&stream);
             return None;
@@ -133,7 +133,7 @@ impl Shared {
         }
     }
 
-    fn control(&self, mut control: ServerControl) -> Option<()> {
+    fn control(self: &Arc<Self>, mut control: ServerControl) -> Option<()> {
         let (mut opened, mut begun, mut told) = (Instant::now(), false, 0_u32);
         loop {
             let until = Instant::now() + Duration::from_millis(50);
@@ -162,7 +162,7 @@ impl Shared {
         }
     }
 
-    fn open(&self, control: &mut ServerControl) -> Option<()> {
+    fn open(self: &Arc<Self>, control: &mut ServerControl) -> Option<()> {
         let preparing = |done_bytes| FromServer::Preparing { done_bytes, of_bytes: 100 };
         match self.lie {
             Lie::SilentWhenAsked => stay_silent(control.stream()),
@@ -174,8 +174,8 @@ impl Shared {
         }
         control.send(&self.opened()).ok()?;
         if self.lie != Lie::OpensWithoutDatagrams {
-            let (socket, lie) = (self.datagrams.try_clone().unwrap(), self.lie);
-            std::thread::spawn(move || datagrams(&socket, lie));
+            let shared = Arc::clone(self);
+            std::thread::spawn(move || shared.datagrams());
         }
         Some(())
     }
@@ -281,6 +281,26 @@ impl Shared {
         }
         Some(())
     }
+
+    fn datagrams(&self) {
+        let socket = &self.datagrams;
+        socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        let mut room = vec![0; 65_536];
+        while let Ok((bytes, from)) = socket.recv_from(&mut room) {
+            let came = &room[..bytes];
+            if bytes == INTRODUCTION_BYTES && Introduction::read(came).is_some() {
+                let _ = socket.send_to(came, from);
+                continue;
+            }
+            let head = came.first_chunk::<REQUEST_HEAD_BYTES>();
+            let Some(request) = head.and_then(|head| Request::read(head, 65_507, 65_507).ok()) else { continue };
+            self.received.fetch_add(bytes as u64, Ordering::Relaxed);
+            let _ = socket.send_to(&answer(&request, self.lie), from);
+            if self.lie == Lie::FloodOfDatagrams {
+                (0..5_000).for_each(|_| drop(socket.send_to(&[9; 40], from)));
+            }
+        }
+    }
 }
 
 /// The answer to a request, as it should be but for the lie.
@@ -303,22 +323,4 @@ fn answer(request: &Request, lie: Lie) -> Vec<u8> {
     let mut bytes = answer.bytes().to_vec();
     bytes.resize(answer.answer_bytes as usize, 1);
     bytes
-}
-
-fn datagrams(socket: &UdpSocket, lie: Lie) {
-    socket.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    let mut room = vec![0; 65_536];
-    while let Ok((bytes, from)) = socket.recv_from(&mut room) {
-        let came = &room[..bytes];
-        if bytes == INTRODUCTION_BYTES && Introduction::read(came).is_some() {
-            let _ = socket.send_to(came, from);
-            continue;
-        }
-        let head = came.first_chunk::<REQUEST_HEAD_BYTES>();
-        let Some(request) = head.and_then(|head| Request::read(head, 65_507, 65_507).ok()) else { continue };
-        let _ = socket.send_to(&answer(&request, lie), from);
-        if lie == Lie::FloodOfDatagrams {
-            (0..5_000).for_each(|_| drop(socket.send_to(&[9; 40], from)));
-        }
-    }
 }

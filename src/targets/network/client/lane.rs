@@ -97,6 +97,8 @@ pub(super) struct NetLane {
     ready: Vec<Ready>,
     buffer: Vec<u8>,
     looked_ns: u64,
+    /// A connection has failed.
+    has_failed: bool,
 }
 
 impl NetLane {
@@ -134,6 +136,7 @@ impl NetLane {
             ready: Vec::new(),
             buffer: vec![0; BUFFER_BYTES],
             looked_ns: 0,
+            has_failed: false,
         })
     }
 
@@ -180,6 +183,7 @@ impl NetLane {
             }
             Carries::Up(None) | Carries::Down(None) => Ok(false),
         };
+        self.has_failed |= moved.is_err();
         if moved.map_err(|failure| place.lost(*number, failure))? {
             *progress_ns = place.clock.now_ns();
         }
@@ -453,6 +457,9 @@ impl Lane<NetOperation> for NetLane {
     fn abandon(&mut self) -> Result<(), TargetError> {
         // What is under way ends with its connection, which is closed when the step's test is. A server that had gone silent before is
         // an error still: it would have been one later.
+        if self.has_failed {
+            return Ok(());
+        }
         let place = &self.place;
         for line in self.lines.iter().filter(|line| line.is_at_work()) {
             if !place.goes_on(line).map_err(|failure| place.lost(line.number, failure))? {

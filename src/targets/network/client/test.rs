@@ -63,6 +63,8 @@ pub(super) struct Test {
     messages: Messages,
     /// Heard while nobody could be told.
     failed: Option<TargetError>,
+    /// What was heard last was an error: nothing more is to be had of the server.
+    is_over: bool,
     asked: Instant,
     opened: Instant,
     alive: Instant,
@@ -115,6 +117,7 @@ impl Test {
             seen: None,
             messages: Messages::new(),
             failed: None,
+            is_over: false,
             asked,
             opened: Instant::now(),
             alive: Instant::now(),
@@ -209,6 +212,15 @@ impl Test {
     fn hear(&mut self, target: &NetTarget) -> Result<(), TargetError> {
         if let Some(error) = self.failed.take() {
             return Err(error);
+        }
+        let heard = self.hear_what_has_come(target);
+        self.is_over |= heard.is_err();
+        heard
+    }
+
+    fn hear_what_has_come(&mut self, target: &NetTarget) -> Result<(), TargetError> {
+        if self.is_over {
+            return Ok(());
         }
         let mut control = target.control();
         self.stay_alive(&control).map_err(|source| target.wire(source))?;
@@ -314,13 +326,19 @@ impl Test {
 
     /// Closes connections and the test.
     pub(super) fn end(mut self, target: &NetTarget) -> Result<TestEnds, TargetError> {
-        if target.options.drains {
+        if target.options.drains && !self.is_over {
             self.drain(target)?;
+        }
+        if let Some(error) = self.failed.take() {
+            return Err(error);
         }
         let client = self.own_end();
         let (open, known) = (self.opened.elapsed(), self.known(target));
         self.made.clear();
         self.streams.clear();
+        if self.is_over {
+            return Ok(TestEnds { client, server: self.seen.map(|seen| seen.end).unwrap_or_default() });
+        }
         let mut control = target.control();
         control.send(&FromClient::End).map_err(|source| target.wire(source))?;
         let deadline = target.deadline();
