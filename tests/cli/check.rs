@@ -55,10 +55,10 @@ fn what_is_carried_instead_stands_beside_a_no() {
 #[test]
 fn slots_do_not_decide_what_a_database_carries() {
     let tail = "sim:tiers=0.992:200us+0.008:900ms,servers=4000,clock=simulated";
-    let (code, said) = checked(&["--reads", "10000@2ms", "--commits", "10"], tail);
+    let (code, said) = checked(&["--reads", "10000@2ms", "--commits", "10", "--for", "60"], tail);
     assert!(code == 0 && said.starts_with("Yes."), "80 are under way in the mean: {said}");
     let tail = "sim:tiers=0.995:200us+0.005:400ms,servers=2000,clock=simulated";
-    let (_, said) = checked(&["--reads", "3000@5ms", "--commits", "10"], tail);
+    let (_, said) = checked(&["--reads", "3000@5ms", "--commits", "10", "--for", "60"], tail);
     assert!(said.starts_with("Yes.") && !said.contains("the device"), "{said}");
 }
 
