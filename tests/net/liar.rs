@@ -272,12 +272,13 @@ impl Shared {
 
     fn flow(&self, mut stream: TcpStream) -> Option<()> {
         let mut room = vec![0; 1 << 20];
-        while self.lie != Lie::ReadsNothing {
+        while !self.stop.load(Ordering::Relaxed) {
+            if self.lie == Lie::ReadsNothing {
+                std::thread::sleep(Duration::from_millis(10));
+                continue;
+            }
             let bytes = stream.read(&mut room).ok().filter(|bytes| *bytes > 0)?;
             self.received.fetch_add(bytes as u64, Ordering::Relaxed);
-        }
-        while !self.stop.load(Ordering::Relaxed) {
-            std::thread::sleep(Duration::from_millis(10));
         }
         Some(())
     }
