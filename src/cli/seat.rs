@@ -127,8 +127,14 @@ impl Seat {
         self.orders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Says that all is ready, and waits for the start. Also how late that was heard, if it was.
-    pub(super) fn wait_for_start(&self, clock: Clock, stop: &Stop) -> (Begin, Option<Duration>) {
+    /// Says that all is ready, and waits for the start. Also how late that was heard, if it was. `meanwhile` is called again and
+    /// again until then, so that a server knows that somebody is there.
+    pub(super) fn wait_for_start(
+        &self,
+        clock: Clock,
+        stop: &Stop,
+        meanwhile: &mut dyn FnMut(),
+    ) -> (Begin, Option<Duration>) {
         self.say(&Said::Ready);
         let mut orders = self.orders();
         loop {
@@ -144,6 +150,7 @@ impl Seat {
                 Ok((orders, _)) => orders,
                 Err(poisoned) => poisoned.into_inner().0,
             };
+            meanwhile();
         }
     }
 

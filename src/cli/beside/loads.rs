@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::arguments::Measured;
 use crate::cli::exit::{Exit, Failure};
-use crate::cli::{Command, host, io, orders, parse, refuse, say, slob};
+use crate::cli::{Command, host, io, net, orders, parse, refuse, say, slob};
 use crate::config::{Tag, without_secrets};
 use crate::plan::together::letter;
 use crate::units::{Nanos, shell_command};
 
 /// Commands that can take part, as they are typed.
-const COMMANDS: [&str; 4] = ["host run", "io run", "orders run", "slob run"];
+const COMMANDS: [&str; 5] = ["host run", "io run", "net run", "orders run", "slob run"];
 /// More have no letters that anybody remembers, and no whole round ends.
 const MAX_LOADS: usize = 8;
 /// What stands between loads.
@@ -38,6 +38,9 @@ fn part(command: &Command) -> Option<Result<Part, Failure>> {
     match command {
         Command::Io(io::Command::Run(arguments)) => Some(Ok(Part { measured: arguments.measured(), directory: None })),
         Command::Host(host::Command::Run(arguments)) => {
+            Some(arguments.measured().map(|measured| Part { measured, directory: None }))
+        }
+        Command::Net(net::Command::Run(arguments)) => {
             Some(arguments.measured().map(|measured| Part { measured, directory: None }))
         }
         Command::Slob(command) => match &**command {

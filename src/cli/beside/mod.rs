@@ -44,7 +44,7 @@ Every load is measured alone, then all of them together, in as many rounds as ar
 backwards. Loads that run together begin at one instant, once all of them are ready. Each is a run of its own in the \
 store, with tags that say which load, round and turn it is.
 
-Commands that can take part: `host run`, `io run`, `orders run`, `slob run`.
+Commands that can take part: `host run`, `io run`, `net run`, `orders run`, `slob run`.
 
 The exit code is 1 if a load did not keep its own `--limit`, and 2 if no round was measured as a whole.";
 

@@ -4,7 +4,7 @@ mod arguments;
 mod link;
 mod measure;
 mod oratcptest;
-mod run;
+pub(super) mod run;
 mod serve;
 mod survey;
 mod sweep;

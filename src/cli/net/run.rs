@@ -2,10 +2,10 @@
 
 use clap::Args;
 
-use super::arguments::{ServerArgs, ShapeArgs, TimeArgs, one};
+use super::arguments::{DURATION, ServerArgs, ShapeArgs, TimeArgs, one};
 use super::measure::{self, Job};
 use super::survey;
-use crate::cli::arguments::Rate;
+use crate::cli::arguments::{Measured, Rate};
 use crate::cli::exit::{Exit, Failure};
 use crate::cli::io::arguments::OutputArgs;
 use crate::config::io::DepthList;
@@ -63,6 +63,18 @@ pub(in crate::cli) struct Arguments {
 
     #[command(flatten)]
     output: OutputArgs,
+}
+
+impl Arguments {
+    /// When the only load is measured.
+    pub(in crate::cli) fn measured(&self) -> Result<Measured, Failure> {
+        if self.pattern.is_none() {
+            let failure =
+                Failure::new("`net run` without `--pattern` is a survey of several loads, and one is to run beside others");
+            return Err(failure.with_hint("say which: `net run --to db2 --pattern redo-sync`".to_owned()));
+        }
+        Ok(Measured { warmup: self.time.warmup.0, duration: self.time.duration(DURATION) })
+    }
 }
 
 pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
