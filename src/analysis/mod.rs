@@ -90,8 +90,8 @@ pub use measured::{SINGLE_BLOCK_READ, is_one_load};
 pub use message::{Message, Severity};
 pub use modes::{Mode, modes};
 pub use network::{
-    Bulk, BulkAnswer, CountedLoss, NetworkBurst, NetworkCause, NetworkFinding, NetworkSeen, NetworkStop, NetworkSurvey,
-    NoProcessor, RoundTrip, stops_of,
+    Bulk, BulkAnswer, CountedLoss, MatrixLink, NetworkBurst, NetworkCause, NetworkFinding, NetworkMatrix, NetworkSeen,
+    NetworkStop, NetworkSurvey, NoProcessor, RoundTrip, SlowLink, stops_of,
 };
 pub use opening::{Carried, Claim, FromCache, Latency, Opening, OpeningDoubt, StoppedBy, Unit};
 pub use operation_time::{OperationTime, Part};
@@ -157,7 +157,8 @@ pub fn analyse_limits(run: &Run, limits: &[LatencyTarget]) -> Vec<Finding> {
         findings.retain(|finding| !matches!(finding, Finding::StepLine(StepLine::NoneMeets { .. })));
     }
     // An answer of its own has limits of its own. Nobody who imports a result has asked for a limit by that.
-    let is_of_flows = || NetworkSurvey::of(run).is_some() || BulkAnswer::of(run).is_some();
+    let is_of_flows =
+        || NetworkSurvey::of(run).is_some() || BulkAnswer::of(run).is_some() || NetworkMatrix::of(run).is_some();
     let is_open = run.steps.iter().any(|step| step.load.rate_operations_per_s.is_some());
     let has_own_answer = run.workload == "calibrate" || Demands::of(run).is_some() || (!is_open && is_of_flows());
     if !is_asked && (has_own_answer || is_on_servers(run) || run.imported.is_some()) {

@@ -328,10 +328,13 @@ impl Recording {
     }
 
     /// Ends the run with an error. Only the first one counts.
-    pub(super) fn fail(&mut self, error: TargetError) {
-        if self.run.outcome == Outcome::Unfinished {
-            self.run.outcome = Outcome::Failed { error: error.to_string() };
-            self.failure = Some(Failure::from(error));
+    pub(super) fn fail(&mut self, error: impl Into<Failure>) {
+        let failure = error.into();
+        if self.run.outcome == Outcome::Unfinished
+            && let Failure::Reported(reported) = &failure
+        {
+            self.run.outcome = Outcome::Failed { error: reported.message.clone() };
+            self.failure = Some(failure);
         }
     }
 

@@ -12,6 +12,7 @@ pub mod host;
 pub mod io;
 mod names;
 pub mod net;
+pub mod net_matrix;
 pub mod orders;
 #[cfg(test)]
 mod orders_tests;

@@ -109,7 +109,7 @@ impl NetPlan {
     }
 }
 
-fn step(
+pub(super) fn step(
     request: &Request,
     index: u32,
     label: String,
@@ -162,7 +162,7 @@ pub fn plan(request: &Request) -> Result<NetPlan, PlanError> {
     Ok(NetPlan { name, tags, seed, parameters, levels, request: request.clone() })
 }
 
-fn shape_parameters(asked: &NetOptions) -> BTreeMap<String, String> {
+pub(super) fn shape_parameters(asked: &NetOptions) -> BTreeMap<String, String> {
     let mut parameters = BTreeMap::from([
         (NET_PATTERN.to_owned(), asked.pattern.to_string()),
         ("SIZE".to_owned(), asked.sizes_in_force().to_string()),
@@ -183,7 +183,7 @@ fn shape_parameters(asked: &NetOptions) -> BTreeMap<String, String> {
     parameters
 }
 
-fn level_parameters(level: Level) -> BTreeMap<String, String> {
+pub(super) fn level_parameters(level: Level) -> BTreeMap<String, String> {
     let Outstanding { connections, each } = level.outstanding();
     let mut parameters = BTreeMap::from([
         (NET_CONNECTIONS.to_owned(), connections.to_string()),

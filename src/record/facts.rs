@@ -51,6 +51,10 @@ pub const NET_OUTSTANDING: &str = "OUTSTANDING";
 pub const NET_BESIDE_FLOWS: &str = "BESIDE_FLOWS";
 /// Parameter of a run that asks what a network carries, without a load of the user's own; its value is `yes`.
 pub const NET_SURVEY: &str = "SURVEY";
+/// Parameter of a run on a network: it looked at several servers, one after the other and all at once.
+pub const NET_MATRIX: &str = "MATRIX";
+/// Parameter of a step of such a run: the only server that it had. Absent where it had all of them.
+pub const NET_SERVER: &str = "SERVER";
 /// Parameter of such a run: the redo that a database makes, in bytes per second.
 pub const NET_REDO_RATE: &str = "REDO_BYTES_PER_S";
 /// Parameter of such a run: bytes of each of its redo writes.

@@ -35,6 +35,10 @@ pub struct NetworkEnd {
     pub side: NetworkSide,
     /// Name of its host, or its address.
     pub node: String,
+    /// The server as the run calls it, where a run has several: then an end is what one of both hosts saw of the connections between
+    /// that server and the client.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// Time that the counts are of.
     pub elapsed_ns: u64,
     /// Bytes that the program handed to the kernel, of all connections.
@@ -311,6 +315,7 @@ impl NetworkEnd {
         Self {
             side: self.side,
             node: self.node.clone(),
+            server: self.server.clone(),
             elapsed_ns: self.elapsed_ns.saturating_sub(earlier.elapsed_ns),
             sent_bytes: difference(self.sent_bytes, earlier.sent_bytes),
             received_bytes: difference(self.received_bytes, earlier.received_bytes),
@@ -334,6 +339,7 @@ impl NetworkEnd {
         let Self {
             side: _,
             node: _,
+            server: _,
             elapsed_ns,
             sent_bytes,
             received_bytes,
@@ -379,7 +385,7 @@ impl NetworkEnd {
 
     /// Whether both are of the same end.
     pub fn is_same_end(&self, other: &Self) -> bool {
-        (self.side, &self.node) == (other.side, &other.node)
+        (self.side, &self.node, &self.server) == (other.side, &other.node, &other.server)
     }
 
     /// Adds ends that were seen later to those that were seen before.
@@ -398,6 +404,11 @@ impl NetworkEnd {
         let busiest = self.processors.iter().copied().max_by_key(|processor| processor.busy_ns);
         self.processors = busiest.into_iter().collect();
         self
+    }
+
+    /// A rate of all ends of one side together; `None` where none of them knows it.
+    pub fn sum_of(ends: &[Self], side: NetworkSide, rate: fn(&Self) -> Option<f64>) -> Option<f64> {
+        ends.iter().filter(|end| end.side == side).filter_map(rate).reduce(|sum, more| sum + more)
     }
 
     /// Bits per second that its program received.

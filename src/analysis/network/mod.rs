@@ -4,6 +4,7 @@
 
 mod bits;
 mod cause;
+mod matrix;
 mod seen;
 mod survey;
 #[cfg(test)]
@@ -16,6 +17,7 @@ use super::{Finding, Severity, published};
 use crate::record::{NetworkSide, Run, Step};
 
 pub use cause::{NetworkBurst, NetworkCause, NoProcessor};
+pub use matrix::{MatrixLink, NetworkMatrix, SlowLink};
 pub use seen::{CountedLoss, NetworkSeen};
 pub use survey::{Bulk, BulkAnswer, NetworkSurvey, RoundTrip};
 use way::Way;
@@ -30,6 +32,8 @@ const SEVERAL: u32 = 4;
 pub struct NetworkStop {
     /// Labels of the steps that were stopped by the same.
     pub steps: Vec<String>,
+    /// The server, where the run has several.
+    pub server: Option<String>,
     /// Who sent.
     pub from: NetworkSide,
     /// Connections of the first of them.
@@ -47,6 +51,8 @@ pub enum NetworkFinding {
     Stop(NetworkStop),
     /// What both ends saw besides.
     Seen(NetworkSeen),
+    /// A link of several that is slower than the others.
+    SlowLink(SlowLink),
     /// What a survey answers besides its first sentence, in a sentence.
     Survey(String),
 }
@@ -55,7 +61,7 @@ impl NetworkFinding {
     /// How it bears on the rest of the report.
     pub fn severity(&self) -> Severity {
         match self {
-            Self::Stop(_) | Self::Seen(NetworkSeen::OneFlow { .. }) => Severity::Answer,
+            Self::Stop(_) | Self::SlowLink(_) | Self::Seen(NetworkSeen::OneFlow { .. }) => Severity::Answer,
             Self::Seen(_) | Self::Survey(_) => Severity::Note,
         }
     }
@@ -66,6 +72,7 @@ pub fn stops_of(step: &Step) -> Vec<NetworkStop> {
     let stop = |way: &Way<'_>| {
         Some(NetworkStop {
             steps: vec![step.label.clone()],
+            server: way.server.map(str::to_owned),
             from: way.from,
             flows: way.flows(),
             bits_per_s: way.bits_per_s()?,
@@ -80,7 +87,8 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
     let mut stops: Vec<NetworkStop> = Vec::new();
     for stop in measured(run).flat_map(stops_of) {
         let is_same = |known: &&mut NetworkStop| {
-            known.from == stop.from && std::mem::discriminant(&known.cause) == std::mem::discriminant(&stop.cause)
+            (known.from, &known.server) == (stop.from, &stop.server)
+                && std::mem::discriminant(&known.cause) == std::mem::discriminant(&stop.cause)
         };
         match stops.iter_mut().find(is_same) {
             Some(known) => known.steps.extend(stop.steps),
@@ -90,9 +98,11 @@ pub(super) fn find(run: &Run) -> Vec<Finding> {
     let one_flow = [NetworkSide::Client, NetworkSide::Server].into_iter().filter_map(|from| one_flow(run, from));
     let seen: Vec<NetworkSeen> = one_flow.chain(seen::find(run)).collect();
     let stops = stops.into_iter().map(NetworkFinding::Stop);
+    let slow = NetworkMatrix::of(run).map(|matrix| matrix.slow).unwrap_or_default();
     let survey = NetworkSurvey::of(run).map(|survey| survey.lines()).unwrap_or_default();
     let seen = seen.into_iter().map(NetworkFinding::Seen);
-    stops.chain(survey.into_iter().map(NetworkFinding::Survey)).chain(seen).map(Finding::Network).collect()
+    let slow = slow.into_iter().map(NetworkFinding::SlowLink);
+    slow.chain(stops).chain(survey.into_iter().map(NetworkFinding::Survey)).chain(seen).map(Finding::Network).collect()
 }
 
 /// One flow against several in the same direction. What stops a single one at its ends has been said: a processor, a window, a buffer.

@@ -1,8 +1,8 @@
 //! What else both ends saw that costs a database time: queues, packets that are lost, small packets, full buffers, allowances of clouds.
 
-use super::way::{Way, end};
+use super::way::Way;
 use crate::analysis::measured::measured;
-use crate::record::{NetworkEnd, NetworkSide, Run, Step};
+use crate::record::{NetworkEnd, NetworkSide, Run, Step, TcpStats};
 use crate::units::Nanos;
 
 /// A round trip that bulk data makes this much longer is worth a word: a commit that is sent to a standby beside it waits for it.
@@ -119,7 +119,7 @@ fn bloat(run: &Run) -> Option<NetworkSeen> {
     for step in measured(run) {
         for (mean_ns, least_ns) in Way::all(step).iter().filter_map(Way::round_trip_ns) {
             if mean_ns - least_ns as f64 >= BLOAT_NS && mean_ns >= BLOAT * least_ns as f64 {
-                steps.push(step.label.clone());
+                name_once(&mut steps, &step.label);
                 longest = longest.filter(|(longest, _)| *longest >= mean_ns).or(Some((mean_ns, least_ns)));
             }
         }
@@ -128,17 +128,28 @@ fn bloat(run: &Run) -> Option<NetworkSeen> {
     Some(NetworkSeen::Bloat { steps, round_trip: Nanos(mean_ns as u64), least: Nanos(least_ns) })
 }
 
+/// Names a step of which there is more than one thing to say once.
+fn name_once(steps: &mut Vec<String>, label: &String) {
+    if !steps.contains(label) {
+        steps.push(label.clone());
+    }
+}
+
 fn ends(run: &Run, side: NetworkSide) -> impl Iterator<Item = (&Step, &NetworkEnd)> {
-    measured(run).filter_map(move |step| Some((step, end(&step.network, side)?)))
+    measured(run)
+        .flat_map(move |step| step.network.iter().filter(move |end| end.side == side).map(move |end| (step, end)))
 }
 
 fn resent(run: &Run, side: NetworkSide) -> Option<NetworkSeen> {
-    let shares = ends(run, side).filter_map(|(step, end)| {
-        let tcp = end.tcp.as_ref().filter(|tcp| tcp.segments_resent >= MIN_RESENT)?;
-        Some((step.label.clone(), tcp.resent_share().filter(|share| *share >= RESENT)?))
-    });
-    let (steps, shares): (Vec<String>, Vec<f64>) = shares.unzip();
-    let share = shares.into_iter().reduce(f64::max)?;
+    let (mut steps, mut largest) = (Vec::new(), None::<f64>);
+    for (step, end) in ends(run, side) {
+        let tcp = end.tcp.as_ref().filter(|tcp| tcp.segments_resent >= MIN_RESENT);
+        if let Some(share) = tcp.and_then(TcpStats::resent_share).filter(|share| *share >= RESENT) {
+            name_once(&mut steps, &step.label);
+            largest = Some(largest.unwrap_or(0.0).max(share));
+        }
+    }
+    let share = largest?;
     Some(NetworkSeen::Resent { steps, side, share })
 }
 
@@ -155,7 +166,14 @@ fn path_mtu(run: &Run, side: NetworkSide) -> Option<NetworkSeen> {
 
 fn counted(run: &Run, side: NetworkSide) -> Vec<NetworkSeen> {
     let mut found: Vec<NetworkSeen> = Vec::new();
+    // Several ends of one host have one kernel.
+    let mut hosts: Vec<(&str, &str)> = Vec::new();
     for (step, end) in ends(run, side) {
+        let host = (step.label.as_str(), end.node.as_str());
+        if hosts.contains(&host) {
+            continue;
+        }
+        hosts.push(host);
         for (name, count) in end.counters.iter().filter(|(_, count)| **count > 0) {
             let known = LOSSES.iter().find(|(known, _)| known == name).map(|(_, why)| *why);
             let is_allowance = name.ends_with(ALLOWANCE);
@@ -164,7 +182,7 @@ fn counted(run: &Run, side: NetworkSide) -> Vec<NetworkSeen> {
                 found.iter_mut().find(|seen| matches!(seen, NetworkSeen::Counted { name: known, .. } if known == name));
             match before {
                 Some(NetworkSeen::Counted { steps, count: sum, .. }) => {
-                    steps.push(step.label.clone());
+                    name_once(steps, &step.label);
                     *sum += count;
                 }
                 _ => found.push(NetworkSeen::Counted {

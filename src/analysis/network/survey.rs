@@ -261,7 +261,7 @@ fn both_ways(bulk: &Bulk) -> Option<String> {
     }
 }
 
-fn count(flows: u32) -> String {
+pub(super) fn count(flows: u32) -> String {
     const WORDS: [&str; 9] = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight"];
     WORDS.get(flows as usize).map_or_else(|| flows.to_string(), |word| (*word).to_owned())
 }
@@ -279,7 +279,7 @@ fn down(step: &Step) -> Option<f64> {
     of_side(step, NetworkSide::Client)?.received_bits_per_s()
 }
 
-fn round_trip(step: &Step) -> Option<RoundTrip> {
+pub(super) fn round_trip(step: &Step) -> Option<RoundTrip> {
     let timed: &Histogram = &step.operations.iter().find(|operations| operations.kind == "ping")?.service;
     Some(RoundTrip { median: Nanos(timed.quantile_ns(0.5)?), p99: Nanos(timed.quantile_ns(0.99)?) })
 }

@@ -10,6 +10,8 @@ const BULK: [(&str, NetworkSide); 2] = [("send", NetworkSide::Client), ("receive
 /// One direction of bulk data.
 pub(super) struct Way<'a> {
     pub(super) step: &'a Step,
+    /// The server, where the run has several.
+    pub(super) server: Option<&'a str>,
     pub(super) from: NetworkSide,
     pub(super) sender: &'a NetworkEnd,
     pub(super) receiver: &'a NetworkEnd,
@@ -17,22 +19,26 @@ pub(super) struct Way<'a> {
     pub(super) tcp: &'a TcpStats,
 }
 
-/// One of `side`, if it was watched.
-pub(super) fn end(ends: &[NetworkEnd], side: NetworkSide) -> Option<&NetworkEnd> {
-    ends.iter().find(|end| end.side == side)
+/// One of `side`, if it was watched; `server` is which of several.
+pub(super) fn end<'a>(ends: &'a [NetworkEnd], side: NetworkSide, server: Option<&str>) -> Option<&'a NetworkEnd> {
+    ends.iter().find(|end| end.side == side && end.server.as_deref() == server)
 }
 
 impl<'a> Way<'a> {
     /// Those of a step; none where no bulk data was sent over TCP, or an end was not watched.
     pub(super) fn all(step: &'a Step) -> Vec<Self> {
         let is_asked = |kind: &str| step.operations.iter().any(|operation| operation.kind == kind);
-        let way = |from: NetworkSide| {
+        let mut servers: Vec<Option<&str>> = step.network.iter().map(|end| end.server.as_deref()).collect();
+        servers.sort_unstable();
+        servers.dedup();
+        let way = |server: Option<&'a str>, from: NetworkSide| {
             let to = if from == NetworkSide::Client { NetworkSide::Server } else { NetworkSide::Client };
-            let (sender, receiver) = (end(&step.network, from)?, end(&step.network, to)?);
+            let (sender, receiver) = (end(&step.network, from, server)?, end(&step.network, to, server)?);
             let tcp = sender.tcp.as_ref()?;
-            Some(Self { step, from, sender, receiver, tcp })
+            Some(Self { step, server, from, sender, receiver, tcp })
         };
-        BULK.iter().filter(|(kind, _)| is_asked(kind)).filter_map(|(_, from)| way(*from)).collect()
+        let asked = BULK.iter().filter(|(kind, _)| is_asked(kind));
+        asked.flat_map(|(_, from)| servers.iter().filter_map(move |server| way(*server, *from))).collect()
     }
 
     /// Whether it is the only one of its step: then all connections carry it.
@@ -65,7 +71,8 @@ impl<'a> Way<'a> {
     }
 
     fn of_interval(&self, interval: &Interval) -> Option<f64> {
-        let (sender, receiver) = (end(&interval.network, self.from), end(&interval.network, self.receiver.side));
+        let (sender, receiver) =
+            (end(&interval.network, self.from, self.server), end(&interval.network, self.receiver.side, self.server));
         let received = receiver.and_then(NetworkEnd::received_bits_per_s);
         received.or_else(|| {
             let sender = sender?;

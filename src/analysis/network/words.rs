@@ -21,10 +21,12 @@ fn whole_percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-fn direction(from: NetworkSide) -> &'static str {
+/// `to the server`, or of several `from db2:7018`.
+pub(super) fn direction(from: NetworkSide, server: Option<&str>) -> String {
+    let server = server.unwrap_or("the server");
     match from {
-        NetworkSide::Client => "to the server",
-        NetworkSide::Server => "from the server",
+        NetworkSide::Client => format!("to {server}"),
+        NetworkSide::Server => format!("from {server}"),
     }
 }
 
@@ -96,6 +98,24 @@ impl NetworkBurst {
 }
 
 impl NetworkStop {
+    /// What stopped it, in the few words of a table.
+    pub fn name(&self) -> String {
+        let end = |side: NetworkSide| side.name();
+        match &self.cause {
+            NetworkCause::SenderProcessor(_) => format!("processor of the {}", end(self.from)),
+            NetworkCause::ReceiverProcessor(_) => format!("processor of the {}", end(other(self.from))),
+            NetworkCause::SlowReceiver { .. } => format!("slow program on the {}", end(other(self.from))),
+            NetworkCause::ReceiveWindow { .. } => "receive window".to_owned(),
+            NetworkCause::SendBuffer { .. } => "send buffer".to_owned(),
+            NetworkCause::BlackHole { .. } => "MTU black hole".to_owned(),
+            NetworkCause::TokenBucket(_) => "token bucket".to_owned(),
+            NetworkCause::Shaper { .. } => "shaper or slower link".to_owned(),
+            NetworkCause::Policer { .. } => "policer".to_owned(),
+            NetworkCause::Loss { .. } => "loss".to_owned(),
+            NetworkCause::Interface { side, .. } => format!("interface of the {}", end(*side)),
+        }
+    }
+
     /// What stopped it, for the middle of a sentence: `the server's processor, …`.
     pub fn words(&self) -> String {
         let (sender, receiver) = (self.from.name(), other(self.from).name());
@@ -212,11 +232,12 @@ impl Message for NetworkFinding {
                 format!(
                     "{} {} with {flows} (in {}), stopped by {}.",
                     rate(stop.bits_per_s),
-                    direction(stop.from),
+                    direction(stop.from, stop.server.as_deref()),
                     list(&stop.steps),
                     stop.words()
                 )
             }
+            Self::SlowLink(slow) => format!("A slow link: {} (in {}).", slow.words(), slow.step),
             Self::Seen(seen) => seen.sentence(),
             Self::Survey(sentence) => sentence.clone(),
         }
@@ -225,6 +246,10 @@ impl Message for NetworkFinding {
     fn advice(&self) -> Option<String> {
         match self {
             Self::Stop(stop) => Some(stop.advice()),
+            Self::SlowLink(_) => Some(
+                "Look at what only this link has: its switch port and cable, the interface and its speed (ethtool), a route or a                  tunnel of its own, the size of that machine; and what stops it, where that is said."
+                    .to_owned(),
+            ),
             Self::Seen(seen) => Some(seen.advice()),
             Self::Survey(_) => None,
         }

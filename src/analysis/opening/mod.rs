@@ -16,8 +16,8 @@ pub(super) use words::at_ceiling;
 use super::check::Check;
 use super::{
     BulkAnswer, Calibration, Cause, Ceiling, Finding, HostAnswer, Knee, LatencyTarget, Limit, NetworkFinding,
-    NetworkStop, NetworkSurvey, Place, QuantileValue, RunVerdict, ServerFinding, SizeLimits, StepLine, Stops, Together,
-    TogetherVerdict, UsedBy, Vocabulary, Why, at_once, measured,
+    NetworkMatrix, NetworkStop, NetworkSurvey, Place, QuantileValue, RunVerdict, ServerFinding, SizeLimits, StepLine,
+    Stops, Together, TogetherVerdict, UsedBy, Vocabulary, Why, at_once, measured,
 };
 use crate::record::Run;
 use crate::record::facts::{NET_BESIDE_FLOWS, NET_CONNECTIONS};
@@ -38,6 +38,8 @@ pub struct Opening {
     pub calibration: Option<Calibration>,
     /// The answers of a survey of a network.
     pub survey: Option<NetworkSurvey>,
+    /// Answers of a look at several servers of a network.
+    pub matrix: Option<NetworkMatrix>,
     /// What bulk flows over a network came to.
     pub bulk: Option<BulkAnswer>,
     /// Why it was not more; absent where nothing reports.
@@ -239,7 +241,8 @@ impl Opening {
         };
         let survey = NetworkSurvey::of(run);
         let bulk = BulkAnswer::of(run).filter(|_| verdict.is_none());
-        if (survey.is_some() || bulk.is_some()) && verdict.is_none() {
+        let matrix = NetworkMatrix::of(run);
+        if (survey.is_some() || bulk.is_some() || matrix.is_some()) && verdict.is_none() {
             carries = None;
         }
         let stopped_by = carries.as_ref().and_then(|carried| {
@@ -277,6 +280,7 @@ impl Opening {
                 .or_else(|| survey.as_ref().and_then(|survey| of_survey(run, survey, findings)))
                 .or_else(|| of_network(findings, &bulk.as_ref()?.step).map(StoppedBy::Network)),
             survey,
+            matrix,
             bulk,
             together,
             verdict,

@@ -33,10 +33,11 @@ impl Opening {
         let answer = match (&self.carries, &self.calibration) {
             (Some(carried), _) => carried.words(),
             (None, Some(calibration)) => calibrated(calibration),
-            (None, None) => match (&self.survey, &self.bulk) {
-                (Some(survey), _) => survey.phrase(),
-                (None, Some(bulk)) => bulk.phrase(),
-                (None, None) => "How much was carried is not known".to_owned(),
+            (None, None) => match (&self.survey, &self.matrix, &self.bulk) {
+                (Some(survey), _, _) => survey.phrase(),
+                (None, Some(matrix), _) => matrix.phrase(),
+                (None, None, Some(bulk)) => bulk.phrase(),
+                (None, None, None) => "How much was carried is not known".to_owned(),
             },
         };
         let rises = self.rises_from.as_ref().map(|from| format!("latency rises faster than load from about {from} on"));

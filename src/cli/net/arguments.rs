@@ -207,7 +207,7 @@ pub(super) fn redo_bytes_per_s(run: &Run) -> Option<f64> {
 /// How long, and from which seed.
 #[derive(Debug, Args)]
 pub(super) struct TimeArgs {
-    /// Length of each measured window, in seconds or with a unit [default: 10; of each step of a survey 6]
+    /// Length of each measured window, in seconds or with a unit [default: 10; of each step of a survey or a matrix 6]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Load")]
     duration: Option<Seconds>,
 

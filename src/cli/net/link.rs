@@ -53,6 +53,11 @@ impl Link {
         Ok(Self { target, own })
     }
 
+    /// The target alone, of a server that is not of this process.
+    pub(super) fn into_target(self) -> NetTarget {
+        self.target
+    }
+
     /// The target.
     pub(super) fn target(&self) -> &NetTarget {
         &self.target

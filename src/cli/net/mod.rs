@@ -2,6 +2,7 @@
 
 mod arguments;
 mod link;
+mod matrix;
 mod measure;
 mod oratcptest;
 pub(super) mod run;
@@ -21,6 +22,7 @@ Examples:
   plimsoll net run --to db2 --pattern redo-sync --size 4k:70,64k:25,1m:5
   plimsoll net sweep --to db2 --pattern gc --rate 1000..60000 \\
     --limit p99=1ms
+  plimsoll net matrix --to db2,db3,db4
   plimsoll net oratcptest db2 -mode=sync -length=8192 -duration=60s
   plimsoll net run --to self --pattern ping --duration 5";
 
@@ -35,6 +37,9 @@ pub(super) enum Command {
     /// Measure one load after the other and find the largest that the network carries
     #[command(after_long_help = sweep::EXAMPLES)]
     Sweep(Box<sweep::Arguments>),
+    /// Measure the network to several servers, each by itself and all at once: which link is slow?
+    #[command(after_long_help = matrix::EXAMPLES)]
+    Matrix(Box<matrix::Arguments>),
     /// Measure with oratcptest's own options, and write its layout
     #[command(after_long_help = oratcptest::EXAMPLES)]
     Oratcptest(Box<oratcptest::Arguments>),
@@ -46,6 +51,7 @@ impl Command {
             Self::Serve(arguments) => serve::run(&arguments),
             Self::Run(arguments) => run::run(&arguments),
             Self::Sweep(arguments) => sweep::run(&arguments),
+            Self::Matrix(arguments) => matrix::run(&arguments),
             Self::Oratcptest(arguments) => oratcptest::run(&arguments),
         }
     }

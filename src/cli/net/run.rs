@@ -69,8 +69,9 @@ impl Arguments {
     /// When the only load is measured.
     pub(in crate::cli) fn measured(&self) -> Result<Measured, Failure> {
         if self.pattern.is_none() {
-            let failure =
-                Failure::new("`net run` without `--pattern` is a survey of several loads, and one is to run beside others");
+            let failure = Failure::new(
+                "`net run` without `--pattern` is a survey of several loads, and one is to run beside others",
+            );
             return Err(failure.with_hint("say which: `net run --to db2 --pattern redo-sync`".to_owned()));
         }
         Ok(Measured { warmup: self.time.warmup.0, duration: self.time.duration(DURATION) })

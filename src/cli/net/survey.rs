@@ -19,7 +19,7 @@ use crate::plan::net::{Redo, Request, survey};
 use crate::units::{Bytes, Nanos, UnitError};
 
 /// Length of each step's window.
-const DURATION: Nanos = Nanos::seconds(6);
+pub(super) const DURATION: Nanos = Nanos::seconds(6);
 
 /// A survey that is asked for.
 pub(super) struct Job<'a> {

@@ -18,5 +18,5 @@ mod sizes;
 pub use options::{MAX_CONNECTIONS, NetOptions, Outstanding};
 pub use pattern::{FlowDirection, NetPattern};
 pub use problem::NetProblem;
-pub use server::{DEFAULT_PORT, NetServer};
+pub use server::{DEFAULT_PORT, NetServer, NetServers};
 pub use sizes::{MAX_MESSAGE_BYTES, MIN_MESSAGE_BYTES};

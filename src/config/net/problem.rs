@@ -60,6 +60,21 @@ pub enum NetProblem {
     /// A datagram that is too large.
     #[error("no datagram holds {}", Bytes(u64::from(*bytes)))]
     Datagram { bytes: u32 },
+    /// A matrix of one server.
+    #[error("one server is no matrix: {text}")]
+    OneServer { text: String },
+    /// A server twice.
+    #[error("the server `{server}` is there twice")]
+    ServerTwice { server: String },
+    /// A list of servers that has one in this process.
+    #[error("`self` is a server in this process, and a matrix looks at other hosts")]
+    OwnAmongSeveral,
+    /// More flows at once than have a thread each.
+    #[error("{flows} flows to each of {servers} servers are more than {most} at once")]
+    TooManyFlows { flows: u32, servers: usize, most: u32 },
+    /// No flow at all.
+    #[error("no flow carries nothing")]
+    NoFlows,
     /// oratcptest's own options.
     #[error(transparent)]
     Oratcptest(#[from] OratcptestProblem),
@@ -100,6 +115,14 @@ impl NetProblem {
             Self::TooMany { .. } => "ask for fewer `--connections`, or for less `--outstanding` on each".to_owned(),
             Self::Answer { .. } => "ask for fewer `--rows` or a smaller `--row-size`".to_owned(),
             Self::Datagram { .. } => "use blocks of at most 32 KiB, or leave `--udp` out".to_owned(),
+            Self::OneServer { .. } => "name two or more: `--to db2,db3`; `plimsoll net run` looks at one".to_owned(),
+            Self::ServerTwice { .. } => "name each server once".to_owned(),
+            Self::OwnAmongSeveral => "start `plimsoll net serve` on the hosts, and name those".to_owned(),
+            Self::TooManyFlows { servers, most, .. } => match most / u32::try_from(*servers).unwrap_or(u32::MAX) {
+                0 => "name fewer servers".to_owned(),
+                fits => format!("`--flows {fits}` fits, or name fewer servers"),
+            },
+            Self::NoFlows => "`--flows 1` is the least".to_owned(),
             Self::Oratcptest(problem) => problem.hint(),
         }
     }

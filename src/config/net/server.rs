@@ -31,6 +31,36 @@ impl FromStr for NetServer {
     }
 }
 
+/// Several servers, as they are named on a command line: `db2,db3:7019`. Two at least, none twice, none of this process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NetServers(pub Vec<NetServer>);
+
+impl FromStr for NetServers {
+    type Err = ConfigError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        read_all(text).map(Self).map_err(ConfigError::Net)
+    }
+}
+
+fn read_all(text: &str) -> Result<Vec<NetServer>, NetProblem> {
+    let mut servers: Vec<NetServer> = Vec::new();
+    for name in text.split(',') {
+        let server = read(name)?;
+        if server == NetServer::Own {
+            return Err(NetProblem::OwnAmongSeveral);
+        }
+        if servers.contains(&server) {
+            return Err(NetProblem::ServerTwice { server: server.to_string() });
+        }
+        servers.push(server);
+    }
+    if servers.len() < 2 {
+        return Err(NetProblem::OneServer { text: text.to_owned() });
+    }
+    Ok(servers)
+}
+
 fn read(text: &str) -> Result<NetServer, NetProblem> {
     let wrong = || NetProblem::Server { text: text.to_owned() };
     if text == "self" {
@@ -84,6 +114,16 @@ mod tests {
             ("self", "self"),
         ] {
             assert_eq!(text.parse::<NetServer>().unwrap().to_string(), shown, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_matrix_has_several_servers_each_once() {
+        let NetServers(servers) = "db2,[::1]:99,db2:7019".parse().unwrap();
+        assert_eq!(servers.iter().map(ToString::to_string).collect::<Vec<_>>(), ["db2:7018", "[::1]:99", "db2:7019"]);
+        for text in ["db2", "db2,", "db2,db2:7018", "db2,self", ",db2"] {
+            let error = text.parse::<NetServers>().unwrap_err();
+            assert!(error.hint().is_some(), "{text}: {error}");
         }
     }
 

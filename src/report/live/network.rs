@@ -45,9 +45,9 @@ struct Seen {
 
 impl Seen {
     fn of(interval: &Interval) -> Self {
-        let client = interval.network.iter().find(|end| end.side == NetworkSide::Client);
         let gigabits = |of: fn(&NetworkEnd) -> Option<f64>| {
-            client.and_then(of).map_or_else(|| UNKNOWN.to_owned(), |bits| format!("{:.2}", bits / 1e9))
+            let client = NetworkEnd::sum_of(&interval.network, NetworkSide::Client, of);
+            client.map_or_else(|| UNKNOWN.to_owned(), |bits| format!("{:.2}", bits / 1e9))
         };
         let of_ends = interval.network.iter().filter_map(|end| end.tcp.as_ref());
         let resent: u64 = of_ends.map(|tcp| tcp.segments_resent).sum();

@@ -5,6 +5,7 @@ pub(super) mod connects;
 pub(super) mod host;
 pub(super) mod imported;
 mod net_load;
+mod net_matrix;
 pub(super) mod network;
 pub(super) mod operation_time;
 pub(super) mod reported;

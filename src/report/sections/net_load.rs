@@ -2,12 +2,12 @@
 
 use std::io;
 
-use super::spread;
+use super::{net_matrix, spread};
 use crate::analysis::rate;
 use crate::record::{NetworkEnd, NetworkSide, Run, Step};
 use crate::report::grid::Grid;
 use crate::report::paper::Paper;
-use crate::report::words::{NONE, UNKNOWN, longest, mean, number, quantile};
+use crate::report::words::{NONE, UNKNOWN, longest, mean, number, quantile, share};
 use crate::units::group_thousands;
 
 /// Waits that an answer is cut into, and the headings of their means.
@@ -29,8 +29,8 @@ pub(super) fn tell(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
     let mut header = vec!["step", "kind", if is_open { "asked/s" } else { "under way" }, "ops/s", "Gbit/s up", "down"];
     header.extend(["mean", "p50", "p99", "p99.9", "max"]);
     header.extend(parts.iter().map(|(_, heading)| *heading));
-    header.push("errors");
     let mut grid = Grid::new(2, header);
+    let mut failed = Grid::new(2, ["step", "kind", "errors", "% of operations"]);
     for step in &run.steps {
         for operations in step.operations.iter().filter(|operations| operations.count > 0) {
             let load = match step.load.rate_operations_per_s {
@@ -43,7 +43,7 @@ pub(super) fn tell(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
             row.extend(gigabits(step));
             let times = &operations.response;
             row.push(mean(times));
-            row.extend([0.5, 0.99, 0.999].map(|share| quantile(times, share)));
+            row.extend([0.5, 0.99, 0.999].map(|part| quantile(times, part)));
             row.push(longest(times));
             // Waits are those of all kinds that are answered; bulk flows have none.
             let is_answered = !matches!(operations.kind.as_str(), "send" | "receive");
@@ -51,23 +51,31 @@ pub(super) fn tell(paper: &mut dyn Paper, run: &Run) -> io::Result<()> {
                 let wait = step.waits.iter().find(|wait| wait.event == *event).filter(|_| is_answered);
                 wait.map_or_else(|| NONE.to_owned(), |wait| mean(&wait.times()))
             }));
-            row.push(group_thousands(operations.errors as f64));
+            if operations.errors > 0 {
+                let (errors, all) = (operations.errors as f64, operations.count as f64);
+                let counts = [group_thousands(errors), share(Some(errors / all))];
+                failed.push([step.label.clone(), operations.kind.clone()].into_iter().chain(counts).collect());
+            }
             grid.push(row);
         }
     }
     if grid.is_empty() {
         return Ok(());
     }
+    net_matrix::tell(paper, run)?;
     let due = if is_open { "from due to finished" } else { "from sent to finished" };
     paper.table(&format!("Load (times {due}; network, server and disk: means of the parts of an answer)"), &grid)?;
+    if !failed.is_empty() {
+        paper.table("Operations that ended in errors", &failed)?;
+    }
     spread::tell(paper, run)
 }
 
 /// Of all operations of a step together.
 fn gigabits(step: &Step) -> [String; 2] {
-    let client = step.network.iter().find(|end| end.side == NetworkSide::Client);
-    let server = step.network.iter().find(|end| end.side == NetworkSide::Server);
+    let of = |side, rate| NetworkEnd::sum_of(&step.network, side, rate);
     let shown = |bits: Option<f64>| bits.map_or_else(|| UNKNOWN.to_owned(), |bits| format!("{:.3}", bits / 1e9));
-    let up = server.and_then(NetworkEnd::received_bits_per_s).or_else(|| client?.sent_bits_per_s());
-    [shown(up), shown(client.and_then(NetworkEnd::received_bits_per_s))]
+    let up = of(NetworkSide::Server, NetworkEnd::received_bits_per_s)
+        .or_else(|| of(NetworkSide::Client, NetworkEnd::sent_bits_per_s));
+    [shown(up), shown(of(NetworkSide::Client, NetworkEnd::received_bits_per_s))]
 }

@@ -42,7 +42,9 @@ pub(in crate::report) fn tell(paper: &mut dyn Paper, run: &Run) -> io::Result<()
     for step in &run.steps {
         for side in [NetworkSide::Client, NetworkSide::Server] {
             for end in step.network.iter().filter(|end| end.side == side) {
-                grid.push([step.label.clone(), side.name().to_owned()].into_iter().chain(row(end)).collect());
+                let server = end.server.as_ref().map_or_else(String::new, |server| format!(", {server}"));
+                let names = [step.label.clone(), format!("{}{server}", side.name())];
+                grid.push(names.into_iter().chain(row(end)).collect());
             }
         }
     }

@@ -53,6 +53,12 @@ impl NetShape {
         Self { classes: vec![class] }
     }
 
+    /// The same so many times, each with connections of its own.
+    #[must_use]
+    pub fn times(&self, count: usize) -> Self {
+        Self { classes: (0..count).flat_map(|_| self.classes.iter().cloned()).collect() }
+    }
+
     /// Operations under way at most.
     pub fn sessions(&self) -> u32 {
         self.classes.iter().fold(0, |sum, class| sum.saturating_add(class.sessions()))
@@ -94,7 +100,7 @@ impl NetShape {
 }
 
 /// Bulk flows that have a thread each; of more, several share one.
-const MAX_FLOW_THREADS: u32 = 128;
+pub const MAX_FLOW_THREADS: u32 = 128;
 
 /// # Panics
 /// `stream` where the shape has no such session.

@@ -3,6 +3,7 @@
 mod counters;
 mod interface;
 mod processors;
+mod qdisc;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -89,6 +90,7 @@ impl EndWatch {
             mtu_bytes: interface.as_ref().and_then(Interface::mtu_bytes),
             speed_mbit_per_s: interface.as_ref().and_then(Interface::speed_mbit_per_s),
             driver: interface.as_ref().and_then(Interface::driver_name),
+            qdisc: interface.as_ref().and_then(|found| qdisc::of(&found.name)),
             settings: SETTINGS.iter().filter_map(setting).collect(),
             ..NetworkFacts::default()
         };
@@ -152,6 +154,7 @@ impl EndWatch {
         let end = NetworkEnd {
             side: self.begin.side,
             node: self.begin.node.clone(),
+            server: None,
             elapsed_ns: instant_ns.saturating_sub(self.begun_ns),
             sent_bytes,
             received_bytes,

@@ -10,6 +10,7 @@ mod error;
 mod exchange;
 mod lane;
 mod path;
+mod several;
 mod test;
 mod traffic;
 mod watch;
@@ -21,6 +22,7 @@ use std::time::{Duration, Instant};
 
 pub use error::NetError;
 pub use path::PathMtu;
+pub use several::NetTargets;
 pub use test::TestEnds;
 
 use self::connect::control;

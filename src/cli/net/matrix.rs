@@ -1,0 +1,150 @@
+//! `plimsoll net matrix`: several servers, each by itself and all at once.
+
+use std::io::Write;
+
+use clap::Args;
+
+use super::arguments::{LinkArgs, LinkWish, TimeArgs};
+use super::link::Link;
+use super::{measure, survey};
+use crate::cli::arguments::KeepingArgs;
+use crate::cli::exit::{Exit, Failure};
+use crate::cli::interrupt::Interrupt;
+use crate::cli::live::{RunProgress, Steps};
+use crate::cli::recording::{Header, NextStep, Recording};
+use crate::cli::{fresh_seed, say};
+use crate::config::net::{NetOptions, NetPattern, NetServer, NetServers};
+use crate::load::StepPlan;
+use crate::measure::Clock;
+use crate::plan::net::Request;
+use crate::plan::net_matrix::{DEFAULT_FLOWS, MatrixStep, NetMatrix, matrix};
+use crate::record;
+use crate::targets::Target;
+use crate::targets::network::{NetTarget, NetTargets, Wanted};
+use crate::units::Nanos;
+use crate::workload::Arrival;
+use crate::workload::net::NetShape;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  plimsoll net matrix --to db2,db3,db4
+  plimsoll net matrix --to db2,db3:7020 --flows 8 --duration 30
+  plimsoll net matrix --to db2,db3 --token-file token --json
+
+Each server runs `plimsoll net serve`, all of them with one token. Of each: round trips while nothing else goes, then flows \
+to it, then from it. Then flows to all servers at once, and from all of them.";
+
+/// Arguments of `plimsoll net matrix`.
+#[derive(Debug, Args)]
+pub(in crate::cli) struct Arguments {
+    /// Where each `plimsoll net serve` listens: HOST or HOST:PORT, two or more
+    #[arg(long, value_name = "HOST[:PORT],...", help_heading = "Network")]
+    to: NetServers,
+
+    #[command(flatten)]
+    link: LinkArgs,
+
+    /// Bulk flows to and from each server
+    #[arg(long, value_name = "N", default_value_t = DEFAULT_FLOWS, help_heading = "Load")]
+    flows: u32,
+
+    #[command(flatten)]
+    time: TimeArgs,
+
+    #[command(flatten)]
+    keeping: KeepingArgs,
+}
+
+pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
+    let Arguments { to: NetServers(servers), link, flows, time, keeping } = arguments;
+    let request = Request {
+        asked: NetOptions::new(NetPattern::Ping),
+        duration: time.duration(survey::DURATION),
+        warmup: time.warmup.0,
+        arrival: Arrival::Poisson,
+        seed: time.seed.unwrap_or_else(fresh_seed),
+        tags: keeping.tags.clone(),
+        processors: measure::processors(),
+    };
+    let NetMatrix { name, tags, seed, parameters, steps } = matrix(&request, servers, *flows)?;
+    let plans: Vec<StepPlan<NetShape>> = steps.iter().map(|step| step.plan.clone()).collect();
+    let names: Vec<String> = servers.iter().map(ToString::to_string).collect();
+    if keeping.dry_run {
+        let mut out = say::output();
+        writeln!(out, "name       {name}\nto         {}\nseed       {seed}", names.join(", "))?;
+        for (key, value) in tags.iter().chain(&parameters) {
+            writeln!(out, "{key}={value}")?;
+        }
+        writeln!(out)?;
+        measure::write_steps(&mut out, &plans)?;
+        out.flush()?;
+        return Ok(Exit::Done);
+    }
+    let interrupt = Interrupt::listen()?;
+    let clock = Clock::start();
+    let doors = Doors { servers, wish: link.wish(), clock };
+    // All of them answer, or nothing runs.
+    drop(doors.open(0..servers.len())?);
+    let load = plans.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).sum();
+    let progress = RunProgress::new(Steps::Known(plans.len(), Nanos(load)), keeping.progress.verbosity());
+    let target = record::Target { kind: "network".to_owned(), address: names.join(", "), ..record::Target::default() };
+    let header = Header { workload: "network", name, tags, seed, parameters, target, paths: &[], notes: Vec::new() };
+    let mut recording = Recording::begin(&keeping.runs.store(), header, clock, &interrupt, progress)?;
+    let mut notes = Vec::new();
+    for step in &steps {
+        if doors.step(&mut recording, step, &mut notes) == NextStep::Stop {
+            break;
+        }
+    }
+    recording.end(steps.len()).tell(keeping.format.format(), &[], &interrupt)
+}
+
+/// How servers are reached: anew for each step, since one that waited for the others' steps would take its client for gone.
+struct Doors<'a> {
+    servers: &'a [NetServer],
+    wish: LinkWish,
+    clock: Clock,
+}
+
+impl Doors<'_> {
+    fn open(&self, places: std::ops::Range<usize>) -> Result<Vec<NetTarget>, Failure> {
+        let servers = self.servers[places].iter();
+        servers.map(|server| Link::open(server, &self.wish, self.clock).map(Link::into_target)).collect()
+    }
+
+    /// Carries out one step: a test of its own on each of its servers. What is to be known of them is noted once.
+    fn step(&self, recording: &mut Recording, step: &MatrixStep, notes: &mut Vec<String>) -> NextStep {
+        if !recording.is_going_well() {
+            return NextStep::Stop;
+        }
+        let plan = &step.plan;
+        let time = Nanos(plan.warmup.0.saturating_add(plan.duration.0));
+        let wanted = Wanted { what: format!("matrix {}", plan.label), duration: time };
+        let begun = self
+            .open(step.servers.clone())
+            .and_then(|targets| NetTargets::begin(targets, &step.each, &wanted).map_err(Failure::from));
+        let target = match begun {
+            Ok(target) => target,
+            Err(failure) => {
+                recording.fail(failure);
+                return NextStep::Stop;
+            }
+        };
+        let next = recording.step(&target, plan);
+        let ended = target.end();
+        for note in target.notes().into_iter().chain(target.take_trouble()) {
+            if !notes.contains(&note) {
+                recording.note(note.clone());
+                notes.push(note);
+            }
+        }
+        match ended {
+            Ok(()) => next,
+            // Only the first error counts: of a step that failed it says why.
+            Err(error) => {
+                recording.fail(error);
+                NextStep::Stop
+            }
+        }
+    }
+}
