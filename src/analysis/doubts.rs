@@ -1,6 +1,7 @@
 //! What makes the figures of a run less than they seem.
 
 use super::message::list;
+use super::network::is_one_host;
 use super::sending::{ClientSaturated, FallbackEngine, RateNotReached, WaitedForProcessor};
 use super::steadiness::{self, Excursion};
 use super::{Figures, Finding, Message, Vocabulary, burst, measured, worst};
@@ -22,7 +23,8 @@ pub(super) fn ended(run: &Run) -> impl Iterator<Item = Finding> {
 pub(super) fn find(run: &Run) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(NotCompleted::of(run).map(Finding::NotCompleted));
-    findings.extend(ClientSaturated::of(run).map(Finding::ClientSaturated));
+    // Where both ends of a network are one host, its processors are what was measured.
+    findings.extend(ClientSaturated::of(run).filter(|_| !is_one_host(run)).map(Finding::ClientSaturated));
     findings.extend(measured(run).filter_map(|step| RateNotReached::of(run, step)).map(Finding::RateNotReached));
     findings.extend(FallbackEngine::of(run).map(Finding::FallbackEngine));
     findings.extend(OperationErrors::of(run).map(Finding::OperationErrors));

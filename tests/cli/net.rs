@@ -1,10 +1,39 @@
 //! `plimsoll net run`, `sweep` and `oratcptest`: what is refused, what is sent, what is kept.
 
-use std::process::Stdio;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
 
 use crate::errors::refused;
 use crate::manners::{signal, wait_for};
 use crate::place::Place;
+
+/// What the servers of these tests and their clients know.
+const TOKEN: &str = "a token of tests";
+
+/// A server of its own process, on a port that the kernel chose. Ends when it is dropped.
+struct Served {
+    child: Child,
+    address: String,
+}
+
+impl Served {
+    fn start(place: &Place, more: &[&str]) -> Self {
+        let words = ["net", "serve", "--listen", "127.0.0.1:0"];
+        let mut command = place.plimsoll(&[&words, more].concat());
+        command.env("PLIMSOLL_NET_TOKEN", TOKEN).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let mut address = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        Self { child, address: address.trim().to_owned() }
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
 
 /// A run of half a second.
 fn short<'a>(pattern: &'a str, more: &[&'a str]) -> Vec<&'a str> {
@@ -25,6 +54,12 @@ fn what_contradicts_itself_is_refused_before_anybody_is_reached() {
         ("net sweep --to self --pattern bulk --flows 1,2 --rate 5", "a sweep over rates has one number of connections"),
         ("net run --to localhost:1 --pattern ping", "no token was given for `localhost:1`"),
         ("net oratcptest -mode=sync", "no host is named"),
+        ("net matrix --to db2", "one server is no matrix: db2"),
+        ("net matrix --to db2,db2:7018", "the server `db2:7018` is there twice"),
+        ("net matrix --to db2,self", "`self` is a server in this process"),
+        ("net matrix --to db2,db3 --flows 0", "no flow carries nothing"),
+        ("net matrix --to db2,db3 --flows 65", "65 flows to each of 2 servers are more than 128 at once"),
+        ("beside -- net run --to self -- net run --to self", "without `--pattern` is a survey of several loads"),
     ] {
         let said = refused(&place, &line.split(' ').collect::<Vec<_>>());
         assert!(said.contains(message) && said.contains("hint:"), "{line}: {said}");
@@ -138,4 +173,95 @@ fn what_would_be_done_is_said_without_a_server() {
     assert!(said.contains("loaded_up") && said.contains("8 flows to send"), "{said}");
     let words = ["net", "sweep", "--to", "db2", "--pattern", "gc", "--rate", "1000..60000", "--dry-run"];
     assert!(place.done(&words).stdout.contains("search from 1000 to 60000 operations/s"));
+}
+
+#[test]
+fn a_matrix_names_the_slow_link() {
+    let place = Place::new();
+    // 16 Mbit/s, where others have gigabits.
+    let servers =
+        [Served::start(&place, &[]), Served::start(&place, &["--max-rate", "2M"]), Served::start(&place, &[])];
+    let to = servers.iter().map(|served| served.address.as_str()).collect::<Vec<_>>().join(",");
+    let words = ["net", "matrix", "--to", &to, "--flows", "2", "--duration=300ms", "--warmup=0s", "--quiet", "--json"];
+    let output = place.plimsoll(&words).env("PLIMSOLL_NET_TOKEN", TOKEN).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    let run: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let steps = run["run"]["steps"].as_array().unwrap();
+    assert_eq!(steps.len(), 11, "three of each server and two of all");
+    let all = steps[9]["network"].as_array().unwrap();
+    for served in &servers {
+        let ends = all.iter().filter(|end| end["server"] == served.address.as_str());
+        let mut sides: Vec<&str> = ends.map(|end| end["side"].as_str().unwrap()).collect();
+        sides.sort_unstable();
+        assert_eq!(sides, ["client", "server"], "both ends of {}: {all:#?}", served.address);
+    }
+    let said = place.done(&["report", "last"]).stdout;
+    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let slow = &servers[1].address;
+    for words in ["to", "from"].map(|way| format!("A slow link: {way} {slow} ")) {
+        assert!(flat.contains(&words), "{words}: {said}");
+    }
+    assert!(flat.contains("all at once") && flat.contains("both ends are on this host"), "{said}");
+    assert!(said.contains("Links (Gbit/s that were received"), "{said}");
+}
+
+#[test]
+fn a_matrix_begins_with_all_servers_or_not_at_all() {
+    let place = Place::new();
+    let served = Served::start(&place, &[]);
+    // Nothing listens on a port that was just free.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let to = format!("{},127.0.0.1:{port}", served.address);
+    let mut command = place.plimsoll(&["net", "matrix", "--to", &to]);
+    let output = command.env("PLIMSOLL_NET_TOKEN", TOKEN).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains(&format!("cannot connect to `127.0.0.1:{port}`")) && said.contains("hint:"), "{said}");
+    assert!(place.runs().is_empty(), "nothing ran");
+    let said = place.done(&["net", "matrix", "--to", "db2,db3", "--dry-run"]).stdout;
+    assert!(
+        said.contains("db3:7018_down") && said.contains("all_up: 4 flows to send, chunks of 128 KiB; 4 flows"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_matrix_that_is_ended_keeps_what_was_measured() {
+    let place = Place::new();
+    let servers = [Served::start(&place, &[]), Served::start(&place, &[])];
+    let to = servers.iter().map(|served| served.address.as_str()).collect::<Vec<_>>().join(",");
+    let mut command = place.plimsoll(&["net", "matrix", "--to", &to, "--duration=60", "--warmup=0s"]);
+    command.env("PLIMSOLL_NET_TOKEN", TOKEN).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let rest = wait_for(&mut child, "step 1 of 8");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    signal(&child, "-INT");
+    rest.lines().for_each(drop);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let run = place.done(&["runs", "show", "last", "--json"]).json();
+    assert_eq!((&run["outcome"], run["steps"].as_array().unwrap().len()), (&"interrupted".into(), 1), "{run}");
+}
+
+#[test]
+fn a_load_on_a_network_runs_beside_another() {
+    let place = Place::new();
+    let net = "net run --to self --pattern redo-sync -- io run --path sim: --pattern randread --depth 2";
+    let line = format!("beside --rounds 1 --duration 1s --warmup 0s --json -- {net}");
+    let answer = place.run(&line.split_whitespace().collect::<Vec<_>>());
+    assert_eq!(answer.code, Some(0), "{}", answer.stderr);
+    assert_eq!(place.runs().len(), 4, "each alone and both together");
+}
+
+#[test]
+fn both_ends_on_one_host_are_no_limit_of_a_load_generator() {
+    let place = Place::new();
+    let said = place.done(&short("gc", &["--connections", "4"])).stdout;
+    let first = said.split("\n\n").next().unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(
+        first.ends_with(
+            "both ends are on this host, so that this is what its processors and kernel do, and not a network."
+        ),
+        "{said}"
+    );
+    assert!(!said.contains("load generator"), "{said}");
 }

@@ -5,6 +5,7 @@
 mod bits;
 mod cause;
 mod matrix;
+mod one_host;
 mod seen;
 mod survey;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use crate::record::{NetworkSide, Run, Step};
 
 pub use cause::{NetworkBurst, NetworkCause, NoProcessor};
 pub use matrix::{MatrixLink, NetworkMatrix, SlowLink};
+pub(super) use one_host::is_one_host;
 pub use seen::{CountedLoss, NetworkSeen};
 pub use survey::{Bulk, BulkAnswer, NetworkSurvey, RoundTrip};
 use way::Way;

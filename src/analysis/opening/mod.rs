@@ -14,6 +14,7 @@ pub use doubt::OpeningDoubt;
 pub(super) use words::at_ceiling;
 
 use super::check::Check;
+use super::network::is_one_host;
 use super::{
     BulkAnswer, Calibration, Cause, Ceiling, Finding, HostAnswer, Knee, LatencyTarget, Limit, NetworkFinding,
     NetworkMatrix, NetworkStop, NetworkSurvey, Place, QuantileValue, RunVerdict, ServerFinding, SizeLimits, StepLine,
@@ -176,6 +177,8 @@ pub enum StoppedBy {
     Transactions(Stops),
     /// Something of the network or of its two ends.
     Network(NetworkStop),
+    /// There was no network: both of its ends were one host.
+    OneHost,
     /// The next larger load missed the latency target.
     Latency {
         /// The quantile in words, where several are judged.
@@ -255,6 +258,7 @@ impl Opening {
         {
             carried.claim = Claim::Most { not_per_s: None, missed_below: Vec::new() };
         }
+        let stopped_by = if is_one_host(run) { Some(StoppedBy::OneHost) } else { stopped_by };
         let is_seen_only = carries.as_ref().is_some_and(|carried| carried.claim == Claim::Seen);
         let may_rise = is_seen_only && matches!(stopped_by, None | Some(StoppedBy::Nothing));
         let host = HostAnswer::of(run, findings);

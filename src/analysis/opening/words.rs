@@ -166,6 +166,10 @@ impl StoppedBy {
             Self::Caps(limits) => format!("stopped by {}", caps(limits)),
             Self::Transactions(stops) => format!("stopped by {}", stops.words()),
             Self::Network(stop) => format!("stopped by {}", stop.words()),
+            Self::OneHost => {
+                "both ends are on this host, so that this is what its processors and kernel do, and not a network"
+                    .to_owned()
+            }
             Self::LoadGenerator => "stopped by the load generator, not by the target".to_owned(),
             Self::Latency { what, value, load } => {
                 let of = what.as_ref().map_or_else(String::new, |what| format!("{what} of "));
