@@ -1,6 +1,8 @@
 //! The list of all that the analysis can have to say. Each kind is a type beside the rule that finds it, with its figures and its
 //! words.
 
+use std::fmt::{self, Write as _};
+
 use super::{
     BurstFound, BytesDisagree, CacheHeld, CacheTrap, Ceiling, ClientSaturated, CreditNotSeen, DeviceSharedWithOthers,
     DurableWrites, FallbackEngine, FewWaits, HostFinding, Knee, Limit, Message, NetworkFinding, NotCompleted,
@@ -140,6 +142,25 @@ impl Finding {
         }
     }
 
+    /// Its rule in one word, such as `not_steady` or `server_page_cache_served`: that of the variant, below a room of its own with the
+    /// room's before it.
+    pub fn kind(&self) -> String {
+        let mut variants = Variants::default();
+        // It refuses all after the names.
+        let _ = write!(variants, "{self:?}");
+        let deep = matches!(self, Self::Server(_) | Self::Host(_) | Self::Network(_));
+        let mut word = String::new();
+        for name in variants.0.split(|c: char| !c.is_ascii_alphanumeric()).take(if deep { 2 } else { 1 }) {
+            for (at, letter) in name.char_indices() {
+                if letter.is_ascii_uppercase() && (at > 0 || !word.is_empty()) {
+                    word.push('_');
+                }
+                word.push(letter.to_ascii_lowercase());
+            }
+        }
+        word
+    }
+
     /// The finding as one or two sentences.
     pub fn sentence(&self) -> String {
         self.message().sentence()
@@ -151,7 +172,7 @@ impl Finding {
     }
 
     /// The steps that a doubt is about; `None` if it is about the whole run, or if it is no doubt.
-    pub(super) fn steps(&self) -> Option<&[String]> {
+    pub fn steps(&self) -> Option<&[String]> {
         self.message().steps()
     }
 
@@ -171,5 +192,31 @@ impl Finding {
             Self::PageCacheUsed(_) | Self::Server(ServerFinding::PageCacheServed { .. }) => 4,
             _ => 5,
         }
+    }
+}
+
+/// The beginning of what a finding is written as for those who look for faults: its variants.
+#[derive(Default)]
+struct Variants(String);
+
+impl fmt::Write for Variants {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        const LONGEST: usize = 80;
+        self.0.push_str(text);
+        if self.0.len() > LONGEST { Err(fmt::Error) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kind_is_the_rule_in_one_word() {
+        let survey = Finding::Network(NetworkFinding::Survey("Nine of ten, and more.".to_owned()));
+        assert_eq!(survey.kind(), "network_survey");
+        let kinds: Vec<String> =
+            crate::analysis::analyse_asked(&crate::record::sample::sweep(10), None).iter().map(Finding::kind).collect();
+        assert!(kinds.iter().any(|kind| kind == "step_line"), "{kinds:?}");
     }
 }

@@ -8,6 +8,7 @@ mod completions;
 mod database_load;
 mod doctor;
 mod exit;
+mod export;
 mod files;
 mod fit;
 mod fleet;
@@ -128,6 +129,9 @@ enum Command {
     /// Follow a database over many runs: peaks, percentiles, growth, hours of the day
     #[command(after_long_help = trend::EXAMPLES)]
     Trend(trend::Arguments),
+    /// Write runs as tables for DuckDB, Polars, Spark or pandas: Parquet or CSV
+    #[command(after_long_help = export::EXAMPLES)]
+    Export(export::Arguments),
     /// Can this platform carry that database? Demand against capacity, and the headroom
     #[command(after_long_help = fit::EXAMPLES)]
     Fit(fit::Arguments),
@@ -196,6 +200,7 @@ impl Command {
             Self::Table(arguments) => table::run(&arguments),
             Self::Compare(arguments) => compare::run(&arguments),
             Self::Trend(arguments) => trend::run(&arguments),
+            Self::Export(arguments) => export::run(&arguments),
             Self::Fit(arguments) => fit::run(&arguments),
             Self::Serve(arguments) => serve::run(&arguments),
             Self::Probe(arguments) => probe::run(&arguments),

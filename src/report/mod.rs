@@ -8,6 +8,7 @@ mod calibration;
 mod comparison;
 pub mod csv;
 pub mod document;
+pub mod export;
 mod facts;
 pub mod fit;
 mod grid;

@@ -148,6 +148,11 @@ impl Measure {
         Self::ALL.iter().position(|measure| *measure == self).unwrap_or(0)
     }
 
+    /// The value of one step, where that is known.
+    pub fn value(self, run: &Run, step: &Step) -> Option<f64> {
+        self.read(run, step).map(|reading| reading.value)
+    }
+
     /// What a step reports on it. Unknown is never taken for zero: a sum is known where both its parts are.
     pub(super) fn read(self, run: &Run, step: &Step) -> Option<Reading> {
         let figures = Figures(step);

@@ -17,7 +17,7 @@ pub use profile::{Cell, DayRow, HourRow, LONGEST_FOR_DAYS_S, LONGEST_FOR_HOURS_S
 pub use quantile::weighted_quantiles;
 pub use windows::{Gap, SetAside, TrendWindow, Why};
 
-use crate::record::{Clock, Run};
+use crate::record::{Clock, Run, Step};
 
 /// Percentiles that are reported, as shares.
 pub const QUANTILES: [f64; 4] = [0.5, 0.9, 0.95, 0.99];
@@ -65,6 +65,11 @@ pub struct Summary {
     pub peak_at: usize,
     /// How it grew, where that can be reported.
     pub growth: Option<Growth>,
+}
+
+/// The database that a step of `run` is of, by the name that the run has for it.
+pub fn database_of(run: &Run, step: &Step) -> Database {
+    Database { scope: Scope::of(run, step), name: database::name_of(run) }
 }
 
 impl Trends {
