@@ -124,6 +124,11 @@ test-oracle: ## The whole way on a real Oracle database: PLIMSOLL_ORACLE_URL=ora
 test-servers: ## The tests of MySQL on MySQL 8.0 and MariaDB 11.4 (wants mvn), or on the server in PLIMSOLL_MYSQL_BIN=DIR
 	CARGO="$(CARGO)" tests/servers
 
+# DuckDB comes from PyPI once, into target/queries.
+.PHONY: test-queries
+test-queries: ## Ask DuckDB the questions of examples/queries, of tables made of ../shared/corpus (wants Python with pip)
+	CARGO="$(CARGO)" tests/queries
+
 # The parsers come from Maven Central once, into target/plsql. As root on Debian or Ubuntu, what they need is installed.
 .PHONY: check-plsql
 check-plsql: ## Have parsers read all statements and blocks that are sent to Oracle, and planted faults (wants mvn, a JDK)
