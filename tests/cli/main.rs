@@ -6,6 +6,7 @@ mod check;
 mod compare;
 mod end_to_end;
 mod errors;
+mod export;
 mod fleet;
 mod help;
 mod host;
