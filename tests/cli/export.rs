@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use crate::place::Place;
+use crate::place::{Answer, Place};
 
 const TABLES: [&str; 8] = ["buckets", "counters", "findings", "intervals", "parts", "runs", "steps", "waits"];
 
@@ -11,6 +11,13 @@ const TABLES: [&str; 8] = ["buckets", "counters", "findings", "intervals", "part
 fn files(place: &Place, directory: &str) -> BTreeSet<String> {
     let entries = fs::read_dir(place.path(directory)).unwrap();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+/// Runs what ends with an exit code other than 0.
+fn fails(place: &Place, code: i32, arguments: &[&str]) -> Answer {
+    let answer = place.run(arguments);
+    assert_eq!(answer.code, Some(code), "{answer}");
+    answer
 }
 
 fn set(number: u32, ending: &str) -> BTreeSet<String> {
@@ -36,7 +43,7 @@ fn all_runs_become_a_file_of_each_table_and_more_are_added_beside_them() {
     assert!(rows("steps") > 9 && rows("buckets") > rows("waits"), "{answer}");
     assert_eq!(files(&place, "tables"), set(1, "parquet"));
 
-    let again = place.fails(2, &["export", "-o", "tables"]);
+    let again = fails(&place, 2, &["export", "-o", "tables"]);
     assert!(again.stderr.contains("runs-0001.parquet` is there already") && again.stderr.contains("--append"), "{again}");
     let nothing = place.done(&["export", "-o", "tables", "--append"]);
     assert!(nothing.stderr.contains("4 runs there already"), "{nothing}");
@@ -57,7 +64,7 @@ fn what_is_appended_are_the_runs_that_are_not_there() {
 fn a_run_that_cannot_be_read_is_named_and_the_others_are_written() {
     let place = Place::with_kept_runs();
     place.write("plimsoll-runs/format-1-sweep/run.json", "{");
-    let answer = place.fails(1, &["export", "-o", "tables", "--format", "csv"]);
+    let answer = fails(&place, 1, &["export", "-o", "tables", "--format", "csv"]);
     assert!(answer.stderr.contains("format-1-sweep/run.json") && answer.stderr.contains("1 run could not be read"), "{answer}");
     assert_eq!(runs(&place, 1).len(), 3);
 }
@@ -66,12 +73,12 @@ fn a_run_that_cannot_be_read_is_named_and_the_others_are_written() {
 fn files_of_others_and_directories_without_runs_are_left_alone() {
     let place = Place::with_kept_runs();
     place.write("tables/waits-0001.parquet", "mine");
-    let answer = place.fails(2, &["export", "-o", "tables"]);
+    let answer = fails(&place, 2, &["export", "-o", "tables"]);
     assert!(answer.stderr.contains("waits-0001.parquet` is not overwritten"), "{answer}");
     assert_eq!(files(&place, "tables"), BTreeSet::from(["waits-0001.parquet".to_owned()]), "nothing half-written is left");
 
     fs::create_dir(place.path("empty")).unwrap();
-    let answer = place.fails(2, &["export", "empty", "-o", "other"]);
+    let answer = fails(&place, 2, &["export", "empty", "-o", "other"]);
     assert!(answer.stderr.starts_with("error: there is no run in empty\nhint: "), "{answer}");
     assert!(!place.path("other").exists());
 }
