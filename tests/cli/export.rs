@@ -44,7 +44,10 @@ fn all_runs_become_a_file_of_each_table_and_more_are_added_beside_them() {
     assert_eq!(files(&place, "tables"), set(1, "parquet"));
 
     let again = fails(&place, 2, &["export", "-o", "tables"]);
-    assert!(again.stderr.contains("runs-0001.parquet` is there already") && again.stderr.contains("--append"), "{again}");
+    assert!(
+        again.stderr.contains("runs-0001.parquet` is there already") && again.stderr.contains("--append"),
+        "{again}"
+    );
     let nothing = place.done(&["export", "-o", "tables", "--append"]);
     assert!(nothing.stderr.contains("4 runs there already"), "{nothing}");
     assert_eq!(files(&place, "tables"), set(1, "parquet"), "files without a run are not kept");
@@ -65,7 +68,10 @@ fn a_run_that_cannot_be_read_is_named_and_the_others_are_written() {
     let place = Place::with_kept_runs();
     place.write("plimsoll-runs/format-1-sweep/run.json", "{");
     let answer = fails(&place, 1, &["export", "-o", "tables", "--format", "csv"]);
-    assert!(answer.stderr.contains("format-1-sweep/run.json") && answer.stderr.contains("1 run could not be read"), "{answer}");
+    assert!(
+        answer.stderr.contains("format-1-sweep/run.json") && answer.stderr.contains("1 run could not be read"),
+        "{answer}"
+    );
     assert_eq!(runs(&place, 1).len(), 3);
 }
 
@@ -75,7 +81,11 @@ fn files_of_others_and_directories_without_runs_are_left_alone() {
     place.write("tables/waits-0001.parquet", "mine");
     let answer = fails(&place, 2, &["export", "-o", "tables"]);
     assert!(answer.stderr.contains("waits-0001.parquet` is not overwritten"), "{answer}");
-    assert_eq!(files(&place, "tables"), BTreeSet::from(["waits-0001.parquet".to_owned()]), "nothing half-written is left");
+    assert_eq!(
+        files(&place, "tables"),
+        BTreeSet::from(["waits-0001.parquet".to_owned()]),
+        "nothing half-written is left"
+    );
 
     fs::create_dir(place.path("empty")).unwrap();
     let answer = fails(&place, 2, &["export", "empty", "-o", "other"]);

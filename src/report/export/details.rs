@@ -258,7 +258,7 @@ mod tests {
     fn numbers_have_the_names_of_the_record_and_histograms_are_no_numbers() {
         let step = &sample::sweep(10).steps[0];
         let names: Vec<String> = numbers(&step.operations[0]).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(names, ["count", "errors", "block_touches"]);
+        assert_eq!(names, ["block_touches", "count", "errors"]);
         assert!(numbers(&step.counters).iter().any(|(name, value)| name == "physical_reads" && *value > 0.0));
     }
 }

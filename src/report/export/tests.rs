@@ -139,7 +139,8 @@ fn steps_have_the_figures_of_the_record_and_what_it_does_not_know_is_unknown() {
 
 #[test]
 fn buckets_and_counters_add_up_to_what_the_record_counted() {
-    let (buckets, counters, waits, intervals) = (table("buckets"), table("counters"), table("waits"), table("intervals"));
+    let (buckets, counters, waits, intervals) =
+        (table("buckets"), table("counters"), table("waits"), table("intervals"));
     let sum = |cells: &[Cell]| -> i64 {
         cells.iter().map(|cell| if let Cell::Count(count) = cell { *count } else { 0 }).sum()
     };
@@ -194,9 +195,7 @@ fn runs_that_a_file_has_are_found_in_either_form_and_files_of_others_are_told() 
         let found: Vec<_> = known.iter().map(|it| (it.key.clone(), it.started_us, it.host.clone())).collect();
         let expected: Vec<_> = runs
             .iter()
-            .map(|run| {
-                (run.id.clone(), Some(run.started_at.0.as_microsecond()), run.environment.hostname.clone())
-            })
+            .map(|run| (run.id.clone(), Some(run.started_at.0.as_microsecond()), run.environment.hostname.clone()))
             .collect();
         assert_eq!(found, expected);
         assert!(existing::is_ours(&path, &table, form));
