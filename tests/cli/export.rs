@@ -78,6 +78,7 @@ fn a_run_that_cannot_be_read_is_named_and_the_others_are_written() {
 #[test]
 fn files_of_others_and_directories_without_runs_are_left_alone() {
     let place = Place::with_kept_runs();
+    fs::create_dir(place.path("tables")).unwrap();
     place.write("tables/waits-0001.parquet", "mine");
     let answer = fails(&place, 2, &["export", "-o", "tables"]);
     assert!(answer.stderr.contains("waits-0001.parquet` is not overwritten"), "{answer}");
