@@ -11,7 +11,10 @@ const ANOTHER: char = '~';
 /// Names that are taken. Two hosts may give one id in the same second, so a run is the same if it began at the same instant on the
 /// same host as well.
 #[derive(Default)]
-pub(super) struct Names(BTreeMap<String, Vec<(Option<i64>, Option<String>)>>);
+pub(super) struct Names(BTreeMap<String, Vec<Identity>>);
+
+/// When a run began, in microseconds since 1970, and on which host.
+type Identity = (Option<i64>, Option<String>);
 
 impl Names {
     /// Those of runs that files have.

@@ -88,7 +88,17 @@ pub(super) fn run(arguments: &Arguments) -> Result<Exit, Failure> {
     let load = plans.iter().map(|step| step.warmup.0.saturating_add(step.duration.0)).sum();
     let progress = RunProgress::new(Steps::Known(plans.len(), Nanos(load)), keeping.progress.verbosity());
     let target = record::Target { kind: "network".to_owned(), address: names.join(", "), ..record::Target::default() };
-    let header = Header { workload: "network", name, tags, seed, parameters, target, paths: &[], notes: Vec::new() };
+    let header = Header {
+        workload: "network",
+        name,
+        tags,
+        seed,
+        parameters,
+        target,
+        paths: &[],
+        fleet: None,
+        notes: Vec::new(),
+    };
     let mut recording = Recording::begin(&keeping.runs.store(), header, clock, &interrupt, progress)?;
     let mut notes = Vec::new();
     for step in &steps {
