@@ -9,8 +9,8 @@ const TABLES: [&str; 8] = ["buckets", "counters", "findings", "intervals", "part
 
 /// Names of what lies in a directory.
 fn files(place: &Place, directory: &str) -> BTreeSet<String> {
-    let entries = fs::read_dir(place.path(directory)).unwrap();
-    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+    let entries = fs::read_dir(place.path(directory)).expect("the tables have a directory");
+    entries.map(|entry| entry.expect("it can be listed").file_name().to_string_lossy().into_owned()).collect()
 }
 
 /// Runs what ends with an exit code other than 0.
@@ -26,7 +26,8 @@ fn set(number: u32, ending: &str) -> BTreeSet<String> {
 
 /// The first column of the runs in files of CSV.
 fn runs(place: &Place, number: u32) -> Vec<String> {
-    let text = fs::read_to_string(place.path(&format!("tables/runs-{number:04}.csv"))).unwrap();
+    let path = place.path(&format!("tables/runs-{number:04}.csv"));
+    let text = fs::read_to_string(path).expect("there is a table of runs");
     text.lines().skip(1).filter_map(|line| line.split_once(",format-1-")).map(|(run, _)| run.to_owned()).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use super::{Cell, Sink, Table};
+use super::table::{Cell, Sink, Table};
 use crate::report::csv::{field, line};
 
 pub(super) struct File<W>(W);

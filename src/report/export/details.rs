@@ -5,34 +5,34 @@ use std::io;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::durations::{durations, waited};
+use super::durations::{self, durations, waited};
 use super::steps::of_step;
-use super::{Cell, Exported, Field, Kind, Rows, Table, count, durations, field, number, text, words};
+use super::table::{Cell, Exported, Field, Kind, Rows, Table, columns, count, field, fill, number, text, words};
 use crate::record::{Histogram, POWER_OF_TWO_BOUNDS, ServerStats, Step, WaitStats, Waited};
 
 pub(super) const WAITS: Table = Table {
     name: "waits",
     words: "a wait event of a step, of all instances or of one",
-    columns: || super::columns(&waits()),
+    columns: || columns(&waits()),
     rows: |exported, out| {
         let rows = exported.run.steps.iter().flat_map(|step| {
             events(step).map(move |(instance, wait)| Event { key: exported.key, step, instance, wait })
         });
-        super::fill(&waits(), rows, out)
+        fill(&waits(), rows, out)
     },
 };
 
 pub(super) const BUCKETS: Table = Table {
     name: "buckets",
     words: "a bucket of a histogram in which something was counted: of a wait event, or of the times of one kind of operation",
-    columns: || super::columns(&buckets()),
+    columns: || columns(&buckets()),
     rows: |exported, out| exported.run.steps.iter().try_for_each(|step| fill_buckets(exported, step, out)),
 };
 
 pub(super) const COUNTERS: Table = Table {
     name: "counters",
     words: "a figure of a step that is known, in the long form: whatever was counted has a row, and what is not known has none",
-    columns: || super::columns(&counters()),
+    columns: || columns(&counters()),
     rows: |exported, out| exported.run.steps.iter().try_for_each(|step| fill_counters(exported, step, out)),
 };
 
@@ -131,7 +131,7 @@ fn fill_buckets(exported: &Exported<'_>, step: &Step, out: &mut Rows<'_>) -> io:
         let counts = known.map(Histogram::power_of_two_us);
         let counts = counts.iter().flatten().enumerate().filter(|(_, count)| **count != Some(0));
         let rows = counts.map(|(at, count)| Bucket { key: exported.key, step, instance, of, name, at, count: *count });
-        super::fill(&fields, rows, out)?;
+        fill(&fields, rows, out)?;
     }
     Ok(())
 }
@@ -186,7 +186,7 @@ fn fill_counters(exported: &Exported<'_>, step: &Step, out: &mut Rows<'_>) -> io
             unit: unit.clone(),
             value,
         });
-        super::fill(&fields, rows, out)
+        fill(&fields, rows, out)
     };
     put("engine", "", "", numbers(&step.counters))?;
     for operation in &step.operations {

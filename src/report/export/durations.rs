@@ -1,6 +1,6 @@
 //! Columns of durations, which several tables have.
 
-use super::{Cell, count};
+use super::table::{Cell, count};
 use crate::record::Histogram;
 
 /// Columns of a histogram. `$of` gives an `Option<&Histogram>` from a row.

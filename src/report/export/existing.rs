@@ -10,7 +10,7 @@ use parquet::record::Field;
 use parquet::schema::parser::parse_message_type;
 
 use super::parquet::{TABLE_KEY, failed};
-use super::{Form, Table};
+use super::table::{Form, Table};
 
 /// A run that a file of the table `runs` has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

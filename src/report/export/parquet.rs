@@ -11,7 +11,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties};
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 
-use super::{Cell, Column, Kind, Sink, Table};
+use super::table::{Cell, Column, Kind, Sink, Table};
 
 /// A row group ends with the run that reaches so many rows: as many as make groups worth their heads, and few enough that the columns
 /// of all tables stay in some tens of megabytes.

@@ -1,6 +1,8 @@
 //! The tables of whole runs: `runs`, `findings` and `parts`.
 
-use super::{Cell, Exported, Field, Kind, Table, count, field, json, signed, small, text, time, word, words};
+use super::table::{
+    Cell, Exported, Field, Kind, Table, columns, count, field, fill, json, signed, small, text, time, word, words,
+};
 use crate::analysis::Finding;
 use crate::analysis::trend::{Database, database_of};
 use crate::record::{FleetPart, Outcome};
@@ -8,25 +10,25 @@ use crate::record::{FleetPart, Outcome};
 pub(super) const RUNS: Table = Table {
     name: "runs",
     words: "a run",
-    columns: || super::columns(&runs()),
-    rows: |exported, out| super::fill(&runs(), [*exported], out),
+    columns: || columns(&runs()),
+    rows: |exported, out| fill(&runs(), [*exported], out),
 };
 
 pub(super) const FINDINGS: Table = Table {
     name: "findings",
     words: "something that there is to say about a run, most important first",
-    columns: || super::columns(&findings()),
+    columns: || columns(&findings()),
     rows: |exported, out| {
         let numbered = exported.findings.iter().zip(0_u64..);
-        super::fill(&findings(), numbered.map(|(finding, number)| Found { key: exported.key, number, finding }), out)
+        fill(&findings(), numbered.map(|(finding, number)| Found { key: exported.key, number, finding }), out)
     },
 };
 
 pub(super) const PARTS: Table = Table {
     name: "parts",
     words: "a run that was part of a fleet's experiment",
-    columns: || super::columns(&parts()),
-    rows: |exported, out| super::fill(&parts(), exported.run.part.iter().map(|part| Part { exported, part }), out),
+    columns: || columns(&parts()),
+    rows: |exported, out| fill(&parts(), exported.run.part.iter().map(|part| Part { exported, part }), out),
 };
 
 fn database(row: &Exported<'_>) -> Option<Database> {

@@ -1,18 +1,18 @@
 //! The table `intervals`: one row for each second of each step.
 
-use super::durations::{durations, waited};
+use super::durations::{self, durations, waited};
 use super::steps::of_step;
-use super::{Cell, Exported, Field, Kind, Table, count, durations, field, number, time};
+use super::table::{Cell, Exported, Field, Kind, Table, columns, count, field, fill, number, text, time};
 use crate::analysis::{SINGLE_BLOCK_READ, counted_per_s};
 use crate::record::{Counters, Histogram, Interval, Run, Step, Waited};
 
 pub(super) const INTERVALS: Table = Table {
     name: "intervals",
     words: "a second of a step, warm-up included and marked; of imported results whatever intervals they report",
-    columns: || super::columns(&fields()),
+    columns: || columns(&fields()),
     rows: |exported, out| {
         let rows = exported.run.steps.iter().flat_map(|step| step.intervals.iter().map(move |it| (step, it)));
-        super::fill(&fields(), rows.map(|(step, interval)| Row::new(exported, step, interval)), out)
+        fill(&fields(), rows.map(|(step, interval)| Row::new(exported, step, interval)), out)
     },
 };
 

@@ -1,7 +1,9 @@
 //! The table `steps`: one row for each load level, or each window of a database that was reported.
 
-use super::durations::{durations, waited};
-use super::{Exported, Field, Kind, Table, count, durations, field, number, small, text, time, word, words};
+use super::durations::{self, durations, waited};
+use super::table::{
+    Cell, Exported, Field, Kind, Table, columns, count, field, fill, number, small, text, time, word, words,
+};
 use crate::analysis::trend::{Measure, database_of};
 use crate::analysis::{Figures, SINGLE_BLOCK_READ, wait};
 use crate::record::{CpuTime, Generator, Histogram, Run, Step, WaitStats, Waited};
@@ -9,8 +11,8 @@ use crate::record::{CpuTime, Generator, Histogram, Run, Step, WaitStats, Waited}
 pub(super) const STEPS: Table = Table {
     name: "steps",
     words: "a load level of a run; of an imported report of a database its window",
-    columns: || super::columns(&fields()),
-    rows: |exported, out| super::fill(&fields(), exported.run.steps.iter().map(|step| Row::new(exported, step)), out),
+    columns: || columns(&fields()),
+    rows: |exported, out| fill(&fields(), exported.run.steps.iter().map(|step| Row::new(exported, step)), out),
 };
 
 struct Row<'a> {
@@ -54,15 +56,15 @@ impl<'a> Row<'a> {
         Figures(self.step)
     }
 
-    fn measure(&self, measure: Measure) -> super::Cell {
+    fn measure(&self, measure: Measure) -> Cell {
         number(measure.value(self.run, self.step))
     }
 
-    fn host(&self, of: fn(&CpuTime) -> Option<u64>) -> super::Cell {
+    fn host(&self, of: fn(&CpuTime) -> Option<u64>) -> Cell {
         count(self.step.host_cpu.as_ref().and_then(of))
     }
 
-    fn generator(&self, of: fn(&Generator) -> Option<f64>) -> super::Cell {
+    fn generator(&self, of: fn(&Generator) -> Option<f64>) -> Cell {
         number(self.step.generator.as_ref().and_then(of))
     }
 }
@@ -71,9 +73,9 @@ impl<'a> Row<'a> {
 macro_rules! of_step {
     ($row:ty) => {
         [
-            field("run", Kind::Text, "", "the run, as in `runs`", |row: &$row| super::text(row.key)),
+            field("run", Kind::Text, "", "the run, as in `runs`", |row: &$row| text(row.key)),
             field("step", Kind::Count, "", "place of the step in its run, from 0", |row: &$row| {
-                super::count(u64::from(row.step.index))
+                count(u64::from(row.step.index))
             }),
         ]
     };
