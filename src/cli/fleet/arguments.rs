@@ -6,7 +6,8 @@ use clap::Args;
 
 use super::company::{Appointment, MeetArgs};
 use super::experiment::Experiment;
-use super::joined::{Joined, MAX_LATE};
+use super::joined::Joined;
+use super::start::{CommonStart, MAX_LATE};
 use crate::cli::arguments::Seconds;
 use crate::cli::exit::Failure;
 use crate::cli::fresh_seed;
@@ -51,13 +52,6 @@ pub(in crate::cli) struct FleetArgs {
 
     #[command(flatten)]
     meet: MeetArgs,
-}
-
-/// When the steps of all parts begin.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct CommonStart {
-    pub(super) at: StartTime,
-    pub(super) gap: Nanos,
 }
 
 /// What was asked about the fleet, with what the launcher says.

@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 use std::time::Duration;
 
-use super::arguments::CommonStart;
 use super::company::{Appointment, Company};
 use super::experiment::{Experiment, StepFacts};
+use super::start::{CommonStart, MAX_LATE};
 use crate::cli::exit::Failure;
 use crate::config::fleet::{Place, StartTime};
 use crate::load::{Begin, Share, Stop};
@@ -14,9 +14,6 @@ use crate::measure::{Clock, monotonic_at_wall, wall_ns};
 use crate::record::FleetPart;
 use crate::units::Nanos;
 
-/// A part may be so late, and says how late it was; one that is later does not begin. Windows are cut to whole seconds that all
-/// parts have, so this costs none of them more than one.
-pub(super) const MAX_LATE: Nanos = Nanos::millis(250);
 /// The wall clock is looked at again until so shortly before the start: it may be set while a part waits.
 const LAST_LOOK: Duration = Duration::from_millis(50);
 /// How often a wish to end is looked for.
@@ -90,7 +87,10 @@ impl Joined {
         let mut notes: Vec<String> = self.place.iter().filter_map(|place| place.note.clone()).collect();
         let is_one_of_many = self.place.as_ref().is_some_and(|place| place.parts > 1);
         match &self.start {
-            Some(_) => notes.push(clock_words()),
+            Some(start) => {
+                notes.push(format!("the load was to begin at {}", start.at));
+                notes.push(clock_words());
+            }
             None if is_one_of_many && self.appointment.is_none() => notes.push(
                 "no start was agreed on: each part began when it was ready, and only what they did at the same time can be merged"
                     .to_owned(),

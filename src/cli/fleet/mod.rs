@@ -6,6 +6,7 @@ mod arguments;
 mod company;
 mod experiment;
 mod joined;
+mod start;
 
 pub(super) use arguments::{Fleet, FleetArgs, PartArgs};
 pub(super) use company::Company;
