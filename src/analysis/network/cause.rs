@@ -1,4 +1,4 @@
-//! Which of all that can stop bulk data did. docs/method/network.md says how they are told apart.
+//! Which of all that can stop bulk data did. docs/method/network.md says how they are distinguished.
 
 use super::way::{Way, stray};
 use crate::analysis::levels::median;
@@ -153,7 +153,7 @@ pub enum NetworkCause {
 }
 
 impl NetworkCause {
-    /// What stopped it; `None` where nothing did that can be told: above all where the program had not more to send.
+    /// What stopped it; `None` where nothing did that can be known: above all where the program had not more to send.
     pub(super) fn of(way: &Way<'_>) -> Option<Self> {
         black_hole(way).or_else(|| processors(way)).or_else(|| {
             if way.busy_share() < MIN_BUSY {

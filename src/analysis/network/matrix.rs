@@ -1,10 +1,9 @@
 //! Links from one host to several servers against each other: which one is slow.
 
-use super::bits::rate;
+use super::bits::{direction, rate};
+use super::stop::{NetworkStop, stops_of};
 use super::survey::{Bulk, RoundTrip, count, round_trip};
 use super::way::end;
-use super::words::direction;
-use super::{NetworkStop, stops_of};
 use crate::analysis::levels::median;
 use crate::analysis::measured::measured;
 use crate::record::facts::{NET_MATRIX, NET_SERVER};

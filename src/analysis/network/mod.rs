@@ -7,6 +7,7 @@ mod cause;
 mod matrix;
 mod one_host;
 mod seen;
+mod stop;
 mod survey;
 #[cfg(test)]
 mod tests;
@@ -15,12 +16,13 @@ mod words;
 
 use super::measured::measured;
 use super::{Finding, Severity, published};
-use crate::record::{NetworkSide, Run, Step};
+use crate::record::{NetworkSide, Run};
 
 pub use cause::{NetworkBurst, NetworkCause, NoProcessor};
 pub use matrix::{MatrixLink, NetworkMatrix, SlowLink};
 pub(super) use one_host::is_one_host;
 pub use seen::{CountedLoss, NetworkSeen};
+pub use stop::{NetworkStop, stops_of};
 pub use survey::{Bulk, BulkAnswer, NetworkSurvey, RoundTrip};
 use way::Way;
 
@@ -28,23 +30,6 @@ use way::Way;
 const MORE_THAN_ONE: f64 = 1.5;
 /// As many are several.
 const SEVERAL: u32 = 4;
-
-/// Where bulk data stopped in one direction, and why.
-#[derive(Debug, Clone, PartialEq)]
-pub struct NetworkStop {
-    /// Labels of the steps that were stopped by the same.
-    pub steps: Vec<String>,
-    /// The server, where the run has several.
-    pub server: Option<String>,
-    /// Who sent.
-    pub from: NetworkSide,
-    /// Connections of the first of them.
-    pub flows: u32,
-    /// What was received in it, in bits per second.
-    pub bits_per_s: f64,
-    /// Why it was not more.
-    pub cause: NetworkCause,
-}
 
 /// What is to be said of a network.
 #[derive(Debug, Clone, PartialEq)]
@@ -67,21 +52,6 @@ impl NetworkFinding {
             Self::Seen(_) | Self::Survey(_) => Severity::Note,
         }
     }
-}
-
-/// Why bulk data stopped in a step, in each direction in which it went; absent where nothing can be told.
-pub fn stops_of(step: &Step) -> Vec<NetworkStop> {
-    let stop = |way: &Way<'_>| {
-        Some(NetworkStop {
-            steps: vec![step.label.clone()],
-            server: way.server.map(str::to_owned),
-            from: way.from,
-            flows: way.flows(),
-            bits_per_s: way.bits_per_s()?,
-            cause: NetworkCause::of(way)?,
-        })
-    };
-    Way::all(step).iter().filter_map(stop).collect()
 }
 
 /// All that is to be said of the network of a run.

@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn redo_is_told_in_the_words_of_who_runs_a_standby() {
+    fn redo_is_said_in_the_words_of_who_runs_a_standby() {
         let lines = survey().lines();
         assert_eq!(lines.len(), 4, "{lines:#?}");
         assert!(lines[1].contains("those of 9000 that the interface of this host has do not"), "{}", lines[1]);
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn bulk_flows_are_told_with_what_one_of_them_does() {
+    fn bulk_flows_are_said_with_what_one_of_them_does() {
         let bulk = Bulk { up: Some(9.41e9), down: None };
         let one = Some(Bulk { up: Some(4.9e9), down: None });
         let mut answer = BulkAnswer { bulk, flows: 4, one, step: "c4".to_owned() };
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn packets_are_told_apart() {
+    fn packets_are_distinguished() {
         assert!(packets(9_000, 9_000).starts_with("Jumbo frames reach"));
         assert!(packets(1_500, 1_500).contains("no jumbo frames"));
     }

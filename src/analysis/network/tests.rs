@@ -3,7 +3,8 @@ use std::collections::BTreeMap;
 use super::*;
 use crate::record::sample;
 use crate::record::{
-    Histogram, Interval, NetworkEnd, NetworkFacts, OperationStats, Outcome, ProcessorTime, Spread, TcpStats, ThreadTime,
+    Histogram, Interval, NetworkEnd, NetworkFacts, OperationStats, Outcome, ProcessorTime, Spread, Step, TcpStats,
+    ThreadTime,
 };
 
 const SECOND: u64 = 1_000_000_000;

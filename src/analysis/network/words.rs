@@ -1,6 +1,6 @@
 //! The words of what is found on a network, for those who run databases.
 
-use super::bits::rate;
+use super::bits::{direction, rate};
 use super::{CountedLoss, NetworkBurst, NetworkCause, NetworkFinding, NetworkSeen, NetworkStop, NoProcessor};
 use crate::analysis::Message;
 use crate::analysis::message::list;
@@ -19,15 +19,6 @@ fn size(bytes: f64) -> String {
 
 fn whole_percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
-}
-
-/// `to the server`, or of several `from db2:7018`.
-pub(super) fn direction(from: NetworkSide, server: Option<&str>) -> String {
-    let server = server.unwrap_or("the server");
-    match from {
-        NetworkSide::Client => format!("to {server}"),
-        NetworkSide::Server => format!("from {server}"),
-    }
 }
 
 fn other(side: NetworkSide) -> NetworkSide {

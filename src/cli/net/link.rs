@@ -132,7 +132,7 @@ impl OwnServer {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let thread = std::thread::Builder::new().name("own server".to_owned());
-        // What goes wrong there, its client is told.
+        // What goes wrong there, its client hears.
         let serve = move || drop(server.serve(&stopped, &|_| ()));
         let thread = Some(thread.spawn(serve).map_err(|error| cannot(&error))?);
         Ok((Self { stop, thread }, address, token))

@@ -29,7 +29,7 @@ Examples:
 Clients must know the token: the one in PLIMSOLL_NET_TOKEN or --token-file, or
 a new one that is shown here once. It is never sent. Nothing is encrypted: what
 is sent is filling. One test is served at a time. This command never connects
-to anybody, and writes nothing unless told where with --write.";
+to anybody, and writes nothing unless --write says where.";
 
 /// Arguments of `plimsoll net serve`.
 #[derive(Debug, Args)]

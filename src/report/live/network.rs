@@ -68,7 +68,7 @@ mod tests {
     use crate::report::{interval_line, interval_words};
 
     #[test]
-    fn a_second_of_a_network_is_told_in_gigabits() {
+    fn a_second_of_a_network_is_shown_in_gigabits() {
         let end = |side, segments_resent| NetworkEnd {
             side,
             elapsed_ns: 1_000_000_000,

@@ -33,7 +33,7 @@ const NO_SPEED_16: u32 = 0xffff;
 /// Drivers of large cards count some thousands of things.
 const MAX_STATS: usize = 65_536;
 /// Of a driver's counters, those that say that something was lost or held back.
-const TELLING: &[&str] =
+const OF_LOSSES: &[&str] =
     &["allowance", "drop", "discard", "err", "no_buf", "nobuf", "out_of_buffer", "missed", "overrun"];
 
 /// An interface of the network that the calling thread was in when it was found.
@@ -101,11 +101,11 @@ impl Interface {
         bytes[8..12].copy_from_slice(&(self.stats as u32).to_ne_bytes());
         self.ask(GET_STRINGS, &mut bytes).ok()?;
         let names = bytes[12..].chunks(STRING_BYTES).take(self.stats).map(text).enumerate();
-        let is_telling = |name: &str| {
+        let is_of_losses = |name: &str| {
             let name = name.to_ascii_lowercase();
-            TELLING.iter().any(|word| name.contains(word))
+            OF_LOSSES.iter().any(|word| name.contains(word))
         };
-        Some(names.filter(|(_, name)| is_telling(name)).collect())
+        Some(names.filter(|(_, name)| is_of_losses(name)).collect())
     }
 
     /// Adds what its driver counts of losses and limits, by its own names.
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn loopback_is_found_by_its_address_and_tells_its_largest_packet() {
+    fn loopback_is_found_by_its_address_and_has_a_largest_packet() {
         let found = Interface::holding("127.0.0.1".parse().unwrap()).unwrap();
         assert_eq!(found.name, "lo");
         assert!(found.mtu_bytes().unwrap() >= 1_500);

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use crate::measure::os::Root;
 use crate::record::{ProcessorTime, ThreadTime};
 
-/// Threads of a process that has more are not looked at: reading them would take longer than it tells.
+/// Threads of a process that has more are not looked at: reading them would take longer than it is worth.
 const MAX_THREADS: usize = 256;
 
 /// Every processor in `/proc/stat`.

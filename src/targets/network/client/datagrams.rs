@@ -12,10 +12,10 @@ use rustix::net::{SendAncillaryBuffer, SendFlags, sendmsg};
 use super::NetTarget;
 use super::error::NetError;
 use super::exchange::{Answered, Asked};
-use super::lane::{done, record_waits};
+use super::place::{Place, done, record_waits};
 use super::traffic::{Datagrams, Traffic};
 use super::watch::{Ready, Watch};
-use crate::measure::{Clock, LaneRecorder};
+use crate::measure::LaneRecorder;
 use crate::targets::network::wire::{
     ANSWER_HEAD_BYTES, Answer, INTRODUCTION_BYTES, Introduction, Request, Status, UdpDoor,
 };
@@ -129,11 +129,7 @@ impl Line {
 }
 
 pub(super) struct DatagramLane {
-    server: String,
-    clock: Clock,
-    filling: Arc<[u8]>,
-    traffic: Arc<Traffic>,
-    timeout_ns: u64,
+    place: Place,
     lines: Vec<Line>,
     line_of: Vec<u32>,
     watch: Watch,
@@ -150,18 +146,14 @@ impl DatagramLane {
         filling: Arc<[u8]>,
         traffic: Arc<Traffic>,
     ) -> Result<Self, TargetError> {
-        let wait = |source: io::Error| NetError::Socket { action: "wait for sockets", source };
-        let watch = Watch::new().map_err(|error| wait(error.into()))?;
+        let watch = Watch::new()?;
         for (number, line) in (0..).zip(&lines) {
-            line.socket.set_nonblocking(true).map_err(wait)?;
-            watch.add(&line.socket, number, true).map_err(|error| wait(error.into()))?;
+            let socket = |source| NetError::Socket { action: "use a socket without waiting", source };
+            line.socket.set_nonblocking(true).map_err(socket)?;
+            watch.add(&line.socket, number, true)?;
         }
         Ok(Self {
-            server: target.server().to_owned(),
-            clock: range.clock,
-            filling,
-            traffic,
-            timeout_ns: target.timeout().as_nanos() as u64,
+            place: Place::new(target, &range, filling, traffic),
             lines,
             line_of,
             watch,
@@ -170,22 +162,13 @@ impl DatagramLane {
         })
     }
 
-    fn answer(&self, index: u32, what: String) -> TargetError {
-        let number = self.lines[index as usize].number + 1;
-        NetError::Answer { server: self.server.clone(), number, what }.into()
-    }
-
-    fn lost(&self, line: &Line, during: &'static str, source: io::Error) -> TargetError {
-        NetError::Lost { server: self.server.clone(), number: line.number + 1, during, source }.into()
-    }
-
     fn receive(
         &mut self,
         index: u32,
         recorder: &mut LaneRecorder,
         finished: &mut Vec<Finished>,
     ) -> Result<(), TargetError> {
-        // What is left is told of again: whoever is flooded gets to everything else still.
+        // What is left is reported again: whoever is flooded gets to everything else still.
         for _ in 0..AT_ONCE {
             let line = &mut self.lines[index as usize];
             let came = match line.socket.recv(&mut self.buffer) {
@@ -193,17 +176,17 @@ impl DatagramLane {
                 Err(error) => match error.kind() {
                     io::ErrorKind::WouldBlock => return Ok(()),
                     io::ErrorKind::Interrupted => continue,
-                    _ => return Err(self.lost(&self.lines[index as usize], "while waiting for an answer", error)),
+                    _ => return Err(self.place.lost(line.number, "while waiting for an answer", error)),
                 },
             };
-            self.traffic.received(came);
-            let now = self.clock.now_ns();
+            self.place.traffic.received(came);
+            let now = self.place.clock.now_ns();
             let head = self.buffer[..came].first_chunk::<ANSWER_HEAD_BYTES>();
             let answer = head.and_then(|head| Answer::read(head, BUFFER_BYTES as u32).ok());
             let Some(answer) = answer.filter(|answer| answer.answer_bytes as usize == came) else {
-                self.traffic.datagram(Datagrams::Strange);
+                self.place.traffic.datagram(Datagrams::Strange);
                 match line.is_useless() {
-                    Some(what) => return Err(self.answer(index, what)),
+                    Some(what) => return Err(self.place.wrong_answer(line.number, what)),
                     None => continue,
                 }
             };
@@ -213,21 +196,21 @@ impl DatagramLane {
                 recorder.advance(now);
                 let answered = Answered { asked, answer };
                 if let Some(what) = answered.doubt(now) {
-                    return Err(self.answer(index, what));
+                    return Err(self.place.wrong_answer(line.number, what));
                 }
                 record_waits(recorder, now.saturating_sub(asked.sent_ns), &answered);
                 let is_done = answer.status == Status::Done && answer.answer_bytes == asked.answer_bytes;
                 let result = if is_done { OperationResult::Done } else { OperationResult::Failed };
                 finished.push(done(asked.session, now, result));
                 if what == Datagrams::Reordered {
-                    self.traffic.datagram(Datagrams::Answered);
+                    self.place.traffic.datagram(Datagrams::Answered);
                 }
             }
-            self.traffic.datagram(what);
+            self.place.traffic.datagram(what);
             if matches!(what, Datagrams::Strange | Datagrams::Duplicated)
-                && let Some(what) = self.lines[index as usize].is_useless()
+                && let Some(what) = line.is_useless()
             {
-                return Err(self.answer(index, what));
+                return Err(self.place.wrong_answer(line.number, what));
             }
         }
         Ok(())
@@ -235,23 +218,20 @@ impl DatagramLane {
 
     /// Gives up what has waited for too long.
     fn give_up(&mut self, finished: &mut Vec<Finished>) -> Result<(), TargetError> {
-        let now = self.clock.now_ns();
-        let (lost_ns, mut silent) = (LOST_NS.min(self.timeout_ns), None);
+        let now = self.place.clock.now_ns();
+        let lost_ns = LOST_NS.min(self.place.timeout_ns);
         for line in &mut self.lines {
             while let Some(first) = line.asked.front()
                 && now.saturating_sub(first.asked.sent_ns) > lost_ns
             {
                 let Some(waiting) = line.asked.pop_front() else { break };
                 line.take_for_lost(&waiting);
-                self.traffic.datagram(Datagrams::Lost);
+                self.place.traffic.datagram(Datagrams::Lost);
                 finished.push(done(waiting.asked.session, now, OperationResult::Failed));
-                if now.saturating_sub(line.answered_ns) > self.timeout_ns {
-                    silent = Some((line.number + 1, now - line.answered_ns));
-                }
+                self.place.check_silence(line.number, "came", line.answered_ns, now)?;
             }
         }
-        let Some((number, waited_ns)) = silent else { return Ok(()) };
-        Err(NetError::Silent { server: self.server.clone(), number, during: "came", waited_ns }.into())
+        Ok(())
     }
 }
 
@@ -271,21 +251,18 @@ impl Lane<NetOperation> for DatagramLane {
         let sequence = line.next_sequence;
         line.next_sequence += 1;
         let head = Request { request_bytes, answer_bytes, sequence, is_durable, is_whole: false }.bytes();
-        let body = &self.filling[..(request_bytes as usize).saturating_sub(head.len())];
+        let body = &self.place.filling[..(request_bytes as usize).saturating_sub(head.len())];
         let parts = [IoSlice::new(&head), IoSlice::new(body)];
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         match sendmsg(&*line.socket, &parts, &mut SendAncillaryBuffer::default(), flags) {
-            Ok(sent) => self.traffic.sent(sent),
+            Ok(sent) => self.place.traffic.sent(sent),
             // No room in a buffer on the way: lost, as it would be a step further.
             Err(Errno::AGAIN | Errno::NOBUFS | Errno::INTR) => {}
-            Err(error) => {
-                let index = self.line_of[session as usize] as usize;
-                return Err(self.lost(&self.lines[index], "while sending", error.into()));
-            }
+            Err(error) => return Err(self.place.lost(line.number, "while sending", error.into())),
         }
         line.asked
             .push_back(Waiting { asked: Asked::new(session, sent_ns, answer_bytes, is_durable, sequence), sequence });
-        self.traffic.datagram(Datagrams::Asked);
+        self.place.traffic.datagram(Datagrams::Asked);
         Ok(())
     }
 
@@ -296,8 +273,7 @@ impl Lane<NetOperation> for DatagramLane {
         finished: &mut Vec<Finished>,
     ) -> Result<(), TargetError> {
         let mut ready = std::mem::take(&mut self.ready);
-        let socket = |source: Errno| NetError::Socket { action: "wait for sockets", source: source.into() };
-        self.watch.wait(self.clock, until_ns, &mut ready).map_err(socket)?;
+        self.watch.wait(self.place.clock, until_ns, &mut ready)?;
         for Ready { number, .. } in ready.drain(..) {
             self.receive(number, recorder, finished)?;
         }
@@ -315,7 +291,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn answers_are_told_apart_by_their_numbers() {
+    fn answers_are_distinguished_by_their_numbers() {
         let mut line = Line::new(Arc::new(UdpSocket::bind("127.0.0.1:0").unwrap()), 0);
         line.next_sequence = 5;
         for sequence in 0..5 {

@@ -10,11 +10,11 @@ use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, recv, send, sendmsg};
 
 use super::NetTarget;
-use super::error::NetError;
 use super::exchange::{Answered, Exchanges};
+use super::place::{Place, done, record_waits};
 use super::traffic::Traffic;
 use super::watch::{Ready, TICK_NS, Watch};
-use crate::measure::{Clock, LaneRecorder, WaitEvent};
+use crate::measure::LaneRecorder;
 use crate::targets::network::wire::Status;
 use crate::targets::{Finished, Lane, OperationResult, SessionRange, TargetError};
 use crate::workload::net::{NetKind, NetOperation};
@@ -72,22 +72,23 @@ impl Line {
             Carries::Down(_) => false,
         }
     }
+
+    /// What has not happened for too long when it is silent.
+    fn awaited(&self) -> &'static str {
+        if self.waits_to_send() { "could be sent" } else { "came" }
+    }
 }
 
-/// Where a lane works.
+/// How calls on its connections are made.
 #[derive(Debug)]
-struct Place {
-    server: String,
-    clock: Clock,
-    filling: Arc<[u8]>,
-    traffic: Arc<Traffic>,
-    timeout_ns: u64,
-    /// Whether calls may wait: of an only connection with an only session.
+struct Calls {
+    place: Place,
+    /// Whether they may wait: of an only connection with an only session.
     may_wait: bool,
 }
 
 pub(super) struct NetLane {
-    place: Place,
+    calls: Calls,
     lines: Vec<Line>,
     /// Of each session its line.
     line_of: Vec<u32>,
@@ -112,23 +113,15 @@ impl NetLane {
         traffic: Arc<Traffic>,
     ) -> Result<Self, TargetError> {
         let may_wait = lines.len() == 1 && line_of.len() == 1;
-        let place = Place {
-            server: target.server().to_owned(),
-            clock: range.clock,
-            filling,
-            traffic,
-            timeout_ns: target.timeout().as_nanos() as u64,
-            may_wait,
-        };
-        let socket = |action| move |source: Errno| NetError::Socket { action, source: source.into() };
-        let watch = if may_wait { None } else { Some(Watch::new().map_err(socket("wait for sockets"))?) };
+        let calls = Calls { place: Place::new(target, &range, filling, traffic), may_wait };
+        let watch = if may_wait { None } else { Some(Watch::new()?) };
         for (number, line) in (0..).zip(&lines) {
             if let Some(watch) = &watch {
-                watch.add(&line.stream, number, line.receives()).map_err(socket("wait for a socket"))?;
+                watch.add(&line.stream, number, line.receives())?;
             }
         }
         Ok(Self {
-            place,
+            calls,
             lines,
             line_of,
             watch,
@@ -142,18 +135,14 @@ impl NetLane {
 
     /// Ends with an error if a connection has been silent for too long.
     fn look_for_silence(&mut self) -> Result<(), TargetError> {
-        let now = self.place.clock.now_ns();
+        let place = &self.calls.place;
+        let now = place.clock.now_ns();
         if now < self.looked_ns + TICK_NS {
             return Ok(());
         }
         self.looked_ns = now;
-        for line in self.lines.iter().filter(|line| line.is_at_work()) {
-            let waited_ns = now.saturating_sub(line.progress_ns);
-            if waited_ns > self.place.timeout_ns {
-                return Err(self.place.silent(line, waited_ns));
-            }
-        }
-        Ok(())
+        let mut at_work = self.lines.iter().filter(|line| line.is_at_work());
+        at_work.try_for_each(|line| place.check_silence(line.number, line.awaited(), line.progress_ns, now))
     }
 
     /// Goes on with one connection as far as it is ready.
@@ -164,19 +153,19 @@ impl NetLane {
         recorder: &mut LaneRecorder,
         finished: &mut Vec<Finished>,
     ) -> Result<(), TargetError> {
-        let Self { place, lines, buffer, eager, .. } = self;
+        let Self { calls, lines, buffer, eager, .. } = self;
         let line = &mut lines[index as usize];
         let Line { stream, number, carries, progress_ns, .. } = line;
         let moved = match carries {
-            Carries::Up(chunk @ Some(_)) => place.send_chunk(stream, chunk, finished),
-            Carries::Down(chunk @ Some(_)) => place.receive_chunk(stream, chunk, buffer, finished),
+            Carries::Up(chunk @ Some(_)) => calls.send_chunk(stream, chunk, finished),
+            Carries::Down(chunk @ Some(_)) => calls.receive_chunk(stream, chunk, buffer, finished),
             Carries::Exchanges(exchanges) => {
-                let sent = place.send_requests(stream, exchanges);
+                let sent = calls.send_requests(stream, exchanges);
                 match sent {
                     Ok(sent)
-                        if can_receive && exchanges.is_waiting() && !(place.may_wait && exchanges.has_to_send()) =>
+                        if can_receive && exchanges.is_waiting() && !(calls.may_wait && exchanges.has_to_send()) =>
                     {
-                        place.receive_answers(stream, exchanges, buffer, recorder, finished).map(|came| sent || came)
+                        calls.receive_answers(stream, exchanges, buffer, recorder, finished).map(|came| sent || came)
                     }
                     sent => sent,
                 }
@@ -184,8 +173,8 @@ impl NetLane {
             Carries::Up(None) | Carries::Down(None) => Ok(false),
         };
         self.has_failed |= moved.is_err();
-        if moved.map_err(|failure| place.lost(*number, failure))? {
-            *progress_ns = place.clock.now_ns();
+        if moved.map_err(|failure| calls.lost(*number, failure))? {
+            *progress_ns = calls.place.clock.now_ns();
         }
         let is_held_back = match &line.carries {
             Carries::Up(chunk) => chunk.is_some(),
@@ -196,8 +185,7 @@ impl NetLane {
             && is_held_back != line.is_held_back
         {
             let receives = line.receives();
-            let socket = |source: Errno| NetError::Socket { action: "wait for a socket", source: source.into() };
-            watch.sends(&line.stream, index, receives, is_held_back).map_err(socket)?;
+            watch.sends(&line.stream, index, receives, is_held_back)?;
             line.is_held_back = is_held_back;
         }
         eager.retain(|eager| *eager != index);
@@ -211,20 +199,12 @@ enum Failure {
     Answer(String),
 }
 
-impl Place {
+impl Calls {
     fn lost(&self, number: u32, failure: Failure) -> TargetError {
-        let (server, number) = (self.server.clone(), number + 1);
         match failure {
-            Failure::Io(during, source) => NetError::Lost { server, number, during, source },
-            Failure::Answer(what) => NetError::Answer { server, number, what },
+            Failure::Io(during, source) => self.place.lost(number, during, source),
+            Failure::Answer(what) => self.place.wrong_answer(number, what),
         }
-        .into()
-    }
-
-    fn silent(&self, line: &Line, waited_ns: u64) -> TargetError {
-        let during = if line.waits_to_send() { "could be sent" } else { "came" };
-        let (server, number) = (self.server.clone(), line.number + 1);
-        NetError::Silent { server, number, during, waited_ns }.into()
     }
 
     /// Waits, as long as a connection may be silent, until something comes on it or goes.
@@ -234,7 +214,7 @@ impl Place {
             false => (PollFlags::IN, "while waiting for an answer"),
         };
         loop {
-            let left_ns = line.progress_ns.saturating_add(self.timeout_ns).saturating_sub(self.clock.now_ns());
+            let left_ns = line.progress_ns.saturating_add(self.place.timeout_ns).saturating_sub(self.place.clock.now_ns());
             let patience = Duration::from_nanos(left_ns);
             let patience = Timespec { tv_sec: patience.as_secs() as _, tv_nsec: patience.subsec_nanos().into() };
             match poll(&mut [PollFd::new(&line.stream, flags)], Some(&patience)) {
@@ -268,8 +248,8 @@ impl Place {
         finished: &mut Vec<Finished>,
     ) -> Result<bool, Failure> {
         let Some((session, left)) = *chunk else { return Ok(false) };
-        let sent = Self::moved(send(stream, &self.filling[..left], self.send_flags()), "while sending")?;
-        self.traffic.sent(sent);
+        let sent = Self::moved(send(stream, &self.place.filling[..left], self.send_flags()), "while sending")?;
+        self.place.traffic.sent(sent);
         self.chunk_moved(chunk, session, left, sent, finished);
         Ok(sent > 0)
     }
@@ -290,7 +270,7 @@ impl Place {
             return Err(closed("while receiving"));
         }
         let came = Self::moved(came, "while receiving")?;
-        self.traffic.received(came);
+        self.place.traffic.received(came);
         self.chunk_moved(chunk, session, left, came, finished);
         Ok(came > 0)
     }
@@ -306,20 +286,20 @@ impl Place {
         let left = left.saturating_sub(moved);
         *chunk = (left > 0).then_some((session, left));
         if left == 0 {
-            finished.push(done(session, self.clock.now_ns(), OperationResult::Done));
+            finished.push(done(session, self.place.clock.now_ns(), OperationResult::Done));
         }
     }
 
     /// Sends what is to be sent, as far as the socket takes it.
     fn send_requests(&self, stream: &TcpStream, exchanges: &mut Exchanges) -> Result<bool, Failure> {
         let mut has_moved = false;
-        while let Some(parts) = exchanges.next_parts(&self.filling) {
+        while let Some(parts) = exchanges.next_parts(&self.place.filling) {
             let sent = sendmsg(stream, &parts, &mut SendAncillaryBuffer::default(), self.send_flags());
             let sent = Self::moved(sent, "while sending")?;
             if sent == 0 {
                 break;
             }
-            self.traffic.sent(sent);
+            self.place.traffic.sent(sent);
             exchanges.was_sent(sent);
             has_moved = true;
         }
@@ -347,8 +327,8 @@ impl Place {
         if came == 0 {
             return Ok(false);
         }
-        self.traffic.received(came);
-        let now = self.clock.now_ns();
+        self.place.traffic.received(came);
+        let now = self.place.clock.now_ns();
         recorder.advance(now);
         let mut doubt = None;
         let mut answered = |answered: Answered| {
@@ -366,23 +346,8 @@ impl Place {
     }
 }
 
-/// Cuts the time of an exchange into the network's and the server's, both on clocks of their own, which do not run quite alike.
-pub(super) fn record_waits(recorder: &mut LaneRecorder, total_ns: u64, answered: &Answered) {
-    let server_ns = answered.answer.server_ns.min(total_ns);
-    let written_ns = answered.answer.durable_ns.min(server_ns);
-    recorder.wait(WaitEvent::NetworkRoundTrip, total_ns - server_ns);
-    recorder.wait(WaitEvent::RemoteService, server_ns - written_ns);
-    if answered.answer.durable_ns > 0 {
-        recorder.wait(WaitEvent::RfsWrite, written_ns);
-    }
-}
-
 fn closed(during: &'static str) -> Failure {
     Failure::Io(during, io::Error::new(io::ErrorKind::ConnectionAborted, "the other end closed it"))
-}
-
-pub(super) fn done(session: u32, at_ns: u64, result: OperationResult) -> Finished {
-    Finished { session, at_ns, paused_ns: 0, connecting_ns: 0, block_touches: 0, result }
 }
 
 impl Lane<NetOperation> for NetLane {
@@ -394,7 +359,7 @@ impl Lane<NetOperation> for NetLane {
         _: &mut LaneRecorder,
     ) -> Result<(), TargetError> {
         let index = self.line_of[session as usize];
-        let Self { place, lines, eager, .. } = self;
+        let Self { calls, lines, eager, .. } = self;
         let Line { stream, number, carries, progress_ns, is_held_back } = &mut lines[index as usize];
         let NetOperation { request_bytes, answer_bytes, is_durable, .. } = *operation;
         match carries {
@@ -404,7 +369,7 @@ impl Lane<NetOperation> for NetLane {
                 }
                 exchanges.ask(session, sent_ns, request_bytes, answer_bytes, is_durable);
                 if !*is_held_back {
-                    place.send_requests(stream, exchanges).map_err(|failure| place.lost(*number, failure))?;
+                    calls.send_requests(stream, exchanges).map_err(|failure| calls.lost(*number, failure))?;
                     if exchanges.has_to_send() {
                         eager.push(index);
                     }
@@ -428,8 +393,8 @@ impl Lane<NetOperation> for NetLane {
         recorder: &mut LaneRecorder,
         finished: &mut Vec<Finished>,
     ) -> Result<(), TargetError> {
-        let clock = self.place.clock;
-        if self.place.may_wait {
+        let clock = self.calls.place.clock;
+        if self.calls.may_wait {
             if self.lines.iter().any(Line::is_at_work) {
                 self.go_on(0, true, recorder, finished)?;
             } else {
@@ -444,8 +409,7 @@ impl Lane<NetOperation> for NetLane {
         let until_ns = if had_eager || !finished.is_empty() { 0 } else { until_ns };
         let mut ready = std::mem::take(&mut self.ready);
         if let Some(watch) = &self.watch {
-            let socket = |source: Errno| NetError::Socket { action: "wait for sockets", source: source.into() };
-            watch.wait(clock, until_ns, &mut ready).map_err(socket)?;
+            watch.wait(clock, until_ns, &mut ready)?;
         }
         for Ready { number, can_receive, .. } in ready.drain(..) {
             self.go_on(number, can_receive, recorder, finished)?;
@@ -460,11 +424,10 @@ impl Lane<NetOperation> for NetLane {
         if self.has_failed {
             return Ok(());
         }
-        let place = &self.place;
+        let calls = &self.calls;
         for line in self.lines.iter().filter(|line| line.is_at_work()) {
-            if !place.goes_on(line).map_err(|failure| place.lost(line.number, failure))? {
-                let waited_ns = place.clock.now_ns().saturating_sub(line.progress_ns);
-                return Err(place.silent(line, waited_ns));
+            if !calls.goes_on(line).map_err(|failure| calls.lost(line.number, failure))? {
+                return Err(calls.place.silent(line.number, line.awaited(), line.progress_ns, calls.place.clock.now_ns()));
             }
         }
         Ok(())

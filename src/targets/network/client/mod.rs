@@ -10,6 +10,7 @@ mod error;
 mod exchange;
 mod lane;
 mod path;
+mod place;
 mod several;
 mod test;
 mod traffic;

@@ -31,8 +31,13 @@ impl NetTargets {
     /// # Errors
     /// When a server has gone: the first of them.
     pub fn end(&self) -> Result<(), TargetError> {
-        let ended = self.targets.iter().map(|target| target.end().map(drop));
-        ended.fold(Ok(()), |all, one| all.and(one))
+        let mut all = Ok(());
+        for target in &self.targets {
+            // Each is ended, whatever became of those before it.
+            let ended = target.end().map(drop);
+            all = all.and(ended);
+        }
+        all
     }
 
     /// What went wrong at the servers since this was asked last.

@@ -42,7 +42,7 @@ enum Made {
 pub struct TestEnds {
     /// This host.
     pub client: NetworkEnd,
-    /// The other end, as it told when the test ended.
+    /// The other end, as it reported when the test ended.
     pub server: NetworkEnd,
 }
 
@@ -200,7 +200,7 @@ impl Test {
         })
     }
 
-    /// Hears what the server has to say, and tells it that somebody is here.
+    /// Hears what the server has to say, and lets it know that somebody is here.
     pub(super) fn check_health(&mut self, target: &NetTarget) -> Result<(), TargetError> {
         if self.looked.elapsed() >= LOOK_EVERY {
             self.looked = Instant::now();
@@ -298,7 +298,7 @@ impl Test {
 
     /// What both ends saw since this was asked last.
     pub(super) fn take_ends(&mut self, target: &NetTarget) -> Vec<NetworkEnd> {
-        // What goes wrong here is told of by the next look at health.
+        // What goes wrong here is found by the next look at health.
         self.failed = self.hear(target).err();
         let now = [Some(self.own_end()), self.seen.as_ref().map(|seen| seen.end.clone())];
         let mut ends = Vec::new();

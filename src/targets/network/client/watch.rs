@@ -8,13 +8,14 @@ use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
+use super::error::NetError;
 use crate::measure::Clock;
 
 /// Nobody waits longer than this, so that whoever is silent is noticed.
 pub(super) const TICK_NS: u64 = 20_000_000;
 /// `epoll_wait` counts in milliseconds, rounded up; what is due sooner than this is waited for in nanoseconds.
 const FINE_NS: u64 = 5_000_000;
-/// Sockets that are told of at once.
+/// Most sockets that are reported as ready at once.
 const EVENTS: usize = 64;
 
 /// What a socket is ready for.
@@ -35,25 +36,25 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn new() -> Result<Self, Errno> {
-        Ok(Self { epoll: epoll::create(CreateFlags::CLOEXEC)? })
+    pub(super) fn new() -> Result<Self, NetError> {
+        Ok(Self { epoll: epoll::create(CreateFlags::CLOEXEC).map_err(cannot)? })
     }
 
     /// Waits for a socket from now on.
-    pub(super) fn add(&self, socket: impl AsFd, number: u32, receives: bool) -> Result<(), Errno> {
+    pub(super) fn add(&self, socket: impl AsFd, number: u32, receives: bool) -> Result<(), NetError> {
         let flags = if receives { EventFlags::IN } else { EventFlags::empty() };
-        epoll::add(&self.epoll, socket, EventData::new_u64(u64::from(number)), flags)
+        epoll::add(&self.epoll, socket, EventData::new_u64(u64::from(number)), flags).map_err(cannot)
     }
 
     /// Says whether it is waited for until something can be sent too.
-    pub(super) fn sends(&self, socket: impl AsFd, number: u32, receives: bool, sends: bool) -> Result<(), Errno> {
+    pub(super) fn sends(&self, socket: impl AsFd, number: u32, receives: bool, sends: bool) -> Result<(), NetError> {
         let mut flags = if receives { EventFlags::IN } else { EventFlags::empty() };
         flags.set(EventFlags::OUT, sends);
-        epoll::modify(&self.epoll, socket, EventData::new_u64(u64::from(number)), flags)
+        epoll::modify(&self.epoll, socket, EventData::new_u64(u64::from(number)), flags).map_err(cannot)
     }
 
     /// Appends what is ready. Returns at the latest soon after `until_ns`, and after [`TICK_NS`].
-    pub(super) fn wait(&self, clock: Clock, until_ns: u64, ready: &mut Vec<Ready>) -> Result<(), Errno> {
+    pub(super) fn wait(&self, clock: Clock, until_ns: u64, ready: &mut Vec<Ready>) -> Result<(), NetError> {
         let left_ns = until_ns.saturating_sub(clock.now_ns()).min(TICK_NS);
         let mut coarse_ns = 0;
         if left_ns >= FINE_NS {
@@ -63,7 +64,7 @@ impl Watch {
             match poll(&mut [PollFd::new(&self.epoll, PollFlags::IN)], Some(&patience)) {
                 Ok(0) | Err(Errno::INTR) => return Ok(()),
                 Ok(_) => {}
-                Err(error) => return Err(error),
+                Err(error) => return Err(cannot(error)),
             }
         }
         let patience = Timespec { tv_sec: 0, tv_nsec: coarse_ns as _ };
@@ -79,10 +80,14 @@ impl Watch {
                 }
             })),
             Err(Errno::INTR) => {}
-            Err(error) => return Err(error),
+            Err(error) => return Err(cannot(error)),
         }
         Ok(())
     }
+}
+
+fn cannot(source: Errno) -> NetError {
+    NetError::Socket { action: "wait for sockets", source: source.into() }
 }
 
 /// How long a blocking call may take.
@@ -96,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_has_come_is_told_at_once_and_nothing_at_its_time() {
+    fn what_has_come_is_reported_at_once_and_nothing_at_its_time() {
         let (mut near, far) = UnixStream::pair().unwrap();
         let (watch, clock) = (Watch::new().unwrap(), Clock::start());
         watch.add(&far, 7, true).unwrap();

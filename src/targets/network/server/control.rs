@@ -27,11 +27,11 @@ const SILENT_FOR: Duration = Duration::from_secs(10);
 const WAITS_FOR: Duration = Duration::from_secs(60);
 /// How long a client may take to make its connections.
 const BEGINS_IN: Duration = Duration::from_secs(120);
-/// How often it is told what was seen.
-const TELLS_EVERY: Duration = Duration::from_millis(100);
+/// How often what was seen is sent to it.
+const REPORTS_EVERY: Duration = Duration::from_millis(100);
 /// How long it may take to say its version.
 const SAYS_VERSION_IN: Duration = Duration::from_secs(5);
-/// How often a client is told how far files are filled.
+/// How often a client hears how far files are filled.
 const PREPARES_EVERY: Duration = Duration::from_secs(1);
 /// Most memory that requests which are written may take, all of them at once.
 const MAX_HELD_BYTES: u64 = 1 << 30;
@@ -39,7 +39,7 @@ const MAX_HELD_BYTES: u64 = 1 << 30;
 /// Serves one control connection until its client leaves.
 ///
 /// # Errors
-/// When the client never was one. What happens in tests is told.
+/// When the client never was one. What happens in tests is reported as events.
 pub(super) fn attend(house: &House<'_>, stream: TcpStream, session: Session) -> Result<(), WireError> {
     let guest = Guest::new(house)?;
     let address = |error| WireError::Io { action: "ask where a connection comes from", source: error };
@@ -47,7 +47,7 @@ pub(super) fn attend(house: &House<'_>, stream: TcpStream, session: Session) -> 
     let mut control = ServerControl::accepted(stream, Instant::now() + SAYS_VERSION_IN)?;
     let mut heard = Instant::now();
     while !house.is_ending() && heard.elapsed() < WAITS_FOR {
-        match control.receive(Instant::now() + TELLS_EVERY) {
+        match control.receive(Instant::now() + REPORTS_EVERY) {
             Ok(Some(FromClient::Open(open))) => {
                 let asked = Asked { house, from, local, session: &session };
                 if !asked.serve(&mut control, open) {
@@ -121,7 +121,7 @@ impl Asked<'_, '_> {
             Err(NotOpened::Left) => return false,
             Err(NotOpened::Refused(refused)) => refused,
         };
-        self.house.tell(&Event::Refused { from: self.from, why: refused.why.clone() });
+        self.house.report(&Event::Refused { from: self.from, why: refused.why.clone() });
         control.send(&FromServer::Refused(refused)).is_ok()
     }
 
@@ -195,7 +195,7 @@ impl Asked<'_, '_> {
         Ok(())
     }
 
-    /// Makes the files, and tells the client how far it is.
+    /// Makes the files, and reports to the client how far it is.
     fn fill(
         &self,
         control: &mut ServerControl,
@@ -203,17 +203,17 @@ impl Asked<'_, '_> {
         connections: u32,
         max_bytes: u64,
     ) -> Result<Files, NotOpened> {
-        let mut told = Instant::now();
+        let mut reported = Instant::now();
         Files::make(directory, connections, max_bytes, |done_bytes| {
             if self.house.is_ending() {
                 return Err(NotOpened::Left);
             }
-            if told.elapsed() < PREPARES_EVERY {
+            if reported.elapsed() < PREPARES_EVERY {
                 return Ok(());
             }
-            told = Instant::now();
-            let told = control.send(&FromServer::Preparing { done_bytes, of_bytes: max_bytes });
-            told.map_err(|_| NotOpened::Left)
+            reported = Instant::now();
+            let sent = control.send(&FromServer::Preparing { done_bytes, of_bytes: max_bytes });
+            sent.map_err(|_| NotOpened::Left)
         })
     }
 
@@ -225,13 +225,13 @@ impl Asked<'_, '_> {
             Ok(opened) => opened,
             Err(error) => {
                 let why = format!("the server has no socket for datagrams: {error}");
-                house.tell(&Event::Refused { from: self.from, why: why.clone() });
+                house.report(&Event::Refused { from: self.from, why: why.clone() });
                 return control.send(&FromServer::Refused(Refused { why, hint: None })).is_ok();
             }
         };
         let (door, datagrams) = opened;
         taken.open(test);
-        house.tell(&Event::Opened { from: self.from, test: test.number, what });
+        house.report(&Event::Opened { from: self.from, test: test.number, what });
         let opened = Opened { test: test.number, datagrams: door, host, limits: house.options.limits() };
         let mut why = control.send(&FromServer::Opened(Box::new(opened))).err().map(|error| error.to_string());
         let (mut begun, mut heard, mut next) = (None, Instant::now(), Instant::now());
@@ -239,17 +239,17 @@ impl Asked<'_, '_> {
         while why.is_none() {
             let now = Instant::now();
             next = next.max(now);
-            let until = if begun.is_some() { next } else { now + TELLS_EVERY };
+            let until = if begun.is_some() { next } else { now + REPORTS_EVERY };
             match control.receive(until) {
                 Ok(Some(message)) => {
                     heard = Instant::now();
                     match message {
                         FromClient::Begin => {
                             begun = Some(*begun.get_or_insert(heard));
-                            next = heard + TELLS_EVERY;
+                            next = heard + REPORTS_EVERY;
                         }
                         FromClient::Snapshot(number) => {
-                            if tell(control, seen(test, begun, Some(number))).is_err() {
+                            if send_seen(control, seen(test, begun, Some(number))).is_err() {
                                 (why, is_there) = (Some("its client has gone".to_owned()), false);
                             }
                         }
@@ -267,8 +267,8 @@ impl Asked<'_, '_> {
                 }
             }
             if let Some(begun) = begun.filter(|_| Instant::now() >= next) {
-                next += TELLS_EVERY;
-                if tell(control, seen(test, Some(begun), None)).is_err() {
+                next += REPORTS_EVERY;
+                if send_seen(control, seen(test, Some(begun), None)).is_err() {
                     (why, is_there) = (Some("its client has gone".to_owned()), false);
                 }
             }
@@ -296,7 +296,7 @@ impl Asked<'_, '_> {
         // Whoever hears that it has ended may have the next one.
         drop(taken);
         let (sent_bytes, received_bytes) = test.bytes();
-        house.tell(&Event::Ended {
+        house.report(&Event::Ended {
             from: self.from,
             test: test.number,
             why: why.clone(),
@@ -349,11 +349,11 @@ fn seen(test: &Test, begun: Option<Instant>, snapshot: Option<u64>) -> Seen {
     Seen { snapshot, end, ..test.seen(begun) }
 }
 
-/// Tells the client what was seen.
-fn tell(control: &ServerControl, seen: Seen) -> Result<(), WireError> {
+/// Sends the client what was seen.
+fn send_seen(control: &ServerControl, seen: Seen) -> Result<(), WireError> {
     match control.send(&FromServer::Seen(Box::new(seen.clone()))) {
         Err(WireError::TooLong { .. }) => control.send(&FromServer::Seen(Box::new(light(seen)))),
-        told => told,
+        sent => sent,
     }
 }
 

@@ -1,6 +1,6 @@
 //! Datagrams: blocks as a cluster's nodes send them to each other.
 //!
-//! Answers go to nobody but the host of the proven control connection, and there only to sockets that sent a nonce which was told on
+//! Answers go to nobody but the host of the proven control connection, and there only to sockets that sent a nonce which was sent on
 //! that connection: no address that somebody made up is ever answered.
 
 use std::collections::BTreeSet;

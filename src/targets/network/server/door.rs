@@ -73,7 +73,7 @@ impl Met {
                 if let Err(error) = flow::attend(&test, flow, &stream) {
                     let what = format!("connection {}: {error}", flow.number + 1);
                     test.has_trouble(&what);
-                    house.tell(&Event::Trouble { from: test.from, test: test.number, what });
+                    house.report(&Event::Trouble { from: test.from, test: test.number, what });
                 }
                 let _ = stream.shutdown(Shutdown::Both);
                 drop(attending);

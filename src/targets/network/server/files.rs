@@ -27,7 +27,7 @@ struct Log {
 }
 
 impl Files {
-    /// Makes files for so many connections, of `max_bytes` together. `filled` is told how far that is; what it says ends it.
+    /// Makes files for so many connections, of `max_bytes` together. `filled` hears how far that is; an error of its ends it.
     ///
     /// # Errors
     /// When the directory cannot be written to or has no room, and what `filled` says.
@@ -103,13 +103,13 @@ mod tests {
     #[test]
     fn files_have_no_names_are_filled_and_go_around() {
         let place = tempfile::tempdir().unwrap();
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let made = Files::make::<io::Error>(place.path(), 2, 40_000, |done| {
-            told.push(done);
+            reported.push(done);
             Ok(())
         });
         let files = made.unwrap();
-        assert_eq!(told, [20_000, 40_000]);
+        assert_eq!(reported, [20_000, 40_000]);
         assert_eq!(std::fs::read_dir(place.path()).unwrap().count(), 0, "a file has a name");
         for _ in 0..9 {
             files.write(3, &[7; 8_192]).unwrap();

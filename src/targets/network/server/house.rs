@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::event::Event;
-use super::options::{ServerOptions, Tell};
+use super::options::{Report, ServerOptions};
 use super::test::Test;
 use crate::targets::network::wire::Key;
 
@@ -20,7 +20,7 @@ pub(super) struct House<'s> {
     pub(super) address: SocketAddr,
     pub(super) key: Key,
     asked_to_stop: &'s AtomicBool,
-    tell: Tell<'s>,
+    report: Report<'s>,
     place: Mutex<Place>,
     away: Mutex<Away>,
     tests: AtomicU64,
@@ -65,7 +65,7 @@ impl<'s> House<'s> {
         options: &'s ServerOptions,
         address: SocketAddr,
         asked_to_stop: &'s AtomicBool,
-        tell: Tell<'s>,
+        report: Report<'s>,
     ) -> Self {
         let now = Instant::now();
         Self {
@@ -73,7 +73,7 @@ impl<'s> House<'s> {
             address,
             key: options.token.key(),
             asked_to_stop,
-            tell,
+            report,
             place: Mutex::new(Place { test: None, taken: None, empty_since: now }),
             away: Mutex::new(Away { since: now, reported: 0, silent: 0 }),
             tests: AtomicU64::new(0),
@@ -86,8 +86,8 @@ impl<'s> House<'s> {
         self.place.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn tell(&self, event: &Event) {
-        (self.tell)(event);
+    pub(super) fn report(&self, event: &Event) {
+        (self.report)(event);
     }
 
     /// Reports somebody who was turned away, as long as there are few: nobody fills a log who has no token.
@@ -103,7 +103,7 @@ impl<'s> House<'s> {
         away.reported += 1;
         let more = std::mem::take(&mut away.silent);
         drop(away);
-        self.tell(&Event::TurnedAway { from: from.to_canonical(), why: why.to_string(), more });
+        self.report(&Event::TurnedAway { from: from.to_canonical(), why: why.to_string(), more });
     }
 
     /// Whether the server is to end.

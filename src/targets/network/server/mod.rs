@@ -24,7 +24,7 @@ mod test;
 
 pub use error::ServeError;
 pub use event::Event;
-pub use options::{DEFAULT_MAX_CONNECTIONS, DEFAULT_MAX_DURATION, DEFAULT_WRITE_MAX, ServerOptions, Tell, WriteTo};
+pub use options::{DEFAULT_MAX_CONNECTIONS, DEFAULT_MAX_DURATION, DEFAULT_WRITE_MAX, Report, ServerOptions, WriteTo};
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::AtomicBool;
@@ -68,12 +68,12 @@ impl Server {
     }
 
     /// Serves until `stop`, or until it is idle for as long as it was given, or has served the one test that it was to serve. A test
-    /// that goes on is ended, and its client told. `tell` is called by many threads.
+    /// that goes on is ended, and its client hears why. `report` is called by many threads.
     ///
     /// # Errors
     /// When connections cannot be taken any more.
-    pub fn serve(&self, stop: &AtomicBool, tell: Tell<'_>) -> Result<(), ServeError> {
-        let house = House::new(&self.options, self.address, stop, tell);
+    pub fn serve(&self, stop: &AtomicBool, report: Report<'_>) -> Result<(), ServeError> {
+        let house = House::new(&self.options, self.address, stop, report);
         std::thread::scope(|scope| {
             let served = door::attend(&house, &self.listener, scope);
             // Whoever is still there is sent away.

@@ -10,8 +10,8 @@ use crate::targets::network::wire::{Limits, Token};
 /// Most control connections at a time.
 pub(super) const MAX_GUESTS: u32 = 16;
 
-/// Who is told what happens.
-pub type Tell<'a> = &'a (dyn Fn(&Event) + Sync);
+/// Who hears what happens.
+pub type Report<'a> = &'a (dyn Fn(&Event) + Sync);
 
 /// How a server shall be.
 #[derive(Debug, Clone)]
@@ -51,7 +51,7 @@ pub const DEFAULT_MAX_DURATION: Duration = Duration::from_secs(3_600);
 pub const DEFAULT_WRITE_MAX: u64 = 256 << 20;
 
 impl ServerOptions {
-    /// On loopback and any free port, with limits as they are by default, and until it is told to end: for both ends in one process.
+    /// On loopback and any free port, with limits as they are by default, and until it is asked to end: for both ends in one process.
     pub fn own(token: Token) -> Self {
         Self {
             listen: SocketAddr::from(([127, 0, 0, 1], 0)),
@@ -67,7 +67,7 @@ impl ServerOptions {
 }
 
 impl ServerOptions {
-    /// What clients are told of it.
+    /// What clients hear of it.
     pub(super) fn limits(&self) -> Limits {
         Limits {
             bytes_per_s: self.max_bytes_per_s,

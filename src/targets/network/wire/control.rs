@@ -112,7 +112,7 @@ impl ServerControl {
     /// Goes on after [`greet`](super::greet) with both versions.
     ///
     /// # Errors
-    /// When the client does not say its own until `deadline`, or is another version; it has been told ours.
+    /// When the client does not say its own until `deadline`, or is another version; it has ours by then.
     pub fn accepted(stream: TcpStream, deadline: Instant) -> Result<Self, WireError> {
         let mut control = Self::new(stream);
         control.send(&FromServer::Version(Version::ours()))?;

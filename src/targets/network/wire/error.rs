@@ -32,7 +32,7 @@ pub enum WireError {
     /// The other end is a Plimsoll of another time.
     #[error("the other end speaks protocol {theirs}, this program speaks {ours}")]
     OtherProtocol {
-        /// What the other end said, with the version of its program where it told it.
+        /// What the other end said, with the version of its program where it gave it.
         theirs: String,
         /// The protocol of this program.
         ours: u32,

@@ -208,7 +208,7 @@ impl Verdict {
         }
     }
 
-    /// With a proof where it was accepted; what is refused is told to anybody.
+    /// With a proof where it was accepted; a refusal is sent to anybody.
     fn bytes(self, challenge: &Challenge, hello: &HelloRead, key: Option<&Key>) -> [u8; VERDICT_BYTES] {
         let mut bytes = [0; VERDICT_BYTES];
         bytes[0] = self.code();
@@ -239,7 +239,7 @@ impl Verdict {
 /// test that data connections can belong to. The session is that of a new control connection.
 ///
 /// # Errors
-/// When the client does not answer in time, not in form, or without the key; it has then been told, as far as it listens.
+/// When the client does not answer in time, not in form, or without the key; it has been sent the reason, as far as it listens.
 pub fn greet(
     stream: &TcpStream,
     token: &Key,

@@ -61,7 +61,7 @@ fn whoever_knows_the_token_is_let_in_and_both_have_a_session() {
 }
 
 #[test]
-fn another_token_is_refused_and_both_are_told() {
+fn another_token_is_refused_and_both_hear_of_it() {
     let (greeted, proved) = met("a long token", "a wrong token");
     assert!(matches!(greeted, Err(WireError::TokenRefused)), "{greeted:?}");
     let error = proved.unwrap_err();
@@ -197,7 +197,7 @@ fn a_message_that_is_none_ends_the_conversation() {
 }
 
 #[test]
-fn another_version_is_told_both_ways() {
+fn another_version_is_named_at_both_ends() {
     let (server, client) = pair();
     let serving = std::thread::spawn(move || {
         greet(&server, &key("a long token"), || None, soon()).unwrap();

@@ -46,7 +46,7 @@ pub enum FromClient {
     /// Asks for a test. Answered by [`FromServer::Opened`] or [`FromServer::Refused`], perhaps after
     /// [`FromServer::Preparing`].
     Open(Open),
-    /// Load begins: from now on the server tells every 100 ms what it saw, and time counts.
+    /// Load begins: from now on the server sends every 100 ms what it saw, and time counts.
     Begin,
     /// Asks what the server saw until now; the number comes back with it.
     Snapshot(u64),
@@ -84,7 +84,7 @@ pub struct Open {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SocketWish {
-    /// Send buffer. The kernel doubles what it is told.
+    /// Send buffer. The kernel doubles what it is given.
     pub send_buffer_bytes: Option<u64>,
     /// Receive buffer, likewise.
     pub receive_buffer_bytes: Option<u64>,
