@@ -198,7 +198,7 @@ impl Recording {
             self.failure.get_or_insert(not_kept(error));
         }
         if let Some(why) = too_late {
-            self.fail_with(Failure::new(why).with_hint(LATE_HINT.to_owned()));
+            self.fail(Failure::new(why).with_hint(LATE_HINT.to_owned()));
         }
         if let Some(error) = parted {
             self.part_with(error);
@@ -301,7 +301,7 @@ impl Recording {
         if self.run.steps.iter().any(|step| step.window.duration_ns > 0) {
             self.stop.ask();
         } else {
-            self.fail_with(error.into());
+            self.fail(error);
         }
     }
 
@@ -317,23 +317,13 @@ impl Recording {
         }
     }
 
-    /// Ends the run with what is no error of a target. Only the first one counts.
-    fn fail_with(&mut self, failure: Failure) {
+    /// Ends the run with an error. Only the first one counts.
+    pub(super) fn fail(&mut self, error: impl Into<Failure>) {
+        let failure = error.into();
         if self.run.outcome == Outcome::Unfinished {
             if let Failure::Reported(reported) = &failure {
                 self.run.outcome = Outcome::Failed { error: reported.message.clone() };
             }
-            self.failure = Some(failure);
-        }
-    }
-
-    /// Ends the run with an error. Only the first one counts.
-    pub(super) fn fail(&mut self, error: impl Into<Failure>) {
-        let failure = error.into();
-        if self.run.outcome == Outcome::Unfinished
-            && let Failure::Reported(reported) = &failure
-        {
-            self.run.outcome = Outcome::Failed { error: reported.message.clone() };
             self.failure = Some(failure);
         }
     }
