@@ -82,6 +82,8 @@ fn run(step: Step) -> Run {
         notes: Vec::new(),
         imported: None,
         part: None,
+        merged: None,
+        parts: Vec::new(),
         steps: vec![step],
     }
 }

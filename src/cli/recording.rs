@@ -482,6 +482,8 @@ fn document(header: Header<'_>) -> Run {
         notes,
         imported: None,
         part: fleet.and_then(Joined::part),
+        merged: None,
+        parts: Vec::new(),
         steps: Vec::new(),
     }
 }

@@ -69,6 +69,8 @@ impl Made {
             environment: draft.environment,
             notes: draft.notes,
             part: None,
+            merged: None,
+            parts: Vec::new(),
             imported: Some(Imported { files, clock, not_understood }),
             steps: draft.steps,
         };

@@ -30,6 +30,11 @@ macro_rules! counters {
                 differ
             }
 
+            /// Takes each counter that `of` knows from `other`, known there or not.
+            pub fn take(&mut self, other: &Self, of: &Self) {
+                $(if of.$name.is_some() { self.$name = other.$name; })*
+            }
+
             /// Both together, each counter known where both know it: a sum of one part would pass for the whole.
             pub fn with(&self, other: &Self) -> Self {
                 Self { $($name: self.$name.zip(other.$name).map(|(mine, more)| mine.saturating_add(more)),)* }

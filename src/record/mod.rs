@@ -34,7 +34,7 @@ pub use counters::Counters;
 pub use cpu_time::CpuTime;
 pub use demand::{ASKED, Demand, Demands, Throughput, Within};
 pub use environment::{BlockDevice, Environment, FileSystem};
-pub use fleet::{ClockOffset, FleetPart};
+pub use fleet::{ClockOffset, FleetPart, Merged, MergedPart, MergedStep, MergedWindows, PartStep};
 pub use histogram::{Histogram, HistogramError, POWER_OF_TWO_BOUNDS, ReportedBucket};
 pub use host::{Cache, HostStats, NumaNode, Processor, ProcessorStats, ProcessorTimes, Throttled, Topology};
 pub use imported::{Clock, Imported, ImportedFile, NotUnderstood, ReportedFigure};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Environment, FleetPart, Imported, Step};
+use super::{Environment, FleetPart, Imported, Merged, MergedPart, Step};
 
 /// Version of the document. Every version that was ever released stays readable.
 ///
@@ -55,6 +55,12 @@ pub struct Run {
     /// Which part of a fleet's experiment it is; absent where it was the whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub part: Option<FleetPart>,
+    /// How parts of a fleet became this run; absent where it is no merged one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub merged: Option<Merged>,
+    /// These parts, by their numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<MergedPart>,
     /// One element for each load level, in the order in which they ran.
     pub steps: Vec<Step>,
 }

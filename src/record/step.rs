@@ -85,6 +85,20 @@ impl Step {
         self.instances.iter().chain(&self.servers).filter(|instance| !instance.waits.is_empty())
     }
 
+    /// Keeps its histograms in little memory until something is added to them.
+    pub fn pack(&mut self) {
+        for operation in &mut self.operations {
+            operation.service.pack();
+            operation.response.pack();
+        }
+        let of_servers = self.servers.iter_mut().chain(&mut self.instances).flat_map(|server| &mut server.waits);
+        self.waits.iter_mut().chain(of_servers).for_each(|wait| wait.waits.pack());
+        if let Some(generator) = &mut self.generator {
+            [&mut generator.schedule_lag, &mut generator.own_lag].into_iter().flatten().for_each(Histogram::pack);
+        }
+        self.intervals.iter_mut().for_each(Interval::pack);
+    }
+
     /// A step of which nothing is known yet but its place and its name.
     pub fn new(index: u32, label: impl Into<String>) -> Self {
         Self {

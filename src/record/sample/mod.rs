@@ -245,6 +245,8 @@ pub(crate) fn run(levels: &[Level]) -> Run {
         notes: Vec::new(),
         imported: None,
         part: None,
+        merged: None,
+        parts: Vec::new(),
         steps: levels.iter().zip(0..).map(|(level, index)| step(index, *level)).collect(),
     }
 }

@@ -3,6 +3,7 @@
 mod error;
 mod headline;
 mod index;
+mod lines;
 mod reader;
 mod recover;
 mod writer;
@@ -14,7 +15,8 @@ use std::path::{Path, PathBuf};
 pub use error::StoreError;
 pub use headline::{Headline, Limit};
 pub use index::{Index, Indexed, Look, Stamp, Stamps};
-pub use reader::{Summary, load};
+pub use lines::IntervalLines;
+pub use reader::{Summary, document, load};
 pub use writer::{RunWriter, tag};
 
 use super::{Run, Timestamp};

@@ -1,14 +1,14 @@
 //! Reading a run back, whoever wrote it and however its writing ended.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::headline::{Headline, OutlineCounters, OutlineOperation, OutlineWait, OutlineWindow};
+use super::lines::IntervalLines;
 use super::{INTERVALS_FILE, RUN_FILE, StoreError, headline, recover};
 use crate::record::facts::JOBS_AT_ONCE;
 use crate::record::{ASKED, Clock, Demands, FORMAT, ImportedFile, Interval, Outcome, Run, Timestamp, postgres_names};
@@ -150,6 +150,17 @@ pub fn load(path: &Path) -> Result<Run, StoreError> {
     Ok(run)
 }
 
+/// Reads the document of the run at `path` alone, without its intervals, for whoever reads those by
+/// [`IntervalLines`]. A step that was never closed has no counts then.
+///
+/// # Errors
+/// If there is no run, it cannot be read, or a later version of the program made it.
+pub fn document(path: &Path) -> Result<(PathBuf, Run), StoreError> {
+    let directory = directory_of_run(path)?;
+    let run = read_document(&directory, |run: &Run| run.format)?;
+    Ok((directory, run))
+}
+
 pub(super) fn summarise(directory: &Path) -> Result<Summary, StoreError> {
     let outline = read_document(directory, |outline: &Outline| outline.format)?;
     let (steps, workload) = (outline.steps.len(), outline.workload);
@@ -230,49 +241,20 @@ fn parse<T: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<T, StoreError>
 }
 
 fn attach_intervals(run: &mut Run, directory: &Path) -> Result<(), StoreError> {
-    let path = directory.join(INTERVALS_FILE);
-    let file = match File::open(&path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(StoreError::io(&path, "open", error)),
-    };
-    let mut reader = BufReader::new(file);
-    let mut line = Vec::new();
-    let mut number = 0;
+    let Some(mut lines) = IntervalLines::open(directory)? else { return Ok(()) };
     let mut orphans = 0_u64;
-    loop {
-        line.clear();
-        let bytes = reader.read_until(b'\n', &mut line).map_err(|e| StoreError::io(&path, "read", e))?;
-        if bytes == 0 {
-            break;
-        }
-        number += 1;
-        let mut interval: Interval = match serde_json::from_slice(&line) {
-            Ok(interval) => interval,
-            Err(_) if line.last() != Some(&b'\n') => {
-                run.notes.push(format!("the last line of {INTERVALS_FILE} was half-written and is left out"));
-                break;
-            }
-            Err(error) => return Err(at_line(StoreError::json(&path, &error), number)),
-        };
+    while let Some(mut interval) = lines.read::<Interval>()? {
         interval.pack();
         match run.steps.iter_mut().find(|step| step.index == interval.step) {
             Some(step) => step.intervals.push(interval),
             None => orphans += 1,
         }
     }
+    if lines.is_cut_short() {
+        run.notes.push(format!("the last line of {INTERVALS_FILE} was half-written and is left out"));
+    }
     if orphans > 0 {
         run.notes.push(format!("{orphans} intervals in {INTERVALS_FILE} belong to a step that was never recorded"));
     }
     Ok(())
-}
-
-/// Each interval is parsed by itself, so the parser counts from its own line.
-fn at_line(error: StoreError, number: usize) -> StoreError {
-    match error {
-        StoreError::Unreadable { path, column, reason, cut_short, .. } => {
-            StoreError::Unreadable { path, line: number, column, reason, cut_short }
-        }
-        other => other,
-    }
 }
