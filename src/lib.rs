@@ -28,6 +28,7 @@ pub mod load;
 #[path = "../tests/common/loop_device.rs"]
 mod loop_device;
 pub mod measure;
+pub mod merge;
 pub mod plan;
 pub mod record;
 pub mod report;

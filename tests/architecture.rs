@@ -28,13 +28,14 @@ const ROOMS: &[(&str, &[&str])] = &[
     ("fleet", &["units", "record", "measure", "targets"]),
     ("plan", &["units", "config", "record", "workload", "targets", "load"]),
     ("import", &["units", "record"]),
+    ("merge", &["units", "record"]),
     ("analysis", &["units", "record"]),
     ("report", &["units", "record", "analysis"]),
     ("serve", &["units", "record", "analysis", "report"]),
     (
         "cli",
         &[
-            "units", "config", "record", "measure", "workload", "targets", "load", "plan", "import", "analysis",
+            "units", "config", "record", "measure", "workload", "targets", "load", "plan", "import", "merge", "analysis",
             "report", "serve", "fleet",
         ],
     ),
