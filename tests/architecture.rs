@@ -35,8 +35,8 @@ const ROOMS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "units", "config", "record", "measure", "workload", "targets", "load", "plan", "import", "merge", "analysis",
-            "report", "serve", "fleet",
+            "units", "config", "record", "measure", "workload", "targets", "load", "plan", "import", "merge",
+            "analysis", "report", "serve", "fleet",
         ],
     ),
 ];

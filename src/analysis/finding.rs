@@ -5,10 +5,10 @@ use std::fmt::{self, Write as _};
 
 use super::{
     BurstFound, BytesDisagree, CacheHeld, CacheTrap, Ceiling, ClientSaturated, CreditNotSeen, DeviceSharedWithOthers,
-    DurableWrites, FallbackEngine, FewWaits, HostFinding, Knee, Limit, Message, NetworkFinding, NotCompleted,
-    NotSteady, OpenLoadLine, OperationErrors, PageCacheUse, RateKnee, RateNotReached, RateRose, Reached, Responds,
-    RunVerdict, Scales, SentLate, ServerFinding, Severity, SizeLimits, Stalled, SteadyState, StepLine, Tiers, Together,
-    TopWait, WaitedForProcessor, WaitedForWriters,
+    DurableWrites, FallbackEngine, FewWaits, FleetFinding, HostFinding, Knee, Limit, Message, NetworkFinding,
+    NotCompleted, NotSteady, OpenLoadLine, OperationErrors, PageCacheUse, RateKnee, RateNotReached, RateRose, Reached,
+    Responds, RunVerdict, Scales, SentLate, ServerFinding, Severity, SizeLimits, Stalled, SteadyState, StepLine, Tiers,
+    Together, TopWait, WaitedForProcessor, WaitedForWriters,
 };
 
 /// One thing that the analysis has to say.
@@ -51,6 +51,7 @@ pub enum Finding {
     Server(ServerFinding),
     Host(HostFinding),
     Network(NetworkFinding),
+    Fleet(FleetFinding),
 }
 
 impl Finding {
@@ -98,6 +99,7 @@ impl Finding {
             Self::Server(reported) => reported.severity(),
             Self::Host(found) => found.severity(),
             Self::Network(found) => found.severity(),
+            Self::Fleet(found) => found.severity(),
         }
     }
 
@@ -139,6 +141,7 @@ impl Finding {
             Self::Server(it) => it,
             Self::Host(it) => it,
             Self::Network(it) => it,
+            Self::Fleet(it) => it,
         }
     }
 

@@ -19,6 +19,7 @@ mod figures;
 mod finding;
 mod fingerprint;
 mod fit;
+mod fleet;
 mod generator;
 mod host;
 mod interference;
@@ -71,6 +72,7 @@ pub use doubts::{CacheHeld, NotCompleted, NotSteady, OperationErrors, Stalled};
 pub use figures::{Figure, Figures, foreground_waits, mean_us, rate, single_block_reads, wait};
 pub use finding::Finding;
 pub use fit::{Queue, ResponseShape, Scalability};
+pub use fleet::{FleetFinding, PartFigure};
 pub use generator::{GeneratorVerdict, LateAgainst, LimitedBy, SentLate};
 pub use host::{
     Competition, FallCause, FarMemory, HostAnswer, HostFinding, LateTimers, MemorySaturated, QuotaHeld, SharedCores,
@@ -122,7 +124,7 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     // Processors that are busy are what was asked for, and there is no storage to doubt.
     if is_host_load(run) {
         let mut findings: Vec<Finding> =
-            doubts::ended(run).chain(host::find(run).into_iter().map(Finding::Host)).collect();
+            doubts::ended(run).chain(host::find(run).into_iter().map(Finding::Host)).chain(fleet::find(run)).collect();
         order::sort(&mut findings);
         return findings;
     }
@@ -137,6 +139,7 @@ pub fn analyse(run: &Run, target: &LatencyTarget) -> Vec<Finding> {
     findings.extend(cache_trap::find(run));
     findings.extend(server::find(run));
     findings.extend(network::find(run));
+    findings.extend(fleet::find(run));
     order::sort(&mut findings);
     findings
 }

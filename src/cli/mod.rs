@@ -22,6 +22,7 @@ mod io;
 mod limits;
 mod live;
 mod manual;
+mod merge;
 mod net;
 mod orders;
 mod own_reports;
@@ -114,6 +115,9 @@ enum Command {
     /// Make runs of what other programs measured: AWR reports, fio, iostat, Swingbench and many more
     #[command(after_long_help = import::EXAMPLES)]
     Import(import::Arguments),
+    /// Add the parts of a fleet up to one run
+    #[command(after_long_help = merge::EXAMPLES)]
+    Merge(merge::Arguments),
     /// List, show and remove the runs that are kept
     #[command(subcommand, after_long_help = runs::EXAMPLES)]
     Runs(runs::Command),
@@ -195,6 +199,7 @@ impl Command {
             Self::Net(command) => command.run(),
             Self::Beside(arguments) => beside::run(&arguments),
             Self::Import(arguments) => import::run(&arguments),
+            Self::Merge(arguments) => merge::run(&arguments),
             Self::Runs(command) => command.run(),
             Self::Report(arguments) => report::run(&arguments),
             Self::Table(arguments) => table::run(&arguments),

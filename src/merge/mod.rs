@@ -53,6 +53,13 @@ impl Merging {
         Ok(Self { parts, together, run })
     }
 
+    /// The same under another id.
+    #[must_use]
+    pub fn with_id(mut self, id: &str) -> Self {
+        id.clone_into(&mut self.run.id);
+        self
+    }
+
     /// The merged run before its first step.
     pub fn run(&self) -> &Run {
         &self.run

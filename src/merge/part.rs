@@ -38,7 +38,6 @@ pub(super) enum Source {
 pub(super) struct Second {
     /// Which of all intervals of the run it is.
     pub(super) line: usize,
-    pub(super) offset_ns: u64,
     pub(super) duration_ns: u64,
     pub(super) warmup: bool,
     pub(super) operations: Option<u64>,
@@ -48,7 +47,6 @@ pub(super) struct Second {
 #[derive(Deserialize)]
 struct Head {
     step: u32,
-    offset_ns: u64,
     duration_ns: u64,
     warmup: bool,
     counters: Counted,
@@ -62,9 +60,9 @@ struct Counted {
 
 impl From<&Interval> for Head {
     fn from(interval: &Interval) -> Self {
-        let Interval { step, offset_ns, duration_ns, warmup, .. } = *interval;
+        let Interval { step, duration_ns, warmup, .. } = *interval;
         let counters = Counted { operations: interval.counters.operations };
-        Self { step, offset_ns, duration_ns, warmup, counters }
+        Self { step, duration_ns, warmup, counters }
     }
 }
 
@@ -139,8 +137,8 @@ impl Part {
     fn know(&mut self, line: usize, head: &Head) {
         let at = self.run.steps.iter().position(|step| step.index == head.step);
         if let Some(seconds) = at.and_then(|at| self.seconds.get_mut(at)) {
-            let Head { offset_ns, duration_ns, warmup, .. } = *head;
-            seconds.push(Second { line, offset_ns, duration_ns, warmup, operations: head.counters.operations });
+            let Head { duration_ns, warmup, .. } = *head;
+            seconds.push(Second { line, duration_ns, warmup, operations: head.counters.operations });
         }
     }
 

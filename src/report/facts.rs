@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::sections::servers;
+use super::sections::{fleet, servers};
 use super::text::Detail;
 use crate::analysis::{Vocabulary, is_host_load, is_on_servers};
 use crate::record::{BlockDevice, Clock, Environment, Imported, Outcome, Run};
@@ -17,6 +17,7 @@ pub(super) fn facts(run: &Run, detail: Detail) -> Vec<(&'static str, String)> {
     let mut facts = vec![("Run", join([Some(run.id.clone()), name]))];
     facts.push(("Imported", run.imported.as_ref().map(files).unwrap_or_default()));
     facts.extend([("Made", made(run)), (COMMAND, shell_command(&run.command)), ("Load", load(run))]);
+    facts.push(("Parts", fleet::fact(run)));
     if is_on_servers(run) {
         let (reported, settings) = servers::facts(run, detail);
         facts.extend([("Target", target(run, &reported)), ("Settings", settings)]);

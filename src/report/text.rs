@@ -86,6 +86,7 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
     let on_servers = is_on_servers(run);
     let words = Vocabulary::of(run);
     sections::check::tell(paper, run)?;
+    sections::fleet::tell(paper, run, detail)?;
     match words {
         _ if is_host_load(run) => sections::host::tell(paper, run)?,
         Vocabulary::Sessions if run.imported.is_some() => imported::throughput(paper, run)?,
@@ -163,7 +164,9 @@ fn tables(paper: &mut dyn Paper, run: &Run, detail: Detail) -> io::Result<()> {
 fn headline(run: &Run, findings: &[Finding]) -> String {
     let opening = Opening::of(run, findings);
     match &opening.doubt {
-        Some(doubt) if opening.verdict.is_none() => doubt.sentence.clone(),
+        Some(doubt) if opening.verdict.is_none() => {
+            format!("{}{}", opening.missing_parts.as_deref().unwrap_or_default(), doubt.sentence)
+        }
         _ => opening.sentence(),
     }
 }

@@ -2,7 +2,9 @@
 
 use super::{Carried, Claim};
 use crate::analysis::message::list;
-use crate::analysis::{Calibration, Finding, NotCompleted, PageCacheUse, RunVerdict, ServerFinding, Severity};
+use crate::analysis::{
+    Calibration, Finding, FleetFinding, NotCompleted, PageCacheUse, RunVerdict, ServerFinding, Severity,
+};
 use crate::record::Run;
 
 /// Something that makes the answer void, or less than it seems.
@@ -47,7 +49,8 @@ pub(super) fn find(
         None => at < leads || calibration.is_some(),
     };
     let is_doubt = |at: usize, finding: &Finding| {
-        let is_said = is_reported_so(finding) || verdict.is_some_and(|verdict| verdict.says(finding));
+        let is_missing = matches!(finding, Finding::Fleet(FleetFinding::Missing { .. }));
+        let is_said = is_missing || is_reported_so(finding) || verdict.is_some_and(|verdict| verdict.says(finding));
         finding.severity() == Severity::Doubt && !is_said && concerns(at, finding)
     };
     let (_, finding) = findings.iter().enumerate().find(|(at, finding)| is_doubt(*at, finding))?;
@@ -85,6 +88,8 @@ fn phrase(finding: &Finding) -> String {
         Finding::Server(ServerFinding::PageCacheServed { .. }) => "the page cache answered most buffer misses",
         Finding::Server(ServerFinding::Unread { .. }) => "a server's counters are incomplete",
         Finding::Server(ServerFinding::RolledBack { .. }) => "transactions were rolled back",
+        Finding::Fleet(FleetFinding::Died { .. }) => "a part of the fleet did not come to its end",
+        Finding::Fleet(FleetFinding::Forced(_)) => "runs were merged that do not belong together",
         // Findings of other kinds are never doubts.
         other => return other.sentence().trim_end_matches('.').to_owned(),
     };

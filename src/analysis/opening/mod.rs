@@ -18,7 +18,7 @@ use super::network::is_one_host;
 use super::{
     BulkAnswer, Calibration, Cause, Ceiling, Finding, HostAnswer, Knee, LatencyTarget, Limit, NetworkFinding,
     NetworkMatrix, NetworkStop, NetworkSurvey, Place, QuantileValue, RunVerdict, ServerFinding, SizeLimits, StepLine,
-    Stops, Together, TogetherVerdict, UsedBy, Vocabulary, Why, at_once, measured,
+    Stops, Together, TogetherVerdict, UsedBy, Vocabulary, Why, at_once, fleet, measured,
 };
 use crate::record::Run;
 use crate::record::facts::{NET_BESIDE_FLOWS, NET_CONNECTIONS};
@@ -55,6 +55,8 @@ pub struct Opening {
     pub host: Option<HostAnswer>,
     /// What another program found, by its own name, where no rate of ours can be made of it.
     pub reported: Option<String>,
+    /// What stands before the answer where some parts of a fleet are missing.
+    pub missing_parts: Option<String>,
     /// Why none of this should be repeated as it stands.
     pub doubt: Option<OpeningDoubt>,
 }
@@ -269,6 +271,7 @@ impl Opening {
         Self {
             reported: if is_reported { answer::of_jobs(run).or_else(|| answer::reported(run)) } else { None },
             host,
+            missing_parts: fleet::before_answer(findings),
             is_measured: measured(run).next().is_some(),
             // A check has weighed the doubts by itself.
             doubt: doubt::find(run, findings, carries.as_ref(), calibration.as_ref(), verdict.as_ref())

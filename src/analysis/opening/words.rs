@@ -11,6 +11,10 @@ impl Opening {
     /// One sentence. What makes the answer doubtful is said instead of it, for a figure that is void is repeated all the
     /// same if it is reported.
     pub fn sentence(&self) -> String {
+        format!("{}{}", self.missing_parts.as_deref().unwrap_or_default(), self.answer())
+    }
+
+    fn answer(&self) -> String {
         if let Some(verdict) = &self.verdict {
             return self.judged(verdict);
         }

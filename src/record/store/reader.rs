@@ -45,6 +45,9 @@ pub struct Summary {
     /// Whether it was asked if it carries something.
     #[serde(skip)]
     pub is_check: bool,
+    /// Whether it is a part of a fleet's experiment.
+    #[serde(skip)]
+    pub is_part: bool,
     /// What its times are reported in, if it was imported.
     #[serde(skip)]
     pub clock: Option<Clock>,
@@ -93,6 +96,8 @@ struct Outline {
     target: OutlineTarget,
     #[serde(default)]
     imported: Option<OutlineImported>,
+    #[serde(default)]
+    part: Option<serde::de::IgnoredAny>,
     steps: Vec<OutlineStep>,
 }
 
@@ -183,6 +188,7 @@ pub(super) fn summarise(directory: &Path) -> Result<Summary, StoreError> {
         headline: of_jobs.or_else(|| shown.and_then(|step| Headline::of(&workload, step, &outline.command))),
         largest_load: shown.map(|step| step.label.clone()),
         is_check,
+        is_part: outline.part.is_some(),
         workload,
         path: directory.to_owned(),
     })

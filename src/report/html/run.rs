@@ -93,6 +93,9 @@ pub(super) fn tell(reported: &Reported<'_>, prefix: &str, max_values: usize) -> 
     let title = if is_one_load(run) || is_host { "Load" } else { "Load line" };
     parts.add("load", title, curve.into_iter().collect(), profile);
 
+    let tables = Sheets::of(|sheets| sections::fleet::tell(sheets, run, Detail::Full));
+    parts.add("parts", "Parts", Vec::new(), tables);
+
     if over_time.has_seconds() {
         let charts = [
             over_time.throughput(),

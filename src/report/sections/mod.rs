@@ -2,6 +2,7 @@
 
 pub(super) mod check;
 pub(super) mod connects;
+pub(super) mod fleet;
 pub(super) mod host;
 pub(super) mod imported;
 mod net_load;
