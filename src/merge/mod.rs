@@ -30,8 +30,8 @@ pub use belong::{Differences, Missing, Wanted};
 pub use error::MergeError;
 pub use part::Part;
 
-/// Flags that say which part of a fleet a process is, each with a value, and no part of what all of them were asked.
-const PLACE_FLAGS: [&str; 2] = ["--part", "--hosts"];
+/// Flags that say which part of a fleet a process is and when it begins, each with a value, and nothing of the load.
+const PLACE_FLAGS: [&str; 4] = ["--part", "--hosts", "--start-at", "--step-gap"];
 
 /// Parts that belong together, ready to be added up.
 #[derive(Debug)]

@@ -36,6 +36,8 @@ pub use text::{Detail, text};
 pub use words::{plain, wrap};
 
 #[cfg(test)]
+mod fleet_tests;
+#[cfg(test)]
 mod requests_tests;
 #[cfg(test)]
 mod servers_tests;

@@ -1,6 +1,7 @@
 //! Made-up runs with known properties, for the tests of everything that reads runs.
 
 pub(crate) mod beside;
+pub(crate) mod fleet;
 pub(crate) mod host;
 pub(crate) mod requests;
 pub(crate) mod servers;
