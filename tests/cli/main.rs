@@ -20,6 +20,7 @@ mod io_together;
 mod kept_runs;
 mod limits;
 mod manners;
+mod merge;
 mod mysql;
 mod net;
 mod orders_data;
