@@ -56,8 +56,11 @@ pub(super) struct Taken {
     pub(super) from: Vec<(usize, usize)>,
 }
 
-/// What has to be equal, in the order in which a difference is told.
-const EQUAL: [(&str, fn(&Part) -> String); 7] = [
+/// Words for what a part has of something.
+type Words = fn(&Part) -> String;
+
+/// What has to be equal, in the order in which a difference is reported.
+const EQUAL: [(&str, Words); 7] = [
     ("format", |part| part.run.format.to_string()),
     ("version", |part| format!("{} {}", part.run.tool.name, part.run.tool.version)),
     ("workload", |part| part.run.workload.clone()),

@@ -371,7 +371,8 @@ fn refused(wanted: Wanted, spoil: impl Fn(&mut Vec<Run>)) -> MergeError {
 
 #[test]
 fn what_does_not_belong_together_is_refused_by_name_and_marked_by_force() {
-    let spoilers: [(&str, fn(&mut Run)); 7] = [
+    type Spoiler = fn(&mut Run);
+    let spoilers: [(&str, Spoiler); 7] = [
         ("format", |run| run.format = 2),
         ("version", |run| run.tool.version = "0.0.9".to_owned()),
         ("kind of target", |run| run.target.kind = "simulated".to_owned()),

@@ -21,9 +21,10 @@ impl Served {
         let words = ["net", "serve", "--listen", "127.0.0.1:0"];
         let mut command = place.plimsoll(&[&words, more].concat());
         command.env("PLIMSOLL_NET_TOKEN", TOKEN).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut child = command.spawn().unwrap();
+        let mut child = command.spawn().expect("the server starts");
         let mut address = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+        let stdout = child.stdout.take().expect("its output is a pipe");
+        BufReader::new(stdout).read_line(&mut address).expect("it says its address");
         Self { child, address: address.trim().to_owned() }
     }
 }
