@@ -203,7 +203,6 @@ const ARROWS: &[(&str, &str, &str)] = &[
     ("plan/caches.rs", "plan/slob.rs", "takes how a size is written"),
     ("plan/steps.rs", "plan/slob.rs", "takes the request that steps are made of"),
     ("plan/together.rs", "plan/io.rs", "takes the level, which one volume has as several do"),
-    ("record/step.rs", "record/run.rs", "a step ends as a run does"),
     ("record/step.rs", "record/server.rs", "a step holds what servers and waits have of its own types"),
     ("record/step.rs", "record/waits.rs", "a step holds what servers and waits have of its own types"),
     (

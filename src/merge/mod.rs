@@ -31,7 +31,8 @@ pub use error::MergeError;
 pub use part::Part;
 
 /// Flags that say which part of a fleet a process is and when it begins, each with a value, and nothing of the load.
-const PLACE_FLAGS: [&str; 4] = ["--part", "--hosts", "--start-at", "--step-gap"];
+const PLACE_FLAGS: [&str; 8] =
+    ["--part", "--hosts", "--start-at", "--step-gap", "--meet", "--meet-token-file", "--meet-wait", "--on-part-end"];
 
 /// Parts that belong together, ready to be added up.
 #[derive(Debug)]
@@ -132,7 +133,7 @@ fn header(parts: &[Part], together: &belong::Together, id: String) -> Run {
         command: without_place(&command),
         started_at: first.run.started_at,
         ended_at: runs().map(|run| run.ended_at).max().flatten(),
-        outcome: runs().map(|run| &run.outcome).fold(Outcome::Completed, worse),
+        outcome: runs().map(|run| &run.outcome).fold(Outcome::Completed, Outcome::worse),
         tags: if is_alike(|run| &run.tags) { tags } else { shared(|run| &run.tags) },
         seed,
         parameters: shared(|run| &run.parameters),
@@ -158,17 +159,6 @@ fn runs_notes(parts: &[Part]) -> Vec<(String, u32)> {
         }
     }
     notes
-}
-
-/// The worst of two outcomes: failed, then unfinished, then ended early.
-fn worse(one: Outcome, other: &Outcome) -> Outcome {
-    let rank = |outcome: &Outcome| match outcome {
-        Outcome::Completed => 0,
-        Outcome::Interrupted => 1,
-        Outcome::Unfinished => 2,
-        Outcome::Failed { .. } => 3,
-    };
-    if rank(other) > rank(&one) { other.clone() } else { one }
 }
 
 /// A command line without the words that only say which part it was.

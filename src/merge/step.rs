@@ -8,7 +8,7 @@ use super::error::MergeError;
 use super::identity::{Voice, is_of_server, voices};
 use super::part::{Part, Second, widest};
 use super::series::{self, Reading};
-use super::{sum, worse};
+use super::sum;
 use crate::record::{
     Counters, DeviceStats, Ending, Generator, Histogram, Interval, Load, MergedStep, MergedWindows, NetworkEnd,
     OperationStats, Outcome, Run, Step, TraceStats, WaitStats, Window,
@@ -132,7 +132,7 @@ fn of_servers(all: &[(&Part, &Step)]) -> Counters {
 /// The sum of the parts' whole windows.
 fn whole(all: &[(&Part, &Step)], voices: &[Voice], index: u32, label: &str) -> Step {
     let mut merged = Step::new(index, label);
-    merged.outcome = all.iter().map(|(_, step)| &step.outcome).fold(Outcome::Completed, worse);
+    merged.outcome = all.iter().map(|(_, step)| &step.outcome).fold(Outcome::Completed, Outcome::worse);
     merged.load = load(all);
     merged.generator = generator(all);
     let mut ends: Vec<&NetworkEnd> = Vec::new();

@@ -18,6 +18,7 @@ mod host;
 mod imported;
 mod network;
 pub mod oracle_names;
+mod outcome;
 pub mod postgres_names;
 mod reported;
 mod run;
@@ -39,8 +40,9 @@ pub use histogram::{Histogram, HistogramError, POWER_OF_TWO_BOUNDS, ReportedBuck
 pub use host::{Cache, HostStats, NumaNode, Processor, ProcessorStats, ProcessorTimes, Throttled, Topology};
 pub use imported::{Clock, Imported, ImportedFile, NotUnderstood, ReportedFigure};
 pub use network::{NetworkEnd, NetworkFacts, NetworkSide, ProcessorTime, Spread, TcpStats, ThreadTime};
+pub use outcome::Outcome;
 pub use reported::{Covers, ReportedColumn, ReportedRow, ReportedTable};
-pub use run::{FORMAT, Outcome, Run, Target, Timestamp, Tool};
+pub use run::{FORMAT, Run, Target, Timestamp, Tool};
 pub use schema::{interval_schema, schema};
 pub use server::{OwnReport, ServerStats, TraceStats};
 pub use step::{

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Environment, FleetPart, Imported, Merged, MergedPart, Step};
+use super::{Environment, FleetPart, Imported, Merged, MergedPart, Outcome, Step};
 
 /// Version of the document. Every version that was ever released stays readable.
 ///
@@ -72,23 +72,6 @@ pub struct Tool {
     pub name: String,
     /// Version.
     pub version: String,
-}
-
-/// How a run or a step ended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, schemars::JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// It goes on, or its process was killed.
-    Unfinished,
-    /// All that was asked was done.
-    Completed,
-    /// The user ended it early; what was measured is kept.
-    Interrupted,
-    /// An error ended it; what was measured is kept.
-    Failed {
-        /// The error, as it was shown.
-        error: String,
-    },
 }
 
 /// Where load landed.

@@ -214,7 +214,8 @@ impl Calls {
             false => (PollFlags::IN, "while waiting for an answer"),
         };
         loop {
-            let left_ns = line.progress_ns.saturating_add(self.place.timeout_ns).saturating_sub(self.place.clock.now_ns());
+            let left_ns =
+                line.progress_ns.saturating_add(self.place.timeout_ns).saturating_sub(self.place.clock.now_ns());
             let patience = Duration::from_nanos(left_ns);
             let patience = Timespec { tv_sec: patience.as_secs() as _, tv_nsec: patience.subsec_nanos().into() };
             match poll(&mut [PollFd::new(&line.stream, flags)], Some(&patience)) {
@@ -427,7 +428,12 @@ impl Lane<NetOperation> for NetLane {
         let calls = &self.calls;
         for line in self.lines.iter().filter(|line| line.is_at_work()) {
             if !calls.goes_on(line).map_err(|failure| calls.lost(line.number, failure))? {
-                return Err(calls.place.silent(line.number, line.awaited(), line.progress_ns, calls.place.clock.now_ns()));
+                return Err(calls.place.silent(
+                    line.number,
+                    line.awaited(),
+                    line.progress_ns,
+                    calls.place.clock.now_ns(),
+                ));
             }
         }
         Ok(())
